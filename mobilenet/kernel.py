@@ -1,0 +1,127 @@
+"""Simulated time: an integer number of nanoseconds, and what happens when.
+
+Model     simpy's environment and event queue; on the hot path a queue entry is a bare callable instead of a simpy event
+Ties      (time, priority, order of scheduling): what was scheduled first happens first
+Units     integer nanoseconds
+Errors    ValueError for a moment in the past or a time that is not an integer
+Source    ours: DESIGN.md §2
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from heapq import heappop, heappush
+
+import simpy
+from simpy.events import NORMAL, Event
+
+SECOND = 1_000_000_000
+MILLISECOND = 1_000_000
+MICROSECOND = 1_000
+
+Action = Callable[[], None]
+
+
+def ns(seconds: float) -> int:
+    """Seconds as the nearest integer number of nanoseconds."""
+    return round(seconds * SECOND)
+
+
+class Kernel(simpy.Environment):
+    """The clock and the queue of one run. Two kernels in one process share nothing.
+
+    simpy processes run on it unchanged. `at` and `after` schedule a plain callable:
+    no event object is built for it, which is what makes a frame cheap.
+    """
+
+    _now: int
+
+    def __init__(self) -> None:
+        super().__init__(initial_time=0)
+        self.handled = 0
+
+    @property
+    def now(self) -> int:
+        return self._now
+
+    def at(self, time_ns: int, action: Action) -> None:
+        """Call `action` at `time_ns`, after everything already scheduled for that instant."""
+        if time_ns < self._now:
+            raise ValueError(f"cannot schedule at {time_ns} ns: it is already {self._now} ns")
+        heappush(self._queue, (time_ns, NORMAL, next(self._eid), action))  # type: ignore[misc, arg-type]
+
+    def after(self, delay_ns: int, action: Action) -> None:
+        self.at(self._now + delay_ns, action)
+
+    def step(self) -> None:
+        """Handle the next entry of the queue, ours or simpy's."""
+        self.handled += 1
+        self._now, _, _, entry = heappop(self._queue)
+        if not isinstance(entry, Event):
+            entry()
+            return
+        callbacks, entry.callbacks = entry.callbacks, None  # type: ignore[assignment]
+        for callback in callbacks:
+            callback(entry)
+        if not entry._ok and not hasattr(entry, "_defused"):
+            raise entry._value
+
+    def run_until(self, time_ns: int) -> None:
+        """Handle everything up to and including `time_ns`, then stand there."""
+        queue = self._queue
+        while queue and queue[0][0] <= time_ns:
+            entry = queue[0][3]
+            if isinstance(entry, Event):
+                self.step()
+            else:  # the hot path: step() without its call
+                self._now = heappop(queue)[0]
+                self.handled += 1
+                entry()  # type: ignore[operator]
+        self._now = time_ns
+
+
+class Timer:
+    """A timer that is restarted far more often than it expires.
+
+    Moving the deadline back costs an assignment: the queue entry stays where it is
+    and follows when its moment comes. A stopped timer never fires.
+    """
+
+    __slots__ = ("_action", "_kernel", "_queued_ns", "deadline_ns")
+
+    def __init__(self, kernel: Kernel, action: Action) -> None:
+        self._kernel = kernel
+        self._action = action
+        self._queued_ns = -1  # when the queue entry that counts comes up; -1: there is none
+        self.deadline_ns = -1  # -1: stopped
+
+    @property
+    def running(self) -> bool:
+        return self.deadline_ns >= 0
+
+    def start(self, delay_ns: int) -> None:
+        self.start_at(self._kernel._now + delay_ns)
+
+    def start_at(self, time_ns: int) -> None:
+        self.deadline_ns = time_ns
+        if self._queued_ns < 0 or time_ns < self._queued_ns:
+            self._kernel.at(time_ns, self._come_up)
+            self._queued_ns = time_ns
+
+    def stop(self) -> None:
+        self.deadline_ns = -1
+
+    def _come_up(self) -> None:
+        now = self._kernel._now
+        if now != self._queued_ns:
+            return  # an entry that an earlier deadline replaced
+        self._queued_ns = -1
+        deadline = self.deadline_ns
+        if deadline < 0:
+            return
+        if deadline > now:
+            self._kernel.at(deadline, self._come_up)
+            self._queued_ns = deadline
+            return
+        self.deadline_ns = -1
+        self._action()

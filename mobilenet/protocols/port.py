@@ -1,0 +1,131 @@
+"""What a protocol may do, and what is done to it. It sees nothing else of the world.
+
+Units     integer nanoseconds, bytes
+Names     hosts and stations are small integers; h12 and s3 are names given outside
+Source    ours: DESIGN.md §3
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, ClassVar, NamedTuple, Protocol
+
+
+class MessageId(NamedTuple):
+    """One application message: who broadcast it, and its number there."""
+
+    host: int
+    seq: int
+
+
+class Message(Protocol):
+    """Anything that travels. Immutable: all receivers share one object."""
+
+    @property
+    def size_bytes(self) -> int:
+        """Bytes handed to the transport, payload included, headers below not."""
+
+    @property
+    def payload_bytes(self) -> int:
+        """The part of `size_bytes` that is application payload."""
+
+    def list_sizes(self) -> tuple[tuple[str, int], ...]:
+        """(name, length) of each list of variable length it carries; for measuring only."""
+
+
+class Timer(Protocol):
+    """Restartable; starting a running timer moves its deadline; a stopped one never fires."""
+
+    @property
+    def running(self) -> bool: ...
+    def start(self, delay_ns: int) -> None: ...
+    def stop(self) -> None: ...
+
+
+class Port(Protocol):
+    """The air, the clock and the dice of one node."""
+
+    me: int
+
+    @property
+    def now(self) -> int: ...
+
+    def timer(self, action: Callable[[], None]) -> Timer:
+        """A timer that dies with the node when it crashes."""
+
+    def uniform(self, low: float, high: float) -> float:
+        """A draw from this node's own stream."""
+
+    def broadcast(self, message: Any) -> None:
+        """One radio frame for everybody in range: stations to hosts. No acknowledgement."""
+
+    def send(self, to: int, message: Any) -> None:
+        """One radio frame for one node (a host's frame goes to a station, a station's to a host). No acknowledgement."""
+
+
+class HostPort(Port, Protocol):
+    """A host's port: the radio, and the upcalls to its application (which are its trace)."""
+
+    def deliver(self, message: MessageId, body: Any) -> None: ...
+    def joined(self, session: int, station: int) -> None: ...
+    def left(self, session: int) -> None: ...
+    def gap(self, session: int, station: int) -> None: ...
+
+    def session_opened(self, session: int, station: int | None, cause: str) -> None:
+        """A new session was begun; cause: 'join', 'cell', 'recovery' or 'reinit'."""
+
+    def session_confirmed(self, session: int, station: int, detail: dict[str, int]) -> None:
+        """Its init_ACK arrived; detail: sizes, for measuring ('recovered', 'skipped')."""
+
+
+class WiredPort(Protocol):
+    """The backbone between stations: reliable, exactly once, causal over both calls (spec: mobile_causal header)."""
+
+    def broadcast(self, message: Any) -> None:
+        """To all other stations."""
+
+    def send(self, to: int, message: Any) -> None:
+        """To one other station."""
+
+
+class HostProtocol(Protocol):
+    """What the network calls on a host. Volatile: thrown away at a crash and built anew at recovery."""
+
+    BUFFERS: ClassVar[tuple[str, ...]]
+
+    def buffer_sizes(self) -> tuple[int, ...]:
+        """How many messages each of BUFFERS holds; for measuring only."""
+
+    def join(self) -> None: ...
+    def leave(self) -> bool:
+        """False: refused now, ask again later."""
+
+    def co_broadcast(self, body: Any) -> MessageId | None:
+        """The new message's id; None: refused (not a member, or leaving)."""
+
+    def on_cell(self, station: int | None) -> None:
+        """The host is now in this cell, or in none."""
+
+    def on_recover(self) -> None: ...
+    def on_receive(self, sender: int, message: Any) -> None: ...
+    def on_sent(self, message: Any) -> None:
+        """The last copy handed to the radio is in the air and done."""
+
+    def on_dropped(self, message: Any) -> None:
+        """The radio's queue was full."""
+
+
+class StationProtocol(Protocol):
+    """What the network calls on a station."""
+
+    BUFFERS: ClassVar[tuple[str, ...]]
+
+    def buffer_sizes(self) -> tuple[int, ...]: ...
+    def on_receive(self, sender: int, message: Any) -> None:
+        """A radio frame from a host, addressed to this station."""
+
+    def on_wired(self, source: int, message: Any) -> None:
+        """Something from another station."""
+
+    def on_sent(self, message: Any) -> None: ...
+    def on_dropped(self, message: Any) -> None: ...

@@ -1,0 +1,203 @@
+"""What a run leaves behind: columns while it goes on, a directory when it is complete.
+
+Model     append-only columns (never rows), turned into Parquet at the end; the directory is written
+          under a temporary name, synced and renamed, so what bears its name is whole
+Units     integer nanoseconds; positions in metres
+Shapes    events: time_ns int64, node, event, message, station str, session int64, detail JSON str
+          samples: time_ns int64, node, quantity str, value float64
+          positions: time_ns int64, node str, x_m, y_m float64
+          frames: see FRAME_COLUMNS; messages: see MESSAGE_COLUMNS
+Errors    RecordError when the directory exists, cannot be written or the disk is full
+Source    ours: DESIGN.md §6
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import shutil
+import struct
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+FORMAT_VERSION = 1
+REQUIRED_FILES = (
+    "scenario.yaml",
+    "manifest.json",
+    "events.parquet",
+    "samples.parquet",
+    "positions.parquet",
+    "counters.json",
+)
+FRAME_COLUMNS = ("start_ns", "end_ns", "sender", "receiver", "kind", "psdu_bytes", "addressed", "fate")
+MESSAGE_COLUMNS = ("send_ns", "receive_ns", "sender", "receiver", "medium", "kind", "size_bytes", "fate")
+
+
+class RecordError(Exception):
+    """The run directory cannot be written; the message is one line for people."""
+
+
+class EventLog:
+    """The protocol events of a run in order of occurrence."""
+
+    COLUMNS = ("time_ns", "node", "event", "message", "station", "session", "detail")
+
+    def __init__(self) -> None:
+        self.time_ns: list[int] = []
+        self.node: list[str] = []
+        self.event: list[str] = []
+        self.message: list[str | None] = []
+        self.station: list[str | None] = []
+        self.session: list[int | None] = []
+        self.detail: list[str | None] = []
+
+    def __len__(self) -> int:
+        return len(self.time_ns)
+
+    def add(
+        self,
+        time_ns: int,
+        node: str,
+        event: str,
+        message: str | None = None,
+        station: str | None = None,
+        session: int | None = None,
+        detail: dict[str, Any] | None = None,
+    ) -> None:
+        self.time_ns.append(time_ns)
+        self.node.append(node)
+        self.event.append(event)
+        self.message.append(message)
+        self.station.append(station)
+        self.session.append(session)
+        self.detail.append(None if detail is None else json.dumps(detail, sort_keys=True))
+
+    def fingerprint(self) -> str:
+        return fingerprint({name: getattr(self, name) for name in self.COLUMNS})
+
+
+def fingerprint(columns: dict[str, list[Any]]) -> str:
+    """SHA-256 over the events' columns, independent of how they are stored.
+
+    Integers as 8 bytes little-endian, text as length and UTF-8, null as a marker;
+    each column is preceded by its name and its number of rows.
+    """
+    digest = hashlib.sha256()
+    for name in EventLog.COLUMNS:
+        values = columns[name]
+        digest.update(f"{name}:{len(values)};".encode())
+        if name == "time_ns":
+            digest.update(struct.pack(f"<{len(values)}q", *values))
+            continue
+        parts = []
+        for value in values:
+            if value is None:
+                parts.append(b"\x00")
+            elif isinstance(value, int):
+                parts.append(b"\x01" + struct.pack("<q", value))
+            else:
+                text = value.encode()
+                parts.append(b"\x02" + struct.pack("<I", len(text)) + text)
+        digest.update(b"".join(parts))
+    return digest.hexdigest()
+
+
+class Columns:
+    """A named bundle of equally long lists."""
+
+    def __init__(self, *names: str) -> None:
+        self.names = names
+        self.lists: dict[str, list[Any]] = {name: [] for name in names}
+
+    def __len__(self) -> int:
+        return len(self.lists[self.names[0]])
+
+    def add(self, *values: Any) -> None:
+        for name, value in zip(self.names, values, strict=True):
+            self.lists[name].append(value)
+
+
+class Recording:
+    """Everything that a run records, in memory, as columns."""
+
+    def __init__(self, frames: bool = False, messages: bool = False) -> None:
+        self.events = EventLog()
+        self.samples = Columns("time_ns", "node", "quantity", "value")
+        self.positions = Columns("time_ns", "node", "x_m", "y_m")
+        self.frames = Columns(*FRAME_COLUMNS) if frames else None
+        self.messages = Columns(*MESSAGE_COLUMNS) if messages else None
+        self.counters: dict[str, Any] = {}
+
+
+_TYPES = {
+    "time_ns": "int64", "start_ns": "int64", "end_ns": "int64", "send_ns": "int64", "receive_ns": "int64",
+    "session": "int64", "psdu_bytes": "int64", "size_bytes": "int64",
+    "value": "float64", "x_m": "float64", "y_m": "float64",
+    "addressed": "bool",
+}  # fmt: skip
+
+
+def write_table(path: Path, columns: dict[str, list[Any]]) -> None:
+    """One Parquet file from equally long lists; types follow the column names."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    types = {"int64": pa.int64(), "float64": pa.float64(), "bool": pa.bool_()}
+    arrays = {
+        name: pa.array(values, type=types[_TYPES[name]] if name in _TYPES else pa.string())
+        for name, values in columns.items()
+    }
+    pq.write_table(pa.table(arrays), path)
+
+
+@contextmanager
+def run_directory(path: Path) -> Iterator[Path]:
+    """A directory to fill; it takes its name only when the block ends well.
+
+    A killed process leaves at most `.NAME.partial-PID`, which no reader takes for a run.
+    """
+    if path.exists():
+        raise RecordError(f"{path}: exists already; name another directory, or remove it")
+    partial = path.parent / f".{path.name}.partial-{os.getpid()}"
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        if partial.exists():
+            shutil.rmtree(partial)
+        partial.mkdir()
+    except OSError as error:
+        raise RecordError(f"{path}: cannot be written: {error.strerror}") from error
+    try:
+        yield partial
+        for file in sorted(partial.iterdir()):
+            if file.is_file():
+                with file.open("rb") as handle:
+                    os.fsync(handle.fileno())
+        if path.exists():
+            raise RecordError(f"{path}: appeared while this run was being written")
+        os.rename(partial, path)
+    except OSError as error:
+        shutil.rmtree(partial, ignore_errors=True)
+        raise RecordError(f"{path}: could not be written whole: {error.strerror or error}") from error
+    except BaseException:
+        shutil.rmtree(partial, ignore_errors=True)
+        raise
+
+
+def write_json(path: Path, value: Any) -> None:
+    path.write_text(json.dumps(value, indent=2, sort_keys=False, allow_nan=False) + "\n", encoding="utf-8")
+
+
+def write_recording(directory: Path, recording: Recording) -> None:
+    """Events, samples, positions, the optional tables and counters.json."""
+    events = recording.events
+    write_table(directory / "events.parquet", {name: getattr(events, name) for name in EventLog.COLUMNS})
+    write_table(directory / "samples.parquet", recording.samples.lists)
+    write_table(directory / "positions.parquet", recording.positions.lists)
+    if recording.frames is not None:
+        write_table(directory / "frames.parquet", recording.frames.lists)
+    if recording.messages is not None:
+        write_table(directory / "messages.parquet", recording.messages.lists)
+    write_json(directory / "counters.json", recording.counters)
