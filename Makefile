@@ -1,0 +1,7 @@
+# Everything is in make.py, which also runs by itself: python3 make.py help
+PYTHON ?= python3
+
+.DEFAULT_GOAL := help
+.PHONY: help setup demo test check bench validate-scenarios reproduce clean
+help setup demo test check bench validate-scenarios reproduce clean:
+	@$(PYTHON) make.py $@ $(ARGS)

@@ -1,0 +1,353 @@
+#!/usr/bin/env python3
+"""Set-up and the everyday commands, for any machine with Python 3.11 to 3.13: `python3 make.py help`.
+
+Model     one environment in .venv, filled from requirements.lock; a stamp inside it says what it was made of,
+          so that every command may begin with `setup` and usually finds nothing to do
+Needs     the standard library only; git, make, a compiler, Java, a writable home: none of them
+Errors    one line on stderr and exit status 1; a failed command's own status otherwise
+Source    ours: DESIGN.md, "Set-up"
+"""
+# This file has to be understood by any Python 3 at all, in order to say which one it wants.
+
+import configparser
+import contextlib
+import hashlib
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+import urllib.parse
+import urllib.request
+
+OLDEST, NEWEST = (3, 11), (3, 13)
+HERE = os.path.dirname(os.path.abspath(__file__))
+VENV = os.path.join(HERE, ".venv")
+BIN = os.path.join(VENV, "bin")
+PYTHON = os.path.join(BIN, "python")
+STAMP = os.path.join(VENV, "made-of.json")
+LOCK = os.path.join(HERE, "requirements.lock")
+INDEX = "https://pypi.org/simple"
+
+
+class Refusal(Exception):
+    """What stands in the way, in one line."""
+
+
+# --- the environment of the commands that we call ---------------------------------------------------------------
+
+
+def surroundings():
+    """The caller's environment without what would lead a Python astray, and with a place for caches."""
+    astray = ("PYTHONHOME", "PYTHONPATH", "PYTHONSTARTUP", "PIP_USER", "PIP_TARGET", "PIP_PREFIX", "PIP_REQUIRE_VIRTUALENV",
+              "UV_PYTHON", "UV_PROJECT_ENVIRONMENT", "UV_SYSTEM_PYTHON", "CONDA_PREFIX")  # fmt: skip
+    env = {name: value for name, value in os.environ.items() if name not in astray}
+    env["PATH"] = BIN + os.pathsep + env.get("PATH", os.defpath)
+    env["VIRTUAL_ENV"] = VENV
+    env.setdefault("PIP_DISABLE_PIP_VERSION_CHECK", "1")
+    env.setdefault("LC_ALL", "C.UTF-8")
+    if not usable(env.get("HOME", "")):
+        cache = os.path.join(VENV, "cache")
+        env["HOME"] = cache
+        for name in ("XDG_CACHE_HOME", "XDG_CONFIG_HOME", "MPLCONFIGDIR", "UV_CACHE_DIR", "PIP_CACHE_DIR"):
+            env[name] = os.path.join(cache, name.split("_")[0].lower())
+        if os.path.isdir(VENV):
+            os.makedirs(cache, exist_ok=True)
+    return env
+
+
+def usable(home):
+    """Whether caches can be written under this home directory."""
+    return os.path.isabs(home) and os.path.isdir(home) and os.access(home, os.W_OK | os.X_OK)
+
+
+def run(*command, **options):
+    """Run a command here; its exit status."""
+    options.setdefault("env", surroundings())
+    sys.stdout.flush()
+    return subprocess.call(list(command), cwd=HERE, **options)
+
+
+def quietly(*command):
+    return run(*command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) == 0
+
+
+# --- set-up -----------------------------------------------------------------------------------------------------
+
+
+def made_of():
+    """What an environment made now would be made of."""
+    parts = {"python": "%d.%d" % sys.version_info[:2], "place": VENV}
+    for name in ("requirements.lock", "pyproject.toml"):
+        with open(os.path.join(HERE, name), "rb") as file:
+            parts[name] = hashlib.sha256(file.read()).hexdigest()
+    return parts
+
+
+def stamp():
+    """What the present environment was made of; {} if it is absent or was left half-made."""
+    try:
+        with open(STAMP, encoding="utf-8") as file:
+            found = json.load(file)
+    except (OSError, ValueError):
+        return {}
+    return found if isinstance(found, dict) and os.access(PYTHON, os.X_OK) else {}
+
+
+def setup():
+    """Make .venv and install everything, if that is not done yet."""
+    wanted = made_of()
+    if stamp() == wanted:
+        return
+    with one_at_a_time():
+        found = stamp()
+        if found == wanted:  # somebody else made it while we waited
+            return
+        began = time.monotonic()
+        if found and all(found.get(key) == wanted[key] for key in ("python", "place")):  # only the lists changed
+            os.remove(STAMP)
+        else:
+            make_venv()
+        install()
+        shutil.rmtree(os.path.join(VENV, "cache"), ignore_errors=True)
+        with open(STAMP + ".part", "w", encoding="utf-8") as file:
+            json.dump(wanted, file)
+        os.replace(STAMP + ".part", STAMP)
+        say("ready after %.0f s; try: python3 make.py demo" % (time.monotonic() - began))
+
+
+@contextlib.contextmanager
+def one_at_a_time():
+    """Two set-ups at once would tear the environment from under each other."""
+    import fcntl
+
+    with open(os.path.join(HERE, ".venv.lock"), "w") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            say("waiting for another set-up to finish")
+            fcntl.flock(file, fcntl.LOCK_EX)
+        yield
+
+
+def make_venv():
+    """A fresh .venv with pip in it. Debian without python3-venv has the module but not its pip."""
+    say("making .venv with Python %d.%d.%d" % sys.version_info[:3])
+    if os.path.islink(VENV):
+        os.remove(VENV)
+    shutil.rmtree(VENV, ignore_errors=True)
+    if quietly(sys.executable, "-m", "venv", VENV) and has_pip():
+        return
+    shutil.rmtree(VENV, ignore_errors=True)
+    with tempfile.TemporaryDirectory() as place:
+        wheel = None
+        if not quietly(sys.executable, "-m", "venv", "--without-pip", VENV):  # no venv module at all: uv makes one
+            wheel = download("pip", place)
+            uv_requirement = pinned("uv", place)
+            if run(sys.executable, os.path.join(wheel, "pip"), "install", "-q", "--target", place, "-r", uv_requirement) or run(
+                os.path.join(place, "bin", "uv"), "venv", "-q", "--python", sys.executable, VENV
+            ):
+                raise Refusal("could not make an environment: install python3-venv, or another Python")
+        if quietly(sys.executable, "-m", "pip", "--python", PYTHON, "install", "-r", pinned("pip", place)) and has_pip():
+            return
+        wheel = wheel or download("pip", place)
+        if run(PYTHON, os.path.join(wheel, "pip"), "install", "-q", "--no-index", wheel):
+            raise Refusal("could not install pip into .venv: install python3-venv")
+
+
+def has_pip():
+    return quietly(PYTHON, "-m", "pip", "--version")
+
+
+def install():
+    """The lock, then the project itself. uv takes a fraction of pip's time; pip is there when uv cannot."""
+    env = surroundings()
+    settings = pip_settings()
+    if "index-url" in settings:  # uv does not read pip's configuration
+        env.setdefault("UV_DEFAULT_INDEX", settings["index-url"])
+    if "cert" in settings:
+        env.setdefault("SSL_CERT_FILE", settings["cert"])
+    env.setdefault("UV_HTTP_TIMEOUT", "180")
+    with tempfile.TemporaryDirectory() as place:
+        pip = [PYTHON, "-m", "pip", "install", "--no-deps"]
+        if run(*[*pip, "-q", "-r", pinned("uv", place)], env=env):
+            say("uv could not be installed; going on with pip")
+        uv = [os.path.join(BIN, "uv"), "pip", "install", "--no-config", "--python", PYTHON, "--no-deps"]
+        say("installing what requirements.lock names: 1.2 GB, a minute or several")
+        for tool in (uv, pip):
+            if not os.path.exists(tool[0]):
+                continue
+            if run(*[*tool, "--require-hashes", "-r", LOCK], env=env) == 0:
+                break
+            say("%s failed" % os.path.basename(tool[0]))
+        else:
+            raise Refusal("the packages could not be installed: see above (a network, or PIP_INDEX_URL for a mirror?)")
+    if run(*[*pip, "-q", "--no-build-isolation", "--no-index", "--editable", HERE], env=env):
+        raise Refusal("the project itself could not be installed: see above")
+
+
+def pinned(name, place):
+    """A requirements file with what the lock says about one package, hashes included."""
+    path = os.path.join(place, name + ".txt")
+    with open(path, "w", encoding="utf-8") as file:
+        file.write(lock_entry(name))
+    return path
+
+
+def lock_entry(name):
+    with open(LOCK, encoding="utf-8") as file:
+        found = re.search(r"^%s==[^\n]*\\\n(?: +--hash=[^\n]*\n)+" % re.escape(name), file.read(), re.MULTILINE)
+    if not found:
+        raise Refusal("requirements.lock does not name %s" % name)
+    return found.group(0)
+
+
+def download(name, place):
+    """The pure-Python wheel of a package in the lock, by the standard library alone."""
+    entry = lock_entry(name)
+    version = entry.split("==")[1].split()[0]
+    wanted = "%s-%s-py3-none-any.whl" % (name, version)
+    page_url = "%s/%s/" % (pip_settings().get("index-url", INDEX).rstrip("/"), name)
+    try:
+        with urllib.request.urlopen(page_url, timeout=60) as answer:
+            page = answer.read().decode()
+        link = re.search(r'href="([^"]*/%s)[#"]' % re.escape(wanted), page)
+        if not link:
+            raise Refusal("%s offers no %s" % (page_url, wanted))
+        with urllib.request.urlopen(urllib.parse.urljoin(page_url, link.group(1)), timeout=60) as answer:
+            data = answer.read()
+    except OSError as error:
+        raise Refusal("cannot read %s: %s" % (page_url, error))  # noqa: B904
+    if "sha256:" + hashlib.sha256(data).hexdigest() not in entry:
+        raise Refusal("%s is not the file that requirements.lock names" % wanted)
+    path = os.path.join(place, wanted)
+    with open(path, "wb") as file:
+        file.write(data)
+    return path
+
+
+def pip_settings():
+    """The part of pip's configuration that concerns whoever is not pip: index-url, cert."""
+    home = os.environ.get("HOME", "")
+    parser = configparser.RawConfigParser(strict=False)
+    places = ["/etc/pip.conf", os.path.join(home, ".pip", "pip.conf")]
+    places.append(os.path.join(os.environ.get("XDG_CONFIG_HOME", os.path.join(home, ".config")), "pip", "pip.conf"))
+    places.append(os.environ.get("PIP_CONFIG_FILE", ""))
+    found = {}
+    with contextlib.suppress(configparser.Error):
+        parser.read(place for place in places if os.path.isabs(place))
+        for section in ("global", "install"):
+            if parser.has_section(section):
+                found.update(parser.items(section))
+    for name in ("index-url", "cert"):
+        value = os.environ.get("PIP_" + name.upper().replace("-", "_"))
+        if value:
+            found[name] = value
+    return found
+
+
+# --- the commands -----------------------------------------------------------------------------------------------
+
+
+def tool(*command):
+    """Run something of the environment, and stop with its status if it fails."""
+    setup()
+    name = os.path.join(BIN, command[0])
+    status = run(name, *command[1:])
+    if status:
+        sys.exit(status if 0 < status < 256 else 1)
+
+
+def demo(arguments):
+    """two runs into runs/: a street grid with imported walkers, and a minute of walking hosts"""
+    for name, more in (("streets", []), ("dynamic", ["--set", "duration_s=60"])):
+        out = os.path.join("runs", "demo_" + name)
+        shutil.rmtree(os.path.join(HERE, out), ignore_errors=True)
+        tool("mobilenet", "run", "scenarios/%s.yaml" % name, "--out", out, *more)
+
+
+def test(arguments):
+    """the tests; words after the command go to pytest"""
+    tool("python", "-m", "pytest", *arguments)
+
+
+def check(arguments):
+    """ruff and mypy"""
+    tool("ruff", "check", ".")
+    tool("mypy")
+
+
+def bench(arguments):
+    """the speed of the simulator, beside that of a bare event queue"""
+    tool("mobilenet", "bench", *arguments)
+
+
+def validate_scenarios(arguments):
+    """read every file in scenarios/ and say what is wrong with it"""
+    folder = os.path.join(HERE, "scenarios")
+    tool("mobilenet", "validate", *["scenarios/" + name for name in sorted(os.listdir(folder)) if name.endswith(".yaml")])
+
+
+def reproduce(arguments):
+    """the papers' experiments and tables"""
+    tool("mobilenet", "reproduce", *arguments)
+
+
+def clean(arguments):
+    """remove the environment, the caches and runs/"""
+    for folder in (".venv", "runs", ".pytest_cache", ".mypy_cache", ".ruff_cache", ".hypothesis", "mobilenet.egg-info", "build"):
+        shutil.rmtree(os.path.join(HERE, folder), ignore_errors=True)
+    for folder, inside, _ in os.walk(HERE):
+        if "__pycache__" in inside:
+            shutil.rmtree(os.path.join(folder, "__pycache__"), ignore_errors=True)
+        inside[:] = [name for name in inside if name not in ("__pycache__", ".git")]
+
+
+def usage(arguments):
+    """this list"""
+    print("python3 make.py COMMAND, or make COMMAND:\n")
+    for name, command in COMMANDS.items():
+        print("  %-19s %s" % (name, command.__doc__))
+
+
+COMMANDS = {
+    "setup": lambda arguments: setup(),
+    "demo": demo,
+    "test": test,
+    "check": check,
+    "bench": bench,
+    "validate-scenarios": validate_scenarios,
+    "reproduce": reproduce,
+    "clean": clean,
+    "help": usage,
+}
+COMMANDS["setup"].__doc__ = "make .venv and install everything; the others do it by themselves where needed"
+
+
+def say(text):
+    print("mobilenet: " + text, file=sys.stderr, flush=True)
+
+
+def main():
+    if not OLDEST <= sys.version_info[:2] <= NEWEST:
+        raise Refusal(
+            "Python %d.%d to %d.%d is needed, and %s is %d.%d: call another one, as in `python3.11 make.py`"
+            % (OLDEST + NEWEST + (sys.executable or "this one",) + tuple(sys.version_info[:2]))
+        )
+    name = sys.argv[1] if len(sys.argv) > 1 else "help"
+    if name not in COMMANDS:
+        raise Refusal("no command %r; there are: %s" % (name, " ".join(COMMANDS)))
+    COMMANDS[name](sys.argv[2:])
+
+
+if __name__ == "__main__":
+    try:
+        main()
+    except Refusal as refusal:
+        say(str(refusal))
+        sys.exit(1)
+    except KeyboardInterrupt:
+        sys.exit(130)
