@@ -1,0 +1,1 @@
+"""The air: how long a frame lasts (phy), who may send when (mac), who hears it and what collides (medium)."""

@@ -1,0 +1,1 @@
+"""The wire between stations: FIFO links, and the tree they make."""

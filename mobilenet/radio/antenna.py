@@ -1,0 +1,85 @@
+"""What the air knows of one node: where it is, what it is receiving, what it senses.
+
+Model     the medium writes, the MAC reads. A period of sensed energy is kept as three instants, so a
+          node that has nothing to send costs no event: [idle_since, busy_from) was idle, [busy_from,
+          busy_until) is busy, and it is idle again from busy_until on. Both ends may lie in the
+          future, since a frame's end is known when it starts.
+Units     integer nanoseconds, metres, metres per nanosecond
+Source    ours: DESIGN.md §4
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from mobilenet.streams import Stream
+
+if TYPE_CHECKING:
+    from mobilenet.radio.frame import Frame
+    from mobilenet.radio.mac import Mac
+
+NEVER = -(10**18)
+
+
+class Antenna:
+    """One node on the medium."""
+
+    __slots__ = (
+        "air_d2", "air_until", "bin", "busy_from", "busy_until", "candidates", "candidates_until",
+        "contending", "hand_up", "idle_since", "index", "is_station", "lock_d2", "lock_fates", "lock_from",
+        "lock_index", "lock_until", "loss", "mac", "name", "serving", "since_ns", "transmit_until", "up",
+        "vx", "vy", "x_m", "y_m",
+    )  # fmt: skip
+
+    mac: Mac
+
+    def __init__(self, index: int, name: str, is_station: bool, hand_up: Callable[[Frame], None]) -> None:
+        self.index = index  # ties between hearers go by it
+        self.name = name
+        self.is_station = is_station
+        self.hand_up = hand_up
+        self.serving: Antenna | None = None  # the station of a host, for counting who was addressed
+        self.up = True
+        self.loss: Stream | None = None  # dice of the random loss at this receiver
+
+        # Position at since_ns and velocity: exact at any later moment until the next move().
+        self.x_m = self.y_m = 0.0
+        self.vx = self.vy = 0.0
+        self.since_ns = 0
+        self.bin: tuple[int, int] | None = None
+        self.candidates: list[Antenna] = []
+        self.candidates_until = NEVER
+
+        # Reception: the frame it is locked on, and until when anything at all arrives.
+        self.lock_from = self.lock_until = NEVER
+        self.lock_fates: list[int] = []
+        self.lock_index = 0
+        self.lock_d2 = 0.0
+        self.air_until = NEVER
+        self.air_d2 = 0.0
+        self.transmit_until = NEVER
+
+        # Carrier sense.
+        self.contending = False
+        self.idle_since = self.busy_from = self.busy_until = NEVER
+
+    def position(self, now: int) -> tuple[float, float]:
+        elapsed = now - self.since_ns
+        return self.x_m + self.vx * elapsed, self.y_m + self.vy * elapsed
+
+    def move(self, now: int, x_m: float, y_m: float, vx: float, vy: float) -> None:
+        """From now on: at this place, with this velocity in metres per nanosecond."""
+        self.x_m, self.y_m, self.vx, self.vy, self.since_ns = x_m, y_m, vx, vy, now
+
+    def sense(self, start: int, end: int) -> None:
+        """Energy from `start` to `end`; calls come in order of sending, hence up to one propagation delay out of order."""
+        if self.busy_until < start:
+            self.idle_since = self.busy_until
+            self.busy_from = start
+            self.busy_until = end
+            return
+        if start < self.busy_from:
+            self.busy_from = start
+        if end > self.busy_until:
+            self.busy_until = end

@@ -1,0 +1,61 @@
+"""A frame in the air, and what can become of it at each node that is in range.
+
+Units     integer nanoseconds, bytes
+Source    ours: DESIGN.md §4
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Protocol
+
+if TYPE_CHECKING:
+    from mobilenet.radio.antenna import Antenna
+
+RECEIVED, COLLISION, NEVER_ATTEMPTED, HALF_DUPLEX, RANDOM, RECEIVER_DOWN = range(6)
+FATES = ("received", "collision", "never_attempted", "half_duplex", "random", "receiver_down")
+
+DATA, ACK = 0, 1
+
+
+class Client(Protocol):
+    """Who handed a frame to the MAC and wants to hear what became of it."""
+
+    def on_sent(self, message: Any) -> None: ...
+    def on_dropped(self, message: Any) -> None: ...
+
+
+class Frame:
+    """One transmission. `to` None: for everybody; `acknowledged`: 802.11 unicast with ACK and retries."""
+
+    __slots__ = (
+        "acknowledged", "client", "delays_ns", "duration_ns", "fates", "kind", "message", "number", "psdu_bytes",
+        "rate_mbps", "receivers", "retries", "sender", "start_ns", "to",
+    )  # fmt: skip
+
+    def __init__(
+        self,
+        sender: Antenna,
+        to: Antenna | None,
+        message: Any,
+        psdu_bytes: int,
+        duration_ns: int,
+        rate_mbps: float = 1,
+        client: Client | None = None,
+        acknowledged: bool = False,
+        kind: int = DATA,
+    ) -> None:
+        self.sender = sender
+        self.to = to
+        self.message = message
+        self.psdu_bytes = psdu_bytes
+        self.duration_ns = duration_ns
+        self.rate_mbps = rate_mbps
+        self.client = client
+        self.acknowledged = acknowledged
+        self.kind = kind
+        self.number = 0  # set by the sender's MAC: what the receiver's duplicate filter looks at
+        self.retries = 0
+        self.start_ns = 0
+        self.receivers: list[Antenna] = []  # in range, by index
+        self.fates: list[int] = []  # parallel to receivers, as is
+        self.delays_ns: list[int] = []  # the propagation delay to each

@@ -1,0 +1,229 @@
+"""When a node may send: CSMA/CA with back-off, and acknowledged unicast.
+
+Model     802.11 DCF without RTS. One drop-tail queue. Before each frame DIFS (EIFS after a broken frame)
+          and a back-off of 0..CW slots; idle time already elapsed is credited, so after a long silence
+          a frame leaves at once. When the medium gets busy the slots that remain are kept, rounded up,
+          and DIFS is paid again. A timer that expires in the very instant in which energy arrives sends.
+          Since the end of every frame in the air is known, deferring moves a deadline; nothing is polled.
+          Frames for everybody, and unicast frames without `acknowledged`: no ACK, no retry, CW stays CWmin.
+          Acknowledged: ACK after SIFS, CW doubles up to CWmax, 1 + retry_limit attempts, others keep NAV,
+          the receiver drops duplicates; after a missing ACK slots count from the timeout.
+Units     integer nanoseconds, slots
+Source    IEEE 802.11-2016, 10.3; the semantics of INET 4.5's Contention module; or ours: DESIGN.md §4
+"""
+
+from __future__ import annotations
+
+from collections import deque
+
+from mobilenet.kernel import Kernel, Timer
+from mobilenet.radio.antenna import NEVER, Antenna
+from mobilenet.radio.frame import ACK, Frame
+from mobilenet.radio.medium import Medium
+from mobilenet.radio.phy import ACK_BYTES, DSSS_PREAMBLE_NS, DSSS_RATES, OFDM_PREAMBLE_NS, Mode
+from mobilenet.streams import Stream
+
+
+class Mac:
+    """The sending side of one node, and its answers to unicast frames."""
+
+    __slots__ = (
+        "_ack_timer", "_antenna", "_attempts", "_backoff", "_before_freeze", "_cw", "_eifs", "_eifs_until",
+        "_expiry", "_frozen_at", "_kernel", "_last_heard", "_medium", "_mode", "_not_before", "_number", "_queue",
+        "_queue_frames", "_retry_limit", "_slots", "_timer",
+    )  # fmt: skip
+
+    def __init__(
+        self,
+        kernel: Kernel,
+        medium: Medium,
+        antenna: Antenna,
+        mode: Mode,
+        backoff: Stream,
+        eifs: bool = True,
+        queue_frames: int = 100,
+        retry_limit: int = 7,
+    ) -> None:
+        self._kernel = kernel
+        self._medium = medium
+        self._antenna = antenna
+        self._mode = mode
+        self._backoff = backoff
+        self._eifs = eifs
+        self._queue_frames = queue_frames
+        self._retry_limit = retry_limit
+        self._timer = Timer(kernel, self._transmit)
+        self._ack_timer = Timer(kernel, self._ack_missed)
+        self._last_heard: dict[int, int] = {}  # sender -> number of its last acknowledged frame
+        self._number = 0
+        self._queue: deque[Frame] = deque()
+        self._start_over()
+        antenna.mac = self
+
+    def _start_over(self) -> None:
+        self._cw = self._mode.cw_min
+        self._attempts = 0
+        self._slots = 0
+        self._expiry = 0
+        self._frozen_at = NEVER  # when the count last stopped, and what it was before
+        self._before_freeze = (0, 0)
+        self._eifs_until = 0
+        self._not_before = NEVER  # the timeout of a missing ACK
+
+    @property
+    def queued(self) -> int:
+        return len(self._queue)
+
+    def enqueue(self, frame: Frame) -> bool:
+        """Send the frame when its turn comes. False: the queue is full and the frame is dropped."""
+        queue = self._queue
+        if len(queue) >= self._queue_frames:
+            self._medium.queue_drops += 1
+            if frame.client is not None:
+                frame.client.on_dropped(frame.message)
+            return False
+        self._number += 1
+        frame.number = self._number
+        queue.append(frame)
+        if len(queue) == 1:
+            self._contend()
+        return True
+
+    def reset(self) -> None:
+        """The node crashed: nothing that waited is sent, nobody is told. A frame in the air goes on."""
+        self._queue.clear()
+        self._timer.stop()
+        self._ack_timer.stop()
+        self._antenna.contending = False
+        self._last_heard.clear()
+        self._start_over()
+
+    # --- contention
+
+    def _contend(self) -> None:
+        """Draw a back-off for the first frame of the queue and wait for it."""
+        antenna = self._antenna
+        mode = self._mode
+        now = self._kernel._now
+        self._slots = slots = int(self._backoff.random() * (self._cw + 1))
+        antenna.contending = True
+        self._frozen_at = NEVER
+        if now < antenna.busy_from:  # energy is on its way, but not here yet
+            idle_since = antenna.idle_since
+        else:
+            idle_since = antenna.busy_until
+        start = max(idle_since + mode.difs_ns, self._eifs_until, self._not_before)
+        self._expiry = max(now, start + slots * mode.slot_ns)
+        self._timer.start_at(self._expiry)
+        if now < antenna.busy_from:
+            self.defer(antenna.busy_from)
+
+    def defer(self, first: int) -> None:
+        """Energy arrives at `first` (the antenna knows until when): keep the slots that remain, rounded up."""
+        if self._expiry <= first:
+            return  # sends before, or in the same instant: cannot have sensed it
+        if first < self._frozen_at:
+            # Sent later than what stopped the count, but from nearer: it stopped the count.
+            self._expiry, self._slots = self._before_freeze
+        else:
+            self._before_freeze = (self._expiry, self._slots)
+        self._frozen_at = first
+        remaining = -((first - self._expiry) // self._mode.slot_ns)
+        if remaining < self._slots:
+            self._slots = remaining
+        self._wait()
+
+    def _wait(self) -> None:
+        """Count the slots from DIFS (or more) after the medium gets idle."""
+        start = max(self._antenna.busy_until + self._mode.difs_ns, self._eifs_until, self._not_before)
+        self._expiry = start + self._slots * self._mode.slot_ns
+        self._timer.start_at(self._expiry)
+
+    def heard_broken(self, end: int) -> None:
+        """A frame that ended at `end` arrived broken while we contend."""
+        if self._eifs:
+            self._eifs_until = end + self._mode.eifs_ns
+            self._wait()
+
+    def heard_well(self) -> None:
+        """A frame arrived whole while we contend: it ends EIFS."""
+        if self._eifs_until > self._antenna.busy_until:
+            self._eifs_until = 0
+            self._wait()
+
+    def _transmit(self) -> None:
+        self._antenna.contending = False
+        self._medium.start(self._queue[0])
+
+    def sent(self, frame: Frame) -> None:
+        """The medium says: the frame has left, and has been received where it could be."""
+        if not self._queue or self._queue[0] is not frame:
+            return  # an ACK, or a frame of the life before a crash
+        if frame.acknowledged:
+            self._ack_timer.start_at(frame.start_ns + frame.duration_ns + self._ack_wait_ns(frame))
+        else:
+            self._finish(frame, delivered=True)
+
+    def _finish(self, frame: Frame, delivered: bool) -> None:
+        self._queue.popleft()
+        self._cw = self._mode.cw_min
+        self._attempts = 0
+        client = frame.client
+        if client is not None:
+            if delivered:
+                client.on_sent(frame.message)
+            else:
+                client.on_dropped(frame.message)
+        if self._queue and not self._antenna.contending:
+            self._contend()
+
+    # --- acknowledged unicast
+
+    def take_unicast(self, frame: Frame, end: int) -> None:
+        """An ACK or an acknowledged frame, for us or overheard, that ended here at `end`."""
+        antenna = self._antenna
+        if frame.kind == ACK:
+            if frame.to is antenna and self._queue and self._queue[0] is frame.message and self._ack_timer.running:
+                self._ack_timer.stop()
+                self._finish(self._queue[0], delivered=True)
+            return
+        if frame.to is not antenna:
+            antenna.sense(end, end + self._mode.sifs_ns + self._ack_airtime_ns(frame))  # NAV
+            if antenna.contending:
+                self.defer(end)
+            return
+        self._kernel.at(end + self._mode.sifs_ns, lambda: self._acknowledge(frame))
+        if self._last_heard.get(frame.sender.index) != frame.number:
+            self._last_heard[frame.sender.index] = frame.number
+            antenna.hand_up(frame)
+
+    def _acknowledge(self, frame: Frame) -> None:
+        if self._antenna.up and self._antenna.transmit_until <= self._kernel._now:
+            self._medium.acks += 1
+            self._medium.start(
+                Frame(self._antenna, frame.sender, frame, ACK_BYTES, self._ack_airtime_ns(frame), kind=ACK)
+            )
+
+    def _ack_missed(self) -> None:
+        now = self._kernel._now
+        if self._antenna.lock_until > now:  # something is arriving: it may be the ACK
+            self._ack_timer.start_at(self._antenna.lock_until + self._mode.slot_ns)
+            return
+        frame = self._queue[0]
+        self._attempts += 1
+        self._not_before = now
+        if self._attempts >= self._retry_limit:
+            self._finish(frame, delivered=False)
+            return
+        self._cw = min(2 * self._cw + 1, self._mode.cw_max)
+        frame.retries += 1
+        self._medium.retries += 1
+        self._contend()
+
+    def _ack_airtime_ns(self, frame: Frame) -> int:
+        return self._mode.airtime_ns(ACK_BYTES, self._mode.ack_rate_mbps(frame.rate_mbps))
+
+    def _ack_wait_ns(self, frame: Frame) -> int:
+        """SIFS, a slot and the preamble: then an ACK must have begun to arrive."""
+        preamble = DSSS_PREAMBLE_NS if self._mode.ack_rate_mbps(frame.rate_mbps) in DSSS_RATES else OFDM_PREAMBLE_NS
+        return self._mode.sifs_ns + self._mode.slot_ns + preamble

@@ -1,0 +1,178 @@
+"""The backbone of the paper: stations on a tree of FIFO links.
+
+Model     A broadcast floods the tree: a station forwards it to all neighbours but the one it came from, and
+          then handles it. A directed message is routed hop by hop over the same links. Hence one FIFO path
+          between any two stations for all traffic, and causal delivery across both calls: if b was sent or
+          delivered at x's sender before x, b is delivered at x's destination before x.
+Shapes    positions: float64 (n, 2), metres; edges: pairs of station numbers
+Errors    ValueError for edges that are no tree
+Source    Wilhelm, Arantes, Sens, A scalable causal broadcast that tolerates dynamics of mobile networks (2020),
+          Sections III and IV.B; Friedman, Manor, Causal ordering in deterministic overlay networks (2004)
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Sequence
+from math import dist
+from typing import Any
+
+from mobilenet.kernel import Kernel
+from mobilenet.wired.link import Link
+
+Edge = tuple[int, int]
+Receive = Callable[[int, Any], None]
+Hop = Callable[[int, int, Any, int, int | None], None]
+
+
+def star(positions: Sequence[Sequence[float]]) -> list[Edge]:
+    """Every station at the one nearest the centre of all."""
+    centre = nearest_to_centre(positions)
+    return [(centre, i) for i in range(len(positions)) if i != centre]
+
+
+def chain(positions: Sequence[Sequence[float]]) -> list[Edge]:
+    """In the order of their numbers."""
+    return [(i, i + 1) for i in range(len(positions) - 1)]
+
+
+def breadth_first(positions: Sequence[Sequence[float]]) -> list[Edge]:
+    """Outward from the centre, each new station at the nearest one a step further in.
+
+    Neighbours are stations at most 1.2 times the shortest distance between any two apart;
+    what that leaves unconnected is joined to the nearest connected station.
+    """
+    n = len(positions)
+    if n == 1:
+        return []
+    reach = 1.2 * min(dist(positions[i], positions[j]) for i in range(n) for j in range(i))
+    centre = nearest_to_centre(positions)
+    edges: list[Edge] = []
+    connected = {centre: 0}
+    frontier = deque([centre])
+    while len(connected) < n:
+        if frontier:
+            parent = frontier.popleft()
+            near = [i for i in range(n) if i not in connected and dist(positions[i], positions[parent]) <= reach]
+        else:
+            _, parent, child = min(
+                (dist(positions[i], positions[j]), i, j) for i in connected for j in range(n) if j not in connected
+            )
+            near = [child]
+        for child in sorted(near, key=lambda i: (dist(positions[i], positions[parent]), i)):
+            connected[child] = connected[parent] + 1
+            edges.append((parent, child))
+            frontier.append(child)
+    return edges
+
+
+def nearest_to_centre(positions: Sequence[Sequence[float]]) -> int:
+    centre = [sum(p[axis] for p in positions) / len(positions) for axis in (0, 1)]
+    return min(range(len(positions)), key=lambda i: (dist(positions[i], centre), i))
+
+
+SHAPES = {"star": star, "chain": chain, "breadth_first": breadth_first}
+
+
+def neighbours_of(edges: Sequence[Edge], stations: int) -> list[list[int]]:
+    """Adjacency, sorted. Raises ValueError unless the edges are a tree over all stations."""
+    near: list[list[int]] = [[] for _ in range(stations)]
+    for a, b in edges:
+        if not (0 <= a < stations and 0 <= b < stations) or a == b:
+            raise ValueError(f"edge [{a}, {b}]: there is no such pair among {stations} stations")
+        near[a].append(b)
+        near[b].append(a)
+    seen = {0}
+    frontier = [0]
+    while frontier:
+        frontier = [j for i in frontier for j in near[i] if j not in seen and not seen.add(j)]  # type: ignore[func-returns-value]
+    if len(edges) != stations - 1 or len(seen) != stations:
+        raise ValueError(f"{len(edges)} edges do not make a tree of {stations} stations")
+    return [sorted(row) for row in near]
+
+
+def next_hops(near: list[list[int]], source: int) -> list[int]:
+    """For each destination the neighbour of `source` on the way there; `source` for itself."""
+    hop = [-1] * len(near)
+    hop[source] = source
+    frontier = [(neighbour, neighbour) for neighbour in near[source]]
+    while frontier:
+        for node, first in frontier:
+            hop[node] = first
+        frontier = [(j, first) for i, first in frontier for j in near[i] if hop[j] < 0]
+    return hop
+
+
+class Tree:
+    """All stations' wired ports over one tree."""
+
+    def __init__(
+        self,
+        kernel: Kernel,
+        edges: Sequence[Edge],
+        stations: int,
+        bits_per_s: int,
+        delay_ns: int,
+        header_bytes: int,
+        on_hop: Hop | None = None,
+    ) -> None:
+        self.kernel = kernel
+        self.near = neighbours_of(edges, stations)
+        self._hops = [next_hops(self.near, i) for i in range(stations)]
+        self._header_bytes = header_bytes
+        self._on_hop = on_hop
+        self._receive: list[Receive] = [_nobody] * stations
+        self.links = {(i, j): Link(kernel, bits_per_s, delay_ns) for i in range(stations) for j in self.near[i]}
+
+    def port(self, station: int, receive: Receive) -> TreePort:
+        """The port of a station; `receive(source, message)` gets what others send."""
+        self._receive[station] = receive
+        return TreePort(self, station)
+
+    @property
+    def in_flight(self) -> int:
+        return sum(link.sent - link.delivered for link in self.links.values())
+
+    def flood(self, source: int, at: int, came_from: int, message: Any) -> None:
+        for neighbour in self.near[at]:
+            if neighbour != came_from:
+                self._send(at, neighbour, message, lambda to=neighbour: self._flooded(source, to, at, message))
+
+    def route(self, source: int, at: int, to: int, message: Any) -> None:
+        neighbour = self._hops[at][to]
+        self._send(at, neighbour, message, lambda: self._routed(source, neighbour, to, message), to)
+
+    def _flooded(self, source: int, at: int, came_from: int, message: Any) -> None:
+        self.flood(source, at, came_from, message)
+        self._receive[at](source, message)
+
+    def _routed(self, source: int, at: int, to: int, message: Any) -> None:
+        if at == to:
+            self._receive[at](source, message)
+        else:
+            self.route(source, at, to, message)
+
+    def _send(self, a: int, b: int, message: Any, arrive: Callable[[], None], to: int | None = None) -> None:
+        if self._on_hop is not None:
+            self._on_hop(a, b, message, self.kernel.now, to)
+        self.links[a, b].send(message.size_bytes + self._header_bytes, arrive)
+
+
+class TreePort:
+    """How one station reaches the others."""
+
+    __slots__ = ("_station", "_tree")
+
+    def __init__(self, tree: Tree, station: int) -> None:
+        self._tree = tree
+        self._station = station
+
+    def broadcast(self, message: Any) -> None:
+        self._tree.flood(self._station, self._station, self._station, message)
+
+    def send(self, to: int, message: Any) -> None:
+        self._tree.route(self._station, self._station, to, message)
+
+
+def _nobody(source: int, message: Any) -> None:
+    raise AssertionError(f"a message from station {source} to a station that nobody runs")
