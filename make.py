@@ -185,8 +185,10 @@ def install():
             say("%s failed" % os.path.basename(tool[0]))
         else:
             raise Refusal("the packages could not be installed: see above (a network, or PIP_INDEX_URL for a mirror?)")
-    if run(*[*pip, "-q", "--no-build-isolation", "--no-index", "--editable", HERE], env=env):
-        raise Refusal("the project itself could not be installed: see above")
+    itself = [*pip, "-q", "--no-build-isolation", "--no-index", "--editable", HERE]
+    done = subprocess.run(itself, env=env, cwd=HERE, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+    if done.returncode:
+        raise Refusal("the project itself could not be installed:\n" + done.stdout.decode(errors="replace"))
 
 
 def pinned(name, place):
