@@ -1,0 +1,90 @@
+"""The numbers of the mobile causal broadcast: timers, windows and the optional expiry.
+
+Units     seconds and messages, as the names say
+Errors    pydantic.ValidationError at construction only: unknown key, wrong type, out of range, not finite
+Source    "paper" is Wilhelm, Arantes, Sens: A scalable causal broadcast that tolerates dynamics of mobile
+          networks (2020), section V; "ours" is DESIGN.md §3
+"""
+
+from __future__ import annotations
+
+from typing import Self
+
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+
+
+class MobileCausalParameters(BaseModel):
+    model_config = ConfigDict(frozen=True, strict=True, extra="forbid", allow_inf_nan=False)
+
+    window: int = Field(
+        default=150, ge=1, le=100_000,
+        description="messages resent at most per interval I(x), and how far ahead of the next expected number one is kept (paper: 150)",
+    )
+    mac_backlog: int = Field(
+        default=20, ge=1, le=10_000,
+        description="messages: copies sent again that wait in the radio's queue at once, at most (ours)",
+    )
+    resend_first_s: float = Field(
+        default=1.0, gt=0, le=60,
+        description="seconds: the interval I(x) when nothing is pending (paper: 1 s)",
+    )
+    resend_full_s: float = Field(
+        default=0.2, gt=0, le=60,
+        description="seconds: the interval I(x) when a whole window is pending (paper: 200 ms; linear in between is ours)",
+    )
+    resend_jitter_low: float = Field(
+        default=0.7, gt=0, le=1,
+        description="factor: I(x) and the control interval are multiplied by a draw from here ... (ours)",
+    )
+    resend_jitter_high: float = Field(
+        default=1.3, ge=1, le=10,
+        description="factor: ... to here (ours)",
+    )
+    ack_min_s: float = Field(
+        default=0.25, gt=0, le=60,
+        description="seconds: an acknowledgement waits at least this long; drawn anew each time, mean 0.5 s (paper: 500 ms)",
+    )
+    ack_max_s: float = Field(
+        default=0.75, gt=0, le=60,
+        description="seconds: an acknowledgement waits at most this long (ours)",
+    )
+    heartbeat_s: float = Field(
+        default=2.0, gt=0, le=600,
+        description="seconds: a connected host acknowledges at least this often (ours)",
+    )
+    silent_after_s: float = Field(
+        default=5.0, gt=0, le=600,
+        description="seconds: nothing is resent for a host that was not heard for so long (ours)",
+    )
+    control_interval_s: float = Field(
+        default=0.25, gt=0, le=60,
+        description="seconds: join, init and leave are repeated this often, times the jitter (ours)",
+    )
+    forwarding_jitter_s: float = Field(
+        default=0.020, ge=0, le=10,
+        description="seconds: a message from another station waits up to this long for its first radio frame (ours)",
+    )
+    first_join_spread_s: float = Field(
+        default=2.0, ge=0, le=600,
+        description="seconds: the hosts of a run join spread over this time; the caller's business (ours)",
+    )
+    cookie_lifetime_s: float = Field(
+        default=10.0, gt=0, le=600,
+        description="seconds: how long a station remembers the challenge of a join (ours)",
+    )
+    expiry_s: float | None = Field(
+        default=None, gt=0,
+        description="seconds: T, after which a silent host no longer holds messages back; none: never (paper, section IV.E)",
+    )
+    stub_lifetime_s: float | None = Field(
+        default=None, gt=0,
+        description="seconds: how long after its expiry the rest of a context is kept; none: for ever (ours)",
+    )
+
+    @model_validator(mode="after")
+    def _ordered(self) -> Self:
+        if self.resend_full_s > self.resend_first_s:
+            raise ValueError("resend_full_s must not be above resend_first_s")
+        if self.ack_min_s > self.ack_max_s:
+            raise ValueError("ack_min_s must not be above ack_max_s")
+        return self

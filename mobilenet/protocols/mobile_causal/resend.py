@@ -1,0 +1,166 @@
+"""When an unacknowledged message goes on the air again.
+
+Model     a message is due I(x) after the radio has sent, or dropped, its last copy; x messages are pending.
+              I(x) = (first - (first - full) * min(x, W) / W) * U[jitter]
+          At most W messages are resent per I(x), oldest first, and at most `mac_backlog` of those copies wait in
+          the radio at once. First transmissions are never held back: a window that starts at the oldest pending
+          message would let one silent host block its whole cell (F14)
+Units     integer nanoseconds
+Source    Wilhelm, Arantes, Sens (2020), Algorithm 1 lines 50-52 (calcTimeout) and section V: 1 s, 200 ms, 150;
+          the line between the end points, the jitter and the backlog are ours: DESIGN.md §3
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from heapq import heappop, heappush
+from typing import Any, Generic, TypeVar
+
+from ..port import Port
+from .parameters import MobileCausalParameters
+
+SECOND = 1_000_000_000
+
+READY, QUEUED = -1, -2  # states of a pending message; anything else is the time at which it is due
+
+Key = TypeVar("Key", int, tuple[int, int])  # ordered by age
+
+
+def ns(seconds: float) -> int:
+    return round(seconds * SECOND)
+
+
+class Resender(Generic[Key]):
+    """The pending messages of one buffer. `make` gives a fresh copy, or None while nobody listens."""
+
+    __slots__ = ("_backlog", "_copies", "_full", "_heap", "_left", "_make", "_p", "_port", "_pumping", "_ready",
+                 "_round_end", "_state", "_timer", "_transmit", "_waiting_copies")
+
+    def __init__(
+        self,
+        port: Port,
+        parameters: MobileCausalParameters,
+        make: Callable[[Key], Any],
+        transmit: Callable[[Any], None],
+    ) -> None:
+        self._port = port
+        self._p = parameters
+        self._make: Callable[[Key], Any] = make
+        self._transmit = transmit
+        self._timer = port.timer(self._on_due)
+        self._state: dict[Key, int] = {}
+        self._copies: dict[Key, Any] = {}  # the copy that is in the radio's queue
+        self._waiting_copies: dict[Key, Any] = {}  # those of them which are not first copies; outlive forget()
+        self._heap: list[tuple[int, Key]] = []  # (due, key), stale entries included
+        self._ready: list[Key] = []  # a heap as well: oldest first
+        self._round_end = 0
+        self._left = 0
+        self._pumping = False
+
+    def __len__(self) -> int:
+        return len(self._state)
+
+    def first(self, key: Key, message: Any) -> None:
+        """The first transmission: at once."""
+        self._hand_over(key, message)
+
+    def soon(self, key: Key) -> None:
+        """As early as the backlog permits, unless a copy is queued already."""
+        if self._state.get(key) not in (READY, QUEUED):
+            self._state[key] = READY
+            heappush(self._ready, key)
+        self._pump()
+
+    def begin(self, key: Key) -> None:
+        """As soon(), unless it is known already: then by its own timer."""
+        if key not in self._state:
+            self.soon(key)
+
+    def forget(self, key: Key) -> None:
+        """Acknowledged, or no longer ours."""
+        self._state.pop(key, None)
+        self._copies.pop(key, None)
+
+    def clear(self) -> None:
+        self._state.clear()
+        self._copies.clear()
+        self._heap.clear()
+        self._ready.clear()
+        self._timer.stop()
+
+    def done(self, key: Key, message: Any) -> None:
+        """The radio has sent or dropped this copy."""
+        if self._waiting_copies.get(key) is message:
+            del self._waiting_copies[key]
+        if self._copies.get(key) is message:
+            del self._copies[key]
+            self._wait(key)
+        if self._ready:
+            self._pump()
+
+    def interval_ns(self) -> int:
+        p = self._p
+        share = min(len(self._state), p.window) / p.window
+        mean = p.resend_first_s - (p.resend_first_s - p.resend_full_s) * share
+        return ns(mean * self._port.uniform(p.resend_jitter_low, p.resend_jitter_high))
+
+    def _hand_over(self, key: Key, message: Any) -> None:
+        self._state[key] = QUEUED
+        self._copies[key] = message
+        self._transmit(message)
+
+    def _wait(self, key: Key) -> None:
+        due = self._port.now + self.interval_ns()
+        self._state[key] = due
+        heappush(self._heap, (due, key))
+        if self._heap[0][0] == due or not self._timer.running:
+            self._timer.start(self._heap[0][0] - self._port.now)
+
+    def _on_due(self) -> None:
+        now = self._port.now
+        heap, state = self._heap, self._state
+        while heap and heap[0][0] <= now:
+            due, key = heappop(heap)
+            if state.get(key) == due:
+                state[key] = READY
+                heappush(self._ready, key)
+        self._pump()
+        self._restart_timer()
+
+    def _restart_timer(self) -> None:
+        heap, state = self._heap, self._state
+        while heap and state.get(heap[0][1]) != heap[0][0]:
+            heappop(heap)
+        wake = [heap[0][0]] if heap else []
+        if self._ready and self._left == 0:
+            wake.append(self._round_end)
+        if wake:
+            self._timer.start(max(0, min(wake) - self._port.now))
+
+    def _pump(self) -> None:
+        """Hand over what is ready, oldest first, as far as window and backlog go."""
+        if self._pumping:
+            return  # a copy was dropped while it was handed over
+        self._pumping = True
+        while self._ready and len(self._waiting_copies) < self._p.mac_backlog:
+            key = heappop(self._ready)
+            if self._state.get(key) != READY:
+                continue
+            if self._port.now >= self._round_end:
+                self._round_end = self._port.now + self.interval_ns()
+                self._left = self._p.window
+            if self._left == 0:
+                heappush(self._ready, key)
+                self._restart_timer()
+                break
+            self._send_again(key)
+        self._pumping = False
+
+    def _send_again(self, key: Key) -> None:
+        message = self._make(key)
+        if message is None:
+            self._wait(key)
+            return
+        self._left -= 1
+        self._waiting_copies[key] = message
+        self._hand_over(key, message)

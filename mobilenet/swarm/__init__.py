@@ -1,0 +1,1 @@
+"""Small hostile scenarios drawn from seeds, by the thousand."""
