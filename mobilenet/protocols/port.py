@@ -107,6 +107,12 @@ class HostProtocol(Protocol):
         """The host is now in this cell, or in none."""
 
     def on_recover(self) -> None: ...
+    def settled(self) -> bool:
+        """Either out, or a member with nothing under way: no handoff, join or leave waits for an answer."""
+
+    def is_out(self) -> bool:
+        """Not a member, and nothing left to tell anybody."""
+
     def on_receive(self, sender: int, message: Any) -> None: ...
     def on_sent(self, message: Any) -> None:
         """The last copy handed to the radio is in the air and done."""

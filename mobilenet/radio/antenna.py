@@ -28,17 +28,18 @@ class Antenna:
     __slots__ = (
         "air_d2", "air_until", "bin", "busy_from", "busy_until", "candidates", "candidates_until",
         "contending", "hand_up", "idle_since", "index", "is_station", "lock_d2", "lock_fates", "lock_from",
-        "lock_index", "lock_until", "loss", "mac", "name", "serving", "since_ns", "transmit_until", "up",
+        "lock_index", "lock_until", "loss", "mac", "name", "number", "serving", "since_ns", "transmit_until", "up",
         "vx", "vy", "x_m", "y_m",
     )  # fmt: skip
 
     mac: Mac
 
-    def __init__(self, index: int, name: str, is_station: bool, hand_up: Callable[[Frame], None]) -> None:
-        self.index = index  # ties between hearers go by it
+    def __init__(self, index: int, name: str, number: int, is_station: bool) -> None:
+        self.index = index  # over all nodes; ties between hearers go by it
+        self.number = number  # among its kind
         self.name = name
         self.is_station = is_station
-        self.hand_up = hand_up
+        self.hand_up: Callable[[Frame], None] = _ignore
         self.serving: Antenna | None = None  # the station of a host, for counting who was addressed
         self.up = True
         self.loss: Stream | None = None  # dice of the random loss at this receiver
@@ -83,3 +84,7 @@ class Antenna:
             self.busy_from = start
         if end > self.busy_until:
             self.busy_until = end
+
+
+def _ignore(frame: Frame) -> None:
+    """Nobody listens yet."""

@@ -57,6 +57,7 @@ class Medium:
         self.neighbours = neighbours
         self.frames = 0
         self.bytes = 0
+        self.by_kind: dict[tuple[bool, type], list[int]] = {}  # (from a station, message class) -> frames, bytes, payload bytes
         self.acks = 0
         self.retries = 0
         self.queue_drops = 0
@@ -128,8 +129,6 @@ class Medium:
         frame.receivers = receivers
         frame.fates = fates
         frame.delays_ns = delays
-        self.frames += 1
-        self.bytes += frame.psdu_bytes
         self.kernel.at(end + latest, _End(self, frame))
 
     def drop_out(self, node: Antenna) -> None:
@@ -218,6 +217,16 @@ class Medium:
                 node.mac.heard_broken(frame.start_ns + frame.duration_ns + frame.delays_ns[i])
 
     def _count(self, frame: Frame) -> None:
+        self.frames += 1
+        self.bytes += frame.psdu_bytes
+        if frame.kind == DATA:
+            kind = (frame.sender.is_station, frame.message.__class__)
+            tally = self.by_kind.get(kind)
+            if tally is None:
+                tally = self.by_kind[kind] = [0, 0, 0]
+            tally[0] += 1
+            tally[1] += frame.psdu_bytes
+            tally[2] += frame.message.payload_bytes
         pairs = self.pairs
         for fate in frame.fates:
             pairs[fate] += 1

@@ -27,7 +27,7 @@ class Neighbours:
     def __init__(self, range_m: float, speed_mps: float, tick_ns: int) -> None:
         lag_m = speed_mps * tick_ns / SECOND
         self.margin_m = max(0.1 * range_m, 4 * lag_m) if speed_mps > 0 else 0.0
-        self._width_m = range_m + self.margin_m + 2 * lag_m
+        self.width_m = range_m + self.margin_m + 2 * lag_m
         self._reach2 = (range_m + self.margin_m) ** 2
         # Two nodes that approach each other use the margin up at twice the speed.
         self._good_for_ns = int(self.margin_m / (2 * speed_mps) * SECOND) if speed_mps > 0 else FOREVER
@@ -37,7 +37,7 @@ class Neighbours:
         """The node appears, or jumps."""
         self.remove(antenna)
         x, y = antenna.position(now)
-        self._put(antenna, (int(x // self._width_m), int(y // self._width_m)))
+        self._put(antenna, (int(x // self.width_m), int(y // self.width_m)))
         self._forget_around(antenna)
 
     def remove(self, antenna: Antenna) -> None:
@@ -49,7 +49,7 @@ class Neighbours:
 
     def rebin(self, antenna: Antenna, x_m: float, y_m: float) -> None:
         """The node walked on to (x_m, y_m)."""
-        place = (int(x_m // self._width_m), int(y_m // self._width_m))
+        place = (int(x_m // self.width_m), int(y_m // self.width_m))
         if place != antenna.bin and antenna.bin is not None:
             self._bins[antenna.bin].remove(antenna)
             self._put(antenna, place)

@@ -22,7 +22,7 @@ from mobilenet.wired.link import Link
 
 Edge = tuple[int, int]
 Receive = Callable[[int, Any], None]
-Hop = Callable[[int, int, Any, int, int | None], None]
+Hop = Callable[[int, int, Any], Callable[[], None] | None]
 
 
 def star(positions: Sequence[Sequence[float]]) -> list[Edge]:
@@ -116,6 +116,7 @@ class Tree:
         header_bytes: int,
         on_hop: Hop | None = None,
     ) -> None:
+        """`on_hop(a, b, message)` sees each message put on a link, and may return what to call when it arrives."""
         self.kernel = kernel
         self.near = neighbours_of(edges, stations)
         self._hops = [next_hops(self.near, i) for i in range(stations)]
@@ -140,7 +141,7 @@ class Tree:
 
     def route(self, source: int, at: int, to: int, message: Any) -> None:
         neighbour = self._hops[at][to]
-        self._send(at, neighbour, message, lambda: self._routed(source, neighbour, to, message), to)
+        self._send(at, neighbour, message, lambda: self._routed(source, neighbour, to, message))
 
     def _flooded(self, source: int, at: int, came_from: int, message: Any) -> None:
         self.flood(source, at, came_from, message)
@@ -152,9 +153,15 @@ class Tree:
         else:
             self.route(source, at, to, message)
 
-    def _send(self, a: int, b: int, message: Any, arrive: Callable[[], None], to: int | None = None) -> None:
-        if self._on_hop is not None:
-            self._on_hop(a, b, message, self.kernel.now, to)
+    def _send(self, a: int, b: int, message: Any, arrive: Callable[[], None]) -> None:
+        arrived = None if self._on_hop is None else self._on_hop(a, b, message)
+        if arrived is not None:
+            note, handle = arrived, arrive
+
+            def arrive() -> None:
+                note()
+                handle()
+
         self.links[a, b].send(message.size_bytes + self._header_bytes, arrive)
 
 

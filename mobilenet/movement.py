@@ -1,0 +1,175 @@
+"""Hosts on their way: trajectories turned into positions, cells and bins.
+
+Model     each host walks the legs of its trajectory; a crashed one stands still and goes on from there later.
+          On a tick all hosts are looked at together: who is in which cell, which bin of the spatial index.
+          Positions between ticks are exact; only cell changes are noticed on the tick.
+Units     integer nanoseconds; metres; metres per nanosecond inside, m/s at the border
+Shapes    columns over hosts: x, y, vx, vy float64 (n,), since int64 (n,), present bool (n,), cell int64 (n,), -1 for none
+Source    ours: DESIGN.md §7
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Protocol
+
+import numpy as np
+
+from mobilenet.kernel import SECOND, Kernel, Timer
+from mobilenet.radio.antenna import Antenna
+from mobilenet.radio.neighbours import Neighbours
+from mobilenet.world.attachment import Attachment
+from mobilenet.world.mobility import Leg, Trajectory
+
+NOWHERE = 1e12  # where absent hosts are: out of every cell
+
+
+class CellObserver(Protocol):
+    def __call__(self, host: int, cell: int) -> None: ...
+
+
+class Movement:
+    """Where every host is."""
+
+    def __init__(
+        self,
+        kernel: Kernel,
+        neighbours: Neighbours,
+        attachment: Attachment,
+        trajectories: Sequence[Trajectory],
+        antennas: Sequence[Antenna],
+        tick_ns: int,
+        on_cell: CellObserver,
+    ) -> None:
+        count = len(trajectories)
+        self._kernel = kernel
+        self._neighbours = neighbours
+        self._attachment = attachment
+        self._trajectories = trajectories
+        self._antennas = antennas
+        self._tick_ns = tick_ns
+        self._on_cell = on_cell
+        self._x = np.full(count, NOWHERE)
+        self._y = np.full(count, NOWHERE)
+        self._vx = np.zeros(count)
+        self._vy = np.zeros(count)
+        self._since = np.zeros(count, dtype=np.int64)
+        self.present = np.zeros(count, dtype=bool)
+        self.cell = np.full(count, -1, dtype=np.int64)
+        self._bin = np.zeros((count, 2), dtype=np.int64)
+        self._legs: list[Iterator[Leg]] = [iter(()) for _ in range(count)]
+        self._leg_ends = [Timer(kernel, _walk_on(self, host)) for host in range(count)]
+        self._paused: dict[int, tuple[float, float, int]] = {}  # host -> velocity, rest of its leg (-1: for ever)
+        self._frozen = False
+        self._ticking = False
+
+    def start(self) -> None:
+        """Hosts that are there from the beginning appear, then the ticks begin if anyone ever moves."""
+        for host, trajectory in enumerate(self._trajectories):
+            if trajectory.appears_ns == 0:
+                self.appear(host)
+        self.tick()
+
+    def appear(self, host: int) -> None:
+        self.present[host] = True
+        self._legs[host] = self._trajectories[host].legs()
+        self._walk(host)
+        self._neighbours.add(self._antennas[host], self._kernel.now)
+
+    def disappear(self, host: int) -> None:
+        self._leg_ends[host].stop()
+        self._paused.pop(host, None)
+        self._set(host, NOWHERE, NOWHERE, 0.0, 0.0)
+        self._neighbours.remove(self._antennas[host])
+        self.present[host] = False
+        self.cell[host] = -1
+
+    def pause(self, host: int) -> None:
+        """Stand still; the rest of the leg is walked after resume()."""
+        if host in self._paused or self._frozen:
+            return
+        timer = self._leg_ends[host]
+        rest = timer.deadline_ns - self._kernel.now if timer.running else -1
+        timer.stop()
+        self._paused[host] = (float(self._vx[host]), float(self._vy[host]), rest)
+        x, y = self._antennas[host].position(self._kernel.now)
+        self._set(host, x, y, 0.0, 0.0)
+
+    def resume(self, host: int) -> None:
+        if host not in self._paused:
+            return
+        vx, vy, rest = self._paused.pop(host)
+        if self._frozen:
+            return
+        x, y = self._antennas[host].position(self._kernel.now)
+        self._set(host, x, y, vx, vy)
+        if rest >= 0:
+            self._leg_ends[host].start(rest)
+        self._keep_ticking()
+
+    def freeze(self) -> None:
+        """Everybody stops, for good."""
+        for host in np.flatnonzero(self.present):
+            self.pause(int(host))
+        self._frozen = True
+
+    def place(self, host: int, x_m: float, y_m: float) -> None:
+        """Put a frozen host somewhere else."""
+        self._set(host, x_m, y_m, 0.0, 0.0)
+        self._neighbours.add(self._antennas[host], self._kernel.now)
+
+    def positions(self) -> np.ndarray:
+        """Of all hosts now, float64 (n, 2); absent ones are far away."""
+        elapsed = self._kernel.now - self._since
+        return np.column_stack((self._x + self._vx * elapsed, self._y + self._vy * elapsed))
+
+    def look(self, host: int) -> None:
+        """Find the cell of one host between two ticks, when it has just appeared."""
+        cells = self._attachment.update(self.positions(), self.cell)
+        if cells[host] != self.cell[host]:
+            self.cell[host] = cells[host]
+            self._on_cell(host, int(cells[host]))
+
+    def tick(self) -> None:
+        """Look at everybody: new cells, new bins."""
+        places = self.positions()
+        cells = self._attachment.update(places, self.cell)
+        changed = np.flatnonzero(cells != self.cell)
+        self.cell = cells
+        for host in changed.tolist():
+            self._on_cell(host, int(cells[host]))
+        bins = np.floor_divide(places, self._neighbours.width_m).astype(np.int64)
+        for host in np.flatnonzero((bins != self._bin).any(axis=1) & self.present).tolist():
+            self._neighbours.rebin(self._antennas[host], places[host, 0], places[host, 1])
+        self._bin = bins
+        self._ticking = False
+        self._keep_ticking()
+
+    def _keep_ticking(self) -> None:
+        """Ticks go on as long as somebody walks; while all stand still there is nothing to see."""
+        if not self._ticking and not self._frozen and (self._vx.any() or self._vy.any()):
+            self._ticking = True
+            self._kernel.after(self._tick_ns - self._kernel.now % self._tick_ns, self.tick)
+
+    def _walk(self, host: int) -> None:
+        """The next leg; where the trajectory ends, the host stands."""
+        leg = next(self._legs[host], None)
+        if leg is None:
+            x, y = self._antennas[host].position(self._kernel.now)
+            self._set(host, x, y, 0.0, 0.0)
+            return
+        self._set(host, leg.x_m, leg.y_m, leg.vx_mps / SECOND, leg.vy_mps / SECOND)
+        if leg.duration_ns is not None:
+            self._leg_ends[host].start(leg.duration_ns)
+        self._keep_ticking()
+
+    def _set(self, host: int, x: float, y: float, vx: float, vy: float) -> None:
+        now = self._kernel.now
+        self._x[host], self._y[host] = x, y
+        self._vx[host], self._vy[host] = vx, vy
+        self._since[host] = now
+        self._antennas[host].move(now, x, y, vx, vy)
+
+
+def _walk_on(movement: Movement, host: int) -> Callable[[], None]:
+    return lambda: movement._walk(host)

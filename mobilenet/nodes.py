@@ -1,0 +1,229 @@
+"""Hosts and stations: where a protocol meets the network, through its port and nothing else.
+
+Model     a node runs handlers to completion, one at a time. A crash takes away everything but the stable
+          store: handlers, timers, the radio's queue. What the protocol says through its port is recorded
+          here as the run's events; buffer sizes are sampled whenever a handler changed them.
+Units     integer nanoseconds, bytes
+Source    ours: DESIGN.md §3
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from mobilenet.kernel import Timer
+from mobilenet.protocols.port import MessageId
+from mobilenet.radio.antenna import Antenna
+from mobilenet.radio.frame import Frame
+from mobilenet.radio.mac import Mac
+from mobilenet.streams import Stream
+
+if TYPE_CHECKING:
+    from mobilenet.simulation import Simulation
+
+
+class Node:
+    """What hosts and stations share: the port to the air, the clock and the dice."""
+
+    def __init__(self, simulation: Simulation, number: int, name: str, antenna: Antenna, mac: Mac) -> None:
+        self.me = number
+        self.name = name
+        self.antenna = antenna
+        self.protocol: Any = None  # None while crashed
+        self.buffers: tuple[int, ...] = ()
+        self._simulation = simulation
+        self._kernel = simulation.kernel
+        self._mac = mac
+        self._dice = Stream(simulation.scenario.seed, "protocol", name)
+        self._timers: list[Timer] = []
+        self._samples = simulation.recording.samples
+        antenna.hand_up = self.hand_up
+
+    # --- the port
+
+    @property
+    def now(self) -> int:
+        return self._kernel._now
+
+    def uniform(self, low: float, high: float) -> float:
+        return self._dice.uniform(low, high)
+
+    def timer(self, action: Callable[[], None]) -> Timer:
+        def fire() -> None:
+            action()
+            self.sample()
+
+        timer = Timer(self._kernel, fire)
+        self._timers.append(timer)
+        return timer
+
+    def broadcast(self, message: Any) -> None:
+        self._transmit(None, message)
+
+    def send(self, to: int, message: Any) -> None:
+        self._transmit(self._counterpart(to), message)
+
+    def _counterpart(self, to: int) -> Antenna:
+        raise NotImplementedError
+
+    def _transmit(self, to: Antenna | None, message: Any) -> None:
+        simulation = self._simulation
+        psdu_bytes, duration_ns = simulation.datagram(message.size_bytes)
+        for quantity, length in message.list_sizes():
+            self._samples.add(self._kernel._now, self.name, quantity, length)
+        self._mac.enqueue(
+            Frame(self.antenna, to, message, psdu_bytes, duration_ns, simulation.broadcast_rate_mbps, client=self)
+        )
+
+    # --- called by the radio
+
+    def hand_up(self, frame: Frame) -> None:
+        if self.protocol is not None:
+            self.protocol.on_receive(frame.sender.number, frame.message)
+            self.sample()
+
+    def on_sent(self, message: Any) -> None:
+        if self.protocol is not None:
+            self.protocol.on_sent(message)
+
+    def on_dropped(self, message: Any) -> None:
+        if self.protocol is not None:
+            self.protocol.on_dropped(message)
+
+    # --- measuring
+
+    def sample(self) -> None:
+        if self.protocol is None:
+            return
+        sizes = self.protocol.buffer_sizes()
+        if sizes != self.buffers:
+            samples = self._samples
+            for name, size, old in zip(self.protocol.BUFFERS, sizes, self.buffers or (0,) * len(sizes), strict=True):
+                if size != old:
+                    samples.add(self._kernel._now, self.name, name, size)
+            self.buffers = sizes
+
+    def stop_timers(self) -> None:
+        for timer in self._timers:
+            timer.stop()
+        self._timers.clear()
+
+
+class StationNode(Node):
+    """A support station. It never fails."""
+
+    def _counterpart(self, to: int) -> Antenna:
+        return self._simulation.hosts[to].antenna
+
+    def on_wired(self, source: int, message: Any) -> None:
+        self.protocol.on_wired(source, message)
+        self.sample()
+
+
+class HostNode(Node):
+    """A mobile host: present or not, up or crashed, in a cell or in none; member when it says so."""
+
+    def __init__(self, simulation: Simulation, number: int, name: str, antenna: Antenna, mac: Mac, stable: Any) -> None:
+        super().__init__(simulation, number, name, antenna, mac)
+        self.stable = stable
+        self.cell: int | None = None
+        self.member = False
+        self.session: int | None = None  # the last confirmed one
+        self.covered = False
+        self._handoff: int | None = None  # the session of the handoff under way
+        self._held: list[MessageId] | None = None  # deliveries during a broadcast
+        self._events = simulation.recording.events
+
+    @property
+    def up(self) -> bool:
+        return self.protocol is not None
+
+    def _counterpart(self, to: int) -> Antenna:
+        return self._simulation.stations[to].antenna
+
+    def _record(self, event: str, session: int | None = None, station: int | None = None, **detail: Any) -> None:
+        name = None if station is None else f"s{station}"
+        self._events.add(self._kernel._now, self.name, event, None, name, session, detail or None)
+
+    # --- upcalls of the protocol: the trace
+
+    def deliver(self, message: MessageId, body: Any) -> None:
+        if self._held is not None:
+            self._held.append(message)
+            return
+        cell = None if self.cell is None else f"s{self.cell}"
+        self._events.add(self._kernel._now, self.name, "deliver", f"h{message.host}:{message.seq}", cell, self.session)
+
+    def joined(self, session: int, station: int) -> None:
+        self.member = True
+        self._record("join", session, station)
+
+    def left(self, session: int) -> None:
+        self.member = False
+        self._record("leave", session)
+
+    def gap(self, session: int, station: int) -> None:
+        self._record("gap", session, station)
+
+    def session_opened(self, session: int, station: int | None, cause: str) -> None:
+        if self.member:
+            self._handoff = session
+            self._record("handoff_start", session, station, cause=cause)
+
+    def session_confirmed(self, session: int, station: int, detail: dict[str, int]) -> None:
+        self.session = session
+        if self._handoff == session:
+            self._record("handoff_end", session, station, **detail)
+            self._handoff = None
+
+    # --- what the world does to it
+
+    def set_cell(self, cell: int | None) -> None:
+        """The nearest station in range is now this one, or none is."""
+        self.cell = cell
+        self.antenna.serving = None if cell is None else self._simulation.stations[cell].antenna
+        if cell is None and self.covered:
+            self._record("out_of_coverage")
+        elif cell is not None and not self.covered:
+            self._record("in_coverage", station=cell)
+        self.covered = cell is not None
+        if self.protocol is not None:
+            self.protocol.on_cell(cell)
+            self.sample()
+
+    def boot(self) -> None:
+        """Power on, at the first time or after a crash: a new protocol object on the stable store."""
+        self.antenna.up = True
+        self.protocol = self._simulation.new_host(self)
+        if self.cell is not None:
+            self.protocol.on_cell(self.cell)
+
+    def crash(self) -> None:
+        self._record("crash")
+        self.stop_timers()
+        self._mac.reset()
+        self._simulation.medium.drop_out(self.antenna)
+        self.protocol = None
+
+    def recover(self) -> None:
+        self._record("recover")
+        self.boot()
+        self.protocol.on_recover()
+        self.sample()
+
+    def offer(self, payload_bytes: int) -> None:
+        """The application wants to broadcast."""
+        if self.protocol is None:
+            self._record("refused", cause="down")
+            return
+        self._held = []  # a protocol may deliver its own message at once: the broadcast comes first
+        message = self.protocol.co_broadcast(payload_bytes)
+        held, self._held = self._held, None
+        if message is None:
+            self._record("refused", cause="not a member")
+        else:
+            self._events.add(self._kernel._now, self.name, "broadcast", f"h{message.host}:{message.seq}")
+        for delivered in held:
+            self.deliver(delivered, payload_bytes)
+        self.sample()

@@ -1,0 +1,118 @@
+"""Plain beacons, no causal broadcast: the load of the radio's cross-check against other simulators.
+
+Source      ours: DESIGN.md §4
+Names       station_interval_s, host_interval_s: means of exponential intervals; hello: a short periodic frame of everybody
+Assumes     nothing; nobody answers
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any, ClassVar, NamedTuple
+
+from mobilenet.protocols.beacon_parameters import BeaconParameters
+from mobilenet.protocols.port import MessageId, Port
+
+SECOND = 1_000_000_000
+
+
+class Beacon(NamedTuple):
+    size_bytes: int
+    payload_bytes: int
+
+    def list_sizes(self) -> tuple[tuple[str, int], ...]:
+        return ()
+
+
+class Beaconing:
+    """Two clocks that send: one exponential, one periodic with a random phase."""
+
+    BUFFERS: ClassVar[tuple[str, ...]] = ()
+
+    def __init__(self, port: Port, interval_s: float, payload_bytes: int, parameters: BeaconParameters) -> None:
+        self._port = port
+        self._interval_s = interval_s
+        self._hello_s = parameters.hello_interval_s
+        self._beacon = Beacon(payload_bytes, payload_bytes)
+        self._hello = Beacon(parameters.hello_payload_bytes, parameters.hello_payload_bytes)
+        self._beacon_timer = port.timer(self._on_beacon)
+        self._hello_timer = port.timer(self._on_hello)
+
+    def begin(self) -> None:
+        self._beacon_timer.start(self._gap_ns())
+        self._hello_timer.start(int(self._port.uniform(0, self._hello_s) * SECOND))
+
+    def _gap_ns(self) -> int:
+        return int(-self._interval_s * math.log1p(-self._port.uniform(0, 1)) * SECOND)
+
+    def _on_beacon(self) -> None:
+        self._port.broadcast(self._beacon)
+        self._beacon_timer.start(self._gap_ns())
+
+    def _on_hello(self) -> None:
+        self._port.broadcast(self._hello)
+        self._hello_timer.start(int(self._hello_s * SECOND))
+
+    def buffer_sizes(self) -> tuple[int, ...]:
+        return ()
+
+    def on_receive(self, sender: int, message: Any) -> None:
+        pass
+
+    def on_sent(self, message: Any) -> None:
+        pass
+
+    def on_dropped(self, message: Any) -> None:
+        pass
+
+
+class BeaconHost(Beaconing):
+    """Sends from join() to leave(); after a crash it begins again."""
+
+    def __init__(self, port: Port, stable: BeaconMember, parameters: BeaconParameters, stations: int) -> None:
+        super().__init__(port, parameters.host_interval_s, parameters.host_payload_bytes, parameters)
+        self._stable = stable
+
+    def join(self) -> None:
+        self._stable.member = True
+        self.begin()
+
+    def leave(self) -> bool:
+        self._stable.member = False
+        self._beacon_timer.stop()
+        self._hello_timer.stop()
+        return True
+
+    def co_broadcast(self, body: int) -> MessageId | None:
+        return None
+
+    def on_cell(self, station: int | None) -> None:
+        pass
+
+    def on_recover(self) -> None:
+        if self._stable.member:
+            self.begin()
+
+    def settled(self) -> bool:
+        return True
+
+    def is_out(self) -> bool:
+        return not self._stable.member
+
+
+class BeaconMember:
+    """What survives a crash."""
+
+    __slots__ = ("member",)
+
+    def __init__(self) -> None:
+        self.member = False
+
+
+class BeaconStation(Beaconing):
+    def __init__(self, port: Port, wired: Any, parameters: BeaconParameters, stations: int) -> None:
+        super().__init__(port, parameters.station_interval_s, parameters.station_payload_bytes, parameters)
+        self.begin()
+
+    def on_wired(self, source: int, message: Any) -> None:
+        pass

@@ -1,0 +1,38 @@
+"""Which protocol a scenario means: for each parameter set, the roles that a network runs.
+
+Errors    KeyError for parameters of no known protocol (the scenario refuses unknown names before)
+Source    ours: DESIGN.md §3
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from mobilenet.protocols import beacon, mobile_causal
+from mobilenet.protocols.beacon_parameters import BeaconParameters
+from mobilenet.protocols.mobile_causal.parameters import MobileCausalParameters
+
+
+@dataclass(frozen=True, slots=True)
+class Roles:
+    """How to make the parties of a protocol.
+
+    host(port, stable, parameters, number of stations), station(port, wired port, parameters, number of
+    stations), stable(): the empty store of a host, which survives its crashes.
+    """
+
+    host: Callable[..., Any]
+    station: Callable[..., Any]
+    stable: Callable[[], Any]
+
+
+ROLES: dict[type, Roles] = {
+    MobileCausalParameters: Roles(mobile_causal.Host, mobile_causal.Station, mobile_causal.Stable),
+    BeaconParameters: Roles(beacon.BeaconHost, beacon.BeaconStation, beacon.BeaconMember),
+}
+
+
+def roles_of(parameters: object) -> Roles:
+    return next(roles for kind, roles in ROLES.items() if isinstance(parameters, kind))

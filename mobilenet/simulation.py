@@ -1,0 +1,406 @@
+"""One run: a network and a protocol built from a scenario, and time let loose on them.
+
+Model     workload, faults, churn and movement stop at duration_s; then crashed hosts recover, everybody
+          stands still, hosts without a cell are put at the nearest covered place, and the run goes on until it
+          is quiescent (no buffer holds a message, nothing is under way, the wire is empty) or drain_s is over
+Units     integer nanoseconds inside; the scenario's units at the border
+Errors    ScenarioError for what only shows when the parts are put together
+Source    ours: DESIGN.md §3, §7
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from mobilenet.kernel import MILLISECOND, SECOND, Kernel, ns
+from mobilenet.movement import Movement
+from mobilenet.nodes import HostNode, Node, StationNode
+from mobilenet.protocols.catalogue import roles_of
+from mobilenet.radio.antenna import Antenna
+from mobilenet.radio.frame import FATES, RECEIVED, Frame
+from mobilenet.radio.mac import Mac
+from mobilenet.radio.medium import Medium
+from mobilenet.radio.neighbours import Neighbours
+from mobilenet.radio.phy import DATAGRAM_OVERHEAD_BYTES, MODES
+from mobilenet.record import Recording
+from mobilenet.scenario import Scenario
+from mobilenet.streams import Stream
+from mobilenet.wired.tree import SHAPES, Tree
+from mobilenet.world.attachment import Attachment
+from mobilenet.world.churn import changes
+from mobilenet.world.coverage import Coverage
+from mobilenet.world.faults import Outage, outages
+from mobilenet.world.layout import station_positions
+from mobilenet.world.mobility import trajectories
+from mobilenet.world.workload import broadcast_times
+
+AGAIN_NS = 100 * MILLISECOND  # how often what could not be done is tried again
+SLICE_NS = SECOND  # between two looks at the progress, and two samples of the counters
+Progress = Callable[[float, float], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """How a run ended."""
+
+    recording: Recording
+    simulated_ns: int
+    quiescent: bool
+    skipped_tracks: int
+    host_names: dict[str, str]
+
+
+class Simulation:
+    """The parts of one run. Two simulations in one process share nothing."""
+
+    def __init__(self, scenario: Scenario) -> None:
+        self.scenario = scenario
+        self.kernel = Kernel()
+        self.recording = Recording(scenario.record.frames, scenario.record.messages)
+        self.duration_ns = ns(scenario.duration_s)
+        self._roles = roles_of(scenario.protocol)
+
+        wireless = scenario.wireless
+        self._mode = MODES[wireless.mode]
+        self.broadcast_rate_mbps = wireless.broadcast_rate_mbps
+        self._datagrams: dict[int, tuple[int, int]] = {}
+
+        sites = station_positions(scenario.stations.layout, scenario.folder)
+        self.coverage = Coverage(sites, wireless.range_m)
+        self.world = trajectories(scenario.hosts, scenario.seed, self.coverage, self.duration_ns, scenario.folder)
+        tick_ns = scenario.hosts.attachment.tick_ms * MILLISECOND
+        interference_range_m = wireless.interference_range_m or wireless.range_m
+        detection_range_m = wireless.detection_range_m or wireless.range_m
+        reach_m = max(wireless.range_m, interference_range_m, detection_range_m)
+        self.medium = Medium(
+            self.kernel,
+            Neighbours(reach_m, self.world.speed_limit_mps, tick_ns),
+            wireless.range_m,
+            interference_range_m,
+            detection_range_m,
+            wireless.loss,
+            wireless.capture_db,
+            self._observer(),
+        )
+
+        backbone = scenario.stations.backbone
+        edges = backbone.edges if backbone.edges is not None else SHAPES[backbone.shape](sites.tolist())
+        self.tree = Tree(
+            self.kernel,
+            [(a, b) for a, b in edges],
+            len(sites),
+            round(backbone.bandwidth_mbps * 1_000_000),
+            ns(backbone.delay_ms / 1000),
+            backbone.header_bytes,
+            self._wired_hop,
+        )
+        self._wired_kinds: dict[type, list[int]] = {}
+
+        self.stations = [self._new_station(number, x, y) for number, (x, y) in enumerate(sites.tolist())]
+        self.hosts = [self._new_host_node(number) for number in range(len(self.world.trajectories))]
+        self.movement = Movement(
+            self.kernel,
+            self.medium.neighbours,
+            Attachment(sites, wireless.range_m, scenario.hosts.attachment.hysteresis_m),
+            self.world.trajectories,
+            [host.antenna for host in self.hosts],
+            tick_ns,
+            lambda host, cell: self.hosts[host].set_cell(None if cell < 0 else cell),
+        )
+        self._pending: dict[int, str] = {}  # host -> the join or leave that it could not do yet
+
+    # --- building
+
+    def _antenna(self, name: str, number: int, is_station: bool) -> tuple[Antenna, Mac]:
+        seed = self.scenario.seed
+        wireless = self.scenario.wireless
+        index = number if is_station else len(self.stations) + number
+        antenna = Antenna(index, name, number, is_station)
+        if wireless.loss > 0:
+            antenna.loss = Stream(seed, "loss", name)
+        mac = Mac(
+            self.kernel,
+            self.medium,
+            antenna,
+            self._mode,
+            Stream(seed, "backoff", name),
+            wireless.eifs,
+            wireless.queue_frames,
+            wireless.retry_limit,
+        )
+        return antenna, mac
+
+    def _new_station(self, number: int, x: float, y: float) -> StationNode:
+        name = f"s{number}"
+        antenna, mac = self._antenna(name, number, True)
+        antenna.move(0, x, y, 0.0, 0.0)
+        self.medium.neighbours.add(antenna, 0)
+        station = StationNode(self, number, name, antenna, mac)
+        wired = self.tree.port(number, station.on_wired)
+        station.protocol = self._roles.station(station, wired, self.scenario.protocol, len(self.tree.near))
+        return station
+
+    def _new_host_node(self, number: int) -> HostNode:
+        name = f"h{number}"
+        antenna, mac = self._antenna(name, number, False)
+        return HostNode(self, number, name, antenna, mac, self._roles.stable())
+
+    def new_host(self, node: HostNode) -> Any:
+        """The host's protocol, built on what survived."""
+        return self._roles.host(node, node.stable, self.scenario.protocol, len(self.stations))
+
+    def datagram(self, size_bytes: int) -> tuple[int, int]:
+        """PSDU bytes and air time of a message of that size."""
+        known = self._datagrams.get(size_bytes)
+        if known is None:
+            psdu = size_bytes + DATAGRAM_OVERHEAD_BYTES
+            known = self._datagrams[size_bytes] = (psdu, self._mode.airtime_ns(psdu, self.broadcast_rate_mbps))
+        return known
+
+    # --- running
+
+    def run(self, progress: Progress | None = None) -> Outcome:
+        """Let it happen; `progress(simulated_s, total_s)` is called about once per simulated second."""
+        self._plan()
+        self.movement.start()
+        self._run_until(self.duration_ns, progress)
+        self._sample_counters()
+        self._bring_everybody_back()
+        quiescent = self._drain(progress)
+        self.recording.counters = self._counters()
+        return Outcome(
+            self.recording, self.kernel.now, quiescent, self.world.skipped_tracks, dict(self.world.names)
+        )
+
+    def _plan(self) -> None:
+        """Put everything on the calendar that the protocol has no say in."""
+        scenario = self.scenario
+        kernel = self.kernel
+        spread_s = getattr(scenario.protocol, "first_join_spread_s", 0.0)
+        plan = changes(scenario.churn, scenario.seed, len(self.hosts), self.duration_ns)
+        for host, trajectory in enumerate(self.world.trajectories):
+            if trajectory.appears_ns >= self.duration_ns:
+                continue
+            kernel.at(trajectory.appears_ns, _call(self._appear, host))
+            if host not in plan.absent_at_start:
+                wait = ns(Stream(scenario.seed, "join", f"h{host}").uniform(0, spread_s))
+                kernel.at(trajectory.appears_ns + wait, _call(self._change, host, "join"))
+            if trajectory.leaves_ns is not None and trajectory.leaves_ns < self.duration_ns:
+                kernel.at(trajectory.leaves_ns, _call(self._change, host, "vanish"))
+            if scenario.workload is not None:
+                start = trajectory.appears_ns
+                times = broadcast_times(scenario.workload, scenario.seed, host, start, self.duration_ns)
+                self._offer_next(host, times)
+        for change in plan.changes:
+            kernel.at(change.at_ns, _call(self._change, change.host, change.kind))
+        for outage in outages(scenario.faults, scenario.seed, len(self.hosts), self.duration_ns):
+            kernel.at(outage.at_ns, _call(self._fail, outage))
+        if scenario.warmup_s > 0:
+            kernel.at(ns(scenario.warmup_s), self._sample_counters)
+        if scenario.record.positions_interval_s:
+            self._sample_positions()
+
+    def _run_until(self, end_ns: int, progress: Progress | None) -> None:
+        while self.kernel.now < end_ns:
+            self._sample_counters()
+            self.kernel.run_until(min(self.kernel.now + SLICE_NS, end_ns))
+            if progress is not None:
+                progress(self.kernel.now / SECOND, self.scenario.duration_s)
+
+    def _bring_everybody_back(self) -> None:
+        self.movement.freeze()
+        for host in self.hosts:
+            if not self.movement.present[host.me]:
+                continue
+            if not host.up:
+                host.recover()
+        places = self.movement.positions()
+        for host in self.hosts:
+            if self.movement.present[host.me] and host.cell is None:
+                x, y = self.coverage.nearest_covered(float(places[host.me, 0]), float(places[host.me, 1]))
+                self.movement.place(host.me, x, y)
+        self.movement.tick()
+
+    def _drain(self, progress: Progress | None) -> bool:
+        end_ns = self.duration_ns + ns(self.scenario.drain_s)
+        while True:
+            if self._quiescent():
+                return True
+            if self.kernel.now >= end_ns:
+                return False
+            self._run_until(min(self.kernel.now + AGAIN_NS, end_ns), progress)
+
+    def _quiescent(self) -> bool:
+        if self._pending or self.tree.in_flight:
+            return False
+        nodes: list[Node] = [*self.stations, *self.hosts]
+        return all(node.protocol is None or node.protocol.settled() and not any(node.buffers) for node in nodes)
+
+    # --- what the world does
+
+    def _appear(self, host: int) -> None:
+        if not self.movement.present[host]:
+            self.movement.appear(host)
+            self.movement.look(host)
+        self.hosts[host].boot()
+
+    def _change(self, host: int, kind: str) -> None:
+        """Join, leave, or leave for good; what cannot be done now is tried again."""
+        node = self.hosts[host]
+        done = False
+        if node.protocol is not None:
+            if kind == "join":
+                done = node.protocol.is_out()
+                if done:
+                    node.protocol.join()
+            else:
+                done = node.protocol.is_out() or node.protocol.leave()
+            node.sample()
+        if done and kind == "vanish":
+            done = node.protocol.is_out()
+            if done:
+                self._vanish(node)
+        if done:
+            self._pending.pop(host, None)
+        else:
+            self._pending[host] = kind
+            self.kernel.after(AGAIN_NS, _call(self._change, host, kind))
+
+    def _vanish(self, node: HostNode) -> None:
+        node.stop_timers()
+        node.antenna.mac.reset()
+        self.medium.drop_out(node.antenna)
+        node.protocol = None
+        self.movement.disappear(node.me)
+
+    def _fail(self, outage: Outage) -> None:
+        """Crash the host that the plan names, or one of those in the cell that it names."""
+        host = outage.host
+        if host is None:
+            inside = [h.me for h in self.hosts if h.up and self.movement.cell[h.me] == outage.station]
+            if not inside:
+                return
+            host = inside[int(outage.draw * len(inside))]
+        node = self.hosts[host]
+        if not node.up:
+            return
+        node.crash()
+        self.movement.pause(host)
+        self.kernel.after(outage.lasts_ns, _call(self._recover, node))
+
+    def _recover(self, node: HostNode) -> None:
+        if not node.up and self.movement.present[node.me]:
+            self.movement.resume(node.me)
+            node.recover()
+
+    def _offer_next(self, host: int, times: Iterator[int]) -> None:
+        at = next(times, None)
+        if at is not None:
+            self.kernel.at(at, _call(self._offer, host, times))
+
+    def _offer(self, host: int, times: Iterator[int]) -> None:
+        if self.movement.present[host]:
+            self.hosts[host].offer(self.scenario.workload.payload_bytes)
+            self._offer_next(host, times)
+
+    # --- recording
+
+    def _sample_positions(self) -> None:
+        now = self.kernel.now
+        places = self.movement.positions().tolist()
+        columns = self.recording.positions
+        for host in self.hosts:
+            if self.movement.present[host.me]:
+                columns.add(now, host.name, *places[host.me])
+        if now < self.duration_ns:
+            self.kernel.after(ns(self.scenario.record.positions_interval_s), self._sample_positions)
+
+    def _sample_counters(self) -> None:
+        """Running totals, so that any window of the run can be measured afterwards."""
+        now = self.kernel.now
+        medium = self.medium
+        add = self.recording.samples.add
+        add(now, "network", "radio_frames", sum(tally[0] for tally in medium.by_kind.values()))
+        add(now, "network", "radio_bytes", medium.bytes)
+        add(now, "network", "radio_control_bytes", sum(tally[1] - tally[2] for tally in medium.by_kind.values()))
+        for pairs, prefix in ((medium.pairs, "pairs_"), (medium.addressed_pairs, "addressed_pairs_")):
+            for fate, count in zip(FATES, pairs, strict=True):
+                add(now, "network", prefix + fate, count)
+        add(now, "network", "wired_messages", sum(link.sent for link in self.tree.links.values()))
+        add(now, "network", "wired_bytes", sum(link.bytes for link in self.tree.links.values()))
+
+    def _observer(self) -> Callable[[Frame], None] | None:
+        frames, messages = self.recording.frames, self.recording.messages
+        if frames is None and messages is None:
+            return None
+
+        def observe(frame: Frame) -> None:
+            start, end = frame.start_ns, frame.start_ns + frame.duration_ns
+            sender, kind = frame.sender.name, type(frame.message).__name__ if frame.kind == 0 else "mac_ack"
+            for node, fate, delay in zip(frame.receivers, frame.fates, frame.delays_ns, strict=True):
+                to_it = frame.to is node or (
+                    frame.to is None and (not frame.sender.is_station or node.serving is frame.sender)
+                )
+                if frames is not None:
+                    frames.add(start, end, sender, node.name, kind, frame.psdu_bytes, to_it, FATES[fate])
+                if messages is not None and frame.kind == 0 and (to_it or frame.to is None):
+                    arrived = end + delay if fate == RECEIVED else None
+                    size = frame.message.size_bytes
+                    messages.add(start, arrived, sender, node.name, "radio", kind, size, FATES[fate])
+
+        return observe
+
+    def _wired_hop(self, a: int, b: int, message: Any) -> Callable[[], None] | None:
+        tally = self._wired_kinds.setdefault(message.__class__, [0, 0, 0])
+        tally[0] += 1
+        tally[1] += message.size_bytes
+        tally[2] += message.payload_bytes
+        for quantity, length in message.list_sizes():
+            self.recording.samples.add(self.kernel.now, f"s{a}", quantity, length)
+        messages = self.recording.messages
+        if messages is None:
+            return None
+        sent, kind, size = self.kernel.now, type(message).__name__, message.size_bytes
+        return lambda: messages.add(sent, self.kernel.now, f"s{a}", f"s{b}", "wired", kind, size, "received")
+
+    def _counters(self) -> dict[str, Any]:
+        medium = self.medium
+        links = self.tree.links.values()
+
+        def pairs(counts: list[int]) -> dict[str, Any]:
+            lost = {name: counts[fate] for fate, name in enumerate(FATES) if fate != RECEIVED}
+            return {"pairs_in_range": sum(counts), "received": counts[RECEIVED], "lost": lost}
+
+        kinds: dict[str, dict[str, dict[str, int]]] = {"host": {}, "station": {}, "wired": {}}
+        for (from_station, kind), tally in medium.by_kind.items():
+            kinds["station" if from_station else "host"][kind.__name__] = _tally(tally)
+        for kind, tally in self._wired_kinds.items():
+            kinds["wired"][kind.__name__] = _tally(tally)
+        return {
+            "radio": {
+                "frames": medium.frames,
+                "bytes": medium.bytes,
+                **pairs(medium.pairs),
+                "addressed": pairs(medium.addressed_pairs),
+                "mac_acks": medium.acks,
+                "mac_retries": medium.retries,
+                "queue_drops": medium.queue_drops,
+            },
+            "wired": {
+                "sent": sum(link.sent for link in links),
+                "delivered": sum(link.delivered for link in links),
+                "bytes": sum(link.bytes for link in links),
+                "in_flight": self.tree.in_flight,
+            },
+            "by_message_type": kinds,
+        }
+
+
+def _tally(counts: list[int]) -> dict[str, int]:
+    return {"count": counts[0], "bytes": counts[1], "control_bytes": counts[1] - counts[2]}
+
+
+def _call(action: Callable[..., None], *arguments: Any) -> Callable[[], None]:
+    return lambda: action(*arguments)

@@ -1,0 +1,10 @@
+"""Judging a run from what it recorded; nothing here knows how any protocol works.
+
+Model     three verdicts: valid, violated (with an explanation), unknown (nothing to judge, or not quiescent)
+Source    Hadzilacos, Toueg, A modular approach to fault-tolerant broadcasts and related problems (1994), for
+          the properties; ours: DESIGN.md §8
+"""
+
+from mobilenet.verify.judge import Verdict, verify, verify_run
+
+__all__ = ["Verdict", "verify", "verify_run"]
