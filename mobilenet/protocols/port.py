@@ -127,6 +127,9 @@ class StationProtocol(Protocol):
     BUFFERS: ClassVar[tuple[str, ...]]
 
     def buffer_sizes(self) -> tuple[int, ...]: ...
+    def settled(self) -> bool:
+        """Nothing is under way that waits for an answer."""
+
     def on_receive(self, sender: int, message: Any) -> None:
         """A radio frame from a host, addressed to this station."""
 

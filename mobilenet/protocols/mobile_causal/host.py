@@ -109,6 +109,13 @@ class Host:
     def buffer_sizes(self) -> tuple[int, ...]:
         return len(self.stable.sbuf), len(self._stream) + len(self._recovery)
 
+    def settled(self) -> bool:
+        """Out, or connected and not about to leave."""
+        return self.is_out() or self._connected and not self._want_leave
+
+    def is_out(self) -> bool:
+        return self.stable.status is Status.OUT
+
     # --- the application
 
     def join(self) -> None:

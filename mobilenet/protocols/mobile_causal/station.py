@@ -88,6 +88,10 @@ class Station(Handover):
     def buffer_sizes(self) -> tuple[int, ...]:
         return len(self._stream.sbuf), self._rbuf_total
 
+    def settled(self) -> bool:
+        """No join and no handoff is under way here."""
+        return all(c.state is State.OWN for c in self.ctx.values())
+
     # --- from hosts
 
     def on_receive(self, sender: int, message: Any) -> None:
