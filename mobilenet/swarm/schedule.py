@@ -1,0 +1,272 @@
+"""A whole small scenario drawn from one seed, and its run: faults, then peace, then what is left.
+
+Model     2-4 stations, 1-4 hosts, a tree, a kind of trouble (FLAVOURS), and for each host a list of actions with their
+          times. When they are through the faults stop: every host is up and in coverage, late packets run out, old
+          packets come again a last time in some schedules, and each member broadcasts once more
+Units     integer nanoseconds; seconds where a name says so
+Shapes    Outcome.log: the events; Outcome.left_over: sentences about buffers, contexts and hosts that did not settle
+Errors    none of its own; AssertionError from the protocol's self-checks
+Source    ours: DESIGN.md §3
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from ..kernel import MILLISECOND, SECOND, Kernel, ns
+from ..protocols.mobile_causal import Host, MobileCausalParameters, Station, Status
+from ..record import EventLog
+from ..streams import Stream
+from .adversary import CALM, Adversary, Air
+
+PATIENCE_NS = 60 * SECOND  # after the faults everything settles within this
+
+
+@dataclass(frozen=True, slots=True)
+class Flavour:
+    """Weights of the actions of a mobile host, and the world around it."""
+
+    broadcast: float = 8
+    move: float = 4
+    hole: float = 1  # leave coverage, return later
+    crash: float = 0.7
+    leave: float = 0.3
+    hurry: float = 0.3  # probability that the next action follows within a handoff's time
+    pause_s: float = 0.25  # mean time between actions otherwise
+    outage_s: float = 0.4  # mean length of a hole, of a crash, and of an absence
+    wire_s: float = 0.03  # longest delay of a link
+    loss: float = 0.5  # at most
+    late: float = 0.1  # probability of a late packet, at most
+    static: float = 0.5  # share of hosts that only broadcast
+    replays: float = 1.0  # probability that old packets come again
+    expiry: bool = False
+
+
+FLAVOURS = {
+    "mixed": Flavour(),
+    "ping_pong": Flavour(move=10, hurry=0.6, crash=0.1, leave=0, loss=0.2),
+    "slow_wire": Flavour(move=8, wire_s=0.4, hurry=0.4, crash=0.3, loss=0.2, late=0.02),
+    "slow_talk": Flavour(broadcast=20, move=4, hole=0, crash=0, leave=0, wire_s=0.3, pause_s=0.08, loss=0.1, late=0),
+    "crash": Flavour(crash=6, move=5, hurry=0.5, outage_s=0.2),
+    "churn": Flavour(leave=5, move=2, outage_s=0.1, late=0.3, hurry=0.5),
+    "late": Flavour(leave=2, move=6, late=0.4, loss=0.1, pause_s=0.15),
+    "expiry": Flavour(expiry=True, hole=3, crash=3, outage_s=1.5, pause_s=0.4, move=3),
+    "lossy": Flavour(loss=0.8, move=3, crash=0.3),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Schedule:
+    seed: int
+    flavour: str
+    parents: tuple[int, ...]
+    slowest_ns: tuple[int, ...]
+    parameters: MobileCausalParameters
+    air: Air
+    first_cells: tuple[int, ...]
+    actions: tuple[tuple[int, int, str, int], ...]  # (time, host, what, cell); in order of time
+    replay_every_ns: int  # 0: never
+    late_replays: int  # once more when all is quiet
+
+
+@dataclass(slots=True)
+class Outcome:
+    schedule: Schedule
+    log: EventLog = field(default_factory=EventLog)
+    left_over: list[str] = field(default_factory=list)
+    buffers: dict[str, tuple[int, ...]] = field(default_factory=dict)
+
+
+def draw(seed: int, flavour: str | None = None) -> Schedule:
+    """The schedule of a seed."""
+    dice = Stream(seed, "swarm/schedule")
+    name = list(FLAVOURS)[dice.below(len(FLAVOURS))]
+    name = flavour or name
+    f = FLAVOURS[name]
+    stations, hosts = 2 + dice.below(3), 1 + dice.below(4)
+    slow = [int(dice.random() * ns(f.wire_s)) + MILLISECOND for _ in range(stations - 1)]
+    late = f.late * dice.random()
+    air = Air(
+        loss=f.loss * dice.random(), duplicate=0.2 * dice.random(), late=late, overhear=0.3 * dice.random(),
+        drop=0.05 * dice.random(), delay_ns=int(dice.uniform(2, 60)) * MILLISECOND,
+        late_ns=int(dice.uniform(0.2, 3) * SECOND),
+    )
+    actions: list[tuple[int, int, str, int]] = []
+    budget = 30 + dice.below(50)
+    mobiles = 0
+    for h in range(hosts):
+        mobile = h == 0 or dice.random() >= f.static
+        mobiles += mobile
+        count = budget // (1 if mobile else 3)
+        actions += _timeline(dice, f, h, stations, count // (1 + mobiles // 2), mobile)
+    actions.sort(key=lambda action: action[0])
+    again = dice.random() < f.replays
+    return Schedule(
+        seed=seed, flavour=name, parents=tuple(dice.below(child) for child in range(1, stations)),
+        slowest_ns=tuple(slow), parameters=_parameters(dice, f.expiry), air=air,
+        first_cells=tuple(dice.below(stations) for _ in range(hosts)), actions=tuple(actions),
+        replay_every_ns=int(dice.uniform(0.02, 0.3) * SECOND) if again else 0,
+        late_replays=dice.below(40) if again else 0,
+    )
+
+
+def _parameters(dice: Stream, expiry: bool) -> MobileCausalParameters:
+    """Faster than in a radio network, so that more happens; T well above the heartbeat."""
+    return MobileCausalParameters(
+        window=(150, 150, 8, 3)[dice.below(4)],
+        mac_backlog=(20, 2)[dice.below(2)],
+        resend_first_s=dice.uniform(0.2, 1.0), resend_full_s=dice.uniform(0.05, 0.2),
+        ack_min_s=0.05, ack_max_s=dice.uniform(0.1, 0.75),
+        heartbeat_s=0.4 if expiry else dice.uniform(0.5, 2.0), silent_after_s=dice.uniform(1, 5),
+        control_interval_s=dice.uniform(0.05, 0.25), forwarding_jitter_s=0.02 * dice.below(2),
+        cookie_lifetime_s=dice.uniform(0.3, 10),
+        expiry_s=dice.uniform(0.7, 1.5) if expiry else None,
+        stub_lifetime_s=dice.uniform(0.3, 1) if expiry and dice.random() < 0.3 else None,
+    )
+
+
+def _timeline(
+    dice: Stream, f: Flavour, host: int, stations: int, count: int, mobile: bool
+) -> list[tuple[int, int, str, int]]:
+    """What one host goes through."""
+    actions = []
+    time = dice.exponential(0.05)
+    actions.append((ns(time), host, "join", 0))
+    verbs = ("broadcast", "move", "hole", "crash", "leave")
+    weights = (f.broadcast, f.move, f.hole, f.crash, f.leave) if mobile else (1.0, 0.0, 0.0, 0.0, 0.0)
+    for _ in range(count):
+        hurry = dice.random() < f.hurry
+        time += dice.uniform(0, 0.08 + 2 * f.wire_s * dice.random()) if hurry else dice.exponential(f.pause_s)
+        verb = _choose(dice, verbs, weights)
+        cell = dice.below(stations)
+        if verb in ("broadcast", "move"):
+            actions.append((ns(time), host, verb, cell))
+            continue
+        actions.append((ns(time), host, verb, cell))
+        time += dice.exponential(f.outage_s)
+        if verb == "crash" and dice.random() < 0.5:  # carried elsewhere while it is down
+            actions.append((ns(time), host, "move", cell))
+        actions.append((ns(time), host, {"hole": "move", "crash": "recover", "leave": "join"}[verb], cell))
+    return actions
+
+
+def _choose(dice: Stream, verbs: tuple[str, ...], weights: tuple[float, ...]) -> str:
+    left = dice.random() * sum(weights)
+    for verb, weight in zip(verbs, weights, strict=True):
+        left -= weight
+        if left < 0:
+            return verb
+    return verbs[0]
+
+
+def run(
+    schedule: Schedule, host_class: type[Host] = Host, station_class: type[Station] = Station, check: bool = True
+) -> Outcome:
+    """Faults, then a fair completion."""
+    outcome = Outcome(schedule)
+    network = Adversary(
+        Kernel(), outcome.log, schedule.seed, schedule.parameters, schedule.parents, schedule.slowest_ns,
+        len(schedule.first_cells), host_class, station_class, check,
+    )
+    _Run(network, schedule).play()
+    outcome.left_over = left_over(network)
+    outcome.buffers = {f"s{i}": station.buffer_sizes() for i, station in enumerate(network.stations)}
+    outcome.buffers |= {f"h{i}": host.buffer_sizes() for i, host in enumerate(network.hosts) if host is not None}
+    return outcome
+
+
+class _Run:
+    def __init__(self, network: Adversary, schedule: Schedule) -> None:
+        self._network = network
+        self._kernel = network.kernel
+        self._schedule = schedule
+        self._wants_in = [False] * len(schedule.first_cells)
+
+    def play(self) -> None:
+        kernel, network, schedule = self._kernel, self._network, self._schedule
+        network.air = schedule.air
+        for h, cell in enumerate(schedule.first_cells):
+            network.move(h, cell)
+        end = schedule.actions[-1][0] + ns(0.2)
+        if schedule.replay_every_ns:
+            for time in range(schedule.replay_every_ns, end, schedule.replay_every_ns):
+                kernel.at(time, network.replay)
+        for time, host, what, cell in schedule.actions:
+            kernel.run_until(time)
+            self._act(host, what, cell)
+        kernel.run_until(end)
+        self._complete()
+
+    def _act(self, host: int, what: str, cell: int) -> None:
+        network = self._network
+        if what == "broadcast":
+            network.co_broadcast(host)
+        elif what == "move":
+            network.move(host, cell)
+        elif what == "hole":
+            network.move(host, None)
+        elif what == "crash":
+            network.crash(host)
+        elif what == "recover":
+            network.recover(host)
+        else:
+            self._wants_in[host] = what == "join"
+            self._insist(host)
+
+    def _insist(self, host: int) -> None:
+        """Join or leave, again and again until it is so."""
+        network, wants_in = self._network, self._wants_in[host]
+        status = network.stable[host].status
+        if wants_in and status is Status.OUT:
+            network.join(host)
+        elif not wants_in and status in (Status.JOIN, Status.MEMBER):
+            network.leave(host)
+        if network.hosts[host] is None or wants_in == (network.stable[host].status in (Status.OUT, Status.LEAVING)):
+            self._kernel.after(20 * MILLISECOND, lambda: self._insist(host))
+
+    def _complete(self) -> None:
+        """Peace: what is pending must come to its end."""
+        network, schedule = self._network, self._schedule
+        network.air = CALM
+        for host, cell in enumerate(network.cells):
+            network.recover(host)
+            network.move(host, schedule.first_cells[host] if cell is None else cell)
+        self._kernel.run_until(self._kernel.now + schedule.air.late_ns)
+        self._settle()
+        for _ in range(schedule.late_replays):
+            network.replay()
+            self._kernel.run_until(self._kernel.now + 10 * MILLISECOND)
+        self._settle()
+        for host in range(len(network.hosts)):
+            network.co_broadcast(host)
+        self._kernel.run_until(self._kernel.now + 500 * MILLISECOND)
+        self._settle()
+
+    def _settle(self) -> None:
+        kernel = self._kernel
+        deadline = kernel.now + PATIENCE_NS
+        while kernel.now < deadline:
+            kernel.run_until(kernel.now + 250 * MILLISECOND)
+            if not left_over(self._network):
+                return
+
+
+def left_over(network: Adversary) -> list[str]:
+    """What keeps the network from being at rest: full buffers, hosts in between, contexts too many or too few."""
+    found = []
+    if network.backbone.in_flight:
+        found.append(f"wire: {network.backbone.in_flight} in flight")
+    for s, station in enumerate(network.stations):
+        if any(station.buffer_sizes()):
+            found.append(f"s{s}: buffers {station.buffer_sizes()}")
+    for h, host in enumerate(network.hosts):
+        status = network.stable[h].status
+        if host is None or status not in (Status.MEMBER, Status.OUT):
+            found.append(f"h{h}: {status.value}")
+        elif any(host.buffer_sizes()):
+            found.append(f"h{h}: buffers {host.buffer_sizes()}")
+        contexts = [s for s, station in enumerate(network.stations) if h in station.ctx]
+        expected = [network.cells[h]] if status is Status.MEMBER else []
+        if contexts != expected:
+            found.append(f"h{h}: contexts at {contexts}, expected at {expected}")
+    return found
