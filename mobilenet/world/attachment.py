@@ -1,0 +1,53 @@
+"""Which station a host talks to.
+
+Model     geometric, without beacons: the nearest station within range; a host keeps its station while that is in
+          range and no other one is nearer by at least the hysteresis
+Units     metres
+Shapes    stations float64 (m, 2); hosts float64 (n, 2); cells int64 (n,), -1 where there is none
+Errors    none
+Source    ours: DESIGN.md, "World"
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import Field
+from scipy.spatial import cKDTree
+
+from mobilenet.parameters import Parameters
+
+DENSE = 64  # up to so many stations all distances are computed; beyond, a tree is asked
+
+
+class AttachmentParameters(Parameters):
+    hysteresis_m: float = Field(default=5.0, ge=0, le=3000, description="how much nearer another station has to be")
+    tick_ms: int = Field(default=100, ge=1, le=60_000, description="how often cells are looked at")
+
+
+class Attachment:
+    def __init__(self, stations_m: NDArray[np.float64], range_m: float, hysteresis_m: float) -> None:
+        self._stations = np.ascontiguousarray(stations_m, dtype=np.float64).reshape(-1, 2)
+        self._x, self._y = (np.ascontiguousarray(column) for column in self._stations.T)
+        self._range = range_m
+        self._hysteresis = hysteresis_m
+        self._tree = cKDTree(self._stations) if len(self._stations) > DENSE else None
+
+    def update(self, xy: NDArray[np.float64], current: NDArray[np.int64]) -> NDArray[np.int64]:
+        """The cells of hosts at `xy` that were in the cells `current`; the latter stays as it is."""
+        if self._tree is None:
+            dx = xy[:, :1] - self._x
+            dy = xy[:, 1:] - self._y
+            distances = np.sqrt(dx * dx + dy * dy)
+            nearest = distances.argmin(axis=1)
+            rows = np.arange(len(xy))
+            to_nearest = distances[rows, nearest]
+            to_current = distances[rows, current]  # -1 names the last station; it is ruled out below
+        else:
+            # an infinite distance and the number m where no station is in range
+            to_nearest, nearest = self._tree.query(xy, distance_upper_bound=np.nextafter(self._range, np.inf))
+            ours = self._stations[current]
+            to_current = np.sqrt((xy[:, 0] - ours[:, 0]) ** 2 + (xy[:, 1] - ours[:, 1]) ** 2)
+        keep = (current >= 0) & (to_current <= self._range) & (to_current - to_nearest < self._hysteresis)
+        found = np.where(to_nearest <= self._range, nearest, -1)
+        return np.where(keep, current, found)
