@@ -1,43 +1,92 @@
-"""What a trajectory is, whoever made it.
+"""Who walks how: the trajectories of all hosts of a scenario.
 
-Model     a host follows straight legs at constant speed, from the moment it appears. Legs are made one by one, as
-          they are needed, and count the host's own moving time: while a host is crashed its legs wait.
-Units     integer nanoseconds, metres, metres per second
-Errors    none
+Model     one movement model for all; each host draws from its own stream ("mobility", its name)
+Units     metres, seconds, integer nanoseconds
+Errors    ScenarioError for a file that cannot be used and for an area too thin to walk in
 Source    ours: DESIGN.md, "World"
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
-from typing import NamedTuple
+from collections.abc import Iterator
+from functools import partial
+from pathlib import Path
+from typing import Annotated, Literal, NamedTuple
+
+from pydantic import Field, model_validator
+
+from mobilenet.kernel import SECOND
+from mobilenet.parameters import Parameters
+from mobilenet.streams import Stream
+from mobilenet.world import gauss_markov, random_waypoint, tracks
+from mobilenet.world.attachment import AttachmentParameters
+from mobilenet.world.coverage import AreaParameters, Coverage
+from mobilenet.world.gauss_markov import GaussMarkov, Walls
+from mobilenet.world.random_waypoint import Ground, RandomWaypoint
+from mobilenet.world.tracks import Tracks
+from mobilenet.world.trajectory import Leg, Trajectory, standing
+
+__all__ = ["HostsParameters", "Leg", "Population", "Static", "Trajectory", "trajectories"]
+
+MOST_HOSTS = 100_000
 
 
-class Leg(NamedTuple):
-    duration_ns: int | None  # None: for ever
-    x_m: float  # where it begins
-    y_m: float
-    vx_mps: float
-    vy_mps: float
+class Static(Parameters):
+    """Uniform in the area, and there to stay."""
+
+    model: Literal["static"] = "static"
+    area: AreaParameters | None = Field(default=None, description="null: the ground that the stations cover")
 
 
-@dataclass(frozen=True, slots=True)
-class Trajectory:
-    """Calling `legs` begins anew each time, with the same legs."""
-
-    legs: Callable[[], Iterator[Leg]]
-    appears_ns: int = 0
-    disappears_ns: int | None = None  # the path ends here; after it the host stands at its end and may go
-    leaves_ns: int | None = None  # when the host asks to leave, so as to be out by then
-    external_name: str | None = None  # what an imported file calls it
+Mobility = Annotated[Static | RandomWaypoint | GaussMarkov | Tracks, Field(discriminator="model")]
 
 
-def standing(x_m: float, y_m: float) -> Leg:
-    return Leg(None, x_m, y_m, 0.0, 0.0)
+class HostsParameters(Parameters):
+    count: int | None = Field(default=None, ge=0, le=MOST_HOSTS, description="needed unless they come from a file")
+    mobility: Mobility
+    attachment: AttachmentParameters = AttachmentParameters()
+
+    @model_validator(mode="after")
+    def _counted_once(self) -> HostsParameters:
+        if isinstance(self.mobility, Tracks) and self.count is not None:
+            raise ValueError("count: the tracks tell how many; to take fewer of them, set mobility.max_hosts")
+        if not isinstance(self.mobility, Tracks) and self.count is None:
+            raise ValueError("count: missing, expected how many hosts there are")
+        return self
 
 
-def between(x_m: float, y_m: float, to_x_m: float, to_y_m: float, duration_ns: int) -> Leg:
-    """From here to there within the duration."""
-    seconds = duration_ns / 1e9
-    return Leg(duration_ns, x_m, y_m, (to_x_m - x_m) / seconds, (to_y_m - y_m) / seconds)
+class Population(NamedTuple):
+    trajectories: list[Trajectory]  # of h0, h1, ...
+    speed_limit_mps: float  # nobody is ever faster
+    skipped_tracks: int  # imported ones that were too short to join and leave
+    names: dict[str, str]  # h0 -> what an imported file calls it
+
+
+def trajectories(hosts: HostsParameters, seed: int, coverage: Coverage, duration_ns: int, folder: Path) -> Population:
+    """A file is looked for in `folder`."""
+    mobility = hosts.mobility
+    if isinstance(mobility, Tracks):
+        imported = tracks.imported(mobility, folder, duration_ns / SECOND)
+        names = {f"h{host}": name for host, name in enumerate(imported.names)}
+        return Population(imported.trajectories, imported.speed_limit_mps, imported.too_short, names)
+    if not hosts.count:
+        return Population([], 0.0, 0, {})
+    ground = Ground(mobility.area.ground() if mobility.area else coverage.ground)
+    speed_limit_mps = 0.0
+    legs: partial[Iterator[Leg]]
+    if isinstance(mobility, RandomWaypoint):
+        legs, speed_limit_mps = partial(random_waypoint.legs, mobility, ground), mobility.speed_mps[1]
+    elif isinstance(mobility, GaussMarkov):
+        legs, speed_limit_mps = partial(gauss_markov.legs, mobility, ground, Walls(ground.area)), mobility.speed_limit_mps
+    else:
+        legs = partial(_stand, ground)
+    found = [Trajectory(partial(_begin, legs, seed, f"h{host}")) for host in range(hosts.count)]
+    return Population(found, speed_limit_mps, 0, {})
+
+
+def _begin(legs: partial[Iterator[Leg]], seed: int, host: str) -> Iterator[Leg]:
+    return legs(Stream(seed, "mobility", host))
+
+
+def _stand(ground: Ground, stream: Stream) -> Iterator[Leg]:
+    yield standing(*ground.point(stream))

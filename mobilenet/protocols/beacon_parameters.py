@@ -1,0 +1,21 @@
+"""How often and how much the nodes of the radio's cross-check send.
+
+Units     seconds, bytes
+Errors    pydantic.ValidationError
+Source    ours: DESIGN.md §4
+"""
+
+from __future__ import annotations
+
+from pydantic import BaseModel, ConfigDict, Field
+
+
+class BeaconParameters(BaseModel):
+    model_config = ConfigDict(frozen=True, strict=True, extra="forbid", allow_inf_nan=False)
+
+    station_interval_s: float = Field(default=0.04, ge=0.001, le=1e6, description="mean; exponential")
+    station_payload_bytes: int = Field(default=100, ge=0, le=1400)
+    host_interval_s: float = Field(default=2.8, ge=0.001, le=1e6, description="mean; exponential")
+    host_payload_bytes: int = Field(default=100, ge=0, le=1400)
+    hello_interval_s: float = Field(default=0.5, ge=0.001, le=1e6, description="of everybody; periodic, with a random phase")
+    hello_payload_bytes: int = Field(default=30, ge=0, le=1400)

@@ -1,0 +1,92 @@
+"""When hosts join and leave while the run goes on.
+
+Model     at random: a member leaves after an exponential time and comes back after an exponential time; some are
+          not members at the beginning. Or a list, which says all there is for the hosts in it; a host whose first
+          entry is `join` is not a member at the beginning. Nothing changes after the run's active part.
+          Hosts from imported tracks join and leave with their tracks, and these changes come on top.
+Units     seconds in parameters, integer nanoseconds in changes
+Errors    none here
+Source    ours: DESIGN.md, "World"
+"""
+
+from __future__ import annotations
+
+from typing import Literal, NamedTuple
+
+from pydantic import Field, model_validator
+
+from mobilenet.kernel import MILLISECOND, ns
+from mobilenet.parameters import HostName, Parameters, number
+from mobilenet.streams import Stream
+
+Kind = Literal["join", "leave"]
+
+
+class Change(NamedTuple):
+    at_ns: int
+    host: int
+    kind: Kind
+
+
+class Plan(NamedTuple):
+    absent_at_start: frozenset[int]  # the hosts that are not members at the beginning
+    changes: list[Change]  # in order; join and leave alternate for each host
+
+
+class ListedChange(Parameters):
+    host: HostName
+    at_s: float = Field(ge=0, le=1e6)
+    kind: Kind
+
+
+class ChurnParameters(Parameters):
+    leave_rate_per_host_per_min: float = Field(default=0.0, ge=0, le=600, description="in a minute of being a member")
+    mean_away_s: float = Field(default=30.0, gt=0, le=1e6)
+    initial_fraction: float = Field(default=1.0, ge=0, le=1, description="of the hosts that are members at the beginning")
+    changes: tuple[ListedChange, ...] = Field(default=(), max_length=100_000, description="for these hosts, instead")
+
+    @model_validator(mode="after")
+    def _alternating(self) -> ChurnParameters:
+        last: dict[str, ListedChange] = {}
+        for change in sorted(self.changes, key=lambda change: change.at_s):
+            before = last.get(change.host)
+            if before and (before.kind == change.kind or before.at_s == change.at_s):
+                raise ValueError(f"changes: {change.host} at {change.at_s:g} s: join and leave should alternate in time")
+            last[change.host] = change
+        return self
+
+
+NO_CHURN = Plan(frozenset(), [])
+
+
+def changes(parameters: ChurnParameters | None, seed: int, hosts: int, end_ns: int) -> Plan:
+    """All changes before `end_ns`, in order."""
+    if parameters is None:
+        return NO_CHURN
+    listed: dict[int, list[Change]] = {}
+    for entry in sorted(parameters.changes, key=lambda entry: entry.at_s):
+        host = number(entry.host)
+        listed.setdefault(host, []).append(Change(ns(entry.at_s), host, entry.kind))
+    absent: set[int] = set()
+    found: list[Change] = []
+    for host in range(hosts):
+        own = listed.get(host) or _random(parameters, Stream(seed, "churn", f"h{host}"), host, end_ns)
+        if own and own[0].kind == "join":
+            absent.add(host)
+        found += [change for change in own if change.at_ns < end_ns]
+    return Plan(frozenset(absent), sorted(found))
+
+
+def _random(parameters: ChurnParameters, stream: Stream, host: int, end_ns: int) -> list[Change]:
+    """Up to the first change after the end, which tells what state the host starts in."""
+    member = stream.random() < parameters.initial_fraction
+    found: list[Change] = []
+    at_ns = 0
+    while at_ns < end_ns:
+        if member and parameters.leave_rate_per_host_per_min == 0:
+            break
+        mean_s = 60 / parameters.leave_rate_per_host_per_min if member else parameters.mean_away_s
+        at_ns += max(MILLISECOND, ns(stream.exponential(mean_s)))
+        found.append(Change(at_ns, host, "leave" if member else "join"))
+        member = not member
+    return found

@@ -1,0 +1,108 @@
+"""The ground that the cells cover, and the ground that hosts may walk on.
+
+Model     a cell is a disk. Questions about single points are answered from distances, exactly; shapes are made of
+          polygons inscribed in the disks, 128 corners each, so all of an area is covered (the rim lacks 4 cm at 120 m)
+Units     metres, square metres
+Shapes    stations float64 (n, 2)
+Errors    ScenarioError for an area without ground
+Source    ours: DESIGN.md, "World"
+"""
+
+from __future__ import annotations
+
+from functools import cached_property
+from math import hypot
+from typing import Annotated
+
+import numpy as np
+import shapely
+from numpy.typing import NDArray
+from pydantic import Field, model_validator
+
+from mobilenet.parameters import Metres, Parameters, Point, ScenarioError
+
+CORNERS_OF_A_QUARTER = 32
+LEAST_AREA_M2 = 1e-3
+
+Box = tuple[Metres, Metres, Metres, Metres]
+
+
+class AreaParameters(Parameters):
+    """A box with holes, instead of the covered ground."""
+
+    box_m: Box = Field(description="[west, south, east, north]")
+    hole_boxes_m: tuple[Box, ...] = Field(default=(), max_length=1000, description="where nobody walks")
+    hole_polygons_m: tuple[Annotated[tuple[Point, ...], Field(min_length=3, max_length=1000)], ...] = Field(
+        default=(), max_length=1000, description="the same, each a list of corners"
+    )
+
+    @model_validator(mode="after")
+    def _right_way_round(self) -> AreaParameters:
+        for name, boxes in (("box_m", (self.box_m,)), ("hole_boxes_m", self.hole_boxes_m)):
+            for west, south, east, north in boxes:
+                if not (west < east and south < north):
+                    raise ValueError(f"{name}: expected [west, south, east, north] with west < east and south < north")
+        for corners in self.hole_polygons_m:
+            if not shapely.Polygon(corners).is_valid:
+                raise ValueError("hole_polygons_m: the border of a hole crosses itself")
+        return self
+
+    def ground(self) -> shapely.Polygon | shapely.MultiPolygon:
+        holes = [shapely.box(*hole) for hole in self.hole_boxes_m]
+        holes += [shapely.Polygon(corners) for corners in self.hole_polygons_m]
+        return solid(shapely.box(*self.box_m).difference(shapely.union_all(holes)))
+
+
+def solid(shape: shapely.Geometry) -> shapely.Polygon | shapely.MultiPolygon:
+    """The polygons of a shape, made ready for many questions."""
+    parts = [part for part in shapely.get_parts(shape) if isinstance(part, shapely.Polygon) and part.area > LEAST_AREA_M2]
+    if not parts:
+        raise ScenarioError("nothing is left of the area that hosts walk in")
+    ground = parts[0] if len(parts) == 1 else shapely.MultiPolygon(parts)
+    shapely.prepare(ground)
+    return ground
+
+
+class Coverage:
+    """What the disks of all stations cover together."""
+
+    def __init__(self, stations_m: NDArray[np.float64], range_m: float) -> None:
+        self.stations_m = stations_m
+        self.range_m = range_m
+
+    @cached_property
+    def disks(self) -> NDArray[np.object_]:
+        return shapely.buffer(shapely.points(self.stations_m), self.range_m, quad_segs=CORNERS_OF_A_QUARTER)
+
+    @cached_property
+    def ground(self) -> shapely.Polygon | shapely.MultiPolygon:
+        return solid(shapely.union_all(self.disks))
+
+    @cached_property
+    def overlaps(self) -> shapely.Geometry:
+        """Where two disks or more lie over each other."""
+        first, second = shapely.STRtree(self.disks).query(self.disks, predicate="intersects")
+        once = first < second
+        return shapely.union_all(shapely.intersection(self.disks[first[once]], self.disks[second[once]]))
+
+    @cached_property
+    def holes(self) -> list[shapely.Polygon]:
+        """Uncovered ground with coverage all around it."""
+        return [shapely.Polygon(ring) for part in shapely.get_parts(self.ground) for ring in part.interiors]
+
+    @property
+    def area_m2(self) -> float:
+        return float(self.ground.area)
+
+    def contains(self, x_m: float, y_m: float) -> bool:
+        return bool((np.hypot(*(self.stations_m - (x_m, y_m)).T) <= self.range_m).any())
+
+    def nearest_covered(self, x_m: float, y_m: float) -> tuple[float, float]:
+        """The covered point nearest to this one, which is itself if it is covered."""
+        distances = np.hypot(*(self.stations_m - (x_m, y_m)).T)
+        station = int(distances.argmin())
+        if distances[station] <= self.range_m:
+            return x_m, y_m
+        sx, sy = self.stations_m[station].tolist()
+        share = self.range_m * (1 - 1e-12) / hypot(x_m - sx, y_m - sy)
+        return sx + (x_m - sx) * share, sy + (y_m - sy) * share

@@ -1,0 +1,98 @@
+"""When hosts crash, and for how long.
+
+Model     `paper`: one host of a given station's cell at regular moments, each outage longer than the one before;
+          who it is, is decided when the moment has come, by the outage's draw among those attached there.
+          `explicit`: a list. `random`: each host crashes after an exponential time up, for an exponential time.
+          Nobody crashes after the end of the run's active part; outages may last beyond it.
+Units     seconds in parameters, integer nanoseconds in outages
+Errors    none here
+Source    Wilhelm, Arantes, Sens: A scalable causal broadcast that tolerates dynamics of mobile networks (2020),
+          Section V.C, for `paper`; ours: DESIGN.md, "World"
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal, NamedTuple
+
+from pydantic import Field, model_validator
+
+from mobilenet.kernel import MILLISECOND, ns
+from mobilenet.parameters import HostName, Parameters, StationName, number
+from mobilenet.streams import Stream
+
+
+class Outage(NamedTuple):
+    at_ns: int
+    lasts_ns: int
+    host: int | None  # None: one of the station's cell
+    station: int | None
+    draw: float  # in [0, 1), chooses among the station's hosts
+
+
+class PaperFaults(Parameters):
+    schedule: Literal["paper"] = "paper"
+    station: StationName = Field(default="s3", description="whose hosts crash")
+    first_at_s: float = Field(default=15.0, ge=0, le=1e6)
+    every_s: float = Field(default=30.0, gt=0, le=1e6)
+    first_duration_s: float = Field(default=3.0, gt=0, le=1e6)
+    duration_step_s: float = Field(default=1.0, ge=0, le=1e6, description="each outage is so much longer than the last")
+
+
+class Fault(Parameters):
+    host: HostName
+    at_s: float = Field(ge=0, le=1e6)
+    duration_s: float = Field(gt=0, le=1e6)
+
+
+class ExplicitFaults(Parameters):
+    schedule: Literal["explicit"] = "explicit"
+    outages: tuple[Fault, ...] = Field(max_length=100_000)
+
+    @model_validator(mode="after")
+    def _one_at_a_time(self) -> ExplicitFaults:
+        up_again_s: dict[str, float] = {}
+        for fault in sorted(self.outages, key=lambda fault: fault.at_s):
+            if fault.at_s < up_again_s.get(fault.host, 0.0):
+                raise ValueError(f"outages: {fault.host} would crash at {fault.at_s:g} s while it is down")
+            up_again_s[fault.host] = fault.at_s + fault.duration_s
+        return self
+
+
+class RandomFaults(Parameters):
+    schedule: Literal["random"] = "random"
+    rate_per_host_per_min: float = Field(gt=0, le=600, description="crashes in a minute of being up")
+    mean_duration_s: float = Field(gt=0, le=1e6)
+
+
+Faults = PaperFaults | ExplicitFaults | RandomFaults
+FaultsParameters = Annotated[Faults, Field(discriminator="schedule")]
+
+
+def outages(faults: Faults | None, seed: int, hosts: int, end_ns: int) -> list[Outage]:
+    """All outages that begin before `end_ns`, in order."""
+    found: list[Outage] = []
+    if isinstance(faults, PaperFaults):
+        stream = Stream(seed, "faults", faults.station)
+        at_s, lasts_s = faults.first_at_s, faults.first_duration_s
+        while ns(at_s) < end_ns:
+            found.append(Outage(ns(at_s), ns(lasts_s), None, number(faults.station), stream.random()))
+            at_s, lasts_s = at_s + faults.every_s, lasts_s + faults.duration_step_s
+    elif isinstance(faults, ExplicitFaults):
+        listed = (Outage(ns(fault.at_s), ns(fault.duration_s), number(fault.host), None, 0.0) for fault in faults.outages)
+        found = [outage for outage in listed if outage.at_ns < end_ns]
+    elif faults is not None:
+        for host in range(hosts):
+            found += _random(faults, Stream(seed, "faults", f"h{host}"), host, end_ns)
+    return sorted(found, key=lambda outage: (outage.at_ns, -1 if outage.host is None else outage.host))
+
+
+def _random(faults: RandomFaults, stream: Stream, host: int, end_ns: int) -> list[Outage]:
+    found: list[Outage] = []
+    at_ns = 0
+    while True:
+        at_ns += max(MILLISECOND, ns(stream.exponential(60 / faults.rate_per_host_per_min)))
+        if at_ns >= end_ns:
+            return found
+        lasts_ns = max(MILLISECOND, ns(stream.exponential(faults.mean_duration_s)))
+        found.append(Outage(at_ns, lasts_ns, host, None, 0.0))
+        at_ns += lasts_ns

@@ -1,0 +1,114 @@
+"""Gauss-Markov walking: a velocity that remembers itself.
+
+Model     each component of the velocity is, step by step, v' = alpha v + sqrt(1 - alpha^2) sigma n, with n standard
+          normal; sigma is such that the mean of the speed is the one asked for (the speed is Rayleigh distributed;
+          five times the mean, which one step in 300 million exceeds, is the limit).
+          The border reflects the step and the velocity like a mirror. The start is uniform with a stationary velocity.
+Units     metres, metres per second, seconds; integer nanoseconds in legs
+Shapes    edges of the area: float64 (k,) each for the beginning and the vector
+Errors    none
+Source    Liang, Haas: Predictive distance-based mobility management (1999), in two independent dimensions without drift
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from math import cos, hypot, log, pi, sin, sqrt
+from typing import Literal
+
+import numpy as np
+import shapely
+from pydantic import Field
+
+from mobilenet.kernel import SECOND, ns
+from mobilenet.parameters import Parameters
+from mobilenet.streams import Stream
+from mobilenet.world.coverage import AreaParameters
+from mobilenet.world.random_waypoint import Ground
+from mobilenet.world.trajectory import Leg
+
+KEEP_OFF_M = 1e-6  # from the border: a host turns round so far before it
+MOST_REFLECTIONS = 20  # in one step; beyond, the host waits in its corner for the next step
+
+
+class GaussMarkov(Parameters):
+    model: Literal["gauss_markov"] = "gauss_markov"
+    speed_mps: float = Field(gt=0, le=1000, description="its mean")
+    alpha: float = Field(default=0.75, ge=0, lt=1, description="memory of one step: 0 none, nearly 1 straight on")
+    step_s: float = Field(default=1.0, ge=0.01, le=3600)
+    area: AreaParameters | None = Field(default=None, description="null: the ground that the stations cover")
+
+    @property
+    def speed_limit_mps(self) -> float:
+        return 5 * self.speed_mps
+
+
+class Walls:
+    """The border of an area, to be hit."""
+
+    def __init__(self, area: shapely.Polygon | shapely.MultiPolygon) -> None:
+        begins, vectors = [], []
+        for part in shapely.get_parts(area):
+            for ring in (part.exterior, *part.interiors):
+                corners = shapely.get_coordinates(ring)
+                begins.append(corners[:-1])
+                vectors.append(np.diff(corners, axis=0))
+        self._x, self._y = np.concatenate(begins).T.copy()
+        self._dx, self._dy = np.concatenate(vectors).T.copy()
+
+    def hit(self, x: float, y: float, dx: float, dy: float) -> tuple[float, float, float] | None:
+        """How far along (dx, dy), as a share, the first wall stands, and its direction; None: the way is free."""
+        across = dx * self._dy - dy * self._dx
+        from_x, from_y = self._x - x, self._y - y
+        with np.errstate(divide="ignore", invalid="ignore"):
+            share = (from_x * self._dy - from_y * self._dx) / across
+            along = (from_x * dy - from_y * dx) / across
+        met = (share >= 0) & (share <= 1) & (along >= -1e-9) & (along <= 1 + 1e-9)
+        if not met.any():
+            return None
+        wall = int(np.where(met, share, 2.0).argmin())
+        length = hypot(self._dx[wall], self._dy[wall])
+        return float(share[wall]), float(self._dx[wall] / length), float(self._dy[wall] / length)
+
+
+def legs(parameters: GaussMarkov, ground: Ground, walls: Walls, stream: Stream) -> Iterator[Leg]:
+    sigma = parameters.speed_mps * sqrt(2 / pi)
+    alpha, shake = parameters.alpha, sqrt(1 - parameters.alpha**2) * sigma
+    x, y = ground.point(stream)
+    vx, vy = (sigma * n for n in _normal_pair(stream))
+    while True:
+        left_ns = ns(parameters.step_s)
+        for _ in range(MOST_REFLECTIONS):
+            dx, dy = vx * left_ns / SECOND, vy * left_ns / SECOND
+            length = hypot(dx, dy)
+            if length == 0:
+                break
+            longer = 1 + 2 * KEEP_OFF_M / length  # look a little further than we go
+            wall = walls.hit(x, y, dx * longer, dy * longer)
+            if wall is None:
+                yield Leg(left_ns, x, y, vx, vy)
+                x, y, left_ns = x + dx, y + dy, 0
+                break
+            share, wall_x, wall_y = wall
+            square = abs(dx * wall_y - dy * wall_x) / length  # sine of the angle between way and wall
+            share = min(1.0, max(0.0, share * longer - KEEP_OFF_M / max(square, 1e-9) / length))
+            part_ns = int(share * left_ns)
+            if part_ns > 0:
+                yield Leg(part_ns, x, y, vx, vy)
+                x, y = x + vx * part_ns / SECOND, y + vy * part_ns / SECOND
+                left_ns -= part_ns
+            along = vx * wall_x + vy * wall_y
+            vx, vy = 2 * along * wall_x - vx, 2 * along * wall_y - vy
+        if left_ns > 0:
+            yield Leg(left_ns, x, y, 0.0, 0.0)
+        n1, n2 = _normal_pair(stream)
+        vx, vy = alpha * vx + shake * n1, alpha * vy + shake * n2
+        too_fast = hypot(vx, vy) / parameters.speed_limit_mps
+        if too_fast > 1:
+            vx, vy = vx / too_fast, vy / too_fast
+
+
+def _normal_pair(stream: Stream) -> tuple[float, float]:
+    """Box and Muller's."""
+    radius, angle = sqrt(-2 * log(1 - stream.random())), 2 * pi * stream.random()
+    return radius * cos(angle), radius * sin(angle)

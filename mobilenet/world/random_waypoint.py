@@ -1,0 +1,120 @@
+"""Random waypoint, in its steady state from the first moment on.
+
+Model     a host walks straight to a point drawn uniformly from those that it can reach without leaving the area,
+          pauses, and draws the next. The chain of waypoints is reversible, and in equilibrium a pair of successive
+          ones is uniform over all pairs that see each other. A moment drawn at random falls into a leg and its
+          pause in proportion to how long they last, and uniformly within them. So the start is drawn like this:
+          a pair of points; refused unless they see each other; a speed and a pause; refused again but with
+          probability (their duration) / (the longest possible one); then a moment within.
+Units     metres, seconds; integer nanoseconds in legs
+Errors    ScenarioError where the area is so thin that nobody can be placed
+Source    Le Boudec, Vojnovic: Perfect simulation and stationarity of a class of mobility models (INFOCOM 2005)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from math import hypot
+from typing import Literal
+
+import shapely
+from pydantic import Field, model_validator
+
+from mobilenet.kernel import ns
+from mobilenet.parameters import Parameters, Range, ScenarioError
+from mobilenet.streams import Stream
+from mobilenet.world.coverage import AreaParameters
+from mobilenet.world.trajectory import Leg, between, standing
+
+TRIES = 100_000
+
+
+class RandomWaypoint(Parameters):
+    model: Literal["random_waypoint"] = "random_waypoint"
+    speed_mps: Range = Field(description="uniform between the two, anew for each leg; one number: always that")
+    pause_s: Range = Field(default=(0.0, 0.0), description="at each waypoint")
+    area: AreaParameters | None = Field(default=None, description="null: the ground that the stations cover")
+
+    @model_validator(mode="after")
+    def _possible(self) -> RandomWaypoint:
+        slow, fast = self.speed_mps
+        if not 0.001 <= slow <= fast <= 1000:
+            raise ValueError("speed_mps: expected 0.001 <= lowest <= highest <= 1000")
+        if fast > 1000 * slow:
+            raise ValueError("speed_mps: a range of more than 1 to 1000")
+        short, long = self.pause_s
+        if not 0 <= short <= long <= 1_000_000:
+            raise ValueError("pause_s: expected 0 <= shortest <= longest <= 1000000")
+        return self
+
+
+class Ground:
+    """An area to draw points from."""
+
+    def __init__(self, area: shapely.Polygon | shapely.MultiPolygon) -> None:
+        self.area = area
+        shapely.prepare(area)
+        self.west, self.south, self.east, self.north = area.bounds
+        self.convex = area.equals(area.convex_hull)
+
+    @property
+    def diameter_m(self) -> float:
+        """No two points are farther apart."""
+        return hypot(self.east - self.west, self.north - self.south)
+
+    def point(self, stream: Stream) -> tuple[float, float]:
+        for _ in range(TRIES):
+            x, y = stream.uniform(self.west, self.east), stream.uniform(self.south, self.north)
+            if shapely.contains_xy(self.area, x, y):
+                return x, y
+        raise ScenarioError("the area that hosts walk in is too thin to place a host in it")
+
+    def sees(self, ax: float, ay: float, bx: float, by: float) -> bool:
+        return self.convex or bool(shapely.covers(self.area, shapely.linestrings(((ax, ay), (bx, by)))))
+
+
+def legs(parameters: RandomWaypoint, ground: Ground, stream: Stream) -> Iterator[Leg]:
+    slow, fast = parameters.speed_mps
+    short, long = parameters.pause_s
+    longest_s = ground.diameter_m / slow + long
+    for _ in range(TRIES):
+        ax, ay = ground.point(stream)
+        bx, by = ground.point(stream)
+        speed, pause_s = stream.uniform(slow, fast), stream.uniform(short, long)
+        walk_s = hypot(bx - ax, by - ay) / speed
+        if stream.random() * longest_s < walk_s + pause_s and ground.sees(ax, ay, bx, by):
+            break
+    else:
+        raise ScenarioError("the area that hosts walk in is too thin to walk in")
+    elapsed_s = stream.random() * (walk_s + pause_s)
+    if elapsed_s < walk_s:
+        done = elapsed_s / walk_s
+        ax, ay = ax + done * (bx - ax), ay + done * (by - ay)
+        yield from _walk(ax, ay, bx, by, speed)
+        elapsed_s = walk_s
+    yield from _pause(bx, by, walk_s + pause_s - elapsed_s)
+    while True:
+        ax, ay = bx, by
+        bx, by = _next(ground, stream, ax, ay)
+        yield from _walk(ax, ay, bx, by, stream.uniform(slow, fast))
+        yield from _pause(bx, by, stream.uniform(short, long))
+
+
+def _next(ground: Ground, stream: Stream, x: float, y: float) -> tuple[float, float]:
+    for _ in range(TRIES):
+        to_x, to_y = ground.point(stream)
+        if (to_x, to_y) != (x, y) and ground.sees(x, y, to_x, to_y):
+            return to_x, to_y
+    raise ScenarioError(f"no way leads out of the corner at ({x:.1f}, {y:.1f}) m of the area that hosts walk in")
+
+
+def _walk(ax: float, ay: float, bx: float, by: float, speed: float) -> Iterator[Leg]:
+    duration_ns = ns(hypot(bx - ax, by - ay) / speed)
+    if duration_ns > 0:
+        yield between(ax, ay, bx, by, duration_ns)
+
+
+def _pause(x: float, y: float, seconds: float) -> Iterator[Leg]:
+    duration_ns = ns(seconds)
+    if duration_ns > 0:
+        yield standing(x, y)._replace(duration_ns=duration_ns)

@@ -1,0 +1,42 @@
+"""What a trajectory is, whoever made it.
+
+Model     a host follows straight legs at constant speed, from the moment it appears. Legs are made one by one, as
+          they are needed, and count the host's own moving time: while a host is crashed its legs wait.
+Units     integer nanoseconds, metres, metres per second
+Errors    none
+Source    ours: DESIGN.md, "World"
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import NamedTuple
+
+
+class Leg(NamedTuple):
+    duration_ns: int | None  # None: for ever
+    x_m: float  # where it begins
+    y_m: float
+    vx_mps: float
+    vy_mps: float
+
+
+@dataclass(frozen=True, slots=True)
+class Trajectory:
+    """Calling `legs` begins anew each time, with the same legs."""
+
+    legs: Callable[[], Iterator[Leg]]
+    appears_ns: int = 0
+    disappears_ns: int | None = None  # the path ends here; after it the host stands at its end and may go
+    leaves_ns: int | None = None  # when the host asks to leave, so as to be out by then
+
+
+def standing(x_m: float, y_m: float) -> Leg:
+    return Leg(None, x_m, y_m, 0.0, 0.0)
+
+
+def between(x_m: float, y_m: float, to_x_m: float, to_y_m: float, duration_ns: int) -> Leg:
+    """From here to there within the duration."""
+    seconds = duration_ns / 1e9
+    return Leg(duration_ns, x_m, y_m, (to_x_m - x_m) / seconds, (to_y_m - y_m) / seconds)

@@ -1,0 +1,60 @@
+"""When hosts broadcast.
+
+Model     each host by itself: at exponential intervals, at equal ones with a random phase, by a list, or never
+Units     seconds in parameters, integer nanoseconds in times
+Errors    none here
+Source    ours: DESIGN.md, "World"
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Literal
+
+from pydantic import Field, model_validator
+
+from mobilenet.kernel import ns
+from mobilenet.parameters import HostName, Parameters, number
+from mobilenet.streams import Stream
+
+
+class ListedMessage(Parameters):
+    host: HostName
+    at_s: float = Field(ge=0, le=1e6)
+
+
+class WorkloadParameters(Parameters):
+    arrivals: Literal["exponential", "periodic", "explicit", "none"] = "exponential"
+    interval_s: float | None = Field(default=None, ge=0.001, le=1e6, description="mean time between a host's broadcasts")
+    payload_bytes: int = Field(default=100, ge=0, le=1400, description="of each message; it fits into one frame")
+    messages: tuple[ListedMessage, ...] = Field(default=(), max_length=1_000_000, description="for arrivals: explicit")
+
+    @model_validator(mode="after")
+    def _complete(self) -> WorkloadParameters:
+        if self.arrivals in ("exponential", "periodic"):
+            if self.interval_s is None:
+                raise ValueError("interval_s: missing, expected seconds between a host's broadcasts")
+        elif self.interval_s is not None:
+            raise ValueError(f"interval_s: has no meaning where arrivals are {self.arrivals!r}")
+        if self.messages and self.arrivals != "explicit":
+            raise ValueError("messages: only for arrivals: explicit")
+        return self
+
+    @property
+    def broadcasts_per_host_per_s(self) -> float:
+        return 1 / self.interval_s if self.interval_s else 0.0
+
+
+def broadcast_times(parameters: WorkloadParameters, seed: int, host: int, start_ns: int, stop_ns: int) -> Iterator[int]:
+    """The moments from `start_ns` to before `stop_ns` at which a host broadcasts, in nanoseconds."""
+    if parameters.arrivals == "explicit":
+        own = sorted(ns(message.at_s) for message in parameters.messages if number(message.host) == host)
+        yield from (at_ns for at_ns in own if start_ns <= at_ns < stop_ns)
+    elif parameters.interval_s is not None:
+        stream = Stream(seed, "workload", f"h{host}")
+        periodic = parameters.arrivals == "periodic"
+        interval_ns = ns(parameters.interval_s)
+        at_ns = start_ns + (int(stream.random() * interval_ns) if periodic else ns(stream.exponential(parameters.interval_s)))
+        while at_ns < stop_ns:
+            yield at_ns
+            at_ns += interval_ns if periodic else max(1, ns(stream.exponential(parameters.interval_s)))
