@@ -1,0 +1,139 @@
+"""A bare piece of air for tests: antennas and MACs at given places, and a log of what happened."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+from mobilenet.kernel import MICROSECOND, Kernel
+from mobilenet.radio.antenna import Antenna
+from mobilenet.radio.frame import FATES, Frame
+from mobilenet.radio.mac import Mac
+from mobilenet.radio.medium import Medium
+from mobilenet.radio.neighbours import Neighbours
+from mobilenet.radio.phy import DATAGRAM_OVERHEAD_BYTES, MODES, Mode
+
+
+class Datagram(NamedTuple):
+    name: str
+    size_bytes: int = 100
+    payload_bytes: int = 100
+
+
+class Script:
+    """Dice that give back-offs of our choice: `slots` one after the other, then 0."""
+
+    def __init__(self, *slots: int) -> None:
+        self._slots = list(slots)
+        self.cw = 31
+
+    def random(self) -> float:
+        slots = self._slots.pop(0) if self._slots else 0
+        return (slots + 0.5) / (self.cw + 1) if slots else 0.0
+
+
+class Heard(NamedTuple):
+    frame: str
+    start_us: float
+    receiver: str
+    fate: str
+
+
+@dataclass
+class Node:
+    """A place on the air with a MAC, and its own log."""
+
+    air: Air
+    antenna: Antenna
+    mac: Mac
+    received: list[tuple[float, str]] = field(default_factory=list)
+    sent: list[tuple[float, str]] = field(default_factory=list)
+    dropped: list[str] = field(default_factory=list)
+
+    def on_sent(self, message: Any) -> None:
+        self.sent.append((self.air.now_us, message.name))
+
+    def on_dropped(self, message: Any) -> None:
+        self.dropped.append(message.name)
+
+    def hand_up(self, frame: Frame) -> None:
+        self.received.append((self.air.now_us, frame.message.name))
+
+    def send(self, name: str, size_bytes: int = 100, to: Node | None = None, acknowledged: bool = False) -> bool:
+        air = self.air
+        psdu = size_bytes + DATAGRAM_OVERHEAD_BYTES
+        duration = air.mode.airtime_ns(psdu, air.rate_mbps)
+        target = None if to is None else to.antenna
+        message = Datagram(name, size_bytes, size_bytes)
+        frame = Frame(self.antenna, target, message, psdu, duration, air.rate_mbps, self, acknowledged)
+        return self.mac.enqueue(frame)
+
+
+class Air:
+    """One medium with everything observed."""
+
+    def __init__(
+        self,
+        mode: str = "b",
+        rate_mbps: float = 1,
+        range_m: float = 120,
+        interference_range_m: float = 0,
+        detection_range_m: float = 0,
+        eifs: bool = True,
+        **medium: Any,
+    ) -> None:
+        self.kernel = Kernel()
+        self.mode: Mode = MODES[mode]
+        self.rate_mbps = rate_mbps
+        self.eifs = eifs
+        self.log: list[Heard] = []
+        self.starts: list[tuple[float, str]] = []
+        reach = max(range_m, interference_range_m, detection_range_m)
+        self.medium = Medium(
+            self.kernel,
+            Neighbours(reach, 0.0, 100_000_000),
+            range_m,
+            interference_range_m,
+            detection_range_m,
+            observer=self._observe,
+            **medium,
+        )
+        self.nodes: list[Node] = []
+
+    @property
+    def now_us(self) -> float:
+        return self.kernel.now / MICROSECOND
+
+    def node(self, x_m: float, *slots: int, y_m: float = 0.0, dice: Any = None, **mac: Any) -> Node:
+        """A node at (x_m, y_m) that draws these back-offs, or from `dice`."""
+        index = len(self.nodes)
+        antenna = Antenna(index, f"n{index}", index, False)
+        antenna.move(self.kernel.now, x_m, y_m, 0.0, 0.0)
+        script = dice or Script(*slots)
+        mac = Mac(self.kernel, self.medium, antenna, self.mode, script, eifs=self.eifs, **mac)
+        if isinstance(script, Script):
+            script.cw = self.mode.cw_min
+        node = Node(self, antenna, mac)
+        antenna.hand_up = node.hand_up
+        self.medium.neighbours.add(antenna, self.kernel.now)
+        self.nodes.append(node)
+        return node
+
+    def at_us(self, time_us: float, action: Any, *arguments: Any, **named: Any) -> None:
+        self.kernel.at(round(time_us * MICROSECOND), lambda: action(*arguments, **named))
+
+    def run_us(self, time_us: float) -> None:
+        self.kernel.run_until(round(time_us * MICROSECOND))
+
+    def _observe(self, frame: Frame) -> None:
+        start_us = frame.start_ns / MICROSECOND
+        name = frame.message.name if frame.kind == 0 else f"ack of {frame.message.message.name}"
+        self.starts.append((start_us, name))
+        for receiver, fate in zip(frame.receivers, frame.fates, strict=True):
+            self.log.append(Heard(name, start_us, receiver.name, FATES[fate]))
+
+    def start_us(self, name: str) -> float:
+        return next(start for start, which in self.starts if which == name)
+
+    def fates(self, name: str) -> dict[str, str]:
+        return {heard.receiver: heard.fate for heard in self.log if heard.frame == name}
