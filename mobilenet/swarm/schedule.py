@@ -49,6 +49,8 @@ FLAVOURS = {
     "slow_talk": Flavour(broadcast=20, move=4, hole=0, crash=0, leave=0, wire_s=0.3, pause_s=0.08, loss=0.1, late=0),
     "crash": Flavour(crash=6, move=5, hurry=0.5, outage_s=0.2),
     "churn": Flavour(leave=5, move=2, outage_s=0.1, late=0.3, hurry=0.5),
+    "slow_churn": Flavour(leave=5, move=3, crash=0, outage_s=0.05, wire_s=0.6, hurry=0.4, loss=0.1, late=0),
+    "stale": Flavour(broadcast=1, leave=6, move=6, crash=0, outage_s=0.05, wire_s=0.3, hurry=0.7, loss=0.2, late=0.5),
     "late": Flavour(leave=2, move=6, late=0.4, loss=0.1, pause_s=0.15),
     "expiry": Flavour(expiry=True, hole=3, crash=3, outage_s=1.5, pause_s=0.4, move=3),
     "lossy": Flavour(loss=0.8, move=3, crash=0.3),
