@@ -71,15 +71,13 @@ class Simulation:
         self.coverage = Coverage(sites, wireless.range_m)
         self.world = trajectories(scenario.hosts, scenario.seed, self.coverage, self.duration_ns, scenario.folder)
         tick_ns = scenario.hosts.attachment.tick_ms * MILLISECOND
-        interference_range_m = wireless.interference_range_m or wireless.range_m
-        detection_range_m = wireless.detection_range_m or wireless.range_m
-        reach_m = max(wireless.range_m, interference_range_m, detection_range_m)
+        reach_m = max(wireless.range_m, wireless.interference_m, wireless.detection_m)
         self.medium = Medium(
             self.kernel,
             Neighbours(reach_m, self.world.speed_limit_mps, tick_ns),
             wireless.range_m,
-            interference_range_m,
-            detection_range_m,
+            wireless.interference_m,
+            wireless.detection_m,
             wireless.loss,
             wireless.capture_db,
             self._observer(),

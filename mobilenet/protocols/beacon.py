@@ -114,5 +114,8 @@ class BeaconStation(Beaconing):
         super().__init__(port, parameters.station_interval_s, parameters.station_payload_bytes, parameters)
         self.begin()
 
+    def settled(self) -> bool:
+        return True
+
     def on_wired(self, source: int, message: Any) -> None:
         pass

@@ -1,4 +1,4 @@
-"""Random waypoint, in its steady state from the first moment on.
+"""Random waypoint, in its steady state from the first moment on, unless asked to start uniform.
 
 Model     a host walks straight to a point drawn uniformly from those that it can reach without leaving the area,
           pauses, and draws the next. The chain of waypoints is reversible, and in equilibrium a pair of successive
@@ -13,7 +13,7 @@ Source    Le Boudec, Vojnovic: Perfect simulation and stationarity of a class of
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from math import hypot
 from typing import Literal
 
@@ -34,6 +34,9 @@ class RandomWaypoint(Parameters):
     speed_mps: Range = Field(description="uniform between the two, anew for each leg; one number: always that")
     pause_s: Range = Field(default=(0.0, 0.0), description="at each waypoint")
     area: AreaParameters | None = Field(default=None, description="null: the ground that the stations cover")
+    start: Literal["steady_state", "uniform"] = Field(
+        default="steady_state", description="uniform: hosts start anywhere alike, and gather in the middle later"
+    )
 
     @model_validator(mode="after")
     def _possible(self) -> RandomWaypoint:
@@ -74,6 +77,21 @@ class Ground:
 
 
 def legs(parameters: RandomWaypoint, ground: Ground, stream: Stream) -> Iterator[Leg]:
+    if parameters.start == "uniform":
+        x, y = ground.point(stream)
+    else:
+        x, y = yield from _begin_underway(parameters, ground, stream)
+    while True:
+        ax, ay = x, y
+        x, y = _next(ground, stream, ax, ay)
+        yield from _walk(ax, ay, x, y, stream.uniform(*parameters.speed_mps))
+        yield from _pause(x, y, stream.uniform(*parameters.pause_s))
+
+
+def _begin_underway(
+    parameters: RandomWaypoint, ground: Ground, stream: Stream
+) -> Generator[Leg, None, tuple[float, float]]:
+    """The rest of a leg and its pause, from a moment drawn at random; where it ends."""
     slow, fast = parameters.speed_mps
     short, long = parameters.pause_s
     longest_s = ground.diameter_m / slow + long
@@ -93,11 +111,7 @@ def legs(parameters: RandomWaypoint, ground: Ground, stream: Stream) -> Iterator
         yield from _walk(ax, ay, bx, by, speed)
         elapsed_s = walk_s
     yield from _pause(bx, by, walk_s + pause_s - elapsed_s)
-    while True:
-        ax, ay = bx, by
-        bx, by = _next(ground, stream, ax, ay)
-        yield from _walk(ax, ay, bx, by, stream.uniform(slow, fast))
-        yield from _pause(bx, by, stream.uniform(short, long))
+    return bx, by
 
 
 def _next(ground: Ground, stream: Stream, x: float, y: float) -> tuple[float, float]:
