@@ -17,6 +17,8 @@ from typing import Any, Protocol
 
 from ..kernel import MILLISECOND, Kernel, Timer
 from ..protocols.mobile_causal import Host, MobileCausalParameters, Stable, Station
+from ..protocols.mobile_causal.context import State
+from ..protocols.mobile_causal.messages import App
 from ..protocols.port import MessageId
 from ..streams import Stream
 
@@ -306,6 +308,8 @@ class Adversary:
 
     def _at_station(self, s: int, sender: int, message: Any) -> None:
         self.stations[s].on_receive(sender, message)
+        if self._check:
+            self._one_token(message.host)
 
     def _at_host(self, h: int, sender: int, message: Any) -> None:
         host = self.hosts[h]
@@ -314,3 +318,15 @@ class Adversary:
 
     def _handle_wired(self, at: int, source: int, message: Any) -> None:
         self.stations[at].on_wired(source, message)
+        if self._check and type(message) is not App:
+            self._one_token(message.host)
+
+    def _one_token(self, host: int) -> None:
+        """At no instant do two stations own, or hand over, the same host."""
+        holders = [s for s, station in enumerate(self.stations)
+                   if (c := station.ctx.get(host)) is not None and c.state in (State.OWN, State.REL)]
+        assert len(holders) <= 1, f"h{host} is owned at {holders}"
+
+    def numbers_agree(self) -> bool:
+        """When the wire is empty all stations have numbered the same messages."""
+        return len({station.next_number for station in self.stations}) == 1

@@ -258,6 +258,8 @@ def left_over(network: Adversary) -> list[str]:
     found = []
     if network.backbone.in_flight:
         found.append(f"wire: {network.backbone.in_flight} in flight")
+    elif not network.numbers_agree():
+        found.append("stations: they have not numbered the same messages")
     for s, station in enumerate(network.stations):
         if any(station.buffer_sizes()):
             found.append(f"s{s}: buffers {station.buffer_sizes()}")

@@ -86,12 +86,15 @@ class Wired:
 class Bench:
     """`cells[h]` is the station each host starts at."""
 
-    def __init__(self, stations: int, cells: list[int | None], **parameters: Any) -> None:
+    def __init__(
+        self, stations: int, cells: list[int | None], station_class: type[Station] = Station, **parameters: Any
+    ) -> None:
         self.kernel = Kernel()
         self.parameters = MobileCausalParameters(**parameters)
         self.air: list[Packet] = []
         self.wire: list[Packet] = []
-        self.radio_works = True
+        self.radio_works = True  # False: it takes frames and never reports one as sent
+        self.deaf: set[str] = set()  # hosts that neither hear nor are heard
         self.ports: dict[str, Port] = {}
         self.stations: dict[str, Station] = {}
         self.hosts: dict[str, Host] = {}
@@ -99,7 +102,7 @@ class Bench:
         self.cells = {f"h{h}": cell for h, cell in enumerate(cells)}
         for s in range(stations):
             name = f"s{s}"
-            self.stations[name] = Station(self._port(name, s), Wired(self, name), self.parameters, stations)
+            self.stations[name] = station_class(self._port(name, s), Wired(self, name), self.parameters, stations)
         for name, cell in self.cells.items():
             self._create(name)
             self.hosts[name].on_cell(cell)
@@ -136,12 +139,14 @@ class Bench:
 
     def give(self, packet: Packet) -> None:
         """It arrives at all it is for."""
+        if packet.sender in self.deaf or packet.to in self.deaf:
+            return
         sender = int(packet.sender[1:])
         if packet.to is not None:
             self.node(packet.to).on_receive(sender, packet.message)
             return
         for name, cell in self.cells.items():
-            if cell == sender:
+            if cell == sender and name not in self.deaf:
                 self.hosts[name].on_receive(sender, packet.message)
 
     def take(self, kind: type, sender: str | None = None, to: str | None = None) -> Packet:

@@ -9,10 +9,11 @@ from __future__ import annotations
 
 import argparse
 import sys
+from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor
 from typing import Any, ClassVar, NamedTuple
 
-from mobilenet.protocols.mobile_causal import Host, Stable, Station, Status
+from mobilenet.protocols.mobile_causal import Host, MobileCausalParameters, Stable, Station, Status
 from mobilenet.protocols.mobile_causal.context import Context, State
 from mobilenet.protocols.mobile_causal.messages import (
     AckC, AckH, AppHs, AppSh, Delete, Init, InitAck, Item, Join, Leave, LeaveAck, Nothing, Objection, Req1, Request,
@@ -20,6 +21,7 @@ from mobilenet.protocols.mobile_causal.messages import (
 )
 from mobilenet.swarm.schedule import Schedule, draw, run
 
+from .crowd import deaf_host_blocks_nobody, nothing_is_resent_to_the_silent, radio_is_not_flooded
 from .oracle import judge
 
 LIMIT = 6000
@@ -31,6 +33,7 @@ class Mutant(NamedTuple):
     host: type[Host] = Host
     station: type[Station] = Station
     flavour: str | None = None
+    scene: Callable[[type[Station]], str | None] | None = None  # instead of drawn schedules
 
 
 MUTANTS: dict[str, Mutant] = {}
@@ -528,6 +531,40 @@ class RevivePosition(Station):
         self._collect()
 
 
+# --- windows: no message is lost without them, so scenes judge them
+
+
+class SendWindow(Station):
+    """a send window that starts at the oldest pending message"""
+
+    def _receive_app(self, item: Item, from_wire: bool) -> None:
+        if self._stream.next_number < self._stream.oldest + self._p.window:
+            super()._receive_app(item, from_wire)
+        # else it would wait for the window to move; as good as lost while it does not
+
+
+class ResendToSilent(Station):
+    """messages are resent for hosts that are not heard"""
+
+    def _wanted_from(self) -> int:
+        return 0
+
+
+class NoBacklog(Station):
+    """copies are queued in the radio whatever waits there"""
+
+    def __init__(self, port: Any, wired: Any, parameters: MobileCausalParameters, *rest: Any) -> None:
+        super().__init__(port, wired, parameters.model_copy(update={"mac_backlog": 10_000}), *rest)
+
+
+for _name, _class, _scene in (
+    ("send_window", SendWindow, deaf_host_blocks_nobody),
+    ("resend_to_silent", ResendToSilent, nothing_is_resent_to_the_silent),
+    ("no_backlog", NoBacklog, radio_is_not_flooded),
+):
+    MUTANTS[_name] = Mutant("F14", str(_class.__doc__), station=_class, scene=_scene)
+
+
 def violation(schedule: Schedule, m: Mutant) -> str | None:
     """The first thing that is wrong in this run."""
     try:
@@ -541,6 +578,8 @@ def violation(schedule: Schedule, m: Mutant) -> str | None:
 def hunt(name: str, limit: int = LIMIT) -> tuple[str, int, str | None, str | None]:
     """(name, schedules until it died, its flavour, the violation or None)."""
     m = MUTANTS[name]
+    if m.scene is not None:
+        return name, 1, "scene", m.scene(m.station)
     for seed in range(limit):
         schedule = draw(seed, m.flavour)
         if (found := violation(schedule, m)) is not None:

@@ -70,6 +70,11 @@ class Handover:
         self._stream = CellStream(port, parameters, self._delivered_elsewhere, self._wanted_from)
         self._recovery: Resender[tuple[int, int]] = Resender(port, parameters, self._make_recovery, self._to_host)
 
+    @property
+    def next_number(self) -> int:
+        """seq_C, for measuring and checks."""
+        return self._stream.next_number
+
     # --- what is kept for whom
 
     def _delivered_elsewhere(self, number: int) -> tuple[int, ...]:

@@ -1,0 +1,68 @@
+"""One station, one host that answers and one that does not: what windows, backlog and silence are for.
+
+Model     each function plays one scene and returns what is wrong with it, or None
+Source    F14 in station.py and resend.py; ours: DESIGN.md §3
+"""
+
+from __future__ import annotations
+
+from mobilenet.protocols.mobile_causal import Station
+from mobilenet.protocols.mobile_causal.messages import AppHs, AppSh
+
+from .bench import Bench
+
+MESSAGES = 200
+
+
+def _one_is_deaf(station_class: type[Station]) -> Bench:
+    b = Bench(1, [0, 0], station_class=station_class)
+    b.everybody_joins()
+    b.deaf.add("h1")
+    for _ in range(MESSAGES):
+        b.hosts["h0"].co_broadcast(100)
+        b.run(0.04)
+    return b
+
+
+def deaf_host_blocks_nobody(station_class: type[Station] = Station) -> str | None:
+    b = _one_is_deaf(station_class)
+    b.run(2)
+    count = len(b.ports["h0"].delivered)
+    return None if count == MESSAGES else f"h0 has {count} of {MESSAGES} messages while h1 is deaf"
+
+
+def nothing_is_resent_to_the_silent(station_class: type[Station] = Station) -> str | None:
+    b = _one_is_deaf(station_class)
+    b.run(8)
+    before = len(b.ports["s0"].frames)
+    b.run(3)
+    resent = sum(type(m) is AppSh for _, m in b.ports["s0"].frames[before:])
+    if resent:
+        return f"{resent} frames for a host that is silent"
+    b.deaf.clear()
+    b.run(6)
+    if set(b.buffers().values()) != {(0, 0)}:
+        return f"not drained after it is heard again: {b.buffers()}"
+    return None
+
+
+def radio_is_not_flooded(station_class: type[Station] = Station) -> str | None:
+    b = Bench(1, [0, 0], station_class=station_class)
+    b.everybody_joins()
+    b.run(2)
+    b.radio_works = False  # it takes copies and never finishes one
+    stream = b.stations["s0"]._stream
+    for _ in range(MESSAGES):
+        b.hosts["h0"].co_broadcast(100)
+        b.pass_on(AppHs)
+        b.lose()
+    b.radio_works = True
+    for _, message in [f for f in b.ports["s0"].frames if type(f[1]) is AppSh]:
+        b.stations["s0"].on_sent(message)
+    b.radio_works = False
+    before = len(b.ports["s0"].frames)
+    b.wait(2)
+    queued = sum(type(m) is AppSh for _, m in b.ports["s0"].frames[before:])
+    limit = b.parameters.mac_backlog
+    assert len(stream.sbuf) == MESSAGES
+    return None if queued == limit else f"{queued} copies wait in the radio, the limit is {limit}"
