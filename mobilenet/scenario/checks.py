@@ -1,0 +1,89 @@
+"""What only shows when the groups of a scenario are seen together.
+
+Model     files exist, stations and hosts that are named exist, the backbone is a tree, and the run is not
+          far bigger than anybody can have meant. Its size is estimated as deliveries (each host gets each
+          message), their way over the stations, and a few small matters for each node and second.
+Units     events: things that happen
+Errors    ScenarioError, all problems at once
+Source    ours: DESIGN.md, "Scenarios"
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from mobilenet.parameters import ScenarioError, number
+from mobilenet.protocols.beacon_parameters import BeaconParameters
+from mobilenet.scenario.load import Node
+from mobilenet.scenario.problems import line
+from mobilenet.wired.tree import neighbours_of
+from mobilenet.world.faults import ExplicitFaults, PaperFaults
+from mobilenet.world.layout import station_positions
+
+if TYPE_CHECKING:
+    from mobilenet.scenario.schema import Scenario
+
+SMALL_MATTERS_PER_S = 4  # of each node: acknowledgements, heartbeats, samples
+HOSTS_LOOKED_AT_IN_ONE = 100  # on a tick, for the price of one event
+
+
+def check(scenario: Scenario, root: Node) -> None:
+    absent = [line(root, path, f"there is no file {file.name!r} beside the scenario") for path, file in scenario.files() if not file.is_file()]
+    if absent:
+        raise ScenarioError("\n".join(absent))
+    found = [line(root, path, what) for path, what in _objections(scenario)]
+    if found:
+        raise ScenarioError("\n".join(found[:20]))
+
+
+def _objections(scenario: Scenario) -> Iterator[tuple[str, str]]:
+    """(dotted path, what is wrong there)"""
+    stations = scenario.stations
+    sites = station_positions(stations.layout, scenario.folder)
+    count = len(sites)
+    if len(np.unique(sites, axis=0)) < count:
+        yield "stations.layout", "two stations stand at the same place"
+    if stations.names is not None and (len(stations.names) != count or len(set(stations.names)) != count):
+        yield "stations.names", f"expected {count} different names, one for each station"
+    if stations.backbone.edges is not None:
+        try:
+            neighbours_of(stations.backbone.edges, count)
+        except ValueError as error:
+            yield "stations.backbone.edges", str(error)
+    if isinstance(scenario.faults, PaperFaults) and number(scenario.faults.station) >= count:
+        yield "faults.station", f"there is no {scenario.faults.station} among {count} stations, s0 to s{count - 1}"
+    hosts = scenario.hosts.count
+    if hosts is not None:
+        listed = {"workload.messages": {message.host for message in scenario.workload.messages}}
+        if isinstance(scenario.faults, ExplicitFaults):
+            listed["faults.outages"] = {outage.host for outage in scenario.faults.outages}
+        if scenario.churn is not None:
+            listed["churn.changes"] = {change.host for change in scenario.churn.changes}
+        for path, names in listed.items():
+            strangers = sorted((name for name in names if number(name) >= hosts), key=number)
+            if strangers:
+                yield path, f"there is no {strangers[0]} among {hosts} hosts" + (f", h0 to h{hosts - 1}" if hosts else "")
+        events = estimated_events(scenario, hosts, count)
+        if events > scenario.limits.max_events:
+            yield (
+                "limits.max_events",
+                f"about {events:.1e} events expected from {hosts} hosts, {count} stations and {scenario.duration_s:g} s, "
+                f"more than {scenario.limits.max_events:.1e}; raise it if they are meant",
+            )
+
+
+def estimated_events(scenario: Scenario, hosts: int, stations: int) -> float:
+    workload, duration_s = scenario.workload, scenario.duration_s
+    broadcasts = len(workload.messages) or hosts * duration_s * workload.broadcasts_per_host_per_s
+    rate_per_s = (hosts + stations) * float(SMALL_MATTERS_PER_S)
+    if isinstance(scenario.protocol, BeaconParameters):
+        beacon = scenario.protocol
+        rate_per_s += stations / beacon.station_interval_s + hosts / beacon.host_interval_s
+        rate_per_s += (hosts + stations) / beacon.hello_interval_s
+    if scenario.record.positions_interval_s is not None:
+        rate_per_s += hosts / scenario.record.positions_interval_s
+    rate_per_s += (1 + hosts / HOSTS_LOOKED_AT_IN_ONE) * 1000 / scenario.hosts.attachment.tick_ms
+    return broadcasts * (hosts + stations) + duration_s * rate_per_s

@@ -1,0 +1,193 @@
+"""YAML, strictly: a small and unsurprising part of version 1.2.
+
+Model     mappings, lists and scalars of the 1.2 core schema; every value remembers the line it stands in.
+          Refused: duplicate keys, anchors, aliases, merge keys, tags, several documents, depth above 20, files
+          above 1 MB, NaN and infinity, and whatever YAML 1.1 reads differently: yes, on, 010, 12:30:45, 1_000
+Units     none
+Errors    ScenarioError, `file.yaml:14: what is wrong`; a line counts from 1
+Source    YAML 1.2.2, chapter 10.3 (core schema); ruamel.yaml cuts the text into events
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from ruamel.yaml import YAML
+from ruamel.yaml.error import MarkedYAMLError, YAMLError
+from ruamel.yaml.events import (
+    AliasEvent,
+    DocumentStartEvent,
+    MappingEndEvent,
+    MappingStartEvent,
+    ScalarEvent,
+    SequenceEndEvent,
+    SequenceStartEvent,
+)
+
+from mobilenet.parameters import ScenarioError
+
+MOST_BYTES = 1_000_000
+MOST_DEPTH = 20
+MOST_DIGITS = 40
+
+NULL = re.compile(r"~|null|Null|NULL|")
+TRUTH = {"true": True, "True": True, "TRUE": True, "false": False, "False": False, "FALSE": False}
+INTEGER = re.compile(r"[-+]?(0|[1-9][0-9]*)")
+FLOAT = re.compile(r"[-+]?(\.[0-9]+|(0|[1-9][0-9]*)(\.[0-9]*)?)([eE][-+]?[0-9]+)?")
+SURPRISES = (
+    (re.compile(r"yes|no|on|off|y|n", re.IGNORECASE), "write true or false, or put it in quotes"),
+    (re.compile(r"[-+]?0[0-9_]+(\.[0-9_]*)?"), "write a number without leading zeros, or put it in quotes"),
+    (re.compile(r"[-+]?0[xob][0-9a-fA-F_]+"), "write a decimal number, or put it in quotes"),
+    (re.compile(r"[-+]?[0-9][0-9_]*(\.[0-9_]*)?(:[0-5]?[0-9])+(\.[0-9_]*)?"), "write seconds as one number, or put it in quotes"),
+    (re.compile(r"[-+]?[0-9][0-9_]*_[0-9_.]*([eE][-+]?[0-9]+)?"), "write a number without underscores, or put it in quotes"),
+    (re.compile(r"[-+]?\.(inf|nan)|[-+]?(inf|nan|infinity)", re.IGNORECASE), "expected a finite number"),
+    (re.compile(r"[0-9]{4}-[0-9]{1,2}-[0-9]{1,2}.*"), "there are no dates here; put it in quotes"),
+)  # fmt: skip
+
+
+@dataclass(slots=True)
+class Node:
+    """A value and where it comes from; in a mapping or list the values are nodes again."""
+
+    value: Any
+    where: str  # `dynamic.yaml:14` or `--set seed=5`
+
+    def plain(self) -> Any:
+        """Without the places; lists are tuples."""
+        if isinstance(self.value, dict):
+            return {key: node.plain() for key, node in self.value.items()}
+        if isinstance(self.value, list):
+            return tuple(node.plain() for node in self.value)
+        return self.value
+
+
+def parse(data: bytes, name: str) -> Node:
+    """The one document in a file's bytes, or in an option's value; `name` is how messages call it."""
+    if len(data) > MOST_BYTES:
+        raise ScenarioError(f"{name}: {len(data)} bytes, more than {MOST_BYTES}")
+    try:
+        text = data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = data.count(b"\n", 0, error.start) + 1
+        raise ScenarioError(f"{name}:{line}: not text in UTF-8") from None
+    return _Reader(name, numbered=True).read(text)
+
+
+def parse_value(text: str, option: str) -> Node:
+    """The value of an option, which stands for itself in messages."""
+    if len(text) > MOST_BYTES:
+        raise ScenarioError(f"{option[:80]}: too long")
+    return _Reader(option, numbered=False).read(text)
+
+
+class _Reader:
+    def __init__(self, name: str, numbered: bool) -> None:
+        self._name = name
+        self._numbered = numbered
+
+    def read(self, text: str) -> Node:
+        try:
+            return self._document(YAML(typ="safe", pure=True).parse(text))
+        except MarkedYAMLError as error:
+            mark = error.problem_mark or error.context_mark
+            said = " ".join(str(part) for part in (error.context, error.problem) if part)
+            raise ScenarioError(f"{self._where(mark)}: not YAML: {' '.join(said.split())}") from None
+        except (YAMLError, ValueError, UnicodeError) as error:  # characters that no text has
+            position = getattr(error, "position", None)
+            line = text.count("\n", 0, position) + 1 if isinstance(position, int) else 1
+            raise ScenarioError(f"{self._name}{f':{line}' if self._numbered else ''}: not YAML: a control character") from None
+
+    def _where(self, mark: Any) -> str:
+        return f"{self._name}:{mark.line + 1}" if self._numbered and mark is not None else self._name
+
+    def _refuse(self, event: Any, what: str) -> ScenarioError:
+        return ScenarioError(f"{self._where(event.start_mark)}: {what}")
+
+    def _document(self, events: Iterator[Any]) -> Node:
+        root: Node | None = None
+        open_nodes: list[Node] = []
+        keys: list[tuple[str, Any] | None] = []  # of each open node: the key that waits for its value
+        for event in events:
+            if isinstance(event, (MappingEndEvent, SequenceEndEvent)):
+                open_nodes.pop()
+                keys.pop()
+                continue
+            if isinstance(event, DocumentStartEvent) and root is not None:
+                raise self._refuse(event, "a second document; expected one")
+            if isinstance(event, AliasEvent):
+                raise self._refuse(event, f"alias *{event.anchor}: write the value itself")
+            if not isinstance(event, (ScalarEvent, MappingStartEvent, SequenceStartEvent)):
+                continue
+            if event.anchor:
+                raise self._refuse(event, f"anchor &{event.anchor}: there are no references here, write each value itself")
+            if event.tag:
+                raise self._refuse(event, f"tag {event.tag}: there are no tags here")
+            parent = open_nodes[-1] if open_nodes else None
+            if parent is not None and isinstance(parent.value, dict) and keys[-1] is None:
+                keys[-1] = (self._key(event, parent.value), event)
+                continue
+            where = self._where(event.start_mark)
+            if isinstance(event, ScalarEvent):
+                node = Node(self._scalar(event), where)
+            else:
+                if len(open_nodes) == MOST_DEPTH:
+                    raise self._refuse(event, f"more than {MOST_DEPTH} levels inside each other")
+                node = Node({} if isinstance(event, MappingStartEvent) else [], where)
+            if parent is None:
+                root = node
+            elif isinstance(parent.value, list):
+                parent.value.append(node)
+            else:
+                key = keys[-1]
+                assert key is not None
+                node.where = self._where(key[1].start_mark)  # the line of the key is the one to look at
+                parent.value[key[0]] = node
+                keys[-1] = None
+            if not isinstance(event, ScalarEvent):
+                open_nodes.append(node)
+                keys.append(None)
+        if root is None:
+            raise ScenarioError(f"{self._name}: empty")
+        return root
+
+    def _key(self, event: Any, mapping: dict[str, Node]) -> str:
+        if not isinstance(event, ScalarEvent):
+            raise self._refuse(event, "a list or mapping as a key; expected a word")
+        key: str = event.value
+        self._refuse_halves(event)
+        if key == "<<":
+            raise self._refuse(event, "merge key <<: write each value itself")
+        if key in mapping:
+            raise self._refuse(event, f"duplicate key {key[:40]!r}, first at {mapping[key].where}")
+        return key
+
+    def _refuse_halves(self, event: Any) -> None:
+        if any("\ud800" <= character <= "\udfff" for character in event.value):
+            raise self._refuse(event, "half of a character (\\ud800 to \\udfff); write the character itself")
+
+    def _scalar(self, event: Any) -> Any:
+        text: str = event.value
+        self._refuse_halves(event)
+        if event.style is not None and event.style != "":  # quoted or a block
+            return text
+        if NULL.fullmatch(text):
+            return None
+        if text in TRUTH:
+            return TRUTH[text]
+        if len(text) <= MOST_DIGITS:
+            if INTEGER.fullmatch(text):
+                return int(text)
+            if FLOAT.fullmatch(text):
+                value = float(text)
+                if value in (float("inf"), float("-inf")):
+                    raise self._refuse(event, f"{text}: expected a finite number")
+                return value
+        elif INTEGER.fullmatch(text) or FLOAT.fullmatch(text):
+            raise self._refuse(event, f"{text[:20]}...: a number of {len(text)} characters")
+        for surprise, advice in SURPRISES:
+            if surprise.fullmatch(text):
+                raise self._refuse(event, f"{text[:40]}: {advice}")
+        return text
