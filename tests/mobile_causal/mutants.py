@@ -16,8 +16,24 @@ from typing import Any, ClassVar, NamedTuple
 from mobilenet.protocols.mobile_causal import Host, MobileCausalParameters, Stable, Station, Status
 from mobilenet.protocols.mobile_causal.context import Context, State
 from mobilenet.protocols.mobile_causal.messages import (
-    AckC, AckH, AppHs, AppSh, Delete, Init, InitAck, Item, Join, Leave, LeaveAck, Nothing, Objection, Req1, Request,
-    Reset, Rsp1, Rsp2,
+    AckC,
+    AckH,
+    AppHs,
+    AppSh,
+    Delete,
+    Init,
+    InitAck,
+    Item,
+    Join,
+    Leave,
+    LeaveAck,
+    Nothing,
+    Objection,
+    Req1,
+    Request,
+    Reset,
+    Rsp1,
+    Rsp2,
 )
 from mobilenet.swarm.schedule import Schedule, draw, run
 

@@ -1,7 +1,20 @@
 """The paper's two examples, played packet by packet (numbers start at 0 here, at 1 there)."""
 
 from mobilenet.protocols.mobile_causal.messages import (
-    AckC, AckH, App, AppCo, AppHs, AppSh, Init, InitAck, Item, Nothing, Req1, Req2, Rsp1, Rsp2,
+    AckC,
+    AckH,
+    App,
+    AppCo,
+    AppHs,
+    AppSh,
+    Init,
+    InitAck,
+    Item,
+    Nothing,
+    Req1,
+    Req2,
+    Rsp1,
+    Rsp2,
 )
 from mobilenet.protocols.port import MessageId
 

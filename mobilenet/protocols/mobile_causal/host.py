@@ -111,7 +111,7 @@ class Host:
 
     def settled(self) -> bool:
         """Out, or connected and not about to leave."""
-        return self.is_out() or self._connected and not self._want_leave
+        return self.is_out() or (self._connected and not self._want_leave)
 
     def is_out(self) -> bool:
         return self.stable.status is Status.OUT
