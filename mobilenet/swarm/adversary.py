@@ -270,8 +270,7 @@ class Adversary:
 
     def from_station(self, s: int, to: int | None, message: Any) -> None:
         station = self.stations[s]
-        done = (lambda dropped: station.on_dropped(message) if dropped else station.on_sent(message))
-        if not self._leaves_the_queue(done):
+        if not self._leaves_the_queue(lambda dropped: (station.on_dropped if dropped else station.on_sent)(message)):
             return
         for h, cell in enumerate(self.cells):
             if to is not None and to != h:

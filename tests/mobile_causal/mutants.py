@@ -96,8 +96,8 @@ class NoStateCheck(Host):
         return True
 
     def _on_app_sh(self, m: AppSh) -> None:
-        if self.stable.status is Status.MEMBER and m.number >= self.stable.nxt and m.number not in self._skip:
-            self._stream[m.number] = Item(m.id, m.body)
+        if self.stable.status is Status.MEMBER and m.number >= self.stable.nxt and m.number not in self._rbuf.skip:
+            self._rbuf.stream[m.number] = Item(m.id, m.body)
             self._fifo_deliver()
         self._arm_ack()
 
@@ -135,8 +135,8 @@ class MdOnly(Host):
 
     def _on_app_sh(self, m: AppSh) -> None:
         if self._connected and self._port.me in m.delivered:
-            self._skip.add(m.number)
-            self._stream.pop(m.number, None)
+            self._rbuf.skip.add(m.number)
+            self._rbuf.stream.pop(m.number, None)
             self._fifo_deliver()
             self._arm_ack()
         else:
@@ -202,7 +202,7 @@ class RecNumbering(Host):
 
     def _control_message(self) -> Any:
         message = super()._control_message()
-        if isinstance(message, Init) and message.nxt < self._base:
+        if isinstance(message, Init) and message.nxt < self._rbuf.base:
             return message._replace(nxt=message.nxt - self.start)
         return message
 

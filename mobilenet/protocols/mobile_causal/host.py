@@ -3,7 +3,7 @@
 Source      Wilhelm, Arantes, Sens: A scalable causal broadcast that tolerates dynamics of mobile networks (2020),
             Algorithm 1 and section IV; the repaired rules are ours: DESIGN.md §3
 Names       seq_h -> stable.seq_h, Ses -> stable.ses, Ses_LC -> stable.lc, seq_C -> stable.nxt (the number of the
-            NEXT message to deliver, everywhere), SBuffer -> stable.sbuf, RBuffer -> _stream and _recovery,
+            NEXT message to deliver, everywhere), SBuffer -> stable.sbuf, RBuffer -> _rbuf,
             state -> stable.status and _connected (the paper's estab), id_C -> _cell
 Assumes     radio packets are lost, doubled, reordered and arbitrarily late, also from cells left behind; not corrupted.
             Stable survives crashes; what one statement group writes there is written atomically
@@ -31,50 +31,17 @@ Deviations  F1a l.35  ack_C sets the delivery counter from an acknowledgement of
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
-from enum import Enum
 from typing import Any, ClassVar
 
 from ..port import HostPort, MessageId
-from .messages import (
-    NO_SESSION,
-    AckC,
-    AckH,
-    AppCo,
-    AppHs,
-    AppSh,
-    Chal,
-    Init,
-    InitAck,
-    Item,
-    Join,
-    Leave,
-    LeaveAck,
-    Reinit,
-    Reset,
+
+from .messages import (  # isort: skip
+    NO_SESSION, AckC, AckH, AppCo, AppHs, AppSh, Chal, Init, InitAck, Item, Join, Leave, LeaveAck, Reinit, Reset,
 )
 from .parameters import MobileCausalParameters
+from .rbuffer import RBuffer
 from .resend import Resender, ns
-
-
-class Status(Enum):
-    OUT = "out"
-    JOIN = "join"
-    MEMBER = "member"
-    LEAVING = "leaving"
-
-
-@dataclass(slots=True)
-class Stable:
-    """What a host remembers through a crash."""
-
-    status: Status = Status.OUT
-    ses: int = 0  # Ses: never reset
-    lc: int = NO_SESSION  # Ses_LC: the last session whose init_ACK arrived
-    nxt: int = 0  # seq_C: number of the next message to deliver in session lc; written together with lc
-    seq_h: int = 0  # number of the next own message: never reset
-    sbuf: dict[int, int] = field(default_factory=dict)  # SBuffer: own number -> body, oldest first
-    gap_on_join: bool = False  # this join repairs a lost context: the application hears Gap(), not Joined()
+from .stable import Stable, Status
 
 
 class Host:
@@ -89,10 +56,7 @@ class Host:
         self._check = check
         self._recovering = stable.status is not Status.OUT  # until on_recover
         self._connected = False  # the paper's estab; False in status MEMBER: its init
-        self._base = 0  # where the stream starts in this session
-        self._skip: set[int] = set()
-        self._stream: dict[int, Item] = {}  # RBuffer, lane of App_sh
-        self._recovery: dict[int, Item] = {}  # RBuffer, lane of App_Co
+        self._rbuf = RBuffer()
         self._cell: int | None = None
         self._session_station: int | None = None  # the station this session was opened with
         self._cookie: int | None = None
@@ -107,7 +71,7 @@ class Host:
         }
 
     def buffer_sizes(self) -> tuple[int, ...]:
-        return len(self.stable.sbuf), len(self._stream) + len(self._recovery)
+        return len(self.stable.sbuf), len(self._rbuf)
 
     def settled(self) -> bool:
         """Out, or connected and not about to leave."""
@@ -190,8 +154,7 @@ class Host:
         self._send_control()
 
     def _clear_rbuf(self) -> None:
-        self._stream.clear()
-        self._recovery.clear()
+        self._rbuf.clear()
 
     def _control_message(self) -> Join | Init | Leave | None:
         """What this state repeats until it is answered."""
@@ -232,7 +195,7 @@ class Host:
         self._connected = False
         self._want_leave = False
         self._session_station = None
-        self._skip.clear()
+        self._rbuf.skip.clear()
         self._clear_rbuf()
         self._resender.clear()
         for timer in (self._ack_timer, self._heartbeat_timer, self._control_timer):
@@ -254,39 +217,35 @@ class Host:
     def _on_app_sh(self, m: AppSh) -> None:
         """App_sh: the cell's stream                                     Algorithm 1 l.15-22"""
         if self._connected:
-            number = m.number
-            if number >= self.stable.nxt and number >= self._base and number not in self._skip:
-                self._stream[number] = Item(m.id, m.body)
+            if self._rbuf.wants(m.number, self.stable.nxt):
+                self._rbuf.stream[m.number] = Item(m.id, m.body)
                 self._fifo_deliver()
             self._arm_ack()
-        elif self.stable.status is Status.MEMBER and len(self._stream) < self._p.window:
-            self._stream[m.number] = Item(m.id, m.body)  # for init_ACK to judge
+        elif self.stable.status is Status.MEMBER and len(self._rbuf.stream) < self._p.window:
+            self._rbuf.stream[m.number] = Item(m.id, m.body)  # for init_ACK to judge
 
     def _on_app_co(self, m: AppCo) -> None:
         """App_Co: what the new station had discarded                    Algorithm 1 l.23-32"""
         if m.host != self._port.me or m.ses != self.stable.ses or self.stable.status is not Status.MEMBER:
             return
         if not self._connected:
-            self._recovery[m.number] = Item(m.id, m.body)
+            self._rbuf.recovery[m.number] = Item(m.id, m.body)
             return
-        if self.stable.nxt <= m.number < self._base:
-            self._recovery[m.number] = Item(m.id, m.body)
+        if self.stable.nxt <= m.number < self._rbuf.base:
+            self._rbuf.recovery[m.number] = Item(m.id, m.body)
             self._fifo_deliver()
         self._arm_ack()
 
     def _fifo_deliver(self) -> None:
         """FIFODeliver(): everything that follows without a hole."""
-        stable, stream, skip = self.stable, self._stream, self._skip
+        stable, rbuf = self.stable, self._rbuf
         while True:
-            number = stable.nxt
-            if skip and number in skip:
-                skip.discard(number)
-                stable.nxt = number + 1
-                continue
-            item = (self._recovery if number < self._base else stream).pop(number, None)
+            if rbuf.skip:
+                stable.nxt = rbuf.after_skipped(stable.nxt)
+            item = rbuf.take(stable.nxt)
             if item is None:
                 return
-            self._deliver(number, item)
+            self._deliver(stable.nxt, item)
 
     def _deliver(self, number: int, item: Item) -> None:
         """CoDeliver(m), atomically with the counter."""
@@ -310,7 +269,7 @@ class Host:
         station = self._cell
         assert station is not None
         stable.status, stable.lc, stable.nxt = Status.MEMBER, m.ses, m.start
-        self._base, self._skip = m.base, set(m.skip)
+        self._rbuf.base, self._rbuf.skip = m.base, set(m.skip)
         self._connected = True
         self._control_timer.stop()
         detail = {"recovered": m.base - m.start, "skipped": len(m.skip)}
@@ -336,10 +295,7 @@ class Host:
         self.stable.gap_on_join = False
 
     def _filter_rbuf(self) -> None:
-        """Keep what init_ACK says is still to come, lane by lane."""
-        start, base, skip = self.stable.nxt, self._base, self._skip
-        self._recovery = {n: item for n, item in self._recovery.items() if start <= n < base}
-        self._stream = {n: item for n, item in self._stream.items() if n >= max(start, base) and n not in skip}
+        self._rbuf.keep_from(self.stable.nxt)
 
     def _on_ack_c(self, m: AckC) -> None:
         """ack_C, from any station in any state                          Algorithm 1 l.33-35"""

@@ -1,0 +1,48 @@
+"""What a host has received and may not deliver yet.
+
+Model     two lanes under one counter: positions below `base` are recovery messages (App_Co), from `base` on the cell's
+          stream (App_sh), so a copy of the stream never passes for a recovery message (F5). Numbers in `skip` were
+          delivered in another cell: they need not come, and are not delivered if they do (F3a)
+Source    Wilhelm, Arantes, Sens (2020), Algorithm 1 lines 16-22 and 27-32; the lanes are ours: DESIGN.md §3
+"""
+
+from __future__ import annotations
+
+from .messages import Item
+
+
+class RBuffer:
+    __slots__ = ("base", "recovery", "skip", "stream")
+
+    def __init__(self) -> None:
+        self.base = 0
+        self.skip: set[int] = set()
+        self.stream: dict[int, Item] = {}
+        self.recovery: dict[int, Item] = {}
+
+    def __len__(self) -> int:
+        return len(self.stream) + len(self.recovery)
+
+    def clear(self) -> None:
+        self.stream.clear()
+        self.recovery.clear()
+
+    def keep_from(self, start: int) -> None:
+        """Keep what is still to come from `start` on, lane by lane."""
+        base, skip = self.base, self.skip
+        self.recovery = {n: item for n, item in self.recovery.items() if start <= n < base}
+        self.stream = {n: item for n, item in self.stream.items() if n >= start and n >= base and n not in skip}
+
+    def wants(self, number: int, nxt: int) -> bool:
+        """Whether this number of the stream is still to come."""
+        return number >= nxt and number >= self.base and number not in self.skip
+
+    def after_skipped(self, nxt: int) -> int:
+        """The next position that is to be delivered."""
+        while nxt in self.skip:
+            self.skip.discard(nxt)
+            nxt += 1
+        return nxt
+
+    def take(self, number: int) -> Item | None:
+        return (self.recovery if number < self.base else self.stream).pop(number, None)

@@ -1,0 +1,31 @@
+"""What a host remembers through a crash.
+
+Model     what one statement or one group of statements writes is written atomically; (lc, nxt) always together, and
+          nxt with each delivery (F8)
+Source    Wilhelm, Arantes, Sens (2020), section IV.E; which values and when: ours, DESIGN.md §3
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import Enum
+
+from .messages import NO_SESSION
+
+
+class Status(Enum):
+    OUT = "out"
+    JOIN = "join"
+    MEMBER = "member"
+    LEAVING = "leaving"
+
+
+@dataclass(slots=True)
+class Stable:
+    status: Status = Status.OUT
+    ses: int = 0  # Ses: never reset
+    lc: int = NO_SESSION  # Ses_LC: the last session whose init_ACK arrived
+    nxt: int = 0  # seq_C: number of the next message to deliver in session lc; written together with lc
+    seq_h: int = 0  # number of the next own message: never reset
+    sbuf: dict[int, int] = field(default_factory=dict)  # SBuffer: own number -> body, oldest first
+    gap_on_join: bool = False  # this join repairs a lost context: the application hears Gap(), not Joined()
