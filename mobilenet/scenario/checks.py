@@ -15,13 +15,16 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from mobilenet.kernel import ns
 from mobilenet.parameters import ScenarioError, number
 from mobilenet.protocols.beacon_parameters import BeaconParameters
 from mobilenet.scenario.load import Node
 from mobilenet.scenario.problems import line
 from mobilenet.wired.tree import neighbours_of
+from mobilenet.world.coverage import Coverage
 from mobilenet.world.faults import ExplicitFaults, PaperFaults
 from mobilenet.world.layout import station_positions
+from mobilenet.world.mobility import Population, trajectories
 
 if TYPE_CHECKING:
     from mobilenet.scenario.schema import Scenario
@@ -31,7 +34,11 @@ HOSTS_LOOKED_AT_IN_ONE = 100  # on a tick, for the price of one event
 
 
 def check(scenario: Scenario, root: Node) -> None:
-    absent = [line(root, path, f"there is no file {file.name!r} beside the scenario") for path, file in scenario.files() if not file.is_file()]
+    absent = [
+        line(root, path, f"there is no file {file.name!r} beside the scenario")
+        for path, file in scenario.files()
+        if not file.is_file()
+    ]
     if absent:
         raise ScenarioError("\n".join(absent))
     found = [line(root, path, what) for path, what in _objections(scenario)]
@@ -66,13 +73,27 @@ def _objections(scenario: Scenario) -> Iterator[tuple[str, str]]:
             strangers = sorted((name for name in names if number(name) >= hosts), key=number)
             if strangers:
                 yield path, f"there is no {strangers[0]} among {hosts} hosts" + (f", h0 to h{hosts - 1}" if hosts else "")
-        events = estimated_events(scenario, hosts, count)
-        if events > scenario.limits.max_events:
-            yield (
-                "limits.max_events",
-                f"about {events:.1e} events expected from {hosts} hosts, {count} stations and {scenario.duration_s:g} s, "
-                f"more than {scenario.limits.max_events:.1e}; raise it if they are meant",
-            )
+        yield from _too_big(scenario, hosts, count)
+
+
+def check_world(scenario: Scenario) -> Population:
+    """Also read what is too long to be read each time: imported tracks. Returns all hosts' trajectories."""
+    sites = station_positions(scenario.stations.layout, scenario.folder)
+    coverage = Coverage(sites, scenario.wireless.range_m)
+    population = trajectories(scenario.hosts, scenario.seed, coverage, ns(scenario.duration_s), scenario.folder)
+    for path, what in _too_big(scenario, len(population.trajectories), len(sites)):
+        raise ScenarioError(f"{path}: {what}")
+    return population
+
+
+def _too_big(scenario: Scenario, hosts: int, stations: int) -> Iterator[tuple[str, str]]:
+    events = estimated_events(scenario, hosts, stations)
+    if events > scenario.limits.max_events:
+        yield (
+            "limits.max_events",
+            f"about {events:.1e} events expected from {hosts} hosts, {stations} stations and {scenario.duration_s:g} s, "
+            f"more than {scenario.limits.max_events:.1e}; raise it if they are meant",
+        )
 
 
 def estimated_events(scenario: Scenario, hosts: int, stations: int) -> float:
