@@ -98,7 +98,9 @@ class Handover:
             if low is not None and low < floor:
                 floor, self._floor_of = low, host
         self._stream.trim(floor)
-        assert not self._check or self._stream.oldest <= floor
+        stream = self._stream
+        assert not self._check or stream.oldest <= floor
+        assert not self._check or stream.oldest + len(stream.sbuf) == stream.next_number
 
     def _advance(self, c: Context, position: int) -> None:
         """h has delivered everything below `position`."""

@@ -34,9 +34,22 @@ from collections.abc import Callable
 from typing import Any, ClassVar
 
 from ..port import HostPort, MessageId
-
-from .messages import (  # isort: skip
-    NO_SESSION, AckC, AckH, AppCo, AppHs, AppSh, Chal, Init, InitAck, Item, Join, Leave, LeaveAck, Reinit, Reset,
+from .messages import (
+    NO_SESSION,
+    AckC,
+    AckH,
+    AppCo,
+    AppHs,
+    AppSh,
+    Chal,
+    Init,
+    InitAck,
+    Item,
+    Join,
+    Leave,
+    LeaveAck,
+    Reinit,
+    Reset,
 )
 from .parameters import MobileCausalParameters
 from .rbuffer import RBuffer
@@ -50,10 +63,10 @@ class Host:
     def __init__(
         self, port: HostPort, stable: Stable, parameters: MobileCausalParameters, stations: int, check: bool = True
     ) -> None:
+        """`stations`, their number, is of no interest to a host; nor has it assertions for `check`."""
         self._port = port
         self.stable = stable
         self._p = parameters
-        self._check = check
         self._recovering = stable.status is not Status.OUT  # until on_recover
         self._connected = False  # the paper's estab; False in status MEMBER: its init
         self._rbuf = RBuffer()
