@@ -1,0 +1,214 @@
+"""Scenarios: what is composed, what is refused and with which words, and the way back to text."""
+
+from __future__ import annotations
+
+import pickle
+import re
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from mobilenet.scenario import Scenario, ScenarioError, check_world, effective
+
+TEXT = """\
+# line 1
+seed: 1
+duration_s: 400
+stations:
+  layout: {shape: hexagon, rings: 1, spacing_m: 200}
+  backbone: {kind: tree, bandwidth_mbps: 10, delay_ms: 10}
+wireless:
+  range_m: 120
+hosts:
+  count: 70
+  mobility: {model: random_waypoint, speed_mps: 1.38}
+protocol: {name: mobile_causal}
+workload: {interval_s: 2.8, payload_bytes: 100}
+"""
+FOLDER = Path(__file__).parents[2] / "scenarios"
+
+
+def refusal(text: str = TEXT, *overrides: str) -> str:
+    with pytest.raises(ScenarioError) as caught:
+        Scenario.from_text(text, overrides, name="a.yaml")
+    for line in str(caught.value).splitlines():
+        assert re.match(r"(a\.yaml:\d+|--set .*): .", line), line
+        assert "pydantic" not in line and "Input should" not in line, line
+    return str(caught.value)
+
+
+def test_defaults() -> None:
+    scenario = Scenario.from_text(TEXT)
+    assert scenario.wireless.interference_m == scenario.wireless.detection_m == 120
+    assert scenario.wireless.unicast_mbps == 24
+    assert scenario.hosts.attachment.hysteresis_m == 5
+    assert scenario.protocol.window == 150
+    assert scenario.workload.arrivals == "exponential"
+    assert scenario.record.positions_interval_s == 1
+
+
+def test_frozen() -> None:
+    with pytest.raises(ValueError):
+        Scenario.from_text(TEXT).seed = 2
+
+
+@pytest.mark.parametrize(
+    "old, new, expected",
+    [
+        ("  range_m: 120", "  range: 120", "a.yaml:8: wireless.range: unknown key, did you mean 'range_m'?"),
+        ("  range_m: 120", "  range_m: far", "a.yaml:8: wireless.range_m: expected a number, got far"),
+        ("  range_m: 120", "  range_m: -1", "a.yaml:8: wireless.range_m: should be more than 0, got -1"),
+        ("  range_m: 120", "  range_m: true", "a.yaml:8: wireless.range_m: expected a number, got true"),
+        ("  range_m: 120", "  range_m: .inf", "a.yaml:8: .inf: expected a finite number"),
+        ("  range_m: 120", "  range_m: 5000", "a.yaml:8: wireless.range_m: should be at most 3000, got 5000"),
+        ("  count: 70", "  count: 1e3", "a.yaml:10: hosts.count: expected a whole number, got 1000"),
+        ("  count: 70", "  count: -5", "a.yaml:10: hosts.count: should be at least 0, got -5"),
+        ("  count: 70", "  count: 10000000000000", "a.yaml:10: hosts.count: should be at most 100000, got 10000000000000"),
+        ("  count: 70\n", "", "a.yaml:9: hosts.count: missing, expected how many hosts there are"),
+        ("duration_s: 400\n", "", "a.yaml:2: duration_s: missing, and there is no default for it"),
+        ("random_waypoint", "random_way", "a.yaml:11: hosts.mobility.model: unknown model random_way, did you mean 'random_waypoint'?"),
+        ("mobile_causal", "none", "a.yaml:12: protocol.name: unknown name none, expected one of: mobile_causal, beacon"),
+        ("{name: mobile_causal}", "{windw: 3}", "a.yaml:12: protocol.name: missing, expected one of beacon, mobile_causal"),
+        ("rings: 1", "rings: 1000", "a.yaml:5: stations.layout.rings: should be at most 50, got 1000"),
+        ("seed: 1", "seed: 1\nseed: 2", "a.yaml:3: duplicate key 'seed', first at a.yaml:2"),
+        ("seed: 1", "- 3", None),
+    ],
+)
+def test_refused_with_line_path_and_advice(old: str, new: str, expected: str | None) -> None:
+    assert old in TEXT
+    message = refusal(TEXT.replace(old, new))
+    assert expected is None or message == expected
+
+
+@pytest.mark.parametrize(
+    "override, expected",
+    [
+        ("wireless.range=5", "wireless.range: unknown key, did you mean 'range_m'?"),
+        ("wireless.mode=a", "wireless.broadcast_rate_mbps: mode a has no rate of 1 Mb/s, only 6"),
+        ("wireless.mode=x", "wireless.mode: unknown value x, expected one of: b, g_mixed, g_erp, a"),
+        ("wireless.unicast_rate_mbps=3", "wireless.unicast_rate_mbps: mode g_mixed has no rate of 3 Mb/s"),
+        ("wireless.interference_range_m=100", "should be at least range_m, which is 120, got 100"),
+        ("wireless.loss=1.5", "wireless.loss: should be at most 1, got 1.5"),
+        ("wireless.eifs=on", "on: write true or false"),
+        ("seed=010", "010: write a number without leading zeros"),
+        ("seed=-1", "seed: should be at least 0"),
+        ("seed=", "seed: expected a whole number, got null"),
+        ("seed", "expected key=value"),
+        ("=5", "expected key=value"),
+        ("seed.x=5", "seed is a single value, there is no 'x' in it"),
+        ("seed={a: *x}", "alias *x"),
+        ("warmup_s=400", "warmup_s: should be less than duration_s"),
+        ("hosts.mobility.speed_mps=[2, 1]", "hosts.mobility.speed_mps: expected 0.001 <= lowest <= highest"),
+        ("hosts.mobility.speed_mps=[1, 2, 3]", "expected a number, or a range [lowest, highest]"),
+        ("hosts.mobility.area={box_m: [0, 0, 0, 9]}", "hosts.mobility.area.box_m: expected [west, south, east, north]"),
+        ("hosts.mobility.area={box_m: [0, 0, 1]}", "hosts.mobility.area.box_m.3: missing, the list is too short"),
+        ("faults={schedule: paper, station: s9}", "faults.station: there is no s9 among 7 stations, s0 to s6"),
+        ("faults={schedule: paper, station: x}", "faults.station: expected a name such as s0 or s12, got x"),
+        ("faults={schedule: explicit, outages: [{host: h70, at_s: 1, duration_s: 1}]}", "no h70 among 70 hosts, h0 to h69"),
+        (
+            "faults={schedule: explicit, outages: [{host: h1, at_s: 1, duration_s: 3}, {host: h1, at_s: 2, duration_s: 3}]}",
+            "faults.outages: h1 would crash at 2 s while it is down",
+        ),
+        ("churn.changes=[{host: h1, at_s: 1, kind: leave}, {host: h1, at_s: 2, kind: leave}]", "should alternate"),
+        ("stations.backbone.edges=[[0, 1]]", "stations.backbone.edges: 1 edges do not make a tree of 7 stations"),
+        ("stations.names=[a, b]", "stations.names: expected 7 different names"),
+        ("stations.layout={shape: points, points_m: [[0, 0], [0, 0]]}", "two stations stand at the same place"),
+        ("stations.layout={shape: csv, file: nowhere.csv}", "stations.layout.file: there is no file 'nowhere.csv'"),
+        ("hosts={mobility: {model: tracks, file: nowhere.csv}}", "hosts.mobility.file: there is no file 'nowhere.csv'"),
+        ("hosts={count: 3, mobility: {model: tracks, file: nowhere.csv}}", "hosts.count: the tracks tell how many"),
+        ("workload={arrivals: periodic}", "workload.interval_s: missing"),
+        ("workload.arrivals=none", "workload.interval_s: has no meaning"),
+        ("workload.payload_bytes=-1", "workload.payload_bytes: should be at least 0"),
+        ("protocol.ack_min_s=5", "protocol"),
+        ("hosts.count=90000", "limits.max_events: about"),
+        ("workload.interval_s=0.001", "limits.max_events: about"),
+        ("duration_s=1e6", "limits.max_events: about"),
+        ('"a\\nb"=3', "unknown key"),
+    ],
+)
+def test_overrides_are_checked_like_the_file(override: str, expected: str) -> None:
+    message = refusal(TEXT, override)
+    assert expected in message
+    assert len(message.splitlines()) == 1
+
+
+def test_an_error_in_an_override_names_the_option() -> None:
+    assert refusal(TEXT, "wireless.range_m=-3").startswith("--set wireless.range_m=-3: wireless.range_m: ")
+
+
+def test_each_problem_has_its_line() -> None:
+    lines = refusal(TEXT.replace("range_m: 120", "range: 1").replace("count: 70", "cont: 3")).splitlines()
+    assert [line.split(":")[1] for line in lines] == ["8", "10"]
+
+
+def test_overrides() -> None:
+    scenario = Scenario.from_text(
+        TEXT, ["seed=7", "wireless.range_m=100", "hosts.mobility={model: static}", "churn.initial_fraction=0.5", "record.frames=true"]
+    )
+    assert (scenario.seed, scenario.wireless.range_m, scenario.hosts.mobility.model) == (7, 100, "static")
+    assert scenario.churn is not None and scenario.churn.initial_fraction == 0.5 and scenario.record.frames
+    assert scenario.changed(["seed=8"]).seed == 8
+    listed = Scenario.from_text(TEXT, ["stations.layout={shape: points, points_m: [[0, 0], [9, 9]]}", "stations.layout.points_m.1.0=5"])
+    assert listed.stations.layout.points_m == ((0, 0), (5, 9))
+
+
+def test_effective_text_names_every_default() -> None:
+    text = effective(Scenario.from_text(TEXT))
+    for key in ("interference_range_m: null", "retry_limit: 7", "hysteresis_m: 5", "window: 150", "max_events: 100000000"):
+        assert key in text
+
+
+@settings(deadline=None, max_examples=50)
+@given(
+    seed=st.integers(0, 2**63 - 1),
+    name=st.none() | st.text(min_size=1, max_size=30),
+    duration_s=st.floats(0.001, 500),
+    loss=st.floats(0, 1),
+    slow=st.floats(0.01, 1),
+    fast=st.floats(1, 10),
+    mode=st.sampled_from(["b", "g_mixed", "g_erp"]),
+    capture_db=st.none() | st.floats(0, 100),
+    frames=st.booleans(),
+    faults=st.sampled_from(["null", "{schedule: paper}", "{schedule: random, rate_per_host_per_min: 1, mean_duration_s: 0.1}"]),
+)  # fmt: skip
+def test_effective_text_loads_to_the_same(seed, name, duration_s, loss, slow, fast, mode, capture_db, frames, faults) -> None:  # type: ignore[no-untyped-def]
+    values = {"seed": seed, "duration_s": duration_s, "wireless": {"loss": loss, "mode": mode, "capture_db": capture_db}}
+    overrides = [f"{key}={value!r}" for key, value in values.items() if key != "wireless"]
+    overrides += [f"wireless.{key}={'null' if value is None else value}" for key, value in values["wireless"].items()]
+    overrides += [f"hosts.mobility.speed_mps=[{slow!r}, {fast!r}]", f"record.frames={str(frames).lower()}", f"faults={faults}"]
+    scenario = Scenario.from_text(TEXT, overrides)
+    if name is not None:
+        scenario = scenario.model_copy(update={"name": name})
+    again = Scenario.from_text(effective(scenario))
+    assert again == scenario
+    assert effective(again) == effective(scenario)
+
+
+def test_pickled_with_its_folder() -> None:
+    scenario = Scenario.load(FOLDER / "streets.yaml")
+    again = pickle.loads(pickle.dumps(scenario))
+    assert again == scenario and again.folder == scenario.folder
+
+
+def test_a_missing_or_unreadable_file(tmp_path: Path) -> None:
+    for path in (tmp_path / "nowhere.yaml", tmp_path):
+        with pytest.raises(ScenarioError, match="cannot be read") as caught:
+            Scenario.load(path)
+        assert len(str(caught.value).splitlines()) == 1
+
+
+@pytest.mark.parametrize("path", sorted(FOLDER.glob("*.yaml")), ids=lambda path: path.stem)
+def test_every_scenario_of_the_collection(path: Path) -> None:
+    scenario = Scenario.load(path)
+    assert path.read_text().startswith("# "), "each one is introduced to its reader"
+    assert Scenario.from_text(effective(scenario), folder=FOLDER) == scenario
+    assert [file.is_file() for _, file in scenario.files()].count(False) == 0
+    assert check_world(scenario).trajectories
+
+
+def test_the_size_of_a_run_with_imported_tracks_is_checked_too() -> None:
+    scenario = Scenario.load(FOLDER / "streets.yaml", ["limits.max_events=1000"])
+    with pytest.raises(ScenarioError, match="limits.max_events: about"):
+        check_world(scenario)
