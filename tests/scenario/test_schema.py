@@ -210,5 +210,5 @@ def test_every_scenario_of_the_collection(path: Path) -> None:
 
 def test_the_size_of_a_run_with_imported_tracks_is_checked_too() -> None:
     scenario = Scenario.load(FOLDER / "streets.yaml", ["limits.max_events=1000"])
-    with pytest.raises(ScenarioError, match="limits.max_events: about"):
+    with pytest.raises(ScenarioError, match=r"limits\.max_events: about"):
         check_world(scenario)

@@ -1,0 +1,115 @@
+"""The bootstrap and the lists that it works from; nothing is installed here."""
+
+from __future__ import annotations
+
+import ast
+import importlib.util
+import json
+import re
+import subprocess
+import sys
+import time
+import tomllib
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+
+
+@pytest.fixture
+def make() -> ModuleType:
+    spec = importlib.util.spec_from_file_location("make", ROOT / "make.py")
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def locked() -> dict[str, str]:
+    entries = re.split(r"\n(?=[a-z0-9])", (ROOT / "requirements.lock").read_text())
+    return {entry.split("==")[0]: entry for entry in entries if not entry.startswith("#")}
+
+
+def test_an_old_python_can_read_it_as_far_as_the_refusal() -> None:
+    ast.parse((ROOT / "make.py").read_text(), feature_version=(3, 6))
+
+
+@pytest.mark.parametrize("version", [(3, 6, 15), (3, 10, 13), (3, 14, 0)])
+def test_another_python_is_refused_in_one_line(make: ModuleType, monkeypatch: pytest.MonkeyPatch, version: tuple[int, ...]) -> None:
+    monkeypatch.setattr(sys, "version_info", version)
+    with pytest.raises(make.Refusal, match=r"^Python 3\.11 to 3\.13 is needed, and .*$"):
+        make.main()
+
+
+def test_the_lock_holds_every_dependency_once_with_hashes() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())
+    wanted = project["project"]["dependencies"] + project["dependency-groups"]["dev"]
+    pins = locked()
+    for requirement in wanted:
+        name = re.split(r"[<>=!~\[ ]", requirement)[0].lower().replace(".", "-").replace("_", "-")
+        assert name in pins, name
+    for name, entry in pins.items():
+        assert re.match(rf"{name}==\S+", entry) and "--hash=sha256:" in entry
+        assert "http" not in entry and "file:" not in entry
+
+
+def test_one_entry_of_the_lock(make: ModuleType, tmp_path: Path) -> None:
+    text = Path(make.pinned("uv", str(tmp_path))).read_text()
+    assert text.startswith("uv==") and "--hash=sha256:" in text and "urllib3" not in text
+    with pytest.raises(make.Refusal):
+        make.pinned("nothing-of-that-name", str(tmp_path))
+
+
+def test_a_half_made_environment_is_recognised(make: ModuleType, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    stamp, python = tmp_path / "made-of.json", tmp_path / "python"
+    monkeypatch.setattr(make, "STAMP", str(stamp))
+    monkeypatch.setattr(make, "PYTHON", str(python))
+    assert make.stamp() == {}
+    for text in ("", "{", "[]"):
+        stamp.write_text(text)
+        assert make.stamp() == {}
+    stamp.write_text(json.dumps(make.made_of()))
+    assert make.stamp() == {}  # its Python is gone
+    python.symlink_to(sys.executable)
+    assert make.stamp() == make.made_of()
+
+
+def test_nothing_is_done_the_second_time(make: ModuleType) -> None:
+    if make.stamp() != make.made_of():
+        pytest.skip("this environment was not made by make.py")
+    began = time.perf_counter()
+    done = subprocess.run([sys.executable, "make.py", "setup"], cwd=ROOT, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+    assert time.perf_counter() - began < 2  # 0.05 s on an idle machine
+
+
+def test_commands_run_without_a_usable_home(make: ModuleType, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(make, "VENV", str(tmp_path))
+    for home in ("", "relative", "/dev/null", str(tmp_path / "nowhere")):
+        monkeypatch.setenv("HOME", home)
+        env = make.surroundings()
+        assert Path(env["HOME"]).parent == tmp_path and env["MPLCONFIGDIR"].startswith(str(tmp_path))
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("PYTHONPATH", "elsewhere")
+    env = make.surroundings()
+    assert env["HOME"] == str(tmp_path) and "PYTHONPATH" not in env
+
+
+def test_pip_configuration_is_respected(make: ModuleType, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    (tmp_path / "pip.conf").write_text("[global]\nindex-url = https://mirror.example/simple\ncert = /c.pem\n")
+    monkeypatch.delenv("PIP_INDEX_URL", raising=False)
+    monkeypatch.delenv("PIP_CERT", raising=False)
+    monkeypatch.setenv("PIP_CONFIG_FILE", str(tmp_path / "pip.conf"))
+    assert make.pip_settings()["index-url"] == "https://mirror.example/simple"
+    assert make.pip_settings()["cert"] == "/c.pem"
+    monkeypatch.setenv("PIP_INDEX_URL", "https://other.example/simple")
+    assert make.pip_settings()["index-url"] == "https://other.example/simple"
+
+
+def test_the_makefile_wraps_make_py_one_to_one(make: ModuleType) -> None:
+    targets = re.search(r"^\.PHONY: (.*)$", (ROOT / "Makefile").read_text(), re.MULTILINE)
+    assert targets is not None and sorted(targets[1].split()) == sorted(make.COMMANDS)
+    shown = subprocess.run([sys.executable, "make.py", "help"], cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    assert all(re.search(rf"^  {name} +\S", shown, re.MULTILINE) for name in make.COMMANDS)

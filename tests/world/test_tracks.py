@@ -1,0 +1,129 @@
+"""Imported movement: what is read, how it is cut, and that broken files are named line by line."""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+import re
+from pathlib import Path
+
+import pytest
+
+from mobilenet.kernel import SECOND
+from mobilenet.parameters import ScenarioError
+from mobilenet.world.tracks import Imported, Tracks, imported
+from world.walks import check_continuous, place
+
+DATA = Path(__file__).parents[2] / "data"
+# a: from 0 to 20 s eastwards; b: from 5 to 11 s northwards; c: at 8 and 9 s only
+LINES = (
+    [f"{t},a,{t * 2},0" for t in range(21)],
+    [f"{t},b,100,{t}" for t in range(5, 12)],
+    ["8,c,0,0", "9,c,0,0"],
+)
+SAMPLES = sorted((line for lines in LINES for line in lines), key=lambda line: int(line.split(",")[0]))
+
+
+def write(folder: Path, text: str) -> Path:
+    (folder / "t.csv").write_text(text, encoding="utf-8")
+    return folder
+
+
+def read(folder: Path, duration_s: float = 100, **parameters: object) -> Imported:
+    return imported(Tracks(file="t.csv", **parameters), folder, duration_s)  # type: ignore[arg-type]
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    return write(tmp_path, "t,id,x,y\n" + "\n".join(SAMPLES) + "\n")
+
+
+def test_hosts_come_and_go_with_their_tracks(folder: Path) -> None:
+    found = read(folder)
+    a, b = found.trajectories
+    assert found.names == ["a", "b"] and found.too_short == 1
+    assert (a.appears_ns, a.leaves_ns, a.disappears_ns) == (0, 15 * SECOND, 20 * SECOND)
+    assert (b.appears_ns, b.leaves_ns, b.disappears_ns) == (5 * SECOND, 6 * SECOND, 11 * SECOND)
+    assert place(a.legs(), (0, 3.5, 20, 500)) == [(0, 0, 2), (7, 0, 2), (40, 0, 0), (40, 0, 0)]
+    assert place(b.legs(), (0, 1.5))[1] == pytest.approx((100, 6.5, 1))
+    check_continuous(list(a.legs()))
+    assert found.speed_limit_mps == pytest.approx(2)
+
+
+def test_a_track_that_the_run_cuts_does_not_leave(folder: Path) -> None:
+    a, b = read(folder, duration_s=12).trajectories
+    assert (a.leaves_ns, a.disappears_ns) == (None, None)
+    assert b.leaves_ns == 6 * SECOND
+    assert place(a.legs(), (12,))[0][:2] == (24, 0)
+
+
+def test_a_window(folder: Path) -> None:
+    found = read(folder, start_s=2.5, end_s=10.5)
+    a, b = found.trajectories
+    assert (a.appears_ns, a.leaves_ns, a.disappears_ns) == (0, 3 * SECOND, 8 * SECOND)
+    assert place(a.legs(), (0, 8))[0][:2] == (5, 0) and place(a.legs(), (8,))[0][:2] == (21, 0)
+    assert (b.appears_ns, b.disappears_ns) == (round(2.5 * SECOND), 8 * SECOND)
+    assert read(folder, start_s=2.5, max_hosts=1).names == ["a"]
+
+
+def test_packed_with_other_titles_and_more_columns(tmp_path: Path) -> None:
+    text = "speed,Y,x_m,id,Time\n" + "\n".join(f"1,{t},0,a b,{t}" for t in range(10)) + "\n"
+    (tmp_path / "t.csv.gz").write_bytes(gzip.compress(text.encode("utf-8-sig")))
+    found = imported(Tracks(file="t.csv.gz"), tmp_path, 100)
+    assert found.names == ["a b"] and place(found.trajectories[0].legs(), (4,))[0][:2] == (0, 4)
+
+
+@pytest.mark.parametrize(
+    "text, expected",
+    [
+        ("", "t.csv:1: empty"),
+        ("\n\n", "t.csv:1: empty"),
+        ("t,id,x,y\n", "t.csv: no track"),
+        ("t,x,y\n0,1,2\n", "t.csv:1: no column 'id'"),
+        ("t,id,x,y\n0,a,1,2\n1,a,1\n", "t.csv:3: 3 columns where the first line names 4"),
+        ("t,id,x,y\n0,a,1,2,3\n", "t.csv:2: 5 columns where the first line names 4"),
+        ("t,id,x,y\n0,a,1,2\n1,a,,2\n", "t.csv:3:3: x: empty, expected a number"),
+        ("t,id,x,y\n0,a,1,2\n1,,1,2\n", "t.csv:3:2: id: empty"),
+        ("t,id,x,y\n0,a,1,two\n", "t.csv:2:4: y: 'two' is no number"),
+        ("t,id,x,y\n0,a,1,nan\n", "t.csv:2:4: y: 'nan' is no finite number"),
+        ("t,id,x,y\n0,a,1e300,0\n", "t.csv:2:3: x: 1e+300 m is farther"),
+        ("t,id,x,y\n-1,a,1,0\n", "t.csv:2:1: t: -1 s is not between"),
+        ("t,id,x,y\n2,a,1,0\n1,a,1,0\n", "t.csv:3:1: t: 'a' goes from 2 to 1 s"),
+        ("t,id,x,y\n2,a,1,0\n2,a,1,0\n", "t.csv:3:1: t: 'a' goes from 2 to 2 s"),
+        ("t,id,x,y\n2,a,1,0\n60,a,1,0\n", "t.csv:3:1: t: 'a' is silent for 58 s"),
+        ("t,id,x,y\n2,a,1,0\n3,a,900,0\n", "t.csv:3:3: x: 'a' moves at 899 m/s"),
+        ("t,id,x,y\n2,a,1,0\n3,a,1,0\n", "t.csv: nobody is there for more than 5 s"),
+        ('t,id,x,y\n2,"a,1,0\n3,a,1,0\n', "t.csv:"),
+        ("t,id,x,y\n0,a,1,\x00\n", "t.csv:2"),
+    ],
+)
+def test_broken_files(tmp_path: Path, text: str, expected: str) -> None:
+    with pytest.raises(ScenarioError) as caught:
+        read(write(tmp_path, text))
+    assert str(caught.value).startswith(expected)
+    assert len(str(caught.value).splitlines()) == 1
+
+
+def test_files_that_are_no_text(tmp_path: Path) -> None:
+    packed = gzip.compress(b"t,id,x,y\n" + b"0,a,1,2\n" * 100)
+    for name, data in (("a.csv", bytes(range(256))), ("a.csv.gz", b"no gzip"), ("b.csv.gz", packed[:-20]), ("c.csv.gz", b"")):
+        (tmp_path / name).write_bytes(data)
+    for name in ("a.csv", "a.csv.gz", "b.csv.gz", "c.csv.gz", "nowhere.csv", "."):
+        with pytest.raises(ScenarioError) as caught:
+            imported(Tracks(file=name), tmp_path, 100)
+        assert len(str(caught.value).splitlines()) == 1
+
+
+def test_the_town() -> None:
+    found = imported(Tracks(file="streets_tracks.csv.gz"), DATA, 400)
+    assert len(found.names) + found.too_short == 471
+    assert found.speed_limit_mps < 20
+    for trajectory in found.trajectories[::20]:
+        check_continuous(list(trajectory.legs()))
+        assert trajectory.leaves_ns is None or trajectory.appears_ns < trajectory.leaves_ns < 400 * SECOND
+
+
+def test_the_checksums_in_the_readme_are_right() -> None:
+    told = re.findall(r"^SHA-256: `(\w{64})`", (DATA / "README.md").read_text(), re.MULTILINE)
+    files = (DATA / "streets_tracks.csv.gz", DATA / "streets_sites.csv")
+    assert told == [hashlib.sha256(path.read_bytes()).hexdigest() for path in files]

@@ -1,0 +1,40 @@
+"""Where walkers are at given moments, for many of them at once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import pairwise
+from math import inf
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mobilenet.kernel import ns
+from mobilenet.world.trajectory import Leg
+
+
+def place(legs: Iterator[Leg], at_s: tuple[float, ...]) -> list[tuple[float, float, float]]:
+    """(x, y, speed) at each of the ascending moments."""
+    found = []
+    begins_ns, leg = 0, next(legs)
+    for moment in at_s:
+        while begins_ns + (inf if leg.duration_ns is None else leg.duration_ns) <= ns(moment):
+            assert leg.duration_ns is not None
+            begins_ns, leg = begins_ns + leg.duration_ns, next(legs)
+        elapsed = (ns(moment) - begins_ns) / 1e9
+        found.append((leg.x_m + leg.vx_mps * elapsed, leg.y_m + leg.vy_mps * elapsed, float(np.hypot(leg.vx_mps, leg.vy_mps))))
+    return found
+
+
+def check_continuous(legs: list[Leg]) -> None:
+    """Each leg begins where the one before ended, to a tenth of a millimetre, and takes some time."""
+    for before, after in pairwise(legs):
+        assert before.duration_ns is not None and before.duration_ns > 0
+        seconds = before.duration_ns / 1e9
+        assert abs(before.x_m + before.vx_mps * seconds - after.x_m) < 1e-4
+        assert abs(before.y_m + before.vy_mps * seconds - after.y_m) < 1e-4
+
+
+def table(columns: list[list[tuple[float, float, float]]]) -> NDArray[np.float64]:
+    """float64 (moment, walker, 3)"""
+    return np.array(columns).transpose(1, 0, 2)
