@@ -86,8 +86,14 @@ def check_world(scenario: Scenario) -> Population:
     return population
 
 
+def estimated_events(scenario: Scenario) -> int:
+    """How big the run is likely to be; imported tracks are read for it."""
+    hosts = len(check_world(scenario).trajectories)
+    return round(_estimate(scenario, hosts, len(station_positions(scenario.stations.layout, scenario.folder))))
+
+
 def _too_big(scenario: Scenario, hosts: int, stations: int) -> Iterator[tuple[str, str]]:
-    events = estimated_events(scenario, hosts, stations)
+    events = _estimate(scenario, hosts, stations)
     if events > scenario.limits.max_events:
         yield (
             "limits.max_events",
@@ -96,7 +102,7 @@ def _too_big(scenario: Scenario, hosts: int, stations: int) -> Iterator[tuple[st
         )
 
 
-def estimated_events(scenario: Scenario, hosts: int, stations: int) -> float:
+def _estimate(scenario: Scenario, hosts: int, stations: int) -> float:
     workload, duration_s = scenario.workload, scenario.duration_s
     broadcasts = len(workload.messages) or hosts * duration_s * workload.broadcasts_per_host_per_s
     rate_per_s = (hosts + stations) * float(SMALL_MATTERS_PER_S)

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mobilenet.scenario import Scenario, ScenarioError, check_world, effective
+from mobilenet.scenario import Scenario, ScenarioError, check_world, effective, estimated_events
 
 TEXT = """\
 # line 1
@@ -206,6 +206,7 @@ def test_every_scenario_of_the_collection(path: Path) -> None:
     assert Scenario.from_text(effective(scenario), folder=FOLDER) == scenario
     assert [file.is_file() for _, file in scenario.files()].count(False) == 0
     assert check_world(scenario).trajectories
+    assert 1000 < estimated_events(scenario) < 10_000_000
 
 
 def test_the_size_of_a_run_with_imported_tracks_is_checked_too() -> None:
