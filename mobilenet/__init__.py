@@ -1,0 +1,35 @@
+"""mobilenet: an emulator of mobile networks for people who study, choose or tune broadcast protocols.
+
+    import mobilenet
+    run = mobilenet.run("scenarios/dynamic.yaml", seed=3)
+    run.verdict, run.metrics, run.events
+
+Names     run(scenario, seed, out, overrides) -> Run; load(directory) -> Run; Scenario, ScenarioError
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import Any
+
+__version__ = "0.1.0"
+__all__ = ["Run", "Scenario", "ScenarioError", "load", "run"]
+
+_HOMES = {  # imported when first used, so that importing the package costs nothing
+    "run": ("mobilenet.runs", "run"),
+    "Run": ("mobilenet.runs", "Run"),
+    "load": ("mobilenet.runs", "Run"),
+    "Scenario": ("mobilenet.scenario", "Scenario"),
+    "ScenarioError": ("mobilenet.scenario", "ScenarioError"),
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module 'mobilenet' has no attribute {name!r}")
+    module, attribute = _HOMES[name]
+    return getattr(import_module(module), attribute)
+
+
+def __dir__() -> list[str]:
+    return sorted([*globals(), *_HOMES])

@@ -37,7 +37,14 @@ MESSAGE_COLUMNS = ("send_ns", "receive_ns", "sender", "receiver", "medium", "kin
 
 
 class RecordError(Exception):
-    """The run directory cannot be written; the message is one line for people."""
+    """The run directory cannot be written; the message is one line for people.
+
+    `is_input`: the name itself was wrong (it exists, or nothing can be written there), as opposed to a disk that filled up.
+    """
+
+    def __init__(self, message: str, is_input: bool = False) -> None:
+        super().__init__(message)
+        self.is_input = is_input
 
 
 class EventLog:
@@ -159,8 +166,8 @@ def run_directory(path: Path) -> Iterator[Path]:
 
     A killed process leaves at most `.NAME.partial-PID`, which no reader takes for a run.
     """
-    if path.exists():
-        raise RecordError(f"{path}: exists already; name another directory, or remove it")
+    if path.exists() or path.is_symlink():
+        raise RecordError(f"{path}: exists already; name another directory, or remove it", is_input=True)
     partial = path.parent / f".{path.name}.partial-{os.getpid()}"
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -168,7 +175,7 @@ def run_directory(path: Path) -> Iterator[Path]:
             shutil.rmtree(partial)
         partial.mkdir()
     except OSError as error:
-        raise RecordError(f"{path}: cannot be written: {error.strerror}") from error
+        raise RecordError(f"{path}: cannot be written: {error.strerror}", is_input=True) from error
     try:
         yield partial
         for file in sorted(partial.iterdir()):

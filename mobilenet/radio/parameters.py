@@ -20,7 +20,7 @@ class WirelessParameters(Parameters):
     interference_range_m: float | None = Field(default=None, gt=0, le=3000, description="they disturb up to here; null: range_m")
     detection_range_m: float | None = Field(default=None, gt=0, le=3000, description="they are sensed up to here; null: range_m")
     mode: Literal["b", "g_mixed", "g_erp", "a"] = Field(default="g_mixed", description="slot, spaces, window and rates")
-    broadcast_rate_mbps: float = Field(default=1.0, gt=0, description="of frames to everybody, all of a causal broadcast's")
+    broadcast_rate_mbps: float = Field(default=2.0, gt=0, description="of frames to everybody, all of a causal broadcast's")
     unicast_rate_mbps: float | None = Field(default=None, gt=0, description="of frames with an ACK; null: 11 in mode b, else 24")
     eifs: bool = Field(default=True, description="wait longer after a frame that arrived broken")
     loss: float = Field(default=0.0, ge=0, le=1, description="share of receptions lost at random, beside collisions")

@@ -1,0 +1,216 @@
+"""Running a scenario into a directory, and opening such a directory again.
+
+Model     everything between scenario and directory happens under a temporary name: the simulation, the verdict and the
+          metrics, which are computed from what was recorded. What has the final name is complete.
+Units     seconds of simulated and of wall time, as the names say
+Errors    ScenarioError for the input, RecordError for the output, RunError for a directory that is no run
+Source    ours: DESIGN.md §6
+"""
+
+from __future__ import annotations
+
+import shlex
+import shutil
+import time
+from collections.abc import Callable, Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from mobilenet import __version__
+from mobilenet.metrics import metrics
+from mobilenet.record import FORMAT_VERSION, EventLog, run_directory, write_json, write_recording
+from mobilenet.rundir import read_json, read_manifest
+from mobilenet.scenario import Scenario
+from mobilenet.scenario.text import to_yaml
+from mobilenet.simulation import Outcome, Simulation
+from mobilenet.verify import Verdict, verify
+from mobilenet.verify.judge import overall
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+Progress = Callable[[float, float], None]
+RUNS = Path("runs")
+
+
+class Run:
+    """A run directory, opened for reading. Tables are pandas frames, read when first asked for."""
+
+    def __init__(self, path: str | Path) -> None:
+        self.path = Path(path)
+        self.manifest = read_manifest(self.path)
+
+    @cached_property
+    def metrics(self) -> dict[str, float | int | None]:
+        """One flat row, see metrics.py."""
+        return read_json(self.path, "metrics.json")
+
+    @cached_property
+    def verdicts(self) -> dict[str, Verdict]:
+        """Each property's answer and explanation."""
+        checks = read_json(self.path, "verdict.json")["checks"]
+        return {name: Verdict(check["answer"], check["explanation"]) for name, check in checks.items()}
+
+    @property
+    def verdict(self) -> str:
+        """valid, violated or unknown: of all properties together."""
+        return overall(self.verdicts)
+
+    @cached_property
+    def counters(self) -> dict[str, Any]:
+        return read_json(self.path, "counters.json")
+
+    @cached_property
+    def events(self) -> pd.DataFrame:
+        return self._table("events")
+
+    @cached_property
+    def samples(self) -> pd.DataFrame:
+        return self._table("samples")
+
+    @cached_property
+    def positions(self) -> pd.DataFrame:
+        return self._table("positions")
+
+    @cached_property
+    def frames(self) -> pd.DataFrame:
+        """Only with `record: {frames: true}`."""
+        return self._table("frames")
+
+    @cached_property
+    def messages(self) -> pd.DataFrame:
+        """Only with `record: {messages: true}`."""
+        return self._table("messages")
+
+    def _table(self, name: str) -> pd.DataFrame:
+        import pandas as pd
+
+        return pd.read_parquet(self.path / f"{name}.parquet")
+
+    def __repr__(self) -> str:
+        manifest = self.manifest
+        delay = self.metrics["delivery_delay_mean_s"]
+        mean = "no delivery" if delay is None else f"mean delay {delay:.3f} s"
+        return (
+            f"<Run {self.path}: {self.verdict}, seed {manifest['seed']}, {manifest['simulated_s']:g} s simulated, "
+            f"{self.metrics['deliveries']} deliveries, {mean}>"
+        )
+
+    def _repr_html_(self) -> str:
+        from html import escape
+
+        rows = "".join(
+            f"<tr><td>{escape(name)}</td><td style='text-align:right'>{shown(value)}</td></tr>"
+            for name, value in self.metrics.items()
+        )
+        return f"<b>{escape(str(self.path))}</b>: {escape(self.verdict)}<table>{rows}</table>"
+
+
+def shown(value: float | int | None) -> str:
+    """A number of a metric for people."""
+    if value is None:
+        return "–"
+    if isinstance(value, int):
+        return f"{value:,}".replace(",", " ")
+    return f"{value:.4g}" if abs(value) < 10_000 else f"{value:,.0f}".replace(",", " ")
+
+
+def run(
+    scenario: str | Path | Scenario,
+    seed: int | None = None,
+    out: str | Path | None = None,
+    overrides: Sequence[str] = (),
+    progress: Progress | None = None,
+) -> Run:
+    """Simulate a scenario (a file, or one already loaded) and write its run directory.
+
+    `overrides` are `a.b=value`; `out` must not exist yet, by default it is a new directory under `runs/`;
+    `progress(simulated_s, duration_s)` is called about once per simulated second.
+    """
+    changes = [*overrides, *([f"seed={seed}"] if seed is not None else [])]
+    if isinstance(scenario, Scenario):
+        source, loaded = None, scenario.changed(changes) if changes else scenario
+    else:
+        source, loaded = Path(scenario), Scenario.load(scenario, changes)
+    directory = Path(out) if out is not None else free_directory(loaded, source)
+    with run_directory(directory) as partial:
+        started = time.perf_counter()
+        outcome = Simulation(loaded).run(progress)
+        wall_s = time.perf_counter() - started
+        write_recording(partial, outcome.recording)
+        write_scenario(partial, loaded)
+        manifest = _manifest(loaded, outcome, wall_s, _command(directory))
+        write_json(partial / "manifest.json", manifest)
+        judge(partial, outcome, manifest)
+    return Run(directory)
+
+
+def free_directory(scenario: Scenario, source: Path | None) -> Path:
+    """runs/NAME-sSEED, with a number behind it where that is taken."""
+    stem = source.stem if source is not None else scenario.name or "scenario"
+    base = "".join(c if c.isalnum() or c in "-_." else "-" for c in stem)[:80].lstrip(".") or "scenario"
+    first = RUNS / f"{base}-s{scenario.seed}"
+    candidate, number = first, 2
+    while candidate.exists():
+        candidate, number = RUNS / f"{first.name}-{number}", number + 1
+    return candidate
+
+
+def judge(directory: Path, outcome: Outcome, manifest: dict[str, Any]) -> None:
+    """verdict.json and metrics.json from what was recorded."""
+    recording = outcome.recording
+    events = {name: getattr(recording.events, name) for name in EventLog.COLUMNS}
+    verdicts = verify(events, recording.samples.lists, recording.counters, manifest)
+    write_json(directory / "verdict.json", verdict_document(verdicts))
+    write_json(directory / "metrics.json", metrics(events, recording.samples.lists, recording.counters, manifest))
+
+
+def verdict_document(verdicts: dict[str, Verdict]) -> dict[str, Any]:
+    return {
+        "verdict": overall(verdicts),
+        "checks": {name: {"answer": v.answer, "explanation": v.explanation} for name, v in verdicts.items()},
+    }
+
+
+def write_scenario(directory: Path, scenario: Scenario) -> None:
+    """The effective scenario, and copies of the files that it names beside it."""
+    values = scenario.model_dump()
+    for path, file in scenario.files():
+        *groups, key = path.split(".")
+        group = values
+        for name in groups:
+            group = group[name]
+        group[key] = file.name
+        shutil.copyfile(file, directory / file.name)
+    (directory / "scenario.yaml").write_text(to_yaml(values), encoding="utf-8")
+
+
+def _manifest(scenario: Scenario, outcome: Outcome, wall_s: float, command: str) -> dict[str, Any]:
+    protocol = scenario.protocol
+    return {
+        "format_version": FORMAT_VERSION,
+        "mobilenet_version": __version__,
+        "seed": scenario.seed,
+        "replication": 0,
+        "fingerprint": outcome.recording.events.fingerprint(),
+        "simulated_s": outcome.simulated_ns / 1e9,
+        "wall_s": round(wall_s, 3),
+        "command": command,
+        "warmup_s": scenario.warmup_s,
+        "duration_s": scenario.duration_s,
+        "quiescent": outcome.quiescent,
+        "protocol": protocol.name,
+        "promises": {
+            "gap_after_s": getattr(protocol, "expiry_s", None),
+            "heard_every_s": getattr(protocol, "silent_after_s", 0.0),
+        },
+        "host_names": outcome.host_names,
+        "skipped_tracks": outcome.skipped_tracks,
+    }
+
+
+def _command(directory: Path) -> str:
+    """What repeats the run, from the directory that holds it."""
+    again = directory.name + "-again"
+    return f"mobilenet run {shlex.quote(directory.name + '/scenario.yaml')} --out {shlex.quote(again)}"
