@@ -202,6 +202,7 @@ def _manifest(scenario: Scenario, outcome: Outcome, wall_s: float, command: str)
         "quiescent": outcome.quiescent,
         "protocol": protocol.name,
         "promises": {
+            "broadcast": getattr(protocol, "promises", None),
             "gap_after_s": getattr(protocol, "expiry_s", None),
             "heard_every_s": getattr(protocol, "silent_after_s", 0.0),
         },

@@ -35,6 +35,10 @@ class Verdict:
     explanation: str = ""
 
 
+NOT_QUIESCENT = Verdict("unknown", "the run was not quiescent at its end")
+NOTHING_DELIVERED = Verdict("unknown", "nothing was delivered")
+
+
 def overall(verdicts: dict[str, Verdict]) -> Answer:
     """Violated if anything is; unknown if the rest is not all known."""
     answers = {verdict.answer for verdict in verdicts.values()}
@@ -58,38 +62,43 @@ def verify(
     counters: dict[str, Any],
     manifest: dict[str, Any],
 ) -> dict[str, Verdict]:
-    """Judge the columns of a run; a verdict for each of CHECKS."""
+    """Judge the columns of a run: a verdict for each of CHECKS, those on broadcast only where the run promises one."""
     damage = _record_problem(events, manifest)
     if damage is not None:
         unreadable = Verdict("unknown", "the record is damaged")
-        return {check: unreadable for check in CHECKS} | {"record": Verdict("violated", damage)}
+        return dict.fromkeys(CHECKS, unreadable) | {"record": Verdict("violated", damage)}
     promises = manifest.get("promises", {})
-    judge = BroadcastJudge(events, promises.get("gap_after_s"), promises.get("heard_every_s", 0.0))
-    judge.judge()
     verdicts = {"record": Verdict("valid")}
-    for check in SAFETY:
-        if check in judge.violations:
-            verdicts[check] = Verdict("violated", judge.violations[check])
-        elif judge.deliveries == 0 and check != "gaps":
-            verdicts[check] = Verdict("unknown", "nothing was delivered")
-        else:
-            verdicts[check] = Verdict("valid")
+    if promises.get("broadcast") is not None:
+        verdicts |= _broadcast_verdicts(events, promises, manifest.get("quiescent") is True)
     quiescent = manifest.get("quiescent") is True
-    not_yet = Verdict("unknown", "the run was not quiescent at its end")
-    owed = next(judge.undelivered(), None)
-    if not quiescent:
-        verdicts["delivery"] = not_yet
-    elif owed is not None:
-        verdicts["delivery"] = Verdict("violated", owed)
-    else:
-        verdicts["delivery"] = verdicts["creation"] if judge.deliveries == 0 else Verdict("valid")
     lost = _conservation_problem(counters, quiescent)
     verdicts["conservation"] = Verdict("valid") if lost is None else Verdict("violated", lost)
     left = _left_in_buffers(samples)
     if not quiescent:
-        verdicts["drained"] = not_yet
+        verdicts["drained"] = NOT_QUIESCENT
     else:
         verdicts["drained"] = Verdict("valid") if left is None else Verdict("violated", left)
+    return verdicts
+
+
+def _broadcast_verdicts(events: dict[str, list[Any]], promises: dict[str, Any], quiescent: bool) -> dict[str, Verdict]:
+    judge = BroadcastJudge(events, promises.get("gap_after_s"), promises.get("heard_every_s", 0.0))
+    judge.judge()
+    idle = judge.deliveries == 0
+    verdicts = {}
+    for check in SAFETY:
+        if check in judge.violations:
+            verdicts[check] = Verdict("violated", judge.violations[check])
+        else:
+            verdicts[check] = NOTHING_DELIVERED if idle and check != "gaps" else Verdict("valid")
+    owed = next(judge.undelivered(), None)
+    if not quiescent:
+        verdicts["delivery"] = NOT_QUIESCENT
+    elif owed is not None:
+        verdicts["delivery"] = Verdict("violated", owed)
+    else:
+        verdicts["delivery"] = NOTHING_DELIVERED if idle else Verdict("valid")
     return verdicts
 
 

@@ -132,7 +132,7 @@ class Resender(Generic[Key]):
         while heap and state.get(heap[0][1]) != heap[0][0]:
             heappop(heap)
         wake = [heap[0][0]] if heap else []
-        if self._ready and self._left == 0:
+        if self._ready and self._left == 0 and len(self._waiting_copies) < self._p.mac_backlog:  # else done() goes on
             wake.append(self._round_end)
         if wake:
             self._timer.start(max(0, min(wake) - self._port.now))
