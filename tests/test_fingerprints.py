@@ -1,0 +1,156 @@
+"""Every scenario does today, to the nanosecond, what it did when its fingerprint was pinned in fingerprints.json.
+
+Model     each scenario is shortened to DURATION_S. Pinned are digests of the events (the fingerprint of a run), of the
+          samples, and of the counters, which also see what no event tells: each frame and its fate.
+Rule      a change that alters a fingerprint renews them all, and says why in a line of CHANGELOG.md:
+
+              python -m tests.test_fingerprints --renew
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+import pytest
+
+from mobilenet import runs
+from mobilenet.record import Recording
+from mobilenet.scenario import Scenario
+from mobilenet.simulation import Progress, Simulation
+
+ROOT = Path(__file__).parents[1]
+PINNED = Path(__file__).with_name("fingerprints.json")
+DURATION_S = 20
+SCENARIOS = sorted(path.stem for path in (ROOT / "scenarios").glob("*.yaml"))
+Digests = dict[str, str]
+
+
+def shortened(name: str, *overrides: str) -> Scenario:
+    return Scenario.load(ROOT / "scenarios" / f"{name}.yaml", [f"duration_s={DURATION_S}", *overrides])
+
+
+def recorded(scenario: Scenario, progress: Progress | None = None) -> Recording:
+    return Simulation(scenario).run(progress).recording
+
+
+def digests(recording: Recording) -> Digests:
+    return {
+        "events": recording.events.fingerprint(),
+        "samples": _digest(recording.samples.lists),
+        "counters": _digest(recording.counters),
+    }
+
+
+def _digest(value: object) -> str:
+    return hashlib.sha256(json.dumps(value, sort_keys=True).encode()).hexdigest()
+
+
+def all_digests(names: list[str]) -> dict[str, Digests]:
+    return {name: digests(recorded(shortened(name))) for name in names}
+
+
+def pinned(name: str) -> Digests:
+    found: Digests = json.loads(PINNED.read_text())[name]
+    return found
+
+
+def test_every_scenario_is_pinned() -> None:
+    assert sorted(json.loads(PINNED.read_text())) == SCENARIOS, "renew: see the head of this file"
+
+
+@pytest.mark.parametrize("name", SCENARIOS)
+def test_a_scenario_does_what_it_did(name: str) -> None:
+    assert digests(recorded(shortened(name))) == pinned(name), "meant? then renew and say why: see the head of this file"
+
+
+@pytest.mark.parametrize("hash_seed", ["0", "1", "random"])
+def test_neither_hash_seed_nor_working_directory_matter(hash_seed: str, tmp_path: Path) -> None:
+    names = ["churn", "first", "holes", "streets"]
+    place = tmp_path / "ein Ort, wo ✈ nichts ist"
+    place.mkdir()
+    env = os.environ | {"PYTHONHASHSEED": hash_seed}
+    command = [sys.executable, str(Path(__file__)), *names]
+    done = subprocess.run(command, cwd=place, env=env, capture_output=True, text=True, check=True)
+    assert json.loads(done.stdout) == {name: pinned(name) for name in names}
+
+
+def test_two_simulations_one_after_the_other() -> None:
+    found = [digests(recorded(shortened(name))) for name in ("churn", "first", "churn")]
+    assert found == [pinned("churn"), pinned("first"), pinned("churn")]
+
+
+def test_two_simulations_by_turns() -> None:
+    """Two threads that hand over at each simulated second: nothing of one may be seen by the other."""
+    names = ("churn", "holes", "churn")
+    found: dict[int, Digests] = {}
+    turns = [threading.Semaphore(0) for _ in names]
+    running = list(range(len(names)))
+
+    def hand_over(me: int) -> None:
+        if running:
+            turns[running[(running.index(me) + 1) % len(running)]].release()
+            turns[me].acquire()
+
+    def one(me: int) -> None:
+        turns[me].acquire()
+        recording = recorded(shortened(names[me]), lambda done_s, total_s: hand_over(me))
+        found[me] = digests(recording)
+        follower = running[(running.index(me) + 1) % len(running)]
+        running.remove(me)
+        turns[follower].release()
+
+    threads = [threading.Thread(target=one, args=(me,), daemon=True) for me in range(len(names))]
+    for thread in threads:
+        thread.start()
+    turns[0].release()
+    for thread in threads:
+        thread.join(timeout=120)
+    assert found == {me: pinned(name) for me, name in enumerate(names)}
+
+
+@pytest.mark.parametrize("name", ["churn", "holes", "streets"])
+def test_a_run_directory_repeats_the_run(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    once = runs.run(shortened(name), out=tmp_path / "once")
+    monkeypatch.chdir(tmp_path)  # and what the manifest's command says is enough: the files came along
+    again = runs.run(Path("once", "scenario.yaml"), out="again")
+    assert once.manifest["fingerprint"] == again.manifest["fingerprint"] == pinned(name)["events"]
+    assert once.metrics == again.metrics and once.counters == again.counters
+
+
+@pytest.mark.parametrize("name", ["first", "holes", "radio_check"])
+def test_what_else_is_recorded_changes_nothing(name: str) -> None:
+    full = recorded(shortened(name, "record.frames=true", "record.messages=true", "record.positions_interval_s=0.1"))
+    assert full.frames is not None and len(full.frames) > 100
+    assert digests(full) == pinned(name)
+
+
+@pytest.mark.parametrize("name", ["dynamic", "faults", "churn", "holes"])
+def test_the_world_does_not_depend_on_the_protocol(name: str) -> None:
+    """Other timers: the same walks, the same offers to broadcast, the same crashes."""
+    other = recorded(shortened(name, "protocol.ack_min_s=0.1", "protocol.resend_first_s=0.6", "protocol.heartbeat_s=3"))
+    usual = recorded(shortened(name))
+    assert other.events.fingerprint() != usual.events.fingerprint()
+    assert other.positions.lists == usual.positions.lists
+    for kinds in (("broadcast", "refused"), ("crash",), ("recover",), ("out_of_coverage", "in_coverage")):
+        assert happened(other, kinds) == happened(usual, kinds)
+
+
+def happened(recording: Recording, kinds: tuple[str, ...]) -> list[tuple[int, str]]:
+    """When and where something of these kinds happened while the world moved."""
+    events = recording.events
+    rows = zip(events.time_ns, events.node, events.event, strict=True)
+    return [(time, node) for time, node, event in rows if event in kinds and time < DURATION_S * 10**9]
+
+
+if __name__ == "__main__":
+    if sys.argv[1:] == ["--renew"]:
+        PINNED.write_text(json.dumps(all_digests(SCENARIOS), indent=2) + "\n", encoding="utf-8")
+        print(f"renewed {PINNED.name}; now say in CHANGELOG.md what changed the runs, and why")
+    else:
+        print(json.dumps(all_digests(sys.argv[1:])))
