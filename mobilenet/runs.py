@@ -206,6 +206,8 @@ def _manifest(scenario: Scenario, outcome: Outcome, wall_s: float, command: str)
             "gap_after_s": getattr(protocol, "expiry_s", None),
             "heard_every_s": getattr(protocol, "silent_after_s", 0.0),
         },
+        "range_m": scenario.wireless.range_m,
+        "station_positions_m": outcome.station_positions_m,
         "host_names": outcome.host_names,
         "skipped_tracks": outcome.skipped_tracks,
     }

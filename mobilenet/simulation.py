@@ -49,7 +49,8 @@ class Outcome:
     simulated_ns: int
     quiescent: bool
     skipped_tracks: int
-    host_names: dict[str, str]
+    host_names: dict[str, str]  # h0 -> what an imported file calls it
+    station_positions_m: list[list[float]]
 
 
 class Simulation:
@@ -169,7 +170,12 @@ class Simulation:
         quiescent = self._drain(progress)
         self.recording.counters = self._counters()
         return Outcome(
-            self.recording, self.kernel.now, quiescent, self.world.skipped_tracks, dict(self.world.names)
+            self.recording,
+            self.kernel.now,
+            quiescent,
+            self.world.skipped_tracks,
+            dict(self.world.names),
+            self.coverage.stations_m.tolist(),
         )
 
     def _plan(self) -> None:

@@ -1,0 +1,1 @@
+"""Pictures of runs. Input: a run directory; nothing here imports the simulator."""
