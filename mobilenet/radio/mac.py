@@ -67,7 +67,7 @@ class Mac:
         self._expiry = 0
         self._frozen_at = NEVER  # when the count last stopped, and what it was before
         self._before_freeze = (0, 0)
-        self._eifs_until = 0
+        self._eifs_until = NEVER
         self._not_before = NEVER  # the timeout of a missing ACK
 
     @property
@@ -148,7 +148,7 @@ class Mac:
     def heard_well(self) -> None:
         """A frame arrived whole while we contend: it ends EIFS."""
         if self._eifs_until > self._antenna.busy_until:
-            self._eifs_until = 0
+            self._eifs_until = NEVER
             self._wait()
 
     def _transmit(self) -> None:

@@ -278,3 +278,11 @@ def test_a_crash_empties_the_queue_and_a_stopped_timer_never_fires() -> None:
     assert [name for _, name in air.starts] == ["A"]
     assert b.sent == [] and b.dropped == []
     assert [name for _, name in c.received] == ["A"]
+
+
+def test_the_air_was_silent_before_the_beginning() -> None:
+    air = Air()
+    a = air.node(0, 31)
+    a.send("A")
+    air.run_us(9000)
+    assert air.starts == [(0.0, "A")]
