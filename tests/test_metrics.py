@@ -1,0 +1,119 @@
+"""Metrics of traces small enough to compute by hand."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from mobilenet.metrics import metrics, time_weighted_mean
+from mobilenet.record import Columns, EventLog
+
+SECOND = 1_000_000_000
+NO_COUNTERS = {"radio": {"queue_drops": 0}}
+
+
+def row_of(
+    script: list[tuple[float, str, str, dict[str, Any]]],
+    samples: list[tuple[float, str, str, float]] | None = None,
+    warmup_s: float = 0.0,
+    duration_s: float = 100.0,
+) -> dict[str, float | int | None]:
+    log = EventLog()
+    for time_s, node, event, more in script:
+        log.add(round(time_s * SECOND), node, event, **more)
+    columns = Columns("time_ns", "node", "quantity", "value")
+    for time_s, node, quantity, value in samples or []:
+        columns.add(round(time_s * SECOND), node, quantity, value)
+    events = {name: getattr(log, name) for name in EventLog.COLUMNS}
+    return metrics(events, columns.lists, NO_COUNTERS, {"warmup_s": warmup_s, "duration_s": duration_s})
+
+
+def test_delays_and_counts() -> None:
+    row = row_of(
+        [
+            (0, "h0", "join", {}),
+            (0, "h1", "join", {}),
+            (1, "h0", "broadcast", {"message": "h0:0"}),
+            (5, "h0", "deliver", {"message": "h0:0"}),
+            (20, "h0", "broadcast", {"message": "h0:1"}),
+            (21, "h0", "deliver", {"message": "h0:1"}),
+            (23, "h1", "deliver", {"message": "h0:0"}),
+            (24, "h1", "deliver", {"message": "h0:1"}),
+            (30, "h1", "refused", {"detail": {"cause": "down"}}),
+            (31, "h1", "broadcast", {"message": "h1:0"}),
+        ],
+        warmup_s=10,
+    )
+    assert (row["broadcasts"], row["broadcasts_refused"], row["broadcasts_offered"]) == (2, 1, 3)
+    assert row["deliveries"] == 3  # within the window, whenever they were broadcast
+    assert row["delivery_delay_mean_s"] == 2.5  # h0:1 at h0 and h1
+    assert row["broadcasts_undelivered"] == 2  # h1:0 at both members
+
+
+def test_who_joined_later_is_owed_nothing_older() -> None:
+    row = row_of(
+        [
+            (0, "h0", "join", {}),
+            (1, "h0", "broadcast", {"message": "h0:0"}),
+            (2, "h1", "join", {}),
+            (3, "h0", "deliver", {"message": "h0:0"}),
+        ]
+    )
+    assert row["broadcasts_undelivered"] == 0
+
+
+def test_handoffs_superseded_ones_apart() -> None:
+    def deliver(time_s: float, number: int) -> tuple[float, str, str, dict[str, Any]]:
+        return (time_s, "h0", "deliver", {"message": f"h1:{number}"})
+
+    row = row_of(
+        [
+            (0, "h0", "join", {}),
+            deliver(8, 0),
+            deliver(9, 1),
+            (10, "h0", "handoff_start", {"session": 2, "detail": {"cause": "cell"}}),
+            (10.1, "h0", "handoff_start", {"session": 3, "detail": {"cause": "cell"}}),
+            (10.5, "h0", "handoff_end", {"session": 3, "detail": {"recovered": 4, "skipped": 0}}),
+            deliver(11, 2),
+            deliver(12, 3),
+            (20, "h0", "handoff_start", {"session": 4, "detail": {"cause": "recovery"}}),
+            (21, "h0", "handoff_end", {"session": 4, "detail": {"recovered": 0, "skipped": 0}}),
+            (22, "h0", "handoff_start", {"session": 5, "detail": {"cause": "cell"}}),
+        ]
+    )
+    assert (row["handoffs"], row["handoffs_superseded"], row["recoveries"]) == (1, 1, 1)
+    assert row["handoff_duration_mean_s"] == pytest.approx(0.4)
+    assert row["handoff_interruption_mean_s"] == 2.0  # from 9 to 11
+    assert row["handoff_interruption_excess_mean_s"] == pytest.approx(2.0 - 4 / 3)
+    assert (row["handoffs_with_recovered"], row["handoff_recovered_mean"], row["handoffs_with_skipped"]) == (1, 4, 0)
+
+
+def test_buffers_are_weighted_with_time() -> None:
+    row = row_of(
+        [(0, "h0", "join", {}), (50, "h1", "join", {})],
+        [(0, "s0", "sbuffer", 4), (25, "s0", "sbuffer", 0), (0, "s1", "sbuffer", 0), (60, "h1", "rbuffer", 2)],
+    )
+    assert row["station_sbuffer_mean"] == 0.5  # (1 + 0) / 2
+    assert row["station_sbuffer_max"] == 4
+    assert row["host_rbuffer_mean"] == pytest.approx((0 + 40 * 2 / 50) / 2)
+
+
+def test_radio_over_the_window_only() -> None:
+    totals = [("radio_frames", 10), ("pairs_received", 80), ("pairs_collision", 10), ("pairs_never_attempted", 10)]
+    later = [("radio_frames", 30), ("pairs_received", 250), ("pairs_collision", 20), ("pairs_never_attempted", 30)]
+    samples = [(10.0, "network", name, float(value)) for name, value in totals]
+    samples += [(100.0, "network", name, float(value)) for name, value in later]
+    row = row_of([(0, "h0", "join", {})], samples, warmup_s=10)
+    assert row["frames"] == 20
+    assert row["collision_ratio"] == pytest.approx(30 / 200)
+    assert row["messages_sent_per_delivery"] is None
+    assert json.dumps(row, allow_nan=False)
+
+
+def test_a_step_function() -> None:
+    assert time_weighted_mean([], [], 0, 10) == 0
+    assert time_weighted_mean([0, 5], [1.0, 3.0], 0, 10) == 2
+    assert time_weighted_mean([2, 20], [4.0, 9.0], 4, 8) == 4
+    assert time_weighted_mean([4], [1.0], 0, 4) == 0
