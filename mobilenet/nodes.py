@@ -32,6 +32,7 @@ class Node:
         self.antenna = antenna
         self.protocol: Any = None  # None while crashed
         self.buffers: tuple[int, ...] = ()
+        self._buffer_names: tuple[str, ...] = ()
         self._simulation = simulation
         self._kernel = simulation.kernel
         self._mac = mac
@@ -102,7 +103,13 @@ class Node:
             for name, size, old in zip(self.protocol.BUFFERS, sizes, self.buffers or (0,) * len(sizes), strict=True):
                 if size != old:
                     samples.add(self._kernel._now, self.name, name, size)
-            self.buffers = sizes
+            self.buffers, self._buffer_names = sizes, self.protocol.BUFFERS
+
+    def sample_at_end(self) -> None:
+        """Every buffer once more, changed or not: a reader need not guess what was never sampled."""
+        self.sample()
+        for name, size in zip(self._buffer_names, self.buffers, strict=True):
+            self._samples.add(self._kernel._now, self.name, name, size)
 
     def stop_timers(self) -> None:
         for timer in self._timers:

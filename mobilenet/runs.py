@@ -17,15 +17,16 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from mobilenet import __version__
+from mobilenet.manifest import manifest, promises
 from mobilenet.metrics import metrics
-from mobilenet.record import FORMAT_VERSION, EventLog, run_directory, write_json, write_recording
+from mobilenet.record import EventLog, Recording, run_directory, write_json, write_recording
 from mobilenet.rundir import read_json, read_manifest
 from mobilenet.scenario import Scenario
 from mobilenet.scenario.text import to_yaml
 from mobilenet.simulation import Outcome, Simulation
 from mobilenet.verify import Verdict, verify
 from mobilenet.verify.judge import overall
+from mobilenet.world.layout import names as layout_names
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -140,9 +141,9 @@ def run(
         wall_s = time.perf_counter() - started
         write_recording(partial, outcome.recording)
         write_scenario(partial, loaded)
-        manifest = _manifest(loaded, outcome, wall_s, _command(directory))
-        write_json(partial / "manifest.json", manifest)
-        judge(partial, outcome, manifest)
+        facts = manifest_of(loaded, outcome, wall_s, _command(directory))
+        write_json(partial / "manifest.json", facts)
+        judge(partial, outcome.recording, facts)
     return Run(directory)
 
 
@@ -157,13 +158,12 @@ def free_directory(scenario: Scenario, source: Path | None) -> Path:
     return candidate
 
 
-def judge(directory: Path, outcome: Outcome, manifest: dict[str, Any]) -> None:
+def judge(directory: Path, recording: Recording, facts: dict[str, Any]) -> None:
     """verdict.json and metrics.json from what was recorded."""
-    recording = outcome.recording
     events = {name: getattr(recording.events, name) for name in EventLog.COLUMNS}
-    verdicts = verify(events, recording.samples.lists, recording.counters, manifest)
+    verdicts = verify(events, recording.samples.lists, recording.counters, facts)
     write_json(directory / "verdict.json", verdict_document(verdicts))
-    write_json(directory / "metrics.json", metrics(events, recording.samples.lists, recording.counters, manifest))
+    write_json(directory / "metrics.json", metrics(events, recording.samples.lists, recording.counters, facts))
 
 
 def verdict_document(verdicts: dict[str, Verdict]) -> dict[str, Any]:
@@ -186,31 +186,32 @@ def write_scenario(directory: Path, scenario: Scenario) -> None:
     (directory / "scenario.yaml").write_text(to_yaml(values), encoding="utf-8")
 
 
-def _manifest(scenario: Scenario, outcome: Outcome, wall_s: float, command: str) -> dict[str, Any]:
-    protocol = scenario.protocol
-    return {
-        "format_version": FORMAT_VERSION,
-        "mobilenet_version": __version__,
-        "seed": scenario.seed,
-        "replication": 0,
-        "fingerprint": outcome.recording.events.fingerprint(),
-        "simulated_s": outcome.simulated_ns / 1e9,
-        "wall_s": round(wall_s, 3),
-        "command": command,
-        "warmup_s": scenario.warmup_s,
-        "duration_s": scenario.duration_s,
-        "quiescent": outcome.quiescent,
-        "protocol": protocol.name,
-        "promises": {
-            "broadcast": getattr(protocol, "promises", None),
-            "gap_after_s": getattr(protocol, "expiry_s", None),
-            "heard_every_s": getattr(protocol, "silent_after_s", 0.0),
-        },
-        "range_m": scenario.wireless.range_m,
-        "station_positions_m": outcome.station_positions_m,
-        "host_names": outcome.host_names,
-        "skipped_tracks": outcome.skipped_tracks,
-    }
+def manifest_of(scenario: Scenario, outcome: Outcome, wall_s: float, command: str) -> dict[str, Any]:
+    """manifest.json of a simulated scenario."""
+    return manifest(
+        outcome.recording,
+        scenario.seed,
+        outcome.simulated_ns,
+        scenario.duration_s,
+        scenario.drain_s,
+        outcome.quiescent,
+        promises(scenario.protocol, scenario.wireless.loss),
+        wall_s,
+        command,
+        warmup_s=scenario.warmup_s,
+        protocol=scenario.protocol.name,
+        range_m=scenario.wireless.range_m,
+        station_positions_m=outcome.station_positions_m,
+        station_names=_station_names(scenario),
+        host_names=outcome.host_names,
+        skipped_tracks=outcome.skipped_tracks,
+    )
+
+
+def _station_names(scenario: Scenario) -> dict[str, str]:
+    """s0 -> what the scenario, or the file of sites, calls it."""
+    given = scenario.stations.names or layout_names(scenario.stations.layout, scenario.folder) or ()
+    return {f"s{number}": name for number, name in enumerate(given) if name}
 
 
 def _command(directory: Path) -> str:

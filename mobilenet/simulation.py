@@ -109,6 +109,7 @@ class Simulation:
             lambda host, cell: self.hosts[host].set_cell(None if cell < 0 else cell),
         )
         self._pending: dict[int, str] = {}  # host -> the join or leave that it could not do yet
+        self._gone: set[int] = set()  # hosts that left for good
 
     # --- building
 
@@ -168,6 +169,9 @@ class Simulation:
         self._sample_counters()
         self._bring_everybody_back()
         quiescent = self._drain(progress)
+        self._sample_counters()
+        for node in (*self.stations, *self.hosts):
+            node.sample_at_end()
         self.recording.counters = self._counters()
         return Outcome(
             self.recording,
@@ -253,7 +257,7 @@ class Simulation:
     def _change(self, host: int, kind: str) -> None:
         """Join, leave, or leave for good; what cannot be done now is tried again."""
         node = self.hosts[host]
-        done = False
+        done = host in self._gone
         if node.protocol is not None:
             if kind == "join":
                 done = node.protocol.is_out()
@@ -262,7 +266,7 @@ class Simulation:
             else:
                 done = node.protocol.is_out() or node.protocol.leave()
             node.sample()
-        if done and kind == "vanish":
+        if done and kind == "vanish" and host not in self._gone:
             done = node.protocol.is_out()
             if done:
                 self._vanish(node)
@@ -273,6 +277,7 @@ class Simulation:
             self.kernel.after(AGAIN_NS, _call(self._change, host, kind))
 
     def _vanish(self, node: HostNode) -> None:
+        self._gone.add(node.me)
         node.stop_timers()
         node.antenna.mac.reset()
         self.medium.drop_out(node.antenna)

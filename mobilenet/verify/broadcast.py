@@ -3,13 +3,15 @@
 Model     Happened-before is computed from broadcasts and deliveries alone, as vector clocks over senders: past[m][o]
           is how many messages of o causally precede m. A member is entitled to every message broadcast after it
           joined (or after its last gap); it owes them all, in causal order; of older messages it may deliver some,
-          but never one that precedes what it has delivered already.
+          but never one that precedes what it has delivered already. Where gaps are allowed, a message that nobody ever
+          delivers and whose broadcaster has a gap afterwards was given up with it: it is owed to nobody and counts in
+          no past.
 Checks    creation      what is delivered was broadcast before, by the host that its id names, once
           duplication   no host delivers a message twice, over all its memberships
-          membership    only members broadcast and deliver, and nobody while crashed
+          membership    only members broadcast, deliver and have gaps, and nobody does anything while crashed
           causal_order  nothing is delivered before its causal past (as far as the host is entitled to it), nor after
                         anything that it precedes
-          gaps          a gap only where the run allows them, and only for a host that was unreachable for that long
+          gaps          a gap only where the run allows them, and only for a host that was not heard for that long
           delivery      at the end every member has delivered all that it is entitled to (liveness)
 Shapes    clocks: int64 (number of senders,)
 Source    Lamport, Time, clocks, and the ordering of events in a distributed system (1978); Mattern, Virtual time and
@@ -23,8 +25,10 @@ from typing import Any
 
 import numpy as np
 
+from mobilenet.verify.reachable import Reachability
+
 SECOND = 1_000_000_000
-MessageKey = tuple[int, int]  # sender's column in the clocks, number
+MessageKey = tuple[int, int]  # sender's column in the clocks, position among its messages that were not given up
 SAFETY = ("creation", "duplication", "membership", "causal_order", "gaps")
 
 
@@ -42,31 +46,20 @@ class Host:
 
     __slots__ = (
         "clock", "crashed", "delivered", "entitled", "last_handoff", "member", "name", "next", "past_of_delivered",
-        "reachable", "silent_ns", "unreachable_since",
+        "reachability",
     )  # fmt: skip
 
-    def __init__(self, name: str, senders: int) -> None:
+    def __init__(self, name: str, senders: int, heard_every_ns: int) -> None:
         self.name = name
         self.member = False
         self.crashed = False
         self.delivered: dict[MessageKey, int] = {}  # message -> row of its delivery
         self.clock = np.zeros(senders, dtype=np.int64)  # all that happened before its next broadcast
         self.past_of_delivered = np.zeros(senders, dtype=np.int64)
-        self.entitled = np.zeros(senders, dtype=np.int64)  # the first number of each sender it is entitled to
-        self.next = np.zeros(senders, dtype=np.int64)  # all entitled numbers below are delivered
+        self.entitled = np.zeros(senders, dtype=np.int64)  # the first position of each sender it is entitled to
+        self.next = np.zeros(senders, dtype=np.int64)  # all entitled positions below are delivered
         self.last_handoff = "no handoff before"
-        self.reachable = {"up": True, "covered": False, "connected": True}
-        self.unreachable_since: int | None = 0
-        self.silent_ns = 0  # the longest time it was unreachable since it joined or had its last gap
-
-    def set_reachable(self, aspect: str, value: bool, now: int) -> None:
-        self.reachable[aspect] = value
-        if all(self.reachable.values()):
-            if self.unreachable_since is not None:
-                self.silent_ns = max(self.silent_ns, now - self.unreachable_since)
-                self.unreachable_since = None
-        elif self.unreachable_since is None:
-            self.unreachable_since = now
+        self.reachability = Reachability(heard_every_ns)
 
 
 class BroadcastJudge:
@@ -75,14 +68,17 @@ class BroadcastJudge:
     def __init__(self, events: dict[str, list[Any]], gap_after_s: float | None, heard_every_s: float) -> None:
         self._events = events
         self._gap_after_s = gap_after_s
-        self._heard_every_s = heard_every_s
+        self._heard_every_ns = round(heard_every_s * SECOND)
         self.violations: dict[str, str] = {}
-        origins = {m.rpartition(":")[0] for m in events["message"] if m is not None}
-        self._column = {name: i for i, name in enumerate(sorted(origins))}
-        self._senders = sorted(origins)
+        self._senders = sorted({m.rpartition(":")[0] for m in events["message"] if m is not None})
+        self._column = {name: i for i, name in enumerate(self._senders)}
+        self._given_up = set() if gap_after_s is None else given_up(events)
         self._hosts: dict[str, Host] = {}
-        self._past: dict[MessageKey, np.ndarray] = {}  # of each broadcast message
-        self._count = np.zeros(len(origins), dtype=np.int64)  # broadcasts of each sender so far
+        self._keys: dict[str, MessageKey] = {}  # of each message broadcast and not given up
+        self._names: list[list[str]] = [[] for _ in self._senders]  # column, position -> message
+        self._past: dict[MessageKey, np.ndarray] = {}
+        self._numbers = [0] * len(self._senders)  # the number of each sender's next broadcast
+        self._count = np.zeros(len(self._senders), dtype=np.int64)  # of broadcasts so far, without those given up
         self._row = 0
         self.deliveries = 0
 
@@ -108,7 +104,7 @@ class BroadcastJudge:
             self._row = row
             host = self._hosts.get(node)
             if host is None:
-                host = self._hosts[node] = Host(node, len(self._senders))
+                host = self._hosts[node] = Host(node, len(self._senders), self._heard_every_ns)
             try:
                 handler(host)
             except Violation as violation:
@@ -120,33 +116,40 @@ class BroadcastJudge:
         if host.member:
             raise Violation("membership", f"{self._when()}: {host.name} joins although it is a member")
         host.member = True
+        host.reachability.joined(self._now())
         self._entitle(host)
+        self._require_up(host, "joins")
 
     def _leave(self, host: Host) -> None:
         if not host.member:
             raise Violation("membership", f"{self._when()}: {host.name} leaves although it is no member")
         host.member = False
+        self._require_up(host, "leaves")
 
     def _broadcast(self, host: Host) -> None:
-        sender, number = self._message()
         name = self._events["message"][self._row]
-        if self._senders[sender] != host.name:
+        origin, _, number = name.rpartition(":")
+        if origin != host.name:
             raise Violation("creation", f"{self._when()}: {host.name} broadcasts {name}, an id of another host")
-        if number != self._count[sender]:
+        sender = self._column[origin]
+        if int(number) != self._numbers[sender]:
             raise Violation(
-                "creation", f"{self._when()}: {host.name} broadcasts {name}; its next number is {self._count[sender]}"
+                "creation", f"{self._when()}: {host.name} broadcasts {name}; its next number is {self._numbers[sender]}"
             )
-        self._past[sender, number] = host.clock.copy()
-        self._count[sender] = number + 1
-        host.clock[sender] = number + 1
-        self._require_member(host, "broadcasts", name)
+        self._numbers[sender] += 1
+        if name not in self._given_up:
+            position = int(self._count[sender])
+            self._keys[name] = sender, position
+            self._names[sender].append(name)
+            self._past[sender, position] = host.clock.copy()
+            self._count[sender] = host.clock[sender] = position + 1
+        self._require_member(host, f"broadcasts {name}")
 
     def _deliver(self, host: Host) -> None:
         self.deliveries += 1
-        key = sender, number = self._message()
-        past = self._past.get(key)
         name = self._events["message"][self._row]
-        if past is None:
+        key = self._keys.get(name)
+        if key is None:
             raise Violation("creation", f"{self._when()}: {host.name} delivers {name}, which nobody has broadcast before")
         if key in host.delivered:
             first = self._when(host.delivered[key])
@@ -154,56 +157,61 @@ class BroadcastJudge:
                 "duplication",
                 f"{host.name} delivers {name} twice:\n  {first}\n  {self._when()}\n  {host.last_handoff}",
             )
-        problem = self._order_problem(host, sender, number, past, name)
+        past = self._past[key]
+        problem = self._order_problem(host, key, past)
+        sender, position = key
         host.delivered[key] = self._row
         np.maximum(host.past_of_delivered, past, out=host.past_of_delivered)
         np.maximum(host.clock, past, out=host.clock)
-        if number >= host.clock[sender]:
-            host.clock[sender] = number + 1
-        if number == host.next[sender]:
-            host.next[sender] = number + 1
-        if problem is not None:
-            raise Violation("causal_order", problem)
-        self._require_member(host, "delivers", name)
+        host.clock[sender] = max(host.clock[sender], position + 1)
+        while (sender, int(host.next[sender])) in host.delivered:
+            host.next[sender] += 1
+        try:
+            self._require_member(host, f"delivers {name}")
+        finally:
+            if problem is not None:
+                self.violations.setdefault("causal_order", problem)
 
     def _crash(self, host: Host) -> None:
         if host.crashed:
             raise Violation("membership", f"{self._when()}: {host.name} crashes although it is down")
         host.crashed = True
-        host.set_reachable("up", False, self._now())
+        host.reachability.set("up", False, self._now())
 
     def _recover(self, host: Host) -> None:
         if not host.crashed:
             raise Violation("membership", f"{self._when()}: {host.name} recovers although it is up")
         host.crashed = False
-        host.set_reachable("up", True, self._now())
+        host.reachability.set("up", True, self._now())
 
     def _gap(self, host: Host) -> None:
+        self._require_member(host, "has a gap")
         if self._gap_after_s is None:
             raise Violation("gaps", f"{self._when()}: {host.name} has a gap, but this run promises none")
-        since = host.unreachable_since
-        silent_s = max(host.silent_ns, 0 if since is None else self._now() - since) / SECOND
-        if silent_s + self._heard_every_s < self._gap_after_s:
+        unheard_s = (self._now() - host.reachability.heard_ns(self._now())) / SECOND
+        if unheard_s < self._gap_after_s:
             raise Violation(
                 "gaps",
-                f"{self._when()}: {host.name} has a gap after being unreachable for at most {silent_s:.3f} s; "
-                f"gaps are allowed after {self._gap_after_s} s",
+                f"{self._when()}: {host.name} has a gap although it was unheard for at most {unheard_s:.3f} s; "
+                f"gaps are allowed after {self._gap_after_s} s\n  {host.last_handoff}",
             )
         self._entitle(host)
 
     def _handoff_start(self, host: Host) -> None:
         host.last_handoff = f"handoff of session {self._events['session'][self._row]} begun {self._when()}"
-        host.set_reachable("connected", False, self._now())
+        host.reachability.set("connected", False, self._now())
+        self._require_up(host, "begins a handoff")
 
     def _handoff_end(self, host: Host) -> None:
         host.last_handoff = f"handoff of session {self._events['session'][self._row]} ended {self._when()}"
-        host.set_reachable("connected", True, self._now())
+        host.reachability.set("connected", True, self._now())
+        self._require_up(host, "ends a handoff")
 
     def _out_of_coverage(self, host: Host) -> None:
-        host.set_reachable("covered", False, self._now())
+        host.reachability.set("covered", False, self._now())
 
     def _in_coverage(self, host: Host) -> None:
-        host.set_reachable("covered", True, self._now())
+        host.reachability.set("covered", True, self._now())
 
     # --- rules
 
@@ -211,44 +219,38 @@ class BroadcastJudge:
         """From now on the host is owed every new message, and no older one."""
         host.entitled = self._count.copy()
         host.next = self._count.copy()
-        host.silent_ns = 0
 
-    def _order_problem(self, host: Host, sender: int, number: int, past: np.ndarray, name: str) -> str | None:
-        if number < host.entitled[sender]:
-            if host.past_of_delivered[sender] > number:
-                return self._overtaken(host, sender, number, name)
-            missing = np.flatnonzero(past > host.next)
-        elif number != host.next[sender]:
-            return self._overtaken(host, sender, int(host.next[sender]), f"{self._senders[sender]}:{host.next[sender]}")
-        else:
-            missing = np.flatnonzero(past > host.next)
+    def _order_problem(self, host: Host, key: MessageKey, past: np.ndarray) -> str | None:
+        sender, position = key
+        if host.past_of_delivered[sender] > position:  # too late: something that depends on it is delivered
+            late = next(k for k in host.delivered if self._past[k][sender] > position)
+            return self._overtaken(host, late, key)
+        missing = np.flatnonzero(past > host.next)
         if len(missing) == 0:
             return None
         o = int(missing[0])
-        early = f"{self._senders[o]}:{host.next[o]}"
-        return self._overtaken(host, o, int(host.next[o]), early)
+        return self._overtaken(host, key, (o, int(host.next[o])))
 
-    def _overtaken(self, host: Host, sender: int, number: int, early: str) -> str:
-        """`early` should have come before something that the host has delivered."""
-        late = self._events["message"][self._row]
-        if late == early:  # an old message, delivered after one that depends on it
-            late = next(
-                f"{self._senders[o]}:{n}" for o, n in host.delivered if self._past[o, n][sender] > number
-            )
+    def _overtaken(self, host: Host, late: MessageKey, early: MessageKey) -> str:
+        """`early` should have come before `late`, which the host has delivered."""
+        first, second = self._name(early), self._name(late)
+        delivered = self._when(host.delivered.get(late))
         return (
-            f"{late} overtook {early} at {host.name}:\n"
-            f"  {early} was broadcast {self._when(self._row_of('broadcast', early))}\n"
-            f"  {late} was broadcast {self._when(self._row_of('broadcast', late))}, after it causally\n"
-            f"  {host.name} delivered {late} {self._when(self._row_of('deliver', late, host.name))}, "
-            f"and had not delivered {early}\n"
+            f"{second} overtook {first} at {host.name}:\n"
+            f"  {first} was broadcast {self._when(self._row_of_broadcast(first))}\n"
+            f"  {second} was broadcast {self._when(self._row_of_broadcast(second))}, after it causally\n"
+            f"  {host.name} delivered {second} {delivered}, and had not delivered {first}\n"
             f"  {host.last_handoff}"
         )
 
-    def _require_member(self, host: Host, does: str, name: str) -> None:
+    def _require_member(self, host: Host, does: str) -> None:
         if not host.member:
-            raise Violation("membership", f"{self._when()}: {host.name} {does} {name} although it is no member")
+            raise Violation("membership", f"{self._when()}: {host.name} {does} although it is no member")
+        self._require_up(host, does)
+
+    def _require_up(self, host: Host, does: str) -> None:
         if host.crashed:
-            raise Violation("membership", f"{self._when()}: {host.name} {does} {name} although it is down")
+            raise Violation("membership", f"{self._when()}: {host.name} {does} although it is down")
 
     def undelivered(self) -> Iterator[str]:
         """What members still owe at the end, an explanation each."""
@@ -257,24 +259,16 @@ class BroadcastJudge:
             if not host.member:
                 continue
             for o in np.flatnonzero(host.next < self._count):
-                missing = f"{self._senders[o]}:{host.next[o]}"
+                missing = self._name((int(o), int(host.next[o])))
                 yield (
                     f"{name} is a member at the end and never delivered {missing}\n"
-                    f"  it was broadcast {self._when(self._row_of('broadcast', missing))}\n  {host.last_handoff}"
+                    f"  it was broadcast {self._when(self._row_of_broadcast(missing))}\n  {host.last_handoff}"
                 )
-
-    def undelivered_count(self) -> int:
-        """Pairs (member at the end, message it is entitled to and has not delivered)."""
-        return sum(int((self._count - host.next).sum()) for host in self._hosts.values() if host.member)
 
     # --- reading
 
-    def _message(self) -> MessageKey:
-        text = self._events["message"][self._row]
-        if text is None:
-            raise Violation("creation", f"{self._when()}: the event names no message")
-        origin, _, number = text.rpartition(":")
-        return self._column[origin], int(number)
+    def _name(self, key: MessageKey) -> str:
+        return self._names[key[0]][key[1]]
 
     def _now(self) -> int:
         return int(self._events["time_ns"][self._row])
@@ -284,10 +278,21 @@ class BroadcastJudge:
             row = self._row
         return f"at {self._events['time_ns'][row] / SECOND:.6f} s (event {row})"
 
-    def _row_of(self, event: str, message: str, node: str | None = None) -> int:
+    def _row_of_broadcast(self, message: str) -> int:
         """Searched only for explanations."""
-        events = self._events
-        for row, (what, which, who) in enumerate(zip(events["event"], events["message"], events["node"], strict=True)):
-            if what == event and which == message and (node is None or who == node):
-                return row
-        return self._row
+        pairs = zip(self._events["event"], self._events["message"], strict=True)
+        return next(row for row, pair in enumerate(pairs) if pair == ("broadcast", message))
+
+
+def given_up(events: dict[str, list[Any]]) -> set[str]:
+    """What nobody ever delivers and whose broadcaster has a gap after broadcasting it."""
+    rows = list(zip(events["node"], events["event"], events["message"], strict=True))
+    delivered = {message for _, event, message in rows if event == "deliver"}
+    pending: dict[str, list[str]] = {}
+    found: set[str] = set()
+    for node, event, message in rows:
+        if event == "broadcast" and message not in delivered:
+            pending.setdefault(node, []).append(message)
+        elif event == "gap":
+            found.update(pending.pop(node, ()))
+    return found

@@ -1,28 +1,28 @@
 """All verdicts on one run directory.
 
-Checks    record        the fingerprint fits the events, times never go back, every event is well formed
+Checks    record        the record can be what it claims to be: see wellformed.py
           creation .. delivery: see broadcast.py
-          conservation  every frame and every pair (frame, receiver in range) is accounted for, on air and wire
+          conservation  every frame and every pair (frame, receiver in range) is accounted for: see conservation.py
           drained       after quiescence every buffer is empty
+Model     what only holds after quiescence is unknown in a run that ended before. A run that promises to be at rest
+          within some time after its active part (an adversary's, which then lets everything through) and is not,
+          violates `drained`, and its deliveries are judged
 Errors    RunError when the directory cannot be read at all
 Source    ours: DESIGN.md §8
 """
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from mobilenet.record import fingerprint
 from mobilenet.rundir import read_columns, read_events, read_json, read_manifest
 from mobilenet.verify.broadcast import SAFETY, BroadcastJudge
+from mobilenet.verify.conservation import conservation_problem
+from mobilenet.verify.wellformed import record_problem, require_manifest
 
 Answer = Literal["valid", "violated", "unknown"]
-NODE = re.compile(r"[hsp]\d+")
-MESSAGE = re.compile(r"[hsp]\d+:\d+")
-WITH_MESSAGE = ("broadcast", "deliver")
 BUFFERS = ("sbuffer", "rbuffer")
 CHECKS = ("record", *SAFETY, "delivery", "conservation", "drained")
 
@@ -35,6 +35,7 @@ class Verdict:
     explanation: str = ""
 
 
+VALID = Verdict("valid")
 NOT_QUIESCENT = Verdict("unknown", "the run was not quiescent at its end")
 NOTHING_DELIVERED = Verdict("unknown", "nothing was delivered")
 
@@ -48,6 +49,7 @@ def overall(verdicts: dict[str, Verdict]) -> Answer:
 def verify_run(directory: Path) -> dict[str, Verdict]:
     """Judge a run directory. Raises RunError when it is no whole run directory."""
     manifest = read_manifest(directory)
+    read_columns(directory, "positions")  # nothing to judge in it, but it must be whole
     return verify(
         read_events(directory),
         read_columns(directory, "samples"),
@@ -63,102 +65,74 @@ def verify(
     manifest: dict[str, Any],
 ) -> dict[str, Verdict]:
     """Judge the columns of a run: a verdict for each of CHECKS, those on broadcast only where the run promises one."""
-    damage = _record_problem(events, manifest)
+    require_manifest(manifest)
+    damage = record_problem(events, samples, manifest)
     if damage is not None:
         unreadable = Verdict("unknown", "the record is damaged")
         return dict.fromkeys(CHECKS, unreadable) | {"record": Verdict("violated", damage)}
-    promises = manifest.get("promises", {})
-    verdicts = {"record": Verdict("valid")}
-    if promises.get("broadcast") is not None:
-        verdicts |= _broadcast_verdicts(events, promises, manifest.get("quiescent") is True)
-    quiescent = manifest.get("quiescent") is True
-    lost = _conservation_problem(counters, quiescent)
-    verdicts["conservation"] = Verdict("valid") if lost is None else Verdict("violated", lost)
-    left = _left_in_buffers(samples)
-    if not quiescent:
+    promises, quiescent = manifest["promises"], manifest["quiescent"]
+    restless = not quiescent and _had_time_to_rest(manifest)
+    verdicts = {"record": VALID}
+    if promises["broadcast"] is not None:
+        judge = BroadcastJudge(events, promises["gap_after_s"], promises["heard_every_s"])
+        judge.judge()
+        verdicts |= _broadcast_verdicts(judge, quiescent or restless)
+    lost = conservation_problem(counters, samples, quiescent, promises["duplicating_air"])
+    verdicts["conservation"] = VALID if lost is None else Verdict("violated", lost)
+    sizes = _last_sizes(samples)
+    left = [f"{node} still holds {size:g} messages in its {quantity}" for (node, quantity), size in sizes.items() if size]
+    if restless:
+        what = "; ".join([*left[:3], *(["..."] if len(left) > 3 else [])]) or "no buffer, but something was under way"
+        verdicts["drained"] = Verdict("violated", f"not at rest {promises['rest_within_s']:g} s after the active part: {what}")
+    elif not quiescent:
         verdicts["drained"] = NOT_QUIESCENT
+    elif left:
+        verdicts["drained"] = Verdict("violated", f"{left[0]} after quiescence")
+    elif promises["broadcast"] is not None and (unknown := _unsampled(events, sizes)):
+        verdicts["drained"] = Verdict("unknown", f"the buffers of {unknown} were never sampled")
     else:
-        verdicts["drained"] = Verdict("valid") if left is None else Verdict("violated", left)
+        verdicts["drained"] = VALID
     return verdicts
 
 
-def _broadcast_verdicts(events: dict[str, list[Any]], promises: dict[str, Any], quiescent: bool) -> dict[str, Verdict]:
-    judge = BroadcastJudge(events, promises.get("gap_after_s"), promises.get("heard_every_s", 0.0))
-    judge.judge()
+def _had_time_to_rest(manifest: dict[str, Any]) -> bool:
+    within_s = manifest["promises"]["rest_within_s"]
+    return within_s is not None and manifest["simulated_s"] - manifest["duration_s"] >= within_s
+
+
+def _broadcast_verdicts(judge: BroadcastJudge, is_over: bool) -> dict[str, Verdict]:
     idle = judge.deliveries == 0
     verdicts = {}
     for check in SAFETY:
         if check in judge.violations:
             verdicts[check] = Verdict("violated", judge.violations[check])
         else:
-            verdicts[check] = NOTHING_DELIVERED if idle and check != "gaps" else Verdict("valid")
+            verdicts[check] = NOTHING_DELIVERED if idle and check != "gaps" else VALID
     owed = next(judge.undelivered(), None)
-    if not quiescent:
+    if not is_over:
         verdicts["delivery"] = NOT_QUIESCENT
     elif owed is not None:
         verdicts["delivery"] = Verdict("violated", owed)
     else:
-        verdicts["delivery"] = NOTHING_DELIVERED if idle else Verdict("valid")
+        verdicts["delivery"] = NOTHING_DELIVERED if idle else VALID
     return verdicts
 
 
-def _record_problem(events: dict[str, list[Any]], manifest: dict[str, Any]) -> str | None:
-    times = events["time_ns"]
-    if any(time is None for time in times):
-        return "events: an event has no time"
-    for row in range(1, len(times)):
-        if times[row] < times[row - 1]:
-            return f"events: time goes back at event {row}, from {times[row - 1]} to {times[row]} ns"
-    if times and (times[0] < 0 or times[-1] > manifest.get("simulated_s", 0) * 1e9 + 1):
-        return f"events: times reach from {times[0]} to {times[-1]} ns, outside of the {manifest.get('simulated_s')} s simulated"
-    for row, (event, node, message) in enumerate(
-        zip(events["event"], events["node"], events["message"], strict=True)
-    ):
-        if event is None or node is None or not NODE.fullmatch(node):
-            return f"events: event {row} has node {node!r} and event {event!r}"
-        if message is not None and not MESSAGE.fullmatch(message):
-            return f"events: event {row} has message {message!r}, expected something like 'h12:5'"
-        if message is None and event in WITH_MESSAGE:
-            return f"events: event {row} ({event}) names no message"
-    found = fingerprint(events)
-    if found != manifest.get("fingerprint"):
-        return f"events: their fingerprint is {found[:16]}…, the manifest says {str(manifest.get('fingerprint'))[:16]}…"
-    return None
-
-
-def _conservation_problem(counters: dict[str, Any], quiescent: bool) -> str | None:
-    try:
-        radio, wired = counters["radio"], counters["wired"]
-        kinds = counters["by_message_type"]
-        for label, pairs in (("radio", radio), ("radio.addressed", radio["addressed"])):
-            known = pairs["received"] + sum(pairs["lost"].values())
-            if pairs["pairs_in_range"] != known:
-                return f"{label}: {pairs['pairs_in_range']} pairs in range, but {known} received or lost"
-            if min(pairs["received"], *pairs["lost"].values()) < 0:
-                return f"{label}: a count is negative"
-        if radio["addressed"]["pairs_in_range"] > radio["pairs_in_range"]:
-            return "radio: more addressed pairs than pairs in range"
-        by_kind = sum(kind["count"] for side in ("host", "station") for kind in kinds[side].values())
-        if radio["frames"] != by_kind + radio["mac_acks"]:
-            return f"radio: {radio['frames']} frames, but {by_kind} messages and {radio['mac_acks']} MAC ACKs"
-        hops = sum(kind["count"] for kind in kinds["wired"].values())
-        if wired["sent"] != hops:
-            return f"wired: {wired['sent']} sent, but {hops} counted by kind"
-        if wired["sent"] != wired["delivered"] + wired["in_flight"]:
-            return f"wired: {wired['sent']} sent, {wired['delivered']} delivered and {wired['in_flight']} in flight"
-        if quiescent and wired["in_flight"]:
-            return f"wired: quiescent, but {wired['in_flight']} in flight"
-    except (KeyError, TypeError, AttributeError) as error:
-        return f"counters.json lacks or garbles {error}"
-    return None
-
-
-def _left_in_buffers(samples: dict[str, list[Any]]) -> str | None:
+def _last_sizes(samples: dict[str, list[Any]]) -> dict[tuple[str, str], float]:
+    """How much each buffer held at the end, by node and buffer, in their order."""
     last: dict[tuple[str, str], float] = {}
     for node, quantity, value in zip(samples["node"], samples["quantity"], samples["value"], strict=True):
         if quantity in BUFFERS:
             last[node, quantity] = value
-    for (node, quantity), value in sorted(last.items()):
-        if value != 0:
-            return f"{node} still holds {value:g} messages in its {quantity} after quiescence"
+    return dict(sorted(last.items()))
+
+
+def _unsampled(events: dict[str, list[Any]], sizes: dict[tuple[str, str], float]) -> str | None:
+    """A host that joined, or the station that answered it, of which no buffer is known."""
+    sampled = {node for node, _ in sizes}
+    for node, event, station in zip(events["node"], events["event"], events["station"], strict=True):
+        if event == "join":
+            for name in (node, station):
+                if name is not None and name not in sampled:
+                    return str(name)
     return None

@@ -1,0 +1,93 @@
+"""Whether every frame is accounted for, on air and wire.
+
+Model     a pair is a frame and a node in its range: it was received, or lost for one reason. An air that copies frames
+          (only an adversary's does) adds `duplicated`, and what had not arrived at the end is `in_flight`. Counters
+          that are told twice, in counters.json and in the samples of the network, agree
+Units     frames, bytes of PSDU
+Source    IEEE 802.11-2016, 9.3.1.4 (an ACK has 14 bytes); ours: DESIGN.md §8
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+MAC_ACK_BYTES = 14
+
+
+def conservation_problem(
+    counters: dict[str, Any], samples: dict[str, list[Any]], quiescent: bool, duplicating_air: bool
+) -> str | None:
+    """The first sum that does not come out, or None."""
+    try:
+        problems = _problems(counters, quiescent, duplicating_air)
+        return next(problems, None) or _told_differently(counters, samples)
+    except (KeyError, TypeError, AttributeError) as error:
+        return f"counters.json lacks or garbles {error}"
+
+
+def _problems(counters: dict[str, Any], quiescent: bool, duplicating_air: bool) -> Iterator[str]:
+    yield from _no_counts("counters", {key: counters[key] for key in ("radio", "wired", "by_message_type")})
+    radio, wired, kinds = counters["radio"], counters["wired"], counters["by_message_type"]
+    for label, pairs in (("radio", radio), ("radio.addressed", radio["addressed"])):
+        known = pairs["received"] + sum(pairs["lost"].values()) + pairs.get("in_flight", 0)
+        copies = pairs.get("duplicated", 0)
+        if pairs["pairs_in_range"] + copies != known:
+            yield f"{label}: {pairs['pairs_in_range']} pairs in range and {copies} copies, but {known} received, lost or in flight"
+        if not duplicating_air and (copies or pairs.get("in_flight", 0)):
+            yield f"{label}: frames duplicated or in flight, which this run's radio cannot do"
+    for key in ("pairs_in_range", "received"):
+        if radio["addressed"][key] > radio[key]:
+            yield f"radio: more addressed pairs than pairs ({key})"
+    on_air = [kind for side in ("host", "station") for kind in kinds[side].values()]
+    frames = sum(kind["count"] for kind in on_air)
+    if radio["frames"] != frames + radio["mac_acks"]:
+        yield f"radio: {radio['frames']} frames, but {frames} messages and {radio['mac_acks']} MAC ACKs"
+    size = sum(kind["bytes"] for kind in on_air) + MAC_ACK_BYTES * radio["mac_acks"]
+    if radio["bytes"] != size:
+        yield f"radio: {radio['bytes']} bytes, but {size} in messages and MAC ACKs"
+    for side in ("host", "station", "wired"):
+        for name, kind in kinds[side].items():
+            if kind["control_bytes"] > kind["bytes"]:
+                yield f"{side} {name}: more control bytes than bytes"
+    hops = sum(kind["count"] for kind in kinds["wired"].values())
+    if wired["sent"] != hops:
+        yield f"wired: {wired['sent']} sent, but {hops} counted by kind"
+    if wired["sent"] != wired["delivered"] + wired["in_flight"]:
+        yield f"wired: {wired['sent']} sent, {wired['delivered']} delivered and {wired['in_flight']} in flight"
+    if quiescent and wired["in_flight"]:
+        yield f"wired: quiescent, but {wired['in_flight']} in flight"
+
+
+def _no_counts(path: str, value: Any) -> Iterator[str]:
+    """Leaves that are no numbers of things."""
+    if isinstance(value, dict):
+        for key, inside in value.items():
+            yield from _no_counts(f"{path}.{key}", inside)
+    elif not isinstance(value, int) or isinstance(value, bool) or value < 0:
+        yield f"{path} is {value!r}, expected how many"
+
+
+def _told_differently(counters: dict[str, Any], samples: dict[str, list[Any]]) -> str | None:
+    """The network's last samples against the counters."""
+    last: dict[str, float] = {}
+    for node, quantity, value in zip(samples["node"], samples["quantity"], samples["value"], strict=True):
+        if node == "network":
+            last[quantity] = value
+    radio, wired, kinds = counters["radio"], counters["wired"], counters["by_message_type"]
+    control = sum(kind["control_bytes"] for side in ("host", "station") for kind in kinds[side].values())
+    told = {
+        "radio_frames": radio["frames"] - radio["mac_acks"],
+        "radio_bytes": radio["bytes"],
+        "radio_control_bytes": control,
+        "wired_messages": wired["sent"],
+        "wired_bytes": wired["bytes"],
+        "pairs_received": radio["received"],
+        "addressed_pairs_received": radio["addressed"]["received"],
+        **{f"pairs_{fate}": count for fate, count in radio["lost"].items()},
+        **{f"addressed_pairs_{fate}": count for fate, count in radio["addressed"]["lost"].items()},
+    }
+    for quantity, count in told.items():
+        if last.get(quantity) != count:
+            return f"{quantity}: {count} in counters.json, {last.get(quantity)} in the last sample"
+    return None
