@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from mobilenet.rundir import RunError, read_json, read_manifest
+from mobilenet.rundir import RunError, read_manifest
 
 SECOND = 1_000_000_000
 # Okabe and Ito's palette: told apart by colour-blind eyes, and in grey.
@@ -34,8 +34,7 @@ def draw(directory: Path, target: Path) -> None:
     from matplotlib import pyplot
 
     manifest = read_manifest(directory)
-    stations = read_json(directory, "manifest.json")["station_positions_m"]
-    range_m = manifest["range_m"]
+    stations, range_m = manifest["station_positions_m"], manifest["range_m"]
     events, samples, positions = (pd.read_parquet(directory / f"{name}.parquet") for name in ("events", "samples", "positions"))
     figure, (field, buffers) = pyplot.subplots(1, 2, figsize=(11, 4.6), width_ratios=(1, 1.25), layout="constrained")
     _field(field, stations, range_m, events, positions)
@@ -99,7 +98,7 @@ def _buffers(axes: Any, stations: int, events: pd.DataFrame, samples: pd.DataFra
     axes.set(xlabel="simulated time (s)", ylabel="messages in SBuffer", xlim=(0, duration_s))
     axes.set_ylim(bottom=0)
     axes.spines[["top", "right"]].set_visible(False)
-    axes.legend(loc="upper center", bbox_to_anchor=(0.5, -0.13), ncols=min(stations + labelled, 8), fontsize=8, frameon=False)
+    axes.legend(loc="upper center", bbox_to_anchor=(0.5, -0.13), ncols=8 if stations + labelled <= 8 else -(-(stations + labelled) // 2), fontsize=8, frameon=False)
 
 
 def main() -> int:
