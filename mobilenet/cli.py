@@ -1,41 +1,31 @@
-"""The command line. No logic: it reads options, calls the package, and prints.
+"""The command line. No logic: it reads options, calls the package, and prints; how it ends is in console.py.
 
-Exit codes  0 nothing violated; 1 violated; 2 bad input; 3 the run could not be finished
-Errors      one line on stderr each, never a traceback (MOBILENET_DEBUG=1 shows it)
-Source      ours: DESIGN.md §9
+Source    ours: DESIGN.md §9
 """
 
 from __future__ import annotations
 
 import os
-import signal
-import sys
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from enum import IntEnum
 from pathlib import Path
-from types import FrameType
 from typing import Annotated, Any
 
 import typer
-from rich.console import Console
-from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 from rich.text import Text
 
 from mobilenet import __version__
+from mobilenet.console import Exit, Group, counting, out_console, progress, quoted, reporting, say
 
 app = typer.Typer(
+    cls=Group,
     name="mobilenet",
     help="Emulate mobile networks and the broadcast protocols that run on them.",
-    no_args_is_help=True,
+    invoke_without_command=True,
     add_completion=False,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
-out_console = Console(highlight=False)
-error_console = Console(stderr=True, highlight=False)
 
 ScenarioFile = Annotated[Path, typer.Argument(metavar="SCENARIO", help="A scenario file (YAML).")]
 RunDirectory = Annotated[Path, typer.Argument(metavar="RUN", help="A run directory.")]
@@ -44,98 +34,6 @@ Overrides = Annotated[
 ]
 Seed = Annotated[int | None, typer.Option("--seed", metavar="N", help="Instead of the scenario's seed.")]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress, no table.")]
-
-
-class Exit(IntEnum):
-    FINE = 0
-    VIOLATED = 1
-    BAD_INPUT = 2
-    UNFINISHED = 3
-
-
-class Stopped(BaseException):
-    """A signal asked us to stop."""
-
-
-def _stop(number: int, frame: FrameType | None) -> None:
-    raise Stopped(signal.Signals(number).name)
-
-
-@contextmanager
-def reporting() -> Iterator[None]:
-    """Every failure becomes one line and an exit code."""
-    from mobilenet.parameters import ScenarioError
-    from mobilenet.record import RecordError
-    from mobilenet.rundir import RunError
-
-    for wanted in (signal.SIGTERM, signal.SIGHUP):
-        signal.signal(wanted, _stop)
-    try:
-        yield
-    except (typer.Exit, typer.Abort):
-        raise
-    except (ScenarioError, RunError) as error:
-        _fail(str(error), Exit.BAD_INPUT)
-    except RecordError as error:
-        _fail(str(error), Exit.BAD_INPUT if error.is_input else Exit.UNFINISHED)
-    except (Stopped, KeyboardInterrupt) as stop:
-        _fail(f"stopped by {stop.args[0] if stop.args else 'SIGINT'}; nothing was written", Exit.UNFINISHED)
-    except MemoryError:
-        _fail("out of memory; nothing was written", Exit.UNFINISHED)
-    except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        raise typer.Exit(Exit.UNFINISHED) from None
-    except Exception as error:
-        if os.environ.get("MOBILENET_DEBUG"):
-            raise
-        _fail(
-            f"internal error: {type(error).__name__}: {str(error)[:200]}; please report it with the command line, the "
-            f"scenario and the output of the same command under MOBILENET_DEBUG=1 (mobilenet {__version__})",
-            Exit.UNFINISHED,
-        )
-
-
-def _fail(message: str, code: Exit) -> None:
-    error_console.print(Text(message), soft_wrap=True)
-    raise typer.Exit(code)
-
-
-def _say(line: str) -> None:
-    out_console.print(Text(line), soft_wrap=True)
-
-
-@contextmanager
-def _progress(quiet: bool, label: str) -> Iterator[Callable[[float, float], None] | None]:
-    """Simulated time, speed and time left; on a terminal a bar, elsewhere a line now and then."""
-    if quiet:
-        yield None
-        return
-    started = time.perf_counter()
-    if not error_console.is_terminal:
-        last = [started]
-
-        def plain(done_s: float, total_s: float) -> None:
-            now = time.perf_counter()
-            if now - last[0] >= 10:
-                last[0] = now
-                speed = done_s / (now - started)
-                left = max(0.0, total_s - done_s) / speed
-                error_console.print(f"{done_s:.0f} of {total_s:.0f} s simulated, {speed:.1f} s a second, {left:.0f} s left")
-
-        yield plain
-        return
-    columns = (
-        TextColumn("{task.description}"), BarColumn(), TextColumn("{task.completed:.0f} of {task.total:.0f} s simulated"),
-        TextColumn("{task.fields[speed]}"), TimeRemainingColumn(),
-    )  # fmt: skip
-    with Progress(*columns, console=error_console, transient=True) as bar:
-        task = bar.add_task(label, total=1, speed="")
-
-        def update(done_s: float, total_s: float) -> None:
-            speed = done_s / (time.perf_counter() - started)
-            bar.update(task, completed=min(done_s, total_s), total=total_s, speed=f"{speed:.1f} s a second")
-
-        yield update
 
 
 @app.command()
@@ -150,12 +48,12 @@ def run(
     with reporting():
         from mobilenet import runs
 
-        with _progress(quiet, scenario.stem) as progress:
-            done = runs.run(scenario, seed, out, overrides or [], progress)
+        with progress(quiet, scenario.stem) as update:
+            done = runs.run(scenario, seed, out, overrides or [], update)
         if not quiet:
-            _say(_summary(done))
+            say(_summary(done))
         _print_violations(done.verdicts)
-        _say(f"Next: mobilenet show {_quoted(done.path)}")
+        say(f"Next: mobilenet show {quoted(done.path)}")
         raise typer.Exit(Exit.VIOLATED if done.verdict == "violated" else Exit.FINE)
 
 
@@ -166,8 +64,8 @@ def check(scenario: ScenarioFile, overrides: Overrides = None) -> None:
         from mobilenet.scenario import Scenario, estimated_events
 
         loaded = Scenario.load(scenario, overrides or [])
-        _say(f"{scenario}: fine; {loaded.duration_s:g} s, about {estimated_events(loaded):,} events")
-        _say(f"Next: mobilenet run {_quoted(scenario)}")
+        say(f"{scenario}: fine; {loaded.duration_s:g} s, about {estimated_events(loaded):,} events")
+        say(f"Next: mobilenet run {quoted(scenario)}")
 
 
 @app.command()
@@ -181,7 +79,7 @@ def verify(run: RunDirectory) -> None:
         _print_verdicts(verdicts)
         _print_violations(verdicts)
         answer = overall(verdicts)
-        _say(f"{run}: {answer}. Next: mobilenet show {_quoted(run)}")
+        say(f"{run}: {answer}. Next: mobilenet show {quoted(run)}")
         raise typer.Exit(Exit.VIOLATED if answer == "violated" else Exit.FINE)
 
 
@@ -199,7 +97,7 @@ def show(run: RunDirectory) -> None:
         out_console.print(table)
         _print_verdicts(opened.verdicts)
         _print_violations(opened.verdicts)
-        _say(f"{run}: {opened.verdict}. Next: mobilenet verify {_quoted(run)}")
+        say(f"{run}: {opened.verdict}. Next: mobilenet verify {quoted(run)}")
 
 
 @app.command()
@@ -215,29 +113,18 @@ def swarm(
         started = time.perf_counter()
         violated = 0
         tally: dict[str, int] = {}
-        with _counting(count) as advance:
+        with counting(count) as advance:
             for result in hunt(range(seed, seed + count), workers):
                 advance()
                 tally[result.answer] = tally.get(result.answer, 0) + 1
                 if result.answer == "violated":
                     violated += 1
-                    _say(f"schedule {result.seed} ({result.network}) violated:\n{result.explanation}")
-                    _say(f"Repeat: mobilenet swarm --count 1 --seed {result.seed}")
+                    say(f"schedule {result.seed} ({result.network}) violated:\n{result.explanation}")
+                    say(f"Repeat: mobilenet swarm --count 1 --seed {result.seed}")
         parts = ", ".join(f"{number} {answer}" for answer, number in sorted(tally.items()))
-        _say(f"{count} schedules in {time.perf_counter() - started:.0f} s: {parts}")
-        _say(f"Next: mobilenet swarm --count {count} --seed {seed + count}")
+        say(f"{count} schedules in {time.perf_counter() - started:.0f} s: {parts}")
+        say(f"Next: mobilenet swarm --count {count} --seed {seed + count}")
         raise typer.Exit(Exit.VIOLATED if violated else Exit.FINE)
-
-
-@contextmanager
-def _counting(total: int) -> Iterator[Callable[[], None]]:
-    if not error_console.is_terminal:
-        yield lambda: None
-        return
-    columns = (TextColumn("schedules"), BarColumn(), TextColumn("{task.completed} of {task.total}"), TimeRemainingColumn())
-    with Progress(*columns, console=error_console, transient=True) as bar:
-        task = bar.add_task("", total=total)
-        yield lambda: bar.advance(task)
 
 
 def _summary(done: Any) -> str:
@@ -265,23 +152,21 @@ def _print_verdicts(verdicts: dict[str, Any]) -> None:
 def _print_violations(verdicts: dict[str, Any]) -> None:
     for name, verdict in verdicts.items():
         if verdict.answer == "violated":
-            _say(f"{name} violated: {verdict.explanation}")
-
-
-def _quoted(path: Path) -> str:
-    import shlex
-
-    return shlex.quote(str(path))
+            say(f"{name} violated: {verdict.explanation}")
 
 
 def _version(wanted: bool) -> None:
     if wanted:
-        _say(f"mobilenet {__version__}")
+        say(f"mobilenet {__version__}")
         raise typer.Exit()
 
 
 @app.callback()
 def main(
+    context: typer.Context,
     version: Annotated[bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")] = False,
 ) -> None:
     """Emulate mobile networks and the broadcast protocols that run on them."""
+    if context.invoked_subcommand is None:
+        say(context.get_help())
+        say("\nNext: mobilenet run scenarios/first.yaml")

@@ -13,13 +13,15 @@ Source    ours: DESIGN.md §6
 
 from __future__ import annotations
 
+import fcntl
 import hashlib
 import json
 import os
+import re
 import shutil
 import struct
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -162,35 +164,81 @@ def write_table(path: Path, columns: dict[str, list[Any]]) -> None:
 
 @contextmanager
 def run_directory(path: Path) -> Iterator[Path]:
-    """A directory to fill; it takes its name only when the block ends well.
+    """A directory to fill; it takes its name only when the block ends well, and otherwise nothing is left.
 
-    A killed process leaves at most `.NAME.partial-PID`, which no reader takes for a run.
+    A killed process leaves at most `.NAME.partial-PID`, which no reader takes for a run. Whoever fills one holds a lock
+    on it, so that the next run to the same name can tell which of them are dead, and removes those.
     """
-    if path.exists() or path.is_symlink():
-        raise RecordError(f"{path}: exists already; name another directory, or remove it", is_input=True)
     partial = path.parent / f".{path.name}.partial-{os.getpid()}"
+    made: list[Path] = []
+    lock: int | None = None
+    begun = False
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        if partial.exists():
-            shutil.rmtree(partial)
+        if any("\ud800" <= character <= "\udfff" for character in str(path)):  # pyarrow cannot write there
+            raise RecordError(f"{path}: cannot be written: the name is not text in UTF-8", is_input=True)
+        if os.path.lexists(path) or path.name in ("", ".."):
+            raise RecordError(f"{path}: exists already; name another directory, or remove it", is_input=True)
+        for folder in reversed([folder for folder in path.parents if not folder.exists()]):
+            folder.mkdir(exist_ok=True)
+            made.insert(0, folder)
+        _remove_dead(path)
         partial.mkdir()
-    except OSError as error:
-        raise RecordError(f"{path}: cannot be written: {error.strerror}", is_input=True) from error
-    try:
+        begun = True
+        lock = _locked(partial)
         yield partial
         for file in sorted(partial.iterdir()):
-            if file.is_file():
-                with file.open("rb") as handle:
-                    os.fsync(handle.fileno())
-        if path.exists():
+            _sync(file)
+        _sync(partial)
+        if os.path.lexists(path):
             raise RecordError(f"{path}: appeared while this run was being written")
         os.rename(partial, path)
     except OSError as error:
-        shutil.rmtree(partial, ignore_errors=True)
-        raise RecordError(f"{path}: could not be written whole: {error.strerror or error}") from error
-    except BaseException:
-        shutil.rmtree(partial, ignore_errors=True)
+        what = "could not be written whole" if lock is not None else "cannot be written"
+        raise RecordError(f"{path}: {what}: {os.strerror(error.errno) if error.errno else error}", is_input=lock is None) from error
+    finally:
+        if begun:
+            shutil.rmtree(partial, ignore_errors=True)  # if it is still there
+        for folder in made:
+            with suppress(OSError):  # it is no longer empty
+                folder.rmdir()
+        if lock is not None:
+            os.close(lock)
+    with suppress(OSError):
+        _sync(path.parent)
+
+
+def is_partial(path: Path) -> bool:
+    """Whether this is the name of a directory that is being written, or was when its process died."""
+    return re.fullmatch(r"(?s)\..*\.partial-\d+", path.name) is not None
+
+
+def _remove_dead(path: Path) -> None:
+    """What killed runs left behind under this name."""
+    for left in path.parent.iterdir():
+        if is_partial(left) and left.name.startswith(f".{path.name}.partial-"):
+            with suppress(OSError):  # alive: the lock is held
+                lock = _locked(left)
+                shutil.rmtree(left, ignore_errors=True)
+                os.close(lock)
+
+
+def _locked(directory: Path) -> int:
+    """A descriptor that holds the lock on it as long as the process lives; BlockingIOError if somebody else has it."""
+    descriptor = os.open(directory, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        os.close(descriptor)
         raise
+    return descriptor
+
+
+def _sync(path: Path) -> None:
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
 
 
 def write_json(path: Path, value: Any) -> None:

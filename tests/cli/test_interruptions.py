@@ -1,0 +1,161 @@
+"""A run that is stopped, killed, or meets a full disk: exit code 3, one line, and nothing that looks like a run."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import resource
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from mobilenet import runs
+from mobilenet.record import RecordError, run_directory
+
+from .command import COMMAND, FIRST, SHORT, begun, everything_below, mobilenet, one_line
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
+def test_a_signal(number: signal.Signals, tmp_path: Path) -> None:
+    process = begun("-q", place=tmp_path)
+    process.send_signal(number)
+    process.send_signal(number)  # as timeout(1) does
+    said = process.communicate(timeout=60)
+    assert said == ("", f"stopped by {number.name}; nothing was written\n") and process.returncode == 3
+    assert everything_below(tmp_path) == []
+
+
+def test_a_signal_that_the_caller_has_us_ignore(tmp_path: Path) -> None:
+    """nohup(1)"""
+    words = [*COMMAND, "run", str(FIRST), *SHORT, "-q"]
+    shell = "import os, signal, sys; signal.signal(signal.SIGHUP, signal.SIG_IGN); os.execv(sys.argv[1], sys.argv[1:])"
+    check = "import os, signal; from mobilenet import runs; real = runs.run\n" \
+            "def run(*a): os.kill(os.getpid(), signal.SIGHUP); return real(*a)\n" \
+            "runs.run = run; from mobilenet.cli import app; app()"  # fmt: skip
+    words[2] = check
+    done = subprocess.run([sys.executable, "-c", shell, *words], cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "Next: mobilenet show runs/first-s1\n", "")
+
+
+def test_killed(tmp_path: Path) -> None:
+    process = begun(place=tmp_path)
+    process.kill()
+    process.wait(timeout=60)
+    (left,) = everything_below(tmp_path)[1:]
+    assert left == f"runs/.it.partial-{process.pid}"
+    for command in ("show", "verify"):
+        assert "never completed; this is not a run" in one_line(mobilenet(command, left, place=tmp_path), 2)
+    done = mobilenet("run", FIRST, *SHORT, "--out", "runs/it", "-q", place=tmp_path)
+    assert done.returncode == 0
+    assert sorted(path.name for path in (tmp_path / "runs").iterdir()) == ["it"]  # and the dead one is gone
+
+
+def test_a_partial_directory_is_no_run_even_with_everything_in_it(tmp_path: Path) -> None:
+    runs.run(FIRST, overrides=["duration_s=5"], out=tmp_path / "it")
+    left = tmp_path / ".it.partial-99999999"
+    (tmp_path / "it").rename(left)
+    assert "never completed" in one_line(mobilenet("verify", left, place=tmp_path), 2)
+    assert "never completed" in one_line(mobilenet("show", ".", place=left), 2)
+
+
+def test_two_runs_to_one_name(tmp_path: Path) -> None:
+    """The other one is alive: its directory is left alone; who is first gets the name."""
+    process = begun(place=tmp_path)
+    try:
+        done = mobilenet("run", FIRST, *SHORT, "--out", "runs/it", "-q", place=tmp_path)
+        assert done.returncode == 0
+        assert {path.name for path in (tmp_path / "runs").iterdir()} == {"it", f".it.partial-{process.pid}"}
+    finally:
+        process.terminate()
+        process.communicate(timeout=60)
+    assert [path.name for path in (tmp_path / "runs").iterdir()] == ["it"]
+
+
+def test_a_name_that_is_taken_meanwhile(tmp_path: Path) -> None:
+    with pytest.raises(RecordError, match="appeared while this run was being written") as raised, run_directory(tmp_path / "it"):
+        (tmp_path / "it").write_text("mine")
+    assert not raised.value.is_input
+    assert everything_below(tmp_path) == ["it"] and (tmp_path / "it").read_text() == "mine"
+
+
+def test_the_same_process_does_not_write_one_name_twice_at_once(tmp_path: Path) -> None:
+    with run_directory(tmp_path / "it") as partial:
+        (partial / "file").write_text("first")
+        with pytest.raises(RecordError, match="cannot be written"), run_directory(tmp_path / "it"):
+            pass
+        assert (partial / "file").read_text() == "first"
+    assert everything_below(tmp_path) == ["it", "it/file"]
+
+
+def test_folders_that_were_made_for_nothing_go_again(tmp_path: Path) -> None:
+    (tmp_path / "old").mkdir()
+    with pytest.raises(ZeroDivisionError), run_directory(tmp_path / "old" / "new" / "newer" / "it") as partial:
+        (partial / "file").write_text("half")
+        raise ZeroDivisionError
+    assert everything_below(tmp_path) == ["old"]
+    for file in Path("/proc/self/fd").iterdir():
+        assert str(tmp_path) not in os.readlink(file) if file.exists() else True
+
+
+@pytest.fixture
+def small_disk(tmp_path: Path) -> Iterator[Path]:
+    """A file system of 40 kB, where that can be had."""
+    place = tmp_path / "disk"
+    place.mkdir()
+    command = ["mount", "-t", "tmpfs", "-o", "size=40k", "none", str(place)]
+    try:
+        mounted = subprocess.run(command, capture_output=True, check=False).returncode == 0
+    except FileNotFoundError:
+        mounted = False
+    if not mounted:
+        pytest.skip("nothing can be mounted here")
+    yield place
+    subprocess.run(["umount", "-l", str(place)], check=False)
+
+
+def test_a_full_disk(small_disk: Path) -> None:
+    said = one_line(mobilenet("run", FIRST, "-q", "--out", "deep/it", place=small_disk), 3)
+    assert said == "deep/it: could not be written whole: No space left on device"
+    assert everything_below(small_disk) == []
+
+
+@pytest.mark.parametrize("size_bytes", [100, 1000, 8000])
+def test_a_limit_on_the_size_of_files(size_bytes: int, tmp_path: Path) -> None:
+    def limit() -> None:
+        signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (size_bytes, size_bytes))
+
+    done = subprocess.run(
+        [*COMMAND, "run", str(FIRST), "-q", "--out", "it"], cwd=tmp_path, capture_output=True, text=True, preexec_fn=limit, check=False
+    )
+    assert one_line(done, 3) == "it: could not be written whole: File too large"
+    assert everything_below(tmp_path) == []
+
+
+def test_an_output_that_nobody_reads(tmp_path: Path) -> None:
+    runs.run(FIRST, overrides=["duration_s=5"], out=tmp_path / "it")
+    reading, writing = os.pipe()
+    os.close(reading)
+    done = subprocess.run([*COMMAND, "show", "it"], cwd=tmp_path, stdout=writing, stderr=subprocess.PIPE, text=True, check=False)
+    os.close(writing)
+    assert (done.returncode, done.stderr) == (3, "")
+    with open("/dev/full", "w") as full:
+        done = subprocess.run([*COMMAND, "show", "it"], cwd=tmp_path, stdout=full, stderr=subprocess.PIPE, text=True, check=False)
+    assert (done.returncode, done.stderr) == (3, "the output could not be written: No space left on device\n")
+
+
+def test_a_lock_tells_the_living_from_the_dead(tmp_path: Path) -> None:
+    living, dead, other = (tmp_path / f".{name}" for name in ("it.partial-1", "it.partial-2", "that.partial-3"))
+    for left in (living, dead, other):
+        left.mkdir()
+        (left / "file").touch()
+    descriptor = os.open(living, os.O_RDONLY)
+    fcntl.flock(descriptor, fcntl.LOCK_EX)
+    with run_directory(tmp_path / "it"):
+        pass
+    os.close(descriptor)
+    assert sorted(path.name for path in tmp_path.iterdir()) == [".it.partial-1", ".that.partial-3", "it"]
