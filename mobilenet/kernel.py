@@ -56,7 +56,8 @@ class Kernel(simpy.Environment):
     def step(self) -> None:
         """Handle the next entry of the queue, ours or simpy's."""
         self.handled += 1
-        self._now, _, _, entry = heappop(self._queue)
+        time_ns, _, _, entry = heappop(self._queue)
+        self._now = int(time_ns)
         if not isinstance(entry, Event):
             entry()
             return

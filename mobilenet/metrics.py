@@ -178,7 +178,7 @@ def steps(samples: dict[str, list[Any]], kind: str, quantity: str) -> dict[str, 
 
 
 def _buffers(events: dict[str, list[Any]], samples: dict[str, list[Any]], begin: int, end: int) -> Row:
-    joined = {}
+    joined: dict[str, int] = {}
     for time, event, node in zip(events["time_ns"], events["event"], events["node"], strict=True):
         if event == "join":
             joined.setdefault(node, time)

@@ -108,7 +108,7 @@ class Simulation:
             tick_ns,
             lambda host, cell: self.hosts[host].set_cell(None if cell < 0 else cell),
         )
-        self._pending: dict[int, str] = {}  # host -> the join or leave that it could not do yet
+        self._pending: dict[int, str] = {}  # host -> join, leave or vanish: what it is still to do
         self._gone: set[int] = set()  # hosts that left for good
 
     # --- building
@@ -207,8 +207,8 @@ class Simulation:
             kernel.at(outage.at_ns, _call(self._fail, outage))
         if scenario.warmup_s > 0:
             kernel.at(ns(scenario.warmup_s), self._sample_counters)
-        if scenario.record.positions_interval_s:
-            self._sample_positions()
+        if scenario.record.positions_interval_s is not None:
+            self._sample_positions(ns(scenario.record.positions_interval_s))
 
     def _run_until(self, end_ns: int, progress: Progress | None) -> None:
         while self.kernel.now < end_ns:
@@ -255,26 +255,36 @@ class Simulation:
         self.hosts[host].boot()
 
     def _change(self, host: int, kind: str) -> None:
-        """Join, leave, or leave for good; what cannot be done now is tried again."""
-        node = self.hosts[host]
-        done = host in self._gone
-        if node.protocol is not None:
-            if kind == "join":
-                done = node.protocol.is_out()
-                if done:
-                    node.protocol.join()
-            else:
-                done = node.protocol.is_out() or node.protocol.leave()
-            node.sample()
-        if done and kind == "vanish" and host not in self._gone:
-            done = node.protocol.is_out()
-            if done:
-                self._vanish(node)
-        if done:
-            self._pending.pop(host, None)
+        """Join, leave, or leave for good. The last wish counts, and is repeated until it is fulfilled."""
+        if host in self._gone or self._pending.get(host) == "vanish":
+            return
+        is_repeated = host in self._pending
+        self._pending[host] = kind
+        if not is_repeated:
+            self._insist(host)
+
+    def _insist(self, host: int) -> None:
+        if self._is_fulfilled(self.hosts[host], self._pending[host]):
+            del self._pending[host]
         else:
-            self._pending[host] = kind
-            self.kernel.after(AGAIN_NS, _call(self._change, host, kind))
+            self.kernel.after(AGAIN_NS, _call(self._insist, host))
+
+    def _is_fulfilled(self, node: HostNode, kind: str) -> bool:
+        if node.protocol is None:
+            return False
+        if kind == "join":
+            is_out = node.protocol.is_out()
+            done = is_out or node.protocol.settled()
+            if is_out:
+                node.protocol.join()
+        else:
+            if not node.protocol.is_out():
+                node.protocol.leave()
+            done = node.protocol.is_out()
+        node.sample()
+        if done and kind == "vanish":
+            self._vanish(node)
+        return done
 
     def _vanish(self, node: HostNode) -> None:
         self._gone.add(node.me)
@@ -316,7 +326,7 @@ class Simulation:
 
     # --- recording
 
-    def _sample_positions(self) -> None:
+    def _sample_positions(self, interval_ns: int) -> None:
         now = self.kernel.now
         places = self.movement.positions().tolist()
         columns = self.recording.positions
@@ -324,7 +334,7 @@ class Simulation:
             if self.movement.present[host.me]:
                 columns.add(now, host.name, *places[host.me])
         if now < self.duration_ns:
-            self.kernel.after(ns(self.scenario.record.positions_interval_s), self._sample_positions)
+            self.kernel.after(interval_ns, _call(self._sample_positions, interval_ns))
 
     def _sample_counters(self) -> None:
         """Running totals, so that any window of the run can be measured afterwards."""

@@ -85,7 +85,7 @@ def table() -> str:
     from scipy import stats
 
     rows = pd.read_csv(TABLE)
-    columns = METRICS[:5] + ("frames_per_s", "messages_sent_per_delivery")
+    columns = (*METRICS[:5], "frames_per_s", "messages_sent_per_delivery")
     lines = ["| rate | jitter | scenario | seeds | drained in 10 s | " + " | ".join(columns) + " |"]
     lines.append("|" + "---|" * (len(columns) + 5))
     for (rate, jitter, name), group in rows.groupby(["rate_mbps", "jitter_s", "scenario"], sort=True):

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Sequence
+from functools import partial
 from math import dist
 from typing import Any
 
@@ -137,11 +138,11 @@ class Tree:
     def flood(self, source: int, at: int, came_from: int, message: Any) -> None:
         for neighbour in self.near[at]:
             if neighbour != came_from:
-                self._send(at, neighbour, message, lambda to=neighbour: self._flooded(source, to, at, message))
+                self._send(at, neighbour, message, partial(self._flooded, source, neighbour, at, message))
 
     def route(self, source: int, at: int, to: int, message: Any) -> None:
         neighbour = self._hops[at][to]
-        self._send(at, neighbour, message, lambda: self._routed(source, neighbour, to, message))
+        self._send(at, neighbour, message, partial(self._routed, source, neighbour, to, message))
 
     def _flooded(self, source: int, at: int, came_from: int, message: Any) -> None:
         self.flood(source, at, came_from, message)

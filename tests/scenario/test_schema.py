@@ -86,7 +86,7 @@ def test_refused_with_line_path_and_advice(old: str, new: str, expected: str | N
     "override, expected",
     [
         ("wireless.range=5", "wireless.range: unknown key, did you mean 'range_m'?"),
-        ("wireless.mode=a", "wireless.broadcast_rate_mbps: mode a has no rate of 1 Mb/s, only 6"),
+        ("wireless.mode=a", "wireless.broadcast_rate_mbps: mode a has no rate of 2 Mb/s, only 6"),
         ("wireless.mode=x", "wireless.mode: unknown value x, expected one of: b, g_mixed, g_erp, a"),
         ("wireless.unicast_rate_mbps=3", "wireless.unicast_rate_mbps: mode g_mixed has no rate of 3 Mb/s"),
         ("wireless.interference_range_m=100", "should be at least range_m, which is 120, got 100"),
