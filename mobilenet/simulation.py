@@ -207,6 +207,8 @@ class Simulation:
             kernel.at(outage.at_ns, _call(self._fail, outage))
         if scenario.warmup_s > 0:
             kernel.at(ns(scenario.warmup_s), self._sample_counters)
+        for station in self.stations:
+            self.recording.positions.add(0, station.name, station.antenna.x_m, station.antenna.y_m)
         if scenario.record.positions_interval_s is not None:
             self._sample_positions(ns(scenario.record.positions_interval_s))
 

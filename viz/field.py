@@ -36,6 +36,7 @@ def draw(directory: Path, target: Path) -> None:
     manifest = read_manifest(directory)
     stations, range_m = manifest["station_positions_m"], manifest["range_m"]
     events, samples, positions = (pd.read_parquet(directory / f"{name}.parquet") for name in ("events", "samples", "positions"))
+    positions = positions[positions.node.str.startswith("h")]
     figure, (field, buffers) = pyplot.subplots(1, 2, figsize=(11, 4.6), width_ratios=(1, 1.25), layout="constrained")
     _field(field, stations, range_m, events, positions)
     _buffers(buffers, len(stations), events, samples, manifest["duration_s"])
