@@ -118,10 +118,14 @@ class Node:
 
 
 class StationNode(Node):
-    """A support station. It never fails."""
+    """A support station. It never fails, and what it hears of other stations' cells is not for it."""
 
     def _counterpart(self, to: int) -> Antenna:
         return self._simulation.hosts[to].antenna
+
+    def hand_up(self, frame: Frame) -> None:
+        if not frame.sender.is_station:
+            super().hand_up(frame)
 
     def on_wired(self, source: int, message: Any) -> None:
         self.protocol.on_wired(source, message)

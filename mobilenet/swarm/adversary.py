@@ -2,8 +2,7 @@
 
 Model     radio: each receiver on its own loses, doubles and delays each packet; some arrive seconds late, in any order,
           also at a host that has left the cell; foreign cells are overheard; any old packet may come again.
-          wire: a tree of FIFO links with random delays; broadcasts flood it, forwarded before they are handled,
-          and messages for one station use the same links, so delivery is causal
+          wire: see wire.py. What becomes of every packet is counted: see tally.py
 Units     integer nanoseconds; probabilities
 Errors    none: what the protocols raise passes through
 Source    ours: DESIGN.md §3
@@ -13,14 +12,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, NamedTuple
 
 from ..kernel import MILLISECOND, Kernel, Timer
 from ..protocols.mobile_causal import Host, MobileCausalParameters, Stable, Station
 from ..protocols.mobile_causal.context import State
 from ..protocols.mobile_causal.messages import App
 from ..protocols.port import MessageId
+from ..record import Recording
 from ..streams import Stream
+from .tally import Tally
+from .wire import Backbone, WiredPort
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,11 +41,12 @@ class Air:
 CALM = Air()
 
 
-class Log(Protocol):
-    def add(
-        self, time_ns: int, node: str, event: str, message: str | None = None, station: str | None = None,
-        session: int | None = None, detail: dict[str, Any] | None = None,
-    ) -> None: ...
+class _Packet(NamedTuple):
+    receive: Callable[[int, int, Any], bool]
+    to: int
+    sender: int
+    message: Any
+    addressed: bool  # to this receiver, or to everybody in its cell
 
 
 class _Port:
@@ -91,7 +94,7 @@ class _HostPort(_Port):
         self._network.from_host(self.me, to, message)
 
     def _add(self, event: str, **columns: Any) -> None:
-        self._network.log.add(self.now, self._name, event, **columns)
+        self._network.events.add(self.now, self._name, event, **columns)
 
     def deliver(self, message: MessageId, body: Any) -> None:
         self._add("deliver", message=f"h{message.host}:{message.seq}")
@@ -118,94 +121,30 @@ class _HostPort(_Port):
             self._add("handoff_end", session=session, station=f"s{station}", detail=dict(detail))
 
 
-class _Wired:
-    def __init__(self, backbone: Backbone, me: int) -> None:
-        self._backbone = backbone
-        self._me = me
-
-    def broadcast(self, message: Any) -> None:
-        self._backbone.flood(self._me, self._me, self._me, message)
-
-    def send(self, to: int, message: Any) -> None:
-        self._backbone.forward(self._me, self._me, to, message)
-
-
-class Backbone:
-    """A tree of FIFO links."""
-
-    def __init__(self, kernel: Kernel, dice: Stream, parents: Sequence[int], slowest_ns: Sequence[int]) -> None:
-        """`parents[i]` is the neighbour of station i+1 towards station 0; `slowest_ns[i]` that link's longest delay."""
-        self._kernel = kernel
-        self._dice = dice
-        count = len(parents) + 1
-        self.handle: Callable[[int, int, Any], None] = lambda at, source, message: None
-        self._neighbours: list[list[int]] = [[] for _ in range(count)]
-        self._slowest: dict[tuple[int, int], int] = {}
-        self._last: dict[tuple[int, int], int] = {}
-        for child, (parent, slowest) in enumerate(zip(parents, slowest_ns, strict=True), 1):
-            for a, b in ((child, parent), (parent, child)):
-                self._neighbours[a].append(b)
-                self._slowest[a, b] = slowest
-                self._last[a, b] = 0
-        self._next = [self._first_hops(at) for at in range(count)]
-        self.in_flight = 0
-
-    def _first_hops(self, start: int) -> dict[int, int]:
-        hops: dict[int, int] = {}
-        for first in self._neighbours[start]:
-            stack = [(first, start)]
-            while stack:
-                at, before = stack.pop()
-                hops[at] = first
-                stack += [(n, at) for n in self._neighbours[at] if n != before]
-        return hops
-
-    def flood(self, at: int, before: int, source: int, message: Any) -> None:
-        for n in self._neighbours[at]:
-            if n != before:
-                self._cross(at, n, source, None, message)
-
-    def forward(self, at: int, source: int, to: int, message: Any) -> None:
-        self._cross(at, self._next[at][to], source, to, message)
-
-    def _cross(self, a: int, b: int, source: int, to: int | None, message: Any) -> None:
-        when = self._kernel.now + int(self._dice.random() * self._slowest[a, b])
-        when = self._last[a, b] = max(when, self._last[a, b])
-        self.in_flight += 1
-        self._kernel.at(when, lambda: self._arrive(a, b, source, to, message))
-
-    def _arrive(self, before: int, at: int, source: int, to: int | None, message: Any) -> None:
-        self.in_flight -= 1
-        if to is None:
-            self.flood(at, before, source, message)
-        elif to != at:
-            self.forward(at, source, to, message)
-            return
-        self.handle(at, source, message)
-
-
 class Adversary:
     """Stations, hosts, and everything between them."""
 
     def __init__(
-        self, kernel: Kernel, log: Log, seed: int, parameters: MobileCausalParameters, parents: Sequence[int],
+        self, kernel: Kernel, recording: Recording, seed: int, parameters: MobileCausalParameters, parents: Sequence[int],
         slowest_ns: Sequence[int], hosts: int, host_class: type[Host] = Host, station_class: type[Station] = Station,
         check: bool = True,
     ) -> None:
         self.kernel = kernel
-        self.log = log
+        self.recording = recording
+        self.events = recording.events
+        self.tally = Tally()
         self.air = CALM
         self._parameters = parameters
         self._host_class = host_class
         self._check = check
         self._dice = Stream(seed, "swarm/air")
         self._host_dice = [Stream(seed, "swarm/host", f"h{h}") for h in range(hosts)]
-        self._old: list[tuple[Callable[..., None], tuple[Any, ...]]] = []  # packets that may come again
+        self._old: list[_Packet] = []  # they may come again
         count = len(parents) + 1
-        self.backbone = Backbone(kernel, Stream(seed, "swarm/wire"), parents, slowest_ns)
+        self.backbone = Backbone(kernel, Stream(seed, "swarm/wire"), self.tally, parents, slowest_ns)
         self.backbone.handle = self._handle_wired
         self.stations = [
-            station_class(_StationPort(self, s, Stream(seed, "swarm/station", f"s{s}")), _Wired(self.backbone, s),
+            station_class(_StationPort(self, s, Stream(seed, "swarm/station", f"s{s}")), WiredPort(self.backbone, s),
                           parameters, count, check)
             for s in range(count)
         ]
@@ -232,7 +171,7 @@ class Adversary:
         message = None if host is None else host.co_broadcast(body)
         if message is None:
             return False
-        self.log.add(self.kernel.now, f"h{h}", "broadcast", f"h{message.host}:{message.seq}")
+        self.events.add(self.kernel.now, f"h{h}", "broadcast", f"h{message.host}:{message.seq}")
         return True
 
     def move(self, h: int, cell: int | None) -> None:
@@ -240,20 +179,20 @@ class Adversary:
         if before == cell:
             return
         if before is None or cell is None:
-            self.log.add(self.kernel.now, f"h{h}", "out_of_coverage" if cell is None else "in_coverage")
+            self.events.add(self.kernel.now, f"h{h}", "out_of_coverage" if cell is None else "in_coverage")
         if (host := self.hosts[h]) is not None:
             host.on_cell(cell)
 
     def crash(self, h: int) -> None:
         if self.hosts[h] is not None:
-            self.log.add(self.kernel.now, f"h{h}", "crash")
+            self.events.add(self.kernel.now, f"h{h}", "crash")
             self._ports[h].die()
             self.hosts[h] = None
 
     def recover(self, h: int) -> None:
         if self.hosts[h] is not None:
             return
-        self.log.add(self.kernel.now, f"h{h}", "recover")
+        self.events.add(self.kernel.now, f"h{h}", "recover")
         self._ports[h] = _HostPort(self, h, self._host_dice[h])
         host = self._host_class(self._ports[h], self.stable[h], self._parameters, len(self.stations), self._check)
         self.hosts[h] = host
@@ -265,27 +204,30 @@ class Adversary:
 
     def from_host(self, h: int, to: int, message: Any) -> None:
         host = self.hosts[h]
-        if self._leaves_the_queue(lambda dropped: self._tell_host(h, host, message, dropped)) and self.cells[h] == to:
-            self._throw(self._at_station, (to, h, message))
+        left = self._leaves_the_queue(False, message, lambda dropped: self._tell_host(h, host, message, dropped))
+        if left and self.cells[h] == to:
+            self._throw(_Packet(self._at_station, to, h, message, True))
 
     def from_station(self, s: int, to: int | None, message: Any) -> None:
         station = self.stations[s]
-        if not self._leaves_the_queue(lambda dropped: (station.on_dropped if dropped else station.on_sent)(message)):
+        if not self._leaves_the_queue(True, message, lambda dropped: (station.on_dropped if dropped else station.on_sent)(message)):
             return
         for h, cell in enumerate(self.cells):
             if to is not None and to != h:
                 continue
             if cell == s or (self.air.overhear and self._dice.random() < self.air.overhear):
-                self._throw(self._at_host, (h, s, message))
+                self._throw(_Packet(self._at_host, h, s, message, to is not None or cell == s))
 
     def replay(self) -> None:
         """Some old packet comes again."""
         if self._old:
-            receive, arguments = self._old[self._dice.below(len(self._old))]
-            receive(*arguments)
+            packet = self._old[self._dice.below(len(self._old))]
+            self.tally.duplicated(packet.addressed)
+            self._arrive(packet)
 
-    def _leaves_the_queue(self, done: Callable[[bool], None]) -> bool:
+    def _leaves_the_queue(self, from_station: bool, message: Any, done: Callable[[bool], None]) -> bool:
         dropped = self.air.drop > 0 and self._dice.random() < self.air.drop
+        self.tally.queued(from_station, message, dropped)
         self.kernel.after(MILLISECOND, lambda: done(dropped))
         return not dropped
 
@@ -296,24 +238,40 @@ class Adversary:
             else:
                 host.on_sent(message)
 
-    def _throw(self, receive: Callable[..., None], arguments: tuple[Any, ...]) -> None:
-        air, dice = self.air, self._dice
-        self._old.append((receive, arguments))
-        for _ in range(2 if air.duplicate and dice.random() < air.duplicate else 1):
+    def _throw(self, packet: _Packet) -> None:
+        air, dice, tally = self.air, self._dice, self.tally
+        self._old.append(packet)
+        tally.pair(packet.addressed)
+        copies = 2 if air.duplicate and dice.random() < air.duplicate else 1
+        for copy in range(copies):
+            if copy:
+                tally.duplicated(packet.addressed)
             if air.loss and dice.random() < air.loss:
+                tally.fate("random", packet.addressed)
                 continue
             longest = air.late_ns if air.late and dice.random() < air.late else air.delay_ns
-            self.kernel.after(int(dice.random() * longest), lambda: receive(*arguments))
+            tally.under_way(packet.addressed, 1)
+            self.kernel.after(int(dice.random() * longest), lambda: self._come_down(packet))
 
-    def _at_station(self, s: int, sender: int, message: Any) -> None:
+    def _come_down(self, packet: _Packet) -> None:
+        self.tally.under_way(packet.addressed, -1)
+        self._arrive(packet)
+
+    def _arrive(self, packet: _Packet) -> None:
+        is_up = packet.receive(packet.to, packet.sender, packet.message)
+        self.tally.fate("received" if is_up else "receiver_down", packet.addressed)
+
+    def _at_station(self, s: int, sender: int, message: Any) -> bool:
         self.stations[s].on_receive(sender, message)
         if self._check:
             self._one_token(message.host)
+        return True
 
-    def _at_host(self, h: int, sender: int, message: Any) -> None:
+    def _at_host(self, h: int, sender: int, message: Any) -> bool:
         host = self.hosts[h]
         if host is not None:
             host.on_receive(sender, message)
+        return host is not None
 
     def _handle_wired(self, at: int, source: int, message: Any) -> None:
         self.stations[at].on_wired(source, message)
@@ -326,6 +284,22 @@ class Adversary:
                    if (c := station.ctx.get(host)) is not None and c.state in (State.OWN, State.REL)]
         assert len(holders) <= 1, f"h{host} is owned at {holders}"
 
-    def numbers_agree(self) -> bool:
-        """When the wire is empty all stations have numbered the same messages."""
-        return len({station.next_number for station in self.stations}) == 1
+    # --- the end
+
+    def rests(self) -> bool:
+        """No buffer holds a message, and nothing is under way."""
+        nodes = [*self.stations, *self.hosts]
+        return not self.tally.wired_in_flight and all(
+            node is not None and node.settled() and not any(node.buffer_sizes()) for node in nodes
+        )
+
+    def sample_at_end(self) -> None:
+        """Every buffer and every counter, into the recording."""
+        now, samples = self.kernel.now, self.recording.samples
+        nodes = {f"s{s}": node for s, node in enumerate(self.stations)} | {f"h{h}": node for h, node in enumerate(self.hosts)}
+        for name, node in nodes.items():
+            if node is not None:
+                for buffer, size in zip(node.BUFFERS, node.buffer_sizes(), strict=True):
+                    samples.add(now, name, buffer, size)
+        self.tally.sample(now, samples)
+        self.recording.counters = self.tally.counters()

@@ -4,18 +4,18 @@ Model     2-4 stations, 1-4 hosts, a tree, a kind of trouble (FLAVOURS), and for
           times. When they are through the faults stop: every host is up and in coverage, late packets run out, old
           packets come again a last time in some schedules, and each member broadcasts once more
 Units     integer nanoseconds; seconds where a name says so
-Shapes    Outcome.log: the events; Outcome.left_over: sentences about buffers, contexts and hosts that did not settle
+Shapes    Outcome.recording: events, counters, and at the end a sample of every buffer
 Errors    none of its own; AssertionError from the protocol's self-checks
 Source    ours: DESIGN.md §3
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from ..kernel import MILLISECOND, SECOND, Kernel, ns
 from ..protocols.mobile_causal import Host, MobileCausalParameters, Station, Status
-from ..record import EventLog
+from ..record import Recording
 from ..streams import Stream
 from .adversary import CALM, Adversary, Air
 
@@ -39,7 +39,9 @@ class Flavour:
     late: float = 0.1  # probability of a late packet, at most
     static: float = 0.5  # share of hosts that only broadcast
     replays: float = 1.0  # probability that old packets come again
-    expiry: bool = False
+    drop: float = 0.05  # probability that a queue is full, at most
+    expiry_s: tuple[float, float] | None = None  # T is drawn from here
+    heartbeat_s: float | None = None
 
 
 FLAVOURS = {
@@ -52,7 +54,9 @@ FLAVOURS = {
     "slow_churn": Flavour(leave=5, move=3, crash=0, outage_s=0.05, wire_s=0.6, hurry=0.4, loss=0.1, late=0),
     "stale": Flavour(broadcast=1, leave=6, move=6, crash=0, outage_s=0.05, wire_s=0.3, hurry=0.7, loss=0.2, late=0.5),
     "late": Flavour(leave=2, move=6, late=0.4, loss=0.1, pause_s=0.15),
-    "expiry": Flavour(expiry=True, hole=3, crash=3, outage_s=1.5, pause_s=0.4, move=3),
+    "expiry": Flavour(expiry_s=(0.7, 1.5), heartbeat_s=0.4, hole=3, crash=3, outage_s=1.5, pause_s=0.4, move=3),
+    "calm_expiry": Flavour(expiry_s=(1.1, 1.8), heartbeat_s=0.1, hole=3, crash=3, outage_s=2, pause_s=0.4, move=3, loss=0, late=0,
+                           drop=0, replays=0),
     "lossy": Flavour(loss=0.8, move=3, crash=0.3),
 }
 
@@ -71,12 +75,14 @@ class Schedule:
     late_replays: int  # once more when all is quiet
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class Outcome:
     schedule: Schedule
-    log: EventLog = field(default_factory=EventLog)
-    left_over: list[str] = field(default_factory=list)
-    buffers: dict[str, tuple[int, ...]] = field(default_factory=dict)
+    recording: Recording
+    network: Adversary
+    active_ns: int  # when the faults stopped
+    simulated_ns: int
+    quiescent: bool
 
 
 def draw(seed: int, flavour: str | None = None) -> Schedule:
@@ -90,7 +96,7 @@ def draw(seed: int, flavour: str | None = None) -> Schedule:
     late = f.late * dice.random()
     air = Air(
         loss=f.loss * dice.random(), duplicate=0.2 * dice.random(), late=late, overhear=0.3 * dice.random(),
-        drop=0.05 * dice.random(), delay_ns=int(dice.uniform(2, 60)) * MILLISECOND,
+        drop=f.drop * dice.random(), delay_ns=int(dice.uniform(2, 60)) * MILLISECOND,
         late_ns=int(dice.uniform(0.2, 3) * SECOND),
     )
     actions: list[tuple[int, int, str, int]] = []
@@ -105,25 +111,25 @@ def draw(seed: int, flavour: str | None = None) -> Schedule:
     again = dice.random() < f.replays
     return Schedule(
         seed=seed, flavour=name, parents=tuple(dice.below(child) for child in range(1, stations)),
-        slowest_ns=tuple(slow), parameters=_parameters(dice, f.expiry), air=air,
+        slowest_ns=tuple(slow), parameters=_parameters(dice, f), air=air,
         first_cells=tuple(dice.below(stations) for _ in range(hosts)), actions=tuple(actions),
         replay_every_ns=int(dice.uniform(0.02, 0.3) * SECOND) if again else 0,
         late_replays=dice.below(40) if again else 0,
     )
 
 
-def _parameters(dice: Stream, expiry: bool) -> MobileCausalParameters:
+def _parameters(dice: Stream, f: Flavour) -> MobileCausalParameters:
     """Faster than in a radio network, so that more happens; T well above the heartbeat."""
     return MobileCausalParameters(
         window=(150, 150, 8, 3)[dice.below(4)],
         mac_backlog=(20, 2)[dice.below(2)],
         resend_first_s=dice.uniform(0.2, 1.0), resend_full_s=dice.uniform(0.05, 0.2),
         ack_min_s=0.05, ack_max_s=dice.uniform(0.1, 0.75),
-        heartbeat_s=0.4 if expiry else dice.uniform(0.5, 2.0), silent_after_s=dice.uniform(1, 5),
+        heartbeat_s=f.heartbeat_s or dice.uniform(0.5, 2.0), silent_after_s=dice.uniform(1, 5),
         control_interval_s=dice.uniform(0.05, 0.25), forwarding_jitter_s=0.02 * dice.below(2),
         cookie_lifetime_s=dice.uniform(0.3, 10),
-        expiry_s=dice.uniform(0.7, 1.5) if expiry else None,
-        stub_lifetime_s=dice.uniform(0.3, 1) if expiry and dice.random() < 0.3 else None,
+        expiry_s=dice.uniform(*f.expiry_s) if f.expiry_s else None,
+        stub_lifetime_s=dice.uniform(0.3, 1) if f.expiry_s and dice.random() < 0.3 else None,
     )
 
 
@@ -165,16 +171,14 @@ def run(
     schedule: Schedule, host_class: type[Host] = Host, station_class: type[Station] = Station, check: bool = True
 ) -> Outcome:
     """Faults, then a fair completion."""
-    outcome = Outcome(schedule)
+    recording = Recording()
     network = Adversary(
-        Kernel(), outcome.log, schedule.seed, schedule.parameters, schedule.parents, schedule.slowest_ns,
+        Kernel(), recording, schedule.seed, schedule.parameters, schedule.parents, schedule.slowest_ns,
         len(schedule.first_cells), host_class, station_class, check,
     )
-    _Run(network, schedule).play()
-    outcome.left_over = left_over(network)
-    outcome.buffers = {f"s{i}": station.buffer_sizes() for i, station in enumerate(network.stations)}
-    outcome.buffers |= {f"h{i}": host.buffer_sizes() for i, host in enumerate(network.hosts) if host is not None}
-    return outcome
+    active_ns, quiescent = _Run(network, schedule).play()
+    network.sample_at_end()
+    return Outcome(schedule, recording, network, active_ns, network.kernel.now, quiescent)
 
 
 class _Run:
@@ -184,7 +188,8 @@ class _Run:
         self._schedule = schedule
         self._wants_in = [False] * len(schedule.first_cells)
 
-    def play(self) -> None:
+    def play(self) -> tuple[int, bool]:
+        """When the faults stopped, and whether all came to rest after that."""
         kernel, network, schedule = self._kernel, self._network, self._schedule
         network.air = schedule.air
         for h, cell in enumerate(schedule.first_cells):
@@ -197,7 +202,7 @@ class _Run:
             kernel.run_until(time)
             self._act(host, what, cell)
         kernel.run_until(end)
-        self._complete()
+        return end, self._complete()
 
     def _act(self, host: int, what: str, cell: int) -> None:
         network = self._network
@@ -223,10 +228,11 @@ class _Run:
             network.join(host)
         elif not wants_in and status in (Status.JOIN, Status.MEMBER):
             network.leave(host)
-        if network.hosts[host] is None or wants_in == (network.stable[host].status in (Status.OUT, Status.LEAVING)):
+        protocol = network.hosts[host]
+        if protocol is None or not protocol.settled() or protocol.is_out() == wants_in:
             self._kernel.after(20 * MILLISECOND, lambda: self._insist(host))
 
-    def _complete(self) -> None:
+    def _complete(self) -> bool:
         """Peace: what is pending must come to its end."""
         network, schedule = self._network, self._schedule
         network.air = CALM
@@ -234,43 +240,29 @@ class _Run:
             network.recover(host)
             network.move(host, schedule.first_cells[host] if cell is None else cell)
         self._kernel.run_until(self._kernel.now + schedule.air.late_ns)
-        self._settle()
+        if not self._settle():
+            return False
         for _ in range(schedule.late_replays):
             network.replay()
             self._kernel.run_until(self._kernel.now + 10 * MILLISECOND)
-        self._settle()
+        if not self._settle():
+            return False
         for host in range(len(network.hosts)):
             network.co_broadcast(host)
         self._kernel.run_until(self._kernel.now + 500 * MILLISECOND)
-        self._settle()
+        return self._settle()
 
-    def _settle(self) -> None:
+    def _settle(self) -> bool:
         kernel = self._kernel
         deadline = kernel.now + PATIENCE_NS
         while kernel.now < deadline:
             kernel.run_until(kernel.now + 250 * MILLISECOND)
-            if not left_over(self._network):
-                return
+            if self._rests():
+                return True
+        return False
 
-
-def left_over(network: Adversary) -> list[str]:
-    """What keeps the network from being at rest: full buffers, hosts in between, contexts too many or too few."""
-    found = []
-    if network.backbone.in_flight:
-        found.append(f"wire: {network.backbone.in_flight} in flight")
-    elif not network.numbers_agree():
-        found.append("stations: they have not numbered the same messages")
-    for s, station in enumerate(network.stations):
-        if any(station.buffer_sizes()):
-            found.append(f"s{s}: buffers {station.buffer_sizes()}")
-    for h, host in enumerate(network.hosts):
-        status = network.stable[h].status
-        if host is None or status not in (Status.MEMBER, Status.OUT):
-            found.append(f"h{h}: {status.value}")
-        elif any(host.buffer_sizes()):
-            found.append(f"h{h}: buffers {host.buffer_sizes()}")
-        contexts = [s for s, station in enumerate(network.stations) if h in station.ctx]
-        expected = [network.cells[h]] if status is Status.MEMBER else []
-        if contexts != expected:
-            found.append(f"h{h}: contexts at {contexts}, expected at {expected}")
-    return found
+    def _rests(self) -> bool:
+        """No buffer holds a message, nothing is under way, everybody is in or out as was asked for."""
+        statuses = [stable.status for stable in self._network.stable]
+        wanted = [Status.MEMBER if wants_in else Status.OUT for wants_in in self._wants_in]
+        return statuses == wanted and self._network.rests()

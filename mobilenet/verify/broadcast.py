@@ -116,7 +116,7 @@ class BroadcastJudge:
         if host.member:
             raise Violation("membership", f"{self._when()}: {host.name} joins although it is a member")
         host.member = True
-        host.reachability.joined(self._now())
+        host.reachability.set("connected", True, self._now())
         self._entitle(host)
         self._require_up(host, "joins")
 
@@ -124,6 +124,7 @@ class BroadcastJudge:
         if not host.member:
             raise Violation("membership", f"{self._when()}: {host.name} leaves although it is no member")
         host.member = False
+        host.reachability.left(self._now())
         self._require_up(host, "leaves")
 
     def _broadcast(self, host: Host) -> None:

@@ -1,10 +1,11 @@
 """When a host was surely heard: what a gap is measured by.
 
-Model     a host is reachable while it is up, in coverage, and no handoff of it is under way. One that was reachable
-          for `heard_every_s` without a break was heard in that time, whatever the air did to single frames; the run
-          promises that. So the last moment at which it was surely heard is `heard_every_s` before the last end of such
-          a stretch; joining counts as well. A gap is justified if that is `gap_after_s` ago or longer. Gaps may
-          repeat until the host was heard again: the one who announces it cannot know that the first one arrived
+Model     a host is reachable while it is a member, up, in coverage, and no handoff of it is under way. One that was
+          reachable for `heard_every_s` without a break was heard in that time, whatever the air did to single frames;
+          the run promises that. So the last moment at which it was surely heard is `heard_every_s` before the last end
+          of such a stretch, or when it last left. A gap is justified if that is `gap_after_s` ago or longer. Gaps may
+          repeat until the host was heard again: who announces one cannot know that it arrived; and a host that was
+          silent after it asked to join may have a gap as soon as it has joined
 Units     integer nanoseconds
 Source    ours: DESIGN.md §8
 """
@@ -21,7 +22,7 @@ class Reachability:
 
     def __init__(self, heard_every_ns: int) -> None:
         self._heard_every_ns = heard_every_ns
-        self._aspects: dict[Aspect, bool] = {"up": True, "covered": False, "connected": True}
+        self._aspects: dict[Aspect, bool] = {"up": True, "covered": False, "connected": False}
         self._since: int | None = None  # reachable since then
         self._heard_ns = 0
 
@@ -33,8 +34,9 @@ class Reachability:
         elif self._since is None:
             self._since = now_ns
 
-    def joined(self, now_ns: int) -> None:
-        """A station has just answered it."""
+    def left(self, now_ns: int) -> None:
+        """What stations know of it after that, they heard after that."""
+        self.set("connected", False, now_ns)
         self._heard_ns = now_ns
 
     def heard_ns(self, now_ns: int) -> int:

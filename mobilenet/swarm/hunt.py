@@ -1,0 +1,174 @@
+"""The hunt: small hostile scenarios by the thousand, each judged from its run directory by the verifier.
+
+Model     a seed is a schedule: an even one for the adversary's network, which does its worst without physics, an odd
+          one for the real medium access and air. Either is recorded into a run directory and judged from that alone.
+          A protocol whose self-checks fail, or that raises anything, has violated them
+Shapes    Result.explanation: the violated properties, or why the answer is unknown; otherwise empty
+Errors    RecordError when a run directory cannot be written
+Source    ours: DESIGN.md §3, §8
+"""
+
+from __future__ import annotations
+
+import multiprocessing
+import tempfile
+import time
+import traceback
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Literal
+
+from ..manifest import manifest, promises
+from ..protocols.mobile_causal import Host, Station
+from ..record import RecordError, run_directory, write_json, write_recording
+from ..runs import judge, manifest_of, write_scenario
+from ..scenario.text import to_yaml
+from ..simulation import Simulation
+from ..verify import Verdict, verify_run
+from ..verify.judge import Answer, overall
+from . import scenes, schedule
+
+Network = Literal["radio", "adversary"]
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    seed: int
+    network: Network
+    answer: Answer
+    explanation: str
+    fingerprint: str = ""  # of the run's events
+
+
+def hunt(seeds: Iterable[int], workers: int, keep: Path | None = None) -> Iterator[Result]:
+    """The results in the order of the seeds; `keep`: where the run directories of those that are not valid go."""
+    look = partial(judge_seed, keep=keep)
+    if workers <= 1:
+        yield from map(look, seeds)
+        return
+    with multiprocessing.get_context("spawn").Pool(workers) as pool:
+        yield from pool.imap(look, seeds, chunksize=4)
+
+
+def network_of(seed: int) -> Network:
+    return "radio" if seed % 2 else "adversary"
+
+
+def judge_seed(seed: int, keep: Path | None = None) -> Result:
+    """Play the schedule of a seed and judge what it recorded."""
+    network = network_of(seed)
+    with tempfile.TemporaryDirectory(prefix="mobilenet-swarm-") as folder:
+        directory = Path(folder)
+        try:
+            fingerprint = record_radio(seed, directory) if network == "radio" else record_adversary(schedule.draw(seed), directory)
+        except (OSError, RecordError):
+            raise
+        except Exception as error:
+            place = traceback.extract_tb(error.__traceback__)[-1]
+            what = f"{type(error).__name__}: {error} ({Path(place.filename).name}:{place.lineno})"
+            return Result(seed, network, "violated", f"the protocol's self-checks: {what}")
+        verdicts = verify_run(directory)
+    result = Result(seed, network, overall(verdicts), explained(verdicts), fingerprint)
+    if keep is not None and result.answer != "valid":
+        keep_run(seed, keep / f"swarm-s{seed}")
+    return result
+
+
+def explained(verdicts: dict[str, Verdict]) -> str:
+    """What is violated; if nothing is, what is unknown and why."""
+    for answer in ("violated", "unknown"):
+        found = [f"{name}: {verdict.explanation}" for name, verdict in verdicts.items() if verdict.answer == answer]
+        if found:
+            return "\n".join(found)
+    return ""
+
+
+# --- run directories
+
+
+def keep_run(seed: int, directory: Path) -> None:
+    """The same once more, into a whole run directory, verdict and metrics included."""
+    with run_directory(directory) as partial_directory:
+        if network_of(seed) == "radio":
+            record_radio(seed, partial_directory, whole=True)
+        else:
+            record_adversary(schedule.draw(seed), partial_directory, whole=True)
+
+
+def record_radio(seed: int, directory: Path, whole: bool = False) -> str:
+    """Simulate the scenario of a seed, write what was recorded, return its fingerprint."""
+    scenario = scenes.draw(seed)
+    started = time.perf_counter()
+    outcome = Simulation(scenario).run()
+    facts = manifest_of(scenario, outcome, time.perf_counter() - started, again(seed))
+    write_recording(directory, outcome.recording)
+    write_scenario(directory, scenario)
+    write_json(directory / "manifest.json", facts)
+    if whole:
+        judge(directory, outcome.recording, facts)
+    return str(facts["fingerprint"])
+
+
+def record_adversary(
+    drawn: schedule.Schedule,
+    directory: Path,
+    host_class: type[Host] = Host,
+    station_class: type[Station] = Station,
+    check: bool = True,
+    whole: bool = False,
+) -> str:
+    """Play a schedule on the adversary's network, write what was recorded, return its fingerprint."""
+    started = time.perf_counter()
+    outcome = schedule.run(drawn, host_class, station_class, check)
+    air = drawn.air
+    facts = manifest(
+        outcome.recording,
+        drawn.seed,
+        outcome.simulated_ns,
+        outcome.active_ns / 1e9,
+        schedule.PATIENCE_NS / 1e9,
+        outcome.quiescent,
+        promises(
+            drawn.parameters,
+            loss=1 - (1 - air.loss) * (1 - air.drop),
+            late_s=(air.late_ns if air.late else air.delay_ns) / 1e9,
+            rest_within_s=schedule.PATIENCE_NS / 1e9,
+            duplicating_air=True,
+        ),
+        time.perf_counter() - started,
+        again(drawn.seed),
+        warmup_s=0.0,
+        protocol="mobile_causal",
+        host_names={},
+        station_names={},
+        skipped_tracks=0,
+    )
+    write_recording(directory, outcome.recording)
+    (directory / "scenario.yaml").write_text(schedule_text(drawn), encoding="utf-8")
+    write_json(directory / "manifest.json", facts)
+    if whole:
+        judge(directory, outcome.recording, facts)
+    return str(facts["fingerprint"])
+
+
+def schedule_text(drawn: schedule.Schedule) -> str:
+    """An adversary's schedule for readers; it is drawn from seed and flavour, so these repeat it."""
+    air = drawn.air
+    values = {
+        "network": "adversary",
+        "seed": drawn.seed,
+        "flavour": drawn.flavour,
+        "hosts": len(drawn.first_cells),
+        "stations": 1 + len(drawn.parents),
+        "actions": len(drawn.actions),
+        "air": {name: getattr(air, name) for name in air.__slots__},
+        "protocol": {"name": "mobile_causal"} | drawn.parameters.model_dump(),
+    }
+    return to_yaml(values)
+
+
+def again(seed: int) -> str:
+    """The command that repeats a schedule."""
+    return f"mobilenet swarm --count 1 --seed {seed}"
