@@ -58,7 +58,8 @@ error_console = _Console(stderr=True, highlight=False)
 class Group(TyperGroup):
     """The commands; a wrong command line is one line and exit code 2 as well."""
 
-    def main(self, *args: Any, standalone_mode: bool = True, **extra: Any) -> Any:
+    def main(self, *args: Any, **extra: Any) -> Any:
+        standalone = extra.pop("standalone_mode", True)
         for stream in (sys.stdout, sys.stderr):
             if hasattr(stream, "reconfigure"):
                 stream.reconfigure(errors="backslashreplace")  # names of files need not be text
@@ -69,7 +70,7 @@ class Group(TyperGroup):
             command = context.command_path if context is not None else "mobilenet"
             _print_error(f"{command}: {error.format_message().rstrip('.')}; see {command} --help")
             code = Exit.BAD_INPUT
-        if not standalone_mode:
+        if not standalone:
             return code
         sys.exit(code if isinstance(code, int) else Exit.FINE)
 

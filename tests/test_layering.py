@@ -1,0 +1,178 @@
+"""Who may import whom, read from the source: kernel <- network <- simulation <- runs <- command line.
+
+Protocols stand alone; what reads a run directory does not know what wrote it.
+"""
+
+from __future__ import annotations
+
+import ast
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+FOLDERS = [folder for folder in ("mobilenet", "viz") if (ROOT / folder).is_dir()]
+STANDARD = sys.stdlib_module_names
+SIMULATOR = {
+    f"mobilenet.{name}" for name in ("kernel", "movement", "nodes", "simulation", "radio", "wired", "world", "runs", "bench", "cli", "console")
+}  # fmt: skip
+
+
+def module_of(path: Path) -> str:
+    parts = path.relative_to(ROOT).with_suffix("").parts
+    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+
+def imports_of(path: Path) -> set[str]:
+    """All modules that a file names, whether at its head, in a function, or for type checking only."""
+    here = path.relative_to(ROOT).with_suffix("").parts
+    found = set()
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            found |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            base = ".".join([*here[: -node.level], *filter(None, [node.module])]) if node.level else str(node.module)
+            found |= {f"{base}.{alias.name}" if f"{base}.{alias.name}" in MODULES else base for alias in node.names}
+    return found
+
+
+PATHS = [path for folder in FOLDERS for path in sorted((ROOT / folder).rglob("*.py"))]
+MODULES = {module_of(path): path for path in PATHS}
+IMPORTS = {module: imports_of(path) for module, path in MODULES.items()}
+
+
+def inside(module: str, *rooms: str) -> bool:
+    return any(module == room or module.startswith(room + ".") for room in rooms)
+
+
+def importers(*rooms: str) -> Iterator[tuple[str, str]]:
+    for module, imported in IMPORTS.items():
+        for name in sorted(imported):
+            if inside(name, *rooms):
+                yield module, name
+
+
+def test_the_source_was_found() -> None:
+    assert "mobilenet.kernel" in MODULES and "simpy" in IMPORTS["mobilenet.kernel"]
+    assert "mobilenet.protocols.port" in IMPORTS["mobilenet.protocols.mobile_causal.handover"]
+
+
+@pytest.mark.parametrize(
+    ("library", "rooms"),
+    [
+        ("simpy", ["mobilenet.kernel"]),
+        ("pyspark", ["mobilenet.study"]),
+        ("py4j", ["mobilenet.study"]),
+        ("folium", ["viz"]),
+        ("branca", ["viz"]),
+        ("matplotlib", ["viz"]),
+        ("ruamel", ["mobilenet.scenario"]),
+        ("shapely", ["mobilenet.world"]),
+        ("typer", ["mobilenet.cli", "mobilenet.console"]),
+        ("rich", ["mobilenet.cli", "mobilenet.console"]),
+    ],
+)
+def test_a_library_stays_in_its_room(library: str, rooms: list[str]) -> None:
+    assert [pair for pair in importers(library) if not inside(pair[0], *rooms)] == []
+
+
+def test_protocols_stand_alone() -> None:
+    """The standard library and each other; in their parameters also pydantic. No clock, no dice, no log of their own."""
+    for module, imported in IMPORTS.items():
+        if not inside(module, "mobilenet.protocols"):
+            continue
+        for name in imported:
+            top = name.partition(".")[0]
+            if inside(name, "mobilenet.protocols", "__future__"):
+                continue
+            if module.endswith("parameters"):
+                assert top in STANDARD or top == "pydantic" or name == "mobilenet.parameters", (module, name)
+            else:
+                assert top in STANDARD, (module, name)
+            assert top not in ("random", "secrets", "time", "datetime", "logging", "threading", "os", "socket"), (module, name)
+
+
+def test_protocols_are_known_by_the_catalogue_alone() -> None:
+    """The network runs whatever it is given."""
+    network = ("mobilenet.kernel", "mobilenet.radio", "mobilenet.wired", "mobilenet.world", "mobilenet.movement")
+    for module, imported in IMPORTS.items():
+        if inside(module, *network):
+            assert not [name for name in imported if inside(name, "mobilenet.protocols")], module
+        if inside(module, "mobilenet.nodes", "mobilenet.simulation"):
+            protocols = {name for name in imported if inside(name, "mobilenet.protocols")}
+            assert protocols <= {"mobilenet.protocols.port", "mobilenet.protocols.catalogue"}, module
+
+
+@pytest.mark.parametrize(
+    ("lower", "upper"),
+    [
+        (["mobilenet.kernel", "mobilenet.streams", "mobilenet.parameters"], ["mobilenet.radio", "mobilenet.wired", "mobilenet.world"]),
+        (["mobilenet.kernel", "mobilenet.radio", "mobilenet.wired", "mobilenet.world"], ["mobilenet.movement", "mobilenet.nodes"]),
+        (["mobilenet.radio", "mobilenet.world"], ["mobilenet.wired"]),
+        (["mobilenet.wired", "mobilenet.world"], ["mobilenet.radio"]),
+        (["mobilenet.movement", "mobilenet.nodes", "mobilenet.radio", "mobilenet.wired", "mobilenet.world", "mobilenet.kernel"],
+         ["mobilenet.simulation", "mobilenet.scenario"]),
+        (["mobilenet.simulation", "mobilenet.record", "mobilenet.scenario"], ["mobilenet.runs"]),
+        (["mobilenet.runs", "mobilenet.verify", "mobilenet.metrics", "mobilenet.rundir", "mobilenet.study", "mobilenet.swarm"],
+         ["mobilenet.cli", "mobilenet.console", "mobilenet.bench"]),
+        (["mobilenet"], ["viz"]),
+    ],
+)  # fmt: skip
+def test_nobody_looks_up(lower: list[str], upper: list[str]) -> None:
+    looks = [
+        (module, name)
+        for module, name in importers(*upper)
+        if inside(module, *lower) and not inside(module, *upper, "mobilenet.cli", "mobilenet.console")
+        and not only_for_types(module, name)
+    ]  # fmt: skip
+    assert looks == []
+
+
+def only_for_types(module: str, name: str) -> bool:
+    """Whether it is imported below `if TYPE_CHECKING:` and nowhere else."""
+    path = MODULES[module]
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    for node in ast.walk(tree):
+        if isinstance(node, ast.If) and isinstance(node.test, ast.Name) and node.test.id == "TYPE_CHECKING":
+            node.body = [ast.Pass()]
+    left = {n.module for n in ast.walk(tree) if isinstance(n, ast.ImportFrom)}
+    return name not in left
+
+
+def test_what_reads_a_run_does_not_know_what_wrote_it() -> None:
+    readers = ("mobilenet.verify", "mobilenet.metrics", "mobilenet.rundir", "mobilenet.record", "viz")
+    for module in IMPORTS:
+        if inside(module, *readers):
+            seen = reached(module)
+            assert not [name for name in seen if inside(name, *SIMULATOR) and name != "mobilenet.runs"], module
+            if not inside(module, "viz"):
+                assert not [name for name in seen if inside(name, "mobilenet.protocols", "mobilenet.scenario", "mobilenet.runs")], module
+
+
+def reached(module: str) -> set[str]:
+    """All of our modules that importing this one brings in; what runs.py opens is not followed: it reads, too."""
+    seen: set[str] = set()
+    waiting = [module]
+    while waiting:
+        for name in IMPORTS[waiting.pop()]:
+            if name in MODULES and name not in seen and name != "mobilenet":
+                seen.add(name)
+                if name != "mobilenet.runs":
+                    waiting.append(name)
+    return seen
+
+
+def test_modules_introduce_themselves_and_are_short() -> None:
+    for module, path in MODULES.items():
+        text = path.read_text(encoding="utf-8")
+        if text.strip():
+            assert ast.get_docstring(ast.parse(text)), f"{module} has no docstring"
+
+
+def test_nothing_draws_from_a_global_generator() -> None:
+    for module, imported in IMPORTS.items():
+        assert "random" not in imported and "numpy.random" not in imported, module
+        text = MODULES[module].read_text(encoding="utf-8")
+        assert "np.random.seed" not in text and "default_rng" not in text, module
