@@ -69,7 +69,7 @@ def _field(axes: Any, stations: list[list[float]], range_m: float, events: pd.Da
                       bbox={"boxstyle": "round,pad=0.15", "facecolor": "white", "edgecolor": "none", "alpha": 0.8})  # fmt: skip
     axes.set(aspect="equal", xlabel="x (m)", ylabel="y (m)")
     axes.autoscale_view()
-    axes.legend(loc="upper center", bbox_to_anchor=(0.5, -0.13), ncols=2, fontsize=8, frameon=False)
+    _legend_below(axes, 2)
 
 
 def _places(events: pd.DataFrame, positions: pd.DataFrame) -> np.ndarray:
@@ -99,7 +99,17 @@ def _buffers(axes: Any, stations: int, events: pd.DataFrame, samples: pd.DataFra
     axes.set(xlabel="simulated time (s)", ylabel="messages in SBuffer", xlim=(0, duration_s))
     axes.set_ylim(bottom=0)
     axes.spines[["top", "right"]].set_visible(False)
-    axes.legend(loc="upper center", bbox_to_anchor=(0.5, -0.13), ncols=8 if stations + labelled <= 8 else -(-(stations + labelled) // 2), fontsize=8, frameon=False)
+    _legend_below(axes, 8 if stations + labelled <= 8 else -(-(stations + labelled) // 2))
+
+
+def _legend_below(axes: Any, columns: int) -> None:
+    """Under the axis label, however flat the axes are."""
+    from matplotlib.transforms import ScaledTranslation
+
+    below = axes.transAxes + ScaledTranslation(0, -0.5, axes.figure.dpi_scale_trans)  # inches
+    axes.legend(
+        loc="upper center", bbox_to_anchor=(0.5, 0), bbox_transform=below, ncols=columns, fontsize=8, frameon=False
+    )
 
 
 def main() -> int:
