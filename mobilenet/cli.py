@@ -15,7 +15,7 @@ from rich.table import Table
 from rich.text import Text
 
 from mobilenet import __version__
-from mobilenet.console import Exit, Group, counting, out_console, progress, quoted, reporting, say
+from mobilenet.console import Exit, Group, counting, fail, out_console, progress, quoted, reporting, say
 
 app = typer.Typer(
     cls=Group,
@@ -125,6 +125,32 @@ def swarm(
         say(f"{count} schedules in {time.perf_counter() - started:.0f} s: {parts}")
         say(f"Next: mobilenet swarm --count {count} --seed {seed + count}")
         raise typer.Exit(Exit.VIOLATED if violated else Exit.FINE)
+
+
+@app.command()
+def bench(
+    repeat: Annotated[int, typer.Option("--repeat", min=1, help="Runs of each case; the median counts.")] = 3,
+    table: Annotated[Path, typer.Option("--csv", metavar="FILE", help="The table that lines are appended to.")] = Path("bench.csv"),
+) -> None:
+    """Measure the speed of the simulator beside that of a bare event queue."""
+    with reporting():
+        from mobilenet import bench
+
+        try:
+            table.open("a").close()
+        except OSError as error:
+            fail(f"{table}: cannot be written: {error.strerror}", Exit.BAD_INPUT)
+        say("case         hosts  simulated s  frames     a bare queue   in          cost of ten")
+        say("                   per CPU s    per CPU s  M events/s     proportion  times the nodes")
+        for row in bench.measure(repeat):
+            factor = "" if row.cost_factor is None else f"{row.cost_factor:.1f}"
+            mark = {True: "pass", False: "MISS", None: ""}[row.passed]
+            say(
+                f"{row.case:11} {row.hosts:6}  {row.simulated_s_per_cpu_s:<11.4g}  {row.frames_per_cpu_s:<9,.0f}  "
+                f"{row.yardstick_events_per_s / 1e6:<13.2f}  {row.in_proportion:<10.3g}  {factor:15}  {mark}"
+            )
+            bench.append(table, row)
+        say(f"Next: look at {quoted(table)}; the targets are in mobilenet/bench.py")
 
 
 def _summary(done: Any) -> str:

@@ -1,0 +1,187 @@
+"""How fast the simulator is, beside the speed of the ground that it stands on.
+
+Model     each case runs in a process of its own, as often as asked; the run with the median CPU time counts. Measured is
+          the CPU time of building and running a simulation, drain included; imports and reading the scenario are not.
+          The yardstick is a bare event queue, measured in the same process just before and after: a heap of 1000
+          tuples (time, priority, number, nothing), which are the kernel's entries; an event takes the first one out and puts one in at a later time (see `yardstick`).
+          "In proportion" is a figure divided by (yardstick / 0.35 M events/s), the machine that the targets were set on.
+Cases     dynamic.yaml for 60 s; the radio cross-check (radio_check.yaml) with 70, 700 and 7000 hosts and exactly a
+          tenth as many stations: those places of a triangular lattice of 200 m that are nearest to its middle. Seven of
+          them are the scenario's own hexagon. Inner cells overlap with six neighbours and outer ones with fewer, so a
+          frame of the bigger networks has more hearers; their mean number is in the table
+Units     simulated seconds and frames per CPU second
+Errors    ScenarioError without the scenarios beside the package; OSError for a table that cannot be written
+Source    ours: DESIGN.md, "Speed"
+"""
+
+from __future__ import annotations
+
+import csv
+import json
+import platform
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass, fields
+from datetime import UTC, datetime
+from heapq import heapify, heappop, heappush
+from math import atan2, hypot, sqrt
+from pathlib import Path
+from statistics import median
+
+from mobilenet import __version__
+
+SCENARIOS = Path(__file__).parents[1] / "scenarios"
+QUEUE_ENTRIES = 1000
+QUEUE_EVENTS = 200_000
+REFERENCE_EVENTS_PER_S = 350_000
+SPACING_M = 200.0
+COST_FACTOR = 12.0  # for ten times the nodes, at most
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    name: str
+    scenario: str
+    simulated_s: float
+    target: float | None  # simulated seconds per CPU second, in proportion; None: only its cost is judged
+    hosts: int = 70
+    stations: int = 7
+
+
+CASES = (
+    Case("dynamic", "dynamic.yaml", 60, 10),
+    Case("radio_70", "radio_check.yaml", 60, 20),
+    Case("radio_700", "radio_check.yaml", 60, 2, 700, 70),
+    Case("radio_7000", "radio_check.yaml", 20, None, 7000, 700),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One case, measured."""
+
+    at: str
+    version: str
+    python: str
+    case: str
+    hosts: int
+    stations: int
+    simulated_s: float
+    cpu_s: float
+    frames: int
+    hearers_per_frame: float
+    simulated_s_per_cpu_s: float
+    frames_per_cpu_s: float
+    yardstick_events_per_s: float
+    in_proportion: float
+    cost_factor: float | None  # to the case before it, if that has a tenth of the nodes
+    passed: bool | None  # None: without a target
+
+
+def measure(repeat: int) -> Iterator[Row]:
+    """All cases, one after the other."""
+    before: Row | None = None
+    for case in CASES:
+        found = sorted((_in_a_process(case) for _ in range(repeat)), key=lambda one: one["cpu_s"])
+        row = _row(case, found[len(found) // 2], median(one["yardstick"] for one in found), before)
+        yield row
+        before = row
+
+
+def _row(case: Case, measured: dict[str, float], events_per_s: float, before: Row | None) -> Row:
+    speed = measured["simulated_s"] / measured["cpu_s"]
+    in_proportion = speed / (events_per_s / REFERENCE_EVENTS_PER_S)
+    factor = before.in_proportion / in_proportion if before is not None and case.hosts == 10 * before.hosts else None
+    marks = [in_proportion >= case.target] if case.target is not None else []
+    marks += [factor <= COST_FACTOR] if factor is not None else []
+    return Row(
+        at=datetime.now(UTC).isoformat(timespec="seconds"),
+        version=__version__,
+        python=platform.python_version(),
+        case=case.name,
+        hosts=case.hosts,
+        stations=case.stations,
+        simulated_s=measured["simulated_s"],
+        cpu_s=round(measured["cpu_s"], 4),
+        frames=int(measured["frames"]),
+        hearers_per_frame=round(measured["pairs"] / measured["frames"], 2),
+        simulated_s_per_cpu_s=round(speed, 3),
+        frames_per_cpu_s=round(measured["frames"] / measured["cpu_s"]),
+        yardstick_events_per_s=round(events_per_s),
+        in_proportion=round(in_proportion, 3),
+        cost_factor=None if factor is None else round(factor, 2),
+        passed=all(marks) if marks else None,
+    )
+
+
+def _in_a_process(case: Case) -> dict[str, float]:
+    command = [sys.executable, "-m", "mobilenet.bench", case.name]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise RuntimeError(f"{' '.join(command)}: {done.stderr.strip().splitlines()[-1:]}")
+    found: dict[str, float] = json.loads(done.stdout)
+    return found
+
+
+def once(case: Case) -> dict[str, float]:
+    """Run a case here."""
+    from mobilenet.scenario import Scenario
+    from mobilenet.simulation import Simulation
+
+    overrides = [f"duration_s={case.simulated_s}", f"hosts.count={case.hosts}"]
+    if case.stations != 7:
+        points = ", ".join(f"[{x!r}, {y!r}]" for x, y in lattice(case.stations))
+        overrides.append(f"stations.layout={{shape: points, points_m: [{points}]}}")
+    scenario = Scenario.load(SCENARIOS / case.scenario, overrides)
+    first = yardstick()
+    began = time.process_time()
+    simulation = Simulation(scenario)
+    outcome = simulation.run()
+    cpu_s = time.process_time() - began
+    return {
+        "simulated_s": outcome.simulated_ns / 1e9,
+        "cpu_s": cpu_s,
+        "frames": simulation.medium.frames,
+        "pairs": sum(simulation.medium.pairs),
+        "yardstick": (first + yardstick()) / 2,
+    }
+
+
+def yardstick() -> float:
+    """Events per CPU second of a bare queue; the best of three."""
+    delays = [1 + 7919 * n % QUEUE_ENTRIES for n in range(QUEUE_ENTRIES)]  # all of 1..1000, in a mixed order
+    best = 0.0
+    for _ in range(3):
+        queue = [(delay, 1, n, None) for n, delay in enumerate(delays)]
+        heapify(queue)
+        began = time.process_time()
+        for n in range(QUEUE_EVENTS):
+            now = heappop(queue)[0]
+            heappush(queue, (now + delays[n % QUEUE_ENTRIES], 1, n, None))
+        best = max(best, QUEUE_EVENTS / (time.process_time() - began))
+    return best
+
+
+def lattice(count: int) -> list[tuple[float, float]]:
+    """The places of a triangular lattice that are nearest to one of them, itself included."""
+    reach = 2 + int(sqrt(count))
+    places = [
+        (SPACING_M * (i + j / 2), SPACING_M * j * sqrt(3) / 2) for i in range(-2 * reach, 2 * reach + 1) for j in range(-reach, reach + 1)
+    ]
+    places.sort(key=lambda place: (round(hypot(*place), 6), round(atan2(place[1], place[0]), 6)))
+    return places[:count]
+
+
+def append(path: Path, row: Row) -> None:
+    """One more line of the table; a new one gets a head."""
+    with path.open("a", newline="", encoding="utf-8") as file:
+        writer = csv.DictWriter(file, [field.name for field in fields(Row)])
+        if file.tell() == 0:
+            writer.writeheader()
+        writer.writerow(asdict(row))
+
+
+if __name__ == "__main__":
+    print(json.dumps(once(next(case for case in CASES if case.name == sys.argv[1]))))
