@@ -226,6 +226,7 @@ class Simulation:
                 continue
             if not host.up:
                 host.recover()
+        self.movement.tick()  # somebody may have left coverage since the last one
         places = self.movement.positions()
         for host in self.hosts:
             if self.movement.present[host.me] and host.cell is None:

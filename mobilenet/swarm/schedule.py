@@ -1,7 +1,7 @@
 """A whole small scenario drawn from one seed, and its run: faults, then peace, then what is left.
 
-Model     2-4 stations, 1-4 hosts, a tree, a kind of trouble (FLAVOURS), and for each host a list of actions with their
-          times. When they are through the faults stop: every host is up and in coverage, late packets run out, old
+Model     2-4 stations, 2-4 hosts, a tree, a kind of trouble (FLAVOURS), and for each host a list of actions with their
+          times; the last host stays where it is, and a member, so that in the end there is one who broadcasts. When they are through the faults stop: every host is up and in coverage, late packets run out, old
           packets come again a last time in some schedules, and each member broadcasts once more
 Units     integer nanoseconds; seconds where a name says so
 Shapes    Outcome.recording: events, counters, and at the end a sample of every buffer
@@ -91,7 +91,7 @@ def draw(seed: int, flavour: str | None = None) -> Schedule:
     name = list(FLAVOURS)[dice.below(len(FLAVOURS))]
     name = flavour or name
     f = FLAVOURS[name]
-    stations, hosts = 2 + dice.below(3), 1 + dice.below(4)
+    stations, hosts = 2 + dice.below(3), 2 + dice.below(3)
     slow = [int(dice.random() * ns(f.wire_s)) + MILLISECOND for _ in range(stations - 1)]
     late = f.late * dice.random()
     air = Air(
@@ -103,7 +103,7 @@ def draw(seed: int, flavour: str | None = None) -> Schedule:
     budget = 30 + dice.below(50)
     mobiles = 0
     for h in range(hosts):
-        mobile = h == 0 or dice.random() >= f.static
+        mobile = h == 0 or (h < hosts - 1 and dice.random() >= f.static)
         mobiles += mobile
         count = budget // (1 if mobile else 3)
         actions += _timeline(dice, f, h, stations, count // (1 + mobiles // 2), mobile)
