@@ -1,0 +1,97 @@
+"""The definitions of causal broadcast with membership, word by word, without any cleverness.
+
+Model     sets of pairs over the events of a trace: happened-before is the transitive closure of "same host, earlier" and
+          "broadcast before its delivery"; every rule is a loop over all pairs. Slow, and obviously right
+Shapes    judge(rows, gaps) -> the names of the violated properties; rows: (host, event, message or None)
+Source    ours: DESIGN.md §8
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+Row = tuple[str, str, str | None]
+ENTITLING = ("join", "gap")
+
+
+def happened_before(rows: Sequence[Row], counts: set[int]) -> set[tuple[int, int]]:
+    """Pairs of rows in `counts` (those of valid broadcasts and first deliveries), transitively closed."""
+    pairs = set()
+    for a in counts:
+        for b in counts:
+            if a < b and (rows[a][0] == rows[b][0] or (rows[a][1], rows[b][1]) == ("broadcast", "deliver") and rows[a][2] == rows[b][2]):
+                pairs.add((a, b))
+    for middle in sorted(counts):  # Warshall
+        before = {a for a, b in pairs if b == middle}
+        after = {b for a, b in pairs if a == middle}
+        pairs |= {(a, b) for a in before for b in after}
+    return pairs
+
+
+def judge(rows: Sequence[Row], gaps_allowed: bool) -> set[str]:
+    violated: set[str] = set()
+    member: dict[str, bool] = {}
+    down: dict[str, bool] = {}
+    since: dict[str, int] = {}  # row from which on a host is entitled
+    entitled_from: dict[int, int] = {}  # row of a delivery -> row from which on its host was entitled then
+    sent: dict[str, int] = {}  # message -> row of its broadcast
+    got: dict[tuple[str, str], int] = {}  # host, message -> row of its first delivery
+    gap_rows = [row for row, (_, event, _) in enumerate(rows) if event == "gap" and gaps_allowed]
+    for row, (host, event, message) in enumerate(rows):
+        is_in, is_down = member.get(host, False), down.get(host, False)
+        if event == "join" and is_in or event in ("leave", "gap") and not is_in:
+            violated.add("membership")
+        if event in ("join", "leave", "gap", "crash") and is_down or event == "recover" and not is_down:
+            violated.add("membership")
+        if event == "join" and not is_in:
+            member[host], since[host] = True, row
+        elif event == "leave":
+            member[host] = False
+        elif event == "crash":
+            down[host] = True
+        elif event == "recover":
+            down[host] = False
+        elif event == "gap" and is_in and not is_down:
+            if gaps_allowed:
+                since[host] = row
+            else:
+                violated.add("gaps")
+        elif event == "broadcast":
+            if not _number_fits(host, message, sent):
+                violated.add("creation")
+                continue
+            sent[str(message)] = row
+            if is_down or not is_in:
+                violated.add("membership")
+        elif event == "deliver":
+            if message not in sent:
+                violated.add("creation")
+            elif (host, message) in got:
+                violated.add("duplication")
+            else:
+                got[host, str(message)] = row
+                entitled_from[row] = since.get(host, -1)
+                if is_down or not is_in:
+                    violated.add("membership")
+    delivered = {message for _, message in got}
+    given_up = {
+        message for message, row in sent.items()
+        if message not in delivered and any(gap > row and rows[gap][0] == rows[row][0] for gap in gap_rows)
+    }  # fmt: skip
+    owed = {message: row for message, row in sent.items() if message not in given_up}
+    before = happened_before(rows, {*sent.values(), *got.values()})
+    for (host, late), at in got.items():
+        for early, row in owed.items():
+            if (row, sent[late]) in before:
+                seen = got.get((host, early))
+                if seen is None and row > entitled_from[at] or seen is not None and seen > at:
+                    violated.add("causal_order")
+    for host, is_in in member.items():
+        if is_in and any(row > since[host] and (host, message) not in got for message, row in owed.items()):
+            violated.add("delivery")
+    return violated
+
+
+def _number_fits(host: str, message: str | None, sent: dict[str, int]) -> bool:
+    own = [known for known in sent if known.startswith(f"{host}:")]
+    return message == f"{host}:{len(own)}"
