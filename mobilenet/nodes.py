@@ -80,9 +80,12 @@ class Node:
     # --- called by the radio
 
     def hand_up(self, frame: Frame) -> None:
-        if self.protocol is not None:
-            self.protocol.on_receive(frame.sender.number, frame.message)
-            self.sample()
+        protocol = self.protocol
+        if protocol is not None:
+            protocol.on_receive(frame.sender.number, frame.message)
+            sizes = protocol.buffer_sizes()  # sample(), without its call
+            if sizes != self.buffers:
+                self._note_buffers(sizes)
 
     def on_sent(self, message: Any) -> None:
         if self.protocol is not None:
@@ -95,15 +98,18 @@ class Node:
     # --- measuring
 
     def sample(self) -> None:
-        if self.protocol is None:
-            return
-        sizes = self.protocol.buffer_sizes()
-        if sizes != self.buffers:
-            samples = self._samples
-            for name, size, old in zip(self.protocol.BUFFERS, sizes, self.buffers or (0,) * len(sizes), strict=True):
-                if size != old:
-                    samples.add(self._kernel._now, self.name, name, size)
-            self.buffers, self._buffer_names = sizes, self.protocol.BUFFERS
+        """Note buffer sizes that changed."""
+        if self.protocol is not None:
+            sizes = self.protocol.buffer_sizes()
+            if sizes != self.buffers:
+                self._note_buffers(sizes)
+
+    def _note_buffers(self, sizes: tuple[int, ...]) -> None:
+        names = self.protocol.BUFFERS
+        for name, size, old in zip(names, sizes, self.buffers or (0,) * len(sizes), strict=True):
+            if size != old:
+                self._samples.add(self._kernel._now, self.name, name, size)
+        self.buffers, self._buffer_names = sizes, names
 
     def sample_at_end(self) -> None:
         """Every buffer once more, changed or not: a reader need not guess what was never sampled."""

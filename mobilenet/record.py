@@ -120,13 +120,14 @@ class Columns:
     def __init__(self, *names: str) -> None:
         self.names = names
         self.lists: dict[str, list[Any]] = {name: [] for name in names}
+        self._appends = [column.append for column in self.lists.values()]
 
     def __len__(self) -> int:
         return len(self.lists[self.names[0]])
 
     def add(self, *values: Any) -> None:
-        for name, value in zip(self.names, values, strict=True):
-            self.lists[name].append(value)
+        for append, value in zip(self._appends, values, strict=True):
+            append(value)
 
 
 class Recording:

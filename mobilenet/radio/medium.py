@@ -203,18 +203,19 @@ class Medium:
         if self._observer is not None:
             self._observer(frame)
         to = frame.to
+        end = frame.start_ns + frame.duration_ns
+        answered = frame.acknowledged or frame.kind != DATA
         frame.sender.mac.sent(frame)
-        for i, node in enumerate(receivers):
-            fate = fates[i]
+        for node, fate, delay in zip(receivers, fates, frame.delays_ns, strict=True):
             if fate == RECEIVED:
                 if node.contending:
                     node.mac.heard_well()
-                if frame.acknowledged or frame.kind != DATA:
-                    node.mac.take_unicast(frame, frame.start_ns + frame.duration_ns + frame.delays_ns[i])
+                if answered:
+                    node.mac.take_unicast(frame, end + delay)
                 elif to is None or to is node:
                     node.hand_up(frame)
             elif fate == COLLISION and node.contending:
-                node.mac.heard_broken(frame.start_ns + frame.duration_ns + frame.delays_ns[i])
+                node.mac.heard_broken(end + delay)
 
     def _count(self, frame: Frame) -> None:
         self.frames += 1
@@ -227,22 +228,27 @@ class Medium:
             tally[0] += 1
             tally[1] += frame.psdu_bytes
             tally[2] += frame.message.payload_bytes
-        pairs = self.pairs
-        for fate in frame.fates:
-            pairs[fate] += 1
-        addressed = self.addressed_pairs
+        fates = frame.fates
+        _add(self.pairs, fates)
         sender = frame.sender
         to = frame.to
         if to is not None:
             if to in frame.receivers:
-                addressed[frame.fates[frame.receivers.index(to)]] += 1
+                self.addressed_pairs[fates[frame.receivers.index(to)]] += 1
         elif sender.is_station:
-            for node, fate in zip(frame.receivers, frame.fates, strict=True):
-                if node.serving is sender:
-                    addressed[fate] += 1
+            served = [fate for node, fate in zip(frame.receivers, fates, strict=True) if node.serving is sender]
+            _add(self.addressed_pairs, served)
         else:
-            for fate in frame.fates:
-                addressed[fate] += 1
+            _add(self.addressed_pairs, fates)
+
+
+def _add(counts: list[int], fates: list[int]) -> None:
+    received = fates.count(RECEIVED)
+    counts[RECEIVED] += received
+    if received < len(fates):
+        for fate in fates:
+            if fate != RECEIVED:
+                counts[fate] += 1
 
 
 class _End:

@@ -155,6 +155,10 @@ def _timeline(
         if verb == "crash" and dice.random() < 0.5:  # carried elsewhere while it is down
             actions.append((ns(time), host, "move", cell))
         actions.append((ns(time), host, {"hole": "move", "crash": "recover", "leave": "join"}[verb], cell))
+    if mobile and f.leave and dice.random() < 0.5:  # not a member in the end, and off before it is told so
+        time += dice.exponential(f.outage_s)
+        actions.append((ns(time), host, "leave", 0))
+        actions.append((ns(time + dice.exponential(f.outage_s)), host, "move", dice.below(stations)))
     return actions
 
 

@@ -1,7 +1,10 @@
 """Each mutant takes one repaired rule back; each must be caught by the swarm.
 
-Model     subclasses of the two protocol classes, a few lines each, run on drawn schedules with the self-checks off
-Run       python -m tests.mobile_causal.mutants [name ...] [--limit N]: schedules needed per mutant, and the violation
+Model     subclasses of the two protocol classes, a few lines each, run on the adversary's network with the self-checks off.
+          Each run is recorded, and the verifier judges the run directory alone. A run that raises leaves no directory
+          and does not count. Mutants that lose nothing and only load the radio are caught by scenes instead
+Run       python -m tests.mobile_causal.mutants [name ...] [--limit N] [--workers N]
+          prints for each mutant the schedules it took, the seed that caught it, and the property that was violated
 Source    the rules by number: headers of host.py, station.py, handover.py; ours: DESIGN.md §3
 """
 
@@ -9,8 +12,11 @@ from __future__ import annotations
 
 import argparse
 import sys
+import tempfile
+from collections import Counter
 from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor
+from pathlib import Path
 from typing import Any, ClassVar, NamedTuple
 
 from mobilenet.protocols.mobile_causal import Host, MobileCausalParameters, Stable, Station, Status
@@ -35,10 +41,11 @@ from mobilenet.protocols.mobile_causal.messages import (
     Rsp1,
     Rsp2,
 )
-from mobilenet.swarm.schedule import Schedule, draw, run
+from mobilenet.swarm.hunt import record_adversary
+from mobilenet.swarm.schedule import Schedule, draw
+from mobilenet.verify import Verdict, verify_run
 
 from .crowd import deaf_host_blocks_nobody, nothing_is_resent_to_the_silent, radio_is_not_flooded
-from .oracle import judge
 
 LIMIT = 6000
 
@@ -300,7 +307,7 @@ class ObjStrict(Station):
             self._drop(c)
 
 
-@mutant("F9e", "none_late", "late")
+@mutant("F9e", "none_late", "stale")
 class NoneLate(Station):
     """a requester keeps also lower requests until it is owner or deleted"""
 
@@ -581,39 +588,57 @@ for _name, _class, _scene in (
     MUTANTS[_name] = Mutant("F14", str(_class.__doc__), station=_class, scene=_scene)
 
 
-def violation(schedule: Schedule, m: Mutant) -> str | None:
-    """The first thing that is wrong in this run."""
-    try:
-        outcome = run(schedule, m.host, m.station, check=False)
-    except (AssertionError, KeyError, ValueError, IndexError) as error:
-        return f"exception: {error!r}"
-    found = judge(outcome.log) + outcome.left_over
-    return found[0] if found else None
+class Kill(NamedTuple):
+    name: str
+    schedules: int  # until it was caught, or all of them
+    seed: int | None  # that caught it
+    flavour: str
+    check: str | None  # the first property violated; None: it lives
+    explanation: str
 
 
-def hunt(name: str, limit: int = LIMIT) -> tuple[str, int, str | None, str | None]:
-    """(name, schedules until it died, its flavour, the violation or None)."""
+def verdicts_on(schedule: Schedule, m: Mutant) -> dict[str, Verdict]:
+    """What the verifier says of this run; nothing if it raised."""
+    with tempfile.TemporaryDirectory(prefix="mobilenet-mutant-") as folder:
+        try:
+            record_adversary(schedule, Path(folder), m.host, m.station, check=False)
+        except (AssertionError, KeyError, ValueError, IndexError):
+            return {}
+        return verify_run(Path(folder))
+
+
+def hunt(name: str, limit: int = LIMIT) -> Kill:
+    """Schedule after schedule until the mutant is caught."""
     m = MUTANTS[name]
     if m.scene is not None:
-        return name, 1, "scene", m.scene(m.station)
+        found = m.scene(m.station)
+        return Kill(name, 1, None, "scene", "load" if found else None, found or "")
     for seed in range(limit):
         schedule = draw(seed, m.flavour)
-        if (found := violation(schedule, m)) is not None:
-            return name, seed + 1, schedule.flavour, found
-    return name, limit, m.flavour, None
+        for check, verdict in verdicts_on(schedule, m).items():
+            if verdict.answer == "violated":
+                return Kill(name, seed + 1, seed, schedule.flavour, check, verdict.explanation)
+    return Kill(name, limit, None, m.flavour or "", None, "")
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("names", nargs="*", default=list(MUTANTS))
     parser.add_argument("--limit", type=int, default=LIMIT)
+    parser.add_argument("--workers", type=int, default=2)
     arguments = parser.parse_args()
-    alive = 0
-    with ProcessPoolExecutor(2) as pool:
-        for name, count, flavour, found in pool.map(hunt, arguments.names, [arguments.limit] * len(arguments.names)):
-            alive += found is None
-            print(f"{name:20} {MUTANTS[name].rule:5} {count:6}  {flavour or '':10} {found or 'SURVIVES'}", flush=True)
-    print(f"{len(arguments.names) - alive} of {len(arguments.names)} killed")
+    killed_by: Counter[str] = Counter()
+    print(f"{'mutant':20} {'rule':5} {'schedules':>9} {'seed':>5}  {'flavour':12} {'property':13} explanation")
+    with ProcessPoolExecutor(arguments.workers) as pool:
+        for kill in pool.map(hunt, arguments.names, [arguments.limit] * len(arguments.names)):
+            seed = "" if kill.seed is None else kill.seed
+            first_line = kill.explanation.partition("\n")[0][:90]
+            print(f"{kill.name:20} {MUTANTS[kill.name].rule:5} {kill.schedules:9} {seed:5}  {kill.flavour:12} "
+                  f"{kill.check or 'SURVIVES':13} {first_line}", flush=True)
+            if kill.check is not None:
+                killed_by[kill.check] += 1
+    alive = len(arguments.names) - killed_by.total()
+    print(f"{killed_by.total()} of {len(arguments.names)} killed: {dict(killed_by.most_common())}")
     return 1 if alive else 0
 
 

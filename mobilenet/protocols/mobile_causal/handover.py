@@ -86,9 +86,12 @@ class Handover:
     def _wanted_from(self) -> int:
         """The oldest number needed by a host that is connected and not silent."""
         now, silent_ns = self._port.now, self._p.silent_after_s * 1e9
-        lows = (max(c.nxt, c.base) for c in self.ctx.values()
-                if c.state is State.OWN and not c.expired and now - c.heard_ns <= silent_ns)
-        return min(lows, default=NOBODY)
+        lowest = NOBODY
+        for c in self.ctx.values():
+            low = c.nxt if c.nxt > c.base else c.base
+            if low < lowest and now - c.heard_ns <= silent_ns and c.state is State.OWN and not c.expired:
+                lowest = low
+        return lowest
 
     def _collect(self) -> None:
         """gc(): forget what no context holds back any more."""

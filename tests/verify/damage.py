@@ -1,0 +1,85 @@
+"""A run directory, and ways to damage it.
+
+Model     `Copy.events` and so on are the tables as columns; what is changed is written back by `save`, which also renews the
+          fingerprint, so that a property has to catch the damage and not the checksum
+Source    ours: DESIGN.md §8
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from mobilenet.record import EventLog, fingerprint, write_table
+from mobilenet.rundir import read_columns, read_events
+from mobilenet.verify import Verdict, verify_run
+
+SCENARIO = """
+seed: 3
+duration_s: 20
+drain_s: 60
+stations: {layout: {shape: points, points_m: [[0, 0], [130, 0]]}}
+wireless: {range_m: 80, loss: 0.05}
+hosts: {count: 5, mobility: {model: random_waypoint, speed_mps: [8, 12]}}
+faults: {schedule: explicit, outages: [{host: h1, at_s: 6, duration_s: 2}]}
+churn: {changes: [{host: h2, at_s: 8, kind: leave}, {host: h2, at_s: 11, kind: join}, {host: h3, at_s: 12, kind: leave}]}
+protocol: {name: mobile_causal}
+workload: {interval_s: 1}
+"""
+
+
+class Copy:
+    def __init__(self, whole: Path, path: Path) -> None:
+        shutil.copytree(whole, path)
+        self.path = path
+        self.events: dict[str, list[Any]] = read_events(path)
+        self.samples: dict[str, list[Any]] = read_columns(path, "samples")
+        self.counters: dict[str, Any] = json.loads((path / "counters.json").read_text())
+        self.manifest: dict[str, Any] = json.loads((path / "manifest.json").read_text())
+
+    def save(self, renew: bool = True) -> None:
+        if renew:
+            self.manifest["fingerprint"] = fingerprint(self.events)
+        write_table(self.path / "events.parquet", self.events)
+        write_table(self.path / "samples.parquet", self.samples)
+        (self.path / "counters.json").write_text(json.dumps(self.counters))
+        (self.path / "manifest.json").write_text(json.dumps(self.manifest))
+
+    # --- events
+
+    def rows(self, event: str, node: str | None = None) -> list[int]:
+        pairs = zip(self.events["event"], self.events["node"], strict=True)
+        return [row for row, (what, who) in enumerate(pairs) if what == event and node in (None, who)]
+
+    def remove(self, row: int) -> None:
+        for name in EventLog.COLUMNS:
+            del self.events[name][row]
+
+    def insert(self, row: int, **values: Any) -> None:
+        """A new event before `row`, at its time."""
+        values.setdefault("time_ns", self.events["time_ns"][row])
+        for name in EventLog.COLUMNS:
+            self.events[name].insert(row, values.get(name))
+
+    def repeat(self, row: int, before: int) -> None:
+        self.insert(before, **{name: self.events[name][row] for name in EventLog.COLUMNS if name != "time_ns"})
+
+    def swap(self, a: int, b: int) -> None:
+        """What happens at two moments, exchanged."""
+        for name in EventLog.COLUMNS:
+            if name != "time_ns":
+                column = self.events[name]
+                column[a], column[b] = column[b], column[a]
+
+
+Damage = Callable[[Copy], None]
+
+
+def verdicts_after(whole: Path, path: Path, damage: Damage, renew: bool = True) -> dict[str, Verdict]:
+    copy = Copy(whole, path)
+    damage(copy)
+    copy.save(renew)
+    return verify_run(path)

@@ -1,0 +1,381 @@
+"""Run directories that were whole and are not any more: each is rejected, and by the property that it breaks."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner
+
+import mobilenet
+from mobilenet.cli import app
+from mobilenet.rundir import RunError
+from mobilenet.scenario import Scenario
+from mobilenet.swarm.hunt import record_adversary
+from mobilenet.swarm.schedule import draw
+from mobilenet.verify import verify_run
+from mobilenet.verify.judge import overall
+
+from .damage import SCENARIO, Copy, Damage, verdicts_after
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return mobilenet.run(Scenario.from_text(SCENARIO), out=tmp_path_factory.mktemp("runs") / "whole").path
+
+
+@pytest.fixture(scope="module")
+def adversary(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("adversary")
+    record_adversary(draw(8, "mixed"), path)
+    return path
+
+
+def test_the_undamaged_runs_are_valid(whole: Path, adversary: Path) -> None:
+    for path in (whole, adversary):
+        assert {verdict.answer for verdict in verify_run(path).values()} == {"valid"}
+
+
+DAMAGES: dict[str, tuple[str, Damage]] = {}
+
+
+def damage(check: str) -> Callable[[Damage], Damage]:
+    def register(function: Damage) -> Damage:
+        DAMAGES[function.__name__] = (check, function)
+        return function
+
+    return register
+
+
+def deliveries_of_one_sender(copy: Copy, node: str = "h0") -> tuple[int, int]:
+    """Two deliveries at a node, one after the other, of messages of the same sender."""
+    rows = copy.rows("deliver", node)
+    origin = {row: copy.events["message"][row].split(":")[0] for row in rows}
+    return next((a, b) for i, a in enumerate(rows) for b in rows[i + 1 :] if origin[a] == origin[b] != node)
+
+
+def delivered_and_never_followed(copy: Copy) -> int:
+    """The last delivery of all: nothing depends on it."""
+    return copy.rows("deliver")[-1]
+
+
+@damage("delivery")
+def a_delivery_removed(copy: Copy) -> None:
+    copy.remove(delivered_and_never_followed(copy))
+
+
+@damage("causal_order")
+def an_early_delivery_removed(copy: Copy) -> None:
+    copy.remove(deliveries_of_one_sender(copy)[0])
+
+
+@damage("duplication")
+def a_delivery_repeated(copy: Copy) -> None:
+    row = copy.rows("deliver", "h0")[3]
+    copy.repeat(row, len(copy.events["time_ns"]) - 1)
+
+
+@damage("causal_order")
+def deliveries_exchanged(copy: Copy) -> None:
+    copy.swap(*deliveries_of_one_sender(copy))
+
+
+@damage("creation")
+def a_broadcast_removed(copy: Copy) -> None:
+    copy.remove(copy.rows("broadcast")[4])
+
+
+@damage("creation")
+def a_broadcast_after_its_delivery(copy: Copy) -> None:
+    message = copy.events["message"][copy.rows("broadcast")[4]]
+    delivered = next(row for row in copy.rows("deliver") if copy.events["message"][row] == message)
+    copy.swap(copy.rows("broadcast")[4], delivered)
+
+
+@damage("creation")
+def the_id_of_another_host(copy: Copy) -> None:
+    row = copy.rows("broadcast", "h0")[1]
+    copy.events["message"][row] = "h1" + copy.events["message"][row][2:]
+
+
+@damage("creation")
+def an_unknown_message_delivered(copy: Copy) -> None:
+    copy.events["message"][copy.rows("deliver", "h0")[-1]] = "h0:999"
+
+
+@damage("duplication")
+def a_delivery_of_another_message(copy: Copy) -> None:
+    first, second = deliveries_of_one_sender(copy)
+    copy.events["message"][second] = copy.events["message"][first]
+
+
+@damage("membership")
+def a_join_removed(copy: Copy) -> None:
+    copy.remove(copy.rows("join", "h0")[0])
+
+
+@damage("membership")
+def a_second_join(copy: Copy) -> None:
+    copy.insert(copy.rows("deliver", "h0")[5], node="h0", event="join", session=9, station="s0")
+
+
+@damage("membership")
+def a_leave_added(copy: Copy) -> None:
+    copy.insert(copy.rows("deliver", "h0")[5], node="h0", event="leave", session=9)
+
+
+@damage("membership")
+def a_delivery_while_crashed(copy: Copy) -> None:
+    crash, recovery = copy.rows("crash", "h1")[0], copy.rows("recover", "h1")[0]
+    assert crash < recovery
+    copy.swap(next(row for row in copy.rows("deliver", "h1") if row > recovery), crash + 1)
+
+
+@damage("membership")
+def a_crash_while_down(copy: Copy) -> None:
+    copy.insert(copy.rows("recover", "h1")[0], node="h1", event="crash")
+
+
+@damage("membership")
+def a_delivery_at_a_host_that_left(copy: Copy) -> None:
+    end = len(copy.events["time_ns"]) - 1
+    copy.insert(end, node="h3", event="deliver", message=copy.events["message"][copy.rows("broadcast")[-1]])
+
+
+@damage("gaps")
+def a_gap_where_none_is_allowed(copy: Copy) -> None:
+    copy.insert(copy.rows("deliver", "h0")[5], node="h0", event="gap", session=9, station="s0")
+
+
+@damage("gaps")
+def a_gap_of_a_host_that_was_heard(copy: Copy) -> None:
+    copy.manifest["promises"] |= {"gap_after_s": 10.0, "heard_every_s": 4.0}
+    copy.insert(copy.rows("deliver", "h0")[-1], node="h0", event="gap", session=9, station="s0")
+
+
+@damage("record")
+def time_goes_back(copy: Copy) -> None:
+    times = copy.events["time_ns"]
+    row = next(row for row in range(10, len(times)) if times[row] > times[row - 1])
+    times[row] = times[row - 1] - 1
+
+
+@damage("record")
+def an_event_after_the_end(copy: Copy) -> None:
+    copy.events["time_ns"][-1] += 10**12
+
+
+@damage("record")
+def a_node_that_cannot_be(copy: Copy) -> None:
+    copy.events["node"][5] = "host 5"
+
+
+@damage("record")
+def a_message_that_cannot_be(copy: Copy) -> None:
+    copy.events["message"][copy.rows("deliver")[0]] = "h1:-1"
+
+
+@damage("record")
+def a_delivery_without_message(copy: Copy) -> None:
+    copy.events["message"][copy.rows("deliver")[0]] = None
+
+
+@damage("record")
+def a_detail_that_is_no_object(copy: Copy) -> None:
+    copy.events["detail"][3] = "{"
+
+
+@damage("record")
+def a_run_that_says_it_did_not_come_to_rest(copy: Copy) -> None:
+    copy.manifest["quiescent"] = False
+
+
+@damage("record")
+def a_run_that_ended_before_its_time(copy: Copy) -> None:
+    copy.manifest["duration_s"] = 10 * copy.manifest["simulated_s"]
+
+
+@damage("record")
+def a_sample_that_is_no_number(copy: Copy) -> None:
+    copy.samples["value"][7] = float("nan")
+
+
+@damage("record")
+def samples_out_of_order(copy: Copy) -> None:
+    for column in copy.samples.values():
+        column.reverse()
+
+
+@damage("drained")
+def a_buffer_left_full(copy: Copy) -> None:
+    rows = [row for row, (n, q) in enumerate(zip(copy.samples["node"], copy.samples["quantity"], strict=True)) if (n, q) == ("s0", "sbuffer")]
+    copy.samples["value"][rows[-1]] = 3.0
+
+
+def counter(*path: str, change: int = 1) -> Damage:
+    def function(copy: Copy) -> None:
+        group = copy.counters
+        for key in path[:-1]:
+            group = group[key]
+        group[path[-1]] += change
+
+    function.__name__ = ".".join(path) + f"{change:+}"
+    return function
+
+
+for _path in (
+    ("radio", "frames"), ("radio", "bytes"), ("radio", "pairs_in_range"), ("radio", "received"), ("radio", "lost", "collision"),
+    ("radio", "lost", "random"), ("radio", "addressed", "received"), ("radio", "addressed", "lost", "half_duplex"),
+    ("radio", "mac_acks"), ("wired", "sent"), ("wired", "delivered"), ("wired", "bytes"), ("wired", "in_flight"),
+    ("by_message_type", "host", "AckH", "count"), ("by_message_type", "station", "AppSh", "bytes"),
+    ("by_message_type", "station", "AppSh", "control_bytes"), ("by_message_type", "wired", "App", "count"),
+):  # fmt: skip
+    for _change in (1, -1):
+        damage("conservation")(counter(*_path, change=_change))
+
+
+@damage("conservation")
+def two_counters_that_make_up_for_each_other(copy: Copy) -> None:
+    copy.counters["radio"]["received"] += 1
+    copy.counters["radio"]["lost"]["collision"] -= 1
+
+
+@damage("conservation")
+def copies_on_a_radio_that_makes_none(copy: Copy) -> None:
+    copy.counters["radio"]["received"] += 1
+    copy.counters["radio"]["duplicated"] = 1
+
+
+@damage("conservation")
+def a_counter_missing(copy: Copy) -> None:
+    del copy.counters["radio"]["addressed"]
+
+
+@damage("conservation")
+def a_counter_that_is_text(copy: Copy) -> None:
+    copy.counters["wired"]["sent"] = "many"
+
+
+@pytest.mark.parametrize("name", DAMAGES)
+def test_each_damage_is_caught_by_its_property(name: str, whole: Path, tmp_path: Path) -> None:
+    check, function = DAMAGES[name]
+    verdicts = verdicts_after(whole, tmp_path / "damaged", function)
+    assert verdicts[check].answer == "violated", verdicts
+    assert overall(verdicts) == "violated"
+    assert 1 <= len(verdicts[check].explanation.splitlines()) < 10
+
+
+def test_the_fingerprint_catches_any_change(whole: Path, tmp_path: Path) -> None:
+    def session_changed(copy: Copy) -> None:
+        copy.events["session"][copy.rows("deliver")[0]] = 77
+
+    assert verdicts_after(whole, tmp_path / "a", session_changed, renew=False)["record"].answer == "violated"
+    assert overall(verdicts_after(whole, tmp_path / "b", session_changed)) == "valid"  # sessions are not judged
+
+
+def test_buffers_that_were_never_sampled_are_unknown(whole: Path, tmp_path: Path) -> None:
+    def forget(copy: Copy) -> None:
+        keep = [row for row, node in enumerate(copy.samples["node"]) if node != "h0"]
+        for name, column in copy.samples.items():
+            copy.samples[name] = [column[row] for row in keep]
+
+    assert verdicts_after(whole, tmp_path / "damaged", forget)["drained"].answer == "unknown"
+
+
+@pytest.mark.parametrize("change", [{"quiescent": False}, {"simulated_s": 1.0}, {"fingerprint": "0" * 64}])
+def test_a_damaged_manifest_of_the_adversary(change: dict[str, Any], adversary: Path, tmp_path: Path) -> None:
+    verdicts = verdicts_after(adversary, tmp_path / "damaged", lambda copy: copy.manifest.update(change), renew=False)
+    assert verdicts["record"].answer == "violated"
+
+
+def test_an_adversary_that_never_comes_to_rest_violates_its_promise(adversary: Path, tmp_path: Path) -> None:
+    def endless(copy: Copy) -> None:
+        copy.manifest |= {"quiescent": False, "simulated_s": copy.manifest["simulated_s"] + 100}
+
+    verdicts = verdicts_after(adversary, tmp_path / "damaged", endless)
+    assert verdicts["drained"].answer == "violated" and verdicts["delivery"].answer == "valid"
+
+
+# --- directories that cannot be read
+
+
+def rewrite(path: Path, change: Callable[[dict[str, Any]], None]) -> None:
+    value = json.loads(path.read_text())
+    change(value)
+    path.write_text(json.dumps(value))
+
+
+def without_column(path: Path, table: str, column: str) -> None:
+    import pyarrow.parquet as pq
+
+    file = path / f"{table}.parquet"
+    pq.write_table(pq.read_table(file).drop_columns([column]), file)
+
+
+def as_text(path: Path, table: str, column: str) -> None:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    file = path / f"{table}.parquet"
+    data = pq.read_table(file)
+    place = data.column_names.index(column)
+    pq.write_table(data.set_column(place, column, data[column].cast(pa.string())), file)
+
+
+def truncated(path: Path, name: str) -> None:
+    data = (path / name).read_bytes()
+    (path / name).write_bytes(data[: len(data) // 2])
+
+
+UNREADABLE: dict[str, Callable[[Path], object]] = {
+    **{f"{name} missing": lambda path, name=name: (path / name).unlink() for name in (
+        "events.parquet", "samples.parquet", "positions.parquet", "counters.json", "manifest.json", "scenario.yaml")},
+    **{f"{name} truncated": lambda path, name=name: truncated(path, name) for name in (
+        "events.parquet", "samples.parquet", "positions.parquet", "counters.json", "manifest.json")},
+    "events empty": lambda path: (path / "events.parquet").write_bytes(b""),
+    "events are text": lambda path: (path / "events.parquet").write_text("time_ns,node\n"),
+    "events without node": lambda path: without_column(path, "events", "node"),
+    "samples without value": lambda path: without_column(path, "samples", "value"),
+    "times as text": lambda path: as_text(path, "events", "time_ns"),
+    "values as text": lambda path: as_text(path, "samples", "value"),
+    "counters a list": lambda path: (path / "counters.json").write_text("[]"),
+    "manifest not UTF-8": lambda path: (path / "manifest.json").write_bytes(b"\xff\xfe"),
+    "another format": lambda path: rewrite(path / "manifest.json", lambda m: m.update(format_version=99)),
+    "no promises": lambda path: rewrite(path / "manifest.json", lambda m: m.pop("promises")),
+    "quiescent as text": lambda path: rewrite(path / "manifest.json", lambda m: m.update(quiescent="yes")),
+    "simulated time as text": lambda path: rewrite(path / "manifest.json", lambda m: m.update(simulated_s="20")),
+    "simulated time not finite": lambda path: rewrite(path / "manifest.json", lambda m: m.update(simulated_s=float("inf"))),
+    "promise of a wrong type": lambda path: rewrite(path / "manifest.json", lambda m: m["promises"].update(heard_every_s=None)),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", UNREADABLE)
+def test_what_is_no_run_directory_is_refused_in_one_line(name: str, whole: Path, tmp_path: Path) -> None:
+    path = Copy(whole, tmp_path / "damaged").path
+    UNREADABLE[name](path)
+    with pytest.raises(RunError) as refusal:
+        verify_run(path)
+    assert len(str(refusal.value).splitlines()) == 1
+
+
+# --- through the command line
+
+
+@pytest.mark.parametrize("name", ["a_delivery_removed", "deliveries_exchanged", "a_buffer_left_full", "wired.sent+1"])
+def test_the_command_line_says_1_for_violated(name: str, whole: Path, tmp_path: Path) -> None:
+    copy = Copy(whole, tmp_path / "damaged")
+    check, function = DAMAGES[name]
+    function(copy)
+    copy.save()
+    result = CliRunner().invoke(app, ["verify", str(copy.path)])
+    assert result.exit_code == 1 and f"{check} violated:" in result.output
+
+
+@pytest.mark.parametrize("name", ["events.parquet missing", "events.parquet truncated", "no promises", "times as text"])
+def test_the_command_line_says_2_for_unreadable(name: str, whole: Path, tmp_path: Path) -> None:
+    path = Copy(whole, tmp_path / "damaged").path
+    UNREADABLE[name](path)
+    assert CliRunner().invoke(app, ["verify", str(path)]).exit_code == 2

@@ -1,0 +1,141 @@
+"""One trace for each thing that the verifier may say, by hand."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from .traces import answers, verdicts
+
+BOTH = "h0 join\nh1 join\n"
+SENT = BOTH + "h0 broadcast h0:0\nh0 deliver h0:0\nh0 broadcast h0:1\nh0 deliver h0:1\n"
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        SENT + "h1 deliver h0:0\nh1 deliver h0:1",
+        SENT + "h1 leave",
+        SENT + "h1 deliver h0:0\nh1 leave",
+        SENT + "h1 deliver h0:0\nh1 leave\nh1 join",  # what was broadcast before is not owed again
+        SENT + "h1 deliver h0:0\nh1 leave\nh1 join\nh1 deliver h0:1",  # but may come
+        SENT + "h2 join\nh1 deliver h0:0\nh1 deliver h0:1\nh2 deliver h0:1",  # a late joiner need not have what came before
+        SENT + "h1 crash\nh1 recover\nh1 deliver h0:0\nh1 deliver h0:1",
+        BOTH + "h0 broadcast h0:0\nh1 broadcast h1:0\nh0 deliver h1:0\nh0 deliver h0:0\nh1 deliver h0:0\nh1 deliver h1:0",
+    ],
+)
+def test_valid(lines: str) -> None:
+    assert answers(lines) == {}
+
+
+@pytest.mark.parametrize(
+    ("check", "lines"),
+    [
+        ("creation", BOTH + "h0 deliver h1:0"),
+        ("creation", BOTH + "h0 broadcast h0:0\nh0 deliver h0:0\nh1 deliver h0:0\nh0 broadcast h0:0"),
+        ("creation", BOTH + "h0 broadcast h0:1"),
+        ("creation", BOTH + "h1 broadcast h0:0"),
+        ("duplication", SENT + "h1 deliver h0:0\nh1 deliver h0:1\nh1 deliver h0:0"),
+        ("duplication", SENT + "h1 deliver h0:0\nh1 deliver h0:1\nh1 leave\nh1 join\nh1 deliver h0:1"),
+        ("membership", SENT + "h1 deliver h0:0\nh1 deliver h0:1\nh2 deliver h0:0"),
+        ("membership", SENT + "h1 deliver h0:0\nh1 crash\nh1 deliver h0:1"),
+        ("membership", SENT + "h1 leave\nh1 leave"),
+        ("membership", SENT + "h1 leave\nh1 broadcast h1:0\nh0 deliver h1:0"),
+        ("membership", SENT + "h1 leave\nh1 crash\nh1 join"),
+        ("causal_order", SENT + "h1 deliver h0:1\nh1 deliver h0:0"),
+        ("causal_order", SENT + "h1 deliver h0:1\nh1 leave"),
+        ("causal_order", SENT + "h2 join\nh2 deliver h0:1\nh2 deliver h0:0\nh1 deliver h0:0\nh1 deliver h0:1"),  # old, too late
+        ("causal_order", SENT + "h1 deliver h0:0\nh1 broadcast h1:0\nh2 join\nh2 deliver h1:0\nh2 deliver h0:0\nh1 leave"),
+        ("causal_order", BOTH + "h2 join\nh0 broadcast h0:0\nh1 deliver h0:0\nh1 broadcast h1:0\nh2 deliver h1:0\nh2 deliver h0:0"),
+        ("causal_order", BOTH + "h0 broadcast h0:0\nh1 deliver h0:0\nh1 broadcast h1:0\nh0 deliver h1:0\nh0 deliver h0:0"),
+        ("gaps", SENT + "h1 gap"),
+        ("delivery", SENT + "h1 deliver h0:0"),
+        ("delivery", BOTH + "h0 broadcast h0:0\nh1 deliver h0:0"),  # one's own
+    ],
+)
+def test_violated(check: str, lines: str) -> None:
+    found = verdicts(lines)
+    assert found[check].answer == "violated"
+    assert 1 <= len(found[check].explanation.splitlines()) < 10
+
+
+def test_an_explanation_says_which_overtook_which_and_where() -> None:
+    lines = "h0 join\nh1 join\nh0 broadcast h0:0\nh0 broadcast h0:1\nh1 handoff_start\nh1 handoff_end\nh1 deliver h0:1"
+    assert verdicts(lines)["causal_order"].explanation == (
+        "h0:1 overtook h0:0 at h1:\n"
+        "  h0:0 was broadcast at 0.003000 s (event 2)\n"
+        "  h0:1 was broadcast at 0.004000 s (event 3), after it causally\n"
+        "  h1 delivered h0:1 at 0.007000 s (event 6), and had not delivered h0:0\n"
+        "  handoff of session None ended at 0.006000 s (event 5)"
+    )
+
+
+@pytest.mark.parametrize(
+    ("lines", "options", "expected"),
+    [
+        (BOTH, {}, dict.fromkeys(("creation", "duplication", "membership", "causal_order", "delivery"), "unknown")),
+        (SENT, {"quiescent": False}, {"delivery": "unknown", "drained": "unknown"}),
+        (SENT, {"quiescent": False, "rest_within_s": 1000.0}, {"delivery": "unknown", "drained": "unknown"}),
+        (SENT, {"quiescent": False, "rest_within_s": 60.0}, {"delivery": "violated", "drained": "violated"}),
+        (SENT + "h1 leave", {"buffers": (("h0", 0.0), ("h1", 2.0))}, {"drained": "violated"}),
+        (SENT + "h1 leave", {"buffers": (("h0", 0.0),)}, {"drained": "unknown"}),
+        ("h0 broadcast h0:0", {"broadcast": None}, {}),
+    ],
+)
+def test_unknown_and_at_rest(lines: str, options: dict[str, Any], expected: dict[str, str]) -> None:
+    assert answers(lines, **options) == expected
+
+
+# --- gaps: T = 10 s, and a reachable host is heard once a second
+
+HERE = "h0 in_coverage\nh1 in_coverage\nh0 join\nh1 join\n"
+LATER = "50 h0 broadcast h0:0\n"
+
+
+def gaps(lines: str) -> str:
+    found = answers(HERE + LATER + "h0 deliver h0:0\n" + lines, gap_after_s=10.0)
+    return found.get("gaps", "valid")
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        "60 h1 out_of_coverage\n70 h1 gap",
+        "60 h1 out_of_coverage\n69.1 h1 gap",  # it may have been silent for the second before it went
+        "60 h1 crash\n70 h1 recover\nh1 gap",
+        "60 h1 handoff_start\n70 h1 handoff_end\nh1 gap",
+        "60 h1 out_of_coverage\n65 h1 in_coverage\n65.5 h1 crash\n70 h1 recover\nh1 gap",  # too short to be heard between
+        "60 h1 crash\n70 h1 recover\nh1 gap\n70.1 h1 handoff_start\n70.2 h1 handoff_end\nh1 gap",  # said again
+    ],
+)
+def test_a_gap_of_a_host_that_may_have_been_silent_for_that_long(lines: str) -> None:
+    assert gaps(lines) == "valid"
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        "60 h1 gap",
+        "60 h1 out_of_coverage\n68.9 h1 gap",
+        "60 h1 out_of_coverage\n65 h1 in_coverage\n67 h1 out_of_coverage\n75 h1 gap",  # heard between 65 and 67
+        "60 h1 out_of_coverage\n90 h1 in_coverage\n92 h1 gap",  # heard again before it
+        "60 h1 crash\n70 h1 recover\nh1 gap\n75 h1 handoff_start\n75.1 h1 handoff_end\nh1 gap",  # heard since the first
+        "60 h1 leave\n61 h1 join\nh1 gap",
+    ],
+)
+def test_a_gap_of_a_host_that_was_heard(lines: str) -> None:
+    assert gaps(lines) == "violated"
+
+
+def test_what_is_given_up_is_owed_to_nobody() -> None:
+    lines = HERE + "h1 out_of_coverage\nh1 broadcast h1:0\n50 h1 gap\nh1 broadcast h1:1\nh0 deliver h1:1\nh1 deliver h1:1"
+    assert answers(lines, gap_after_s=10.0) == {}
+    assert answers(lines.replace("50 h1 gap\n", "")) == {"causal_order": "violated", "delivery": "violated"}
+    assert answers(lines.replace("50 h1 gap\n", "50 h0 gap\n"), gap_after_s=10.0)["delivery"] == "violated"
+
+
+def test_what_was_given_up_and_yet_delivered_is_owed() -> None:
+    lines = HERE + "h2 join\nh1 out_of_coverage\nh1 broadcast h1:0\n50 h1 gap\nh0 deliver h1:0"
+    found = verdicts(lines, gap_after_s=10.0)
+    assert found["delivery"].answer == "violated" and "h2" in found["delivery"].explanation
