@@ -41,7 +41,7 @@ def draw(seed: int) -> Scenario:
         {
             "name": "swarm",
             "seed": seed,
-            "duration_s": dice.uniform(6, 20),
+            "duration_s": dice.uniform(15, 25) if expires else dice.uniform(6, 20),
             "drain_s": 120.0,
             "stations": {
                 "layout": {"shape": "points", "points_m": points},
@@ -72,7 +72,7 @@ def draw(seed: int) -> Scenario:
 
 def _stations(dice: _Dice, range_m: float) -> tuple[tuple[float, float], ...]:
     """In a row or in a square; beyond 1.7 ranges a square has a hole, beyond 2 cells do not touch."""
-    spacing_m = range_m * dice.uniform(0.6, 2.15)
+    spacing_m = range_m * dice.uniform(0.6, 2.6)
     shape = dice.one_of(((0, 0), (1, 0), (2, 0), (3, 0)), ((0, 0), (1, 0), (0, 1), (1, 1)))
     return tuple((x * spacing_m, y * spacing_m + dice.uniform(-5, 5)) for x, y in shape[: 2 + dice.below(3)])
 
@@ -84,7 +84,7 @@ def _mobility(dice: _Dice, points: Sequence[tuple[float, float]], range_m: float
         x, y = xs[0] + min((xs[1] - xs[0]) / 2, 0.9 * range_m), ys[0]
         box = (x - reach, y - reach, x + reach, y + reach)
     else:  # everywhere, and beyond the rim
-        rim = range_m * dice.uniform(0.2, 1.0)
+        rim = range_m * dice.uniform(0.3, 1.3)
         box = (min(xs) - rim, min(ys) - rim, max(xs) + rim, max(ys) + rim)
     slow = dice.uniform(5, 20)
     return {
@@ -112,7 +112,7 @@ def _wireless(dice: _Dice, range_m: float, most_loss: float) -> Values:
 def _faults(dice: _Dice, expires: bool) -> Values | None:
     rate_per_min, mean_s = dice.uniform(4, 40), dice.uniform(0.05, 1.0)
     if expires:
-        rate_per_min, mean_s = dice.uniform(3, 8), dice.uniform(2, 8)
+        rate_per_min, mean_s = dice.uniform(3, 10), dice.uniform(4, 10)
     elif dice.chance(0.3):
         return None
     return {"schedule": "random", "rate_per_host_per_min": rate_per_min, "mean_duration_s": mean_s}
@@ -132,12 +132,12 @@ def _protocol(dice: _Dice, expires: bool) -> Values:
         "mac_backlog": dice.one_of(20, 2),
         "ack_min_s": dice.uniform(0.02, 0.25),
         "ack_max_s": dice.uniform(0.25, 0.75),
-        "heartbeat_s": 0.3 if expires else dice.uniform(0.5, 2),
+        "heartbeat_s": 0.2 if expires else dice.uniform(0.5, 2),
         "silent_after_s": dice.uniform(1, 5),
         "control_interval_s": dice.uniform(0.05, 0.25),
         "forwarding_jitter_s": dice.one_of(0.0, 0.02),
         "first_join_spread_s": dice.one_of(0.0, 1.0),
         "cookie_lifetime_s": dice.uniform(0.5, 10),
-        "expiry_s": dice.uniform(4.5, 7) if expires else None,
+        "expiry_s": dice.uniform(3, 5) if expires else None,
         "stub_lifetime_s": dice.uniform(0.5, 3) if expires and dice.chance(0.4) else None,
     }

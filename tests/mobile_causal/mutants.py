@@ -554,6 +554,34 @@ class RevivePosition(Station):
         self._collect()
 
 
+@mutant("F15", "expires_early", "calm_expiry")
+class ExpiresEarly(Station):
+    """a host is given up long before T"""
+
+    def __init__(self, port: Any, wired: Any, parameters: MobileCausalParameters, *rest: Any) -> None:
+        assert parameters.expiry_s is not None
+        super().__init__(port, wired, parameters.model_copy(update={"expiry_s": parameters.expiry_s / 6}), *rest)
+
+
+@mutant("F15", "gap_for_nothing", "calm_expiry")
+class GapForNothing(Station):
+    """every handoff announces a gap"""
+
+    def _send_init_ack(self, c: Context) -> None:
+        c.gap = True
+        super()._send_init_ack(c)
+
+
+@mutant("F13b", "delivers_leaving", "churn")
+class DeliversLeaving(Host):
+    """a host that is leaving goes on delivering"""
+
+    def _clear_volatile(self) -> None:
+        connected = self._connected
+        super()._clear_volatile()
+        self._connected = connected and self.stable.status is Status.LEAVING
+
+
 # --- windows: no message is lost without them, so scenes judge them
 
 

@@ -1,0 +1,98 @@
+"""The hunt: each seed is one run on one of two networks, the same everywhere, and judged from its directory."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+import mobilenet
+from mobilenet.cli import app
+from mobilenet.scenario import Scenario
+from mobilenet.simulation import Simulation
+from mobilenet.swarm import hunt as hunting
+from mobilenet.swarm import scenes
+from mobilenet.swarm.hunt import Result, hunt, judge_seed, keep_run
+
+ROOT = Path(mobilenet.__file__).parents[1]
+
+
+def test_a_few_seeds_of_both_networks_are_valid() -> None:
+    results = list(hunt(range(40), workers=1))
+    assert [result.seed for result in results] == list(range(40))
+    assert Counter(result.network for result in results) == {"adversary": 20, "radio": 20}
+    assert [result for result in results if result.answer != "valid"] == []
+    assert len({result.fingerprint for result in results}) == 40
+
+
+def test_workers_change_nothing_not_even_the_order() -> None:
+    assert list(hunt(range(12), workers=2)) == list(hunt(range(12), workers=1))
+
+
+@pytest.mark.parametrize("hash_seed", ["0", "1", "2"])
+def test_neither_hash_seed_nor_folder_matters(hash_seed: str, tmp_path: Path) -> None:
+    code = "from mobilenet.swarm.hunt import hunt; print([r.fingerprint for r in hunt(range(100, 108), 1)])"
+    environment = os.environ | {"PYTHONHASHSEED": hash_seed, "PYTHONPATH": str(ROOT)}
+    there = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, env=environment, capture_output=True, text=True, check=True)
+    assert there.stdout.strip() == str([judge_seed(seed).fingerprint for seed in range(100, 108)])
+
+
+def test_scenes_are_valid_scenarios_that_can_be_written_and_read() -> None:
+    for seed in range(1, 60, 2):
+        scene = scenes.draw(seed)
+        assert scene.changed([]) == scene
+
+
+def test_scenes_have_content() -> None:
+    counts: Counter[str] = Counter()
+    for seed in range(1, 80, 2):
+        counts.update(Simulation(scenes.draw(seed)).run().recording.events.event)
+    wanted = ("join", "leave", "broadcast", "deliver", "crash", "recover", "gap", "handoff_start", "handoff_end",
+              "out_of_coverage", "in_coverage")  # fmt: skip
+    assert all(counts[event] > 5 for event in wanted), counts
+
+
+@pytest.mark.parametrize("seed", [16, 17])
+def test_a_run_can_be_kept_and_opened(seed: int, tmp_path: Path) -> None:
+    keep_run(seed, tmp_path / "kept")
+    run = mobilenet.Run(tmp_path / "kept")
+    assert run.verdict == "valid" and run.manifest["command"] == f"mobilenet swarm --count 1 --seed {seed}"
+    assert run.manifest["fingerprint"] == judge_seed(seed).fingerprint
+    assert run.metrics["deliveries"] > 0
+
+
+def test_a_kept_radio_run_is_a_scenario_that_repeats_it(tmp_path: Path) -> None:
+    keep_run(17, tmp_path / "kept")
+    again = mobilenet.run(Scenario.load(tmp_path / "kept" / "scenario.yaml"), out=tmp_path / "again")
+    assert again.manifest["fingerprint"] == judge_seed(17).fingerprint
+
+
+def test_a_protocol_that_raises_has_violated_its_self_checks(monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(seed: int, directory: Path) -> str:
+        raise AssertionError("h1 is owned at [0, 2]")
+
+    monkeypatch.setattr(hunting, "record_radio", broken)
+    result = judge_seed(5)
+    assert result.answer == "violated" and "h1 is owned at [0, 2]" in result.explanation
+
+
+def test_the_command_names_the_seed_and_how_to_repeat_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    def found(seeds: range, workers: int) -> Iterator[Result]:
+        for seed in seeds:
+            yield Result(seed, "radio", "violated" if seed == 7 else "valid", "causal_order: h0:1 overtook h0:0" if seed == 7 else "")
+
+    monkeypatch.setattr(hunting, "hunt", found)
+    result = CliRunner().invoke(app, ["swarm", "--count", "5", "--seed", "5", "--workers", "1"])
+    assert result.exit_code == 1
+    assert "schedule 7 (radio) violated:" in result.output and "Repeat: mobilenet swarm --count 1 --seed 7" in result.output
+
+
+def test_the_command_on_sound_seeds() -> None:
+    result = CliRunner().invoke(app, ["swarm", "--count", "4", "--seed", "2", "--workers", "1"])
+    assert result.exit_code == 0 and "4 valid" in result.output
