@@ -10,7 +10,9 @@ Source    ours: DESIGN.md §3, §7
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -36,6 +38,7 @@ from mobilenet.world.layout import station_positions
 from mobilenet.world.mobility import trajectories
 from mobilenet.world.workload import broadcast_times
 
+RARELY = 100_000  # allocations between two collections of garbage
 AGAIN_NS = 100 * MILLISECOND  # how often what could not be done is tried again
 SLICE_NS = SECOND  # between two looks at the progress, and two samples of the counters
 Progress = Callable[[float, float], None]
@@ -163,12 +166,13 @@ class Simulation:
 
     def run(self, progress: Progress | None = None) -> Outcome:
         """Let it happen; `progress(simulated_s, total_s)` is called about once per simulated second."""
-        self._plan()
-        self.movement.start()
-        self._run_until(self.duration_ns, progress)
-        self._sample_counters()
-        self._bring_everybody_back()
-        quiescent = self._drain(progress)
+        with _rare_collections():
+            self._plan()
+            self.movement.start()
+            self._run_until(self.duration_ns, progress)
+            self._sample_counters()
+            self._bring_everybody_back()
+            quiescent = self._drain(progress)
         self._sample_counters()
         for node in (*self.stations, *self.hosts):
             node.sample_at_end()
@@ -418,6 +422,20 @@ class Simulation:
             },
             "by_message_type": kinds,
         }
+
+
+@contextmanager
+def _rare_collections() -> Iterator[None]:
+    """What a run allocates is gone soon or stays to the end, without cycles: looking for them often is a waste of time."""
+    usual = gc.get_threshold()
+    if usual[0] == 0 or usual[0] >= RARELY:  # off, or somebody else did it
+        yield
+        return
+    gc.set_threshold(RARELY, *usual[1:])
+    try:
+        yield
+    finally:
+        gc.set_threshold(*usual)
 
 
 def _tally(counts: list[int]) -> dict[str, int]:

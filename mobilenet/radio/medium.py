@@ -85,6 +85,7 @@ class Medium:
         receivers: list[Antenna] = []
         fates: list[int] = []
         delays: list[int] = []
+        receive, delayed = receivers.append, delays.append
         latest = 0
         for node in self.neighbours.candidates(sender, now):
             elapsed = now - node.since_ns
@@ -115,8 +116,8 @@ class Medium:
                 continue
             if delay > latest:
                 latest = delay
-            receivers.append(node)
-            delays.append(delay)
+            receive(node)
+            delayed(delay)
             if node.air_until <= first and node.transmit_until <= first and node.up:
                 node.lock_from = first
                 node.lock_until = node.air_until = last
