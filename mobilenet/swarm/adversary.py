@@ -14,13 +14,13 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from ..kernel import MILLISECOND, Kernel, Timer
+from ..kernel import MILLISECOND, Kernel
 from ..protocols.mobile_causal import Host, MobileCausalParameters, Stable, Station
 from ..protocols.mobile_causal.context import State
 from ..protocols.mobile_causal.messages import App
-from ..protocols.port import MessageId
 from ..record import Recording
 from ..streams import Stream
+from .ports import HostPort, StationPort
 from .tally import Tally
 from .wire import Backbone, WiredPort
 
@@ -49,78 +49,6 @@ class _Packet(NamedTuple):
     addressed: bool  # to this receiver, or to everybody in its cell
 
 
-class _Port:
-    """The air, the clock and the dice of one node, for one of its lives."""
-
-    def __init__(self, network: Adversary, me: int, dice: Stream) -> None:
-        self.me = me
-        self._network = network
-        self._kernel = network.kernel
-        self._timers: list[Timer] = []
-        self.uniform = dice.uniform
-
-    @property
-    def now(self) -> int:
-        return self._kernel._now
-
-    def timer(self, action: Callable[[], None]) -> Timer:
-        timer = Timer(self._kernel, action)
-        self._timers.append(timer)
-        return timer
-
-    def die(self) -> None:
-        for timer in self._timers:
-            timer.stop()
-
-
-class _StationPort(_Port):
-    def broadcast(self, message: Any) -> None:
-        self._network.from_station(self.me, None, message)
-
-    def send(self, to: int, message: Any) -> None:
-        self._network.from_station(self.me, to, message)
-
-
-class _HostPort(_Port):
-    def __init__(self, network: Adversary, me: int, dice: Stream) -> None:
-        super().__init__(network, me, dice)
-        self._name = f"h{me}"
-        self._handoff = False
-
-    def broadcast(self, message: Any) -> None:
-        raise NotImplementedError("a host's frame has one addressee")
-
-    def send(self, to: int, message: Any) -> None:
-        self._network.from_host(self.me, to, message)
-
-    def _add(self, event: str, **columns: Any) -> None:
-        self._network.events.add(self.now, self._name, event, **columns)
-
-    def deliver(self, message: MessageId, body: Any) -> None:
-        self._add("deliver", message=f"h{message.host}:{message.seq}")
-
-    def joined(self, session: int, station: int) -> None:
-        self._add("join", session=session, station=f"s{station}")
-
-    def left(self, session: int) -> None:
-        self._add("leave", session=session)
-
-    def gap(self, session: int, station: int) -> None:
-        self._add("gap", session=session, station=f"s{station}")
-
-    def session_opened(self, session: int, station: int | None, cause: str) -> None:
-        if cause == "join":
-            return
-        self._handoff = True
-        where = None if station is None else f"s{station}"
-        self._add("handoff_start", session=session, station=where, detail={"cause": cause})
-
-    def session_confirmed(self, session: int, station: int, detail: dict[str, int]) -> None:
-        if self._handoff:
-            self._handoff = False
-            self._add("handoff_end", session=session, station=f"s{station}", detail=dict(detail))
-
-
 class Adversary:
     """Stations, hosts, and everything between them."""
 
@@ -144,16 +72,16 @@ class Adversary:
         self.backbone = Backbone(kernel, Stream(seed, "swarm/wire"), self.tally, parents, slowest_ns)
         self.backbone.handle = self._handle_wired
         self.stations = [
-            station_class(_StationPort(self, s, Stream(seed, "swarm/station", f"s{s}")), WiredPort(self.backbone, s),
+            station_class(StationPort(self, s, Stream(seed, "swarm/station", f"s{s}")), WiredPort(self.backbone, s),
                           parameters, count, check)
             for s in range(count)
         ]
         self.stable = [Stable() for _ in range(hosts)]
         self.cells: list[int | None] = [None] * hosts
-        self._ports: list[_HostPort] = []
+        self._ports: list[HostPort] = []
         self.hosts: list[Host | None] = []  # None: crashed
         for h in range(hosts):
-            self._ports.append(_HostPort(self, h, self._host_dice[h]))
+            self._ports.append(HostPort(self, h, self._host_dice[h]))
             self.hosts.append(host_class(self._ports[h], self.stable[h], parameters, count, check))
 
     # --- what may happen to a host
@@ -193,7 +121,7 @@ class Adversary:
         if self.hosts[h] is not None:
             return
         self.events.add(self.kernel.now, f"h{h}", "recover")
-        self._ports[h] = _HostPort(self, h, self._host_dice[h])
+        self._ports[h] = HostPort(self, h, self._host_dice[h])
         host = self._host_class(self._ports[h], self.stable[h], self._parameters, len(self.stations), self._check)
         self.hosts[h] = host
         if self.cells[h] is not None:
