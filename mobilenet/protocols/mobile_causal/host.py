@@ -230,7 +230,7 @@ class Host:
     def _on_app_sh(self, m: AppSh) -> None:
         """App_sh: the cell's stream                                     Algorithm 1 l.15-22"""
         if self._connected:
-            if self._rbuf.wants(m.number, self.stable.nxt):
+            if m.number >= self.stable.nxt and self._rbuf.wants(m.number):  # most copies are for others
                 self._rbuf.stream[m.number] = Item(m.id, m.body)
                 self._fifo_deliver()
             self._arm_ack()

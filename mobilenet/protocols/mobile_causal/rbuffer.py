@@ -33,9 +33,9 @@ class RBuffer:
         self.recovery = {n: item for n, item in self.recovery.items() if start <= n < base}
         self.stream = {n: item for n, item in self.stream.items() if n >= start and n >= base and n not in skip}
 
-    def wants(self, number: int, nxt: int) -> bool:
-        """Whether this number of the stream is still to come."""
-        return number >= nxt and number >= self.base and number not in self.skip
+    def wants(self, number: int) -> bool:
+        """Whether this number, which is not delivered, is to come with the stream."""
+        return number >= self.base and number not in self.skip
 
     def after_skipped(self, nxt: int) -> int:
         """The next position that is to be delivered."""
