@@ -64,7 +64,7 @@ class Group(TyperGroup):
             if hasattr(stream, "reconfigure"):
                 stream.reconfigure(errors="backslashreplace")  # names of files need not be text
         try:
-            code = super().main(*args, standalone_mode=False, **extra)
+            code = super().main(*args, **(extra | {"standalone_mode": False}))
         except typer.TyperException as error:
             context = getattr(error, "ctx", None)
             command = context.command_path if context is not None else "mobilenet"
