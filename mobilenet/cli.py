@@ -105,8 +105,11 @@ def swarm(
     count: Annotated[int, typer.Option("--count", min=1, help="How many schedules.")] = 100,
     seed: Annotated[int, typer.Option("--seed", min=0, help="The first schedule's seed; the others follow.")] = 1,
     workers: Annotated[int, typer.Option("--workers", min=1, help="Processes.")] = os.cpu_count() or 1,
+    keep: Annotated[
+        Path | None, typer.Option("--keep", metavar="DIR", help="Where run directories go that are not valid.")
+    ] = None,
 ) -> None:
-    """Run small random hostile scenarios and judge each of them."""
+    """Run small random hostile scenarios and judge each of them: even seeds without physics, odd ones on the radio."""
     with reporting():
         from mobilenet.swarm.hunt import hunt
 
@@ -114,13 +117,15 @@ def swarm(
         violated = 0
         tally: dict[str, int] = {}
         with counting(count) as advance:
-            for result in hunt(range(seed, seed + count), workers):
+            for result in hunt(range(seed, seed + count), workers, keep):
                 advance()
                 tally[result.answer] = tally.get(result.answer, 0) + 1
                 if result.answer == "violated":
                     violated += 1
                     say(f"schedule {result.seed} ({result.network}) violated:\n{result.explanation}")
-                    say(f"Repeat: mobilenet swarm --count 1 --seed {result.seed}")
+                    say(f"Repeat: mobilenet swarm --count 1 --seed {result.seed} --keep runs")
+                elif result.answer == "unknown":
+                    say(f"schedule {result.seed} ({result.network}) unknown: {result.explanation.splitlines()[0]}")
         parts = ", ".join(f"{number} {answer}" for answer, number in sorted(tally.items()))
         say(f"{count} schedules in {time.perf_counter() - started:.0f} s: {parts}")
         say(f"Next: mobilenet swarm --count {count} --seed {seed + count}")

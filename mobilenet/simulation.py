@@ -251,7 +251,13 @@ class Simulation:
         if self._pending or self.tree.in_flight:
             return False
         nodes: list[Node] = [*self.stations, *self.hosts]
-        return all(node.protocol is None or node.protocol.settled() and not any(node.buffers) for node in nodes)
+        if not all(node.protocol is None or node.protocol.settled() and not any(node.buffers) for node in nodes):
+            return False
+        return all(
+            host.protocol is None or host.protocol.is_out() or host.cell is not None
+            and self.stations[host.cell].protocol.serves(host.me)
+            for host in self.hosts
+        )
 
     # --- what the world does
 

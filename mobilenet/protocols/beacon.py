@@ -117,5 +117,8 @@ class BeaconStation(Beaconing):
     def settled(self) -> bool:
         return True
 
+    def serves(self, host: int) -> bool:
+        return True
+
     def on_wired(self, source: int, message: Any) -> None:
         pass

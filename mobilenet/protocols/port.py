@@ -130,6 +130,9 @@ class StationProtocol(Protocol):
     def settled(self) -> bool:
         """Nothing is under way that waits for an answer."""
 
+    def serves(self, host: int) -> bool:
+        """This member, in this station's cell, is known here, and nothing of its past is owed to it."""
+
     def on_receive(self, sender: int, message: Any) -> None:
         """A radio frame from a host, addressed to this station."""
 

@@ -215,10 +215,15 @@ class Adversary:
     # --- the end
 
     def rests(self) -> bool:
-        """No buffer holds a message, and nothing is under way."""
+        """No buffer holds a message, nothing is under way, every member is served by the station of its cell."""
         nodes = [*self.stations, *self.hosts]
-        return not self.tally.wired_in_flight and all(
-            node is not None and node.settled() and not any(node.buffer_sizes()) for node in nodes
+        if self.tally.wired_in_flight:
+            return False
+        if not all(node is not None and node.settled() and not any(node.buffer_sizes()) for node in nodes):
+            return False
+        return all(
+            host is not None and (host.is_out() or cell is not None and self.stations[cell].serves(h))
+            for h, (host, cell) in enumerate(zip(self.hosts, self.cells, strict=True))
         )
 
     def sample_at_end(self) -> None:

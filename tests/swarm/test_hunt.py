@@ -83,7 +83,7 @@ def test_a_protocol_that_raises_has_violated_its_self_checks(monkeypatch: pytest
 
 
 def test_the_command_names_the_seed_and_how_to_repeat_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    def found(seeds: range, workers: int) -> Iterator[Result]:
+    def found(seeds: range, workers: int, keep: Path | None) -> Iterator[Result]:
         for seed in seeds:
             yield Result(seed, "radio", "violated" if seed == 7 else "valid", "causal_order: h0:1 overtook h0:0" if seed == 7 else "")
 
@@ -91,6 +91,12 @@ def test_the_command_names_the_seed_and_how_to_repeat_it(monkeypatch: pytest.Mon
     result = CliRunner().invoke(app, ["swarm", "--count", "5", "--seed", "5", "--workers", "1"])
     assert result.exit_code == 1
     assert "schedule 7 (radio) violated:" in result.output and "Repeat: mobilenet swarm --count 1 --seed 7" in result.output
+
+
+def test_what_is_not_valid_is_kept(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(hunting, "overall", lambda verdicts: "unknown")
+    assert judge_seed(16, tmp_path / "kept").answer == "unknown"
+    assert mobilenet.Run(tmp_path / "kept" / "swarm-s16").verdict == "valid"
 
 
 def test_the_command_on_sound_seeds() -> None:

@@ -92,6 +92,11 @@ class Station(Handover):
         """No join and no handoff is under way here."""
         return all(c.state is State.OWN for c in self.ctx.values())
 
+    def serves(self, host: int) -> bool:
+        """Nothing is left of what this host missed elsewhere, and nothing was given up that it does not know of yet."""
+        c = self.ctx.get(host)
+        return c is not None and c.state is State.OWN and not c.rec and not c.expired
+
     # --- from hosts
 
     def on_receive(self, sender: int, message: Any) -> None:
