@@ -25,6 +25,7 @@ from typing import Any
 
 import numpy as np
 
+from mobilenet.verify.given_up import given_up
 from mobilenet.verify.reachable import Reachability
 
 SECOND = 1_000_000_000
@@ -283,17 +284,3 @@ class BroadcastJudge:
         """Searched only for explanations."""
         pairs = zip(self._events["event"], self._events["message"], strict=True)
         return next(row for row, pair in enumerate(pairs) if pair == ("broadcast", message))
-
-
-def given_up(events: dict[str, list[Any]]) -> set[str]:
-    """What nobody ever delivers and whose broadcaster has a gap after broadcasting it."""
-    rows = list(zip(events["node"], events["event"], events["message"], strict=True))
-    delivered = {message for _, event, message in rows if event == "deliver"}
-    pending: dict[str, list[str]] = {}
-    found: set[str] = set()
-    for node, event, message in rows:
-        if event == "broadcast" and message not in delivered:
-            pending.setdefault(node, []).append(message)
-        elif event == "gap":
-            found.update(pending.pop(node, ()))
-    return found
