@@ -16,12 +16,12 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
+from mobilenet.bookkeeping import Bookkeeping
 from mobilenet.kernel import MILLISECOND, SECOND, Kernel, ns
 from mobilenet.movement import Movement
 from mobilenet.nodes import HostNode, Node, StationNode
 from mobilenet.protocols.catalogue import roles_of
 from mobilenet.radio.antenna import Antenna
-from mobilenet.radio.frame import FATES, RECEIVED, Frame
 from mobilenet.radio.mac import Mac
 from mobilenet.radio.medium import Medium
 from mobilenet.radio.neighbours import Neighbours
@@ -63,6 +63,7 @@ class Simulation:
         self.scenario = scenario
         self.kernel = Kernel()
         self.recording = Recording(scenario.record.frames, scenario.record.messages)
+        self._books = Bookkeeping(self.kernel, self.recording)
         self.duration_ns = ns(scenario.duration_s)
         self._roles = roles_of(scenario.protocol)
 
@@ -84,7 +85,7 @@ class Simulation:
             wireless.detection_m,
             wireless.loss,
             wireless.capture_db,
-            self._observer(),
+            self._books.frame_observer(),
         )
 
         backbone = scenario.stations.backbone
@@ -96,9 +97,8 @@ class Simulation:
             round(backbone.bandwidth_mbps * 1_000_000),
             ns(backbone.delay_ms / 1000),
             backbone.header_bytes,
-            self._wired_hop,
+            self._books.wired_hop,
         )
-        self._wired_kinds: dict[type, list[int]] = {}
 
         self.stations = [self._new_station(number, x, y) for number, (x, y) in enumerate(sites.tolist())]
         self.hosts = [self._new_host_node(number) for number in range(len(self.world.trajectories))]
@@ -169,14 +169,15 @@ class Simulation:
         with _rare_collections():
             self._plan()
             self.movement.start()
+            self._sample_positions()
             self._run_until(self.duration_ns, progress)
-            self._sample_counters()
+            self._books.sample_totals(self.medium, self.tree)
             self._bring_everybody_back()
             quiescent = self._drain(progress)
-        self._sample_counters()
+        self._books.sample_totals(self.medium, self.tree)
         for node in (*self.stations, *self.hosts):
             node.sample_at_end()
-        self.recording.counters = self._counters()
+        self.recording.counters = self._books.counters(self.medium, self.tree)
         return Outcome(
             self.recording,
             self.kernel.now,
@@ -210,15 +211,26 @@ class Simulation:
         for outage in outages(scenario.faults, scenario.seed, len(self.hosts), self.duration_ns):
             kernel.at(outage.at_ns, _call(self._fail, outage))
         if scenario.warmup_s > 0:
-            kernel.at(ns(scenario.warmup_s), self._sample_counters)
-        for station in self.stations:
-            self.recording.positions.add(0, station.name, station.antenna.x_m, station.antenna.y_m)
-        if scenario.record.positions_interval_s is not None:
-            self._sample_positions(ns(scenario.record.positions_interval_s))
+            kernel.at(ns(scenario.warmup_s), _call(self._books.sample_totals, self.medium, self.tree))
+
+    def _sample_positions(self) -> None:
+        """Of stations once, of hosts again and again until they stop."""
+        now, interval_s = self.kernel.now, self.scenario.record.positions_interval_s
+        if now == 0:
+            for station in self.stations:
+                self.recording.positions.add(0, station.name, *station.antenna.position(0))
+        if interval_s is None:
+            return
+        places = self.movement.positions().tolist()
+        for host in self.hosts:
+            if self.movement.present[host.me]:
+                self.recording.positions.add(now, host.name, *places[host.me])
+        if now < self.duration_ns:
+            self.kernel.after(ns(interval_s), self._sample_positions)
 
     def _run_until(self, end_ns: int, progress: Progress | None) -> None:
         while self.kernel.now < end_ns:
-            self._sample_counters()
+            self._books.sample_totals(self.medium, self.tree)
             self.kernel.run_until(min(self.kernel.now + SLICE_NS, end_ns))
             if progress is not None:
                 progress(self.kernel.now / SECOND, self.scenario.duration_s)
@@ -337,98 +349,6 @@ class Simulation:
             self.hosts[host].offer(self.scenario.workload.payload_bytes)
             self._offer_next(host, times)
 
-    # --- recording
-
-    def _sample_positions(self, interval_ns: int) -> None:
-        now = self.kernel.now
-        places = self.movement.positions().tolist()
-        columns = self.recording.positions
-        for host in self.hosts:
-            if self.movement.present[host.me]:
-                columns.add(now, host.name, *places[host.me])
-        if now < self.duration_ns:
-            self.kernel.after(interval_ns, _call(self._sample_positions, interval_ns))
-
-    def _sample_counters(self) -> None:
-        """Running totals, so that any window of the run can be measured afterwards."""
-        now = self.kernel.now
-        medium = self.medium
-        add = self.recording.samples.add
-        add(now, "network", "radio_frames", sum(tally[0] for tally in medium.by_kind.values()))
-        add(now, "network", "radio_bytes", medium.bytes)
-        add(now, "network", "radio_control_bytes", sum(tally[1] - tally[2] for tally in medium.by_kind.values()))
-        for pairs, prefix in ((medium.pairs, "pairs_"), (medium.addressed_pairs, "addressed_pairs_")):
-            for fate, count in zip(FATES, pairs, strict=True):
-                add(now, "network", prefix + fate, count)
-        add(now, "network", "wired_messages", sum(link.sent for link in self.tree.links.values()))
-        add(now, "network", "wired_bytes", sum(link.bytes for link in self.tree.links.values()))
-
-    def _observer(self) -> Callable[[Frame], None] | None:
-        frames, messages = self.recording.frames, self.recording.messages
-        if frames is None and messages is None:
-            return None
-
-        def observe(frame: Frame) -> None:
-            start, end = frame.start_ns, frame.start_ns + frame.duration_ns
-            sender, kind = frame.sender.name, type(frame.message).__name__ if frame.kind == 0 else "mac_ack"
-            for node, fate, delay in zip(frame.receivers, frame.fates, frame.delays_ns, strict=True):
-                to_it = frame.to is node or (
-                    frame.to is None and (not frame.sender.is_station or node.serving is frame.sender)
-                )
-                if frames is not None:
-                    frames.add(start, end, sender, node.name, kind, frame.psdu_bytes, to_it, FATES[fate])
-                if messages is not None and frame.kind == 0 and (to_it or frame.to is None):
-                    arrived = end + delay if fate == RECEIVED else None
-                    size = frame.message.size_bytes
-                    messages.add(start, arrived, sender, node.name, "radio", kind, size, FATES[fate])
-
-        return observe
-
-    def _wired_hop(self, a: int, b: int, message: Any) -> Callable[[], None] | None:
-        tally = self._wired_kinds.setdefault(message.__class__, [0, 0, 0])
-        tally[0] += 1
-        tally[1] += message.size_bytes
-        tally[2] += message.payload_bytes
-        for quantity, length in message.list_sizes():
-            self.recording.samples.add(self.kernel.now, f"s{a}", quantity, length)
-        messages = self.recording.messages
-        if messages is None:
-            return None
-        sent, kind, size = self.kernel.now, type(message).__name__, message.size_bytes
-        return lambda: messages.add(sent, self.kernel.now, f"s{a}", f"s{b}", "wired", kind, size, "received")
-
-    def _counters(self) -> dict[str, Any]:
-        medium = self.medium
-        links = self.tree.links.values()
-
-        def pairs(counts: list[int]) -> dict[str, Any]:
-            lost = {name: counts[fate] for fate, name in enumerate(FATES) if fate != RECEIVED}
-            return {"pairs_in_range": sum(counts), "received": counts[RECEIVED], "lost": lost}
-
-        kinds: dict[str, dict[str, dict[str, int]]] = {"host": {}, "station": {}, "wired": {}}
-        for (from_station, kind), tally in medium.by_kind.items():
-            kinds["station" if from_station else "host"][kind.__name__] = _tally(tally)
-        for kind, tally in self._wired_kinds.items():
-            kinds["wired"][kind.__name__] = _tally(tally)
-        return {
-            "radio": {
-                "frames": medium.frames,
-                "bytes": medium.bytes,
-                **pairs(medium.pairs),
-                "addressed": pairs(medium.addressed_pairs),
-                "mac_acks": medium.acks,
-                "mac_retries": medium.retries,
-                "queue_drops": medium.queue_drops,
-            },
-            "wired": {
-                "sent": sum(link.sent for link in links),
-                "delivered": sum(link.delivered for link in links),
-                "bytes": sum(link.bytes for link in links),
-                "in_flight": self.tree.in_flight,
-            },
-            "by_message_type": kinds,
-        }
-
 
 @contextmanager
 def _rare_collections() -> Iterator[None]:
@@ -442,10 +362,6 @@ def _rare_collections() -> Iterator[None]:
         yield
     finally:
         gc.set_threshold(*usual)
-
-
-def _tally(counts: list[int]) -> dict[str, int]:
-    return {"count": counts[0], "bytes": counts[1], "control_bytes": counts[1] - counts[2]}
 
 
 def _call(action: Callable[..., None], *arguments: Any) -> Callable[[], None]:
