@@ -6,7 +6,7 @@ Model     802.11 DCF without RTS. One drop-tail queue. Before each frame DIFS (E
           and DIFS is paid again. A timer that expires in the very instant in which energy arrives sends.
           Since the end of every frame in the air is known, deferring moves a deadline; nothing is polled.
           Frames for everybody, and unicast frames without `acknowledged`: no ACK, no retry, CW stays CWmin.
-          Acknowledged: ACK after SIFS, CW doubles up to CWmax, 1 + retry_limit attempts, others keep NAV,
+          Acknowledged: ACK after SIFS, CW doubles up to CWmax, retry_limit attempts, others keep NAV,
           the receiver drops duplicates; after a missing ACK slots count from the timeout.
 Units     integer nanoseconds, slots
 Source    IEEE 802.11-2016, 10.3; the semantics of INET 4.5's Contention module; or ours: DESIGN.md §4

@@ -26,7 +26,7 @@ class WirelessParameters(Parameters):
     loss: float = Field(default=0.0, ge=0, le=1, description="share of receptions lost at random, beside collisions")
     capture_db: float | None = Field(default=None, ge=0, le=100, description="so much stronger survives; null: never")
     queue_frames: int = Field(default=100, ge=1, le=1_000_000, description="waiting at a node; a further one is dropped")
-    retry_limit: int = Field(default=7, ge=0, le=255, description="attempts at a frame with an ACK")
+    retry_limit: int = Field(default=7, ge=1, le=255, description="attempts at a frame with an ACK")
 
     @model_validator(mode="after")
     def _possible(self) -> WirelessParameters:
