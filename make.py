@@ -292,11 +292,6 @@ def validate_scenarios(arguments):
     tool("python", "-m", "tests.validate_scenarios", *arguments)
 
 
-def reproduce(arguments):
-    """the papers' experiments and tables"""
-    tool("mobilenet", "reproduce", *arguments)
-
-
 def clean(arguments):
     """remove the environment, the caches and runs/"""
     for folder in (".venv", "runs", ".pytest_cache", ".mypy_cache", ".ruff_cache", ".hypothesis", "mobilenet.egg-info", "build"):
@@ -321,7 +316,6 @@ COMMANDS = {
     "check": check,
     "bench": bench,
     "validate-scenarios": validate_scenarios,
-    "reproduce": reproduce,
     "clean": clean,
     "help": usage,
 }

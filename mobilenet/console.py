@@ -90,7 +90,8 @@ def reporting() -> Iterator[None]:
         try:
             yield
         finally:
-            sys.stdout.flush()
+            if sys.stdout is not None:  # closed by the caller
+                sys.stdout.flush()
     except (typer.Exit, typer.Abort):
         raise
     except (ScenarioError, RunError) as error:

@@ -9,6 +9,7 @@ Source    ours: DESIGN.md §6
 
 from __future__ import annotations
 
+import glob
 import shlex
 import shutil
 import time
@@ -148,12 +149,12 @@ def run(
 
 
 def free_directory(scenario: Scenario, source: Path | None) -> Path:
-    """runs/NAME-sSEED, with a number behind it where that is taken."""
+    """runs/NAME-sSEED, with a number behind it where that is taken, or is being written by somebody else."""
     stem = source.stem if source is not None else scenario.name or "scenario"
     base = "".join(c if c.isalnum() or c in "-_." else "-" for c in stem)[:80].lstrip(".") or "scenario"
     first = RUNS / f"{base}-s{scenario.seed}"
     candidate, number = first, 2
-    while candidate.exists():
+    while candidate.exists() or any(RUNS.glob(f"{glob.escape(f'.{candidate.name}.partial-')}*")):
         candidate, number = RUNS / f"{first.name}-{number}", number + 1
     return candidate
 

@@ -59,5 +59,6 @@ def test_files_that_the_documents_name_exist(name: str) -> None:
     text = (ROOT / name).read_text(encoding="utf-8")
     named = set(re.findall(r"`((?:tests|viz|data|scenarios|mobilenet|protocols|radio|wired)/[\w/.]*\w\.\w+|(?:tests|wired|radio)/[\w/]*)`", text))
     named |= set(re.findall(r"\]\(([^)#]+\.\w+)\)", text))
+    assert "@@" not in text
     for path in named:
         assert (ROOT / path).exists() or (ROOT / "mobilenet" / path).exists(), path

@@ -24,6 +24,7 @@ from mobilenet.rundir import RunError, read_manifest
 SECOND = 1_000_000_000
 # Okabe and Ito's palette: told apart by colour-blind eyes, and in grey.
 COLOURS = ("#000000", "#E69F00", "#56B4E9", "#009E73", "#CC79A7", "#0072B2", "#D55E00", "#7A7A7A")
+LINES = ("-", "--", ":", "-.")
 
 
 def draw(directory: Path, target: Path) -> None:
@@ -41,7 +42,7 @@ def draw(directory: Path, target: Path) -> None:
     _field(field, stations, range_m, events, positions)
     _buffers(buffers, len(stations), events, samples, manifest["duration_s"])
     figure.suptitle(
-        f"{directory.name}: seed {manifest['seed']}, {manifest['duration_s']:g} s, n = 1 run", fontsize=10, color="#444444"
+        f"{directory.resolve().name}: seed {manifest['seed']}, {manifest['duration_s']:g} s, n = 1 run", fontsize=10, color="#444444"
     )
     figure.savefig(target, dpi=110)
     pyplot.close(figure)
@@ -87,7 +88,8 @@ def _buffers(axes: Any, stations: int, events: pd.DataFrame, samples: pd.DataFra
         own = sizes[sizes.node == f"s{i}"]
         index = np.searchsorted(own.time_ns, seconds * SECOND, side="right") - 1
         values = np.where(index >= 0, own.value.to_numpy()[index], 0.0) if len(own) else np.zeros_like(seconds)
-        axes.plot(seconds, values, drawstyle="steps-post", linewidth=0.8, color=COLOURS[i % len(COLOURS)], label=f"s{i}")
+        style = LINES[i // len(COLOURS) % len(LINES)]
+        axes.plot(seconds, values, style, drawstyle="steps-post", linewidth=0.8, color=COLOURS[i % len(COLOURS)], label=f"s{i}")
     labelled = False
     downs = events[events.event.isin(["crash", "recover"])]
     for _, own in downs.groupby("node"):

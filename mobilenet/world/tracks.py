@@ -114,7 +114,7 @@ def read(path: Path, max_gap_s: float, max_speed_mps: float) -> dict[str, list[S
             speed_mps = hypot(sample.x_m - before.x_m, sample.y_m - before.y_m) / gap_s
             if speed_mps > max_speed_mps:
                 raise row.error("x", f"{name[:40]!r} moves at {speed_mps:.0f} m/s, above max_speed_mps {max_speed_mps:g}")
-        elif count >= MOST_SAMPLES:
+        if count >= MOST_SAMPLES:
             raise row.error("t", f"more than {MOST_SAMPLES} samples")
         track.append(sample)
     if not tracks:
