@@ -13,7 +13,7 @@ import math
 
 import numpy as np
 
-BLOCK = 64
+BLOCK = 16  # more would be faster alone, but slower together: thousands of nodes have to fit into the cache
 
 
 def generator(seed: int, purpose: str, owner: str = "") -> np.random.Generator:
