@@ -182,10 +182,11 @@ def run_directory(path: Path) -> Iterator[Path]:
         for folder in reversed([folder for folder in path.parents if not folder.exists()]):
             folder.mkdir(exist_ok=True)
             made.insert(0, folder)
-        _remove_dead(path)
-        partial.mkdir()
-        begun = True
-        lock = _locked(partial)
+        with _alone_in(path.parent):  # nobody takes a directory for dead before it is locked
+            _remove_dead(path)
+            partial.mkdir()
+            begun = True
+            lock = _locked(partial)
         yield partial
         for file in sorted(partial.iterdir()):
             _sync(file)
@@ -211,6 +212,17 @@ def run_directory(path: Path) -> Iterator[Path]:
 def is_partial(path: Path) -> bool:
     """Whether this is the name of a directory that is being written, or was when its process died."""
     return re.fullmatch(r"(?s)\..*\.partial-\d+", path.name) is not None
+
+
+@contextmanager
+def _alone_in(folder: Path) -> Iterator[None]:
+    """Others who begin a run directory in the same folder wait for a moment."""
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(descriptor)
 
 
 def _remove_dead(path: Path) -> None:
