@@ -213,3 +213,9 @@ def test_the_size_of_a_run_with_imported_tracks_is_checked_too() -> None:
     scenario = Scenario.load(FOLDER / "streets.yaml", ["limits.max_events=1000"])
     with pytest.raises(ScenarioError, match=r"limits\.max_events: about"):
         check_world(scenario)
+
+
+def test_two_sites_of_the_same_name(tmp_path: Path) -> None:
+    (tmp_path / "sites.csv").write_text("name,x_m,y_m\na,0,0\na,100,0\n")
+    with pytest.raises(ScenarioError, match="two stations are called 'a'"):
+        Scenario.from_text(TEXT, ["stations.layout={shape: csv, file: sites.csv}"], tmp_path)
