@@ -5,7 +5,7 @@ Model     the window is warmup_s..duration_s. Delays are those of messages broad
           nodes; a host counts from its first join on. Ratios without a denominator are null.
 Units     seconds, messages, bytes, as the names say
 Shapes    delays: float64 (deliveries,), seconds
-Errors    RunError when the directory cannot be read
+Errors    none: a record that the verifier refuses need not be measured
 Source    the quantities of Wilhelm, Arantes, Sens (2020), Section V; definitions ours: DESIGN.md §8
 """
 
@@ -14,12 +14,9 @@ from __future__ import annotations
 import json
 from bisect import bisect_left, bisect_right
 from collections import defaultdict
-from pathlib import Path
 from typing import Any
 
 import numpy as np
-
-from mobilenet.rundir import read_columns, read_events, read_json, read_manifest
 
 SECOND = 1_000_000_000
 Row = dict[str, float | int | None]
@@ -38,14 +35,6 @@ LISTS = {  # what messages carry: samples' quantity -> metric
     "bodies": "handoff_recovered_list",
     "new_ids": "handoff_received_list",
 }
-
-
-def metrics_of_run(directory: Path) -> Row:
-    """The metrics of a run directory, computed anew."""
-    manifest = read_manifest(directory)
-    return metrics(
-        read_events(directory), read_columns(directory, "samples"), read_json(directory, "counters.json"), manifest
-    )
 
 
 def metrics(

@@ -85,7 +85,10 @@ class EventLog:
         self.detail.append(None if detail is None else json.dumps(detail, sort_keys=True))
 
     def fingerprint(self) -> str:
-        return fingerprint({name: getattr(self, name) for name in self.COLUMNS})
+        return fingerprint(self.columns())
+
+    def columns(self) -> dict[str, list[Any]]:
+        return {name: getattr(self, name) for name in self.COLUMNS}
 
 
 def fingerprint(columns: dict[str, list[Any]]) -> str:
@@ -225,10 +228,23 @@ def _alone_in(folder: Path) -> Iterator[None]:
         os.close(descriptor)
 
 
+def is_being_written(path: Path) -> bool:
+    """Whether some run is filling a directory for this name; what killed ones left of it is removed."""
+    if not path.parent.is_dir():
+        return False
+    with _alone_in(path.parent):
+        _remove_dead(path)
+        return any(_is_partial_of(path, left) for left in path.parent.iterdir())
+
+
+def _is_partial_of(path: Path, left: Path) -> bool:
+    return is_partial(left) and left.name.startswith(f".{path.name}.partial-")
+
+
 def _remove_dead(path: Path) -> None:
     """What killed runs left behind under this name."""
     for left in path.parent.iterdir():
-        if is_partial(left) and left.name.startswith(f".{path.name}.partial-"):
+        if _is_partial_of(path, left):
             with suppress(OSError):  # alive: the lock is held
                 lock = _locked(left)
                 shutil.rmtree(left, ignore_errors=True)
@@ -261,7 +277,7 @@ def write_json(path: Path, value: Any) -> None:
 def write_recording(directory: Path, recording: Recording) -> None:
     """Events, samples, positions, the optional tables and counters.json."""
     events = recording.events
-    write_table(directory / "events.parquet", {name: getattr(events, name) for name in EventLog.COLUMNS})
+    write_table(directory / "events.parquet", events.columns())
     write_table(directory / "samples.parquet", recording.samples.lists)
     write_table(directory / "positions.parquet", recording.positions.lists)
     if recording.frames is not None:

@@ -9,7 +9,6 @@ Source    ours: DESIGN.md §6
 
 from __future__ import annotations
 
-import glob
 import shlex
 import shutil
 import time
@@ -20,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 from mobilenet.manifest import manifest, promises
 from mobilenet.metrics import metrics
-from mobilenet.record import EventLog, Recording, run_directory, write_json, write_recording
+from mobilenet.record import Recording, is_being_written, run_directory, write_json, write_recording
 from mobilenet.rundir import read_json, read_manifest
 from mobilenet.scenario import Scenario
 from mobilenet.scenario.text import to_yaml
@@ -154,14 +153,14 @@ def free_directory(scenario: Scenario, source: Path | None) -> Path:
     base = "".join(c if c.isalnum() or c in "-_." else "-" for c in stem)[:80].lstrip(".") or "scenario"
     first = RUNS / f"{base}-s{scenario.seed}"
     candidate, number = first, 2
-    while candidate.exists() or any(RUNS.glob(f"{glob.escape(f'.{candidate.name}.partial-')}*")):
+    while candidate.exists() or is_being_written(candidate):
         candidate, number = RUNS / f"{first.name}-{number}", number + 1
     return candidate
 
 
 def judge(directory: Path, recording: Recording, facts: dict[str, Any]) -> None:
     """verdict.json and metrics.json from what was recorded."""
-    events = {name: getattr(recording.events, name) for name in EventLog.COLUMNS}
+    events = recording.events.columns()
     verdicts = verify(events, recording.samples.lists, recording.counters, facts)
     write_json(directory / "verdict.json", verdict_document(verdicts))
     write_json(directory / "metrics.json", metrics(events, recording.samples.lists, recording.counters, facts))

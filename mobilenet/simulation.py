@@ -202,10 +202,8 @@ class Simulation:
                 kernel.at(trajectory.appears_ns + wait, _call(self._change, host, "join"))
             if trajectory.leaves_ns is not None and trajectory.leaves_ns < self.duration_ns:
                 kernel.at(trajectory.leaves_ns, _call(self._change, host, "vanish"))
-            if scenario.workload is not None:
-                start = trajectory.appears_ns
-                times = broadcast_times(scenario.workload, scenario.seed, host, start, self.duration_ns)
-                self._offer_next(host, times)
+            times = broadcast_times(scenario.workload, scenario.seed, host, trajectory.appears_ns, self.duration_ns)
+            self._offer_next(host, times)
         for change in plan.changes:
             kernel.at(change.at_ns, _call(self._change, change.host, change.kind))
         for outage in outages(scenario.faults, scenario.seed, len(self.hosts), self.duration_ns):
