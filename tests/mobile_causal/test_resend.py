@@ -1,5 +1,6 @@
 """The retransmission rule, the parameters, and what messages weigh."""
 
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -26,7 +27,11 @@ from mobilenet.protocols.mobile_causal.messages import (
 )
 from mobilenet.protocols.mobile_causal.resend import Resender
 from mobilenet.protocols.port import MessageId
+from mobilenet.scenario import Scenario
+from mobilenet.simulation import Simulation
 from mobilenet.streams import Stream
+
+HEAVY = Path(__file__).parents[2] / "scenarios" / "static_heavy.yaml"
 
 
 class Radio:
@@ -64,7 +69,7 @@ class Radio:
 
 @given(st.integers(1, 400), st.integers(1, 3))
 def test_each_message_is_resent_within_its_interval_and_none_is_queued_twice(count: int, air_ms: int) -> None:
-    radio = Radio(air_ms * MILLISECOND)
+    radio = Radio(air_ms * MILLISECOND, resend_share=1)
     for key in range(count):
         radio.resender.soon(key)
     radio.kernel.run_until(3 * SECOND)
@@ -79,6 +84,28 @@ def test_each_message_is_resent_within_its_interval_and_none_is_queued_twice(cou
     before = len(radio.sent)
     radio.kernel.run_until(10 * SECOND)
     assert len(radio.sent) <= before + 20 and len(radio.resender) == 0
+
+
+@given(st.integers(1, 400), st.integers(1, 5), st.sampled_from([0.1, 0.25, 0.5, 1]))
+def test_resending_rests_after_each_batch(count: int, air_ms: int, share: float) -> None:
+    radio = Radio(air_ms * MILLISECOND, resend_share=share)
+    for key in range(count):
+        radio.resender.soon(key)
+    radio.kernel.run_until(10 * SECOND)
+    batch_ms = 20 * air_ms
+    assert radio.most_queued <= 20
+    assert len(radio.sent) * air_ms <= share * 10_000 + batch_ms
+    times = [time for time, _ in radio.sent]
+    for begin, end in zip(times, times[60:], strict=False):  # whole batches and their rests
+        assert (end - begin) / MILLISECOND >= 60 * air_ms / share - 2 * batch_ms / share
+    assert {key for _, key in radio.sent} >= set(range(min(count, 20)))
+
+
+def test_neighbours_that_do_not_hear_each_other_leave_the_hosts_between_them_some_air() -> None:
+    """The counterexample behind resend_share: without a rest resending alone fills both cells, long after the last broadcast."""
+    cell = ("duration_s=30", "seed=19", "drain_s=10", "record.positions_interval_s=null", "protocol.mac_backlog=100")
+    assert Simulation(Scenario.load(HEAVY, cell)).run().quiescent
+    assert not Simulation(Scenario.load(HEAVY, (*cell, "protocol.resend_share=1"))).run().quiescent
 
 
 @given(st.integers(0, 1000))

@@ -26,6 +26,10 @@ class MobileCausalParameters(BaseModel):
         default=20, ge=1, le=10_000,
         description="messages: copies sent again that wait in the radio's queue at once, at most (ours)",
     )
+    resend_share: float = Field(
+        default=0.25, gt=0, le=1,
+        description="share of the time that copies sent again may take: after each batch resending rests (ours); 1: all",
+    )
     resend_first_s: float = Field(
         default=1.0, gt=0, le=60,
         description="seconds: the interval I(x) when nothing is pending (paper: 1 s)",

@@ -2,12 +2,15 @@
 
 Model     a message is due I(x) after the radio has sent, or dropped, its last copy; x messages are pending.
               I(x) = (first - (first - full) * min(x, W) / W) * U[jitter]
-          At most W messages are resent per I(x), oldest first, and at most `mac_backlog` of those copies wait in
-          the radio at once. First transmissions are never held back: a window that starts at the oldest pending
-          message would let one silent host block its whole cell (F14)
+          At most W messages are resent per I(x), oldest first, in batches: at most `mac_backlog` copies wait in the
+          radio at once, and once all of them are sent resending rests, so that it takes `resend_share` of the time.
+          W = 150 in I = 0.2 s alone would fill the air; two neighbouring stations that do not hear each other would
+          then silence the hosts between them for good, even when nobody broadcasts (static_heavy.yaml, seed 19).
+          First transmissions are never held back: a window that starts at the oldest pending message would let one
+          silent host block its whole cell (F14)
 Units     integer nanoseconds
 Source    Wilhelm, Arantes, Sens (2020), Algorithm 1 lines 50-52 (calcTimeout) and section V: 1 s, 200 ms, 150;
-          the line between the end points, the jitter and the backlog are ours: DESIGN.md §3
+          the line between the end points, the jitter and the batches are ours: DESIGN.md §3
 """
 
 from __future__ import annotations
@@ -33,8 +36,8 @@ def ns(seconds: float) -> int:
 class Resender(Generic[Key]):
     """The pending messages of one buffer. `make` gives a fresh copy, or None while nobody listens."""
 
-    __slots__ = ("_backlog", "_copies", "_full", "_heap", "_left", "_make", "_p", "_port", "_pumping", "_ready",
-                 "_round_end", "_state", "_timer", "_transmit", "_waiting_copies")
+    __slots__ = ("_batch_began", "_copies", "_heap", "_left", "_make", "_p", "_port", "_pumping", "_ready",
+                 "_rest_until", "_round_end", "_state", "_timer", "_transmit", "_waiting_copies")
 
     def __init__(
         self,
@@ -50,11 +53,13 @@ class Resender(Generic[Key]):
         self._timer = port.timer(self._on_due)
         self._state: dict[Key, int] = {}
         self._copies: dict[Key, Any] = {}  # the copy that is in the radio's queue
-        self._waiting_copies: dict[Key, Any] = {}  # those of them which are not first copies; outlive forget()
+        self._waiting_copies: dict[Key, Any] = {}  # the batch: those which are not first copies; outlive forget()
         self._heap: list[tuple[int, Key]] = []  # (due, key), stale entries included
         self._ready: list[Key] = []  # a heap as well: oldest first
         self._round_end = 0
         self._left = 0
+        self._batch_began = 0
+        self._rest_until = 0
         self._pumping = False
 
     def __len__(self) -> int:
@@ -92,11 +97,17 @@ class Resender(Generic[Key]):
         """The radio has sent or dropped this copy."""
         if self._waiting_copies.get(key) is message:
             del self._waiting_copies[key]
+            if not self._waiting_copies:
+                self._rest()
         if self._copies.get(key) is message:
             del self._copies[key]
             self._wait(key)
         if self._ready:
             self._pump()
+
+    def _rest(self) -> None:
+        now = self._port.now
+        self._rest_until = now + round((now - self._batch_began) * (1 / self._p.resend_share - 1))
 
     def interval_ns(self) -> int:
         p = self._p
@@ -132,15 +143,19 @@ class Resender(Generic[Key]):
         while heap and state.get(heap[0][1]) != heap[0][0]:
             heappop(heap)
         wake = [heap[0][0]] if heap else []
-        if self._ready and self._left == 0 and len(self._waiting_copies) < self._p.mac_backlog:  # else done() goes on
-            wake.append(self._round_end)
+        if self._ready and not self._waiting_copies:  # else done() goes on
+            wake.append(max(self._rest_until, self._round_end if self._left == 0 else 0))
         if wake:
             self._timer.start(max(0, min(wake) - self._port.now))
 
     def _pump(self) -> None:
-        """Hand over what is ready, oldest first, as far as window and backlog go."""
-        if self._pumping:
-            return  # a copy was dropped while it was handed over
+        """Hand over a batch of what is ready, oldest first, as far as the window goes."""
+        if self._pumping or self._waiting_copies:
+            return  # a copy was dropped while it was handed over, or the last batch is still under way
+        if self._port.now < self._rest_until:
+            self._restart_timer()
+            return
+        self._batch_began = self._port.now
         self._pumping = True
         while self._ready and len(self._waiting_copies) < self._p.mac_backlog:
             key = heappop(self._ready)
