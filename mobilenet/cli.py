@@ -72,12 +72,14 @@ def check(scenario: ScenarioFile, overrides: Overrides = None) -> None:
 def verify(run: RunDirectory) -> None:
     """Judge a run directory anew, from its record alone."""
     with reporting():
-        from mobilenet.verify import verify_run
+        from mobilenet.runs import judge_anew
         from mobilenet.verify.judge import overall
 
-        verdicts = verify_run(run)
+        verdicts, notes = judge_anew(run)
         _print_verdicts(verdicts)
         _print_violations(verdicts)
+        for note in notes:
+            say(note)
         answer = overall(verdicts)
         say(f"{run}: {answer}. Next: mobilenet show {quoted(run)}")
         raise typer.Exit(Exit.VIOLATED if answer == "violated" else Exit.FINE)
@@ -90,13 +92,14 @@ def show(run: RunDirectory) -> None:
         from mobilenet.runs import Run, shown
 
         opened = Run(run)
+        verdicts = opened.verdicts
         table = Table("metric", "value", box=None, pad_edge=False)
         table.columns[1].justify = "right"
         for name, value in opened.metrics.items():
             table.add_row(name, shown(value))
         out_console.print(table)
-        _print_verdicts(opened.verdicts)
-        _print_violations(opened.verdicts)
+        _print_verdicts(verdicts)
+        _print_violations(verdicts)
         say(f"{run}: {opened.verdict}. Next: mobilenet verify {quoted(run)}")
 
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from mobilenet.kernel import Timer
+from mobilenet.kernel import SECOND, Timer
 from mobilenet.protocols.port import MessageId
 from mobilenet.radio.antenna import Antenna
 from mobilenet.radio.frame import Frame
@@ -124,7 +124,17 @@ class Node:
 
 
 class StationNode(Node):
-    """A support station. It never fails, and what it hears of other stations' cells is not for it."""
+    """A support station. It never fails, and what it hears of other stations' cells is not for it.
+
+    Where the protocol gives up silent hosts, the time of the last frame from each is noted here, below the protocol, so
+    that the record tells how long a host was not heard, and not what the protocol believes.
+    """
+
+    def __init__(self, simulation: Simulation, number: int, name: str, antenna: Antenna, mac: Mac) -> None:
+        super().__init__(simulation, number, name, antenna, mac)
+        self._heard: dict[int, int] = {}  # host -> when its last frame was handed up here
+        if getattr(simulation.scenario.protocol, "expiry_s", None) is not None:
+            antenna.hand_up = self._note_and_hand_up
 
     def _counterpart(self, to: int) -> Antenna:
         return self._simulation.hosts[to].antenna
@@ -132,6 +142,16 @@ class StationNode(Node):
     def hand_up(self, frame: Frame) -> None:
         if not frame.sender.is_station:
             super().hand_up(frame)
+
+    def _note_and_hand_up(self, frame: Frame) -> None:
+        if not frame.sender.is_station:
+            self._heard[frame.sender.number] = self._kernel._now
+            super().hand_up(frame)
+
+    def expired(self, host: int) -> None:
+        now = self._kernel._now
+        silent_s = (now - self._heard.get(host, 0)) / SECOND
+        self._simulation.recording.events.add(now, self.name, "expire", detail={"host": f"h{host}", "silent_s": silent_s})
 
     def on_wired(self, source: int, message: Any) -> None:
         self.protocol.on_wired(source, message)
@@ -146,7 +166,7 @@ class HostNode(Node):
         self.stable = stable
         self.cell: int | None = None
         self.member = False
-        self.session: int | None = None  # the last confirmed one
+        self.session: int | None = None  # of the last join or end of a handoff
         self.covered = False
         self._handoff: int | None = None  # the session of the handoff under way
         self._held: list[MessageId] | None = None  # deliveries during a broadcast
@@ -174,6 +194,7 @@ class HostNode(Node):
 
     def joined(self, session: int, station: int) -> None:
         self.member = True
+        self.session = session
         self._record("join", session, station)
 
     def left(self, session: int) -> None:
@@ -189,8 +210,8 @@ class HostNode(Node):
             self._record("handoff_start", session, station, cause=cause)
 
     def session_confirmed(self, session: int, station: int, detail: dict[str, int]) -> None:
-        self.session = session
         if self._handoff == session:
+            self.session = session
             self._record("handoff_end", session, station, **detail)
             self._handoff = None
 

@@ -20,12 +20,13 @@ import os
 import re
 import shutil
 import struct
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-FORMAT_VERSION = 1
+FORMAT_VERSION = 2
 REQUIRED_FILES = (
     "scenario.yaml",
     "manifest.json",
@@ -34,6 +35,12 @@ REQUIRED_FILES = (
     "positions.parquet",
     "counters.json",
 )
+DERIVED_FILES = ("verdict.json", "metrics.json")  # what follows from the others, and can be made anew
+EVENTS = {  # each kind of event, and the kinds of nodes that it happens at: hosts, stations, plain processes
+    **dict.fromkeys(("join", "leave", "broadcast", "refused", "deliver", "gap", "crash", "recover"), "hp"),
+    **dict.fromkeys(("handoff_start", "handoff_end", "out_of_coverage", "in_coverage"), "h"),
+    "expire": "s",
+}
 FRAME_COLUMNS = ("start_ns", "end_ns", "sender", "receiver", "kind", "psdu_bytes", "addressed", "fate")
 MESSAGE_COLUMNS = ("send_ns", "receive_ns", "sender", "receiver", "medium", "kind", "size_bytes", "fate")
 
@@ -143,6 +150,12 @@ class Recording:
         self.frames = Columns(*FRAME_COLUMNS) if frames else None
         self.messages = Columns(*MESSAGE_COLUMNS) if messages else None
         self.counters: dict[str, Any] = {}
+
+    def document(self) -> dict[str, Any]:
+        """counters.json: what the network counted, and how many rows each table has, of events by kind."""
+        tables = {"samples": self.samples, "positions": self.positions, "frames": self.frames, "messages": self.messages}
+        sizes = {name: len(table) for name, table in tables.items() if table is not None}
+        return {**self.counters, "rows": {"events": dict(sorted(Counter(self.events.event).items())), **sizes}}
 
 
 _TYPES = {
@@ -284,4 +297,4 @@ def write_recording(directory: Path, recording: Recording) -> None:
         write_table(directory / "frames.parquet", recording.frames.lists)
     if recording.messages is not None:
         write_table(directory / "messages.parquet", recording.messages.lists)
-    write_json(directory / "counters.json", recording.counters)
+    write_json(directory / "counters.json", recording.document())

@@ -8,6 +8,7 @@ Source    ours: DESIGN.md §6
 from __future__ import annotations
 
 import json
+import shlex
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +22,9 @@ COLUMN_TYPES = {
     "samples": {"time_ns": "int64", "node": "string", "quantity": "string", "value": "double"},
     "positions": {"time_ns": "int64", "node": "string", "x_m": "double", "y_m": "double"},
 }  # fmt: skip
+
+
+OPTIONAL_TABLES = ("frames", "messages")
 
 
 class RunError(Exception):
@@ -38,6 +42,17 @@ def read_json(directory: Path, name: str) -> dict[str, Any]:
         raise RunError(f"{path}: not readable as JSON: {error}") from None
     if not isinstance(value, dict):
         raise RunError(f"{path}: expected a JSON object")
+    return value
+
+
+def read_derived(directory: Path, name: str, *keys: str) -> dict[str, Any]:
+    """verdict.json or metrics.json: what follows from the record, and is no part of it."""
+    if not (directory / name).exists():
+        raise RunError(f"{directory / name}: missing; `mobilenet verify {shlex.quote(str(directory))}` makes it anew from the record")
+    value = read_json(directory, name)
+    for key in keys:
+        if key not in value:
+            raise RunError(f"{directory / name}: {key} is missing; remove the file, and `mobilenet verify` makes it anew")
     return value
 
 
@@ -62,6 +77,23 @@ def read_columns(directory: Path, table: str) -> dict[str, list[Any]]:
             raise RunError(f"{path}: column {name} is {found}, expected {kind}")
         columns[name] = data[name].to_pylist()
     return columns
+
+
+def require_tables(directory: Path, counters: dict[str, Any]) -> None:
+    """Refuse a directory whose optional tables are not those that were counted; what is in them nobody judges."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    counted = counters.get("rows")
+    counted = counted if isinstance(counted, dict) else {}
+    for table in OPTIONAL_TABLES:
+        path = directory / f"{table}.parquet"
+        try:
+            found = pq.read_metadata(path).num_rows if path.exists() else None
+        except (OSError, pa.ArrowException) as error:
+            raise RunError(f"{path}: not readable as Parquet: {str(error).splitlines()[0]}") from None
+        if found != counted.get(table):
+            raise RunError(f"{path}: {found} rows, counters.json counts {counted.get(table)}")
 
 
 def read_manifest(directory: Path) -> dict[str, Any]:

@@ -17,14 +17,14 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from mobilenet.manifest import manifest, promises
+from mobilenet.manifest import manifest
 from mobilenet.metrics import metrics
 from mobilenet.record import Recording, is_being_written, run_directory, write_json, write_recording
-from mobilenet.rundir import read_json, read_manifest
+from mobilenet.rundir import RunError, read_columns, read_derived, read_events, read_json, read_manifest
 from mobilenet.scenario import Scenario
 from mobilenet.scenario.text import to_yaml
 from mobilenet.simulation import Outcome, Simulation
-from mobilenet.verify import Verdict, verify
+from mobilenet.verify import Verdict, verify, verify_run
 from mobilenet.verify.judge import overall
 from mobilenet.world.layout import names as layout_names
 
@@ -45,13 +45,12 @@ class Run:
     @cached_property
     def metrics(self) -> dict[str, float | int | None]:
         """One flat row, see metrics.py."""
-        return read_json(self.path, "metrics.json")
+        return read_derived(self.path, "metrics.json", "deliveries", "delivery_delay_mean_s")
 
     @cached_property
     def verdicts(self) -> dict[str, Verdict]:
         """Each property's answer and explanation."""
-        checks = read_json(self.path, "verdict.json")["checks"]
-        return {name: Verdict(check["answer"], check["explanation"]) for name, check in checks.items()}
+        return verdicts_of(self.path)
 
     @property
     def verdict(self) -> str:
@@ -160,10 +159,56 @@ def free_directory(scenario: Scenario, source: Path | None) -> Path:
 
 def judge(directory: Path, recording: Recording, facts: dict[str, Any]) -> None:
     """verdict.json and metrics.json from what was recorded."""
-    events = recording.events.columns()
-    verdicts = verify(events, recording.samples.lists, recording.counters, facts)
+    events, samples, counters = recording.events.columns(), recording.samples.lists, recording.document()
+    verdicts = verify(events, samples, recording.positions.lists, counters, facts)
     write_json(directory / "verdict.json", verdict_document(verdicts))
-    write_json(directory / "metrics.json", metrics(events, recording.samples.lists, recording.counters, facts))
+    write_json(directory / "metrics.json", metrics(events, samples, counters, facts))
+
+
+def judge_anew(directory: Path) -> tuple[dict[str, Verdict], list[str]]:
+    """What the record alone says; and for people, what became of verdict.json and metrics.json.
+
+    They follow from the record. Missing ones are made anew; those that are there are left as they are, even if they say
+    something else.
+    """
+    verdicts = verify_run(directory)
+    notes = []
+    path = directory / "verdict.json"
+    if not path.exists():
+        notes.append(_made_anew(path, verdict_document(verdicts)))
+    else:
+        try:
+            told = overall(verdicts_of(directory))
+            if told != overall(verdicts):
+                notes.append(f"{path} says {told}, which is not what the record says")
+        except RunError as error:
+            notes.append(str(error))
+    path = directory / "metrics.json"
+    if path.exists():
+        pass
+    elif "violated" in (verdicts["record"].answer, verdicts["conservation"].answer):
+        notes.append(f"{path} is missing, and is not made anew: the record is damaged")
+    else:
+        tables = read_events(directory), read_columns(directory, "samples")
+        notes.append(_made_anew(path, metrics(*tables, read_json(directory, "counters.json"), read_manifest(directory))))
+    return verdicts, notes
+
+
+def verdicts_of(directory: Path) -> dict[str, Verdict]:
+    """What verdict.json says."""
+    checks = read_derived(directory, "verdict.json", "checks")["checks"]
+    try:
+        return {name: Verdict(check["answer"], check["explanation"]) for name, check in checks.items()}
+    except (AttributeError, KeyError, TypeError):
+        raise RunError(f"{directory / 'verdict.json'}: garbled; remove the file, and `mobilenet verify` makes it anew") from None
+
+
+def _made_anew(path: Path, document: dict[str, Any]) -> str:
+    try:
+        write_json(path, document)
+    except OSError as error:
+        return f"{path} was missing, and cannot be written: {error.strerror}"
+    return f"{path} was missing, and is made anew"
 
 
 def verdict_document(verdicts: dict[str, Verdict]) -> dict[str, Any]:
@@ -190,16 +235,11 @@ def manifest_of(scenario: Scenario, outcome: Outcome, wall_s: float, command: st
     """manifest.json of a simulated scenario."""
     return manifest(
         outcome.recording,
-        scenario.seed,
+        scenario,
         outcome.simulated_ns,
-        scenario.duration_s,
-        scenario.drain_s,
         outcome.quiescent,
-        promises(scenario.protocol, scenario.wireless.loss),
         wall_s,
         command,
-        warmup_s=scenario.warmup_s,
-        protocol=scenario.protocol.name,
         range_m=scenario.wireless.range_m,
         station_positions_m=outcome.station_positions_m,
         station_names=_station_names(scenario),

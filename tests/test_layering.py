@@ -148,18 +148,35 @@ def test_what_reads_a_run_does_not_know_what_wrote_it() -> None:
             seen = reached(module)
             assert not [name for name in seen if inside(name, *SIMULATOR) and name != "mobilenet.runs"], module
             if not inside(module, "viz"):
-                assert not [name for name in seen if inside(name, "mobilenet.protocols", "mobilenet.scenario", "mobilenet.runs")], module
+                assert not [name for name in seen if inside(name, "mobilenet.protocols", "mobilenet.runs", "mobilenet.manifest")], module
+            if not inside(module, "viz", "mobilenet.verify"):
+                assert not [name for name in seen if inside(name, "mobilenet.scenario")], module
+
+
+def test_the_verifier_reads_the_scenario_in_one_place() -> None:
+    """It derives the promises of a run from scenario.yaml, by its declarations; nothing else of it knows scenarios."""
+    assert {pair for pair in importers("mobilenet.scenario") if inside(pair[0], "mobilenet.verify")} == {
+        ("mobilenet.verify.declared", "mobilenet.scenario.promises"),
+        ("mobilenet.verify.declared", "mobilenet.scenario.recorded"),
+    }
+    running = ("mobilenet.simulation", "mobilenet.nodes", "mobilenet.movement", "mobilenet.bookkeeping", "mobilenet.runs", "mobilenet.swarm")
+    for module, imported in IMPORTS.items():
+        if inside(module, "mobilenet.scenario"):
+            assert not [name for name in imported if inside(name, *running, "mobilenet.radio.mac", "mobilenet.radio.medium")], module
 
 
 def reached(module: str) -> set[str]:
-    """All of our modules that importing this one brings in; what runs.py opens is not followed: it reads, too."""
+    """All of our modules that importing this one brings in.
+
+    Not followed are runs.py, which reads, too, and the scenario, which declares what each part of the simulator can be told.
+    """
     seen: set[str] = set()
     waiting = [module]
     while waiting:
         for name in IMPORTS[waiting.pop()]:
             if name in MODULES and name not in seen and name != "mobilenet":
                 seen.add(name)
-                if name != "mobilenet.runs":
+                if name != "mobilenet.runs" and not inside(name, "mobilenet.scenario"):
                     waiting.append(name)
     return seen
 

@@ -63,6 +63,13 @@ class Port(Protocol):
         """One radio frame for one node (a host's frame goes to a station, a station's to a host). No acknowledgement."""
 
 
+class StationPort(Port, Protocol):
+    """A station's port: the radio, and what it has to tell."""
+
+    def expired(self, host: int) -> None:
+        """This host was silent for T and is given up: what it was promised is forgotten. The network notes how long it was not heard."""
+
+
 class HostPort(Port, Protocol):
     """A host's port: the radio, and the upcalls to its application (which are its trace)."""
 

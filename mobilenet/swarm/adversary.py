@@ -20,7 +20,7 @@ from ..protocols.mobile_causal.context import State
 from ..protocols.mobile_causal.messages import App
 from ..record import Recording
 from ..streams import Stream
-from .ports import HostPort, StationPort
+from .ports import HostPort, Standing, StationPort
 from .tally import Tally
 from .wire import Backbone, WiredPort
 
@@ -78,10 +78,12 @@ class Adversary:
         ]
         self.stable = [Stable() for _ in range(hosts)]
         self.cells: list[int | None] = [None] * hosts
+        self._heard: dict[tuple[int, int], int] = {}  # station, host -> when its last packet arrived there
+        self._standings = [Standing() for _ in range(hosts)]
         self._ports: list[HostPort] = []
         self.hosts: list[Host | None] = []  # None: crashed
         for h in range(hosts):
-            self._ports.append(HostPort(self, h, self._host_dice[h]))
+            self._ports.append(HostPort(self, h, self._host_dice[h], self._standings[h]))
             self.hosts.append(host_class(self._ports[h], self.stable[h], parameters, count, check))
 
     # --- what may happen to a host
@@ -121,7 +123,7 @@ class Adversary:
         if self.hosts[h] is not None:
             return
         self.events.add(self.kernel.now, f"h{h}", "recover")
-        self._ports[h] = HostPort(self, h, self._host_dice[h])
+        self._ports[h] = HostPort(self, h, self._host_dice[h], self._standings[h])
         host = self._host_class(self._ports[h], self.stable[h], self._parameters, len(self.stations), self._check)
         self.hosts[h] = host
         if self.cells[h] is not None:
@@ -190,10 +192,15 @@ class Adversary:
         self.tally.fate("received" if is_up else "receiver_down", packet.addressed)
 
     def _at_station(self, s: int, sender: int, message: Any) -> bool:
+        self._heard[s, sender] = self.kernel.now
         self.stations[s].on_receive(sender, message)
         if self._check:
             self._one_token(message.host)
         return True
+
+    def heard_ns(self, s: int, host: int) -> int:
+        """When the last packet of a host arrived at a station; the network's own note, whatever the protocol believes."""
+        return self._heard.get((s, host), 0)
 
     def _at_host(self, h: int, sender: int, message: Any) -> bool:
         host = self.hosts[h]

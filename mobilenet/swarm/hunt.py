@@ -20,10 +20,11 @@ from functools import partial
 from pathlib import Path
 from typing import Literal
 
-from ..manifest import manifest, promises
+from ..manifest import manifest
 from ..protocols.mobile_causal import Host, Station
 from ..record import RecordError, run_directory, write_json, write_recording
 from ..runs import judge, manifest_of, write_scenario
+from ..scenario.recorded import AdversarySchedule
 from ..scenario.text import to_yaml
 from ..simulation import Simulation
 from ..verify import Verdict, verify_run
@@ -122,51 +123,43 @@ def record_adversary(
     """Play a schedule on the adversary's network, write what was recorded, return its fingerprint."""
     started = time.perf_counter()
     outcome = schedule.run(drawn, host_class, station_class, check)
-    air = drawn.air
+    described = description(drawn)
     facts = manifest(
         outcome.recording,
-        drawn.seed,
+        described,
         outcome.simulated_ns,
-        outcome.active_ns / 1e9,
-        schedule.PATIENCE_NS / 1e9,
         outcome.quiescent,
-        promises(
-            drawn.parameters,
-            loss=1 - (1 - air.loss) * (1 - air.drop),
-            late_s=(air.late_ns if air.late else air.delay_ns) / 1e9,
-            rest_within_s=schedule.PATIENCE_NS / 1e9,
-            duplicating_air=True,
-        ),
         time.perf_counter() - started,
         again(drawn.seed),
-        warmup_s=0.0,
-        protocol="mobile_causal",
         host_names={},
         station_names={},
         skipped_tracks=0,
     )
     write_recording(directory, outcome.recording)
-    (directory / "scenario.yaml").write_text(schedule_text(drawn), encoding="utf-8")
+    (directory / "scenario.yaml").write_text(to_yaml(described.model_dump()), encoding="utf-8")
     write_json(directory / "manifest.json", facts)
     if whole:
         judge(directory, outcome.recording, facts)
     return str(facts["fingerprint"])
 
 
-def schedule_text(drawn: schedule.Schedule) -> str:
-    """An adversary's schedule for readers; it is drawn from seed and flavour, so these repeat it."""
+def description(drawn: schedule.Schedule) -> AdversarySchedule:
+    """What scenario.yaml says of a schedule; it is drawn from seed and flavour, so these repeat it."""
     air = drawn.air
-    values = {
-        "network": "adversary",
-        "seed": drawn.seed,
-        "flavour": drawn.flavour,
-        "hosts": len(drawn.first_cells),
-        "stations": 1 + len(drawn.parents),
-        "actions": len(drawn.actions),
-        "air": {name: getattr(air, name) for name in air.__slots__},
-        "protocol": {"name": "mobile_causal"} | drawn.parameters.model_dump(),
-    }
-    return to_yaml(values)
+    return AdversarySchedule.model_validate(
+        {
+            "network": "adversary",
+            "seed": drawn.seed,
+            "flavour": drawn.flavour,
+            "duration_s": drawn.active_ns / 1e9,
+            "drain_s": schedule.PATIENCE_NS / 1e9,
+            "stations": 1 + len(drawn.parents),
+            "hosts": len(drawn.first_cells),
+            "actions": len(drawn.actions),
+            "air": {name: getattr(air, name) for name in air.__slots__},
+            "protocol": {"name": "mobile_causal"} | drawn.parameters.model_dump(),
+        }
+    )
 
 
 def again(seed: int) -> str:

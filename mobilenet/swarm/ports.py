@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from ..kernel import Timer
+from ..kernel import SECOND, Timer
 from ..protocols.port import MessageId
 from ..streams import Stream
 
@@ -44,6 +44,10 @@ class _Port:
 
 
 class StationPort(_Port):
+    def expired(self, host: int) -> None:
+        silent_s = (self.now - self._network.heard_ns(self.me, host)) / SECOND
+        self._network.events.add(self.now, f"s{self.me}", "expire", detail={"host": f"h{host}", "silent_s": silent_s})
+
     def broadcast(self, message: Any) -> None:
         self._network.from_station(self.me, None, message)
 
@@ -51,11 +55,22 @@ class StationPort(_Port):
         self._network.from_station(self.me, to, message)
 
 
+class Standing:
+    """What the trace has told of a host, over all its lives."""
+
+    __slots__ = ("handoff", "member", "session")
+
+    def __init__(self) -> None:
+        self.member = False
+        self.session: int | None = None  # of the last join or end of a handoff
+        self.handoff: int | None = None  # the session of the handoff under way
+
+
 class HostPort(_Port):
-    def __init__(self, network: Adversary, me: int, dice: Stream) -> None:
+    def __init__(self, network: Adversary, me: int, dice: Stream, standing: Standing) -> None:
         super().__init__(network, me, dice)
         self._name = f"h{me}"
-        self._handoff = False
+        self._standing = standing
 
     def broadcast(self, message: Any) -> None:
         raise NotImplementedError("a host's frame has one addressee")
@@ -67,25 +82,28 @@ class HostPort(_Port):
         self._network.events.add(self.now, self._name, event, **columns)
 
     def deliver(self, message: MessageId, body: Any) -> None:
-        self._add("deliver", message=f"h{message.host}:{message.seq}")
+        self._add("deliver", message=f"h{message.host}:{message.seq}", session=self._standing.session)
 
     def joined(self, session: int, station: int) -> None:
+        self._standing.member = True
+        self._standing.session = session
         self._add("join", session=session, station=f"s{station}")
 
     def left(self, session: int) -> None:
+        self._standing.member = False
         self._add("leave", session=session)
 
     def gap(self, session: int, station: int) -> None:
         self._add("gap", session=session, station=f"s{station}")
 
     def session_opened(self, session: int, station: int | None, cause: str) -> None:
-        if cause == "join":
-            return
-        self._handoff = True
-        where = None if station is None else f"s{station}"
-        self._add("handoff_start", session=session, station=where, detail={"cause": cause})
+        if self._standing.member:
+            self._standing.handoff = session
+            where = None if station is None else f"s{station}"
+            self._add("handoff_start", session=session, station=where, detail={"cause": cause})
 
     def session_confirmed(self, session: int, station: int, detail: dict[str, int]) -> None:
-        if self._handoff:
-            self._handoff = False
+        standing = self._standing
+        if standing.handoff == session:
+            standing.handoff, standing.session = None, session
             self._add("handoff_end", session=session, station=f"s{station}", detail=dict(detail))

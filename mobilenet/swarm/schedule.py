@@ -74,13 +74,17 @@ class Schedule:
     replay_every_ns: int  # 0: never
     late_replays: int  # once more when all is quiet
 
+    @property
+    def active_ns(self) -> int:
+        """When the faults stop."""
+        return self.actions[-1][0] + ns(0.2)
+
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
     schedule: Schedule
     recording: Recording
     network: Adversary
-    active_ns: int  # when the faults stopped
     simulated_ns: int
     quiescent: bool
 
@@ -180,9 +184,9 @@ def run(
         Kernel(), recording, schedule.seed, schedule.parameters, schedule.parents, schedule.slowest_ns,
         len(schedule.first_cells), host_class, station_class, check,
     )
-    active_ns, quiescent = _Run(network, schedule).play()
+    quiescent = _Run(network, schedule).play()
     network.sample_at_end()
-    return Outcome(schedule, recording, network, active_ns, network.kernel.now, quiescent)
+    return Outcome(schedule, recording, network, network.kernel.now, quiescent)
 
 
 class _Run:
@@ -192,13 +196,13 @@ class _Run:
         self._schedule = schedule
         self._wants_in = [False] * len(schedule.first_cells)
 
-    def play(self) -> tuple[int, bool]:
-        """When the faults stopped, and whether all came to rest after that."""
+    def play(self) -> bool:
+        """Whether all came to rest after the faults."""
         kernel, network, schedule = self._kernel, self._network, self._schedule
         network.air = schedule.air
         for h, cell in enumerate(schedule.first_cells):
             network.move(h, cell)
-        end = schedule.actions[-1][0] + ns(0.2)
+        end = schedule.active_ns
         if schedule.replay_every_ns:
             for time in range(schedule.replay_every_ns, end, schedule.replay_every_ns):
                 kernel.at(time, network.replay)
@@ -206,7 +210,7 @@ class _Run:
             kernel.run_until(time)
             self._act(host, what, cell)
         kernel.run_until(end)
-        return end, self._complete()
+        return self._complete()
 
     def _act(self, host: int, what: str, cell: int) -> None:
         network = self._network

@@ -11,7 +11,8 @@ Checks    creation      what is delivered was broadcast before, by the host that
           membership    only members broadcast, deliver and have gaps, and nobody does anything while crashed
           causal_order  nothing is delivered before its causal past (as far as the host is entitled to it), nor after
                         anything that it precedes
-          gaps          a gap only where the run allows them, and only for a host that was not heard for that long
+          gaps          only where the run allows them, and only for a host that a station gave up after that long a
+                        silence: see silence.py
           delivery      at the end every member has delivered all that it is entitled to (liveness)
 Shapes    clocks: int64 (number of senders,)
 Source    Lamport, Time, clocks, and the ordering of events in a distributed system (1978); Mattern, Virtual time and
@@ -20,15 +21,15 @@ Source    Lamport, Time, clocks, and the ordering of events in a distributed sys
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 
 from mobilenet.verify.given_up import given_up
-from mobilenet.verify.reachable import Reachability
+from mobilenet.verify.silence import SECOND, Silence
 
-SECOND = 1_000_000_000
 MessageKey = tuple[int, int]  # sender's column in the clocks, position among its messages that were not given up
 SAFETY = ("creation", "duplication", "membership", "causal_order", "gaps")
 
@@ -46,11 +47,10 @@ class Host:
     """What the trace says of one host so far."""
 
     __slots__ = (
-        "clock", "crashed", "delivered", "entitled", "last_handoff", "member", "name", "next", "past_of_delivered",
-        "reachability",
+        "clock", "crashed", "delivered", "entitled", "last_handoff", "member", "name", "next", "past_of_delivered", "silence",
     )  # fmt: skip
 
-    def __init__(self, name: str, senders: int, heard_every_ns: int) -> None:
+    def __init__(self, name: str, senders: int, silence: Silence) -> None:
         self.name = name
         self.member = False
         self.crashed = False
@@ -60,7 +60,7 @@ class Host:
         self.entitled = np.zeros(senders, dtype=np.int64)  # the first position of each sender it is entitled to
         self.next = np.zeros(senders, dtype=np.int64)  # all entitled positions below are delivered
         self.last_handoff = "no handoff before"
-        self.reachability = Reachability(heard_every_ns)
+        self.silence = silence
 
 
 class BroadcastJudge:
@@ -68,7 +68,7 @@ class BroadcastJudge:
 
     def __init__(self, events: dict[str, list[Any]], gap_after_s: float | None, heard_every_s: float) -> None:
         self._events = events
-        self._gap_after_s = gap_after_s
+        self._gap_after_ns = None if gap_after_s is None else round(gap_after_s * SECOND)
         self._heard_every_ns = round(heard_every_s * SECOND)
         self.violations: dict[str, str] = {}
         self._senders = sorted({m.rpartition(":")[0] for m in events["message"] if m is not None})
@@ -99,17 +99,24 @@ class BroadcastJudge:
             "in_coverage": self._in_coverage,
         }
         for row, (event, node) in enumerate(zip(events["event"], events["node"], strict=True)):
+            self._row = row
+            if event == "expire":
+                self._expire(node)
+                continue
             handler = handlers.get(event)
             if handler is None:
                 continue
-            self._row = row
-            host = self._hosts.get(node)
-            if host is None:
-                host = self._hosts[node] = Host(node, len(self._senders), self._heard_every_ns)
             try:
-                handler(host)
+                handler(self._host(node))
             except Violation as violation:
                 self.violations.setdefault(violation.check, violation.explanation)
+
+    def _host(self, name: str) -> Host:
+        host = self._hosts.get(name)
+        if host is None:
+            silence = Silence(self._gap_after_ns, self._heard_every_ns)
+            host = self._hosts[name] = Host(name, len(self._senders), silence)
+        return host
 
     # --- events
 
@@ -117,7 +124,7 @@ class BroadcastJudge:
         if host.member:
             raise Violation("membership", f"{self._when()}: {host.name} joins although it is a member")
         host.member = True
-        host.reachability.set("connected", True, self._now())
+        host.silence.confirmed(self._events["station"][self._row], self._now())
         self._entitle(host)
         self._require_up(host, "joins")
 
@@ -125,7 +132,7 @@ class BroadcastJudge:
         if not host.member:
             raise Violation("membership", f"{self._when()}: {host.name} leaves although it is no member")
         host.member = False
-        host.reachability.left(self._now())
+        host.silence.left(self._now())
         self._require_up(host, "leaves")
 
     def _broadcast(self, host: Host) -> None:
@@ -178,42 +185,43 @@ class BroadcastJudge:
         if host.crashed:
             raise Violation("membership", f"{self._when()}: {host.name} crashes although it is down")
         host.crashed = True
-        host.reachability.set("up", False, self._now())
+        host.silence.set("up", False, self._now())
 
     def _recover(self, host: Host) -> None:
         if not host.crashed:
             raise Violation("membership", f"{self._when()}: {host.name} recovers although it is up")
         host.crashed = False
-        host.reachability.set("up", True, self._now())
+        host.silence.set("up", True, self._now())
 
     def _gap(self, host: Host) -> None:
         self._require_member(host, "has a gap")
-        if self._gap_after_s is None:
-            raise Violation("gaps", f"{self._when()}: {host.name} has a gap, but this run promises none")
-        unheard_s = (self._now() - host.reachability.heard_ns(self._now())) / SECOND
-        if unheard_s < self._gap_after_s:
-            raise Violation(
-                "gaps",
-                f"{self._when()}: {host.name} has a gap although it was unheard for at most {unheard_s:.3f} s; "
-                f"gaps are allowed after {self._gap_after_s} s\n  {host.last_handoff}",
-            )
+        problem = host.silence.gap(self._now())
+        if problem is not None:
+            raise Violation("gaps", f"{self._when()}: {host.name} has a gap, {problem}\n  {host.last_handoff}")
         self._entitle(host)
+
+    def _expire(self, station: str) -> None:
+        detail = json.loads(self._events["detail"][self._row])
+        host = self._host(detail["host"])
+        problem = host.silence.expire(station, round(detail["silent_s"] * SECOND), self._now())
+        if problem is not None:
+            self.violations.setdefault("gaps", f"{self._when()}: {station} gives up {host.name} {problem}\n  {host.last_handoff}")
 
     def _handoff_start(self, host: Host) -> None:
         host.last_handoff = f"handoff of session {self._events['session'][self._row]} begun {self._when()}"
-        host.reachability.set("connected", False, self._now())
+        host.silence.set("connected", False, self._now())
         self._require_up(host, "begins a handoff")
 
     def _handoff_end(self, host: Host) -> None:
         host.last_handoff = f"handoff of session {self._events['session'][self._row]} ended {self._when()}"
-        host.reachability.set("connected", True, self._now())
+        host.silence.confirmed(self._events["station"][self._row], self._now())
         self._require_up(host, "ends a handoff")
 
     def _out_of_coverage(self, host: Host) -> None:
-        host.reachability.set("covered", False, self._now())
+        host.silence.set("covered", False, self._now())
 
     def _in_coverage(self, host: Host) -> None:
-        host.reachability.set("covered", True, self._now())
+        host.silence.set("covered", True, self._now())
 
     # --- rules
 

@@ -29,6 +29,7 @@ def conservation_problem(
 def _problems(counters: dict[str, Any], quiescent: bool, duplicating_air: bool) -> Iterator[str]:
     yield from _no_counts("counters", {key: counters[key] for key in ("radio", "wired", "by_message_type")})
     radio, wired, kinds = counters["radio"], counters["wired"], counters["by_message_type"]
+    yield from _no_counts("radio", {key: radio[key] for key in ("queue_drops", "mac_retries")})
     for label, pairs in (("radio", radio), ("radio.addressed", radio["addressed"])):
         known = pairs["received"] + sum(pairs["lost"].values()) + pairs.get("in_flight", 0)
         copies = pairs.get("duplicated", 0)

@@ -3,7 +3,7 @@
 Checks    record        the record can be what it claims to be: see wellformed.py
           creation .. delivery: see broadcast.py
           conservation  every frame and every pair (frame, receiver in range) is accounted for: see conservation.py
-          drained       after quiescence every buffer is empty
+          drained       after quiescence every buffer is empty, and no member is in a handoff
 Model     what only holds after quiescence is unknown in a run that ended before. A run that promises to be at rest
           within some time after its active part (an adversary's, which then lets everything through) and is not,
           violates `drained`, and its deliveries are judged
@@ -17,13 +17,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from mobilenet.rundir import read_columns, read_events, read_json, read_manifest
+from mobilenet.rundir import read_columns, read_events, read_json, read_manifest, require_tables
 from mobilenet.verify.broadcast import SAFETY, BroadcastJudge
 from mobilenet.verify.conservation import conservation_problem
+from mobilenet.verify.declared import require_scenario
+from mobilenet.verify.sampled import BUFFERS
+from mobilenet.verify.sessions import unfinished_handoffs
 from mobilenet.verify.wellformed import record_problem, require_manifest
 
 Answer = Literal["valid", "violated", "unknown"]
-BUFFERS = ("sbuffer", "rbuffer")
 CHECKS = ("record", *SAFETY, "delivery", "conservation", "drained")
 
 
@@ -49,24 +51,25 @@ def overall(verdicts: dict[str, Verdict]) -> Answer:
 def verify_run(directory: Path) -> dict[str, Verdict]:
     """Judge a run directory. Raises RunError when it is no whole run directory."""
     manifest = read_manifest(directory)
-    read_columns(directory, "positions")  # nothing to judge in it, but it must be whole
+    require_manifest(manifest)
+    require_scenario(directory, manifest)
+    counters = read_json(directory, "counters.json")
+    require_tables(directory, counters)
     return verify(
-        read_events(directory),
-        read_columns(directory, "samples"),
-        read_json(directory, "counters.json"),
-        manifest,
+        read_events(directory), read_columns(directory, "samples"), read_columns(directory, "positions"), counters, manifest
     )
 
 
 def verify(
     events: dict[str, list[Any]],
     samples: dict[str, list[Any]],
+    positions: dict[str, list[Any]],
     counters: dict[str, Any],
     manifest: dict[str, Any],
 ) -> dict[str, Verdict]:
     """Judge the columns of a run: a verdict for each of CHECKS, those on broadcast only where the run promises one."""
     require_manifest(manifest)
-    damage = record_problem(events, samples, manifest)
+    damage = record_problem(events, samples, positions, counters, manifest)
     if damage is not None:
         unreadable = Verdict("unknown", "the record is damaged")
         return dict.fromkeys(CHECKS, unreadable) | {"record": Verdict("violated", damage)}
@@ -88,6 +91,8 @@ def verify(
         verdicts["drained"] = NOT_QUIESCENT
     elif left:
         verdicts["drained"] = Verdict("violated", f"{left[0]} after quiescence")
+    elif unfinished := unfinished_handoffs(events):
+        verdicts["drained"] = Verdict("violated", f"{unfinished[0]} is in a handoff after quiescence")
     elif promises["broadcast"] is not None and (unknown := _unsampled(events, sizes)):
         verdicts["drained"] = Verdict("unknown", f"the buffers of {unknown} were never sampled")
     else:

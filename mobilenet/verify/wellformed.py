@@ -1,8 +1,10 @@
 """Whether a record can be what it claims to be, before any property is asked for.
 
 Checks    manifest   every key that verdicts rest on has its type
-          events     the fingerprint fits, times never go back nor beyond the run, every event is well formed
-          samples    a node, a quantity and a finite number each; the times of one quantity never go back
+          events     the fingerprint fits, times never go back nor beyond the run, every event is of a known kind and well
+                     formed; sessions fit together: see sessions.py
+          samples    see sampled.py
+          rows       each table has as many as were counted, of events each kind
           the end    a run that was not quiescent used up its drain
 Errors    RunError for a manifest that cannot be read; everything else is a sentence, or None
 Source    ours: DESIGN.md §8
@@ -13,13 +15,18 @@ from __future__ import annotations
 import json
 import math
 import re
+from collections import Counter
 from typing import Any
 
-from mobilenet.record import fingerprint
+from mobilenet.record import EVENTS, fingerprint
 from mobilenet.rundir import RunError
+from mobilenet.verify.sampled import samples_problem
+from mobilenet.verify.sessions import sessions_problem
 
 NUMBER = "(0|[1-9][0-9]{0,17})"
 NODE = re.compile(f"[hsp]{NUMBER}")
+HOST = re.compile(f"h{NUMBER}")
+STATION = re.compile(f"s{NUMBER}")
 MESSAGE = re.compile(f"[hsp]{NUMBER}:{NUMBER}")
 WITH_MESSAGE = ("broadcast", "deliver")
 MARGIN_S = 1e-6  # seconds in the manifest are decimal fractions
@@ -36,6 +43,8 @@ def require_manifest(manifest: dict[str, Any]) -> None:
         (manifest, "simulated_s", _is_amount),
         (manifest, "duration_s", _is_amount),
         (manifest, "drain_s", _is_amount),
+        (manifest, "stations", _is_count),
+        (manifest, "hosts", lambda value: value is None or _is_count(value)),
         (promises, "broadcast", lambda value: value is None or _is_text(value)),
         (promises, "gap_after_s", lambda value: value is None or _is_amount(value)),
         (promises, "heard_every_s", _is_amount),
@@ -55,15 +64,26 @@ def _is_bool(value: object) -> bool:
     return isinstance(value, bool)
 
 
+def _is_count(value: object) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and value >= 0
+
+
 def _is_amount(value: object) -> bool:
     return isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value) and value >= 0
 
 
 def record_problem(
-    events: dict[str, list[Any]], samples: dict[str, list[Any]], manifest: dict[str, Any]
+    events: dict[str, list[Any]], samples: dict[str, list[Any]], positions: dict[str, list[Any]], counters: dict[str, Any],
+    manifest: dict[str, Any],
 ) -> str | None:
     """The first thing that cannot be."""
-    return _end_problem(manifest) or _events_problem(events, manifest) or _samples_problem(samples, manifest)
+    return (
+        _end_problem(manifest)
+        or _events_problem(events, manifest)
+        or _rows_problem(events, samples, positions, counters)
+        or sessions_problem(events)
+        or samples_problem(events, samples, positions, manifest)
+    )
 
 
 def _end_problem(manifest: dict[str, Any]) -> str | None:
@@ -85,22 +105,50 @@ def _events_problem(events: dict[str, list[Any]], manifest: dict[str, Any]) -> s
     end_ns = (manifest["simulated_s"] + MARGIN_S) * 1e9
     if times and (times[0] < 0 or times[-1] > end_ns):
         return f"events: times reach from {times[0]} to {times[-1]} ns, outside of the {manifest['simulated_s']} s simulated"
-    columns = (events[name] for name in ("event", "node", "message", "station", "detail"))
-    for row, (event, node, message, station, detail) in enumerate(zip(*columns, strict=True)):
-        if event is None or node is None or not NODE.fullmatch(node):
+    columns = (events[name] for name in ("event", "node", "message", "station", "session", "detail"))
+    for row, (event, node, message, station, session, detail) in enumerate(zip(*columns, strict=True)):
+        if event not in EVENTS:
+            return f"events: event {row} is called {event!r}; known are {', '.join(EVENTS)}"
+        if node is None or not NODE.fullmatch(node) or node[0] not in EVENTS[event]:
             return f"events: event {row} has node {node!r} and event {event!r}"
         if message is not None and not MESSAGE.fullmatch(message):
             return f"events: event {row} has message {message!r}, expected something like 'h12:5'"
         if message is None and event in WITH_MESSAGE:
             return f"events: event {row} ({event}) names no message"
-        if station is not None and not NODE.fullmatch(station):
+        if station is not None and not STATION.fullmatch(station):
             return f"events: event {row} has station {station!r}"
+        if session is not None and session < 0:
+            return f"events: event {row} has session {session}"
         if detail is not None and not _is_object(detail):
             return f"events: event {row} has detail {detail!r}, expected a JSON object"
+        if event == "expire" and not _says_who_was_silent(detail):
+            return f"events: event {row} (expire) has detail {detail!r}, expected which host was silent_s"
     found = fingerprint(events)
     if found != manifest["fingerprint"]:
         return f"events: their fingerprint is {found[:16]}…, the manifest says {manifest['fingerprint'][:16]}…"
     return None
+
+
+def _rows_problem(
+    events: dict[str, list[Any]], samples: dict[str, list[Any]], positions: dict[str, list[Any]], counters: dict[str, Any]
+) -> str | None:
+    counted = counters.get("rows")
+    if not isinstance(counted, dict) or not isinstance(counted.get("events"), dict):
+        return f"counters.json: rows is {counted!r}, expected how many rows each table has"
+    found = Counter(events["event"])
+    for event in sorted({*found, *counted["events"]}):
+        if found[event] != counted["events"].get(event, 0):
+            return f"events: {found[event]} rows of {event}, counters.json counts {counted['events'].get(event, 0)}"
+    for name, table in (("samples", samples), ("positions", positions)):
+        if len(table["node"]) != counted.get(name):
+            return f"{name}: {len(table['node'])} rows, counters.json counts {counted.get(name)}"
+    return None
+
+
+def _says_who_was_silent(text: str | None) -> bool:
+    detail = json.loads(text or "{}")
+    host = detail.get("host")
+    return isinstance(host, str) and HOST.fullmatch(host) is not None and _is_amount(detail.get("silent_s"))
 
 
 def _is_object(text: str) -> bool:
@@ -108,16 +156,3 @@ def _is_object(text: str) -> bool:
         return isinstance(json.loads(text), dict)
     except ValueError:
         return False
-
-
-def _samples_problem(samples: dict[str, list[Any]], manifest: dict[str, Any]) -> str | None:
-    last: dict[tuple[str, str], int] = {}
-    end_ns = (manifest["simulated_s"] + MARGIN_S) * 1e9
-    columns = (samples[name] for name in ("time_ns", "node", "quantity", "value"))
-    for row, (time, node, quantity, value) in enumerate(zip(*columns, strict=True)):
-        if node is None or quantity is None or value is None or not math.isfinite(value) or value < 0:
-            return f"samples: row {row} has node {node!r}, quantity {quantity!r} and value {value!r}"
-        if time is None or not last.get((node, quantity), 0) <= time <= end_ns:
-            return f"samples: row {row} ({quantity} at {node}) has time {time}, not in its order or outside of the run"
-        last[node, quantity] = time
-    return None

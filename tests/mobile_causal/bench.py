@@ -51,6 +51,9 @@ class Port:
     def send(self, to: int, message: Any) -> None:
         self._out(("s" if self.name[0] == "h" else "h") + str(to), message)
 
+    def expired(self, host: int) -> None:
+        self.upcalls.append(("expired", host))
+
     def deliver(self, message: MessageId, body: Any) -> None:
         self.delivered.append(message)
 

@@ -563,6 +563,27 @@ class ExpiresEarly(Station):
         super().__init__(port, wired, parameters.model_copy(update={"expiry_s": parameters.expiry_s / 6}), *rest)
 
 
+@mutant("F15", "expires_at_half", "expiry")
+class ExpiresAtHalf(Station):
+    """a host is given up after half of T"""
+
+    def __init__(self, port: Any, wired: Any, parameters: MobileCausalParameters, *rest: Any) -> None:
+        assert parameters.expiry_s is not None
+        super().__init__(port, wired, parameters.model_copy(update={"expiry_s": parameters.expiry_s / 2}), *rest)
+
+
+@mutant("F15", "expires_in_silence", "expiry")
+class ExpiresInSilence(ExpiresAtHalf):
+    """the same, and the network is not told"""
+
+    def _on_expiry_timer(self) -> None:
+        limit_ns = (self._p.expiry_s or 0) * 1e9
+        for c in list(self.ctx.values()):
+            if c.state is State.OWN and not c.expired and self._port.now - c.heard_ns >= limit_ns:
+                self._expire(c)
+        super()._on_expiry_timer()
+
+
 @mutant("F15", "gap_for_nothing", "calm_expiry")
 class GapForNothing(Station):
     """every handoff announces a gap"""

@@ -1,7 +1,8 @@
 """A run directory, and ways to damage it.
 
 Model     `Copy.events` and so on are the tables as columns; what is changed is written back by `save`, which also renews the
-          fingerprint, so that a property has to catch the damage and not the checksum
+          fingerprint and, unless told otherwise, the number of rows, so that a property has to catch the damage and not
+          the checksum
 Source    ours: DESIGN.md §8
 """
 
@@ -9,6 +10,7 @@ from __future__ import annotations
 
 import json
 import shutil
+from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -37,16 +39,27 @@ class Copy:
         self.path = path
         self.events: dict[str, list[Any]] = read_events(path)
         self.samples: dict[str, list[Any]] = read_columns(path, "samples")
+        self.positions: dict[str, list[Any]] = read_columns(path, "positions")
         self.counters: dict[str, Any] = json.loads((path / "counters.json").read_text())
         self.manifest: dict[str, Any] = json.loads((path / "manifest.json").read_text())
 
-    def save(self, renew: bool = True) -> None:
+    def save(self, renew: bool = True, recount: bool = True) -> None:
         if renew:
             self.manifest["fingerprint"] = fingerprint(self.events)
+            if recount:
+                sizes = {"samples": len(self.samples["node"]), "positions": len(self.positions["node"])}
+                self.counters["rows"] |= {"events": dict(Counter(self.events["event"])), **sizes}
         write_table(self.path / "events.parquet", self.events)
         write_table(self.path / "samples.parquet", self.samples)
+        write_table(self.path / "positions.parquet", self.positions)
         (self.path / "counters.json").write_text(json.dumps(self.counters))
         (self.path / "manifest.json").write_text(json.dumps(self.manifest))
+
+    def without_samples(self, wanted: Callable[[str, str], bool]) -> None:
+        """Only those whose node and quantity are not wanted."""
+        pairs = zip(self.samples["node"], self.samples["quantity"], strict=True)
+        keep = [row for row, (node, quantity) in enumerate(pairs) if not wanted(node, quantity)]
+        self.samples = {name: [column[row] for row in keep] for name, column in self.samples.items()}
 
     # --- events
 
@@ -78,8 +91,8 @@ class Copy:
 Damage = Callable[[Copy], None]
 
 
-def verdicts_after(whole: Path, path: Path, damage: Damage, renew: bool = True) -> dict[str, Verdict]:
+def verdicts_after(whole: Path, path: Path, damage: Damage, renew: bool = True, recount: bool = True) -> dict[str, Verdict]:
     copy = Copy(whole, path)
     damage(copy)
-    copy.save(renew)
+    copy.save(renew, recount)
     return verify_run(path)

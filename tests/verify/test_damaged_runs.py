@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,7 @@ from typer.testing import CliRunner
 
 import mobilenet
 from mobilenet.cli import app
+from mobilenet.record import EventLog
 from mobilenet.rundir import RunError
 from mobilenet.scenario import Scenario
 from mobilenet.swarm.hunt import record_adversary
@@ -75,7 +77,7 @@ def an_early_delivery_removed(copy: Copy) -> None:
 @damage("duplication")
 def a_delivery_repeated(copy: Copy) -> None:
     row = copy.rows("deliver", "h0")[3]
-    copy.repeat(row, len(copy.events["time_ns"]) - 1)
+    copy.repeat(row, row + 1)
 
 
 @damage("causal_order")
@@ -119,7 +121,8 @@ def a_join_removed(copy: Copy) -> None:
 
 @damage("membership")
 def a_second_join(copy: Copy) -> None:
-    copy.insert(copy.rows("deliver", "h0")[5], node="h0", event="join", session=9, station="s0")
+    row = copy.rows("deliver", "h0")[5]
+    copy.insert(row, node="h0", event="join", session=copy.events["session"][row], station="s0")
 
 
 @damage("membership")
@@ -129,9 +132,8 @@ def a_leave_added(copy: Copy) -> None:
 
 @damage("membership")
 def a_delivery_while_crashed(copy: Copy) -> None:
-    crash, recovery = copy.rows("crash", "h1")[0], copy.rows("recover", "h1")[0]
-    assert crash < recovery
-    copy.swap(next(row for row in copy.rows("deliver", "h1") if row > recovery), crash + 1)
+    crash = copy.rows("crash", "h1")[0]
+    copy.swap(max(row for row in copy.rows("deliver", "h1") if row < crash), crash)
 
 
 @damage("membership")
@@ -151,9 +153,9 @@ def a_gap_where_none_is_allowed(copy: Copy) -> None:
 
 
 @damage("gaps")
-def a_gap_of_a_host_that_was_heard(copy: Copy) -> None:
-    copy.manifest["promises"] |= {"gap_after_s": 10.0, "heard_every_s": 4.0}
-    copy.insert(copy.rows("deliver", "h0")[-1], node="h0", event="gap", session=9, station="s0")
+def a_host_given_up_where_none_may_be(copy: Copy) -> None:
+    detail = json.dumps({"host": "h0", "silent_s": 1.0})
+    copy.insert(copy.rows("deliver", "h0")[5], node="s0", event="expire", detail=detail)
 
 
 @damage("record")
@@ -195,7 +197,102 @@ def a_run_that_says_it_did_not_come_to_rest(copy: Copy) -> None:
 
 @damage("record")
 def a_run_that_ended_before_its_time(copy: Copy) -> None:
-    copy.manifest["duration_s"] = 10 * copy.manifest["simulated_s"]
+    copy.manifest["simulated_s"] = copy.manifest["duration_s"] / 2
+
+
+@damage("record")
+def a_run_that_lasted_longer_than_its_samples(copy: Copy) -> None:
+    copy.manifest["simulated_s"] += 1
+
+
+@damage("record")
+def an_event_of_an_unknown_name(copy: Copy) -> None:
+    copy.events["event"][copy.rows("in_coverage")[0]] = "in_coverag"
+
+
+@damage("record")
+def a_host_event_at_a_station(copy: Copy) -> None:
+    copy.events["node"][copy.rows("in_coverage")[0]] = "s0"
+
+
+@damage("record")
+def a_station_that_is_a_host(copy: Copy) -> None:
+    copy.events["station"][copy.rows("join")[0]] = "h1"
+
+
+@damage("record")
+def a_negative_session(copy: Copy) -> None:
+    copy.events["session"][copy.rows("handoff_start")[0]] = -1
+
+
+@damage("record")
+def a_delivery_in_another_session(copy: Copy) -> None:
+    copy.events["session"][copy.rows("deliver")[0]] = 77
+
+
+@damage("record")
+def a_host_given_up_by_nobody_knows_whom(copy: Copy) -> None:
+    copy.insert(5, node="s0", event="expire", detail='{"host": "s1", "silent_s": 3.0}')
+
+
+@damage("record")
+def the_begin_of_a_handoff_cut_out(copy: Copy) -> None:
+    copy.remove(copy.rows("handoff_start")[-1])
+
+
+@damage("record")
+def the_end_of_a_handoff_cut_out(copy: Copy) -> None:
+    copy.remove(copy.rows("handoff_end")[0])
+
+
+@damage("record")
+def all_ends_of_handoffs_cut_out(copy: Copy) -> None:
+    for row in reversed(copy.rows("handoff_end")):
+        copy.remove(row)
+
+
+@damage("record")
+def all_handoffs_cut_out(copy: Copy) -> None:
+    for row in sorted(copy.rows("handoff_start") + copy.rows("handoff_end"), reverse=True):
+        copy.remove(row)
+
+
+@damage("record")
+def one_buffer_of_one_host_not_sampled(copy: Copy) -> None:
+    copy.without_samples(lambda node, quantity: (node, quantity) == ("h2", "rbuffer"))
+
+
+@damage("record")
+def one_buffer_of_one_station_not_sampled(copy: Copy) -> None:
+    copy.without_samples(lambda node, quantity: (node, quantity) == ("s1", "sbuffer"))
+
+
+@damage("record")
+def a_host_not_sampled(copy: Copy) -> None:
+    copy.without_samples(lambda node, quantity: node == "h0")
+
+
+@damage("record")
+def a_host_of_which_only_the_scenario_knows(copy: Copy) -> None:
+    copy.without_samples(lambda node, quantity: node == "h4")
+    for table, columns in (("events", EventLog.COLUMNS), ("positions", ("time_ns", "node", "x_m", "y_m"))):
+        rows = getattr(copy, table)
+        keep = [row for row, node in enumerate(rows["node"]) if node != "h4"]
+        setattr(copy, table, {name: [rows[name][row] for row in keep] for name in columns})
+
+
+@damage("record")
+def the_last_sample_of_a_buffer_cut_off(copy: Copy) -> None:
+    pairs = list(zip(copy.samples["node"], copy.samples["quantity"], strict=True))
+    row = max(row for row, pair in enumerate(pairs) if pair == ("h1", "sbuffer"))
+    for column in copy.samples.values():
+        del column[row]
+
+
+@damage("record")
+def rows_not_counted(copy: Copy) -> None:
+    copy.counters["rows"] = {"events": copy.counters["rows"]["events"], "samples": "many"}
+    copy.save = lambda *flags: Copy.save(copy, True, False)  # type: ignore[method-assign]
 
 
 @damage("record")
@@ -269,20 +366,51 @@ def test_each_damage_is_caught_by_its_property(name: str, whole: Path, tmp_path:
 
 
 def test_the_fingerprint_catches_any_change(whole: Path, tmp_path: Path) -> None:
-    def session_changed(copy: Copy) -> None:
-        copy.events["session"][copy.rows("deliver")[0]] = 77
+    def cause_changed(copy: Copy) -> None:
+        copy.events["detail"][copy.rows("handoff_start")[0]] = '{"cause": "magic"}'
 
-    assert verdicts_after(whole, tmp_path / "a", session_changed, renew=False)["record"].answer == "violated"
-    assert overall(verdicts_after(whole, tmp_path / "b", session_changed)) == "valid"  # sessions are not judged
+    assert verdicts_after(whole, tmp_path / "a", cause_changed, renew=False)["record"].answer == "violated"
+    assert overall(verdicts_after(whole, tmp_path / "b", cause_changed)) == "valid"  # causes are not judged
 
 
-def test_buffers_that_were_never_sampled_are_unknown(whole: Path, tmp_path: Path) -> None:
+def test_buffers_that_were_never_sampled_anywhere_are_unknown(whole: Path, tmp_path: Path) -> None:
     def forget(copy: Copy) -> None:
-        keep = [row for row, node in enumerate(copy.samples["node"]) if node != "h0"]
-        for name, column in copy.samples.items():
-            copy.samples[name] = [column[row] for row in keep]
+        copy.without_samples(lambda node, quantity: quantity in ("sbuffer", "rbuffer"))
 
     assert verdicts_after(whole, tmp_path / "damaged", forget)["drained"].answer == "unknown"
+
+
+def cut(share: float, *events: str) -> Damage:
+    """Without the last part of the events, or of those of some kinds only."""
+
+    def function(copy: Copy) -> None:
+        rows = [row for event in events for row in copy.rows(event)] if events else list(range(len(copy.events["node"])))
+        for row in sorted(rows, reverse=True)[: max(1, round(share * len(rows)))]:
+            copy.remove(row)
+
+    return function
+
+
+CUTS: dict[str, Damage] = {
+    "the last event": cut(0),
+    "the second half": cut(0.5),
+    "all events": cut(1),
+    "all handoffs": cut(1, "handoff_start", "handoff_end"),
+    "who came into coverage": cut(1, "in_coverage"),
+    "the last sample": lambda copy: [column.pop() for column in copy.samples.values()],
+    "a sample in the middle": lambda copy: [column.pop(20) for column in copy.samples.values()],
+    "a position": lambda copy: [column.pop(50) for column in copy.positions.values()],
+}
+
+
+@pytest.mark.parametrize("name", CUTS)
+def test_rows_that_are_cut_off_are_missed_by_their_number(name: str, whole: Path, adversary: Path, tmp_path: Path) -> None:
+    for path in (whole, adversary):
+        if name == "a position" and path is adversary:
+            continue  # nobody has one there
+        verdicts = verdicts_after(path, tmp_path / path.name, CUTS[name], recount=False)
+        assert verdicts["record"].answer == "violated", name
+        assert "counters.json counts" in verdicts["record"].explanation
 
 
 @pytest.mark.parametrize("change", [{"quiescent": False}, {"simulated_s": 1.0}, {"fingerprint": "0" * 64}])
@@ -294,6 +422,8 @@ def test_a_damaged_manifest_of_the_adversary(change: dict[str, Any], adversary: 
 def test_an_adversary_that_never_comes_to_rest_violates_its_promise(adversary: Path, tmp_path: Path) -> None:
     def endless(copy: Copy) -> None:
         copy.manifest |= {"quiescent": False, "simulated_s": copy.manifest["simulated_s"] + 100}
+        end_ns = max(copy.samples["time_ns"])
+        copy.samples["time_ns"] = [time + 100 * 10**9 if time == end_ns else time for time in copy.samples["time_ns"]]
 
     verdicts = verdicts_after(adversary, tmp_path / "damaged", endless)
     assert verdicts["drained"].answer == "violated" and verdicts["delivery"].answer == "valid"
@@ -334,7 +464,10 @@ UNREADABLE: dict[str, Callable[[Path], object]] = {
     **{f"{name} missing": lambda path, name=name: (path / name).unlink() for name in (
         "events.parquet", "samples.parquet", "positions.parquet", "counters.json", "manifest.json", "scenario.yaml")},
     **{f"{name} truncated": lambda path, name=name: truncated(path, name) for name in (
-        "events.parquet", "samples.parquet", "positions.parquet", "counters.json", "manifest.json")},
+        "events.parquet", "samples.parquet", "positions.parquet", "counters.json", "manifest.json", "scenario.yaml")},
+    "a table that was not counted": lambda path: shutil.copy(path / "positions.parquet", path / "frames.parquet"),
+    "a table missing": lambda path: rewrite(path / "counters.json", lambda c: c["rows"].update(messages=3)),
+    "a table that is none": lambda path: (path / "messages.parquet").write_text("send_ns\n"),
     "events empty": lambda path: (path / "events.parquet").write_bytes(b""),
     "events are text": lambda path: (path / "events.parquet").write_text("time_ns,node\n"),
     "events without node": lambda path: without_column(path, "events", "node"),

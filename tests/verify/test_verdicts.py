@@ -79,7 +79,7 @@ def test_an_explanation_says_which_overtook_which_and_where() -> None:
         (SENT, {"quiescent": False, "rest_within_s": 1000.0}, {"delivery": "unknown", "drained": "unknown"}),
         (SENT, {"quiescent": False, "rest_within_s": 60.0}, {"delivery": "violated", "drained": "violated"}),
         (SENT + "h1 leave", {"buffers": (("h0", 0.0), ("h1", 2.0))}, {"drained": "violated"}),
-        (SENT + "h1 leave", {"buffers": (("h0", 0.0),)}, {"drained": "unknown"}),
+        (SENT + "h1 leave", {"buffers": ()}, {"drained": "unknown"}),
         ("h0 broadcast h0:0", {"broadcast": None}, {}),
     ],
 )
@@ -101,15 +101,21 @@ def gaps(lines: str) -> str:
 @pytest.mark.parametrize(
     "lines",
     [
-        "60 h1 out_of_coverage\n70 h1 gap",
-        "60 h1 out_of_coverage\n69.1 h1 gap",  # it may have been silent for the second before it went
-        "60 h1 crash\n70 h1 recover\nh1 gap",
-        "60 h1 handoff_start\n70 h1 handoff_end\nh1 gap",
-        "60 h1 out_of_coverage\n65 h1 in_coverage\n65.5 h1 crash\n70 h1 recover\nh1 gap",  # too short to be heard between
-        "60 h1 crash\n70 h1 recover\nh1 gap\n70.1 h1 handoff_start\n70.2 h1 handoff_end\nh1 gap",  # said again
+        "60 h1 out_of_coverage\n70 s0 expire h1 10\nh1 gap",
+        "60 h1 out_of_coverage\n69.1 s0 expire h1 10\nh1 gap",  # it may have been silent for the second before it went
+        "60 h1 crash\n70 s0 expire h1 10.5\nh1 recover\nh1 gap",
+        "60 h1 handoff_start\n70 s0 expire h1 10\nh1 handoff_end\nh1 gap",
+        # too short to be heard between
+        "60 h1 out_of_coverage\n65 h1 in_coverage\n65.5 h1 crash\n70 s0 expire h1 10.9\nh1 recover\nh1 gap",
+        # said again
+        "60 h1 crash\n70 s0 expire h1 10\nh1 recover\nh1 gap\n70.1 h1 handoff_start\n70.2 h1 handoff_end\nh1 gap",
+        # given up where it was last, and it comes back elsewhere
+        "51 h1 handoff_start\n51.1 h1 handoff_end s1\n60 h1 crash\n70 s1 expire h1 10\nh1 recover\nh1 handoff_start\nh1 handoff_end s0\nh1 gap",
+        # given up while it asked to join
+        "51 h1 leave\n61 s0 expire h1 10\n62 h1 join s0\nh1 gap",
     ],
 )
-def test_a_gap_of_a_host_that_may_have_been_silent_for_that_long(lines: str) -> None:
+def test_a_gap_of_a_host_that_was_given_up_after_that_long_a_silence(lines: str) -> None:
     assert gaps(lines) == "valid"
 
 
@@ -117,25 +123,63 @@ def test_a_gap_of_a_host_that_may_have_been_silent_for_that_long(lines: str) -> 
     "lines",
     [
         "60 h1 gap",
-        "60 h1 out_of_coverage\n68.9 h1 gap",
-        "60 h1 out_of_coverage\n65 h1 in_coverage\n67 h1 out_of_coverage\n75 h1 gap",  # heard between 65 and 67
-        "60 h1 out_of_coverage\n90 h1 in_coverage\n92 h1 gap",  # heard again before it
-        "60 h1 crash\n70 h1 recover\nh1 gap\n75 h1 handoff_start\n75.1 h1 handoff_end\nh1 gap",  # heard since the first
+        "60 h1 out_of_coverage\n70 h1 gap",  # nobody gave it up
+        "60 h1 out_of_coverage\n70 s0 expire h1 9.999\nh1 gap",
+        "60 h1 out_of_coverage\n70 s0 expire h1 9.999",  # the gap itself was lost
+        "60 h1 out_of_coverage\n68.9 s0 expire h1 10\nh1 gap",
+        "60 h1 out_of_coverage\n65 h1 in_coverage\n67 h1 out_of_coverage\n75 s0 expire h1 15\nh1 gap",  # heard between 65 and 67
+        "60 h1 out_of_coverage\n70 s0 expire h1 10\n90 h1 in_coverage\n92 h1 gap",  # heard again before it
+        "60 h1 crash\n70 s0 expire h1 10\nh1 recover\nh1 gap\n75 h1 handoff_start\n75.1 h1 handoff_end\nh1 gap",  # heard since the first
+        "60 h1 crash\n70 s0 expire h1 10\n80 h1 recover\n82 h1 crash\n95 h1 recover\nh1 gap",  # heard since it was given up
         "60 h1 leave\n61 h1 join\nh1 gap",
+        # another one than the one that it was with
+        "51 h1 handoff_start\n51.1 h1 handoff_end s1\n60 h1 crash\n70 s0 expire h1 19\nh1 recover\nh1 gap",
     ],
 )
-def test_a_gap_of_a_host_that_was_heard(lines: str) -> None:
+def test_a_gap_of_a_host_that_was_heard_or_that_nobody_gave_up(lines: str) -> None:
     assert gaps(lines) == "violated"
 
 
+def test_to_give_up_a_host_is_a_violation_where_no_gaps_are_promised() -> None:
+    assert answers(SENT + "h1 leave\n60 s0 expire h1 50") == {"gaps": "violated"}
+
+
 def test_what_is_given_up_is_owed_to_nobody() -> None:
-    lines = HERE + "h1 out_of_coverage\nh1 broadcast h1:0\n50 h1 gap\nh1 broadcast h1:1\nh0 deliver h1:1\nh1 deliver h1:1"
+    gap = "50 s0 expire h1 49\nh1 gap\n"
+    lines = HERE + "h1 out_of_coverage\nh1 broadcast h1:0\n" + gap + "h1 broadcast h1:1\nh0 deliver h1:1\nh1 deliver h1:1"
     assert answers(lines, gap_after_s=10.0) == {}
-    assert answers(lines.replace("50 h1 gap\n", "")) == {"causal_order": "violated", "delivery": "violated"}
-    assert answers(lines.replace("50 h1 gap\n", "50 h0 gap\n"), gap_after_s=10.0)["delivery"] == "violated"
+    assert answers(lines.replace(gap, "")) == {"causal_order": "violated", "delivery": "violated"}
+    assert answers(lines.replace(gap, gap.replace("h1", "h0")), gap_after_s=10.0)["delivery"] == "violated"
 
 
 def test_what_was_given_up_and_yet_delivered_is_owed() -> None:
-    lines = HERE + "h2 join\nh1 out_of_coverage\nh1 broadcast h1:0\n50 h1 gap\nh0 deliver h1:0"
+    lines = HERE + "h2 join\nh1 out_of_coverage\nh1 broadcast h1:0\n50 s0 expire h1 49\nh1 gap\nh0 deliver h1:0"
     found = verdicts(lines, gap_after_s=10.0)
     assert found["delivery"].answer == "violated" and "h2" in found["delivery"].explanation
+
+
+# --- handoffs and sessions fit together
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        "h1 handoff_end",
+        "h1 handoff_start\nh1 handoff_end\nh1 handoff_end",
+        "h1 handoff_start\nh1 leave\nh1 join\nh1 handoff_end",
+    ],
+)
+def test_a_record_whose_handoffs_do_not_fit(lines: str) -> None:
+    found = verdicts(SENT + "h1 deliver h0:0\nh1 deliver h0:1\n" + lines)
+    assert found["record"].answer == "violated" and found["drained"].answer == "unknown"
+
+
+@pytest.mark.parametrize("lines", ["h1 handoff_start\nh1 handoff_start\nh1 handoff_end", "h1 handoff_start\nh1 leave"])
+def test_a_handoff_may_be_superseded_and_a_host_may_leave_in_it(lines: str) -> None:
+    assert answers(SENT + "h1 deliver h0:0\nh1 deliver h0:1\n" + lines) == {}
+
+
+def test_a_run_at_rest_has_no_handoff_under_way() -> None:
+    lines = SENT + "h1 deliver h0:0\nh1 deliver h0:1\nh1 handoff_start"
+    assert answers(lines) == {"drained": "violated"}
+    assert answers(lines, quiescent=False) == {"delivery": "unknown", "drained": "unknown"}

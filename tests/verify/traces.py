@@ -1,21 +1,24 @@
 """Traces written by hand, and the verdicts on them.
 
-Shapes    a line is `[seconds] host event [message]`, as in `2.5 h0 deliver h1:0`; without seconds, a moment after the last
+Shapes    a line is `[seconds] host event [message]`, as in `2.5 h0 deliver h1:0`; without seconds, a moment after the last.
+          A host's `join` and `handoff_end` are followed by a station, if any, and a station's `expire` by the host and for
+          how long it was silent: `70 s0 expire h1 10`
 """
 
 from __future__ import annotations
 
 from typing import Any
 
-from mobilenet.record import EventLog
+from mobilenet.record import EventLog, Recording
 from mobilenet.verify import Verdict, verify
 
 NO_PAIRS: dict[str, Any] = {"pairs_in_range": 0, "received": 0, "lost": {}}
 NO_COUNTERS: dict[str, Any] = {
-    "radio": {"frames": 0, "bytes": 0, **NO_PAIRS, "addressed": NO_PAIRS, "mac_acks": 0},
+    "radio": {"frames": 0, "bytes": 0, **NO_PAIRS, "addressed": NO_PAIRS, "mac_acks": 0, "mac_retries": 0, "queue_drops": 0},
     "wired": {"sent": 0, "delivered": 0, "bytes": 0, "in_flight": 0},
     "by_message_type": {"host": {}, "station": {}, "wired": {}},
 }
+END_S = 1000.0
 NETWORK = ("radio_frames", "radio_bytes", "radio_control_bytes", "wired_messages", "wired_bytes", "pairs_received",
            "addressed_pairs_received")  # fmt: skip
 
@@ -29,7 +32,8 @@ def verdicts(
     broadcast: str | None = "causal",
     buffers: tuple[tuple[str, float], ...] = tuple((f"h{i}", 0.0) for i in range(4)),
 ) -> dict[str, Verdict]:
-    log = EventLog()
+    recording = Recording()
+    log, samples = recording.events, recording.samples
     time = 0.0
     for line in lines.strip().splitlines():
         words = line.split()
@@ -37,15 +41,27 @@ def verdicts(
             time = float(words.pop(0))
         else:
             time += 0.001
-        log.add(round(time * 1e9), *words)
-    samples = [(0, "network", name, 0.0) for name in NETWORK] + [(0, node, "sbuffer", size) for node, size in buffers]
-    columns = {name: list(column) for name, column in zip(("time_ns", "node", "quantity", "value"), zip(*samples, strict=True), strict=True)}
+        node, event, *rest = words
+        now_ns = round(time * 1e9)
+        if event == "expire":
+            log.add(now_ns, node, event, detail={"host": rest[0], "silent_s": float(rest[1])})
+        elif rest and event in ("join", "handoff_end"):
+            log.add(now_ns, node, event, station=rest[0])
+        else:
+            log.add(now_ns, node, event, *rest)
+    for name in NETWORK:
+        samples.add(round(END_S * 1e9), "network", name, 0.0)
+    for node, size in buffers:
+        samples.add(round(END_S * 1e9), node, "sbuffer", size)
+    recording.counters = NO_COUNTERS
     manifest = {
-        "fingerprint": log.fingerprint(), "quiescent": quiescent, "simulated_s": 1000.0, "duration_s": 500.0, "drain_s": 60.0,
+        "fingerprint": log.fingerprint(), "quiescent": quiescent, "simulated_s": END_S, "duration_s": 500.0, "drain_s": 60.0,
+        "hosts": None, "stations": 0,
         "promises": {"broadcast": broadcast, "gap_after_s": gap_after_s, "heard_every_s": heard_every_s,
                      "rest_within_s": rest_within_s, "duplicating_air": False},
     }  # fmt: skip
-    return verify({name: getattr(log, name) for name in EventLog.COLUMNS}, columns, NO_COUNTERS, manifest)
+    columns = {name: getattr(log, name) for name in EventLog.COLUMNS}
+    return verify(columns, samples.lists, recording.positions.lists, recording.document(), manifest)
 
 
 def answers(lines: str, **options: Any) -> dict[str, str]:

@@ -28,7 +28,7 @@ Deviations  F1b l.65,81  `seq > seqC` drops the message whose number is "next": 
 
 from __future__ import annotations
 
-from ..port import MessageId, Port, WiredPort
+from ..port import MessageId, StationPort, WiredPort
 from .context import Context, State
 from .messages import (
     AppCo,
@@ -55,7 +55,7 @@ REQUESTING = (State.REQ, State.REQJ)
 
 class Handover:
     def __init__(
-        self, port: Port, wired: WiredPort, parameters: MobileCausalParameters, stations: int, check: bool = True
+        self, port: StationPort, wired: WiredPort, parameters: MobileCausalParameters, stations: int, check: bool = True
     ) -> None:
         self._port = port
         self._wired = wired

@@ -28,7 +28,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, ClassVar, NamedTuple
 
-from ..port import MessageId, Port, WiredPort
+from ..port import MessageId, StationPort, WiredPort
 from .context import Context, State
 from .handover import Handover
 from .messages import (
@@ -69,7 +69,7 @@ class Station(Handover):
     BUFFERS: ClassVar[tuple[str, ...]] = ("sbuffer", "rbuffer")
 
     def __init__(
-        self, port: Port, wired: WiredPort, parameters: MobileCausalParameters, stations: int, check: bool = True
+        self, port: StationPort, wired: WiredPort, parameters: MobileCausalParameters, stations: int, check: bool = True
     ) -> None:
         super().__init__(port, wired, parameters, stations, check)
         self._cookies: dict[int, Cookie] = {}  # soft: may be forgotten at any time
@@ -241,6 +241,7 @@ class Station(Handover):
         for c in list(self.ctx.values()):
             silent = now - c.heard_ns
             if c.state is State.OWN and not c.expired and silent >= limit:
+                self._port.expired(c.host)
                 self._expire(c)
             elif c.state is State.OWN and c.expired and stub is not None and silent >= limit + ns(stub):
                 self._drop(c)

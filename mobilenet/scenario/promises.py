@@ -1,0 +1,59 @@
+"""What follows from a scenario before it has run: how long it is to last, who takes part, and what it promises.
+
+Model     the manifest repeats all this, and the verifier derives it again and holds the run to it. `heard_every_s`: a
+          reachable host is heard, and what was heard is answered, within that time almost surely
+Units     seconds, as the names say
+Source    ours: DESIGN.md §6, §11
+"""
+
+from __future__ import annotations
+
+from math import ceil, log
+from typing import Any
+
+from mobilenet.scenario.recorded import AdversarySchedule
+from mobilenet.scenario.schema import Scenario
+from mobilenet.world.layout import station_positions
+
+UNHEARD_IS_RARER_THAN = 1e-6
+LOST_ANYHOW = 0.1  # of all frames: collisions and noise of any kind
+
+
+def declared(scenario: Scenario | AdversarySchedule) -> dict[str, Any]:
+    """The part of a manifest that does not depend on how the run went."""
+    hosts: int | None
+    rest_within_s: float | None
+    if isinstance(scenario, AdversarySchedule):
+        air = scenario.air
+        hosts, stations, warmup_s = scenario.hosts, scenario.stations, 0.0
+        loss, late_s = 1 - (1 - air.loss) * (1 - air.drop), (air.late_ns if air.late else air.delay_ns) / 1e9
+        rest_within_s, duplicating_air = scenario.drain_s, True
+    else:
+        hosts, stations = scenario.hosts.count, len(station_positions(scenario.stations.layout, scenario.folder))
+        warmup_s, loss, late_s = scenario.warmup_s, scenario.wireless.loss, 0.0
+        rest_within_s, duplicating_air = None, False
+    protocol = scenario.protocol
+    return {
+        "seed": scenario.seed,
+        "protocol": protocol.name,
+        "warmup_s": warmup_s,
+        "duration_s": scenario.duration_s,
+        "drain_s": scenario.drain_s,
+        "stations": stations,
+        "hosts": hosts,  # None: as many as there are tracks
+        "promises": {
+            "broadcast": getattr(protocol, "promises", None),
+            "gap_after_s": getattr(protocol, "expiry_s", None),
+            "heard_every_s": heard_every_s(getattr(protocol, "heartbeat_s", 0.0), loss) + late_s,
+            "rest_within_s": rest_within_s,
+            "duplicating_air": duplicating_air,
+        },
+    }
+
+
+def heard_every_s(heartbeat_s: float, loss: float) -> float:
+    """How long a reachable host may remain unheard, or without the answer to what was heard, but for one time in a million."""
+    arrives_both_ways = ((1 - loss) * (1 - LOST_ANYHOW)) ** 2
+    if arrives_both_ways == 0:
+        return 1e9
+    return heartbeat_s * ceil(log(UNHEARD_IS_RARER_THAN) / log(1 - arrives_both_ways))

@@ -1,0 +1,51 @@
+"""Whether joins, handoffs and deliveries fit together: a record from which some of them were cut out does not.
+
+Checks    a handoff that ends was begun, in the same session, and has not ended yet
+          a delivery names the session that was confirmed last, by a join or the end of a handoff
+Model     both are seen to by the network that records them, whatever the protocol does; so a row that does not fit is damage,
+          and no fault of a protocol. Where a row has no session, only the order of the rows is looked at
+Source    ours: DESIGN.md §8
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+
+def sessions_problem(events: dict[str, list[Any]]) -> str | None:
+    """The first row that does not fit to those before it."""
+    under_way: dict[str, int | None] = {}  # host -> session of the handoff
+    confirmed: dict[str, int | None] = {}
+    for row, (event, node, session) in enumerate(zip(events["event"], events["node"], events["session"], strict=True)):
+        if event == "deliver":
+            if session is not None and session != confirmed.get(node, session):
+                return f"events: {node} delivers in session {session} at event {row}, its last confirmed one is {confirmed[node]}"
+        elif event == "handoff_start":
+            under_way[node] = session
+        elif event == "handoff_end":
+            if node not in under_way or under_way[node] != session:
+                return f"events: {node} ends a handoff of session {session} at event {row} that it has not begun"
+            del under_way[node]
+            confirmed[node] = session
+        elif event == "join":
+            confirmed[node] = session
+        elif event == "leave":
+            under_way.pop(node, None)
+    return None
+
+
+def unfinished_handoffs(events: dict[str, list[Any]]) -> list[str]:
+    """The members that are in a handoff at the end."""
+    members: set[str] = set()
+    under_way: set[str] = set()
+    for event, node in zip(events["event"], events["node"], strict=True):
+        if event == "handoff_start":
+            under_way.add(node)
+        elif event == "handoff_end":
+            under_way.discard(node)
+        elif event == "join":
+            members.add(node)
+        elif event == "leave":
+            members.discard(node)
+            under_way.discard(node)
+    return sorted(members & under_way)

@@ -1,0 +1,90 @@
+"""How long a host was silent: what a gap is measured by.
+
+Model     a station that gives a host up says so (`expire`), and the network notes with it how long it had handed nothing
+          of that host to that station. This must be T or more, and the station must be the one that the host was with: what
+          was last confirmed elsewhere (`join`, `handoff_end`) was confirmed before that station heard it last.
+          A gap follows such an event, and the host was not surely heard since. Gaps may repeat until it was: who announces
+          one cannot know that it arrived.
+          A host is reachable while it is a member, up, in coverage, and no handoff of it is under way. One that was
+          reachable for `heard_every_s` without a break was surely heard in that time, and what was heard was answered,
+          whatever the air did to single frames; the run promises that. So the last moment at which it was surely heard is
+          `heard_every_s` before the last end of such a stretch, or when it last left
+Units     integer nanoseconds
+Source    ours: DESIGN.md §8, §11
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+Aspect = Literal["up", "covered", "connected"]
+SECOND = 1_000_000_000
+
+
+class Silence:
+    """What one host's silence allows; a problem is a sentence."""
+
+    __slots__ = ("_after_ns", "_aspects", "_confirmed_by", "_confirmed_ns", "_given_up_ns", "_heard_every_ns", "_heard_ns", "_since")
+
+    def __init__(self, after_ns: int | None, heard_every_ns: int) -> None:
+        """`after_ns`: T; None: no gaps at all."""
+        self._after_ns = after_ns
+        self._heard_every_ns = heard_every_ns
+        self._aspects: dict[Aspect, bool] = {"up": True, "covered": False, "connected": False}
+        self._since: int | None = None  # reachable since then
+        self._heard_ns = 0
+        self._confirmed_by: str | None = None  # the station that it was last with ...
+        self._confirmed_ns = 0  # ... and since when
+        self._given_up_ns: int | None = None
+
+    # --- what is seen of the host
+
+    def set(self, aspect: Aspect, value: bool, now_ns: int) -> None:
+        self._heard_ns = self.heard_ns(now_ns)
+        self._aspects[aspect] = value
+        if not all(self._aspects.values()):
+            self._since = None
+        elif self._since is None:
+            self._since = now_ns
+
+    def confirmed(self, station: str | None, now_ns: int) -> None:
+        self.set("connected", True, now_ns)
+        self._confirmed_by, self._confirmed_ns = station, now_ns
+
+    def left(self, now_ns: int) -> None:
+        """What stations know of it after that, they heard after that."""
+        self.set("connected", False, now_ns)
+        self._heard_ns = now_ns
+
+    def heard_ns(self, now_ns: int) -> int:
+        """The last moment at which it was surely heard."""
+        if self._since is not None and now_ns - self._since >= self._heard_every_ns:
+            return max(self._heard_ns, now_ns - self._heard_every_ns)
+        return self._heard_ns
+
+    # --- what must not be
+
+    def expire(self, station: str, silent_ns: int, now_ns: int) -> str | None:
+        """A station gives the host up after so long a silence."""
+        if self._after_ns is None:
+            return "but this run promises no gaps"
+        if silent_ns < self._after_ns:
+            return f"after {silent_ns / SECOND:.3f} s of silence; gaps are allowed after {self._after_ns / SECOND:g} s"
+        if self._confirmed_by not in (None, station) and now_ns - silent_ns < self._confirmed_ns:
+            return f"although it is with {self._confirmed_by} since {self._confirmed_ns / SECOND:.6f} s"
+        self._given_up_ns = now_ns
+        return None
+
+    def gap(self, now_ns: int) -> str | None:
+        """The host has a gap."""
+        if self._after_ns is None:
+            return "but this run promises none"
+        heard_ns = self.heard_ns(now_ns)
+        if now_ns - heard_ns < self._after_ns:
+            return (
+                f"although it was unheard for at most {(now_ns - heard_ns) / SECOND:.3f} s; "
+                f"gaps are allowed after {self._after_ns / SECOND:g} s"
+            )
+        if self._given_up_ns is None or self._given_up_ns < heard_ns:
+            return "although no station has given it up since it was last surely heard"
+        return None

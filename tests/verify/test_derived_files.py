@@ -1,0 +1,103 @@
+"""verdict.json and metrics.json follow from the record: `show` wants them, `verify` does not, and makes missing ones anew."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+import mobilenet
+from mobilenet.cli import app
+from mobilenet.record import DERIVED_FILES
+from mobilenet.rundir import RunError
+from mobilenet.runs import judge_anew
+from mobilenet.scenario import Scenario
+
+from .damage import SCENARIO, Copy, Damage
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return mobilenet.run(Scenario.from_text(SCENARIO, ["duration_s=8", "churn=null"]), out=tmp_path_factory.mktemp("runs") / "whole").path
+
+
+@pytest.fixture
+def run(whole: Path, tmp_path: Path) -> Path:
+    return Path(shutil.copytree(whole, tmp_path / "a run"))
+
+
+def command(*words: str | Path) -> tuple[int, str]:
+    result = CliRunner().invoke(app, [str(word) for word in words])
+    return result.exit_code, result.output
+
+
+@pytest.mark.parametrize("name", DERIVED_FILES)
+def test_show_says_what_is_missing_and_how_to_get_it(name: str, run: Path) -> None:
+    (run / name).unlink()
+    code, said = command("show", run)
+    assert code == 2 and said == f"{run / name}: missing; `mobilenet verify '{run}'` makes it anew from the record\n"
+
+
+@pytest.mark.parametrize("names", [DERIVED_FILES[:1], DERIVED_FILES[1:], DERIVED_FILES])
+def test_verify_makes_them_anew_as_they_were(names: tuple[str, ...], run: Path) -> None:
+    before = {name: json.loads((run / name).read_text()) for name in DERIVED_FILES}
+    for name in names:
+        (run / name).unlink()
+    code, said = command("verify", run)
+    assert code == 0 and [f"{run / name} was missing, and is made anew" in said for name in DERIVED_FILES] == [n in names for n in DERIVED_FILES]
+    assert {name: json.loads((run / name).read_text()) for name in DERIVED_FILES} == before
+    assert command("show", run)[0] == 0
+
+
+def test_verify_leaves_alone_what_is_there_and_says_where_it_is_wrong(run: Path) -> None:
+    text = (run / "verdict.json").read_text().replace('"valid"', '"violated"')
+    (run / "verdict.json").write_text(text)
+    code, said = command("verify", run)
+    assert code == 0 and f"{run / 'verdict.json'} says violated, which is not what the record says" in said
+    assert (run / "verdict.json").read_text() == text
+
+
+@pytest.mark.parametrize("text", ["{", "[]", "{}", '{"checks": 3}', '{"checks": {"record": {}}}', '{"checks": {"record": 1}}'])
+def test_a_garbled_verdict(text: str, run: Path) -> None:
+    (run / "verdict.json").write_text(text)
+    verdicts, notes = judge_anew(run)
+    assert verdicts["record"].answer == "valid" and len(notes) == 1 and "verdict.json" in notes[0]
+    with pytest.raises(RunError):
+        print(mobilenet.Run(run).verdict)
+    code, said = command("show", run)
+    assert code == 2 and len(said.splitlines()) == 1
+
+
+def an_unknown_event(copy: Copy) -> None:
+    copy.events["event"][0] = "x"
+
+
+def a_counter_missing(copy: Copy) -> None:
+    del copy.counters["radio"]["queue_drops"]
+
+
+@pytest.mark.parametrize("damage", [an_unknown_event, a_counter_missing])
+def test_a_damaged_record_is_not_measured(damage: Damage, run: Path) -> None:
+    copy = Copy(run, run.parent / "damaged")
+    damage(copy)
+    copy.save()
+    for name in DERIVED_FILES:
+        (copy.path / name).unlink()
+    code, said = command("verify", copy.path)
+    assert code == 1 and "verdict.json was missing, and is made anew" in said
+    assert json.loads((copy.path / "verdict.json").read_text())["verdict"] == "violated"
+    assert not (copy.path / "metrics.json").exists() and "is not made anew" in said
+
+
+def test_where_nothing_can_be_written(run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(path: Path, value: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    (run / "metrics.json").unlink()
+    monkeypatch.setattr("mobilenet.runs.write_json", full)
+    verdicts, notes = judge_anew(run)
+    assert verdicts["record"].answer == "valid"
+    assert notes == [f"{run / 'metrics.json'} was missing, and cannot be written: No space left on device"]
