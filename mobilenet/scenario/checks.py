@@ -2,8 +2,10 @@
 
 Model     files exist, stations and hosts that are named exist, the backbone is a tree, and the run is not
           far bigger than anybody can have meant. Its size is estimated as deliveries (each host gets each
-          message), their way over the stations, and a few small matters for each node and second.
-Units     events: things that happen
+          message), their way over the stations, and a few small matters for each node and second; where tables of frames
+          or messages are wanted, also their rows: a frame for each of these things that is sent, and a row for each
+          node that is in range of it
+Units     events: things that happen, or rows that are written
 Errors    ScenarioError, all problems at once
 Source    ours: DESIGN.md, "Scenarios"
 """
@@ -11,9 +13,11 @@ Source    ours: DESIGN.md, "Scenarios"
 from __future__ import annotations
 
 from collections.abc import Iterator
+from math import pi
 from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
 from mobilenet.kernel import ns
 from mobilenet.parameters import ScenarioError, number
@@ -21,16 +25,18 @@ from mobilenet.protocols.beacon_parameters import BeaconParameters
 from mobilenet.scenario.load import Node
 from mobilenet.scenario.problems import line
 from mobilenet.wired.tree import neighbours_of
-from mobilenet.world.coverage import Coverage
+from mobilenet.world.coverage import Coverage, solid
 from mobilenet.world.faults import ExplicitFaults, PaperFaults
 from mobilenet.world.layout import names as site_names
 from mobilenet.world.layout import station_positions
 from mobilenet.world.mobility import Population, trajectories
+from mobilenet.world.tracks import Tracks
 
 if TYPE_CHECKING:
     from mobilenet.scenario.schema import Scenario
 
 SMALL_MATTERS_PER_S = 4  # of each node: acknowledgements, heartbeats, samples
+SENT_AGAIN = 1.5  # frames for each message and cell
 HOSTS_LOOKED_AT_IN_ONE = 100  # on a tick, for the price of one event
 
 
@@ -78,7 +84,22 @@ def _objections(scenario: Scenario) -> Iterator[tuple[str, str]]:
             strangers = sorted((name for name in names if number(name) >= hosts), key=number)
             if strangers:
                 yield path, f"there is no {strangers[0]} among {hosts} hosts" + (f", h0 to h{hosts - 1}" if hosts else "")
-        yield from _too_big(scenario, hosts, count)
+        yield from _too_big(scenario, hosts, sites)
+        yield from _no_ground(scenario, hosts, sites)
+
+
+def _no_ground(scenario: Scenario, hosts: int, sites: NDArray[np.float64]) -> Iterator[tuple[str, str]]:
+    """Whether nothing is left to walk on; one cell is enough."""
+    mobility = scenario.hosts.mobility
+    if hosts == 0 or isinstance(mobility, Tracks):
+        return
+    try:
+        if mobility.area is not None:
+            mobility.area.ground()
+        else:
+            solid(Coverage(sites[:1], scenario.wireless.range_m).disks[0])
+    except ScenarioError as error:
+        yield "wireless.range_m" if mobility.area is None else "hosts.mobility.area", str(error)
 
 
 def check_world(scenario: Scenario) -> Population:
@@ -86,7 +107,7 @@ def check_world(scenario: Scenario) -> Population:
     sites = station_positions(scenario.stations.layout, scenario.folder)
     coverage = Coverage(sites, scenario.wireless.range_m)
     population = trajectories(scenario.hosts, scenario.seed, coverage, ns(scenario.duration_s), scenario.folder)
-    for path, what in _too_big(scenario, len(population.trajectories), len(sites)):
+    for path, what in _too_big(scenario, len(population.trajectories), sites):
         raise ScenarioError(f"{path}: {what}")
     return population
 
@@ -94,28 +115,43 @@ def check_world(scenario: Scenario) -> Population:
 def estimated_events(scenario: Scenario) -> int:
     """How big the run is likely to be; imported tracks are read for it."""
     hosts = len(check_world(scenario).trajectories)
-    return round(_estimate(scenario, hosts, len(station_positions(scenario.stations.layout, scenario.folder))))
+    return round(_estimate(scenario, hosts, station_positions(scenario.stations.layout, scenario.folder)))
 
 
-def _too_big(scenario: Scenario, hosts: int, stations: int) -> Iterator[tuple[str, str]]:
-    events = _estimate(scenario, hosts, stations)
+def _too_big(scenario: Scenario, hosts: int, sites: NDArray[np.float64]) -> Iterator[tuple[str, str]]:
+    events = _estimate(scenario, hosts, sites)
     if events > scenario.limits.max_events:
         yield (
             "limits.max_events",
-            f"about {events:.1e} events expected from {hosts} hosts, {stations} stations and {scenario.duration_s:g} s, "
+            f"about {events:.1e} events expected from {hosts} hosts, {len(sites)} stations and {scenario.duration_s:g} s, "
             f"more than {scenario.limits.max_events:.1e}; raise it if they are meant",
         )
 
 
-def _estimate(scenario: Scenario, hosts: int, stations: int) -> float:
-    workload, duration_s = scenario.workload, scenario.duration_s
+def _estimate(scenario: Scenario, hosts: int, sites: NDArray[np.float64]) -> float:
+    workload, duration_s, stations = scenario.workload, scenario.duration_s, len(sites)
     broadcasts = len(workload.messages) or hosts * duration_s * workload.broadcasts_per_host_per_s
     rate_per_s = (hosts + stations) * float(SMALL_MATTERS_PER_S)
     if isinstance(scenario.protocol, BeaconParameters):
         beacon = scenario.protocol
         rate_per_s += stations / beacon.station_interval_s + hosts / beacon.host_interval_s
         rate_per_s += (hosts + stations) / beacon.hello_interval_s
+    frames = broadcasts * (1 + stations) * SENT_AGAIN + duration_s * rate_per_s
+    rows = frames * _in_range(scenario, hosts, sites) * (scenario.record.frames + scenario.record.messages)
     if scenario.record.positions_interval_s is not None:
         rate_per_s += hosts / scenario.record.positions_interval_s
     rate_per_s += (1 + hosts / HOSTS_LOOKED_AT_IN_ONE) * 1000 / scenario.hosts.attachment.tick_ms
-    return broadcasts * (hosts + stations) + duration_s * rate_per_s
+    return broadcasts * (hosts + stations) + duration_s * rate_per_s + rows
+
+
+def _in_range(scenario: Scenario, hosts: int, sites: NDArray[np.float64]) -> float:
+    """How many nodes are about as near to each other as to a station, if hosts are spread evenly."""
+    reach_m = scenario.wireless.range_m
+    area = getattr(scenario.hosts.mobility, "area", None)
+    if area is None:
+        width, height = np.ptp(sites, axis=0) + 2 * reach_m
+        ground_m2 = min(width * height, len(sites) * pi * reach_m**2)
+    else:
+        west, south, east, north = area.box_m
+        ground_m2 = (east - west) * (north - south)
+    return 1 + (hosts + len(sites)) * min(1.0, pi * reach_m**2 / ground_m2)

@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mobilenet.scenario import Scenario, ScenarioError, check_world, effective, estimated_events
+from mobilenet.simulation import Simulation
 
 TEXT = """\
 # line 1
@@ -90,6 +91,8 @@ def test_refused_with_line_path_and_advice(old: str, new: str, expected: str | N
         ("wireless.mode=x", "wireless.mode: unknown value x, expected one of: b, g_mixed, g_erp, a"),
         ("wireless.unicast_rate_mbps=3", "wireless.unicast_rate_mbps: mode g_mixed has no rate of 3 Mb/s"),
         ("wireless.interference_range_m=100", "should be at least range_m, which is 120, got 100"),
+        ("wireless.range_m=1e-9", "wireless.range_m: nothing is left of the area that hosts walk in"),
+        ("hosts.mobility.area={box_m: [0, 0, 9, 9], hole_boxes_m: [[0, 0, 9, 9]]}", "hosts.mobility.area: nothing is left of the area"),
         ("wireless.loss=1.5", "wireless.loss: should be at most 1, got 1.5"),
         ("wireless.eifs=on", "on: write true or false"),
         ("seed=010", "010: write a number without leading zeros"),
@@ -213,6 +216,30 @@ def test_the_size_of_a_run_with_imported_tracks_is_checked_too() -> None:
     scenario = Scenario.load(FOLDER / "streets.yaml", ["limits.max_events=1000"])
     with pytest.raises(ScenarioError, match=r"limits\.max_events: about"):
         check_world(scenario)
+
+
+@pytest.mark.parametrize(
+    ("name", "overrides"),
+    [("first", []), ("first", ["workload.interval_s=0.2", "hosts.count=40"]), ("static_heavy", []), ("churn", []), ("radio_check", [])],
+)
+def test_the_rows_of_frames_and_messages_are_in_the_estimate(name: str, overrides: list[str]) -> None:
+    """In the right order of magnitude, and rather too many: ten seconds of each are counted."""
+    scenario = Scenario.load(FOLDER / f"{name}.yaml", ["warmup_s=0", "duration_s=10", "drain_s=10", *overrides])
+    recording = Simulation(scenario.changed(["record.frames=true", "record.messages=true"])).run().recording
+    for table in ("frames", "messages"):
+        rows = estimated_events(scenario.changed([f"record.{table}=true"])) - estimated_events(scenario)
+        assert 0.5 < rows / len(getattr(recording, table)) < 10, table
+
+
+def test_tables_that_would_fill_the_disk_are_refused() -> None:
+    limit = f"limits.max_events={2 * estimated_events(Scenario.from_text(TEXT))}"
+    Scenario.from_text(TEXT, [limit])
+    assert "limits.max_events: about" in refusal(TEXT, limit, "record.frames=true")
+    assert "limits.max_events: about" in refusal(TEXT, limit, "record.messages=true")
+
+
+def test_nobody_needs_ground_where_nobody_walks() -> None:
+    assert Scenario.from_text(TEXT, ["wireless.range_m=1e-9", "hosts.count=0"]).hosts.count == 0
 
 
 def test_two_sites_of_the_same_name(tmp_path: Path) -> None:
