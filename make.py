@@ -292,9 +292,19 @@ def validate_scenarios(arguments):
     tool("python", "-m", "tests.validate_scenarios", *arguments)
 
 
+def validate_statistics(arguments):
+    """do the intervals of a study cover what they should? synthetic experiments with a known answer"""
+    tool("python", "-m", "tests.validate_statistics", *arguments)
+
+
+def cluster(arguments):
+    """a Spark master and two workers on this machine, until Ctrl-C"""
+    tool("python", "-m", "mobilenet.study.cluster", *arguments)
+
+
 def clean(arguments):
-    """remove the environment, the caches and runs/"""
-    for folder in (".venv", "runs", ".pytest_cache", ".mypy_cache", ".ruff_cache", ".hypothesis", "mobilenet.egg-info", "build"):
+    """remove the environment, the caches, runs/ and studies/"""
+    for folder in (".venv", "runs", "studies", ".pytest_cache", ".mypy_cache", ".ruff_cache", ".hypothesis", "mobilenet.egg-info", "build"):
         shutil.rmtree(os.path.join(HERE, folder), ignore_errors=True)
     for folder, inside, _ in os.walk(HERE):
         if "__pycache__" in inside:
@@ -316,6 +326,8 @@ COMMANDS = {
     "check": check,
     "bench": bench,
     "validate-scenarios": validate_scenarios,
+    "validate-statistics": validate_statistics,
+    "cluster": cluster,
     "clean": clean,
     "help": usage,
 }

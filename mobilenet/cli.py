@@ -15,7 +15,19 @@ from rich.table import Table
 from rich.text import Text
 
 from mobilenet import __version__
-from mobilenet.console import Exit, Group, counting, fail, out_console, progress, quoted, reporting, say
+from mobilenet.console import (
+    Exit,
+    Group,
+    Stopped,
+    counting,
+    fail,
+    out_console,
+    progress,
+    quoted,
+    reporting,
+    runs_progress,
+    say,
+)
 
 app = typer.Typer(
     cls=Group,
@@ -159,6 +171,81 @@ def bench(
             )
             bench.append(table, row)
         say(f"Next: look at {quoted(table)}; the targets are in mobilenet/bench.py")
+
+
+@app.command()
+def study(
+    study: Annotated[Path, typer.Argument(metavar="STUDY", help="A study file (YAML).")],
+    out: Annotated[Path | None, typer.Option("--out", metavar="DIR", help="The study's directory; by default one below studies/.")] = None,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only say which runs there would be, how long they take, and how big they are.")] = False,
+    master: Annotated[str | None, typer.Option("--master", metavar="URL", help="local[N], spark://HOST:PORT, yarn, ...; by default this machine.")] = None,
+    workers: Annotated[int | None, typer.Option("--workers", min=1, metavar="N", help="Cores of this machine; by default all.")] = None,
+    quiet: Quiet = False,
+) -> None:
+    """Run a study: many runs of a scenario under different factors, on Spark, with tables and a comparison."""
+    with reporting():
+        from mobilenet.study import study as studies
+        from mobilenet.study.batch import JobLost
+        from mobilenet.study.spark import local_master
+
+        if dry_run:
+            _print_estimates(studies.estimate(study))
+            say(f"Next: mobilenet study {quoted(study)}")
+            return
+        if master is not None and workers is not None:
+            fail("--workers counts cores of this machine; with --master the master says how many there are", Exit.BAD_INPUT)
+        try:
+            with runs_progress(quiet) as update:
+                done = studies.run_study(study, out, master or local_master(workers), update)
+        except (Stopped, KeyboardInterrupt):
+            fail("stopped; the runs that are done are kept, and the same command goes on", Exit.UNFINISHED)
+        except JobLost as error:
+            fail(f"Spark lost the job: {error}; the runs that are done are kept, and the same command goes on", Exit.UNFINISHED)
+        _print_study(done, quiet)
+        if done.failed:
+            fail(f"{len(done.failed)} runs failed; the same command tries them again", Exit.UNFINISHED)
+        if done.violated:
+            say(f"Next: mobilenet verify {quoted(done.store.runs / done.violated[0])}")
+            raise typer.Exit(Exit.VIOLATED)
+        compares = done.store.study.compare is not None
+        say(f"Next: {'mobilenet compare ' + quoted(done.store.path) if compares else 'look at ' + quoted(done.store.tables / 'summary.csv')}")
+
+
+@app.command()
+def compare(study: Annotated[Path, typer.Argument(metavar="STUDY", help="The directory of a finished study.")]) -> None:
+    """Compare the levels of a factor over the same worlds: by how much they differ, and how sure that is."""
+    with reporting():
+        from mobilenet.study.study import compare_study, shown_finding
+
+        found = compare_study(study)
+        table = Table("where", "level", "metric", "mean", "difference", "ratio", "verdict", box=None, pad_edge=False)
+        for finding in found:
+            table.add_row(*(Text(cell) for cell in shown_finding(finding)))
+        out_console.print(table)
+        say(f"{quoted(study)}: {len(found)} comparisons. Next: look at {quoted(study / 'comparison.csv')}")
+
+
+def _print_estimates(estimates: list[Any]) -> None:
+    table = Table("configuration", "runs", "s each", "MB each", box=None, pad_edge=False)
+    for e in estimates:
+        runs = f"{e.runs}" if e.runs == e.most_runs else f"{e.runs} to {e.most_runs}"
+        table.add_row(Text(e.configuration.label), runs, f"{e.cpu_s:.1f}", f"{e.disk_bytes / 1e6:.2f}")
+    out_console.print(table)
+    for name, count in (("at least", [e.runs for e in estimates]), ("at most", [e.most_runs for e in estimates])):
+        cpu_s = sum(n * e.cpu_s for n, e in zip(count, estimates, strict=True))
+        size = sum(n * e.disk_bytes for n, e in zip(count, estimates, strict=True))
+        say(f"{name} {sum(count)} runs: {cpu_s:.0f} s of one core, {size / 1e6:.0f} MB")
+
+
+def _print_study(done: Any, quiet: bool) -> None:
+    for line in done.failed[:10]:
+        say(f"failed: {line}")
+    for run in done.violated[:10]:
+        say(f"violated: {run}")
+    for configuration in done.unstable:
+        say(f"unstable: {configuration.label}: what waits at stations and hosts grows to the end, so there is no mean")
+    if not quiet:
+        say(f"{done.done} runs done, {len(done.failed)} failed, {len(done.violated)} violated; tables in {quoted(done.store.tables)}")
 
 
 def _summary(done: Any) -> str:

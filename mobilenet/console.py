@@ -201,6 +201,36 @@ def _plain_progress(started: float) -> Callable[[float, float], None]:
 
 
 @contextmanager
+def runs_progress(quiet: bool) -> Iterator[Callable[[int, int, int], None]]:
+    """Runs done, failed and left of a study, with the time left."""
+    started = time.perf_counter()
+    if quiet:
+        yield lambda done, failed, left: None
+    elif not error_console.is_terminal:
+        last = [started]
+
+        def tell(done: int, failed: int, left: int) -> None:
+            now = time.perf_counter()
+            if now - last[0] >= PLAIN_PROGRESS_S and left:
+                last[0] = now
+                each_s = (now - started) / max(1, done + failed)
+                line = f"{done} runs done, {failed} failed, {left} left"
+                error_console.print(line + (f", about {each_s * left:.0f} s left" if done else ""), soft_wrap=True)
+
+        yield tell
+    else:
+        columns = (TextColumn("runs"), BarColumn(), TextColumn("{task.description}"), TimeRemainingColumn())
+        with Progress(*columns, console=error_console, transient=True) as bar:
+            task = bar.add_task("Spark starts", total=None)
+
+            def update(done: int, failed: int, left: int) -> None:
+                text = f"{done} done, {failed} failed, {left} left"
+                bar.update(task, completed=done + failed, total=done + failed + left, description=text)
+
+            yield update
+
+
+@contextmanager
 def counting(total: int) -> Iterator[Callable[[], None]]:
     """So many schedules out of `total`, on a terminal."""
     if not error_console.is_terminal:

@@ -1,0 +1,112 @@
+"""From a study to its table of runs: every combination of levels, every replication, and the seed of each.
+
+Model     configurations are numbered in the order of the file, the last factor fastest. The seed of a run depends on
+          the study's seed and the replication alone, so replication 3 of every configuration meets the same world:
+          who walks where, who speaks when, who fails (common random numbers)
+Errors    ScenarioError: a level that makes no scenario, named by file, line and factor
+Source    ours: DESIGN.md §15
+"""
+
+from __future__ import annotations
+
+import hashlib
+import itertools
+import math
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from mobilenet.parameters import ScenarioError
+from mobilenet.scenario import Scenario
+from mobilenet.scenario.text import inline
+from mobilenet.study.declaration import Study
+
+MOST_RUNS = 1_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class Configuration:
+    """One combination of levels."""
+
+    number: int
+    levels: dict[str, Any]  # factor -> level
+    overrides: tuple[str, ...]  # as --set takes them
+
+    @property
+    def label(self) -> str:
+        return ", ".join(f"{factor}={shown_level(level)}" for factor, level in self.levels.items()) or "as it is"
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedRun:
+    configuration: int
+    replication: int  # from 1
+    seed: int
+
+    @property
+    def id(self) -> str:
+        return f"c{self.configuration:03d}-r{self.replication:04d}"
+
+
+def shown_level(level: Any) -> str:
+    return level if isinstance(level, str) else inline(level)
+
+
+def configurations(study: Study) -> list[Configuration]:
+    """All of them, each tried on the scenario once, so that no run fails for a wrong key."""
+    factors = {factor: study.levels(factor) for factor in study.factors}
+    count = math.prod(len(levels) for levels in factors.values())
+    if count * study.replications.most > MOST_RUNS:
+        raise study.problem(("factors",), f"{count} configurations of {study.replications.most} runs, more than {MOST_RUNS} runs")
+    for key, value in study.set.items():
+        _try(study, ("set", key), _override(key, value))
+    base = [_override(key, value) for key, value in study.set.items()]
+    found = []
+    for number, combination in enumerate(itertools.product(*factors.values())):
+        levels = dict(zip(factors, combination, strict=True))
+        overrides = (*base, *(o for factor, level in levels.items() for o in _overrides(study, factor, level)))
+        _try(study, ("factors",), *overrides, what=levels)
+        found.append(Configuration(number, levels, overrides))
+    return found
+
+
+def _overrides(study: Study, factor: str, level: Any) -> list[str]:
+    """A mapping changes several keys together, unless the factor itself is a key of the scenario."""
+    if factor.partition(".")[0] in Scenario.model_fields:
+        return [_override(factor, level)]
+    if not isinstance(level, dict) or not level:
+        what = f"no key of a scenario; a factor of another name needs mappings as levels, got {inline(level)[:60]}"
+        raise study.problem(("factors", factor), what)
+    return [_override(key, value) for key, value in level.items()]
+
+
+def _override(key: str, value: Any) -> str:
+    return f"{key}={inline(value)}"
+
+
+def _try(study: Study, path: tuple[str, ...], *overrides: str, what: dict[str, Any] | None = None) -> None:
+    try:
+        Scenario.load(study.scenario_path, overrides)
+    except ScenarioError as error:
+        message = str(error).splitlines()[0]
+        for factor, level in (what or {}).items():
+            if any(message.startswith(f"--set {override}:") for override in _overrides(study, factor, level)):
+                reason = message.split(": ", 1)[1]
+                raise study.problem(("factors", factor), f"level {inline(level)[:60]}: {reason}") from None
+        with_levels = f" (with {', '.join(f'{f}={shown_level(v)[:60]}' for f, v in what.items())})" if what else ""
+        raise study.problem(path, f"{message}{with_levels}") from None
+
+
+def seed_of(study_seed: int, replication: int) -> int:
+    """48 bits, so that it reads as a number."""
+    return int.from_bytes(hashlib.sha256(f"study {study_seed}, replication {replication}".encode()).digest()[:6], "big")
+
+
+def planned(study_seed: int, count: int, replications: range) -> list[PlannedRun]:
+    """The runs of these replications, replication by replication: a round is complete when all configurations have it."""
+    return [PlannedRun(number, r, seed_of(study_seed, r)) for r in replications for number in range(count)]
+
+
+def scenario_of(folder: Path, name: str, overrides: tuple[str, ...], seed: int) -> Scenario:
+    """What a run of a study's directory simulates."""
+    return Scenario.load(folder / name, (*overrides, f"seed={seed}"))

@@ -1,0 +1,190 @@
+"""What replications say: intervals, comparisons, warm-up, trends.
+
+Model     the replication is the unit: one value per run, never one per message. Replications are independent; the same
+          replication of two configurations met the same world, so differences are paired
+Shapes    values: float64 (replications,); pairs: two of the same length, replication by replication
+Units     those of the values; a log-ratio has none
+Errors    ValueError where there are fewer than two values
+Source    Student's t, Holm (1979), TOST of Schuirmann (1987) from scipy and statsmodels; MSER-5 of White, Cobb and Spratt
+          (2000); Law: Simulation Modeling and Analysis (2015), chapters 9 and 10; ours: DESIGN.md §15
+"""
+
+from __future__ import annotations
+
+import math
+import warnings
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+Values = NDArray[np.float64]
+
+RUNS_AWAY = 0.25  # growth of a backlog over half a window, as a multiple of its mean; one that began at nothing has 2/3
+POWER = 0.8  # with which the number of replications still needed is to find the difference seen so far
+
+
+class Interval(NamedTuple):
+    """A mean and where it lies."""
+
+    n: int
+    mean: float
+    sd: float
+    half_width: float
+
+    @property
+    def low(self) -> float:
+        return self.mean - self.half_width
+
+    @property
+    def high(self) -> float:
+        return self.mean + self.half_width
+
+
+def t_interval(values: Values, confidence: float = 0.95) -> Interval:
+    """Student's t interval of the mean."""
+    from scipy import stats
+
+    n = len(values)
+    if n < 2:
+        raise ValueError("an interval needs two replications")
+    sd = float(np.std(values, ddof=1))
+    return Interval(n, float(np.mean(values)), sd, float(stats.t.ppf((1 + confidence) / 2, n - 1)) * sd / math.sqrt(n))
+
+
+class Comparison(NamedTuple):
+    """One metric of a configuration against the same metric of its baseline."""
+
+    pairs: int
+    mean: float
+    baseline_mean: float
+    difference: Interval
+    ratio: float | None  # geometric mean of value / baseline; none where a value is not positive
+    ratio_low: float | None
+    ratio_high: float | None
+    p: float  # that the difference is 0
+    equivalence_p: float | None  # that the ratio lies outside 1 ± margin; none: not judged
+
+
+def compare_pairs(values: Values, baseline: Values, confidence: float = 0.95, margin: float | None = None) -> Comparison:
+    """Paired by replication."""
+    differences = values - baseline
+    difference = t_interval(differences, confidence)
+    ratio = low = high = equivalence_p = None
+    if np.all(values > 0) and np.all(baseline > 0):
+        logs = np.log(values / baseline)
+        of_logs = t_interval(logs, confidence)
+        ratio, low, high = math.exp(of_logs.mean), math.exp(of_logs.low), math.exp(of_logs.high)
+        if margin is not None:
+            equivalence_p = _tost(logs, math.log1p(-margin), math.log1p(margin))
+    p = _p_of_zero(differences)
+    return Comparison(
+        len(values), float(np.mean(values)), float(np.mean(baseline)), difference, ratio, low, high, p, equivalence_p
+    )
+
+
+def _p_of_zero(differences: Values) -> float:
+    """Of the t test; differences that are all the same leave no doubt."""
+    from scipy import stats
+
+    if np.ptp(differences) == 0:
+        return 1.0 if differences[0] == 0 else 0.0
+    with warnings.catch_warnings():  # nearly identical values: the p value is then good enough
+        warnings.simplefilter("ignore", RuntimeWarning)
+        return float(stats.ttest_1samp(differences, 0.0).pvalue)
+
+
+def _tost(logs: Values, low: float, high: float) -> float:
+    """Two one-sided tests: the larger p value of 'not above low' and 'not below high'."""
+    from statsmodels.stats.weightstats import DescrStatsW
+
+    if np.ptp(logs) == 0:
+        return 0.0 if low < logs[0] < high else 1.0
+    return float(DescrStatsW(logs).ttost_mean(low, high)[0])
+
+
+def holm(p_values: list[float]) -> list[float]:
+    """Adjusted so that all of them together err as seldom as one alone."""
+    from statsmodels.stats.multitest import multipletests
+
+    if not p_values:
+        return []
+    return [float(p) for p in multipletests(p_values, method="holm")[1]]
+
+
+def replications_needed(values: Values, baseline: Values, alpha: float, margin: float | None) -> int | None:
+    """How many pairs would probably settle it: find a difference as large as the one seen, or show that there is none.
+
+    None: more than a million.
+    """
+    from statsmodels.stats.power import TTestPower
+
+    paired = np.log(values / baseline) if np.all(values > 0) and np.all(baseline > 0) else values - baseline
+    sd = float(np.std(paired, ddof=1))
+    mean = abs(float(np.mean(paired)))
+    if sd == 0:
+        return len(values)
+    effects = [(mean / sd, alpha, "two-sided")]
+    if margin is not None and mean < math.log1p(margin):
+        effects.append(((math.log1p(margin) - mean) / sd, alpha, "larger"))
+    found = []
+    for effect, level, alternative in effects:
+        if effect > 0.004:
+            with warnings.catch_warnings():  # where it does not converge there is no answer
+                warnings.simplefilter("ignore")
+                n: Any = TTestPower().solve_power(effect_size=effect, alpha=level, power=POWER, alternative=alternative)
+            if np.isfinite(n) and np.size(n) == 1:
+                found.append(max(len(values) + 1, math.ceil(float(np.ravel(n)[0]))))
+    return min(found) if found else None
+
+
+def mser5(series: Values) -> int | None:
+    """How many values of a series in time to cut as warm-up; None: no steady part was found.
+
+    MSER-5: the cut, in batches of five, that minimises the squared standard error of what is left. A minimum in the
+    second half says that the series had not settled.
+    """
+    batches = len(series) // 5
+    if batches < 4:
+        return None
+    means = series[: batches * 5].reshape(batches, 5).mean(axis=1)
+    from_here = np.arange(batches, 0, -1, dtype=np.float64)
+    totals = np.cumsum(means[::-1])[::-1]
+    squares = np.cumsum((means - means.mean())[::-1] ** 2)[::-1]
+    centred = totals - from_here * means.mean()
+    error = (squares - centred**2 / from_here) / from_here**2
+    candidates = error[: batches - 2]  # the last few batches always look steady
+    cut = int(np.argmin(candidates))
+    return None if cut > batches // 2 else cut * 5
+
+
+def grows(slopes: Values, alpha: float = 0.01) -> bool:
+    """Whether a quantity grows without end, from one slope per replication (relative_slope)."""
+    from scipy import stats
+
+    if len(slopes) < 2 or float(np.mean(slopes)) < RUNS_AWAY:
+        return False
+    if np.ptp(slopes) == 0:
+        return True
+    return float(stats.ttest_1samp(slopes, 0.0, alternative="greater").pvalue) < alpha
+
+
+def relative_slope(times: Values, levels: Values) -> float:
+    """Growth of a straight line through a series over its length, divided by the mean level; 0 where nothing is there."""
+    from scipy import stats
+
+    mean = float(np.mean(levels))
+    if mean == 0 or len(times) < 3:
+        return 0.0
+    return float(stats.linregress(times, levels).slope) * float(times[-1] - times[0]) / mean
+
+
+def survival_quantile(values: Values, censored: Values, share: float) -> float | None:
+    """Kaplan–Meier: within which `share` of all happened, where of the censored only a lower bound is known."""
+    from scipy import stats
+
+    if not len(values):
+        return None
+    curve = stats.ecdf(stats.CensoredData(uncensored=values, right=censored)).cdf
+    reached = np.searchsorted(curve.probabilities, share)
+    return float(curve.quantiles[reached]) if reached < len(curve.quantiles) else None

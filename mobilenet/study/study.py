@@ -1,0 +1,152 @@
+"""A study from its file to its tables, and from its tables to a comparison.
+
+Model     run_study: the table of runs, the runs, the aggregation, the comparison, each on disk before the next begins;
+          called again it does what is missing. compare_study reads the tables alone and needs no Spark.
+Errors    ScenarioError for the file, StudyError for the directory, Spark or a metric that does not exist
+Source    ours: DESIGN.md §15
+"""
+
+from __future__ import annotations
+
+import csv
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from mobilenet.record import write_json
+from mobilenet.runs import run
+from mobilenet.scenario import Scenario, estimated_events
+from mobilenet.study.aggregate import aggregate
+from mobilenet.study.batch import Progress, run_all
+from mobilenet.study.compare import Finding, findings
+from mobilenet.study.configurations import Configuration, configurations, planned
+from mobilenet.study.declaration import Study
+from mobilenet.study.spark import require_master, spark_session
+from mobilenet.study.store import Store, StudyError, create, open_store, write_rows
+
+STUDIES = Path("studies")
+TRIAL_S = 5.0  # simulated seconds of the trial behind an estimate
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    store: Store
+    done: int
+    failed: list[str]  # run: why
+    violated: list[str]  # runs
+    unstable: list[Configuration]
+
+
+def default_directory(file: Path) -> Path:
+    return STUDIES / file.stem
+
+
+def run_study(
+    file: Path, out: Path | None, master: str, progress: Progress, say: Callable[[str], None] = lambda line: None
+) -> Result:
+    """Everything that is missing; `progress(done, failed, left)` is called now and then."""
+    study = Study.load(file)
+    require_master(master)
+    store = create(study, out if out is not None else default_directory(file))
+    with store.alone():
+        (store.path / "comparison.json").unlink(missing_ok=True)
+        with spark_session(master) as spark:
+            runs = run_all(store, spark, progress)
+            say("aggregating")
+            unstable = aggregate(store, spark, runs)
+        rows = read_rows(store.path / "runs.csv")
+        if study.compare is not None:
+            compare_study(store.path)
+    table = read_rows(store.tables / "runs.csv")
+    return Result(
+        store,
+        sum(row["state"] == "done" for row in rows),
+        [f"{row['run']}: {row['error']}" for row in rows if row["state"] == "failed"],
+        [row["run"] for row in table if row["verdict"] == "violated"],
+        [store.configurations[number] for number in sorted(unstable)],
+    )
+
+
+def compare_study(path: Path) -> list[Finding]:
+    """comparison.json, comparison.csv and comparison.parquet from the tables of a finished study."""
+    store = open_store(path)
+    wanted = store.study.compare
+    if wanted is None:
+        raise StudyError(f"{path}: the study does not say what to compare; add `compare:` to its file and run it again")
+    if not (store.tables / "runs.csv").is_file():
+        raise StudyError(f"{path}: the study is not finished; run `mobilenet study` again")
+    values: dict[tuple[int, str], dict[int, float]] = {}
+    rows = read_rows(store.tables / "runs.csv")
+    for metric in wanted.metrics:
+        if rows and metric not in rows[0]:
+            raise StudyError(f"there is no metric {metric!r}; there are: {', '.join(sorted(rows[0]))}")
+        for row in rows:
+            if row[metric]:
+                values.setdefault((int(row["configuration"]), metric), {})[int(row["replication"])] = float(row[metric])
+    unstable = {int(row["configuration"]) for row in read_rows(store.tables / "summary.csv") if row["label"] == "unstable"}
+    found = findings(wanted, store.configurations, values, unstable, store.study.confidence)
+    write_rows(path, "comparison", [finding.row() for finding in found])
+    write_json(
+        path / "comparison.json",
+        {"factor": wanted.factor, "baseline": wanted.baseline, "confidence": store.study.confidence,
+         "equivalence_margin": wanted.equivalence_margin, "findings": [finding.row() for finding in found]},
+    )  # fmt: skip
+    return found
+
+
+def read_rows(path: Path) -> list[dict[str, str]]:
+    try:
+        with path.open(newline="", encoding="utf-8") as file:
+            return list(csv.DictReader(file))
+    except OSError as error:
+        raise StudyError(f"{path}: cannot be read: {error.strerror}") from None
+
+
+@dataclass(frozen=True, slots=True)
+class Estimate:
+    configuration: Configuration
+    runs: int
+    most_runs: int
+    cpu_s: float  # of one run
+    disk_bytes: float  # of one run
+
+
+def estimate(file: Path) -> list[Estimate]:
+    """What a study would take, from a short trial of each configuration's first run."""
+    import tempfile
+
+    study = Study.load(file)
+    found = configurations(study)
+    seed = planned(study.seed, 1, range(1, 2))[0].seed
+    rule = study.replications
+    estimates = []
+    with tempfile.TemporaryDirectory(prefix="mobilenet-trial-") as folder:
+        for c in found:
+            whole = Scenario.load(study.scenario_path, (*c.overrides, f"seed={seed}"))
+            trial_s = min(whole.duration_s, max(TRIAL_S, whole.warmup_s + 1))
+            trial = whole.changed([f"duration_s={trial_s}"])
+            started = time.process_time()
+            directory = run(trial, out=Path(folder) / str(c.number)).path
+            cpu_s = time.process_time() - started
+            scale = estimated_events(whole) / estimated_events(trial)
+            size = sum(part.stat().st_size for part in directory.iterdir())
+            estimates.append(Estimate(c, rule.min, rule.most, cpu_s * scale, size * scale))
+    return estimates
+
+
+def shown_finding(finding: Finding) -> list[str]:
+    """A line of the comparison for people: level, metric, difference, verdict."""
+    r: Any = finding.result
+    others = ", ".join(f"{factor}={level}" for factor, level in finding.others.items())
+    verdict = finding.verdict
+    if verdict == "inconclusive":
+        more = "more than a million" if finding.more is None else f"about {finding.more}"
+        verdict += f", {more} more replications"
+    if r is None:
+        return [others, f"{finding.level} against {finding.baseline}", finding.metric, "", "", "", verdict]
+    ratio = "" if r.ratio is None else f"{r.ratio:.3g} ({r.ratio_low:.3g} to {r.ratio_high:.3g})"
+    difference = f"{r.difference.mean:.3g} ± {r.difference.half_width:.2g}"
+    means = f"{r.mean:.3g} against {r.baseline_mean:.3g}"
+    return [others, f"{finding.level} against {finding.baseline}", finding.metric, means, difference, ratio, verdict]
