@@ -218,10 +218,12 @@ def compare(study: Annotated[Path, typer.Argument(metavar="STUDY", help="The dir
         from mobilenet.study.study import compare_study, shown_finding
 
         found = compare_study(study)
-        table = Table("where", "level", "metric", "mean", "difference", "ratio", "verdict", box=None, pad_edge=False)
-        for finding in found:
-            table.add_row(*(Text(cell) for cell in shown_finding(finding)))
-        out_console.print(table)
+        for where in dict.fromkeys(finding.where for finding in found):
+            say(f"\n{where}" if where else "")
+            for finding in found:
+                if finding.where == where:
+                    for line in shown_finding(finding):
+                        say(line)
         say(f"{quoted(study)}: {len(found)} comparisons. Next: look at {quoted(study / 'comparison.csv')}")
 
 

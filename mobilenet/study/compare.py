@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 
-from mobilenet.study.configurations import Configuration
+from mobilenet.study.configurations import Configuration, shown_level
 from mobilenet.study.declaration import Compare
 from mobilenet.study.statistics import Comparison, compare_pairs, holm, replications_needed
 
@@ -39,6 +39,11 @@ class Finding:
     p_adjusted: float | None = None
     equivalence_p_adjusted: float | None = None
     more: int | None = None  # replications
+
+    @property
+    def where(self) -> str:
+        """The levels of the other factors, for people."""
+        return ", ".join(f"{factor}={shown_level(level)}" for factor, level in self.others.items())
 
     def row(self) -> dict[str, Any]:
         """Flat, for tables."""

@@ -21,7 +21,7 @@ from mobilenet.scenario import Scenario, estimated_events
 from mobilenet.study.aggregate import aggregate
 from mobilenet.study.batch import Progress, run_all
 from mobilenet.study.compare import Finding, findings
-from mobilenet.study.configurations import Configuration, configurations, planned
+from mobilenet.study.configurations import Configuration, configurations, planned, shown_level
 from mobilenet.study.declaration import Study
 from mobilenet.study.spark import require_master, spark_session
 from mobilenet.study.store import Store, StudyError, create, open_store, write_rows
@@ -137,16 +137,16 @@ def estimate(file: Path) -> list[Estimate]:
 
 
 def shown_finding(finding: Finding) -> list[str]:
-    """A line of the comparison for people: level, metric, difference, verdict."""
+    """For people: what was compared and the verdict; below it the numbers."""
     r: Any = finding.result
-    others = ", ".join(f"{factor}={level}" for factor, level in finding.others.items())
     verdict = finding.verdict
     if verdict == "inconclusive":
         more = "more than a million" if finding.more is None else f"about {finding.more}"
         verdict += f", {more} more replications"
-    if r is None:
-        return [others, f"{finding.level} against {finding.baseline}", finding.metric, "", "", "", verdict]
-    ratio = "" if r.ratio is None else f"{r.ratio:.3g} ({r.ratio_low:.3g} to {r.ratio_high:.3g})"
-    difference = f"{r.difference.mean:.3g} ± {r.difference.half_width:.2g}"
-    means = f"{r.mean:.3g} against {r.baseline_mean:.3g}"
-    return [others, f"{finding.level} against {finding.baseline}", finding.metric, means, difference, ratio, verdict]
+    lines = [f"  {finding.metric}: {shown_level(finding.level)} against {shown_level(finding.baseline)}: {verdict}"]
+    if r is not None:
+        numbers = f"    {r.mean:.4g} against {r.baseline_mean:.4g}, difference {r.difference.mean:.3g} ± {r.difference.half_width:.2g}"
+        if r.ratio is not None:
+            numbers += f", ratio {r.ratio:.3g} ({r.ratio_low:.3g} to {r.ratio_high:.3g})"
+        lines.append(f"{numbers}, {r.pairs} pairs")
+    return lines
