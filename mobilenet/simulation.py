@@ -38,7 +38,6 @@ from mobilenet.world.layout import station_positions
 from mobilenet.world.mobility import trajectories
 from mobilenet.world.workload import broadcast_times
 
-RARELY = 100_000  # allocations between two collections of garbage
 AGAIN_NS = 100 * MILLISECOND  # how often what could not be done is tried again
 SLICE_NS = SECOND  # between two looks at the progress, and two samples of the counters
 Progress = Callable[[float, float], None]
@@ -166,7 +165,7 @@ class Simulation:
 
     def run(self, progress: Progress | None = None) -> Outcome:
         """Let it happen; `progress(simulated_s, total_s)` is called about once per simulated second."""
-        with _rare_collections():
+        with _no_collections():
             self._plan()
             self.movement.start()
             self._sample_positions()
@@ -349,17 +348,16 @@ class Simulation:
 
 
 @contextmanager
-def _rare_collections() -> Iterator[None]:
-    """What a run allocates is gone soon or stays to the end, without cycles: looking for them often is a waste of time."""
-    usual = gc.get_threshold()
-    if usual[0] == 0 or usual[0] >= RARELY:  # off, or somebody else did it
+def _no_collections() -> Iterator[None]:
+    """What a run allocates is gone soon or stays to the end, without cycles: looking for them is a waste of time."""
+    if not gc.isenabled():
         yield
         return
-    gc.set_threshold(RARELY, *usual[1:])
+    gc.disable()
     try:
         yield
     finally:
-        gc.set_threshold(*usual)
+        gc.enable()
 
 
 def _call(action: Callable[..., None], *arguments: Any) -> Callable[[], None]:

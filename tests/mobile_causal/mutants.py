@@ -99,8 +99,8 @@ class Gt(Station):
 class NoStateCheck(Host):
     """App_sh is delivered in any state and from any cell"""
 
-    def _is_from_own_cell(self, sender: int) -> bool:
-        return True
+    def on_receive(self, sender: int, message: Any) -> None:
+        self._on[type(message)](message)
 
     def _on_app_sh(self, m: AppSh) -> None:
         if self.stable.status is Status.MEMBER and m.number >= self.stable.nxt and m.number not in self._rbuf.skip:
@@ -113,8 +113,8 @@ class NoStateCheck(Host):
 class NoCellCheck(Host):
     """anything from any cell is taken"""
 
-    def _is_from_own_cell(self, sender: int) -> bool:
-        return True
+    def on_receive(self, sender: int, message: Any) -> None:
+        self._on[type(message)](message)
 
 
 @mutant("F2b", "stale_rbuf")

@@ -79,12 +79,13 @@ class Host:
         self._heartbeat_timer = port.timer(self._send_ack)
         self._resender: Resender[int] = Resender(port, parameters, self._make_app, self._to_cell)
         self._on: dict[type, Callable[[Any], None]] = {
-            AppSh: self._on_app_sh, AppCo: self._on_app_co, Chal: self._on_chal, InitAck: self._on_init_ack,
+            AppSh: self._on_app_sh, AppCo: self._on_app_co, AckC: self._on_ack_c, Chal: self._on_chal, InitAck: self._on_init_ack,
             LeaveAck: self._on_leave_ack, Reinit: self._on_reinit, Reset: self._on_reset,
         }
 
     def buffer_sizes(self) -> tuple[int, ...]:
-        return len(self.stable.sbuf), len(self._rbuf)
+        rbuf = self._rbuf
+        return len(self.stable.sbuf), len(rbuf.stream) + len(rbuf.recovery)
 
     def settled(self) -> bool:
         """Out, or connected and not about to leave."""
@@ -218,14 +219,8 @@ class Host:
 
     def on_receive(self, sender: int, message: Any) -> None:
         """upon reception of m from a station                            Algorithm 1 l.14-47"""
-        kind = type(message)
-        if kind is AckC:
-            self._on_ack_c(message)
-        elif self._is_from_own_cell(sender):
-            self._on[kind](message)
-
-    def _is_from_own_cell(self, sender: int) -> bool:
-        return sender == self._cell
+        if sender == self._cell or type(message) is AckC:
+            self._on[type(message)](message)
 
     def _on_app_sh(self, m: AppSh) -> None:
         """App_sh: the cell's stream                                     Algorithm 1 l.15-22"""
@@ -233,7 +228,8 @@ class Host:
             if m.number >= self.stable.nxt and self._rbuf.wants(m.number):  # most copies are for others
                 self._rbuf.stream[m.number] = Item(m.id, m.body)
                 self._fifo_deliver()
-            self._arm_ack()
+            if not self._ack_timer.running:  # _arm_ack(), without its call
+                self._arm_ack()
         elif self.stable.status is Status.MEMBER and len(self._rbuf.stream) < self._p.window:
             self._rbuf.stream[m.number] = Item(m.id, m.body)  # for init_ACK to judge
 
