@@ -1,0 +1,1 @@
+"""TCP: a reliable, ordered stream of messages over anything that loses, repeats and reorders what it carries."""

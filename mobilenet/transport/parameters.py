@@ -1,0 +1,112 @@
+"""The numbers of a TCP connection: segments, windows, timers, and which of TCP's remedies are on.
+
+Defaults  those of the paper's baseline where it names them, else the RFCs'. The paper's transport was INET's; its
+          defaults are noted where they differ. Two of them deserve a word:
+          - delayed_ack_s is 0.2 under a timeout floor of 0.2 s, as in the paper. The handshake teaches the estimator
+            a short round trip, so the first lone segment of a connection is sent again although nothing was lost; the
+            next sample contains the delay, and the timeout stays above it while lone segments are the rule. Where most
+            come in pairs it falls back to the floor, and a lone one is repeated now and then (25 messages a second
+            without Nagle: one in 300). With 0.1 s nothing is repeated in vain.
+          - nagle is on (RFC 9293: should; INET: on): it is what puts several messages into one segment while the
+            window is open. It holds a short segment back until all before it is acknowledged, hence up to
+            delayed_ack_s. Off, messages share a segment only when a window held them back.
+Units     named by the last part of a field's name; a segment and a message count as one
+Errors    pydantic.ValidationError at construction only
+Source    "paper" is Wilhelm, Arantes, Sens: A scalable causal broadcast that tolerates dynamics of mobile networks
+          (2020), section V; "INET" is INET 4.5's Tcp.ned and TcpBaseAlg; "ours" is DESIGN.md, "TCP"
+"""
+
+from __future__ import annotations
+
+from typing import Literal, Self
+
+from pydantic import Field, model_validator
+
+from mobilenet.parameters import Parameters
+
+
+class TcpParameters(Parameters):
+    # fmt: off
+    mss_bytes: int = Field(
+        default=536, ge=64, le=65_495,
+        description="bytes of messages that a segment takes at most, headers not counted (RFC 9293, 3.7.1 and INET: 536)",
+    )
+    window_bytes: int | None = Field(
+        default=65_535, ge=64, le=2**30,
+        description="bytes that a receiver is ready to hold; none: 2**30 (RFC 9293: 65535 without scaling; INET: 14 segments)",
+    )
+    messages_in_flight: int | None = Field(
+        default=46, ge=1, le=1_000_000,
+        description="messages sent and not acknowledged to their last byte, at most; none: no limit (paper: 46)",
+    )
+    aggregation: bool = Field(
+        default=True,
+        description="several messages may share a segment (paper: yes)",
+    )
+    nagle: bool = Field(
+        default=True,
+        description="a segment that is not full waits until all before it is acknowledged (RFC 9293, 3.7.4; INET: on)",
+    )
+    initial_window_segments: int | None = Field(
+        default=None, ge=1, le=100,
+        description="segments sent before the first acknowledgement; none: 2 to 4 by their size (RFC 5681, 3.1; INET: 1)",
+    )
+    recovery: Literal["newreno", "reno", "none"] = Field(
+        default="newreno",
+        description="fast retransmit with fast recovery of RFC 6582 or RFC 5681; none: timeouts only (INET: reno)",
+    )
+    duplicate_acks: int = Field(
+        default=3, ge=1, le=100,
+        description="duplicate acknowledgements that mean a loss (RFC 5681, 3.2: 3)",
+    )
+    limited_transmit: bool = Field(
+        default=True,
+        description="each of the first two duplicate acknowledgements lets a new segment out (RFC 3042; INET: off)",
+    )
+    delayed_ack_s: float = Field(
+        default=0.2, ge=0, le=0.5,
+        description="seconds: an acknowledgement waits at most this long for company; 0: not at all (paper: 0.2; INET: off)",
+    )
+    ack_every_segments: int = Field(
+        default=2, ge=1, le=100,
+        description="segments, full or not, of which the last is acknowledged at once (RFC 5681, 4.2: 2)",
+    )
+    rto_initial_s: float = Field(
+        default=1.0, gt=0, le=60,
+        description="seconds: the timeout before the first sample (RFC 6298, 2.1: 1; INET: 3)",
+    )
+    rto_min_s: float = Field(
+        default=0.2, gt=0, le=60,
+        description="seconds: the floor of the timeout (paper: 0.2; RFC 6298, 2.4 and INET: 1)",
+    )
+    rto_max_s: float = Field(
+        default=60.0, gt=0, le=600,
+        description="seconds: the ceiling of the timeout, doubled or not (RFC 6298, 2.5; INET: 240)",
+    )
+    rto_after_lost_syn_s: float = Field(
+        default=3.0, gt=0, le=60,
+        description="seconds: the timeout of the first data if a SYN had to be sent again (RFC 6298, 5.7)",
+    )
+    clock_granularity_s: float = Field(
+        default=0.01, gt=0, le=0.5,
+        description="seconds: G, the least margin of the timeout over the smoothed round trip",
+    )
+    max_retransmissions: int = Field(
+        default=12, ge=0, le=1000,
+        description="timeouts in a row without progress after which the next one gives the connection up (INET: 12)",
+    )
+    connect_timeout_s: float = Field(
+        default=75.0, gt=0, le=3600,
+        description="seconds: how long a set-up may take (paper: 75)",
+    )
+    # fmt: on
+
+    @model_validator(mode="after")
+    def _consistent(self) -> Self:
+        if self.rto_min_s > self.rto_max_s:
+            raise ValueError("rto_min_s: must not be above rto_max_s")
+        if self.nagle and not self.aggregation:
+            raise ValueError(
+                "nagle: without aggregation every message would wait for the one before it; switch one of them"
+            )
+        return self
