@@ -6,7 +6,7 @@ Model     synthetic run directories: 70 hosts, gamma-distributed delays, buffers
           on local[2] and compared with a reckoning by pandas over the same files; the memory is that of this process
           and of its Java, at its highest
 Units     seconds, bytes
-Source    ours: DESIGN.md §15
+Source    ours: DESIGN.md §14
 """
 
 from __future__ import annotations
@@ -164,7 +164,7 @@ def main() -> None:
     print(f"largest relative difference from pandas: {exact:.1e} (1e-9 allowed), of pooled percentiles {approximate:.1e} (1e-3 allowed)")
     print(f"highest memory: {java.highest / 1e6:.0f} MB in Java, {own / 1e6:.0f} MB in Python before the reckoning by pandas")
     fine = exact <= 1e-9 and approximate <= 1e-3
-    print("Next: the figures stand in DESIGN.md §15" if fine else "MISS")
+    print("Next: the figures stand in DESIGN.md §14" if fine else "MISS")
     sys.exit(0 if fine else 1)
 
 

@@ -4,7 +4,7 @@
 
 Model     child processes of this one; they end with it. Executors start with an empty PYTHONPATH, as on strange machines
 Errors    one line and exit code 3 when a part does not start within a minute
-Source    ours: DESIGN.md §15
+Source    ours: DESIGN.md §14
 """
 
 from __future__ import annotations
