@@ -151,6 +151,7 @@ def swarm(
 def bench(
     repeat: Annotated[int, typer.Option("--repeat", min=1, help="Runs of each case; the median counts.")] = 3,
     table: Annotated[Path, typer.Option("--csv", metavar="FILE", help="The table that lines are appended to.")] = Path("bench.csv"),
+    studies: Annotated[bool, typer.Option(help="Also measure studies on Spark.")] = True,
 ) -> None:
     """Measure the speed of the simulator beside that of a bare event queue."""
     with reporting():
@@ -170,6 +171,14 @@ def bench(
                 f"{row.yardstick_events_per_s / 1e6:<13.2f}  {row.in_proportion:<10.3g}  {factor:15}  {mark}"
             )
             bench.append(table, row)
+        if studies:
+            from mobilenet.study import speed
+
+            say("\nstudies        simulations a minute  s to start  Spark's overhead")
+            for study in speed.measure_studies():
+                overhead = "" if study.overhead is None else f"{study.overhead:+.1%}"
+                say(f"{study.master:14} {study.runs_per_minute:<21g} {study.start_s:<11g} {overhead}")
+                speed.append(table.with_name(f"{table.stem}_studies.csv"), study)
         say(f"Next: look at {quoted(table)}; the targets are in mobilenet/bench.py")
 
 
