@@ -1,0 +1,1 @@
+"""Broadcasts over VCube, a virtual hypercube that reconfigures itself when processes crash."""

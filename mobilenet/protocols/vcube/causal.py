@@ -1,0 +1,333 @@
+"""Causal broadcast with message aggregation over the spanning trees of VCube.
+
+Source      Rodrigues, Duarte, Arantes: "Causal Aggregation Broadcast" on VCube, Algorithms 1 and 2
+Names       vector_clock -> _delivered (a set), vector_max -> _received and _prefix, pending -> _waiting,
+            Children(r, h) -> topology.children; m.vc -> m.depends (a set); CheckAgg -> _released
+Sets        a vector clock says which messages were delivered, and delivery is FIFO: so a clock is a set of messages, and
+            its entries are the last ones of each source. Sets are integers, message (s, ts) the bit ts * n + s, so the
+            vector test over all sources is one operation
+Assumes     reliable links, in any order; nobody fails. Nobody gets a message twice (trees)
+Deviations  Alg. 1 l.3   "1 < s <= h" reaches half of the processes only (n = 2): 1 <= s <= h
+            Alg. 2 l.15  the loop over the packet decides after each message what to hand on; by default it is decided once per packet,
+                         which puts more into one packet. `release: message` is the loop of the paper. In both, what
+                         is handed on is what the packet, or the message, has set free (l.26 with "k != s", lost in
+                         print: the sender's own child needs nothing from itself)
+            l.16-17      _prefix is the contiguous prefix; the highest number received would free messages too early
+Aggregation  m waits at i for child k while i has not received a message that m depends on and that k will get through i as
+            well: k could not deliver m before. So delivery is never later (same instants if links have fixed delays)
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import Any, ClassVar, Literal, NamedTuple
+
+from .port import MessageId, ProcessPort
+from .topology import children, dimension
+
+Lists = tuple[tuple[str, int], ...]
+NO_LISTS: Lists = ()
+
+
+class Message:
+    """An application message, shared by all who have it."""
+
+    __slots__ = ("bit", "body", "depends", "id", "size_bytes", "source")
+
+    def __init__(self, source: int, ts: int, n: int, depends: int, body: int, size_bytes: int) -> None:
+        self.id = MessageId(source, ts)
+        self.source = source
+        self.bit = ts * n + source  # its number in sets
+        self.depends = depends  # the last message of each source that its source had delivered, its own included
+        self.body = body
+        self.size_bytes = size_bytes
+
+
+class Packet(NamedTuple):
+    messages: tuple[Message, ...]
+    size_bytes: int
+
+    @property
+    def payload_bytes(self) -> int:
+        return sum(m.body for m in self.messages)
+
+    def list_sizes(self) -> Lists:
+        return NO_LISTS
+
+
+class ToRoot(NamedTuple):
+    """Single tree: a source hands its message to the root of all."""
+
+    message: Message
+    size_bytes: int
+
+    @property
+    def payload_bytes(self) -> int:
+        return self.message.body
+
+    def list_sizes(self) -> Lists:
+        return NO_LISTS
+
+
+class Branch:
+    """A child in the trees of some sources, and what waits to be handed on to it."""
+
+    __slots__ = ("child", "free", "sources")
+
+    def __init__(self, child: int, sources: int) -> None:
+        self.child = child
+        self.sources = sources  # bits of the sources whose messages the child gets through us
+        self.free: list[tuple[int, Message]] = []  # (order of reception, message): to be sent with this packet
+
+
+@lru_cache(maxsize=8)
+def routes(n: int) -> list[dict[int, list[int]]]:
+    """For each process: child -> the sources in whose trees it is one."""
+    found: list[dict[int, list[int]]] = [{} for _ in range(n)]
+    everybody, d = range(n), dimension(n)
+    for root in everybody:
+        waiting: list[tuple[int, int | None]] = [(root, None)]
+        for i, parent in waiting:
+            for child in children(i, parent, d, everybody):
+                found[i].setdefault(child, []).append(root)
+                waiting.append((child, i))
+    return found
+
+
+class CausalBroadcast:
+    BUFFERS: ClassVar[tuple[str, ...]] = ("pending",)
+
+    def __init__(
+        self, port: ProcessPort, n: int, aggregate: bool = True, release: Literal["packet", "message"] = "packet",
+        trees: Literal["per_source", "single"] = "per_source", mtu_bytes: int = 1500, header_bytes: int = 20,
+        message_bytes: int = 50, entry_bytes: int = 4,
+    ) -> None:  # fmt: skip
+        self._port = port
+        self._i = port.me
+        self._n = n
+        self._aggregate = aggregate
+        self._per_message = release == "message"
+        self._single = trees == "single"
+        self._room_bytes = mtu_bytes - header_bytes
+        self._header_bytes = header_bytes
+        self._message_bytes = message_bytes
+        self._entry_bytes = entry_bytes
+        self._count = 0  # own broadcasts
+        self._delivered = 0  # set of messages
+        self._last = 0  # set: of each source the last one delivered
+        self._changed = 0  # sources delivered from since the last own broadcast
+        self._received = 0  # set: of each source the contiguous prefix
+        self._prefix = [0] * n  # ... and its length
+        self._beyond: dict[int, Message] = {}  # bit -> received, with a hole before it
+        self._waiting: dict[int, list[Message]] = {}  # missing message -> those that wait for it to be delivered
+        self._pending = 0
+        self._held: dict[int, list[tuple[Branch, int, Message]]] = {}  # missing message -> what waits for it to be received
+        self._order = 0
+        self._rounds = 1  # how many messages of each source the masks of the branches cover
+        self._branches = self._make_branches()
+        self._below: dict[int | None, list[Branch]] = {}  # parent -> branches for what comes from it
+
+    def _make_branches(self) -> dict[int, Branch]:
+        if self._single:
+            tree = children(self._i, self._parent_in_single_tree(), dimension(self._n), range(self._n))
+            return {child: Branch(child, (1 << self._n) - 1) for child in tree}
+        return {child: Branch(child, sum(1 << s for s in sources)) for child, sources in routes(self._n)[self._i].items()}
+
+    def _parent_in_single_tree(self) -> int | None:
+        if self._i == 0:
+            return None
+        return next(j for j in range(self._n) if self._i in routes(self._n)[j] and 0 in routes(self._n)[j][self._i])
+
+    def buffer_sizes(self) -> tuple[int, ...]:
+        return (self._pending,)
+
+    # --- broadcast
+
+    def broadcast(self, body: int) -> MessageId:
+        """CO_Broadcast(m)                                               Algorithm 2 l.5-12"""
+        source, ts = self._i, self._count
+        self._count += 1
+        entries = self._changed.bit_count() + 1  # of the compressed clock: what changed, and its own
+        size = self._message_bytes + self._entry_bytes * entries
+        m = Message(source, ts, self._n, self._last, body, size)
+        self._changed = 0
+        self._note_received(m)  # l.7
+        self._deliver(m)  # l.10
+        if not self._single:
+            for branch in self._branches_below(None):  # l.11-12
+                self._port.send(branch.child, self._packet((m,)))
+        elif source == 0:
+            self._spread(None, (m,))
+        else:
+            self._port.send(0, ToRoot(m, self._header_bytes + size))
+        return m.id
+
+    def _packet(self, messages: tuple[Message, ...]) -> Packet:
+        return Packet(messages, self._header_bytes + sum(m.size_bytes for m in messages))
+
+    def _branches_below(self, parent: int | None) -> list[Branch]:
+        """Children(i, h), h from the cluster of the parent."""
+        found = self._below.get(parent)
+        if found is None:
+            if self._single:
+                found = list(self._branches.values())
+            else:
+                found = [self._branches[k] for k in children(self._i, parent, dimension(self._n), range(self._n))]
+            self._below[parent] = found
+        return found
+
+    # --- reception
+
+    def on_receive(self, sender: int, packet: Any) -> None:
+        """upon receive mSet from j                                      Algorithm 2 l.13-22"""
+        if type(packet) is ToRoot:
+            self._take((packet.message,))
+            self._spread(None, (packet.message,))
+        else:
+            self._take(packet.messages)
+            self._spread(sender, packet.messages)
+
+    def on_crash(self, process: int) -> None:
+        """Nobody fails here."""
+
+    def on_up(self, process: int) -> None:
+        """Nobody fails here."""
+
+    def _take(self, messages: tuple[Message, ...]) -> None:
+        for m in messages:
+            if not self._is_known(m):
+                self._pending += 1
+
+    def _is_known(self, m: Message) -> bool:
+        """Own messages come back in a single tree."""
+        return m.source == self._i
+
+    def _spread(self, parent: int | None, messages: tuple[Message, ...]) -> None:
+        """Hand on what may be, then deliver what can be."""
+        branches = self._branches_below(parent)
+        if self._aggregate and self._per_message:
+            for m in messages:
+                self._hand_on(branches, (m,))
+        elif self._aggregate:
+            self._hand_on(branches, messages)
+        else:
+            for m in messages:
+                self._note_received(m)
+            for branch in branches:
+                self._send(branch.child, messages)
+        for m in messages:
+            if not self._is_known(m):
+                self._deliver_when_ready(m)
+
+    def _hand_on(self, branches: list[Branch], messages: tuple[Message, ...]) -> None:
+        """CheckAgg for what these messages set free                     Algorithm 2 l.18-21, 23-29"""
+        if not branches:
+            for m in messages:
+                self._note_received(m)
+            return
+        orders = range(self._order, self._order + len(messages))
+        self._order += len(messages)
+        touched = False
+        for m in messages:
+            touched |= self._note_received(m)
+        known = ~self._received
+        for order, m in zip(orders, messages, strict=True):
+            missing = m.depends & known
+            for branch in branches:
+                lacking = missing & branch.sources if missing else 0
+                if lacking:
+                    self._held.setdefault((lacking & -lacking).bit_length() - 1, []).append((branch, order, m))
+                else:
+                    branch.free.append((order, m))
+        for branch in branches:
+            if branch.free:
+                if touched:
+                    branch.free.sort(key=_order_of)
+                self._send(branch.child, tuple(m for _, m in branch.free))
+                branch.free.clear()
+
+    def _send(self, child: int, messages: tuple[Message, ...]) -> None:
+        """Split at the MTU; a message larger than that travels alone."""
+        if len(messages) == 1:
+            self._port.send(child, self._packet(messages))
+            return
+        batch: list[Message] = []
+        size = 0
+        for m in messages:
+            if batch and size + m.size_bytes > self._room_bytes:
+                self._port.send(child, self._packet(tuple(batch)))
+                batch, size = [], 0
+            batch.append(m)
+            size += m.size_bytes
+        self._port.send(child, self._packet(tuple(batch)))
+
+    def _note_received(self, m: Message) -> bool:
+        """Advance the prefix of its source; whether something held was looked at again.  Algorithm 2 l.16-17"""
+        s, n, prefix = m.source, self._n, self._prefix
+        ts = m.id.ts
+        if ts != prefix[s]:
+            if ts > prefix[s]:
+                self._beyond[m.bit] = m
+            return False
+        touched = False
+        bit = m.bit
+        while True:
+            prefix[s] += 1
+            self._received |= 1 << bit
+            if bit in self._held:
+                touched = True
+                self._look_again(self._held.pop(bit))
+            bit += n
+            if bit not in self._beyond:
+                break
+            del self._beyond[bit]
+        if prefix[s] >= self._rounds:
+            self._widen()
+        return touched
+
+    def _look_again(self, held: list[tuple[Branch, int, Message]]) -> None:
+        known = ~self._received
+        for branch, order, m in held:
+            lacking = m.depends & branch.sources & known
+            if lacking:
+                self._held.setdefault((lacking & -lacking).bit_length() - 1, []).append((branch, order, m))
+            else:
+                branch.free.append((order, m))
+
+    def _widen(self) -> None:
+        """The masks of the branches cover twice as many messages of each source."""
+        for branch in self._branches.values():
+            branch.sources |= branch.sources << (self._rounds * self._n)
+        self._rounds *= 2
+
+    # --- delivery
+
+    def _deliver_when_ready(self, m: Message) -> None:
+        """CheckDelivery(): each message waits for one missing dependency at a time."""
+        missing = m.depends & ~self._delivered
+        if missing:
+            self._waiting.setdefault((missing & -missing).bit_length() - 1, []).append(m)
+            return
+        ready = [m]
+        for m in ready:  # grows as it goes
+            self._pending -= 1
+            self._deliver(m)
+            for waiter in self._waiting.pop(m.bit, ()):
+                missing = waiter.depends & ~self._delivered
+                if missing:
+                    self._waiting.setdefault((missing & -missing).bit_length() - 1, []).append(waiter)
+                else:
+                    ready.append(waiter)
+
+    def _deliver(self, m: Message) -> None:
+        """CO_Deliver(m)"""
+        bit = 1 << m.bit
+        self._delivered |= bit
+        self._last = self._last & ~(bit >> self._n) | bit
+        if m.source != self._i:
+            self._changed |= 1 << m.source
+        self._port.deliver(m.id, m.body)
+
+
+def _order_of(entry: tuple[int, Message]) -> int:
+    return entry[0]

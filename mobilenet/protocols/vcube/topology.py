@@ -1,0 +1,53 @@
+"""The virtual hypercube: clusters, and who forwards what to whom. Pure functions of numbers.
+
+Model     processes 0..n-1; d = dimension(n) clusters each. For n that is no power of two, numbers from n on count as faulty
+          from the start. `believed` is the set of processes believed correct
+Source    Duarte, Bona, Ruoso: VCube: a provably scalable distributed diagnosis algorithm (2014); as used by Rodrigues,
+          Arantes, Duarte: An autonomic implementation of reliable broadcast based on dynamic spanning trees (2014).
+          One error in print: "1 < s <= h" in Algorithm 1 of the causal broadcast with aggregation must be "1 <= s <= h",
+          or half of the processes are never reached (n = 2)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Container
+from functools import cache
+
+
+def dimension(n: int) -> int:
+    """log2 n, rounded up."""
+    return (n - 1).bit_length()
+
+
+@cache
+def c(i: int, s: int) -> tuple[int, ...]:
+    """Cluster s of i, in order of preference: c(i,s) = j, c(j,1), ..., c(j,s-1), where j = i xor 2^(s-1)."""
+    j = i ^ (1 << (s - 1))
+    return (j, *(member for k in range(1, s) for member in c(j, k)))
+
+
+def cluster(i: int, j: int) -> int:
+    """Which cluster of i holds j: the number s with j in c(i,s)."""
+    return (i ^ j).bit_length()
+
+
+def first_fault_free(i: int, s: int, believed: Container[int]) -> int | None:
+    """FF_neighbor: the first process of c(i,s) that is believed correct, if there is one."""
+    return next((j for j in c(i, s) if j in believed), None)
+
+
+def neighbours(i: int, h: int, believed: Container[int]) -> list[int]:
+    """neighborhood_i(h): the first fault-free process of each cluster 1..h."""
+    found = (first_fault_free(i, s, believed) for s in range(1, h + 1))
+    return [j for j in found if j is not None]
+
+
+def children(i: int, parent: int | None, d: int, believed: Container[int]) -> list[int]:
+    """To whom i hands on what it got from `parent`; for the source itself (None) all d clusters."""
+    return neighbours(i, d if parent is None else cluster(i, parent) - 1, believed)
+
+
+def parent_without_faults(i: int, root: int) -> int:
+    """Of i in the tree of `root`, nobody having failed and n a power of two: the lowest bit in which they differ is the link."""
+    differing = i ^ root
+    return i ^ (differing & -differing)
