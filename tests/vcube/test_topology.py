@@ -8,7 +8,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mobilenet.protocols.vcube.topology import c, children, cluster, dimension, first_fault_free, neighbours, parent_without_faults
+from mobilenet.protocols.vcube.topology import (
+    c,
+    children,
+    cluster,
+    dimension,
+    first_fault_free,
+    neighbours,
+    parent_without_faults,
+)
 
 
 @pytest.mark.parametrize("d", range(1, 8))

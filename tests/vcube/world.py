@@ -1,0 +1,81 @@
+"""Processes on a network whose links take any time and keep no order, and what must hold whatever happens."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from mobilenet.kernel import SECOND, Kernel
+from mobilenet.processes.packets import PacketNetwork
+from mobilenet.protocols.vcube.port import MessageId
+from mobilenet.streams import Stream
+
+Event = tuple[int, int, str, MessageId]  # time, process, broadcast or deliver, message
+
+
+class World:
+    """n processes of a protocol on the packet network; broadcasts at random instants."""
+
+    def __init__(self, n: int, seed: int, make: Callable[[Any, int], Any], fixed: bool = False, contention: bool = True) -> None:
+        self.kernel = Kernel()
+        self.n = n
+        self.net = PacketNetwork(self.kernel, n, seed, SECOND, SECOND if contention else 0, 100 * SECOND, 25 * SECOND, fixed)
+        self.events: list[Event] = []
+        self.processes = [make(Port(self, i), n) for i in range(n)]
+        for i, process in enumerate(self.processes):
+            self.net.attach(i, process.on_receive)
+
+    def broadcasts(self, seed: int, each: int, spread_s: int = 500) -> None:
+        for i in range(self.n):
+            dice = Stream(seed, "workload", f"p{i}")
+            for _ in range(each):
+                self.kernel.at(dice.below(spread_s * SECOND), lambda i=i: self.broadcast(i))  # type: ignore[misc]
+
+    def broadcast(self, i: int) -> None:
+        place = len(self.events)
+        message = self.processes[i].broadcast(50)
+        self.events.insert(place, (self.kernel.now, i, "broadcast", message))
+
+    def run(self) -> list[Event]:
+        self.kernel.run_until(10**7 * SECOND)
+        return self.events
+
+
+class Port:
+    def __init__(self, world: World, me: int) -> None:
+        self._world = world
+        self.me = me
+
+    @property
+    def now(self) -> int:
+        return self._world.kernel.now
+
+    def timer(self, action: Callable[[], None]) -> Any:
+        return self._world.net.timer(action)
+
+    def send(self, to: int, message: Any) -> None:
+        self._world.net.send(self.me, to, message)
+
+    def deliver(self, message: MessageId, body: Any) -> None:
+        self._world.events.append((self.now, self.me, "deliver", message))
+
+    def complete(self, message: MessageId) -> None: ...
+
+
+def wrong(events: list[Event], n: int) -> str | None:
+    """Every message once at everybody, and after all that happened before its broadcast."""
+    past: dict[MessageId, set[MessageId]] = {}
+    has: list[set[MessageId]] = [set() for _ in range(n)]
+    for _, i, what, message in events:
+        if what == "broadcast":
+            past[message] = set(has[i])
+            continue
+        if message in has[i]:
+            return f"p{i} delivers {message} twice"
+        if message not in past:
+            return f"p{i} delivers {message}, which nobody broadcast"
+        if not past[message] <= has[i]:
+            return f"p{i} delivers {message} before {sorted(past[message] - has[i])[0]}"
+        has[i].add(message)
+    missing = [(i, m) for i in range(n) for m in past if m not in has[i]]
+    return f"p{missing[0][0]} never delivers {missing[0][1]}" if missing else None
