@@ -67,6 +67,8 @@ class Bookkeeping:
         now = self._kernel.now
         add = self._recording.samples.add
         add(now, "network", "radio_frames", sum(tally[0] for tally in medium.by_kind.values()))
+        if medium.retries:  # only frames with an ACK have them
+            add(now, "network", "radio_mac_retries", medium.retries)
         add(now, "network", "radio_bytes", medium.bytes)
         add(now, "network", "radio_control_bytes", sum(tally[1] - tally[2] for tally in medium.by_kind.values()))
         for pairs, prefix in ((medium.pairs, "pairs_"), (medium.addressed_pairs, "addressed_pairs_")):

@@ -2,7 +2,8 @@
 
 Model     the window is warmup_s..duration_s. Delays are those of messages broadcast within the window, whenever they
           arrive; rates and buffers are those of the window itself. Buffers are weighted with time, then averaged over
-          nodes; a host counts from its first join on. Ratios without a denominator are null.
+          nodes; a host counts from its first join on. Ratios without a denominator are null. Frames are everything above the
+          MAC that went into the air; its ACKs do not count, and what it sent again counts in `frames`, but is no message sent.
 Units     seconds, messages, bytes, as the names say
 Shapes    delays: float64 (deliveries,), seconds
 Errors    none: a record that the verifier refuses need not be measured
@@ -91,6 +92,7 @@ def _broadcasts(events: dict[str, list[Any]], begin: int, end: int) -> Row:
         "delivery_delay_p99_s": p99,
         "delivery_delay_max_s": float(delays_s.max()) if delays else None,
         "gaps": gaps,
+        "deliveries_missed_by_gaps": _missed_by_gaps(events, begin, end),
         "crashes": crashes,
     }
 
@@ -112,6 +114,26 @@ def _undelivered(events: dict[str, list[Any]]) -> int:
     return sum(message not in delivered[node] for node, first in since.items() for message in order[first:])
 
 
+def _missed_by_gaps(events: dict[str, list[Any]], begin: int, end: int) -> int:
+    """Pairs (member with a gap in the window, message broadcast between its join or last gap and this one) without a delivery."""
+    rows = list(zip(events["time_ns"], events["event"], events["node"], events["message"], strict=True))
+    delivered: dict[str, set[str]] = defaultdict(set)
+    for _, event, node, message in rows:
+        if event == "deliver":
+            delivered[node].add(message)
+    since: dict[str, int] = {}
+    order: list[str] = []
+    missed = 0
+    for time, event, node, message in rows:
+        if event == "broadcast":
+            order.append(message)
+        elif event in ("join", "gap"):
+            if event == "gap" and begin <= time < end:
+                missed += sum(m not in delivered[node] for m in order[since.get(node, len(order)) :])
+            since[node] = len(order)
+    return missed
+
+
 def _radio(samples: dict[str, list[Any]], begin: int, end: int, row: Row) -> Row:
     """From the running totals, which were sampled at both ends of the window."""
     at: dict[int, dict[str, float]] = {begin: {}, end: {}}
@@ -131,7 +153,7 @@ def _radio(samples: dict[str, list[Any]], begin: int, end: int, row: Row) -> Row
     return {
         "frames": int(frames),
         "frames_per_s": _ratio(frames, window_s),
-        "messages_sent_per_delivery": _ratio(frames, row["deliveries"]),
+        "messages_sent_per_delivery": _ratio(frames - total.get("radio_mac_retries", 0), row["deliveries"]),
         "receivers_in_range_per_frame": _ratio(sum(v for n, v in total.items() if n.startswith("pairs_")), frames),
         "collision_ratio": lost("pairs_"),
         "collision_ratio_addressed": lost("addressed_pairs_"),

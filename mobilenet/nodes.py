@@ -20,6 +20,7 @@ from mobilenet.radio.mac import Mac
 from mobilenet.streams import Stream
 
 if TYPE_CHECKING:
+    from mobilenet.channels import Channels, RadioChannels
     from mobilenet.simulation import Simulation
 
 
@@ -38,6 +39,7 @@ class Node:
         self._mac = mac
         self._dice = Stream(simulation.scenario.seed, "protocol", name)
         self._timers: list[Timer] = []
+        self._channels: list[Channels] = []
         self._samples = simulation.recording.samples
         antenna.hand_up = self.hand_up
 
@@ -63,10 +65,25 @@ class Node:
         self._transmit(None, message)
 
     def send(self, to: int, message: Any) -> None:
-        self._transmit(self._counterpart(to), message)
+        self._transmit(self.counterpart(to), message)
 
-    def _counterpart(self, to: int) -> Antenna:
+    def counterpart(self, to: int) -> Antenna:
         raise NotImplementedError
+
+    # --- for protocols that talk over connections
+
+    @property
+    def channels(self) -> Channels:
+        """Those over the radio."""
+        return self._channels[0]
+
+    def use_channels(self, radio: RadioChannels, *others: Channels) -> None:
+        """From now on the radio's frames are segments."""
+        self._channels = [radio, *others]
+        self.antenna.hand_up = radio.hand_up
+
+    def transmit(self, frame: Frame) -> None:
+        self._mac.enqueue(frame)
 
     def _transmit(self, to: Antenna | None, message: Any) -> None:
         simulation = self._simulation
@@ -117,10 +134,14 @@ class Node:
         for name, size in zip(self._buffer_names, self.buffers, strict=True):
             self._samples.add(self._kernel._now, self.name, name, size)
 
-    def stop_timers(self) -> None:
+    def halt(self) -> None:
+        """Nothing of it happens any more: no timer, no connection, nothing from the radio's queue."""
         for timer in self._timers:
             timer.stop()
         self._timers.clear()
+        for channels in self._channels:
+            channels.abort()
+        self._mac.reset()
 
 
 class StationNode(Node):
@@ -136,7 +157,7 @@ class StationNode(Node):
         if getattr(simulation.scenario.protocol, "expiry_s", None) is not None:
             antenna.hand_up = self._note_and_hand_up
 
-    def _counterpart(self, to: int) -> Antenna:
+    def counterpart(self, to: int) -> Antenna:
         return self._simulation.hosts[to].antenna
 
     def hand_up(self, frame: Frame) -> None:
@@ -176,7 +197,7 @@ class HostNode(Node):
     def up(self) -> bool:
         return self.protocol is not None
 
-    def _counterpart(self, to: int) -> Antenna:
+    def counterpart(self, to: int) -> Antenna:
         return self._simulation.stations[to].antenna
 
     def _record(self, event: str, session: int | None = None, station: int | None = None, **detail: Any) -> None:
@@ -239,8 +260,7 @@ class HostNode(Node):
 
     def crash(self) -> None:
         self._record("crash")
-        self.stop_timers()
-        self._mac.reset()
+        self.halt()
         self._simulation.medium.drop_out(self.antenna)
         self.protocol = None
 

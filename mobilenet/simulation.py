@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from mobilenet.bookkeeping import Bookkeeping
+from mobilenet.channels import RadioChannels, WiredChannels
 from mobilenet.kernel import MILLISECOND, SECOND, Kernel, ns
 from mobilenet.movement import Movement
 from mobilenet.nodes import HostNode, Node, StationNode
@@ -29,7 +30,7 @@ from mobilenet.radio.phy import DATAGRAM_OVERHEAD_BYTES, MODES
 from mobilenet.record import Recording
 from mobilenet.scenario import Scenario
 from mobilenet.streams import Stream
-from mobilenet.wired.tree import SHAPES, Tree
+from mobilenet.wired.tree import SHAPES, Tree, TreePort
 from mobilenet.world.attachment import Attachment
 from mobilenet.world.churn import changes
 from mobilenet.world.coverage import Coverage
@@ -70,6 +71,7 @@ class Simulation:
         self._mode = MODES[wireless.mode]
         self.broadcast_rate_mbps = wireless.broadcast_rate_mbps
         self._datagrams: dict[int, tuple[int, int]] = {}
+        self._unicast_airtimes_ns: dict[int, int] = {}
 
         sites = station_positions(scenario.stations.layout, scenario.folder)
         self.coverage = Coverage(sites, wireless.range_m)
@@ -99,6 +101,7 @@ class Simulation:
             self._books.wired_hop,
         )
 
+        self.wired_channels: list[WiredChannels] = []
         self.stations = [self._new_station(number, x, y) for number, (x, y) in enumerate(sites.tolist())]
         self.hosts = [self._new_host_node(number) for number in range(len(self.world.trajectories))]
         self.movement = Movement(
@@ -140,14 +143,23 @@ class Simulation:
         antenna.move(0, x, y, 0.0, 0.0)
         self.medium.neighbours.add(antenna, 0)
         station = StationNode(self, number, name, antenna, mac)
-        wired = self.tree.port(number, station.on_wired)
-        station.protocol = self._roles.station(station, wired, self.scenario.protocol, len(self.tree.near))
+        protocol: Any = self.scenario.protocol
+        wired: TreePort | WiredChannels = self.tree.port(number, station.on_wired)
+        if self._roles.over_channels:
+            wired = WiredChannels(self, station, protocol.wired_tcp or protocol.tcp)
+            self.wired_channels.append(wired)
+            station.use_channels(RadioChannels(self, station, protocol.tcp), wired)
+        station.protocol = self._roles.station(station, wired, protocol, len(self.tree.near))
         return station
 
     def _new_host_node(self, number: int) -> HostNode:
         name = f"h{number}"
         antenna, mac = self._antenna(name, number, False)
-        return HostNode(self, number, name, antenna, mac, self._roles.stable())
+        host = HostNode(self, number, name, antenna, mac, self._roles.stable())
+        protocol: Any = self.scenario.protocol
+        if self._roles.over_channels:
+            host.use_channels(RadioChannels(self, host, protocol.tcp))
+        return host
 
     def new_host(self, node: HostNode) -> Any:
         """The host's protocol, built on what survived."""
@@ -159,6 +171,13 @@ class Simulation:
         if known is None:
             psdu = size_bytes + DATAGRAM_OVERHEAD_BYTES
             known = self._datagrams[size_bytes] = (psdu, self._mode.airtime_ns(psdu, self.broadcast_rate_mbps))
+        return known
+
+    def unicast_airtime_ns(self, psdu_bytes: int) -> int:
+        known = self._unicast_airtimes_ns.get(psdu_bytes)
+        if known is None:
+            rate_mbps = self.scenario.wireless.unicast_mbps
+            known = self._unicast_airtimes_ns[psdu_bytes] = self._mode.airtime_ns(psdu_bytes, rate_mbps)
         return known
 
     # --- running
@@ -310,8 +329,7 @@ class Simulation:
 
     def _vanish(self, node: HostNode) -> None:
         self._gone.add(node.me)
-        node.stop_timers()
-        node.antenna.mac.reset()
+        node.halt()
         self.medium.drop_out(node.antenna)
         node.protocol = None
         self.movement.disappear(node.me)

@@ -10,9 +10,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from mobilenet.protocols import beacon, mobile_causal
+from mobilenet.protocols import beacon, mobile_causal, tcp_flooding
 from mobilenet.protocols.beacon_parameters import BeaconParameters
 from mobilenet.protocols.mobile_causal.parameters import MobileCausalParameters
+from mobilenet.protocols.tcp_flooding.parameters import TcpFloodingParameters
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,17 +21,20 @@ class Roles:
     """How to make the parties of a protocol.
 
     host(port, stable, parameters, number of stations), station(port, wired port, parameters, number of
-    stations), stable(): the empty store of a host, which survives its crashes.
+    stations), stable(): the empty store of a host, which survives its crashes. `over_channels`: it talks over connections,
+    its ports are those named Channel in port.py, and its scenario has the groups `tcp` and `wired_tcp`.
     """
 
     host: Callable[..., Any]
     station: Callable[..., Any]
     stable: Callable[[], Any]
+    over_channels: bool = False
 
 
 ROLES: dict[type, Roles] = {
     MobileCausalParameters: Roles(mobile_causal.Host, mobile_causal.Station, mobile_causal.Stable),
     BeaconParameters: Roles(beacon.BeaconHost, beacon.BeaconStation, beacon.BeaconMember),
+    TcpFloodingParameters: Roles(tcp_flooding.Host, tcp_flooding.Station, tcp_flooding.Stable, over_channels=True),
 }
 
 

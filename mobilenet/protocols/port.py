@@ -7,7 +7,7 @@ Source    ours: DESIGN.md §3
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, ClassVar, NamedTuple, Protocol
 
 
@@ -148,3 +148,80 @@ class StationProtocol(Protocol):
 
     def on_sent(self, message: Any) -> None: ...
     def on_dropped(self, message: Any) -> None: ...
+
+
+class Channel(Protocol):
+    """One end of a connection between two nodes: messages arrive once each and in order, or the channel closes."""
+
+    @property
+    def peer(self) -> int:
+        """The number of the node at the other end: a station's for a host, a host's for a station, a neighbour's on the wire."""
+
+    @property
+    def backlog(self) -> int:
+        """Messages said here that the other end has not acknowledged."""
+
+    @property
+    def incoming(self) -> int:
+        """Messages from the other end that wait for bytes before them."""
+
+    @property
+    def taken(self) -> int:
+        """How many of the messages said here the other end has acknowledged: always the first ones."""
+
+    def say(self, message: Any) -> None:
+        """After all that was said before. Allowed as soon as there is a channel, open or not; never after its end."""
+
+    def abort(self) -> None:
+        """End it here without a word, and without an upcall."""
+
+    def reset(self) -> None:
+        """The same, and tell the other end once, if the network lets it."""
+
+
+class ChannelClient(Protocol):
+    """What becomes of the channels of a node."""
+
+    def accepts(self, peer: int) -> bool:
+        """Whether a channel that this node asks for is welcome."""
+
+    def on_open(self, channel: Any) -> None:
+        """It stands: one that was asked for here, or by the other end."""
+
+    def on_message(self, channel: Any, message: Any) -> None: ...
+    def on_taken(self, channel: Any) -> None:
+        """More of what was said here is acknowledged."""
+
+    def on_closed(self, channel: Any, reason: str) -> None:
+        """It is no more. What was not acknowledged may or may not have arrived."""
+
+
+class Channels(Protocol):
+    """All channels of a node over one network. Nothing arrives anywhere within a call."""
+
+    def listen(self, client: ChannelClient) -> None:
+        """Who gets the upcalls from now on."""
+
+    def connect(self, peer: int) -> Channel:
+        """Ask a node for a channel."""
+
+
+class WiredChannels(Channels, Protocol):
+    """A station's channels to the stations next to it on the backbone, which is a tree."""
+
+    me: int
+
+    @property
+    def neighbours(self) -> Sequence[int]: ...
+
+
+class ChannelHostPort(HostPort, Protocol):
+    """A host's port for a protocol that talks over connections."""
+
+    channels: Channels
+
+
+class ChannelStationPort(StationPort, Protocol):
+    """The same for a station; its wired port is a WiredChannels."""
+
+    channels: Channels

@@ -1,7 +1,8 @@
 """What follows from a scenario before it has run: how long it is to last, who takes part, and what it promises.
 
 Model     the manifest repeats all this, and the verifier derives it again and holds the run to it. `heard_every_s`: a
-          reachable host is heard, and what was heard is answered, within that time almost surely
+          reachable host is heard, and what was heard is answered, within that time almost surely. `gap_after_s`: a host may
+          have a gap after so long a silence; 0: at any time, because its connection can be lost at any time; none: never
 Units     seconds, as the names say
 Source    ours: DESIGN.md §6, §11
 """
@@ -43,7 +44,7 @@ def declared(scenario: Scenario | AdversarySchedule) -> dict[str, Any]:
         "hosts": hosts,  # None: as many as there are tracks
         "promises": {
             "broadcast": getattr(protocol, "promises", None),
-            "gap_after_s": getattr(protocol, "expiry_s", None),
+            "gap_after_s": 0.0 if getattr(protocol, "gaps_any_time", False) else getattr(protocol, "expiry_s", None),
             "heard_every_s": heard_every_s(getattr(protocol, "heartbeat_s", 0.0), loss) + late_s,
             "rest_within_s": rest_within_s,
             "duplicating_air": duplicating_air,

@@ -18,11 +18,13 @@ from pydantic import Field, PrivateAttr, ValidationError, model_validator
 from mobilenet.parameters import Parameters, ScenarioError
 from mobilenet.protocols.beacon_parameters import BeaconParameters
 from mobilenet.protocols.mobile_causal.parameters import MobileCausalParameters
+from mobilenet.protocols.tcp_flooding.parameters import TcpFloodingParameters
 from mobilenet.radio.parameters import WirelessParameters
 from mobilenet.scenario.checks import check
 from mobilenet.scenario.load import MOST_BYTES, Node, parse, parse_value
 from mobilenet.scenario.problems import problems
 from mobilenet.scenario.text import to_yaml
+from mobilenet.transport.parameters import TcpParameters
 from mobilenet.wired.parameters import BackboneParameters
 from mobilenet.world.churn import ChurnParameters
 from mobilenet.world.faults import FaultsParameters
@@ -48,7 +50,13 @@ class Beacon(BeaconParameters):
     name: Literal["beacon"] = "beacon"
 
 
-Protocol = Annotated[MobileCausal | Beacon, Field(discriminator="name")]
+class TcpFlooding(TcpFloodingParameters):
+    name: Literal["tcp_flooding"] = "tcp_flooding"
+    tcp: TcpParameters = TcpParameters()
+    wired_tcp: TcpParameters | None = Field(default=None, description="TCP between stations; null: the same as tcp")
+
+
+Protocol = Annotated[MobileCausal | TcpFlooding | Beacon, Field(discriminator="name")]
 
 
 class RecordParameters(Parameters):

@@ -81,6 +81,21 @@ class Link:
 
     # --- for the owner
 
+    @property
+    def backlog(self) -> int:
+        """Messages that are not acknowledged."""
+        return len(self.connection.backlog)
+
+    @property
+    def incoming(self) -> int:
+        """Messages that wait for bytes before them."""
+        return len(self.connection.incoming)
+
+    @property
+    def taken(self) -> int:
+        """Messages that are acknowledged."""
+        return self.connection.backlog.taken
+
     def say(self, message: Sized) -> None:
         """Send a message over the connection."""
         self.connection.send(message)

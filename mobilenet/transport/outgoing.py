@@ -56,6 +56,11 @@ class Outgoing:
         return (self._messages[number][3] for number in range(self._first, self._last))
 
     @property
+    def taken(self) -> int:
+        """How many messages have been acknowledged to their last byte."""
+        return self._first
+
+    @property
     def flight(self) -> int:
         """FlightSize: bytes sent and not acknowledged.                                                   RFC 5681, 2"""
         return self.highest - self.una

@@ -85,6 +85,7 @@ def _told_differently(counters: dict[str, Any], samples: dict[str, list[Any]]) -
         "wired_bytes": wired["bytes"],
         "pairs_received": radio["received"],
         "addressed_pairs_received": radio["addressed"]["received"],
+        **({"radio_mac_retries": radio["mac_retries"]} if radio["mac_retries"] or "radio_mac_retries" in last else {}),
         **{f"pairs_{fate}": count for fate, count in radio["lost"].items()},
         **{f"addressed_pairs_{fate}": count for fate, count in radio["addressed"]["lost"].items()},
     }

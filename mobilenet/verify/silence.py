@@ -9,6 +9,8 @@ Model     a station that gives a host up says so (`expire`), and the network not
           reachable for `heard_every_s` without a break was surely heard in that time, and what was heard was answered,
           whatever the air did to single frames; the run promises that. So the last moment at which it was surely heard is
           `heard_every_s` before the last end of such a stretch, or when it last left
+          T = 0 is the promise of a protocol over connections, which can be lost at any time: any gap is allowed, and no
+          station has to say so
 Units     integer nanoseconds
 Source    ours: DESIGN.md §8, §11
 """
@@ -79,6 +81,8 @@ class Silence:
         """The host has a gap."""
         if self._after_ns is None:
             return "but this run promises none"
+        if self._after_ns == 0:
+            return None
         heard_ns = self.heard_ns(now_ns)
         if now_ns - heard_ns < self._after_ns:
             return (

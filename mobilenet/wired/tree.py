@@ -144,6 +144,10 @@ class Tree:
         neighbour = self._hops[at][to]
         self._send(at, neighbour, message, partial(self._routed, source, neighbour, to, message))
 
+    def hop(self, a: int, b: int, message: Any, header_bytes: int, arrive: Callable[[], None]) -> None:
+        """A packet over the one link from a to its neighbour b, with headers of its own."""
+        self._send(a, b, message, arrive, header_bytes)
+
     def _flooded(self, source: int, at: int, came_from: int, message: Any) -> None:
         self.flood(source, at, came_from, message)
         self._receive[at](source, message)
@@ -154,7 +158,9 @@ class Tree:
         else:
             self.route(source, at, to, message)
 
-    def _send(self, a: int, b: int, message: Any, arrive: Callable[[], None]) -> None:
+    def _send(
+        self, a: int, b: int, message: Any, arrive: Callable[[], None], header_bytes: int | None = None
+    ) -> None:
         arrived = None if self._on_hop is None else self._on_hop(a, b, message)
         if arrived is not None:
             note, handle = arrived, arrive
@@ -163,7 +169,8 @@ class Tree:
                 note()
                 handle()
 
-        self.links[a, b].send(message.size_bytes + self._header_bytes, arrive)
+        around = self._header_bytes if header_bytes is None else header_bytes
+        self.links[a, b].send(message.size_bytes + around, arrive)
 
 
 class TreePort:

@@ -1,0 +1,8 @@
+"""Flooding over FIFO links that are TCP connections: the baseline of Wilhelm, Arantes, Sens (2020), with moving hosts added."""
+
+from .host import Host
+from .parameters import TcpFloodingParameters
+from .stable import Stable, Status
+from .station import Station
+
+__all__ = ["Host", "Stable", "Station", "Status", "TcpFloodingParameters"]

@@ -1,0 +1,59 @@
+"""The links between stations: a fixed tree of FIFO channels, over which everything is flooded.
+
+Model     of two neighbours the one with the lower number asks for the channel. What is said before it stands waits
+Source    ours: DESIGN.md §15
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from ..port import Channel, WiredChannels
+
+
+class Backbone:
+    """A station's side of it; `hear(neighbour, message)` gets what the others say."""
+
+    def __init__(self, wired: WiredChannels, hear: Callable[[int, Any], None]) -> None:
+        self._hear = hear
+        self._channels: dict[int, Channel | None] = dict.fromkeys(wired.neighbours)
+        self._early: dict[int, list[Any]] = {neighbour: [] for neighbour in wired.neighbours}
+        wired.listen(self)
+        for neighbour in wired.neighbours:
+            if wired.me < neighbour:
+                self._channels[neighbour] = wired.connect(neighbour)
+
+    def flood(self, message: Any, but: int | None = None) -> None:
+        """To all neighbours, or to all but the one that it came from."""
+        for neighbour, channel in self._channels.items():
+            if neighbour != but:
+                if channel is None:
+                    self._early[neighbour].append(message)
+                else:
+                    channel.say(message)
+
+    def settled(self) -> bool:
+        """Everything said here has arrived."""
+        return not any(self._early.values()) and all(c is None or not c.backlog for c in self._channels.values())
+
+    # --- from the channels
+
+    def accepts(self, peer: int) -> bool:
+        return self._channels[peer] is None
+
+    def on_open(self, channel: Channel) -> None:
+        if self._channels[channel.peer] is None:
+            self._channels[channel.peer] = channel
+            for message in self._early.pop(channel.peer):
+                channel.say(message)
+            self._early[channel.peer] = []
+
+    def on_message(self, channel: Channel, message: Any) -> None:
+        self._hear(channel.peer, message)
+
+    def on_taken(self, channel: Channel) -> None:
+        pass
+
+    def on_closed(self, channel: Channel, reason: str) -> None:
+        raise RuntimeError(f"the wired channel to station {channel.peer} broke ({reason}): nothing is ever lost there")

@@ -1,0 +1,297 @@
+"""A mobile host: one safe link to a station, and a second one while it changes cells.
+
+Source      Nédelec, Molli, Mostéfaoui (2018), PC-broadcast; the rest is ours: see station.py and DESIGN.md §15
+Names       safe link -> _primary, link that is not safe yet -> _next, B -> _kept
+Assumes     channels are FIFO and may end at any time. Stable survives crashes; what one handler writes there is written atomically
+Rules       each with what happens without it:
+            kept     all that is delivered or broadcast between Return and Safe is said again over the new link, first: what the host
+                     delivers from s1 in that time may be slower on the wire than its own next message over s2
+            via      while these are under way, both s1 and s2 know a part of the host's past. A host that crashes now and
+                     comes back at s3 has to be known from both
+            unsent   own messages until a station has them: a crash would lose them, though the host has delivered them
+            Moved    only the host knows when it needs s1 no more: s1 closing at Return would break the link before Safe is here
+            Stay     a host that turns back says so: else s2 fills its buffer for ever
+            ses      each link has a new session: frames of a link left behind arrive late
+            seen     the highest number of each origin: copies come over both links
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from typing import Any, ClassVar
+
+from ..port import Channel, ChannelHostPort, MessageId
+from .messages import App, Attach, Leave, Moved, Ping, Reenter, Return, Safe, Stay, Welcome
+from .parameters import TcpFloodingParameters
+from .stable import Stable, Status
+
+SECOND = 1_000_000_000
+
+
+class Host:
+    BUFFERS: ClassVar[tuple[str, ...]] = ("sbuffer", "rbuffer")
+
+    def __init__(self, port: ChannelHostPort, stable: Stable, parameters: TcpFloodingParameters, stations: int) -> None:
+        self._port = port
+        self.stable = stable
+        self._p = parameters
+        self._recovering = stable.status is not Status.OUT  # until on_recover
+        self._cell: int | None = None
+        self._primary: Channel | None = None
+        self._next: Channel | None = None
+        self._gentle = False  # Attach was said, and the old link was to be kept
+        self._kept: list[App] | None = None  # delivered or broadcast since Return
+        self._said: deque[tuple[int, int]] = deque()  # (place among all said over the safe link, own number)
+        self._kept_end: int | None = None  # the place of the last that was kept
+        self._want_leave = False
+        self._wait_timer = port.timer(self._on_wait)
+        self._retry_timer = port.timer(self._on_retry)
+        port.channels.listen(self)
+
+    def buffer_sizes(self) -> tuple[int, ...]:
+        links = (self._primary, self._next)
+        return len(self.stable.unsent), sum(link.incoming for link in links if link is not None)
+
+    def settled(self) -> bool:
+        """Out, or with the station of its cell, with nothing under way."""
+        link = self._primary
+        if self.is_out():
+            return True
+        return link is not None and link.peer == self._cell and not (self._next or link.backlog or self._want_leave)
+
+    def is_out(self) -> bool:
+        return self.stable.status is Status.OUT
+
+    # --- the application
+
+    def join(self) -> None:
+        if self.stable.status is Status.OUT:
+            self.stable.status = Status.JOIN
+            self._attach("join")
+
+    def leave(self) -> bool:
+        """When a station has all own messages."""
+        if self.stable.status is Status.JOIN:
+            return False
+        if self.stable.status is Status.MEMBER:
+            self._want_leave = True
+            self._try_leave()
+        return True
+
+    def co_broadcast(self, body: int) -> MessageId | None:
+        """On all outgoing links, then delivered at once"""
+        stable, me = self.stable, self._port.me
+        if stable.status is not Status.MEMBER or self._want_leave:
+            return None
+        m = App(me, stable.seq, body)
+        stable.seq, stable.unsent[m.seq], stable.seen[me] = m.seq + 1, body, m.seq
+        if self._primary is not None:
+            self._say_own(self._primary, m)
+        if self._kept is not None:
+            self._kept.append(m)
+        self._port.deliver(MessageId(me, m.seq), body)
+        return MessageId(me, m.seq)
+
+    def _say_own(self, link: Channel, m: App) -> None:
+        link.say(m)
+        self._said.append((link.taken + link.backlog, m.seq))
+
+    # --- where the host is
+
+    def on_cell(self, station: int | None) -> None:
+        """Out of coverage nothing is done: connections resume, or end."""
+        self._cell = station
+        if station is not None and not self._recovering:
+            self._look("cell")
+
+    def on_recover(self) -> None:
+        """All links are gone."""
+        self._recovering = False
+        self._look("recovery")
+
+    def _look(self, cause: str) -> None:
+        """Whether this cell's station is at the other end of a link, or going to be."""
+        station, status = self._cell, self.stable.status
+        if status is Status.OUT:
+            return
+        if self._primary is not None and self._primary.peer == station:
+            if self._next is not None:
+                self._stay()
+        elif self._next is None or self._next.peer != station:
+            if status is Status.LEAVING:
+                self._connect()
+            else:
+                self._attach("join" if status is Status.JOIN else cause)
+
+    # --- links
+
+    def _attach(self, cause: str) -> None:
+        """Ask this cell's station for a link."""
+        self.stable.ses += 1
+        self._port.session_opened(self.stable.ses, self._cell, cause)
+        self._connect()
+
+    def _connect(self) -> None:
+        self._forget_next()
+        if self._cell is not None:
+            self._next = self._port.channels.connect(self._cell)
+
+    def _forget_next(self) -> None:
+        if self._next is not None:
+            self._next.reset()
+        self._next, self._gentle, self._kept = None, False, None
+        self._wait_timer.stop()
+        self._retry_timer.stop()
+
+    def _forget_primary(self) -> None:
+        if self._primary is not None:
+            self._primary.reset()
+        self._primary, self._kept_end = None, None
+        self._said.clear()
+
+    def _stay(self) -> None:
+        """Back before it was away: the old link serves, under a new session."""
+        assert self._primary is not None
+        self._forget_next()
+        ses, station = self.stable.ses + 1, self._primary.peer
+        self.stable.ses = ses
+        self._port.session_opened(ses, station, "cell")
+        self._primary.say(Stay(ses))
+        self._port.session_confirmed(ses, station, {})
+
+    def _try_leave(self) -> None:
+        if self._want_leave and self._primary is not None and self._next is None and not self.stable.unsent:
+            self.stable.status = Status.LEAVING
+            self.stable.ses += 1
+            self._want_leave = False
+            self._next, self._primary = self._primary, None
+            self._port.left(self.stable.ses)
+            self._next.say(Leave(self.stable.ses))
+
+    # --- from the station
+
+    def on_message(self, channel: Channel, m: Any) -> None:
+        if channel is self._primary:
+            if type(m) is App:
+                self._on_app(m)
+            elif type(m) is Ping:
+                self._on_ping(channel, m)
+        elif channel is self._next and self.stable.status is not Status.LEAVING:
+            if type(m) is Safe:
+                self._on_safe(channel)
+            elif type(m) is Welcome:
+                self._on_welcome(channel)
+
+    def _on_app(self, m: App) -> None:
+        """The first copy is forwarded (to a link that is not safe yet: kept) and delivered."""
+        if m.seq > self.stable.seen.get(m.origin, -1):
+            self._deliver(m)
+
+    def _deliver(self, m: App) -> None:
+        self.stable.seen[m.origin] = m.seq
+        if self._kept is not None:
+            self._kept.append(m)
+        self._port.deliver(MessageId(m.origin, m.seq), m.body)
+
+    def _on_ping(self, channel: Channel, m: Ping) -> None:
+        """All that the new station had forwarded before is here."""
+        if self._gentle and m.ses == self.stable.ses and self._kept is None:
+            self._kept = []
+            channel.say(Return(m.id))
+
+    def _on_safe(self, channel: Channel) -> None:
+        """All that was said before Return is there: the rest is said now, and the old link is left."""
+        stable, kept = self.stable, self._kept or []
+        again = {m.seq for m in kept if m.origin == self._port.me}
+        for seq in [seq for seq in stable.unsent if seq not in again]:
+            del stable.unsent[seq]
+        stable.via = (*stable.via[-1:], channel.peer) if kept else (channel.peer,)
+        self._forget_primary()
+        self._adopt(channel)
+        channel.say(Moved(stable.ses))
+        for m in kept:
+            if m.origin == self._port.me:
+                self._say_own(channel, m)
+            else:
+                channel.say(m)
+        self._kept_end = channel.taken + channel.backlog
+        self._port.session_confirmed(stable.ses, channel.peer, {"relayed": len(kept)})
+        self._try_leave()
+
+    def _on_welcome(self, channel: Channel) -> None:
+        """A new beginning: what was missed is missed; own messages that may be lost are said again."""
+        stable = self.stable
+        joins = stable.status is Status.JOIN
+        stable.status, stable.via = Status.MEMBER, (channel.peer,)
+        self._adopt(channel)
+        self._port.session_confirmed(stable.ses, channel.peer, {})
+        if joins:
+            self._port.joined(stable.ses, channel.peer)
+        else:
+            self._port.gap(stable.ses, channel.peer)
+        for seq, body in stable.unsent.items():
+            self._say_own(channel, App(self._port.me, seq, body))
+        self._try_leave()
+
+    def _adopt(self, channel: Channel) -> None:
+        self._primary, self._next = channel, None
+        self._gentle, self._kept = False, None
+        self._wait_timer.stop()
+
+    # --- from the channels and timers
+
+    def accepts(self, peer: int) -> bool:
+        return False
+
+    def on_open(self, channel: Channel) -> None:
+        """The first word."""
+        if channel is not self._next:
+            return
+        if self.stable.status is Status.LEAVING:
+            channel.say(Leave(self.stable.ses))
+            return
+        self._gentle = self._primary is not None
+        channel.say(Attach(self.stable.ses, self.stable.via, self._gentle))
+        if self._gentle:
+            self._wait_timer.start(round(self._p.handoff_wait_s * SECOND))
+
+    def on_taken(self, channel: Channel) -> None:
+        """A station has these: it will pass them on, whatever becomes of this host."""
+        if channel is not self._primary:
+            return
+        said, taken = self._said, channel.taken
+        while said and said[0][0] <= taken:
+            self.stable.unsent.pop(said.popleft()[1], None)
+        if self._kept_end is not None and self._kept_end <= taken:
+            self.stable.via, self._kept_end = (channel.peer,), None
+        self._try_leave()
+
+    def on_closed(self, channel: Channel, reason: str) -> None:
+        if channel is self._primary:
+            self._forget_primary()
+            if self._gentle:
+                self._reenter()
+            elif self._next is None:
+                self._attach("reinit")
+        elif channel is self._next:
+            self._next = None
+            self._forget_next()
+            if self.stable.status is Status.LEAVING and reason == "reset":
+                self.stable.status = Status.OUT
+            else:
+                self._retry_timer.start(round(self._p.reconnect_s * self._port.uniform(0.5, 1.5) * SECOND))
+
+    def _on_wait(self) -> None:
+        """The new link does not become safe: the old one is of no use any more."""
+        self._forget_primary()
+        self._reenter()
+
+    def _reenter(self) -> None:
+        assert self._next is not None
+        self._gentle = False
+        self._wait_timer.stop()
+        self._next.say(Reenter(self.stable.ses))
+
+    def _on_retry(self) -> None:
+        if self._next is None and self._cell is not None:
+            self._look("cell" if self._primary is not None else "reinit")

@@ -1,0 +1,90 @@
+"""A station's links to its hosts, and the rest between the copies that it sends them.
+
+Model     per message: the copy for the i-th host goes i steps after the message came; per queue: each copy goes a step after
+          the one before it, of whatever message. Never does a message overtake another one on the same link
+Units     integer nanoseconds
+Source    Wilhelm, Arantes, Sens (2020), section V.A; ours: DESIGN.md §15
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from heapq import heappop, heappush
+from typing import Any
+
+from ..port import Channel, Port
+from .messages import App, Procedure
+from .parameters import TcpFloodingParameters
+
+
+@dataclass(slots=True, eq=False)
+class HostLink:
+    """A station's end of a host's link."""
+
+    channel: Channel
+    host: int
+    ses: int
+    via: tuple[int, ...]
+    safe: bool = False
+    ping: Procedure | None = None  # its Return is awaited
+    close: Procedure | None = None  # Closed is awaited ...
+    closing: set[int] = field(default_factory=set)  # ... from these stations
+    kept: list[App] | None = None  # delivered since Ping, for this link when it is safe
+    waiting: int = 0  # in the spacing
+    due_ns: int = 0  # when the last of them goes
+    dropped: bool = False
+
+    @property
+    def messages(self) -> int:
+        """Queued, kept, or said and not acknowledged."""
+        return self.waiting + self.channel.backlog + (0 if self.kept is None else len(self.kept))
+
+
+class Spacing:
+    """What waits at one station."""
+
+    def __init__(self, port: Port, parameters: TcpFloodingParameters) -> None:
+        self._port = port
+        self._step_ns = round(parameters.spacing_ms * 1_000_000)
+        self._one_queue = parameters.spacing == "per_queue"
+        self._free_ns = 0  # per queue: when the next copy may go
+        self._agenda: list[tuple[int, int, HostLink, Any]] = []  # a heap: when, order, to whom, what
+        self._order = 0
+        self._timer = port.timer(self._on_timer)
+
+    def copies(self, links: Iterable[HostLink], message: App) -> None:
+        """A copy for each, a step apart."""
+        now = self._port.now
+        due_ns = max(now, self._free_ns) if self._one_queue else now
+        for link in links:
+            self._say_at(due_ns, link, message)
+            due_ns += self._step_ns
+        if self._one_queue:
+            self._free_ns = due_ns
+
+    def say(self, link: HostLink, message: Any) -> None:
+        """At once, but behind everything that waits for this link."""
+        self._say_at(self._port.now, link, message)
+
+    def _say_at(self, due_ns: int, link: HostLink, message: Any) -> None:
+        due_ns = max(due_ns, link.due_ns)
+        if due_ns <= self._port.now and not link.waiting:
+            link.channel.say(message)
+            return
+        link.due_ns = due_ns
+        link.waiting += 1
+        self._order += 1
+        heappush(self._agenda, (due_ns, self._order, link, message))
+        if self._agenda[0][1] == self._order:
+            self._timer.start(due_ns - self._port.now)
+
+    def _on_timer(self) -> None:
+        agenda, now = self._agenda, self._port.now
+        while agenda and agenda[0][0] <= now:
+            _, _, link, message = heappop(agenda)
+            if not link.dropped:
+                link.waiting -= 1
+                link.channel.say(message)
+        if agenda:
+            self._timer.start(agenda[0][0] - now)

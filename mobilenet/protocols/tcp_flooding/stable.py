@@ -1,0 +1,27 @@
+"""What a host remembers through a crash.
+
+Model     what a handler writes here is written atomically; `seen` with each delivery, `unsent` with each broadcast
+Source    ours: DESIGN.md §15
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import Enum
+
+
+class Status(Enum):
+    OUT = "out"
+    JOIN = "join"
+    MEMBER = "member"
+    LEAVING = "leaving"
+
+
+@dataclass(slots=True)
+class Stable:
+    status: Status = Status.OUT
+    ses: int = 0  # of the last link that was asked for: never reset
+    seq: int = 0  # number of the next own message: never reset
+    unsent: dict[int, int] = field(default_factory=dict)  # own number -> body: not known to be with a station
+    seen: dict[int, int] = field(default_factory=dict)  # origin -> its highest number delivered here: never reset
+    via: tuple[int, ...] = ()  # the station of the last safe link, behind the one before while that still knows more
