@@ -1,0 +1,250 @@
+"""Best-effort broadcast over the trees of VCube, with messages for the same neighbour bundled.
+
+Source      Rodrigues, Duarte, de Araujo, Arantes, Sens: Bundling Messages to Reduce the Cost of Tree-Based Broadcast
+            Algorithms (LADC 2018), Algorithm 2; l.N is its line N
+Names       correct_i -> correct, rcv_base_i -> rcv_base, rcv_win_i -> rcv_win, msg_set_i -> msg_set,
+            ack_set_i -> ack_set: m -> j -> the k with <j,k,m>; delay_msg_i[k], timer_i[k] -> delayed[k] (Waiting)
+Assumes     reliable links in any order, crash-stop, a perfect detector. Any n
+Promises    what a correct source broadcasts, every correct process delivers, once
+Shared      section 6.2: messages of several sources on fewer trees are messages of the roots of these trees (30 messages for 16
+            broadcasts on one tree leave no room for handing them to a root): a matter of the workload
+Deviations, each with what goes wrong in print
+  l.33      subtree_i(m.src) has to be relative to the parent j. n = 4, no fault: 3 sends a message of 0 back to 2, for ever
+  l.12-13   with rcv_base = bottom the whole test is true: arrivals 1, 1, 0 deliver 1 twice. (l.28: msg_win is rcv_win)
+  l.37-38   a message that is too long overtakes what waits for the same neighbour: the list goes first. An empty bundle, too,
+            is never sent (l.40, when a first element is longer than the rest of the packet)
+  l.53      drops m when the rows of ONE parent are complete; after a crash the rows of another one may still need it (l.84
+            finds nothing to send): dropped when no row of m is left
+  l.67      picks one k with <k,j,m>. After a crash there may be <p1,j,m> and <p2,j,m>, and j answers once: all rows of (j, m)
+            go. n = 32, source 4, crashes of 10 at 2, 22 at 3, 20 at 2, 24 at 5: the source waits for ever
+  l.33, 76  FF_neighbor may be nobody: skipped
+  l.77      rows in the order in which they came
+Reads       l.16-17 also for what is delivered already: a new parent needs its ACK, and its subtree may be another one.
+            l.33 children in descending order of clusters: what takes longest goes first (the printed latencies need it)
+            l.49-50 the timer starts with the first element, and anew after an overflow
+"""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar, NamedTuple
+
+from ..port import Timer
+from .port import MessageId, ProcessPort
+from .topology import children, cluster, dimension, first_fault_free
+
+
+class Tree:
+    """<TREE, m>. One object for all who have m."""
+
+    __slots__ = ("body", "id", "size_bytes")
+
+    def __init__(self, message: MessageId, body: Any, size_bytes: int) -> None:
+        self.id = message
+        self.body = body
+        self.size_bytes = size_bytes
+
+
+class Ack:
+    """<ACK, (src, ts)>"""
+
+    __slots__ = ("id", "size_bytes")
+
+    def __init__(self, message: MessageId, size_bytes: int) -> None:
+        self.id = message
+        self.size_bytes = size_bytes
+
+
+class Bundle(NamedTuple):
+    content: tuple[Tree | Ack, ...]
+    size_bytes: int
+
+
+class Waiting:
+    """delay_msg_i[k] and timer_i[k]"""
+
+    __slots__ = ("content", "size_bytes", "timer")
+
+    def __init__(self, timer: Timer) -> None:
+        self.content: list[Tree | Ack] = []
+        self.size_bytes = 0
+        self.timer = timer
+
+
+class BestEffortBroadcast:
+    BUFFERS: ClassVar[tuple[str, ...]] = ("unacknowledged", "delayed")
+
+    def __init__(
+        self, port: ProcessPort, n: int, max_delay_ns: int = 0, max_payload_bytes: int = 1, tree_bytes: int = 1,
+        ack_bytes: int = 1,
+    ) -> None:  # fmt: skip
+        self._port = port
+        self._i = port.me
+        self._n = n
+        self._d = dimension(n)
+        self._max_delay_ns = max_delay_ns
+        self._max_payload_bytes = max_payload_bytes
+        self._tree_bytes = tree_bytes
+        self._ack_bytes = ack_bytes
+        self._count = 0  # own broadcasts
+        self._subtrees: dict[int, list[int]] = {}  # subtree_i by parent, as long as `correct` stays the same
+        self.ack_set: dict[MessageId, dict[int, dict[int, None]]] = {}  # l.2
+        self.msg_set: dict[MessageId, Tree] = {}  # l.3
+        self.correct = set(range(n))  # l.4
+        self.rcv_base: dict[int, int] = {}  # l.5; absent: bottom
+        self.rcv_win: dict[int, set[int]] = {}  # l.6
+        self.delayed: dict[int, Waiting] = {}  # l.7
+
+    def buffer_sizes(self) -> tuple[int, ...]:
+        return (len(self.ack_set), sum(len(waiting.content) for waiting in self.delayed.values()))
+
+    def broadcast(self, body: Any) -> MessageId:
+        """procedure BROADCAST(message m)                                              l.8-9"""
+        message = MessageId(self._i, self._count)
+        self._count += 1
+        tree = Tree(message, body, self._tree_bytes)
+        self._handle(tree, self._i)  # l.9
+        return message
+
+    def _handle(self, m: Tree, j: int) -> None:
+        """procedure HANDLE_MSG(<TREE, m>, j)                                          l.10-17"""
+        message = m.id
+        self.msg_set[message] = m  # l.11
+        source, ts = message
+        base = self.rcv_base.get(source, -1)
+        if ts > base and ts not in self.rcv_win.get(source, ()):  # l.12-13
+            self._port.deliver(message, m.body)  # l.14
+            self._update_window(source, ts, base)  # l.15
+        self._forward(m, j)  # l.16
+        self._check_acks(message, j)  # l.17
+
+    def _update_window(self, source: int, ts: int, base: int) -> None:
+        """procedure UPDATE_WINDOW(m)                                                  l.18-31"""
+        if ts != base + 1:
+            self.rcv_win.setdefault(source, set()).add(ts)  # l.23, 27
+            return
+        window = self.rcv_win.get(source)
+        if window:
+            while ts + 1 in window:  # l.28
+                ts += 1
+                window.discard(ts)  # l.31
+        self.rcv_base[source] = ts  # l.21, 25, 30
+
+    def _forward(self, m: Tree, j: int) -> None:
+        """procedure FORWARD(<TREE, m>, j)                                             l.32-35"""
+        subtree = self._subtrees.get(j)
+        if subtree is None:
+            subtree = self._subtrees[j] = self._subtree(j)
+        if not subtree:
+            return
+        rows = self.ack_set.setdefault(m.id, {}).setdefault(j, {})
+        for k in subtree:  # l.33
+            self._check_bundle(m, k)  # l.34
+            rows[k] = None  # l.35
+
+    def _subtree(self, j: int) -> list[int]:
+        """subtree_i relative to the parent j, the largest cluster first"""
+        return children(self._i, None if j == self._i else j, self._d, self.correct)[::-1]
+
+    def _check_bundle(self, c: Tree | Ack, k: int) -> None:
+        """procedure CHECK_BUNDLE(<T, c>, k)                                           l.36-50"""
+        most = self._max_payload_bytes
+        size = c.size_bytes
+        if size >= most:  # l.37
+            if k in self.delayed:
+                self._flush(k)
+            self._port.send(k, c)  # l.38
+            return
+        waiting = self.delayed.get(k)
+        if waiting is None:
+            waiting = self.delayed[k] = Waiting(self._port.timer(lambda: self._flush(k)))
+        if waiting.size_bytes + size > most:  # l.39
+            self._flush(k)  # l.40, 42
+            waiting.content.append(c)  # l.41
+            waiting.size_bytes = size
+        else:
+            waiting.content.append(c)  # l.44, 48
+            waiting.size_bytes += size
+            if waiting.size_bytes == most:  # l.43
+                self._flush(k)  # l.44-46
+                return
+        if not waiting.timer.running:  # l.49
+            waiting.timer.start(self._max_delay_ns)  # l.50
+
+    def _flush(self, k: int) -> None:
+        """upon timer_i[k] expiration; also l.40-42 and l.44-46                        l.70-72"""
+        waiting = self.delayed[k]
+        if waiting.content:
+            self._port.send(k, Bundle(tuple(waiting.content), waiting.size_bytes))  # l.71
+            waiting.content.clear()  # l.72
+            waiting.size_bytes = 0
+        waiting.timer.stop()
+
+    def _check_acks(self, message: MessageId, k: int) -> None:
+        """procedure CHECK_ACKS((src, ts), k)                                          l.51-55"""
+        rows = self.ack_set.get(message)
+        if rows is not None and k in rows:  # l.52
+            return
+        if rows is None:
+            self.msg_set.pop(message, None)  # l.53
+        if k == self._i:
+            self._port.complete(message)
+        elif message.source in self.correct and k in self.correct:  # l.54
+            self._check_bundle(Ack(message, self._ack_bytes), k)  # l.55
+
+    def on_receive(self, sender: int, message: Any) -> None:
+        """upon RECEIVE (set<<T,c>> msgs) from j                                       l.56-61"""
+        for c in message.content if type(message) is Bundle else (message,):
+            if type(c) is Tree:
+                self._on_tree(sender, c)
+            else:
+                self._on_ack(sender, c.id)
+
+    def _on_tree(self, j: int, m: Tree) -> None:
+        """procedure RECEIVE(<TREE, m>, j)                                             l.62-65"""
+        if m.id.source in self.correct and j in self.correct:  # l.63
+            self._handle(m, j)  # l.65
+
+    def _on_ack(self, j: int, message: MessageId) -> None:
+        """procedure RECEIVE(<ACK, (src, ts)>, j)                                      l.66-69"""
+        rows = self.ack_set.get(message)
+        if rows is None:
+            return
+        for k in list(rows):  # l.67
+            if j in rows[k]:
+                self._remove(message, k, j)  # l.68
+                self._check_acks(message, k)  # l.69
+
+    def _remove(self, message: MessageId, parent: int, child: int) -> None:
+        """ack_set <- ack_set minus <parent, child, m>"""
+        rows = self.ack_set[message]
+        children_of = rows[parent]
+        del children_of[child]
+        if not children_of:
+            del rows[parent]
+            if not rows:
+                del self.ack_set[message]
+
+    def on_crash(self, process: int) -> None:
+        """upon notifying CRASH(j)                                                     l.73-87"""
+        j = process
+        self.correct.discard(j)  # l.74
+        self._subtrees.clear()
+        waiting = self.delayed.pop(j, None)  # l.75
+        if waiting is not None:
+            waiting.timer.stop()
+        k = first_fault_free(self._i, cluster(self._i, j), self.correct)  # l.76
+        rows = [(p, q, m) for m, parents in self.ack_set.items() for p, owing in parents.items() for q in owing]
+        for p, q, message in rows:  # l.77
+            if message.source not in self.correct or p not in self.correct:  # l.78
+                self._remove(message, p, q)  # l.80
+            elif q == j:  # l.81
+                if k is not None and k not in self.ack_set[message][p]:  # l.82
+                    self.ack_set[message][p][k] = None  # l.83
+                    self._check_bundle(self.msg_set[message], k)  # l.84-85
+                self._remove(message, p, j)  # l.86
+            else:
+                continue
+            self._check_acks(message, p)  # l.87
+
+    def on_up(self, process: int) -> None:
+        """A perfect detector takes nothing back."""

@@ -1,0 +1,167 @@
+"""The failure detector of VCube: each process tests a few others in rounds, and learns from their answers whom they suspect.
+
+Source    Duarte, Bona, Ruoso: VCube: a provably scalable distributed diagnosis algorithm (2014); section 3.1 of the bundling
+          paper and "VCube topology and failure detection" of the reliable one, which say how often and how long
+Names     timestamps -> stamps: process -> how often its state changed, as far as known here; odd is suspected, absent is 0
+Round     i tests, clusters ascending, each j for which i is the first non-suspected process of c(j,s); j answers with its
+          stamps. All tests leave at once, the answers are collected one after the other: the timeout of a process begins
+          when its turn comes. The next round begins `interval_ns` after the last answer or timeout of this one
+Merging   the higher stamp wins. Nobody believes that it is suspected itself
+Modes     perfect      a suspicion is for ever. Right where the timeout is longer than any test can take
+          unreliable   an answer, late or of a later round, takes a suspicion back. False suspicions come from timeouts that
+                       are too short, or from `suspect`
+          In both, who is suspected is tested on: so rounds with crashed processes last longer (the bundling paper's Table 5
+          needs it)
+Errors    none
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple, Protocol
+
+from ..port import Timer
+from .topology import dimension, first_fault_free
+
+Stamps = Mapping[int, int]
+HEADER_BYTES = 20
+ENTRY_BYTES = 4
+
+
+class Test(NamedTuple):
+    round: int
+
+    @property
+    def size_bytes(self) -> int:
+        return HEADER_BYTES
+
+
+class Answer(NamedTuple):
+    round: int
+    stamps: Stamps  # shared, never changed
+
+    @property
+    def size_bytes(self) -> int:
+        return HEADER_BYTES + ENTRY_BYTES * len(self.stamps)
+
+
+class DetectorPort(Protocol):
+    me: int
+
+    def timer(self, action: Callable[[], None]) -> Timer: ...
+    def send(self, to: int, message: Any) -> None:
+        """On the detector's own lane."""
+
+    def suspect(self, process: int) -> None:
+        """crash(j), to whoever asked for it."""
+
+    def trust(self, process: int) -> None:
+        """up(j)"""
+
+
+class Detector:
+    def __init__(self, port: DetectorPort, n: int, interval_ns: int, timeout_ns: int, unreliable: bool = False) -> None:
+        self._port = port
+        self._i = port.me
+        self._n = n
+        self._d = dimension(n)
+        self._interval_ns = interval_ns
+        self._timeout_ns = timeout_ns
+        self._unreliable = unreliable
+        self._correct = set(range(n))
+        self._missing = range(n, 1 << self._d)  # numbers that nobody has
+        self._stamps: dict[int, int] = {}
+        self._round = 0
+        self._turns: list[int] = []  # whose answers are still to be collected, in order
+        self._answers: dict[int, Stamps] = {}
+        self._timer = port.timer(self._on_timeout)
+        self._pause = port.timer(self.start_round)
+
+    def is_suspected(self, j: int) -> bool:
+        return j not in self._correct
+
+    # --- as a tester
+
+    def start_round(self) -> None:
+        self._round += 1
+        self._answers.clear()
+        self._turns = self._tested()
+        for j in self._turns:
+            self._port.send(j, Test(self._round))
+        self._collect()
+
+    def _tested(self) -> list[int]:
+        """Each j with i = the first non-suspected process of c(j,s), s ascending.
+
+        Without suspicions that is i xor 2^(s-1) alone; otherwise also who has a suspected process, or a number
+        that nobody has, before i. So only their partners need a look.
+        """
+        found: list[int] = []
+        i, correct = self._i, self._correct
+        absent = [*self._missing, *(j for j, stamp in self._stamps.items() if stamp % 2)]
+        for s in range(1, self._d + 1):
+            link = 1 << (s - 1)
+            partners = [x ^ link for x in absent if 0 < (x ^ i) < link]
+            inside = [j for j in (i ^ link, *partners) if j < self._n]
+            found += sorted((j for j in inside if first_fault_free(j, s, correct) == i), key=lambda j: j ^ i)
+        return found
+
+    def _collect(self) -> None:
+        while self._turns:
+            j = self._turns[0]
+            if j not in self._answers:
+                self._timer.start(self._timeout_ns)
+                return
+            del self._turns[0]
+            self._take(j, self._answers.pop(j))
+        self._pause.start(self._interval_ns)
+
+    def _on_timeout(self) -> None:
+        self.suspect(self._turns.pop(0))
+        self._collect()
+
+    def _take(self, j: int, stamps: Stamps) -> None:
+        """An answer of j: it is alive, and this is what it knows."""
+        self._hear(j)
+        own = self._stamps
+        if stamps is own:
+            return
+        for k, stamp in stamps.items():
+            if stamp > own.get(k, 0):
+                self._change(k, stamp)
+
+    def _hear(self, j: int) -> None:
+        stamp = self._stamps.get(j, 0)
+        if stamp % 2 and self._unreliable:
+            self._change(j, stamp + 1)
+
+    def suspect(self, j: int) -> None:
+        """A timeout; in the unreliable mode also a mistake that somebody plans."""
+        stamp = self._stamps.get(j, 0)
+        if stamp % 2 == 0:
+            self._change(j, stamp + 1)
+
+    def _change(self, j: int, stamp: int) -> None:
+        self._stamps = {**self._stamps, j: stamp}  # anew: answers share the old one
+        if j == self._i:
+            return
+        is_suspected = stamp % 2 == 1
+        if is_suspected and j in self._correct:
+            self._correct.discard(j)
+            self._port.suspect(j)
+        elif not is_suspected and j not in self._correct:
+            self._correct.add(j)
+            self._port.trust(j)
+
+    # --- messages
+
+    def on_receive(self, sender: int, message: Any) -> None:
+        if type(message) is Test:
+            self._port.send(sender, Answer(message.round, self._stamps))
+        elif message.round == self._round and sender in self._turns:
+            self._answers[sender] = message.stamps
+            if self._turns[0] == sender:
+                self._timer.stop()
+                self._collect()
+        else:
+            self._hear(sender)
