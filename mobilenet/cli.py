@@ -236,6 +236,35 @@ def compare(study: Annotated[Path, typer.Argument(metavar="STUDY", help="The dir
         say(f"{quoted(study)}: {len(found)} comparisons. Next: look at {quoted(study / 'comparison.csv')}")
 
 
+@app.command()
+def reproduce(
+    paper: Annotated[str, typer.Argument(metavar="PAPER", help="mobile: Wilhelm, Arantes, Sens (2020), Section V.")],
+    out: Annotated[Path | None, typer.Option("--out", metavar="DIR", help="Where studies and tables go; by default studies/reproduce-PAPER.")] = None,
+    master: Annotated[str | None, typer.Option("--master", metavar="URL", help="As for study.")] = None,
+    workers: Annotated[int | None, typer.Option("--workers", min=1, metavar="N", help="Cores of this machine; by default all.")] = None,
+    quiet: Quiet = False,
+) -> None:
+    """Run the experiments of a paper, and print each of its figures beside ours. Goes on where it was stopped."""
+    with reporting():
+        from mobilenet.reproduce import mobile
+        from mobilenet.study.batch import JobLost
+        from mobilenet.study.spark import local_master
+
+        if paper != "mobile":
+            fail(f"{paper}: no such paper; there is: mobile", Exit.BAD_INPUT)
+        folder = out if out is not None else Path("studies") / f"reproduce-{paper}"
+        try:
+            with runs_progress(quiet) as update:
+                lines = mobile.reproduce(folder, master or local_master(workers), update, (lambda line: None) if quiet else say)
+        except (Stopped, KeyboardInterrupt):
+            fail("stopped; the runs that are done are kept, and the same command goes on", Exit.UNFINISHED)
+        except JobLost as error:
+            fail(f"Spark lost the job: {error}; the runs that are done are kept, and the same command goes on", Exit.UNFINISHED)
+        for line in lines:
+            say(f"{line.experiment}, {line.protocol}: {line.quantity}: {line.printed or 'nothing'} in print, {line.ours} here{': ' + line.verdict if line.verdict else ''}")
+        say(f"Next: look at {quoted(folder / 'mobile.md')}")
+
+
 def _print_estimates(estimates: list[Any]) -> None:
     table = Table("configuration", "runs", "s each", "MB each", box=None, pad_edge=False)
     for e in estimates:

@@ -1,8 +1,8 @@
 """One flat row of numbers from what a run recorded.
 
 Model     the window is warmup_s..duration_s. Delays are those of messages broadcast within the window, whenever they
-          arrive; rates and buffers are those of the window itself. Buffers are weighted with time, then averaged over
-          nodes; a host counts from its first join on. Ratios without a denominator are null. Frames are everything above the
+          arrive; rates and buffers are those of the window itself. Buffers are weighted with time: those of stations over
+          the window, those of hosts over the time in which they are members. Ratios without a denominator are null. Frames are everything above the
           MAC that went into the air; its ACKs do not count, and what it sent again counts in `frames`, but is no message sent.
 Units     seconds, messages, bytes, as the names say
 Shapes    delays: float64 (deliveries,), seconds
@@ -189,25 +189,38 @@ def steps(samples: dict[str, list[Any]], kind: str, quantity: str) -> dict[str, 
 
 
 def _buffers(events: dict[str, list[Any]], samples: dict[str, list[Any]], begin: int, end: int) -> Row:
-    joined: dict[str, int] = {}
-    for time, event, node in zip(events["time_ns"], events["event"], events["node"], strict=True):
-        if event == "join":
-            joined.setdefault(node, time)
+    members = memberships(events, end)
     row: Row = {}
     for metric, (kind, quantity) in BUFFERS.items():
         found = steps(samples, kind, quantity)
-        nodes = sorted(joined) if kind == "h" else sorted(found)
-        means, highest = [], 0.0
-        for node in nodes:
-            times, values = found.get(node, ([], []))
-            start = max(begin, joined[node]) if kind == "h" else begin
-            if start < end:
-                means.append(time_weighted_mean(times, values, start, end))
-            inside = values[max(0, bisect_right(times, start) - 1) : bisect_left(times, end)]
-            highest = max([highest, *inside])
-        row[f"{metric}_mean"] = _mean(means)
+        spans = members if kind == "h" else {node: [(begin, end)] for node in sorted(found)}
+        area = highest = 0.0
+        time = 0
+        for node, times in spans.items():
+            moments, values = found.get(node, ([], []))
+            for start, stop in times:
+                first, last = max(begin, start), min(end, stop)
+                if first < last:
+                    area += time_weighted_mean(moments, values, first, last) * (last - first)
+                    time += last - first
+                    highest = max([highest, *values[max(0, bisect_right(moments, first) - 1) : bisect_left(moments, last)]])
+        row[f"{metric}_mean"] = _ratio(area, time)
         row[f"{metric}_max"] = highest
     return row
+
+
+def memberships(events: dict[str, list[Any]], end: int) -> dict[str, list[tuple[int, int]]]:
+    """Of each host: from when to when it was a member."""
+    spans: dict[str, list[tuple[int, int]]] = {}
+    since: dict[str, int] = {}
+    for time, event, node in zip(events["time_ns"], events["event"], events["node"], strict=True):
+        if event == "join":
+            since[node] = time
+        elif event == "leave" and node in since:
+            spans.setdefault(node, []).append((since.pop(node), time))
+    for node, time in since.items():
+        spans.setdefault(node, []).append((time, max(time, end)))
+    return dict(sorted(spans.items()))
 
 
 def _handoffs(events: dict[str, list[Any]], begin: int, end: int) -> Row:

@@ -45,6 +45,12 @@ FRAME_COLUMNS = ("start_ns", "end_ns", "sender", "receiver", "kind", "psdu_bytes
 MESSAGE_COLUMNS = ("send_ns", "receive_ns", "sender", "receiver", "medium", "kind", "size_bytes", "fate")
 
 
+def file_digests(directory: Path) -> dict[str, str]:
+    """SHA-256 of every file of a run but the manifest, which holds them, and what follows from them."""
+    names = sorted(path.name for path in directory.iterdir() if path.is_file() and path.name not in ("manifest.json", *DERIVED_FILES))
+    return {name: hashlib.sha256((directory / name).read_bytes()).hexdigest() for name in names}
+
+
 class RecordError(Exception):
     """The run directory cannot be written; the message is one line for people.
 

@@ -12,7 +12,7 @@ import shlex
 from pathlib import Path
 from typing import Any
 
-from mobilenet.record import FORMAT_VERSION, REQUIRED_FILES, EventLog, is_partial
+from mobilenet.record import FORMAT_VERSION, REQUIRED_FILES, EventLog, file_digests, is_partial
 
 COLUMN_TYPES = {
     "events": {
@@ -94,6 +94,18 @@ def require_tables(directory: Path, counters: dict[str, Any]) -> None:
             raise RunError(f"{path}: not readable as Parquet: {str(error).splitlines()[0]}") from None
         if found != counted.get(table):
             raise RunError(f"{path}: {found} rows, counters.json counts {counted.get(table)}")
+
+
+def require_files(directory: Path, manifest: dict[str, Any]) -> None:
+    """Refuse a directory whose files are not those that the run wrote."""
+    written = manifest.get("files")
+    if not isinstance(written, dict):
+        raise RunError(f"{directory / 'manifest.json'}: damaged: files is {written!r}, expected the digest of each file")
+    found = file_digests(directory)
+    for name in sorted(written):  # what people put beside it, a picture say, is theirs
+        if written[name] != found.get(name):
+            what = "not as the run wrote it" if name in found else "missing"
+            raise RunError(f"{directory / name}: {what}; manifest.json holds the SHA-256 of each file")
 
 
 def read_manifest(directory: Path) -> dict[str, Any]:

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 from mobilenet.manifest import manifest
 from mobilenet.metrics import metrics
-from mobilenet.record import Recording, is_being_written, run_directory, write_json, write_recording
+from mobilenet.record import Recording, file_digests, is_being_written, run_directory, write_json, write_recording
 from mobilenet.rundir import RunError, read_columns, read_derived, read_events, read_json, read_manifest
 from mobilenet.scenario import Scenario
 from mobilenet.scenario.text import to_yaml
@@ -63,7 +63,8 @@ class Run:
 
     @cached_property
     def events(self) -> pd.DataFrame:
-        return self._table("events")
+        events = self._table("events")
+        return events.astype({"session": "Int64"})  # whole numbers, or nothing
 
     @cached_property
     def samples(self) -> pd.DataFrame:
@@ -141,7 +142,7 @@ def run(
         write_recording(partial, outcome.recording)
         write_scenario(partial, loaded)
         facts = manifest_of(loaded, outcome, wall_s, _command(directory))
-        write_json(partial / "manifest.json", facts)
+        write_json(partial / "manifest.json", {**facts, "files": file_digests(partial)})
         judge(partial, outcome.recording, facts)
     return Run(directory)
 
@@ -184,13 +185,17 @@ def judge_anew(directory: Path) -> tuple[dict[str, Verdict], list[str]]:
         except RunError as error:
             notes.append(str(error))
     path = directory / "metrics.json"
-    if path.exists():
-        pass
-    elif "violated" in (verdicts["record"].answer, verdicts["conservation"].answer):
-        notes.append(f"{path} is missing, and is not made anew: the record is damaged")
-    else:
-        tables = read_events(directory), read_columns(directory, "samples")
-        notes.append(_made_anew(path, metrics(*tables, read_json(directory, "counters.json"), read_manifest(directory))))
+    if "violated" in (verdicts["record"].answer, verdicts["conservation"].answer):
+        if not path.exists():
+            notes.append(f"{path} is missing, and is not made anew: the record is damaged")
+        return verdicts, notes
+    tables = read_events(directory), read_columns(directory, "samples")
+    found = metrics(*tables, read_json(directory, "counters.json"), read_manifest(directory))
+    if not path.exists():
+        notes.append(_made_anew(path, found))
+    elif (stored := read_json(directory, "metrics.json")) != found:
+        differing = next((name for name in found if stored.get(name) != found[name]), "what is in it")
+        notes.append(f"{path}: {differing} is not what the record says; remove the file, and `mobilenet verify` makes it anew")
     return verdicts, notes
 
 

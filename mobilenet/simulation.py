@@ -216,7 +216,8 @@ class Simulation:
                 continue
             kernel.at(trajectory.appears_ns, _call(self._appear, host))
             if host not in plan.absent_at_start:
-                wait = ns(Stream(scenario.seed, "join", f"h{host}").uniform(0, spread_s))
+                # Who is there from the beginning joins within the spread, who appears later at once.
+                wait = ns(Stream(scenario.seed, "join", f"h{host}").uniform(0, spread_s)) if trajectory.appears_ns == 0 else 0
                 kernel.at(trajectory.appears_ns + wait, _call(self._change, host, "join"))
             if trajectory.leaves_ns is not None and trajectory.leaves_ns < self.duration_ns:
                 kernel.at(trajectory.leaves_ns, _call(self._change, host, "vanish"))

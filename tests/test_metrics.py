@@ -92,12 +92,12 @@ def test_handoffs_superseded_ones_apart() -> None:
 
 def test_buffers_are_weighted_with_time() -> None:
     row = row_of(
-        [(0, "h0", "join", {}), (50, "h1", "join", {})],
+        [(0, "h0", "join", {}), (50, "h1", "join", {}), (90, "h1", "leave", {})],
         [(0, "s0", "sbuffer", 4), (25, "s0", "sbuffer", 0), (0, "s1", "sbuffer", 0), (60, "h1", "rbuffer", 2)],
     )
     assert row["station_sbuffer_mean"] == 0.5  # (1 + 0) / 2
     assert row["station_sbuffer_max"] == 4
-    assert row["host_rbuffer_mean"] == pytest.approx((0 + 40 * 2 / 50) / 2)
+    assert row["host_rbuffer_mean"] == pytest.approx(30 * 2 / (100 + 40))  # while they are members
 
 
 def test_radio_over_the_window_only() -> None:

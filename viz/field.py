@@ -61,7 +61,7 @@ def _field(axes: Any, stations: list[list[float]], range_m: float, events: pd.Da
     last = positions.groupby("node").last()
     axes.add_collection(LineCollection(tracks, colors="#7A7A7A", linewidths=0.5, alpha=0.6))
     axes.plot(last.x_m, last.y_m, ".", color="#000000", markersize=4, label=f"{len(last)} hosts, where they end")
-    ends = events[events.event == "handoff_end"]
+    ends = _handoffs(events)
     if len(ends):
         marks = _places(ends, positions)
         axes.plot(marks[:, 0], marks[:, 1], "x", color="#D55E00", markersize=4, label=f"{len(ends)} handoffs")
@@ -71,6 +71,13 @@ def _field(axes: Any, stations: list[list[float]], range_m: float, events: pd.Da
     axes.set(aspect="equal", xlabel="x (m)", ylabel="y (m)")
     axes.autoscale_view()
     _legend_below(axes, 2)
+
+
+def _handoffs(events: pd.DataFrame) -> pd.DataFrame:
+    """The confirmations of sessions that were opened because the cell changed; those after a crash are no handoffs."""
+    starts = events[events.event == "handoff_start"]
+    moved = starts[starts.detail.str.contains('"cause":\\s*"cell"', na=False)][["node", "session"]]
+    return events[events.event == "handoff_end"].merge(moved, on=["node", "session"])
 
 
 def _places(events: pd.DataFrame, positions: pd.DataFrame) -> np.ndarray:

@@ -42,6 +42,7 @@ def declared(scenario: Scenario | AdversarySchedule) -> dict[str, Any]:
         "drain_s": scenario.drain_s,
         "stations": stations,
         "hosts": hosts,  # None: as many as there are tracks
+        "buffers": ["sbuffer", "rbuffer"] if getattr(protocol, "promises", None) else [],  # of each host and station
         "promises": {
             "broadcast": getattr(protocol, "promises", None),
             "gap_after_s": 0.0 if getattr(protocol, "gaps_any_time", False) else getattr(protocol, "expiry_s", None),

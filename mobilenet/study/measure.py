@@ -140,19 +140,23 @@ def _still_waiting(events: pd.DataFrame, begin_s: float, end_s: float) -> NDArra
 
 
 def buffers_over_time(events: pd.DataFrame, samples: pd.DataFrame, end_s: float) -> dict[str, list[tuple[int, float]]]:
-    """Mean messages per node and bucket; of hosts those count that have joined before the bucket ends."""
+    """Mean messages per node and bucket; hosts count while they are members."""
     edges = np.linspace(0, end_s * SECOND, BUCKETS + 1)
-    joined = np.sort(events[events["event"] == "join"].groupby("node")["time_ns"].min().to_numpy())
+    changes = events[events["event"].isin(("join", "leave"))]
+    membership = pd.DataFrame(
+        {"time_ns": changes["time_ns"], "node": changes["node"], "value": (changes["event"] == "join").astype(float)}
+    )
+    left = membership[membership["value"] == 0]
     found: dict[str, list[tuple[int, float]]] = {}
     for name, (kind, quantity) in BUFFERS.items():
         rows = samples[(samples["quantity"] == quantity) & samples["node"].str.startswith(kind)]
-        if kind == "h":
-            nodes = np.searchsorted(joined, edges[1:], side="left")
+        if kind == "h":  # what a host had when it left, or vanished, no longer counts
+            rows = pd.concat([rows, left]).sort_values("time_ns", kind="stable")
+            time = np.diff(integral(membership, edges))
         else:
-            nodes = np.full(BUCKETS, rows["node"].nunique())
-        total = integral(rows, edges)
-        means = np.diff(total) / np.diff(edges)
-        found[name] = [(bucket, float(means[bucket] / nodes[bucket])) for bucket in range(BUCKETS) if nodes[bucket]]
+            time = np.diff(edges) * rows["node"].nunique()
+        area = np.diff(integral(rows, edges))
+        found[name] = [(bucket, float(area[bucket] / time[bucket])) for bucket in range(BUCKETS) if time[bucket] > 0]
     return found
 
 

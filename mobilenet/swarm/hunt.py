@@ -22,7 +22,7 @@ from typing import Literal
 
 from ..manifest import manifest
 from ..protocols.mobile_causal import Host, Station
-from ..record import RecordError, run_directory, write_json, write_recording
+from ..record import RecordError, file_digests, run_directory, write_json, write_recording
 from ..runs import judge, manifest_of, write_scenario
 from ..scenario.recorded import AdversarySchedule
 from ..scenario.text import to_yaml
@@ -106,7 +106,7 @@ def record_radio(seed: int, directory: Path, whole: bool = False) -> str:
     facts = manifest_of(scenario, outcome, time.perf_counter() - started, again(seed))
     write_recording(directory, outcome.recording)
     write_scenario(directory, scenario)
-    write_json(directory / "manifest.json", facts)
+    write_json(directory / "manifest.json", {**facts, "files": file_digests(directory)})
     if whole:
         judge(directory, outcome.recording, facts)
     return str(facts["fingerprint"])
@@ -137,7 +137,7 @@ def record_adversary(
     )
     write_recording(directory, outcome.recording)
     (directory / "scenario.yaml").write_text(to_yaml(described.model_dump()), encoding="utf-8")
-    write_json(directory / "manifest.json", facts)
+    write_json(directory / "manifest.json", {**facts, "files": file_digests(directory)})
     if whole:
         judge(directory, outcome.recording, facts)
     return str(facts["fingerprint"])

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from mobilenet.rundir import read_columns, read_events, read_json, read_manifest, require_tables
+from mobilenet.rundir import read_columns, read_events, read_json, read_manifest, require_files, require_tables
 from mobilenet.verify.broadcast import SAFETY, BroadcastJudge
 from mobilenet.verify.conservation import conservation_problem
 from mobilenet.verify.declared import require_scenario
@@ -55,9 +55,9 @@ def verify_run(directory: Path) -> dict[str, Verdict]:
     require_scenario(directory, manifest)
     counters = read_json(directory, "counters.json")
     require_tables(directory, counters)
-    return verify(
-        read_events(directory), read_columns(directory, "samples"), read_columns(directory, "positions"), counters, manifest
-    )
+    tables = read_events(directory), read_columns(directory, "samples"), read_columns(directory, "positions")
+    require_files(directory, manifest)
+    return verify(*tables, counters, manifest)
 
 
 def verify(

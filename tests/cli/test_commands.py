@@ -12,6 +12,7 @@ import pytest
 from mobilenet import console, runs
 from mobilenet.cli import app
 from mobilenet.console import Exit
+from mobilenet.record import file_digests
 
 from .command import FIRST, SHORT, everything_below, mobilenet
 
@@ -36,7 +37,7 @@ def call(*words: str | Path) -> int:
 
 @pytest.fixture
 def violated(place: Path, tmp_path: Path) -> Path:
-    """A copy of the run whose counters do not add up."""
+    """A copy of the run whose counters do not add up, as if it had been written so."""
     directory = tmp_path / "broken"
     directory.mkdir()
     for file in (place / "runs" / "first-s1").iterdir():
@@ -44,6 +45,8 @@ def violated(place: Path, tmp_path: Path) -> Path:
     counters = json.loads((directory / "counters.json").read_text())
     counters["radio"]["received"] += 1
     (directory / "counters.json").write_text(json.dumps(counters))
+    manifest = json.loads((directory / "manifest.json").read_text())
+    (directory / "manifest.json").write_text(json.dumps(manifest | {"files": file_digests(directory)}))
     return directory
 
 

@@ -76,10 +76,13 @@ def test_buffers_over_time(finished: Result) -> None:
             rows = samples[(samples["quantity"] == quantity) & samples["node"].str.startswith(kind)]
             for bucket in range(0, BUCKETS, 7):
                 begin, end = bucket * end_s / BUCKETS * 1e9, (bucket + 1) * end_s / BUCKETS * 1e9
-                count = (joined < end).sum() if kind == "h" else rows["node"].nunique()
+                if kind == "h":
+                    time = sum(max(0.0, end - max(begin, at)) for at in joined)
+                else:
+                    time = (end - begin) * rows["node"].nunique()
                 area = sum(_area(own.to_numpy(), begin, end) for _, own in rows.groupby("node")[["time_ns", "value"]])
-                if count:
-                    per_run.setdefault((name, bucket), []).append(area / (end - begin) / count)
+                if time:
+                    per_run.setdefault((name, bucket), []).append(area / time)
     for (name, bucket), values in per_run.items():
         found = own[(own["buffer"] == name) & np.isclose(own["from_s"], bucket * end_s / BUCKETS)]
         assert len(found) == 1 and close(found["mean"].item(), np.mean(values)), (name, bucket)

@@ -1,7 +1,7 @@
 """A run directory, and ways to damage it.
 
 Model     `Copy.events` and so on are the tables as columns; what is changed is written back by `save`, which also renews the
-          fingerprint and, unless told otherwise, the number of rows, so that a property has to catch the damage and not
+          fingerprint, the digests of files and, unless told otherwise, the number of rows, so that a property has to catch the damage and not
           the checksum
 Source    ours: DESIGN.md §8
 """
@@ -15,7 +15,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from mobilenet.record import EventLog, fingerprint, write_table
+from mobilenet.record import EventLog, file_digests, fingerprint, write_table
 from mobilenet.rundir import read_columns, read_events
 from mobilenet.verify import Verdict, verify_run
 
@@ -53,7 +53,7 @@ class Copy:
         write_table(self.path / "samples.parquet", self.samples)
         write_table(self.path / "positions.parquet", self.positions)
         (self.path / "counters.json").write_text(json.dumps(self.counters))
-        (self.path / "manifest.json").write_text(json.dumps(self.manifest))
+        (self.path / "manifest.json").write_text(json.dumps(self.manifest | {"files": file_digests(self.path)}))
 
     def without_samples(self, wanted: Callable[[str, str], bool]) -> None:
         """Only those whose node and quantity are not wanted."""

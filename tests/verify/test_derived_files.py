@@ -15,6 +15,7 @@ from mobilenet.record import DERIVED_FILES
 from mobilenet.rundir import RunError
 from mobilenet.runs import judge_anew
 from mobilenet.scenario import Scenario
+from mobilenet.verify import verify_run
 
 from .damage import SCENARIO, Copy, Damage
 
@@ -101,3 +102,37 @@ def test_where_nothing_can_be_written(run: Path, monkeypatch: pytest.MonkeyPatch
     verdicts, notes = judge_anew(run)
     assert verdicts["record"].answer == "valid"
     assert notes == [f"{run / 'metrics.json'} was missing, and cannot be written: No space left on device"]
+
+
+def test_edited_files_are_noticed(whole: Path, tmp_path: Path) -> None:
+    """Even where the record stays possible: a scenario, samples or counters that the run did not write."""
+    for name, old, new in (
+        ("scenario.yaml", "interval_s: 1", "interval_s: 2"), ("counters.json", '"queue_drops": 0', '"queue_drops": 55'),
+    ):  # fmt: skip
+        path = tmp_path / name.partition(".")[0]
+        shutil.copytree(whole, path)
+        text = (path / name).read_text()
+        assert old in text
+        (path / name).write_text(text.replace(old, new))
+        with pytest.raises(RunError, match=f"{name}: not as the run wrote it"):
+            verify_run(path)
+    path = tmp_path / "more"
+    shutil.copytree(whole, path)
+    (path / "notes.txt").write_text("my own")
+    assert verify_run(path)["record"].answer == "valid"
+
+
+def test_edited_metrics_are_told(whole: Path, tmp_path: Path) -> None:
+    path = tmp_path / "edited"
+    shutil.copytree(whole, path)
+    told = json.loads((path / "metrics.json").read_text())
+    (path / "metrics.json").write_text(json.dumps(told | {"delivery_delay_mean_s": 1e-9}))
+    _, notes = judge_anew(path)
+    assert len(notes) == 1 and "delivery_delay_mean_s is not what the record says" in notes[0]
+
+
+def test_samples_of_a_whole_kind_cannot_be_left_out(whole: Path, tmp_path: Path) -> None:
+    copy = Copy(whole, tmp_path / "cut")
+    copy.without_samples(lambda node, quantity: node[0] == "s" and quantity == "sbuffer")
+    copy.save()
+    assert verify_run(copy.path)["record"].answer == "violated"

@@ -30,6 +30,7 @@ OTHER: dict[str, Callable[[Any], Any]] = {  # each promise, and a weaker or stro
     "drain_s": lambda value: value + 60,
     "stations": lambda value: value - 1,
     "hosts": lambda value: None,
+    "buffers": lambda value: [],
     "promises.broadcast": lambda value: None,
     "promises.gap_after_s": lambda value: 0.001,
     "promises.heard_every_s": lambda value: 1e9,

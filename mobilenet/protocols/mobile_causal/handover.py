@@ -28,10 +28,13 @@ Deviations  F1b l.65,81  `seq > seqC` drops the message whose number is "next": 
 
 from __future__ import annotations
 
+from typing import Any
+
 from ..port import MessageId, StationPort, WiredPort
 from .context import Context, State
 from .messages import (
     AppCo,
+    AppSh,
     Delete,
     InitAck,
     Item,
@@ -46,7 +49,7 @@ from .messages import (
 )
 from .parameters import MobileCausalParameters
 from .resend import Resender
-from .stream import CellStream
+from .stream import CELL, CellStream, Key
 
 NOBODY = 1 << 62  # above every number
 
@@ -67,8 +70,8 @@ class Handover:
         self._floor_of: int | None = None  # the host that holds back the oldest message
         self._skipping: dict[int, Context] = {}  # the contexts with a skip set
         self._rbuf_total = 0
-        self._stream = CellStream(port, parameters, self._delivered_elsewhere, self._wanted_from)
-        self._recovery: Resender[tuple[int, int]] = Resender(port, parameters, self._make_recovery, self._to_host)
+        self._resender: Resender[Key] = Resender(port, parameters, self._make_copy, self._transmit)
+        self._stream = CellStream(port, parameters, self._resender, self._delivered_elsewhere)
 
     @property
     def next_number(self) -> int:
@@ -111,7 +114,7 @@ class Handover:
             return
         for number in range(c.nxt, min(position, c.base)):
             if c.rec.pop(number, None) is not None:
-                self._recovery.forget((number, c.host))
+                self._resender.forget((number, c.host))
         if c.skip:
             c.skip.difference_update([q for q in c.skip if q < position])
             self._index_skip(c)
@@ -128,7 +131,7 @@ class Handover:
     def _forget_lists(self, c: Context) -> None:
         """No recovery messages, no skip set."""
         for number in c.rec:
-            self._recovery.forget((number, c.host))
+            self._resender.forget((number, c.host))
         c.rec.clear()
         c.skip.clear()
         self._index_skip(c)
@@ -321,16 +324,32 @@ class Handover:
         base = max(c.base, c.nxt)
         self._port.send(c.host, InitAck(c.host, c.ses, c.nxt, base, skip, c.seq_h, c.gap))
         for number in c.rec:
-            self._recovery.begin((number, c.host))
+            self._resender.begin((number, c.host))
 
-    def _make_recovery(self, key: tuple[int, int]) -> AppCo | None:
-        """A copy of a recovery message, unless its host is silent or on its way elsewhere."""
+    # --- the radio
+
+    def _make_copy(self, key: Key) -> AppSh | AppCo | None:
+        """What is resent, unless only silent hosts, or hosts on their way elsewhere, still need it."""
         number, host = key
+        if host == CELL:
+            return self._stream.copy(number) if number >= self._wanted_from() else None
         c = self.ctx[host]
         if c.state is not State.OWN or self._port.now - c.heard_ns > self._p.silent_after_s * 1e9:
             return None
         item: Item = c.rec[number]
         return AppCo(host, c.ses, number, item.id, item.body)
 
-    def _to_host(self, message: AppCo) -> None:
-        self._port.send(message.host, message)
+    def _transmit(self, message: AppSh | AppCo) -> None:
+        if isinstance(message, AppSh):
+            self._port.broadcast(message)
+        else:
+            self._port.send(message.host, message)
+
+    def on_sent(self, message: Any) -> None:
+        if type(message) is AppSh:
+            self._resender.done((message.number, CELL), message)
+        elif type(message) is AppCo:
+            self._resender.done((message.number, message.host), message)
+
+    def on_dropped(self, message: Any) -> None:
+        self.on_sent(message)

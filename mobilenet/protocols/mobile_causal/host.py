@@ -25,6 +25,8 @@ Deviations  F1a l.35  ack_C sets the delivery counter from an acknowledgement of
                       owner elsewhere, asked to forget sessions below its own, does not. Here: after SBuffer is empty,
                       with a fresh session, repeated until acknowledged
             F11 -     join carries a station's cookie: a late copy of a join must not create a context nobody removes
+            l.48 -    a heartbeat beside the acknowledgement timer, begun anew by each acknowledgement: a host that receives
+                      nothing would else never be told that it is forgotten
             F15 -     reinit and reset: what a station forgot after T is announced to the host, which gets Gap()
 """
 

@@ -18,6 +18,8 @@ Deviations  F4a l.2   the giver goes on accepting App_hs after Rsp1: the message
             F13 l.40  leave answered only if registered: with the first answer lost the host can never leave.
                       Always answered
             F14       the window limits resending per interval and is no send window (resend.py)
+            F11 -     an older join never replaces the cookie of a newer one: a late copy could keep the newer one out
+            I(x) -    x counts the stream and all recovery messages of a station together, and so do W and the backlog (resend.py)
             F15 IV.E  after T everything is forgotten: an unacknowledged but disseminated message comes again with the
                       host. Here a stub (ses, seq_h) remains, the old session is answered by reinit, and the host's
                       application hears Gap()
@@ -37,9 +39,7 @@ from .messages import (
     AckC,
     AckH,
     App,
-    AppCo,
     AppHs,
-    AppSh,
     Chal,
     Delete,
     Init,
@@ -263,19 +263,10 @@ class Station(Handover):
         """The same session cannot be confirmed twice with different contents."""
         self._port.send(m.host, Reinit(m.host, m.ses))
 
-    # --- timers and the radio
+    # --- timers
 
     def _on_ack_timer(self) -> None:
         """upon expiration of ackTimeout                                 Algorithm 3 l.48-50"""
         owned = [(c.host, c.seq_h) for c in self.ctx.values() if c.state is State.OWN]
         for i in range(0, len(owned), ACKS_PER_FRAME):
             self._port.broadcast(AckC(dict(owned[i : i + ACKS_PER_FRAME])))
-
-    def on_sent(self, message: Any) -> None:
-        if type(message) is AppSh:
-            self._stream.on_sent(message)
-        elif type(message) is AppCo:
-            self._recovery.done((message.number, message.host), message)
-
-    def on_dropped(self, message: Any) -> None:
-        self.on_sent(message)

@@ -2,7 +2,8 @@
 
 Model     numbers are given on arrival and never reset; the first radio frame of a message that came over the wire
           waits U[0, forwarding jitter], order kept: stations at equal depth of the tree receive at the same instant,
-          do not hear each other, and would collide at every host between them
+          do not hear each other, and would collide at every host between them. What arrives while nobody in the cell
+          needs it is numbered, and neither kept nor radioed
 Source    Wilhelm, Arantes, Sens (2020), Algorithm 2 lines 44-47 (Disseminate); the jitter is ours: DESIGN.md §3
 Names     seq_C -> next_number, SBuffer -> sbuf
 """
@@ -11,12 +12,14 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable
-from typing import Any
 
 from ..port import Port
 from .messages import AppSh, Item
 from .parameters import MobileCausalParameters
 from .resend import Resender, ns
+
+CELL = -1  # in place of a host: a message for the whole cell
+Key = tuple[int, int]  # (number, host or CELL): what a station resends, oldest first
 
 
 class CellStream:
@@ -24,18 +27,17 @@ class CellStream:
         self,
         port: Port,
         parameters: MobileCausalParameters,
+        resender: Resender[Key],
         delivered: Callable[[int], tuple[int, ...]],
-        wanted_from: Callable[[], int],
     ) -> None:
         self._port = port
         self._jitter_s = parameters.forwarding_jitter_s
         self._delivered = delivered  # M_d of a number
-        self._wanted_from = wanted_from  # the oldest number that somebody who is not silent still needs
         self.next_number = 0
         self.sbuf: dict[int, Item] = {}  # contiguous, oldest first
         self._waiting: deque[tuple[int, int]] = deque()  # (when, number) of first frames
         self._timer = port.timer(self._release)
-        self._resender: Resender[int] = Resender(port, parameters, self._make_again, port.broadcast)
+        self._resender = resender
 
     @property
     def oldest(self) -> int:
@@ -53,7 +55,7 @@ class CellStream:
         if from_wire and self._jitter_s:
             when += ns(self._port.uniform(0, self._jitter_s))
         elif not self._waiting:
-            self._resender.first(number, self._make(number, item))
+            self._resender.first((number, CELL), self._make(number, item))
             return
         if self._waiting:
             when = max(when, self._waiting[-1][0])
@@ -66,10 +68,7 @@ class CellStream:
         sbuf = self.sbuf
         while sbuf and (number := next(iter(sbuf))) < floor:
             del sbuf[number]
-            self._resender.forget(number)
-
-    def on_sent(self, message: AppSh) -> None:
-        self._resender.done(message.number, message)
+            self._resender.forget((number, CELL))
 
     def _release(self) -> None:
         now, waiting = self._port.now, self._waiting
@@ -77,13 +76,12 @@ class CellStream:
             number = waiting.popleft()[1]
             item = self.sbuf.get(number)
             if item is not None:
-                self._resender.first(number, self._make(number, item))
+                self._resender.first((number, CELL), self._make(number, item))
         if waiting:
             self._timer.start(waiting[0][0] - now)
 
     def _make(self, number: int, item: Item) -> AppSh:
         return AppSh(number, item.id, item.body, self._delivered(number))
 
-    def _make_again(self, number: int) -> Any:
-        """A copy, unless only silent hosts still need it."""
-        return self._make(number, self.sbuf[number]) if number >= self._wanted_from() else None
+    def copy(self, number: int) -> AppSh:
+        return self._make(number, self.sbuf[number])

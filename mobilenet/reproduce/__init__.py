@@ -1,0 +1,1 @@
+"""The papers' experiments, run again, beside what the papers print."""
