@@ -11,7 +11,7 @@ Source    ours: DESIGN.md §3
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, TypeVar
+from typing import Any, Literal, TypeVar
 
 from ..radio.phy import MODES
 from ..scenario import Scenario
@@ -31,8 +31,8 @@ class _Dice(Stream):
         return self.random() < probability
 
 
-def draw(seed: int) -> Scenario:
-    """The scenario of a seed."""
+def draw(seed: int, protocol: Literal["mobile_causal", "tcp_flooding"] = "mobile_causal") -> Scenario:
+    """The scenario of a seed; places, walks, radio, faults and churn are the same under either protocol."""
     dice = _Dice(seed, "swarm/scene")
     expires = dice.chance(0.25)
     range_m = dice.uniform(40, 120)
@@ -42,7 +42,7 @@ def draw(seed: int) -> Scenario:
             "name": "swarm",
             "seed": seed,
             "duration_s": dice.uniform(15, 25) if expires else dice.uniform(6, 20),
-            "drain_s": 120.0,
+            "drain_s": 120.0 if protocol == "mobile_causal" else 600.0,
             "stations": {
                 "layout": {"shape": "points", "points_m": points},
                 "backbone": {
@@ -59,7 +59,7 @@ def draw(seed: int) -> Scenario:
             },
             "faults": _faults(dice, expires),
             "churn": _churn(dice),
-            "protocol": _protocol(dice, expires),
+            "protocol": _protocol(dice, expires) if protocol == "mobile_causal" else _flooding(seed),
             "workload": {
                 "arrivals": dice.one_of("exponential", "periodic"),
                 "interval_s": dice.uniform(0.2, 1.5),
@@ -140,4 +140,37 @@ def _protocol(dice: _Dice, expires: bool) -> Values:
         "cookie_lifetime_s": dice.uniform(0.5, 10),
         "expiry_s": dice.uniform(3, 5) if expires else None,
         "stub_lifetime_s": dice.uniform(0.5, 3) if expires and dice.chance(0.4) else None,
+    }
+
+
+def _flooding(seed: int) -> Values:
+    """From dice of its own."""
+    dice = _Dice(seed, "swarm/flooding")
+    return {
+        "name": "tcp_flooding",
+        "spacing_ms": dice.one_of(5.0, 0.0, dice.uniform(0, 50)),
+        "spacing": dice.one_of("per_message", "per_queue"),
+        "echo": dice.chance(0.2),
+        "handoff_wait_s": dice.one_of(2.0, dice.uniform(0.05, 1)),
+        "reconnect_s": dice.uniform(0.02, 0.5),
+        "silence_s": dice.one_of(10.0, dice.uniform(0.5, 3)),
+        "first_join_spread_s": dice.one_of(0.0, 1.0),
+        "tcp": _tcp(dice),
+        "wired_tcp": _tcp(dice) if dice.chance(0.5) else None,
+    }
+
+
+def _tcp(dice: _Dice) -> Values:
+    aggregation = dice.chance(0.8)
+    return {
+        "mss_bytes": dice.one_of(536, 1460, 64),
+        "messages_in_flight": dice.one_of(46, 3, None),
+        "aggregation": aggregation,
+        "nagle": aggregation and dice.chance(0.5),
+        "recovery": dice.one_of("newreno", "reno", "none"),
+        "delayed_ack_s": dice.one_of(0.2, 0.0, 0.04),
+        "rto_initial_s": dice.uniform(0.2, 1),
+        "rto_max_s": dice.one_of(60.0, dice.uniform(1, 5)),
+        "max_retransmissions": dice.one_of(12, 12, 4),
+        "connect_timeout_s": dice.one_of(75.0, dice.uniform(1, 5)),
     }

@@ -11,6 +11,8 @@ Rules       each with what happens without it:
             unsent   own messages until a station has them: a crash would lose them, though the host has delivered them
             Moved    only the host knows when it needs s1 no more: s1 closing at Return would break the link before Safe is here
             Stay     a host that turns back says so: else s2 fills its buffer for ever
+            Here     a station that gave the connection up (the host was out of reach) is silent, and so is TCP: a host that has nothing
+                     to say would wait for ever
             ses      each link has a new session: frames of a link left behind arrive late
             seen     the highest number of each origin: copies come over both links
 """
@@ -21,7 +23,7 @@ from collections import deque
 from typing import Any, ClassVar
 
 from ..port import Channel, ChannelHostPort, MessageId
-from .messages import App, Attach, Leave, Moved, Ping, Reenter, Return, Safe, Stay, Welcome
+from .messages import App, Attach, Here, Leave, Moved, Ping, Reenter, Return, Safe, Stay, Welcome
 from .parameters import TcpFloodingParameters
 from .stable import Stable, Status
 
@@ -46,6 +48,7 @@ class Host:
         self._want_leave = False
         self._wait_timer = port.timer(self._on_wait)
         self._retry_timer = port.timer(self._on_retry)
+        self._silence_timer = port.timer(self._on_silence)
         port.channels.listen(self)
 
     def buffer_sizes(self) -> tuple[int, ...]:
@@ -99,8 +102,11 @@ class Host:
     # --- where the host is
 
     def on_cell(self, station: int | None) -> None:
-        """Out of coverage nothing is done: connections resume, or end."""
+        """Out of coverage nothing is done: connections resume, or have ended."""
+        returns = self._cell is None
         self._cell = station
+        if station is not None and returns:
+            self._on_silence()
         if station is not None and not self._recovering:
             self._look("cell")
 
@@ -147,6 +153,7 @@ class Host:
         if self._primary is not None:
             self._primary.reset()
         self._primary, self._kept_end = None, None
+        self._silence_timer.stop()
         self._said.clear()
 
     def _stay(self) -> None:
@@ -165,6 +172,7 @@ class Host:
             self.stable.ses += 1
             self._want_leave = False
             self._next, self._primary = self._primary, None
+            self._silence_timer.stop()
             self._port.left(self.stable.ses)
             self._next.say(Leave(self.stable.ses))
 
@@ -172,6 +180,7 @@ class Host:
 
     def on_message(self, channel: Channel, m: Any) -> None:
         if channel is self._primary:
+            self._listen()
             if type(m) is App:
                 self._on_app(m)
             elif type(m) is Ping:
@@ -180,7 +189,7 @@ class Host:
             if type(m) is Safe:
                 self._on_safe(channel)
             elif type(m) is Welcome:
-                self._on_welcome(channel)
+                self._on_welcome(channel, m)
 
     def _on_app(self, m: App) -> None:
         """The first copy is forwarded (to a link that is not safe yet: kept) and delivered."""
@@ -218,11 +227,12 @@ class Host:
         self._port.session_confirmed(stable.ses, channel.peer, {"relayed": len(kept)})
         self._try_leave()
 
-    def _on_welcome(self, channel: Channel) -> None:
+    def _on_welcome(self, channel: Channel, m: Welcome) -> None:
         """A new beginning: what was missed is missed; own messages that may be lost are said again."""
         stable = self.stable
         joins = stable.status is Status.JOIN
         stable.status, stable.via = Status.MEMBER, (channel.peer,)
+        self._count_as_seen(m)
         self._adopt(channel)
         self._port.session_confirmed(stable.ses, channel.peer, {})
         if joins:
@@ -233,8 +243,15 @@ class Host:
             self._say_own(channel, App(self._port.me, seq, body))
         self._try_leave()
 
+    def _count_as_seen(self, m: Welcome) -> None:
+        """What came before this link never will."""
+        seen = self.stable.seen
+        for origin, seq in m.past:
+            seen[origin] = max(seq, seen.get(origin, -1))
+
     def _adopt(self, channel: Channel) -> None:
         self._primary, self._next = channel, None
+        self._listen()
         self._gentle, self._kept = False, None
         self._wait_timer.stop()
 
@@ -291,6 +308,16 @@ class Host:
         self._gentle = False
         self._wait_timer.stop()
         self._next.say(Reenter(self.stable.ses))
+
+    def _listen(self) -> None:
+        self._silence_timer.start(round(self._p.silence_s * SECOND))
+
+    def _on_silence(self) -> None:
+        """What is not acknowledged asks the same question."""
+        if self._primary is not None:
+            if not self._primary.backlog and self._cell is not None:
+                self._primary.say(Here())
+            self._listen()
 
     def _on_retry(self) -> None:
         if self._next is None and self._cell is not None:

@@ -92,6 +92,13 @@ class Stay(_Session, Control):
     size_bytes = NUMBER
 
 
+class Here(Control):
+    """Is anybody there? A station that has lost the connection answers with its end."""
+
+    __slots__ = ()
+    size_bytes = FLAG
+
+
 class Leave(_Session, Control):
     """The last word; the station answers by ending the connection."""
 
@@ -109,11 +116,19 @@ class Safe(_Session, Control):
     size_bytes = NUMBER
 
 
-class Welcome(_Session, Control):
-    """A link without a past: from here on everything, of what was before nothing."""
+class _Welcome(NamedTuple):
+    ses: int
+    past: tuple[tuple[int, int], ...]
+
+
+class Welcome(_Welcome, Control):
+    """From here on everything; of what was before, nothing: `past` has the highest number of each origin."""
 
     __slots__ = ()
-    size_bytes = NUMBER
+
+    @property
+    def size_bytes(self) -> int:
+        return NUMBER + len(self.past) * (ID + NUMBER)
 
 
 # --- between stations; Ping and Return also over the old link of the host

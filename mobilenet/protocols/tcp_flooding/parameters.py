@@ -39,6 +39,10 @@ class TcpFloodingParameters(Parameters):
         default=0.25, gt=0, le=60,
         description="seconds: the mean wait before a connection that was refused or lost is asked for again (ours)",
     )
+    silence_s: float = Field(
+        default=10.0, gt=0, le=600,
+        description="seconds without a message after which a host asks whether its station is still there (ours)",
+    )
     first_join_spread_s: float = Field(
         default=2.0, ge=0, le=600,
         description="seconds: the hosts of a run join spread over this time; the caller's business (ours)",

@@ -18,6 +18,8 @@ Rules       each with what happens without it:
             ids      a Return must name the outstanding Ping: h asks s2, turns back, asks s2 again; the Return of the first Ping
                      makes the second link safe although what s2 forwarded in between is still behind h
             Close    awaited before Welcome: h heard m from s1, and its answer m' overtakes m at s2 where s1's copy is slow
+            past     Welcome tells it: h joins at s1 behind m, delivers m' that follows m, and changes to s2 where m is still to come:
+                     without having seen m it would take it for new, after m'
             older    links of older sessions are dropped everywhere when a newer one stands: s3 would fill a buffer for a
                      host that will never acknowledge, and never be at rest
             refused  an Attach of an older session than one heard of: its frame waited in a queue while the host moved on
@@ -30,7 +32,22 @@ from typing import Any, ClassVar
 
 from ..port import Channel, ChannelStationPort, WiredChannels
 from .backbone import Backbone
-from .messages import App, Attach, Close, Closed, Leave, Moved, Ping, Procedure, Reenter, Return, Safe, Stay, Welcome
+from .messages import (
+    App,
+    Attach,
+    Close,
+    Closed,
+    Here,
+    Leave,
+    Moved,
+    Ping,
+    Procedure,
+    Reenter,
+    Return,
+    Safe,
+    Stay,
+    Welcome,
+)
 from .parameters import TcpFloodingParameters
 from .spacing import HostLink, Spacing
 
@@ -51,7 +68,7 @@ class Station:
         self._backbone = Backbone(wired, self._on_neighbour)
         self._on_host: dict[type, Callable[[HostLink, Any], None]] = {
             App: self._on_app, Attach: self._on_attach, Reenter: self._on_reenter, Return: self._on_host_return,
-            Moved: self._on_moved, Stay: self._on_stay, Leave: self._on_leave,
+            Moved: self._on_moved, Stay: self._on_stay, Leave: self._on_leave, Here: self._on_here,
         }  # fmt: skip
         self._on_wired: dict[type, Callable[[int, Any], None]] = {
             App: self._on_wired_app, Ping: self._on_ping, Return: self._on_return, Close: self._on_close, Closed: self._on_closed_id,
@@ -136,7 +153,7 @@ class Station:
 
     def _welcome(self, link: HostLink) -> None:
         link.close, link.safe = None, True
-        self._spacing.say(link, Welcome(link.ses))
+        self._spacing.say(link, Welcome(link.ses, tuple(self._seen.items())))
 
     def _make_safe(self, link: HostLink) -> None:
         """Both ends know the same now, but for what is kept: it goes first."""
@@ -159,6 +176,9 @@ class Station:
     def _on_host_return(self, link: HostLink, m: Return) -> None:
         """The host's answer, behind all that it said here."""
         self._on_return(None, m)
+
+    def _on_here(self, link: HostLink, m: Here) -> None:
+        """TCP has answered."""
 
     def _on_moved(self, link: HostLink, m: Moved) -> None:
         """The host has come over: nobody else needs a link to it."""

@@ -1,0 +1,25 @@
+"""A scenario run in memory, and what the verifier says of it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from mobilenet.metrics import metrics
+from mobilenet.runs import manifest_of
+from mobilenet.scenario import Scenario
+from mobilenet.simulation import Simulation
+from mobilenet.verify import Verdict, verify
+
+
+def judged(scenario: Scenario) -> dict[str, Verdict]:
+    return measured(scenario)[0]
+
+
+def measured(scenario: Scenario) -> tuple[dict[str, Verdict], dict[str, Any], Simulation]:
+    """Verdicts, metrics, and the simulation itself."""
+    simulation = Simulation(scenario)
+    outcome = simulation.run()
+    facts, recording = manifest_of(scenario, outcome, 0.0, ""), outcome.recording
+    tables = recording.events.columns(), recording.samples.lists
+    verdicts = verify(*tables, recording.positions.lists, recording.document(), facts)
+    return verdicts, metrics(*tables, recording.document(), facts), simulation

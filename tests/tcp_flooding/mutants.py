@@ -1,0 +1,404 @@
+"""One rule taken back at a time, and how many drawn scenarios it takes until the verifier notices.
+
+    python -m tests.tcp_flooding.mutants [--limit N] [names]
+
+Model     scenarios of the swarm's radio half, under this protocol. A mutant is caught when the verdict is `violated`; one that
+          raises has not been caught by the verifier, and goes on
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable
+from typing import Any, NamedTuple, TypeVar
+
+import pytest
+
+from mobilenet.protocols import catalogue
+from mobilenet.protocols.tcp_flooding import Host, Stable, Station, Status, TcpFloodingParameters
+from mobilenet.protocols.tcp_flooding.messages import App, Attach, Closed, Moved, Ping, Return, Stay, Welcome
+from mobilenet.protocols.tcp_flooding.spacing import HostLink
+from mobilenet.swarm import scenes
+
+from .judged import judged
+
+LIMIT = 3000
+
+
+class Mutant(NamedTuple):
+    rule: str
+    host: type[Host] = Host
+    station: type[Station] = Station
+
+
+MUTANTS: dict[str, Mutant] = {}
+Class = TypeVar("Class", bound=type)
+
+
+def mutant(name: str) -> Callable[[Class], Class]:
+    def note(cls: Class) -> Class:
+        role = {"host": cls} if issubclass(cls, Host) else {"station": cls}
+        MUTANTS[name] = Mutant(str(cls.__doc__), **role)
+        return cls
+
+    return note
+
+
+# --- flooding
+
+
+@mutant("out_of_order")
+class OutOfOrder(Station):
+    """of what waits for a host, the newest goes first"""
+
+    def __init__(self, *arguments: Any) -> None:
+        super().__init__(*arguments)
+        self._held: dict[int, App] = {}
+
+    def _receive(self, m: App, neighbour: int | None, source: HostLink | None) -> None:
+        if not self._is_new(m):
+            return
+        self._seen[m.origin] = m.seq
+        self._backbone.flood(m, neighbour)
+        for link in self._receivers(m, source):
+            held = self._held.pop(link.host, None)
+            if held is None and m.seq % 3 == 0:
+                self._held[link.host] = m
+                continue
+            self._spacing.say(link, m)
+            if held is not None:
+                self._spacing.say(link, held)
+
+
+@mutant("late_flood")
+class LateFlood(Station):
+    """hosts of the cell first, the other stations after the next message only"""
+
+    late: tuple[App, int | None] | None = None
+
+    def _receive(self, m: App, neighbour: int | None, source: HostLink | None) -> None:
+        if not self._is_new(m):
+            return
+        self._seen[m.origin] = m.seq
+        if self.late is None and source is not None:
+            self.late = m, neighbour
+        else:
+            self._backbone.flood(m, neighbour)
+            if self.late is not None:
+                late, self.late = self.late, None
+                self._backbone.flood(*late)
+        self._spacing.copies(self._receivers(m, source), m)
+
+
+@mutant("copies_at_stations")
+class CopiesAtStations(Station):
+    """later copies are passed on to hosts as well, and hosts take them"""
+
+    def _is_new(self, m: App) -> bool:
+        if super()._is_new(m):
+            return True
+        self._spacing.copies(self._receivers(m, None), m)
+        return False
+
+
+class _TakesCopies(Host):
+    def _on_app(self, m: App) -> None:
+        if m.origin != self._port.me:
+            self._deliver(m)
+
+
+@mutant("copies_at_hosts")
+class CopiesAtHosts(_TakesCopies):
+    """hosts deliver every copy"""
+
+
+MUTANTS["copies_at_stations"] = MUTANTS["copies_at_stations"]._replace(host=_TakesCopies)
+
+
+# --- gentle
+
+
+@mutant("unsafe_at_once")
+class UnsafeAtOnce(Station):
+    """the new link is used at once, in both directions"""
+
+    def _ask_gently(self, link: HostLink, via: int) -> None:
+        self._make_safe(link)
+
+
+@mutant("stale_return")
+class StaleReturn(Station):
+    """the Return of any ping to this host will do"""
+
+    def __init__(self, *arguments: Any) -> None:
+        super().__init__(*arguments)
+        self._asked: dict[tuple[int, int], int] = {}
+
+    def _ask_gently(self, link: HostLink, via: int) -> None:
+        super()._ask_gently(link, via)
+        assert link.ping is not None
+        self._asked[link.ping] = link.host
+
+    def _is_awaited(self, link: HostLink, m: Return) -> bool:
+        return link.ping is not None and self._asked.get(m.id) == link.host
+
+
+@mutant("nothing_kept")
+class NothingKept(Station):
+    """what comes between Ping and Return is not kept"""
+
+    def _make_safe(self, link: HostLink) -> None:
+        link.kept = None
+        super()._make_safe(link)
+
+
+@mutant("kept_last")
+class KeptLast(Station):
+    """what was kept goes after what comes next"""
+
+    def _make_safe(self, link: HostLink) -> None:
+        kept, link.kept = link.kept or [], None
+        super()._make_safe(link)
+        link.kept = kept
+
+    def _receive(self, m: App, neighbour: int | None, source: HostLink | None) -> None:
+        super()._receive(m, neighbour, source)
+        for link in self._links.values():
+            if link.safe and link.kept:
+                kept, link.kept = link.kept, None
+                for late in kept:
+                    self._spacing.say(link, late)
+
+
+@mutant("ping_overtakes")
+class PingOvertakes(Station):
+    """Ping does not wait behind what waits for the host"""
+
+    def _on_ping(self, neighbour: int, m: Ping) -> None:
+        link = self._links.get(m.host)
+        if m.via == self._me and link is not None and link.safe and link.ses < m.ses and link.waiting:
+            link.channel.say(m)
+        else:
+            super()._on_ping(neighbour, m)
+
+
+@mutant("only_own_again")
+class OnlyOwnAgain(Host):
+    """between Return and Safe only own messages are kept"""
+
+    def _deliver(self, m: App) -> None:
+        kept, self._kept = self._kept, None
+        super()._deliver(m)
+        self._kept = kept
+
+
+@mutant("only_unacknowledged_again")
+class OnlyUnacknowledgedAgain(Host):
+    """of the own messages since Return, those that the old station has are not kept"""
+
+    def _on_safe(self, channel: Any) -> None:
+        self._kept = [m for m in self._kept or [] if m.seq in self.stable.unsent and m.origin == self._port.me]
+        super()._on_safe(channel)
+
+
+@mutant("says_nothing_again")
+class SaysNothingAgain(Host):
+    """nothing is kept between Return and Safe"""
+
+    def _on_safe(self, channel: Any) -> None:
+        self._kept = []
+        super()._on_safe(channel)
+
+
+@mutant("return_over_new")
+class ReturnOnNew(Host):
+    """Return is said over the new link"""
+
+    def _on_ping(self, channel: Any, m: Ping) -> None:
+        if self._gentle and m.ses == self.stable.ses and self._kept is None and self._next is not None:
+            self._kept = []
+            self._next.say(Return(m.id))
+
+
+# --- by gap
+
+
+@mutant("closed_not_awaited")
+class ClosedNotAwaited(Station):
+    """Welcome without waiting for Closed"""
+
+    def _try_welcome(self, link: HostLink) -> None:
+        if not link.safe:
+            self._welcome(link)
+
+
+@mutant("one_via")
+class OneVia(Host):
+    """the old station is forgotten at Safe"""
+
+    def _on_safe(self, channel: Any) -> None:
+        super()._on_safe(channel)
+        self.stable.via = (channel.peer,)
+
+
+@mutant("no_via")
+class NoVia(Host):
+    """a host that comes back does not say where it was"""
+
+    def on_recover(self) -> None:
+        self.stable.via = ()
+        super().on_recover()
+
+
+@mutant("no_gap")
+class NoGap(Host):
+    """a host that has missed messages does not say so"""
+
+    def _on_welcome(self, channel: Any, m: Welcome) -> None:
+        port, self._port = self._port, _Mute(self._port)  # type: ignore[assignment]
+        super()._on_welcome(channel, m)
+        self._port = port
+
+
+class _Mute:
+    def __init__(self, port: Any) -> None:
+        self._port = port
+
+    def gap(self, session: int, station: int) -> None:
+        pass
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._port, name)
+
+
+@mutant("past_ignored")
+class PastIgnored(Host):
+    """what was before the link may still come"""
+
+    def _count_as_seen(self, m: Welcome) -> None:
+        pass
+
+
+@mutant("closed_before_done")
+class ClosedBeforeDone(Station):
+    """Closed is said without dropping the link"""
+
+    def _on_close(self, neighbour: int, m: Any) -> None:
+        if self._me in m.via:
+            self._backbone.flood(Closed(m.id, self._me))
+            self._backbone.flood(m, neighbour)
+        else:
+            super()._on_close(neighbour, m)
+
+
+# --- hosts
+
+
+@mutant("own_forgotten")
+class OwnForgotten(Host):
+    """own messages are not said again after a gap"""
+
+    def _on_welcome(self, channel: Any, m: Welcome) -> None:
+        self.stable.unsent.clear()
+        super()._on_welcome(channel, m)
+
+
+@mutant("seen_volatile")
+class SeenVolatile(Host):
+    """what was delivered is forgotten in a crash"""
+
+    def on_recover(self) -> None:
+        me = self._port.me
+        self.stable.seen = {origin: seq for origin, seq in self.stable.seen.items() if origin == me}
+        super().on_recover()
+
+
+@mutant("leaves_at_once")
+class LeavesAtOnce(Host):
+    """own messages may be under way, and are forgotten"""
+
+    def _try_leave(self) -> None:
+        if self._want_leave:
+            self.stable.unsent.clear()
+        super()._try_leave()
+
+
+@mutant("no_moved")
+class NoMoved(Station):
+    """nobody is told that the host has come over"""
+
+    def _on_moved(self, link: HostLink, m: Moved) -> None:
+        pass
+
+
+@mutant("no_stay")
+class NoStay(Station):
+    """nobody is told that the host has turned back"""
+
+    def _on_stay(self, link: HostLink, m: Stay) -> None:
+        link.ses = m.ses
+
+
+@mutant("old_admitted")
+class OldAdmitted(Station):
+    """an Attach of a session left behind is taken"""
+
+    def _admit(self, channel: Any, message: Any) -> HostLink | None:
+        self._newest.pop(channel.peer, None)
+        return super()._admit(channel, message)
+
+    def _on_attach(self, link: HostLink, m: Attach) -> None:
+        super()._on_attach(link, m)
+
+
+@mutant("delivers_out")
+class DeliversOut(Host):
+    """a host delivers before it is welcome"""
+
+    def on_message(self, channel: Any, m: Any) -> None:
+        if channel is self._next and type(m) is App and self.stable.status is not Status.OUT:
+            self._on_app(m)
+        super().on_message(channel, m)
+
+
+class Kill(NamedTuple):
+    name: str
+    schedules: int  # until it was caught, or all of them
+    seed: int | None
+    check: str | None  # the first property violated; None: it lives
+    explanation: str
+
+
+def hunt(name: str, limit: int = LIMIT, first: int = 0) -> Kill:
+    """Scenario after scenario until the mutant is caught."""
+    m = MUTANTS[name]
+    with pytest.MonkeyPatch.context() as patch:
+        roles = catalogue.Roles(m.host, m.station, Stable, over_channels=True)
+        patch.setitem(catalogue.ROLES, TcpFloodingParameters, roles)
+        for seed in range(first, first + limit):
+            try:
+                verdicts = judged(scenes.draw(seed, "tcp_flooding"))
+            except (AssertionError, KeyError, RuntimeError):
+                continue
+            for check, verdict in verdicts.items():
+                if verdict.answer == "violated":
+                    return Kill(name, seed - first + 1, seed, check, verdict.explanation)
+    return Kill(name, limit, None, None, "")
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("names", nargs="*")
+    parser.add_argument("--limit", type=int, default=LIMIT)
+    arguments = parser.parse_args()
+    alive = 0
+    for name in arguments.names or MUTANTS:
+        kill = hunt(name, arguments.limit)
+        alive += kill.check is None
+        print(f"{name:26} {kill.schedules:5} {kill.check or 'SURVIVES':13} {MUTANTS[name].rule} | {kill.explanation.splitlines()[:1]}", flush=True)
+    print(f"{alive} alive")
+    return 1 if alive else 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

@@ -1,0 +1,312 @@
+"""Each rule of station.py and host.py played by hand, the counterexamples of their headers among them."""
+
+from __future__ import annotations
+
+import pytest
+
+from mobilenet.protocols.tcp_flooding import Status
+from mobilenet.protocols.tcp_flooding.messages import (
+    App,
+    Attach,
+    Close,
+    Closed,
+    Moved,
+    Ping,
+    Reenter,
+    Return,
+    Safe,
+    Welcome,
+)
+
+from .bench import Bench
+
+CHAIN = [(0, 1), (1, 2)]
+
+
+def kinds(messages: list[object]) -> list[type]:
+    return [type(message) for message in messages]
+
+
+def test_a_message_goes_once_over_each_link_and_never_back() -> None:
+    bench = Bench(CHAIN, [0, 0, 1, 2])
+    assert bench.hosts[0].co_broadcast(100) == (0, 0)
+    assert bench.delivered(0) == [(0, 0)] and bench.delivered(1) == []
+    assert bench.pass_on("h0", "s0") == [App(0, 0, 100)]
+    assert bench.pass_on("s0", "h0") == [] and bench.pass_on("s0", "h1") == [App(0, 0, 100)]
+    assert bench.pass_on("s0", "s1") == [App(0, 0, 100)]
+    assert bench.pass_on("s1", "s0") == []
+    bench.settle()
+    assert [bench.delivered(h) for h in range(4)] == [[(0, 0)]] * 4
+    assert all(station.settled() for station in bench.stations) and all(host.settled() for host in bench.hosts)
+
+
+def test_with_the_echo_it_also_goes_back() -> None:
+    bench = Bench(CHAIN, [0, 1], echo=True)
+    bench.hosts[0].co_broadcast(7)
+    bench.pass_on("h0", "s0")
+    assert bench.pass_on("s0", "h0") == [App(0, 0, 7)]
+    bench.pass_on("s0", "s1")
+    assert bench.pass_on("s1", "s0") == [App(0, 0, 7)]
+    bench.settle()
+    assert bench.delivered(0) == bench.delivered(1) == [(0, 0)]
+
+
+@pytest.mark.parametrize(
+    ("spacing", "arrives_ms"),
+    [("per_message", [{0: 0, 1: 5, 2: 10}, {0: 1, 1: 6, 2: 11}]), ("per_queue", [{0: 0, 1: 5, 2: 10}, {0: 15, 1: 20, 2: 25}])],
+)
+def test_spacing(spacing: str, arrives_ms: list[dict[int, int]]) -> None:
+    bench = Bench(CHAIN, [0, 0, 0, 1, 1], spacing_ms=5.0, spacing=spacing)
+    found: list[dict[int, int]] = [{}, {}]
+    for ms in range(40):
+        if ms in (0, 1):
+            bench.hosts[3 + ms].co_broadcast(1)
+            bench.pass_on(f"h{3 + ms}", "s1")
+            bench.pass_on("s1", "s0")
+        for h in range(3):
+            for message in bench.pass_on("s0", f"h{h}"):
+                found[message.origin - 3][h] = ms
+        bench.wait(0.001)
+    assert found == arrives_ms
+
+
+def test_no_message_overtakes_another_one_on_a_link() -> None:
+    """A link before it goes: the next message has a shorter way to its turn."""
+    bench = Bench(CHAIN, [0, 0, 0, 1], spacing_ms=5.0)
+    bench.hosts[3].co_broadcast(1)
+    bench.settle()
+    bench.hosts[0].leave(), bench.hosts[1].leave()
+    bench.settle()
+    bench.hosts[3].co_broadcast(1)
+    bench.settle()
+    assert bench.delivered(2) == []
+    bench.wait(0.011)
+    bench.settle()
+    assert bench.delivered(2) == [(3, 0), (3, 1)]
+
+
+def test_a_gentle_handoff() -> None:
+    bench = Bench(CHAIN, [0, 2, 0])
+    bench.hosts[0].on_cell(1)
+    bench.open()
+    assert bench.pass_on("h0", "s1") == [Attach(2, (0,), True)]
+    bench.hosts[1].co_broadcast(1)  # comes to s1 after Ping, and to the host over s0
+    bench.settle()
+    assert bench.delivered(0) == [(1, 0)]
+    assert bench.stations[1].serves(0) and not bench.stations[0].serves(0)
+    assert bench.hosts[0].settled() and bench.stable[0].via == (1,)
+    assert bench.upcalls(0)[-2:] == ["session_opened", "session_confirmed"] and "gap" not in bench.upcalls(0)
+
+
+def test_what_comes_between_ping_and_return_is_kept_and_said_after_safe() -> None:
+    bench = Bench(CHAIN, [0, 1])
+    bench.hosts[0].on_cell(1)
+    bench.open()
+    bench.pass_on("h0", "s1")
+    assert kinds(bench.pass_on("s1", "s0")) == [Ping]
+    bench.hosts[1].co_broadcast(1)
+    bench.pass_on("h1", "s1")
+    assert bench.stations[1].buffer_sizes() == (1, 0)
+    assert kinds(bench.pass_on("s0", "h0")) == [Ping]
+    assert kinds(bench.pass_on("h0", "s0")) == [Return]
+    assert kinds(bench.pass_on("s0", "s1")) == [Return]
+    assert kinds(bench.pass_on("s1", "h0")) == [Safe, App]
+    bench.settle()
+    assert bench.delivered(0) == [(1, 0)]
+
+
+def test_what_the_host_delivers_and_says_after_return_is_said_again() -> None:
+    """x is slower on the wire than the host's own next message over the new link."""
+    bench = Bench(CHAIN, [0, 0, 1])
+    bench.hosts[0].on_cell(1)
+    bench.open()
+    for a, b in (("h0", "s1"), ("s1", "s0"), ("s0", "h0"), ("h0", "s0"), ("s0", "s1")):  # Attach, Ping, Ping, Return, Return
+        bench.pass_on(a, b)
+    bench.hosts[1].co_broadcast(1)
+    bench.pass_on("h1", "s0")
+    bench.pass_on("s0", "h0")  # x, delivered; still on the wire to s1
+    bench.hosts[0].co_broadcast(2)
+    bench.pass_on("h0", "s0")  # taken by the old station, and still on the wire
+    assert bench.stable[0].unsent == {} and bench.delivered(0) == [(1, 0), (0, 0)]
+    bench.pass_on("s1", "h0")  # Safe
+    assert bench.stable[0].via == (0, 1)
+    bench.hosts[0].co_broadcast(3)
+    assert bench.pass_on("h0", "s1") == [Moved(2), App(1, 0, 1), App(0, 0, 2), App(0, 1, 3)]
+    assert bench.stable[0].via == (1,)
+    bench.settle()
+    assert bench.delivered(2) == bench.delivered(0) == [(1, 0), (0, 0), (0, 1)]
+
+
+def test_the_return_of_an_earlier_ping_does_not_count() -> None:
+    bench = Bench(CHAIN, [0, 1])
+    bench.hosts[0].on_cell(1)
+    bench.open()
+    bench.pass_on("h0", "s1")
+    (ping,) = bench.pass_on("s1", "s0")
+    bench.pass_on("s0", "h0")
+    bench.pass_on("h0", "s0")  # the Return of the first ping is under way
+    bench.hosts[0].on_cell(0)  # back
+    bench.hosts[0].on_cell(1)  # and again
+    bench.open()
+    bench.pass_on("h0", "s1")
+    assert bench.pass_on("s0", "s1")[0] == Return(ping.id)
+    assert not bench.stations[1].serves(0)
+    bench.settle()
+    assert bench.stations[1].serves(0) and bench.hosts[0].settled()
+
+
+def test_a_host_that_turns_back_stays() -> None:
+    bench = Bench(CHAIN, [0, 1])
+    bench.hosts[0].on_cell(1)
+    bench.open()
+    bench.pass_on("h0", "s1")
+    bench.hosts[0].on_cell(0)
+    bench.settle()
+    assert bench.hosts[0].settled() and bench.stations[0].serves(0) and not bench.stations[1].serves(0)
+    assert bench.stations[1].settled() and bench.stable[0].ses == 3
+
+
+def test_the_old_link_lost_before_return_is_a_gap_after_closed() -> None:
+    bench = Bench(CHAIN, [0, 1, 0])
+    bench.hosts[2].co_broadcast(1)
+    bench.pass_on("h2", "s0")
+    bench.pass_on("s0", "h0")  # delivered by h0, not at s1 yet
+    bench.hosts[0].on_cell(1)
+    bench.open()
+    bench.pass_on("h0", "s1")
+    bench.links["h0", "s0"][0].breaks("retransmissions")
+    assert bench.pass_on("h0", "s1") == [Reenter(2)]
+    assert kinds(bench.pass_on("s1", "h0")) == [] and not bench.stations[1].serves(0)
+    assert kinds(bench.pass_on("s1", "s0")) == [Ping, Close]
+    assert kinds(bench.pass_on("s0", "s1")) == [App, Closed]
+    assert bench.pass_on("s1", "h0") == [Welcome(2, ((2, 0),))]
+    assert "gap" in bench.upcalls(0)
+    bench.settle()
+    assert not bench.stations[0].serves(0) and bench.delivered(0) == [(2, 0)]
+
+
+def test_the_wait_is_limited() -> None:
+    bench = Bench(CHAIN, [0, 1], handoff_wait_s=2.0)
+    bench.hosts[0].on_cell(1)
+    bench.open()
+    bench.pass_on("h0", "s1")
+    bench.wait(1.9)
+    assert bench.pass_on("h0", "s1") == []
+    bench.wait(0.2)
+    assert bench.pass_on("h0", "s1") == [Reenter(2)]
+    bench.settle()
+    assert "gap" in bench.upcalls(0) and bench.hosts[0].settled()
+
+
+def test_safe_counts_though_the_old_link_is_lost_by_then() -> None:
+    bench = Bench(CHAIN, [0, 1])
+    bench.hosts[0].on_cell(1)
+    bench.open()
+    for a, b in (("h0", "s1"), ("s1", "s0"), ("s0", "h0"), ("h0", "s0"), ("s0", "s1")):
+        bench.pass_on(a, b)
+    bench.links["h0", "s0"][0].breaks("reset")
+    bench.settle()
+    assert "gap" not in bench.upcalls(0) and bench.hosts[0].settled()
+
+
+def test_what_was_before_the_link_never_comes() -> None:
+    """m reaches s0 before h2 joins there, and s1 after h2 has asked for a link."""
+    bench = Bench(CHAIN, [0, 0, 0])
+    bench.hosts[2].leave()
+    bench.settle()
+    bench.hosts[1].co_broadcast(1)
+    bench.pass_on("h1", "s0")  # m; on the wire to s1 for long
+    bench.hosts[2].join()
+    bench.open()
+    bench.pass_on("h2", "s0")
+    bench.pass_on("s0", "h2")
+    assert bench.upcalls(2)[-1] == "joined"
+    bench.hosts[2].on_cell(1)
+    bench.open()
+    bench.pass_on("h2", "s1")  # Ping leaves s1 before m is there
+    bench.settle()
+    assert bench.delivered(2) == [] and bench.hosts[2].settled()
+
+
+def test_a_crash_keeps_own_messages_and_what_was_seen() -> None:
+    bench = Bench(CHAIN, [0, 2])
+    bench.hosts[1].co_broadcast(1)
+    bench.settle()
+    bench.hosts[0].co_broadcast(1)
+    bench.crash(0)
+    bench.recover(0, 2)
+    bench.settle()
+    assert bench.delivered(0) == [(1, 0), (0, 0)] and bench.delivered(1) == [(1, 0), (0, 0)]
+    assert bench.upcalls(0)[-1] == "gap" and bench.stable[0].unsent == {}
+    assert not bench.stations[0].serves(0) and bench.stations[2].serves(0)
+
+
+def test_a_host_that_moved_and_crashed_is_known_from_both_stations() -> None:
+    bench = Bench(CHAIN, [0, 0, 2])
+    bench.hosts[0].on_cell(1)
+    bench.open()
+    for a, b in (("h0", "s1"), ("s1", "s0"), ("s0", "h0"), ("h0", "s0"), ("s0", "s1")):
+        bench.pass_on(a, b)
+    bench.hosts[1].co_broadcast(1)
+    bench.pass_on("h1", "s0")
+    bench.pass_on("s0", "h0")  # x: still on the wire
+    bench.pass_on("s1", "h0")  # Safe; x is said again, and that is lost in the crash
+    bench.crash(0)
+    bench.recover(0, 2)
+    bench.open()
+    assert bench.pass_on("h0", "s2") == [Attach(3, (0, 1), False)]
+    bench.settle()
+    assert bench.stations[2].serves(0) and bench.delivered(0) == [(1, 0)] == bench.delivered(2)
+
+
+def test_an_attach_of_a_session_left_behind_is_refused() -> None:
+    bench = Bench(CHAIN, [0, 1])
+    bench.hosts[0].on_cell(1)
+    bench.open()
+    late = bench.links["h0", "s1"]
+    late[1].owner.bench.links.pop(("h0", "s1"))
+    attach = late[0].sent.popleft()
+    bench.hosts[0].on_cell(2)
+    bench.settle()
+    assert bench.stations[2].serves(0)
+    late[1].closed = False
+    bench.stations[1].on_message(late[1], attach)
+    assert not bench.stations[1].serves(0) and bench.stations[1].settled() and late[1].closed
+
+
+def test_leaving_waits_for_own_messages_and_ends_the_connection() -> None:
+    bench = Bench(CHAIN, [0, 1])
+    bench.hosts[0].co_broadcast(1)
+    assert bench.hosts[0].leave() and bench.stable[0].status is Status.MEMBER
+    assert bench.hosts[0].co_broadcast(1) is None
+    bench.pass_on("h0", "s0")
+    assert bench.stable[0].status is Status.LEAVING and bench.upcalls(0)[-1] == "left"
+    bench.settle()
+    assert bench.hosts[0].is_out() and not bench.stations[0].serves(0)
+    bench.hosts[0].on_cell(2)
+    bench.hosts[0].join()
+    bench.settle()
+    assert bench.upcalls(0)[-1] == "joined" and bench.stations[2].serves(0)
+
+
+def test_a_host_asks_whether_a_silent_station_is_there() -> None:
+    bench = Bench(CHAIN, [0, 1], silence_s=3.0)
+    bench.stations[0].on_closed(bench.links["h0", "s0"][1], "retransmissions")
+    bench.links["h0", "s0"][1].abort()
+    bench.wait(3.1)
+    assert len(bench.links["h0", "s0"][0].sent) == 1
+    bench.links["h0", "s0"][0].breaks("reset")
+    bench.settle()
+    assert bench.upcalls(0)[-1] == "gap" and bench.stations[0].serves(0)
+
+
+def test_a_refused_connection_is_asked_for_again() -> None:
+    bench = Bench(CHAIN, [0, 1], reconnect_s=0.25)
+    bench.hosts[0].on_cell(1)
+    here, _ = bench.links["h0", "s1"]
+    here.breaks("refused")
+    bench.opening.clear()
+    assert not bench.hosts[0].settled()
+    bench.wait(0.3)
+    bench.settle()
+    assert bench.hosts[0].settled() and bench.stations[1].serves(0)

@@ -1,0 +1,102 @@
+"""The whole: TCP flooding on the real radio, static and moving, judged by the verifier from what was recorded."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from mobilenet.scenario import Scenario
+from mobilenet.swarm import scenes
+from mobilenet.verify.judge import overall
+
+from .judged import measured
+from .mutants import MUTANTS, hunt
+
+SCENARIOS = Path(__file__).parents[2] / "scenarios"
+RARE = {"stale_return", "one_via", "no_via", "closed_before_done", "seen_volatile", "no_moved", "no_stay", "old_admitted",
+        "past_ignored", "only_own_again", "only_unacknowledged_again", "leaves_at_once"}  # fmt: skip
+"""Mutants that need more schedules than a quick run has time for: python -m tests.tcp_flooding.mutants."""
+
+
+def scenario(name: str, *overrides: str) -> Scenario:
+    return Scenario.load(SCENARIOS / f"{name}.yaml", ["protocol.name=tcp_flooding", *overrides])
+
+
+def test_static() -> None:
+    verdicts, metrics, _ = measured(scenario("static", "duration_s=30"))
+    assert overall(verdicts) == "valid"
+    assert metrics["gaps"] == metrics["broadcasts_undelivered"] == metrics["handoffs"] == 0
+    assert 1.2 < metrics["messages_sent_per_delivery"] < 1.8 and metrics["delivery_delay_mean_s"] < 0.3
+    assert metrics["messages_sent_per_delivery"] * metrics["deliveries"] < metrics["frames"]  # MAC retries are no messages
+
+
+def test_the_radio_carries_tcp_in_acknowledged_frames() -> None:
+    _, _, simulation = measured(scenario("first"))
+    counters = simulation.recording.counters
+    assert counters["radio"]["mac_acks"] > 100
+    assert set(counters["by_message_type"]["host"]) <= {"TcpSyn", "TcpData", "TcpAck", "TcpReset"}
+    assert set(counters["by_message_type"]["wired"]) == {"TcpSyn", "TcpData", "TcpAck"}
+    acks = counters["by_message_type"]["host"]["TcpAck"]
+    assert acks["bytes"] == (20 + 56) * acks["count"]  # TCP 20; IP 20, LLC 8, MAC 28
+    wired = counters["by_message_type"]["wired"]
+    assert counters["wired"]["bytes"] == sum(kind["bytes"] + 20 * kind["count"] for kind in wired.values())
+
+
+def test_moving_hosts_change_stations_without_a_gap() -> None:
+    verdicts, metrics, _ = measured(scenario("dynamic", "duration_s=30", "hosts.count=40", "hosts.mobility.speed_mps=5"))
+    assert overall(verdicts) == "valid" and metrics["handoffs"] > 10 and metrics["broadcasts_undelivered"] == 0
+
+
+@pytest.mark.parametrize("name", ["faults", "churn", "holes"])
+def test_trouble(name: str) -> None:
+    verdicts, metrics, _ = measured(scenario(name, "duration_s=60", "hosts.count=25", "drain_s=200"))
+    assert overall(verdicts) == "valid"
+    if name != "churn":
+        assert metrics["gaps"] > 0 and metrics["deliveries_missed_by_gaps"] > 0
+
+
+def test_timers_of_closed_connections_do_not_pile_up() -> None:
+    _, metrics, simulation = measured(scenario("dynamic", "duration_s=20", "hosts.count=20", "hosts.mobility.speed_mps=10", "warmup_s=0"))
+    assert metrics["handoffs"] > 10
+    assert max(len(node._timers) for node in (*simulation.hosts, *simulation.stations)) <= 4
+
+
+def test_the_world_is_the_other_protocols() -> None:
+    _, _, flooding = measured(scenario("holes", "duration_s=20"))
+    _, _, mobile = measured(Scenario.load(SCENARIOS / "holes.yaml", ["duration_s=20"]))
+    assert flooding.recording.positions.lists == mobile.recording.positions.lists
+    for seed in range(4):
+        one, other = scenes.draw(seed, "tcp_flooding"), scenes.draw(seed)
+        assert (one.hosts, one.stations, one.wireless, one.faults) == (other.hosts, other.stations, other.wireless, other.faults)
+
+
+def test_hostile_scenarios() -> None:
+    events: Counter[str] = Counter()
+    for seed in range(60):
+        verdicts, _, simulation = measured(scenes.draw(seed, "tcp_flooding"))
+        assert [(name, v.explanation) for name, v in verdicts.items() if v.answer == "violated"] == [], seed
+        assert verdicts["drained"].answer == "valid", seed
+        events.update(simulation.recording.events.event)
+    wanted = ("join", "leave", "broadcast", "deliver", "crash", "recover", "gap", "handoff_start", "handoff_end",
+              "out_of_coverage", "in_coverage")  # fmt: skip
+    assert all(events[event] > 50 for event in wanted), events
+
+
+def test_found_a_message_from_before_the_join_after_one_that_follows_it() -> None:
+    """Welcome did not tell what it was behind."""
+    verdicts, _, _ = measured(scenes.draw(1001, "tcp_flooding"))
+    assert overall(verdicts) == "valid"
+
+
+@pytest.mark.parametrize("seed", [1912, 2148])
+def test_found_a_host_whose_station_had_given_it_up(seed: int) -> None:
+    """It had nothing to say, and never learned it."""
+    verdicts, _, _ = measured(scenes.draw(seed, "tcp_flooding"))
+    assert overall(verdicts) == "valid"
+
+
+@pytest.mark.parametrize("name", [name for name in MUTANTS if name not in RARE])
+def test_mutant_dies(name: str) -> None:
+    assert hunt(name, limit=60).check is not None
