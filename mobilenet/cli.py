@@ -225,15 +225,18 @@ def compare(study: Annotated[Path, typer.Argument(metavar="STUDY", help="The dir
     """Compare the levels of a factor over the same worlds: by how much they differ, and how sure that is."""
     with reporting():
         from mobilenet.study.study import compare_study, shown_finding
+        from viz.comparison import draw
 
         found = compare_study(study)
+        for suffix in ("svg", "png"):
+            draw(study, study / f"comparison.{suffix}")
         for where in dict.fromkeys(finding.where for finding in found):
             say(f"\n{where}" if where else "")
             for finding in found:
                 if finding.where == where:
                     for line in shown_finding(finding):
                         say(line)
-        say(f"{quoted(study)}: {len(found)} comparisons. Next: look at {quoted(study / 'comparison.csv')}")
+        say(f"{quoted(study)}: {len(found)} comparisons. Next: look at {quoted(study / 'comparison.png')}")
 
 
 @app.command()

@@ -1,1 +1,1 @@
-"""Pictures of runs. Input: a run directory; nothing here imports the simulator."""
+"""Pictures of runs and studies, from what they recorded."""

@@ -16,7 +16,6 @@ from collections.abc import Iterator
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 
-from mobilenet.bench import SCENARIOS
 from mobilenet.study.batch import run_all
 from mobilenet.study.configurations import planned
 from mobilenet.study.declaration import Study
@@ -24,6 +23,7 @@ from mobilenet.study.spark import local_master, spark_session
 from mobilenet.study.store import create
 from mobilenet.study.task import Job, perform
 
+SCENARIOS = Path(__file__).parents[2] / "scenarios"
 RUNS = 24
 STUDY = f"scenario: {{scenario}}\nset: {{{{duration_s: 20, drain_s: 20}}}}\nreplications: {{{{min: {RUNS}}}}}\n"
 
