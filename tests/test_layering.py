@@ -16,7 +16,7 @@ ROOT = Path(__file__).parents[1]
 FOLDERS = [folder for folder in ("mobilenet", "viz") if (ROOT / folder).is_dir()]
 STANDARD = sys.stdlib_module_names
 SIMULATOR = {
-    f"mobilenet.{name}" for name in ("kernel", "movement", "nodes", "simulation", "radio", "wired", "world", "runs", "bench", "cli", "console")
+    f"mobilenet.{name}" for name in ("kernel", "movement", "nodes", "channels", "transport", "simulation", "radio", "wired", "world", "runs", "bench", "cli", "console")
 }  # fmt: skip
 
 
@@ -100,7 +100,7 @@ def test_protocols_are_known_by_the_catalogue_alone() -> None:
     for module, imported in IMPORTS.items():
         if inside(module, *network):
             assert not [name for name in imported if inside(name, "mobilenet.protocols")], module
-        if inside(module, "mobilenet.nodes", "mobilenet.simulation"):
+        if inside(module, "mobilenet.nodes", "mobilenet.channels", "mobilenet.simulation"):
             protocols = {name for name in imported if inside(name, "mobilenet.protocols")}
             assert protocols <= {"mobilenet.protocols.port", "mobilenet.protocols.catalogue"}, module
 

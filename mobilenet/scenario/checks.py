@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 from mobilenet.kernel import ns
 from mobilenet.parameters import ScenarioError, number
 from mobilenet.protocols.beacon_parameters import BeaconParameters
+from mobilenet.protocols.tcp_flooding.parameters import TcpFloodingParameters
 from mobilenet.scenario.load import Node
 from mobilenet.scenario.problems import line
 from mobilenet.wired.tree import neighbours_of
@@ -136,7 +137,8 @@ def _estimate(scenario: Scenario, hosts: int, sites: NDArray[np.float64]) -> flo
         beacon = scenario.protocol
         rate_per_s += stations / beacon.station_interval_s + hosts / beacon.host_interval_s
         rate_per_s += (hosts + stations) / beacon.hello_interval_s
-    frames = broadcasts * (1 + stations) * SENT_AGAIN + duration_s * rate_per_s
+    copies = hosts if isinstance(scenario.protocol, TcpFloodingParameters) else 1 + stations
+    frames = broadcasts * copies * SENT_AGAIN + duration_s * rate_per_s
     rows = frames * _in_range(scenario, hosts, sites) * (scenario.record.frames + scenario.record.messages)
     if scenario.record.positions_interval_s is not None:
         rate_per_s += hosts / scenario.record.positions_interval_s

@@ -39,8 +39,10 @@ class End:
         self.sent.clear()
 
     def reset(self) -> None:
-        self.abort()
-        self.owner.bench.resets.append(self.other)
+        if not self.closed:
+            self.abort()
+            if self.owner.bench.resets_arrive:
+                self.owner.bench.resets.append(self.other)
 
     def breaks(self, reason: str) -> None:
         """The network ends it here."""
@@ -103,6 +105,7 @@ class Bench:
         self.parameters = TcpFloodingParameters(**{"spacing_ms": 0.0, **parameters})
         self.opening: list[tuple[End, End]] = []
         self.resets: list[End] = []
+        self.resets_arrive = True
         self.links: dict[tuple[str, str], tuple[End, End]] = {}  # (h1, s0) or (s0, s1) -> both ends
         count = 1 + max(max(edge) for edge in edges)
         near = {s: sorted({*[b for a, b in edges if a == s], *[a for a, b in edges if b == s]}) for s in range(count)}

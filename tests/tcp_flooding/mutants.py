@@ -303,16 +303,6 @@ class OwnForgotten(Host):
         super()._on_welcome(channel, m)
 
 
-@mutant("seen_volatile")
-class SeenVolatile(Host):
-    """what was delivered is forgotten in a crash"""
-
-    def on_recover(self) -> None:
-        me = self._port.me
-        self.stable.seen = {origin: seq for origin, seq in self.stable.seen.items() if origin == me}
-        super().on_recover()
-
-
 @mutant("leaves_at_once")
 class LeavesAtOnce(Host):
     """own messages may be under way, and are forgotten"""

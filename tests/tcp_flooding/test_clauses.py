@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import pytest
 
 from mobilenet.protocols.tcp_flooding import Status
@@ -18,7 +20,9 @@ from mobilenet.protocols.tcp_flooding.messages import (
     Welcome,
 )
 
+from . import bench as table
 from .bench import Bench
+from .mutants import MUTANTS
 
 CHAIN = [(0, 1), (1, 2)]
 
@@ -87,6 +91,7 @@ def test_no_message_overtakes_another_one_on_a_link() -> None:
 
 def test_a_gentle_handoff() -> None:
     bench = Bench(CHAIN, [0, 2, 0])
+    bench.resets_arrive = False
     bench.hosts[0].on_cell(1)
     bench.open()
     assert bench.pass_on("h0", "s1") == [Attach(2, (0,), True)]
@@ -160,6 +165,7 @@ def test_a_host_that_turns_back_stays() -> None:
     bench.hosts[0].on_cell(1)
     bench.open()
     bench.pass_on("h0", "s1")
+    bench.resets_arrive = False
     bench.hosts[0].on_cell(0)
     bench.settle()
     assert bench.hosts[0].settled() and bench.stations[0].serves(0) and not bench.stations[1].serves(0)
@@ -310,3 +316,26 @@ def test_a_refused_connection_is_asked_for_again() -> None:
     bench.wait(0.3)
     bench.settle()
     assert bench.hosts[0].settled() and bench.stations[1].serves(0)
+
+
+@pytest.mark.parametrize(
+    ("mutant", "scene"),
+    [
+        ("stale_return", test_the_return_of_an_earlier_ping_does_not_count),
+        ("only_own_again", test_what_the_host_delivers_and_says_after_return_is_said_again),
+        ("only_unacknowledged_again", test_what_the_host_delivers_and_says_after_return_is_said_again),
+        ("one_via", test_a_host_that_moved_and_crashed_is_known_from_both_stations),
+        ("past_ignored", test_what_was_before_the_link_never_comes),
+        ("closed_before_done", test_the_old_link_lost_before_return_is_a_gap_after_closed),
+        ("no_moved", test_a_gentle_handoff),
+        ("no_stay", test_a_host_that_turns_back_stays),
+        ("old_admitted", test_an_attach_of_a_session_left_behind_is_refused),
+        ("leaves_at_once", test_leaving_waits_for_own_messages_and_ends_the_connection),
+    ],
+)
+def test_a_mutant_does_not_survive_the_scene(mutant: str, scene: Callable[[], None], monkeypatch: pytest.MonkeyPatch) -> None:
+    """Those that drawn scenarios find late, or that the verifier cannot see."""
+    monkeypatch.setattr(table, "Host", MUTANTS[mutant].host)
+    monkeypatch.setattr(table, "Station", MUTANTS[mutant].station)
+    with pytest.raises(AssertionError):
+        scene()

@@ -15,7 +15,7 @@ from .judged import measured
 from .mutants import MUTANTS, hunt
 
 SCENARIOS = Path(__file__).parents[2] / "scenarios"
-RARE = {"stale_return", "one_via", "no_via", "closed_before_done", "seen_volatile", "no_moved", "no_stay", "old_admitted",
+RARE = {"stale_return", "one_via", "no_via", "closed_before_done", "no_moved", "no_stay", "old_admitted",
         "past_ignored", "only_own_again", "only_unacknowledged_again", "leaves_at_once"}  # fmt: skip
 """Mutants that need more schedules than a quick run has time for: python -m tests.tcp_flooding.mutants."""
 

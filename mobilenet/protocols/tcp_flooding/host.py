@@ -14,7 +14,7 @@ Rules       each with what happens without it:
             Here     a station that gave the connection up (the host was out of reach) is silent, and so is TCP: a host that has nothing
                      to say would wait for ever
             ses      each link has a new session: frames of a link left behind arrive late
-            seen     the highest number of each origin: copies come over both links
+            seen     the highest number of each origin: copies come over both links. It begins with what Welcome tells
 """
 
 from __future__ import annotations
@@ -42,6 +42,7 @@ class Host:
         self._primary: Channel | None = None
         self._next: Channel | None = None
         self._gentle = False  # Attach was said, and the old link was to be kept
+        self._seen: dict[int, int] = {}  # origin -> its highest number that was delivered here, or never will be
         self._kept: list[App] | None = None  # delivered or broadcast since Return
         self._said: deque[tuple[int, int]] = deque()  # (place among all said over the safe link, own number)
         self._kept_end: int | None = None  # the place of the last that was kept
@@ -87,7 +88,7 @@ class Host:
         if stable.status is not Status.MEMBER or self._want_leave:
             return None
         m = App(me, stable.seq, body)
-        stable.seq, stable.unsent[m.seq], stable.seen[me] = m.seq + 1, body, m.seq
+        stable.seq, stable.unsent[m.seq] = m.seq + 1, body
         if self._primary is not None:
             self._say_own(self._primary, m)
         if self._kept is not None:
@@ -193,11 +194,11 @@ class Host:
 
     def _on_app(self, m: App) -> None:
         """The first copy is forwarded (to a link that is not safe yet: kept) and delivered."""
-        if m.seq > self.stable.seen.get(m.origin, -1):
+        if m.origin != self._port.me and m.seq > self._seen.get(m.origin, -1):
             self._deliver(m)
 
     def _deliver(self, m: App) -> None:
-        self.stable.seen[m.origin] = m.seq
+        self._seen[m.origin] = m.seq
         if self._kept is not None:
             self._kept.append(m)
         self._port.deliver(MessageId(m.origin, m.seq), m.body)
@@ -244,10 +245,8 @@ class Host:
         self._try_leave()
 
     def _count_as_seen(self, m: Welcome) -> None:
-        """What came before this link never will."""
-        seen = self.stable.seen
-        for origin, seq in m.past:
-            seen[origin] = max(seq, seen.get(origin, -1))
+        """What came before this link never will; all that was delivered here is part of it."""
+        self._seen = dict(m.past)
 
     def _adopt(self, channel: Channel) -> None:
         self._primary, self._next = channel, None

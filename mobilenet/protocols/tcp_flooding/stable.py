@@ -1,6 +1,7 @@
 """What a host remembers through a crash.
 
-Model     what a handler writes here is written atomically; `seen` with each delivery, `unsent` with each broadcast
+Model     what a handler writes here is written atomically. Not here is what was delivered: a link begins with Welcome, which
+          tells all that the station has seen, and this contains all that the host has (see station.py, "by gap")
 Source    ours: DESIGN.md §15
 """
 
@@ -23,5 +24,4 @@ class Stable:
     ses: int = 0  # of the last link that was asked for: never reset
     seq: int = 0  # number of the next own message: never reset
     unsent: dict[int, int] = field(default_factory=dict)  # own number -> body: not known to be with a station
-    seen: dict[int, int] = field(default_factory=dict)  # origin -> its highest number delivered here: never reset
     via: tuple[int, ...] = ()  # the station of the last safe link, behind the one before while that still knows more
