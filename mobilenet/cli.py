@@ -73,9 +73,9 @@ def run(
 def check(scenario: ScenarioFile, overrides: Overrides = None) -> None:
     """Read a scenario and say whether it can run, without running it."""
     with reporting():
-        from mobilenet.scenario import Scenario, estimated_events
+        from mobilenet.scenario import estimated_events, load_scenario
 
-        loaded = Scenario.load(scenario, overrides or [])
+        loaded = load_scenario(scenario, overrides or [])
         say(f"{scenario}: fine; {loaded.duration_s:g} s, about {estimated_events(loaded):,} events")
         say(f"Next: mobilenet run {quoted(scenario)}")
 
@@ -296,11 +296,25 @@ def _summary(done: Any) -> str:
 
     m, manifest = done.metrics, done.manifest
     speed = manifest["simulated_s"] / max(manifest["wall_s"], 1e-9)
+    if "processes" in manifest:
+        return _process_summary(done)
     return (
         f"{manifest['simulated_s']:g} s simulated in {manifest['wall_s']:.1f} s ({speed:.0f} times as fast as time)\n"
         f"{shown(m['broadcasts'])} broadcasts, {shown(m['deliveries'])} deliveries, "
         f"mean delay {shown(m['delivery_delay_mean_s'])} s, {shown(m['handoffs'])} handoffs, "
         f"{shown(m['crashes'])} crashes, collision ratio {shown(m['collision_ratio'])}\n"
+        f"verdict: {done.verdict}"
+    )
+
+
+def _process_summary(done: Any) -> str:
+    from mobilenet.runs import shown
+
+    m, manifest = done.metrics, done.manifest
+    return (
+        f"{manifest['processes']} processes, {manifest['simulated_s']:g} t.u. simulated in {manifest['wall_s']:.1f} s\n"
+        f"{shown(m['broadcasts'])} broadcasts, {shown(m['deliveries'])} deliveries, latency {shown(m['latency'])} t.u., "
+        f"{shown(m['messages'])} messages, {shown(m['crashes'])} crashes\n"
         f"verdict: {done.verdict}"
     )
 

@@ -11,13 +11,13 @@ from typing import Any
 
 from mobilenet import __version__
 from mobilenet.record import FORMAT_VERSION, Recording
-from mobilenet.scenario import Scenario
+from mobilenet.scenario import AnyScenario
 from mobilenet.scenario.promises import declared
 from mobilenet.scenario.recorded import AdversarySchedule
 
 
 def manifest(
-    recording: Recording, scenario: Scenario | AdversarySchedule, simulated_ns: int, quiescent: bool, wall_s: float,
+    recording: Recording, scenario: AnyScenario | AdversarySchedule, simulated_ns: int, quiescent: bool, wall_s: float,
     command: str, **more: Any,
 ) -> dict[str, Any]:  # fmt: skip
     """The whole document; `more` is what only some readers need."""

@@ -19,6 +19,8 @@ from typing import Any
 
 import numpy as np
 
+from mobilenet.process_metrics import process_metrics
+
 SECOND = 1_000_000_000
 Row = dict[str, float | int | None]
 
@@ -42,6 +44,8 @@ def metrics(
     events: dict[str, list[Any]], samples: dict[str, list[Any]], counters: dict[str, Any], manifest: dict[str, Any]
 ) -> Row:
     """One row from the columns of a run; the manifest tells the window (warmup_s, duration_s)."""
+    if "processes" in manifest:
+        return process_metrics(events, samples, counters, manifest)
     begin, end = round(manifest["warmup_s"] * SECOND), round(manifest["duration_s"] * SECOND)
     row: Row = {"window_s": (end - begin) / SECOND}
     row |= _broadcasts(events, begin, end)

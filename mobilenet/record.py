@@ -38,6 +38,7 @@ REQUIRED_FILES = (
 DERIVED_FILES = ("verdict.json", "metrics.json")  # what follows from the others, and can be made anew
 EVENTS = {  # each kind of event, and the kinds of nodes that it happens at: hosts, stations, plain processes
     **dict.fromkeys(("join", "leave", "broadcast", "refused", "deliver", "gap", "crash", "recover"), "hp"),
+    **dict.fromkeys(("complete", "suspect", "trust"), "p"),
     **dict.fromkeys(("handoff_start", "handoff_end", "out_of_coverage", "in_coverage"), "h"),
     "expire": "s",
 }

@@ -19,9 +19,11 @@ from typing import TYPE_CHECKING, Any
 
 from mobilenet.manifest import manifest
 from mobilenet.metrics import metrics
+from mobilenet.processes.experiment import Experiment
+from mobilenet.processes.experiment import Outcome as ProcessOutcome
 from mobilenet.record import Recording, file_digests, is_being_written, run_directory, write_json, write_recording
 from mobilenet.rundir import RunError, read_columns, read_derived, read_events, read_json, read_manifest
-from mobilenet.scenario import Scenario
+from mobilenet.scenario import AnyScenario, ProcessScenario, Scenario, load_scenario
 from mobilenet.scenario.text import to_yaml
 from mobilenet.simulation import Outcome, Simulation
 from mobilenet.verify import Verdict, verify, verify_run
@@ -118,7 +120,7 @@ def shown(value: float | int | None) -> str:
 
 
 def run(
-    scenario: str | Path | Scenario,
+    scenario: str | Path | AnyScenario,
     seed: int | None = None,
     out: str | Path | None = None,
     overrides: Sequence[str] = (),
@@ -130,14 +132,15 @@ def run(
     `progress(simulated_s, duration_s)` is called about once per simulated second.
     """
     changes = [*overrides, *([f"seed={seed}"] if seed is not None else [])]
-    if isinstance(scenario, Scenario):
+    loaded: AnyScenario
+    if isinstance(scenario, (Scenario, ProcessScenario)):
         source, loaded = None, scenario.changed(changes) if changes else scenario
     else:
-        source, loaded = Path(scenario), Scenario.load(scenario, changes)
+        source, loaded = Path(scenario), load_scenario(scenario, changes)
     directory = Path(out) if out is not None else free_directory(loaded, source)
     with run_directory(directory) as partial:
         started = time.perf_counter()
-        outcome = Simulation(loaded).run(progress)
+        outcome = simulate(loaded, progress)
         wall_s = time.perf_counter() - started
         write_recording(partial, outcome.recording)
         write_scenario(partial, loaded)
@@ -147,7 +150,14 @@ def run(
     return Run(directory)
 
 
-def free_directory(scenario: Scenario, source: Path | None) -> Path:
+def simulate(scenario: AnyScenario, progress: Progress | None = None) -> Outcome | ProcessOutcome:
+    """Let a scenario of either kind happen."""
+    if isinstance(scenario, ProcessScenario):
+        return Experiment(scenario).run(progress)
+    return Simulation(scenario).run(progress)
+
+
+def free_directory(scenario: AnyScenario, source: Path | None) -> Path:
     """runs/NAME-sSEED, with a number behind it where that is taken, or is being written by somebody else."""
     stem = source.stem if source is not None else scenario.name or "scenario"
     base = "".join(c if c.isalnum() or c in "-_." else "-" for c in stem)[:80].lstrip(".") or "scenario"
@@ -223,7 +233,7 @@ def verdict_document(verdicts: dict[str, Verdict]) -> dict[str, Any]:
     }
 
 
-def write_scenario(directory: Path, scenario: Scenario) -> None:
+def write_scenario(directory: Path, scenario: AnyScenario) -> None:
     """The effective scenario, and copies of the files that it names beside it."""
     values = scenario.model_dump()
     for path, file in scenario.files():
@@ -236,15 +246,13 @@ def write_scenario(directory: Path, scenario: Scenario) -> None:
     (directory / "scenario.yaml").write_text(to_yaml(values), encoding="utf-8")
 
 
-def manifest_of(scenario: Scenario, outcome: Outcome, wall_s: float, command: str) -> dict[str, Any]:
+def manifest_of(scenario: AnyScenario, outcome: Outcome | ProcessOutcome, wall_s: float, command: str) -> dict[str, Any]:
     """manifest.json of a simulated scenario."""
+    facts = (outcome.recording, scenario, outcome.simulated_ns, outcome.quiescent, wall_s, command)
+    if isinstance(scenario, ProcessScenario) or isinstance(outcome, ProcessOutcome):
+        return manifest(*facts)
     return manifest(
-        outcome.recording,
-        scenario,
-        outcome.simulated_ns,
-        outcome.quiescent,
-        wall_s,
-        command,
+        *facts,
         range_m=scenario.wireless.range_m,
         station_positions_m=outcome.station_positions_m,
         station_names=_station_names(scenario),

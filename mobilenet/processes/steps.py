@@ -77,9 +77,10 @@ class StepNetwork:
                 lane, to, sender, message = entry
                 lane.arrived += 1
                 if must_have_left < left_before[sender]:
+                    lane.last_ns = now
                     lane.receive[to](sender, message)
                 else:
-                    lane.lost += 1
+                    lane.unsent += 1
             else:
                 self.is_receiving = False
                 entry()
@@ -92,7 +93,7 @@ class Lane:
     """One send server for each process, and who receives."""
 
     __slots__ = (
-        "_calendar", "_free_at", "_kernel", "_network", "arrived", "bytes", "kinds", "lost", "receive", "sent",
+        "_calendar", "_free_at", "_kernel", "_network", "arrived", "bytes", "kinds", "last_ns", "lost", "receive", "sent", "unsent",
     )  # fmt: skip
 
     def __init__(self, network: StepNetwork) -> None:
@@ -102,14 +103,21 @@ class Lane:
         self._free_at = [0] * network.n
         self.receive: list[Receive] = [self.lose] * network.n
         self.sent = 0
-        self.arrived = 0  # at the instant of the hand-over, lost ones included
-        self.lost = 0
+        self.arrived = 0  # at the instant of the hand-over, lost and unsent ones included
+        self.lost = 0  # their receiver was down
+        self.unsent = 0  # their sender was, before they left
+        self.last_ns = 0  # the last hand-over
         self.bytes = 0
         self.kinds: dict[type, int] = {}
 
     @property
     def in_flight(self) -> int:
         return self.sent - self.arrived
+
+    @property
+    def last_measured_ns(self) -> int:
+        """The end of the last reception."""
+        return max(0, self.last_ns - self._network.hand_over_ns)
 
     def attach(self, i: int, receive: Receive) -> None:
         self.receive[i] = receive

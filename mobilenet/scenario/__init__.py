@@ -1,7 +1,12 @@
 """Scenario files: read strictly, checked completely, written back with all defaults filled in."""
 
 from mobilenet.parameters import ScenarioError
-from mobilenet.scenario.checks import check_world, estimated_events
-from mobilenet.scenario.schema import Scenario, effective
+from mobilenet.scenario.checks import check_world
+from mobilenet.scenario.file import effective
+from mobilenet.scenario.loading import AnyScenario, estimated_events, load_scenario
+from mobilenet.scenario.processes import ProcessScenario
+from mobilenet.scenario.schema import Scenario
 
-__all__ = ["Scenario", "ScenarioError", "check_world", "effective", "estimated_events"]
+__all__ = [
+    "AnyScenario", "ProcessScenario", "Scenario", "ScenarioError", "check_world", "effective", "estimated_events", "load_scenario",
+]  # fmt: skip

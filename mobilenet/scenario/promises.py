@@ -12,6 +12,7 @@ from __future__ import annotations
 from math import ceil, log
 from typing import Any
 
+from mobilenet.scenario.processes import ProcessScenario
 from mobilenet.scenario.recorded import AdversarySchedule
 from mobilenet.scenario.schema import Scenario
 from mobilenet.world.layout import station_positions
@@ -20,8 +21,10 @@ UNHEARD_IS_RARER_THAN = 1e-6
 LOST_ANYHOW = 0.1  # of all frames: collisions and noise of any kind
 
 
-def declared(scenario: Scenario | AdversarySchedule) -> dict[str, Any]:
+def declared(scenario: Scenario | ProcessScenario | AdversarySchedule) -> dict[str, Any]:
     """The part of a manifest that does not depend on how the run went."""
+    if isinstance(scenario, ProcessScenario):
+        return _declared_of_processes(scenario)
     hosts: int | None
     rest_within_s: float | None
     if isinstance(scenario, AdversarySchedule):
@@ -51,6 +54,47 @@ def declared(scenario: Scenario | AdversarySchedule) -> dict[str, Any]:
             "duplicating_air": duplicating_air,
         },
     }
+
+
+def _declared_of_processes(scenario: ProcessScenario) -> dict[str, Any]:
+    """The same keys, and what there is instead of hosts; `agreement_below`: it holds as long as fewer processes crash."""
+    protocol = scenario.protocol
+    below = {"agreement": None, "agreement_below_dimension": (scenario.processes - 1).bit_length(), "correct_source": 0}
+    return {
+        "seed": scenario.seed,
+        "protocol": protocol.name,
+        "warmup_s": 0.0,
+        "duration_s": scenario.duration,
+        "drain_s": 0.0,
+        "stations": 0,
+        "hosts": 0,
+        "processes": scenario.processes,
+        "crashes": scenario.crashes,
+        "promises": {
+            "broadcast": protocol.order,
+            "agreement_below": below[protocol.delivers],
+            "completes_when_delivered": scenario.detector is None or scenario.detector.mode == "perfect",
+            "gap_after_s": None,
+            "heard_every_s": 0.0,
+            "rest_within_s": rest_within(scenario),
+            "duplicating_air": False,
+        },
+    }
+
+
+def rest_within(scenario: ProcessScenario) -> float | None:
+    """When processes are at rest at the latest, in t.u.: generous, and only where detection is sure and the workload ends.
+
+    All of log2(n)^2 rounds for each crash, each with all timeouts, and all messages of all one after the other.
+    """
+    instants, network, detector = scenario.workload.instants, scenario.network, scenario.detector
+    if network.kind != "abstract" or instants.kind not in ("at", "uniform") or detector is not None and detector.mode != "perfect":
+        return None
+    d = (scenario.processes - 1).bit_length()
+    begin = max([*(fault.at for fault in scenario.faults), getattr(scenario.random_faults, "latest", 0.0), getattr(instants, "latest", getattr(instants, "time", 0.0))])
+    rounds = 0.0 if detector is None else (d * d + 1) * (detector.interval + (scenario.crashes + 1) * detector.timeout + 2 * d)
+    delays = 2 * (d + 1) * (network.send + network.link + network.reception + network.hand_over + getattr(scenario.protocol, "max_delay", 0.0))
+    return float(begin + (scenario.crashes + 1) * (rounds + delays) + (scenario.crashes + 1) * network.send * scenario.estimated_events())
 
 
 def heard_every_s(heartbeat_s: float, loss: float) -> float:

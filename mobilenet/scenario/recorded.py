@@ -17,6 +17,7 @@ from pydantic import Field, ValidationError
 from mobilenet.parameters import Parameters, ScenarioError
 from mobilenet.scenario.load import MOST_BYTES, Node, parse
 from mobilenet.scenario.problems import problems
+from mobilenet.scenario.processes import ProcessScenario
 from mobilenet.scenario.schema import MobileCausal, Scenario
 
 Share = Field(ge=0, le=1)
@@ -47,7 +48,7 @@ class AdversarySchedule(Parameters):
     protocol: MobileCausal
 
 
-def recorded(path: Path) -> Scenario | AdversarySchedule:
+def recorded(path: Path) -> Scenario | ProcessScenario | AdversarySchedule:
     """What a run was, read as strictly as what it was made from."""
     try:
         with path.open("rb") as file:
@@ -55,6 +56,8 @@ def recorded(path: Path) -> Scenario | AdversarySchedule:
     except OSError as error:
         raise ScenarioError(f"{path.name}: cannot be read: {error.strerror}") from None
     root = parse(data, path.name)
+    if isinstance(root.value, dict) and "processes" in root.value:
+        return ProcessScenario.from_nodes(root, (), path.parent)
     if not isinstance(root.value, dict) or "network" not in root.value:
         return Scenario.load(path)
     return _schedule(root)

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from mobilenet.parameters import ScenarioError
-from mobilenet.scenario import Scenario
+from mobilenet.scenario import AnyScenario, ProcessScenario, Scenario, load_scenario
 from mobilenet.scenario.text import inline
 from mobilenet.study.declaration import Study
 
@@ -72,7 +72,7 @@ def configurations(study: Study) -> list[Configuration]:
 
 def _overrides(study: Study, factor: str, level: Any) -> list[str]:
     """A mapping changes several keys together, unless the factor itself is a key of the scenario."""
-    if factor.partition(".")[0] in Scenario.model_fields:
+    if factor.partition(".")[0] in Scenario.model_fields.keys() | ProcessScenario.model_fields.keys():
         return [_override(factor, level)]
     if not isinstance(level, dict) or not level:
         what = f"no key of a scenario; a factor of another name needs mappings as levels, got {inline(level)[:60]}"
@@ -86,7 +86,7 @@ def _override(key: str, value: Any) -> str:
 
 def _try(study: Study, path: tuple[str, ...], *overrides: str, what: dict[str, Any] | None = None) -> None:
     try:
-        Scenario.load(study.scenario_path, overrides)
+        load_scenario(study.scenario_path, overrides)
     except ScenarioError as error:
         message = str(error).splitlines()[0]
         for factor, level in (what or {}).items():
@@ -107,6 +107,6 @@ def planned(study_seed: int, count: int, replications: range) -> list[PlannedRun
     return [PlannedRun(number, r, seed_of(study_seed, r)) for r in replications for number in range(count)]
 
 
-def scenario_of(folder: Path, name: str, overrides: tuple[str, ...], seed: int) -> Scenario:
+def scenario_of(folder: Path, name: str, overrides: tuple[str, ...], seed: int) -> AnyScenario:
     """What a run of a study's directory simulates."""
-    return Scenario.load(folder / name, (*overrides, f"seed={seed}"))
+    return load_scenario(folder / name, (*overrides, f"seed={seed}"))

@@ -27,7 +27,7 @@ from mobilenet.parameters import ScenarioError
 from mobilenet.record import write_json
 from mobilenet.rundir import RunError, read_manifest
 from mobilenet.runs import write_scenario
-from mobilenet.scenario import Scenario
+from mobilenet.scenario import AnyScenario, load_scenario
 from mobilenet.study.configurations import Configuration, PlannedRun, configurations, shown_level
 from mobilenet.study.declaration import Study, effective_study
 
@@ -139,8 +139,8 @@ def _combinations(study: Study) -> list[dict[str, Any]]:
     ]
 
 
-def _scenario(study: Study, configuration: Configuration) -> Scenario:
-    return Scenario.load(study.scenario_path, configuration.overrides)
+def _scenario(study: Study, configuration: Configuration) -> AnyScenario:
+    return load_scenario(study.scenario_path, configuration.overrides)
 
 
 def _require_same(path: Path, study: Study, found: list[Configuration]) -> None:
@@ -154,7 +154,7 @@ def _require_same(path: Path, study: Study, found: list[Configuration]) -> None:
         for configuration in found:
             file = path / "configurations" / f"c{configuration.number:03d}" / "scenario.yaml"
             if file.is_file():
-                stored = Scenario.load(file)
+                stored = load_scenario(file)
                 new = _scenario(study, configuration)
                 before, after = stored.model_dump(), new.model_dump()
                 differences += [

@@ -17,7 +17,7 @@ from typing import Any
 
 from mobilenet.record import write_json
 from mobilenet.runs import run
-from mobilenet.scenario import Scenario, estimated_events
+from mobilenet.scenario import ProcessScenario, estimated_events, load_scenario
 from mobilenet.study.aggregate import aggregate
 from mobilenet.study.batch import Progress, run_all
 from mobilenet.study.compare import Finding, findings
@@ -124,9 +124,8 @@ def estimate(file: Path) -> list[Estimate]:
     estimates = []
     with tempfile.TemporaryDirectory(prefix="mobilenet-trial-") as folder:
         for c in found:
-            whole = Scenario.load(study.scenario_path, (*c.overrides, f"seed={seed}"))
-            trial_s = min(whole.duration_s, max(TRIAL_S, whole.warmup_s + 1))
-            trial = whole.changed([f"duration_s={trial_s}"])
+            whole = load_scenario(study.scenario_path, (*c.overrides, f"seed={seed}"))
+            trial = whole if isinstance(whole, ProcessScenario) else whole.changed([f"duration_s={min(whole.duration_s, max(TRIAL_S, whole.warmup_s + 1))}"])
             started = time.process_time()
             directory = run(trial, out=Path(folder) / str(c.number)).path
             cpu_s = time.process_time() - started

@@ -13,33 +13,22 @@ Source    ours: DESIGN.md §8
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 from mobilenet.rundir import read_columns, read_events, read_json, read_manifest, require_files, require_tables
 from mobilenet.verify.broadcast import SAFETY, BroadcastJudge
 from mobilenet.verify.conservation import conservation_problem
 from mobilenet.verify.declared import require_scenario
+from mobilenet.verify.processes import verify_processes
 from mobilenet.verify.sampled import BUFFERS
 from mobilenet.verify.sessions import unfinished_handoffs
+from mobilenet.verify.verdict import NOT_QUIESCENT, NOTHING_DELIVERED, VALID, Answer, Verdict
 from mobilenet.verify.wellformed import record_problem, require_manifest
 
-Answer = Literal["valid", "violated", "unknown"]
+__all__ = ["CHECKS", "Answer", "Verdict", "overall", "verify", "verify_run"]
+
 CHECKS = ("record", *SAFETY, "delivery", "conservation", "drained")
-
-
-@dataclass(frozen=True, slots=True)
-class Verdict:
-    """One check's answer; the explanation of a violation, or why it is unknown."""
-
-    answer: Answer
-    explanation: str = ""
-
-
-VALID = Verdict("valid")
-NOT_QUIESCENT = Verdict("unknown", "the run was not quiescent at its end")
-NOTHING_DELIVERED = Verdict("unknown", "nothing was delivered")
 
 
 def overall(verdicts: dict[str, Verdict]) -> Answer:
@@ -69,6 +58,8 @@ def verify(
 ) -> dict[str, Verdict]:
     """Judge the columns of a run: a verdict for each of CHECKS, those on broadcast only where the run promises one."""
     require_manifest(manifest)
+    if "processes" in manifest:
+        return verify_processes(events, samples, positions, counters, manifest)
     damage = record_problem(events, samples, positions, counters, manifest)
     if damage is not None:
         unreadable = Verdict("unknown", "the record is damaged")

@@ -79,8 +79,8 @@ def record_problem(
     """The first thing that cannot be."""
     return (
         _end_problem(manifest)
-        or _events_problem(events, manifest)
-        or _rows_problem(events, samples, positions, counters)
+        or events_problem(events, manifest)
+        or rows_problem(events, samples, positions, counters)
         or sessions_problem(events)
         or samples_problem(events, samples, positions, manifest)
     )
@@ -95,7 +95,7 @@ def _end_problem(manifest: dict[str, Any]) -> str | None:
     return None
 
 
-def _events_problem(events: dict[str, list[Any]], manifest: dict[str, Any]) -> str | None:
+def events_problem(events: dict[str, list[Any]], manifest: dict[str, Any]) -> str | None:
     times = events["time_ns"]
     if any(time is None for time in times):
         return "events: an event has no time"
@@ -129,7 +129,7 @@ def _events_problem(events: dict[str, list[Any]], manifest: dict[str, Any]) -> s
     return None
 
 
-def _rows_problem(
+def rows_problem(
     events: dict[str, list[Any]], samples: dict[str, list[Any]], positions: dict[str, list[Any]], counters: dict[str, Any]
 ) -> str | None:
     counted = counters.get("rows")

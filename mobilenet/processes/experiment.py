@@ -1,0 +1,371 @@
+"""A scenario of processes, run and recorded.
+
+Model     builds network, detectors and protocol; plays crashes, planned mistakes and broadcasts; records. The run ends
+          when everything planned has happened, no message of the protocol is on its way, and all processes that live have
+          empty buffers and, with a detector, know of all crashes: the detector itself never falls silent. Looked at once per
+          time unit
+Counts    the network counts messages, and on the packet network who received what when: no protocol is asked
+Units     integer nanoseconds; 1 time unit is 1 s
+Source    ours: DESIGN.md §17
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator
+from functools import partial
+from itertools import accumulate
+from typing import Any
+
+from mobilenet.kernel import SECOND, Kernel, ns
+from mobilenet.parameters import number
+from mobilenet.processes.packets import PacketNetwork
+from mobilenet.processes.parameters import AbstractNetwork, At, Exponential, Poisson, Uniform
+from mobilenet.processes.steps import StepNetwork
+from mobilenet.protocols.vcube.catalogue import new_process
+from mobilenet.protocols.vcube.detector import Detector
+from mobilenet.protocols.vcube.port import MessageId
+from mobilenet.record import Recording
+from mobilenet.scenario.processes import ProcessScenario
+from mobilenet.streams import generator
+
+Progress = Callable[[float, float], None]
+
+
+class Outcome:
+    """What a run gives back beside its recording."""
+
+    def __init__(self, recording: Recording, simulated_ns: int, quiescent: bool) -> None:
+        self.recording = recording
+        self.simulated_ns = simulated_ns
+        self.quiescent = quiescent
+
+
+class Process:
+    """The port of one process, and what is recorded of it."""
+
+    def __init__(self, experiment: Experiment, me: int) -> None:
+        self._experiment = experiment
+        self._events = experiment.recording.events
+        self._kernel = experiment.kernel
+        self.me = me
+        self.name = f"p{me}"
+        self.up = True
+        self.send: Callable[[int, Any], None] = experiment.sender(me)
+        self.protocol: Any = None
+        self._sampled: tuple[int, ...] = ()
+        self.broadcasts = 0
+
+    @property
+    def now(self) -> int:
+        return self._kernel._now
+
+    def timer(self, action: Callable[[], None]) -> Any:
+        return self._experiment.timer(self.me, action)
+
+    def deliver(self, message: MessageId, body: Any) -> None:
+        self._add("deliver", self._experiment.names[message])
+
+    def complete(self, message: MessageId) -> None:
+        self._add("complete", self._experiment.names[message], {"at_ns": self._experiment.measured_ns})
+
+    def _add(self, event: str, message: str | None, detail: dict[str, Any] | None = None) -> None:
+        self._events.add(self._kernel._now, self.name, event, message, detail=detail)
+
+    # --- the detector's port is made of these
+
+    def suspect(self, process: int) -> None:
+        self._add("suspect", None, {"process": f"p{process}"})
+        self.protocol.on_crash(process)
+        self.sample()
+
+    def trust(self, process: int) -> None:
+        self._add("trust", None, {"process": f"p{process}"})
+        self.protocol.on_up(process)
+        self.sample()
+
+    # --- what the experiment does
+
+    def broadcast(self) -> None:
+        if not self.up:
+            return
+        message = MessageId(self.me, self.broadcasts)
+        self.broadcasts += 1
+        self._experiment.begin(message)
+        self._add("broadcast", self._experiment.names[message])
+        if self.protocol.broadcast(None) != message:
+            raise AssertionError(f"{self.name} does not count its broadcasts from 0: {message}")
+        self.sample()
+
+    def crash(self) -> None:
+        self.up = False
+        self._add("crash", None)
+
+    def on_receive(self, sender: int, message: Any) -> None:
+        self.protocol.on_receive(sender, message)
+        self.sample()
+
+    def sample(self, is_end: bool = False) -> None:
+        """What changed."""
+        if not (is_end or self._experiment.samples_changes):
+            return
+        sizes = self.protocol.buffer_sizes()
+        if sizes == self._sampled and not is_end:
+            return
+        before = self._sampled or (None,) * len(sizes)
+        for quantity, old, new in zip(self.protocol.BUFFERS, before, sizes, strict=True):
+            if is_end or old != new:
+                self._experiment.recording.samples.add(self.now, self.name, quantity, float(new))
+        self._sampled = sizes
+
+
+class DetectorPort:
+    """A process on the detector's lane."""
+
+    def __init__(self, process: Process, send: Callable[[int, Any], None]) -> None:
+        self.me = process.me
+        self.timer = process.timer
+        self.suspect = process.suspect
+        self.trust = process.trust
+        self.send = send
+
+
+class Experiment:
+    def __init__(self, scenario: ProcessScenario) -> None:
+        self.scenario = scenario
+        self.n = n = scenario.processes
+        self.kernel = Kernel()
+        self.recording = Recording()
+        self.samples_changes = scenario.record.buffers
+        self.names: dict[MessageId, str] = {}
+        self._last_plan_ns = 0
+        self._crashed: set[int] = set()
+        network = scenario.network
+        self.steps: StepNetwork | None = None
+        self.packets: Packets | None = None
+        if isinstance(network, AbstractNetwork):
+            self.steps = StepNetwork(self.kernel, n, ns(network.send), ns(network.link), ns(network.reception), ns(network.hand_over))
+            self.lane = self.steps.lane()
+            self.tests = self.steps.lane()
+        else:
+            self.packets = Packets(self.kernel, scenario)
+        self.processes = [Process(self, i) for i in range(n)]
+        for process in self.processes:
+            process.protocol = new_process(scenario.protocol, process, n)
+            receive = process.on_receive if self.samples_changes else process.protocol.on_receive
+            if self.steps is not None:
+                self.lane.attach(process.me, receive)
+            elif self.packets is not None:
+                self.packets.attach(process.me, receive)
+        self.detectors = self._new_detectors() if self.steps is not None and scenario.detector is not None else []
+        self._plan()
+
+    def _new_detectors(self) -> list[Detector]:
+        parameters = self.scenario.detector
+        assert parameters is not None
+        found = []
+        for process in self.processes:
+            port = DetectorPort(process, partial(self.tests.send, process.me))
+            unreliable = parameters.mode == "unreliable"
+            detector = Detector(port, self.n, ns(parameters.interval), ns(parameters.timeout), unreliable)
+            self.tests.attach(process.me, detector.on_receive)
+            found.append(detector)
+        return found
+
+    # --- what processes need
+
+    def sender(self, i: int) -> Callable[[int, Any], None]:
+        return partial(self.lane.send if self.steps is not None else self.packets.send, i)  # type: ignore[union-attr]
+
+    def timer(self, i: int, action: Callable[[], None]) -> Any:
+        return self.steps.timer(i, action) if self.steps is not None else self.packets.timer(action)  # type: ignore[union-attr]
+
+    @property
+    def measured_ns(self) -> int:
+        return self.steps.measured_ns if self.steps is not None else self.kernel.now
+
+    def begin(self, message: MessageId) -> None:
+        """A broadcast."""
+        self.names[message] = f"p{message.source}:{message.ts}"
+        if self.packets is not None:
+            self.packets.broadcast_at[message] = self.kernel.now
+
+    # --- the plan
+
+    def _plan(self) -> None:
+        """Crashes first: who crashes at an instant does nothing any more at it."""
+        scenario = self.scenario
+        for i, time_ns in crashes(scenario):
+            self._at(time_ns, partial(self._crash, i))
+        for mistake in scenario.detector.mistakes if scenario.detector is not None else ():
+            self._at(ns(mistake.at), partial(self._mistake, number(mistake.by), number(mistake.about)))
+        for detector, process in zip(self.detectors, self.processes, strict=False):
+            self._at(0, partial(_if_up, process, detector.start_round), counts=False)
+        for time_ns, i in broadcasts(scenario):
+            self._at(time_ns, self.processes[i].broadcast)
+
+    def _at(self, time_ns: int, action: Callable[[], None], counts: bool = True) -> None:
+        if counts:
+            self._last_plan_ns = max(self._last_plan_ns, time_ns)
+        (self.steps if self.steps is not None else self.kernel).at(time_ns, action)
+
+    def _crash(self, i: int) -> None:
+        assert self.steps is not None
+        self.steps.crash(i)
+        self.processes[i].crash()
+        self._crashed.add(i)
+
+    def _mistake(self, by: int, about: int) -> None:
+        if self.processes[by].up and by != about:
+            self.detectors[by].suspect(about)
+
+    # --- running
+
+    def run(self, progress: Progress | None = None) -> Outcome:
+        end_ns = ns(self.scenario.duration)
+        quiescent = False
+        while not quiescent and self.kernel.now < end_ns:
+            self.kernel.run_until(min(self.kernel.now + SECOND, end_ns))
+            quiescent = self._is_quiescent()
+            if progress is not None:
+                progress(self.kernel.now / SECOND, self.scenario.duration)
+        for process in self.processes:
+            if process.up:
+                process.sample(is_end=True)
+        self.recording.counters = self._counters()
+        return Outcome(self.recording, self.kernel.now, quiescent)
+
+    def _is_quiescent(self) -> bool:
+        in_flight = self.lane.in_flight if self.steps is not None else self.packets.in_flight  # type: ignore[union-attr]
+        if in_flight or self.kernel.now < self._last_plan_ns:
+            return False
+        alive = [process for process in self.processes if process.up]
+        if any(any(process.protocol.buffer_sizes()) for process in alive):
+            return False
+        if not self.detectors:
+            return True
+        return all(self.detectors[p.me].is_suspected(i) for p in alive for i in self._crashed)
+
+    def _counters(self) -> dict[str, Any]:
+        if self.packets is not None:
+            return {"messages": self.packets.counters(), "detector": None}
+        names = {kind.__name__.lower(): count for kind, count in self.lane.kinds.items()}
+        return {
+            "messages": {**_lane_counters(self.lane), "by_kind": dict(sorted(names.items()))},
+            "detector": _lane_counters(self.tests),
+        }
+
+
+def _lane_counters(lane: Any) -> dict[str, int]:
+    received = lane.arrived - lane.lost - lane.unsent
+    return {
+        "sent": lane.sent - lane.unsent,
+        "received": received,
+        "receiver_down": lane.lost,
+        "in_flight": lane.in_flight,
+        "never_left": lane.unsent,
+        "bytes": lane.bytes,
+        "last_reception_ns": lane.last_measured_ns,
+    }
+
+
+class Packets:
+    """The packet network, and what it sees of the packets: who received which message when."""
+
+    def __init__(self, kernel: Kernel, scenario: ProcessScenario) -> None:
+        network: Any = scenario.network
+        self._network = PacketNetwork(
+            kernel, scenario.processes, scenario.seed, ns(network.processing), ns(network.queue), ns(network.delay_mean),
+            ns(network.delay_sd), network.fixed_delays,
+        )  # fmt: skip
+        self._kernel = kernel
+        self.timer = self._network.timer
+        self.broadcast_at: dict[MessageId, int] = {}
+        self._arrived = 0
+        self._receptions = 0
+        self._waited_ns = 0
+        self._last_ns = 0
+        self._by_messages: Counter[int] = Counter()
+        self._by_bytes: Counter[int] = Counter()
+
+    @property
+    def in_flight(self) -> int:
+        return self._network.packets - self._arrived
+
+    def send(self, i: int, to: int, packet: Any) -> None:
+        self._by_messages[len(getattr(packet, "messages", (packet,)))] += 1
+        self._by_bytes[packet.size_bytes // 100 * 100] += 1
+        self._network.send(i, to, packet)
+
+    def attach(self, i: int, receive: Callable[[int, Any], None]) -> None:
+        def arrive(sender: int, packet: Any) -> None:
+            now = self._last_ns = self._kernel._now
+            self._arrived += 1
+            for m in getattr(packet, "messages", ()):
+                if m.source != i:
+                    self._receptions += 1
+                    self._waited_ns += now - self.broadcast_at[m.id]
+            receive(sender, packet)
+
+        self._network.attach(i, arrive)
+
+    def counters(self) -> dict[str, Any]:
+        return {
+            "sent": self._network.packets,
+            "received": self._arrived,
+            "receiver_down": 0,
+            "in_flight": self.in_flight,
+            "never_left": 0,
+            "bytes": self._network.bytes,
+            "last_reception_ns": self._last_ns,
+            "receptions": self._receptions,
+            "receptions_waited_ns": self._waited_ns,
+            "packets_by_messages": {str(count): number for count, number in sorted(self._by_messages.items())},
+            "packets_by_bytes_from": {str(size): number for size, number in sorted(self._by_bytes.items())},
+        }
+
+
+def _if_up(process: Process, action: Callable[[], None]) -> None:
+    if process.up:
+        action()
+
+
+def crashes(scenario: ProcessScenario) -> list[tuple[int, int]]:
+    """(process, time in ns), by time."""
+    found = [(number(fault.process), ns(fault.at)) for fault in scenario.faults]
+    drawn = scenario.random_faults
+    if drawn is not None:
+        excluded = {*(i for i, _ in found), *(number(name) for name in drawn.spared)}
+        free = [i for i in range(scenario.processes) if i not in excluded]
+        dice = generator(scenario.seed, "faults")
+        for i in dice.choice(free, drawn.count, replace=False).tolist():
+            if drawn.whole_times:
+                first, last = -int(-drawn.earliest // 1), int(drawn.latest)
+                time_ns = int(dice.integers(first, last, endpoint=True)) * SECOND
+            else:
+                time_ns = ns(float(dice.uniform(drawn.earliest, drawn.latest)))
+            found.append((i, time_ns))
+    return sorted(found, key=lambda one: (one[1], one[0]))
+
+
+def broadcasts(scenario: ProcessScenario) -> Iterator[tuple[int, int]]:
+    """(time in ns, process), by time; at one instant by process."""
+    workload = scenario.workload
+    sources = range(scenario.processes if workload.sources is None else workload.sources)
+    found = [(time_ns, place, i) for i in sources for place, time_ns in enumerate(_instants(scenario, i))]
+    for time_ns, _, i in sorted(found):
+        yield time_ns, i
+
+
+def _instants(scenario: ProcessScenario, i: int) -> list[int]:
+    workload = scenario.workload
+    instants, count, dice = workload.instants, workload.messages, generator(scenario.seed, "workload", f"p{i}")
+    match instants:
+        case At(time=time):
+            return [ns(time)] * count
+        case Uniform(earliest=earliest, latest=latest):
+            return [ns(time) for time in dice.uniform(earliest, latest, count).tolist()]
+        case Exponential(mean=mean):
+            return [ns(time) for time in accumulate(dice.exponential(mean, count).tolist())]
+        case Poisson(mean=mean):
+            return [time * SECOND for time in dice.poisson(mean, count).tolist()]

@@ -1,0 +1,139 @@
+"""A scenario of processes on an abstract network: no radio, no movement. What makes it one is the key `processes`.
+
+Model     network, detector, crashes, workload and protocol, put together. Frozen
+Units     time units (t.u.), 1 t.u. is 1 s of simulated time; bytes
+Errors    ScenarioError, one line for each problem
+Source    ours: DESIGN.md §17
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from mobilenet.parameters import Parameters, ScenarioError, number
+from mobilenet.processes.parameters import (
+    AbstractNetwork,
+    Crash,
+    DetectorParameters,
+    Network,
+    ProcessWorkload,
+    RandomCrashes,
+)
+from mobilenet.protocols.vcube.parameters import (
+    AllToAllParameters,
+    BestEffortParameters,
+    CausalParameters,
+    DisjointPathsParameters,
+    ReliableParameters,
+)
+from mobilenet.scenario.file import ScenarioFile
+from mobilenet.scenario.load import Node
+from mobilenet.scenario.problems import line
+
+
+class BestEffort(BestEffortParameters):
+    name: Literal["best_effort"] = "best_effort"
+
+
+class Reliable(ReliableParameters):
+    name: Literal["reliable"] = "reliable"
+
+
+class AllToAll(AllToAllParameters):
+    name: Literal["all_to_all"] = "all_to_all"
+
+
+class DisjointPaths(DisjointPathsParameters):
+    name: Literal["disjoint_paths"] = "disjoint_paths"
+
+
+class Causal(CausalParameters):
+    name: Literal["causal"] = "causal"
+
+
+ProcessProtocol = Annotated[BestEffort | Reliable | AllToAll | DisjointPaths | Causal, Field(discriminator="name")]
+
+
+class ProcessRecord(Parameters):
+    buffers: bool = Field(default=True, description="samples of buffers whenever they change; false: at the end alone")
+
+
+class ProcessLimits(Parameters):
+    max_events: int = Field(default=100_000_000, ge=1, le=10**15, description="refuse a run that is estimated to have more")
+
+
+class ProcessScenario(ScenarioFile):
+    name: str | None = Field(default=None, min_length=1, max_length=200)
+    description: str | None = Field(default=None, max_length=10_000)
+    seed: int = Field(default=1, ge=0, le=2**63 - 1)
+    processes: int = Field(ge=2, le=100_000)
+    duration: float = Field(default=100_000.0, gt=0, le=1e7, description="the run ends when all is done, at the latest then")
+    network: Network = AbstractNetwork()
+    detector: DetectorParameters | None = Field(default=DetectorParameters(), description="null: nobody learns of crashes")
+    faults: tuple[Crash, ...] = Field(default=(), max_length=100_000)
+    random_faults: RandomCrashes | None = None
+    workload: ProcessWorkload = ProcessWorkload()
+    protocol: ProcessProtocol
+    record: ProcessRecord = ProcessRecord()
+    limits: ProcessLimits = ProcessLimits()
+
+    @property
+    def duration_s(self) -> float:
+        return self.duration
+
+    @property
+    def warmup_s(self) -> float:
+        return 0.0
+
+    @property
+    def crashes(self) -> int:
+        """How many processes fail."""
+        return len({fault.process for fault in self.faults}) + (self.random_faults.count if self.random_faults else 0)
+
+    def check(self, root: Node) -> None:
+        found = [line(root, path, what) for path, what in self._objections()]
+        if found:
+            raise ScenarioError("\n".join(found[:20]))
+
+    def _objections(self) -> Iterator[tuple[str, str]]:
+        n, protocol = self.processes, self.protocol
+        named = {"faults": [fault.process for fault in self.faults]}
+        if self.random_faults is not None:
+            named["random_faults.spared"] = list(self.random_faults.spared)
+        if self.detector is not None:
+            named["detector.mistakes"] = [p for m in self.detector.mistakes for p in (m.by, m.about)]
+        for path, names in named.items():
+            strangers = sorted((name for name in names if number(name) >= n), key=number)
+            if strangers:
+                yield path, f"there is no {strangers[0]} among {n} processes, p0 to p{n - 1}"
+        if len(set(named["faults"])) < len(self.faults):
+            yield "faults", "a process crashes once; expected different processes"
+        if self.random_faults is not None:
+            free = n - len({*named["faults"], *named["random_faults.spared"]})
+            if self.random_faults.count > free:
+                yield "random_faults.count", f"expected at most {free}: so many processes may crash, and do not already"
+        if self.workload.sources is not None and self.workload.sources > n:
+            yield "workload.sources", f"expected at most {n}, as many as there are processes"
+        if isinstance(protocol, DisjointPaths) and n & (n - 1):
+            yield "processes", f"{protocol.name} runs on a full hypercube: expected 2, 4, 8, ..."
+        if self.crashes and not protocol.tolerates_crashes:
+            yield "faults" if self.faults else "random_faults", f"{protocol.name} does not survive crashes"
+        if self.crashes and self.detector is None and not isinstance(protocol, DisjointPaths):
+            yield "detector", f"{protocol.name} needs one to survive crashes"
+        if isinstance(protocol, BestEffort) and self.detector is not None and self.detector.mode != "perfect":
+            yield "detector.mode", "best_effort loses messages when it suspects wrongly: expected perfect"
+        if isinstance(self.network, AbstractNetwork) == isinstance(protocol, Causal):
+            other = "packet" if isinstance(protocol, Causal) else "abstract"
+            yield "network.kind", f"{protocol.name} runs on the network of its paper: expected {other}"
+        if self.estimated_events() > self.limits.max_events:
+            yield "limits.max_events", f"about {self.estimated_events():,} events, more than {self.limits.max_events:,}"
+
+    def estimated_events(self) -> int:
+        """Messages, and as many again where they are answered."""
+        sources = self.processes if self.workload.sources is None else self.workload.sources
+        copies = self.processes.bit_length() if isinstance(self.protocol, DisjointPaths) else 2
+        again = self.processes if self.crashes and self.protocol.delivers == "agreement" else 1
+        return sources * self.workload.messages * (self.processes - 1) * copies * min(again, 1 + self.crashes)

@@ -1,0 +1,92 @@
+"""Scenarios of processes: what they do is pinned, they are refused with a line, recorded, judged, and repeatable.
+
+    python -m tests.vcube.test_scenarios --renew        and say in CHANGELOG.md what changed the runs, and why
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+
+import pytest
+
+from mobilenet import runs
+from mobilenet.parameters import ScenarioError
+from mobilenet.scenario import ProcessScenario, load_scenario
+
+ROOT = Path(__file__).parents[2]
+PINNED = Path(__file__).with_name("fingerprints.json")
+SCENARIOS = sorted((ROOT / "scenarios" / "vcube").glob("*.yaml"))
+BUNDLING = ROOT / "scenarios" / "vcube" / "bundling.yaml"
+
+
+def of_processes() -> list[str]:
+    return [path.stem for path in SCENARIOS if "\nprocesses:" in path.read_text(encoding="utf-8")]
+
+
+def fingerprint(name: str) -> str:
+    return runs.simulate(load_scenario(ROOT / "scenarios" / "vcube" / f"{name}.yaml")).recording.events.fingerprint()
+
+
+@pytest.mark.parametrize("name", of_processes())
+def test_a_scenario_does_what_it_did(name: str) -> None:
+    assert fingerprint(name) == json.loads(PINNED.read_text())[name], "meant? then renew and say why: see the head of this file"
+
+
+@pytest.mark.parametrize("name", of_processes())
+def test_a_run_is_recorded_judged_and_repeatable(name: str, tmp_path: Path) -> None:
+    done = runs.run(ROOT / "scenarios" / "vcube" / f"{name}.yaml", out=tmp_path / "once")
+    assert done.verdict == "valid" and done.manifest["quiescent"]
+    verdicts, notes = runs.judge_anew(tmp_path / "once")
+    assert verdicts == done.verdicts and not notes
+    again = runs.run(tmp_path / "once" / "scenario.yaml", out=tmp_path / "again")
+    assert again.manifest["fingerprint"] == done.manifest["fingerprint"] and again.metrics == done.metrics
+
+
+def test_the_issue_s_example(tmp_path: Path) -> None:
+    """Any parameter of the paper's scenarios can be set: SMALL2 of Tables 3 and 4, n = 64."""
+    changes = ["processes=64", "protocol.max_payload_bytes=1460", "protocol.tree_bytes=24", "protocol.ack_bytes=20", "protocol.max_delay=2"]
+    done = runs.run(BUNDLING, out=tmp_path / "run", overrides=changes)
+    assert (done.metrics["latency"], done.metrics["messages"], done.metrics["messages_per_process_mean"]) == (37.1, 2240, 35)
+
+
+def test_metrics_of_the_causal_one(tmp_path: Path) -> None:
+    m = runs.run(ROOT / "scenarios" / "vcube" / "causal.yaml", out=tmp_path / "run", overrides=["protocol.aggregate=false"]).metrics
+    assert m["packets"] == 64 * 63 and m["packets_aggregated_share"] == 0
+    assert m["pending_max"] and m["delivery_latency_mean"] and m["reception_latency_mean"]
+    assert m["reception_latency_mean"] <= m["delivery_latency_mean"]
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ("protocol.max_pay=3", "protocol.max_pay: unknown key"),
+        ("faults=[{process: p64, at: 1}]", "faults: there is no p64 among 64 processes"),
+        ("faults=[{process: q1, at: 1}]", "expected a name such as p0"),
+        ("detector=null", None),
+        ("detector.mode=unreliable", "best_effort loses messages"),
+        ("protocol={name: causal}", "network.kind: causal runs on the network of its paper"),
+        ("protocol={name: disjoint_paths}", None),
+        ("workload.sources=65", "workload.sources: expected at most 64"),
+        ("random_faults={count: 64, latest: 5, spared: [p0]}", "random_faults.count: expected at most 63"),
+        ("workload.messages=1000000", "limits.max_events"),
+        ("protocol={name: best_efort}", "did you mean 'best_effort'"),
+    ],
+)
+def test_what_cannot_be_is_refused_with_its_key(change: str, said: str | None) -> None:
+    if said is None:
+        load_scenario(BUNDLING, [change])
+        return
+    with pytest.raises(ScenarioError, match=said):
+        load_scenario(BUNDLING, [change])
+
+
+def test_a_scenario_survives_being_written() -> None:
+    scenario = load_scenario(BUNDLING, ["random_faults={count: 2, latest: 3}"])
+    assert isinstance(scenario, ProcessScenario) and scenario.changed([]) == scenario
+    assert scenario.changed(["seed=2"]) != scenario
+
+
+if __name__ == "__main__" and sys.argv[1:] == ["--renew"]:
+    PINNED.write_text(json.dumps({name: fingerprint(name) for name in of_processes()}, indent=2) + "\n", encoding="utf-8")
