@@ -199,7 +199,6 @@ class Mac:
 
     def _acknowledge(self, frame: Frame) -> None:
         if self._antenna.up and self._antenna.transmit_until <= self._kernel._now:
-            self._medium.acks += 1
             self._medium.start(
                 Frame(self._antenna, frame.sender, frame, ACK_BYTES, self._ack_airtime_ns(frame), kind=ACK)
             )

@@ -229,6 +229,8 @@ class Medium:
             tally[0] += 1
             tally[1] += frame.psdu_bytes
             tally[2] += frame.message.payload_bytes
+        else:
+            self.acks += 1  # with its frame and bytes, when it ends: one may be in the air at the end of a run
         fates = frame.fates
         _add(self.pairs, fates)
         sender = frame.sender

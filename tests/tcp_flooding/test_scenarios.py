@@ -97,6 +97,13 @@ def test_found_a_host_whose_station_had_given_it_up(seed: int) -> None:
     assert overall(verdicts) == "valid"
 
 
+def test_found_an_ack_in_the_air_at_the_end() -> None:
+    """It was counted when it began, its frame when it ended."""
+    for number in range(40):
+        verdicts, _, _ = measured(scenario("first", f"duration_s={3 + number / 1e3}", "drain_s=0", "workload.interval_s=0.05", "wireless.unicast_rate_mbps=1"))
+        assert verdicts["conservation"].answer == "valid"
+
+
 @pytest.mark.parametrize("name", [name for name in MUTANTS if name not in RARE])
 def test_mutant_dies(name: str) -> None:
     assert hunt(name, limit=60).check is not None
