@@ -57,9 +57,9 @@ def declared(scenario: Scenario | ProcessScenario | AdversarySchedule) -> dict[s
 
 
 def _declared_of_processes(scenario: ProcessScenario) -> dict[str, Any]:
-    """The same keys, and what there is instead of hosts; `agreement_below`: it holds as long as fewer processes crash."""
+    """The same keys, and what there is instead of hosts; `below_crashes`: nothing is promised if so many processes crash."""
     protocol = scenario.protocol
-    below = {"agreement": None, "agreement_below_dimension": (scenario.processes - 1).bit_length(), "correct_source": 0}
+    below = (scenario.processes - 1).bit_length() if protocol.delivers.endswith("below_dimension") else None
     return {
         "seed": scenario.seed,
         "protocol": protocol.name,
@@ -72,7 +72,8 @@ def _declared_of_processes(scenario: ProcessScenario) -> dict[str, Any]:
         "crashes": scenario.crashes,
         "promises": {
             "broadcast": protocol.order,
-            "agreement_below": below[protocol.delivers],
+            "agreement": protocol.delivers == "agreement",
+            "below_crashes": below,
             "completes_when_delivered": scenario.detector is None or scenario.detector.mode == "perfect",
             "gap_after_s": None,
             "heard_every_s": 0.0,

@@ -7,8 +7,8 @@ Checks    record        the record can be what it claims to be: as for other run
           order         fifo: of each source in the order of its broadcasts; causal: nothing before what its source had
                         delivered or broadcast before; where the run promises it
           validity      a correct process delivers what it broadcasts
-          agreement     every correct process delivers what a correct process broadcast, and (where the run promises it, or
-                        fewer processes crash than it allows) whatever some correct process delivers
+          agreement     every correct process delivers what a correct process broadcast, and (where the run promises it) whatever
+                        some correct process delivers; unknown where more processes crash than the protocol says it survives
           completion    a source that is told that its broadcast is complete is told so once, and only when all correct processes
                         have delivered it; where the detector is perfect
           conservation  every message is accounted for
@@ -58,6 +58,9 @@ def verify_processes(
             verdicts[check] = Verdict("violated", problem)
         else:
             verdicts[check] = NOTHING_DELIVERED if idle else VALID
+    below = manifest["promises"]["below_crashes"]
+    if below is not None and manifest["crashes"] >= below:
+        verdicts["agreement"] = Verdict("unknown", f"{manifest['crashes']} crashes: nothing is promised from {below} on")
     lost = _conservation_problem(counters, quiescent)
     verdicts["conservation"] = Verdict("violated", lost) if lost else VALID
     verdicts["drained"] = _drained(samples, judge.crashed, manifest)
@@ -68,7 +71,6 @@ class ProcessJudge:
     def __init__(self, events: Columns, manifest: dict[str, Any]) -> None:
         self._rows = zip(events["time_ns"], events["node"], events["event"], events["message"], strict=True)
         self._promises = manifest["promises"]
-        self._crashes = manifest["crashes"]
         self._order = self._promises["broadcast"]
         self._bits: dict[str, int] = {}  # message -> its place in sets
         self._names: list[str] = []
@@ -158,8 +160,7 @@ class ProcessJudge:
         return None
 
     def agreement_problem(self) -> str | None:
-        below = self._promises["agreement_below"]
-        agrees = below is None or self._crashes < below
+        agrees = self._promises["agreement"]
         correct = self._correct()
         everywhere = -1
         somewhere = 0

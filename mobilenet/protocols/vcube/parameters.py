@@ -45,7 +45,7 @@ class AllToAllParameters(Parameters):
 
 class DisjointPathsParameters(Parameters):
     order: ClassVar[str] = "none"
-    delivers: ClassVar[str] = "agreement_below_dimension"  # with fewer than log2 n crashes; always what correct sources send
+    delivers: ClassVar[str] = "correct_source_below_dimension"  # with fewer than log2 n crashes
     tolerates_crashes: ClassVar[bool] = True
     tree_bytes: int = Bytes
 

@@ -1,0 +1,44 @@
+"""Scenarios of processes played in memory and judged as a run directory would be."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+
+from mobilenet.manifest import manifest
+from mobilenet.metrics import metrics
+from mobilenet.processes.experiment import Experiment
+from mobilenet.protocols.vcube import catalogue
+from mobilenet.scenario import ProcessScenario
+from mobilenet.verify import verify
+
+
+class Played:
+    def __init__(self, text: str, overrides: Sequence[str] = ()) -> None:
+        scenario = ProcessScenario.from_text(text, overrides)
+        self.experiment = Experiment(scenario)
+        outcome = self.experiment.run()
+        recording = outcome.recording
+        facts = manifest(recording, scenario, outcome.simulated_ns, outcome.quiescent, 0.0, "")
+        tables = recording.events.columns(), recording.samples.lists
+        self.metrics: Any = metrics(*tables, recording.document(), facts)
+        self.verdicts = verify(*tables, recording.positions.lists, recording.document(), facts)
+
+    @property
+    def wrong(self) -> dict[str, str]:
+        """What is not valid; nothing delivered is fine."""
+        return {
+            name: v.explanation or v.answer for name, v in self.verdicts.items()
+            if v.answer != "valid" and v.explanation != "nothing was delivered"
+        }  # fmt: skip
+
+
+def play(n: int, protocol: str, *more: str) -> Played:
+    return Played(f"processes: {n}\nprotocol: {{name: {protocol}}}\n", more)
+
+
+def instead(monkeypatch: pytest.MonkeyPatch, of: type, kind: type) -> None:
+    """Another class takes the place of a protocol."""
+    monkeypatch.setattr(catalogue, of.__name__, kind)

@@ -1,0 +1,273 @@
+"""Random crashes in the middle of sends, false suspicions where allowed; and each printed hole taken back is rejected."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from mobilenet.protocols.vcube.all_to_all import AllToAllBroadcast
+from mobilenet.protocols.vcube.best_effort import Ack, BestEffortBroadcast, Tree
+from mobilenet.protocols.vcube.disjoint_paths import DisjointPathsBroadcast
+from mobilenet.protocols.vcube.port import MessageId
+from mobilenet.protocols.vcube.reliable import NOBODY, Message, ReliableBroadcast
+from mobilenet.protocols.vcube.topology import c, children, dimension
+
+from .play import instead, play
+
+BUNDLES = (("1", "1", "1", "0"), ("60", "24", "20", "2"), ("100", "24", "20", "0.7"), ("70", "80", "20", "2"))
+
+
+@st.composite
+def crashes(draw: Any, sizes: list[int], most: int | None = None) -> tuple[int, str]:
+    n = draw(st.sampled_from(sizes))
+    count = draw(st.integers(0, min(n - 1, most if most is not None else n - 1)))
+    who = draw(st.lists(st.integers(0, n - 1), min_size=count, max_size=count, unique=True))
+    faults = [f"{{process: p{i}, at: {draw(st.integers(0, 90)) / 10}}}" for i in who]
+    return n, f"faults=[{', '.join(faults)}]"
+
+
+def workload(n: int, messages: int, latest: float) -> tuple[str, str]:
+    return f"workload.messages={messages}", f"workload.instants={{kind: uniform, latest: {latest}}}"
+
+
+@settings(max_examples=40, deadline=None)
+@given(crashes([2, 3, 4, 7, 8, 13, 16, 32]), st.integers(1, 3), st.sampled_from(BUNDLES), st.integers(0, 1000))
+def test_best_effort(where: tuple[int, str], messages: int, sizes: tuple[str, ...], seed: int) -> None:
+    n, faults = where
+    names = ("max_payload_bytes", "tree_bytes", "ack_bytes", "max_delay")
+    parameters = [f"protocol.{name}={value}" for name, value in zip(names, sizes, strict=True)]
+    assert not play(n, "best_effort", faults, f"seed={seed}", *parameters, *workload(n, messages, 8)).wrong
+
+
+@settings(max_examples=40, deadline=None)
+@given(
+    crashes([2, 3, 4, 7, 8, 13, 16]), st.sampled_from(["reliable", "all_to_all"]), st.integers(1, 3), st.integers(0, 1000),
+    st.lists(st.tuples(st.integers(0, 300), st.integers(0, 15), st.integers(0, 15)), max_size=12),
+)  # fmt: skip
+def test_reliable(where: tuple[int, str], protocol: str, messages: int, seed: int, wrong: list[tuple[int, int, int]]) -> None:
+    n, faults = where
+    mistakes = ", ".join(f"{{at: {at / 10}, by: p{by % n}, about: p{about % n}}}" for at, by, about in wrong)
+    detector = f"detector={{interval: 3, timeout: 4, mode: unreliable, mistakes: [{mistakes}]}}"
+    assert not play(n, protocol, faults, detector, f"seed={seed}", *workload(n, messages, 8)).wrong
+
+
+@settings(max_examples=30, deadline=None)
+@given(crashes([2, 4, 8, 16, 32]), st.integers(0, 1000))
+def test_disjoint_paths(where: tuple[int, str], seed: int) -> None:
+    n, faults = where
+    wrong = play(n, "disjoint_paths", faults, "detector=null", f"seed={seed}", *workload(n, 2, 6)).wrong
+    if faults.count("process") >= dimension(n):
+        assert "nothing is promised" in wrong.pop("agreement")
+    assert not wrong
+
+
+def test_a_process_that_is_down_handles_nothing_and_what_waits_in_its_server_is_lost() -> None:
+    found = play(8, "all_to_all", "workload.sources=1", "faults=[{process: p0, at: 0.25}]")
+    counters = found.experiment.recording.counters["messages"]
+    assert counters["never_left"] == 5 and not found.wrong  # two of seven had left
+    assert found.metrics["deliveries"] == 8
+
+
+@pytest.mark.parametrize(("s", "instant"), [(1, 4.0), (2, 6.2), (3, 6.3)])
+def test_when_a_crash_is_detected(s: int, instant: float) -> None:
+    found = play(8, "best_effort", "workload.sources=0", "faults=[{process: p1, at: 0}]")
+    events = found.experiment.recording.events
+    name = f"p{1 ^ 1 << (s - 1)}"
+    row = next(r for r, (node, event) in enumerate(zip(events.node, events.event, strict=True)) if node == name and event == "suspect")
+    assert events.time_ns[row] == instant * 10**9
+
+
+def test_a_false_suspicion_is_taken_back() -> None:
+    detector = "detector={interval: 5, timeout: 4, mode: unreliable, mistakes: [{at: 3, by: p1, about: p2}]}"
+    found = play(4, "reliable", detector, "workload.instants={kind: at, time: 60}")
+    assert found.metrics["suspicions"] >= 1 and found.metrics["suspicions_taken_back"] == found.metrics["suspicions"]
+    assert not found.wrong
+
+
+# --- mutants: each hole that was repaired, taken back
+
+
+class SubtreeOfTheSource(BestEffortBroadcast):
+    """l.33 as printed"""
+
+    def _forward(self, m: Tree, j: int) -> None:
+        source = m.id.source
+        self._subtrees[j] = children(self._i, None if self._i == source else source, self._d, self.correct)[::-1]
+        super()._forward(m, j)
+
+
+class OneRowOnly(BestEffortBroadcast):
+    """l.67 as printed"""
+
+    def _on_ack(self, j: int, message: MessageId) -> None:
+        for k, owing in self.ack_set.get(message, {}).items():
+            if j in owing:
+                self._remove(message, k, j)
+                self._check_acks(message, k)
+                return
+
+
+class BottomIsTrue(BestEffortBroadcast):
+    """l.12-13 as printed"""
+
+    def _handle(self, m: Tree, j: int) -> None:
+        source, ts = m.id
+        if source not in self.rcv_base and ts in self.rcv_win.get(source, ()):
+            self._port.deliver(m.id, m.body)
+        super()._handle(m, j)
+
+
+class DroppedTooEarly(BestEffortBroadcast):
+    """l.53 as printed; what is not there any more cannot be sent (l.84)"""
+
+    def _check_acks(self, message: MessageId, k: int) -> None:
+        if k not in self.ack_set.get(message, {}):
+            self.msg_set.pop(message, None)
+        super()._check_acks(message, k)
+
+    def on_crash(self, process: int) -> None:
+        for message in self.ack_set:
+            self.msg_set.setdefault(message, Tree(message, None, 0))
+        super().on_crash(process)
+
+    def _check_bundle(self, c: Tree | Ack, k: int) -> None:
+        if c.size_bytes:
+            super()._check_bundle(c, k)
+
+
+def schedules(protocol: str, n: int, count: int, *more: str) -> Any:
+    """Crashes of a third of the processes, drawn from seeds."""
+    for seed in range(count):
+        drawn = f"random_faults={{count: {n // 3}, latest: 8, whole_times: false}}"
+        yield play(n, protocol, drawn, f"seed={seed}", "duration=10000", *workload(n, 3, 6), *more)
+
+
+def test_ping_pong(monkeypatch: pytest.MonkeyPatch) -> None:
+    instead(monkeypatch, BestEffortBroadcast, SubtreeOfTheSource)
+    assert play(4, "best_effort", "workload.sources=1", "duration=2000").verdicts["drained"].answer == "violated"
+
+
+def test_one_row_only(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Some of the random schedules leave a source waiting for ever."""
+    schedule = ("random_faults={count: 4, latest: 5}", "seed=22", "duration=12000", "record.buffers=false")
+    assert not play(32, "best_effort", *schedule).wrong
+    instead(monkeypatch, BestEffortBroadcast, OneRowOnly)
+    assert play(32, "best_effort", *schedule).verdicts["drained"].answer == "violated"
+
+
+class Hands:
+    """A port that notes what is done with it."""
+
+    def __init__(self) -> None:
+        self.me = 0
+        self.now = 0
+        self.sent: list[tuple[int, str]] = []
+        self.delivered: list[int] = []
+
+    def timer(self, action: Any) -> Any:
+        raise AssertionError("nothing is bundled here")
+
+    def send(self, to: int, message: Any) -> None:
+        self.sent.append((to, type(message).__name__))
+
+    def deliver(self, message: MessageId, body: Any) -> None:
+        self.delivered.append(message.ts)
+
+    def complete(self, message: MessageId) -> None: ...
+
+
+@pytest.mark.parametrize(("kind", "delivered"), [(BestEffortBroadcast, [1, 0]), (BottomIsTrue, [1, 1, 0])])
+def test_a_message_that_overtook_and_comes_again(kind: type, delivered: list[int]) -> None:
+    hands = Hands()
+    process = kind(hands, 8)
+    for ts in (1, 1, 0):
+        process.on_receive(1, Tree(MessageId(1, ts), None, 1))
+    assert hands.delivered == delivered
+
+
+@pytest.mark.parametrize(("kind", "heir"), [(BestEffortBroadcast, [(3, "Tree")]), (DroppedTooEarly, [])])
+def test_a_message_is_kept_while_another_parent_waits(kind: type, heir: list[tuple[int, str]]) -> None:
+    """m from 2 and from 4; 1 acknowledges, which is all that 2 waits for; 2 crashes, which was to hand it on for 4."""
+    hands = Hands()
+    process = kind(hands, 8)
+    m = MessageId(6, 0)
+    for parent in (2, 4):
+        process.on_receive(parent, Tree(m, None, 1))
+    process.on_receive(1, Ack(m, 1))
+    hands.sent.clear()
+    process.on_crash(2)
+    assert hands.sent == heir
+
+
+class HistoryByMessage(ReliableBroadcast):
+    """history keyed by m alone"""
+
+    def _broadcast_tree(self, j: int, m: Message, h: int) -> None:
+        start = max((h for (_, known), h in self.history.items() if known == m.id), default=0)
+        self.history[j, m.id] = max(start, self.history.get((j, m.id), 0))
+        super()._broadcast_tree(j, m, h)
+
+
+class RowWithheld(ReliableBroadcast):
+    """The row is withheld together with the TREE"""
+
+    def _broadcast_cluster(self, j: int, m: Message, s: int) -> None:
+        first = next((k for k in c(self._i, s) if k in self.correct), None)
+        if not any(first in owing for owing in self.ack_set.get(m.id, {}).values()):
+            super()._broadcast_cluster(j, m, s)
+
+
+class NoAckToSuspects(ReliableBroadcast):
+    """The evaluation section: a suspected parent gets no ACK"""
+
+    def _check_acks(self, j: int, message: MessageId) -> None:
+        if j == NOBODY or j in self.correct:
+            super()._check_acks(j, message)
+
+
+BROKEN_CHAIN = "faults=[{process: p8, at: 1.25}, {process: p13, at: 1}, {process: p14, at: 3.2}, {process: p12, at: 15}]"
+
+
+@pytest.mark.parametrize("mutant", [HistoryByMessage, RowWithheld])
+def test_the_chain_of_four_crashes(mutant: type, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The spec's counterexample: 15 never gets m of the correct source 0."""
+    assert not play(16, "reliable", "workload.sources=1", BROKEN_CHAIN).wrong
+    instead(monkeypatch, ReliableBroadcast, mutant)
+    assert "p15 never delivers p0:0" in play(16, "reliable", "workload.sources=1", BROKEN_CHAIN).wrong["agreement"]
+
+
+def test_a_suspected_parent_waits_for_ever_without_its_ack(monkeypatch: pytest.MonkeyPatch) -> None:
+    detector = "detector={interval: 3, timeout: 4, mode: unreliable, mistakes: [{at: 0.5, by: p1, about: p0}]}"
+    settings = ("workload={sources: 1, messages: 2}", detector, "duration=1000")
+    assert not play(2, "reliable", *settings).wrong
+    instead(monkeypatch, ReliableBroadcast, NoAckToSuspects)
+    assert "drained" in play(2, "reliable", *settings).wrong
+
+
+class NoRestartOnArrival(AllToAllBroadcast):
+    def on_receive(self, sender: int, message: Any) -> None:
+        restart, self._restart = self._restart, lambda source: None  # type: ignore[method-assign]
+        super().on_receive(sender, message)
+        self._restart = restart  # type: ignore[method-assign]
+
+
+def test_all_to_all_restarts_on_arrival_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    detector = "detector={interval: 3, timeout: 4, mode: unreliable, mistakes: [{at: 0.5, by: p1, about: p0}]}"
+    settings = ("workload.sources=1", detector, "faults=[{process: p0, at: 0.15}]", "duration=1000")
+    assert not play(3, "all_to_all", *settings).wrong
+    instead(monkeypatch, AllToAllBroadcast, NoRestartOnArrival)
+    assert play(3, "all_to_all", *settings).wrong["agreement"]
+
+
+class OnlyTheFirstCopy(DisjointPathsBroadcast):
+    def on_receive(self, sender: int, message: Any) -> None:
+        if message.id not in self._seen:
+            super().on_receive(sender, message)
+
+
+def test_every_copy_has_to_go_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    instead(monkeypatch, DisjointPathsBroadcast, OnlyTheFirstCopy)
+    assert any("agreement" in found.wrong for found in schedules("disjoint_paths", 16, 100, "random_faults.count=3"))
