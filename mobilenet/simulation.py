@@ -107,7 +107,9 @@ class Simulation:
         self.movement = Movement(
             self.kernel,
             self.medium.neighbours,
-            Attachment(sites, wireless.range_m, scenario.hosts.attachment.hysteresis_m),
+            Attachment(
+                sites, wireless.range_m, scenario.hosts.attachment.hysteresis_m, scenario.hosts.attachment.error_m, scenario.seed
+            ),
             self.world.trajectories,
             [host.antenna for host in self.hosts],
             tick_ns,

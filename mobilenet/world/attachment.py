@@ -1,7 +1,8 @@
 """Which station a host talks to.
 
 Model     geometric, without beacons: the nearest station within range; a host keeps its station while that is in
-          range and no other one is nearer by at least the hysteresis
+          range and no other one is nearer by at least the hysteresis. A host may judge by a place with an error, drawn
+          anew at each look: near the middle between two stations it then goes back and forth, as real ones do
 Units     metres
 Shapes    stations float64 (m, 2); hosts float64 (n, 2); cells int64 (n,), -1 where there is none
 Errors    none
@@ -16,25 +17,33 @@ from pydantic import Field
 from scipy.spatial import cKDTree
 
 from mobilenet.parameters import Parameters
+from mobilenet.streams import generator
 
 DENSE = 64  # up to so many stations all distances are computed; beyond, a tree is asked
 
 
 class AttachmentParameters(Parameters):
     hysteresis_m: float = Field(default=5.0, ge=0, le=3000, description="how much nearer another station has to be")
+    error_m: float = Field(default=0.0, ge=0, le=3000, description="standard deviation of the error in each coordinate by which a host judges")
     tick_ms: int = Field(default=100, ge=1, le=60_000, description="how often cells are looked at")
 
 
 class Attachment:
-    def __init__(self, stations_m: NDArray[np.float64], range_m: float, hysteresis_m: float) -> None:
+    def __init__(
+        self, stations_m: NDArray[np.float64], range_m: float, hysteresis_m: float, error_m: float = 0.0, seed: int = 0
+    ) -> None:
         self._stations = np.ascontiguousarray(stations_m, dtype=np.float64).reshape(-1, 2)
         self._x, self._y = (np.ascontiguousarray(column) for column in self._stations.T)
         self._range = range_m
         self._hysteresis = hysteresis_m
+        self._error_m = error_m
+        self._dice = generator(seed, "attachment")
         self._tree = cKDTree(self._stations) if len(self._stations) > DENSE else None
 
     def update(self, xy: NDArray[np.float64], current: NDArray[np.int64]) -> NDArray[np.int64]:
         """The cells of hosts at `xy` that were in the cells `current`; the latter stays as it is."""
+        if self._error_m:
+            xy = xy + self._dice.normal(0, self._error_m, xy.shape)
         if self._tree is None:
             dx = xy[:, :1] - self._x
             dy = xy[:, 1:] - self._y

@@ -79,3 +79,17 @@ def test_nobody_flips_between_two_stations_while_walking_along_their_border() ->
         changes += int(found[0] != cell[0])
         cell = found
     assert changes == 1
+
+
+def test_an_error_of_place_lets_a_host_in_the_middle_go_back_and_forth() -> None:
+    places = np.array([[0.0, 0.0], [100.0, 0.0]])
+    sure = Attachment(places, RANGE_M, 0.0)
+    unsure, again = (Attachment(places, RANGE_M, 0.0, error_m=0.5, seed=3) for _ in range(2))
+    here, cells, seen = np.array([[50.2, 0.0], [20.0, 0.0]]), np.array([1, 0]), set()
+    for _ in range(100):
+        cells = unsure.update(here, cells)
+        seen.add(int(cells[0]))
+        assert cells[1] == 0 and (sure.update(here, np.array([1, 0])) == [1, 0]).all()
+    assert seen == {0, 1}
+    unsure.update(here, cells)
+    assert [again.update(here, np.array([1, 0]))[0] for _ in range(20)].count(0) > 0
