@@ -241,21 +241,35 @@ def compare(study: Annotated[Path, typer.Argument(metavar="STUDY", help="The dir
 
 @app.command()
 def reproduce(
-    paper: Annotated[str, typer.Argument(metavar="PAPER", help="mobile: Wilhelm, Arantes, Sens (2020), Section V.")],
+    paper: Annotated[str, typer.Argument(metavar="PAPER", help="mobile (Wilhelm et al. 2020), bundling (Rodrigues et al. 2018), reliable (Jeanneau et al. 2017).")],
     out: Annotated[Path | None, typer.Option("--out", metavar="DIR", help="Where studies and tables go; by default studies/reproduce-PAPER.")] = None,
     master: Annotated[str | None, typer.Option("--master", metavar="URL", help="As for study.")] = None,
     workers: Annotated[int | None, typer.Option("--workers", min=1, metavar="N", help="Cores of this machine; by default all.")] = None,
+    max_n: Annotated[int, typer.Option("--max-n", min=8, help="bundling, reliable: the largest number of processes.")] = 1024,
+    processes: Annotated[int | None, typer.Option("--processes", min=8, max=1024, help="bundling, reliable: only this number.")] = None,
     quiet: Quiet = False,
 ) -> None:
     """Run the experiments of a paper, and print each of its figures beside ours. Goes on where it was stopped."""
     with reporting():
-        from mobilenet.reproduce import mobile
+        from mobilenet.reproduce import bundling, mobile, reliable
         from mobilenet.study.batch import JobLost
         from mobilenet.study.spark import local_master
 
-        if paper != "mobile":
-            fail(f"{paper}: no such paper; there is: mobile", Exit.BAD_INPUT)
+        if paper not in ("mobile", "bundling", "reliable"):
+            fail(f"{paper}: no such paper; there are: mobile, bundling, reliable", Exit.BAD_INPUT)
         folder = out if out is not None else Path("studies") / f"reproduce-{paper}"
+        tell = (lambda line: None) if quiet else say
+        if paper == "bundling":
+            _print_rows(bundling.HEAD, bundling.reproduce(folder, max_n, processes, workers, tell))
+            say(f"Next: look at {quoted(folder / 'bundling.md')}")
+            return
+        if paper == "reliable":
+            rows, statements = reliable.reproduce(folder, max_n, processes, workers, tell)
+            _print_rows(reliable.HEAD, rows)
+            for statement in statements:
+                say(f"{statement['answer']}: {statement['statement']} ({statement['place']})")
+            say(f"Next: look at {quoted(folder / 'reliable.md')}")
+            return
         try:
             with runs_progress(quiet) as update:
                 lines = mobile.reproduce(folder, master or local_master(workers), update, (lambda line: None) if quiet else say)
@@ -266,6 +280,13 @@ def reproduce(
         for line in lines:
             say(f"{line.experiment}, {line.protocol}: {line.quantity}: {line.printed or 'nothing'} in print, {line.ours} here{': ' + line.verdict if line.verdict else ''}")
         say(f"Next: look at {quoted(folder / 'mobile.md')}")
+
+
+def _print_rows(head: tuple[str, ...], rows: list[dict[str, Any]]) -> None:
+    table = Table(*head, box=None, pad_edge=False)
+    for row in rows:
+        table.add_row(*(Text("" if row[name] is None else str(row[name])) for name in head))
+    out_console.print(table)
 
 
 def _print_estimates(estimates: list[Any]) -> None:
