@@ -228,14 +228,14 @@ def compare(study: Annotated[Path, typer.Argument(metavar="STUDY", help="The dir
         from viz.comparison import draw
 
         found = compare_study(study)
-        for suffix in ("svg", "png"):
-            draw(study, study / f"comparison.{suffix}")
         for where in dict.fromkeys(finding.where for finding in found):
             say(f"\n{where}" if where else "")
             for finding in found:
                 if finding.where == where:
                     for line in shown_finding(finding):
                         say(line)
+        for suffix in ("svg", "png"):
+            draw(study, study / f"comparison.{suffix}")
         say(f"{quoted(study)}: {len(found)} comparisons. Next: look at {quoted(study / 'comparison.png')}")
 
 

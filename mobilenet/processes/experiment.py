@@ -6,7 +6,7 @@ Model     builds network, detectors and protocol; plays crashes, planned mistake
           time unit
 Counts    the network counts messages, and on the packet network who received what when: no protocol is asked
 Units     integer nanoseconds; 1 time unit is 1 s
-Source    ours: DESIGN.md §17
+Source    ours: DESIGN.md §16
 """
 
 from __future__ import annotations

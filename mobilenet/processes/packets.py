@@ -4,7 +4,7 @@ Model     a packet pays t_pc of processing (latency only), waits for the sender'
           and then takes the delay of its link: drawn for each packet from a normal distribution, cut off at 0; or fixed
           for each link, drawn once. Links do not keep order where delays are drawn for each packet. Nothing is lost
 Units     integer nanoseconds
-Source    Rodrigues, Duarte, Arantes, "Causal Aggregation Broadcast" on VCube, section 5; ours: DESIGN.md §17
+Source    Rodrigues, Duarte, Arantes, "Causal Aggregation Broadcast" on VCube, section 5; ours: DESIGN.md §16
 """
 
 from __future__ import annotations

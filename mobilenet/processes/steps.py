@@ -8,7 +8,7 @@ Crashes   what has not left the send server is lost, and so is what reaches a pr
 Ties      in order of scheduling, messages and timers alike: an instant is one list, and one entry of the kernel's queue
 Units     integer nanoseconds; 1 time unit of the papers is 1 s
 Source    Rodrigues et al. (LADC 2018), section 6.1; Jeanneau et al. (JBCS 2017), simulation parameters; t_h = 0.1 is inferred
-          from their figures: DESIGN.md §17
+          from their figures: DESIGN.md §16
 """
 
 from __future__ import annotations

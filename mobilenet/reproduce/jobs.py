@@ -2,7 +2,7 @@
 
 Model     a job is a scenario and its changes; its result the metrics and the verdict. Full simulations, no shortcuts
 Errors    ScenarioError
-Source    ours: DESIGN.md §17
+Source    ours: DESIGN.md §16
 """
 
 from __future__ import annotations

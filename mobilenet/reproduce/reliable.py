@@ -5,7 +5,7 @@ Model     p0 broadcasts once, with VCube-RB, All-RB and DPath-RB: without faults
           figures' values are not in the text, so every sentence on them is checked instead
 Units     time units; messages
 Errors    ScenarioError
-Source    Jeanneau et al. (JBCS 2017), "Experimental evaluation"; data/papers/jeanneau2017_reliable.csv; ours: DESIGN.md §17
+Source    Jeanneau et al. (JBCS 2017), "Experimental evaluation"; data/papers/jeanneau2017_reliable.csv; ours: DESIGN.md §16
 """
 
 from __future__ import annotations

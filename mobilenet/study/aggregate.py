@@ -19,7 +19,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from mobilenet.rundir import read_json
-from mobilenet.study.configurations import PlannedRun, shown_level
+from mobilenet.study.configurations import PlannedRun, table_level
 from mobilenet.study.measure import BUCKETS, WHOLE, delay_of_bin, measure
 from mobilenet.study.statistics import grows, t_interval
 from mobilenet.study.store import Store, write_rows
@@ -53,8 +53,8 @@ def aggregate(store: Store, spark: SparkSession, runs: list[PlannedRun]) -> set[
     levels = [_levels(store, number) for number in range(len(store.configurations))]
     write_rows(store.tables, "runs", [{"run": row["run"], **levels[row["configuration"]], **row} for row in per_run])
     write_rows(store.tables, "summary", _summary_rows(collected, levels, unstable, restless))
-    width_s = read_json(store.runs / done[0].id, "manifest.json")["duration_s"] / BUCKETS if done else 0.0
-    write_rows(store.tables, "buffers", _buffer_rows(collected, levels, width_s))
+    width_s = {run.configuration: read_json(store.runs / run.id, "manifest.json")["duration_s"] / BUCKETS for run in reversed(done)}
+    write_rows(store.tables, "buffers", _buffer_rows(collected, levels, width_s, unstable))
     write_rows(store.tables, "delays", _delay_rows(bins, levels))
     return unstable
 
@@ -130,7 +130,7 @@ def _labels(per_run: Rows, count: int) -> tuple[set[int], set[int]]:
 
 def _levels(store: Store, number: int) -> dict[str, Any]:
     levels = store.configurations[number].levels
-    return {factor: level if isinstance(level, (int, float)) else shown_level(level) for factor, level in levels.items()}
+    return {factor: table_level(level) for factor, level in levels.items()}
 
 
 def _summary_rows(collected: list[Any], levels: Rows, unstable: set[int], restless: set[int]) -> Rows:
@@ -146,11 +146,11 @@ def _summary_rows(collected: list[Any], levels: Rows, unstable: set[int], restle
     return rows
 
 
-def _buffer_rows(collected: list[Any], levels: Rows, width_s: float) -> Rows:
+def _buffer_rows(collected: list[Any], levels: Rows, width_s: dict[int, float], unstable: set[int]) -> Rows:
     return [
         {"configuration": row["configuration"], **levels[row["configuration"]], "buffer": row["metric"],
-         "from_s": row["bucket"] * width_s, "to_s": (row["bucket"] + 1) * width_s, "n": row["n"]}
-        | {name: row[name] for name in ("mean", "low", "high")}
+         "from_s": row["bucket"] * width_s[row["configuration"]], "to_s": (row["bucket"] + 1) * width_s[row["configuration"]], "n": row["n"]}
+        | {name: row[name] for name in ("mean", "low", "high")} | {"label": "unstable" if row["configuration"] in unstable else ""}
         for row in collected if row["bucket"] != WHOLE
     ]  # fmt: skip
 

@@ -8,6 +8,7 @@ Source    ours: DESIGN.md §14
 
 from __future__ import annotations
 
+import shutil
 import threading
 from collections.abc import Callable
 from contextlib import suppress
@@ -18,6 +19,7 @@ import numpy as np
 
 from mobilenet.rundir import read_json
 from mobilenet.study.configurations import PlannedRun, planned
+from mobilenet.study.measure import WHOLE, measure
 from mobilenet.study.statistics import t_interval
 from mobilenet.study.store import Store, StudyError
 from mobilenet.study.task import Job, perform
@@ -58,7 +60,7 @@ def is_known_well(store: Store, replications: int) -> bool:
     for configuration in store.configurations:
         runs = [r for r in planned(store.study.seed, len(store.configurations), range(1, replications + 1))
                 if r.configuration == configuration.number]  # fmt: skip
-        values = [value for run in runs if (value := metric_of(store.runs / run.id, until.metric)) is not None]
+        values = [v for run in runs if (v := metric_of(store.runs / run.id, until.metric, store.study.kind)) is not None]
         if len(values) < 2:
             continue  # more replications would fail like these
         interval = t_interval(np.array(values), store.study.confidence)
@@ -67,11 +69,13 @@ def is_known_well(store: Store, replications: int) -> bool:
     return True
 
 
-def metric_of(directory: Path, metric: str) -> float | None:
-    """One metric of a run; None where it failed, or the metric has no value."""
+def metric_of(directory: Path, metric: str, kind: str) -> float | None:
+    """One metric of a run, as the tables will have it; None where it failed, or the metric has no value."""
     if not directory.is_dir():
         return None
     row = read_json(directory, "metrics.json")
+    if metric in row and kind == "steady_state":
+        return next((value for name, bucket, value in measure(directory, kind).values if name == metric and bucket == WHOLE), None)
     if metric not in row:
         raise StudyError(f"there is no metric {metric!r}; there are: {', '.join(sorted(row))}")
     value = row[metric]
@@ -98,6 +102,9 @@ def _run_missing(store: Store, runs: list[PlannedRun], spark: SparkSession, prog
     thread = threading.Thread(target=work, daemon=True)
     thread.start()
     names = {run.id for run in missing}
+    for run in missing:  # what is there of them is damaged
+        if (store.runs / run.id).is_dir():
+            shutil.rmtree(store.runs / run.id)
     try:
         while thread.is_alive():
             thread.join(LOOK_EVERY_S)

@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 
-from mobilenet.study.configurations import Configuration, shown_level
+from mobilenet.study.configurations import Configuration, shown_level, table_level
 from mobilenet.study.declaration import Compare
 from mobilenet.study.statistics import Comparison, compare_pairs, holm, replications_needed
 
@@ -48,7 +48,8 @@ class Finding:
     def row(self) -> dict[str, Any]:
         """Flat, for tables."""
         r = self.result
-        row: dict[str, Any] = {**self.others, "level": self.level, "baseline": self.baseline, "metric": self.metric}
+        row: dict[str, Any] = {factor: table_level(level) for factor, level in self.others.items()}
+        row |= {"level": table_level(self.level), "baseline": table_level(self.baseline), "metric": self.metric}
         if r is not None:
             row |= {
                 "pairs": r.pairs, "mean": r.mean, "baseline_mean": r.baseline_mean, "difference": r.difference.mean,

@@ -48,6 +48,13 @@ class PlannedRun:
         return f"c{self.configuration:03d}-r{self.replication:04d}"
 
 
+def table_level(level: Any) -> Any:
+    """As it stands in tables: a number, or text."""
+    if isinstance(level, float) and level.is_integer():
+        return int(level)
+    return level if isinstance(level, (int, float)) and not isinstance(level, bool) else shown_level(level)
+
+
 def shown_level(level: Any) -> str:
     return level if isinstance(level, str) else inline(level)
 
@@ -58,6 +65,7 @@ def configurations(study: Study) -> list[Configuration]:
     count = math.prod(len(levels) for levels in factors.values())
     if count * study.replications.most > MOST_RUNS:
         raise study.problem(("factors",), f"{count} configurations of {study.replications.most} runs, more than {MOST_RUNS} runs")
+    _require_plain(study, factors)
     for key, value in study.set.items():
         _try(study, ("set", key), _override(key, value))
     base = [_override(key, value) for key, value in study.set.items()]
@@ -78,6 +86,24 @@ def _overrides(study: Study, factor: str, level: Any) -> list[str]:
         what = f"no key of a scenario; a factor of another name needs mappings as levels, got {inline(level)[:60]}"
         raise study.problem(("factors", factor), what)
     return [_override(key, value) for key, value in level.items()]
+
+
+def _require_plain(study: Study, factors: dict[str, tuple[Any, ...]]) -> None:
+    """Each key is changed by one factor, and each level is another one."""
+    if not study.scenario_path.is_file():
+        raise study.problem(("scenario",), f"there is no file {str(study.scenario_path)!r}")
+    by: dict[str, tuple[str, str]] = {key: ("set", key) for key in study.set}
+    for factor, levels in factors.items():
+        shown = [inline(level) for level in levels]
+        twice = next((level for place, level in enumerate(shown) if level in shown[:place]), None)
+        if twice is not None:
+            raise study.problem(("factors", factor), f"level {twice[:60]} twice")
+        for key in dict.fromkeys(o.partition("=")[0] for level in levels for o in _overrides(study, factor, level)):
+            if key in by:
+                raise study.problem(("factors", factor), f"{key} is set by {'.'.join(by[key])} as well")
+            by[key] = ("factors", factor)
+    if "seed" in by:
+        raise study.problem(by["seed"], "runs take their seeds from the study's own seed; change that")
 
 
 def _override(key: str, value: Any) -> str:

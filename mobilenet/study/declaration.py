@@ -37,7 +37,7 @@ class Span(Parameters):
             raise ValueError("step: expected either step or count")
         if self.last <= self.first:
             raise ValueError(f"to: should be more than from, which is {self.first:g}, got {self.last:g}")
-        if len(self.levels()) > MOST_LEVELS:
+        if self.step is not None and (self.last - self.first) / self.step > MOST_LEVELS or len(self.levels()) > MOST_LEVELS:
             raise ValueError(f"step: more than {MOST_LEVELS} levels")
         return self
 

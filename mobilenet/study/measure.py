@@ -93,7 +93,10 @@ def steady_from_s(events: pd.DataFrame, begin_s: float, end_s: float) -> float |
     cut = mser5(window.to_numpy())
     if cut is None:
         return None
-    return float(math.ceil(window.index[cut] / SECOND)) if cut else float(begin_s)
+    if not cut:
+        return float(begin_s)
+    cut_s = float(math.ceil(window.index[cut] / SECOND))
+    return cut_s if cut_s < end_s else None
 
 
 def _metrics_from(directory: Path, manifest: dict[str, Any], warmup_s: float) -> dict[str, Any]:

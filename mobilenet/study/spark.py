@@ -16,6 +16,7 @@ import socket
 import subprocess
 import sys
 import tempfile
+import threading
 import zipfile
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
 
 OLDEST_JAVA, NEWEST_JAVA = 17, 21
 MASTER_ANSWERS_WITHIN_S = 5
+MASTER_TAKES_US_WITHIN_S = 40
 JAVA_HINT = "install Java 17 or 21 and set JAVA_HOME, or run `python3 make.py setup`, which brings one"
 
 
@@ -68,7 +70,9 @@ def spark_session(master: str, memory: str = "1g") -> Iterator[SparkSession]:
         builder = builder.config(key, value)
     with _quiet_stderr():
         try:
-            session: SparkSession = builder.getOrCreate()
+            session = _started(builder, master)
+        except StudyError:
+            raise
         except Exception as error:
             raise StudyError(f"Spark did not start on {master}: {' '.join(str(error).split())[:200]}") from None
     try:
@@ -81,18 +85,54 @@ def spark_session(master: str, memory: str = "1g") -> Iterator[SparkSession]:
             session.stop()
 
 
+def _started(builder: Any, master: str) -> SparkSession:
+    """Whoever listens at a spark:// address may be no Spark: then Spark would wait for minutes, and say nothing of use."""
+    if not master.startswith("spark://"):
+        session: SparkSession = builder.getOrCreate()
+        return session
+    found: list[Any] = []
+
+    def start() -> None:
+        try:
+            found.append(builder.getOrCreate())
+        except Exception as error:  # told to the thread that waits
+            found.append(error)
+
+    thread = threading.Thread(target=start, daemon=True)
+    thread.start()
+    thread.join(MASTER_TAKES_US_WITHIN_S)
+    if not found:
+        _kill_gateway()
+        raise StudyError(f"--master {master}: no Spark master took us within {MASTER_TAKES_US_WITHIN_S} s; is it one, and of this version?")
+    if isinstance(found[0], Exception):
+        raise found[0]
+    session = found[0]
+    return session
+
+
+def _kill_gateway() -> None:
+    from pyspark import SparkContext
+
+    gateway: Any = SparkContext._gateway
+    if gateway is not None and getattr(gateway, "proc", None) is not None:
+        gateway.proc.kill()
+
+
 def require_master(master: str) -> None:
     """Spark itself would try for minutes."""
     if re.fullmatch(r"local(\[(\*|[1-9]\d*)\])?|yarn|k8s://\S+", master):
         return
-    found = re.fullmatch(r"spark://([\w.-]+):(\d{1,5})", master)
-    if found is None:
+    if not re.fullmatch(r"spark://[\w.-]+:\d{1,5}(,[\w.-]+:\d{1,5})*", master):
         raise StudyError(f"--master {master}: expected local[N], spark://HOST:PORT, yarn or k8s://...")
-    try:
-        socket.create_connection((found[1], int(found[2])), MASTER_ANSWERS_WITHIN_S).close()
-    except (OSError, OverflowError) as error:
-        reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
-        raise StudyError(f"--master {master}: does not answer ({reason}); start it, or leave --master out") from None
+    reason = ""
+    for place in master.removeprefix("spark://").split(","):  # several: one of them leads
+        host, _, port = place.partition(":")
+        try:
+            socket.create_connection((host, int(port)), MASTER_ANSWERS_WITHIN_S).close()
+            return
+        except (OSError, OverflowError) as error:
+            reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
+    raise StudyError(f"--master {master}: does not answer ({reason}); start it, or leave --master out")
 
 
 def java_home() -> Path:

@@ -24,11 +24,11 @@ from pathlib import Path
 from typing import Any
 
 from mobilenet.parameters import ScenarioError
-from mobilenet.record import write_json
-from mobilenet.rundir import RunError, read_manifest
+from mobilenet.record import DERIVED_FILES, write_json
+from mobilenet.rundir import RunError, read_manifest, require_files
 from mobilenet.runs import write_scenario
 from mobilenet.scenario import AnyScenario, load_scenario
-from mobilenet.study.configurations import Configuration, PlannedRun, configurations, shown_level
+from mobilenet.study.configurations import Configuration, PlannedRun, configurations, shown_level, table_level
 from mobilenet.study.declaration import Study, effective_study
 
 MOST_DIFFERENCES = 5
@@ -75,7 +75,7 @@ class Store:
             levels = self.configurations[run.configuration].levels
             rows.append(
                 {"run": run.id, "configuration": run.configuration}
-                | {factor: level if isinstance(level, (int, float)) else shown_level(level) for factor, level in levels.items()}
+                | {factor: table_level(level) for factor, level in levels.items()}
                 | {"replication": run.replication, "seed": run.seed, "state": state, "error": error}
             )
         write_rows(self.path, "runs", rows)
@@ -95,8 +95,11 @@ class Store:
 
 
 def is_done(directory: Path, seed: int) -> bool:
+    """Whether the whole run is there, as it was written."""
     try:
-        return bool(read_manifest(directory)["seed"] == seed)
+        manifest = read_manifest(directory)
+        require_files(directory, manifest)
+        return bool(manifest["seed"] == seed) and all((directory / name).is_file() for name in DERIVED_FILES)
     except RunError:
         return False
 

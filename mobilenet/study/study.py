@@ -12,10 +12,12 @@ import csv
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
-from mobilenet.record import write_json
+from mobilenet.metrics import metrics
+from mobilenet.record import EventLog, write_json
 from mobilenet.runs import run
 from mobilenet.scenario import ProcessScenario, estimated_events, load_scenario
 from mobilenet.study.aggregate import aggregate
@@ -23,6 +25,7 @@ from mobilenet.study.batch import Progress, run_all
 from mobilenet.study.compare import Finding, findings
 from mobilenet.study.configurations import Configuration, configurations, planned, shown_level
 from mobilenet.study.declaration import Study
+from mobilenet.study.measure import SURVIVAL
 from mobilenet.study.spark import require_master, spark_session
 from mobilenet.study.store import Store, StudyError, create, open_store, write_rows
 
@@ -49,6 +52,8 @@ def run_study(
     """Everything that is missing; `progress(done, failed, left)` is called now and then."""
     study = Study.load(file)
     require_master(master)
+    for metric in (*(study.compare.metrics if study.compare else ()), *([study.replications.until.metric] if study.replications.until else ())):
+        require_metric(study, metric)
     store = create(study, out if out is not None else default_directory(file))
     with store.alone():
         (store.path / "comparison.json").unlink(missing_ok=True)
@@ -69,6 +74,24 @@ def run_study(
     )
 
 
+def require_metric(study: Study, metric: str) -> None:
+    """Before anything is run. What runs of processes are measured by depends on their protocol."""
+    if isinstance(load_scenario(study.scenario_path), ProcessScenario):
+        return
+    known = known_metrics()
+    if metric not in known:
+        close = get_close_matches(metric, known, 1)
+        raise StudyError(f"there is no metric {metric!r}{f', did you mean {close[0]!r}?' if close else ''}; there are: {', '.join(known)}")
+
+
+def known_metrics() -> list[str]:
+    """What each run of a mobile scenario is measured by."""
+    events: dict[str, list[Any]] = {name: [] for name in EventLog.COLUMNS}
+    samples: dict[str, list[Any]] = {name: [] for name in ("time_ns", "node", "quantity", "value")}
+    nothing = metrics(events, samples, {"radio": {"queue_drops": 0}}, {"warmup_s": 0.0, "duration_s": 1.0})
+    return sorted([*nothing, "backlog_slope", *(f"delivery_delay_survival_{name}_s" for name in SURVIVAL)])
+
+
 def compare_study(path: Path) -> list[Finding]:
     """comparison.json, comparison.csv and comparison.parquet from the tables of a finished study."""
     store = open_store(path)
@@ -80,10 +103,9 @@ def compare_study(path: Path) -> list[Finding]:
     values: dict[tuple[int, str], dict[int, float]] = {}
     rows = read_rows(store.tables / "runs.csv")
     for metric in wanted.metrics:
-        if rows and metric not in rows[0]:
-            raise StudyError(f"there is no metric {metric!r}; there are: {', '.join(sorted(rows[0]))}")
+        require_metric(store.study, metric)
         for row in rows:
-            if row[metric]:
+            if row.get(metric):
                 values.setdefault((int(row["configuration"]), metric), {})[int(row["replication"])] = float(row[metric])
     unstable = {int(row["configuration"]) for row in read_rows(store.tables / "summary.csv") if row["label"] == "unstable"}
     found = findings(wanted, store.configurations, values, unstable, store.study.confidence)

@@ -73,7 +73,11 @@ def test_effective_study_loads_to_the_same(tmp_path: Path) -> None:
         ("baseline: 1", "baseline: 3", "study.yaml:8: compare: baseline 3 is not a level of workload.interval_s"),
         ("compare: {factor: workload.interval_s", "compare: {factor: seed", "compare: factor 'seed' is not one of the factors"),
         ("set:", "sett:", "study.yaml:6: sett: unknown key, did you mean 'set'?"),
-        (str(FIRST), "nowhere.yaml", "nowhere.yaml: cannot be read: No such file or directory"),
+        (str(FIRST), "nowhere.yaml", "study.yaml:1: scenario: there is no file"),
+        ("step: 2}", "step: 1e-300}", "factors.hosts.count.step: more than 1000 levels"),
+        ("[1, 2.5]", "[1, 2.5, 1]", "factors.workload.interval_s: level 1 twice"),
+        ("{duration_s: 20,", "{hosts.count: 5, duration_s: 20,", "factors.load: hosts.count is set by factors.hosts.count as well"),
+        ("wireless.loss: 0.1", "seed: 4", "study.yaml:6: set.seed: runs take their seeds from the study's own seed"),
     ],
 )  # fmt: skip
 def test_what_is_wrong_is_said_with_its_place(tmp_path: Path, old: str, new: str, expected: str) -> None:

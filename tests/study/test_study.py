@@ -6,6 +6,7 @@ import json
 import os
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -19,6 +20,7 @@ from mobilenet.study.spark import java_version, local_master, spark_session
 from mobilenet.study.store import StudyError
 from mobilenet.study.study import Result, compare_study, estimate, run_study
 from mobilenet.study.task import Job, perform
+from viz.comparison import draw
 
 from .conftest import REPLICATIONS, ROOT
 
@@ -109,6 +111,46 @@ def test_a_run_that_fails_is_a_row_and_is_tried_again(finished: Result, study_fi
     (out / "runs" / "c001-r0002").unlink()
     assert run_study(study_file, out, local_master(2), nothing).failed == []
     assert tables_of(out) == tables_of(finished.store.path)
+
+
+def test_a_damaged_run_is_computed_again(finished: Result, study_file: Path, tmp_path: Path) -> None:
+    out = tmp_path / "damaged"
+    shutil.copytree(finished.store.path, out)
+    events = out / "runs" / "c000-r0001" / "events.parquet"
+    events.write_bytes(events.read_bytes()[:1000])
+    (out / "runs" / "c001-r0002" / "samples.parquet").unlink()
+    lefts = []
+    assert run_study(study_file, out, local_master(2), lambda done, failed, left: lefts.append(left)).failed == []
+    assert min(lefts) == 0 and max(lefts) <= 2
+    assert tables_of(out) == tables_of(finished.store.path)
+
+
+def test_levels_of_any_kind_can_be_compared_and_drawn(tmp_path: Path) -> None:
+    """null, mappings and numbers with a point stand in tables, comparison and picture under the same name."""
+    file = tmp_path / "levels.yaml"
+    file.write_text(
+        f"scenario: {ROOT}/scenarios/first.yaml\nset: {{duration_s: 8}}\nreplications: {{min: 2}}\nfactors:\n"
+        "  wireless.loss: [0.0, 0.2]\n"
+        "  faults: [null, {schedule: explicit, outages: [{host: h1, at_s: 3, duration_s: 1}]}]\n"
+        "compare: {factor: faults, baseline: null, metrics: [delivery_delay_mean_s, handoff_interruption_mean_s]}\n"
+    )
+    out = tmp_path / "levels"
+    run_study(file, out, local_master(2), nothing)
+    compare_study(out)
+    draw(out, out / "comparison.svg")
+    rows = pd.read_csv(out / "comparison.csv", keep_default_na=False)
+    assert set(rows["baseline"]) == {"null"} and len(rows) == 4 and (out / "comparison.svg").stat().st_size > 5000
+
+
+def test_who_listens_need_not_be_a_master() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        code = (
+            "import mobilenet.study.spark as s\ns.MASTER_TAKES_US_WITHIN_S = 8\ntry:\n"
+            f"    with s.spark_session('spark://127.0.0.1:{listener.getsockname()[1]}'): pass\n"
+            "except s.StudyError as error: print(error)\nimport os; os._exit(0)"
+        )
+        done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, timeout=90, check=True)
+    assert "no Spark master took us" in done.stdout
 
 
 def test_a_scenario_that_cannot_be_read_is_a_note(tmp_path: Path) -> None:

@@ -3,7 +3,7 @@
 Units     time units (t.u.) of the papers for times, 1 t.u. is 1 s of simulated time; bytes
 Promises  `order`: none, fifo or causal. `delivers`: whose messages reach every correct process: those of correct sources, or
           (agreement) also whatever any correct process has delivered. `tolerates_crashes`: whether processes may fail at all
-Source    the papers named by each protocol; ours: DESIGN.md §17
+Source    the papers named by each protocol; ours: DESIGN.md §16
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 Units     integer nanoseconds, bytes
 Names     processes are 0..n-1; p12 is a name given outside
-Source    ours: DESIGN.md §17
+Source    ours: DESIGN.md §16
 """
 
 from __future__ import annotations
