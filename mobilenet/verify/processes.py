@@ -14,7 +14,7 @@ Checks    record        the record can be what it claims to be: as for other run
           conservation  every message is accounted for
           drained       at rest all buffers of correct processes are empty; and the run comes to rest
 Model     what a process has delivered is a set of messages, an integer, so all of the past is one operation
-Source    Hadzilacos, Toueg (1994), for the properties; ours: DESIGN.md §8, §17
+Source    Hadzilacos, Toueg (1994), for the properties; ours: DESIGN.md §8, §16
 """
 
 from __future__ import annotations
