@@ -107,7 +107,7 @@ def is_done(directory: Path, seed: int) -> bool:
 def create(study: Study, path: Path) -> Store:
     """A new directory for a study, or the one that it has begun."""
     found = configurations(study)
-    text = effective_study(study)
+    text = effective_study(study.model_copy(update={"scenario": "configurations/c000/scenario.yaml"}))
     if (path / "study.yaml").is_file():
         _require_same(path, study, found)
     elif path.exists() and (not path.is_dir() or any(child for child in path.iterdir() if child.name != "configurations")):
@@ -121,7 +121,7 @@ def create(study: Study, path: Path) -> Store:
                 write_scenario(target.parent, _scenario(study, configuration))
         store.runs.mkdir(exist_ok=True)
         (path / "failed").mkdir(exist_ok=True)
-        write_text(path / "study.yaml", text.replace(f"scenario: {study.scenario}\n", "scenario: configurations/c000/scenario.yaml\n"))
+        write_text(path / "study.yaml", text)
     except OSError as error:
         raise StudyError(f"{path}: cannot be written: {error.strerror}") from None
     return store

@@ -147,7 +147,7 @@ def test_who_listens_need_not_be_a_master() -> None:
         code = (
             "import mobilenet.study.spark as s\ns.MASTER_TAKES_US_WITHIN_S = 8\ntry:\n"
             f"    with s.spark_session('spark://127.0.0.1:{listener.getsockname()[1]}'): pass\n"
-            "except s.StudyError as error: print(error)\nimport os; os._exit(0)"
+            "except s.StudyError as error: print(error, flush=True)\nimport os; os._exit(0)"
         )
         done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, timeout=90, check=True)
     assert "no Spark master took us" in done.stdout
