@@ -1,6 +1,6 @@
 """What a run counts: frames and messages by kind and fate, on air and wire.
 
-Model     the medium and the tree count as they go; here their counts become samples (running totals, so that any window
+Model     the medium and the links count as they go; here their counts become samples (running totals, so that any window
           can be measured afterwards), counters.json, and on demand a row per frame or message and receiver
 Units     integer nanoseconds, bytes
 Source    ours: DESIGN.md §6
@@ -15,7 +15,7 @@ from mobilenet.kernel import Kernel
 from mobilenet.radio.frame import DATA, FATES, RECEIVED, Frame
 from mobilenet.radio.medium import Medium
 from mobilenet.record import Recording
-from mobilenet.wired.tree import Tree
+from mobilenet.wired.network import WiredNetwork
 
 
 class Bookkeeping:
@@ -62,7 +62,7 @@ class Bookkeeping:
         sent, kind, size = kernel.now, type(message).__name__, message.size_bytes
         return lambda: messages.add(sent, kernel.now, f"s{a}", f"s{b}", "wired", kind, size, "received")
 
-    def sample_totals(self, medium: Medium, tree: Tree) -> None:
+    def sample_totals(self, medium: Medium, wires: WiredNetwork) -> None:
         """Running totals of the network, now."""
         now = self._kernel.now
         add = self._recording.samples.add
@@ -74,12 +74,12 @@ class Bookkeeping:
         for pairs, prefix in ((medium.pairs, "pairs_"), (medium.addressed_pairs, "addressed_pairs_")):
             for fate, count in zip(FATES, pairs, strict=True):
                 add(now, "network", prefix + fate, count)
-        add(now, "network", "wired_messages", sum(link.sent for link in tree.links.values()))
-        add(now, "network", "wired_bytes", sum(link.bytes for link in tree.links.values()))
+        add(now, "network", "wired_messages", sum(link.sent for link in wires.links.values()))
+        add(now, "network", "wired_bytes", sum(link.bytes for link in wires.links.values()))
 
-    def counters(self, medium: Medium, tree: Tree) -> dict[str, Any]:
+    def counters(self, medium: Medium, wires: WiredNetwork, suspicions: int) -> dict[str, Any]:
         """counters.json of the whole run."""
-        links = tree.links.values()
+        links = wires.links.values()
         kinds: dict[str, dict[str, dict[str, int]]] = {"host": {}, "station": {}, "wired": {}}
         for (from_station, kind), tally in medium.by_kind.items():
             kinds["station" if from_station else "host"][kind.__name__] = _tally(tally)
@@ -99,7 +99,8 @@ class Bookkeeping:
                 "sent": sum(link.sent for link in links),
                 "delivered": sum(link.delivered for link in links),
                 "bytes": sum(link.bytes for link in links),
-                "in_flight": tree.in_flight,
+                "in_flight": wires.in_flight,
+                **({"suspicions": suspicions} if suspicions else {}),  # of stations, which never fail
             },
             "by_message_type": kinds,
         }

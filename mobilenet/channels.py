@@ -22,6 +22,7 @@ from mobilenet.transport.endpoint import Endpoint, Link
 from mobilenet.transport.parameters import TcpParameters
 from mobilenet.transport.port import Counts, Reason
 from mobilenet.transport.segment import HEADER_BYTES, Segment
+from mobilenet.wired.tree import Tree
 
 if TYPE_CHECKING:
     from mobilenet.nodes import Node
@@ -136,7 +137,9 @@ class WiredChannels(Channels):
     def __init__(self, simulation: Simulation, node: Node, parameters: TcpParameters) -> None:
         super().__init__(simulation, node, parameters)
         self._simulation = simulation
-        self._tree = simulation.tree
+        if not isinstance(simulation.wires, Tree):
+            raise TypeError("connections between stations need a tree")
+        self._tree = simulation.wires
         self._header_bytes = max(0, simulation.scenario.stations.backbone.header_bytes - HEADER_BYTES)
 
     @property

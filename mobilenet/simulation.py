@@ -16,6 +16,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
+from mobilenet.backbone import new_backbone
 from mobilenet.bookkeeping import Bookkeeping
 from mobilenet.channels import RadioChannels, WiredChannels
 from mobilenet.kernel import MILLISECOND, SECOND, Kernel, ns
@@ -30,7 +31,6 @@ from mobilenet.radio.phy import DATAGRAM_OVERHEAD_BYTES, MODES
 from mobilenet.record import Recording
 from mobilenet.scenario import Scenario
 from mobilenet.streams import Stream
-from mobilenet.wired.tree import SHAPES, Tree, TreePort
 from mobilenet.world.attachment import Attachment
 from mobilenet.world.churn import changes
 from mobilenet.world.coverage import Coverage
@@ -89,18 +89,8 @@ class Simulation:
             self._books.frame_observer(),
         )
 
-        backbone = scenario.stations.backbone
-        edges = backbone.edges if backbone.edges is not None else SHAPES[backbone.shape](sites.tolist())
-        self.tree = Tree(
-            self.kernel,
-            [(a, b) for a, b in edges],
-            len(sites),
-            round(backbone.bandwidth_mbps * 1_000_000),
-            ns(backbone.delay_ms / 1000),
-            backbone.header_bytes,
-            self._books.wired_hop,
-        )
-
+        self.backbone = new_backbone(self.kernel, scenario.stations.backbone, sites.tolist(), self._books.wired_hop)
+        self.wires = self.backbone.network
         self.wired_channels: list[WiredChannels] = []
         self.stations = [self._new_station(number, x, y) for number, (x, y) in enumerate(sites.tolist())]
         self.hosts = [self._new_host_node(number) for number in range(len(self.world.trajectories))]
@@ -146,12 +136,14 @@ class Simulation:
         self.medium.neighbours.add(antenna, 0)
         station = StationNode(self, number, name, antenna, mac)
         protocol: Any = self.scenario.protocol
-        wired: TreePort | WiredChannels = self.tree.port(number, station.on_wired)
+        wired: Any = None
         if self._roles.over_channels:
             wired = WiredChannels(self, station, protocol.wired_tcp or protocol.tcp)
             self.wired_channels.append(wired)
             station.use_channels(RadioChannels(self, station, protocol.tcp), wired)
-        station.protocol = self._roles.station(station, wired, protocol, len(self.tree.near))
+        else:
+            wired = self.backbone.port(number, station.on_wired)
+        station.protocol = self._roles.station(station, wired, protocol, self.wires.stations)
         return station
 
     def _new_host_node(self, number: int) -> HostNode:
@@ -191,13 +183,13 @@ class Simulation:
             self.movement.start()
             self._sample_positions()
             self._run_until(self.duration_ns, progress)
-            self._books.sample_totals(self.medium, self.tree)
+            self._books.sample_totals(self.medium, self.wires)
             self._bring_everybody_back()
             quiescent = self._drain(progress)
-        self._books.sample_totals(self.medium, self.tree)
+        self._books.sample_totals(self.medium, self.wires)
         for node in (*self.stations, *self.hosts):
             node.sample_at_end()
-        self.recording.counters = self._books.counters(self.medium, self.tree)
+        self.recording.counters = self._books.counters(self.medium, self.wires, self.backbone.suspicions)
         return Outcome(
             self.recording,
             self.kernel.now,
@@ -230,7 +222,7 @@ class Simulation:
         for outage in outages(scenario.faults, scenario.seed, len(self.hosts), self.duration_ns):
             kernel.at(outage.at_ns, _call(self._fail, outage))
         if scenario.warmup_s > 0:
-            kernel.at(ns(scenario.warmup_s), _call(self._books.sample_totals, self.medium, self.tree))
+            kernel.at(ns(scenario.warmup_s), _call(self._books.sample_totals, self.medium, self.wires))
 
     def _sample_positions(self) -> None:
         """Of stations once, of hosts again and again until they stop."""
@@ -249,7 +241,7 @@ class Simulation:
 
     def _run_until(self, end_ns: int, progress: Progress | None) -> None:
         while self.kernel.now < end_ns:
-            self._books.sample_totals(self.medium, self.tree)
+            self._books.sample_totals(self.medium, self.wires)
             self.kernel.run_until(min(self.kernel.now + SLICE_NS, end_ns))
             if progress is not None:
                 progress(self.kernel.now / SECOND, self.scenario.duration_s)
@@ -273,13 +265,15 @@ class Simulation:
         end_ns = self.duration_ns + ns(self.scenario.drain_s)
         while True:
             if self._quiescent():
-                return True
+                self.backbone.fall_silent()
+                if not self.wires.in_flight:
+                    return True
             if self.kernel.now >= end_ns:
                 return False
             self._run_until(min(self.kernel.now + AGAIN_NS, end_ns), progress)
 
     def _quiescent(self) -> bool:
-        if self._pending or self.tree.in_flight:
+        if self._pending or not self.backbone.is_at_rest:
             return False
         nodes: list[Node] = [*self.stations, *self.hosts]
         if not all(node.protocol is None or node.protocol.settled() and not any(node.buffers) for node in nodes):

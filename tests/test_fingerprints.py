@@ -27,12 +27,14 @@ from mobilenet.simulation import Progress, Simulation
 ROOT = Path(__file__).parents[1]
 PINNED = Path(__file__).with_name("fingerprints.json")
 DURATION_S = 20
-SCENARIOS = sorted(path.stem for path in (ROOT / "scenarios").glob("*.yaml"))
+FILES = [*(ROOT / "scenarios").glob("*.yaml"), ROOT / "scenarios" / "vcube" / "dynamic_on_vcube.yaml"]
+PATHS = {path.stem: path for path in sorted(FILES, key=lambda path: path.stem)}
+SCENARIOS = list(PATHS)
 Digests = dict[str, str]
 
 
 def shortened(name: str, *overrides: str) -> Scenario:
-    return Scenario.load(ROOT / "scenarios" / f"{name}.yaml", [f"duration_s={DURATION_S}", *overrides])
+    return Scenario.load(PATHS[name], [f"duration_s={DURATION_S}", *overrides])
 
 
 def recorded(scenario: Scenario, progress: Progress | None = None) -> Recording:

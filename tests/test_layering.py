@@ -16,7 +16,7 @@ ROOT = Path(__file__).parents[1]
 FOLDERS = [folder for folder in ("mobilenet", "viz") if (ROOT / folder).is_dir()]
 STANDARD = sys.stdlib_module_names
 SIMULATOR = {
-    f"mobilenet.{name}" for name in ("kernel", "movement", "nodes", "channels", "transport", "simulation", "radio", "wired", "world", "runs", "bench", "cli", "console")
+    f"mobilenet.{name}" for name in ("kernel", "movement", "nodes", "channels", "backbone", "transport", "simulation", "radio", "wired", "world", "runs", "bench", "cli", "commands", "console", "processes")
 }  # fmt: skip
 
 
@@ -70,8 +70,8 @@ def test_the_source_was_found() -> None:
         ("matplotlib", ["viz"]),
         ("ruamel", ["mobilenet.scenario"]),
         ("shapely", ["mobilenet.world"]),
-        ("typer", ["mobilenet.cli", "mobilenet.console"]),
-        ("rich", ["mobilenet.cli", "mobilenet.console"]),
+        ("typer", ["mobilenet.cli", "mobilenet.commands", "mobilenet.console"]),
+        ("rich", ["mobilenet.cli", "mobilenet.commands", "mobilenet.console"]),
     ],
 )
 def test_a_library_stays_in_its_room(library: str, rooms: list[str]) -> None:
@@ -116,7 +116,7 @@ def test_protocols_are_known_by_the_catalogue_alone() -> None:
          ["mobilenet.simulation", "mobilenet.scenario"]),
         (["mobilenet.simulation", "mobilenet.record", "mobilenet.scenario"], ["mobilenet.runs"]),
         (["mobilenet.runs", "mobilenet.verify", "mobilenet.metrics", "mobilenet.rundir", "mobilenet.study", "mobilenet.swarm"],
-         ["mobilenet.cli", "mobilenet.console", "mobilenet.bench"]),
+         ["mobilenet.cli", "mobilenet.commands", "mobilenet.console", "mobilenet.bench"]),
         (["mobilenet"], ["viz"]),
     ],
 )  # fmt: skip
@@ -124,7 +124,7 @@ def test_nobody_looks_up(lower: list[str], upper: list[str]) -> None:
     looks = [
         (module, name)
         for module, name in importers(*upper)
-        if inside(module, *lower) and not inside(module, *upper, "mobilenet.cli", "mobilenet.console")
+        if inside(module, *lower) and not inside(module, *upper, "mobilenet.cli", "mobilenet.commands", "mobilenet.console")
         and not only_for_types(module, name)
     ]  # fmt: skip
     assert looks == []

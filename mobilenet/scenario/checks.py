@@ -1,6 +1,6 @@
 """What only shows when the groups of a scenario are seen together.
 
-Model     files exist, stations and hosts that are named exist, the backbone is a tree, and the run is not
+Model     files exist, stations and hosts that are named exist, the backbone connects them, and the run is not
           far bigger than anybody can have meant. Its size is estimated as deliveries (each host gets each
           message), their way over the stations, and a few small matters for each node and second; where tables of frames
           or messages are wanted, also their rows: a frame for each of these things that is sent, and a row for each
@@ -25,6 +25,8 @@ from mobilenet.protocols.beacon_parameters import BeaconParameters
 from mobilenet.protocols.tcp_flooding.parameters import TcpFloodingParameters
 from mobilenet.scenario.load import Node
 from mobilenet.scenario.problems import line
+from mobilenet.wired.network import adjacency
+from mobilenet.wired.parameters import TEST_INTERVAL_S
 from mobilenet.wired.tree import neighbours_of
 from mobilenet.world.coverage import Coverage, solid
 from mobilenet.world.faults import ExplicitFaults, PaperFaults
@@ -67,11 +69,14 @@ def _objections(scenario: Scenario) -> Iterator[tuple[str, str]]:
     if len(set(own)) < len(own):
         twice = next(name for name in own if own.count(name) > 1)
         yield "stations.layout.file", f"two stations are called {twice[:40]!r}; expected different names"
-    if stations.backbone.edges is not None:
+    backbone = stations.backbone
+    if backbone.edges is not None:
         try:
-            neighbours_of(stations.backbone.edges, count)
+            (neighbours_of if backbone.kind == "tree" else adjacency)(backbone.edges, count)
         except ValueError as error:
             yield "stations.backbone.edges", str(error)
+    if backbone.kind != "tree" and isinstance(scenario.protocol, TcpFloodingParameters):
+        yield "stations.backbone.kind", f"{scenario.protocol.name} has connections between neighbours: expected tree"
     if isinstance(scenario.faults, PaperFaults) and number(scenario.faults.station) >= count:
         yield "faults.station", f"there is no {scenario.faults.station} among {count} stations, s0 to s{count - 1}"
     hosts = scenario.hosts.count
@@ -142,8 +147,20 @@ def _estimate(scenario: Scenario, hosts: int, sites: NDArray[np.float64]) -> flo
     rows = frames * _in_range(scenario, hosts, sites) * (scenario.record.frames + scenario.record.messages)
     if scenario.record.positions_interval_s is not None:
         rate_per_s += hosts / scenario.record.positions_interval_s
+    on_the_wire, tests_per_s = _backbone(scenario, stations)
+    rate_per_s += tests_per_s
     rate_per_s += (1 + hosts / HOSTS_LOOKED_AT_IN_ONE) * 1000 / scenario.hosts.attachment.tick_ms
-    return broadcasts * (hosts + stations) + duration_s * rate_per_s + rows
+    return broadcasts * (hosts + on_the_wire) + duration_s * rate_per_s + rows
+
+
+def _backbone(scenario: Scenario, stations: int) -> tuple[int, float]:
+    """Messages on links for each broadcast, and tests of the failure detector a second; ways over several links are taken as one."""
+    backbone = scenario.stations.backbone
+    copies = 1 if backbone.kind in ("tree", "vcube_causal") else 2  # those are acknowledged
+    if backbone.kind != "vcube_reliable":
+        return copies * stations, 0.0
+    tested = (stations - 1).bit_length()  # by each station in a round
+    return copies * stations, 2 * stations * tested / (backbone.test_interval_s or TEST_INTERVAL_S)
 
 
 def _in_range(scenario: Scenario, hosts: int, sites: NDArray[np.float64]) -> float:

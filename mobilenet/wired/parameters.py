@@ -1,25 +1,66 @@
 """The network between the stations.
 
-Units     Mb/s, milliseconds, bytes
+Units     Mb/s, milliseconds, seconds, bytes
 Errors    pydantic.ValidationError
-Source    ours: DESIGN.md §5
+Source    ours: DESIGN.md §5, §16b
 """
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated, Literal, Self
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from mobilenet.parameters import Parameters
 
+MAX_DELAY_MS = 5.0  # what null stands for
+MTU_BYTES = 1460
+TEST_INTERVAL_S = 1.0
+TIMEOUT_S = 0.5
 Station = Annotated[int, Field(ge=0, le=10_000)]
 
 
-class BackboneParameters(Parameters):
-    kind: Literal["tree"] = "tree"
-    shape: Literal["star", "chain", "breadth_first"] = Field(default="breadth_first", description="unless edges are given")
+class LinkParameters(Parameters):
     edges: tuple[tuple[Station, Station], ...] | None = Field(default=None, description="pairs of station numbers, [[0, 1], ...]")
     bandwidth_mbps: float = Field(default=10.0, ge=0.001, le=1_000_000, description="of each link, each way")
     delay_ms: float = Field(default=10.0, ge=0, le=60_000, description="of each link")
     header_bytes: int = Field(default=40, ge=0, le=1000, description="around each message on a link; TCP 20 and IP 20")
+
+
+class BackboneParameters(LinkParameters):
+    kind: Literal["tree", "vcube_best_effort", "vcube_reliable", "vcube_causal"] = "tree"
+    shape: Literal["star", "chain", "breadth_first", "full_mesh"] | None = Field(
+        default=None, description="unless edges are given; null: breadth_first for a tree, full_mesh for the others"
+    )
+    max_delay_ms: float | None = Field(
+        default=None, ge=0, le=60_000, description="vcube_best_effort: that an application message waits for others; null: 5"
+    )
+    mtu_bytes: int | None = Field(
+        default=None, ge=1, le=1_000_000, description="vcube_best_effort, vcube_causal: of a bundle or packet; null: 1460"
+    )
+    test_interval_s: float | None = Field(
+        default=None, gt=0, le=1e6, description="vcube_reliable: between two rounds of the failure detector; null: 1"
+    )
+    timeout_s: float | None = Field(
+        default=None, gt=0, le=1e6, description="vcube_reliable: after which a station is suspected; null: 0.5"
+    )
+
+    @model_validator(mode="after")
+    def _fit_together(self) -> Self:
+        if self.edges is not None and self.shape is not None:
+            raise ValueError(f"shape: {self.shape}, but edges are given; expected one of the two")
+        if self.kind == "tree" and self.shape == "full_mesh":
+            raise ValueError("shape: a tree is no full_mesh; expected star, chain or breadth_first, or another kind")
+        for key, kinds in (
+            ("max_delay_ms", ("vcube_best_effort",)),
+            ("mtu_bytes", ("vcube_best_effort", "vcube_causal")),
+            ("test_interval_s", ("vcube_reliable",)),
+            ("timeout_s", ("vcube_reliable",)),
+        ):
+            if getattr(self, key) is not None and self.kind not in kinds:
+                raise ValueError(f"{key}: does nothing with kind: {self.kind}; it belongs to {' and '.join(kinds)}")
+        return self
+
+    @property
+    def is_mesh(self) -> bool:
+        return self.kind != "tree" and self.edges is None and self.shape in (None, "full_mesh")

@@ -19,11 +19,7 @@ from math import dist
 from typing import Any
 
 from mobilenet.kernel import Kernel
-from mobilenet.wired.link import Link
-
-Edge = tuple[int, int]
-Receive = Callable[[int, Any], None]
-Hop = Callable[[int, int, Any], Callable[[], None] | None]
+from mobilenet.wired.network import Edge, Hop, Receive, WiredNetwork, adjacency
 
 
 def star(positions: Sequence[Sequence[float]]) -> list[Edge]:
@@ -77,34 +73,12 @@ SHAPES = {"star": star, "chain": chain, "breadth_first": breadth_first}
 
 def neighbours_of(edges: Sequence[Edge], stations: int) -> list[list[int]]:
     """Adjacency, sorted. Raises ValueError unless the edges are a tree over all stations."""
-    near: list[list[int]] = [[] for _ in range(stations)]
-    for a, b in edges:
-        if not (0 <= a < stations and 0 <= b < stations) or a == b:
-            raise ValueError(f"edge [{a}, {b}]: there is no such pair among {stations} stations")
-        near[a].append(b)
-        near[b].append(a)
-    seen = {0}
-    frontier = [0]
-    while frontier:
-        frontier = [j for i in frontier for j in near[i] if j not in seen and not seen.add(j)]  # type: ignore[func-returns-value]
-    if len(edges) != stations - 1 or len(seen) != stations:
+    if len(edges) != stations - 1:
         raise ValueError(f"{len(edges)} edges do not make a tree of {stations} stations")
-    return [sorted(row) for row in near]
+    return adjacency(edges, stations)
 
 
-def next_hops(near: list[list[int]], source: int) -> list[int]:
-    """For each destination the neighbour of `source` on the way there; `source` for itself."""
-    hop = [-1] * len(near)
-    hop[source] = source
-    frontier = [(neighbour, neighbour) for neighbour in near[source]]
-    while frontier:
-        for node, first in frontier:
-            hop[node] = first
-        frontier = [(j, first) for i, first in frontier for j in near[i] if hop[j] < 0]
-    return hop
-
-
-class Tree:
+class Tree(WiredNetwork):
     """All stations' wired ports over one tree."""
 
     def __init__(
@@ -117,32 +91,18 @@ class Tree:
         header_bytes: int,
         on_hop: Hop | None = None,
     ) -> None:
-        """`on_hop(a, b, message)` sees each message put on a link, and may return what to call when it arrives."""
-        self.kernel = kernel
         self.near = neighbours_of(edges, stations)
-        self._hops = [next_hops(self.near, i) for i in range(stations)]
-        self._header_bytes = header_bytes
-        self._on_hop = on_hop
-        self._receive: list[Receive] = [_nobody] * stations
-        self.links = {(i, j): Link(kernel, bits_per_s, delay_ns) for i in range(stations) for j in self.near[i]}
+        super().__init__(kernel, stations, self.near, bits_per_s, delay_ns, header_bytes, on_hop)
 
     def port(self, station: int, receive: Receive) -> TreePort:
         """The port of a station; `receive(source, message)` gets what others send."""
-        self._receive[station] = receive
+        self.attach(station, receive)
         return TreePort(self, station)
-
-    @property
-    def in_flight(self) -> int:
-        return sum(link.sent - link.delivered for link in self.links.values())
 
     def flood(self, source: int, at: int, came_from: int, message: Any) -> None:
         for neighbour in self.near[at]:
             if neighbour != came_from:
                 self._send(at, neighbour, message, partial(self._flooded, source, neighbour, at, message))
-
-    def route(self, source: int, at: int, to: int, message: Any) -> None:
-        neighbour = self._hops[at][to]
-        self._send(at, neighbour, message, partial(self._routed, source, neighbour, to, message))
 
     def hop(self, a: int, b: int, message: Any, header_bytes: int, arrive: Callable[[], None]) -> None:
         """A packet over the one link from a to its neighbour b, with headers of its own."""
@@ -151,26 +111,6 @@ class Tree:
     def _flooded(self, source: int, at: int, came_from: int, message: Any) -> None:
         self.flood(source, at, came_from, message)
         self._receive[at](source, message)
-
-    def _routed(self, source: int, at: int, to: int, message: Any) -> None:
-        if at == to:
-            self._receive[at](source, message)
-        else:
-            self.route(source, at, to, message)
-
-    def _send(
-        self, a: int, b: int, message: Any, arrive: Callable[[], None], header_bytes: int | None = None
-    ) -> None:
-        arrived = None if self._on_hop is None else self._on_hop(a, b, message)
-        if arrived is not None:
-            note, handle = arrived, arrive
-
-            def arrive() -> None:
-                note()
-                handle()
-
-        around = self._header_bytes if header_bytes is None else header_bytes
-        self.links[a, b].send(message.size_bytes + around, arrive)
 
 
 class TreePort:
@@ -187,7 +127,3 @@ class TreePort:
 
     def send(self, to: int, message: Any) -> None:
         self._tree.route(self._station, self._station, to, message)
-
-
-def _nobody(source: int, message: Any) -> None:
-    raise AssertionError(f"a message from station {source} to a station that nobody runs")

@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 from mobilenet.kernel import MILLISECOND, Kernel
 from mobilenet.streams import Stream
 from mobilenet.wired.link import Link
-from mobilenet.wired.tree import Tree, breadth_first, chain, neighbours_of, next_hops, star
+from mobilenet.wired.network import next_hops
+from mobilenet.wired.tree import Tree, breadth_first, chain, neighbours_of, star
 from mobilenet.world.layout import hexagon
 
 

@@ -22,6 +22,7 @@ Deviations, each with what goes wrong in print
 Reads       l.16-17 also for what is delivered already: a new parent needs its ACK, and its subtree may be another one.
             l.33 children in descending order of clusters: what takes longest goes first (the printed latencies need it)
             l.49-50 the timer starts with the first element, and anew after an overflow
+Own         a message without application payload does not wait: it takes along what waits for the same neighbour
 """
 
 from __future__ import annotations
@@ -29,25 +30,27 @@ from __future__ import annotations
 from typing import Any, ClassVar, NamedTuple
 
 from ..port import Timer
-from .port import MessageId, ProcessPort
+from .port import Carrier, Lists, MessageId, Overhead, ProcessPort, is_control, size_of
 from .topology import children, cluster, dimension, first_fault_free
 
 
-class Tree:
+class Tree(Carrier):
     """<TREE, m>. One object for all who have m."""
 
-    __slots__ = ("body", "id", "size_bytes")
+    __slots__ = ("body", "id", "is_urgent", "size_bytes")
 
     def __init__(self, message: MessageId, body: Any, size_bytes: int) -> None:
         self.id = message
         self.body = body
         self.size_bytes = size_bytes
+        self.is_urgent = is_control(body)
 
 
-class Ack:
+class Ack(Overhead):
     """<ACK, (src, ts)>"""
 
     __slots__ = ("id", "size_bytes")
+    is_urgent = False
 
     def __init__(self, message: MessageId, size_bytes: int) -> None:
         self.id = message
@@ -57,6 +60,13 @@ class Ack:
 class Bundle(NamedTuple):
     content: tuple[Tree | Ack, ...]
     size_bytes: int
+
+    @property
+    def payload_bytes(self) -> int:
+        return sum(c.payload_bytes for c in self.content)
+
+    def list_sizes(self) -> Lists:
+        return tuple(entry for c in self.content for entry in c.list_sizes())
 
 
 class Waiting:
@@ -101,7 +111,7 @@ class BestEffortBroadcast:
         """procedure BROADCAST(message m)                                              l.8-9"""
         message = MessageId(self._i, self._count)
         self._count += 1
-        tree = Tree(message, body, self._tree_bytes)
+        tree = Tree(message, body, self._tree_bytes + size_of(body))
         self._handle(tree, self._i)  # l.9
         return message
 
@@ -161,10 +171,13 @@ class BestEffortBroadcast:
             self._flush(k)  # l.40, 42
             waiting.content.append(c)  # l.41
             waiting.size_bytes = size
+            if c.is_urgent:
+                self._flush(k)
+                return
         else:
             waiting.content.append(c)  # l.44, 48
             waiting.size_bytes += size
-            if waiting.size_bytes == most:  # l.43
+            if waiting.size_bytes == most or c.is_urgent:  # l.43
                 self._flush(k)  # l.44-46
                 return
         if not waiting.timer.running:  # l.49

@@ -22,11 +22,8 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import Any, ClassVar, Literal, NamedTuple
 
-from .port import MessageId, ProcessPort
+from .port import Carrier, Lists, MessageId, ProcessPort, lists_of, payload_of, size_of
 from .topology import children, dimension
-
-Lists = tuple[tuple[str, int], ...]
-NO_LISTS: Lists = ()
 
 
 class Message:
@@ -34,7 +31,7 @@ class Message:
 
     __slots__ = ("bit", "body", "depends", "id", "size_bytes", "source")
 
-    def __init__(self, source: int, ts: int, n: int, depends: int, body: int, size_bytes: int) -> None:
+    def __init__(self, source: int, ts: int, n: int, depends: int, body: Any, size_bytes: int) -> None:
         self.id = MessageId(source, ts)
         self.source = source
         self.bit = ts * n + source  # its number in sets
@@ -49,24 +46,25 @@ class Packet(NamedTuple):
 
     @property
     def payload_bytes(self) -> int:
-        return sum(m.body for m in self.messages)
+        return sum(payload_of(m.body) for m in self.messages)
 
     def list_sizes(self) -> Lists:
-        return NO_LISTS
+        return tuple(entry for m in self.messages for entry in lists_of(m.body))
 
 
-class ToRoot(NamedTuple):
-    """Single tree: a source hands its message to the root of all."""
-
+class _ToRoot(NamedTuple):
     message: Message
     size_bytes: int
 
-    @property
-    def payload_bytes(self) -> int:
-        return self.message.body
 
-    def list_sizes(self) -> Lists:
-        return NO_LISTS
+class ToRoot(_ToRoot, Carrier):
+    """Single tree: a source hands its message to the root of all."""
+
+    __slots__ = ()
+
+    @property
+    def body(self) -> Any:
+        return self.message.body
 
 
 class Branch:
@@ -143,12 +141,12 @@ class CausalBroadcast:
 
     # --- broadcast
 
-    def broadcast(self, body: int) -> MessageId:
+    def broadcast(self, body: Any) -> MessageId:
         """CO_Broadcast(m)                                               Algorithm 2 l.5-12"""
         source, ts = self._i, self._count
         self._count += 1
         entries = self._changed.bit_count() + 1  # of the compressed clock: what changed, and its own
-        size = self._message_bytes + self._entry_bytes * entries
+        size = self._message_bytes + size_of(body) + self._entry_bytes * entries
         m = Message(source, ts, self._n, self._last, body, size)
         self._changed = 0
         self._note_received(m)  # l.7

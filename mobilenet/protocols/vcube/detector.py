@@ -21,6 +21,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple, Protocol
 
 from ..port import Timer
+from .port import Overhead
 from .topology import dimension, first_fault_free
 
 Stamps = Mapping[int, int]
@@ -28,17 +29,25 @@ HEADER_BYTES = 20
 ENTRY_BYTES = 4
 
 
-class Test(NamedTuple):
+class _Round(NamedTuple):
     round: int
+
+
+class Test(_Round, Overhead):
+    __slots__ = ()
 
     @property
     def size_bytes(self) -> int:
         return HEADER_BYTES
 
 
-class Answer(NamedTuple):
+class _Answer(NamedTuple):
     round: int
     stamps: Stamps  # shared, never changed
+
+
+class Answer(_Answer, Overhead):
+    __slots__ = ()
 
     @property
     def size_bytes(self) -> int:
@@ -79,6 +88,12 @@ class Detector:
 
     def is_suspected(self, j: int) -> bool:
         return j not in self._correct
+
+    def stop(self) -> None:
+        """No round any more; tests of others are answered still."""
+        self._turns = []
+        self._timer.stop()
+        self._pause.stop()
 
     # --- as a tester
 

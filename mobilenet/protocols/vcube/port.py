@@ -2,6 +2,8 @@
 
 Units     integer nanoseconds, bytes
 Names     processes are 0..n-1; p12 is a name given outside
+Body      what is broadcast. In the papers' experiments nothing, or an int: payload bytes that the size of a message, as
+          declared, already has; otherwise a Message of ../port.py, whose bytes come on top
 Source    ours: DESIGN.md §16
 """
 
@@ -13,11 +15,60 @@ from typing import Any, ClassVar, NamedTuple, Protocol
 from ..port import Timer
 
 
+Lists = tuple[tuple[str, int], ...]
+
+
 class MessageId(NamedTuple):
     """One application message: its source and its number there, from 0."""
 
     source: int
     ts: int
+
+
+def size_of(body: Any) -> int:
+    return 0 if body is None or isinstance(body, int) else int(body.size_bytes)
+
+
+def payload_of(body: Any) -> int:
+    """The application's part."""
+    return (body or 0) if body is None or isinstance(body, int) else int(body.payload_bytes)
+
+
+def lists_of(body: Any) -> Lists:
+    found: Lists = () if body is None or isinstance(body, int) else body.list_sizes()
+    return found
+
+
+def is_control(body: Any) -> bool:
+    """A message without application payload: others wait for it, so it never waits itself."""
+    return size_of(body) > 0 and payload_of(body) == 0
+
+
+class Overhead:
+    """What a protocol sends for itself: no payload, no list."""
+
+    __slots__ = ()
+
+    @property
+    def payload_bytes(self) -> int:
+        return 0
+
+    def list_sizes(self) -> Lists:
+        return ()
+
+
+class Carrier:
+    """What carries a body to be delivered."""
+
+    __slots__ = ()
+    body: Any
+
+    @property
+    def payload_bytes(self) -> int:
+        return payload_of(self.body)
+
+    def list_sizes(self) -> Lists:
+        return lists_of(self.body)
 
 
 class ProcessPort(Protocol):

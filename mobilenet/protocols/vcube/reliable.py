@@ -25,7 +25,7 @@ from __future__ import annotations
 from collections import deque
 from typing import Any, ClassVar, NamedTuple
 
-from .port import MessageId, ProcessPort
+from .port import Carrier, MessageId, Overhead, ProcessPort, size_of
 from .topology import c, cluster, dimension
 
 NOBODY = -1
@@ -36,25 +36,40 @@ class Message(NamedTuple):
     body: Any
 
 
-class Tree(NamedTuple):
+class _WithMessage(NamedTuple):
+    m: Message
+    size_bytes: int
+
+
+class Tree(_WithMessage, Carrier):
     """<TREE, m>"""
 
-    m: Message
-    size_bytes: int
+    __slots__ = ()
+
+    @property
+    def body(self) -> Any:
+        return self.m.body
 
 
-class Delv(NamedTuple):
+class Delv(_WithMessage, Carrier):
     """<DELV, m>: deliver it, and do not forward it."""
 
-    m: Message
-    size_bytes: int
+    __slots__ = ()
+
+    @property
+    def body(self) -> Any:
+        return self.m.body
 
 
-class Ack(NamedTuple):
-    """<ACK, m>"""
-
+class _WithId(NamedTuple):
     id: MessageId
     size_bytes: int
+
+
+class Ack(_WithId, Overhead):
+    """<ACK, m>"""
+
+    __slots__ = ()
 
 
 class ReliableBroadcast:
@@ -118,10 +133,10 @@ class ReliableBroadcast:
                     self.ack_set.setdefault(m.id, {}).setdefault(j, {})[k] = None  # l.28
                     self._bodies[m.id] = m
                     if not is_pending:
-                        self._port.send(k, Tree(m, self._tree_bytes))  # l.27
+                        self._port.send(k, Tree(m, self._tree_bytes + size_of(m.body)))  # l.27
                 return
             if k not in rows:
-                self._port.send(k, Delv(m, self._tree_bytes))  # l.31
+                self._port.send(k, Delv(m, self._tree_bytes + size_of(m.body)))  # l.31
 
     def _check_acks(self, j: int, message: MessageId) -> None:
         """procedure CHECK_ACKS(j, m)                                                  l.33-34"""
