@@ -68,7 +68,7 @@ class Group(TyperGroup):
         except typer.TyperException as error:
             context = getattr(error, "ctx", None)
             command = context.command_path if context is not None else "mobilenet"
-            _print_error(f"{command}: {error.format_message().rstrip('.')}; see {command} --help")
+            _print_error(f"{command}: {error.format_message().replace('Value error, ', '').rstrip('.')}; see {command} --help")
             code = Exit.BAD_INPUT
         if not standalone:
             return code

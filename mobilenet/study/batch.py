@@ -28,6 +28,8 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 LOOK_EVERY_S = 0.5
+
+
 class JobLost(Exception):
     """Spark gave up; what is done is kept."""
 
@@ -88,6 +90,9 @@ def _run_missing(store: Store, runs: list[PlannedRun], spark: SparkSession, prog
     missing = [run for run in runs if store.state(run)[0] != "done"]
     if not missing:
         return
+    for run in missing:  # what is there of them is damaged
+        if (store.runs / run.id).is_dir():
+            shutil.rmtree(store.runs / run.id)
     folder = store.path.absolute()
     jobs = [Job(str(folder), run.id, str(store.scenario_of(run.configuration).absolute()), run.seed) for run in missing]
     context = spark.sparkContext
@@ -102,9 +107,6 @@ def _run_missing(store: Store, runs: list[PlannedRun], spark: SparkSession, prog
     thread = threading.Thread(target=work, daemon=True)
     thread.start()
     names = {run.id for run in missing}
-    for run in missing:  # what is there of them is damaged
-        if (store.runs / run.id).is_dir():
-            shutil.rmtree(store.runs / run.id)
     try:
         while thread.is_alive():
             thread.join(LOOK_EVERY_S)

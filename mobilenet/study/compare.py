@@ -54,13 +54,9 @@ class Finding:
             row |= {
                 "pairs": r.pairs, "mean": r.mean, "baseline_mean": r.baseline_mean, "difference": r.difference.mean,
                 "difference_low": r.difference.low, "difference_high": r.difference.high,
-            } | {key: value for key, value in asdict_of(r).items() if key.startswith("ratio")}  # fmt: skip
+            } | {key: value for key, value in r._asdict().items() if key.startswith("ratio")}  # fmt: skip
         row |= {"p_adjusted": self.p_adjusted, "equivalence_p_adjusted": self.equivalence_p_adjusted}
         return row | {"verdict": self.verdict, "more_replications": self.more}
-
-
-def asdict_of(result: Comparison) -> dict[str, Any]:
-    return {**result._asdict(), "difference": result.difference._asdict()}
 
 
 def findings(

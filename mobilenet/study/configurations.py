@@ -13,11 +13,10 @@ import hashlib
 import itertools
 import math
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 from mobilenet.parameters import ScenarioError
-from mobilenet.scenario import AnyScenario, ProcessScenario, Scenario, load_scenario
+from mobilenet.scenario import ProcessScenario, Scenario, load_scenario
 from mobilenet.scenario.text import inline
 from mobilenet.study.declaration import Study
 
@@ -59,6 +58,12 @@ def shown_level(level: Any) -> str:
     return level if isinstance(level, str) else inline(level)
 
 
+def combinations(study: Study) -> list[dict[str, Any]]:
+    """factor -> level, in the order of the file, the last factor fastest."""
+    levels = [study.levels(factor) for factor in study.factors]
+    return [dict(zip(study.factors, combination, strict=True)) for combination in itertools.product(*levels)]
+
+
 def configurations(study: Study) -> list[Configuration]:
     """All of them, each tried on the scenario once, so that no run fails for a wrong key."""
     factors = {factor: study.levels(factor) for factor in study.factors}
@@ -70,8 +75,7 @@ def configurations(study: Study) -> list[Configuration]:
         _try(study, ("set", key), _override(key, value))
     base = [_override(key, value) for key, value in study.set.items()]
     found = []
-    for number, combination in enumerate(itertools.product(*factors.values())):
-        levels = dict(zip(factors, combination, strict=True))
+    for number, levels in enumerate(combinations(study)):
         overrides = (*base, *(o for factor, level in levels.items() for o in _overrides(study, factor, level)))
         _try(study, ("factors",), *overrides, what=levels)
         found.append(Configuration(number, levels, overrides))
@@ -131,8 +135,3 @@ def seed_of(study_seed: int, replication: int) -> int:
 def planned(study_seed: int, count: int, replications: range) -> list[PlannedRun]:
     """The runs of these replications, replication by replication: a round is complete when all configurations have it."""
     return [PlannedRun(number, r, seed_of(study_seed, r)) for r in replications for number in range(count)]
-
-
-def scenario_of(folder: Path, name: str, overrides: tuple[str, ...], seed: int) -> AnyScenario:
-    """What a run of a study's directory simulates."""
-    return load_scenario(folder / name, (*overrides, f"seed={seed}"))

@@ -15,7 +15,6 @@ from __future__ import annotations
 
 import csv
 import fcntl
-import itertools
 import json
 import os
 from collections.abc import Iterator
@@ -28,7 +27,14 @@ from mobilenet.record import DERIVED_FILES, write_json
 from mobilenet.rundir import RunError, read_manifest, require_files
 from mobilenet.runs import write_scenario
 from mobilenet.scenario import AnyScenario, load_scenario
-from mobilenet.study.configurations import Configuration, PlannedRun, configurations, shown_level, table_level
+from mobilenet.study.configurations import (
+    Configuration,
+    PlannedRun,
+    combinations,
+    configurations,
+    shown_level,
+    table_level,
+)
 from mobilenet.study.declaration import Study, effective_study
 
 MOST_DIFFERENCES = 5
@@ -132,14 +138,7 @@ def open_store(path: Path) -> Store:
     if not (path / "study.yaml").is_file():
         raise StudyError(f"{path}: no study directory; it has no study.yaml")
     study = Study.load(path / "study.yaml")
-    return Store(path, study, [Configuration(n, levels, ()) for n, levels in enumerate(_combinations(study))])
-
-
-def _combinations(study: Study) -> list[dict[str, Any]]:
-    return [
-        dict(zip(study.factors, levels, strict=True))
-        for levels in itertools.product(*(study.levels(factor) for factor in study.factors))
-    ]
+    return Store(path, study, [Configuration(n, levels, ()) for n, levels in enumerate(combinations(study))])
 
 
 def _scenario(study: Study, configuration: Configuration) -> AnyScenario:

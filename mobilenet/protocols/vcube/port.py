@@ -14,7 +14,6 @@ from typing import Any, ClassVar, NamedTuple, Protocol
 
 from ..port import Timer
 
-
 Lists = tuple[tuple[str, int], ...]
 
 

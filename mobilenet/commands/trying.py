@@ -1,0 +1,77 @@
+"""Try the protocols and the simulator: hostile schedules, and speed."""
+
+from __future__ import annotations
+
+import os
+import time
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from mobilenet.console import Exit, counting, fail, quoted, reporting, say
+
+
+def swarm(
+    count: Annotated[int, typer.Option("--count", min=1, help="How many schedules.")] = 100,
+    seed: Annotated[int, typer.Option("--seed", min=0, help="The first schedule's seed; the others follow.")] = 1,
+    workers: Annotated[int, typer.Option("--workers", min=1, help="Processes.")] = os.cpu_count() or 1,
+    keep: Annotated[
+        Path | None, typer.Option("--keep", metavar="DIR", help="Where run directories go that are not valid.")
+    ] = None,
+) -> None:
+    """Run small random hostile scenarios and judge each of them: even seeds without physics, odd ones on the radio."""
+    with reporting():
+        from mobilenet.swarm.hunt import hunt
+
+        started = time.perf_counter()
+        violated = 0
+        tally: dict[str, int] = {}
+        with counting(count) as advance:
+            for result in hunt(range(seed, seed + count), workers, keep):
+                advance()
+                tally[result.answer] = tally.get(result.answer, 0) + 1
+                if result.answer == "violated":
+                    violated += 1
+                    say(f"schedule {result.seed} ({result.network}) violated:\n{result.explanation}")
+                    say(f"Repeat: mobilenet swarm --count 1 --seed {result.seed} --keep runs")
+                elif result.answer == "unknown":
+                    say(f"schedule {result.seed} ({result.network}) unknown: {result.explanation.splitlines()[0]}")
+        parts = ", ".join(f"{number} {answer}" for answer, number in sorted(tally.items()))
+        say(f"{count} schedules in {time.perf_counter() - started:.0f} s: {parts}")
+        say(f"Next: mobilenet swarm --count {count} --seed {seed + count}")
+        raise typer.Exit(Exit.VIOLATED if violated else Exit.FINE)
+
+
+def bench(
+    repeat: Annotated[int, typer.Option("--repeat", min=1, help="Runs of each case; the median counts.")] = 3,
+    table: Annotated[Path, typer.Option("--csv", metavar="FILE", help="The table that lines are appended to.")] = Path("bench.csv"),
+    studies: Annotated[bool, typer.Option(help="Also measure studies on Spark.")] = True,
+) -> None:
+    """Measure the speed of the simulator beside that of a bare event queue."""
+    with reporting():
+        from mobilenet import bench
+
+        try:
+            table.open("a").close()
+        except OSError as error:
+            fail(f"{table}: cannot be written: {error.strerror}", Exit.BAD_INPUT)
+        say("case         hosts  simulated s  frames     a bare queue   in          cost of ten")
+        say("                   per CPU s    per CPU s  M events/s     proportion  times the nodes")
+        for row in bench.measure(repeat):
+            factor = "" if row.cost_factor is None else f"{row.cost_factor:.1f}"
+            mark = {True: "pass", False: "MISS", None: ""}[row.passed]
+            say(
+                f"{row.case:11} {row.hosts:6}  {row.simulated_s_per_cpu_s:<11.4g}  {row.frames_per_cpu_s:<9,.0f}  "
+                f"{row.yardstick_events_per_s / 1e6:<13.2f}  {row.in_proportion:<10.3g}  {factor:15}  {mark}"
+            )
+            bench.append(table, row)
+        if studies:
+            from mobilenet.study import speed
+
+            say("\nstudies        simulations a minute  s to start  Spark's overhead")
+            for study in speed.measure_studies():
+                overhead = "" if study.overhead is None else f"{study.overhead:+.1%}"
+                say(f"{study.master:14} {study.runs_per_minute:<21g} {study.start_s:<11g} {overhead}")
+                speed.append(table.with_name(f"{table.stem}_studies.csv"), study)
+        say(f"Next: look at {quoted(table)}; the targets are in mobilenet/bench.py")
