@@ -44,6 +44,7 @@ class AdversarySchedule(Parameters):
     stations: int = Field(ge=1)
     hosts: int = Field(ge=0)
     actions: int = Field(ge=0)
+    backbone: str = Field(default="tree", description="between the stations; see stations.backbone.kind of a scenario")
     air: AdversaryAir
     protocol: MobileCausal
 

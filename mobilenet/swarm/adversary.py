@@ -2,7 +2,7 @@
 
 Model     radio: each receiver on its own loses, doubles and delays each packet; some arrive seconds late, in any order,
           also at a host that has left the cell; foreign cells are overheard; any old packet may come again.
-          wire: see wire.py. What becomes of every packet is counted: see tally.py
+          wire: see wire.py and vcube_wire.py. What becomes of every packet is counted: see tally.py
 Units     integer nanoseconds; probabilities
 Errors    none: what the protocols raise passes through
 Source    ours: DESIGN.md §3
@@ -18,11 +18,13 @@ from ..kernel import MILLISECOND, Kernel
 from ..protocols.mobile_causal import Host, MobileCausalParameters, Stable, Station
 from ..protocols.mobile_causal.context import State
 from ..protocols.mobile_causal.messages import App
+from ..protocols.vcube.backbone import Layer
 from ..record import Recording
 from ..streams import Stream
 from .ports import HostPort, Standing, StationPort
 from .tally import Tally
-from .wire import Backbone, WiredPort
+from .vcube_wire import VCubeWire
+from .wire import Backbone
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +57,7 @@ class Adversary:
     def __init__(
         self, kernel: Kernel, recording: Recording, seed: int, parameters: MobileCausalParameters, parents: Sequence[int],
         slowest_ns: Sequence[int], hosts: int, host_class: type[Host] = Host, station_class: type[Station] = Station,
-        check: bool = True,
+        check: bool = True, backbone: str = "tree", layer: Layer | None = None,
     ) -> None:
         self.kernel = kernel
         self.recording = recording
@@ -69,10 +71,15 @@ class Adversary:
         self._host_dice = [Stream(seed, "swarm/host", f"h{h}") for h in range(hosts)]
         self._old: list[_Packet] = []  # they may come again
         count = len(parents) + 1
-        self.backbone = Backbone(kernel, Stream(seed, "swarm/wire"), self.tally, parents, slowest_ns)
+        dice = Stream(seed, "swarm/wire")
+        self.backbone: Backbone | VCubeWire
+        if backbone == "tree":
+            self.backbone = Backbone(kernel, dice, self.tally, parents, slowest_ns)
+        else:
+            self.backbone = VCubeWire(kernel, dice, self.tally, parents, slowest_ns, backbone, layer)
         self.backbone.handle = self._handle_wired
         self.stations = [
-            station_class(StationPort(self, s, Stream(seed, "swarm/station", f"s{s}")), WiredPort(self.backbone, s),
+            station_class(StationPort(self, s, Stream(seed, "swarm/station", f"s{s}")), self.backbone.port(s),
                           parameters, count, check)
             for s in range(count)
         ]
@@ -224,7 +231,7 @@ class Adversary:
     def rests(self) -> bool:
         """No buffer holds a message, nothing is under way, every member is served by the station of its cell."""
         nodes = [*self.stations, *self.hosts]
-        if self.tally.wired_in_flight:
+        if self.tally.wired_in_flight or not self.backbone.is_at_rest:
             return False
         if not all(node is not None and node.settled() and not any(node.buffer_sizes()) for node in nodes):
             return False

@@ -22,6 +22,7 @@ from typing import Literal
 
 from ..manifest import manifest
 from ..protocols.mobile_causal import Host, Station
+from ..protocols.vcube.backbone import Layer
 from ..record import RecordError, file_digests, run_directory, write_json, write_recording
 from ..runs import judge, manifest_of, write_scenario
 from ..scenario.recorded import AdversarySchedule
@@ -43,9 +44,9 @@ class Result:
     fingerprint: str = ""  # of the run's events
 
 
-def hunt(seeds: Iterable[int], workers: int, keep: Path | None = None) -> Iterator[Result]:
+def hunt(seeds: Iterable[int], workers: int, keep: Path | None = None, backbone: str = "tree") -> Iterator[Result]:
     """The results in the order of the seeds; `keep`: where the run directories of those that are not valid go."""
-    look = partial(judge_seed, keep=keep)
+    look = partial(judge_seed, keep=keep, backbone=backbone)
     if workers <= 1:
         yield from map(look, seeds)
         return
@@ -57,13 +58,13 @@ def network_of(seed: int) -> Network:
     return "radio" if seed % 2 else "adversary"
 
 
-def judge_seed(seed: int, keep: Path | None = None) -> Result:
+def judge_seed(seed: int, keep: Path | None = None, backbone: str = "tree") -> Result:
     """Play the schedule of a seed and judge what it recorded."""
     network = network_of(seed)
     with tempfile.TemporaryDirectory(prefix="mobilenet-swarm-") as folder:
         directory = Path(folder)
         try:
-            fingerprint = record_radio(seed, directory) if network == "radio" else record_adversary(schedule.draw(seed), directory)
+            fingerprint = record(seed, directory, backbone)
         except (OSError, RecordError):
             raise
         except Exception as error:
@@ -73,7 +74,7 @@ def judge_seed(seed: int, keep: Path | None = None) -> Result:
         verdicts = verify_run(directory)
     result = Result(seed, network, overall(verdicts), explained(verdicts), fingerprint)
     if keep is not None and result.answer != "valid":
-        keep_run(seed, keep / f"swarm-s{seed}")
+        keep_run(seed, keep / f"swarm-s{seed}", backbone)
     return result
 
 
@@ -89,21 +90,25 @@ def explained(verdicts: dict[str, Verdict]) -> str:
 # --- run directories
 
 
-def keep_run(seed: int, directory: Path) -> None:
+def keep_run(seed: int, directory: Path, backbone: str = "tree") -> None:
     """The same once more, into a whole run directory, verdict and metrics included."""
     with run_directory(directory) as partial_directory:
-        if network_of(seed) == "radio":
-            record_radio(seed, partial_directory, whole=True)
-        else:
-            record_adversary(schedule.draw(seed), partial_directory, whole=True)
+        record(seed, partial_directory, backbone, whole=True)
 
 
-def record_radio(seed: int, directory: Path, whole: bool = False) -> str:
+def record(seed: int, directory: Path, backbone: str = "tree", whole: bool = False) -> str:
+    """Play what belongs to a seed, write what was recorded, return its fingerprint."""
+    if network_of(seed) == "radio":
+        return record_radio(seed, directory, whole, backbone)
+    return record_adversary(schedule.draw(seed, backbone=backbone), directory, whole=whole)
+
+
+def record_radio(seed: int, directory: Path, whole: bool = False, backbone: str = "tree") -> str:
     """Simulate the scenario of a seed, write what was recorded, return its fingerprint."""
-    scenario = scenes.draw(seed)
+    scenario = scenes.draw(seed, backbone=backbone)
     started = time.perf_counter()
     outcome = Simulation(scenario).run()
-    facts = manifest_of(scenario, outcome, time.perf_counter() - started, again(seed))
+    facts = manifest_of(scenario, outcome, time.perf_counter() - started, again(seed, backbone))
     write_recording(directory, outcome.recording)
     write_scenario(directory, scenario)
     write_json(directory / "manifest.json", {**facts, "files": file_digests(directory)})
@@ -119,10 +124,11 @@ def record_adversary(
     station_class: type[Station] = Station,
     check: bool = True,
     whole: bool = False,
+    layer: Layer | None = None,
 ) -> str:
     """Play a schedule on the adversary's network, write what was recorded, return its fingerprint."""
     started = time.perf_counter()
-    outcome = schedule.run(drawn, host_class, station_class, check)
+    outcome = schedule.run(drawn, host_class, station_class, check, layer)
     described = description(drawn)
     facts = manifest(
         outcome.recording,
@@ -130,7 +136,7 @@ def record_adversary(
         outcome.simulated_ns,
         outcome.quiescent,
         time.perf_counter() - started,
-        again(drawn.seed),
+        again(drawn.seed, drawn.backbone),
         host_names={},
         station_names={},
         skipped_tracks=0,
@@ -156,12 +162,13 @@ def description(drawn: schedule.Schedule) -> AdversarySchedule:
             "stations": 1 + len(drawn.parents),
             "hosts": len(drawn.first_cells),
             "actions": len(drawn.actions),
+            "backbone": drawn.backbone,
             "air": {name: getattr(air, name) for name in air.__slots__},
             "protocol": {"name": "mobile_causal"} | drawn.parameters.model_dump(),
         }
     )
 
 
-def again(seed: int) -> str:
+def again(seed: int, backbone: str = "tree") -> str:
     """The command that repeats a schedule."""
-    return f"mobilenet swarm --count 1 --seed {seed}"
+    return f"mobilenet swarm --count 1 --seed {seed}" + (f" --backbone {backbone}" if backbone != "tree" else "")

@@ -31,8 +31,10 @@ class _Dice(Stream):
         return self.random() < probability
 
 
-def draw(seed: int, protocol: Literal["mobile_causal", "tcp_flooding"] = "mobile_causal") -> Scenario:
-    """The scenario of a seed; places, walks, radio, faults and churn are the same under either protocol."""
+def draw(
+    seed: int, protocol: Literal["mobile_causal", "tcp_flooding"] = "mobile_causal", backbone: str = "tree"
+) -> Scenario:
+    """The scenario of a seed; places, walks, radio, faults and churn are the same under either protocol and on each backbone."""
     dice = _Dice(seed, "swarm/scene")
     expires = dice.chance(0.25)
     range_m = dice.uniform(40, 120)
@@ -46,6 +48,7 @@ def draw(seed: int, protocol: Literal["mobile_causal", "tcp_flooding"] = "mobile
             "stations": {
                 "layout": {"shape": "points", "points_m": points},
                 "backbone": {
+                    "kind": backbone,
                     "shape": dice.one_of("star", "chain", "breadth_first"),
                     "bandwidth_mbps": dice.one_of(10.0, 10.0, 0.3),
                     "delay_ms": dice.one_of(1.0, 10.0, dice.uniform(20, 200)),

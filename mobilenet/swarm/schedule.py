@@ -15,6 +15,7 @@ from dataclasses import dataclass
 
 from ..kernel import MILLISECOND, SECOND, Kernel, ns
 from ..protocols.mobile_causal import Host, MobileCausalParameters, Station, Status
+from ..protocols.vcube.backbone import Layer
 from ..record import Recording
 from ..streams import Stream
 from .adversary import CALM, Adversary, Air
@@ -73,6 +74,7 @@ class Schedule:
     actions: tuple[tuple[int, int, str, int], ...]  # (time, host, what, cell); in order of time
     replay_every_ns: int  # 0: never
     late_replays: int  # once more when all is quiet
+    backbone: str = "tree"  # or one over VCube: the same schedule on another wire
 
     @property
     def active_ns(self) -> int:
@@ -89,7 +91,7 @@ class Outcome:
     quiescent: bool
 
 
-def draw(seed: int, flavour: str | None = None) -> Schedule:
+def draw(seed: int, flavour: str | None = None, backbone: str = "tree") -> Schedule:
     """The schedule of a seed."""
     dice = Stream(seed, "swarm/schedule")
     name = list(FLAVOURS)[dice.below(len(FLAVOURS))]
@@ -119,6 +121,7 @@ def draw(seed: int, flavour: str | None = None) -> Schedule:
         first_cells=tuple(dice.below(stations) for _ in range(hosts)), actions=tuple(actions),
         replay_every_ns=int(dice.uniform(0.02, 0.3) * SECOND) if again else 0,
         late_replays=dice.below(40) if again else 0,
+        backbone=backbone,
     )
 
 
@@ -176,13 +179,14 @@ def _choose(dice: Stream, verbs: tuple[str, ...], weights: tuple[float, ...]) ->
 
 
 def run(
-    schedule: Schedule, host_class: type[Host] = Host, station_class: type[Station] = Station, check: bool = True
-) -> Outcome:
-    """Faults, then a fair completion."""
+    schedule: Schedule, host_class: type[Host] = Host, station_class: type[Station] = Station, check: bool = True,
+    layer: Layer | None = None,
+) -> Outcome:  # fmt: skip
+    """Faults, then a fair completion. `layer`: another one above VCube than the right one."""
     recording = Recording()
     network = Adversary(
         Kernel(), recording, schedule.seed, schedule.parameters, schedule.parents, schedule.slowest_ns,
-        len(schedule.first_cells), host_class, station_class, check,
+        len(schedule.first_cells), host_class, station_class, check, schedule.backbone, layer,
     )
     quiescent = _Run(network, schedule).play()
     network.sample_at_end()

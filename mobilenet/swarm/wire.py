@@ -51,6 +51,11 @@ class Backbone:
                 self._last[a, b] = 0
         self._next = [self._first_hops(at) for at in range(count)]
 
+    is_at_rest = True  # but for what the tally knows to be on its way
+
+    def port(self, me: int) -> WiredPort:
+        return WiredPort(self, me)
+
     def _first_hops(self, start: int) -> dict[int, int]:
         hops: dict[int, int] = {}
         for first in self._neighbours[start]:

@@ -189,7 +189,7 @@ class CausalLayer(StampedSends):
 
     def broadcast(self, message: Any) -> None:
         self.clock[self.me] += 1
-        changed = tuple((l, new) for l, (old, new) in enumerate(zip(self._told, self.clock, strict=True)) if old != new)
+        changed = tuple((station, new) for station, (old, new) in enumerate(zip(self._told, self.clock, strict=True)) if old != new)
         self._told = self.clock.copy()
         self.beneath.broadcast(Stamped(changed, message))
 
