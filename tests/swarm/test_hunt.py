@@ -74,7 +74,7 @@ def test_a_kept_radio_run_is_a_scenario_that_repeats_it(tmp_path: Path) -> None:
 
 
 def test_a_protocol_that_raises_has_violated_its_self_checks(monkeypatch: pytest.MonkeyPatch) -> None:
-    def broken(seed: int, directory: Path) -> str:
+    def broken(seed: int, directory: Path, whole: bool, backbone: str) -> str:
         raise AssertionError("h1 is owned at [0, 2]")
 
     monkeypatch.setattr(hunting, "record_radio", broken)
