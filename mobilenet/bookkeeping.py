@@ -11,11 +11,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from mobilenet.contents import contents
 from mobilenet.kernel import Kernel
 from mobilenet.radio.frame import DATA, FATES, RECEIVED, Frame
 from mobilenet.radio.medium import Medium
 from mobilenet.record import Recording
 from mobilenet.wired.network import WiredNetwork
+
+OUT_OF_RANGE = "out_of_range"  # of a message for one node that is too far away; no pair for the medium
 
 
 class Bookkeeping:
@@ -36,14 +39,18 @@ class Bookkeeping:
             start, end, sender = frame.start_ns, frame.start_ns + frame.duration_ns, frame.sender
             is_data = frame.kind == DATA
             kind = type(frame.message).__name__ if is_data else "mac_ack"
+            about = contents(frame.message) if messages is not None and is_data else None
             for node, fate, delay in zip(frame.receivers, frame.fates, frame.delays_ns, strict=True):
                 to_it = frame.to is node or (frame.to is None and (not sender.is_station or node.serving is sender))
                 if frames is not None:
                     frames.add(start, end, sender.name, node.name, kind, frame.psdu_bytes, to_it, FATES[fate])
-                if messages is not None and is_data and (to_it or frame.to is None):
+                if messages is not None and about is not None and (to_it or frame.to is None):
                     arrived = end + delay if fate == RECEIVED else None
                     size = frame.message.size_bytes
-                    messages.add(start, arrived, sender.name, node.name, "radio", kind, size, FATES[fate])
+                    messages.add(start, arrived, sender.name, node.name, "radio", kind, size, FATES[fate], *about)
+            if messages is not None and about is not None and frame.to is not None and frame.to not in frame.receivers:
+                size = frame.message.size_bytes
+                messages.add(start, None, sender.name, frame.to.name, "radio", kind, size, OUT_OF_RANGE, *about)
 
         return observe
 
@@ -59,8 +66,8 @@ class Bookkeeping:
         messages = self._recording.messages
         if messages is None:
             return None
-        sent, kind, size = kernel.now, type(message).__name__, message.size_bytes
-        return lambda: messages.add(sent, kernel.now, f"s{a}", f"s{b}", "wired", kind, size, "received")
+        sent, kind, size, about = kernel.now, type(message).__name__, message.size_bytes, contents(message)
+        return lambda: messages.add(sent, kernel.now, f"s{a}", f"s{b}", "wired", kind, size, "received", *about)
 
     def sample_totals(self, medium: Medium, wires: WiredNetwork) -> None:
         """Running totals of the network, now."""

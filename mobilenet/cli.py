@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 
 from mobilenet import __version__
-from mobilenet.commands import running, studying, trying
+from mobilenet.commands import exploring, running, studying, trying
 from mobilenet.console import Group, say
 
 app = typer.Typer(
@@ -25,6 +25,7 @@ app = typer.Typer(
 
 for command in (
     running.run, running.check, running.verify, running.show,
+    exploring.spacetime,
     studying.study, studying.compare, studying.reproduce,
     trying.swarm, trying.bench,
 ):  # fmt: skip

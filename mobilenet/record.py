@@ -43,7 +43,10 @@ EVENTS = {  # each kind of event, and the kinds of nodes that it happens at: hos
     "expire": "s",
 }
 FRAME_COLUMNS = ("start_ns", "end_ns", "sender", "receiver", "kind", "psdu_bytes", "addressed", "fate")
-MESSAGE_COLUMNS = ("send_ns", "receive_ns", "sender", "receiver", "medium", "kind", "size_bytes", "fate")
+MESSAGE_COLUMNS = (
+    "send_ns", "receive_ns", "sender", "receiver", "medium", "kind", "size_bytes", "fate",
+    "host", "session", "message", "detail",
+)  # fmt: skip
 
 
 def file_digests(directory: Path) -> dict[str, str]:

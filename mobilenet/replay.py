@@ -1,0 +1,44 @@
+"""A run again, with what it did not record: protocols and network are deterministic, so the same thing happens.
+
+Model     the effective scenario of the run directory is simulated with `record.messages`, and its fingerprint is held against
+          that of the manifest. What is recorded changes nothing that happens
+Errors    RunError when the directory is no run of hosts and stations, or its scenario no longer gives the same run (it was
+          edited, or this version of mobilenet behaves otherwise)
+Source    ours: DESIGN.md §19
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from mobilenet.rundir import RunError, read_manifest
+from mobilenet.runs import simulate
+from mobilenet.scenario import ProcessScenario, load_scenario
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+Progress = Callable[[float, float], None]
+
+
+def protocol_messages(directory: Path, progress: Progress | None = None) -> tuple[pd.DataFrame, bool]:
+    """The table of messages.parquet, and whether it was replayed because the run had not recorded it."""
+    import pandas as pd
+
+    manifest = read_manifest(directory)
+    if (directory / "messages.parquet").exists():
+        return pd.read_parquet(directory / "messages.parquet"), False
+    scenario = load_scenario(directory / "scenario.yaml")
+    if isinstance(scenario, ProcessScenario):
+        raise RunError(f"{directory}: a run of processes; its messages are counted, not recorded one by one")
+    recording = simulate(scenario.changed(["record.messages=true"]), progress).recording
+    if recording.events.fingerprint() != manifest["fingerprint"]:
+        raise RunError(
+            f"{directory}: its scenario does not give the same run any more (another version of mobilenet, or an edited "
+            "file), so the messages it did not record cannot be found out"
+        )
+    assert recording.messages is not None
+    table = pd.DataFrame(recording.messages.lists)
+    return table.astype({"receive_ns": "float64", "session": "float64"}), True

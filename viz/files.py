@@ -1,0 +1,39 @@
+"""A picture or a page appears under its name when it is whole, and not before.
+
+Errors    RecordError, one line: a suffix that is no kind of picture, a directory, a place where nothing can be written
+Source    ours: DESIGN.md §6
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from mobilenet.record import RecordError
+
+PICTURES = (".svg", ".png", ".pdf")
+
+
+@contextmanager
+def whole_file(target: Path, suffixes: tuple[str, ...] = PICTURES) -> Iterator[Path]:
+    """A name to write to, with the same suffix; it takes the place of `target` when the block ends well."""
+    if target.suffix.lower() not in suffixes:
+        raise RecordError(f"{target}: expected a name that ends in {' or '.join(suffixes)}", is_input=True)
+    if target.is_dir():
+        raise RecordError(f"{target}: is a directory, expected a file", is_input=True)
+    partial = target.parent / f".partial-{os.getpid()}{target.suffix}"
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        partial.touch()
+    except OSError as error:
+        raise RecordError(f"{target}: cannot be written: {error.strerror}", is_input=True) from None
+    try:
+        yield partial
+        os.replace(partial, target)
+    except OSError as error:
+        raise RecordError(f"{target}: could not be written whole: {error.strerror}") from error
+    finally:
+        with suppress(OSError):
+            partial.unlink(missing_ok=True)
