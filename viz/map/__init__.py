@@ -1,0 +1,28 @@
+"""A run as a moving picture: one HTML file that needs no network.
+
+Model     run directory → one JSON document of columns (data.py) → a page (page.py) whose scripts (web/) draw it
+Errors    RunError for a directory that is no run of hosts and stations, RecordError for a file that cannot be written
+Source    ours: DESIGN.md, "Maps"
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from mobilenet.rundir import RunError, read_manifest
+from viz.files import whole_file
+from viz.map.data import document
+from viz.map.messages import DELIVERIES
+from viz.map.page import page
+
+
+def draw(run: Path, out: Path, tiles: bool = False, deliveries: int = DELIVERIES) -> int:
+    """Write the map of a run; returns its size in bytes. A file of that name is replaced only by a complete one."""
+    read_manifest(run)
+    with whole_file(out, (".html", ".htm")) as partial:
+        data = document(run, deliveries)
+        if tiles and data["origin"] is None:
+            raise RunError(f"{run}: tiles show places on Earth, and the scenario gives none (origin: {{lon, lat}}); draw the map without them")
+        content = page(data, tiles).encode("utf-8")
+        partial.write_bytes(content)
+    return len(content)

@@ -1,0 +1,206 @@
+"""Everything that a map shows, as one JSON document of compact columns.
+
+Model     Complete: places (rounded to a centimetre), handoffs and all other events but broadcasts and deliveries.
+          Messages: see messages.py. Buffers: the largest value in each bin of time, as many bins as VALUES allow
+Units     centimetres in tracks, nanoseconds for moments, else as the names say
+Shapes    tracks: hosts one after the other; host i has tracks.count[i] places, at the consecutive moments of `moments_ns`
+          from tracks.first[i] on (or, with tracks.moment, at those); x_cm, y_cm of the first place, then differences
+Errors    RunError, see record.py
+Source    ours: DESIGN.md, "Maps"
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from mobilenet.rundir import COLUMN_TYPES, RunError
+from viz.map.handoffs import events, handoffs
+from viz.map.messages import DELIVERIES, messages
+from viz.map.pack import narrow, packed
+from viz.map.places import places
+from viz.map.record import Coded, Record, coded, integers, record, shown, table
+from viz.map.wires import edges
+
+VALUES = 1_500_000  # of buffers in one page
+FINEST_BIN_S = 0.25
+SECOND = 1_000_000_000
+
+
+def document(folder: Path, deliveries: int = DELIVERIES) -> dict[str, Any]:
+    run = record(folder)
+    backbone = _group(run.scenario, "stations", "backbone")
+    end_s = _number(run.manifest.get("simulated_s")) or float(run.time_ns.max(initial=0)) / SECOND
+    host_names, station_names = _group(run.manifest, "host_names"), _group(run.manifest, "station_names")
+    return {
+        "about": _about(run),
+        "end_s": end_s,
+        "origin": origin(run.scenario),
+        "range_m": run.range_m,
+        "stations": {
+            "x_m": run.stations_m[:, 0].tolist(), "y_m": run.stations_m[:, 1].tolist(),
+            "names": [shown(station_names.get(f"s{i}", "")) for i in range(len(run.stations_m))],
+            "edges": edges(backbone, run.stations_m.tolist()), "backbone": shown(backbone.get("kind", "tree")),
+        },
+        "area": _area(run.scenario),
+        "hosts": {"number": narrow([int(h[1:]) for h in run.hosts]), "names": [shown(host_names.get(h, "")) for h in run.hosts] if host_names else []},
+        **_tracks(run),
+        "events": events(run),
+        "handoffs": handoffs(run),
+        "messages": messages(run, deliveries),
+        "places": places(run),
+        **_samples(run, end_s),
+    }  # fmt: skip
+
+
+def origin(scenario: dict[str, Any]) -> dict[str, float] | None:
+    """Longitude and latitude of (0, 0), where the scenario gives them."""
+    given = scenario.get("origin")
+    given = given if isinstance(given, dict) else {}
+    lon, lat = _number(given.get("lon")), _number(given.get("lat"))
+    if lon is None or lat is None or abs(lon) > 180 or abs(lat) > 85:
+        return None
+    return {"lon": lon, "lat": lat}
+
+
+def _about(run: Record) -> dict[str, Any]:
+    m = run.manifest
+    numbers = {name: m.get(name) for name in ("seed", "duration_s", "warmup_s", "quiescent")}
+    verdict = _beside(run, "verdict.json")
+    checks = verdict.get("checks")
+    row = _beside(run, "metrics.json")
+    return {
+        "name": shown(run.scenario.get("name") or run.folder.resolve().name), "description": shown(run.scenario.get("description") or ""),
+        "protocol": shown(m.get("protocol", "")), "version": shown(m.get("mobilenet_version", "")),
+        "fingerprint": shown(m.get("fingerprint", ""))[:12], **{k: v if _number(v) is not None or isinstance(v, bool) else None for k, v in numbers.items()},
+        "verdict": shown(verdict.get("verdict", "not judged")),
+        "checks": {shown(k): shown(v.get("answer", "")) for k, v in checks.items() if isinstance(v, dict)} if isinstance(checks, dict) else {},
+        "metrics": {name: row.get(name) for name in METRICS if _number(row.get(name)) is not None},
+    }  # fmt: skip
+
+
+METRICS = (
+    "delivery_delay_mean_s", "delivery_delay_p95_s", "handoffs", "handoff_duration_mean_s", "handoff_interruption_mean_s",
+    "collision_ratio", "deliveries", "gaps", "crashes",
+)  # fmt: skip
+
+
+def _beside(run: Record, name: str) -> dict[str, Any]:
+    """What follows from the record; a map does without it."""
+    try:
+        value = json.loads((run.folder / name).read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return {}
+    return value if isinstance(value, dict) else {}
+
+
+def _number(value: Any) -> float | None:
+    return float(value) if isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value) else None
+
+
+def _group(values: dict[str, Any], *keys: str) -> dict[str, Any]:
+    for key in keys:
+        inner = values.get(key)
+        values = inner if isinstance(inner, dict) else {}
+    return values
+
+
+def _area(scenario: dict[str, Any]) -> dict[str, Any]:
+    """Where hosts may walk, if it is not just the covered ground."""
+    area = _group(scenario, "hosts", "mobility", "area")
+    found: dict[str, Any] = {"box_m": None, "holes_m": []}
+    try:
+        box = area.get("box_m")
+        found["box_m"] = [float(v) for v in box] if box is not None and len(box) == 4 else None
+        found["holes_m"] = [[[float(x), float(y)] for x, y in ring] for ring in area.get("hole_polygons_m") or ()]
+    except (TypeError, ValueError):
+        return {"box_m": None, "holes_m": []}
+    return found
+
+
+def _tracks(run: Record) -> dict[str, Any]:
+    p, n = run.places, len(run.hosts)
+    moments, moment = np.unique(p.time_ns, return_inverse=True)
+    first = np.searchsorted(p.host, np.arange(n), side="left")
+    count = np.searchsorted(p.host, np.arange(n), side="right") - first
+    same = np.r_[False, p.host[1:] == p.host[:-1]] if len(p.host) else np.zeros(0, dtype=bool)
+    regular = bool((np.diff(moment)[same[1:]] == 1).all())
+    columns = {}
+    for name, metres in (("x_cm", p.x_m), ("y_cm", p.y_m)):
+        cm = np.rint(metres * 100).astype(np.int64)
+        steps = np.where(same, np.diff(cm, prepend=0), cm)
+        columns[name + "_start"] = packed(cm[first[count > 0]], "i32")
+        columns[name] = narrow(np.where(same, steps, 0))
+    begin = np.where(count > 0, moment[np.minimum(first, max(0, len(moment) - 1))] if len(moment) else 0, 0)
+    apart_ns = float(np.median(np.diff(moments))) if len(moments) > 1 else 1e9
+    return {
+        "moments_ns": packed(moments, "f64"),
+        "tracks": {
+            "first": narrow(begin), "count": narrow(count), "moment": None if regular else narrow(moment),
+            "interval_ns": max(apart_ns, 1e9 * (_number(_group(run.scenario, "record").get("positions_interval_s")) or 0)), **columns,
+        },
+    }  # fmt: skip
+
+
+def _samples(run: Record, end_s: float) -> dict[str, Any]:
+    data = table(run.folder, "samples", COLUMN_TYPES["samples"])
+    node, quantity, time_ns = coded(data, "node"), coded(data, "quantity"), integers(data, "time_ns")
+    value = data["value"].combine_chunks().to_numpy(zero_copy_only=False)
+    if not np.isfinite(value).all():
+        raise RunError(f"{run.folder / 'samples.parquet'}: a value that is no number")
+    found: dict[str, Any] = {"buffers": {}, "losses": _losses(node, quantity, time_ns, value)}
+    for kind, numbers in (("stations", run.station_of), ("hosts", run.host_of)):
+        owner = node.as_(numbers)
+        share = VALUES // 4
+        bin_s = max(FINEST_BIN_S, end_s * len(numbers) / share, end_s / 4000)
+        bins = max(1, math.ceil(end_s / bin_s + 1e-9))
+        own: dict[str, Any] = {"bin_s": bin_s, "bins": bins}
+        for name, code in quantity_codes(quantity).items():
+            rows = np.flatnonzero((owner >= 0) & (quantity.codes == code))
+            own[name] = narrow(_largest(owner[rows], time_ns[rows], value[rows], len(numbers), bins, bin_s)) if len(rows) else None
+        found["buffers"][kind] = own
+    return found
+
+
+def quantity_codes(quantity: Coded) -> dict[str, int]:
+    return {name: quantity.words.index(name) if name in quantity.words else -2 for name in ("sbuffer", "rbuffer")}
+
+
+def _largest(owner: Any, time_ns: Any, value: Any, owners: int, bins: int, bin_s: float) -> Any:
+    """The largest value of each owner's step function in each bin, one owner after the other."""
+    place = owner * bins + np.minimum((time_ns / SECOND / bin_s).astype(np.int64), bins - 1)
+    order = np.lexsort((np.arange(len(place)), time_ns, place))
+    place, value = place[order], np.clip(np.rint(value[order]), 0, 65_535).astype(np.int64)
+    last = np.full(owners * bins, -1, dtype=np.int64)
+    ends = np.flatnonzero(np.r_[place[1:] != place[:-1], True])
+    last[place[ends]] = ends
+    at_end = np.maximum.accumulate(last.reshape(owners, bins), axis=1)  # rows of one owner lie one behind the other
+    carried = np.where(at_end >= 0, value[at_end], 0)
+    largest = np.zeros((owners, bins), dtype=np.int64)
+    largest[:, 1:] = carried[:, :-1]
+    flat = largest.reshape(-1)
+    np.maximum.at(flat, place, value)
+    return flat
+
+
+def _losses(node: Coded, quantity: Coded, time_ns: Any, value: Any) -> dict[str, Any]:
+    """Of the whole network: the share of pairs (frame, receiver in range) that were lost, between the moments at which it was sampled."""
+    names = {word: code for code, word in enumerate(quantity.words) if word.startswith("pairs_")}
+    rows = np.flatnonzero((node.as_({"network": 0}) == 0) & np.isin(quantity.codes, list(names.values())))
+    if not len(rows):
+        return {"time_ns": packed([], "f64"), "share": packed([], "f32")}
+    moments, index = np.unique(time_ns[rows], return_inverse=True)
+    totals = np.zeros((2, len(moments)))
+    lost = np.isin(quantity.codes[rows], [names.get("pairs_collision", -2), names.get("pairs_never_attempted", -2)])
+    for name in names.values():  # the last value of each quantity at each moment
+        own = quantity.codes[rows] == name
+        level = np.zeros(len(moments))
+        level[index[own]] = value[rows][own]
+        totals[0] += level
+        totals[1] += level if lost[own].any() else 0
+    pairs, gone = np.diff(totals, axis=1)
+    return {"time_ns": packed(moments[1:], "f64"), "share": packed(np.where(pairs > 0, gone / np.maximum(pairs, 1), 0), "f32")}

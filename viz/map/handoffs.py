@@ -1,0 +1,95 @@
+"""Handoffs and all other events that are complete in a map, as columns.
+
+Model     A handoff lasts from handoff_start to the handoff_end of the same session; a session that is opened before
+          supersedes it. It comes from the station of the last confirmed session. Its interruption lasts from the last
+          delivery before it began to the first one after it ended, as in metrics.json
+Units     nanoseconds; seconds as the names say; -1 where there is none
+Errors    none: what does not fit is left out, the verifier says why
+Source    mobilenet/metrics.py; ours: DESIGN.md, "Maps"
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from viz.map.pack import narrow, packed
+from viz.map.record import Record, shown
+
+KINDS = (
+    "join", "leave", "handoff_start", "handoff_end", "out_of_coverage", "in_coverage", "crash", "recover", "gap", "expire", "refused",
+)  # fmt: skip
+CAUSES = ("cell", "recovery", "reinit")
+
+
+def events(run: Record) -> dict[str, Any]:
+    """Every row of events.parquet but broadcasts and deliveries, in order. `about` is the host that a station gave up."""
+    kind = run.event.as_({name: i for i, name in enumerate(KINDS)})
+    rows = np.flatnonzero(kind >= 0)
+    host, at = run.node.as_(run.host_of)[rows], run.node.as_(run.station_of)[rows]
+    station = np.where(at >= 0, at, run.station[rows])
+    about = host.copy()
+    for i in np.flatnonzero(kind[rows] == KINDS.index("expire")).tolist():
+        about[i] = run.host_of.get(str(run.details(int(rows[i])).get("host")), -1)
+    return {
+        "kinds": list(KINDS), "time_ns": packed(run.time_ns[rows], "f64"), "kind": packed(kind[rows], "u8"),
+        "host": narrow(about), "station": narrow(station), "session": narrow(run.session[rows]),
+    }  # fmt: skip
+
+
+def handoffs(run: Record) -> dict[str, Any]:
+    """One row per handoff_start."""
+    kind = run.event.as_({name: i for i, name in enumerate(("join", "handoff_start", "handoff_end"))})
+    host = run.node.as_(run.host_of)
+    confirmed = [-1] * len(run.hosts)
+    open_: dict[int, dict[str, Any]] = {}
+    rows: list[dict[str, Any]] = []
+    others: list[str] = []
+    for row in np.flatnonzero((kind >= 0) & (host >= 0)).tolist():
+        h, session, station = int(host[row]), int(run.session[row]), int(run.station[row])
+        if kind[row] == 1:
+            cause = str(run.details(row).get("cause", ""))
+            if cause not in (*CAUSES, *others):
+                others.append(cause)
+            if h in open_:
+                open_[h]["next"] = len(rows)
+            open_[h] = {
+                "start": int(run.time_ns[row]), "host": h, "from": confirmed[h], "to": station, "session": session, "end": -1,
+                "cause": (*CAUSES, *others).index(cause), "recovered": -1, "skipped": -1, "next": -1,
+            }  # fmt: skip
+            rows.append(open_[h])
+        elif kind[row] == 2:
+            confirmed[h] = station
+            if h in open_ and open_[h]["session"] == session:
+                said = run.details(row)
+                open_.pop(h).update(end=int(run.time_ns[row]), recovered=_count(said, "recovered"), skipped=_count(said, "skipped"))
+        else:
+            confirmed[h] = station
+    _interruptions(run, rows)
+    columns = {name: [row[name] for row in rows] for name in ("host", "from", "to", "session", "cause", "recovered", "skipped", "next")}
+    return {
+        "causes": [shown(cause) for cause in (*CAUSES, *others)],
+        "start_ns": packed([row["start"] for row in rows], "f64"), "end_ns": packed([row["end"] for row in rows], "f64"),
+        "last_before_ns": packed([row["before"] for row in rows], "f64"), "first_after_ns": packed([row["after"] for row in rows], "f64"),
+        **{name: narrow(values) for name, values in columns.items()},
+    }  # fmt: skip
+
+
+def _count(said: dict[str, Any], key: str) -> int:
+    value = said.get(key, 0)
+    return value if isinstance(value, int) and 0 <= value < 2**31 else -1
+
+
+def _interruptions(run: Record, rows: list[dict[str, Any]]) -> None:
+    """Adds the last delivery before and the first one after."""
+    delivered = np.flatnonzero(run.event.as_({"deliver": 0}) == 0)
+    host = run.node.as_(run.host_of)[delivered]
+    order = np.argsort(host, kind="stable")
+    host, times = host[order], run.time_ns[delivered][order]
+    for row in rows:
+        first, last = np.searchsorted(host, row["host"], side="left"), np.searchsorted(host, row["host"], side="right")
+        own = times[first:last]
+        before, after = np.searchsorted(own, row["start"]) - 1, np.searchsorted(own, row["end"])
+        row["before"] = int(own[before]) if before >= 0 else -1
+        row["after"] = int(own[after]) if row["end"] >= 0 and after < len(own) else -1

@@ -1,0 +1,101 @@
+"""Broadcasts, their deliveries and what each of them has to wait for, as columns.
+
+Model     happened-before from the events alone: the immediate predecessors of a message are its sender's frontier when it
+          broadcast, that is what it had broadcast or delivered and what nothing else in there follows from. A host that
+          delivers m has all of m's predecessors (causal order), so they leave its frontier when m enters.
+          Where a run has more than DELIVERIES deliveries, the page holds those of a sample: every k-th message, and the
+          immediate predecessors of these, so that it can say what each k-th one waits for
+Units     nanoseconds; delays in seconds (float32: seven digits)
+Shapes    deliveries sorted by message, then time; `ends[i]` is where those of message i end
+Errors    none
+Source    Lamport, Time, clocks, and the ordering of events in a distributed system (1978); ours: DESIGN.md, "Maps"
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from viz.map.pack import narrow, packed
+from viz.map.record import Ints, Record
+
+DELIVERIES = 1_000_000  # in one page
+
+
+def messages(run: Record, most: int = DELIVERIES) -> dict[str, Any]:
+    """The columns of all messages, or of a sample whose deliveries are about `most`."""
+    sent, delivered = _rows(run)
+    broadcast_of = np.full(len(run.message.words), -1, dtype=np.int64)  # message -> row of its broadcast
+    broadcast_of[run.message.codes[sent][::-1]] = sent[::-1]
+    delivered = delivered[broadcast_of[run.message.codes[delivered]] >= 0]
+    before = _predecessors(run, sent, delivered)
+    all_ids = run.message.codes[sent]
+    count = np.bincount(run.message.codes[delivered], minlength=len(run.message.words))
+    kept, every = _sample(all_ids, before, count, most)
+    place = np.full(len(run.message.words), -1, dtype=np.int64)
+    place[kept] = np.arange(len(kept))
+    own = delivered[place[run.message.codes[delivered]] >= 0]
+    index = place[run.message.codes[own]]
+    own, index = (column[np.argsort(index, kind="stable")] for column in (own, index))
+    rows = broadcast_of[kept]
+    hosts = run.node.as_(run.host_of)
+    known = [[int(place[p]) for p in before[m] if place[p] >= 0] for m in kept.tolist()]
+    return {
+        "total": len(all_ids), "deliveries_total": len(delivered), "every": every,
+        "time_ns": packed(run.time_ns[rows], "f64"), "host": narrow(hosts[rows]),
+        "number": narrow([_number(run.message.words[m]) for m in kept.tolist()]),
+        "picked": packed(_picked(all_ids, every, kept), "u8"),
+        "before_ends": narrow(np.cumsum([len(p) for p in known])), "before": narrow([p for each in known for p in each]),
+        "before_unknown": narrow([len(before[m]) - len(p) for m, p in zip(kept.tolist(), known, strict=True)]),
+        "ends": narrow(np.searchsorted(index, np.arange(len(kept)), side="right")),
+        "to": narrow(hosts[own]), "delay_s": packed((run.time_ns[own] - run.time_ns[rows][index]) / 1e9, "f32"),
+    }  # fmt: skip
+
+
+def _rows(run: Record) -> tuple[Ints, Ints]:
+    kinds = run.event.as_({"broadcast": 0, "deliver": 1})
+    host = run.node.as_(run.host_of)
+    named = (run.message.codes >= 0) & (host >= 0)
+    sent, delivered = np.flatnonzero((kinds == 0) & named), np.flatnonzero((kinds == 1) & named)
+    _, first = np.unique(run.message.codes[sent], return_index=True)
+    return sent[np.sort(first)], delivered
+
+
+def _predecessors(run: Record, sent: Ints, delivered: Ints) -> dict[int, frozenset[int]]:
+    rows = np.sort(np.concatenate([sent, delivered]))
+    is_sent = np.isin(rows, sent, assume_unique=True)
+    hosts, ids = run.node.as_(run.host_of)[rows], run.message.codes[rows]
+    frontier: list[set[int]] = [set() for _ in run.hosts]
+    before: dict[int, frozenset[int]] = {}
+    for host, m, own in zip(hosts.tolist(), ids.tolist(), is_sent.tolist(), strict=True):
+        if own:
+            before[m] = frozenset(frontier[host])
+            frontier[host] = {m}
+        elif m in before:
+            frontier[host] -= before[m]
+            frontier[host].add(m)
+    return before
+
+
+def _sample(ids: Ints, before: dict[int, frozenset[int]], count: Ints, most: int) -> tuple[Ints, int]:
+    """Message codes in order of broadcast, and how far apart the picked ones are."""
+    every = 1
+    while True:
+        wanted = set(ids[::every].tolist())
+        if every > 1:
+            wanted |= {p for m in list(wanted) for p in before[m]}
+        kept = ids[np.isin(ids, np.fromiter(wanted, dtype=np.int64, count=len(wanted)))]
+        load = int(count[kept].sum())
+        if load <= most or every >= max(1, len(ids)):
+            return kept, every
+        every = max(every + 1, min(len(ids), round(every * min(16, load / most))))
+
+
+def _picked(ids: Ints, every: int, kept: Ints) -> Ints:
+    return np.isin(kept, ids[::every]).astype(np.int64)
+
+
+def _number(name: str) -> int:
+    tail = name.rpartition(":")[2]
+    return int(tail) if tail.isdecimal() and len(tail) < 10 else 0

@@ -1,0 +1,72 @@
+"""The page: folium's map, Leaflet inside it, our drawing on top; nothing in it asks for anything.
+
+Model     folium writes the page with two tags of ours for Leaflet's files, which are replaced by their text. Nothing that comes from a
+          run is part of a template, of HTML or of a script: it is JSON in an element of its own, and the scripts write text only
+Units     without an origin the plane itself in metres (L.CRS.Simple), else degrees on Leaflet's sphere
+Errors    none
+Source    ours: DESIGN.md, "Maps"
+"""
+
+from __future__ import annotations
+
+import re
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+from viz.map.pack import for_script
+
+SCRIPTS = ("data.js", "state.js", "colours.js", "ground.js", "field.js", "marks.js", "charts.js", "playback.js", "timeline.js", "parts.js", "cards.js", "messages.js", "panel.js", "start.js")
+LEAFLET_JS, LEAFLET_CSS = "leaflet-inside.js", "leaflet-inside.css"
+TILES = "https://tile.openstreetmap.org/{z}/{x}/{y}.png"
+
+
+def page(document: dict[str, Any], tiles: bool = False) -> str:
+    """The whole HTML file."""
+    import folium
+    from branca.element import MacroElement
+    from jinja2 import Template
+    from xstatic.pkg import leaflet
+
+    class Playback(MacroElement):  # type: ignore[misc]
+        _template = Template(
+            "{% macro header(this, kwargs) %}<style>{{ this.style }}</style>{% endmacro %}"
+            "{% macro html(this, kwargs) %}<script type='application/json' id='mobilenet-data'>{{ this.json }}</script>{% endmacro %}"
+            "{% macro script(this, kwargs) %}{{ this.code }}\nMobilenet.start({{ this._parent.get_name() }}, L);{% endmacro %}"
+        )
+
+        def __init__(self) -> None:
+            super().__init__()
+            self._name, self._id = "playback", "mobilenet"
+            self.style, self.code = _text("map.css"), "\n".join(_text(name) for name in SCRIPTS)
+            self.json = for_script(document | {"tiles": tiles})
+
+    origin = document["origin"]
+    map_ = folium.Map(
+        location=[origin["lat"], origin["lon"]] if origin else [0, 0], zoom_start=15 if origin else 0, crs="EPSG3857" if origin else "Simple",
+        tiles=TILES if tiles and origin else None, attr="© OpenStreetMap contributors (https://www.openstreetmap.org/copyright)",
+        zoom_control=False, keyboard=False, zoom_snap=0, zoom_delta=0.5, min_zoom=-12, max_zoom=22, wheel_px_per_zoom_level=100,
+    )  # fmt: skip
+    map_._id = "mobilenet"
+    for child in map_._children.values():
+        child._id = "tiles"
+    map_.default_js, map_.default_css = [("leaflet", LEAFLET_JS)], [("leaflet_css", LEAFLET_CSS)]
+    map_.add_child(Playback())
+    figure = map_.get_root()
+    figure.title, figure._id = "mobilenet", "figure"  # type: ignore[attr-defined]
+    html = figure.render()
+    folder = Path(leaflet.BASE_DIR)
+    script, style = ((folder / f"leaflet.{kind}").read_text(encoding="utf-8") for kind in ("js", "css"))
+    script = re.sub(r"//# sourceMappingURL=\S+", "", script)
+    style = re.sub(r"url\((?!\s*['\"]?(?:#|data:))[^)]*\)", "none", style)  # pictures of controls that are not used
+    html = _instead(html, rf'<script src="{LEAFLET_JS}"></script>', f"<script>{script}</script>")
+    return _instead(html, rf'<link rel="stylesheet" href="{LEAFLET_CSS}"/>', f"<style>{style}</style>")
+
+
+def _instead(html: str, tag: str, text: str) -> str:
+    assert html.count(tag) == 1, f"folium writes {tag} {html.count(tag)} times"
+    return html.replace(tag, text)
+
+
+def _text(name: str) -> str:
+    return files("viz.map").joinpath("web", name).read_text(encoding="utf-8")

@@ -1,0 +1,79 @@
+"""What happened where: delays of deliveries and losses of frames on a grid of squares.
+
+Model     a delivery counts where its host was; a frame at a node in range counts where that node was when it began.
+          Lost is what collided, or was never attempted because the receiver was locked on another frame
+Units     metres, seconds
+Shapes    only squares where something happened: their column and row, value, count
+Errors    none
+Source    ours: DESIGN.md, "Maps"
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pyarrow.parquet as pq
+
+from mobilenet.rundir import RunError
+from viz.map.pack import narrow, packed
+from viz.map.record import FRAMES, Floats, Ints, Record, coded, integers, table
+
+SQUARES_ACROSS_A_RANGE = 10
+MOST_ACROSS = 240
+LOST = ("collision", "never_attempted")
+
+
+def places(run: Record) -> dict[str, Any]:
+    """Both grids; `losses` is null where the run recorded no frames."""
+    grid = _Grid(run)
+    return {"x_m": grid.x_m, "y_m": grid.y_m, "side_m": grid.side_m, "delays": _delays(run, grid), "losses": _losses(run, grid)}
+
+
+class _Grid:
+    def __init__(self, run: Record) -> None:
+        xs, ys = (np.concatenate(pair) for pair in ((run.places.x_m, run.stations_m[:, 0]), (run.places.y_m, run.stations_m[:, 1])))
+        self.x_m, self.y_m = (float(v.min(initial=0.0 if not len(v) else v[0])) for v in (xs, ys))
+        extent = max(float(xs.max(initial=0)) - self.x_m, float(ys.max(initial=0)) - self.y_m, 1.0)
+        self.side_m = max(run.range_m / SQUARES_ACROSS_A_RANGE, extent / MOST_ACROSS)
+
+    def means(self, x: Floats, y: Floats, values: Floats) -> dict[str, Any]:
+        """The mean of the values in each square."""
+        known = np.isfinite(x) & np.isfinite(y)
+        column, row = (np.floor((v[known] - o) / self.side_m).astype(np.int64) for v, o in ((x, self.x_m), (y, self.y_m)))
+        squares, inverse, counts = np.unique(row * 100_000 + column, return_inverse=True, return_counts=True)
+        means = np.bincount(inverse, weights=values[known], minlength=len(squares)) / np.maximum(counts, 1)
+        return {
+            "column": narrow(squares % 100_000), "row": narrow(squares // 100_000),
+            "mean": packed(means, "f32"), "count": narrow(counts), "total": int(counts.sum()),
+        }  # fmt: skip
+
+
+def _delays(run: Record, grid: _Grid) -> dict[str, Any]:
+    kinds, host = run.event.as_({"broadcast": 0, "deliver": 1}), run.node.as_(run.host_of)
+    sent = np.flatnonzero((kinds == 0) & (run.message.codes >= 0))
+    sent_ns = np.full(len(run.message.words) + 1, -1, dtype=np.int64)
+    sent_ns[run.message.codes[sent]] = run.time_ns[sent]
+    rows = np.flatnonzero((kinds == 1) & (host >= 0))
+    rows = rows[sent_ns[run.message.codes[rows]] >= 0]
+    times = run.time_ns[rows]
+    x, y = run.places.at(host[rows], times)
+    return grid.means(x, y, (times - sent_ns[run.message.codes[rows]]) / 1e9)
+
+
+def _losses(run: Record, grid: _Grid) -> dict[str, Any] | None:
+    path = run.folder / "frames.parquet"
+    if not path.exists():
+        return None
+    names = pq.read_schema(path).names if path.stat().st_size else []
+    if not set(FRAMES) <= set(names):
+        raise RunError(f"{path}: columns {', '.join(sorted(set(FRAMES) - set(names)))} are missing")
+    frames = table(run.folder, "frames", FRAMES)
+    receiver, time_ns, fate = coded(frames, "receiver"), integers(frames, "start_ns"), coded(frames, "fate")
+    host, station = receiver.as_(run.host_of), receiver.as_(run.station_of)
+    x, y = run.places.at(np.maximum(host, 0), time_ns)
+    x, y = np.where(host >= 0, x, np.nan), np.where(host >= 0, y, np.nan)
+    at_station = station >= 0
+    x[at_station], y[at_station] = run.stations_m[station[at_station]].T
+    lost: Ints = fate.as_({**dict.fromkeys(fate.words, 0), **dict.fromkeys(LOST, 1)})
+    return grid.means(x, y, lost.astype(np.float64))

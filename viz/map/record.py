@@ -1,0 +1,197 @@
+"""A run directory as arrays: what a map needs of it, read once and checked.
+
+Model     hosts are numbered in the order of their names (h0, h1, ...), stations by their names; -1 is nobody
+Units     integer nanoseconds, metres
+Shapes    events: int arrays of one length; places sorted by host, then time
+Errors    RunError for what is no run of hosts and stations, or is damaged
+Source    ours: DESIGN.md, "Maps"
+"""
+
+from __future__ import annotations
+
+import json
+import unicodedata
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+from numpy.typing import NDArray
+
+from mobilenet.parameters import ScenarioError
+from mobilenet.rundir import COLUMN_TYPES, RunError, read_manifest
+from mobilenet.scenario.file import read
+
+Ints = NDArray[np.int64]
+Floats = NDArray[np.float64]
+LONGEST_TEXT = 200  # of a name from outside; what is longer ends in "…"
+FRAMES = {"start_ns": "int64", "receiver": "string", "fate": "string"}
+FARTHEST_M = 20_000_000.0  # a place farther out than half the Earth is no place; and centimetres still fit 32 bits
+
+
+@dataclass(frozen=True)
+class Coded:
+    """A column of text as numbers: which of `words` each row has, -1 for null."""
+
+    words: list[str]
+    codes: Ints
+
+    def as_(self, numbers: dict[str, int]) -> Ints:
+        """Other numbers for the same words; -1 for words without one."""
+        table = np.array([*(numbers.get(word, -1) for word in self.words), -1], dtype=np.int64)
+        return table[self.codes]
+
+
+@dataclass(frozen=True)
+class Places:
+    """Where each host was, sorted by host and time."""
+
+    host: Ints
+    time_ns: Ints
+    x_m: Floats
+    y_m: Floats
+
+    def at(self, host: Ints, time_ns: Ints) -> tuple[Floats, Floats]:
+        """Between two known places on the straight way; before the first and after the last one there. NaN for hosts without any."""
+        unit = 1_000 if (int(self.time_ns.max(initial=1)) // 1_000 + 1) * (int(host.max(initial=0)) + 2) < 2**62 else 1_000_000
+        span = int(max(self.time_ns.max(initial=0), time_ns.max(initial=0))) // unit + 1
+        keys = self.host * span + self.time_ns // unit
+        after = np.searchsorted(keys, host * span + time_ns // unit, side="right")
+        first = np.searchsorted(self.host, host, side="left")
+        last = np.searchsorted(self.host, host, side="right") - 1
+        known = last >= first
+        before, after = np.clip(after - 1, first, last), np.clip(after, first, last)
+        if not len(keys):
+            return np.full(len(host), np.nan), np.full(len(host), np.nan)
+        apart = self.time_ns[after] - self.time_ns[before]
+        share = np.clip(np.where(apart > 0, (time_ns - self.time_ns[before]) / np.maximum(apart, 1), 0.0), 0.0, 1.0)
+        found = [np.where(known, v[before] + (v[after] - v[before]) * share, np.nan) for v in (self.x_m, self.y_m)]
+        return found[0], found[1]
+
+
+@dataclass(frozen=True)
+class Record:
+    folder: Path
+    manifest: dict[str, Any]
+    scenario: dict[str, Any]
+    hosts: list[str]
+    host_of: dict[str, int]
+    station_of: dict[str, int]
+    stations_m: Floats
+    range_m: float
+    time_ns: Ints
+    event: Coded
+    node: Coded
+    message: Coded
+    station: Ints
+    session: Ints
+    detail: list[str | None]
+    places: Places
+
+    def details(self, row: int) -> dict[str, Any]:
+        """What an event says beyond its columns; nothing where it cannot be read."""
+        try:
+            value = json.loads(self.detail[row] or "{}")
+        except ValueError:
+            return {}
+        return value if isinstance(value, dict) else {}
+
+
+def record(folder: Path) -> Record:
+    """Open a run directory."""
+    manifest = read_manifest(folder)
+    if "processes" in manifest:
+        raise RunError(f"{folder}: a run of processes on an abstract network has no places, so there is no map; `mobilenet show` has its numbers")
+    stations_m, range_m = _stations(folder, manifest)
+    events, positions = table(folder, "events", COLUMN_TYPES["events"]), table(folder, "positions", COLUMN_TYPES["positions"])
+    node, placed = coded(events, "node"), coded(positions, "node")
+    hosts = sorted({word for word in (*node.words, *placed.words) if word[:1] == "h" and word[1:].isdecimal()}, key=lambda h: int(h[1:]))
+    host_of = {name: i for i, name in enumerate(hosts)}
+    station_of = {f"s{i}": i for i in range(len(stations_m))}
+    return Record(
+        folder=folder, manifest=manifest, scenario=_scenario(folder), hosts=hosts, host_of=host_of, station_of=station_of,
+        stations_m=stations_m, range_m=range_m, time_ns=integers(events, "time_ns"), event=coded(events, "event"), node=node,
+        message=coded(events, "message"), station=coded(events, "station").as_(station_of), session=integers(events, "session"),
+        detail=events["detail"].to_pylist(), places=_places(folder, positions, placed.as_(host_of)),
+    )  # fmt: skip
+
+
+def table(folder: Path, name: str, columns: dict[str, str]) -> pa.Table:
+    """The named columns of a table, of the types that the format promises."""
+    path = folder / f"{name}.parquet"
+    try:
+        data = pq.read_table(path, columns=list(columns))
+    except FileNotFoundError:
+        raise RunError(f"{path}: missing; this is not a complete run directory") from None
+    except (OSError, pa.ArrowException) as error:
+        raise RunError(f"{path}: not readable as Parquet: {str(error).splitlines()[0]}") from None
+    for column, kind in columns.items():
+        if column not in data.column_names:
+            raise RunError(f"{path}: column {column} is missing")
+        found = str(data.schema.field(column).type)
+        empty = data[column].null_count == len(data)
+        if found != kind and not (found == "null" and empty):
+            raise RunError(f"{path}: column {column} is {found}, expected {kind}")
+        if data[column].null_count and column not in ("message", "station", "session", "detail"):
+            raise RunError(f"{path}: column {column} has rows without a value")
+    return data
+
+
+def coded(data: pa.Table, column: str) -> Coded:
+    values = data[column].combine_chunks()
+    if pa.types.is_null(values.type):
+        return Coded([], np.full(len(values), -1, dtype=np.int64))
+    packed = values.dictionary_encode()
+    return Coded(packed.dictionary.to_pylist(), pc.fill_null(packed.indices, -1).to_numpy(zero_copy_only=False).astype(np.int64))
+
+
+def integers(data: pa.Table, column: str) -> Ints:
+    """As they are; -1 for null."""
+    values = data[column].combine_chunks()
+    if pa.types.is_null(values.type):
+        return np.full(len(values), -1, dtype=np.int64)
+    found: Ints = pc.fill_null(values, -1).to_numpy(zero_copy_only=False).astype(np.int64)
+    return found
+
+
+def shown(text: object) -> str:
+    """Text from outside as one harmless, not too long line: no control characters, nothing that turns the direction of writing."""
+    line = "".join("\N{REPLACEMENT CHARACTER}" if unicodedata.category(c) in ("Cc", "Cf", "Cs", "Co", "Zl", "Zp") else c for c in str(text)[: LONGEST_TEXT + 1])
+    return line if len(line) <= LONGEST_TEXT else line[: LONGEST_TEXT - 1] + "…"
+
+
+def _places(folder: Path, data: pa.Table, host: Ints) -> Places:
+    x, y = (data[name].combine_chunks().to_numpy(zero_copy_only=False) for name in ("x_m", "y_m"))
+    time_ns = integers(data, "time_ns")
+    if not (np.abs(x) <= FARTHEST_M).all() or not (np.abs(y) <= FARTHEST_M).all():
+        raise RunError(f"{folder / 'positions.parquet'}: a place that is nowhere on the plane")
+    if len(time_ns) and time_ns.min() < 0:
+        raise RunError(f"{folder / 'positions.parquet'}: a time before the beginning")
+    own = np.flatnonzero(host >= 0)
+    order = own[np.lexsort((time_ns[own], host[own]))]
+    last = np.ones(len(order), dtype=bool)  # of two places at one time the later row
+    last[:-1] = (host[order][1:] != host[order][:-1]) | (time_ns[order][1:] != time_ns[order][:-1])
+    order = order[last]
+    return Places(host[order], time_ns[order], x[order], y[order])
+
+
+def _stations(folder: Path, manifest: dict[str, Any]) -> tuple[Floats, float]:
+    try:
+        stations_m = np.array(manifest["station_positions_m"], dtype=np.float64).reshape(-1, 2)
+        range_m = float(manifest["range_m"])
+    except (KeyError, TypeError, ValueError):
+        raise RunError(f"{folder / 'manifest.json'}: does not say where the stations are (station_positions_m, range_m)") from None
+    if not (np.abs(stations_m) <= FARTHEST_M).all() or not 0 < range_m <= FARTHEST_M:
+        raise RunError(f"{folder / 'manifest.json'}: a station that is nowhere on the plane, or a range that is none")
+    return stations_m, range_m
+
+
+def _scenario(folder: Path) -> dict[str, Any]:
+    try:
+        values = read(folder / "scenario.yaml").plain()
+    except ScenarioError as error:
+        raise RunError(str(error).splitlines()[0]) from None
+    return values if isinstance(values, dict) else {}

@@ -1,0 +1,145 @@
+// Cards of a host, a station, a handoff and any other event.
+"use strict";
+Mobilenet.cards = (app) => {
+  const { run, clock } = app, { el, row, link, action, heading, note, counted, duration } = app.parts;
+  const hostLink = (h) => link(run.hostLabel(h), () => app.select({ kind: "host", id: h }), run.hostName(h) || "Show this host");
+  const stationLink = (s) => {
+    if (s < 0) return el("b", {}, "none");
+    const b = link(run.stationLabel(s), () => app.select({ kind: "station", id: s }), run.stationName(s) || "Show this station"), dot = el("i", { class: "mn-dot" });
+    dot.style.background = app.colours[s];
+    return el("span", {}, dot, b);
+  };
+  const live = (name) => { const b = el("b", {}); return { node: row(name, b), set: (value) => { if (b.textContent !== String(value)) b.textContent = String(value); } }; };
+  const sampled = () => (run.messages.every > 1 ? note("Messages are a sample here (" + sample() + "); gaps between ticks need not be interruptions.") : null);
+  const sample = () => run.messages.count + " of " + run.messages.total;
+
+  const chips = (hosts, click = (h) => app.select({ kind: "host", id: h }), most = 60) => {
+    const box = el("div", { class: "mn-chips" });
+    for (const h of hosts.slice(0, most)) box.append(link(run.hostLabel(h), () => click(h), run.hostName(h) || undefined));
+    if (hosts.length > most) box.append(el("span", { class: "mn-note" }, "and " + (hosts.length - most) + " more"));
+    return box;
+  };
+
+  const host = (h) => {
+    const state = live("Now"), buffers = app.charts.buffers("hosts", h, "#0072B2"), sessions = app.charts.sessions(h), ticks = app.charts.deliveries(h);
+    const counter = live("Messages delivered"), own = run.deliveriesOf(h), list = el("div", { class: "mn-list" });
+    for (const i of run.handoffsOf(h).slice(0, 200)) list.append(handoffLine(i));
+    const others = run.eventsOf(h).filter((i) => ["crash", "recover", "gap", "out_of_coverage", "expire"].includes(run.events.kinds[run.events.kind[i]]));
+    const body = el("div", {},
+      run.hostName(h) ? row("Called", run.hostName(h)) : null, state.node, counter.node,
+      heading("Sessions"), sessions.canvas,
+      buffers.empty ? null : heading("Buffers"), buffers.empty ? null : buffers.canvas,
+      heading("Deliveries, around now"), ticks.canvas, sampled(),
+      heading(counted(run.handoffsOf(h).length, "session") + " after the first"), list,
+      others.length ? heading("Other events") : null, others.length ? el("div", { class: "mn-list" }, ...others.slice(0, 100).map(eventLine)) : null);
+    const follow = action("", () => app.follow(!app.following));
+    const update = (t) => {
+      follow.textContent = app.following ? "Stop following" : "Follow";
+      state.set(run.sayState(h, t));
+      counter.set(Mobilenet.upTo(own.time, t) + (run.messages.every > 1 ? " (of the sample)" : ""));
+      sessions.update(t); ticks.update(t);
+      if (!buffers.empty) buffers.update(t);
+    };
+    return { title: "Host " + run.hostLabel(h), body, update, actions: [follow] };
+  };
+
+  const station = (s) => {
+    const buffers = app.charts.buffers("stations", s, app.colours[s]), served = el("div"), size = live("Serves now"), list = el("div", { class: "mn-list" });
+    const through = [];
+    for (let i = 0; i < run.handoffs.count; i++) if (run.handoffs.from[i] === s || run.handoffs.to[i] === s) through.push(i);
+    const arrived = live("Handoffs so far, in and out");
+    const wires = run.stations.edges.filter((edge) => edge.includes(s)).map(([a, b]) => (a === s ? b : a));
+    const body = el("div", {}, run.stationName(s) ? row("Called", run.stationName(s)) : null,
+      size.node, arrived.node, wires.length ? row("Wired to", el("span", { class: "mn-chips" }, ...wires.slice(0, 20).map(stationLink))) : null,
+      buffers.empty ? null : heading("Buffers"), buffers.empty ? null : buffers.canvas,
+      heading("Hosts"), served, heading("Latest handoffs"), list);
+    let before = "", latest = -1;
+    const update = (t) => {
+      const now = run.served(s, t), key = now.join();
+      if (key !== before) { before = key; served.replaceChildren(now.length ? chips(now) : note("none")); }
+      size.set(counted(now.length, "host"));
+      const past = through.filter((i) => run.handoffs.start[i] <= t && run.handoffs.from[i] !== run.handoffs.to[i]);
+      arrived.set(past.filter((i) => run.handoffs.to[i] === s).length + " and " + past.filter((i) => run.handoffs.from[i] === s).length);
+      if (past.length !== latest) { latest = past.length; list.replaceChildren(...(past.length ? past.slice(-6).reverse().map(handoffLine) : [note("none yet")])); }
+      if (!buffers.empty) buffers.update(t);
+    };
+    return { title: "Station " + run.stationLabel(s), body, update, actions: [] };
+  };
+
+  const outcome = (i) => {
+    const hand = run.handoffs;
+    if (!Number.isNaN(hand.end[i])) return "took " + duration(hand.end[i] - hand.start[i]);
+    return hand.next[i] >= 0 ? "superseded" : "not confirmed";
+  };
+  const handoffMark = (i) => app.marks.items.find((item) => item.handoff === i);
+  const openHandoff = (i) => { const mark = handoffMark(i); app.select({ kind: "handoff", id: i, mark: mark ? mark.id : -1 }); };
+  const handoffLine = (i) => {
+    const hand = run.handoffs, mark = handoffMark(i);
+    const line = link("", () => { openHandoff(i); clock.seek(hand.start[i]); });
+    const words = el("span", {}, (hand.from[i] === hand.to[i] ? "again " : run.stationLabel(hand.from[i]) + " → ") + run.stationLabel(hand.to[i]));
+    line.append(el("span", { class: "mn-when" }, app.clockText(hand.start[i], true)), app.parts.symbol((g, x, y) => mark && app.marks.paint(g, mark, x, y, 5)), el("span", {}, run.hostLabel(hand.host[i])), words, el("span", { class: "mn-right" }, outcome(i)));
+    line.classList.add("mn-event");
+    return line;
+  };
+  const eventLine = (i) => {
+    const kind = run.events.kinds[run.events.kind[i]], t = run.events.time[i], line = link("", () => { openEvent(i); clock.seek(t); });
+    line.append(el("span", { class: "mn-when" }, app.clockText(t, true)), app.parts.symbol((g, x, y) => Mobilenet.mark(g, kind, x, y, 5)), el("span", {}, run.hostLabel(run.events.host[i])), el("span", {}, Mobilenet.WORDS[kind] || kind));
+    line.classList.add("mn-event");
+    return line;
+  };
+  const openEvent = (i) => { const mark = app.marks.items.find((item) => item.event === i); app.select({ kind: "event", id: i, mark: mark ? mark.id : -1 }); };
+  const markLine = (item) => (item.handoff !== undefined ? handoffLine(item.handoff) : eventLine(item.event));
+
+  const watch = (i) => { // slowly, from a little before
+    const h = run.handoffs.host[i];
+    clock.at(0.1); app.follow(true, h); app.closer(h, run.handoffs.start[i]);
+    clock.seek(run.handoffs.start[i] - 0.3); clock.play();
+  };
+  const handoff = (i) => {
+    const hand = run.handoffs, h = hand.host[i], cause = hand.causes[hand.cause[i]], done = !Number.isNaN(hand.end[i]);
+    const a = hand.last_before[i], b = hand.first_after[i], interrupted = done && !Number.isNaN(a) && !Number.isNaN(b);
+    const span = () => { const from = Math.max(interrupted ? a - 0.3 : 0, hand.start[i] - 3), to = Math.max(interrupted ? b : 0, done ? hand.end[i] : hand.start[i]); return [from - 0.2, Math.min(to, hand.start[i] + 20) + 0.8]; };
+    const ticks = app.charts.deliveries(h, span, interrupted ? [a, b] : null), step = el("p", { class: "mn-now" });
+    const body = el("div", {},
+      step,
+      row("Host", hostLink(h)), row("From", stationLink(hand.from[i])), row("To", stationLink(hand.to[i])),
+      row("Session", hand.session[i] >= 0 ? hand.session[i] : "–"),
+      cause === "cell" ? null : row("Cause", { recovery: "back after a crash", reinit: "started again" }[cause] || cause || "not said"),
+      row("Begins", app.clockText(hand.start[i], true, 3)),
+      row("Duration", done ? duration(hand.end[i] - hand.start[i]) : outcome(i)),
+      row("Interruption", interrupted ? duration(b - a) : "–"),
+      row("Messages recovered", done && hand.recovered[i] >= 0 ? hand.recovered[i] : "–"), row("Messages skipped", done && hand.skipped[i] >= 0 ? hand.skipped[i] : "–"),
+      hand.next[i] >= 0 && !done ? row("Superseded by", link("session " + hand.session[hand.next[i]], () => openHandoff(hand.next[i]))) : null,
+      heading("Deliveries at " + run.hostLabel(h)), ticks.canvas, sampled(),
+      note("The band is the handoff, a line is a delivery, the brown bar the interruption: from the last delivery before to the first one after. Recovered messages were sent again by the new station; skipped ones the host had already."));
+    const actions = [action("Watch it slowly", () => watch(i)), action("Next handoff", () => app.jump(1, "handoff"))];
+    const update = (t) => {
+      const from = run.stationLabel(hand.from[i]), to = run.stationLabel(hand.to[i]);
+      step.textContent = t < hand.start[i] ? "Not yet: served by " + from + ", " + duration(hand.start[i] - t) + " to go."
+        : done && t >= hand.end[i] ? "Done: served by " + to + "." : done ? "Now: asks " + to + " for a session; nothing is delivered." : outcome(i) + ".";
+      ticks.update(t);
+    };
+    return { title: (cause === "cell" ? "Handoff of " : "New session of ") + run.hostLabel(h), body, update, actions };
+  };
+
+  const SAY = {
+    crash: "The host fails: it hears and says nothing until it is back. What it kept in stable storage is not lost.",
+    recover: "The host is back, and opens a new session with its station.",
+    out_of_coverage: "No station is in range. Messages wait for the host.",
+    in_coverage: "A station is in range again; the host will open a session with it.",
+    gap: "The host's station had given it up. It goes on as a member, but misses what was broadcast meanwhile.",
+    expire: "A station gives the host up after a long silence, and forgets what waited for it.",
+    refused: "The application wanted to broadcast and the host could not take it (down, no member, or a full buffer).",
+  };
+  const event = (i) => {
+    const kind = run.events.kinds[run.events.kind[i]], h = run.events.host[i], t = run.events.time[i], s = run.events.station[i];
+    const state = live("The host, now");
+    const answer = { crash: "recover", out_of_coverage: "in_coverage" }[kind];
+    const later = answer && run.eventsOf(h).find((j) => j > i && run.events.kinds[run.events.kind[j]] === answer);
+    const body = el("div", {}, row("Host", hostLink(h)), row("When", app.clockText(t, true, 3)), s >= 0 ? row("Station", stationLink(s)) : null,
+      answer ? row("Lasted", later === undefined ? "to the end" : duration(run.events.time[later] - t)) : null, state.node, SAY[kind] ? note(SAY[kind]) : null);
+    const name = Mobilenet.WORDS[kind] || kind;
+    return { title: run.hostLabel(h) + ": " + name, body, update: (now) => state.set(run.sayState(h, now)), actions: later === undefined ? [] : [action("Go to its end", () => { openEvent(later); clock.seek(run.events.time[later]); })] };
+  };
+  return { host, station, handoff, event, hostLink, stationLink, live, chips, markLine, openHandoff, openEvent, sample };
+};

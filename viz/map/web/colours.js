@@ -1,0 +1,58 @@
+// Colours told apart by colour-blind eyes (after Okabe and Ito), and the shapes of marks.
+"use strict";
+Mobilenet.PALETTE = ["#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#6F4C9B", "#8C7A1E"];
+Mobilenet.INK = "#22303c"; Mobilenet.QUIET = "#7b868f"; Mobilenet.PAPER = "#f8f7f3"; Mobilenet.ALONE = "#9aa2a8";
+
+// Stations near each other get different colours: nearest first, the least used colour that no neighbour has.
+Mobilenet.stationColours = (stations, range) => {
+  const { PALETTE } = Mobilenet, n = stations.x_m.length, chosen = new Array(n).fill(-1), used = PALETTE.map(() => 0);
+  for (let i = 0; i < n; i++) {
+    const near = PALETTE.map(() => Infinity);
+    for (let j = 0; j < i; j++) {
+      const apart = Math.hypot(stations.x_m[i] - stations.x_m[j], stations.y_m[i] - stations.y_m[j]);
+      near[chosen[j]] = Math.min(near[chosen[j]], apart);
+    }
+    let best = 0;
+    for (let c = 1; c < PALETTE.length; c++) {
+      const a = Math.min(near[c], 4 * range), b = Math.min(near[best], 4 * range);
+      if (a > b + 1e-6 || (Math.abs(a - b) <= 1e-6 && used[c] < used[best])) best = c;
+    }
+    chosen[i] = best;
+    used[best]++;
+  }
+  return chosen.map((c) => PALETTE[c]);
+};
+
+Mobilenet.withAlpha = (hex, alpha) => hex + Math.round(Math.max(0, Math.min(1, alpha)) * 255).toString(16).padStart(2, "0");
+
+// From pale to dark, in one hue, so that it also reads in grey.
+Mobilenet.RAMPS = {
+  losses: [[255, 247, 224], [253, 208, 130], [236, 140, 50], [178, 76, 14], [102, 37, 6]],
+  delays: [[243, 240, 250], [201, 194, 228], [150, 136, 198], [102, 77, 160], [56, 25, 105]],
+};
+Mobilenet.ramp = (name, share) => {
+  const colours = Mobilenet.RAMPS[name], at = Math.max(0, Math.min(1, share)) * (colours.length - 1), i = Math.min(colours.length - 2, Math.floor(at));
+  return "rgb(" + colours[i].map((v, k) => Math.round(v + (colours[i + 1][k] - v) * (at - i))).join(",") + ")";
+};
+
+// Marks of events: a shape each, so that nothing hangs on colour. `left`, `right` colour the halves of a handoff.
+Mobilenet.mark = (g, kind, x, y, r, left, right) => {
+  const { INK } = Mobilenet;
+  g.lineWidth = 1.5; g.lineJoin = "round"; g.lineCap = "round"; g.strokeStyle = INK; g.fillStyle = "#fff";
+  const path = (points, close = true) => { g.beginPath(); points.forEach(([a, b], i) => (i ? g.lineTo(x + a * r, y + b * r) : g.moveTo(x + a * r, y + b * r))); if (close) g.closePath(); };
+  if (kind === "handoff") {
+    path([[0, -1.15], [0, 1.15], [-1.15, 0]]); g.fillStyle = left || "#fff"; g.fill();
+    path([[0, -1.15], [0, 1.15], [1.15, 0]]); g.fillStyle = right || "#fff"; g.fill();
+    path([[0, -1.15], [1.15, 0], [0, 1.15], [-1.15, 0]]); g.lineWidth = 1.2; g.stroke();
+  } else if (kind === "crash") {
+    g.lineWidth = 4.5; g.strokeStyle = "#fff"; path([[-0.8, -0.8], [0.8, 0.8]], false); g.stroke(); path([[-0.8, 0.8], [0.8, -0.8]], false); g.stroke();
+    g.lineWidth = 2.4; g.strokeStyle = INK; path([[-0.8, -0.8], [0.8, 0.8]], false); g.stroke(); path([[-0.8, 0.8], [0.8, -0.8]], false); g.stroke();
+  } else if (kind === "recover") { path([[0, -1], [0.95, 0.75], [-0.95, 0.75]]); g.fill(); g.stroke(); }
+  else if (kind === "out_of_coverage" || kind === "in_coverage") {
+    g.beginPath(); g.arc(x, y, r * 0.9, 0, 7); g.fill(); g.setLineDash(kind === "in_coverage" ? [] : [2.5, 2.5]); g.stroke(); g.setLineDash([]);
+    if (kind === "out_of_coverage") { path([[-0.45, 0], [0.45, 0]], false); g.stroke(); }
+  } else if (kind === "gap" || kind === "expire") {
+    g.fillStyle = kind === "gap" ? INK : "#fff"; path([[-0.85, -0.85], [0.85, -0.85], [0.85, 0.85], [-0.85, 0.85]]); g.fill(); g.stroke();
+  } else if (kind === "recovery") { path([[0, -1.1], [1.1, 0], [0, 1.1], [-1.1, 0]]); g.fill(); g.stroke(); }
+  else { g.beginPath(); g.arc(x, y, r * 0.55, 0, 7); g.fill(); g.stroke(); }
+};

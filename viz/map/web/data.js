@@ -1,0 +1,101 @@
+// The document of a run, decoded: columns become typed arrays, moments become seconds.
+"use strict";
+const Mobilenet = {};
+Mobilenet.TYPES = { u8: Uint8Array, i16: Int16Array, u16: Uint16Array, i32: Int32Array, u32: Uint32Array, f32: Float32Array, f64: Float64Array };
+
+Mobilenet.column = (packed) => {
+  const text = atob(packed.data), bytes = new Uint8Array(text.length);
+  for (let i = 0; i < text.length; i++) bytes[i] = text.charCodeAt(i);
+  return new Mobilenet.TYPES[packed.type](bytes.buffer);
+};
+
+// Every {type, data} in a tree becomes an array.
+Mobilenet.decoded = (value) => {
+  if (Array.isArray(value) || value === null || typeof value !== "object") return value;
+  if (typeof value.type === "string" && typeof value.data === "string" && value.type in Mobilenet.TYPES) return Mobilenet.column(value);
+  return Object.fromEntries(Object.entries(value).map(([name, inner]) => [name, Mobilenet.decoded(inner)]));
+};
+
+Mobilenet.seconds = (column) => Float64Array.from(column, (ns) => (ns < 0 ? NaN : ns / 1e9));
+
+// How many of the first entries of a sorted array are at most `value`.
+Mobilenet.upTo = (sorted, value, low = 0, high = sorted.length) => {
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if (sorted[middle] <= value) low = middle + 1; else high = middle;
+  }
+  return low;
+};
+
+Mobilenet.read = (text) => {
+  const run = Mobilenet.decoded(JSON.parse(text));
+  const { upTo, seconds } = Mobilenet;
+  run.count = run.hosts.number.length;
+  run.stationCount = run.stations.x_m.length;
+  run.moments = seconds(run.moments_ns);
+  run.hostLabel = (h) => (h < 0 || h >= run.count ? "?" : "h" + run.hosts.number[h]);
+  run.hostName = (h) => run.hosts.names[h] || "";
+  run.stationLabel = (s) => (s < 0 ? "none" : "s" + s);
+  run.stationName = (s) => run.stations.names[s] || "";
+
+  const tracks = run.tracks, starts = new Int32Array(run.count), x = new Int32Array(tracks.x_cm.length), y = new Int32Array(x.length);
+  for (let h = 0, at = 0, known = 0; h < run.count; h++) {
+    starts[h] = at;
+    if (!tracks.count[h]) continue;
+    x[at] = tracks.x_cm_start[known];
+    y[at] = tracks.y_cm_start[known++];
+    for (let i = at + 1; i < at + tracks.count[h]; i++) {
+      x[i] = x[i - 1] + tracks.x_cm[i];
+      y[i] = y[i - 1] + tracks.y_cm[i];
+    }
+    at += tracks.count[h];
+  }
+  run.starts = starts; run.x_cm = x; run.y_cm = y;
+  const apart = tracks.interval_ns / 1e9, last = run.moments.length - 1;
+  let cachedTime = NaN, cachedMoment = -1;
+  const momentUpTo = (t) => {
+    if (t !== cachedTime) { cachedTime = t; cachedMoment = upTo(run.moments, t) - 1; }
+    return cachedMoment;
+  };
+  const place = { x: 0, y: 0 };
+  run.momentOf = (h, i) => (tracks.moment ? tracks.moment[starts[h] + i] : tracks.first[h] + i);
+  run.indexAt = (h, t) => { // the last of its places at or before t; -1 before the first
+    const moment = momentUpTo(t), count = tracks.count[h];
+    if (!tracks.moment) return Math.min(count - 1, moment - tracks.first[h]);
+    return upTo(tracks.moment, moment, starts[h], starts[h] + count) - starts[h] - 1;
+  };
+  // Where a host is, in metres; null while it is not there. The same object each time.
+  run.place = (h, t) => {
+    const i = run.indexAt(h, t);
+    if (i < 0) return null;
+    const at = starts[h] + i, moment = run.momentOf(h, i), since = t - run.moments[moment];
+    if (i + 1 >= tracks.count[h]) {
+      if (moment < last && since > apart) return null;
+      place.x = x[at] / 100; place.y = y[at] / 100;
+      return place;
+    }
+    const step = run.moments[run.momentOf(h, i + 1)] - run.moments[moment];
+    if (step > 3.5 * apart && since > apart) return null;
+    const share = step > 3.5 * apart ? 0 : since / step;
+    place.x = (x[at] + (x[at + 1] - x[at]) * share) / 100;
+    place.y = (y[at] + (y[at + 1] - y[at]) * share) / 100;
+    return place;
+  };
+  // Where it was, even if it is gone by now: for marks.
+  run.lastPlace = (h, t) => {
+    const found = run.place(h, t);
+    if (found || h < 0 || !tracks.count[h]) return found;
+    const at = starts[h] + Math.max(0, run.indexAt(h, t));
+    place.x = x[at] / 100; place.y = y[at] / 100;
+    return place;
+  };
+
+  run.events.time = seconds(run.events.time_ns);
+  const hand = run.handoffs;
+  for (const name of ["start", "end", "last_before", "first_after"]) hand[name] = seconds(hand[name + "_ns"]);
+  hand.count = hand.start.length;
+  run.messages.time = seconds(run.messages.time_ns);
+  run.messages.count = run.messages.time.length;
+  run.losses.time = seconds(run.losses.time_ns);
+  return run;
+};

@@ -1,0 +1,83 @@
+// Marks of events at their places, and the small charts beside the stations.
+"use strict";
+Mobilenet.LAYER_OF = { handoff: "handoffs", recovery: "handoffs", crash: "crashes", recover: "crashes", out_of_coverage: "coverage", in_coverage: "coverage", gap: "gaps", expire: "gaps" };
+Mobilenet.WORDS = {
+  handoff: "handoff", recovery: "new session", crash: "crash", recover: "recovery", out_of_coverage: "loses coverage",
+  in_coverage: "back in coverage", gap: "gap", expire: "given up by its station", join: "joins", leave: "leaves", refused: "broadcast refused",
+};
+Mobilenet.marks = (app) => {
+  const { run, view } = app, { upTo, LAYER_OF, INK, withAlpha } = Mobilenet, KEEP_S = 30, MOST = 3000;
+  const items = [];
+  const seen = new Set(); // the first coverage of a host is no event to mark
+  for (let i = 0; i < run.events.time.length; i++) {
+    const kind = run.events.kinds[run.events.kind[i]], h = run.events.host[i];
+    if (kind === "in_coverage" && !seen.has(h)) { seen.add(h); continue; }
+    if (LAYER_OF[kind] && h >= 0) items.push({ t: run.events.time[i], kind, host: h, event: i });
+  }
+  for (let i = 0; i < run.handoffs.count; i++)
+    if (run.handoffs.host[i] >= 0) items.push({ t: run.handoffs.start[i], kind: run.handoffs.causes[run.handoffs.cause[i]] === "cell" ? "handoff" : "recovery", host: run.handoffs.host[i], handoff: i });
+  items.sort((a, b) => a.t - b.t);
+  const times = Float64Array.from(items, (item) => item.t);
+  items.forEach((item, i) => {
+    const place = run.lastPlace(item.host, item.t);
+    item.x = place ? place.x : NaN; item.y = place ? place.y : NaN; item.id = i;
+  });
+  const shown = (item) => app.layers[LAYER_OF[item.kind]];
+  const each = (t, visit) => {
+    for (let i = upTo(times, t) - 1, drawn = 0; i >= 0 && drawn < MOST; i--) {
+      if (!app.layers.keep && times[i] < t - KEEP_S) break;
+      if (!shown(items[i]) || Number.isNaN(items[i].x)) continue;
+      drawn++;
+      visit(items[i], Math.max(0, 1 - (t - items[i].t) / KEEP_S));
+    }
+  };
+  const colour = (s) => (s >= 0 ? app.colours[s] : "#fff");
+  const paint = (g, item, x, y, r) => {
+    const h = item.handoff;
+    if (h === undefined) Mobilenet.mark(g, item.kind, x, y, r);
+    else Mobilenet.mark(g, item.kind, x, y, r, colour(run.handoffs.from[h]), colour(run.handoffs.to[h]));
+  };
+  const draw = (g, t) => {
+    each(t, (item, fresh) => {
+      const p = view.point(item.x, item.y);
+      g.globalAlpha = 0.3 + 0.7 * fresh;
+      paint(g, item, p.x, p.y, 5 + 1.5 * fresh);
+      if (app.selected && app.selected.mark === item.id) { g.globalAlpha = 1; g.lineWidth = 2; g.strokeStyle = INK; g.beginPath(); g.arc(p.x, p.y, 12, 0, 7); g.stroke(); }
+    });
+    g.globalAlpha = 1;
+  };
+  const near = (x, y, t) => {
+    let best = null, nearest = 100;
+    each(t, (item) => { const p = view.point(item.x, item.y), d = (p.x - x) ** 2 + (p.y - y) ** 2; if (d < nearest) { nearest = d; best = item; } });
+    return best;
+  };
+  // The last half minute of each station's SBuffer, on a scale common to all.
+  const series = run.buffers.stations;
+  let top = 1;
+  if (series.sbuffer) for (const v of series.sbuffer) if (v > top) top = v;
+  const buffers = (g, t) => {
+    if (!series.sbuffer || run.range_m * view.scaleAt(0) < 45) return;
+    const w = 68, h = 26, span = 30, end = Math.floor(t / series.bin_s), count = Math.max(8, Math.round(span / series.bin_s));
+    g.font = "10px system-ui, sans-serif"; g.textBaseline = "alphabetic";
+    for (let s = 0; s < run.stationCount; s++) {
+      const p = view.point(run.stations.x_m[s], run.stations.y_m[s]), x = p.x + 15, y = p.y - h / 2;
+      g.fillStyle = "rgba(255,255,255,.88)"; g.strokeStyle = withAlpha(INK, 0.18); g.lineWidth = 1;
+      g.beginPath(); if (g.roundRect) g.roundRect(x, y, w, h, 4); else g.rect(x, y, w, h); g.fill(); g.stroke();
+      g.beginPath(); g.moveTo(x + 3, y + h - 3);
+      for (let k = 0; k <= count; k++) {
+        const bin = Math.min(series.bins - 1, end - count + k), v = bin >= 0 ? series.sbuffer[s * series.bins + bin] : 0;
+        g.lineTo(x + 3 + ((w - 6) * k) / count, y + h - 3 - ((h - 8) * v) / top);
+      }
+      g.lineTo(x + w - 3, y + h - 3); g.closePath();
+      g.fillStyle = withAlpha(app.colours[s], 0.45); g.fill();
+      g.fillStyle = INK; g.textAlign = "right"; g.fillText(String(run.valueAt("stations", "sbuffer", s, t)), x + w - 4, y + 11);
+    }
+  };
+  const next = (t, step, of) => { // the next or previous event of the layers that are shown
+    const wanted = (item) => shown(item) && (!of || item.kind === of);
+    if (step > 0) { for (let i = upTo(times, t + 1e-6); i < items.length; i++) if (wanted(items[i])) return items[i]; }
+    else for (let i = upTo(times, t - 1e-6) - 1; i >= 0; i--) if (wanted(items[i])) return items[i];
+    return null;
+  };
+  return { items, times, draw, near, buffers, paint, next, shown };
+};

@@ -1,0 +1,31 @@
+// Building blocks of the cards. Whatever comes from a run enters the page as text, never as HTML.
+"use strict";
+Mobilenet.parts = () => {
+  const el = (tag, properties = {}, ...children) => {
+    const node = document.createElement(tag);
+    for (const [name, value] of Object.entries(properties)) node.setAttribute(name, value);
+    for (const child of children) if (child !== null && child !== undefined) node.append(child); // strings become text nodes
+    return node;
+  };
+  const SHAPES = {
+    play: "M6 4l11 7-11 7z", pause: "M5 4h4v14H5zM13 4h4v14h-4z", next: "M4 5l7 6-7 6zM11 5l7 6-7 6z", previous: "M18 5l-7 6 7 6zM11 5l-7 6 7 6z",
+    forward: "M7 5l8 6-8 6z", back: "M15 5l-8 6 8 6z", fit: "M3 8V3h5v2H5v3zM14 3h5v5h-2V5h-3zM19 14v5h-5v-2h3v-3zM8 19H3v-5h2v3h3z",
+    help: "M8 8a3 3 0 1 1 4.5 2.6c-.9.6-.9 1-.9 2.1h-1.7c0-1.7.3-2.4 1.5-3.2A1.3 1.3 0 1 0 9.700 8zM9.800 14.500h1.800v1.900H9.800z",
+  };
+  const icon = (name) => {
+    const svg = document.createElementNS("http://www.w3.org/2000/svg", "svg"), path = document.createElementNS("http://www.w3.org/2000/svg", "path");
+    svg.setAttribute("viewBox", "0 0 22 22"); svg.setAttribute("width", "20"); svg.setAttribute("height", "20"); svg.setAttribute("aria-hidden", "true");
+    path.setAttribute("d", SHAPES[name]); path.setAttribute("fill", "currentColor");
+    svg.append(path);
+    return svg;
+  };
+  const row = (name, value) => el("div", { class: "mn-row" }, el("span", {}, name), value instanceof Node ? value : el("b", {}, String(value)));
+  const link = (words, act, title) => { const b = el("button", { class: "mn-link", ...(title ? { title } : {}) }, words); b.addEventListener("click", () => { act(); b.blur(); }); return b; };
+  const action = (words, act) => { const b = el("button", { class: "mn-action" }, words); b.addEventListener("click", () => { act(); b.blur(); }); return b; };
+  const heading = (words) => el("h3", {}, words);
+  const note = (words) => el("p", { class: "mn-note" }, words);
+  const symbol = (draw, width = 22, height = 18) => { const c = Mobilenet.canvas(document.createElement("span"), "mn-symbol"); c.fit(width, height); draw(c.g, width / 2, height / 2); return c.canvas; };
+  const counted = (n, one, many) => n + " " + (n === 1 ? one : many || one + "s");
+  const duration = (s) => (Number.isNaN(s) || s === null || s === undefined ? "–" : s < 1 ? (s * 1000).toFixed(s < 0.1 ? 1 : 0) + " ms" : s.toFixed(s < 10 ? 2 : 1) + " s");
+  return { el, icon, row, link, action, heading, note, symbol, counted, duration };
+};
