@@ -21,14 +21,17 @@ from typing import Any
 from mobilenet.kernel import SECOND, Kernel, ns
 from mobilenet.parameters import number
 from mobilenet.processes.packets import PacketNetwork
-from mobilenet.processes.parameters import AbstractNetwork, At, Exponential, Poisson, Uniform
+from mobilenet.processes.parameters import AbstractNetwork, At, Exponential, Poisson, Uniform, WiredNetwork
 from mobilenet.processes.steps import StepNetwork
+from mobilenet.processes.wires import WireNetwork
 from mobilenet.protocols.vcube.catalogue import new_process
 from mobilenet.protocols.vcube.detector import Detector
 from mobilenet.protocols.vcube.port import MessageId
 from mobilenet.record import Recording
 from mobilenet.scenario.processes import ProcessScenario
 from mobilenet.streams import generator
+from mobilenet.wired.network import WiredNetwork as Wires
+from mobilenet.wired.network import adjacency
 
 Progress = Callable[[float, float], None]
 
@@ -142,14 +145,17 @@ class Experiment:
         self._last_plan_ns = 0
         self._crashed: set[int] = set()
         network = scenario.network
-        self.steps: StepNetwork | None = None
+        self.steps: StepNetwork | WireNetwork | None = None
         self.packets: Packets | None = None
         if isinstance(network, AbstractNetwork):
             self.steps = StepNetwork(self.kernel, n, ns(network.send), ns(network.link), ns(network.reception), ns(network.hand_over))
-            self.lane = self.steps.lane()
-            self.tests = self.steps.lane()
+        elif isinstance(network, WiredNetwork):
+            self.steps = WireNetwork(wires(self.kernel, n, network))
         else:
             self.packets = Packets(self.kernel, scenario)
+        if self.steps is not None:
+            self.lane: Any = self.steps.lane()
+            self.tests: Any = self.steps.lane()
         self.processes = [Process(self, i) for i in range(n)]
         for process in self.processes:
             process.protocol = new_process(scenario.protocol, process, n)
@@ -334,6 +340,12 @@ class Packets:
             "packets_by_messages": {str(count): number for count, number in sorted(self._by_messages.items())},
             "packets_by_bytes_from": {str(size): number for size, number in sorted(self._by_bytes.items())},
         }
+
+
+def wires(kernel: Kernel, n: int, network: WiredNetwork) -> Wires:
+    near = None if network.edges is None else adjacency(network.edges, n)
+    bits_per_s = round(network.bandwidth_mbps * 1_000_000)
+    return Wires(kernel, n, near, bits_per_s, ns(network.delay_ms / 1000), network.header_bytes)
 
 
 def _if_up(process: Process, action: Callable[[], None]) -> None:

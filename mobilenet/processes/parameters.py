@@ -11,6 +11,7 @@ from typing import Annotated, Literal, Self
 from pydantic import Field, model_validator
 
 from mobilenet.parameters import Parameters
+from mobilenet.wired.parameters import LinkParameters
 
 Tu = Annotated[float, Field(ge=0, le=1e7)]
 ProcessName = Annotated[str, Field(pattern=r"^p(0|[1-9]\d{0,5})$", description="p0, p1, ...")]
@@ -33,7 +34,13 @@ class PacketNetwork(Parameters):
     fixed_delays: bool = Field(default=False, description="one delay for each link, instead of one for each packet")
 
 
-Network = Annotated[AbstractNetwork | PacketNetwork, Field(discriminator="kind")]
+class WiredNetwork(LinkParameters):
+    """The links that stations have: a full mesh, or over given edges hop by hop. Any of the protocols runs on it."""
+
+    kind: Literal["wired"] = "wired"
+
+
+Network = Annotated[AbstractNetwork | PacketNetwork | WiredNetwork, Field(discriminator="kind")]
 
 
 class Mistake(Parameters):

@@ -1,4 +1,4 @@
-"""A scenario of processes on an abstract network: no radio, no movement. What makes it one is the key `processes`.
+"""A scenario of processes on an abstract network, or on wires: no radio, no movement. What makes it one is the key `processes`.
 
 Model     network, detector, crashes, workload and protocol, put together. Frozen
 Units     time units (t.u.), 1 t.u. is 1 s of simulated time; bytes
@@ -21,6 +21,7 @@ from mobilenet.processes.parameters import (
     Network,
     ProcessWorkload,
     RandomCrashes,
+    WiredNetwork,
 )
 from mobilenet.protocols.vcube.parameters import (
     AllToAllParameters,
@@ -32,6 +33,7 @@ from mobilenet.protocols.vcube.parameters import (
 from mobilenet.scenario.file import ScenarioFile
 from mobilenet.scenario.load import Node
 from mobilenet.scenario.problems import line
+from mobilenet.wired.network import adjacency
 
 
 class BestEffort(BestEffortParameters):
@@ -125,9 +127,15 @@ class ProcessScenario(ScenarioFile):
             yield "detector", f"{protocol.name} needs one to survive crashes"
         if isinstance(protocol, BestEffort) and self.detector is not None and self.detector.mode != "perfect":
             yield "detector.mode", "best_effort loses messages when it suspects wrongly: expected perfect"
-        if isinstance(self.network, AbstractNetwork) == isinstance(protocol, Causal):
+        if isinstance(self.network, WiredNetwork):
+            if self.network.edges is not None:
+                try:
+                    adjacency(self.network.edges, n)
+                except ValueError as error:
+                    yield "network.edges", str(error)
+        elif isinstance(self.network, AbstractNetwork) == isinstance(protocol, Causal):
             other = "packet" if isinstance(protocol, Causal) else "abstract"
-            yield "network.kind", f"{protocol.name} runs on the network of its paper: expected {other}"
+            yield "network.kind", f"{protocol.name} runs on the network of its paper: expected {other} or wired"
         if self.estimated_events() > self.limits.max_events:
             yield "limits.max_events", f"about {self.estimated_events():,} events, more than {self.limits.max_events:,}"
 
