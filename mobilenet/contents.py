@@ -9,6 +9,7 @@ Source    ours: DESIGN.md §6
 
 from __future__ import annotations
 
+import dataclasses
 import json
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
@@ -27,7 +28,7 @@ class Contents(NamedTuple):
 
 def contents(message: Any) -> Contents:
     """What the record tells of a message beside its kind and size."""
-    fields: dict[str, Any] = message._asdict() if hasattr(message, "_asdict") else {}
+    fields = _fields(message)
     host = fields.pop("host", None)
     request = fields.pop("rq", None)
     session = fields.pop("ses", None if request is None else request.ses)
@@ -46,6 +47,12 @@ def contents(message: Any) -> Contents:
     if len(inside) == 1 and about[:3] == (None, None, None):
         return contents(inside[0])._replace(detail=about.detail)
     return about
+
+
+def _fields(message: Any) -> dict[str, Any]:
+    if hasattr(message, "_asdict"):
+        return dict(message._asdict())
+    return {field.name: getattr(message, field.name) for field in dataclasses.fields(message)} if dataclasses.is_dataclass(message) else {}
 
 
 def _spread(values: Iterable[Any]) -> Iterator[Any]:

@@ -13,6 +13,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from mobilenet.own import require_allowed
 from mobilenet.rundir import RunError, read_manifest
 from mobilenet.runs import simulate
 from mobilenet.scenario import ProcessScenario, load_scenario
@@ -23,7 +24,9 @@ if TYPE_CHECKING:
 Progress = Callable[[float, float], None]
 
 
-def protocol_messages(directory: Path, progress: Progress | None = None) -> tuple[pd.DataFrame, bool]:
+def protocol_messages(
+    directory: Path, progress: Progress | None = None, allow_code: bool = False
+) -> tuple[pd.DataFrame, bool]:
     """The table of messages.parquet, and whether it was replayed because the run had not recorded it."""
     import pandas as pd
 
@@ -33,6 +36,7 @@ def protocol_messages(directory: Path, progress: Progress | None = None) -> tupl
     scenario = load_scenario(directory / "scenario.yaml")
     if isinstance(scenario, ProcessScenario):
         raise RunError(f"{directory}: a run of processes; its messages are counted, not recorded one by one")
+    require_allowed(scenario, allow_code)
     recording = simulate(scenario.changed(["record.messages=true"]), progress).recording
     if recording.events.fingerprint() != manifest["fingerprint"]:
         raise RunError(

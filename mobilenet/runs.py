@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 from mobilenet.manifest import manifest
 from mobilenet.metrics import metrics
+from mobilenet.own import blaming, require_allowed
 from mobilenet.processes.experiment import Experiment
 from mobilenet.processes.experiment import Outcome as ProcessOutcome
 from mobilenet.record import Recording, file_digests, is_being_written, run_directory, write_json, write_recording
@@ -125,11 +126,13 @@ def run(
     out: str | Path | None = None,
     overrides: Sequence[str] = (),
     progress: Progress | None = None,
+    allow_code: bool = False,
 ) -> Run:
     """Simulate a scenario (a file, or one already loaded) and write its run directory.
 
     `overrides` are `a.b=value`; `out` must not exist yet, by default it is a new directory under `runs/`;
-    `progress(simulated_s, duration_s)` is called about once per simulated second.
+    `progress(simulated_s, duration_s)` is called about once per simulated second; `allow_code`: a scenario with a protocol
+    of its own may run that code.
     """
     changes = [*overrides, *([f"seed={seed}"] if seed is not None else [])]
     loaded: AnyScenario
@@ -137,6 +140,7 @@ def run(
         source, loaded = None, scenario.changed(changes) if changes else scenario
     else:
         source, loaded = Path(scenario), load_scenario(scenario, changes)
+    require_allowed(loaded, allow_code)
     directory = Path(out) if out is not None else free_directory(loaded, source)
     with run_directory(directory) as partial:
         started = time.perf_counter()
@@ -154,7 +158,8 @@ def simulate(scenario: AnyScenario, progress: Progress | None = None) -> Outcome
     """Let a scenario of either kind happen."""
     if isinstance(scenario, ProcessScenario):
         return Experiment(scenario).run(progress)
-    return Simulation(scenario).run(progress)
+    with blaming(scenario):
+        return Simulation(scenario).run(progress)
 
 
 def free_directory(scenario: AnyScenario, source: Path | None) -> Path:
@@ -241,7 +246,7 @@ def write_scenario(directory: Path, scenario: AnyScenario) -> None:
         group = values
         for name in groups:
             group = group[name]
-        group[key] = file.name
+        group[key] = f"{file.name}:{group[key].rpartition(':')[2]}" if key == "class" else file.name
         shutil.copyfile(file, directory / file.name)
     (directory / "scenario.yaml").write_text(to_yaml(values), encoding="utf-8")
 

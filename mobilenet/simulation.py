@@ -22,7 +22,7 @@ from mobilenet.channels import RadioChannels, WiredChannels
 from mobilenet.kernel import MILLISECOND, SECOND, Kernel, ns
 from mobilenet.movement import Movement
 from mobilenet.nodes import HostNode, Node, StationNode
-from mobilenet.protocols.catalogue import roles_of
+from mobilenet.own import roles_for
 from mobilenet.radio.antenna import Antenna
 from mobilenet.radio.mac import Mac
 from mobilenet.radio.medium import Medium
@@ -65,7 +65,7 @@ class Simulation:
         self.recording = Recording(scenario.record.frames, scenario.record.messages)
         self._books = Bookkeeping(self.kernel, self.recording)
         self.duration_ns = ns(scenario.duration_s)
-        self._roles = roles_of(scenario.protocol)
+        self._roles, self._parameters = roles_for(scenario)
 
         wireless = scenario.wireless
         self._mode = MODES[wireless.mode]
@@ -143,7 +143,7 @@ class Simulation:
             station.use_channels(RadioChannels(self, station, protocol.tcp), wired)
         else:
             wired = self.backbone.port(number, station.on_wired)
-        station.protocol = self._roles.station(station, wired, protocol, self.wires.stations)
+        station.protocol = self._roles.station(station, wired, self._parameters, self.wires.stations)
         return station
 
     def _new_host_node(self, number: int) -> HostNode:
@@ -157,7 +157,7 @@ class Simulation:
 
     def new_host(self, node: HostNode) -> Any:
         """The host's protocol, built on what survived."""
-        return self._roles.host(node, node.stable, self.scenario.protocol, len(self.stations))
+        return self._roles.host(node, node.stable, self._parameters, len(self.stations))
 
     def datagram(self, size_bytes: int) -> tuple[int, int]:
         """PSDU bytes and air time of a message of that size."""

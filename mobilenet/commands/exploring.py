@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from mobilenet.commands.options import Quiet, RunDirectory
+from mobilenet.commands.options import AllowCode, Quiet, RunDirectory
 from mobilenet.console import Exit, fail, progress, quoted, reporting, say
 
 
@@ -25,6 +25,7 @@ def spacetime(
     out: Annotated[
         Path | None, typer.Option("--out", "-o", metavar="FILE", help="SVG, PNG or PDF; by default RUN/spacetime-....svg.")
     ] = None,
+    allow_code: AllowCode = False,
     quiet: Quiet = False,
 ) -> None:
     """Draw the messages around a handoff as a space-time diagram: lines, arrows, sessions."""
@@ -44,7 +45,7 @@ def spacetime(
             fail(str(error), Exit.BAD_INPUT)
         target = out or run / f"spacetime-{window.host}-{around.replace(':', '-')}.svg"
         with progress(quiet, "replaying") as update:
-            messages, replayed = protocol_messages(run, update)
+            messages, replayed = protocol_messages(run, update, allow_code)
         with whole_file(target) as partial:
             arrows = draw(messages, events, window, partial, run.resolve().name)
         if replayed:

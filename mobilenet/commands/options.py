@@ -14,6 +14,9 @@ Overrides = Annotated[
     list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="Change one value, as in hosts.count=20. Repeatable.")
 ]
 Seed = Annotated[int | None, typer.Option("--seed", metavar="N", help="Instead of the scenario's seed.")]
+AllowCode = Annotated[
+    bool, typer.Option("--allow-code", help="The scenario's own protocol, Python code, may run. It may do all that you may.")
+]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress, no table.")]
 Master = Annotated[
     str | None, typer.Option("--master", metavar="URL", help="local[N], spark://HOST:PORT, yarn, ...; by default this machine.")

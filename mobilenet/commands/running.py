@@ -9,7 +9,7 @@ import typer
 from rich.table import Table
 from rich.text import Text
 
-from mobilenet.commands.options import Overrides, Quiet, RunDirectory, ScenarioFile, Seed
+from mobilenet.commands.options import AllowCode, Overrides, Quiet, RunDirectory, ScenarioFile, Seed
 from mobilenet.console import Exit, out_console, progress, quoted, reporting, say
 
 
@@ -18,6 +18,7 @@ def run(
     seed: Seed = None,
     out: Annotated[Path | None, typer.Option("--out", metavar="DIR", help="The run directory; by default one below runs/.")] = None,
     overrides: Overrides = None,
+    allow_code: AllowCode = False,
     quiet: Quiet = False,
 ) -> None:
     """Simulate a scenario, judge it, and write its run directory."""
@@ -25,7 +26,7 @@ def run(
         from mobilenet import runs
 
         with progress(quiet, scenario.stem) as update:
-            done = runs.run(scenario, seed, out, overrides or [], update)
+            done = runs.run(scenario, seed, out, overrides or [], update, allow_code)
         if not quiet:
             say(_summary(done))
         _print_violations(done.verdicts)

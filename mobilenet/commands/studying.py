@@ -12,7 +12,7 @@ import typer
 from rich.table import Table
 from rich.text import Text
 
-from mobilenet.commands.options import Master, Quiet, StudyDirectory, Workers
+from mobilenet.commands.options import AllowCode, Master, Quiet, StudyDirectory, Workers
 from mobilenet.console import Exit, Stopped, fail, out_console, quoted, reporting, runs_progress, say
 
 
@@ -32,6 +32,7 @@ def study(
     ] = False,
     master: Master = None,
     workers: Workers = None,
+    allow_code: AllowCode = False,
     quiet: Quiet = False,
 ) -> None:
     """Run a study: many runs of a scenario under different factors, on Spark, with tables and a comparison."""
@@ -40,13 +41,13 @@ def study(
         from mobilenet.study.spark import local_master
 
         if dry_run:
-            _print_estimates(studies.estimate(study))
+            _print_estimates(studies.estimate(study, allow_code))
             say(f"Next: mobilenet study {quoted(study)}")
             return
         if master is not None and workers is not None:
             fail("--workers counts cores of this machine; with --master the master says how many there are", Exit.BAD_INPUT)
         with _keeping_what_is_done(), runs_progress(quiet) as update:
-            done = studies.run_study(study, out, master or local_master(workers), update)
+            done = studies.run_study(study, out, master or local_master(workers), update, allow_code=allow_code)
         _print_study(done, quiet)
         if done.failed:
             fail(f"{len(done.failed)} runs failed; the same command tries them again", Exit.UNFINISHED)

@@ -14,7 +14,7 @@ from typing import Any
 
 from mobilenet.scenario.processes import ProcessScenario
 from mobilenet.scenario.recorded import AdversarySchedule
-from mobilenet.scenario.schema import Scenario
+from mobilenet.scenario.schema import Beacon, OwnProtocol, Scenario
 from mobilenet.world.layout import station_positions
 
 UNHEARD_IS_RARER_THAN = 1e-6
@@ -45,7 +45,7 @@ def declared(scenario: Scenario | ProcessScenario | AdversarySchedule) -> dict[s
         "drain_s": scenario.drain_s,
         "stations": stations,
         "hosts": hosts,  # None: as many as there are tracks
-        "buffers": ["sbuffer", "rbuffer"] if getattr(protocol, "promises", None) else [],  # of each host and station
+        "buffers": [] if isinstance(protocol, (Beacon, OwnProtocol)) else ["sbuffer", "rbuffer"],  # of each host and station
         "promises": {
             "broadcast": getattr(protocol, "promises", None),
             "gap_after_s": 0.0 if getattr(protocol, "gaps_any_time", False) else getattr(protocol, "expiry_s", None),

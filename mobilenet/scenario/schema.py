@@ -11,9 +11,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Annotated, Literal, Self
+from typing import Annotated, Any, Literal, Self
 
-from pydantic import Field, model_validator
+from pydantic import BeforeValidator, ConfigDict, Field, model_validator
 
 from mobilenet.parameters import Parameters
 from mobilenet.protocols.beacon_parameters import BeaconParameters
@@ -32,7 +32,7 @@ from mobilenet.world.mobility import HostsParameters
 from mobilenet.world.tracks import Tracks
 from mobilenet.world.workload import WorkloadParameters
 
-__all__ = ["Scenario", "effective"]
+__all__ = ["OwnProtocol", "Scenario", "effective"]
 
 Name = Annotated[str, Field(min_length=1, max_length=200)]
 
@@ -57,7 +57,35 @@ class TcpFlooding(TcpFloodingParameters):
     wired_tcp: TcpParameters | None = Field(default=None, description="TCP between stations; null: the same as tcp")
 
 
-Protocol = Annotated[MobileCausal | TcpFlooding | Beacon, Field(discriminator="name")]
+class OwnProtocol(Parameters):
+    """A protocol that does not come with mobilenet; see own.py."""
+
+    model_config = ConfigDict(serialize_by_alias=True)
+    name: Literal["own"] = "own"
+    reference: str = Field(
+        alias="class",
+        pattern=r"^([^:\\]+\.py:[A-Za-z_]\w*|[A-Za-z_][\w-]*)$",
+        max_length=200,
+        description="a class in a file beside the scenario, as in gossip.py:Gossip, or what an installed package offers",
+    )
+    settings: dict[str, Any] = Field(default={}, description="what the protocol's own Settings take")
+    promises: Literal["causal", "best_effort"] = Field(
+        default="causal", description="what the verifier judges; best_effort: nothing invented, nothing twice, members only"
+    )
+
+    @property
+    def file(self) -> str | None:
+        return self.reference.rpartition(":")[0] or None
+
+
+def _class_names_it(protocol: Any) -> Any:
+    """`protocol: {class: ...}` needs no name."""
+    return {"name": "own", **protocol} if isinstance(protocol, dict) and "class" in protocol else protocol
+
+
+Protocol = Annotated[
+    MobileCausal | TcpFlooding | Beacon | OwnProtocol, Field(discriminator="name"), BeforeValidator(_class_names_it)
+]
 
 
 class RecordParameters(Parameters):
@@ -102,3 +130,5 @@ class Scenario(ScenarioFile):
             yield "stations.layout.file", self._folder / self.stations.layout.file
         if isinstance(self.hosts.mobility, Tracks):
             yield "hosts.mobility.file", self._folder / self.hosts.mobility.file
+        if isinstance(self.protocol, OwnProtocol) and self.protocol.file is not None:
+            yield "protocol.class", self._folder / self.protocol.file

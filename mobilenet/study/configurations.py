@@ -15,6 +15,7 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
+from mobilenet.own import require_allowed
 from mobilenet.parameters import ScenarioError
 from mobilenet.scenario import ProcessScenario, Scenario, load_scenario
 from mobilenet.scenario.text import inline
@@ -64,20 +65,20 @@ def combinations(study: Study) -> list[dict[str, Any]]:
     return [dict(zip(study.factors, combination, strict=True)) for combination in itertools.product(*levels)]
 
 
-def configurations(study: Study) -> list[Configuration]:
-    """All of them, each tried on the scenario once, so that no run fails for a wrong key."""
+def configurations(study: Study, allow_code: bool = False) -> list[Configuration]:
+    """All of them, each tried on the scenario once, so that no run fails for a wrong key, or runs code that nobody allowed."""
     factors = {factor: study.levels(factor) for factor in study.factors}
     count = math.prod(len(levels) for levels in factors.values())
     if count * study.replications.most > MOST_RUNS:
         raise study.problem(("factors",), f"{count} configurations of {study.replications.most} runs, more than {MOST_RUNS} runs")
     _require_plain(study, factors)
     for key, value in study.set.items():
-        _try(study, ("set", key), _override(key, value))
+        _try(study, allow_code, ("set", key), _override(key, value))
     base = [_override(key, value) for key, value in study.set.items()]
     found = []
     for number, levels in enumerate(combinations(study)):
         overrides = (*base, *(o for factor, level in levels.items() for o in _overrides(study, factor, level)))
-        _try(study, ("factors",), *overrides, what=levels)
+        _try(study, allow_code, ("factors",), *overrides, what=levels)
         found.append(Configuration(number, levels, overrides))
     return found
 
@@ -114,9 +115,11 @@ def _override(key: str, value: Any) -> str:
     return f"{key}={inline(value)}"
 
 
-def _try(study: Study, path: tuple[str, ...], *overrides: str, what: dict[str, Any] | None = None) -> None:
+def _try(
+    study: Study, allow_code: bool, path: tuple[str, ...], *overrides: str, what: dict[str, Any] | None = None
+) -> None:
     try:
-        load_scenario(study.scenario_path, overrides)
+        require_allowed(load_scenario(study.scenario_path, overrides), allow_code)
     except ScenarioError as error:
         message = str(error).splitlines()[0]
         for factor, level in (what or {}).items():

@@ -110,9 +110,9 @@ def is_done(directory: Path, seed: int) -> bool:
         return False
 
 
-def create(study: Study, path: Path) -> Store:
+def create(study: Study, path: Path, allow_code: bool = False) -> Store:
     """A new directory for a study, or the one that it has begun."""
-    found = configurations(study)
+    found = configurations(study, allow_code)
     text = effective_study(study.model_copy(update={"scenario": "configurations/c000/scenario.yaml"}))
     if (path / "study.yaml").is_file():
         _require_same(path, study, found)

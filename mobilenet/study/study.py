@@ -47,14 +47,19 @@ def default_directory(file: Path) -> Path:
 
 
 def run_study(
-    file: Path, out: Path | None, master: str, progress: Progress, say: Callable[[str], None] = lambda line: None
+    file: Path,
+    out: Path | None,
+    master: str,
+    progress: Progress,
+    say: Callable[[str], None] = lambda line: None,
+    allow_code: bool = False,
 ) -> Result:
-    """Everything that is missing; `progress(done, failed, left)` is called now and then."""
+    """Everything that is missing; `progress(done, failed, left)` is called now and then; `allow_code`: as for runs.run."""
     study = Study.load(file)
     require_master(master)
     for metric in (*(study.compare.metrics if study.compare else ()), *([study.replications.until.metric] if study.replications.until else ())):
         require_metric(study, metric)
-    store = create(study, out if out is not None else default_directory(file))
+    store = create(study, out if out is not None else default_directory(file), allow_code)
     with store.alone():
         (store.path / "comparison.json").unlink(missing_ok=True)
         with spark_session(master) as spark:
@@ -135,12 +140,12 @@ class Estimate:
     disk_bytes: float  # of one run
 
 
-def estimate(file: Path) -> list[Estimate]:
+def estimate(file: Path, allow_code: bool = False) -> list[Estimate]:
     """What a study would take, from a short trial of each configuration's first run."""
     import tempfile
 
     study = Study.load(file)
-    found = configurations(study)
+    found = configurations(study, allow_code)
     seed = planned(study.seed, 1, range(1, 2))[0].seed
     rule = study.replications
     estimates = []
@@ -149,7 +154,7 @@ def estimate(file: Path) -> list[Estimate]:
             whole = load_scenario(study.scenario_path, (*c.overrides, f"seed={seed}"))
             trial = whole if isinstance(whole, ProcessScenario) else whole.changed([f"duration_s={min(whole.duration_s, max(TRIAL_S, whole.warmup_s + 1))}"])
             started = time.process_time()
-            directory = run(trial, out=Path(folder) / str(c.number)).path
+            directory = run(trial, out=Path(folder) / str(c.number), allow_code=allow_code).path
             cpu_s = time.process_time() - started
             scale = estimated_events(whole) / estimated_events(trial)
             size = sum(part.stat().st_size for part in directory.iterdir())

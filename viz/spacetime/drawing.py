@@ -162,7 +162,7 @@ def _deliveries(axes: Any, events: pd.DataFrame, levels: dict[str, int], window:
 def _legend(axes: Any, shown: pd.DataFrame) -> None:
     from matplotlib.lines import Line2D
 
-    entries = [
+    entries: list[tuple[str, Any, str]] = [
         (HANDOFF, "-", "session control, radio"), (HANDOFF, "--", "session control, wired"),
         (APPLICATION, "-", "application message, radio"), (WIRED, "--", "application message, wired"),
         (ACKNOWLEDGEMENT, "-", "acknowledgement"),

@@ -1,0 +1,131 @@
+"""What a broadcast protocol of one's own starts from: members, numbers and waits; what is said to whom is left open.
+
+Model     a host is a member from the moment it is in a cell and asked to join; there are no sessions beyond counting joins.
+          `spread` and `on_receive` are to be written, and for stations `on_wired`. What waits in `later` dies with a crash
+Units     seconds for waits, bytes for bodies
+Source    ours: DESIGN.md §20; an example is scenarios/own_protocol/gossip.py
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from .port import HostPort, MessageId, Port, StationPort, WiredPort
+
+SECOND = 1_000_000_000
+
+
+@dataclass(slots=True)
+class BaseStable:
+    """What a host remembers through a crash. Derive from it to remember more."""
+
+    member: bool = False
+    session: int = 0  # joins so far
+    seq: int = 0  # number of the next own message
+
+
+class BaseMessage:
+    """A message with a header of a few bytes. Derive a frozen dataclass from it; it needs `payload_bytes` if it has payload."""
+
+    header_bytes: ClassVar[int] = 8
+    payload_bytes: int = 0
+
+    @property
+    def size_bytes(self) -> int:
+        return self.header_bytes + self.payload_bytes
+
+    def list_sizes(self) -> tuple[tuple[str, int], ...]:
+        return ()
+
+
+class _Base:
+    BUFFERS: ClassVar[tuple[str, ...]] = ()  # names, in the order of buffer_sizes()
+
+    def __init__(self, port: Port) -> None:
+        self._port = port
+        self._waiting = 0
+
+    def later(self, wait_s: float, action: Callable[[], None]) -> None:
+        """Do something after a while. The run does not end before."""
+
+        def act() -> None:
+            self._waiting -= 1
+            action()
+
+        self._waiting += 1
+        self._port.timer(act).start(int(wait_s * SECOND))
+
+    def buffer_sizes(self) -> tuple[int, ...]:
+        return ()
+
+    def settled(self) -> bool:
+        return not self._waiting
+
+    def on_sent(self, message: Any) -> None: ...
+    def on_dropped(self, message: Any) -> None: ...
+    def on_receive(self, sender: int, message: Any) -> None:
+        """A frame: at a host from any station in range, at a station from the host `sender`."""
+        raise NotImplementedError
+
+
+class BaseHost(_Base):
+    """A mobile host. `settings` is what the scenario says under protocol.settings, checked by the protocol's Settings."""
+
+    def __init__(self, port: HostPort, stable: Any, settings: Any, stations: int) -> None:
+        super().__init__(port)
+        self.port = port
+        self.stable = stable
+        self.settings = settings
+        self.cell: int | None = None  # the station that serves it
+
+    def spread(self, message: MessageId, body: int) -> None:
+        """A message of this host's own: deliver it here, and tell the others."""
+        raise NotImplementedError
+
+    def co_broadcast(self, body: int) -> MessageId | None:
+        if not self.stable.member:
+            return None
+        message = MessageId(self.port.me, self.stable.seq)
+        self.stable.seq += 1
+        self.spread(message, body)
+        return message
+
+    def join(self) -> None:
+        if self.cell is not None and not self.stable.member:
+            self.stable.member = True
+            self.stable.session += 1
+            self.port.joined(self.stable.session, self.cell)
+
+    def leave(self) -> bool:
+        if self.stable.member:
+            self.stable.member = False
+            self.port.left(self.stable.session)
+        return True
+
+    def is_out(self) -> bool:
+        return not self.stable.member
+
+    def on_cell(self, station: int | None) -> None:
+        self.cell = station
+
+    def on_recover(self) -> None:
+        """Back after a crash, with `stable` as it was."""
+
+
+class BaseStation(_Base):
+    """A support station."""
+
+    def __init__(self, port: StationPort, wired: WiredPort, settings: Any, stations: int) -> None:
+        super().__init__(port)
+        self.port = port
+        self.wired = wired
+        self.settings = settings
+
+    def on_wired(self, source: int, message: Any) -> None:
+        """Something from another station."""
+        raise NotImplementedError
+
+    def serves(self, host: int) -> bool:
+        return True

@@ -1,0 +1,114 @@
+"""Protocols of one's own: plugged in by a file or a package, run only when allowed, judged like the others."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+import mobilenet
+from mobilenet.parameters import ScenarioError
+from tests.cli.command import mobilenet as command
+
+FOLDER = Path(__file__).parents[2] / "scenarios" / "own_protocol"
+SMALL = ["duration_s=10", "hosts.count=8"]
+
+
+@pytest.fixture
+def gossip(tmp_path: Path) -> Path:
+    return Path(shutil.copytree(FOLDER, tmp_path / "own", ignore=shutil.ignore_patterns("__pycache__")) / "gossip.yaml")
+
+
+def edited(scenario: Path, old: str, new: str) -> None:
+    file = scenario.with_name("gossip.py")
+    text = file.read_text()
+    assert old in text
+    file.write_text(text.replace(old, new))
+
+
+def test_it_is_short() -> None:
+    assert len((FOLDER / "gossip.py").read_text().splitlines()) <= 60
+
+
+def test_code_runs_only_when_allowed(gossip: Path, tmp_path: Path) -> None:
+    edited(gossip, "class Gossip:", f"open({str(tmp_path / 'ran')!r}, 'w').close()\nclass Gossip:")
+    with pytest.raises(ScenarioError, match="--allow-code"):
+        mobilenet.run(gossip, out=tmp_path / "run")
+    done = mobilenet.run(gossip, out=tmp_path / "run", overrides=SMALL, allow_code=True)
+    (tmp_path / "ran").unlink()
+    with pytest.raises(ScenarioError, match="--allow-code"):
+        mobilenet.run(done.path / "scenario.yaml", out=tmp_path / "again")
+    for arguments in (("run", gossip), ("check", gossip), ("verify", done.path), ("show", done.path), ("spacetime", done.path)):
+        result = command(*map(str, arguments), place=tmp_path)
+        assert "Traceback" not in result.stderr
+    assert not (tmp_path / "ran").exists()
+
+
+def test_it_is_judged_by_what_it_promises(gossip: Path, tmp_path: Path) -> None:
+    done = mobilenet.run(gossip, out=tmp_path / "run", overrides=SMALL, allow_code=True)
+    assert done.verdict == "valid"
+    assert done.metrics["deliveries"] > 50
+    assert "causal_order" not in done.verdicts
+    strict = mobilenet.run(gossip, out=tmp_path / "strict", overrides=["protocol.promises=causal"], allow_code=True)
+    assert strict.verdict == "violated"
+    assert strict.manifest["fingerprint"] != done.manifest["fingerprint"]
+
+
+def test_best_effort_still_forbids_delivering_twice(gossip: Path, tmp_path: Path) -> None:
+    edited(gossip, "rumour.id not in self.stable.heard", "True")
+    done = mobilenet.run(gossip, out=tmp_path / "run", overrides=SMALL, allow_code=True)
+    assert done.verdicts["duplication"].answer == "violated"
+
+
+def test_its_run_repeats_itself(gossip: Path, tmp_path: Path) -> None:
+    first = mobilenet.run(gossip, out=tmp_path / "run", overrides=SMALL, allow_code=True)
+    again = mobilenet.run(first.path / "scenario.yaml", out=tmp_path / "again", allow_code=True)
+    assert (first.path / "gossip.py").read_text() == gossip.with_name("gossip.py").read_text()
+    assert again.manifest["fingerprint"] == first.manifest["fingerprint"]
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ("protocol.settings.times=many", "times: expected a whole number"),
+        ("protocol.settings.tims=2", "did you mean 'times'"),
+        ('protocol.class="gossip.py:Nothing"', "gossip.py has no Nothing"),
+        ('protocol.class="gossip.py:Rumour"', "expected a class with the attributes host and station"),
+        ('protocol.class="other.py:Gossip"', "no file 'other.py'"),
+        ("protocol.class=gossip", "no installed package offers 'gossip'"),
+        ('protocol.class="gossip.py"', "protocol.class"),
+        ("protocol.promises=much", "unknown value much"),
+    ],
+)
+def test_what_is_no_protocol(gossip: Path, tmp_path: Path, change: str, message: str) -> None:
+    with pytest.raises(ScenarioError, match=message):
+        mobilenet.run(gossip, out=tmp_path / "run", overrides=[change], allow_code=True)
+    assert not (tmp_path / "run").exists()
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ("class Gossip:", "class Gossip", r"gossip.py:\d+: SyntaxError"),
+        ("class Gossip:", "import nothing_of_that_name\nclass Gossip:", r"gossip.py:\d+: ModuleNotFoundError"),
+        ("self.port.send(self.cell, rumour)", "self.port.sent(self.cell, rumour)", r"gossip.py:\d+: AttributeError: .*\(in tell"),
+    ],
+)
+def test_faults_in_its_code_are_told_with_their_line(gossip: Path, tmp_path: Path, old: str, new: str, message: str) -> None:
+    edited(gossip, old, new)
+    with pytest.raises(ScenarioError, match=message):
+        mobilenet.run(gossip, out=tmp_path / "run", overrides=SMALL, allow_code=True)
+    assert not (tmp_path / "run").exists()
+
+
+def test_a_package_may_offer_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    shutil.copy(FOLDER / "gossip.py", tmp_path / "gossip_package.py")
+    information = tmp_path / "gossip_package-1.0.dist-info"
+    information.mkdir()
+    (information / "METADATA").write_text("Metadata-Version: 2.1\nName: gossip-package\nVersion: 1.0\n")
+    (information / "entry_points.txt").write_text("[mobilenet.protocols]\nrumours = gossip_package:Gossip\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    changes = [*SMALL, "protocol.class=rumours"]
+    done = mobilenet.run(FOLDER / "gossip.yaml", out=tmp_path / "run", overrides=changes, allow_code=True)
+    assert done.verdict == "valid"
