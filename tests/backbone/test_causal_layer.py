@@ -9,7 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from mobilenet import runs
 from mobilenet.kernel import MILLISECOND
+from mobilenet.protocols.vcube import backbone
 from mobilenet.protocols.vcube.backbone import ID_BYTES, Layer
 from mobilenet.swarm.hunt import judge_seed, record_adversary
 from mobilenet.swarm.schedule import draw
@@ -114,3 +116,11 @@ def test_a_directed_send_waits_for_a_broadcast_that_waits_at_its_source() -> Non
     assert [name for name, _ in world.bytes] == ["Tree", "Directed"]
     world.kernel.run_until(10**9)
     assert order == notes
+
+
+def test_on_the_emulator_s_links_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Equal FIFO links in a full mesh: still a directed send takes one of them where a broadcast takes three."""
+    monkeypatch.setitem(backbone.LAYERS, "vcube_causal", OtherChannelBesideCausal)
+    changes = ["stations.backbone.kind=vcube_causal", "duration_s=17", "drain_s=2", "warmup_s=0"]
+    done = runs.run(Path(__file__).parents[2] / "scenarios" / "dynamic.yaml", out=tmp_path / "run", overrides=changes)
+    assert done.verdicts["duplication"].answer == "violated"
