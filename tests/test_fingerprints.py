@@ -27,7 +27,8 @@ from mobilenet.simulation import Progress, Simulation
 ROOT = Path(__file__).parents[1]
 PINNED = Path(__file__).with_name("fingerprints.json")
 DURATION_S = 20
-FILES = [*(ROOT / "scenarios").glob("*.yaml"), ROOT / "scenarios" / "vcube" / "dynamic_on_vcube.yaml"]
+OTHERS = ("vcube/dynamic_on_vcube.yaml", "own_protocol/gossip.yaml")
+FILES = [*(ROOT / "scenarios").glob("*.yaml"), *(ROOT / "scenarios" / name for name in OTHERS)]
 PATHS = {path.stem: path for path in sorted(FILES, key=lambda path: path.stem)}
 SCENARIOS = list(PATHS)
 Digests = dict[str, str]

@@ -87,7 +87,7 @@ def verify(
         verdicts["drained"] = Verdict("violated", f"{left[0]} after quiescence")
     elif unfinished := unfinished_handoffs(events):
         verdicts["drained"] = Verdict("violated", f"{unfinished[0]} is in a handoff after quiescence")
-    elif manifest["buffers"] and (unknown := _unsampled(events, sizes)):
+    elif manifest.get("buffers", BUFFERS) and promises["broadcast"] is not None and (unknown := _unsampled(events, sizes)):
         verdicts["drained"] = Verdict("unknown", f"the buffers of {unknown} were never sampled")
     else:
         verdicts["drained"] = VALID
