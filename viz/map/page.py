@@ -1,7 +1,8 @@
 """The page: folium's map, Leaflet inside it, our drawing on top; nothing in it asks for anything.
 
-Model     folium writes the page with two tags of ours for Leaflet's files, which are replaced by their text. Nothing that comes from a
-          run is part of a template, of HTML or of a script: it is JSON in an element of its own, and the scripts write text only
+Model     folium writes the page with marks of ours, which are replaced by Leaflet's text and ours afterwards: folium takes what
+          its elements render for templates once more, so a host called {{...}} would be computed. Nothing that comes from a run
+          is part of a template, of HTML or of a script: it is JSON in an element of its own, and the scripts write text only
 Units     without an origin the plane itself in metres (L.CRS.Simple), else degrees on Leaflet's sphere
 Errors    none
 Source    ours: DESIGN.md, "Maps"
@@ -18,6 +19,7 @@ from viz.map.pack import for_script
 
 SCRIPTS = ("data.js", "state.js", "colours.js", "ground.js", "field.js", "marks.js", "charts.js", "playback.js", "timeline.js", "parts.js", "cards.js", "messages.js", "panel.js", "start.js")
 LEAFLET_JS, LEAFLET_CSS = "leaflet-inside.js", "leaflet-inside.css"
+STYLE, CODE, DATA = "/* the style */", "/* the code */", "/* the data */"
 TILES = "https://tile.openstreetmap.org/{z}/{x}/{y}.png"
 
 
@@ -30,16 +32,14 @@ def page(document: dict[str, Any], tiles: bool = False) -> str:
 
     class Playback(MacroElement):  # type: ignore[misc]
         _template = Template(
-            "{% macro header(this, kwargs) %}<style>{{ this.style }}</style>{% endmacro %}"
-            "{% macro html(this, kwargs) %}<script type='application/json' id='mobilenet-data'>{{ this.json }}</script>{% endmacro %}"
-            "{% macro script(this, kwargs) %}{{ this.code }}\nMobilenet.start({{ this._parent.get_name() }}, L);{% endmacro %}"
+            f"{{% macro header(this, kwargs) %}}<style>{STYLE}</style>{{% endmacro %}}"
+            f"{{% macro html(this, kwargs) %}}<script type='application/json' id='mobilenet-data'>{DATA}</script>{{% endmacro %}}"
+            f"{{% macro script(this, kwargs) %}}{CODE}\nMobilenet.start({{{{ this._parent.get_name() }}}}, L);{{% endmacro %}}"
         )
 
         def __init__(self) -> None:
             super().__init__()
             self._name, self._id = "playback", "mobilenet"
-            self.style, self.code = _text("map.css"), "\n".join(_text(name) for name in SCRIPTS)
-            self.json = for_script(document | {"tiles": tiles})
 
     origin = document["origin"]
     map_ = folium.Map(
@@ -58,9 +58,13 @@ def page(document: dict[str, Any], tiles: bool = False) -> str:
     folder = Path(leaflet.BASE_DIR)
     script, style = ((folder / f"leaflet.{kind}").read_text(encoding="utf-8") for kind in ("js", "css"))
     script = re.sub(r"//# sourceMappingURL=\S+", "", script)
+    style = re.sub(r"/\*.*?\*/", "", style, flags=re.DOTALL)
     style = re.sub(r"url\((?!\s*['\"]?(?:#|data:))[^)]*\)", "none", style)  # pictures of controls that are not used
     html = _instead(html, rf'<script src="{LEAFLET_JS}"></script>', f"<script>{script}</script>")
-    return _instead(html, rf'<link rel="stylesheet" href="{LEAFLET_CSS}"/>', f"<style>{style}</style>")
+    html = _instead(html, rf'<link rel="stylesheet" href="{LEAFLET_CSS}"/>', f"<style>{style}</style>")
+    html = _instead(html, STYLE, _text("map.css"))
+    html = _instead(html, CODE, "\n".join(_text(name) for name in SCRIPTS))
+    return _instead(html, DATA, for_script(document | {"tiles": tiles}))  # last: nothing is looked for in it
 
 
 def _instead(html: str, tag: str, text: str) -> str:

@@ -35,6 +35,23 @@ Mobilenet.ramp = (name, share) => {
   return "rgb(" + colours[i].map((v, k) => Math.round(v + (colours[i + 1][k] - v) * (at - i))).join(",") + ")";
 };
 
+// A small picture that is drawn once and then copied, which is many times faster than its paths.
+Mobilenet.sprites = () => {
+  const made = new Map();
+  return (g, key, x, y, side, paint) => {
+    let sprite = made.get(key);
+    if (!sprite) {
+      const canvas = document.createElement("canvas"), ratio = Math.min(2, window.devicePixelRatio || 1);
+      canvas.width = canvas.height = side * ratio;
+      const own = canvas.getContext("2d");
+      own.scale(ratio, ratio);
+      paint(own, side / 2, side / 2);
+      made.set(key, (sprite = canvas));
+    }
+    g.drawImage(sprite, x - side / 2, y - side / 2, side, side);
+  };
+};
+
 // Marks of events: a shape each, so that nothing hangs on colour. `left`, `right` colour the halves of a handoff.
 Mobilenet.mark = (g, kind, x, y, r, left, right) => {
   const { INK } = Mobilenet;

@@ -42,7 +42,7 @@ Mobilenet.canvas = (parent, className) => {
 Mobilenet.field = (app) => {
   const { run, view } = app, { INK, ALONE, MEMBER, DOWN, HANDING, COVERED, withAlpha, upTo } = Mobilenet, st = run.stations;
   const n = run.count, px = new Float32Array(n), py = new Float32Array(n), here = new Uint8Array(n), colourOf = new Int16Array(n), state = new Uint8Array(n);
-  const TRAIL_S = 25;
+  const TRAIL_S = 25, sprite = Mobilenet.sprites();
   const locate = (t) => {
     for (let h = 0; h < n; h++) {
       const place = run.place(h, t);
@@ -95,7 +95,7 @@ Mobilenet.field = (app) => {
       g.beginPath(); g.arc(px[h], py[h], open ? 11 : 11 + 9 * (1 - fade), 0, 7); g.stroke();
     }
   };
-  const radius = () => (n <= 150 ? 5.5 : n <= 500 ? 4.5 : 3.2);
+  const radius = () => (n <= 150 ? 5.5 : n <= 500 ? 4.5 : run.range_m * view.scaleAt(0) < 40 ? 2.4 : 3.4);
   const hosts = (g) => {
     const r = radius(), groups = new Map(), odd = [];
     for (let h = 0; h < n; h++) {
@@ -107,7 +107,12 @@ Mobilenet.field = (app) => {
     }
     g.lineWidth = n <= 500 ? 1.4 : 0.6; g.strokeStyle = "#fff";
     for (const [c, own] of groups) {
-      g.fillStyle = c < 0 ? ALONE : app.colours[c];
+      const colour = c < 0 ? ALONE : app.colours[c];
+      g.fillStyle = colour;
+      if (n > 500) {
+        for (const h of own) sprite(g, colour + r, px[h], py[h], 2 * Math.ceil(r + 1), (s, x, y) => { s.fillStyle = colour; s.strokeStyle = "#fff"; s.lineWidth = 0.6; s.beginPath(); s.arc(x, y, r, 0, 7); s.fill(); s.stroke(); });
+        continue;
+      }
       g.beginPath();
       for (const h of own) { g.moveTo(px[h] + r, py[h]); g.arc(px[h], py[h], r, 0, 6.2832); }
       g.fill(); g.stroke();

@@ -6,7 +6,7 @@ Mobilenet.WORDS = {
   in_coverage: "back in coverage", gap: "gap", expire: "given up by its station", join: "joins", leave: "leaves", refused: "broadcast refused",
 };
 Mobilenet.marks = (app) => {
-  const { run, view } = app, { upTo, LAYER_OF, INK, withAlpha } = Mobilenet, KEEP_S = 30, MOST = 3000;
+  const { run, view } = app, { upTo, LAYER_OF, INK, withAlpha } = Mobilenet, MOST = 3000, sprite = Mobilenet.sprites();
   const items = [];
   const seen = new Set(); // the first coverage of a host is no event to mark
   for (let i = 0; i < run.events.time.length; i++) {
@@ -22,6 +22,8 @@ Mobilenet.marks = (app) => {
     const place = run.lastPlace(item.host, item.t);
     item.x = place ? place.x : NaN; item.y = place ? place.y : NaN; item.id = i;
   });
+  // Marks stay for half a minute; for less where there would be hundreds.
+  const KEEP_S = Math.max(2, Math.min(30, (250 * run.end_s) / Math.max(1, items.length)));
   const shown = (item) => app.layers[LAYER_OF[item.kind]];
   const each = (t, visit) => {
     for (let i = upTo(times, t) - 1, drawn = 0; i >= 0 && drawn < MOST; i--) {
@@ -38,10 +40,12 @@ Mobilenet.marks = (app) => {
     else Mobilenet.mark(g, item.kind, x, y, r, colour(run.handoffs.from[h]), colour(run.handoffs.to[h]));
   };
   const draw = (g, t) => {
+    const small = Math.max(0.5, Math.min(1, (run.range_m * view.scaleAt(0)) / 60));
     each(t, (item, fresh) => {
       const p = view.point(item.x, item.y);
       g.globalAlpha = 0.3 + 0.7 * fresh;
-      paint(g, item, p.x, p.y, 5 + 1.5 * fresh);
+      const r = small * (5 + Math.round(3 * fresh) / 2), h = item.handoff, key = item.kind + r + (h === undefined ? "" : colour(run.handoffs.from[h]) + colour(run.handoffs.to[h]));
+      if (p.x > -20 && p.y > -20 && p.x < app.size.width + 20 && p.y < app.size.height + 20) sprite(g, key, p.x, p.y, 2 * Math.ceil(1.3 * r + 1), (own, x, y) => paint(own, item, x, y, r));
       if (app.selected && app.selected.mark === item.id) { g.globalAlpha = 1; g.lineWidth = 2; g.strokeStyle = INK; g.beginPath(); g.arc(p.x, p.y, 12, 0, 7); g.stroke(); }
     });
     g.globalAlpha = 1;
@@ -79,5 +83,5 @@ Mobilenet.marks = (app) => {
     else for (let i = upTo(times, t - 1e-6) - 1; i >= 0; i--) if (wanted(items[i])) return items[i];
     return null;
   };
-  return { items, times, draw, near, buffers, paint, next, shown };
+  return { items, times, keepS: KEEP_S, draw, near, buffers, paint, next, shown };
 };

@@ -56,7 +56,7 @@ Mobilenet.panels = (app) => {
       toggle("names", "names", (g, x, y) => { g.font = "600 11px system-ui"; g.textAlign = "center"; g.fillText("h1", x, y + 4); })),
     el("div", { class: "mn-group" },
       toggle("handoffs", "handoff, from | to", markOf("handoff")), toggle("crashes", "crash, and recovery \u25b3", markOf("crash")),
-      toggle("coverage", "coverage lost, found", markOf("out_of_coverage")), toggle("gaps", "gap; given up (hollow)", markOf("gap")), toggle("keep", "keep old marks", () => {})),
+      toggle("coverage", "coverage lost, found", markOf("out_of_coverage")), toggle("gaps", "gap; given up (hollow)", markOf("gap")), toggle("keep", "keep marks (else " + app.marks.keepS.toFixed(0) + " s)", () => {})),
     el("div", { class: "mn-group" }, heading("Heat map"), ...heats, heatNote));
   if (app.tiles === false && window.innerHeight < 700) layers.removeAttribute("open");
   const left = el("aside", { class: "mn-left" }, head, layers);
@@ -73,7 +73,7 @@ Mobilenet.panels = (app) => {
     const picked = []; for (let m = 0; m < msg.count; m++) if (msg.picked[m]) picked.push(m);
     const pickedTimes = Float64Array.from(picked, (m) => msg.time[m]);
     const body = el("div", {}, ...Object.values(now).map((each) => each.node), heading("What happened last"), feed,
-      heading(msg.every > 1 ? "Messages, a sample" : "Messages"), msg.every > 1 ? note("Details of every " + msg.every + "th message and of those it has to follow: " + msg.count.toLocaleString("en") + " of " + msg.total.toLocaleString("en") + ". Everything else is complete.") : null, recent,
+      heading(msg.every > 1 ? "Messages, a sample" : "Messages"), msg.every > 1 ? note("Details of one message in " + msg.every + " and of those that it has to follow: " + msg.count.toLocaleString("en") + " of " + msg.total.toLocaleString("en") + ". Everything else is complete.") : null, recent,
       note("Click a host, a station, a mark or a message. Space plays, h goes to the next handoff, ? shows all keys."));
     let shownFeed = "", shownMessages = "", lines = [];
     const update = (t) => {

@@ -4,7 +4,7 @@ Mobilenet.start = (map, L) => {
   const run = Mobilenet.read(document.getElementById("mobilenet-data").textContent);
   Mobilenet.addStates(run);
   document.title = run.about.name + " – mobilenet";
-  const app = { run, map, selected: null, following: false, tiles: run.tiles && run.origin !== null, interval: run.tracks.interval_ns / 1e9 };
+  const app = { run, map, selected: null, following: false, size: { width: 0, height: 0 }, tiles: run.tiles && run.origin !== null, interval: run.tracks.interval_ns / 1e9 };
   app.layers = { cells: true, wires: true, links: false, trails: run.count <= 200, broadcasts: run.count <= 300, buffers: true, names: false, handoffs: true, crashes: true, coverage: true, gaps: true, keep: false, heat: "" };
   app.colours = Mobilenet.stationColours(run.stations, run.range_m);
   app.parts = Mobilenet.parts();
@@ -24,6 +24,8 @@ Mobilenet.start = (map, L) => {
   };
   app.linger = () => Math.max(0.1, 1.2 * app.clock.speed);
 
+  map.setMinZoom(run.origin ? 1 : -14);
+  map.setMaxZoom(run.origin ? 22 : 10);
   let left = Infinity, bottom = Infinity, right = -Infinity, top = -Infinity;
   const extend = (x, y, r) => { left = Math.min(left, x - r); right = Math.max(right, x + r); bottom = Math.min(bottom, y - r); top = Math.max(top, y + r); };
   for (let i = 0; i < run.stationCount; i++) extend(run.stations.x_m[i], run.stations.y_m[i], run.range_m * 1.05);
@@ -89,7 +91,7 @@ Mobilenet.start = (map, L) => {
     map.fitBounds([view.latLng(w, s), view.latLng(e, n)], { paddingTopLeft: [frame.left, 14], paddingBottomRight: [frame.right, 14], animate: false });
   };
   const layout = () => {
-    width = host.clientWidth; height = host.clientHeight;
+    width = host.clientWidth; height = host.clientHeight; app.size = { width, height };
     ground.fit(width, height); live.fit(width, height); bar.layout();
     app.changed(true);
   };
@@ -137,7 +139,7 @@ Mobilenet.start = (map, L) => {
   app.fit();
   panels.open();
   // For tests: milliseconds that drawing takes, over so many moments spread over the run.
-  app.measure = (frames) => { const began = performance.now(); for (let i = 0; i < frames; i++) { app.clock.t = (run.end_s * i) / frames; paint(performance.now()); live.g.getImageData(0, 0, 1, 1); } return (performance.now() - began) / frames; };
+  app.measure = (frames) => { app.clock.playing = true; const began = performance.now(); for (let i = 0; i < frames; i++) { app.clock.t = (run.end_s * i) / frames; paint(performance.now()); live.g.getImageData(0, 0, 1, 1); } app.clock.pause(); return (performance.now() - began) / frames; };
   Mobilenet.app = app;
   requestAnimationFrame(loop);
 };

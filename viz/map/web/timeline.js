@@ -58,6 +58,7 @@ Mobilenet.bar = (app) => {
     if (play.dataset.icon !== wanted) { play.dataset.icon = wanted; play.replaceChildren(icon(wanted)); }
     if (speed.value !== String(clock.speed)) speed.value = String(clock.speed);
   };
+  new ResizeObserver(() => { if (Math.abs(box.clientWidth - width) > 0.5) { layout(); app.changed(); } }).observe(box);
   const at = (event) => clock.seek(((event.clientX - box.getBoundingClientRect().left) / width) * run.end_s);
   box.addEventListener("pointerdown", (event) => { drag = true; box.setPointerCapture(event.pointerId); at(event); });
   box.addEventListener("pointermove", (event) => {

@@ -1,0 +1,238 @@
+"""What is in a map is what is in the run directory, one to one."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from mobilenet.record import RecordError
+from mobilenet.rundir import RunError
+from mobilenet.wired.tree import SHAPES
+from mobilenet.world.layout import hexagon
+from tests.viz.conftest import document_in
+from tests.viz.synthetic import write_run
+from viz.map import draw
+from viz.map.data import document
+from viz.map.pack import unpacked
+from viz.map.wires import edges
+
+
+def table(run: Path, name: str) -> pd.DataFrame:
+    return pd.read_parquet(run / f"{name}.parquet")
+
+
+def host_names(data: dict[str, Any]) -> list[str]:
+    return [f"h{number}" for number in unpacked(data["hosts"]["number"])]
+
+
+def tracks(data: dict[str, Any]) -> dict[tuple[str, int], tuple[float, float]]:
+    """(host, time) -> place, as the page's scripts decode them."""
+    t, moments = data["tracks"], unpacked(data["moments_ns"])
+    first, count, dx, dy = (unpacked(t[name]).astype(int) for name in ("first", "count", "x_cm", "y_cm"))
+    moment = None if t["moment"] is None else unpacked(t["moment"])
+    starts = iter(zip(unpacked(t["x_cm_start"]), unpacked(t["y_cm_start"]), strict=True))
+    found, at = {}, 0
+    for host, begin, n in zip(host_names(data), first, count, strict=True):
+        if not n:
+            continue
+        x0, y0 = next(starts)
+        xs, ys = x0 + np.cumsum(dx[at : at + n]), y0 + np.cumsum(dy[at : at + n])
+        for i in range(n):
+            when = moments[begin + i if moment is None else moment[at + i]]
+            found[host, int(when)] = (xs[i] / 100, ys[i] / 100)
+        at += n
+    return found
+
+
+def same_places(run: Path, data: dict[str, Any]) -> None:
+    ours, record = tracks(data), table(run, "positions")
+    record = record[record.node.str.startswith("h")]
+    assert len(ours) == len(record)
+    for row in record.itertuples():
+        x, y = ours[row.node, row.time_ns]
+        assert abs(x - row.x_m) <= 0.005 + 1e-9 and abs(y - row.y_m) <= 0.005 + 1e-9  # rounded to a centimetre
+
+
+def test_places_are_those_recorded_to_half_a_centimetre(run: Path, page: Path) -> None:
+    same_places(run, document_in(page))
+
+
+def test_places_with_holes_in_time_and_leaps(run: Path, tmp_path: Path) -> None:
+    shutil.copytree(run, tmp_path / "run")
+    positions = table(run, "positions")
+    positions.loc[positions.index % 7 == 3, "x_m"] += 900.0  # farther than 16 bits of centimetres tell
+    positions[(positions.index % 5 != 1) | (positions.time_ns == 0)].to_parquet(tmp_path / "run" / "positions.parquet")
+    same_places(tmp_path / "run", document(tmp_path / "run"))
+
+
+def test_events_are_complete(run: Path, page: Path) -> None:
+    data, record = document_in(page), table(run, "events")
+    e, names = data["events"], host_names(data)
+    columns = (unpacked(e[name]) for name in ("time_ns", "kind", "host", "station", "session"))
+    ours = [(int(t), e["kinds"][k], names[h], f"s{s}" if s >= 0 else None, int(c)) for t, k, h, s, c in zip(*columns, strict=True)]
+    record = record[~record.event.isin(["broadcast", "deliver"])]
+    theirs = [(r.time_ns, r.event, r.node, r.station, -1 if pd.isna(r.session) else int(r.session)) for r in record.itertuples()]
+    assert ours == theirs
+    assert {"crash", "recover", "handoff_start", "out_of_coverage"} <= set(record.event)
+
+
+def test_handoffs_are_those_of_the_record(run: Path, page: Path) -> None:
+    data, record = document_in(page), table(run, "events")
+    h = data["handoffs"]
+    columns = (unpacked(h[name]) for name in ("start_ns", "host", "to", "session", "end_ns", "cause", "recovered", "skipped"))
+    names = host_names(data)
+    ours = [(int(a), names[n], f"s{to}", int(c), int(b), h["causes"][k], int(r), int(s)) for a, n, to, c, b, k, r, s in zip(*columns, strict=True)]
+    ends = {(r.node, r.session): r for r in record[record.event == "handoff_end"].itertuples()}
+    theirs = []
+    for row in record[record.event == "handoff_start"].itertuples():
+        end = ends.get((row.node, row.session))
+        said = {"recovered": -1, "skipped": -1} if end is None else json.loads(end.detail)
+        cause = json.loads(row.detail)["cause"]
+        theirs.append((row.time_ns, row.node, row.station, int(row.session), -1 if end is None else end.time_ns, cause, said["recovered"], said["skipped"]))
+    assert ours == theirs and len(ours) > 10
+
+
+def test_durations_and_interruptions_are_those_of_the_metrics(run: Path, page: Path) -> None:
+    h, metrics = document_in(page)["handoffs"], json.loads((run / "metrics.json").read_text())
+    start, end, before, after, cause = (unpacked(h[name]) for name in ("start_ns", "end_ns", "last_before_ns", "first_after_ns", "cause"))
+    counted = (end >= 0) & (cause == h["causes"].index("cell")) & (start >= 2e9) & (start < 25e9)
+    assert counted.sum() == metrics["handoffs"]
+    assert np.mean((end - start)[counted]) / 1e9 == pytest.approx(metrics["handoff_duration_mean_s"])
+    both = counted & (before >= 0) & (after >= 0)
+    assert np.mean((after - before)[both]) / 1e9 == pytest.approx(metrics["handoff_interruption_mean_s"])
+
+
+def deliveries(data: dict[str, Any]) -> dict[tuple[str, str], float]:
+    m, names = data["messages"], host_names(data)
+    ids = [f"{names[h]}:{n}" for h, n in zip(unpacked(m["host"]), unpacked(m["number"]), strict=True)]
+    ends, sent, to, delay = (unpacked(m[name]) for name in ("ends", "time_ns", "to", "delay_s"))
+    return {(ids[i], names[to[k]]): sent[i] / 1e9 + float(delay[k]) for i in range(len(ids)) for k in range(ends[i - 1] if i else 0, ends[i])}
+
+
+def test_all_messages_are_in_a_small_map(run: Path, page: Path) -> None:
+    data, record = document_in(page), table(run, "events")
+    record = record[record.event == "deliver"]
+    ours = deliveries(data)
+    assert data["messages"]["every"] == 1 and len(ours) == len(record)
+    assert all(ours[r.message, r.node] == pytest.approx(r.time_ns / 1e9, abs=1e-5) for r in record.itertuples())
+
+
+def test_a_sample_of_messages_says_so_and_keeps_their_predecessors(run: Path) -> None:
+    whole, part = document(run), document(run, deliveries=1500)
+    m = part["messages"]
+    assert m["every"] > 1 and m["total"] == whole["messages"]["total"] and len(unpacked(m["to"])) <= 1500
+    ours, all_ = deliveries(part), deliveries(whole)
+    assert ours.keys() < all_.keys() and all(all_[key] == value for key, value in ours.items())
+    picked, unknown = unpacked(m["picked"]).astype(bool), unpacked(m["before_unknown"])
+    assert picked.sum() == -(-m["total"] // m["every"]) and not unknown[picked].any()
+    assert part["handoffs"] == whole["handoffs"] and part["events"] == whole["events"] and part["tracks"] == whole["tracks"]
+
+
+def test_predecessors_are_the_maximal_messages_of_the_past(run: Path) -> None:
+    """Against happened-before written down in full: for each message the set of all that precede it."""
+    data, record = document(run), table(run, "events")
+    knows: dict[str, set[str]] = {}
+    past: dict[str, set[str]] = {}
+    for r in record.itertuples():
+        if r.event == "broadcast":
+            past[r.message] = set(knows.setdefault(r.node, set()))
+            knows[r.node].add(r.message)
+        elif r.event == "deliver":
+            knows.setdefault(r.node, set()).update(past[r.message] | {r.message})
+    m, names = data["messages"], host_names(data)
+    ids = [f"{names[h]}:{n}" for h, n in zip(unpacked(m["host"]), unpacked(m["number"]), strict=True)]
+    ends, before = unpacked(m["before_ends"]), unpacked(m["before"])
+    late = 0
+    for i, name in enumerate(ids):
+        ours = {ids[p] for p in before[ends[i - 1] if i else 0 : ends[i]]}
+        maximal = {a for a in past[name] if not any(a in past[b] for b in past[name])}
+        late += ours != maximal
+        assert maximal <= ours <= past[name], name
+    assert late <= len(ids) // 20  # a host that joins late delivers some messages without their past, and keeps them apart
+
+
+def test_the_wires_are_the_simulators() -> None:
+    places = [[[0.0, 0.0], [50.0, 1.0]], hexagon(2, 200.0).tolist(), np.random.Generator(np.random.PCG64(4)).uniform(0, 900, (30, 2)).tolist()]
+    for stations in places:
+        for shape, lay in SHAPES.items():
+            assert edges({"kind": "tree", "shape": shape}, stations) == lay(stations)
+        assert edges({"kind": "tree", "shape": None, "edges": None}, stations) == SHAPES["breadth_first"](stations)
+        mesh = edges({"kind": "vcube_causal", "shape": None}, stations)
+        n = len(stations)
+        assert len(mesh) == (n * (n - 1) // 2 if n <= 16 else 0)
+    assert edges({}, [[0.0, 0.0]]) == []
+
+
+def test_losses_are_counted_where_receivers_were(run: Path) -> None:
+    data, frames = document(run), table(run, "frames")
+    grid = data["places"]["losses"]
+    mean, count = unpacked(grid["mean"]), unpacked(grid["count"])
+    assert count.sum() == grid["total"] == len(frames)
+    assert (mean * count).sum() == pytest.approx(frames.fate.isin(["collision", "never_attempted"]).sum(), rel=1e-5)
+    delays = data["places"]["delays"]
+    metrics_of_all = table(run, "events")
+    assert delays["total"] == (metrics_of_all.event == "deliver").sum()
+
+
+def test_buffers_are_the_largest_in_each_bin(run: Path) -> None:
+    data, samples = document(run), table(run, "samples")
+    own = data["buffers"]["stations"]
+    ours = unpacked(own["sbuffer"]).reshape(4, own["bins"])
+    for s in range(4):
+        steps = samples[(samples.node == f"s{s}") & (samples.quantity == "sbuffer")]
+        assert ours[s].max() == steps.value.max()
+        for b in (0, own["bins"] // 3, own["bins"] - 1):
+            inside = steps[(steps.time_ns / 1e9 >= b * own["bin_s"]) & (steps.time_ns / 1e9 < (b + 1) * own["bin_s"])].value.tolist()
+            carried = steps[steps.time_ns / 1e9 < b * own["bin_s"]].value.tolist()[-1:]
+            assert ours[s, b] == max(inside + carried, default=0)
+
+
+def test_two_thousand_hosts_for_ten_minutes_stay_below_25_mb(tmp_path: Path) -> None:
+    run = write_run(tmp_path / "big", hosts=2000, seconds=600)
+    size = draw(run, tmp_path / "big.html")
+    assert size < 25_000_000
+    data = document_in(tmp_path / "big.html")
+    assert len(unpacked(data["tracks"]["x_cm"])) == 2000 * 601
+    assert len(unpacked(data["handoffs"]["start_ns"])) == 2000 * 10
+    assert data["messages"]["every"] > 1 and data["messages"]["total"] == 600
+
+
+def damage(text: str) -> Callable[[Path], None]:
+    return lambda path: path.write_text(text)
+
+
+@pytest.mark.parametrize(
+    ("file", "change"),
+    [
+        ("events.parquet", damage("no table")), ("positions.parquet", damage("")), ("samples.parquet", Path.unlink), ("manifest.json", damage("{}")),
+        ("manifest.json", damage('{"format_version": 2}')), ("manifest.json", damage('{"format_version": 2, "station_positions_m": [[1e400, 0]], "range_m": 1}')),
+        ("scenario.yaml", damage("a: [")), ("frames.parquet", damage("no table")),
+    ],
+)  # fmt: skip
+def test_a_damaged_run_is_one_line_and_no_file(run: Path, tmp_path: Path, file: str, change: Callable[[Path], None]) -> None:
+    shutil.copytree(run, tmp_path / "run")
+    change(tmp_path / "run" / file)
+    with pytest.raises(RunError) as caught:
+        draw(tmp_path / "run", tmp_path / "map.html")
+    assert "\n" not in str(caught.value) and file.partition(".")[0] in str(caught.value)
+    assert [p.name for p in tmp_path.iterdir()] == ["run"]
+
+
+def test_where_a_map_cannot_be(run: Path, tmp_path: Path) -> None:
+    (tmp_path / "file.html").write_text("old")
+    for target in (tmp_path, tmp_path / "file.html" / "map.html", tmp_path / "map.png", Path("/proc/map.html")):
+        with pytest.raises(RecordError):
+            draw(run, target)
+    for no_run in (tmp_path, tmp_path / "nothing"):
+        with pytest.raises(RunError):
+            draw(no_run, no_run / "map.html")
+    with pytest.raises(RunError, match="origin"):
+        draw(run, tmp_path / "file.html", tiles=True)
+    assert (tmp_path / "file.html").read_text() == "old" and len(list(tmp_path.iterdir())) == 1

@@ -1,0 +1,184 @@
+"""Maps in a real browser without a network: they load, move, answer clicks and keys, and complain of nothing."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.browser import NAMES, Page, chromium, required
+from tests.viz.synthetic import write_run
+from tests.viz.test_map_page import hostile
+from viz.map import draw
+
+READY = "typeof Mobilenet !== 'undefined' && Mobilenet.app !== undefined"
+CARD = "document.querySelector('.mn-right-side')"
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _browser() -> None:
+    if chromium() is None:
+        message = f"none of {', '.join(NAMES)} is installed (Debian: apt-get install chromium)"
+        pytest.fail(message) if required() else pytest.skip(message)
+
+
+@pytest.fixture
+def browser() -> Iterator[Page]:
+    with Page() as page:
+        yield page
+        assert page.complaints == []
+        assert {url for url in page.requests if not url.startswith("file://")} == set()
+
+
+def shown(browser: Page, file: Path) -> None:
+    browser.open(file)
+    browser.until(READY)
+    assert [url for url in browser.requests if url.startswith("file:")] == [file.resolve().as_uri()]
+
+
+def pixels(browser: Page, host: int) -> list[float]:
+    found = browser.evaluate(f"Mobilenet.app.field.pixels({host})")
+    assert found is not None
+    return list(found)
+
+
+def test_hosts_move_when_it_plays_and_rest_when_it_does_not(browser: Page, page: Path) -> None:
+    shown(browser, page)
+    browser.evaluate("Mobilenet.app.clock.seek(5)")
+    browser.until("document.querySelector('.mn-time').textContent.startsWith('5.0 s')")
+    before, picture = pixels(browser, 3), browser.screenshot()
+    browser.key(" ")
+    browser.until("Mobilenet.app.clock.t > 6")
+    browser.key(" ")
+    assert browser.evaluate("Mobilenet.app.clock.playing") is False
+    after = pixels(browser, 3)
+    assert abs(after[0] - before[0]) + abs(after[1] - before[1]) > 3
+    assert browser.screenshot() != picture
+
+
+def test_keys(browser: Page, page: Path) -> None:
+    shown(browser, page)
+    browser.evaluate("Mobilenet.app.clock.seek(5)")
+    browser.key("ArrowRight")
+    assert browser.evaluate("Mobilenet.app.clock.t") == 6
+    browser.key("ArrowLeft")
+    assert browser.evaluate("Mobilenet.app.clock.t") == 5
+    browser.key("+")
+    browser.until("Mobilenet.app.clock.speed === 2 && document.querySelector('.mn-speed').value === '2'")
+    browser.key("-")
+    browser.key("-")
+    assert browser.evaluate("Mobilenet.app.clock.speed") == 0.5
+    browser.key("?")
+    assert browser.evaluate("document.querySelector('.mn-help').open") is True
+    browser.key("Escape")
+    assert browser.evaluate("document.querySelector('.mn-help').open") is False
+    browser.key("h")
+    assert browser.evaluate(f"{CARD}.dataset.card") == "handoff"
+    browser.key("Escape")
+    assert browser.evaluate(f"{CARD}.dataset.card") == "overview"
+
+
+def test_the_time_line_is_a_slider(browser: Page, page: Path) -> None:
+    shown(browser, page)
+    x, y, width = browser.evaluate("(() => { const r = document.querySelector('.mn-line').getBoundingClientRect(); return [r.x, r.y + 15, r.width]; })()")
+    browser.click(x + width / 2, y)
+    end = browser.evaluate("Mobilenet.app.run.end_s")
+    assert browser.evaluate("Mobilenet.app.clock.t") == pytest.approx(end / 2, abs=end / 100)
+
+
+def test_cards_of_hosts_stations_handoffs_and_messages(browser: Page, page: Path) -> None:
+    shown(browser, page)
+    browser.evaluate("Mobilenet.app.clock.seek(11.7)")
+    browser.until("document.querySelector('.mn-time').textContent.startsWith('11.7')")
+    browser.click(*pixels(browser, 5))
+    assert browser.evaluate(f"{CARD}.querySelector('h2').textContent").startswith("Host h")
+    browser.key("f")
+    assert browser.evaluate("Mobilenet.app.following") is True
+    browser.key("Escape")
+    browser.evaluate("Mobilenet.app.select({kind: 'station', id: 1})")
+    assert browser.evaluate(f"{CARD}.textContent.includes('Serves now')")
+    index = browser.evaluate("[...Mobilenet.app.run.handoffs.recovered].findIndex(v => v > 0)")
+    browser.evaluate(f"Mobilenet.app.cards.openHandoff({index})")
+    text = browser.evaluate(f"{CARD}.innerText")
+    for word in ("From", "To", "Session", "Duration", "Interruption", "Messages recovered", "Messages skipped"):
+        assert word in text
+    browser.key("Escape")
+    browser.click_on("[data-list=messages] button")
+    assert browser.evaluate(f"{CARD}.dataset.card") == "message"
+    assert browser.evaluate(f"{CARD}.querySelector('h2').textContent").startswith("Message h")
+
+
+def test_a_message_says_who_has_it_and_what_the_others_wait_for(browser: Page, page: Path) -> None:
+    shown(browser, page)
+    waits = browser.evaluate(
+        "(() => { const run = Mobilenet.app.run, msg = run.messages; for (let m = 0; m < msg.count; m++) {"
+        " const t = msg.time[m] + 0.02, { have, lack } = run.progress(m, t), hit = lack.find(each => each.waits.length);"
+        " if (hit) { Mobilenet.app.select({kind: 'message', id: m}); Mobilenet.app.clock.seek(t);"
+        " return [have.length, lack.length, msg.label(hit.waits[0]), run.hostLabel(hit.host)]; } } })()"
+    )
+    browser.until(f"{CARD}.innerText.includes('Not yet: {waits[1]} host')")
+    text = browser.evaluate(f"{CARD}.innerText")
+    assert f"{waits[0]} of {waits[0] + waits[1]} hosts" in text and f"after {waits[2]}" in text.replace("\n", " ")
+
+
+def test_layers_toggle(browser: Page, page: Path) -> None:
+    shown(browser, page)
+    browser.evaluate("Mobilenet.app.clock.seek(9)")
+    browser.until("document.querySelector('.mn-time').textContent.startsWith('9.0')")
+    for layer in ("cells", "wires", "links", "buffers", "names"):
+        before = browser.screenshot()
+        browser.click_on(f"[data-layer={layer}]")
+        browser.move(640, 20)
+        browser.evaluate("new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))")
+        assert browser.screenshot() != before, layer
+    browser.click_on("[data-heat=losses]")
+    assert browser.evaluate("document.querySelector('.mn-heat').textContent").startswith("0 %")
+    browser.click_on("[data-heat=delays]")
+    assert "Mean delay" in browser.evaluate("document.querySelector('.mn-heat').textContent")
+
+
+def test_without_frames_the_layer_says_so(browser: Page, run: Path, tmp_path: Path) -> None:
+    shutil.copytree(run, tmp_path / "run")
+    (tmp_path / "run" / "frames.parquet").unlink()
+    draw(tmp_path / "run", tmp_path / "map.html")
+    shown(browser, tmp_path / "map.html")
+    browser.click_on("[data-heat=losses]")
+    assert "record: {frames: true}" in browser.evaluate("document.querySelector('.mn-heat').textContent")
+
+
+def test_hostile_names_do_nothing(browser: Page, run: Path, tmp_path: Path) -> None:
+    draw(hostile(run, tmp_path / "run"), tmp_path / "map.html")
+    shown(browser, tmp_path / "map.html")
+    browser.evaluate("window.alert = () => { window.attacked = true; }")
+    for what in ("{kind: 'host', id: 0}", "{kind: 'station', id: 0}", "{kind: 'message', id: 0}", "{kind: 'handoff', id: 0, mark: 0}", "null"):
+        browser.evaluate(f"Mobilenet.app.select({what})")
+    browser.click_on("[data-layer=names]")
+    assert browser.evaluate("window.attacked === undefined && document.querySelectorAll('img, b[onmouseover]').length === 0")
+    assert browser.evaluate("document.querySelector('.mn-head h1').textContent").startswith("</script><img")
+
+
+def test_on_earth_metres_are_leaflets(browser: Page, run: Path, tmp_path: Path) -> None:
+    """Where Leaflet puts a place, we draw it; and as many metres lie between two as Leaflet measures."""
+    shutil.copytree(run, tmp_path / "run")
+    with (tmp_path / "run" / "scenario.yaml").open("a") as file:
+        file.write("origin: {lon: -46.6, lat: -23.5}\n")
+    draw(tmp_path / "run", tmp_path / "map.html")
+    shown(browser, tmp_path / "map.html")
+    off = browser.evaluate(
+        "(() => { const { map, view } = Mobilenet.app; view.renew(); return [[0, 0], [300, -80], [-200, 500]].map(([x, y]) => {"
+        " const p = view.point(x, y), q = map.latLngToContainerPoint(view.latLng(x, y)); return Math.hypot(p.x - q.x, p.y - q.y); }); })()"
+    )
+    assert max(off) < 1.0  # Leaflet rounds to whole pixels
+    assert browser.evaluate("Mobilenet.app.map.distance(Mobilenet.app.view.latLng(0, 0), Mobilenet.app.view.latLng(0, 300))") == pytest.approx(300, abs=0.01)
+    assert browser.evaluate("Mobilenet.app.map.distance(Mobilenet.app.view.latLng(0, 0), Mobilenet.app.view.latLng(300, 0))") == pytest.approx(300, abs=0.01)
+
+
+def test_two_thousand_hosts_stay_smooth(browser: Page, tmp_path: Path) -> None:
+    """Drawing without a graphics card; the limit is generous, because others may use the machine."""
+    draw(write_run(tmp_path / "run", hosts=2000, seconds=120, broadcasts=100), tmp_path / "map.html")
+    shown(browser, tmp_path / "map.html")
+    milliseconds = min(browser.evaluate("Mobilenet.app.measure(30)") for _ in range(3))
+    browser.complaints = [line for line in browser.complaints if "willReadFrequently" not in line]
+    assert milliseconds < 50
