@@ -19,7 +19,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from viz.field import COLOURS
+from viz.style import COLOURS, level_label
 
 MARKS = ("o", "s", "^", "D", "v", "P", "X", "*")
 
@@ -60,11 +60,7 @@ def draw(study: Path, target: Path) -> None:
 
 
 def _place(row: dict[str, Any], others: list[str]) -> str:
-    return "\n".join(f"{name.rpartition('.')[2]} {_short(str(row[name]))}" for name in others) or "all"
-
-
-def _short(text: str) -> str:
-    return text if len(text) <= 18 else text[:17] + "…"
+    return "\n".join(f"{name.rpartition('.')[2]} {level_label(row[name])}" for name in others) or "all"
 
 
 def _shift(number: int, count: int) -> float:
@@ -78,7 +74,7 @@ def _means(axes: Any, rows: list[dict[str, str]], factor: str, levels: list[str]
         x = [places.index(_place(row, others)) + _shift(number, len(levels)) for row in own]
         y = [float(row["mean"]) for row in own]
         errors = [float(row["high"]) - float(row["mean"]) if row["high"] else 0.0 for row in own]
-        axes.errorbar(x, y, errors, fmt=MARKS[number % len(MARKS)], color=COLOURS[number % len(COLOURS)], capsize=3, markersize=5, label=level)
+        axes.errorbar(x, y, errors, fmt=MARKS[number % len(MARKS)], color=COLOURS[number % len(COLOURS)], capsize=3, markersize=5, label=level_label(level))
     axes.set_ylim(bottom=0)
     axes.spines[["top", "right"]].set_visible(False)
     axes.set_xlim(-0.6, len(places) - 0.4)
@@ -99,7 +95,7 @@ def _ratios(axes: Any, findings: list[Any], levels: list[str], places: list[str]
     axes.set_yscale("log")
     for axis_formatter in (axes.yaxis.set_major_formatter, axes.yaxis.set_minor_formatter):
         axis_formatter(lambda value, place: f"{value:g}" if len(f"{value:g}") <= 4 and str(f"{value:.0e}")[0] in "125" else "")
-    axes.set_ylabel(f"times that of {_short(str(comparison['baseline']))}")
+    axes.set_ylabel(f"times that of {level_label(comparison['baseline'])}")
     axes.set_xticks(range(len(places)), places, fontsize=8)
     axes.spines[["top", "right"]].set_visible(False)
 

@@ -20,11 +20,9 @@ import numpy as np
 import pandas as pd
 
 from mobilenet.rundir import RunError, read_manifest
+from viz.style import COLOURS, LINES
 
 SECOND = 1_000_000_000
-# Okabe and Ito's palette: told apart by colour-blind eyes, and in grey.
-COLOURS = ("#000000", "#E69F00", "#56B4E9", "#009E73", "#CC79A7", "#0072B2", "#D55E00", "#7A7A7A")
-LINES = ("-", "--", ":", "-.")
 
 
 def draw(directory: Path, target: Path) -> None:

@@ -15,10 +15,10 @@ from typing import Any
 
 import pandas as pd
 
-from viz.field import COLOURS
 from viz.spacetime.window import SECOND, Window, nodes_of, shown_messages
+from viz.style import COLOURS
 
-HANDOFF, APPLICATION, ACKNOWLEDGEMENT, WIRED, LOST = COLOURS[6], COLOURS[5], COLOURS[7], COLOURS[3], COLOURS[4]
+HANDOFF, APPLICATION, ACKNOWLEDGEMENT, WIRED, LOST = COLOURS[3], COLOURS[0], COLOURS[7], COLOURS[2], COLOURS[5]
 BAND = ("#56B4E9", "#E69F00", "#CC79A7", "#009E73")
 MOST_LABELS = 60
 LINE_INCHES = 0.95

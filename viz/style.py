@@ -1,0 +1,56 @@
+"""How all figures look: colours, axes, and a page that is the same bytes for the same run.
+
+Model     Okabe and Ito's palette, told apart by colour-blind eyes, and in grey with the line styles; no grid where a band or a
+          line already leads the eye; units on every axis
+Source    Okabe, Ito, Color universal design (2008)
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+COLOURS = ("#0072B2", "#E69F00", "#009E73", "#D55E00", "#56B4E9", "#CC79A7", "#000000", "#7A7A7A")
+LINES = ("-", "--", "-.", ":")
+FAULT = "#E69F00"
+QUIET = "#666666"
+
+
+@contextmanager
+def page(width_in: float, height_in: float, rows: int = 1, columns: int = 1, **options: Any) -> Iterator[tuple[Any, Any]]:
+    """A figure and its axes; closed at the end."""
+    import matplotlib
+
+    matplotlib.use("Agg")
+    from matplotlib import pyplot
+
+    look: Any = {"font.size": 10, "axes.spines.top": False, "axes.spines.right": False, "svg.hashsalt": "mobilenet", "axes.titlesize": 11,
+            "axes.titleweight": "bold", "axes.titlelocation": "left"}  # fmt: skip
+    with pyplot.rc_context(look):
+        figure, axes = pyplot.subplots(rows, columns, figsize=(width_in, height_in), layout="constrained", **options)
+        try:
+            yield figure, axes
+        finally:
+            pyplot.close(figure)
+
+
+def save(figure: Any, target: Path) -> None:
+    """SVG, PNG or PDF, by the suffix; without the time of day in it."""
+    metadata = {".svg": {"Date": None}, ".pdf": {"CreationDate": None}}.get(target.suffix.lower())
+    figure.savefig(target, dpi=130, metadata=metadata)
+
+
+def caption(figure: Any, text: str) -> None:
+    """What was measured how, and how often: below the axes, in small print."""
+    figure.supxlabel(text, fontsize=8, color=QUIET, x=0.01, ha="left")
+
+
+def level_label(level: Any) -> str:
+    """A level of a factor in few words: of a mapping, its name."""
+    text = str(level)
+    named = re.match(r"\{'?(?:name|class|schedule|model|shape|kind)'?: [\"']?([^\"',}]+)", text)
+    text = named[1] if named else text
+    return text if len(text) <= 40 else text[:39] + "…"
