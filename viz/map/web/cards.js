@@ -71,7 +71,7 @@ Mobilenet.cards = (app) => {
     if (!Number.isNaN(hand.end[i])) return "took " + duration(hand.end[i] - hand.start[i]);
     return hand.next[i] >= 0 ? "superseded" : "not confirmed";
   };
-  const handoffMark = (i) => app.marks.items.find((item) => item.handoff === i);
+  const handoffMark = (i) => app.marks.ofHandoff.get(i);
   const openHandoff = (i) => { const mark = handoffMark(i); app.select({ kind: "handoff", id: i, mark: mark ? mark.id : -1 }); };
   const handoffLine = (i) => {
     const hand = run.handoffs, mark = handoffMark(i);
@@ -87,7 +87,7 @@ Mobilenet.cards = (app) => {
     line.classList.add("mn-event");
     return line;
   };
-  const openEvent = (i) => { const mark = app.marks.items.find((item) => item.event === i); app.select({ kind: "event", id: i, mark: mark ? mark.id : -1 }); };
+  const openEvent = (i) => { const mark = app.marks.ofEvent.get(i); app.select({ kind: "event", id: i, mark: mark ? mark.id : -1 }); };
   const markLine = (item) => (item.handoff !== undefined ? handoffLine(item.handoff) : eventLine(item.event));
 
   const watch = (i) => { // slowly, from a little before
@@ -116,7 +116,7 @@ Mobilenet.cards = (app) => {
     const update = (t) => {
       const from = run.stationLabel(hand.from[i]), to = run.stationLabel(hand.to[i]);
       step.textContent = t < hand.start[i] ? "Not yet: served by " + from + ", " + duration(hand.start[i] - t) + " to go."
-        : done && t >= hand.end[i] ? "Done: served by " + to + "." : done ? "Now: asks " + to + " for a session; nothing is delivered." : outcome(i) + ".";
+        : done && t >= hand.end[i] ? "Done: served by " + to + "." : done ? "Now: opens a session with " + to + ", and learns what it has missed." : outcome(i) + ".";
       ticks.update(t);
     };
     return { title: (cause === "cell" ? "Handoff of " : "New session of ") + run.hostLabel(h), body, update, actions };

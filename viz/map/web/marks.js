@@ -17,7 +17,8 @@ Mobilenet.marks = (app) => {
   for (let i = 0; i < run.handoffs.count; i++)
     if (run.handoffs.host[i] >= 0) items.push({ t: run.handoffs.start[i], kind: run.handoffs.causes[run.handoffs.cause[i]] === "cell" ? "handoff" : "recovery", host: run.handoffs.host[i], handoff: i });
   items.sort((a, b) => a.t - b.t);
-  const times = Float64Array.from(items, (item) => item.t);
+  const times = Float64Array.from(items, (item) => item.t), ofHandoff = new Map(), ofEvent = new Map();
+  for (const item of items) if (item.handoff === undefined) ofEvent.set(item.event, item); else ofHandoff.set(item.handoff, item);
   items.forEach((item, i) => {
     const place = run.lastPlace(item.host, item.t);
     item.x = place ? place.x : NaN; item.y = place ? place.y : NaN; item.id = i;
@@ -83,5 +84,5 @@ Mobilenet.marks = (app) => {
     else for (let i = upTo(times, t - 1e-6) - 1; i >= 0; i--) if (wanted(items[i])) return items[i];
     return null;
   };
-  return { items, times, keepS: KEEP_S, draw, near, buffers, paint, next, shown };
+  return { items, times, ofHandoff, ofEvent, keepS: KEEP_S, draw, near, buffers, paint, next, shown };
 };

@@ -74,7 +74,7 @@ Mobilenet.start = (map, L) => {
   const { el } = app.parts, toast = el("div", { class: "mn-toast", role: "status" }), tip = el("div", { class: "mn-tip" });
   const KEYS = [["Space", "play or pause"], ["← →", "a second back or on; with Shift ten"], ["+ − or ↑ ↓", "faster, slower"], ["n  p", "next, previous event"], ["h  H", "next, previous handoff"], ["f", "follow the chosen host"], ["z", "the whole field"], ["Home End", "to the beginning, to the end"], ["Esc", "close the card"]];
   const help = el("dialog", { class: "mn-help" }, el("h2", {}, "Keys"), ...KEYS.map(([key, does]) => el("div", { class: "mn-row" }, el("kbd", {}, key), el("span", {}, does))),
-    el("p", { class: "mn-note" }, "Drag and wheel move and zoom the map. Click or drag on the time line to go to a moment. Places are rounded to a centimetre" + (run.origin ? "." : "; the plane is the scenario's own, with no place on Earth.") + " mobilenet " + run.about.version + ", fingerprint " + run.about.fingerprint));
+    el("p", { class: "mn-note" }, "Drag and wheel move and zoom the map. Click or drag on the time line to go to a moment. Places are rounded to a centimetre, and go straight from one to the next, " + app.interval + " s apart; buffers show their largest value in each " + run.buffers.stations.bin_s.toFixed(2) + " s" + (run.origin ? "." : "; the plane is the scenario's own, with no place on Earth.") + " mobilenet " + run.about.version + ", fingerprint " + run.about.fingerprint));
   app.help = (wanted) => { const was = help.open; if (wanted === false || was) help.close(); else help.show(); return was; };
   help.addEventListener("click", () => help.close());
   let toastOff = 0;
