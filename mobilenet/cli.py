@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 
 from mobilenet import __version__
-from mobilenet.commands import exploring, running, studying, trying
+from mobilenet.commands import exploring, pictures, running, studying, trying
 from mobilenet.console import Group, say
 
 app = typer.Typer(
@@ -25,11 +25,12 @@ app = typer.Typer(
 
 for command in (
     running.run, running.check, running.verify, running.show,
-    exploring.spacetime,
+    pictures.figures, pictures.report, exploring.spacetime,
     studying.study, studying.compare, studying.reproduce,
     trying.swarm, trying.bench,
 ):  # fmt: skip
     app.command()(command)
+app.command("map")(pictures.map_)
 
 
 def _version(wanted: bool) -> None:

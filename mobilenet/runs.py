@@ -117,7 +117,7 @@ def shown(value: float | int | None) -> str:
         return "–"
     if isinstance(value, int):
         return f"{value:,}".replace(",", " ")
-    return f"{value:.4g}" if abs(value) < 10_000 else f"{value:,.0f}".replace(",", " ")
+    return f"{value:.4g}" if abs(value) < 9999.5 else f"{value:,.0f}".replace(",", " ")
 
 
 def run(

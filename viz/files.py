@@ -37,3 +37,11 @@ def whole_file(target: Path, suffixes: tuple[str, ...] = PICTURES) -> Iterator[P
     finally:
         with suppress(OSError):
             partial.unlink(missing_ok=True)
+
+
+def make_folder(folder: Path) -> None:
+    """For several files."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise RecordError(f"{folder}: cannot be made: {error.strerror}", is_input=True) from None

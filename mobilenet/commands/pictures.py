@@ -1,4 +1,4 @@
-"""Look at a run: its map."""
+"""Look at a run or a study: its map, figures, and the page that tells it all."""
 
 from __future__ import annotations
 
@@ -26,3 +26,33 @@ def map_(
         if not quiet:
             say(f"{target}: {size / 1e6:.1f} MB, {'with tiles of openstreetmap.org' if tiles else 'makes no request'}")
         say(f"Next: open {quoted(target)} in a browser; space plays, h goes to the next handoff")
+
+
+def figures(
+    directory: Annotated[Path, typer.Argument(metavar="RUN|STUDY", help="A run directory, or that of a finished study.")],
+    out: Annotated[Path | None, typer.Option("--out", "-o", metavar="DIR", help="Where they go; by default DIRECTORY/figures.")] = None,
+) -> None:
+    """Draw the figures of a run or a study, as SVG and PNG."""
+    with reporting():
+        from viz.figures import run_figures, study_figures
+        from viz.files import make_folder
+
+        folder = out or directory / "figures"
+        make_folder(folder)
+        draw = study_figures if (directory / "study.yaml").is_file() else run_figures
+        for title, path in draw(directory, folder):
+            say(f"{title}: {quoted(path)}")
+        say(f"Next: look into {quoted(folder)}")
+
+
+def report(
+    directory: Annotated[Path, typer.Argument(metavar="RUN|STUDY", help="A run directory, or that of a finished study.")],
+    out: Annotated[Path | None, typer.Option("--out", "-o", metavar="FILE", help="One HTML file; by default DIRECTORY/report.html.")] = None,
+) -> None:
+    """Tell a run or a study on one page: verdict, answer, numbers, figures, map, scenario; it needs no network."""
+    with reporting():
+        from viz.report import draw
+
+        target = out or directory / "report.html"
+        size = draw(directory, target)
+        say(f"{quoted(target)}: {size / 1e6:.1f} MB. Next: open it in a browser")

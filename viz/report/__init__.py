@@ -1,0 +1,18 @@
+"""One page that tells a run or a study to someone who was not there, and needs no network to be read."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from viz.files import whole_file
+from viz.report.run import run_page
+from viz.report.study import study_page
+
+
+def draw(directory: Path, out: Path) -> int:
+    """Write the report of a run or a study; its size in bytes. Raises RunError or StudyError for what is neither."""
+    with whole_file(out, (".html", ".htm")) as partial:
+        is_study = (directory / "study.yaml").is_file()
+        content = (study_page if is_study else run_page)(directory).encode("utf-8", "backslashreplace")
+        partial.write_bytes(content)
+    return len(content)

@@ -1,0 +1,77 @@
+"""The layout that all reports share: verdict on top, then the answer in words, numbers, figures, and how to repeat it.
+
+Model     every text that comes from outside passes through `text`; figures are SVG inside the page, as pictures, so that nothing
+          in them runs; the page makes no request and has no script of its own
+Source    ours: DESIGN.md §19
+"""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Iterable, Sequence
+from html import escape
+from importlib.resources import files
+from pathlib import Path
+
+LONGEST = 20_000  # characters of one text
+
+Section = tuple[str, str]  # heading, HTML
+
+
+def text(value: object) -> str:
+    """Inert, on one line of its own writing direction, and not longer than a page."""
+    words = str(value)
+    if len(words) > LONGEST:
+        words = words[:LONGEST] + f"… ({len(words) - LONGEST:,} more characters)"
+    return f"<bdi>{escape(words)}</bdi>"
+
+
+def code(value: object) -> str:
+    return f"<pre>{escape(str(value))}</pre>"
+
+
+def paragraph(*words: str) -> str:
+    return f"<p>{' '.join(words)}</p>"
+
+
+def table(head: Sequence[str], rows: Iterable[Sequence[object]], numbers: int = 1) -> str:
+    """The first columns are text, from column `numbers` on they are numbers."""
+    cells = lambda row, tag: "".join(  # noqa: E731
+        f"<{tag}{' class=n' if place >= numbers else ''}>{text(cell)}</{tag}>" for place, cell in enumerate(row)
+    )
+    body = "".join(f"<tr>{cells(row, 'td')}</tr>" for row in rows)
+    return f"<div class=wide><table><thead><tr>{cells(head, 'th')}</tr></thead><tbody>{body}</tbody></table></div>"
+
+
+def folded(summary: str, inside: str) -> str:
+    return f"<details><summary>{text(summary)}</summary>{inside}</details>"
+
+
+def pictures(drawn: Iterable[tuple[str, Path]]) -> str:
+    """SVG files, into the page."""
+    found = []
+    for title, path in drawn:
+        data = base64.b64encode(path.read_bytes()).decode()
+        broad = " class=broad" if path.stem == "comparison" else ""
+        found.append(f"<figure{broad}><img alt='{escape(title, quote=True)}' src='data:image/svg+xml;base64,{data}'></figure>")
+    return f"<div class=figures>{''.join(found)}</div>"
+
+
+def framed(html: str, title: str) -> str:
+    """A whole page inside this one, shut off from it."""
+    inside = html.replace("&", "&amp;").replace('"', "&quot;")
+    return f'<iframe title="{escape(title)}" sandbox="allow-scripts" srcdoc="{inside}"></iframe>'
+
+
+def whole(title: str, verdict: str, subtitle: str, answer: str, sections: Iterable[Section]) -> str:
+    """The page. `verdict` is valid, violated or unknown; `subtitle`, `answer` and the sections are HTML."""
+    style = files("viz.report").joinpath("report.css").read_text(encoding="utf-8")
+    body = "".join(f"<section><h2>{text(heading)}</h2>{inside}</section>" for heading, inside in sections if inside)
+    return (
+        "<!doctype html><html lang=en><head><meta charset=utf-8>"
+        "<meta name=viewport content='width=device-width, initial-scale=1'>"
+        "<meta http-equiv=Content-Security-Policy content=\"default-src 'none'; img-src data: blob:; style-src 'unsafe-inline'; "
+        "script-src 'unsafe-inline'; frame-src 'self'\">"
+        f"<title>{escape(title[:200])}</title><style>{style}</style></head><body><header><p class='verdict {verdict}'>{verdict}</p>"
+        f"<h1>{text(title)}</h1><p class=sub>{subtitle}</p></header><main><section class=answer>{answer}</section>{body}</main></body></html>\n"
+    )

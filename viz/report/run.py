@@ -1,0 +1,83 @@
+"""The report of one run.
+
+Errors    RunError for a directory that is no run
+Source    ours: DESIGN.md §19
+"""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+from typing import Any
+
+from mobilenet.runs import Run, shown
+from viz.figures import run_figures
+from viz.map.data import document
+from viz.map.page import page as map_page
+from viz.report.limits import MOBILE, ONE_RUN, PROCESSES
+from viz.report.page import code, folded, framed, paragraph, pictures, table, text, whole
+
+MEANING = {  # of the numbers that come first
+    "broadcasts": "messages broadcast by hosts", "deliveries": "deliveries at members",
+    "broadcasts_undelivered": "pairs (member, message) still owed at the end",
+    "delivery_delay_mean_s": "mean delay from broadcast to delivery, s", "delivery_delay_p95_s": "95 % of delays are below, s",
+    "messages_sent_per_delivery": "radio messages per delivery", "collision_ratio": "share of receivers in range that a collision cost",
+    "station_sbuffer_mean": "messages a station keeps, mean", "host_rbuffer_mean": "messages a host holds back, mean",
+    "handoffs": "changes of station, confirmed", "handoff_duration_mean_s": "mean time a handoff takes, s",
+    "handoff_interruption_mean_s": "mean time without a delivery around a handoff, s",
+    "crashes": "crashes", "gaps": "gaps (hosts told that they missed messages)",
+    "latency": "latency, t.u.", "messages": "messages sent", "messages_per_process_mean": "messages sent per process, mean",
+    "delivery_latency_mean": "mean latency of a delivery, t.u.", "packets": "packets sent",
+}  # fmt: skip
+
+
+def run_page(directory: Path) -> str:
+    run = Run(directory)
+    manifest, metrics, verdicts = run.manifest, run.metrics, run.verdicts
+    name = directory.resolve().name
+    of_processes = "processes" in manifest
+    first = [(MEANING[key], shown(metrics[key])) for key in MEANING if metrics.get(key) is not None]
+    rest = table(("metric", "value"), [(key, shown(value)) for key, value in metrics.items()])
+    checks = [(check, verdict.answer, verdict.explanation or "") for check, verdict in verdicts.items()]
+    with tempfile.TemporaryDirectory(prefix="mobilenet-report-") as folder:
+        figures = pictures(run_figures(directory, Path(folder), (".svg",)))
+    scenario = (directory / "scenario.yaml").read_text(encoding="utf-8")
+    sections = [
+        ("The numbers", table(("", "this run"), first) + folded("all metrics", rest)),
+        ("The map", "" if of_processes else paragraph("Space plays, h jumps to the next handoff; click a host, a station or a message.") + framed(map_page(document(directory)), "map of the run")),
+        ("Figures", figures),
+        ("The verdict, property by property", table(("property", "answer", ""), checks, numbers=3)),
+        ("The scenario, all defaults filled in", code(scenario)),
+        ("How to repeat it", paragraph("From the folder that holds the run directory:") + code(manifest["command"]) + paragraph("Same events, to the nanosecond. Fingerprint:") + code(manifest["fingerprint"])),
+        ("What the models leave out", "<ul>" + "".join(f"<li>{text(limit)}</li>" for limit in (PROCESSES if of_processes else MOBILE)) + "</ul>"),
+    ]  # fmt: skip
+    subtitle = text(
+        f"{manifest['protocol']}, {_who(manifest)}, seed {manifest['seed']}, {manifest['simulated_s']:g} "
+        f"{'t.u.' if of_processes else 's'} simulated, mobilenet {manifest['mobilenet_version']}"
+    )
+    return whole(name, run.verdict, subtitle, _answer(run) + f"<p class=caveat>{text(ONE_RUN)}</p>", sections)
+
+
+def _who(manifest: dict[str, Any]) -> str:
+    if "processes" in manifest:
+        return f"{manifest['processes']} processes"
+    hosts = "imported" if manifest["hosts"] is None else manifest["hosts"]
+    return f"{hosts} hosts, {manifest['stations']} stations"
+
+
+def _answer(run: Run) -> str:
+    """The question of a run, and its answer, in words."""
+    promise = run.manifest["promises"]["broadcast"]
+    asked = {
+        "causal": "Did every member get every message it was owed, exactly once and in causal order?",
+        "best_effort": "Was nothing invented, nothing delivered twice, and nothing delivered to anybody who is no member?",
+        None: "Is every frame accounted for?",
+    }.get(promise, f"Did the broadcast keep what it promises ({promise})?")
+    broken = [f"{name}: {verdict.explanation}" for name, verdict in run.verdicts.items() if verdict.answer == "violated"]
+    unknown = [f"{name}: {verdict.explanation}" for name, verdict in run.verdicts.items() if verdict.answer == "unknown"]
+    if broken:
+        return paragraph(f"<b>{text(asked)} No.</b>") + "".join(code(line) for line in broken)
+    counts = f"{shown(run.metrics.get('deliveries'))} deliveries of {shown(run.metrics.get('broadcasts'))} broadcasts were judged."
+    if unknown:
+        return paragraph(f"<b>{text(asked)} Not known.</b>", text(counts)) + "".join(paragraph(text(line)) for line in unknown)
+    return paragraph(f"<b>{text(asked)} Yes.</b>", text(counts))
