@@ -127,7 +127,7 @@ Mobilenet.cards = (app) => {
     recover: "The host is back, and opens a new session with its station.",
     out_of_coverage: "No station is in range. Messages wait for the host.",
     in_coverage: "A station is in range again; the host will open a session with it.",
-    gap: "The host's station had given it up. It goes on as a member, but misses what was broadcast meanwhile.",
+    gap: "What waited for the host is lost to it: its station had given it up, or their connection broke. It goes on as a member, and misses what was broadcast meanwhile.",
     expire: "A station gives the host up after a long silence, and forgets what waited for it.",
     refused: "The application wanted to broadcast and the host could not take it (down, no member, or a full buffer).",
   };

@@ -33,7 +33,7 @@ Mobilenet.panels = (app) => {
     if (grid && grid.total) {
       const strip = symbol((g) => { for (let i = 0; i < 160; i++) { g.fillStyle = Mobilenet.ramp(name, i / 159); g.fillRect(i, 0, 1.5, 10); } }, 160, 10), top = app.heatTop(name);
       heatNote.append(strip, el("div", { class: "mn-scale" }, el("span", {}, name === "losses" ? "0 %" : "0 s"), el("span", {}, name === "losses" ? (100 * top).toFixed(0) + " % and more" : duration(top) + " and more")),
-        note(name === "losses" ? "Share of " + grid.total.toLocaleString("en") + " receptions (a frame at a node in range) lost by collision, where the receiver was; whole run. Pale: few." : "Mean delay of " + grid.total.toLocaleString("en") + " deliveries where the host was; whole run. Pale: few."));
+        note(name === "losses" ? "Share of " + grid.total.toLocaleString("en") + " receptions (a frame at a node in range) lost to another frame (collided, or never attempted), where the receiver was; whole run. Pale: few." : "Mean delay of " + grid.total.toLocaleString("en") + " deliveries where the host was; whole run. Pale: few."));
     } else if (name === "losses") {
       heatNote.append(note("This run did not record where frames were lost. Run the scenario with  record: {frames: true}  and draw its map. What is known is the share in the whole network:"));
       lossChart = app.charts.losses();
