@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
+from rich.table import Table
+from rich.text import Text
 
 from mobilenet.commands.options import AllowCode, Quiet, RunDirectory
-from mobilenet.console import Exit, fail, progress, quoted, reporting, say
+from mobilenet.console import Exit, fail, out_console, progress, quoted, reporting, say
 
 
 def spacetime(
@@ -51,3 +54,47 @@ def spacetime(
         if replayed:
             say("The run had not recorded its messages (record.messages), so it was replayed: same fingerprint.")
         say(f"{window.title}: {len(arrows)} messages. Next: open {quoted(target)}")
+
+
+def diff(
+    one: Annotated[Path, typer.Argument(metavar="RUN", help="A run directory.")],
+    other: Annotated[Path, typer.Argument(metavar="RUN", help="Another one.")],
+) -> None:
+    """Say where two runs part: the first event that differs, and what differs in their scenarios and metrics."""
+    with reporting():
+        from mobilenet.difference import difference
+        from mobilenet.runs import shown
+
+        found = difference(one, other)
+        _print_apart("scenario", found.scenario, lambda value: "–" if value is None else str(value))
+        if found.same:
+            say(f"the same {found.common} events, to the nanosecond")
+        else:
+            say(f"the first {found.common} events are the same; then")
+            for event in found.before:
+                say(f"    both     {_event(event)}")
+            for path, parting in zip((one, other), found.events, strict=True):
+                say(f"    {path}  {'has no more' if parting is None else _event(parting)}")
+        _print_apart("metric", found.metrics, shown)
+        parted = [event for event in found.events if event is not None and event["node"].startswith("h")]
+        if parted:
+            moment = f"--host {parted[0]['node']} --around {parted[0]['time_ns'] / 1e9:.6f}"
+            say(f"Next: mobilenet spacetime {quoted(one)} {moment}")
+        else:
+            say(f"Next: mobilenet show {quoted(one)}")
+
+
+def _event(event: dict[str, Any]) -> str:
+    words = [f"{event['time_ns'] / 1e9:.9f} s", event["node"], event["event"]]
+    words += [str(event[name]) for name in ("message", "station", "detail") if event[name] is not None]
+    return " ".join([*words, *([f"session {event['session']:.0f}"] if event["session"] is not None else [])])
+
+
+def _print_apart(kind: str, rows: list[tuple[str, Any, Any]], show: Callable[[Any], str]) -> None:
+    if not rows:
+        say(f"no {kind} differs")
+        return
+    table = Table(kind, "the one", "the other", box=None, pad_edge=False)
+    for name, a, b in rows:
+        table.add_row(name, Text(show(a)), Text(show(b)))
+    out_console.print(table)

@@ -1,0 +1,54 @@
+"""Where two runs part."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+import mobilenet
+from mobilenet.difference import difference
+from tests.cli.command import FIRST
+from tests.cli.command import mobilenet as command
+
+
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("runs")
+    for name, changes in {
+        "one": [], "same": [], "lossy": ["wireless.loss=0.2"], "shorter": ["duration_s=12"],
+    }.items():  # fmt: skip
+        mobilenet.run(FIRST, out=folder / name, overrides=["duration_s=15", *changes])
+    return folder
+
+
+def test_the_same(runs: Path) -> None:
+    found = difference(runs / "one", runs / "same")
+    assert found.same
+    assert found.events == (None, None)
+    assert found.scenario == found.metrics == []
+
+
+@pytest.mark.parametrize(("other", "key"), [("lossy", "wireless.loss"), ("shorter", "duration_s")])
+def test_the_first_event_that_is_not_the_same(runs: Path, other: str, key: str) -> None:
+    found = difference(runs / "one", runs / other)
+    assert [row[0] for row in found.scenario] == [key]
+    a, b = (mobilenet.Run(runs / name).events.astype(object).where(lambda t: t.notna(), None) for name in ("one", other))
+    rows = [[tuple(row) for row in table.to_numpy()] for table in (a, b)]
+    assert rows[0][: found.common] == rows[1][: found.common]
+    for row, event in zip(rows, found.events, strict=True):
+        assert (None if event is None else tuple(event.values())) == (row[found.common] if found.common < len(row) else None)
+    assert found.events[0] != found.events[1]
+    assert "deliveries" in [row[0] for row in found.metrics]
+
+
+def test_commands(runs: Path) -> None:
+    result = command("diff", "one", "lossy", place=runs)
+    assert result.returncode == 0
+    assert "wireless.loss" in result.stdout
+    assert "Next: mobilenet spacetime one --host h" in result.stdout
+    assert command("diff", "one", "same", place=runs).stdout.startswith("no scenario differs\nthe same ")
+    for wrong in ("nothing", "."):
+        result = command("diff", "one", wrong, place=runs)
+        assert result.returncode == 2
+        assert len(result.stderr.splitlines()) == 1
