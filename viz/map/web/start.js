@@ -97,7 +97,9 @@ Mobilenet.start = (map, L) => {
   };
   map.on("move zoom viewreset resize", () => app.changed(true));
   map.on("dragstart", () => { app.following = false; });
-  window.addEventListener("resize", () => { map.invalidateSize({ animate: false }); layout(); });
+  let touched = false; // until somebody moves the map, it shows all of the field, whatever size the window takes
+  for (const kind of ["pointerdown", "wheel"]) host.addEventListener(kind, () => { touched = true; }, { passive: true });
+  window.addEventListener("resize", () => { map.invalidateSize({ animate: false }); layout(); if (!touched) app.fit(); });
 
   const stationNear = (x, y) => { for (let s = 0; s < run.stationCount; s++) { const p = view.point(run.stations.x_m[s], run.stations.y_m[s]); if (Math.abs(p.x - x) < 12 && Math.abs(p.y - y) < 12) return s; } return -1; };
   const under = (x, y) => {
