@@ -264,11 +264,16 @@ def tool(*command):
 
 
 def demo(arguments):
-    """two runs into runs/: a street grid with imported walkers, and a minute of walking hosts"""
+    """two runs with maps into runs/, and a report: a street grid with imported walkers, and a minute of walking hosts"""
     for name, more in (("streets", []), ("dynamic", ["--set", "duration_s=60"])):
         out = os.path.join("runs", "demo_" + name)
         shutil.rmtree(os.path.join(HERE, out), ignore_errors=True)
         tool("mobilenet", "run", "scenarios/%s.yaml" % name, "--out", out, *more)
+        tool("mobilenet", "map", out, "-o", os.path.join(out, "map.html"), "--quiet")
+    report = os.path.join(out, "report.html")
+    tool("mobilenet", "report", out, "-o", report)
+    say("The demo made a map that plays, runs/demo_streets/map.html, and a report with one inside, %s." % report)
+    say("Next: open them in a browser; then read the tour in README.md")
 
 
 def test(arguments):

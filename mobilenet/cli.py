@@ -25,7 +25,7 @@ app = typer.Typer(
 
 for command in (
     running.run, running.check, running.verify, running.show,
-    pictures.figures, pictures.report, exploring.spacetime, exploring.diff,
+    pictures.figures, pictures.report, exploring.spacetime, exploring.diff, exploring.reference,
     studying.study, studying.compare, studying.reproduce,
     trying.swarm, trying.bench,
 ):  # fmt: skip

@@ -98,3 +98,18 @@ def _print_apart(kind: str, rows: list[tuple[str, Any, Any]], show: Callable[[An
     for name, a, b in rows:
         table.add_row(name, Text(show(a)), Text(show(b)))
     out_console.print(table)
+
+
+def reference(
+    out: Annotated[Path | None, typer.Option("--out", "-o", metavar="FILE", help="Write it there instead of printing it.")] = None,
+) -> None:
+    """Print all keys of scenario and study files: type, unit, default, range, meaning (Markdown)."""
+    with reporting():
+        from mobilenet.scenario.reference import reference
+
+        if out is None:
+            say(reference().rstrip())
+            say("Next: mobilenet check SCENARIO")
+        else:
+            out.write_text(reference(), encoding="utf-8")
+            say(f"Next: read {quoted(out)}")
