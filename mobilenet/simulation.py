@@ -73,9 +73,9 @@ class Simulation:
         self._datagrams: dict[int, tuple[int, int]] = {}
         self._unicast_airtimes_ns: dict[int, int] = {}
 
-        sites = station_positions(scenario.stations.layout, scenario.folder)
+        sites = station_positions(scenario.stations.layout, scenario.folder, scenario.origin)
         self.coverage = Coverage(sites, wireless.range_m)
-        self.world = trajectories(scenario.hosts, scenario.seed, self.coverage, self.duration_ns, scenario.folder)
+        self.world = trajectories(scenario.hosts, scenario.seed, self.coverage, self.duration_ns, scenario.folder, scenario.origin)
         tick_ns = scenario.hosts.attachment.tick_ms * MILLISECOND
         reach_m = max(wireless.range_m, wireless.interference_m, wireless.detection_m)
         self.medium = Medium(

@@ -19,6 +19,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from mobilenet.formats.projection import Origin
+from mobilenet.formats.read import is_lonlat, read_tracks
+from mobilenet.formats.sites import read_sites
 from mobilenet.kernel import ns
 from mobilenet.parameters import ScenarioError, number
 from mobilenet.protocols.beacon_parameters import BeaconParameters
@@ -30,20 +33,21 @@ from mobilenet.wired.parameters import TEST_INTERVAL_S
 from mobilenet.wired.tree import neighbours_of
 from mobilenet.world.coverage import Coverage, solid
 from mobilenet.world.faults import ExplicitFaults, PaperFaults
+from mobilenet.world.layout import FileLayout, HexagonLayout, station_positions
 from mobilenet.world.layout import names as site_names
-from mobilenet.world.layout import station_positions
 from mobilenet.world.mobility import Population, trajectories
 from mobilenet.world.tracks import Tracks
 
 if TYPE_CHECKING:
     from mobilenet.scenario.schema import Scenario
 
+ADVICE = "say where (0, 0) lies on Earth with origin: {lon: ..., lat: ...}"
 SMALL_MATTERS_PER_S = 4  # of each node: acknowledgements, heartbeats, samples
 SENT_AGAIN = 1.5  # frames for each message and cell
 HOSTS_LOOKED_AT_IN_ONE = 100  # on a tick, for the price of one event
 
 
-def check(scenario: Scenario, root: Node) -> None:
+def require_files(scenario: Scenario, root: Node) -> None:
     absent = [
         line(root, path, f"there is no file {file.name!r} beside the scenario")
         for path, file in scenario.files()
@@ -51,6 +55,28 @@ def check(scenario: Scenario, root: Node) -> None:
     ]
     if absent:
         raise ScenarioError("\n".join(absent))
+
+
+def origin_of(scenario: Scenario, root: Node) -> Origin | None:
+    """Where the plane lies: as given, or in the middle of the sites, or of the tracks, if they are in longitude and latitude."""
+    layout, mobility = scenario.stations.layout, scenario.hosts.mobility
+    if scenario.origin is not None:
+        return scenario.origin
+    tracks_on_earth = isinstance(mobility, Tracks) and is_lonlat(scenario.folder / mobility.file, mobility.format, mobility.coordinates)
+    sites = read_sites(scenario.folder / layout.file) if isinstance(layout, FileLayout) else None
+    if sites is not None and sites.lonlat:
+        if isinstance(mobility, Tracks) and not tracks_on_earth:
+            raise ScenarioError(line(root, "stations.layout.file", f"the stations are in longitude and latitude, the tracks in metres: {ADVICE}"))
+        return sites.origin()
+    if not tracks_on_earth:
+        return None
+    if not isinstance(layout, HexagonLayout):
+        raise ScenarioError(line(root, "hosts.mobility.file", f"the tracks are in longitude and latitude, the stations in metres: {ADVICE}"))
+    assert isinstance(mobility, Tracks)
+    return read_tracks(scenario.folder / mobility.file, mobility.format, mobility.coordinates).origin()
+
+
+def check(scenario: Scenario, root: Node) -> None:
     found = [line(root, path, what) for path, what in _objections(scenario)]
     if found:
         raise ScenarioError("\n".join(found[:20]))
@@ -59,7 +85,7 @@ def check(scenario: Scenario, root: Node) -> None:
 def _objections(scenario: Scenario) -> Iterator[tuple[str, str]]:
     """(dotted path, what is wrong there)"""
     stations = scenario.stations
-    sites = station_positions(stations.layout, scenario.folder)
+    sites = station_positions(stations.layout, scenario.folder, scenario.origin)
     count = len(sites)
     if len(np.unique(sites, axis=0)) < count:
         yield "stations.layout", "two stations stand at the same place"
@@ -110,9 +136,9 @@ def _no_ground(scenario: Scenario, hosts: int, sites: NDArray[np.float64]) -> It
 
 def check_world(scenario: Scenario) -> Population:
     """Also read what is too long to be read each time: imported tracks. Returns all hosts' trajectories."""
-    sites = station_positions(scenario.stations.layout, scenario.folder)
+    sites = station_positions(scenario.stations.layout, scenario.folder, scenario.origin)
     coverage = Coverage(sites, scenario.wireless.range_m)
-    population = trajectories(scenario.hosts, scenario.seed, coverage, ns(scenario.duration_s), scenario.folder)
+    population = trajectories(scenario.hosts, scenario.seed, coverage, ns(scenario.duration_s), scenario.folder, scenario.origin)
     for path, what in _too_big(scenario, len(population.trajectories), sites):
         raise ScenarioError(f"{path}: {what}")
     return population
@@ -121,7 +147,7 @@ def check_world(scenario: Scenario) -> Population:
 def estimated_events(scenario: Scenario) -> int:
     """How big the run is likely to be; imported tracks are read for it."""
     hosts = len(check_world(scenario).trajectories)
-    return round(_estimate(scenario, hosts, station_positions(scenario.stations.layout, scenario.folder)))
+    return round(_estimate(scenario, hosts, station_positions(scenario.stations.layout, scenario.folder, scenario.origin)))
 
 
 def _too_big(scenario: Scenario, hosts: int, sites: NDArray[np.float64]) -> Iterator[tuple[str, str]]:

@@ -44,6 +44,7 @@ class ScenarioFile(Parameters):
         except ValidationError as error:
             raise ScenarioError("\n".join(problems(error, root, cls))) from None
         scenario._folder = folder
+        scenario = scenario.completed(root)
         scenario.check(root)
         return scenario
 
@@ -51,6 +52,10 @@ class ScenarioFile(Parameters):
         """The same with other values."""
         name: str | None = getattr(self, "name", None)
         return self.from_text(effective(self), overrides, self._folder, name or "scenario")
+
+    def completed(self, root: Node) -> Self:
+        """With what follows from the files that it names."""
+        return self
 
     def check(self, root: Node) -> None:
         """Raise ScenarioError for what only shows when all groups are seen together."""

@@ -15,12 +15,13 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import BeforeValidator, ConfigDict, Field, model_validator
 
+from mobilenet.formats.projection import Origin
 from mobilenet.parameters import Parameters
 from mobilenet.protocols.beacon_parameters import BeaconParameters
 from mobilenet.protocols.mobile_causal.parameters import MobileCausalParameters
 from mobilenet.protocols.tcp_flooding.parameters import TcpFloodingParameters
 from mobilenet.radio.parameters import WirelessParameters
-from mobilenet.scenario.checks import check
+from mobilenet.scenario.checks import check, origin_of, require_files
 from mobilenet.scenario.file import ScenarioFile, effective
 from mobilenet.scenario.load import Node
 from mobilenet.transport.parameters import TcpParameters
@@ -105,6 +106,7 @@ class Scenario(ScenarioFile):
     duration_s: float = Field(gt=0, le=1e6, description="how long hosts walk and broadcast")
     warmup_s: float = Field(default=0.0, ge=0, description="the beginning that figures leave out")
     drain_s: float = Field(default=60.0, ge=0, le=1e6, description="how long at most messages may arrive after that")
+    origin: Origin | None = Field(default=None, description="where (0, 0) lies on Earth; null: nowhere, or in the middle of sites or tracks in longitude and latitude")
     stations: StationsParameters
     wireless: WirelessParameters = WirelessParameters()
     hosts: HostsParameters
@@ -120,6 +122,11 @@ class Scenario(ScenarioFile):
         if self.warmup_s >= self.duration_s:
             raise ValueError(f"warmup_s: should be less than duration_s, which is {self.duration_s:g}, got {self.warmup_s:g}")
         return self
+
+    def completed(self, root: Node) -> Self:
+        require_files(self, root)
+        origin = origin_of(self, root)
+        return self if origin == self.origin else self.model_copy(update={"origin": origin})
 
     def check(self, root: Node) -> None:
         check(self, root)

@@ -18,10 +18,9 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
-from mobilenet.parameters import Parameters, Point, ScenarioError
-from mobilenet.world.table import coordinate, rows
-
-MOST_STATIONS = 10_000
+from mobilenet.formats.projection import Origin
+from mobilenet.formats.sites import MOST_STATIONS, read_sites
+from mobilenet.parameters import Parameters, Point
 
 
 class HexagonLayout(Parameters):
@@ -44,13 +43,16 @@ class PointsLayout(Parameters):
 
 class FileLayout(Parameters):
     shape: Literal["csv"] = "csv"
-    file: str = Field(min_length=1, description="a table with the columns x_m, y_m and, if liked, name")
+    file: str = Field(min_length=1, description="a table with the columns x_m, y_m or lon, lat and, if liked, name; or OpenCelliD's")
 
 
 StationLayout = Annotated[HexagonLayout | GridLayout | PointsLayout | FileLayout, Field(discriminator="shape")]
 
 
-def station_positions(layout: HexagonLayout | GridLayout | PointsLayout | FileLayout, folder: Path) -> NDArray[np.float64]:
+Layout = HexagonLayout | GridLayout | PointsLayout | FileLayout
+
+
+def station_positions(layout: Layout, folder: Path, origin: Origin | None = None) -> NDArray[np.float64]:
     """Where each station is; a file is looked for in `folder`."""
     if isinstance(layout, HexagonLayout):
         return hexagon(layout.rings, layout.spacing_m)
@@ -58,7 +60,7 @@ def station_positions(layout: HexagonLayout | GridLayout | PointsLayout | FileLa
         return np.array([(i, j) for j in range(layout.rows) for i in range(layout.columns)], float) * layout.spacing_m
     if isinstance(layout, PointsLayout):
         return np.array(layout.points_m, float)
-    return np.array([(x, y) for _, x, y in sites(folder / layout.file)], float)
+    return np.column_stack(read_sites(folder / layout.file).on_plane(origin))
 
 
 def hexagon(rings: int, spacing_m: float) -> NDArray[np.float64]:
@@ -71,21 +73,9 @@ def hexagon(rings: int, spacing_m: float) -> NDArray[np.float64]:
     return np.array(points) * spacing_m
 
 
-def names(layout: HexagonLayout | GridLayout | PointsLayout | FileLayout, folder: Path) -> list[str] | None:
+def names(layout: Layout, folder: Path) -> list[str] | None:
     """What a file calls its stations, where it says so."""
     if not isinstance(layout, FileLayout):
         return None
-    found = [name for name, _, _ in sites(folder / layout.file)]
+    found = read_sites(folder / layout.file).names
     return found if any(found) else None
-
-
-def sites(path: Path) -> list[tuple[str, float, float]]:
-    """(name, x, y) of each line of a table of sites."""
-    table = []
-    for row in rows(path, {"x": ("x_m", "x"), "y": ("y_m", "y")}, {"name": ("name", "id", "site")}):
-        table.append((row.text("name"), coordinate(row, "x"), coordinate(row, "y")))
-        if len(table) > MOST_STATIONS:
-            raise ScenarioError(f"{path.name}:{row.line}: more than {MOST_STATIONS} stations")
-    if not table:
-        raise ScenarioError(f"{path.name}: no station in it")
-    return table

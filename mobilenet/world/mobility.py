@@ -15,6 +15,7 @@ from typing import Annotated, Literal, NamedTuple
 
 from pydantic import Field, model_validator
 
+from mobilenet.formats.projection import Origin
 from mobilenet.kernel import SECOND
 from mobilenet.parameters import Parameters
 from mobilenet.streams import Stream
@@ -62,11 +63,13 @@ class Population(NamedTuple):
     names: dict[str, str]  # h0 -> what an imported file calls it
 
 
-def trajectories(hosts: HostsParameters, seed: int, coverage: Coverage, duration_ns: int, folder: Path) -> Population:
-    """A file is looked for in `folder`."""
+def trajectories(
+    hosts: HostsParameters, seed: int, coverage: Coverage, duration_ns: int, folder: Path, origin: Origin | None = None
+) -> Population:
+    """A file is looked for in `folder`; `origin` is for one in longitude and latitude."""
     mobility = hosts.mobility
     if isinstance(mobility, Tracks):
-        imported = tracks.imported(mobility, folder, duration_ns / SECOND)
+        imported = tracks.imported(mobility, folder, duration_ns / SECOND, origin)
         names = {f"h{host}": name for host, name in enumerate(imported.names)}
         return Population(imported.trajectories, imported.speed_limit_mps, imported.too_short, names)
     if not hosts.count:

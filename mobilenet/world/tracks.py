@@ -2,11 +2,11 @@
 
 Model     straight at constant speed from sample to sample. Hosts are numbered in the order of their first line.
           One appears at its first sample and leaves shortly before its last one, where it then stands until it is
-          out. A track that is cut by the end of the run does not leave. One too short for joining and leaving
-          is skipped, and counted.
-Units     file: seconds and metres, `t,id,x,y`; more columns do no harm. Legs: integer nanoseconds
+          out. A track that is cut by the end of the run does not leave, nor one of waypoints (ns-2, BonnMotion): it
+          stands at the last one. One too short for joining and leaving is skipped, and counted.
+Units     seconds and metres. Legs: integer nanoseconds
 Errors    ScenarioError with file, line and column
-Source    the columns are those of SUMO's floating-car data as CSV; ours: DESIGN.md, "World"
+Source    ours: DESIGN.md, "World", §19b; formats/ reads the files
 """
 
 from __future__ import annotations
@@ -18,24 +18,28 @@ from math import hypot
 from pathlib import Path
 from typing import Literal, NamedTuple
 
+import numpy as np
 from pydantic import Field, model_validator
 
+from mobilenet.formats.projection import Floats, Origin
+from mobilenet.formats.read import Coordinates, Format, read_tracks
+from mobilenet.formats.recorded import Recorded
+from mobilenet.formats.source import short
 from mobilenet.kernel import ns
 from mobilenet.parameters import Parameters, ScenarioError
-from mobilenet.world.table import coordinate, rows
 from mobilenet.world.trajectory import Leg, Trajectory, between, standing
-
-MOST_SAMPLES = 20_000_000
 
 
 class Tracks(Parameters):
     model: Literal["tracks"] = "tracks"
-    file: str = Field(min_length=1, description="a table with the columns t, id, x, y; .gz is unpacked")
+    file: str = Field(min_length=1, description="a table with t, id, x, y or t, id, lon, lat, or another format; packed by gzip or not")
+    format: Format = Field(default="auto", description="auto: by what is in the file")
+    coordinates: Coordinates = Field(default="auto", description="auto: as the format or the titles of the columns say")
     start_s: float = Field(default=0.0, ge=0, le=1e9, description="the file's time at which the run begins")
     end_s: float | None = Field(default=None, gt=0, le=1e9, description="tracks end here at the latest; null: where they end")
     max_hosts: int | None = Field(default=None, ge=1, le=100_000, description="the first so many; null: all")
     leave_before_end_s: float = Field(default=5.0, gt=0, le=3600, description="a host asks to leave so long before its end")
-    max_gap_s: float = Field(default=10.0, gt=0, le=1e6, description="a track that is silent for longer is refused")
+    max_gap_s: float = Field(default=10.0, gt=0, le=1e6, description="a track that is silent for longer is refused; waypoints may be")
     max_speed_mps: float = Field(default=150.0, gt=0, le=1e6, description="a track that is faster is refused")
 
     @model_validator(mode="after")
@@ -45,10 +49,12 @@ class Tracks(Parameters):
         return self
 
 
-class Sample(NamedTuple):
-    t_s: float
-    x_m: float
-    y_m: float
+class Track(NamedTuple):
+    """Times, all different and in order, and the places."""
+
+    t_s: Floats
+    x_m: Floats
+    y_m: Floats
 
 
 class Imported(NamedTuple):
@@ -58,29 +64,31 @@ class Imported(NamedTuple):
     speed_limit_mps: float
 
 
-def imported(parameters: Tracks, folder: Path, duration_s: float) -> Imported:
+def imported(parameters: Tracks, folder: Path, duration_s: float, origin: Origin | None = None) -> Imported:
     """The hosts of the file, as far as they are there during the run."""
     run_ends_s = parameters.start_s + duration_s
     window_ends_s = run_ends_s if parameters.end_s is None else min(parameters.end_s, run_ends_s)
     found: dict[str, Trajectory] = {}
     too_short = 0
     fastest_mps = 0.0
-    for name, track in read(folder / parameters.file, parameters.max_gap_s, parameters.max_speed_mps).items():
-        samples = cut(track, parameters.start_s, window_ends_s)
-        if not samples:
+    recorded = read_tracks(folder / parameters.file, parameters.format, parameters.coordinates).on_plane(origin)
+    require_continuous(recorded, parameters.max_gap_s, parameters.max_speed_mps)
+    for name, *columns in recorded.tracks():
+        track = cut(lasting(Track(*columns), window_ends_s) if recorded.waypoints else Track(*columns), parameters.start_s, window_ends_s)
+        if track is None:
             continue
-        if samples[-1].t_s - samples[0].t_s <= parameters.leave_before_end_s:
+        begins_s, ends_s = float(track.t_s[0]), float(track.t_s[-1])
+        if ends_s - begins_s <= parameters.leave_before_end_s:
             too_short += 1
             continue
-        ends_s = samples[-1].t_s
         stays = ends_s >= run_ends_s
         found[name] = Trajectory(
-            legs=partial(legs, samples),
-            appears_ns=ns(samples[0].t_s - parameters.start_s),
+            legs=partial(legs, track),
+            appears_ns=ns(begins_s - parameters.start_s),
             disappears_ns=None if stays else ns(ends_s - parameters.start_s),
             leaves_ns=None if stays else ns(ends_s - parameters.leave_before_end_s - parameters.start_s),
         )
-        fastest_mps = max(fastest_mps, *(hypot(leg.vx_mps, leg.vy_mps) for leg in legs(samples)))
+        fastest_mps = max(fastest_mps, *(hypot(leg.vx_mps, leg.vy_mps) for leg in legs(track)))
         if len(found) == parameters.max_hosts:
             break
     if not found:
@@ -91,59 +99,65 @@ def imported(parameters: Tracks, folder: Path, duration_s: float) -> Imported:
     return Imported(list(found.values()), list(found), too_short, fastest_mps)
 
 
-def read(path: Path, max_gap_s: float, max_speed_mps: float) -> dict[str, list[Sample]]:
-    """The samples of each id, in the order in which the ids appear."""
-    tracks: dict[str, list[Sample]] = {}
-    columns: dict[str, tuple[str, ...]] = {"t": ("t", "time", "t_s", "timestep_time"), "id": ("id", "host", "person_id", "vehicle_id")}
-    columns |= {"x": ("x", "x_m"), "y": ("y", "y_m")}
-    for count, row in enumerate(rows(path, columns)):
-        sample = Sample(row.number("t"), coordinate(row, "x"), coordinate(row, "y"))
-        if not 0 <= sample.t_s <= 1e9:
-            raise row.error("t", f"{sample.t_s:g} s is not between 0 and 1e9")
-        name = row.text("id")
-        if not name:
-            raise row.error("id", "empty, expected a name")
-        track = tracks.setdefault(name, [])
-        if track:
-            before = track[-1]
-            gap_s = sample.t_s - before.t_s
-            if gap_s <= 0:
-                raise row.error("t", f"{name[:40]!r} goes from {before.t_s:g} to {sample.t_s:g} s, expected a later time")
-            if gap_s > max_gap_s:
-                raise row.error("t", f"{name[:40]!r} is silent for {gap_s:g} s, which is more than max_gap_s {max_gap_s:g}")
-            speed_mps = hypot(sample.x_m - before.x_m, sample.y_m - before.y_m) / gap_s
-            if speed_mps > max_speed_mps:
-                raise row.error("x", f"{name[:40]!r} moves at {speed_mps:.0f} m/s, above max_speed_mps {max_speed_mps:g}")
-        if count >= MOST_SAMPLES:
-            raise row.error("t", f"more than {MOST_SAMPLES} samples")
-        track.append(sample)
-    if not tracks:
-        raise ScenarioError(f"{path.name}: no track in it")
-    return tracks
+def require_continuous(recorded: Recorded, max_gap_s: float, max_speed_mps: float) -> None:
+    """Refuse tracks that fall silent, or jump."""
+    gap_s, speed_mps = steps(recorded)
+
+    def silent(i: int) -> str:
+        return f"{short(recorded.names[recorded.host[i]])} is silent for {gap_s[i]:g} s, which is more than max_gap_s {max_gap_s:g}"
+
+    def fast(i: int) -> str:
+        return f"{short(recorded.names[recorded.host[i]])} moves at {speed_mps[i]:.0f} m/s, above max_speed_mps {max_speed_mps:g}"
+
+    with np.errstate(invalid="ignore"):
+        checks = [(speed_mps > max_speed_mps, "x", fast)]
+        recorded.refuse(*([] if recorded.waypoints else [(gap_s > max_gap_s, "t", silent)]), *checks)
 
 
-def cut(track: list[Sample], begin_s: float, end_s: float) -> list[Sample]:
+def steps(recorded: Recorded) -> tuple[Floats, Floats]:
+    """How long after the same host's last sample each one is, and how fast it came there; nan for first ones."""
+    first = np.r_[True, recorded.host[1:] != recorded.host[:-1]]
+    gap_s, dx, dy = (np.diff(v, prepend=v[:1]) for v in (recorded.t_s, recorded.x, recorded.y))
+    gap_s[first] = np.nan
+    with np.errstate(invalid="ignore", divide="ignore"):
+        return gap_s, np.hypot(dx, dy) / gap_s
+
+
+def lasting(track: Track, until_s: float) -> Track:
+    """Standing at its end until then."""
+    if track.t_s[-1] >= until_s:
+        return track
+    return Track(np.append(track.t_s, until_s), np.append(track.x_m, track.x_m[-1]), np.append(track.y_m, track.y_m[-1]))
+
+
+def cut(track: Track, begin_s: float, end_s: float) -> Track | None:
     """The part of a track within a window, with samples where it crosses the window's ends."""
-    if track[-1].t_s <= begin_s or track[0].t_s >= end_s:
-        return []
-    inside = [sample for sample in track if begin_s <= sample.t_s <= end_s]
-    for t_s, place in ((begin_s, 0), (end_s, len(inside) + 1)):
-        after = next((i for i, sample in enumerate(track) if sample.t_s > t_s), 0)
-        if after and track[after - 1].t_s < t_s:
-            inside.insert(place, _halfway(track[after - 1], track[after], t_s))
-    return inside
+    t_s = track.t_s
+    if t_s[-1] <= begin_s or t_s[0] >= end_s:
+        return None
+    a, b = int(np.searchsorted(t_s, begin_s, side="left")), int(np.searchsorted(t_s, end_s, side="right"))
+    if a == 0 and b == len(t_s):
+        return track
+    parts = [[column[a:b] for column in track]]
+    if a > 0 and t_s[a] > begin_s:
+        parts.insert(0, _halfway(track, a, begin_s))
+    if b < len(t_s) and t_s[b - 1] < end_s:
+        parts.append(_halfway(track, b, end_s))
+    return Track(*(np.concatenate(columns) for columns in zip(*parts, strict=True)))
 
 
-def _halfway(a: Sample, b: Sample, t_s: float) -> Sample:
-    share = (t_s - a.t_s) / (b.t_s - a.t_s)
-    return Sample(t_s, a.x_m + share * (b.x_m - a.x_m), a.y_m + share * (b.y_m - a.y_m))
+def _halfway(track: Track, after: int, t_s: float) -> list[Floats]:
+    (ta, xa, ya), (tb, xb, yb) = ([float(column[i]) for column in track] for i in (after - 1, after))
+    share = (t_s - ta) / (tb - ta)
+    return [np.array([v]) for v in (t_s, xa + share * (xb - xa), ya + share * (yb - ya))]
 
 
-def legs(samples: list[Sample]) -> Iterator[Leg]:
-    start_ns = ns(samples[0].t_s)
-    for a, b in pairwise(samples):
-        end_ns = ns(b.t_s)
+def legs(track: Track) -> Iterator[Leg]:
+    samples = zip(*(column.tolist() for column in track), strict=True)
+    start_ns = ns(float(track.t_s[0]))
+    for (_, ax, ay), (t_s, bx, by) in pairwise(samples):
+        end_ns = ns(t_s)
         if end_ns > start_ns:
-            yield between(a.x_m, a.y_m, b.x_m, b.y_m, end_ns - start_ns)
+            yield between(ax, ay, bx, by, end_ns - start_ns)
         start_ns = end_ns
-    yield standing(samples[-1].x_m, samples[-1].y_m)
+    yield standing(float(track.x_m[-1]), float(track.y_m[-1]))

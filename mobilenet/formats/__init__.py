@@ -1,0 +1,1 @@
+"""Files that people bring along: tracks and sites, as other programs write them. Each format is a module; read.py knows them all."""

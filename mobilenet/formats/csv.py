@@ -1,0 +1,97 @@
+"""Tracks as a table: one line for each host and moment.
+
+Model     t, id, and x, y or lon, lat (with both the plane's count). Lines are in the order of time, at least of each host. SUMO's
+          tables have vehicle_id, vehicle_x, ... and the same for persons, of which each line fills one. Times may be
+          dates (ISO 8601) or seconds since 1970; then they count from the earliest one
+Units     seconds; metres or degrees
+Errors    ScenarioError, see table.py
+Source    ours; Eclipse SUMO, TabularOutputs and tools/xml/xml2csv
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from mobilenet.formats.gpx import seconds
+from mobilenet.formats.recorded import Recorded, Sink
+from mobilenet.formats.table import Table, table
+from mobilenet.parameters import ScenarioError
+
+TIME = ("t", "time", "t_s", "timestep_time", "timestamp")
+ID = ("id", "host", "node")
+X, Y = ("x", "x_m"), ("y", "y_m")
+LON, LAT = ("lon", "longitude", "lng"), ("lat", "latitude")
+SUMO = ("vehicle", "person")
+
+Columns = tuple[int, int, int]  # of id and both coordinates
+
+
+def read(path: Path, lonlat: bool | None) -> Recorded:
+    sink = Sink(path.name)
+    with table(path) as rows:
+        time = rows.need(TIME)
+        told = _lonlat(rows)
+        choices = _columns(rows, told)
+        lonlat = told if lonlat is None else lonlat
+        dates: bool | None = None
+        for line, fields in rows.rows():
+            who, a, b = choices[0]
+            if len(choices) > 1 and not fields[who].strip():
+                filled = [choice for choice in choices if fields[choice[0]].strip()]
+                if not filled:
+                    continue  # a moment at which nobody was there
+                who, a, b = filled[0]
+            text = fields[time]
+            if dates is None:
+                dates = text[4:5] == "-" and "T" in text.upper() or text[4:5] == text[7:8] == "-"
+            try:
+                t_s = seconds(text.strip()) if dates else float(text)
+                x, y = float(fields[a]), float(fields[b])
+            except ValueError:
+                raise _wrong(rows, line, fields, time, a, b, dates) from None
+            name = fields[who].strip()
+            if not name:
+                raise rows.error(line, who, "id", "empty, expected a name")
+            sink.add(t_s, name, x, y, line, who + 1)
+        who, a, b = choices[0]
+        columns = {"t": time + 1, "id": who + 1, "x": a + 1, "y": b + 1, "lon": a + 1, "lat": b + 1}
+    return sink.recorded("sumo_fcd_csv" if "timestep_time" in rows.titles else "csv", lonlat, columns, dates=bool(dates))
+
+
+def _wrong(rows: Table, line: int, fields: list[str], time: int, a: int, b: int, dates: bool) -> ScenarioError:
+    if dates:
+        try:
+            seconds(fields[time].strip())
+        except ValueError:
+            return rows.error(line, time, "t", f"{fields[time][:40]!r} is no date, expected one as in 2024-05-01T08:00:00Z")
+    else:
+        rows.number(line, time, "t", fields[time])
+    for column in (a, b):
+        rows.number(line, column, rows.titles[column], fields[column])
+    raise AssertionError("one of them was no number")
+
+
+def says_lonlat(head: str) -> bool:
+    """By the titles alone."""
+    try:
+        return _lonlat(Table("", iter(head.splitlines(keepends=True)[:1])))
+    except ScenarioError:
+        return False
+
+
+def _lonlat(rows: Table) -> bool:
+    found = set(rows.titles)
+    on_plane = not found.isdisjoint((*X, *(f"{kind}_x" for kind in SUMO)))
+    return not on_plane and not found.isdisjoint(LON)
+
+
+def _columns(rows: Table, lonlat: bool) -> list[Columns]:
+    """Where each kind of host has its name and place; the first one that is there."""
+    a, b = (LON, LAT) if lonlat else (X, Y)
+    choices: list[Columns] = []
+    if rows.find(ID) is None:
+        for kind in SUMO:
+            who = rows.find((f"{kind}_id",))
+            if who is not None:
+                choices.append((who, *(rows.need((f"{kind}_{t[0]}" if rows.find(t) is None else t[0], *t)) for t in (a, b))))  # type: ignore[arg-type]
+    return choices or [(rows.need(ID), rows.need(a), rows.need(b))]

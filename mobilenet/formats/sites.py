@@ -1,0 +1,95 @@
+"""Sites of stations as a table.
+
+Model     name (if liked), and x_m, y_m or lon, lat. OpenCelliD's tables are known by their columns, or, as they are offered for single countries,
+          by a first line without titles. A cell there is called mcc-net-area-cell; the sectors of one mast stand at the same
+          place and become one station, called by its first cell
+Units     metres or degrees
+Shapes    a and b float64 (n,): x and y, or longitude and latitude
+Errors    ScenarioError, see table.py
+Source    ours; OpenCelliD, "Database format"
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+from mobilenet.formats.csv import LAT, LON
+from mobilenet.formats.projection import Floats, Origin, centre, to_plane
+from mobilenet.formats.recorded import FARTHEST_M
+from mobilenet.formats.source import head
+from mobilenet.formats.table import Table, table
+from mobilenet.parameters import ScenarioError
+
+MOST_STATIONS = 10_000
+OPENCELLID = ("radio", "mcc", "net", "area", "cell", "unit", "lon", "lat", "range", "samples", "changeable", "created", "updated", "averagesignal")
+CALLED_BY = ("mcc", "net", "area", "cell")
+RADIOS = ("GSM", "UMTS", "LTE", "NR", "CDMA")
+NAME, X, Y = ("name", "id", "site"), ("x_m", "x"), ("y_m", "y")
+
+
+class Sites(NamedTuple):
+    file: str
+    lonlat: bool
+    names: list[str]
+    a: Floats
+    b: Floats
+    lines: list[int]
+    merged: int  # cells that stood where another one did
+
+    def origin(self) -> Origin:
+        return centre(self.a, self.b)
+
+    def on_plane(self, origin: Origin | None) -> tuple[Floats, Floats]:
+        if not self.lonlat:
+            return self.a, self.b
+        if origin is None:
+            raise ScenarioError(f"{self.file}: longitudes and latitudes, and nothing says where the plane's (0, 0) lies; expected origin: {{lon, lat}}")
+        x, y = to_plane(self.a, self.b, origin)
+        far = np.flatnonzero(~((np.hypot(x, y) <= FARTHEST_M) & (np.abs(self.a - origin.lon) < 90)))
+        if len(far):
+            i = int(far[0])
+            raise ScenarioError(f"{self.file}:{self.lines[i]}: ({self.a[i]:g}, {self.b[i]:g}) is farther than 1000 km from the origin, longitude {origin.lon:g}, latitude {origin.lat:g}")
+        return x, y
+
+
+def read_sites(path: Path) -> Sites:
+    untitled = head(path).partition(",")[0].strip() in RADIOS
+    with table(path, OPENCELLID if untitled else None) as rows:
+        opencellid = set(CALLED_BY) < set(rows.titles)
+        lonlat = rows.find(X) is None and rows.find(LON) is not None
+        a, b = (rows.need(titles) for titles in ((LON, LAT) if lonlat else (X, Y)))
+        named = [rows.need((title,)) for title in CALLED_BY] if opencellid else [rows.find(NAME)]
+        parts = [column for column in named if column is not None]
+        names: list[str] = []
+        places: dict[tuple[float, float], int] = {}
+        lines: list[int] = []
+        found: list[tuple[float, float]] = []
+        merged = 0
+        for line, fields in rows.rows():
+            place = (_coordinate(rows, line, a, fields, lonlat, 180), _coordinate(rows, line, b, fields, lonlat, 85))
+            if opencellid and place in places:
+                merged += 1
+                continue
+            places[place] = len(names)
+            found.append(place)
+            names.append("-".join(fields[column].strip() for column in parts))
+            lines.append(line)
+            if len(names) > MOST_STATIONS:
+                raise ScenarioError(f"{path.name}:{line}: more than {MOST_STATIONS} stations; expected those of the area alone")
+    if not names:
+        raise ScenarioError(f"{path.name}: no station in it")
+    at = np.array(found, float)
+    return Sites(path.name, lonlat, names, at[:, 0], at[:, 1], lines, merged)
+
+
+def _coordinate(rows: Table, line: int, column: int, fields: list[str], lonlat: bool, most: float) -> float:
+    name = rows.titles[column][:1] if not lonlat else rows.titles[column]
+    value = rows.number(line, column, name, fields[column])
+    if lonlat and abs(value) > most:
+        raise rows.error(line, column, name, f"{value:g} is not between -{most:g} and {most:g} degrees" + ("; are lon and lat exchanged?" if most < 180 else ""))
+    if not lonlat and abs(value) > FARTHEST_M:
+        raise rows.error(line, column, name, f"{value:g} m is farther than 1000 km from the origin")
+    return value

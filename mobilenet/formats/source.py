@@ -1,0 +1,66 @@
+"""The bytes and lines of a file from outside, packed by gzip or not; whatever is wrong with it is one line.
+
+Model     packed is what begins with gzip's magic number, whatever its name. Text is UTF-8, decoded line by line, so that a
+          broken byte has a line and one endless line does not fill the memory
+Errors    ScenarioError, `tracks.csv:17: ...`
+Source    RFC 1952; ours: DESIGN.md §19b
+"""
+
+from __future__ import annotations
+
+import gzip
+import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO, Any
+
+from mobilenet.parameters import ScenarioError
+
+LONGEST_LINE = 100_000
+HEAD_BYTES = 1 << 18
+GZIP = b"\x1f\x8b"
+
+
+@contextmanager
+def opened(path: Path) -> Iterator[IO[bytes]]:
+    """Its bytes, unpacked."""
+    try:
+        with path.open("rb") as plain:
+            packed = plain.read(2) == GZIP
+            plain.seek(0)
+            if not packed:
+                yield plain
+                return
+            with gzip.GzipFile(fileobj=plain) as unpacked:
+                yield unpacked  # type: ignore[misc]
+    except FileNotFoundError:
+        raise ScenarioError(f"{path.name}: there is no such file") from None
+    except (OSError, EOFError, zlib.error) as error:
+        what = getattr(error, "strerror", None) or " ".join(str(error).split())
+        raise ScenarioError(f"{path.name or path}: cannot be read: {what}") from None
+
+
+def head(path: Path) -> str:
+    """Its beginning, to see what it is."""
+    with opened(path) as stream:
+        return stream.read(HEAD_BYTES).decode("utf-8-sig", "replace")
+
+
+def lines(stream: IO[bytes], file: str, longest: int = LONGEST_LINE) -> Iterator[str]:
+    """Line by line, with their ends."""
+    number = 0
+    while line := stream.readline(longest):
+        number += 1
+        if len(line) == longest and not line.endswith(b"\n"):
+            raise ScenarioError(f"{file}:{number}: a line of more than {longest} characters")
+        try:
+            yield line.decode("utf-8-sig" if number == 1 else "utf-8")
+        except UnicodeDecodeError as error:
+            raise ScenarioError(f"{file}:{number}:{error.start + 1}: not text in UTF-8") from None
+
+
+def short(text: Any) -> str:
+    """A value from outside, within a message."""
+    text = str(text)
+    return repr(text if len(text) <= 40 else text[:37] + "...")

@@ -1,0 +1,128 @@
+"""Tables that people bring along: text in columns, packed by gzip or not.
+
+Model     the first line names the columns, in any order and case; more columns than needed do no harm. They are separated by
+          commas, semicolons or tabs, whichever the first line has most of
+Units     as the columns' names say; metres and seconds where they say nothing
+Errors    ScenarioError, `tracks.csv:17:3: ...` for line 17, third column
+Source    RFC 4180, UTF-8
+"""
+
+from __future__ import annotations
+
+import csv
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import NamedTuple
+
+from mobilenet.formats.source import lines, opened, short
+from mobilenet.parameters import ScenarioError
+
+MOST_CHARACTERS_IN_A_FIELD = 1000
+SEPARATORS = ",;\t"
+
+Titles = tuple[str, ...]
+
+
+class Table:
+    """The titles, then row by row."""
+
+    def __init__(self, file: str, text: Iterator[str], titles: Sequence[str] | None = None) -> None:
+        """`titles`: for a file without a line of them."""
+        self.file = file
+        first = next(text, "")
+        separator = max(SEPARATORS, key=first.count)
+        self._reader = csv.reader(_with(first, text), delimiter=separator, strict=True)
+        given = next(self._reader, []) if titles is None else list(titles)
+        self.titles = [title.strip().lower() for title in given]
+        if not any(self.titles):
+            raise ScenarioError(f"{file}:1: empty, expected a line with the names of the columns")
+
+    def find(self, titles: Titles) -> int | None:
+        """The column with one of these titles."""
+        places = [place for place, title in enumerate(self.titles) if title in titles]
+        if len(places) > 1:
+            raise ScenarioError(f"{self.file}:1: two columns for {titles[-1]}")
+        return places[0] if places else None
+
+    def need(self, titles: Titles) -> int:
+        place = self.find(titles)
+        if place is None:
+            raise ScenarioError(f"{self.file}:1: no column {titles[0]!r}, only: {', '.join(self.titles)[:200]}")
+        return place
+
+    def rows(self) -> Iterator[tuple[int, list[str]]]:
+        """(line, fields)"""
+        width = len(self.titles)
+        for fields in self._reader:
+            if not fields:
+                continue
+            if len(fields) != width:
+                raise ScenarioError(f"{self.file}:{self._reader.line_num}: {len(fields)} columns where the first line names {width}")
+            if max(map(len, fields)) > MOST_CHARACTERS_IN_A_FIELD:
+                raise ScenarioError(f"{self.file}:{self._reader.line_num}: a field of more than {MOST_CHARACTERS_IN_A_FIELD} characters")
+            yield self._reader.line_num, fields
+
+    def error(self, line: int, column: int, name: str, what: str) -> ScenarioError:
+        return ScenarioError(f"{self.file}:{line}:{column + 1}: {name}: {what}")
+
+    def number(self, line: int, column: int, name: str, text: str) -> float:
+        try:
+            value = float(text)
+        except ValueError:
+            raise self.error(line, column, name, no_number(text)) from None
+        if not math.isfinite(value):
+            raise self.error(line, column, name, f"{short(text)} is no finite number")
+        return value
+
+    def broken(self, error: csv.Error) -> ScenarioError:
+        return ScenarioError(f"{self.file}:{self._reader.line_num}: {error}")
+
+
+def no_number(text: str) -> str:
+    """What to say of a text that float() does not take."""
+    if not text.strip():
+        return "empty, expected a number"
+    try:
+        float(text.replace(",", "."))
+    except ValueError:
+        return f"{short(text)} is no number"
+    return f"{short(text)} is no number; write it with a point"
+
+
+@contextmanager
+def table(path: Path, titles: Sequence[str] | None = None) -> Iterator[Table]:
+    """An opened table; errors of its form have a line."""
+    found: Table | None = None
+    try:
+        with opened(path) as stream:
+            found = Table(path.name, lines(stream, path.name), titles)
+            yield found
+    except csv.Error as error:
+        raise (ScenarioError(f"{path.name}:1: {error}") if found is None else found.broken(error)) from None
+
+
+def _with(first: str, rest: Iterator[str]) -> Iterator[str]:
+    if first:
+        yield first
+    yield from rest
+
+
+class Row(NamedTuple):
+    table: Table
+    line: int
+    columns: Mapping[str, int | None]
+    fields: list[str]
+
+    def text(self, name: str) -> str:
+        column = self.columns.get(name)
+        return "" if column is None else self.fields[column].strip()
+
+    def number(self, name: str) -> float:
+        column = self.columns[name]
+        assert column is not None
+        return self.table.number(self.line, column, name, self.fields[column])
+
+    def error(self, name: str, what: str) -> ScenarioError:
+        return self.table.error(self.line, self.columns[name] or 0, name, what)
