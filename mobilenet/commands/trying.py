@@ -4,12 +4,31 @@ from __future__ import annotations
 
 import os
 import time
+from enum import Enum
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from mobilenet.console import Exit, counting, fail, quoted, reporting, say
+
+
+class Protocol(Enum):
+    MOBILE_CAUSAL = "mobile_causal"
+    TCP_FLOODING = "tcp_flooding"
+    BEST_EFFORT = "best_effort"
+    RELIABLE = "reliable"
+    ALL_TO_ALL = "all_to_all"
+    DISJOINT_PATHS = "disjoint_paths"
+    CAUSAL = "causal"
+    CAUSAL_RELIABLE = "causal_reliable"
+
+
+class Backbone(Enum):
+    TREE = "tree"
+    BEST_EFFORT = "vcube_best_effort"
+    RELIABLE = "vcube_reliable"
+    CAUSAL = "vcube_causal"
 
 
 def swarm(
@@ -19,27 +38,43 @@ def swarm(
     keep: Annotated[
         Path | None, typer.Option("--keep", metavar="DIR", help="Where run directories go that are not valid.")
     ] = None,
+    protocol: Annotated[Protocol, typer.Option("--protocol", help="What is tried.")] = Protocol.MOBILE_CAUSAL,
+    backbone: Annotated[Backbone | None, typer.Option("--backbone", help="Between the stations; of mobile_causal alone.")] = None,
 ) -> None:
-    """Run small random hostile scenarios and judge each of them: even seeds without physics, odd ones on the radio."""
-    with reporting():
-        from mobilenet.swarm.hunt import hunt
+    """Run small random hostile scenarios and judge each of them.
 
+    Mobile: even seeds without physics, odd ones on the radio. Broadcasts over VCube: processes that crash in the middle of
+    sends, are suspected by mistake, and are reached over links without order, as far as the protocol allows it.
+    """
+    with reporting():
+        from mobilenet.swarm.hunt import again, hunt
+
+        if backbone is not None and protocol is not Protocol.MOBILE_CAUSAL:
+            fail(f"--backbone {backbone.value}: only mobile_causal has stations that choose one, not {protocol.value}", Exit.BAD_INPUT)
+        others = {"backbone": backbone.value} if backbone is not None else {}
+        if protocol is not Protocol.MOBILE_CAUSAL:
+            others["protocol"] = protocol.value
         started = time.perf_counter()
         violated = 0
         tally: dict[str, int] = {}
+        happened: dict[str, int] = {}
         with counting(count) as advance:
-            for result in hunt(range(seed, seed + count), workers, keep):
+            for result in hunt(range(seed, seed + count), workers, keep, **others):
                 advance()
                 tally[result.answer] = tally.get(result.answer, 0) + 1
+                for event, number in getattr(result, "happened", {}).items():
+                    happened[event] = happened.get(event, 0) + number
                 if result.answer == "violated":
                     violated += 1
                     say(f"schedule {result.seed} ({result.network}) violated:\n{result.explanation}")
-                    say(f"Repeat: mobilenet swarm --count 1 --seed {result.seed} --keep runs")
+                    say(f"Repeat: {again(result.seed, 1, **others)} --keep runs")
                 elif result.answer == "unknown":
                     say(f"schedule {result.seed} ({result.network}) unknown: {result.explanation.splitlines()[0]}")
         parts = ", ".join(f"{number} {answer}" for answer, number in sorted(tally.items()))
         say(f"{count} schedules in {time.perf_counter() - started:.0f} s: {parts}")
-        say(f"Next: mobilenet swarm --count {count} --seed {seed + count}")
+        if happened:
+            say("A schedule has " + ", ".join(f"{number / count:.1f} {event}" for event, number in sorted(happened.items())))
+        say(f"Next: {again(seed + count, count, **others)}")
         raise typer.Exit(Exit.VIOLATED if violated else Exit.FINE)
 
 

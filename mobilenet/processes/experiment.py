@@ -2,8 +2,8 @@
 
 Model     builds network, detectors and protocol; plays crashes, planned mistakes and broadcasts; records. The run ends
           when everything planned has happened, no message of the protocol is on its way, and all processes that live have
-          empty buffers and, with a detector, know of all crashes: the detector itself never falls silent. Looked at once per
-          time unit
+          empty buffers (but for one that the protocol may have to hold for ever) and, with a detector, know of all crashes: the
+          detector itself never falls silent. Looked at once per time unit
 Counts    the network counts messages, and on the packet network who received what when: no protocol is asked
 Units     integer nanoseconds; 1 time unit is 1 s
 Source    ours: DESIGN.md §16
@@ -29,7 +29,7 @@ from mobilenet.protocols.vcube.detector import Detector
 from mobilenet.protocols.vcube.port import MessageId
 from mobilenet.record import Recording
 from mobilenet.scenario.processes import ProcessScenario
-from mobilenet.streams import generator
+from mobilenet.streams import Stream, generator
 from mobilenet.wired.network import WiredNetwork as Wires
 from mobilenet.wired.network import adjacency
 
@@ -154,7 +154,7 @@ class Experiment:
         else:
             self.packets = Packets(self.kernel, scenario)
         if self.steps is not None:
-            self.lane: Any = self.steps.lane()
+            self.lane: Any = self._new_lane(self.steps)
             self.tests: Any = self.steps.lane()
         self.processes = [Process(self, i) for i in range(n)]
         for process in self.processes:
@@ -166,6 +166,12 @@ class Experiment:
                 self.packets.attach(process.me, receive)
         self.detectors = self._new_detectors() if self.steps is not None and scenario.detector is not None else []
         self._plan()
+
+    def _new_lane(self, steps: StepNetwork | WireNetwork) -> Any:
+        network = self.scenario.network
+        if isinstance(steps, StepNetwork) and isinstance(network, AbstractNetwork) and network.jitter:
+            return steps.lane(ns(network.jitter), Stream(self.scenario.seed, "link jitter"))
+        return steps.lane()
 
     def _new_detectors(self) -> list[Detector]:
         parameters = self.scenario.detector
@@ -257,11 +263,16 @@ class Experiment:
         if in_flight or self.kernel.now < self._last_plan_ns:
             return False
         alive = [process for process in self.processes if process.up]
-        if any(any(process.protocol.buffer_sizes()) for process in alive):
+        if any(self._waits(process) for process in alive):
             return False
         if not self.detectors:
             return True
         return all(self.detectors[p.me].is_suspected(i) for p in alive for i in self._crashed)
+
+    def _waits(self, process: Process) -> bool:
+        """What may be held for ever does not count."""
+        sizes = zip(process.protocol.BUFFERS, process.protocol.buffer_sizes(), strict=True)
+        return any(size for quantity, size in sizes if quantity != self.scenario.may_hold)
 
     def _counters(self) -> dict[str, Any]:
         if self.packets is not None:

@@ -21,6 +21,7 @@ class AbstractNetwork(Parameters):
     kind: Literal["abstract"] = "abstract"
     send: Tu = Field(default=0.1, description="the send server of a process, for each message")
     link: Tu = 0.8
+    jitter: Tu = Field(default=0.0, description="more at most, drawn for each message of the protocol: no order is kept")
     reception: Tu = 0.1
     hand_over: Tu = Field(default=0.1, description="to the handler; not in what is measured")
 

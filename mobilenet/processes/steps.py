@@ -3,6 +3,7 @@
 Model     a message waits for its sender's send server (first come, first served, t_s each), travels t_t, is received for
           t_r, and is handed over t_h later, when the handler runs. The end of the reception is the instant that the papers
           measure. Each lane has send servers of its own: broadcasts on one, the tests of the detector on another
+Jitter    0 in the papers. Otherwise each message of a lane that has jitter takes up to so much longer, drawn for each: a link keeps no order
 Crashes   what has not left the send server is lost, and so is what reaches a process that is down by the time it would be
           handed over; timers die with their process. A message that would leave at the instant of the crash is lost
 Ties      in order of scheduling, messages and timers alike: an instant is one list, and one entry of the kernel's queue
@@ -17,6 +18,7 @@ from collections.abc import Callable
 from typing import Any
 
 from mobilenet.kernel import Kernel
+from mobilenet.streams import Stream
 
 Receive = Callable[[int, Any], None]
 NEVER = 1 << 62
@@ -35,8 +37,8 @@ class StepNetwork:
         self.left_before = [NEVER] * n  # what leaves a process later than that, or then, does not leave
         self._calendar: dict[int, list[Any]] = {}
 
-    def lane(self) -> Lane:
-        lane = Lane(self)
+    def lane(self, jitter_ns: int = 0, dice: Stream | None = None) -> Lane:
+        lane = Lane(self) if dice is None else LaneWithoutOrder(self, jitter_ns, dice)
         self.lanes.append(lane)
         return lane
 
@@ -143,6 +145,37 @@ class Lane:
     def lose(self, sender: int, message: Any) -> None:
         """What a process that is down receives."""
         self.lost += 1
+
+
+class LaneWithoutOrder(Lane):
+    """Messages overtake each other on their link."""
+
+    __slots__ = ("_dice", "_jitter_ns")
+
+    def __init__(self, network: StepNetwork, jitter_ns: int, dice: Stream) -> None:
+        super().__init__(network)
+        self._jitter_ns = jitter_ns
+        self._dice = dice
+
+    def send(self, i: int, to: int, message: Any) -> None:
+        network = self._network
+        left = self._free_at[i] = max(self._free_at[i], self._kernel._now) + network.send_ns
+        self.sent += 1
+        self.bytes += message.size_bytes
+        self.kinds[type(message)] = self.kinds.get(type(message), 0) + 1
+        at = left + network.travel_ns + self._dice.below(self._jitter_ns + 1)
+        network.bucket(at).append(lambda: self._arrive(left, i, to, message))
+
+    def _arrive(self, left: int, sender: int, to: int, message: Any) -> None:
+        network = self._network
+        self.arrived += 1
+        if left >= network.left_before[sender]:
+            self.unsent += 1
+            return
+        self.last_ns = self._kernel._now
+        network.is_receiving = True
+        self.receive[to](sender, message)
+        network.is_receiving = False
 
 
 class StepTimer:

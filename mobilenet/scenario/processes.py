@@ -27,6 +27,7 @@ from mobilenet.protocols.vcube.parameters import (
     AllToAllParameters,
     BestEffortParameters,
     CausalParameters,
+    CausalReliableParameters,
     DisjointPathsParameters,
     ReliableParameters,
 )
@@ -56,7 +57,13 @@ class Causal(CausalParameters):
     name: Literal["causal"] = "causal"
 
 
-ProcessProtocol = Annotated[BestEffort | Reliable | AllToAll | DisjointPaths | Causal, Field(discriminator="name")]
+class CausalReliable(CausalReliableParameters):
+    name: Literal["causal_reliable"] = "causal_reliable"
+
+
+ProcessProtocol = Annotated[
+    BestEffort | Reliable | AllToAll | DisjointPaths | Causal | CausalReliable, Field(discriminator="name")
+]
 
 
 class ProcessRecord(Parameters):
@@ -94,6 +101,11 @@ class ProcessScenario(ScenarioFile):
     def crashes(self) -> int:
         """How many processes fail."""
         return len({fault.process for fault in self.faults}) + (self.random_faults.count if self.random_faults else 0)
+
+    @property
+    def may_hold(self) -> str | None:
+        """The buffer that need not drain."""
+        return getattr(self.protocol, "may_hold", None)
 
     def check(self, root: Node) -> None:
         found = [line(root, path, what) for path, what in self._objections()]

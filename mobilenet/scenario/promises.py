@@ -12,6 +12,7 @@ from __future__ import annotations
 from math import ceil, log
 from typing import Any
 
+from mobilenet.processes.parameters import AbstractNetwork
 from mobilenet.scenario.processes import ProcessScenario
 from mobilenet.scenario.recorded import AdversarySchedule
 from mobilenet.scenario.schema import Beacon, OwnProtocol, Scenario
@@ -33,7 +34,7 @@ def declared(scenario: Scenario | ProcessScenario | AdversarySchedule) -> dict[s
         loss, late_s = 1 - (1 - air.loss) * (1 - air.drop), (air.late_ns if air.late else air.delay_ns) / 1e9
         rest_within_s, duplicating_air = scenario.drain_s, True
     else:
-        hosts, stations = scenario.hosts.count, len(station_positions(scenario.stations.layout, scenario.folder, scenario.origin))
+        hosts, stations = scenario.hosts.count, len(station_positions(scenario.stations.layout, scenario.folder))
         warmup_s, loss, late_s = scenario.warmup_s, scenario.wireless.loss, 0.0
         rest_within_s, duplicating_air = None, False
     protocol = scenario.protocol
@@ -57,7 +58,8 @@ def declared(scenario: Scenario | ProcessScenario | AdversarySchedule) -> dict[s
 
 
 def _declared_of_processes(scenario: ProcessScenario) -> dict[str, Any]:
-    """The same keys, and what there is instead of hosts; `below_crashes`: nothing is promised if so many processes crash."""
+    """The same keys, and what there is instead of hosts; `below_crashes`: nothing is promised if so many processes crash;
+    `may_hold`: the buffer that need not drain, as its messages may wait for ones that were lost with crashed processes."""
     protocol = scenario.protocol
     below = (scenario.processes - 1).bit_length() if protocol.delivers.endswith("below_dimension") else None
     return {
@@ -79,6 +81,7 @@ def _declared_of_processes(scenario: ProcessScenario) -> dict[str, Any]:
             "heard_every_s": 0.0,
             "rest_within_s": rest_within(scenario),
             "duplicating_air": False,
+            "may_hold": scenario.may_hold,
         },
     }
 
@@ -86,16 +89,36 @@ def _declared_of_processes(scenario: ProcessScenario) -> dict[str, Any]:
 def rest_within(scenario: ProcessScenario) -> float | None:
     """When processes are at rest at the latest, in t.u.: generous, and only where detection is sure and the workload ends.
 
-    All of log2(n)^2 rounds for each crash, each with all timeouts, and all messages of all one after the other.
+    All of log2(n)^2 rounds for each crash and each mistake, each with all timeouts, and all messages of all one after the other.
     """
     instants, network, detector = scenario.workload.instants, scenario.network, scenario.detector
-    if network.kind != "abstract" or instants.kind not in ("at", "uniform") or detector is not None and detector.mode != "perfect":
+    if instants.kind not in ("at", "uniform"):
         return None
+    begin = getattr(instants, "latest", getattr(instants, "time", 0.0))
     d = (scenario.processes - 1).bit_length()
-    begin = max([*(fault.at for fault in scenario.faults), getattr(scenario.random_faults, "latest", 0.0), getattr(instants, "latest", getattr(instants, "time", 0.0))])
-    rounds = 0.0 if detector is None else (d * d + 1) * (detector.interval + (scenario.crashes + 1) * detector.timeout + 2 * d)
-    delays = 2 * (d + 1) * (network.send + network.link + network.reception + network.hand_over + getattr(scenario.protocol, "max_delay", 0.0))
-    return float(begin + (scenario.crashes + 1) * (rounds + delays) + (scenario.crashes + 1) * network.send * scenario.estimated_events())
+    if network.kind == "packet":  # ten standard deviations: never longer
+        hop = network.processing + network.delay_mean + 10 * network.delay_sd
+        chains = scenario.processes * scenario.workload.messages + 1
+        return float(begin + chains * (d + 2) * hop + (scenario.estimated_events() + chains) * network.queue)
+    if network.kind != "abstract":
+        return None
+    troubles, rounds = scenario.crashes, 0.0
+    begin = max(begin, *(fault.at for fault in scenario.faults), getattr(scenario.random_faults, "latest", 0.0))
+    if detector is not None:
+        if detector.mode != "perfect" and detector.timeout < surely_answered_within(scenario.processes, network):
+            return None
+        begin = max(begin, *(mistake.at for mistake in detector.mistakes), 0.0)
+        troubles += len(detector.mistakes)
+        rounds = (d * d + 1) * (detector.interval + (scenario.crashes + 1) * detector.timeout + 2 * d)
+    longest = network.send + network.link + network.jitter + network.reception + network.hand_over
+    delays = 2 * (d + 1) * (longest + getattr(scenario.protocol, "max_delay", 0.0))
+    waits = scenario.workload.messages * delays  # each for the acknowledgements of the one before
+    return float(begin + (troubles + 1) * (rounds + delays + waits + network.send * scenario.estimated_events()))
+
+
+def surely_answered_within(n: int, network: AbstractNetwork) -> float:
+    """A test, with as many others as there can be before it and before its answer."""
+    return 2 * (2 * n * network.send + network.link + network.reception + network.hand_over)
 
 
 def heard_every_s(heartbeat_s: float, loss: float) -> float:

@@ -1,9 +1,11 @@
 """The hunt: small hostile scenarios by the thousand, each judged from its run directory by the verifier.
 
 Model     a seed is a schedule: an even one for the adversary's network, which does its worst without physics, an odd
-          one for the real medium access and air. Either is recorded into a run directory and judged from that alone.
+          one for the real medium access and air; TCP-flooding plays on the air alone, broadcasts over VCube among processes
+          (broadcasts.py). Each is recorded into a run directory and judged from that alone.
           A protocol whose self-checks fail, or that raises anything, has violated them
-Shapes    Result.explanation: the violated properties, or why the answer is unknown; otherwise empty
+Shapes    Result.explanation: the violated properties, or why the answer is unknown; otherwise empty. Result.happened: how many
+          events of each kind were recorded
 Errors    RecordError when a run directory cannot be written
 Source    ours: DESIGN.md §3, §8
 """
@@ -15,7 +17,7 @@ import tempfile
 import time
 import traceback
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import Literal
@@ -24,15 +26,16 @@ from ..manifest import manifest
 from ..protocols.mobile_causal import Host, Station
 from ..protocols.vcube.backbone import Layer
 from ..record import RecordError, file_digests, run_directory, write_json, write_recording
-from ..runs import judge, manifest_of, write_scenario
+from ..rundir import read_json
+from ..runs import judge, manifest_of, simulate, write_scenario
+from ..scenario import ProcessScenario, Scenario
 from ..scenario.recorded import AdversarySchedule
 from ..scenario.text import to_yaml
-from ..simulation import Simulation
 from ..verify import Verdict, verify_run
 from ..verify.judge import Answer, overall
-from . import scenes, schedule
+from . import broadcasts, scenes, schedule
 
-Network = Literal["radio", "adversary"]
+Network = Literal["radio", "adversary", "processes"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,11 +45,14 @@ class Result:
     answer: Answer
     explanation: str
     fingerprint: str = ""  # of the run's events
+    happened: dict[str, int] = field(default_factory=dict)
 
 
-def hunt(seeds: Iterable[int], workers: int, keep: Path | None = None, backbone: str = "tree") -> Iterator[Result]:
+def hunt(
+    seeds: Iterable[int], workers: int, keep: Path | None = None, backbone: str = "tree", protocol: str = "mobile_causal"
+) -> Iterator[Result]:
     """The results in the order of the seeds; `keep`: where the run directories of those that are not valid go."""
-    look = partial(judge_seed, keep=keep, backbone=backbone)
+    look = partial(judge_seed, keep=keep, backbone=backbone, protocol=protocol)
     if workers <= 1:
         yield from map(look, seeds)
         return
@@ -54,17 +60,19 @@ def hunt(seeds: Iterable[int], workers: int, keep: Path | None = None, backbone:
         yield from pool.imap(look, seeds, chunksize=4)
 
 
-def network_of(seed: int) -> Network:
-    return "radio" if seed % 2 else "adversary"
+def network_of(seed: int, protocol: str = "mobile_causal") -> Network:
+    if protocol in broadcasts.PROTOCOLS:
+        return "processes"
+    return "radio" if seed % 2 or protocol == "tcp_flooding" else "adversary"
 
 
-def judge_seed(seed: int, keep: Path | None = None, backbone: str = "tree") -> Result:
+def judge_seed(seed: int, keep: Path | None = None, backbone: str = "tree", protocol: str = "mobile_causal") -> Result:
     """Play the schedule of a seed and judge what it recorded."""
-    network = network_of(seed)
+    network = network_of(seed, protocol)
     with tempfile.TemporaryDirectory(prefix="mobilenet-swarm-") as folder:
         directory = Path(folder)
         try:
-            fingerprint = record(seed, directory, backbone)
+            fingerprint = record(seed, directory, backbone, protocol)
         except (OSError, RecordError):
             raise
         except Exception as error:
@@ -72,9 +80,10 @@ def judge_seed(seed: int, keep: Path | None = None, backbone: str = "tree") -> R
             what = f"{type(error).__name__}: {error} ({Path(place.filename).name}:{place.lineno})"
             return Result(seed, network, "violated", f"the protocol's self-checks: {what}")
         verdicts = verify_run(directory)
-    result = Result(seed, network, overall(verdicts), explained(verdicts), fingerprint)
+        happened = read_json(directory, "counters.json")["rows"]["events"]
+    result = Result(seed, network, overall(verdicts), explained(verdicts), fingerprint, happened)
     if keep is not None and result.answer != "valid":
-        keep_run(seed, keep / f"swarm-s{seed}", backbone)
+        keep_run(seed, keep / f"swarm-s{seed}", backbone, protocol)
     return result
 
 
@@ -90,25 +99,36 @@ def explained(verdicts: dict[str, Verdict]) -> str:
 # --- run directories
 
 
-def keep_run(seed: int, directory: Path, backbone: str = "tree") -> None:
+def keep_run(seed: int, directory: Path, backbone: str = "tree", protocol: str = "mobile_causal") -> None:
     """The same once more, into a whole run directory, verdict and metrics included."""
     with run_directory(directory) as partial_directory:
-        record(seed, partial_directory, backbone, whole=True)
+        record(seed, partial_directory, backbone, protocol, whole=True)
 
 
-def record(seed: int, directory: Path, backbone: str = "tree", whole: bool = False) -> str:
+def record(
+    seed: int, directory: Path, backbone: str = "tree", protocol: str = "mobile_causal", whole: bool = False
+) -> str:
     """Play what belongs to a seed, write what was recorded, return its fingerprint."""
-    if network_of(seed) == "radio":
+    network = network_of(seed, protocol)
+    if network == "processes":
+        return record_scenario(broadcasts.draw(seed, protocol), directory, again(seed, protocol=protocol), whole)
+    if protocol == "tcp_flooding":
+        return record_scenario(scenes.draw(seed, "tcp_flooding"), directory, again(seed, protocol=protocol), whole)
+    if network == "radio":
         return record_radio(seed, directory, whole, backbone)
     return record_adversary(schedule.draw(seed, backbone=backbone), directory, whole=whole)
 
 
 def record_radio(seed: int, directory: Path, whole: bool = False, backbone: str = "tree") -> str:
-    """Simulate the scenario of a seed, write what was recorded, return its fingerprint."""
-    scenario = scenes.draw(seed, backbone=backbone)
+    """The same for a seed that plays on the radio."""
+    return record_scenario(scenes.draw(seed, backbone=backbone), directory, again(seed, backbone=backbone), whole)
+
+
+def record_scenario(scenario: Scenario | ProcessScenario, directory: Path, command: str, whole: bool = False) -> str:
+    """Simulate a scenario, write what was recorded, return its fingerprint."""
     started = time.perf_counter()
-    outcome = Simulation(scenario).run()
-    facts = manifest_of(scenario, outcome, time.perf_counter() - started, again(seed, backbone))
+    outcome = simulate(scenario)
+    facts = manifest_of(scenario, outcome, time.perf_counter() - started, command)
     write_recording(directory, outcome.recording)
     write_scenario(directory, scenario)
     write_json(directory / "manifest.json", {**facts, "files": file_digests(directory)})
@@ -136,7 +156,7 @@ def record_adversary(
         outcome.simulated_ns,
         outcome.quiescent,
         time.perf_counter() - started,
-        again(drawn.seed, drawn.backbone),
+        again(drawn.seed, backbone=drawn.backbone),
         host_names={},
         station_names={},
         skipped_tracks=0,
@@ -169,6 +189,7 @@ def description(drawn: schedule.Schedule) -> AdversarySchedule:
     )
 
 
-def again(seed: int, backbone: str = "tree") -> str:
+def again(seed: int, count: int = 1, backbone: str = "tree", protocol: str = "mobile_causal") -> str:
     """The command that repeats a schedule."""
-    return f"mobilenet swarm --count 1 --seed {seed}" + (f" --backbone {backbone}" if backbone != "tree" else "")
+    other = f" --protocol {protocol}" if protocol != "mobile_causal" else ""
+    return f"mobilenet swarm --count {count} --seed {seed}{other}" + (f" --backbone {backbone}" if backbone != "tree" else "")

@@ -12,7 +12,9 @@ Checks    record        the record can be what it claims to be: as for other run
           completion    a source that is told that its broadcast is complete is told so once, and only when all correct processes
                         have delivered it; where the detector is perfect
           conservation  every message is accounted for
-          drained       at rest all buffers of correct processes are empty; and the run comes to rest
+          drained       at rest all buffers of correct processes are empty; and the run comes to rest. Where messages may be
+                        held for ever: all correct processes hold equally many, and not more than there are messages of crashed processes
+                        that no correct process delivers and whose past holds another one that no correct process delivers
 Model     what a process has delivered is a set of messages, an integer, so all of the past is one operation
 Source    Hadzilacos, Toueg (1994), for the properties; ours: DESIGN.md §8, §16
 """
@@ -63,7 +65,7 @@ def verify_processes(
         verdicts["agreement"] = Verdict("unknown", f"{manifest['crashes']} crashes: nothing is promised from {below} on")
     lost = _conservation_problem(counters, quiescent)
     verdicts["conservation"] = Verdict("violated", lost) if lost else VALID
-    verdicts["drained"] = _drained(samples, judge.crashed, manifest)
+    verdicts["drained"] = _drained(samples, judge, manifest)
     return verdicts
 
 
@@ -75,6 +77,7 @@ class ProcessJudge:
         self._bits: dict[str, int] = {}  # message -> its place in sets
         self._names: list[str] = []
         self._past: list[int] = []  # of each message, what precedes it causally
+        self._own: dict[str, int] = {}  # what each has broadcast
         self._has: dict[str, int] = {f"p{i}": 0 for i in range(manifest["processes"])}
         self._next: dict[tuple[str, str], int] = {}  # (process, source) -> the number due
         self._completed: list[tuple[str, int, dict[str, int]]] = []
@@ -107,7 +110,8 @@ class ProcessJudge:
             return
         self._bits[message] = len(self._names)
         self._names.append(message)
-        self._past.append(self._has[node])
+        self._past.append(self._has[node] | self._own.get(node, 0))
+        self._own[node] = self._own.get(node, 0) | 1 << self._bits[message]
 
     def _deliver(self, node: str, message: str, when: str) -> None:
         self.has_delivered = True
@@ -158,6 +162,13 @@ class ProcessJudge:
             if source not in self.crashed and not self._has[source] >> place & 1:
                 return f"{source} broadcast {message}, and never delivered it"
         return None
+
+    def lost_for_ever(self) -> int:
+        """Of how many messages no correct process delivers, something of the past is delivered by no correct process either."""
+        somewhere = 0
+        for name in self._correct():
+            somewhere |= self._has[name]
+        return sum(bool(past & ~somewhere) and not somewhere >> place & 1 for place, past in enumerate(self._past))
 
     def agreement_problem(self) -> str | None:
         agrees = self._promises["agreement"]
@@ -232,14 +243,31 @@ def _conservation_problem(counters: dict[str, Any], quiescent: bool) -> str | No
     return None
 
 
-def _drained(samples: Columns, crashed: dict[str, int], manifest: dict[str, Any]) -> Verdict:
+def _drained(samples: Columns, judge: ProcessJudge, manifest: dict[str, Any]) -> Verdict:
     last: dict[tuple[str, str], float] = {}
     for node, quantity, value in zip(samples["node"], samples["quantity"], samples["value"], strict=True):
-        last[node, quantity] = value
-    left = [f"{node} still holds {value:g} in {quantity}" for (node, quantity), value in last.items() if value and node not in crashed]
+        if node not in judge.crashed:
+            last[node, quantity] = value
+    may_hold = manifest["promises"].get("may_hold")
+    left = [f"{node} still holds {value:g} in {quantity}" for (node, quantity), value in last.items() if value and quantity != may_hold]
+    held: dict[float, str] = {}
+    for (node, quantity), value in last.items():
+        if quantity == may_hold:
+            held.setdefault(value, node)
     if manifest["quiescent"]:
+        if not left and held:
+            left = _held_problems(held, judge.lost_for_ever())
         return Verdict("violated", f"{left[0]} at rest") if left else VALID
     within_s = manifest["promises"]["rest_within_s"]
     if within_s is None or manifest["simulated_s"] < within_s:
         return NOT_QUIESCENT
     return Verdict("violated", f"not at rest after {within_s:g}: {left[0] if left else 'something was on its way'}")
+
+
+def _held_problems(held: dict[float, str], most: int) -> list[str]:
+    """What correct processes hold for ever: as many messages everywhere, none that could be delivered."""
+    found = [f"{node} holds {value:g} messages, {most} wait for what no correct process has" for value, node in held.items() if value > most]
+    if len(held) > 1:
+        (some, one), (others, other), *_ = held.items()
+        found.append(f"{one} holds {some:g} messages and {other} {others:g}")
+    return found

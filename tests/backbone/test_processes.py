@@ -10,7 +10,7 @@ from tests.vcube.play import play
 HOP_S = 0.01 + 41 * 8 / 10e6  # a byte and 40 bytes of headers at 10 Mb/s
 WIRED = "network.kind=wired"
 CHAIN = "network.edges=[[0, 1], [1, 2], [2, 3], [3, 4], [4, 5], [5, 6], [6, 7]]"
-PROTOCOLS = ("best_effort", "reliable", "all_to_all", "disjoint_paths", "causal")
+PROTOCOLS = ("best_effort", "reliable", "all_to_all", "disjoint_paths", "causal", "causal_reliable")
 
 
 @pytest.mark.parametrize(

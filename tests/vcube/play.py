@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from mobilenet.kernel import ns
 from mobilenet.manifest import manifest
 from mobilenet.metrics import metrics
 from mobilenet.processes.experiment import Experiment
@@ -16,15 +17,22 @@ from mobilenet.verify import verify
 
 
 class Played:
-    def __init__(self, text: str, overrides: Sequence[str] = ()) -> None:
-        scenario = ProcessScenario.from_text(text, overrides)
+    def __init__(self, text: str | ProcessScenario, overrides: Sequence[str] = (), broadcasts: Sequence[tuple[float, int]] = ()) -> None:
+        """`broadcasts`: (t.u., process), beside those that the scenario plans."""
+        scenario = text if isinstance(text, ProcessScenario) else ProcessScenario.from_text(text, overrides)
         self.experiment = Experiment(scenario)
+        for time, i in broadcasts:
+            self.experiment._at(ns(time), self.experiment.processes[i].broadcast)
         outcome = self.experiment.run()
         recording = outcome.recording
         facts = manifest(recording, scenario, outcome.simulated_ns, outcome.quiescent, 0.0, "")
         tables = recording.events.columns(), recording.samples.lists
         self.metrics: Any = metrics(*tables, recording.document(), facts)
         self.verdicts = verify(*tables, recording.positions.lists, recording.document(), facts)
+
+    @property
+    def violated(self) -> dict[str, str]:
+        return {name: v.explanation for name, v in self.verdicts.items() if v.answer == "violated"}
 
     @property
     def wrong(self) -> dict[str, str]:
@@ -35,8 +43,8 @@ class Played:
         }  # fmt: skip
 
 
-def play(n: int, protocol: str, *more: str) -> Played:
-    return Played(f"processes: {n}\nprotocol: {{name: {protocol}}}\n", more)
+def play(n: int, protocol: str, *more: str, broadcasts: Sequence[tuple[float, int]] = ()) -> Played:
+    return Played(f"processes: {n}\nprotocol: {{name: {protocol}}}\n", more, broadcasts)
 
 
 def instead(monkeypatch: pytest.MonkeyPatch, of: type, kind: type) -> None:

@@ -9,11 +9,13 @@ from __future__ import annotations
 from .all_to_all import AllToAllBroadcast
 from .best_effort import BestEffortBroadcast
 from .causal import CausalBroadcast
+from .causal_reliable import CausalReliableBroadcast
 from .disjoint_paths import DisjointPathsBroadcast
 from .parameters import (
     AllToAllParameters,
     BestEffortParameters,
     CausalParameters,
+    CausalReliableParameters,
     DisjointPathsParameters,
     ReliableParameters,
 )
@@ -34,6 +36,8 @@ def new_process(parameters: object, port: ProcessPort, n: int) -> BroadcastProto
             return AllToAllBroadcast(port, n, tree, ack)
         case DisjointPathsParameters(tree_bytes=tree):
             return DisjointPathsBroadcast(port, n, tree)
+        case CausalReliableParameters(tree_bytes=tree, ack_bytes=ack):
+            return CausalReliableBroadcast(port, n, tree, ack)
         case CausalParameters() as p:
             return CausalBroadcast(
                 port, n, p.aggregate, p.release, p.trees, p.mtu_bytes, p.header_bytes, p.message_bytes, p.entry_bytes

@@ -9,7 +9,8 @@ Source      Birman, Schiper, Stephenson: Lightweight causal and atomic group mul
             sends are ours: DESIGN.md §16b
 Names       clock[l]: how many broadcasts of station l this one has handed up, or made if l is itself
 Assumes     a reliable broadcast beneath that delivers each message once and counts a source's messages from 0 in the order of
-            the calls; a reliable network, in any order; nobody fails
+            the calls; a reliable network, in any order; stations never fail (what becomes of broadcasts where processes do:
+            causal_reliable.py)
 Broadcasts  tick and are stamped when they are called for, however long the broadcast beneath makes them wait (line 7 of
             the reliable one): whatever is sent later names them. A stamp holds the entries that changed since the source's
             last broadcast, its own included; it is read when all earlier stamps of the source are known
@@ -117,6 +118,11 @@ class StampedSends:
     def is_idle(self) -> bool:
         """Nothing waits here, and nothing that was sent is unacknowledged."""
         return not (self._ready or self._waiting or any(self.beneath.buffer_sizes()))
+
+    @property
+    def held(self) -> int:
+        """How many wait here for what precedes them."""
+        return sum(map(len, self._waiting.values()))
 
     # --- for the station
 

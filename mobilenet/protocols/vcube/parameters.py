@@ -2,7 +2,8 @@
 
 Units     time units (t.u.) of the papers for times, 1 t.u. is 1 s of simulated time; bytes
 Promises  `order`: none, fifo or causal. `delivers`: whose messages reach every correct process: those of correct sources, or
-          (agreement) also whatever any correct process has delivered. `tolerates_crashes`: whether processes may fail at all
+          (agreement) also whatever any correct process has delivered. `tolerates_crashes`: whether processes may fail at all.
+          `may_hold`: the buffer that need not drain, as its messages may wait for what was lost with a crashed process
 Source    the papers named by each protocol; ours: DESIGN.md §16
 """
 
@@ -61,3 +62,12 @@ class CausalParameters(Parameters):
     header_bytes: int = Field(default=20, ge=0, le=10_000)
     message_bytes: int = Field(default=50, ge=0, le=1_000_000, description="without its clock")
     entry_bytes: int = Field(default=4, ge=0, le=1_000, description="of a vector clock, for each entry that changed")
+
+
+class CausalReliableParameters(Parameters):
+    order: ClassVar[str] = "causal"
+    delivers: ClassVar[str] = "agreement"
+    tolerates_crashes: ClassVar[bool] = True
+    may_hold: ClassVar[str] = "held"
+    tree_bytes: int = Field(default=1, ge=1, le=1_000_000, description="without the stamp, which has 4 bytes for each entry that changed")
+    ack_bytes: int = Bytes

@@ -1,0 +1,141 @@
+"""Causal order over VCube-RB: what crashes and false suspicions must not break, and what may be held for ever."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from mobilenet.manifest import manifest
+from mobilenet.protocols.vcube import causal_reliable
+from mobilenet.protocols.vcube.causal_layer import Arrival, CausalLayer
+from mobilenet.verify import verify
+
+from .play import Played, play
+
+NONE = "workload.sources=0"
+# The header's schedule: m1 of p0 reaches p1 alone; p1 broadcasts m2, which names m1, and m2 reaches p3 alone
+LOST_PAST = (4, "faults=[{process: p2, at: 0}, {process: p0, at: 0.25}, {process: p1, at: 1.5}]", ((0, 0), (1.35, 1)))
+# The same with four correct processes: 2 and 4 are down, so that p1 alone gets m1; m2 reaches p5, which spreads it
+LOST_PAST_OF_FOUR = (8, "faults=[{process: p2, at: 0}, {process: p4, at: 0}, {process: p0, at: 0.35}, {process: p1, at: 1.6}]", ((0, 0), (1.45, 1)))
+
+
+def lost_past(case: Any, *later: tuple[float, int], more: tuple[str, ...] = ()) -> Played:
+    n, faults, broadcasts = case
+    return play(n, "causal_reliable", NONE, faults, *more, broadcasts=(*broadcasts, *later))
+
+
+def delivered(played: Played) -> dict[str, list[str]]:
+    events = played.experiment.recording.events
+    found: dict[str, list[str]] = {}
+    for node, event, message in zip(events.node, events.event, events.message, strict=True):
+        if event == "deliver":
+            found.setdefault(node, []).append(message)
+    return found
+
+
+def held(played: Played) -> dict[str, float]:
+    samples = played.experiment.recording.samples.lists
+    rows = zip(samples["node"], samples["quantity"], samples["value"], strict=True)
+    return {node: value for node, quantity, value in rows if quantity == "held" and node not in ("p0", "p1", "p2")}
+
+
+def test_what_names_a_message_that_no_correct_process_has_is_held_for_ever() -> None:
+    played = lost_past(LOST_PAST)
+    assert not played.wrong and held(played) == {"p3": 1}
+    assert delivered(played) == {"p0": ["p0:0"], "p1": ["p0:0", "p1:0"]}
+
+
+def test_all_correct_processes_hold_the_same_and_nothing_else_waits_for_it() -> None:
+    played = lost_past(LOST_PAST_OF_FOUR, (5, 6), (80, 3))
+    assert not played.wrong and held(played) == {"p3": 1, "p5": 1, "p6": 1, "p7": 1}
+    assert all(delivered(played)[name] == ["p6:0", "p3:0"] for name in ("p3", "p5", "p6", "p7"))
+
+
+class HandsUpWhenSuspected(CausalLayer):
+    """A suspected process is not waited for any more."""
+
+    def on_crash(self, process: int) -> None:
+        super().on_crash(process)
+        for station, due in [key for key in self._waiting if key[0] == process]:
+            self._ready.extend(self._waiting.pop((station, due)))
+        self._hand_up()
+
+
+class DropsWhenSuspected(CausalLayer):
+    """What waits for a message of a suspected process is dropped."""
+
+    def on_crash(self, process: int) -> None:
+        super().on_crash(process)
+        for key in [key for key in self._waiting if key[0] == process]:
+            del self._waiting[key]
+
+
+class ByOwnEntries(CausalLayer):
+    """FIFO alone: what others had delivered before is ignored."""
+
+    def _admit(self, arrival: Arrival) -> None:
+        super()._admit(arrival._replace(after=tuple(due if s == arrival.source else 0 for s, due in enumerate(arrival.after))))
+
+
+def test_handing_up_what_waits_for_a_suspect_breaks_the_order(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(causal_reliable, "CausalLayer", HandsUpWhenSuspected)
+    assert "p3 delivers p1:0 before p0:0" in lost_past(LOST_PAST).violated["order"]
+
+
+MISTAKES = "mistakes: [{at: 3, by: p7, about: p6}, {at: 6, by: p3, about: p1}, {at: 9, by: p2, about: p5}]"
+DETECTOR = f"detector={{interval: 3, timeout: 6, mode: unreliable, {MISTAKES}}}"
+BUSY = "workload={messages: 3, instants: {kind: uniform, latest: 12}}"
+
+
+@pytest.mark.parametrize(
+    ("layer", "broken"), [(CausalLayer, None), (DropsWhenSuspected, "agreement"), (HandsUpWhenSuspected, "order"), (ByOwnEntries, "order")]
+)
+def test_a_mistake_must_not_cost_a_message(layer: type, broken: str | None, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Some wait for a message of a process that is alive, slow, and suspected."""
+    monkeypatch.setattr(causal_reliable, "CausalLayer", layer)
+    schedules = (play(8, "causal_reliable", "network={kind: abstract, jitter: 20}", f"seed={seed}", BUSY, DETECTOR) for seed in range(20))
+    if broken is None:
+        assert not any(played.wrong for played in schedules)
+    else:
+        assert any(broken in played.violated for played in schedules)
+
+
+@pytest.mark.parametrize(
+    ("values", "said"),
+    [({"p3": 2.0}, "p3 holds 2 messages, 1 wait"), ({"p5": 0.0}, "p5 holds 0 messages and p"), ({}, None)],
+)
+def test_the_judge_counts_what_is_held(values: dict[str, float], said: str | None) -> None:
+    played = lost_past(LOST_PAST_OF_FOUR)
+    recording, scenario = played.experiment.recording, played.experiment.scenario
+    samples = {name: list(column) for name, column in recording.samples.lists.items()}
+    end = max(samples["time_ns"])
+    for row, (time, node, quantity) in enumerate(zip(samples["time_ns"], samples["node"], samples["quantity"], strict=True)):
+        if time == end and quantity == "held" and node in values:
+            samples["value"][row] = values[node]
+    facts = manifest(recording, scenario, end, True, 0.0, "")
+    verdict = verify(recording.events.columns(), samples, recording.positions.lists, recording.document(), facts)["drained"]
+    assert verdict.answer == ("violated" if said else "valid") and (said or "") in verdict.explanation
+
+
+def test_a_message_that_could_be_delivered_must_not_be_held(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Forgets(CausalLayer):
+        def _hand_up(self) -> None:
+            self._ready = type(self._ready)(arrival for arrival in self._ready if self.me != 2)
+            super()._hand_up()
+
+    monkeypatch.setattr(causal_reliable, "CausalLayer", Forgets)
+    played = play(4, "causal_reliable", "workload.messages=3", "duration=2000")
+    assert {"agreement", "drained"} <= set(played.violated)
+
+
+@pytest.mark.parametrize("edges", ["", "network.edges=[[0, 1], [1, 2], [2, 3], [3, 0]]"])
+def test_on_wires(edges: str) -> None:
+    played = play(4, "causal_reliable", "network.kind=wired", *([edges] if edges else []), "workload.messages=3", "detector=null")
+    assert not played.wrong and played.metrics["deliveries"] == 48
+
+
+def test_crashes_on_wires() -> None:
+    crashes = "faults=[{process: p3, at: 0.005}, {process: p8, at: 0.015}]"
+    played = play(16, "causal_reliable", "network.kind=wired", crashes, "workload={messages: 2, instants: {kind: uniform, latest: 0.05}}")
+    assert not played.wrong and played.metrics["crashes"] == 2
