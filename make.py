@@ -302,6 +302,11 @@ def validate_statistics(arguments):
     tool("python", "-m", "tests.validate_statistics", *arguments)
 
 
+def test_docs(arguments):
+    """the long commands of README and DESIGN, about half an hour; the quick ones are in the tests"""
+    tool("python", "-m", "tests.long_docs", *arguments)
+
+
 def cluster(arguments):
     """a Spark master and two workers on this machine, until Ctrl-C"""
     tool("python", "-m", "mobilenet.study.cluster", *arguments)
@@ -332,6 +337,7 @@ COMMANDS = {
     "bench": bench,
     "validate-scenarios": validate_scenarios,
     "validate-statistics": validate_statistics,
+    "test-docs": test_docs,
     "cluster": cluster,
     "clean": clean,
     "help": usage,

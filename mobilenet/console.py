@@ -23,7 +23,9 @@ from typing import Any, NoReturn
 
 import typer
 from rich.console import Console
+from rich.measure import Measurement
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.table import Table
 from rich.text import Text
 from typer.core import TyperGroup
 
@@ -31,6 +33,7 @@ from mobilenet import __version__
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 SAME_REQUEST_S = 1.0  # a second signal so soon after the first (timeout(1) sends two) does not disturb the cleaning up
+WIDEST = 10_000  # columns of a table
 PLAIN_PROGRESS_S = 10.0  # between two lines of progress where there is no terminal
 
 
@@ -154,6 +157,15 @@ def _print_error(message: str) -> None:
 
 def say(line: str) -> None:
     out_console.print(Text(line), soft_wrap=True)
+
+
+def print_table(table: Table) -> None:
+    """Whole, where nobody's window limits it."""
+    if out_console.is_terminal:
+        out_console.print(table)
+    else:
+        wide = _Console(file=out_console.file, width=WIDEST, highlight=False)
+        wide.print(table, width=Measurement.get(wide, wide.options, table).maximum)
 
 
 def quoted(path: Path) -> str:

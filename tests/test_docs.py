@@ -17,11 +17,11 @@ COMMANDS = [line.strip() for line in README.splitlines() if re.match(r" {4}(mobi
 SETUP = [line.strip() for line in README.splitlines() if re.match(r" {4}(make|python3 make.py) ", line)]
 
 
-def run(command: str, folder: Path) -> subprocess.CompletedProcess[str]:
+def run(command: str, folder: Path, timeout_s: float = 300) -> subprocess.CompletedProcess[str]:
     words = shlex.split(command)
     program = [sys.executable] if words[0] == "python" else [str(Path(sys.executable).parent / words[0])]
     env = os.environ | {"PYTHONPATH": str(ROOT), "MPLCONFIGDIR": str(folder)}
-    return subprocess.run([*program, *words[1:]], cwd=folder, env=env, capture_output=True, text=True, timeout=300)
+    return subprocess.run([*program, *words[1:]], cwd=folder, env=env, capture_output=True, text=True, timeout=timeout_s)
 
 
 def test_commands_of_the_tour(tmp_path: Path) -> None:
@@ -32,7 +32,8 @@ def test_commands_of_the_tour(tmp_path: Path) -> None:
         done = run(command, tmp_path)
         assert done.returncode == 0, f"{command}\n{done.stdout}{done.stderr}"
         assert "Next: " in done.stdout.splitlines()[-1], command
-    assert (tmp_path / "runs/first/field.png").stat().st_size > 10_000
+    for made in ("map.html", "report.html", "figures/field.png", "spacetime-h3-handoff-1.svg"):
+        assert (tmp_path / "runs/first" / made).stat().st_size > 10_000
 
 
 def test_the_python_example(tmp_path: Path) -> None:
@@ -42,6 +43,14 @@ def test_the_python_example(tmp_path: Path) -> None:
     done = subprocess.run([sys.executable, "-c", code[1]], cwd=tmp_path, capture_output=True, text=True, timeout=120)
     assert done.returncode == 0, done.stderr
     assert done.stdout.startswith("valid 0.0")
+
+
+def test_the_tutorial(tmp_path: Path) -> None:
+    env = os.environ | {"TMPDIR": str(tmp_path), "PYTHONPATH": str(ROOT)}
+    command = [sys.executable, ROOT / "scenarios" / "tutorial.py"]
+    done = subprocess.run(command, env=env, capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.splitlines()[-1].startswith("Next: open ")
 
 
 def test_make_offers_what_the_readme_says() -> None:

@@ -11,7 +11,7 @@ from rich.table import Table
 from rich.text import Text
 
 from mobilenet.commands.options import AllowCode, Quiet, RunDirectory
-from mobilenet.console import Exit, fail, out_console, progress, quoted, reporting, say
+from mobilenet.console import Exit, fail, print_table, progress, quoted, reporting, say
 
 
 def spacetime(
@@ -97,7 +97,7 @@ def _print_apart(kind: str, rows: list[tuple[str, Any, Any]], show: Callable[[An
     table = Table(kind, "the one", "the other", box=None, pad_edge=False)
     for name, a, b in rows:
         table.add_row(name, Text(show(a)), Text(show(b)))
-    out_console.print(table)
+    print_table(table)
 
 
 def reference(

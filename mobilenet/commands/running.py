@@ -10,7 +10,7 @@ from rich.table import Table
 from rich.text import Text
 
 from mobilenet.commands.options import AllowCode, Overrides, Quiet, RunDirectory, ScenarioFile, Seed
-from mobilenet.console import Exit, out_console, progress, quoted, reporting, say
+from mobilenet.console import Exit, print_table, progress, quoted, reporting, say
 
 
 def run(
@@ -71,7 +71,7 @@ def show(run: RunDirectory) -> None:
         table.columns[1].justify = "right"
         for name, value in opened.metrics.items():
             table.add_row(name, shown(value))
-        out_console.print(table)
+        print_table(table)
         _print_verdicts(verdicts)
         _print_violations(verdicts)
         say(f"{run}: {opened.verdict}. Next: mobilenet verify {quoted(run)}")
@@ -110,7 +110,7 @@ def _print_verdicts(verdicts: dict[str, Any]) -> None:
     for name, verdict in verdicts.items():
         reason = verdict.explanation if verdict.answer == "unknown" else ""
         table.add_row(name, verdict.answer, Text(reason))
-    out_console.print(table)
+    print_table(table)
 
 
 def _print_violations(verdicts: dict[str, Any]) -> None:

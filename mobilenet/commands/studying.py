@@ -13,13 +13,14 @@ from rich.table import Table
 from rich.text import Text
 
 from mobilenet.commands.options import AllowCode, Master, Quiet, StudyDirectory, Workers
-from mobilenet.console import Exit, Stopped, fail, out_console, quoted, reporting, runs_progress, say
+from mobilenet.console import Exit, Stopped, fail, print_table, quoted, reporting, runs_progress, say
 
 
 class Paper(Enum):
     mobile = "mobile"
     bundling = "bundling"
     reliable = "reliable"
+    causal = "causal"
 
 
 def study(
@@ -83,7 +84,7 @@ def reproduce(
         Paper,
         typer.Argument(
             metavar="PAPER",
-            help="mobile (Wilhelm et al. 2020), bundling (Rodrigues et al. 2018), reliable (Jeanneau et al. 2017).",
+            help="mobile (Wilhelm et al. 2020), bundling (Rodrigues et al. 2018), reliable (Jeanneau et al. 2017), causal (Rodrigues et al.).",
         ),
     ],
     out: Annotated[
@@ -100,7 +101,7 @@ def reproduce(
 ) -> None:
     """Run the experiments of a paper, and print each of its figures beside ours. Goes on where it was stopped."""
     with reporting():
-        from mobilenet.reproduce import bundling, mobile, reliable
+        from mobilenet.reproduce import bundling, causal, mobile, reliable
         from mobilenet.study.spark import local_master
 
         folder = out if out is not None else Path("studies") / f"reproduce-{paper.value}"
@@ -115,6 +116,9 @@ def reproduce(
                     say(f"{line.experiment}, {line.protocol}: {line.quantity}: {printed} in print, {line.ours} here{verdict}")
             case Paper.bundling:
                 _print_rows(bundling.HEAD, bundling.reproduce(folder, max_n, processes, workers, tell))
+            case Paper.causal:
+                rows = causal.reproduce(folder, max_n, processes, workers, tell)
+                _print_rows(causal.HEAD, [row for row in rows if row["printed"]])
             case Paper.reliable:
                 rows, statements = reliable.reproduce(folder, max_n, processes, workers, tell)
                 _print_rows(reliable.HEAD, rows)
@@ -142,8 +146,8 @@ def _keeping_what_is_done() -> Iterator[None]:
 def _print_rows(head: tuple[str, ...], rows: list[dict[str, Any]]) -> None:
     table = Table(*head, box=None, pad_edge=False)
     for row in rows:
-        table.add_row(*(Text("" if row[name] is None else str(row[name])) for name in head))
-    out_console.print(table)
+        table.add_row(*(Text("" if row[name] is None else f"{row[name]:g}" if isinstance(row[name], float) else str(row[name])) for name in head))
+    print_table(table)
 
 
 def _print_estimates(estimates: list[Any]) -> None:
@@ -151,7 +155,7 @@ def _print_estimates(estimates: list[Any]) -> None:
     for e in estimates:
         runs = f"{e.runs}" if e.runs == e.most_runs else f"{e.runs} to {e.most_runs}"
         table.add_row(Text(e.configuration.label), runs, f"{e.cpu_s:.1f}", f"{e.disk_bytes / 1e6:.2f}")
-    out_console.print(table)
+    print_table(table)
     for name, count in (("at least", [e.runs for e in estimates]), ("at most", [e.most_runs for e in estimates])):
         cpu_s = sum(n * e.cpu_s for n, e in zip(count, estimates, strict=True))
         size = sum(n * e.disk_bytes for n, e in zip(count, estimates, strict=True))

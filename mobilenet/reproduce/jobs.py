@@ -27,6 +27,7 @@ class Job(NamedTuple):
 class Result(NamedTuple):
     key: tuple[Any, ...]
     metrics: dict[str, Any]
+    counters: dict[str, Any]
     answer: str
 
 
@@ -45,7 +46,7 @@ def perform(job: Job) -> Result:
     facts = manifest(recording, scenario, outcome.simulated_ns, outcome.quiescent, 0.0, "")
     events, samples, counters = recording.events.columns(), recording.samples.lists, recording.document()
     answer = overall(verify(events, samples, recording.positions.lists, counters, facts))
-    return Result(job.key, metrics(events, samples, counters, facts), answer)
+    return Result(job.key, metrics(events, samples, counters, facts), counters, answer)
 
 
 def perform_all(jobs: Sequence[Job], workers: int | None, say: Callable[[str], None]) -> dict[tuple[Any, ...], list[Result]]:

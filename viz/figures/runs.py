@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 
 from mobilenet.rundir import read_manifest
 from mobilenet.study.measure import delays_of, integral
+from viz.figures.field import field
 from viz.style import COLOURS, FAULT, LINES, QUIET, caption, page, save
 
 SECOND = 1_000_000_000
@@ -36,6 +37,7 @@ class Record:
     manifest: dict[str, Any]
     events: pd.DataFrame
     samples: pd.DataFrame
+    positions: pd.DataFrame
 
     @property
     def of_processes(self) -> bool:
@@ -60,7 +62,7 @@ class Record:
 def run_figures(directory: Path, folder: Path, suffixes: tuple[str, ...] = (".svg", ".png")) -> list[tuple[str, Path]]:
     """Draw what there is into `folder`. Title and file (of the first suffix) of each figure, in the order of reading."""
     manifest = read_manifest(directory)
-    tables = (pd.read_parquet(directory / f"{name}.parquet") for name in ("events", "samples"))
+    tables = (pd.read_parquet(directory / f"{name}.parquet") for name in ("events", "samples", "positions"))
     record = Record(directory.resolve().name, manifest, *tables)
     drawn = []
     for name, title, wanted, draw in FIGURES:
@@ -258,5 +260,6 @@ FIGURES: tuple[tuple[str, str, Callable[[Record], bool], Callable[[Any, Record],
     ("host_buffers", "What hosts keep", _samples("rbuffer", "h"), host_buffers),
     ("radio", "What is in the air", _samples("radio_frames", "network"), in_the_air),
     ("handoffs", "How long handoffs take", _has("handoff_end"), handoffs),
+    ("field", "Where hosts went", lambda record: bool(record.positions.node.str.startswith("h").any()), field),
     ("pending", "What waits for its causal past", _samples("pending", "p"), pending),
 )  # fmt: skip
