@@ -19,7 +19,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from viz.style import COLOURS, level_label
+from viz.style import COLOURS, level_label, plain_log
 
 MARKS = ("o", "s", "^", "D", "v", "P", "X", "*")
 
@@ -93,8 +93,7 @@ def _ratios(axes: Any, findings: list[Any], levels: list[str], places: list[str]
         spread = [[finding["ratio"] - finding["ratio_low"]], [finding["ratio_high"] - finding["ratio"]]]
         axes.errorbar([x], [finding["ratio"]], spread, fmt=MARKS[number % len(MARKS)], color=COLOURS[number % len(COLOURS)], capsize=3, markersize=5)
     axes.set_yscale("log")
-    for axis_formatter in (axes.yaxis.set_major_formatter, axes.yaxis.set_minor_formatter):
-        axis_formatter(lambda value, place: f"{value:g}" if len(f"{value:g}") <= 4 and str(f"{value:.0e}")[0] in "125" else "")
+    plain_log(axes.yaxis)
     axes.set_ylabel(f"times that of {level_label(comparison['baseline'])}")
     axes.set_xticks(range(len(places)), places, fontsize=8)
     axes.spines[["top", "right"]].set_visible(False)

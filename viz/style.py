@@ -54,3 +54,9 @@ def level_label(level: Any) -> str:
     named = re.match(r"\{'?(?:name|class|schedule|model|shape|kind)'?: [\"']?([^\"',}]+)", text)
     text = named[1] if named else text
     return text if len(text) <= 40 else text[:39] + "…"
+
+
+def plain_log(axis: Any) -> None:
+    """A logarithmic axis with plain numbers at 1, 2 and 5 times powers of ten."""
+    for set_formatter in (axis.set_major_formatter, axis.set_minor_formatter):
+        set_formatter(lambda value, place: f"{value:,.10g}".replace(",", " ") if value > 0 and f"{value:.0e}"[0] in "125" else "")

@@ -124,6 +124,11 @@ def reproduce(
                 _print_rows(reliable.HEAD, rows)
                 for statement in statements:
                     say(f"{statement['answer']}: {statement['statement']} ({statement['place']})")
+        if paper is not Paper.mobile:
+            from viz.figures.papers import paper_figures
+
+            for picture in paper_figures(paper.value, folder):
+                say(f"drawn: {quoted(picture)}")
         say(f"Next: look at {quoted(folder / f'{paper.value}.md')}")
 
 

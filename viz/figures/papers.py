@@ -1,0 +1,135 @@
+"""The figures of the VCube papers, redrawn from our values; what is printed stands beside as hollow marks.
+
+Model     drawn from the tables that `mobilenet reproduce` wrote; lines and filled marks are ours, intervals are those of the tables
+Units     time units (t.u.), messages, per cent
+Source    Figure 3 and Tables 3 to 5 of Rodrigues et al. (LADC 2018); Figures 3 to 6 of Jeanneau et al. (JBCS 2017); Table 1 and
+          Figure 7 of Rodrigues, Duarte and Arantes on causal aggregation; the layout is ours: DESIGN.md §19
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from viz.style import COLOURS, LINES, caption, page, plain_log, save
+
+MARKS = ("o", "s", "^", "D", "v")
+
+
+def paper_figures(paper: str, folder: Path) -> list[Path]:
+    """Draw what a reproduction measured, beside its tables."""
+    drawn = []
+    for name, draw in FIGURES[paper].items():
+        table = pd.read_csv(folder / f"{paper}.csv")
+        with page(11, 4.4, 1, 2) as (figure, axes):
+            note = draw(axes, table)
+            handles, labels = axes[0].get_legend_handles_labels()
+            figure.legend(handles, labels, loc="outside upper center", ncols=min(6, len(labels)), fontsize=9, frameon=False)
+            caption(figure, note)
+            for suffix in (".svg", ".png"):
+                save(figure, folder / f"{paper}_{name}{suffix}")
+        drawn.append(folder / f"{paper}_{name}.png")
+    return drawn
+
+
+def _value(text: Any) -> tuple[float, float]:
+    """`12.3 ± 0.4`: mean and half width."""
+    found = re.match(r"([-+\d.e]+)(?: ± ([\d.e+-]+))?", str(text))
+    return (float(found[1]), float(found[2] or 0)) if found else (float("nan"), 0.0)
+
+
+def _lines(axes: Any, groups: list[tuple[str, pd.DataFrame]], x: str) -> None:
+    """One line for each group, from its columns ours and printed."""
+    for number, (label, rows) in enumerate(groups):
+        colour, mark = COLOURS[number % len(COLOURS)], MARKS[number % len(MARKS)]
+        values = [_value(text) for text in rows.ours]
+        axes.errorbar(rows[x], [mean for mean, _ in values], [half for _, half in values], fmt=LINES[number % 4] + mark, color=colour,
+                      markersize=5, linewidth=1.2, capsize=2, label=label)  # fmt: skip
+        shown = rows[rows.printed.notna()]
+        if len(shown):
+            printed = [_value(text)[0] for text in shown.printed]
+            axes.plot(shown[x], printed, mark, color=colour, markersize=10, markerfacecolor="none", linestyle="none")
+    axes.set_xscale("log", base=2)
+    axes.xaxis.set_major_formatter(lambda value, place: f"{value:g}")
+    axes.set_xlabel("processes")
+
+
+def _bundling(scenario: str, tables: tuple[int, int | None]) -> Callable[[Any, pd.DataFrame], str]:
+    def draw(axes: Any, table: pd.DataFrame) -> str:
+        for each, number, quantity, label in zip(axes, tables, ("latency", "messages"), ("latency (t.u.)", "messages"), strict=True):
+            rows = table[(table.table == number) & (table.scenario == scenario) & (table.quantity == quantity)]
+            _lines(each, [(str(name), own.sort_values("size")) for name, own in rows.groupby("configuration", sort=False)], "size")
+            each.set_ylabel(label)
+            each.set_yscale("log")
+            plain_log(each.yaxis)
+        axes[0].set_title("Latency")
+        axes[1].set_title("Messages" if tables[1] else "")
+        if tables[1] is None:
+            axes[1].set_visible(False)
+        kind = "mean of 10 replications with 95 % intervals" if "random" in scenario else "deterministic"
+        return f"Best-effort broadcast over VCube, every process a source, {scenario}; filled: ours ({kind}), hollow: in print."
+
+    return draw
+
+
+def _reliable(experiment: str, words: str) -> Callable[[Any, pd.DataFrame], str]:
+    def draw(axes: Any, table: pd.DataFrame) -> str:
+        rows = table[table.experiment == experiment]
+        for each, quantity, label in zip(axes, ("latency", "messages"), ("latency (t.u.)", "messages"), strict=True):
+            for number, (name, own) in enumerate(rows.groupby("protocol", sort=False)):
+                half = own[f"{quantity}_half_width"].fillna(0)
+                each.errorbar(own.n, own[quantity], half, fmt=LINES[number] + MARKS[number], color=COLOURS[number], markersize=5, capsize=2, label=name)
+            each.set_xscale("log", base=2)
+            each.xaxis.set_major_formatter(lambda value, place: f"{value:g}")
+            each.set(xlabel="processes", ylabel=label, title=quantity.capitalize())
+            each.set_yscale("log")
+            plain_log(each.yaxis)
+        return f"Reliable broadcast by p0, {words}. Ours; the figures' values are not printed."
+
+    return draw
+
+
+def _packets(axes: Any, table: pd.DataFrame) -> str:
+    rows = table[(table.table == "1") & (table["size"] != "all")].astype({"size": int})
+    for each, quantities, label in (
+        (axes[0], {"reduction_percent": "packets saved", "aggregated_percent": "packets with several messages"}, "per cent of packets"),
+        (axes[1], {"packets_plain": "without aggregation", "packets": "with aggregation"}, "packets"),
+    ):
+        _lines(each, [(name, rows[rows.quantity == quantity]) for quantity, name in quantities.items()], "size")
+        each.set_ylabel(label)
+    axes[1].set_yscale("log")
+    plain_log(axes[1].yaxis)
+    axes[1].legend(fontsize=8, frameon=False)
+    axes[0].set_title("What aggregation saves")
+    axes[1].set_title("Packets")
+    return "Causal broadcast with aggregation, one message per process in U(0, 500) t.u.; filled: ours, means with 95 % intervals, hollow: in print."
+
+
+def _latencies(axes: Any, table: pd.DataFrame) -> str:
+    rows = table[(table.table == "text") & (table["size"] != "all")].astype({"size": int})
+    for each, kind in zip(axes, ("reception", "delivery"), strict=True):
+        pairs = ((f"{kind}_latency_plain", "without aggregation"), (f"{kind}_latency", "with aggregation"))
+        _lines(each, [(name, rows[rows.quantity == quantity]) for quantity, name in pairs], "size")
+        each.set(ylabel=f"mean {kind} latency (t.u.)", title=f"{kind.capitalize()} latency")
+    return "Causal broadcast with aggregation, one message per process in U(0, 500) t.u.; ours, means with 95 % intervals."
+
+
+Draw = Callable[[Any, pd.DataFrame], str]
+FIGURES: dict[str, dict[str, Draw]] = {
+    "bundling": {
+        "fault_free": _bundling("fault-free", (3, 4)),
+        "p1_faulty": _bundling("p1 faulty", (3, 4)),
+        "random_faults": _bundling("random faults", (5, None)),
+    },
+    "reliable": {
+        "fault_free": _reliable("fault-free", "without faults"),
+        "crash_at_0": _reliable("crash of p(n/2) at t0", "p(n/2) crashes at 0"),
+        "crash_of_source": _reliable("crash of the source", "which crashes when its last copy has left"),
+        "random_crashes": _reliable("random crashes", "log2(n) - 1 random crashes, 32 replications with 95 % intervals"),
+    },
+    "causal": {"packets": _packets, "latencies": _latencies},
+}
