@@ -34,7 +34,7 @@ def declared(scenario: Scenario | ProcessScenario | AdversarySchedule) -> dict[s
         loss, late_s = 1 - (1 - air.loss) * (1 - air.drop), (air.late_ns if air.late else air.delay_ns) / 1e9
         rest_within_s, duplicating_air = scenario.drain_s, True
     else:
-        hosts, stations = scenario.hosts.count, len(station_positions(scenario.stations.layout, scenario.folder))
+        hosts, stations = scenario.hosts.count, len(station_positions(scenario.stations.layout, scenario.folder, scenario.origin))
         warmup_s, loss, late_s = scenario.warmup_s, scenario.wireless.loss, 0.0
         rest_within_s, duplicating_air = None, False
     protocol = scenario.protocol

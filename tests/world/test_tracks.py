@@ -127,3 +127,5 @@ def test_the_checksums_in_the_readme_are_right() -> None:
     told = re.findall(r"^SHA-256: `(\w{64})`", (DATA / "README.md").read_text(), re.MULTILINE)
     files = (DATA / "streets_tracks.csv.gz", DATA / "streets_sites.csv")
     assert told == [hashlib.sha256(path.read_bytes()).hexdigest() for path in files]
+    told = dict(re.findall(r"^\| `([\w.]+)` \|.*\| `(\w{64})` \|$", (DATA / "README.md").read_text(), re.MULTILINE))
+    assert told == {path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in (DATA / "formats").iterdir()}

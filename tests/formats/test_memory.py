@@ -1,0 +1,15 @@
+"""A file of 20 MB takes little more memory than Python with numpy; `python -m tests.validate_tracks` has 100 MB."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from validate_tracks import peak_mb, write
+
+
+def test_memory_of_a_big_file(tmp_path: Path) -> None:
+    write(tmp_path / "some.xml", 1)
+    write(tmp_path / "big.xml", 20)
+    hosts, little = peak_mb(tmp_path / "some.xml")
+    _, much = peak_mb(tmp_path / "big.xml")
+    assert hosts == 1000 and much < little + 80  # 100 MB: below 500
