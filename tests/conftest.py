@@ -1,6 +1,37 @@
-"""For all tests: hypothesis does not measure time, since other things may run on the machine."""
+"""For all tests: hypothesis does not measure time, since other things may run on the machine; and one small study, run once on
+a real Spark, for all who read what a study leaves."""
 
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
 from hypothesis import settings
+
+from mobilenet.study.spark import local_master
+from mobilenet.study.study import Result, run_study
 
 settings.register_profile("mobilenet", deadline=None, print_blob=True)
 settings.load_profile("mobilenet")
+
+ROOT = Path(__file__).parents[1]
+REPLICATIONS = 4
+STUDY = f"""scenario: {ROOT}/scenarios/first.yaml
+factors:
+  workload.interval_s: [1, 2]
+  wireless.loss: [0, 0.2]
+replications: {{min: {REPLICATIONS}}}
+compare: {{factor: wireless.loss, baseline: 0, metrics: [delivery_delay_mean_s, messages_sent_per_delivery], equivalence_margin: 0.05}}
+"""
+
+
+@pytest.fixture(scope="session")
+def study_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    file = tmp_path_factory.mktemp("study") / "loss.yaml"
+    file.write_text(STUDY)
+    return file
+
+
+@pytest.fixture(scope="session")
+def finished(study_file: Path) -> Result:
+    return run_study(study_file, study_file.parent / "finished", local_master(2), lambda *counts: None)

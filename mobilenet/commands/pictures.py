@@ -35,10 +35,8 @@ def figures(
     """Draw the figures of a run or a study, as SVG and PNG."""
     with reporting():
         from viz.figures import run_figures, study_figures
-        from viz.files import make_folder
 
         folder = out or directory / "figures"
-        make_folder(folder)
         draw = study_figures if (directory / "study.yaml").is_file() else run_figures
         for title, path in draw(directory, folder):
             say(f"{title}: {quoted(path)}")

@@ -17,7 +17,7 @@ from mobilenet.streams import generator
 from mobilenet.study.measure import BUCKETS, counted, delay_of_bin, integral, measure, steady_from_s
 from mobilenet.study.study import Result
 
-from .conftest import REPLICATIONS
+from tests.conftest import REPLICATIONS
 
 BUFFERS = {"station_sbuffer": ("s", "sbuffer"), "station_rbuffer": ("s", "rbuffer"),
            "host_sbuffer": ("h", "sbuffer"), "host_rbuffer": ("h", "rbuffer")}  # fmt: skip

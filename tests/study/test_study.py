@@ -22,7 +22,7 @@ from mobilenet.study.study import Result, compare_study, estimate, run_study
 from mobilenet.study.task import Job, perform
 from viz.comparison import draw
 
-from .conftest import REPLICATIONS, ROOT
+from tests.conftest import REPLICATIONS, ROOT
 
 MOBILENET = [sys.executable, "-m", "mobilenet"]
 TABLES = ("summary", "runs", "buffers", "delays")

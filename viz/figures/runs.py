@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 from mobilenet.rundir import read_manifest
 from mobilenet.study.measure import delays_of, integral
 from viz.figures.field import field
+from viz.files import make_folder
 from viz.style import COLOURS, FAULT, LINES, QUIET, caption, page, save
 
 SECOND = 1_000_000_000
@@ -64,6 +65,7 @@ def run_figures(directory: Path, folder: Path, suffixes: tuple[str, ...] = (".sv
     manifest = read_manifest(directory)
     tables = (pd.read_parquet(directory / f"{name}.parquet") for name in ("events", "samples", "positions"))
     record = Record(directory.resolve().name, manifest, *tables)
+    make_folder(folder)
     drawn = []
     for name, title, wanted, draw in FIGURES:
         if not wanted(record):

@@ -3,6 +3,7 @@
 Model     drawn from the tables that the study wrote, not from its runs; a line for each configuration, a band for the interval
           over replications
 Units     those of the tables
+Errors    StudyError for a study that is not finished
 Source    ours: DESIGN.md §19
 """
 
@@ -13,7 +14,9 @@ from typing import Any
 
 import pandas as pd
 
+from mobilenet.study.store import StudyError
 from viz import comparison
+from viz.files import make_folder
 from viz.style import COLOURS, LINES, caption, level_label, page, save
 
 MOST_LINES = 8
@@ -22,6 +25,9 @@ SHORTEST_S = 1e-4  # that a logarithmic axis shows
 
 def study_figures(study: Path, folder: Path, suffixes: tuple[str, ...] = (".svg", ".png")) -> list[tuple[str, Path]]:
     """Draw what there is into `folder`. Title and file (of the first suffix) of each figure."""
+    if not (study / "tables" / "summary.csv").is_file():
+        raise StudyError(f"{study}: the study is not finished; run `mobilenet study` again")
+    make_folder(folder)
     drawn = []
     if (study / "comparison.json").is_file():
         for suffix in suffixes:

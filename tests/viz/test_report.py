@@ -1,0 +1,136 @@
+"""Reports of runs and studies: what they say is what the record says, and they need nothing from outside."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+from html import unescape
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+import mobilenet
+from mobilenet.cli import app
+from mobilenet.study.store import StudyError
+from mobilenet.study.study import Result
+from tests.browser import Page
+from tests.viz.test_map_browser import _browser as needs_browser  # noqa: F401  (a fixture)
+from viz.figures import run_figures
+from viz.report import draw
+
+ROOT = Path(__file__).parents[2]
+
+
+def words(page: Path) -> str:
+    """The page's text, without what is inside pictures and frames."""
+    text = re.sub(r"<(style|iframe)\b.*?(</\1>|srcdoc=\"[^\"]*\"></iframe>)", " ", page.read_text(encoding="utf-8"), flags=re.DOTALL)
+    return " ".join(unescape(re.sub(r"<[^>]+>", " ", text)).split())
+
+
+@pytest.fixture(scope="module")
+def report(run: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    target = tmp_path_factory.mktemp("report") / "report.html"
+    draw(run, target)
+    return target
+
+
+def test_it_says_what_the_run_recorded(run: Path, report: Path) -> None:
+    opened, text = mobilenet.Run(run), words(report)
+    assert text.startswith(f"{run.name} valid {run.name}")
+    assert "exactly once and in causal order? Yes." in text
+    assert "n = 1, no inference" in text
+    assert opened.manifest["fingerprint"] in text
+    assert opened.manifest["command"] in text
+    for name in opened.metrics:
+        assert name in text
+    for check in opened.verdicts:
+        assert f"{check} valid" in text
+    assert " ".join((run / "scenario.yaml").read_text().split()) in text
+    assert len(re.findall(r"<img alt='([^']+)' src='data:image/svg", report.read_text())) == 7
+
+
+def test_it_asks_for_nothing(report: Path) -> None:
+    outside = re.sub(r"src='data:[^']*'", "", report.read_text(encoding="utf-8"))
+    outside = outside.replace("http://www.w3.org", "").replace("https://leafletjs.com", "").replace("https://www.openstreetmap.org/copyright", "")
+    assert not re.findall(r"(?:src|href)=.{0,10}https?:", outside)
+
+
+def test_in_a_browser_without_a_network(report: Path) -> None:
+    with Page(1400, 900) as page:
+        page.open(report)
+        page.until("document.querySelector('iframe').contentDocument.querySelector('.mn-time') !== null")
+        pictures = "[...document.images].every(i => i.complete && i.naturalWidth > 100) && document.images.length"
+        page.until(f"({pictures}) > 0")
+        assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+        assert page.complaints == []
+        assert {url.split(":")[0] for url in page.requests} <= {"file", "data"}
+        assert sum(url.startswith("file:") for url in page.requests) == 1
+
+
+def test_a_violation_stands_on_top(run: Path, tmp_path: Path) -> None:
+    broken = Path(shutil.copytree(run, tmp_path / "broken"))
+    verdict = json.loads((broken / "verdict.json").read_text())
+    verdict["verdict"] = "violated"
+    verdict["checks"]["causal_order"] = {"answer": "violated", "explanation": "h1:2 overtook <script>h1:1</script> at h3"}
+    (broken / "verdict.json").write_text(json.dumps(verdict))
+    draw(broken, tmp_path / "report.html")
+    text = (tmp_path / "report.html").read_text()
+    assert "causal order? No." in words(tmp_path / "report.html")
+    assert "<script>h1:1" not in text.partition("<iframe")[0]
+
+
+def test_processes_have_one_too(tmp_path: Path) -> None:
+    done = mobilenet.run(ROOT / "scenarios" / "vcube" / "causal.yaml", out=tmp_path / "run", overrides=["processes=8"])
+    draw(done.path, tmp_path / "report.html")
+    text = words(tmp_path / "report.html")
+    assert "8 processes" in text and "t.u." in text
+    assert "<iframe" not in (tmp_path / "report.html").read_text()
+
+
+def test_of_a_study(finished: Result, tmp_path: Path) -> None:
+    study = finished.store.path
+    draw(study, tmp_path / "report.html")
+    text = words(tmp_path / "report.html")
+    assert f"{finished.done} runs" in text
+    comparison = json.loads((study / "comparison.json").read_text())
+    for finding in comparison["findings"]:
+        assert finding["metric"] in text
+        assert f"{finding['pairs']} pairs" in text
+    assert "no inference" not in text
+    assert len(re.findall("<img ", (tmp_path / "report.html").read_text())) == 4
+
+
+def test_figures_are_the_same_bytes_each_time(run: Path, tmp_path: Path) -> None:
+    for name in ("a", "b"):
+        (tmp_path / name).mkdir()
+        run_figures(run, tmp_path / name)
+    files = sorted(path.name for path in (tmp_path / "a").iterdir())
+    assert len(files) == 14
+    for name in files:
+        assert (tmp_path / "a" / name).read_bytes() == (tmp_path / "b" / name).read_bytes(), name
+
+
+@pytest.mark.parametrize("command", ["map", "report", "figures"])
+def test_what_is_no_run(command: str, tmp_path: Path) -> None:
+    result = CliRunner().invoke(app, [command, str(tmp_path)])
+    assert result.exit_code == 2
+    assert len(result.stderr.strip().splitlines()) == 1
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("target", ["report.pdf", ".", "no/../report"])
+def test_where_it_cannot_go(run: Path, tmp_path: Path, target: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    result = CliRunner().invoke(app, ["report", str(run), "-o", target])
+    assert result.exit_code == 2
+    assert len(result.stderr.strip().splitlines()) == 1
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_study_that_is_not_finished(finished: Result, tmp_path: Path) -> None:
+    (tmp_path / "study.yaml").write_bytes((finished.store.path / "study.yaml").read_bytes())
+    with pytest.raises(StudyError, match="not finished"):
+        draw(tmp_path, tmp_path / "report.html")
+    assert not (tmp_path / "report.html").exists()
