@@ -16,7 +16,6 @@ from scipy import stats
 from mobilenet.streams import generator
 from mobilenet.study.measure import BUCKETS, counted, delay_of_bin, integral, measure, steady_from_s
 from mobilenet.study.study import Result
-
 from tests.conftest import REPLICATIONS
 
 BUFFERS = {"station_sbuffer": ("s", "sbuffer"), "station_rbuffer": ("s", "rbuffer"),

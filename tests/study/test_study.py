@@ -20,9 +20,8 @@ from mobilenet.study.spark import java_version, local_master, spark_session
 from mobilenet.study.store import StudyError
 from mobilenet.study.study import Result, compare_study, estimate, run_study
 from mobilenet.study.task import Job, perform
-from viz.comparison import draw
-
 from tests.conftest import REPLICATIONS, ROOT
+from viz.comparison import draw
 
 MOBILENET = [sys.executable, "-m", "mobilenet"]
 TABLES = ("summary", "runs", "buffers", "delays")
