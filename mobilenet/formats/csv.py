@@ -14,6 +14,7 @@ from pathlib import Path
 
 from mobilenet.formats.gpx import seconds
 from mobilenet.formats.recorded import Recorded, Sink
+from mobilenet.formats.source import called
 from mobilenet.formats.table import Table, table
 from mobilenet.parameters import ScenarioError
 
@@ -27,7 +28,7 @@ Columns = tuple[int, int, int]  # of id and both coordinates
 
 
 def read(path: Path, lonlat: bool | None) -> Recorded:
-    sink = Sink(path.name)
+    sink = Sink(called(path))
     with table(path) as rows:
         time = rows.need(TIME)
         told = _lonlat(rows)

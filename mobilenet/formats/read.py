@@ -13,7 +13,7 @@ from typing import Literal, get_args
 
 from mobilenet.formats import bonnmotion, csv, gpx, ns2, sumo
 from mobilenet.formats.recorded import Recorded
-from mobilenet.formats.source import head, opened
+from mobilenet.formats.source import called, head, opened
 from mobilenet.parameters import ScenarioError
 
 Format = Literal["auto", "csv", "sumo_fcd", "sumo_fcd_csv", "ns2", "bonnmotion", "gpx"]
@@ -28,10 +28,10 @@ def read_tracks(path: Path, format: Format = "auto", coordinates: Coordinates = 
     kind = recognised(path) if format == "auto" else format
     lonlat = None if coordinates == "auto" else coordinates == "lonlat"
     if lonlat is False and kind == "gpx" or lonlat and kind in ("ns2", "bonnmotion"):
-        raise ScenarioError(f"{path.name}: {kind} is always in {'lonlat' if kind == 'gpx' else 'metres'}; expected coordinates: auto")
+        raise ScenarioError(f"{called(path)}: {kind} is always in {'lonlat' if kind == 'gpx' else 'metres'}; expected coordinates: auto")
     if kind in STREAMED:
         with opened(path) as stream:
-            return STREAMED[kind](stream, path.name, lonlat)
+            return STREAMED[kind](stream, called(path), lonlat)
     return csv.read(path, lonlat)
 
 
@@ -56,7 +56,7 @@ def recognised(path: Path) -> Format:
             return "sumo_fcd"
         if name == "gpx":
             return "gpx"
-        raise ScenarioError(f"{path.name}:1: XML that begins with <{name[:40]}>; expected <fcd-export> (SUMO) or <gpx>")
+        raise ScenarioError(f"{called(path)}:1: XML that begins with <{name[:40]}>; expected <fcd-export> (SUMO) or <gpx>")
     said = [line.strip() for line in text.splitlines()]
     first = next((line for line in said if line and not line.startswith("#")), "")
     if re.search(r"\$(node|god|ns)_?\b", first) or any(line.startswith("$node_(") for line in said):

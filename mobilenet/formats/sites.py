@@ -19,7 +19,7 @@ import numpy as np
 from mobilenet.formats.csv import LAT, LON
 from mobilenet.formats.projection import Floats, Origin, centre, to_plane
 from mobilenet.formats.recorded import FARTHEST_M
-from mobilenet.formats.source import head
+from mobilenet.formats.source import called, head
 from mobilenet.formats.table import Table, table
 from mobilenet.parameters import ScenarioError
 
@@ -78,11 +78,11 @@ def read_sites(path: Path) -> Sites:
             names.append("-".join(fields[column].strip() for column in parts))
             lines.append(line)
             if len(names) > MOST_STATIONS:
-                raise ScenarioError(f"{path.name}:{line}: more than {MOST_STATIONS} stations; expected those of the area alone")
+                raise ScenarioError(f"{called(path)}:{line}: more than {MOST_STATIONS} stations; expected those of the area alone")
     if not names:
-        raise ScenarioError(f"{path.name}: no station in it")
+        raise ScenarioError(f"{called(path)}: no station in it")
     at = np.array(found, float)
-    return Sites(path.name, lonlat, names, at[:, 0], at[:, 1], lines, merged)
+    return Sites(called(path), lonlat, names, at[:, 0], at[:, 1], lines, merged)
 
 
 def _coordinate(rows: Table, line: int, column: int, fields: list[str], lonlat: bool, most: float) -> float:

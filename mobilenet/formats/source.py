@@ -35,10 +35,10 @@ def opened(path: Path) -> Iterator[IO[bytes]]:
             with gzip.GzipFile(fileobj=plain) as unpacked:
                 yield unpacked  # type: ignore[misc]
     except FileNotFoundError:
-        raise ScenarioError(f"{path.name}: there is no such file") from None
+        raise ScenarioError(f"{called(path)}: there is no such file") from None
     except (OSError, EOFError, zlib.error) as error:
         what = getattr(error, "strerror", None) or " ".join(str(error).split())
-        raise ScenarioError(f"{path.name or path}: cannot be read: {what}") from None
+        raise ScenarioError(f"{called(path)}: cannot be read: {what}") from None
 
 
 def head(path: Path) -> str:
@@ -58,6 +58,11 @@ def lines(stream: IO[bytes], file: str, longest: int = LONGEST_LINE) -> Iterator
             yield line.decode("utf-8-sig" if number == 1 else "utf-8")
         except UnicodeDecodeError as error:
             raise ScenarioError(f"{file}:{number}:{error.start + 1}: not text in UTF-8") from None
+
+
+def called(path: Path) -> str:
+    """Its name within a message: one line, whatever is in it."""
+    return "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in path.name) or str(path)
 
 
 def short(text: Any) -> str:

@@ -16,7 +16,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
-from mobilenet.formats.source import lines, opened, short
+from mobilenet.formats.source import called, lines, opened, short
 from mobilenet.parameters import ScenarioError
 
 MOST_CHARACTERS_IN_A_FIELD = 1000
@@ -49,7 +49,8 @@ class Table:
     def need(self, titles: Titles) -> int:
         place = self.find(titles)
         if place is None:
-            raise ScenarioError(f"{self.file}:1: no column {titles[0]!r}, only: {', '.join(self.titles)[:200]}")
+            shown = ", ".join(title if title.isprintable() else short(title) for title in self.titles)
+            raise ScenarioError(f"{self.file}:1: no column {titles[0]!r}, only: {shown[:200]}")
         return place
 
     def rows(self) -> Iterator[tuple[int, list[str]]]:
@@ -97,10 +98,10 @@ def table(path: Path, titles: Sequence[str] | None = None) -> Iterator[Table]:
     found: Table | None = None
     try:
         with opened(path) as stream:
-            found = Table(path.name, lines(stream, path.name), titles)
+            found = Table(called(path), lines(stream, called(path)), titles)
             yield found
     except csv.Error as error:
-        raise (ScenarioError(f"{path.name}:1: {error}") if found is None else found.broken(error)) from None
+        raise (ScenarioError(f"{called(path)}:1: {error}") if found is None else found.broken(error)) from None
 
 
 def _with(first: str, rest: Iterator[str]) -> Iterator[str]:

@@ -92,6 +92,14 @@ def test_a_line_without_end(tmp_path: Path) -> None:
     assert refused(tmp_path / "f").startswith("f:1:6: nothing begins or ends within")
 
 
+def test_names_are_only_names(tmp_path: Path) -> None:
+    path = tmp_path / "$(touch x)\n<b>\x1b[31m.csv"
+    path.write_text('t,id,x,y\n0,"[red]</script>\n=1+1",1,2\n0,"[red]</script>\n=1+1",1,2\n')
+    with pytest.raises(ScenarioError) as caught:
+        read_tracks(path)
+    assert str(caught.value) == "$(touch x)�<b>�[31m.csv:5:1: t: '[red]</script>\\n=1+1' goes from 0 to 0 s, expected a later time"
+
+
 @given(st.data())
 def test_damaged_samples(tmp_path_factory: pytest.TempPathFactory, data: st.DataObject) -> None:
     """Cut, changed, doubled or mixed: read or refused, and refused in one line."""

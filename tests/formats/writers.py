@@ -12,6 +12,7 @@ import gzip
 import io
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime, timedelta
+from itertools import pairwise
 from math import hypot
 from pathlib import Path
 from xml.sax.saxutils import quoteattr
@@ -87,7 +88,7 @@ def ns2(tracks: Tracks) -> str:
     for node, (_, samples) in enumerate(tracks):
         _, x, y = samples[0]
         begins += [f"$node_({node}) set X_ {x:.4f}", f"$node_({node}) set Y_ {y:.4f}", f"$node_({node}) set Z_ 0.0"]
-        for (ta, xa, ya), (tb, xb, yb) in zip(samples, samples[1:], strict=False):
+        for (ta, xa, ya), (tb, xb, yb) in pairwise(samples):
             speed = hypot(xb - xa, yb - ya) / (tb - ta)
             sent.append((ta, f'$ns_ at {ta:.4f} "$node_({node}) setdest {xb:.4f} {yb:.4f} {speed:.6f}"'))
     return "\n".join([*begins, *(line for _, line in sorted(sent)), '$ns_ at 60.0 "$god_ stop"', ""])
