@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 
 from mobilenet import __version__
-from mobilenet.commands import exploring, pictures, running, studying, trying
+from mobilenet.commands import exploring, pictures, running, studying, tracks, trying
 from mobilenet.console import Group, say
 
 app = typer.Typer(
@@ -27,6 +27,7 @@ for command in (
     running.run, running.check, running.verify, running.show,
     pictures.figures, pictures.report, exploring.spacetime, exploring.diff, exploring.reference,
     studying.study, studying.compare, studying.reproduce,
+    tracks.inspect_tracks,
     trying.swarm, trying.bench,
 ):  # fmt: skip
     app.command()(command)

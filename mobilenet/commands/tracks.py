@@ -1,0 +1,155 @@
+"""One's own tracks and sites: look at them before anything is simulated."""
+
+from __future__ import annotations
+
+import os
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.table import Table
+from rich.text import Text
+
+from mobilenet.console import Exit, fail, out_console, quoted, reporting, say
+
+SHOWN = 5
+
+
+def inspect_tracks(
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="Tracks: a table (CSV), SUMO's FCD (XML, CSV), ns-2, BonnMotion or GPX; .gz or not.")],
+    stations: Annotated[Path | None, typer.Option("--stations", metavar="SITES.csv", help="A table with name and x_m, y_m or lon, lat; or OpenCelliD's.")] = None,
+    range_m: Annotated[float, typer.Option("--range-m", min=1, max=100_000, metavar="M", help="How far a station reaches.")] = 120.0,
+    format: Annotated[str, typer.Option("--format", metavar="F", help="auto, csv, sumo_fcd, sumo_fcd_csv, ns2, bonnmotion or gpx.")] = "auto",
+    coordinates: Annotated[str, typer.Option("--coordinates", metavar="C", help="auto, metres or lonlat.")] = "auto",
+    origin: Annotated[str | None, typer.Option("--origin", metavar="LON,LAT", help="Where (0, 0) lies on Earth, if the sites do not say it.")] = None,
+    out: Annotated[Path | None, typer.Option("--out", "-o", metavar="FILE", help="A picture: SVG, PNG or PDF; by default one beside you, named after FILE.")] = None,
+    scenario: Annotated[Path | None, typer.Option("--scenario", metavar="FILE.yaml", help="Also write a scenario with these tracks and sites.")] = None,
+) -> None:  # fmt: skip
+    """Show what tracks are like before any simulation: extent, speeds, gaps, coverage, expected handoffs; and draw them."""
+    with reporting():
+        from mobilenet.formats.read import FORMATS, read_tracks
+        from mobilenet.formats.sites import read_sites
+        from mobilenet.world.inspection import inspect
+        from viz.files import whole_file
+        from viz.tracks_figure import draw
+
+        for value, known, option in ((format, FORMATS, "--format"), (coordinates, ("auto", "metres", "lonlat"), "--coordinates")):
+            if value not in known:
+                fail(f"{option}: unknown value {value[:40]!r}, expected one of {', '.join(known)}", Exit.BAD_INPUT)
+        recorded = read_tracks(file, format, coordinates)  # type: ignore[arg-type]
+        sites = None if stations is None else read_sites(stations)
+        at = _origin(origin, recorded, sites)
+        recorded = recorded.on_plane(at)
+        found = inspect(recorded, None if sites is None else _positions(sites, at), range_m)
+        _print(found, sites)
+        target = out or Path(f"{_stem(file)}_tracks.png")
+        with whole_file(target) as partial:
+            draw(found, partial)
+        say(f"Drawn: {quoted(target)}")
+        if scenario is None:
+            again = " ".join(["mobilenet inspect-tracks", quoted(file), *([] if stations is None else ["--stations", quoted(stations)])])
+            say(f"Next: {again} --scenario own.yaml")
+        else:
+            _write_scenario(scenario, file, stations, found, range_m, at, {"format": format, "coordinates": coordinates})
+            say(f"Next: mobilenet run {quoted(scenario)}")
+
+
+def parse_origin(text: str) -> Any:
+    """LON,LAT of an option."""
+    from pydantic import ValidationError
+
+    from mobilenet.formats.projection import Origin
+
+    try:
+        lon, lat = (float(part) for part in text.split(","))
+        return Origin(lon=lon, lat=lat)
+    except (ValueError, ValidationError):
+        fail(f"--origin {text[:40]!r}: expected LON,LAT in degrees, as in 13.4,52.5, with LAT between -85 and 85", Exit.BAD_INPUT)
+
+
+def _origin(given: str | None, recorded: Any, sites: Any) -> Any:
+    if given is not None:
+        return parse_origin(given)
+    if sites is not None and sites.lonlat != recorded.lonlat:
+        which = ("stations", "tracks") if sites.lonlat else ("tracks", "stations")
+        fail(f"the {which[0]} are in longitude and latitude, the {which[1]} in metres: say where (0, 0) lies on Earth with --origin LON,LAT", Exit.BAD_INPUT)
+    if sites is not None and sites.lonlat:
+        return sites.origin()
+    return recorded.origin() if recorded.lonlat else None
+
+
+def _positions(sites: Any, origin: Any) -> Any:
+    import numpy as np
+
+    return np.column_stack(sites.on_plane(origin))
+
+
+def _stem(file: Path) -> str:
+    name = file.name.removesuffix(".gz").partition(".")[0] or "own"
+    return "".join(c if c.isalnum() or c in "-_" else "-" for c in name)[:80]
+
+
+def _print(found: Any, sites: Any) -> None:
+    recorded, cells = found.recorded, found.cells
+    west, south, east, north = found.extent_m
+    begins, ends = float(recorded.t_s.min()), float(recorded.t_s.max())
+    since = f", counted from {datetime.fromtimestamp(recorded.begins_s, UTC):%Y-%m-%d %H:%M:%S} UTC" if recorded.begins_s else ""
+    rows = [
+        ("format", recorded.format),
+        ("hosts", f"{len(recorded.names):,}"),
+        ("samples", f"{len(recorded.t_s):,}"),
+        ("time", f"{begins:g} to {ends:g} s{since}"),
+        ("host time", f"{found.host_s / 3600:.3g} h"),
+        ("extent", f"{east - west:,.0f} by {north - south:,.0f} m, x {west:.1f} to {east:.1f}, y {south:.1f} to {north:.1f}"),
+        ("sample interval", "p5 {:g}, median {:g}, p95 {:g} s".format(*found.interval_s)),
+        ("speed", "p5 {:.2f}, median {:.2f}, p95 {:.2f}, most {:.2f} m/s".format(*found.speed_mps)),
+        ("gaps of more than 10 s", "none between waypoints by definition" if recorded.waypoints else f"{len(found.gaps)}{_findings(found.gaps, 's')}"),
+        ("jumps above 70 m/s", f"{len(found.jumps)}{_findings(found.jumps, 'm/s')}"),
+    ]
+    if cells is not None:
+        merged = f" ({sites.merged} cells at the same places merged)" if sites.merged else ""
+        rows += [
+            ("stations", f"{len(cells.stations_m):,}{merged}, {cells.unused} of them without a host all the time"),
+            ("covered", f"{100 * cells.covered_share:.1f} % of the hosts' time; {cells.uncovered_host_s / 3600:.3g} h out of reach"),
+            ("expected handoffs", f"{len(cells.handoffs_m):,}: {found.handoffs_per_host_hour:.1f} per host and hour"),
+            ("most hosts in one cell", f"{cells.busiest}"),
+        ]
+    table = Table("", "", box=None, pad_edge=False, show_header=False)
+    for name, value in rows:
+        table.add_row(name, Text(value))
+    out_console.print(table)
+
+
+def _findings(found: Any, unit: str) -> str:
+    listed = [f"line {each.line} ({_short(each.host)}, {each.value:.0f} {unit})" for each in found[:SHOWN]]
+    return (": " + ", ".join(listed) + (", ..." if len(found) > SHOWN else "")) if listed else ""
+
+
+def _short(name: str) -> str:
+    shown = name if name.isprintable() else repr(name)
+    return shown if len(shown) <= 24 else shown[:23] + "…"
+
+
+def _write_scenario(target: Path, file: Path, stations: Path | None, found: Any, range_m: float, origin: Any, read: dict[str, str]) -> None:
+    from mobilenet.scenario import load_scenario
+    from mobilenet.scenario.starter import starter
+
+    if os.path.lexists(target):
+        fail(f"{target}: exists already; name another file, or remove it", Exit.BAD_INPUT)
+    folder = target.parent.resolve()
+    tracks: dict[str, Any] = {"file": os.path.relpath(file.resolve(), folder), **{key: value for key, value in read.items() if value != "auto"}}
+    if found.gaps:
+        tracks["max_gap_s"] = float(max(gap.value for gap in found.gaps)) + 1.0
+    if found.speed_mps[3] > 150:
+        tracks["max_speed_mps"] = float(found.speed_mps[3]) + 1.0
+    sites = None if stations is None else os.path.relpath(stations.resolve(), folder)
+    times = (float(found.recorded.t_s.min()), float(found.recorded.t_s.max()))
+    text = starter(tracks, sites, found.extent_m, times, range_m, origin)
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.write_text(text, encoding="utf-8")
+    except OSError as error:
+        fail(f"{target}: cannot be written: {error.strerror}", Exit.BAD_INPUT)
+    load_scenario(target)
+    say(f"Written: {quoted(target)}")

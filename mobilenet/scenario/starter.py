@@ -1,0 +1,49 @@
+"""A scenario to begin with, for tracks that somebody brings.
+
+Model     as long as the tracks last, at most LONGEST_S; without sites, cells side by side over where the hosts are
+Errors    ScenarioError where that would be too many cells
+Source    ours: DESIGN.md §19b
+"""
+
+from __future__ import annotations
+
+from math import ceil, sqrt
+from typing import Any
+
+from mobilenet.formats.projection import Origin
+from mobilenet.parameters import ScenarioError
+from mobilenet.scenario.text import to_yaml
+
+LONGEST_S = 300
+MOST_CELLS = 500
+HEAD = "# Made by mobilenet inspect-tracks. All keys: mobilenet reference; change what you like, then: mobilenet check THIS_FILE\n"
+
+
+def starter(
+    tracks: dict[str, Any], sites: str | None, extent_m: tuple[float, float, float, float], times_s: tuple[float, float], range_m: float, origin: Origin | None
+) -> str:  # fmt: skip
+    """`tracks` are the keys of hosts.mobility; `sites` is a file, both as seen from the scenario's folder."""
+    begins_s, ends_s = times_s
+    layout: dict[str, Any] = {"shape": "csv", "file": sites} if sites is not None else {"shape": "points", "points_m": cover(extent_m, range_m)}
+    values: dict[str, Any] = {
+        "seed": 1,
+        "duration_s": max(1, min(LONGEST_S, ceil(ends_s - begins_s))),
+        **({} if origin is None else {"origin": origin.model_dump()}),
+        "stations": {"layout": layout},
+        "wireless": {"range_m": range_m, "mode": "g_mixed"},
+        "hosts": {"mobility": {"model": "tracks", **tracks, **({"start_s": begins_s} if begins_s else {})}},
+        "protocol": {"name": "mobile_causal"},
+        "workload": {"interval_s": 5, "payload_bytes": 100},
+    }
+    return HEAD + to_yaml(values)
+
+
+def cover(extent_m: tuple[float, float, float, float], range_m: float) -> list[list[float]]:
+    """Stations in rows, those of every second one shifted, so that cells overlap by a little everywhere."""
+    west, south, east, north = extent_m
+    apart = range_m * sqrt(3) * 0.95
+    columns, rows = ceil((east - west) / apart) + 1, ceil((north - south) / (apart * sqrt(3) / 2)) + 1
+    if columns * rows > MOST_CELLS:
+        raise ScenarioError(f"{columns * rows} cells of {range_m:g} m would be needed to cover all tracks, more than {MOST_CELLS}; expected sites (--stations) or a longer --range-m")
+    left, low = (west + east - (columns - 0.5) * apart) / 2, (south + north - (rows - 1) * apart * sqrt(3) / 2) / 2
+    return [[round(left + (i + 0.5 * (j % 2)) * apart, 1), round(low + j * apart * sqrt(3) / 2, 1)] for j in range(rows) for i in range(columns)]

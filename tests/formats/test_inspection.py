@@ -1,0 +1,100 @@
+"""What inspect-tracks says: numbers known beforehand, agreement with a run, and the command itself."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from cli.command import mobilenet, one_line
+
+from formats.writers import DATA
+from mobilenet import runs
+from mobilenet.formats.read import read_tracks
+from mobilenet.formats.sites import read_sites
+from mobilenet.scenario import Scenario
+from mobilenet.world.inspection import inspect
+
+ROOT = Path(__file__).parents[2]
+
+
+def test_known_numbers(tmp_path: Path) -> None:
+    """a walks 400 m at 2 m/s past two stations, b stands out of reach, silent in between, and jumps at the end."""
+    lines = [f"{t},a,{2 * t},0" for t in range(201)] + [f"{t},b,0,900" for t in (*range(50), *range(100, 151))] + ["151,b,100,900"]
+    (tmp_path / "a.csv").write_text("t,id,x,y\n" + "\n".join(lines) + "\n")
+    found = inspect(read_tracks(tmp_path / "a.csv"), np.array([(100.0, 0.0), (300.0, 0.0)]), 120)
+    assert found.cells is not None and found.extent_m == (0, 0, 400, 900)
+    assert found.gaps == [(253, "b", 51.0)] and found.jumps == [(304, "b", 100.0)]
+    assert found.host_s == 200 + 49 + 51 and found.speed_mps[3] == 100 and found.speed_mps[1] == 2
+    assert found.cells.handoffs_m.tolist() == [[204, 0]]  # past the middle by 2.5 m and more
+    assert found.cells.covered_share == pytest.approx(201 / (201 + 50 + 52)) and found.cells.busiest == 1 and found.cells.unused == 0
+    assert inspect(read_tracks(tmp_path / "a.csv"), None, 120).handoffs_per_host_hour is None
+
+
+def test_a_run_has_nearly_as_many_handoffs(tmp_path: Path) -> None:
+    recorded, sites = read_tracks(DATA / "formats/town_lonlat.csv.gz"), read_sites(DATA / "formats/sites_lonlat.csv")
+    found = inspect(recorded.on_plane(sites.origin()), np.column_stack(sites.on_plane(sites.origin())), 120)
+    assert found.cells is not None
+    events = runs.run(Scenario.load(ROOT / "scenarios/own_tracks.yaml", ["warmup_s=0"]), out=tmp_path / "run").events
+    changed = events[(events.event == "handoff_start") & events.detail.str.contains('"cell"', na=False)]
+    assert 0.8 * len(found.cells.handoffs_m) < len(changed) <= len(found.cells.handoffs_m)
+
+
+def test_from_tracks_to_a_scenario_that_runs(tmp_path: Path) -> None:
+    for name in ("town_lonlat.csv.gz", "sites_lonlat.csv"):
+        (tmp_path / name).write_bytes((DATA / "formats" / name).read_bytes())
+    done = mobilenet("inspect-tracks", "town_lonlat.csv.gz", "--stations", "sites_lonlat.csv", "--scenario", "own.yaml", place=tmp_path)
+    assert done.returncode == 0 and "97.1 per host and hour" in done.stdout and done.stdout.endswith("Next: mobilenet run own.yaml\n"), done
+    assert (tmp_path / "town_lonlat_tracks.png").stat().st_size > 10_000
+    done = mobilenet("run", "own.yaml", "--set", "duration_s=20", "--out", "run", place=tmp_path)
+    assert done.returncode == 0, done
+    assert Scenario.load(tmp_path / "run" / "scenario.yaml").origin == Scenario.load(tmp_path / "own.yaml").origin is not None
+
+
+@pytest.mark.parametrize("name", ["walk.tcl", "walk.gpx", "walk.fcd.xml"])
+def test_without_sites_cells_are_laid_over_the_tracks(name: str, tmp_path: Path) -> None:
+    done = mobilenet("inspect-tracks", DATA / "formats" / name, "-o", "a.svg", "--scenario", "own.yaml", "--range-m", "150", place=tmp_path)
+    assert done.returncode == 0, done
+    scenario = Scenario.load(tmp_path / "own.yaml")
+    recorded = read_tracks(DATA / "formats" / name).on_plane(scenario.origin)
+    stations = np.array(scenario.stations.layout.points_m)  # type: ignore[union-attr]
+    assert inspect(recorded, stations, 150).cells.covered_share == 1  # type: ignore[union-attr]
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("nowhere.csv",), "nowhere.csv: there is no such file"),
+        ((DATA / "formats/walk.csv", "--stations", DATA / "formats/sites_lonlat.csv"), "the stations are in longitude and latitude, the tracks in metres"),
+        ((DATA / "formats/walk.csv", "--format", "kml"), "--format: unknown value 'kml', expected one of auto, csv"),
+        ((DATA / "formats/walk.csv", "--format", "gpx"), "walk.csv:1:1: not XML"),
+        ((DATA / "formats/walk.csv", "--origin", "1"), "--origin '1': expected LON,LAT in degrees"),
+        ((DATA / "formats/walk.csv", "-o", "a.txt"), "a.txt: expected a name that ends in .svg or .png or .pdf"),
+    ],
+)  # fmt: skip
+def test_wrong_requests(words: tuple[str | Path, ...], said: str, tmp_path: Path) -> None:
+    done = mobilenet("inspect-tracks", *words, place=tmp_path)
+    assert done.returncode == 2 and done.stderr.startswith(said) and done.stderr.count("\n") == 1, done
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize(
+    ("layout", "tracks", "said"),
+    [
+        ("{shape: csv, file: sites_lonlat.csv}", "walk.csv", "a.yaml:2: stations.layout.file: the stations are in longitude and latitude, the tracks in metres: say where (0, 0) lies"),
+        ("{shape: points, points_m: [[0, 0]]}", "walk.gpx", "a.yaml:3: hosts.mobility.file: the tracks are in longitude and latitude, the stations in metres: say where (0, 0) lies"),
+        ("{shape: csv, file: sites_lonlat.csv}", "walk.gpx", ""),
+        ("{shape: hexagon, rings: 1}", "walk_lonlat.csv", ""),
+    ],
+)  # fmt: skip
+def test_both_have_to_lie_in_one_world(layout: str, tracks: str, said: str, tmp_path: Path) -> None:
+    text = f"duration_s: 10\nstations: {{layout: {layout}}}\nhosts: {{mobility: {{model: tracks, file: {tracks}}}}}\nprotocol: {{name: mobile_causal}}\nworkload: {{interval_s: 5, payload_bytes: 100}}\n"
+    for name in ("sites_lonlat.csv", tracks):
+        (tmp_path / name).write_bytes((DATA / "formats" / name).read_bytes())
+    (tmp_path / "a.yaml").write_text(text)
+    done = mobilenet("check", "a.yaml", place=tmp_path)
+    if said:
+        assert one_line(done, 2).startswith(said)
+        (tmp_path / "a.yaml").write_text(text + "origin: {lon: -30, lat: 45}\n")
+        done = mobilenet("check", "a.yaml", place=tmp_path)
+    assert done.returncode == 0, done
