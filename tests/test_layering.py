@@ -16,7 +16,7 @@ ROOT = Path(__file__).parents[1]
 FOLDERS = [folder for folder in ("mobilenet", "viz") if (ROOT / folder).is_dir()]
 STANDARD = sys.stdlib_module_names
 SIMULATOR = {
-    f"mobilenet.{name}" for name in ("kernel", "movement", "nodes", "channels", "backbone", "transport", "simulation", "radio", "wired", "world", "runs", "bench", "cli", "commands", "console", "processes")
+    f"mobilenet.{name}" for name in ("kernel", "movement", "nodes", "channels", "backbone", "transport", "simulation", "radio", "wired", "world", "runs", "bench", "bench_broadcasts", "cli", "commands", "console", "processes")
 }  # fmt: skip
 
 
@@ -116,7 +116,7 @@ def test_protocols_are_known_by_the_catalogue_alone() -> None:
          ["mobilenet.simulation", "mobilenet.scenario"]),
         (["mobilenet.simulation", "mobilenet.record", "mobilenet.scenario"], ["mobilenet.runs"]),
         (["mobilenet.runs", "mobilenet.verify", "mobilenet.metrics", "mobilenet.rundir", "mobilenet.study", "mobilenet.swarm"],
-         ["mobilenet.cli", "mobilenet.commands", "mobilenet.console", "mobilenet.bench"]),
+         ["mobilenet.cli", "mobilenet.commands", "mobilenet.console", "mobilenet.bench", "mobilenet.bench_broadcasts"]),
         (["mobilenet"], ["viz"]),
     ],
 )  # fmt: skip

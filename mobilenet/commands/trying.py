@@ -85,7 +85,7 @@ def bench(
 ) -> None:
     """Measure the speed of the simulator beside that of a bare event queue."""
     with reporting():
-        from mobilenet import bench
+        from mobilenet import bench, bench_broadcasts
 
         try:
             table.open("a").close()
@@ -101,6 +101,14 @@ def bench(
                 f"{row.yardstick_events_per_s / 1e6:<13.2f}  {row.in_proportion:<10.3g}  {factor:15}  {mark}"
             )
             bench.append(table, row)
+        say("\nbroadcast     processes  messages per CPU s  a bare queue  share of it  target")
+        for broadcast in bench_broadcasts.measure(repeat):
+            say(
+                f"{broadcast.case:13} {broadcast.processes:<10} {broadcast.messages_per_cpu_s:<19,.0f} "
+                f"{broadcast.yardstick_events_per_s / 1e6:<13.2f} {broadcast.share:<12.3f} {broadcast.target:<6g}  "
+                f"{'pass' if broadcast.passed else 'MISS'}"
+            )
+            bench_broadcasts.append(table.with_name(f"{table.stem}_broadcasts.csv"), broadcast)
         if studies:
             from mobilenet.study import speed
 
@@ -109,4 +117,4 @@ def bench(
                 overhead = "" if study.overhead is None else f"{study.overhead:+.1%}"
                 say(f"{study.master:14} {study.runs_per_minute:<21g} {study.start_s:<11g} {overhead}")
                 speed.append(table.with_name(f"{table.stem}_studies.csv"), study)
-        say(f"Next: look at {quoted(table)}; the targets are in mobilenet/bench.py")
+        say(f"Next: look at {quoted(table)}; the targets are in mobilenet/bench.py and bench_broadcasts.py")

@@ -1,0 +1,115 @@
+"""How fast the broadcasts over VCube are at the papers' scale, beside a bare event queue.
+
+Model     each case is one run with 1 024 processes in a process of its own, as in bench.py: the run with the median CPU time
+          counts, the yardstick is measured just before and after. Deliveries are recorded, as in any run; buffers are not
+Cases     bundling: every process broadcasts at 0, without bundling (NO-AGGR), no faults, no detector: 2 095 104 messages.
+          causal_plain, causal: one message each, 1 047 552 packets without aggregation
+Units     messages (packets) per CPU second; `share` is that divided by the yardstick's events per CPU second. For `causal` the
+          messages count that the packets carry over links, N(N - 1), as aggregation saves packets and not messages
+Errors    RuntimeError when a case fails
+Source    ours: DESIGN.md §16
+"""
+
+from __future__ import annotations
+
+import csv
+import json
+import platform
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass, fields
+from datetime import UTC, datetime
+from pathlib import Path
+from statistics import median
+
+from mobilenet import __version__
+from mobilenet.bench import SCENARIOS, yardstick
+
+PROCESSES = 1024
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    name: str
+    scenario: str
+    changes: tuple[str, ...]
+    target: float  # share of the yardstick
+
+
+CASES = (
+    Case("bundling", "bundling.yaml", ("detector=null", "protocol={name: best_effort}"), 0.25),
+    Case("causal_plain", "causal.yaml", ("protocol.aggregate=false",), 0.125),
+    Case("causal", "causal.yaml", (), 0.125),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One case, measured."""
+
+    at: str
+    version: str
+    python: str
+    case: str
+    processes: int
+    messages: int
+    cpu_s: float
+    messages_per_cpu_s: float
+    yardstick_events_per_s: float
+    share: float
+    target: float
+    passed: bool
+
+
+def measure(repeat: int) -> Iterator[Row]:
+    """All cases, one after the other."""
+    for case in CASES:
+        found = sorted((_in_a_process(case) for _ in range(repeat)), key=lambda one: one["cpu_s"])
+        middle, events_per_s = found[len(found) // 2], median(one["yardstick"] for one in found)
+        speed = middle["messages"] / middle["cpu_s"]
+        share = speed / events_per_s
+        yield Row(
+            datetime.now(UTC).isoformat(timespec="seconds"), __version__, platform.python_version(), case.name, PROCESSES,
+            int(middle["messages"]), round(middle["cpu_s"], 3), round(speed), round(events_per_s), round(share, 4), case.target, share >= case.target,
+        )  # fmt: skip
+
+
+def _in_a_process(case: Case) -> dict[str, float]:
+    command = [sys.executable, "-m", "mobilenet.bench_broadcasts", case.name]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise RuntimeError(f"{' '.join(command)}: {done.stderr.strip().splitlines()[-1:]}")
+    found: dict[str, float] = json.loads(done.stdout)
+    return found
+
+
+def once(case: Case) -> dict[str, float]:
+    """Run a case here."""
+    from mobilenet.processes.experiment import Experiment
+    from mobilenet.scenario import ProcessScenario
+
+    changes = (f"processes={PROCESSES}", "record.buffers=false", *case.changes)
+    scenario = ProcessScenario.load(SCENARIOS / "vcube" / case.scenario, changes)
+    first = yardstick()
+    began = time.process_time()
+    outcome = Experiment(scenario).run()
+    cpu_s = time.process_time() - began
+    sent = outcome.recording.counters["messages"]
+    carried = sent.get("packets_by_messages")
+    messages = sent["sent"] if carried is None else sum(int(size) * count for size, count in carried.items())
+    return {"cpu_s": cpu_s, "messages": messages, "yardstick": (first + yardstick()) / 2}
+
+
+def append(path: Path, row: Row) -> None:
+    """One more line of the table; a new one gets a head."""
+    with path.open("a", newline="", encoding="utf-8") as file:
+        writer = csv.DictWriter(file, [field.name for field in fields(Row)])
+        if file.tell() == 0:
+            writer.writeheader()
+        writer.writerow(asdict(row))
+
+
+if __name__ == "__main__":
+    print(json.dumps(once(next(case for case in CASES if case.name == sys.argv[1]))))
