@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from mobilenet.protocols.vcube.causal import Branch, CausalBroadcast, Message, routes
 
+from .printed_causal import MUTANTS, BitsForAnyNumber, Printed
 from .world import World, wrong
 
 
@@ -80,14 +81,13 @@ def test_routes_of_powers_of_two_are_bits() -> None:
             assert found[i ^ (1 << b)] == [s for s in range(16) if (i ^ s) & ((2 << b) - 1) == 0]
 
 
-class WithoutTheDeliveryTest(CausalBroadcast):
-    def _deliver_when_ready(self, m: Message) -> None:
-        self._pending -= 1
-        self._deliver(m)
+def test_algorithm_2_as_it_is_to_be_read_is_safe() -> None:
+    for seed in range(30):
+        assert wrong(play(8, seed, 3, kind=Printed, mtu_bytes=200).events, 8) is None
 
 
 class HighestInsteadOfPrefix(CausalBroadcast):
-    """vector_max as the highest number received: what is held is set free too early, and the delivery test hides it."""
+    """The delivery test against what was received instead of what was delivered."""
 
     def _deliver_when_ready(self, m: Message) -> None:
         if m.depends & ~self._received:
@@ -97,15 +97,8 @@ class HighestInsteadOfPrefix(CausalBroadcast):
             self._deliver(m)
 
 
-class HalfTheClusters(CausalBroadcast):
-    """1 < s <= h, as printed."""
-
-    def _branches_below(self, parent: int | None) -> list[Branch]:
-        return [b for b in super()._branches_below(parent) if (b.child ^ self._i) > 1]
-
-
 class SendsTwice(CausalBroadcast):
-    """Without the first condition of line 26: what was handed on is handed on again."""
+    """What was handed on is handed on again."""
 
     def _hand_on(self, branches: list[Branch], messages: tuple[Message, ...]) -> None:
         for branch in branches:
@@ -113,6 +106,12 @@ class SendsTwice(CausalBroadcast):
         super()._hand_on(branches, messages)
 
 
-@pytest.mark.parametrize("kind", [WithoutTheDeliveryTest, HighestInsteadOfPrefix, HalfTheClusters, SendsTwice])
+@pytest.mark.parametrize("kind", [*(kind for _, kind in MUTANTS.values() if kind is not BitsForAnyNumber), HighestInsteadOfPrefix, SendsTwice])
 def test_a_broken_one_is_found(kind: type) -> None:
-    assert any(wrong(play(8, seed, 3, kind=kind).events, 8) for seed in range(40))
+    assert any(wrong(play(16, seed, 4, kind=kind, mtu_bytes=150).events, 16) for seed in range(6))
+
+
+def test_other_numbers_than_powers_of_two_have_other_children() -> None:
+    """n = 19: the child of 3 in cluster 5 is 18, as 19 does not exist."""
+    assert routes(19)[3].keys() == {2, 1, 7, 11, 18}
+    assert wrong(play(19, 1).events, 19) is None and wrong(play(19, 1, kind=BitsForAnyNumber).events, 19)

@@ -8,9 +8,10 @@ import pytest
 
 from mobilenet.manifest import manifest
 from mobilenet.protocols.vcube import causal_reliable
-from mobilenet.protocols.vcube.causal_layer import Arrival, CausalLayer
+from mobilenet.protocols.vcube.causal_layer import CausalLayer
 from mobilenet.verify import verify
 
+from .mutants import ByOwnEntries, DropsWhenSuspected, HandsUpWhenSuspected
 from .play import Played, play
 
 NONE = "workload.sources=0"
@@ -50,32 +51,6 @@ def test_all_correct_processes_hold_the_same_and_nothing_else_waits_for_it() -> 
     played = lost_past(LOST_PAST_OF_FOUR, (5, 6), (80, 3))
     assert not played.wrong and held(played) == {"p3": 1, "p5": 1, "p6": 1, "p7": 1}
     assert all(delivered(played)[name] == ["p6:0", "p3:0"] for name in ("p3", "p5", "p6", "p7"))
-
-
-class HandsUpWhenSuspected(CausalLayer):
-    """A suspected process is not waited for any more."""
-
-    def on_crash(self, process: int) -> None:
-        super().on_crash(process)
-        for station, due in [key for key in self._waiting if key[0] == process]:
-            self._ready.extend(self._waiting.pop((station, due)))
-        self._hand_up()
-
-
-class DropsWhenSuspected(CausalLayer):
-    """What waits for a message of a suspected process is dropped."""
-
-    def on_crash(self, process: int) -> None:
-        super().on_crash(process)
-        for key in [key for key in self._waiting if key[0] == process]:
-            del self._waiting[key]
-
-
-class ByOwnEntries(CausalLayer):
-    """FIFO alone: what others had delivered before is ignored."""
-
-    def _admit(self, arrival: Arrival) -> None:
-        super()._admit(arrival._replace(after=tuple(due if s == arrival.source else 0 for s, due in enumerate(arrival.after))))
 
 
 def test_handing_up_what_waits_for_a_suspect_breaks_the_order(monkeypatch: pytest.MonkeyPatch) -> None:

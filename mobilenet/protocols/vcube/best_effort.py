@@ -12,13 +12,14 @@ Deviations, each with what goes wrong in print
   l.33      subtree_i(m.src) has to be relative to the parent j. n = 4, no fault: 3 sends a message of 0 back to 2, for ever
   l.12-13   with rcv_base = bottom the whole test is true: arrivals 1, 1, 0 deliver 1 twice. (l.28: msg_win is rcv_win)
   l.37-38   a message that is too long overtakes what waits for the same neighbour: the list goes first. An empty bundle, too,
-            is never sent (l.40, when a first element is longer than the rest of the packet)
+            is never sent (l.40, when a first element is longer than the rest of the packet). Order only: no promise is broken
   l.53      drops m when the rows of ONE parent are complete; after a crash the rows of another one may still need it (l.84
             finds nothing to send): dropped when no row of m is left
   l.67      picks one k with <k,j,m>. After a crash there may be <p1,j,m> and <p2,j,m>, and j answers once: all rows of (j, m)
-            go. n = 32, source 4, crashes of 10 at 2, 22 at 3, 20 at 2, 24 at 5: the source waits for ever
+            go. n = 32, all broadcast at 0, crashes of 10 at 2, 22 at 3, 20 at 2, 24 at 5: 4 waits for 21 for ever, 21 for 29, ...
+            (nobody does if 4 broadcasts alone); the same with crashes of 31 at 1, 0 at 2, 12 at 5, 17 at 5, and source 28
   l.33, 76  FF_neighbor may be nobody: skipped
-  l.77      rows in the order in which they came
+  l.77      rows in the order in which they came: it says nothing of order, and no promise needs one, but runs must be repeatable
 Reads       l.16-17 also for what is delivered already: a new parent needs its ACK, and its subtree may be another one.
             l.33 children in descending order of clusters: what takes longest goes first (the printed latencies need it)
             l.49-50 the timer starts with the first element, and anew after an overflow

@@ -1,0 +1,361 @@
+"""What is printed, or was read, wrongly of the broadcasts over VCube: each hole taken back, and how long the verifier needs to see it.
+
+Model     subclasses of the protocols, a few lines each. They play the swarm's schedules of their protocol, one seed after the other, until
+          one is violated or raises. What only orders or delays messages breaks no promise: a pinned scene shows it instead
+Run       python -m tests.vcube.mutants [name ...] [--limit N]
+          prints for each mutant its hole, the schedules it took, the seed that caught it, and what was violated
+Source    the rules by line: headers of the protocols; ours: DESIGN.md §16
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from typing import Any, NamedTuple
+
+import pytest
+
+from mobilenet.protocols.vcube import catalogue, causal_reliable
+from mobilenet.protocols.vcube.all_to_all import AllToAllBroadcast
+from mobilenet.protocols.vcube.best_effort import Ack, BestEffortBroadcast, Tree
+from mobilenet.protocols.vcube.causal_layer import Arrival, CausalLayer
+from mobilenet.protocols.vcube.disjoint_paths import DisjointPathsBroadcast
+from mobilenet.protocols.vcube.port import MessageId
+from mobilenet.protocols.vcube.reliable import NOBODY, Delv, Message, ReliableBroadcast
+from mobilenet.protocols.vcube.topology import c, children, cluster, first_fault_free
+from mobilenet.swarm.broadcasts import draw
+
+from . import printed_causal
+from .play import Played
+
+LIMIT = 3000
+
+# --- best effort
+
+
+class SubtreeOfTheSource(BestEffortBroadcast):
+    """l.33 as printed"""
+
+    def _forward(self, m: Tree, j: int) -> None:
+        source = m.id.source
+        self._subtrees[j] = children(self._i, None if self._i == source else source, self._d, self.correct)[::-1]
+        super()._forward(m, j)
+
+
+class OneRowOnly(BestEffortBroadcast):
+    """l.67 as printed"""
+
+    def _on_ack(self, j: int, message: MessageId) -> None:
+        for k, owing in self.ack_set.get(message, {}).items():
+            if j in owing:
+                self._remove(message, k, j)
+                self._check_acks(message, k)
+                return
+
+
+class BottomIsTrue(BestEffortBroadcast):
+    """l.12-13 as printed"""
+
+    def _handle(self, m: Tree, j: int) -> None:
+        source, ts = m.id
+        if source not in self.rcv_base and ts in self.rcv_win.get(source, ()):
+            self._port.deliver(m.id, m.body)
+        super()._handle(m, j)
+
+
+class DroppedTooEarly(BestEffortBroadcast):
+    """l.53 as printed; what is not there any more cannot be sent (l.84)"""
+
+    def _check_acks(self, message: MessageId, k: int) -> None:
+        if k not in self.ack_set.get(message, {}):
+            self.msg_set.pop(message, None)
+        super()._check_acks(message, k)
+
+    def on_crash(self, process: int) -> None:
+        for message in self.ack_set:
+            self.msg_set.setdefault(message, Tree(message, None, 0))
+        super().on_crash(process)
+
+    def _check_bundle(self, c: Tree | Ack, k: int) -> None:
+        if c.size_bytes:
+            super()._check_bundle(c, k)
+
+
+class NobodyOwes(BestEffortBroadcast):
+    """l.33: no fault-free process in a cluster, and its row is added all the same"""
+
+    def _forward(self, m: Tree, j: int) -> None:
+        super()._forward(m, j)
+        for s in range(1, self._d + 1 if j == self._i else cluster(self._i, j)):
+            if first_fault_free(self._i, s, self.correct) is None:
+                self.ack_set.setdefault(m.id, {}).setdefault(j, {})[-s] = None
+
+
+class OnlyNewOnes(BestEffortBroadcast):
+    """l.16-17 within the if: what was delivered before is neither forwarded nor acknowledged"""
+
+    def _handle(self, m: Tree, j: int) -> None:
+        source, ts = m.id
+        if ts > self.rcv_base.get(source, -1) and ts not in self.rcv_win.get(source, ()):
+            super()._handle(m, j)
+
+
+class Overtakes(BestEffortBroadcast):
+    """l.37-38 as printed: what is too long does not wait for the list before it"""
+
+    def _check_bundle(self, c: Tree | Ack, k: int) -> None:
+        if c.size_bytes >= self._max_payload_bytes:
+            self._port.send(k, c)
+        else:
+            super()._check_bundle(c, k)
+
+
+class RowsTheOtherWay(BestEffortBroadcast):
+    """l.77: the rows in another order than that in which they came"""
+
+    def on_crash(self, process: int) -> None:
+        self.ack_set = dict(reversed(self.ack_set.items()))
+        super().on_crash(process)
+
+
+# --- VCube-RB
+
+
+class HistoryByMessage(ReliableBroadcast):
+    """history keyed by m alone"""
+
+    def _broadcast_tree(self, j: int, m: Message, h: int) -> None:
+        start = max((h for (_, known), h in self.history.items() if known == m.id), default=0)
+        self.history[j, m.id] = max(start, self.history.get((j, m.id), 0))
+        super()._broadcast_tree(j, m, h)
+
+
+class RowWithheld(ReliableBroadcast):
+    """The row is withheld together with the TREE"""
+
+    def _broadcast_cluster(self, j: int, m: Message, s: int) -> None:
+        first = next((k for k in c(self._i, s) if k in self.correct), None)
+        if not any(first in owing for owing in self.ack_set.get(m.id, {}).values()):
+            super()._broadcast_cluster(j, m, s)
+
+
+class NoAckToSuspects(ReliableBroadcast):
+    """The evaluation section: a suspected parent gets no ACK"""
+
+    def _check_acks(self, j: int, message: MessageId) -> None:
+        if j == NOBODY or j in self.correct:
+            super()._check_acks(j, message)
+
+
+class NoGuard(ReliableBroadcast):
+    """l.43, 61: last[source] may be bottom"""
+
+    def on_crash(self, process: int) -> None:
+        self.last.setdefault(process, Message(MessageId(process, 0), None))
+        super().on_crash(process)
+
+
+class OutOfOrder(ReliableBroadcast):
+    """l.37: delivered as it comes"""
+
+    def _handle_message(self, m: Message) -> None:
+        source, ts = m.id
+        if ts > (self.last[source].id.ts + 1 if source in self.last else 0):
+            self.last[source] = m
+            self._port.deliver(m.id, m.body)
+        else:
+            super()._handle_message(m)
+
+
+class NoDelv(ReliableBroadcast):
+    """l.31: nothing for who is suspected"""
+
+    def __init__(self, *options: Any) -> None:
+        super().__init__(*options)
+        send = self._port.send
+        self._port = _Port(self._port, lambda to, message: None if type(message) is Delv else send(to, message))
+
+
+class _Port:
+    """A port that sends otherwise."""
+
+    def __init__(self, port: Any, send: Any) -> None:
+        self.me, self.deliver, self.complete, self.send = port.me, port.deliver, port.complete, send
+
+
+class DoesNotWait(ReliableBroadcast):
+    """l.7: the next broadcast does not wait for the acknowledgements of this one; only the last one is restarted"""
+
+    def broadcast(self, body: Any) -> MessageId:
+        self._incomplete = None
+        return super().broadcast(body)
+
+
+class NoRestart(ReliableBroadcast):
+    """l.42-43: what arrives after its source is suspected is not restarted"""
+
+    def _handle_message(self, m: Message) -> None:
+        believed, self.correct = self.correct, self.correct | {m.id.source}
+        super()._handle_message(m)
+        self.correct = believed
+
+
+class NoRestartAtAll(ReliableBroadcast):
+    """l.60-61: what a suspected source sent last is not restarted"""
+
+    def on_crash(self, process: int) -> None:
+        last = self.last.pop(process, None)
+        super().on_crash(process)
+        if last is not None:
+            self.last[process] = last
+
+
+# --- All-RB and DPath-RB
+
+
+class NoRestartOnArrival(AllToAllBroadcast):
+    def on_receive(self, sender: int, message: Any) -> None:
+        restart, self._restart = self._restart, lambda source: None  # type: ignore[method-assign]
+        super().on_receive(sender, message)
+        self._restart = restart  # type: ignore[method-assign]
+
+
+class OnlyTheFirstCopy(DisjointPathsBroadcast):
+    def on_receive(self, sender: int, message: Any) -> None:
+        if message.id not in self._seen:
+            super().on_receive(sender, message)
+
+
+class NotToSuspects(AllToAllBroadcast):
+    """who is suspected gets no message"""
+
+    def _to_all(self, m: Message) -> None:
+        send = self._port.send
+        everybody, self._port = self._port, _Port(self._port, lambda to, tree: send(to, tree) if to in self.correct else None)
+        super()._to_all(m)
+        self._port = everybody
+
+
+# --- the causal layer over VCube-RB
+
+
+class HandsUpWhenSuspected(CausalLayer):
+    """A suspected process is not waited for any more."""
+
+    def on_crash(self, process: int) -> None:
+        super().on_crash(process)
+        for key in [key for key in self._waiting if key[0] == process]:
+            self._ready.extend(self._waiting.pop(key))
+        self._hand_up()
+
+
+class DropsWhenSuspected(CausalLayer):
+    """What waits for a message of a suspected process is dropped."""
+
+    def on_crash(self, process: int) -> None:
+        super().on_crash(process)
+        for key in [key for key in self._waiting if key[0] == process]:
+            del self._waiting[key]
+
+
+class ByOwnEntries(CausalLayer):
+    """FIFO alone: what others had delivered before is ignored."""
+
+    def _admit(self, arrival: Arrival) -> None:
+        super()._admit(arrival._replace(after=tuple(due if s == arrival.source else 0 for s, due in enumerate(arrival.after))))
+
+
+class Mutant(NamedTuple):
+    hole: str  # as the header of the protocol says it
+    protocol: str
+    where: Any  # the module that builds the protocol
+    of: str  # the class that is replaced
+    kind: type
+    scene: str | None = None  # the test that shows it: no promise is broken, or it takes very many schedules
+
+
+def _of(protocol: str, of: str, **kinds: tuple[str, type] | tuple[str, type, str]) -> dict[str, Mutant]:
+    where = causal_reliable if protocol == "causal_reliable" else catalogue
+    return {name: Mutant(hole, protocol, where, of, kind, *scene) for name, (hole, kind, *scene) in kinds.items()}
+
+
+MUTANTS: dict[str, Mutant] = {
+    **_of(
+        "best_effort", "BestEffortBroadcast",
+        subtree_of_source=("l.33", SubtreeOfTheSource),
+        nobody_owes=("l.33, 76", NobodyOwes),
+        bottom_is_true=("l.12-13", BottomIsTrue),
+        only_new_ones=("l.16-17", OnlyNewOnes),
+        overtakes=("l.37-38", Overtakes, "test_what_is_too_long_goes_after_what_waits"),
+        dropped_too_early=("l.53", DroppedTooEarly, "test_a_message_is_kept_while_another_parent_waits"),
+        one_row_only=("l.67", OneRowOnly, "test_one_row_only"),
+        rows_the_other_way=("l.77", RowsTheOtherWay, "test_rows_are_taken_in_the_order_in_which_they_came"),
+    ),
+    **_of(
+        "reliable", "ReliableBroadcast",
+        history_by_message=("history", HistoryByMessage, "test_the_chain_of_four_crashes"),
+        row_withheld=("l.27-28", RowWithheld, "test_the_chain_of_four_crashes"),
+        no_ack_to_suspects=("l.34", NoAckToSuspects),
+        no_guard=("l.43, 61", NoGuard),
+        out_of_order=("l.37", OutOfOrder),
+        no_delv=("l.31", NoDelv),
+        does_not_wait=("l.7", DoesNotWait),
+        no_restart_on_arrival=("l.42-43", NoRestart),
+        no_restart_on_crash=("l.60-61", NoRestartAtAll),
+    ),
+    **_of(
+        "all_to_all", "AllToAllBroadcast",
+        all_no_restart_on_arrival=("TREE", NoRestartOnArrival),
+        not_to_suspects=("broadcast", NotToSuspects),
+    ),
+    **_of("disjoint_paths", "DisjointPathsBroadcast", only_the_first_copy=("every copy goes on", OnlyTheFirstCopy)),
+    **_of("causal", "CausalBroadcast", **printed_causal.MUTANTS),
+    **_of(
+        "causal_reliable", "CausalLayer",
+        hands_up_when_suspected=("Held", HandsUpWhenSuspected),
+        drops_when_suspected=("Held", DropsWhenSuspected),
+        by_own_entries=("stamps", ByOwnEntries),
+    ),
+}  # fmt: skip
+
+
+class Kill(NamedTuple):
+    schedules: int
+    seed: int | None  # that caught it; None: it lives
+    check: str
+    explanation: str
+
+
+def hunt(name: str, limit: int = LIMIT, first: int = 0) -> Kill:
+    """Schedule after schedule until the mutant is caught."""
+    m = MUTANTS[name]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(m.where, m.of, m.kind)
+        for seed in range(first, first + limit):
+            try:
+                violated = Played(draw(seed, m.protocol)).violated
+            except (AssertionError, KeyError, ValueError, IndexError, TypeError) as error:
+                return Kill(seed - first + 1, seed, "raises", f"{type(error).__name__}: {error}")
+            if violated:
+                check, explanation = next(iter(violated.items()))
+                return Kill(seed - first + 1, seed, check, explanation)
+    return Kill(limit, None, "SURVIVES", f"but {m.scene}" if m.scene else "")
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("names", nargs="*", default=list(MUTANTS))
+    parser.add_argument("--limit", type=int, default=LIMIT)
+    arguments = parser.parse_args()
+    alive = 0
+    print(f"{'mutant':26} {'protocol':16} {'hole':14} {'schedules':>9} {'seed':>5} {'violated':12} explanation")
+    for name in arguments.names:
+        m, kill = MUTANTS[name], hunt(name, arguments.limit)
+        alive += kill.seed is None and m.scene is None
+        seed = "" if kill.seed is None else kill.seed
+        print(f"{name:26} {m.protocol:16} {m.hole:14} {kill.schedules:9} {seed:5} {kill.check:12} {kill.explanation[:90]}", flush=True)
+    return 1 if alive else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
