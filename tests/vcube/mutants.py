@@ -287,7 +287,7 @@ MUTANTS: dict[str, Mutant] = {
         bottom_is_true=("l.12-13", BottomIsTrue),
         only_new_ones=("l.16-17", OnlyNewOnes),
         overtakes=("l.37-38", Overtakes, "test_what_is_too_long_goes_after_what_waits"),
-        dropped_too_early=("l.53", DroppedTooEarly, "test_a_message_is_kept_while_another_parent_waits"),
+        dropped_too_early=("l.53", DroppedTooEarly, "test_what_is_dropped_too_early_is_missed"),
         one_row_only=("l.67", OneRowOnly, "test_one_row_only"),
         rows_the_other_way=("l.77", RowsTheOtherWay, "test_rows_are_taken_in_the_order_in_which_they_came"),
     ),
