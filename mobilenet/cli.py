@@ -27,7 +27,7 @@ for command in (
     running.run, running.check, running.verify, running.show,
     pictures.figures, pictures.report, exploring.spacetime, exploring.diff, exploring.reference,
     studying.study, studying.compare, studying.reproduce,
-    tracks.inspect_tracks,
+    tracks.inspect_tracks, tracks.export,
     trying.swarm, trying.bench,
 ):  # fmt: skip
     app.command()(command)

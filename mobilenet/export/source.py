@@ -1,0 +1,114 @@
+"""A run as tables: what all exports are made of.
+
+Model     a handoff is a handoff_start because the cell changed; it ended with the handoff_end of the same session, if it did. It
+          comes from the station of the host's last confirmed session. Where it happened lies straight between recorded places
+Units     nanoseconds in, seconds and metres out
+Shapes    tracks: t_s, id, name, x_m, y_m; handoffs: see HANDOFF; stations: id, name, x_m, y_m
+Errors    RunError for what is no run of hosts and stations; NoOrigin where places on Earth are asked for and nobody knows them
+Source    ours: DESIGN.md §19b
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from mobilenet.formats.projection import Origin, to_earth
+from mobilenet.parameters import ScenarioError
+from mobilenet.rundir import RunError, read_columns, read_manifest
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+HANDOFF = ("id", "host", "name", "from_station", "to_station", "session", "start_s", "end_s", "duration_s", "x_m", "y_m")
+SECOND = 1e9
+
+
+class NoOrigin(RunError):
+    """Nothing says where the run lies on Earth."""
+
+
+@dataclass(frozen=True)
+class Source:
+    folder: Path
+    manifest: dict[str, Any]
+    origin: Origin | None
+    stations: pd.DataFrame
+    tracks: pd.DataFrame
+    handoffs: pd.DataFrame
+    events: pd.DataFrame
+
+    def require_origin(self) -> Origin:
+        if self.origin is None:
+            raise NoOrigin(f"{self.folder}: nothing says where this run lies on Earth; expected --origin LON,LAT, the place of (0, 0), or origin: {{lon, lat}} in its scenario")
+        return self.origin
+
+
+def source(folder: Path, origin: Origin | None = None) -> Source:
+    """`origin`: instead of the scenario's own."""
+    import pandas as pd
+
+    from mobilenet.scenario import Scenario, load_scenario
+
+    manifest = read_manifest(folder)
+    if "processes" in manifest or "station_positions_m" not in manifest:
+        raise RunError(f"{folder}: a run without places (processes on an abstract network); its tables can be exported with --csv")
+    if origin is None:
+        try:
+            scenario = load_scenario(folder / "scenario.yaml")
+        except ScenarioError:
+            scenario = None  # the record is readable without it
+        origin = scenario.origin if isinstance(scenario, Scenario) else None
+    names: dict[str, str] = manifest.get("host_names") or {}
+    places = pd.DataFrame(read_columns(folder, "positions"))
+    places = places[places.node.str.startswith("h")]
+    order = np.lexsort((places.time_ns, places.node.str[1:].astype(int)))
+    places = places.iloc[order].reset_index(drop=True)
+    tracks = pd.DataFrame({"t_s": places.time_ns / SECOND, "id": places.node, "name": places.node.map(names).fillna(""), "x_m": places.x_m, "y_m": places.y_m})
+    stations = pd.DataFrame(
+        [(f"s{i}", (manifest.get("station_names") or {}).get(f"s{i}", ""), x, y) for i, (x, y) in enumerate(manifest["station_positions_m"])],
+        columns=["id", "name", "x_m", "y_m"],
+    )  # fmt: skip
+    events = pd.DataFrame(read_columns(folder, "events"))
+    return Source(folder, manifest, origin, stations, tracks, _handoffs(events, tracks, names), events)
+
+
+def on_earth(table: pd.DataFrame, origin: Origin) -> pd.DataFrame:
+    """With lon and lat, in hundred-millionths of a degree (1 mm)."""
+    lon, lat = to_earth(table.x_m.to_numpy(), table.y_m.to_numpy(), origin) if len(table) else (np.zeros(0), np.zeros(0))
+    return table.assign(lon=np.round(lon, 8), lat=np.round(lat, 8))
+
+
+def _handoffs(events: pd.DataFrame, tracks: pd.DataFrame, names: dict[str, str]) -> pd.DataFrame:
+    import pandas as pd
+
+    at: dict[str, Any] = {name: (own.t_s.to_numpy(), own.x_m.to_numpy(), own.y_m.to_numpy()) for name, own in tracks.groupby("id")}
+    rows: list[list[Any]] = []
+    open_: dict[tuple[str, int], int] = {}
+    confirmed: dict[str, str] = {}
+    wanted = events[events.event.isin(["join", "handoff_start", "handoff_end"]) & events.node.str.startswith("h")]
+    for event in wanted.itertuples():
+        t_s = event.time_ns / SECOND
+        if event.event == "handoff_start":
+            if _cause(event.detail) == "cell":
+                open_[event.node, event.session] = len(rows)
+                x, y = (float(np.interp(t_s, at[event.node][0], column)) if event.node in at else None for column in (at.get(event.node, (0, 0, 0))[1:]))
+                rows.append([len(rows), event.node, names.get(event.node, ""), confirmed.get(event.node), event.station, event.session, t_s, None, None, x, y])
+            continue
+        confirmed[event.node] = event.station
+        row = open_.pop((event.node, event.session), None)
+        if row is not None:
+            rows[row][7:9] = t_s, round(t_s - rows[row][6], 9)
+    return pd.DataFrame(rows, columns=list(HANDOFF))
+
+
+def _cause(detail: str | None) -> str | None:
+    try:
+        value = json.loads(detail or "{}")
+    except ValueError:
+        return None
+    return value.get("cause") if isinstance(value, dict) else None

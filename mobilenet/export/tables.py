@@ -1,0 +1,76 @@
+"""A run or a study as tables in CSV.
+
+Model     of a run: tracks, handoffs, stations, events, samples, metrics, and frames and messages if they were recorded; with an
+          origin also lon and lat. tracks.csv is a file of tracks that mobilenet reads again. Of a study: its tables, the runs, and
+          the comparison if there is one. A text that a spreadsheet would take for a formula gets an apostrophe before it
+Errors    RunError for what is neither
+Source    RFC 4180; ours: DESIGN.md §19b
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from mobilenet.export.source import Source, on_earth
+from mobilenet.rundir import RunError, read_columns, read_derived, read_manifest
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+FORMULA = ("=", "+", "-", "@", "\t", "\r")
+
+
+def run_tables(source: Source | None, folder: Path, target: Path) -> None:
+    """Into a folder; `source` is None for a run of processes."""
+    import pandas as pd
+
+    if source is None:
+        read_manifest(folder)
+        tables = {name: pd.DataFrame(read_columns(folder, name)) for name in ("events", "samples")}
+    else:
+        placed = {"tracks": source.tracks, "handoffs": source.handoffs, "stations": source.stations}
+        if source.origin is not None:
+            placed = {name: on_earth(table, source.origin) for name, table in placed.items()}
+        tables = {**placed, "events": source.events, "samples": pd.DataFrame(read_columns(folder, "samples"))}
+    for name in ("frames", "messages"):
+        if (folder / f"{name}.parquet").exists():
+            tables[name] = pd.read_parquet(folder / f"{name}.parquet")
+    tables["metrics"] = pd.DataFrame([read_derived(folder, "metrics.json")])
+    for name, table in tables.items():
+        _write(table, target / f"{name}.csv")
+
+
+def _write(table: pd.DataFrame, path: Path) -> None:
+    for column in table.columns:
+        if column in ("session", "origin"):
+            table = table.assign(**{column: table[column].astype("Int64")})
+        elif table[column].dtype == object:
+            table = table.assign(**{column: table[column].map(harmless)})
+    table.to_csv(path, index=False, lineterminator="\n")
+
+
+def harmless(value: object) -> object:
+    return "'" + value if isinstance(value, str) and value.startswith(FORMULA) else value
+
+
+def study_tables(folder: Path, target: Path) -> int:
+    """How many files."""
+    if not (folder / "study.yaml").is_file():
+        raise RunError(f"{folder}: neither a run directory nor that of a study")
+    found = {path.name: path for path in sorted((folder / "tables").glob("*.csv"))}
+    found |= {name: folder / name for name in ("comparison.csv",) if (folder / name).is_file()}
+    if (folder / "runs.csv").is_file():
+        found["planned_runs.csv"] = folder / "runs.csv"
+    if "runs.csv" not in found:
+        raise RunError(f"{folder}: the study has no tables yet; `mobilenet study` makes them when its runs are done")
+    for name, path in found.items():
+        shutil.copyfile(path, target / name)
+    about = {"study": folder.resolve().name, "files": {"planned_runs.csv": "every run and its state", "runs.csv": "one row per run, all metrics",
+             "summary.csv": "configuration x metric: n, mean, sd, interval", "buffers.csv": "buffers over time", "delays.csv": "distribution of delays",
+             "comparison.csv": "levels against a baseline"}}  # fmt: skip
+    about["files"] = {name: text for name, text in about["files"].items() if name in found}  # type: ignore[attr-defined]
+    (target / "contents.json").write_text(json.dumps(about, indent=2) + "\n", encoding="utf-8")
+    return len(found)
