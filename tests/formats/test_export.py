@@ -118,6 +118,20 @@ def test_every_receipt_dominates_its_send(run: Path, slice_s: tuple[float, float
         assert sum(" receives " in text for _, _, text in found) == len(received)
 
 
+def test_named_like_files_of_a_run(tmp_path: Path) -> None:
+    """Tracks and sites of one name, and that of one of the run's own tables."""
+    for folder, text in (("a", "t,id,x,y\n0,v,0,0\n9,v,5,5\n"), ("b", "x,y\n0,0\n")):
+        (tmp_path / folder).mkdir()
+        (tmp_path / folder / "events.parquet").write_text(text)
+    text = (
+        "duration_s: 9\nstations: {layout: {shape: csv, file: b/events.parquet}}\nhosts: {mobility: {model: tracks, file: a/events.parquet}}\n"
+        "protocol: {name: mobile_causal}\nworkload: {interval_s: 3, payload_bytes: 100}\n"
+    )
+    once = runs.run(Scenario.from_text(text, folder=tmp_path), out=tmp_path / "once")
+    again = runs.run(tmp_path / "once" / "scenario.yaml", out=tmp_path / "again")
+    assert once.manifest["fingerprint"] == again.manifest["fingerprint"] and len(once.events) == len(again.events)
+
+
 def test_too_much_for_a_browser(run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("mobilenet.export.shiviz.MOST_EVENTS", 100)
     opened = runs.Run(run)
