@@ -9,10 +9,11 @@ from __future__ import annotations
 
 import json
 import shlex
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from mobilenet.record import FORMAT_VERSION, REQUIRED_FILES, EventLog, file_digests, is_partial
+from mobilenet.record import DERIVED_FILES, FORMAT_VERSION, REQUIRED_FILES, EventLog, file_digests, is_partial
 
 COLUMN_TYPES = {
     "events": {
@@ -25,6 +26,14 @@ COLUMN_TYPES = {
 
 
 OPTIONAL_TABLES = ("frames", "messages")
+
+
+def free_copy_name(name: str, taken: Iterable[str]) -> str:
+    """For the copy of a file that a scenario names: not that of another copy, nor of a file of the run itself."""
+    own = {*REQUIRED_FILES, *DERIVED_FILES, *(f"{table}.parquet" for table in OPTIONAL_TABLES)}
+    while name in own or name in taken:
+        name = f"copy-{name}"
+    return name
 
 
 class RunError(Exception):

@@ -12,7 +12,7 @@ from __future__ import annotations
 import shlex
 import shutil
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -22,25 +22,8 @@ from mobilenet.metrics import metrics
 from mobilenet.own import blaming, require_allowed
 from mobilenet.processes.experiment import Experiment
 from mobilenet.processes.experiment import Outcome as ProcessOutcome
-from mobilenet.record import (
-    DERIVED_FILES,
-    REQUIRED_FILES,
-    Recording,
-    file_digests,
-    is_being_written,
-    run_directory,
-    write_json,
-    write_recording,
-)
-from mobilenet.rundir import (
-    OPTIONAL_TABLES,
-    RunError,
-    read_columns,
-    read_derived,
-    read_events,
-    read_json,
-    read_manifest,
-)
+from mobilenet.record import Recording, file_digests, is_being_written, run_directory, write_json, write_recording
+from mobilenet.rundir import RunError, free_copy_name, read_columns, read_derived, read_events, read_json, read_manifest
 from mobilenet.scenario import AnyScenario, ProcessScenario, Scenario, load_scenario
 from mobilenet.scenario.text import to_yaml
 from mobilenet.simulation import Outcome, Simulation
@@ -260,7 +243,7 @@ def write_scenario(directory: Path, scenario: AnyScenario) -> None:
     values = scenario.model_dump()
     copies: dict[Path, str] = {}
     for path, file in scenario.files():
-        name = copies.setdefault(file.resolve(), _free_name(file.name, copies.values()))
+        name = copies.setdefault(file.resolve(), free_copy_name(file.name, copies.values()))
         *groups, key = path.split(".")
         group = values
         for step in groups:
@@ -268,14 +251,6 @@ def write_scenario(directory: Path, scenario: AnyScenario) -> None:
         group[key] = f"{name}:{group[key].rpartition(':')[2]}" if key == "class" else name
         shutil.copyfile(file, directory / name)
     (directory / "scenario.yaml").write_text(to_yaml(values), encoding="utf-8")
-
-
-def _free_name(name: str, taken: Iterable[str]) -> str:
-    """Not that of another copy, nor of a file of the run itself."""
-    own = {*REQUIRED_FILES, *DERIVED_FILES, *(f"{table}.parquet" for table in OPTIONAL_TABLES)}
-    while name in own or name in taken:
-        name = f"copy-{name}"
-    return name
 
 
 def manifest_of(scenario: AnyScenario, outcome: Outcome | ProcessOutcome, wall_s: float, command: str) -> dict[str, Any]:
