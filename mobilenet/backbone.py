@@ -5,7 +5,7 @@ Model     tree: see wired/tree.py. VCube: each station runs its part of the prot
           links; what it believes wrongly it corrects. It never falls silent by itself: when all else is at rest it is stopped
 Units     the scenario's units at the border, integer nanoseconds and bytes inside
 Errors    none: the scenario is checked
-Source    ours: DESIGN.md §5, §16b
+Source    ours: DESIGN.md §5, §17
 """
 
 from __future__ import annotations

@@ -26,8 +26,9 @@ def run(command: str, folder: Path, timeout_s: float = 300) -> subprocess.Comple
 
 def test_commands_of_the_tour(tmp_path: Path) -> None:
     """One after the other, as a reader would, in a folder with the scenarios of the clone."""
-    (tmp_path / "scenarios").symlink_to(ROOT / "scenarios")
-    assert len(COMMANDS) >= 7
+    for name in ("scenarios", "data"):
+        (tmp_path / name).symlink_to(ROOT / name)
+    assert len(COMMANDS) >= 20
     for command in COMMANDS:
         done = run(command, tmp_path)
         assert done.returncode == 0, f"{command}\n{done.stdout}{done.stderr}"

@@ -3,7 +3,7 @@
 Model     left: cells, tracks, a mark for each expected handoff; right: how much of the time hosts have which speed, and how many
           are there and in reach over time
 Units     metres, metres per second, seconds
-Source    ours: DESIGN.md §19b
+Source    ours: DESIGN.md §21
 """
 
 from __future__ import annotations

@@ -5,7 +5,7 @@ Model     a handoff is a handoff_start because the cell changed; it ended with t
 Units     nanoseconds in, seconds and metres out
 Shapes    tracks: t_s, id, name, x_m, y_m; handoffs: see HANDOFF; stations: id, name, x_m, y_m
 Errors    RunError for what is no run of hosts and stations; NoOrigin where places on Earth are asked for and nobody knows them
-Source    ours: DESIGN.md §19b
+Source    ours: DESIGN.md §21
 """
 
 from __future__ import annotations

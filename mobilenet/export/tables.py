@@ -4,7 +4,7 @@ Model     of a run: tracks, handoffs, stations, events, samples, metrics, and fr
           origin also lon and lat. tracks.csv is a file of tracks that mobilenet reads again. Of a study: its tables, the runs, and
           the comparison if there is one. A text that a spreadsheet would take for a formula gets an apostrophe before it
 Errors    RunError for what is neither
-Source    RFC 4180; ours: DESIGN.md §19b
+Source    RFC 4180; ours: DESIGN.md §21
 """
 
 from __future__ import annotations

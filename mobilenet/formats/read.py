@@ -2,7 +2,7 @@
 
 Model     XML by its first element, ns-2 and BonnMotion by their first line that says something, everything else is a table
 Errors    ScenarioError, one line
-Source    ours: DESIGN.md §19b
+Source    ours: DESIGN.md §21
 """
 
 from __future__ import annotations

@@ -5,7 +5,7 @@ Model     any two stations have a link, and each message takes a delay of its ow
           suspicions, each taken back after a while
 Units     integer nanoseconds, bytes
 Errors    none
-Source    ours: DESIGN.md §11, §16b
+Source    ours: DESIGN.md §11, §17
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 Units     Mb/s, milliseconds, seconds, bytes
 Errors    pydantic.ValidationError
-Source    ours: DESIGN.md §5, §16b
+Source    ours: DESIGN.md §5, §17
 """
 
 from __future__ import annotations

@@ -5,7 +5,7 @@ Model     hosts are looked at every step_s (1 s, more where that would be more t
           after a time out of reach. What joins, leaves and ticks cost is not in it, so a run has a few less
 Units     seconds, metres
 Errors    ScenarioError, see formats
-Source    ours: DESIGN.md §19b
+Source    ours: DESIGN.md §21
 """
 
 from __future__ import annotations

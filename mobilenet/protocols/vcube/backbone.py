@@ -5,7 +5,7 @@ Kinds     vcube_best_effort   Bundling; needs a perfect detector. As stations ne
           vcube_causal        causal broadcast with aggregation, ordered by its own vector clocks
 Units     bytes. A message says who broadcast it, and its number there; an acknowledgement the same
 Errors    KeyError for another kind (the scenario refuses unknown names before)
-Source    ours: DESIGN.md §16b
+Source    ours: DESIGN.md §17
 """
 
 from __future__ import annotations

@@ -6,7 +6,7 @@ Promises    exactly once; and for a broadcast b and any message x, broadcast or 
             the handoff loses it
 Source      Birman, Schiper, Stephenson: Lightweight causal and atomic group multicast (1991), CBCAST; compression as in
             Singhal, Kshemkalyani: An efficient implementation of vector clocks (1992), for broadcasts; the stamped
-            sends are ours: DESIGN.md §16b
+            sends are ours: DESIGN.md §17
 Names       clock[l]: how many broadcasts of station l this one has handed up, or made if l is itself
 Assumes     a reliable broadcast beneath that delivers each message once and counts a source's messages from 0 in the order of
             the calls; a reliable network, in any order; stations never fail (what becomes of broadcasts where processes do:
