@@ -31,6 +31,7 @@ from heapq import heapify, heappop, heappush
 from math import atan2, hypot, sqrt
 from pathlib import Path
 from statistics import median
+from typing import Any
 
 from mobilenet import __version__
 
@@ -86,7 +87,7 @@ def measure(repeat: int) -> Iterator[Row]:
     """All cases, one after the other."""
     before: Row | None = None
     for case in CASES:
-        found = sorted((_in_a_process(case) for _ in range(repeat)), key=lambda one: one["cpu_s"])
+        found = sorted((in_a_process("mobilenet.bench", case.name) for _ in range(repeat)), key=lambda one: one["cpu_s"])
         row = _row(case, found[len(found) // 2], median(one["yardstick"] for one in found), before)
         yield row
         before = row
@@ -118,8 +119,9 @@ def _row(case: Case, measured: dict[str, float], events_per_s: float, before: Ro
     )
 
 
-def _in_a_process(case: Case) -> dict[str, float]:
-    command = [sys.executable, "-m", "mobilenet.bench", case.name]
+def in_a_process(module: str, case: str) -> dict[str, float]:
+    """What `python -m MODULE CASE` measured."""
+    command = [sys.executable, "-m", module, case]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode:
         raise RuntimeError(f"{' '.join(command)}: {done.stderr.strip().splitlines()[-1:]}")
@@ -176,10 +178,10 @@ def lattice(count: int) -> list[tuple[float, float]]:
     return places[:count]
 
 
-def append(path: Path, row: Row) -> None:
-    """One more line of the table; a new one gets a head."""
+def append(path: Path, row: Any) -> None:
+    """One more line of a table of such rows (dataclasses); a new one gets a head."""
     with path.open("a", newline="", encoding="utf-8") as file:
-        writer = csv.DictWriter(file, [field.name for field in fields(Row)])
+        writer = csv.DictWriter(file, [field.name for field in fields(row)])
         if file.tell() == 0:
             writer.writeheader()
         writer.writerow(asdict(row))

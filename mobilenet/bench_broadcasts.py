@@ -12,20 +12,19 @@ Source    ours: DESIGN.md §16
 
 from __future__ import annotations
 
-import csv
 import json
 import platform
-import subprocess
 import sys
 import time
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass, fields
+from dataclasses import dataclass
 from datetime import UTC, datetime
-from pathlib import Path
 from statistics import median
 
 from mobilenet import __version__
-from mobilenet.bench import SCENARIOS, yardstick
+from mobilenet.bench import SCENARIOS, append, in_a_process, yardstick
+
+__all__ = ["append", "measure"]
 
 PROCESSES = 1024
 
@@ -66,7 +65,7 @@ class Row:
 def measure(repeat: int) -> Iterator[Row]:
     """All cases, one after the other."""
     for case in CASES:
-        found = sorted((_in_a_process(case) for _ in range(repeat)), key=lambda one: one["cpu_s"])
+        found = sorted((in_a_process("mobilenet.bench_broadcasts", case.name) for _ in range(repeat)), key=lambda one: one["cpu_s"])
         middle, events_per_s = found[len(found) // 2], median(one["yardstick"] for one in found)
         speed = middle["messages"] / middle["cpu_s"]
         share = speed / events_per_s
@@ -74,15 +73,6 @@ def measure(repeat: int) -> Iterator[Row]:
             datetime.now(UTC).isoformat(timespec="seconds"), __version__, platform.python_version(), case.name, PROCESSES,
             int(middle["messages"]), round(middle["cpu_s"], 3), round(speed), round(events_per_s), round(share, 4), case.target, share >= case.target,
         )  # fmt: skip
-
-
-def _in_a_process(case: Case) -> dict[str, float]:
-    command = [sys.executable, "-m", "mobilenet.bench_broadcasts", case.name]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    if done.returncode:
-        raise RuntimeError(f"{' '.join(command)}: {done.stderr.strip().splitlines()[-1:]}")
-    found: dict[str, float] = json.loads(done.stdout)
-    return found
 
 
 def once(case: Case) -> dict[str, float]:
@@ -100,15 +90,6 @@ def once(case: Case) -> dict[str, float]:
     carried = sent.get("packets_by_messages")
     messages = sent["sent"] if carried is None else sum(int(size) * count for size, count in carried.items())
     return {"cpu_s": cpu_s, "messages": messages, "yardstick": (first + yardstick()) / 2}
-
-
-def append(path: Path, row: Row) -> None:
-    """One more line of the table; a new one gets a head."""
-    with path.open("a", newline="", encoding="utf-8") as file:
-        writer = csv.DictWriter(file, [field.name for field in fields(Row)])
-        if file.tell() == 0:
-            writer.writeheader()
-        writer.writerow(asdict(row))
 
 
 if __name__ == "__main__":
