@@ -40,7 +40,8 @@ def spacetime(
         from viz.files import whole_file
         from viz.spacetime import WindowError, draw, window_around
 
-        read_manifest(run)
+        if "processes" in read_manifest(run):
+            fail(f"{run}: a run of processes; space-time diagrams are of runs with hosts and stations", Exit.BAD_INPUT)
         events = pd.DataFrame(read_events(run))
         try:
             window = window_around(events, around, host, margin_s)

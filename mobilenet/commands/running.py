@@ -37,10 +37,11 @@ def run(
 def check(scenario: ScenarioFile, overrides: Overrides = None) -> None:
     """Read a scenario and say whether it can run, without running it."""
     with reporting():
-        from mobilenet.scenario import estimated_events, load_scenario
+        from mobilenet.scenario import ProcessScenario, estimated_events, load_scenario
 
         loaded = load_scenario(scenario, overrides or [])
-        say(f"{scenario}: fine; {loaded.duration_s:g} s, about {estimated_events(loaded):,} events")
+        lasts = f"at most {loaded.duration:g} t.u." if isinstance(loaded, ProcessScenario) else f"{loaded.duration_s:g} s"
+        say(f"{scenario}: fine; {lasts}, about {estimated_events(loaded):,} events")
         say(f"Next: mobilenet run {quoted(scenario)}")
 
 

@@ -55,9 +55,12 @@ class Record:
     @property
     def delays_s(self) -> NDArray[np.float64]:
         """Of messages broadcast within the window."""
+        if self.of_processes:  # of others: a process delivers its own message at once
+            own = (self.events.event == "deliver") & (self.events.message.str.rpartition(":")[0] == self.events.node)
+            return delays_of(self.events[~own])[1]
         sent, delays = delays_of(self.events)
-        inside = sent >= self.manifest["warmup_s"] * SECOND
-        return delays[inside if self.of_processes else inside & (sent < self.manifest["duration_s"] * SECOND)]
+        inside = (sent >= self.manifest["warmup_s"] * SECOND) & (sent < self.manifest["duration_s"] * SECOND)
+        return delays[inside]
 
 
 def run_figures(directory: Path, folder: Path, suffixes: tuple[str, ...] = (".svg", ".png")) -> list[tuple[str, Path]]:
@@ -173,7 +176,8 @@ def delay_distribution(axes: Any, record: Record) -> str:
         axes.set_xscale("log")
         axes.set_xlim(left=max(delays[0], SHORTEST) / 1.2)  # own messages may be delivered at once
     axes.set(xlabel=f"delay from broadcast to delivery ({record.unit})", ylabel="share of deliveries", ylim=(0, 1.02))
-    return f"{len(delays):,} deliveries, mean {delays.mean():.4g} {record.unit}.".replace(",", " ", 1)
+    whose = "deliveries at others" if record.of_processes else "deliveries"
+    return f"{len(delays):,}".replace(",", " ") + f" {whose}, mean {delays.mean():.4g} {record.unit.rstrip('.')}."
 
 
 def delay_over_time(axes: Any, record: Record) -> str:
@@ -187,7 +191,7 @@ def delay_over_time(axes: Any, record: Record) -> str:
     axes.set_ylabel(f"delay ({record.unit})")
     _time_axis(axes, record)
     axes.legend(fontsize=8, frameon=False, loc="upper left")
-    return f"By the time of the broadcast, {record.end_s / 60:.3g} {record.unit} each.{outages}"
+    return f"By the time of the broadcast, {record.end_s / 60:.3g} s each.{outages}"
 
 
 def in_the_air(axes: Any, record: Record) -> str:

@@ -26,9 +26,25 @@ MEANING = {  # of the numbers that come first
     "handoffs": "changes of station, confirmed", "handoff_duration_mean_s": "mean time a handoff takes, s",
     "handoff_interruption_mean_s": "mean time without a delivery around a handoff, s",
     "crashes": "crashes", "gaps": "gaps (hosts told that they missed messages)",
-    "latency": "latency, t.u.", "messages": "messages sent", "messages_per_process_mean": "messages sent per process, mean",
-    "delivery_latency_mean": "mean latency of a delivery, t.u.", "packets": "packets sent",
 }  # fmt: skip
+OF_PROCESSES = {
+    "broadcasts": "messages broadcast", "deliveries": "deliveries, own ones included", "latency": "latency, t.u.",
+    "delivery_latency_mean": "mean latency of a delivery at another process, t.u.", "messages": "messages sent",
+    "messages_per_process_mean": "messages sent per process, mean", "packets_aggregated_share": "share of packets with several messages",
+    "reception_latency_mean": "mean latency of a reception, t.u.", "pending_max": "most messages held back by a process",
+    "detector_messages": "messages of the failure detector", "crashes": "crashes", "suspicions": "suspicions",
+    "suspicions_taken_back": "of these taken back",
+}  # fmt: skip
+ASKED = {
+    "causal": "Did every member get every message it was owed, exactly once and in causal order?",
+    "best_effort": "Was nothing invented, nothing delivered twice, and nothing delivered to anybody who is no member?",
+    None: "Is every frame accounted for?",
+}
+ASKED_OF_PROCESSES = {
+    "none": "Did every correct process deliver what correct processes broadcast, once each, and nothing else?",
+    "fifo": "Did correct processes deliver the same messages, once each and in the order of each source?",
+    "causal": "Did correct processes deliver the same messages, once each and in causal order?",
+}
 
 
 def run_page(directory: Path) -> str:
@@ -36,7 +52,8 @@ def run_page(directory: Path) -> str:
     manifest, metrics, verdicts = run.manifest, run.metrics, run.verdicts
     name = directory.resolve().name
     of_processes = "processes" in manifest
-    first = [(MEANING[key], shown(metrics[key])) for key in MEANING if metrics.get(key) is not None]
+    meaning = OF_PROCESSES if of_processes else MEANING
+    first = [(meaning[key], shown(metrics[key])) for key in meaning if metrics.get(key) is not None]
     rest = table(("metric", "value"), [(key, shown(value)) for key, value in metrics.items()])
     checks = [(check, verdict.answer, verdict.explanation or "") for check, verdict in verdicts.items()]
     with tempfile.TemporaryDirectory(prefix="mobilenet-report-") as folder:
@@ -68,11 +85,7 @@ def _who(manifest: dict[str, Any]) -> str:
 def _answer(run: Run) -> str:
     """The question of a run, and its answer, in words."""
     promise = run.manifest["promises"]["broadcast"]
-    asked = {
-        "causal": "Did every member get every message it was owed, exactly once and in causal order?",
-        "best_effort": "Was nothing invented, nothing delivered twice, and nothing delivered to anybody who is no member?",
-        None: "Is every frame accounted for?",
-    }.get(promise, f"Did the broadcast keep what it promises ({promise})?")
+    asked = (ASKED_OF_PROCESSES if "processes" in run.manifest else ASKED).get(promise, f"Did the broadcast keep what it promises ({promise})?")
     broken = [f"{name}: {verdict.explanation}" for name, verdict in run.verdicts.items() if verdict.answer == "violated"]
     unknown = [f"{name}: {verdict.explanation}" for name, verdict in run.verdicts.items() if verdict.answer == "unknown"]
     if broken:
