@@ -182,3 +182,22 @@ def test_two_thousand_hosts_stay_smooth(browser: Page, tmp_path: Path) -> None:
     milliseconds = min(browser.evaluate("Mobilenet.app.measure(30)") for _ in range(3))
     browser.complaints = [line for line in browser.complaints if "willReadFrequently" not in line]
     assert milliseconds < 50
+
+
+def test_what_has_the_focus_keeps_its_keys(browser: Page, page: Path) -> None:
+    shown(browser, page)
+    browser.evaluate("(document.querySelector('.mn-layers').open = true, document.querySelector('[data-layer=names]').focus())")
+    for wanted in (True, False):
+        browser.key(" ")
+        browser.until(f"Mobilenet.app.layers.names === {str(wanted).lower()}")
+    assert browser.evaluate("document.activeElement.dataset.layer") == "names" and browser.evaluate("Mobilenet.app.clock.playing") is False
+    taken = "(([selector, key]) => { const e = new KeyboardEvent('keydown', { key, bubbles: true, cancelable: true }); document.querySelector(selector).dispatchEvent(e); return !e.defaultPrevented; })"
+    for selector, key, own in (
+        ("[data-heat=none]", "ArrowDown", True), ("[data-heat=none]", " ", True), (".mn-speed", "ArrowUp", True), (".mn-layers summary", " ", True), (".mn-play", " ", True),
+        ("[data-layer=names]", "ArrowRight", False), ("body", " ", False), (".mn-line", "ArrowLeft", False),
+    ):  # fmt: skip
+        assert browser.evaluate(f"{taken}({[selector, key]!r})") is own, (selector, key)
+    browser.evaluate("Mobilenet.app.clock.pause()")
+    browser.click_on("[data-layer=names]")  # by the mouse: Space plays again
+    browser.key(" ")
+    browser.until("Mobilenet.app.clock.playing")

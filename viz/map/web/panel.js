@@ -1,7 +1,7 @@
 // The panels at the sides: what run this is, layers and legend on the left; what happens, or the chosen card, on the right.
 "use strict";
 Mobilenet.panels = (app) => {
-  const { run, clock } = app, { el, row, link, heading, note, symbol, counted, duration } = app.parts, { upTo, MEMBER, DOWN, COVERED, HANDING } = Mobilenet;
+  const { run, clock } = app, { el, row, link, heading, note, symbol, counted, duration, release } = app.parts, { upTo, MEMBER, DOWN, COVERED, HANDING } = Mobilenet;
   const about = run.about, verdict = el("span", { class: "mn-verdict mn-" + (["valid", "violated", "unknown"].includes(about.verdict) ? about.verdict : "unknown"), title: Object.entries(about.checks).map(([k, v]) => k + ": " + v).join("\n") }, about.verdict);
   const head = el("header", { class: "mn-head" }, el("h1", {}, el("bdi", {}, about.name)), verdict,
     el("p", {}, about.protocol + ", " + counted(run.count, "host") + ", " + counted(run.stationCount, "station") + ", seed " + about.seed), about.description ? el("p", { class: "mn-note" }, el("bdi", {}, about.description)) : null);
@@ -9,7 +9,7 @@ Mobilenet.panels = (app) => {
   const toggle = (name, words, paint) => {
     const box = el("input", { type: "checkbox", "data-layer": name });
     box.checked = app.layers[name];
-    box.addEventListener("change", () => { app.layers[name] = box.checked; box.blur(); app.changed(true); });
+    box.addEventListener("change", () => { app.layers[name] = box.checked; release(box); app.changed(true); });
     return el("label", { class: "mn-layer" }, box, symbol(paint), el("span", {}, words));
   };
   const dot = (colour, hollow) => (g, x, y) => { g.beginPath(); g.arc(x, y, 5, 0, 7); g.fillStyle = hollow ? "#fff" : colour; g.fill(); g.strokeStyle = hollow ? colour : "#fff"; g.lineWidth = 2; g.stroke(); };
@@ -20,7 +20,7 @@ Mobilenet.panels = (app) => {
   const heats = [["", "none"], ["losses", "frames lost"], ["delays", "delivery delay"]].map(([value, words]) => {
     const radio = el("input", { type: "radio", name: "mn-heat", value, "data-heat": value || "none" });
     radio.checked = (app.layers.heat || "") === value;
-    radio.addEventListener("change", () => { app.layers.heat = value; radio.blur(); heatLegend(); heatNote.scrollIntoView({ block: "nearest" }); app.changed(true); });
+    radio.addEventListener("change", () => { app.layers.heat = value; release(radio); heatLegend(); heatNote.scrollIntoView({ block: "nearest" }); app.changed(true); });
     return el("label", { class: "mn-layer" }, radio, el("span", {}, words));
   });
   let lossChart = null;
@@ -59,6 +59,7 @@ Mobilenet.panels = (app) => {
       toggle("coverage", "coverage lost, found", markOf("out_of_coverage")), toggle("gaps", "gap; given up (hollow)", markOf("gap")), toggle("keep", "keep marks (else " + app.marks.keepS.toFixed(0) + " s)", () => {})),
     el("div", { class: "mn-group" }, heading("Heat map"), ...heats, heatNote));
   if (app.tiles === false && window.innerHeight < 700) layers.removeAttribute("open");
+  layers.firstChild.addEventListener("click", () => release(layers.firstChild));
   const left = el("aside", { class: "mn-left" }, head, layers);
 
   const title = el("h2"), actions = el("div", { class: "mn-actions" }), content = el("div", { class: "mn-content" });

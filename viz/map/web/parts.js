@@ -20,12 +20,17 @@ Mobilenet.parts = () => {
     return svg;
   };
   const row = (name, value) => el("div", { class: "mn-row" }, el("span", {}, name), value instanceof Node ? value : el("b", {}, String(value)));
-  const link = (words, act, title) => { const b = el("button", { class: "mn-link", ...(title ? { title } : {}) }, words); b.addEventListener("click", () => { act(); b.blur(); }); return b; };
-  const action = (words, act) => { const b = el("button", { class: "mn-action" }, words); b.addEventListener("click", () => { act(); b.blur(); }); return b; };
+  // Who clicks wants Space to play afterwards; who uses the keyboard wants to stay where they are.
+  let byKeyboard = false;
+  document.addEventListener("keydown", () => { byKeyboard = true; }, true);
+  document.addEventListener("pointerdown", () => { byKeyboard = false; }, true);
+  const keyboard = () => byKeyboard, release = (node) => { if (!byKeyboard) node.blur(); };
+  const link = (words, act, title) => { const b = el("button", { class: "mn-link", ...(title ? { title } : {}) }, words); b.addEventListener("click", () => { act(); release(b); }); return b; };
+  const action = (words, act) => { const b = el("button", { class: "mn-action" }, words); b.addEventListener("click", () => { act(); release(b); }); return b; };
   const heading = (words) => el("h3", {}, words);
   const note = (words) => el("p", { class: "mn-note" }, words);
   const symbol = (draw, width = 22, height = 18) => { const c = Mobilenet.canvas(document.createElement("span"), "mn-symbol"); c.fit(width, height); draw(c.g, width / 2, height / 2); return c.canvas; };
   const counted = (n, one, many) => n + " " + (n === 1 ? one : many || one + "s");
   const duration = (s) => (Number.isNaN(s) || s === null || s === undefined ? "–" : s < 1 ? (s * 1000).toFixed(s < 0.1 ? 1 : 0) + " ms" : s.toFixed(s < 10 ? 2 : 1) + " s");
-  return { el, icon, row, link, action, heading, note, symbol, counted, duration };
+  return { el, icon, row, link, action, heading, note, symbol, counted, duration, keyboard, release };
 };

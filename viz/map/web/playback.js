@@ -19,6 +19,15 @@ Mobilenet.clock = (app) => {
   return clock;
 };
 
+// Whether what has the focus makes something of this key itself.
+Mobilenet.takesKey = (node, key) => {
+  const role = node && node.tagName, arrow = key.startsWith("Arrow");
+  if (role === "BUTTON" || role === "SUMMARY") return key === " " || key === "Enter";
+  if (role === "INPUT" && node.type === "checkbox") return key === " ";
+  if (role === "INPUT" && node.type === "radio") return key === " " || arrow;
+  return role === "SELECT" || role === "INPUT" || role === "TEXTAREA";
+};
+
 Mobilenet.keyboard = (app) => {
   const { clock } = app;
   const keys = {
@@ -31,9 +40,7 @@ Mobilenet.keyboard = (app) => {
   };
   document.addEventListener("keydown", (event) => {
     if (event.ctrlKey || event.metaKey || event.altKey || !(event.key in keys)) return;
-    const at = event.target, role = at && at.tagName;
-    if (role === "SELECT" || (role === "INPUT" && at.type !== "checkbox" && at.type !== "radio")) return;
-    if (event.key === " " && role && (role === "BUTTON" || role === "SUMMARY" || role === "INPUT")) at.blur();
+    if (Mobilenet.takesKey(event.target, event.key)) return;
     event.preventDefault();
     keys[event.key](event);
   });

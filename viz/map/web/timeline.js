@@ -1,12 +1,12 @@
 // The bar at the bottom: buttons, speed, and the time line with its events, which is the slider, too.
 "use strict";
 Mobilenet.bar = (app) => {
-  const { run, clock } = app, { el, icon } = app.parts, { INK, QUIET, withAlpha, LAYER_OF } = Mobilenet;
+  const { run, clock } = app, { el, icon, release } = app.parts, { INK, QUIET, withAlpha, LAYER_OF } = Mobilenet;
   const play = el("button", { class: "mn-play", title: "Play or pause (space)", "aria-label": "Play or pause" });
   const speed = el("select", { class: "mn-speed", title: "Speed (+ and −)", "aria-label": "Speed" }, ...Mobilenet.SPEEDS.map((s) => el("option", { value: String(s) }, s + "×")));
-  speed.addEventListener("change", () => { clock.at(Number(speed.value)); speed.blur(); });
-  play.addEventListener("click", () => { clock.toggle(); play.blur(); });
-  const button = (name, title, act) => { const b = el("button", { class: "mn-button", title, "aria-label": title }, icon(name)); b.addEventListener("click", () => { act(); b.blur(); }); return b; };
+  speed.addEventListener("change", () => { clock.at(Number(speed.value)); release(speed); });
+  play.addEventListener("click", () => { clock.toggle(); release(play); });
+  const button = (name, title, act) => { const b = el("button", { class: "mn-button", title, "aria-label": title }, icon(name)); b.addEventListener("click", () => { act(); release(b); }); return b; };
   const time = el("div", { class: "mn-time" });
   const box = el("div", { class: "mn-line", role: "slider", tabindex: "0", "aria-label": "Simulated time", "aria-valuemin": "0", "aria-valuemax": String(run.end_s) });
   const bar = el("footer", { class: "mn-bar" },
