@@ -201,3 +201,24 @@ def test_what_has_the_focus_keeps_its_keys(browser: Page, page: Path) -> None:
     browser.click_on("[data-layer=names]")  # by the mouse: Space plays again
     browser.key(" ")
     browser.until("Mobilenet.app.clock.playing")
+
+
+def test_a_narrow_window_keeps_the_field_and_every_button(page: Path) -> None:
+    with Page(400, 700) as browser:
+        shown(browser, page)
+        assert browser.evaluate("[document.documentElement.scrollWidth, document.body.scrollWidth, document.querySelector('.mn-bar').scrollWidth].every((w) => w <= innerWidth)")
+        outside = browser.evaluate(
+            "[...document.querySelectorAll('.mn-bar > *, .mn-left, .mn-right-side')].filter((e) => { const r = e.getBoundingClientRect();"
+            " return r.left < 0 || r.right > innerWidth || r.top < 0 || r.bottom > innerHeight || r.width < 10; }).map((e) => e.className)"
+        )
+        assert outside == []
+        assert browser.evaluate("!document.querySelector('.mn-layers').open && document.querySelector('.mn-right-side').offsetHeight + document.querySelector('.mn-left').offsetHeight < 140")
+        assert browser.evaluate("document.querySelector('.mn-line').getBoundingClientRect().width > 350")
+        assert browser.evaluate("document.querySelector('.mn-summary').textContent").startswith(": ")
+        browser.click_on(".mn-fold")
+        assert browser.evaluate("document.querySelector('.mn-content').offsetHeight > 50")
+        browser.click_on("[aria-label='Keys (?)']")
+        assert browser.evaluate("(() => { const r = document.querySelector('.mn-help').getBoundingClientRect(); return r.left >= 0 && r.right <= innerWidth && r.top >= 0; })()")
+        browser.key("Escape")
+        browser.evaluate("Mobilenet.app.select({kind: 'host', id: 1})")
+        assert browser.evaluate("document.querySelector('.mn-content').offsetHeight > 50")

@@ -58,14 +58,19 @@ Mobilenet.panels = (app) => {
       toggle("handoffs", "handoff, from | to", markOf("handoff")), toggle("crashes", "crash, and recovery \u25b3", markOf("crash")),
       toggle("coverage", "coverage lost, found", markOf("out_of_coverage")), toggle("gaps", "gap; given up (hollow)", markOf("gap")), toggle("keep", "keep marks (else " + app.marks.keepS.toFixed(0) + " s)", () => {})),
     el("div", { class: "mn-group" }, heading("Heat map"), ...heats, heatNote));
-  if (app.tiles === false && window.innerHeight < 700) layers.removeAttribute("open");
+  const narrow = window.matchMedia("(max-width: 900px)");
+  if (narrow.matches || (app.tiles === false && window.innerHeight < 700)) layers.removeAttribute("open");
   layers.firstChild.addEventListener("click", () => release(layers.firstChild));
   const left = el("aside", { class: "mn-left" }, head, layers);
 
   const title = el("h2"), actions = el("div", { class: "mn-actions" }), content = el("div", { class: "mn-content" });
   const close = link("×", () => app.select(null), "Close (Esc)");
   close.classList.add("mn-close"); close.setAttribute("aria-label", "Close");
-  const right = el("aside", { class: "mn-right-side", "aria-live": "off" }, el("div", { class: "mn-title" }, title, close), actions, content);
+  const fold = el("button", { class: "mn-fold", "aria-label": "Show or hide the details" });
+  const right = el("aside", { class: "mn-right-side", "aria-live": "off" }, el("div", { class: "mn-title" }, title, fold, close), actions, content);
+  let folded = narrow.matches; // of the overview, in a narrow window
+  const refold = () => { const now = folded && !app.selected; right.classList.toggle("mn-folded", now); fold.textContent = now ? "▴" : "▾"; fold.setAttribute("aria-expanded", String(!now)); };
+  fold.addEventListener("click", () => { folded = !folded; refold(); release(fold); });
 
   const overview = () => {
     const now = { members: app.cards.live("Members"), cell: app.cards.live("In a session"), handing: app.cards.live("In a handoff"), out: app.cards.live("Out of coverage"), down: app.cards.live("Down"), handoffs: app.cards.live("Handoffs so far") };
@@ -76,6 +81,7 @@ Mobilenet.panels = (app) => {
     const body = el("div", {}, ...Object.values(now).map((each) => each.node), heading("What happened last"), feed,
       heading(msg.every > 1 ? "Messages, a sample" : "Messages"), msg.every > 1 ? note("Details of one message in " + msg.every + " and of those that it has to follow: " + msg.count.toLocaleString("en") + " of " + msg.total.toLocaleString("en") + ". Everything else is complete.") : null, recent,
       note("Click a host, a station, a mark or a message. Space plays, h goes to the next handoff, ? shows all keys."));
+    const summary = el("span", { class: "mn-summary" });
     let shownFeed = "", shownMessages = "", lines = [];
     const update = (t) => {
       let members = 0, cell = 0, handing = 0, out = 0, down = 0;
@@ -86,6 +92,7 @@ Mobilenet.panels = (app) => {
         if (f & DOWN) down++; else if (!(f & COVERED)) out++; else if (f & HANDING) handing++; else if (f & MEMBER) cell++;
       }
       now.members.set(members + " of " + run.count); now.cell.set(cell); now.handing.set(handing); now.out.set(out); now.down.set(down); now.handoffs.set(upTo(handoffTimes, t));
+      summary.textContent = ": " + counted(members, "member") + ", " + counted(upTo(handoffTimes, t), "handoff");
       const latest = [];
       for (let i = upTo(app.marks.times, t) - 1; i >= 0 && latest.length < 7; i--) if (app.marks.items[i].kind !== "in_coverage") latest.push(app.marks.items[i]);
       const key = latest.map((item) => item.id).join();
@@ -98,15 +105,16 @@ Mobilenet.panels = (app) => {
       }
       for (const each of lines) each.update(t);
     };
-    return { title: "Now", body, update, actions: [] };
+    return { title: "Now", summary, body, update, actions: [] };
   };
 
   let card = null, last = 0;
   const open = () => {
     const s = app.selected;
     card = !s ? overview() : s.kind === "message" ? Mobilenet.messageCard(app, s.id) : app.cards[s.kind](s.id);
-    title.textContent = card.title;
-    close.hidden = !s;
+    title.replaceChildren(card.title, ...(card.summary ? [card.summary] : []));
+    close.hidden = !s; fold.hidden = Boolean(s);
+    refold();
     actions.replaceChildren(...card.actions);
     content.replaceChildren(card.body);
     content.scrollTop = 0;

@@ -87,8 +87,9 @@ Mobilenet.start = (map, L) => {
   app.fit = () => {
     const [[w, s], [e, n]] = app.bounds, wide = host.clientWidth > 900;
     frame.left = wide ? panels.left.offsetWidth + 24 : 12; frame.right = wide ? panels.right.offsetWidth + 24 : 12;
+    const top = wide ? 14 : panels.left.offsetHeight + 16, bottom = wide ? 14 : panels.right.offsetHeight + 44, roomy = top + bottom < host.clientHeight / 2;
     app.following = false;
-    map.fitBounds([view.latLng(w, s), view.latLng(e, n)], { paddingTopLeft: [frame.left, 14], paddingBottomRight: [frame.right, 14], animate: false });
+    map.fitBounds([view.latLng(w, s), view.latLng(e, n)], { paddingTopLeft: [frame.left, roomy ? top : 14], paddingBottomRight: [frame.right, roomy ? bottom : 14], animate: false });
   };
   const layout = () => {
     width = host.clientWidth; height = host.clientHeight; app.size = { width, height };
@@ -114,7 +115,7 @@ Mobilenet.start = (map, L) => {
     const { x, y } = event.containerPoint, found = under(x, y);
     host.style.cursor = found ? "pointer" : "";
     tip.classList.toggle("mn-on", Boolean(found));
-    if (found) { tip.textContent = found.say; tip.style.transform = "translate(" + Math.min(x + 14, width - 260) + "px," + (y + 14) + "px)"; }
+    if (found) { tip.textContent = found.say; tip.style.transform = "translate(" + Math.max(0, Math.min(x + 14, width - 260)) + "px," + (y + 14) + "px)"; }
   });
   map.on("mouseout", () => tip.classList.remove("mn-on"));
 
@@ -138,8 +139,8 @@ Mobilenet.start = (map, L) => {
   };
   Mobilenet.keyboard(app);
   layout();
-  app.fit();
   panels.open();
+  app.fit();
   // For tests: milliseconds that drawing takes, over so many moments spread over the run.
   app.measure = (frames) => { app.clock.playing = true; const began = performance.now(); for (let i = 0; i < frames; i++) { app.clock.t = (run.end_s * i) / frames; paint(performance.now()); live.g.getImageData(0, 0, 1, 1); } app.clock.pause(); return (performance.now() - began) / frames; };
   Mobilenet.app = app;

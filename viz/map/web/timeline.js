@@ -15,7 +15,7 @@ Mobilenet.bar = (app) => {
     button("fit", "The whole field (z)", () => app.fit()), button("help", "Keys (?)", () => app.help()));
   const lines = Mobilenet.canvas(box, ""), still = document.createElement("canvas");
   let width = 0, drag = false, layersDrawn = "";
-  const HEIGHT = 46, BASE = 30;
+  const HEIGHT = 46, BASE = 28;
   const mark = (g, x, item) => app.marks.paint(g, item, x, 9, 4);
   const paint = () => { // how many handoffs when, as bars; what is rare as marks above them
     still.width = lines.canvas.width; still.height = lines.canvas.height;
@@ -50,7 +50,7 @@ Mobilenet.bar = (app) => {
     g.drawImage(still, 0, 0, width, HEIGHT);
     g.fillStyle = withAlpha("#0072B2", 0.13); g.fillRect(0, 4, x, BASE - 4);
     g.strokeStyle = "#0072B2"; g.lineWidth = 2; g.beginPath(); g.moveTo(x, 2); g.lineTo(x, BASE + 2); g.stroke();
-    g.fillStyle = "#0072B2"; g.beginPath(); g.arc(x, BASE + 2, 4.5, 0, 7); g.fill();
+    g.fillStyle = "#0072B2"; g.beginPath(); g.arc(Math.max(4.5, Math.min(width - 4.5, x)), BASE + 1, 4.5, 0, 7); g.fill();
     time.textContent = app.clockText(clock.t, true) + " / " + app.clockText(run.end_s);
     box.setAttribute("aria-valuenow", clock.t.toFixed(2));
     box.setAttribute("aria-valuetext", app.clockText(clock.t, true));
