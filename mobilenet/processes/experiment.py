@@ -6,6 +6,7 @@ Model     builds network, detectors and protocol; plays crashes, planned mistake
           detector itself never falls silent. Looked at once per time unit
 Counts    the network counts messages, and on the packet network who received what when: no protocol is asked
 Units     integer nanoseconds; 1 time unit is 1 s
+Errors    ScenarioError: a perfect detector suspects who has not crashed, as its timeout is too short
 Source    ours: DESIGN.md §16
 """
 
@@ -13,15 +14,15 @@ from __future__ import annotations
 
 import gc
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from functools import partial
-from itertools import accumulate
 from typing import Any
 
 from mobilenet.kernel import SECOND, Kernel, ns
-from mobilenet.parameters import number
+from mobilenet.parameters import ScenarioError, number
 from mobilenet.processes.packets import PacketNetwork
-from mobilenet.processes.parameters import AbstractNetwork, At, Exponential, Poisson, Uniform, WiredNetwork
+from mobilenet.processes.parameters import AbstractNetwork, WiredNetwork
+from mobilenet.processes.plan import broadcasts, crashes
 from mobilenet.processes.steps import StepNetwork
 from mobilenet.processes.wires import WireNetwork
 from mobilenet.protocols.vcube.catalogue import new_process
@@ -29,7 +30,7 @@ from mobilenet.protocols.vcube.detector import Detector
 from mobilenet.protocols.vcube.port import MessageId
 from mobilenet.record import Recording
 from mobilenet.scenario.processes import ProcessScenario
-from mobilenet.streams import Stream, generator
+from mobilenet.streams import Stream
 from mobilenet.wired.network import WiredNetwork as Wires
 from mobilenet.wired.network import adjacency
 
@@ -79,6 +80,7 @@ class Process:
     # --- the detector's port is made of these
 
     def suspect(self, process: int) -> None:
+        self._experiment.may_suspect(self.me, process)
         self._add("suspect", None, {"process": f"p{process}"})
         self.protocol.on_crash(process)
         self.sample()
@@ -193,6 +195,13 @@ class Experiment:
     def timer(self, i: int, action: Callable[[], None]) -> Any:
         return self.steps.timer(i, action) if self.steps is not None else self.packets.timer(action)  # type: ignore[union-attr]
 
+    def may_suspect(self, by: int, process: int) -> None:
+        """Nobody is to blame a protocol for a detector that is called perfect and is not."""
+        detector = self.scenario.detector
+        if self.processes[process].up and detector is not None and detector.mode == "perfect":
+            at = f"p{by} suspects p{process} at {self.kernel.now / SECOND:g}, which has not crashed"
+            raise ScenarioError(f"detector.timeout: {detector.timeout:g} is too short to be perfect here: {at}; expected more, or mode: unreliable")
+
     @property
     def measured_ns(self) -> int:
         return self.steps.measured_ns if self.steps is not None else self.kernel.now
@@ -229,7 +238,7 @@ class Experiment:
         self._crashed.add(i)
 
     def _mistake(self, by: int, about: int) -> None:
-        if self.processes[by].up and by != about:
+        if self.processes[by].up:
             self.detectors[by].suspect(about)
 
     # --- running
@@ -362,44 +371,3 @@ def wires(kernel: Kernel, n: int, network: WiredNetwork) -> Wires:
 def _if_up(process: Process, action: Callable[[], None]) -> None:
     if process.up:
         action()
-
-
-def crashes(scenario: ProcessScenario) -> list[tuple[int, int]]:
-    """(process, time in ns), by time."""
-    found = [(number(fault.process), ns(fault.at)) for fault in scenario.faults]
-    drawn = scenario.random_faults
-    if drawn is not None:
-        excluded = {*(i for i, _ in found), *(number(name) for name in drawn.spared)}
-        free = [i for i in range(scenario.processes) if i not in excluded]
-        dice = generator(scenario.seed, "faults")
-        for i in dice.choice(free, drawn.count, replace=False).tolist():
-            if drawn.whole_times:
-                first, last = -int(-drawn.earliest // 1), int(drawn.latest)
-                time_ns = int(dice.integers(first, last, endpoint=True)) * SECOND
-            else:
-                time_ns = ns(float(dice.uniform(drawn.earliest, drawn.latest)))
-            found.append((i, time_ns))
-    return sorted(found, key=lambda one: (one[1], one[0]))
-
-
-def broadcasts(scenario: ProcessScenario) -> Iterator[tuple[int, int]]:
-    """(time in ns, process), by time; at one instant by process."""
-    workload = scenario.workload
-    sources = range(scenario.processes if workload.sources is None else workload.sources)
-    found = [(time_ns, place, i) for i in sources for place, time_ns in enumerate(_instants(scenario, i))]
-    for time_ns, _, i in sorted(found):
-        yield time_ns, i
-
-
-def _instants(scenario: ProcessScenario, i: int) -> list[int]:
-    workload = scenario.workload
-    instants, count, dice = workload.instants, workload.messages, generator(scenario.seed, "workload", f"p{i}")
-    match instants:
-        case At(time=time):
-            return [ns(time)] * count
-        case Uniform(earliest=earliest, latest=latest):
-            return [ns(time) for time in dice.uniform(earliest, latest, count).tolist()]
-        case Exponential(mean=mean):
-            return [ns(time) for time in accumulate(dice.exponential(mean, count).tolist())]
-        case Poisson(mean=mean):
-            return [time * SECOND for time in dice.poisson(mean, count).tolist()]

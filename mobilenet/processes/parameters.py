@@ -6,14 +6,26 @@ Source    the papers on VCube; ours: DESIGN.md §16
 
 from __future__ import annotations
 
+from math import ceil
 from typing import Annotated, Literal, Self
 
-from pydantic import Field, model_validator
+from pydantic import AfterValidator, Field, model_validator
 
+from mobilenet.kernel import ns
 from mobilenet.parameters import Parameters
 from mobilenet.wired.parameters import LinkParameters
 
-Tu = Annotated[float, Field(ge=0, le=1e7)]
+SHORTEST = 1e-9  # t.u.; the clock counts nanoseconds
+
+
+def _not_lost(time: float) -> float:
+    """A time that rounds to 0 is not the time that was asked for."""
+    if time > 0 and ns(time) == 0:
+        raise ValueError(f"should be 0, or at least {SHORTEST:g}")
+    return time
+
+
+Tu = Annotated[float, Field(ge=0, le=1e7), AfterValidator(_not_lost)]
 ProcessName = Annotated[str, Field(pattern=r"^p(0|[1-9]\d{0,5})$", description="p0, p1, ...")]
 
 
@@ -53,8 +65,8 @@ class Mistake(Parameters):
 
 
 class DetectorParameters(Parameters):
-    interval: float = Field(default=30.0, gt=0, le=1e6, description="from the end of a round to the next one")
-    timeout: float = Field(default=4.0, gt=0, le=1e6, description="of an answer, from the moment that its turn has come")
+    interval: float = Field(default=30.0, ge=SHORTEST, le=1e6, description="from the end of a round to the next one")
+    timeout: float = Field(default=4.0, ge=SHORTEST, le=1e6, description="of an answer, from the moment that its turn has come")
     mode: Literal["perfect", "unreliable"] = "perfect"
     mistakes: tuple[Mistake, ...] = Field(default=(), max_length=10_000)
 
@@ -62,6 +74,8 @@ class DetectorParameters(Parameters):
     def _perfect_makes_no_mistakes(self) -> Self:
         if self.mistakes and self.mode == "perfect":
             raise ValueError("mistakes: a perfect detector makes none; expected mode: unreliable")
+        if any(mistake.by == mistake.about for mistake in self.mistakes):
+            raise ValueError("mistakes: nobody suspects itself; expected another process in about than in by")
         return self
 
 
@@ -83,7 +97,15 @@ class RandomCrashes(Parameters):
     def _in_order(self) -> Self:
         if self.latest < self.earliest:
             raise ValueError(f"latest: should be at least earliest, which is {self.earliest:g}, got {self.latest:g}")
+        first, last = self.whole
+        if self.whole_times and last < first:
+            raise ValueError(f"latest: no whole time from {self.earliest:g} to {self.latest:g}; expected {first}, or whole_times: false")
         return self
+
+    @property
+    def whole(self) -> tuple[int, int]:
+        """The first and the last whole time."""
+        return ceil(self.earliest), int(self.latest)
 
 
 class At(Parameters):
@@ -92,11 +114,27 @@ class At(Parameters):
     kind: Literal["at"] = "at"
     time: Tu = 0.0
 
+    @property
+    def typical(self) -> float:
+        """When, or about when, somebody broadcasts."""
+        return self.time
+
 
 class Uniform(Parameters):
     kind: Literal["uniform"] = "uniform"
     earliest: Tu = 0.0
     latest: Tu = 500.0
+
+    @property
+    def typical(self) -> float:
+        """The latest."""
+        return self.latest
+
+    @model_validator(mode="after")
+    def _in_order(self) -> Self:
+        if self.latest < self.earliest:
+            raise ValueError(f"latest: should be at least earliest, which is {self.earliest:g}, got {self.latest:g}")
+        return self
 
 
 class Exponential(Parameters):
@@ -105,12 +143,22 @@ class Exponential(Parameters):
     kind: Literal["exponential"] = "exponential"
     mean: Tu = 1000.0
 
+    @property
+    def typical(self) -> float:
+        """Of the first broadcast."""
+        return self.mean
+
 
 class Poisson(Parameters):
     """A Poisson-distributed number of t.u. after 0."""
 
     kind: Literal["poisson"] = "poisson"
     mean: Tu = 1000.0
+
+    @property
+    def typical(self) -> float:
+        """Of the first broadcast."""
+        return self.mean
 
 
 Instants = Annotated[At | Uniform | Exponential | Poisson, Field(discriminator="kind")]

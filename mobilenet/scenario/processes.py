@@ -13,16 +13,21 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
+from mobilenet.kernel import ns
 from mobilenet.parameters import Parameters, ScenarioError, number
 from mobilenet.processes.parameters import (
     AbstractNetwork,
     Crash,
     DetectorParameters,
+    Exponential,
     Network,
+    PacketNetwork,
     ProcessWorkload,
     RandomCrashes,
     WiredNetwork,
 )
+from mobilenet.processes.round_trip import messages as tests
+from mobilenet.processes.round_trip import round_trip
 from mobilenet.protocols.vcube.parameters import (
     AllToAllParameters,
     BestEffortParameters,
@@ -31,6 +36,7 @@ from mobilenet.protocols.vcube.parameters import (
     DisjointPathsParameters,
     ReliableParameters,
 )
+from mobilenet.protocols.vcube.topology import dimension
 from mobilenet.scenario.file import ScenarioFile
 from mobilenet.scenario.load import Node
 from mobilenet.scenario.problems import line
@@ -139,21 +145,65 @@ class ProcessScenario(ScenarioFile):
             yield "detector", f"{protocol.name} needs one to survive crashes"
         if isinstance(protocol, BestEffort) and self.detector is not None and self.detector.mode != "perfect":
             yield "detector.mode", "best_effort loses messages when it suspects wrongly: expected perfect"
-        if isinstance(self.network, WiredNetwork):
-            if self.network.edges is not None:
-                try:
-                    adjacency(self.network.edges, n)
-                except ValueError as error:
-                    yield "network.edges", str(error)
-        elif isinstance(self.network, AbstractNetwork) == isinstance(protocol, Causal):
+        if isinstance(self.network, WiredNetwork) and self.network.edges is not None:
+            try:
+                adjacency(self.network.edges, n)
+            except ValueError as error:
+                yield "network.edges", str(error)
+                return
+        if not isinstance(self.network, WiredNetwork) and isinstance(self.network, AbstractNetwork) == isinstance(protocol, Causal):
             other = "packet" if isinstance(protocol, Causal) else "abstract"
             yield "network.kind", f"{protocol.name} runs on the network of its paper: expected {other} or wired"
+        yield from self._detector_objections()
+        yield from self._too_late()
         if self.estimated_events() > self.limits.max_events:
             yield "limits.max_events", f"about {self.estimated_events():,} events, more than {self.limits.max_events:,}"
 
-    def estimated_events(self) -> int:
-        """Messages, and as many again where they are answered."""
-        sources = self.processes if self.workload.sources is None else self.workload.sources
+    def _detector_objections(self) -> Iterator[tuple[str, str]]:
+        detector, network = self.detector, self.network
+        if detector is None:
+            return
+        if isinstance(network, PacketNetwork):
+            yield "detector", "has no effect on the packet network, where nobody crashes: expected null"
+        elif detector.mode == "perfect" and ns(detector.timeout) <= ns(least := round_trip(network, self.processes)):
+            what = f"a test and its answer take {least:g} on this network"
+            yield "detector.timeout", f"{what}, so at {detector.timeout:g} a perfect detector suspects correct processes: expected more than {least:g}"
+
+    def _too_late(self) -> Iterator[tuple[str, str]]:
+        """What would never happen."""
+        times = {"faults": [fault.at for fault in self.faults]}
+        if self.random_faults is not None:
+            times["random_faults.latest"] = [self.random_faults.latest]
+        if self.detector is not None:
+            times["detector.mistakes"] = [mistake.at for mistake in self.detector.mistakes]
+        times["workload.instants"] = [self.workload.instants.typical] if self._sources and self.workload.messages else []
+        for path, found in times.items():
+            if max(found, default=0.0) > self.duration:
+                yield path, f"{max(found):g} is later than the end, duration: {self.duration:g}"
+
+    @property
+    def _sources(self) -> int:
+        return self.processes if self.workload.sources is None else self.workload.sources
+
+    def estimated_messages(self) -> int:
+        """Of the protocol, and as many again where they are answered."""
         copies = self.processes.bit_length() if isinstance(self.protocol, DisjointPaths) else 2
         again = self.processes if self.crashes and self.protocol.delivers == "agreement" else 1
-        return sources * self.workload.messages * (self.processes - 1) * copies * min(again, 1 + self.crashes)
+        return self._sources * self.workload.messages * (self.processes - 1) * copies * min(again, 1 + self.crashes)
+
+    def estimated_events(self) -> int:
+        """Messages of the protocol and of the detector."""
+        if self.detector is None or isinstance(self.network, PacketNetwork):
+            return self.estimated_messages()
+        return self.estimated_messages() + tests(self.detector, self.network, self.processes, self._span(self.detector))
+
+    def _span(self, detector: DetectorParameters) -> float:
+        """About how long it takes until all is done: the last that is planned, a round of the detector where somebody crashes, a tree."""
+        instants, drawn = self.workload.instants, self.random_faults
+        last = instants.typical * (self.workload.messages if isinstance(instants, Exponential) else 1)
+        last = max(last, drawn.latest if drawn else 0.0, *(fault.at for fault in self.faults), *(m.at for m in detector.mistakes))
+        if self.crashes:
+            last += detector.interval + detector.timeout
+        assert not isinstance(self.network, PacketNetwork)
+        hop = round_trip(self.network, self.processes) + getattr(self.protocol, "max_delay", 0.0)
+        return min(self.duration, last + dimension(self.processes) * hop)

@@ -99,7 +99,7 @@ def rest_within(scenario: ProcessScenario) -> float | None:
     if network.kind == "packet":  # ten standard deviations: never longer
         hop = network.processing + network.delay_mean + 10 * network.delay_sd
         chains = scenario.processes * scenario.workload.messages + 1
-        return float(begin + chains * (d + 2) * hop + (scenario.estimated_events() + chains) * network.queue)
+        return float(begin + chains * (d + 2) * hop + (scenario.estimated_messages() + chains) * network.queue)
     if network.kind != "abstract":
         return None
     troubles, rounds = scenario.crashes, 0.0
@@ -113,7 +113,7 @@ def rest_within(scenario: ProcessScenario) -> float | None:
     longest = network.send + network.link + network.jitter + network.reception + network.hand_over
     delays = 2 * (d + 1) * (longest + getattr(scenario.protocol, "max_delay", 0.0))
     waits = scenario.workload.messages * delays  # each for the acknowledgements of the one before
-    return float(begin + (troubles + 1) * (rounds + delays + waits + network.send * scenario.estimated_events()))
+    return float(begin + (troubles + 1) * (rounds + delays + waits + network.send * scenario.estimated_messages()))
 
 
 def surely_answered_within(n: int, network: AbstractNetwork) -> float:

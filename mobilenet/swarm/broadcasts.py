@@ -92,10 +92,11 @@ def _detector(dice: Dice, n: int, network: AbstractNetwork, latest: float, may_b
     if not may_be_wrong or dice.chance(0.2):
         return {"interval": interval, "timeout": sure, "mode": "perfect"}
     hasty = dice.chance(0.15)
-    mistakes = tuple(
+    drawn = [
         {"at": dice.uniform(0, latest + 15), "by": f"p{dice.below(n)}", "about": f"p{dice.below(n)}"}
         for _ in range(dice.below(3 if hasty else 9))
-    )
+    ]
+    mistakes = tuple(mistake for mistake in drawn if mistake["by"] != mistake["about"])
     timeout = 2 * (network.send + 1) + dice.uniform(0, n * network.send) if hasty else sure  # an answer at once is in time
     return {"interval": interval, "timeout": timeout, "mode": "unreliable", "mistakes": mistakes}
 

@@ -39,10 +39,10 @@ class BackboneParameters(LinkParameters):
         default=None, ge=1, le=1_000_000, description="vcube_best_effort, vcube_causal: of a bundle or packet; null: 1460"
     )
     test_interval_s: float | None = Field(
-        default=None, gt=0, le=1e6, description="vcube_reliable: between two rounds of the failure detector; null: 1"
+        default=None, ge=1e-9, le=1e6, description="vcube_reliable: between two rounds of the failure detector; null: 1"
     )
     timeout_s: float | None = Field(
-        default=None, gt=0, le=1e6, description="vcube_reliable: after which a station is suspected; null: 0.5"
+        default=None, ge=1e-9, le=1e6, description="vcube_reliable: after which a station is suspected; null: 0.5"
     )
 
     @model_validator(mode="after")

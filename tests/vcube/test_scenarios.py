@@ -72,6 +72,24 @@ def test_metrics_of_the_causal_one(tmp_path: Path) -> None:
         ("random_faults={count: 64, latest: 5, spared: [p0]}", "random_faults.count: expected at most 63"),
         ("workload.messages=1000000", "limits.max_events"),
         ("protocol={name: best_efort}", "did you mean 'best_effort'"),
+        ("workload.instants={kind: uniform, earliest: 500, latest: 1}", "workload.instants.latest: should be at least earliest"),
+        ("random_faults={count: 2, earliest: 2.2, latest: 2.7}", "random_faults.latest: no whole time from 2.2 to 2.7"),
+        ("random_faults={count: 2, earliest: 2.2, latest: 2.7, whole_times: false}", None),
+        ("detector.timeout=1e-10", "detector.timeout: should be at least 1e-09"),
+        ("detector.interval=1e-12", "detector.interval: should be at least 1e-09"),
+        ("network.send=1e-12", "network.send: .*should be 0, or at least 1e-09"),
+        ("network={kind: abstract, send: 0, link: 0, reception: 0, hand_over: 0}", None),
+        ("network={kind: abstract, send: 0, link: 0.0001, reception: 0, hand_over: 0}", None),
+        ("detector.timeout=1", "detector.timeout: a test and its answer take 2.2 .*expected more than 2.2"),
+        ("detector.timeout=2.2", "expected more than 2.2"),
+        ("detector.timeout=2.3", None),
+        ("network={kind: wired, delay_ms: 2500}", "expected more than 5.000"),
+        ("network={kind: wired, delay_ms: 1500}", None),
+        ("detector={mode: unreliable, mistakes: [{at: 1, by: p3, about: p3}]}", "detector.mistakes: nobody suspects itself"),
+        ("faults=[{process: p1, at: 100001}]", "faults: 100001 is later than the end, duration: 100000"),
+        ("random_faults={count: 1, latest: 200000}", "random_faults.latest: 200000 is later than the end"),
+        ("workload.instants={kind: at, time: 200000}", "workload.instants: 200000 is later than the end"),
+        ("workload.instants={kind: uniform, latest: 200000}", "workload.instants: 200000 is later than the end"),
     ],
 )
 def test_what_cannot_be_is_refused_with_its_key(change: str, said: str | None) -> None:
@@ -80,6 +98,32 @@ def test_what_cannot_be_is_refused_with_its_key(change: str, said: str | None) -
         return
     with pytest.raises(ScenarioError, match=said):
         load_scenario(BUNDLING, [change])
+
+
+def test_a_detector_without_rest_is_estimated() -> None:
+    nothing = "network={kind: abstract, send: 0, link: 0, reception: 0, hand_over: 0}"
+    with pytest.raises(ScenarioError, match=r"limits.max_events: about 13,8\d+,\d+,\d+ events"):
+        load_scenario(BUNDLING, [nothing, "detector.interval=1e-6", "workload.instants.time=6"])
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ("protocol.mtu_bytes=20", "protocol.mtu_bytes: should be more than header_bytes, which is 20, got 20"),
+        ("detector={}", "detector: has no effect on the packet network"),
+    ],
+)
+def test_what_cannot_be_of_packets_is_refused(change: str, said: str) -> None:
+    with pytest.raises(ScenarioError, match=said):
+        load_scenario(ROOT / "scenarios" / "vcube" / "causal.yaml", [change])
+
+
+def test_nobody_blames_the_protocol_for_a_timeout_that_is_too_short(tmp_path: Path) -> None:
+    """Tests that share their wires with broadcasts: only the run shows how long they take."""
+    busy = "workload={messages: 10, instants: {kind: at, time: 0.1}}"
+    changes = ["network={kind: wired, bandwidth_mbps: 0.001}", "detector.timeout=1.5", "processes=32", "protocol={name: best_effort}", busy]
+    with pytest.raises(ScenarioError, match=r"detector.timeout: 1.5 is too short to be perfect here: p"):
+        runs.run(BUNDLING, out=tmp_path / "run", overrides=changes)
 
 
 def test_a_scenario_survives_being_written() -> None:

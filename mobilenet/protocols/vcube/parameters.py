@@ -9,9 +9,9 @@ Source    the papers named by each protocol; ours: DESIGN.md §16
 
 from __future__ import annotations
 
-from typing import ClassVar, Literal
+from typing import ClassVar, Literal, Self
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from mobilenet.parameters import Parameters
 
@@ -62,6 +62,12 @@ class CausalParameters(Parameters):
     header_bytes: int = Field(default=20, ge=0, le=10_000)
     message_bytes: int = Field(default=50, ge=0, le=1_000_000, description="without its clock")
     entry_bytes: int = Field(default=4, ge=0, le=1_000, description="of a vector clock, for each entry that changed")
+
+    @model_validator(mode="after")
+    def _room_in_a_packet(self) -> Self:
+        if self.mtu_bytes <= self.header_bytes:
+            raise ValueError(f"mtu_bytes: should be more than header_bytes, which is {self.header_bytes}, got {self.mtu_bytes}")
+        return self
 
 
 class CausalReliableParameters(Parameters):
