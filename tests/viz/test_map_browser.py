@@ -10,7 +10,7 @@ import pytest
 
 from tests.browser import NAMES, Page, chromium, required
 from tests.viz.synthetic import write_run
-from tests.viz.test_map_page import hostile
+from tests.viz.test_map_page import hostile, on_earth
 from viz.map import draw
 
 READY = "typeof Mobilenet !== 'undefined' && Mobilenet.app !== undefined"
@@ -162,8 +162,7 @@ def test_hostile_names_do_nothing(browser: Page, run: Path, tmp_path: Path) -> N
 def test_on_earth_metres_are_leaflets(browser: Page, run: Path, tmp_path: Path) -> None:
     """Where Leaflet puts a place, we draw it; and as many metres lie between two as Leaflet measures."""
     shutil.copytree(run, tmp_path / "run")
-    with (tmp_path / "run" / "scenario.yaml").open("a") as file:
-        file.write("origin: {lon: -46.6, lat: -23.5}\n")
+    on_earth(tmp_path / "run" / "scenario.yaml")
     draw(tmp_path / "run", tmp_path / "map.html")
     shown(browser, tmp_path / "map.html")
     off = browser.evaluate(
@@ -222,3 +221,28 @@ def test_a_narrow_window_keeps_the_field_and_every_button(page: Path) -> None:
         browser.key("Escape")
         browser.evaluate("Mobilenet.app.select({kind: 'host', id: 1})")
         assert browser.evaluate("document.querySelector('.mn-content').offsetHeight > 50")
+
+
+def test_the_focus_stays_in_the_lists_and_goes_to_the_card(browser: Page, page: Path) -> None:
+    shown(browser, page)
+    browser.evaluate("(Mobilenet.app.clock.pause(), Mobilenet.app.clock.seek(8))")
+    browser.until("document.querySelectorAll('[data-list=messages] button').length > 3")
+    for name in ("messages", "events"):
+        browser.evaluate(f"(Mobilenet.app.clock.seek(8), document.querySelector('[data-list={name}]').querySelectorAll('button')[0].focus())")
+        browser.evaluate("window.own = document.activeElement")
+        for t in (8.4, 9, 12, 20):
+            browser.evaluate(f"(Mobilenet.app.clock.seek({t}), new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done))))")
+            assert browser.evaluate(f"document.activeElement.closest('[data-list={name}]') !== null"), (name, t)
+        assert browser.evaluate("!window.own.isConnected")
+    for key, kind, title in (("o", "host", "Host h0"), ("o", "host", "Host h1"), ("O", "host", "Host h0"), ("s", "station", "Station s0"), ("S", "station", "Station s3")):
+        browser.key(key)
+        assert browser.evaluate(f"[{CARD}.dataset.card, document.activeElement.textContent]") == [kind, title]
+    assert {"next, previous host", "next, previous station"} <= set(browser.evaluate("[...document.querySelectorAll('.mn-help .mn-row span')].map((e) => e.textContent)"))
+
+
+def test_a_long_list_opens(browser: Page, page: Path) -> None:
+    shown(browser, page)
+    browser.evaluate("(() => { const box = document.createElement('div'); document.body.append(box); box.id = 'long'; Mobilenet.app.cards.some(box, 2, (h) => h, Mobilenet.app.cards.hostLink)([0, 1, 2, 3, 4]); })()")
+    assert browser.evaluate("[...document.querySelector('#long').children].map((e) => e.textContent)") == ["h0", "h1", "and 3 more"]
+    browser.evaluate("document.querySelector('#long').lastChild.click()")
+    assert browser.evaluate("document.querySelector('#long').textContent") == "h0h1h2h3h4"

@@ -80,10 +80,14 @@ def test_text_that_is_shown() -> None:
         assert not re.search(r"[<>&\u2028\u2029]", script) and json.loads(script)["a"] == text
 
 
+def on_earth(scenario: Path) -> None:
+    """Whether it already says where it lies or not."""
+    scenario.write_text(re.sub(r"(?m)^origin:.*\n", "", scenario.read_text()) + "origin: {lon: -46.6, lat: -23.5}\n")
+
+
 def test_with_an_origin_it_lies_on_earth_and_tiles_are_asked_for_only_when_wished(run: Path, tmp_path: Path) -> None:
     shutil.copytree(run, tmp_path / "run")
-    with (tmp_path / "run" / "scenario.yaml").open("a") as file:
-        file.write("origin: {lon: -46.6, lat: -23.5}\n")
+    on_earth(tmp_path / "run" / "scenario.yaml")
     draw(tmp_path / "run", tmp_path / "map.html")
     html = (tmp_path / "map.html").read_text()
     assert "L.CRS.EPSG3857" in html and "openstreetmap" not in html

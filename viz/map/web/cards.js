@@ -13,17 +13,21 @@ Mobilenet.cards = (app) => {
   const sampled = () => (run.messages.every > 1 ? note("Messages are a sample here (" + sample() + "); gaps between ticks need not be interruptions.") : null);
   const sample = () => run.messages.count + " of " + run.messages.total;
 
-  const chips = (hosts, click = (h) => app.select({ kind: "host", id: h }), most = 60) => {
-    const box = el("div", { class: "mn-chips" });
-    for (const h of hosts.slice(0, most)) box.append(link(run.hostLabel(h), () => click(h), run.hostName(h) || undefined));
-    if (hosts.length > most) box.append(el("span", { class: "mn-note" }, "and " + (hosts.length - most) + " more"));
-    return box;
+  // Items of a long list, as lines or links; its last line opens the rest.
+  const some = (box, most, keyOf, make) => {
+    let all = false, last = [];
+    const fill = (items) => {
+      const rest = all ? 0 : items.length - most;
+      last = items;
+      app.parts.keep(box, rest > 0 ? [...items.slice(0, most), { rest }] : items, (item) => (item.rest ? "rest " + item.rest : keyOf(item)), (item) => (item.rest ? link("and " + item.rest + " more", () => { all = true; fill(last); }, "Show all of them") : make(item)));
+    };
+    return fill;
   };
 
   const host = (h) => {
     const state = live("Now"), buffers = app.charts.buffers("hosts", h, "#0072B2"), sessions = app.charts.sessions(h), ticks = app.charts.deliveries(h);
     const counter = live("Messages delivered"), own = run.deliveriesOf(h), list = el("div", { class: "mn-list" });
-    for (const i of run.handoffsOf(h).slice(0, 200)) list.append(handoffLine(i));
+    some(list, 200, (i) => i, handoffLine)(run.handoffsOf(h));
     const others = run.eventsOf(h).filter((i) => ["crash", "recover", "gap", "out_of_coverage", "expire"].includes(run.events.kinds[run.events.kind[i]]));
     const body = el("div", {},
       run.hostName(h) ? row("Called", run.hostName(h)) : null, state.node, counter.node,
@@ -44,7 +48,7 @@ Mobilenet.cards = (app) => {
   };
 
   const station = (s) => {
-    const buffers = app.charts.buffers("stations", s, app.colours[s]), served = el("div"), size = live("Serves now"), list = el("div", { class: "mn-list" });
+    const buffers = app.charts.buffers("stations", s, app.colours[s]), served = el("div", { class: "mn-chips" }), size = live("Serves now"), list = el("div", { class: "mn-list" });
     const through = [];
     for (let i = 0; i < run.handoffs.count; i++) if (run.handoffs.from[i] === s || run.handoffs.to[i] === s) through.push(i);
     const arrived = live("Handoffs so far, in and out");
@@ -53,14 +57,15 @@ Mobilenet.cards = (app) => {
       size.node, arrived.node, wires.length ? row("Wired to", el("span", { class: "mn-chips" }, ...wires.slice(0, 20).map(stationLink))) : null,
       buffers.empty ? null : heading("Buffers"), buffers.empty ? null : buffers.canvas,
       heading("Hosts"), served, heading("Latest handoffs"), list);
-    let before = "", latest = -1;
+    let before = null, latest = -1;
+    const fill = some(served, 60, (h) => h, (h) => (h < 0 ? note("none") : hostLink(h)));
     const update = (t) => {
       const now = run.served(s, t), key = now.join();
-      if (key !== before) { before = key; served.replaceChildren(now.length ? chips(now) : note("none")); }
+      if (key !== before) { before = key; fill(now.length ? now : [-1]); }
       size.set(counted(now.length, "host"));
       const past = through.filter((i) => run.handoffs.start[i] <= t && run.handoffs.from[i] !== run.handoffs.to[i]);
       arrived.set(past.filter((i) => run.handoffs.to[i] === s).length + " and " + past.filter((i) => run.handoffs.from[i] === s).length);
-      if (past.length !== latest) { latest = past.length; list.replaceChildren(...(past.length ? past.slice(-6).reverse().map(handoffLine) : [note("none yet")])); }
+      if (past.length !== latest) { latest = past.length; app.parts.keep(list, past.length ? past.slice(-6).reverse() : [-1], (i) => i, (i) => (i < 0 ? note("none yet") : handoffLine(i))); }
       if (!buffers.empty) buffers.update(t);
     };
     return { title: "Station " + run.stationLabel(s), body, update, actions: [] };
@@ -141,5 +146,5 @@ Mobilenet.cards = (app) => {
     const name = Mobilenet.WORDS[kind] || kind;
     return { title: run.hostLabel(h) + ": " + name, body, update: (now) => state.set(run.sayState(h, now)), actions: later === undefined ? [] : [action("Go to its end", () => { openEvent(later); clock.seek(run.events.time[later]); })] };
   };
-  return { host, station, handoff, event, hostLink, stationLink, live, chips, markLine, openHandoff, openEvent, sample };
+  return { host, station, handoff, event, hostLink, stationLink, live, some, markLine, openHandoff, openEvent, sample };
 };

@@ -2,11 +2,10 @@
 "use strict";
 Mobilenet.charts = (app) => {
   const { run } = app, { INK, QUIET, withAlpha, upTo } = Mobilenet;
-  const make = (height, label) => {
+  const make = (height, label, width = 296) => {
     const made = Mobilenet.canvas(document.createElement("div"), "mn-chart");
     made.canvas.setAttribute("role", "img");
     made.canvas.setAttribute("aria-label", label);
-    const width = 296;
     made.fit(width, height);
     return { ...made, width, height };
   };
@@ -116,17 +115,17 @@ Mobilenet.charts = (app) => {
 
   // The share of receptions lost in the whole network, second by second.
   const losses = () => {
-    const c = make(58, "Share of receptions lost, over time"), { g, width } = c, base = 44;
+    const c = make(66, "Share of receptions lost, over time", 200), { g, width } = c, base = 52;
     let top = 0.05;
     for (const v of run.losses.share) top = Math.max(top, v);
     const update = (t) => {
       g.clearRect(0, 0, width, c.height);
       g.beginPath();
-      run.losses.time.forEach((when, i) => { const x = (when / run.end_s) * width, y = base - ((base - 12) * run.losses.share[i]) / top; if (i) g.lineTo(x, y); else g.moveTo(x, y); });
+      run.losses.time.forEach((when, i) => { const x = (when / run.end_s) * width, y = base - ((base - 18) * run.losses.share[i]) / top; if (i) g.lineTo(x, y); else g.moveTo(x, y); });
       g.strokeStyle = "#b24c0e"; g.lineWidth = 1.3; g.stroke();
-      now(g, (t / run.end_s) * width, base);
+      g.save(); g.beginPath(); g.rect(0, 13, width, base); g.clip(); now(g, (t / run.end_s) * width, base); g.restore();
       text(g, "at most " + (100 * top).toFixed(1) + " %", 0, 9);
-      text(g, "0 s", 0, 56); text(g, app.clockText(run.end_s), width, 56, "right");
+      text(g, "0 s", 0, 64); text(g, app.clockText(run.end_s), width, 64, "right");
     };
     return { canvas: c.canvas, update, empty: !run.losses.time.length };
   };

@@ -125,6 +125,16 @@ Mobilenet.field = (app) => {
     }
   };
   const names = (g) => { for (let h = 0; h < n; h++) if (here[h]) app.write(g, run.hostName(h) || run.hostLabel(h), px[h] + 8, py[h] - 8, "left"); };
+  const labels = (g) => { // above the hosts, so that a crowd hides none
+    if (run.range_m * view.scaleAt(0) < 30) return;
+    for (let s = 0; s < run.stationCount; s++) {
+      const p = view.point(st.x_m[s], st.y_m[s]), name = app.layers.names && run.stationName(s);
+      g.font = "600 10px system-ui, sans-serif"; g.textAlign = "center"; g.textBaseline = "middle"; g.lineJoin = "round";
+      g.lineWidth = 3; g.strokeStyle = "rgba(255,255,255,.9)"; g.strokeText(run.stationLabel(s), p.x, p.y + 0.5);
+      g.fillStyle = INK; g.fillText(run.stationLabel(s), p.x, p.y + 0.5);
+      if (name) app.write(g, name, p.x, p.y + 20, "center");
+    }
+  };
   const pulses = (g, t) => { // who has just broadcast
     const msg = run.messages, span = Math.min(4, Math.max(0.15, 0.6 * app.clock.speed));
     g.lineWidth = 1.2;
@@ -169,6 +179,8 @@ Mobilenet.field = (app) => {
     handovers(g, t);
     hosts(g);
     if (app.layers.names) names(g);
+    labels(g);
+    if (app.layers.buffers) app.marks.numbers(g, t);
     chosen(g, t);
     if (app.selected && app.selected.kind === "message") message(g, t);
   };

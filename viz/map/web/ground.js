@@ -61,11 +61,6 @@ Mobilenet.ground = (app) => {
       const p = view.point(st.x_m[i], st.y_m[i]), r = small ? 4 : 10;
       g.fillStyle = "#fff"; g.strokeStyle = app.colours[i]; g.lineWidth = small ? 2 : 3;
       g.beginPath(); if (g.roundRect) g.roundRect(p.x - r, p.y - r, 2 * r, 2 * r, 3); else g.rect(p.x - r, p.y - r, 2 * r, 2 * r); g.fill(); g.stroke();
-      if (small) continue;
-      g.fillStyle = INK; g.font = "600 10px system-ui, sans-serif"; g.textAlign = "center"; g.textBaseline = "middle";
-      g.fillText(run.stationLabel(i), p.x, p.y + 0.5);
-      const name = run.stationName(i);
-      if (name && app.layers.names) app.write(g, name, p.x, p.y + 20, "center");
     }
   };
   return (g, width, height) => {

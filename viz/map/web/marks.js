@@ -63,7 +63,6 @@ Mobilenet.marks = (app) => {
   const buffers = (g, t) => {
     if (!series.sbuffer || run.range_m * view.scaleAt(0) < 45) return;
     const w = 68, h = 26, span = 30, end = Math.floor(t / series.bin_s), count = Math.max(8, Math.round(span / series.bin_s));
-    g.font = "10px system-ui, sans-serif"; g.textBaseline = "alphabetic";
     for (let s = 0; s < run.stationCount; s++) {
       const p = view.point(run.stations.x_m[s], run.stations.y_m[s]), x = p.x + 15, y = p.y - h / 2;
       g.fillStyle = "rgba(255,255,255,.88)"; g.strokeStyle = withAlpha(INK, 0.18); g.lineWidth = 1;
@@ -75,7 +74,15 @@ Mobilenet.marks = (app) => {
       }
       g.lineTo(x + w - 3, y + h - 3); g.closePath();
       g.fillStyle = withAlpha(app.colours[s], 0.45); g.fill();
-      g.fillStyle = INK; g.textAlign = "right"; g.fillText(String(run.valueAt("stations", "sbuffer", s, t)), x + w - 4, y + 11);
+    }
+  };
+  const numbers = (g, t) => {
+    if (!series.sbuffer || run.range_m * view.scaleAt(0) < 45) return;
+    g.font = "10px system-ui, sans-serif"; g.textBaseline = "alphabetic"; g.textAlign = "right"; g.lineJoin = "round"; g.lineWidth = 3;
+    for (let s = 0; s < run.stationCount; s++) {
+      const p = view.point(run.stations.x_m[s], run.stations.y_m[s]), x = p.x + 79, y = p.y - 2, words = String(run.valueAt("stations", "sbuffer", s, t));
+      g.strokeStyle = "rgba(255,255,255,.9)"; g.strokeText(words, x, y);
+      g.fillStyle = INK; g.fillText(words, x, y);
     }
   };
   const next = (t, step, of) => { // the next or previous event of the layers that are shown
@@ -84,5 +91,5 @@ Mobilenet.marks = (app) => {
     else for (let i = upTo(times, t - 1e-6) - 1; i >= 0; i--) if (wanted(items[i])) return items[i];
     return null;
   };
-  return { items, times, ofHandoff, ofEvent, keepS: KEEP_S, draw, near, buffers, paint, next, shown };
+  return { items, times, ofHandoff, ofEvent, keepS: KEEP_S, draw, near, buffers, numbers, paint, next, shown };
 };

@@ -5,10 +5,12 @@ Mobilenet.messageCard = (app, m) => {
   const open = (p) => app.select({ kind: "message", id: p });
   const reached = app.cards.live("Delivered"), bar = el("i"), chart = app.charts.spread(m), have = el("div", { class: "mn-list" }), lack = el("div", { class: "mn-list" });
   const predecessors = msg.predecessors(m), haveHead = heading("Delivered, latest first"), lackHead = heading("Not yet");
+  const before = el("div", { class: "mn-chips" });
+  app.cards.some(before, 40, (p) => p, (p) => link(msg.label(p), () => open(p)))(predecessors);
   const body = el("div", {},
     row("Broadcast by", app.cards.hostLink(msg.host[m])), row("When", app.clockText(msg.time[m], true, 3)), reached.node, el("div", { class: "mn-bar-of" }, bar),
     chart.canvas, lackHead, lack, haveHead, have,
-    heading("Has to follow"), predecessors.length ? el("div", { class: "mn-chips" }, ...predecessors.slice(0, 40).map((p) => link(msg.label(p), () => open(p)))) : note(msg.before_unknown[m] ? "" : "nothing: its sender had neither sent nor delivered anything"),
+    heading("Has to follow"), predecessors.length ? before : note(msg.before_unknown[m] ? "" : "nothing: its sender had neither sent nor delivered anything"),
     msg.before_unknown[m] ? note(counted(msg.before_unknown[m], "message") + " outside the sample") : null,
     note("Causal order: a host may deliver this message only after those it follows. On the map a full ring marks hosts that have it, a broken red ring those that wait; the square is its sender."));
   const placeOf = (h, t) => { const s = run.stationAt(h, t); return s >= 0 ? "at " + run.stationLabel(s) : "no cell"; };
@@ -20,15 +22,16 @@ Mobilenet.messageCard = (app, m) => {
     if (f & Mobilenet.HANDING) return el("span", {}, "in a handoff");
     return el("span", {}, "has not arrived there" + (msg.before_unknown[m] ? ", or waits for what is outside the sample" : ""));
   };
+  const lacking = app.cards.some(lack, 12, (each) => [each.host, each.where, each.waits, run.flagsAt(each.host, each.t)].join(" "),
+    (each) => el("div", { class: "mn-event" }, app.cards.hostLink(each.host), el("span", { class: "mn-note" }, each.where), why(each, each.t)));
   const update = (t) => {
     const now = run.progress(m, t), at = msg.deliveredAt(m), all = now.have.length + now.lack.length;
     reached.set(t < msg.time[m] ? "not broadcast yet" : now.have.length + " of " + all + " hosts");
     bar.style.width = (all ? (100 * now.have.length) / all : 0) + "%";
     lackHead.textContent = now.lack.length ? "Not yet: " + counted(now.lack.length, "host") + ", and what it waits for" : t < msg.time[m] ? "Not broadcast yet" : "Delivered to all";
-    lack.replaceChildren(...now.lack.slice(0, 12).map((each) => el("div", { class: "mn-event" }, app.cards.hostLink(each.host), el("span", { class: "mn-note" }, placeOf(each.host, t)), why(each, t))));
-    if (now.lack.length > 12) lack.append(note("and " + (now.lack.length - 12) + " more"));
+    lacking(now.lack.map((each) => ({ ...each, t, where: placeOf(each.host, t) })));
     const latest = now.have.sort((a, b) => at.get(b) - at.get(a)).slice(0, 6);
-    have.replaceChildren(...latest.map((h) => el("div", { class: "mn-event" }, app.cards.hostLink(h), el("span", { class: "mn-note" }, placeOf(h, at.get(h))), el("span", { class: "mn-right" }, h === msg.host[m] && at.get(h) === msg.time[m] ? "its sender" : "after " + duration(at.get(h) - msg.time[m])))));
+    app.parts.keep(have, latest, (h) => h, (h) => el("div", { class: "mn-event" }, app.cards.hostLink(h), el("span", { class: "mn-note" }, placeOf(h, at.get(h))), el("span", { class: "mn-right" }, h === msg.host[m] && at.get(h) === msg.time[m] ? "its sender" : "after " + duration(at.get(h) - msg.time[m]))));
     haveHead.hidden = !latest.length;
     chart.update(t);
   };

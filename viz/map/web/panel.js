@@ -1,7 +1,7 @@
 // The panels at the sides: what run this is, layers and legend on the left; what happens, or the chosen card, on the right.
 "use strict";
 Mobilenet.panels = (app) => {
-  const { run, clock } = app, { el, row, link, heading, note, symbol, counted, duration, release } = app.parts, { upTo, MEMBER, DOWN, COVERED, HANDING } = Mobilenet;
+  const { run, clock } = app, { el, row, link, heading, note, symbol, counted, duration, release, keep, keyboard } = app.parts, { upTo, MEMBER, DOWN, COVERED, HANDING } = Mobilenet;
   const about = run.about, verdict = el("span", { class: "mn-verdict mn-" + (["valid", "violated", "unknown"].includes(about.verdict) ? about.verdict : "unknown"), title: Object.entries(about.checks).map(([k, v]) => k + ": " + v).join("\n") }, about.verdict);
   const head = el("header", { class: "mn-head" }, el("h1", {}, el("bdi", {}, about.name)), verdict,
     el("p", {}, about.protocol + ", " + counted(run.count, "host") + ", " + counted(run.stationCount, "station") + ", seed " + about.seed), about.description ? el("p", { class: "mn-note" }, el("bdi", {}, about.description)) : null);
@@ -63,7 +63,7 @@ Mobilenet.panels = (app) => {
   layers.firstChild.addEventListener("click", () => release(layers.firstChild));
   const left = el("aside", { class: "mn-left" }, head, layers);
 
-  const title = el("h2"), actions = el("div", { class: "mn-actions" }), content = el("div", { class: "mn-content" });
+  const title = el("h2", { tabindex: "-1" }), actions = el("div", { class: "mn-actions" }), content = el("div", { class: "mn-content" });
   const close = link("×", () => app.select(null), "Close (Esc)");
   close.classList.add("mn-close"); close.setAttribute("aria-label", "Close");
   const fold = el("button", { class: "mn-fold", "aria-label": "Show or hide the details" });
@@ -82,7 +82,7 @@ Mobilenet.panels = (app) => {
       heading(msg.every > 1 ? "Messages, a sample" : "Messages"), msg.every > 1 ? note("Details of one message in " + msg.every + " and of those that it has to follow: " + msg.count.toLocaleString("en") + " of " + msg.total.toLocaleString("en") + ". Everything else is complete.") : null, recent,
       note("Click a host, a station, a mark or a message. Space plays, h goes to the next handoff, ? shows all keys."));
     const summary = el("span", { class: "mn-summary" });
-    let shownFeed = "", shownMessages = "", lines = [];
+    let shownFeed = "", shownMessages = "", lines = new Map();
     const update = (t) => {
       let members = 0, cell = 0, handing = 0, out = 0, down = 0;
       for (let h = 0; h < run.count; h++) {
@@ -96,14 +96,15 @@ Mobilenet.panels = (app) => {
       const latest = [];
       for (let i = upTo(app.marks.times, t) - 1; i >= 0 && latest.length < 7; i--) if (app.marks.items[i].kind !== "in_coverage") latest.push(app.marks.items[i]);
       const key = latest.map((item) => item.id).join();
-      if (key !== shownFeed || !feed.childNodes.length) { shownFeed = key; feed.replaceChildren(...(latest.length ? latest.map(app.cards.markLine) : [note("nothing yet")])); }
+      if (key !== shownFeed || !feed.childNodes.length) { shownFeed = key; keep(feed, latest.length ? latest : [null], (item) => (item ? item.id : "none"), (item) => (item ? app.cards.markLine(item) : note("nothing yet"))); }
       const upto = upTo(pickedTimes, t), wanted = picked.slice(Math.max(0, upto - 6), upto).reverse(), messageKey = wanted.join();
       if (messageKey !== shownMessages || !recent.childNodes.length) {
         shownMessages = messageKey;
-        lines = wanted.map((m) => Mobilenet.messageLine(app, m));
-        recent.replaceChildren(...(lines.length ? lines.map((l) => l.line) : [note(msg.total ? "none yet" : "nothing was broadcast")]));
+        const before = lines;
+        lines = new Map(wanted.map((m) => [m, before.get(m) || Mobilenet.messageLine(app, m)]));
+        keep(recent, wanted.length ? wanted : [null], (m) => m ?? "none", (m) => (m === null ? note(msg.total ? "none yet" : "nothing was broadcast") : lines.get(m).line));
       }
-      for (const each of lines) each.update(t);
+      for (const each of lines.values()) each.update(t);
     };
     return { title: "Now", summary, body, update, actions: [] };
   };
@@ -120,6 +121,7 @@ Mobilenet.panels = (app) => {
     content.scrollTop = 0;
     right.dataset.card = s ? s.kind : "overview";
     card.update(clock.t);
+    if (keyboard() && !(document.activeElement && document.activeElement.closest(".mn-bar"))) title.focus({ preventScroll: true });
   };
   const update = (stamp, force) => {
     if (!card || (!force && clock.playing && stamp - last < 120)) return;

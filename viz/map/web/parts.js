@@ -27,10 +27,23 @@ Mobilenet.parts = () => {
   const keyboard = () => byKeyboard, release = (node) => { if (!byKeyboard) node.blur(); };
   const link = (words, act, title) => { const b = el("button", { class: "mn-link", ...(title ? { title } : {}) }, words); b.addEventListener("click", () => { act(); release(b); }); return b; };
   const action = (words, act) => { const b = el("button", { class: "mn-action" }, words); b.addEventListener("click", () => { act(); release(b); }); return b; };
+  // A list shows these items: lines that stay are the same nodes, so that the focus stays; if its line goes, the next one has it.
+  const keep = (list, items, keyOf, make) => {
+    const old = list.mnLines || new Map(), fresh = new Map(), at = [...list.children].findIndex((node) => node.contains(document.activeElement));
+    for (const item of items) { const key = String(keyOf(item)); fresh.set(key, old.get(key) || make(item)); }
+    const wanted = new Set(fresh.values());
+    for (const node of [...list.children]) if (!wanted.has(node)) node.remove();
+    let here = list.firstChild;
+    for (const node of wanted) if (node === here) here = here.nextSibling; else list.insertBefore(node, here);
+    list.mnLines = fresh;
+    if (at < 0 || list.contains(document.activeElement)) return;
+    const places = [...list.querySelectorAll("button")], next = places[Math.min(at, places.length - 1)] || list.closest("aside").querySelector("h2");
+    next.focus({ preventScroll: true });
+  };
   const heading = (words) => el("h3", {}, words);
   const note = (words) => el("p", { class: "mn-note" }, words);
   const symbol = (draw, width = 22, height = 18) => { const c = Mobilenet.canvas(document.createElement("span"), "mn-symbol"); c.fit(width, height); draw(c.g, width / 2, height / 2); return c.canvas; };
   const counted = (n, one, many) => n + " " + (n === 1 ? one : many || one + "s");
   const duration = (s) => (Number.isNaN(s) || s === null || s === undefined ? "–" : s < 1 ? (s * 1000).toFixed(s < 0.1 ? 1 : 0) + " ms" : s.toFixed(s < 10 ? 2 : 1) + " s");
-  return { el, icon, row, link, action, heading, note, symbol, counted, duration, keyboard, release };
+  return { el, icon, row, link, action, heading, note, symbol, counted, duration, keyboard, release, keep };
 };

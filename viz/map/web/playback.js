@@ -35,8 +35,9 @@ Mobilenet.keyboard = (app) => {
     ArrowRight: (e) => clock.seek(clock.t + (e.shiftKey ? 10 : 1)), ArrowLeft: (e) => clock.seek(clock.t - (e.shiftKey ? 10 : 1)),
     ArrowUp: () => clock.faster(1), ArrowDown: () => clock.faster(-1), "+": () => clock.faster(1), "=": () => clock.faster(1), "-": () => clock.faster(-1),
     n: () => app.jump(1), p: () => app.jump(-1), h: () => app.jump(1, "handoff"), H: () => app.jump(-1, "handoff"),
+    o: () => app.another("host", 1), O: () => app.another("host", -1), s: () => app.another("station", 1), S: () => app.another("station", -1),
     Home: () => clock.seek(0), End: () => clock.seek(app.run.end_s),
-    f: () => app.follow(!app.following), z: () => app.fit(), Escape: () => { if (!app.help(false)) app.select(null); }, "?": () => app.help(),
+    f: () => app.follow(!app.following), z: () => app.fit(), Escape: () => { if (!app.help(false) && app.selected) app.select(null); }, "?": () => app.help(),
   };
   document.addEventListener("keydown", (event) => {
     if (event.ctrlKey || event.metaKey || event.altKey || !(event.key in keys)) return;

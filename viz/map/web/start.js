@@ -65,6 +65,16 @@ Mobilenet.start = (map, L) => {
     if (item.handoff !== undefined) app.cards.openHandoff(item.handoff); else app.cards.openEvent(item.event);
     app.intoView(item);
   };
+  app.another = (kind, step) => { // the next or previous host that is here, or station
+    const count = kind === "host" ? run.count : run.stationCount, t = app.clock.t, place = (i) => (kind === "host" ? run.place(i, t) : { x: run.stations.x_m[i], y: run.stations.y_m[i] });
+    let id = app.selected && app.selected.kind === kind ? app.selected.id : step > 0 ? -1 : count;
+    for (let tried = 0; tried < count; tried++) {
+      id = (id + step + count) % count;
+      const p = place(id);
+      if (p) { const at = { x: p.x, y: p.y }; app.select({ kind, id }); app.intoView(at); return; }
+    }
+    app.say("No " + kind + " is here now.");
+  };
   app.intoView = (item) => {
     const p = view.point(item.x, item.y), inside = p.x > frame.left && p.x < width - frame.right && p.y > 20 && p.y < height - 20;
     if (!inside && !Number.isNaN(item.x)) map.panTo(view.latLng(item.x, item.y), { animate: false });
@@ -72,7 +82,7 @@ Mobilenet.start = (map, L) => {
 
   const bar = Mobilenet.bar(app), panels = Mobilenet.panels(app);
   const { el } = app.parts, toast = el("div", { class: "mn-toast", role: "status" }), tip = el("div", { class: "mn-tip" });
-  const KEYS = [["Space", "play or pause"], ["← →", "a second back or on; with Shift ten"], ["+ − or ↑ ↓", "faster, slower"], ["n  p", "next, previous event"], ["h  H", "next, previous handoff"], ["f", "follow the chosen host"], ["z", "the whole field"], ["Home End", "to the beginning, to the end"], ["Esc", "close the card"]];
+  const KEYS = [["Space", "play or pause"], ["← →", "a second back or on; with Shift ten"], ["+ − or ↑ ↓", "faster, slower"], ["n  p", "next, previous event"], ["h  H", "next, previous handoff"], ["o  O", "next, previous host"], ["s  S", "next, previous station"], ["f", "follow the chosen host"], ["z", "the whole field"], ["Home End", "to the beginning, to the end"], ["Esc", "close the card"]];
   const help = el("dialog", { class: "mn-help" }, el("h2", {}, "Keys"), ...KEYS.map(([key, does]) => el("div", { class: "mn-row" }, el("kbd", {}, key), el("span", {}, does))),
     el("p", { class: "mn-note" }, "Drag and wheel move and zoom the map. Click or drag on the time line to go to a moment. Places are rounded to a centimetre, and go straight from one to the next, " + app.interval + " s apart; buffers show their largest value in each " + run.buffers.stations.bin_s.toFixed(2) + " s" + (run.origin ? "." : "; the plane is the scenario's own, with no place on Earth.") + " mobilenet " + run.about.version + ", fingerprint " + run.about.fingerprint));
   app.help = (wanted) => { const was = help.open; if (wanted === false || was) help.close(); else help.show(); return was; };
