@@ -34,9 +34,13 @@ from mobilenet.scenario.problems import problems
 GROUP = "mobilenet.protocols"
 
 
+def uses_code(scenario: AnyScenario) -> bool:
+    return isinstance(scenario.protocol, OwnProtocol)
+
+
 def require_allowed(scenario: AnyScenario, allow_code: bool) -> None:
     """Raise ScenarioError for a scenario with code of its own, unless that is allowed."""
-    if isinstance(scenario, Scenario) and isinstance(scenario.protocol, OwnProtocol) and not allow_code:
+    if isinstance(scenario.protocol, OwnProtocol) and not allow_code:
         raise ScenarioError(
             f"protocol.class: runs Python code, {scenario.protocol.reference}, with all that you may do on this machine; "
             "if you trust it, say --allow-code (allow_code=True in Python)"

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from mobilenet.own import require_allowed
-from mobilenet.rundir import RunError, read_manifest
+from mobilenet.rundir import RunError, read_frame, read_manifest
 from mobilenet.runs import simulate
 from mobilenet.scenario import ProcessScenario, load_scenario
 
@@ -32,7 +32,7 @@ def protocol_messages(
 
     manifest = read_manifest(directory)
     if (directory / "messages.parquet").exists():
-        return pd.read_parquet(directory / "messages.parquet"), False
+        return read_frame(directory, "messages"), False
     scenario = load_scenario(directory / "scenario.yaml")
     if isinstance(scenario, ProcessScenario):
         raise RunError(f"{directory}: a run of processes; its messages are counted, not recorded one by one")

@@ -11,9 +11,12 @@ import json
 import shlex
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from mobilenet.record import DERIVED_FILES, FORMAT_VERSION, REQUIRED_FILES, EventLog, file_digests, is_partial
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 COLUMN_TYPES = {
     "events": {
@@ -67,6 +70,16 @@ def read_derived(directory: Path, name: str, *keys: str) -> dict[str, Any]:
 
 def read_columns(directory: Path, table: str) -> dict[str, list[Any]]:
     """One of the tables of a run as lists, with the types that the format promises."""
+    data = _read(directory, table)
+    return {name: data[name].to_pylist() for name in COLUMN_TYPES[table]}
+
+
+def read_frame(directory: Path, table: str) -> pd.DataFrame:
+    """The same as a pandas frame."""
+    return _read(directory, table).to_pandas()
+
+
+def _read(directory: Path, table: str) -> Any:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
@@ -77,15 +90,13 @@ def read_columns(directory: Path, table: str) -> dict[str, list[Any]]:
         raise RunError(f"{path}: missing; this is not a complete run directory") from None
     except (OSError, pa.ArrowException) as error:
         raise RunError(f"{path}: not readable as Parquet: {str(error).splitlines()[0]}") from None
-    columns = {}
-    for name, kind in COLUMN_TYPES[table].items():
+    for name, kind in COLUMN_TYPES.get(table, {}).items():
         if name not in data.column_names:
             raise RunError(f"{path}: column {name} is missing")
         found = str(data.schema.field(name).type)
         if found != kind and not (found == "null" and len(data) == data[name].null_count):
             raise RunError(f"{path}: column {name} is {found}, expected {kind}")
-        columns[name] = data[name].to_pylist()
-    return columns
+    return data
 
 
 def require_tables(directory: Path, counters: dict[str, Any]) -> None:
@@ -123,6 +134,8 @@ def read_manifest(directory: Path) -> dict[str, Any]:
         raise RunError(f"{directory}: no such run directory")
     if is_partial(directory.absolute()):
         raise RunError(f"{directory}: was never completed; this is not a run directory")
+    if (directory / "study.yaml").is_file():
+        raise RunError(f"{directory}: a study; its runs are in {directory / 'runs'}")
     for name in REQUIRED_FILES:
         if not (directory / name).is_file():
             raise RunError(f"{directory / name}: missing; this is not a complete run directory")

@@ -15,24 +15,32 @@ import time
 from collections.abc import Callable, Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from mobilenet.manifest import manifest
 from mobilenet.metrics import metrics
-from mobilenet.own import blaming, require_allowed
-from mobilenet.processes.experiment import Experiment
-from mobilenet.processes.experiment import Outcome as ProcessOutcome
 from mobilenet.record import Recording, file_digests, is_being_written, run_directory, write_json, write_recording
-from mobilenet.rundir import RunError, free_copy_name, read_columns, read_derived, read_events, read_json, read_manifest
+from mobilenet.rundir import (
+    RunError,
+    free_copy_name,
+    read_columns,
+    read_derived,
+    read_events,
+    read_frame,
+    read_json,
+    read_manifest,
+)
 from mobilenet.scenario import AnyScenario, ProcessScenario, Scenario, load_scenario
 from mobilenet.scenario.text import to_yaml
-from mobilenet.simulation import Outcome, Simulation
 from mobilenet.verify import Verdict, verify, verify_run
 from mobilenet.verify.judge import overall
 from mobilenet.world.layout import names as layout_names
 
 if TYPE_CHECKING:
     import pandas as pd
+
+    from mobilenet.processes.experiment import Outcome as ProcessOutcome
+    from mobilenet.simulation import Outcome
 
 Progress = Callable[[float, float], None]
 RUNS = Path("runs")
@@ -88,9 +96,7 @@ class Run:
         return self._table("messages")
 
     def _table(self, name: str) -> pd.DataFrame:
-        import pandas as pd
-
-        return pd.read_parquet(self.path / f"{name}.parquet")
+        return read_frame(self.path, name)
 
     def __repr__(self) -> str:
         manifest = self.manifest
@@ -134,6 +140,8 @@ def run(
     `progress(simulated_s, duration_s)` is called about once per simulated second; `allow_code`: a scenario with a protocol
     of its own may run that code.
     """
+    from mobilenet.own import require_allowed, uses_code
+
     changes = [*overrides, *([f"seed={seed}"] if seed is not None else [])]
     loaded: AnyScenario
     if isinstance(scenario, (Scenario, ProcessScenario)):
@@ -148,7 +156,7 @@ def run(
         wall_s = time.perf_counter() - started
         write_recording(partial, outcome.recording)
         write_scenario(partial, loaded)
-        facts = manifest_of(loaded, outcome, wall_s, _command(directory))
+        facts = manifest_of(loaded, outcome, wall_s, _command(directory, uses_code(loaded)))
         write_json(partial / "manifest.json", {**facts, "files": file_digests(partial)})
         judge(partial, outcome.recording, facts)
     return Run(directory)
@@ -156,6 +164,10 @@ def run(
 
 def simulate(scenario: AnyScenario, progress: Progress | None = None) -> Outcome | ProcessOutcome:
     """Let a scenario of either kind happen."""
+    from mobilenet.own import blaming  # here, and not above: whoever opens a run needs no simulator
+    from mobilenet.processes.experiment import Experiment
+    from mobilenet.simulation import Simulation
+
     if isinstance(scenario, ProcessScenario):
         return Experiment(scenario).run(progress)
     with blaming(scenario):
@@ -256,15 +268,16 @@ def write_scenario(directory: Path, scenario: AnyScenario) -> None:
 def manifest_of(scenario: AnyScenario, outcome: Outcome | ProcessOutcome, wall_s: float, command: str) -> dict[str, Any]:
     """manifest.json of a simulated scenario."""
     facts = (outcome.recording, scenario, outcome.simulated_ns, outcome.quiescent, wall_s, command)
-    if isinstance(scenario, ProcessScenario) or isinstance(outcome, ProcessOutcome):
+    if isinstance(scenario, ProcessScenario):
         return manifest(*facts)
+    mobile = cast("Outcome", outcome)
     return manifest(
         *facts,
         range_m=scenario.wireless.range_m,
-        station_positions_m=outcome.station_positions_m,
+        station_positions_m=mobile.station_positions_m,
         station_names=_station_names(scenario),
-        host_names=outcome.host_names,
-        skipped_tracks=outcome.skipped_tracks,
+        host_names=mobile.host_names,
+        skipped_tracks=mobile.skipped_tracks,
     )
 
 
@@ -274,7 +287,8 @@ def _station_names(scenario: Scenario) -> dict[str, str]:
     return {f"s{number}": name for number, name in enumerate(given) if name}
 
 
-def _command(directory: Path) -> str:
+def _command(directory: Path, allow_code: bool) -> str:
     """What repeats the run, from the directory that holds it."""
     again = directory.name + "-again"
-    return f"mobilenet run {shlex.quote(directory.name + '/scenario.yaml')} --out {shlex.quote(again)}"
+    allow = " --allow-code" if allow_code else ""
+    return f"mobilenet run {shlex.quote(directory.name + '/scenario.yaml')} --out {shlex.quote(again)}{allow}"

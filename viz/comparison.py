@@ -21,6 +21,7 @@ from typing import Any
 
 from viz.style import COLOURS, level_label, plain_log
 
+UNITS = {"s": " (s)", "bytes": " (bytes)"}
 MARKS = ("o", "s", "^", "D", "v", "P", "X", "*")
 
 
@@ -45,7 +46,7 @@ def draw(study: Path, target: Path) -> None:
     )
     for column, metric in enumerate(metrics):
         _means(rows[0][column], [row for row in summary if row["metric"] == metric], factor, levels, places, others)
-        rows[0][column].set_title(metric, fontsize=10)
+        rows[0][column].set_ylabel(f"{metric}{UNITS.get(metric.rpartition('_')[2], '')}")
         own = [finding for finding in findings if finding["metric"] == metric]
         _ratios(rows[1][column], own, levels, places, others, comparison)
     handles, names = rows[0][0].get_legend_handles_labels()
@@ -75,6 +76,7 @@ def _means(axes: Any, rows: list[dict[str, str]], factor: str, levels: list[str]
         y = [float(row["mean"]) for row in own]
         errors = [float(row["high"]) - float(row["mean"]) if row["high"] else 0.0 for row in own]
         axes.errorbar(x, y, errors, fmt=MARKS[number % len(MARKS)], color=COLOURS[number % len(COLOURS)], capsize=3, markersize=5, label=level_label(level))
+    axes.margins(y=0.12)
     axes.set_ylim(bottom=0)
     axes.spines[["top", "right"]].set_visible(False)
     axes.set_xlim(-0.6, len(places) - 0.4)
@@ -94,8 +96,8 @@ def _ratios(axes: Any, findings: list[Any], levels: list[str], places: list[str]
         axes.errorbar([x], [finding["ratio"]], spread, fmt=MARKS[number % len(MARKS)], color=COLOURS[number % len(COLOURS)], capsize=3, markersize=5)
     axes.set_yscale("log")
     plain_log(axes.yaxis)
-    axes.set_ylabel(f"times that of {level_label(comparison['baseline'])}")
-    axes.set_xticks(range(len(places)), places, fontsize=8)
+    axes.set_ylabel(f"ratio to {level_label(comparison['baseline'])}")
+    axes.set_xticks(range(len(places)), places if len(places) > 1 else [""], fontsize=8)
     axes.spines[["top", "right"]].set_visible(False)
 
 

@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 COLOURS = ("#0072B2", "#E69F00", "#009E73", "#D55E00", "#56B4E9", "#CC79A7", "#000000", "#7A7A7A")
 LINES = ("-", "--", "-.", ":")
@@ -35,6 +35,14 @@ def page(width_in: float, height_in: float, rows: int = 1, columns: int = 1, **o
             yield figure, axes
         finally:
             pyplot.close(figure)
+
+
+class Drawn(NamedTuple):
+    """A figure that was drawn."""
+
+    title: str
+    path: Path
+    note: str  # its caption: what was measured how, and how often
 
 
 def save(figure: Any, target: Path) -> None:

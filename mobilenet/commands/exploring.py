@@ -23,7 +23,7 @@ def spacetime(
         str | None, typer.Option("--host", metavar="HOST", help="Whose, as in h12; by default whoever it happened to.")
     ] = None,
     margin_s: Annotated[
-        float | None, typer.Option("--margin-s", min=0, metavar="S", help="Seconds before and after; by default a fifth.")
+        float | None, typer.Option("--margin-s", min=0, max=1e9, metavar="S", help="Seconds before and after; by default a fifth.")
     ] = None,
     out: Annotated[
         Path | None, typer.Option("--out", "-o", metavar="FILE", help="SVG, PNG or PDF; by default RUN/spacetime-....svg.")

@@ -38,7 +38,7 @@ def figures(
 
         folder = out or directory / "figures"
         draw = study_figures if (directory / "study.yaml").is_file() else run_figures
-        for title, path in draw(directory, folder):
+        for title, path, _ in draw(directory, folder):
             say(f"{title}: {quoted(path)}")
         say(f"Next: look into {quoted(folder)}")
 

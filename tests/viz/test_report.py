@@ -48,7 +48,7 @@ def test_it_says_what_the_run_recorded(run: Path, report: Path) -> None:
     for check in opened.verdicts:
         assert f"{check} valid" in text
     assert " ".join((run / "scenario.yaml").read_text().split()) in text
-    assert len(re.findall(r"<img alt='([^']+)' src='data:image/svg", report.read_text())) == 7
+    assert len(re.findall(r"<img alt='([^']+)' src='data:image/svg", report.read_text())) == 8  # where hosts went is there twice: on paper instead of the map
 
 
 def test_it_asks_for_nothing(report: Path) -> None:

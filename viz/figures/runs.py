@@ -18,11 +18,11 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from mobilenet.rundir import read_manifest
+from mobilenet.rundir import read_frame, read_manifest
 from mobilenet.study.measure import delays_of, integral
 from viz.figures.field import field
 from viz.files import make_folder
-from viz.style import COLOURS, FAULT, LINES, QUIET, caption, page, save
+from viz.style import COLOURS, FAULT, LINES, QUIET, Drawn, caption, page, save
 
 SECOND = 1_000_000_000
 BUCKETS = 200
@@ -63,24 +63,27 @@ class Record:
         return delays[inside]
 
 
-def run_figures(directory: Path, folder: Path, suffixes: tuple[str, ...] = (".svg", ".png")) -> list[tuple[str, Path]]:
-    """Draw what there is into `folder`. Title and file (of the first suffix) of each figure, in the order of reading."""
+def run_figures(directory: Path, folder: Path, suffixes: tuple[str, ...] = (".svg", ".png"), captions: bool = True) -> list[Drawn]:
+    """Draw what there is into `folder`; the files of the first suffix, in the order of reading. Without captions the figures are
+    smaller, for a page that sets them itself."""
     manifest = read_manifest(directory)
-    tables = (pd.read_parquet(directory / f"{name}.parquet") for name in ("events", "samples", "positions"))
+    tables = (read_frame(directory, name) for name in ("events", "samples", "positions"))
     record = Record(directory.resolve().name, manifest, *tables)
     make_folder(folder)
     drawn = []
     for name, title, wanted, draw in FIGURES:
         if not wanted(record):
             continue
-        with page(8, 3.8) as (figure, axes):
-            note = draw(axes, record)
+        with page(*((8, 3.8) if captions else (6, 3.3))) as (figure, axes):
+            note = f"n = 1 run. {draw(axes, record)}"
             axes.set_title(title)
-            caption(figure, f"{record.name}, seed {manifest['seed']}, n = 1 run. {note}")
+            if captions:
+                caption(figure, f"{record.name}, seed {manifest['seed']}, {note}")
             for suffix in suffixes:
                 save(figure, folder / f"{name}{suffix}")
-        drawn.append((title, folder / f"{name}{suffixes[0]}"))
+        drawn.append(Drawn(title, folder / f"{name}{suffixes[0]}", note))
     return drawn
+
 
 
 def _edges(record: Record) -> NDArray[np.float64]:
@@ -176,7 +179,9 @@ def delay_distribution(axes: Any, record: Record) -> str:
         axes.set_xscale("log")
         axes.set_xlim(left=max(delays[0], SHORTEST) / 1.2)  # own messages may be delivered at once
     axes.set(xlabel=f"delay from broadcast to delivery ({record.unit})", ylabel="share of deliveries", ylim=(0, 1.02))
-    whose = "deliveries at others" if record.of_processes else "deliveries"
+    whose = "deliveries at others"
+    if not record.of_processes:
+        whose = f"deliveries of messages broadcast from {record.manifest['warmup_s']:g} to {record.manifest['duration_s']:g} s"
     return f"{len(delays):,}".replace(",", " ") + f" {whose}, mean {delays.mean():.4g} {record.unit.rstrip('.')}."
 
 
@@ -236,7 +241,7 @@ def handoffs(axes: Any, record: Record) -> str:
         axes.set_xscale("log")
     axes.set(xlabel="from the new session to its confirmation (ms)", ylabel="share of handoffs", ylim=(0, 1.02))
     superseded = len(starts) - len(both)
-    return f"{len(both)} handoffs, median {np.median(durations_ms):.1f} ms; {superseded} more were superseded or not confirmed."
+    return f"In the whole run {len(both)} handoffs, median {np.median(durations_ms):.1f} ms; {superseded} more were superseded or not confirmed."
 
 
 def pending(axes: Any, record: Record) -> str:

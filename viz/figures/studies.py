@@ -17,14 +17,14 @@ import pandas as pd
 from mobilenet.study.store import StudyError
 from viz import comparison
 from viz.files import make_folder
-from viz.style import COLOURS, LINES, caption, level_label, page, save
+from viz.style import COLOURS, LINES, Drawn, caption, level_label, page, save
 
 MOST_LINES = 8
 SHORTEST_S = 1e-4  # that a logarithmic axis shows
 
 
-def study_figures(study: Path, folder: Path, suffixes: tuple[str, ...] = (".svg", ".png")) -> list[tuple[str, Path]]:
-    """Draw what there is into `folder`. Title and file (of the first suffix) of each figure."""
+def study_figures(study: Path, folder: Path, suffixes: tuple[str, ...] = (".svg", ".png"), captions: bool = True) -> list[Drawn]:
+    """Draw what there is into `folder`; the files of the first suffix. `captions` as for run_figures."""
     if not (study / "tables" / "summary.csv").is_file():
         raise StudyError(f"{study}: the study is not finished; run `mobilenet study` again")
     make_folder(folder)
@@ -32,7 +32,7 @@ def study_figures(study: Path, folder: Path, suffixes: tuple[str, ...] = (".svg"
     if (study / "comparison.json").is_file():
         for suffix in suffixes:
             comparison.draw(study, folder / f"comparison{suffix}")
-        drawn.append(("The levels beside each other", folder / f"comparison{suffixes[0]}"))
+        drawn.append(Drawn("The levels beside each other", folder / f"comparison{suffixes[0]}", "Above: means with their intervals over replications; below: the ratio to the baseline, over the same worlds."))
     summary = pd.read_csv(study / "tables" / "summary.csv")
     factors = list(summary.columns[1 : list(summary.columns).index("metric")])
     replications = int(summary.n.max())
@@ -41,7 +41,7 @@ def study_figures(study: Path, folder: Path, suffixes: tuple[str, ...] = (".svg"
         ("station_buffers", "What stations keep (SBuffer)", lambda axes, path, factors: _buffer(axes, path, factors, "station_sbuffer")),
         ("host_buffers", "What hosts keep (RBuffer)", lambda axes, path, factors: _buffer(axes, path, factors, "host_rbuffer")),
     ):
-        with page(8, 4.2) as (figure, axes):
+        with page(*((8, 4.2) if captions else (6, 3.6))) as (figure, axes):
             note = draw(axes, study / "tables", factors)
             if note is None:
                 continue
@@ -49,10 +49,12 @@ def study_figures(study: Path, folder: Path, suffixes: tuple[str, ...] = (".svg"
             handles, _ = axes.get_legend_handles_labels()
             if len(handles) > 1:
                 figure.legend(loc="outside upper left", ncols=2, fontsize=8, frameon=False)
-            caption(figure, f"{study.resolve().name}, n = {replications} replications. {note}")
+            note = f"n = {replications} replications. {note}"
+            if captions:
+                caption(figure, f"{study.resolve().name}, {note}")
             for suffix in suffixes:
                 save(figure, folder / f"{name}{suffix}")
-        drawn.append((title, folder / f"{name}{suffixes[0]}"))
+        drawn.append(Drawn(title, folder / f"{name}{suffixes[0]}", note))
     return drawn
 
 

@@ -11,7 +11,8 @@ import base64
 from collections.abc import Iterable, Sequence
 from html import escape
 from importlib.resources import files
-from pathlib import Path
+
+from viz.style import Drawn
 
 LONGEST = 20_000  # characters of one text
 
@@ -47,13 +48,14 @@ def folded(summary: str, inside: str) -> str:
     return f"<details><summary>{text(summary)}</summary>{inside}</details>"
 
 
-def pictures(drawn: Iterable[tuple[str, Path]]) -> str:
-    """SVG files, into the page."""
+def pictures(drawn: Iterable[Drawn]) -> str:
+    """SVG files, into the page, with their captions below."""
     found = []
-    for title, path in drawn:
+    for title, path, note in drawn:
         data = base64.b64encode(path.read_bytes()).decode()
         broad = " class=broad" if path.stem == "comparison" else ""
-        found.append(f"<figure{broad}><img alt='{escape(title, quote=True)}' src='data:image/svg+xml;base64,{data}'></figure>")
+        image = f"<img alt='{escape(title, quote=True)}' src='data:image/svg+xml;base64,{data}'>"
+        found.append(f"<figure{broad}>{image}<figcaption>{text(note)}</figcaption></figure>")
     return f"<div class=figures>{''.join(found)}</div>"
 
 

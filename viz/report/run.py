@@ -57,11 +57,12 @@ def run_page(directory: Path) -> str:
     rest = table(("metric", "value"), [(key, shown(value)) for key, value in metrics.items()])
     checks = [(check, verdict.answer, verdict.explanation or "") for check, verdict in verdicts.items()]
     with tempfile.TemporaryDirectory(prefix="mobilenet-report-") as folder:
-        figures = pictures(run_figures(directory, Path(folder), (".svg",)))
+        drawn = run_figures(directory, Path(folder), (".svg",), captions=False)
+        figures, still = pictures(drawn), pictures(figure for figure in drawn if figure.path.stem == "field")
     scenario = (directory / "scenario.yaml").read_text(encoding="utf-8")
     sections = [
-        ("The numbers", table(("", "this run"), first) + folded("all metrics", rest)),
-        ("The map", "" if of_processes else paragraph("Space plays, h jumps to the next handoff; click a host, a station or a message.") + framed(map_page(document(directory)), "map of the run")),
+        ("The numbers", ("" if of_processes else paragraph(text(_window(manifest)))) + table(("", "this run"), first) + folded("all metrics", rest)),
+        ("The map", "" if of_processes else "<p class=onscreen>Space plays, h jumps to the next handoff; click a host, a station or a message.</p>" + f"<div class=onpaper>{still}</div>" + framed(map_page(document(directory)), "map of the run")),
         ("Figures", figures),
         ("The verdict, property by property", table(("property", "answer", ""), checks, numbers=3)),
         ("The scenario, all defaults filled in", code(scenario)),
@@ -75,11 +76,15 @@ def run_page(directory: Path) -> str:
     return whole(name, run.verdict, subtitle, _answer(run) + f"<p class=caveat>{text(ONE_RUN)}</p>", sections)
 
 
+def _window(manifest: dict[str, Any]) -> str:
+    return f"Measured from {manifest['warmup_s']:g} s to {manifest['duration_s']:g} s; the verdict is on the whole run, from its beginning to {manifest['simulated_s']:g} s."
+
+
 def _who(manifest: dict[str, Any]) -> str:
     if "processes" in manifest:
         return f"{manifest['processes']} processes"
-    hosts = "imported" if manifest["hosts"] is None else manifest["hosts"]
-    return f"{hosts} hosts, {manifest['stations']} stations"
+    hosts = len(manifest["host_names"]) if manifest["hosts"] is None else manifest["hosts"]
+    return f"{hosts} host{'' if hosts == 1 else 's'}, {manifest['stations']} station{'' if manifest['stations'] == 1 else 's'}"
 
 
 def _answer(run: Run) -> str:
@@ -90,7 +95,8 @@ def _answer(run: Run) -> str:
     unknown = [f"{name}: {verdict.explanation}" for name, verdict in run.verdicts.items() if verdict.answer == "unknown"]
     if broken:
         return paragraph(f"<b>{text(asked)} No.</b>") + "".join(code(line) for line in broken)
-    counts = f"{shown(run.metrics.get('deliveries'))} deliveries of {shown(run.metrics.get('broadcasts'))} broadcasts were judged."
+    happened = run.events.event.value_counts()
+    counts = f"{shown(int(happened.get('deliver', 0)))} deliveries of {shown(int(happened.get('broadcast', 0)))} broadcasts were judged."
     if unknown:
         return paragraph(f"<b>{text(asked)} Not known.</b>", text(counts)) + "".join(paragraph(text(line)) for line in unknown)
     return paragraph(f"<b>{text(asked)} Yes.</b>", text(counts))

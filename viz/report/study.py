@@ -42,7 +42,7 @@ def study_page(directory: Path) -> str:
     columns = list(rows[0]) if rows else ["configuration", "metric"]
     factors = columns[1 : columns.index("metric")]
     with tempfile.TemporaryDirectory(prefix="mobilenet-report-") as folder:
-        figures = pictures(study_figures(directory, Path(folder), (".svg",)))
+        figures = pictures(study_figures(directory, Path(folder), (".svg",), captions=False))
     main = [row for row in rows if row["metric"] in FIRST]
     sections = [
         ("The numbers", _numbers(main, factors) + folded("all metrics", _numbers(rows[:MOST_ROWS], factors))),
@@ -51,7 +51,7 @@ def study_page(directory: Path) -> str:
         ("The runs", _counts(verdicts, failed) + (code("\n".join(run["run"] for run in runs if run["verdict"] == "violated")[:5000]) if verdicts["violated"] else "")),
         ("The study", code((directory / "study.yaml").read_text(encoding="utf-8"))),
         ("The scenario of the first configuration, all defaults filled in", folded("scenario.yaml", code(_scenario(directory)))),
-        ("How to repeat it", paragraph("From the folder that holds the study; finished runs are kept, so remove the directory to do all of them again:") + code(f"mobilenet study {directory.resolve().name}/study.yaml --out {directory.resolve().name}-again")),
+        ("How to repeat it", paragraph("From the folder that holds the study, into a new one:") + code(f"mobilenet study {directory.resolve().name}/study.yaml --out {directory.resolve().name}-again")),
         ("What the models leave out", "<ul>" + "".join(f"<li>{text(limit)}</li>" for limit in (PROCESSES if of_processes else MOBILE)) + "</ul>"),
     ]  # fmt: skip
     subtitle = text(f"{len(runs)} runs of {len({run['configuration'] for run in runs})} configurations; factors: {', '.join(factors) or 'none'}")

@@ -101,13 +101,15 @@ def _style(row: Any) -> tuple[str, str]:
         return LOST, line
     if row.kind.startswith("Ack") or row.kind == "TcpAck":
         return ACKNOWLEDGEMENT, line
-    if isinstance(row.message, str) and not isinstance(row.host, str):
+    carries = isinstance(row.message, str) or (row.kind == "TcpData" and isinstance(row.detail, str) and "App" in row.detail)
+    if carries and not isinstance(row.host, str):
         return (WIRED if row.medium == "wired" else APPLICATION), line
-    return (APPLICATION if isinstance(row.message, str) else HANDOFF), line
+    return (APPLICATION if carries else HANDOFF), line
 
 
 def _arrows(axes: Any, shown: pd.DataFrame, levels: dict[str, int], window: Window) -> None:
     placed: list[tuple[float, float]] = []
+    labelled = sum(_style(row)[0] in (HANDOFF, LOST, APPLICATION) for row in shown.itertuples()) <= MOST_LABELS
     width = _ms(window.end_ns, window)
     for row in shown.itertuples():
         colour, line = _style(row)
@@ -124,7 +126,7 @@ def _arrows(axes: Any, shown: pd.DataFrame, levels: dict[str, int], window: Wind
         arrow.arrow_patch.set_clip_path(axes.patch)
         if not reaches:
             axes.plot([x2], [y2], "x", color=colour, markersize=6, zorder=4)
-        if colour in (HANDOFF, LOST, APPLICATION) and len(placed) < MOST_LABELS:
+        if colour == HANDOFF or labelled and colour in (LOST, APPLICATION):  # too many say nothing
             along = 0.28 if row.medium == "wired" else 0.5  # beside the host's line, which wired messages cross
             beside = 0.006 * width if not reaches else 0.0  # the cross stays free
             _label(axes, row, x + along * (x2 - x) + beside, y + along * (y2 - y), colour, placed, width)
@@ -163,7 +165,7 @@ def _legend(axes: Any, shown: pd.DataFrame) -> None:
     from matplotlib.lines import Line2D
 
     entries: list[tuple[str, Any, str]] = [
-        (HANDOFF, "-", "session control, radio"), (HANDOFF, "--", "session control, wired"),
+        (HANDOFF, "-", "control, radio"), (HANDOFF, "--", "control, wired"),
         (APPLICATION, "-", "application message, radio"), (WIRED, "--", "application message, wired"),
         (ACKNOWLEDGEMENT, "-", "acknowledgement"),
     ]  # fmt: skip

@@ -49,8 +49,9 @@ def window_around(events: pd.DataFrame, what: str, host: str | None = None, marg
         begin, end, host, title = _message(events, argument, host)
     else:
         begin, end, host, title = _moment(events, what, host)
-    margin = max(LEAST_MARGIN_NS, (end - begin) // 5) if margin_s is None else round(margin_s * SECOND)
-    return Window(host, max(0, begin - margin), end + margin, title, argument if kind == "message" else None)
+    last = int(events.time_ns.max())
+    margin = max(LEAST_MARGIN_NS, (end - begin) // 5) if margin_s is None else round(min(margin_s, last / SECOND) * SECOND)
+    return Window(host, max(0, begin - margin), min(end, last) + min(margin, last), title, argument if kind == "message" else None)
 
 
 Place = tuple[int, int, str, str]  # begin, end, host, title
@@ -100,7 +101,8 @@ def _message(events: pd.DataFrame, name: str, host: str | None) -> Place:
     if sent.empty:
         raise WindowError(f"message:{name}: there is no such message; messages are h3:0, h3:1, ... of host h3")
     at = int(sent.time_ns.iloc[0])
-    shown = host or str(sent.node.iloc[0])
+    others = own[(own.event == "deliver") & (own.node != sent.node.iloc[0])].node
+    shown = host or str(others.iloc[-1] if len(others) else sent.node.iloc[0])  # whoever gets it last
     delivered = own[(own.event == "deliver") & (own.node == shown)]
     end = int(delivered.time_ns.iloc[0]) if len(delivered) else at + AROUND_A_MOMENT_NS
     return at, end, shown, f"{name} from its broadcast to {'its delivery at ' + shown if len(delivered) else 'later'}"
