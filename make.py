@@ -268,7 +268,8 @@ def demo(arguments):
     for name, more in (("streets", []), ("dynamic", ["--set", "duration_s=60"])):
         out = os.path.join("runs", "demo_" + name)
         shutil.rmtree(os.path.join(HERE, out), ignore_errors=True)
-        tool("mobilenet", "run", "scenarios/%s.yaml" % name, "--out", out, *more)
+        # With the fate of every frame, so that the map can show where they collide.
+        tool("mobilenet", "run", "scenarios/%s.yaml" % name, "--out", out, "--set", "record.frames=true", *more)
         tool("mobilenet", "map", out, "-o", os.path.join(out, "map.html"), "--quiet")
     report = os.path.join(out, "report.html")
     tool("mobilenet", "report", out, "-o", report)
