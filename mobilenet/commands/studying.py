@@ -93,7 +93,9 @@ def reproduce(
     ] = None,
     master: Master = None,
     workers: Workers = None,
-    max_n: Annotated[int, typer.Option("--max-n", min=8, help="The largest number of processes; not for mobile.")] = 1024,
+    max_n: Annotated[
+        int | None, typer.Option("--max-n", min=8, help="The largest number of processes, by default 1024; not for mobile.")
+    ] = None,
     processes: Annotated[
         int | None, typer.Option("--processes", min=8, max=1024, help="Only this number of processes; not for mobile.")
     ] = None,
@@ -104,6 +106,13 @@ def reproduce(
         from mobilenet.reproduce import bundling, causal, mobile, reliable
         from mobilenet.study.spark import local_master
 
+        if paper is Paper.mobile and (max_n is not None or processes is not None):
+            fail(f"{'--max-n' if max_n is not None else '--processes'} counts processes of the papers on VCube; mobile has none", Exit.BAD_INPUT)
+        if paper is not Paper.mobile and master is not None:
+            fail(f"--master does nothing for {paper.value}, which runs on this machine: expected --workers", Exit.BAD_INPUT)
+        if max_n is not None and processes is not None:
+            fail("--max-n and --processes: expected one of the two", Exit.BAD_INPUT)
+        most = 1024 if max_n is None else max_n
         folder = out if out is not None else Path("studies") / f"reproduce-{paper.value}"
         tell = (lambda line: None) if quiet else say
         match paper:
@@ -115,12 +124,16 @@ def reproduce(
                     printed = line.printed or "nothing"
                     say(f"{line.experiment}, {line.protocol}: {line.quantity}: {printed} in print, {line.ours} here{verdict}")
             case Paper.bundling:
-                _print_rows(bundling.HEAD, bundling.reproduce(folder, max_n, processes, workers, tell))
+                with _keeping_what_is_done():
+                    rows = bundling.reproduce(folder, most, processes, workers, tell)
+                _print_rows(bundling.HEAD, rows)
             case Paper.causal:
-                rows = causal.reproduce(folder, max_n, processes, workers, tell)
+                with _keeping_what_is_done():
+                    rows = causal.reproduce(folder, most, processes, workers, tell)
                 _print_rows(causal.HEAD, [row for row in rows if row["printed"]])
             case Paper.reliable:
-                rows, statements = reliable.reproduce(folder, max_n, processes, workers, tell)
+                with _keeping_what_is_done():
+                    rows, statements = reliable.reproduce(folder, most, processes, workers, tell)
                 _print_rows(reliable.HEAD, rows)
                 for statement in statements:
                     say(f"{statement['answer']}: {statement['statement']} ({statement['place']})")

@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from mobilenet.reproduce.jobs import ROOT, Job, Result, markdown, perform_all, sizes
+from mobilenet.reproduce.jobs import ROOT, Job, Result, markdown, perform_all, prepare, sizes
 from mobilenet.scenario.text import inline
 from mobilenet.study.declaration import Study
 from mobilenet.study.statistics import t_interval
@@ -34,7 +34,9 @@ Key = tuple[Any, ...]
 def reproduce(out: Path, max_n: int, processes: int | None, workers: int | None, say: Callable[[str], None]) -> list[dict[str, Any]]:
     """Run everything, hold it against print, write OUT/bundling.csv, .parquet and .md."""
     wanted = sizes(max_n, processes)
-    results = perform_all(list(_jobs(wanted)), workers, say)
+    jobs = list(_jobs(wanted))
+    prepare(out, jobs)
+    results = perform_all(jobs, workers, say, out / "bundling.results.jsonl")
     bad = [(key, r.answer) for key, found in results.items() for r in found if r.answer != "valid"]
     for key, answer in bad:
         say(f"{key}: {answer}")

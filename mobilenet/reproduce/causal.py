@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 
-from mobilenet.reproduce.jobs import ROOT, Job, Result, markdown, perform_all, sizes
+from mobilenet.reproduce.jobs import ROOT, Job, Result, markdown, perform_all, prepare, sizes
 from mobilenet.study.statistics import t_interval
 from mobilenet.study.store import write_rows, write_text
 
@@ -45,7 +45,9 @@ def replications(n: int) -> int:
 def reproduce(out: Path, max_n: int, processes: int | None, workers: int | None, say: Callable[[str], None]) -> list[dict[str, Any]]:
     """Run everything, hold it against print, write OUT/causal.csv, .parquet and .md."""
     wanted = sizes(max_n, processes)
-    results = perform_all(list(_jobs(wanted)), workers, say)
+    jobs = list(_jobs(wanted))
+    prepare(out, jobs)
+    results = perform_all(jobs, workers, say, out / "causal.results.jsonl")
     for key, found in results.items():
         for result in found:
             if result.answer != "valid":
@@ -79,6 +81,10 @@ def _rows(results: Runs, wanted: list[int]) -> Iterator[dict[str, Any]]:
         for more, count in (("", 1), ("", 2), ("", 3), ("", 4), ("", 5), ("more", 0)):
             shares = [_share_by_messages(result, count) for result in results[AGGREGATED, n]]
             yield _row(printed, "2", n, f"packets_of_{more or count}_percent", np.array(shares))
+            alone = [_share_by_messages(result, 1) for result in results[AGGREGATED, n]]
+            if count != 1 and max(alone) < 100:
+                of_those = [100 * share / (100 - one) for share, one in zip(shares, alone, strict=True)]
+                yield _row(printed, "2", n, f"aggregated_of_{more or count}_percent", np.array(of_those))
     for n in wanted:
         for prefix, mode in (("plain_", PLAIN), ("", AGGREGATED)):
             for low in BYTES:
@@ -108,10 +114,11 @@ def _text(results: Runs, wanted: list[int], printed: dict[tuple[str, str, str], 
             if many:
                 yield _row(printed, "text", n, "single_tree_fewer_aggregated_percent", 100 * (1 - one / many))
     others = [n for n in wanted if n > SMALLEST]
+    is_all = wanted == sizes(1024, None)  # which the mean in print is over
     if SMALLEST in wanted and others:
         for suffix, mode in (("_plain", PLAIN), ("", AGGREGATED)):
             grown = [_of(results[mode, n], "reception_latency_mean").mean() / _of(results[mode, SMALLEST], "reception_latency_mean").mean() for n in others]
-            yield _row(printed, "text", "all", f"reception_growth{suffix}", np.mean(grown))
+            yield _row(printed if is_all else {}, "text", "all", f"reception_growth{suffix}", np.mean(grown))
             yield _row(printed, "text", others[-1], f"reception_largest_growth{suffix}", np.array(grown[-1]))
 
 

@@ -1,18 +1,27 @@
 """Many runs of processes, on all cores, each judged; what a reproduction is made of.
 
 Model     a job is a scenario and its changes; its result the metrics and the verdict. Full simulations, no shortcuts
-Errors    ScenarioError
+Kept      each result is a line of OUT/PAPER.results.jsonl, as soon as it is there; a job whose line is there is not run again.
+          A line belongs to the job's scenario with all its values, and to a version of mobilenet. One that is torn counts for nothing
+Errors    ScenarioError: a scenario cannot be, or OUT cannot be written; both before the first run
 Source    ours: DESIGN.md §16
 """
 
 from __future__ import annotations
 
+import fcntl
+import json
 import os
-from collections.abc import Callable, Sequence
-from concurrent.futures import ProcessPoolExecutor
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from hashlib import sha256
 from multiprocessing import get_context
 from pathlib import Path
+from tempfile import TemporaryFile
 from typing import Any, NamedTuple
+
+from mobilenet import __version__
+from mobilenet.parameters import ScenarioError
 
 ROOT = Path(__file__).parents[2]
 SCENARIOS = ROOT / "scenarios" / "vcube"
@@ -49,15 +58,94 @@ def perform(job: Job) -> Result:
     return Result(job.key, metrics(events, samples, counters, facts), counters, answer)
 
 
-def perform_all(jobs: Sequence[Job], workers: int | None, say: Callable[[str], None]) -> dict[tuple[Any, ...], list[Result]]:
-    """Results by key, in the order of the jobs, whoever was faster."""
+def perform_all(
+    jobs: Sequence[Job], workers: int | None, say: Callable[[str], None], results: Path | None = None
+) -> dict[tuple[Any, ...], list[Result]]:
+    """Results by key, in the order of the jobs, whoever was faster; `results` is the file that keeps them."""
+    names = [identity(job) for job in jobs]
+    done = {} if results is None else kept(results)
+    missing = [k for k, name in enumerate(names) if name not in done]
+    if len(missing) < len(jobs):
+        say(f"{len(jobs) - len(missing)} of {len(jobs)} runs are there: {results}")
+    for count, (k, result) in enumerate(_performed(jobs, missing, workers), 1):
+        done[names[k]] = result
+        if results is not None:
+            _keep(results, names[k], result)
+        if count % 50 == 0 or count == len(missing):
+            say(f"{count} of {len(missing)} runs")
     found: dict[tuple[Any, ...], list[Result]] = {}
-    with ProcessPoolExecutor(workers or os.cpu_count(), get_context("spawn")) as pool:
-        for done, result in enumerate(pool.map(perform, jobs), 1):
-            found.setdefault(result.key, []).append(result)
-            if done % 50 == 0 or done == len(jobs):
-                say(f"{done} of {len(jobs)} runs")
+    for job, name in zip(jobs, names, strict=True):
+        found.setdefault(job.key, []).append(done[name]._replace(key=job.key))
     return found
+
+
+def _performed(jobs: Sequence[Job], chosen: list[int], workers: int | None) -> Iterator[tuple[int, Result]]:
+    if not chosen:
+        return
+    with ProcessPoolExecutor(workers or os.cpu_count(), get_context("spawn")) as pool:
+        futures = {pool.submit(perform, jobs[k]): k for k in chosen}
+        try:
+            for future in as_completed(futures):
+                yield futures[future], future.result()
+        except BaseException:
+            pool.shutdown(wait=False, cancel_futures=True)
+            raise
+
+
+def identity(job: Job) -> str:
+    """Of what its result depends on. Raises ScenarioError."""
+    from mobilenet.scenario import ProcessScenario
+
+    scenario = ProcessScenario.load(SCENARIOS / job.scenario, (*job.changes, "record.buffers=false"))
+    text = json.dumps([scenario.model_dump(mode="json"), __version__], sort_keys=True)
+    return sha256(text.encode()).hexdigest()
+
+
+def kept(results: Path) -> dict[str, Result]:
+    """What is there."""
+    found = {}
+    try:
+        lines = results.read_text(encoding="utf-8").splitlines()
+    except FileNotFoundError:
+        return {}
+    except (OSError, UnicodeDecodeError) as error:
+        raise ScenarioError(f"{results}: cannot be read: {error}") from None
+    for line in lines:
+        try:
+            row = json.loads(line)
+            found[row["job"]] = Result((), row["metrics"], row["counters"], row["answer"])
+        except (ValueError, KeyError, TypeError):
+            continue
+    return found
+
+
+def _keep(results: Path, name: str, result: Result) -> None:
+    """On a line of its own, even after a torn one."""
+    row = {"job": name, "metrics": result.metrics, "counters": result.counters, "answer": result.answer}
+    with results.open("a", encoding="utf-8") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        file.write(("\n" if _is_torn(results) else "") + json.dumps(row) + "\n")
+
+
+def _is_torn(results: Path) -> bool:
+    with results.open("rb") as file:
+        size = file.seek(0, os.SEEK_END)
+        if size == 0:
+            return False
+        file.seek(-1, os.SEEK_END)
+        return file.read(1) != b"\n"
+
+
+def prepare(out: Path, jobs: Sequence[Job]) -> None:
+    """All that can be wrong is wrong before the first run. Raises ScenarioError."""
+    for job in jobs:
+        identity(job)
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+        with TemporaryFile(dir=out):
+            pass
+    except OSError as error:
+        raise ScenarioError(f"{out}: cannot be written: {error.strerror}; name another directory with --out") from None
 
 
 def sizes(max_n: int, processes: int | None) -> list[int]:
