@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 from datetime import UTC, datetime
 from pathlib import Path
@@ -102,7 +103,7 @@ def _export_csv(directory: Path, target: Path, origin: Any) -> None:
 
 
 def _export_places(directory: Path, target: Path, origin: Any, epoch_s: float | None) -> None:
-    from mobilenet.export.geojson import write_geojson, write_kepler
+    from mobilenet.export.geojson import without_trip, write_geojson, write_kepler
     from mobilenet.export.source import source
     from viz.files import whole_file
 
@@ -110,7 +111,10 @@ def _export_places(directory: Path, target: Path, origin: Any, epoch_s: float | 
     opened.require_origin()
     with whole_file(target, (".geojson", ".json")) as partial:
         count = write_geojson(opened, partial) if epoch_s is None else write_kepler(opened, partial, epoch_s)
-    say(f"{quoted(target)}: {count} features. Next: " + ("drop it on a map (QGIS, geojson.io)" if epoch_s is None else "add it at kepler.gl and press play"))
+    left = [] if epoch_s is None else without_trip(opened)
+    if left:
+        say(f"{counted(len(left), 'track')} with one position left out: {', '.join(left[:SHOWN])}{', ...' if len(left) > SHOWN else ''}")
+    say(f"{quoted(target)}: {counted(count, 'feature')}. Next: " + ("drop it on a map (QGIS, geojson.io)" if epoch_s is None else "add it at kepler.gl and press play"))
 
 
 def _export_shiviz(directory: Path, target: Path, slice_s: tuple[float, float | None], allow_code: bool, quiet: bool) -> None:
@@ -118,9 +122,10 @@ def _export_shiviz(directory: Path, target: Path, slice_s: tuple[float, float | 
 
     from mobilenet.export.shiviz import write_shiviz
     from mobilenet.replay import protocol_messages
-    from mobilenet.rundir import read_events
+    from mobilenet.rundir import read_events, read_manifest
     from viz.files import whole_file
 
+    _check_slice(*slice_s, read_manifest(directory).get("simulated_s"))
     with progress(quiet, "replaying") as update:
         messages, replayed = protocol_messages(directory, update, allow_code)
     events = pd.DataFrame(read_events(directory))
@@ -128,7 +133,23 @@ def _export_shiviz(directory: Path, target: Path, slice_s: tuple[float, float | 
         count = write_shiviz(messages, events, partial, *slice_s)
     if replayed:
         say("The run had not recorded its messages (record.messages), so it was replayed: same fingerprint.")
-    say(f"{quoted(target)}: {count} events. Next: open it in ShiViz (bestchai.bitbucket.io/shiviz)")
+    say(f"{quoted(target)}: {counted(count, 'event')}. Next: open it in ShiViz (bestchai.bitbucket.io/shiviz)")
+
+
+def _check_slice(from_s: float, to_s: float | None, ends_s: float | None) -> None:
+    for option, value in (("--from-s", from_s), ("--to-s", to_s)):
+        if value is None:
+            continue
+        if not math.isfinite(value):
+            fail(f"{option} {value:g}: expected a finite number of seconds", Exit.BAD_INPUT)
+        if ends_s is not None and value > ends_s:
+            fail(f"{option} {value:g}: after the end of the run at {ends_s:g} s", Exit.BAD_INPUT)
+    if to_s is not None and from_s > to_s:
+        fail(f"--from-s {from_s:g} is after --to-s {to_s:g}: no time lies between", Exit.BAD_INPUT)
+
+
+def counted(number: int, what: str) -> str:
+    return f"{number:,} {what}{'' if number == 1 else 's'}"
 
 
 def parse_origin(text: str) -> Any:

@@ -3,7 +3,7 @@
 Model     one Feature per station (Point), host (LineString; a Point if it has one place only) and handoff (Point).
           A trip is a LineString whose positions are [lon, lat, altitude, seconds since 1970]; the run begins at `epoch_s`
 Units     degrees on WGS84 with 8 decimals (1 mm), seconds
-Errors    NoOrigin, see source.py
+Errors    NoOrigin, see source.py; RunError where no host has two places, of which alone a trip can be made
 Source    RFC 7946; kepler.gl, "Trip layer"
 """
 
@@ -16,6 +16,7 @@ from typing import Any
 
 from mobilenet.export.source import Source, on_earth
 from mobilenet.record import RecordError
+from mobilenet.rundir import RunError
 
 EPOCH_S = 1_704_067_200  # 2024-01-01T00:00:00Z, if nobody says when
 
@@ -28,7 +29,16 @@ def write_geojson(source: Source, target: Path) -> int:
 
 def write_kepler(source: Source, target: Path, epoch_s: float = EPOCH_S) -> int:
     source.require_origin()
+    if len(without_trip(source)) == source.tracks.id.nunique():
+        hosts = source.manifest.get("hosts", 0)
+        raise RunError(f"{source.folder}: no trip to play: " + ("no hosts" if not hosts else "every track has only one position; expected a longer run, or record.positions_interval_s smaller"))
     return _write(_trips(source, epoch_s), target)
+
+
+def without_trip(source: Source) -> list[str]:
+    """Hosts with one position only."""
+    counts = source.tracks.groupby("id", sort=False).size()
+    return [str(host) for host in counts.index[counts < 2]]
 
 
 def _features(source: Source) -> Iterator[dict[str, Any]]:

@@ -65,8 +65,8 @@ def source(folder: Path, origin: Origin | None = None) -> Source:
         origin = scenario.origin if isinstance(scenario, Scenario) else None
     names: dict[str, str] = manifest.get("host_names") or {}
     places = pd.DataFrame(read_columns(folder, "positions"))
-    places = places[places.node.str.startswith("h")]
-    order = np.lexsort((places.time_ns, places.node.str[1:].astype(int)))
+    places = places[[node.startswith("h") for node in places.node]]
+    order = np.lexsort((places.time_ns, [int(node[1:]) for node in places.node]))
     places = places.iloc[order].reset_index(drop=True)
     tracks = pd.DataFrame({"t_s": places.time_ns / SECOND, "id": places.node, "name": places.node.map(names).fillna(""), "x_m": places.x_m, "y_m": places.y_m})
     stations = pd.DataFrame(
@@ -90,7 +90,7 @@ def _handoffs(events: pd.DataFrame, tracks: pd.DataFrame, names: dict[str, str])
     rows: list[list[Any]] = []
     open_: dict[tuple[str, int], int] = {}
     confirmed: dict[str, str] = {}
-    wanted = events[events.event.isin(["join", "handoff_start", "handoff_end"]) & events.node.str.startswith("h")]
+    wanted = events[events.event.isin(["join", "handoff_start", "handoff_end"]) & np.array([node.startswith("h") for node in events.node], dtype=bool)]
     for event in wanted.itertuples():
         t_s = event.time_ns / SECOND
         if event.event == "handoff_start":

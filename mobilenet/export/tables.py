@@ -2,7 +2,8 @@
 
 Model     of a run: tracks, handoffs, stations, events, samples, metrics, and frames and messages if they were recorded; with an
           origin also lon and lat. tracks.csv is a file of tracks that mobilenet reads again. Of a study: its tables, the runs, and
-          the comparison if there is one. A text that a spreadsheet would take for a formula gets an apostrophe before it
+          the comparison if there is one. A text that a spreadsheet would take for a formula gets an apostrophe before it, and what
+          a terminal or a page would obey (control characters, also of the writing direction) is written as an escape, \\x1b
 Errors    RunError for what is neither
 Source    RFC 4180; ours: DESIGN.md §21
 """
@@ -11,6 +12,7 @@ from __future__ import annotations
 
 import json
 import shutil
+import unicodedata
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -21,6 +23,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 FORMULA = ("=", "+", "-", "@", "\t", "\r")
+COMMANDS = ("Cc", "Cf", "Cs", "Zl", "Zp")
 
 
 def run_tables(source: Source | None, folder: Path, target: Path) -> None:
@@ -53,7 +56,10 @@ def _write(table: pd.DataFrame, path: Path) -> None:
 
 
 def harmless(value: object) -> object:
-    return "'" + value if isinstance(value, str) and value.startswith(FORMULA) else value
+    if not isinstance(value, str):
+        return value
+    text = "".join(c.encode("unicode_escape").decode() if unicodedata.category(c) in COMMANDS else c for c in value)
+    return "'" + text if value.startswith(FORMULA) else text
 
 
 def study_tables(folder: Path, target: Path) -> int:

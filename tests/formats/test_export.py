@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import json
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -13,7 +14,7 @@ import pytest
 from cli.command import mobilenet, one_line
 
 from mobilenet import runs
-from mobilenet.export.geojson import write_geojson, write_kepler
+from mobilenet.export.geojson import without_trip, write_geojson, write_kepler
 from mobilenet.export.shiviz import HEADER, RECEIPT, clocked, happenings, write_shiviz
 from mobilenet.export.source import NoOrigin, source
 from mobilenet.export.tables import run_tables, study_tables
@@ -51,7 +52,7 @@ def test_tables_and_their_tracks_read_again(run: Path, tmp_path: Path) -> None:
     run_tables(opened, run, tmp_path)
     assert {p.name for p in tmp_path.iterdir()} == {f"{n}.csv" for n in ("tracks", "handoffs", "stations", "events", "samples", "messages", "metrics")}
     tracks = pd.read_csv(tmp_path / "tracks.csv")
-    assert set(tracks.name) == {"'" + HOSTILE[0], *HOSTILE[1:]} and not tracks.name.str.match(r"[=+@-]").any()
+    assert set(tracks.name) == {"'" + HOSTILE[0], *(name.replace("\n", "\\n").replace("\x1b", "\\x1b") for name in HOSTILE[1:])} and not tracks.name.str.match(r"[=+@-]").any()
     again = read_tracks(tmp_path / "tracks.csv")
     assert again.names == [f"h{i}" for i in range(8)] and len(again.t_s) == len(opened.tracks)
     assert np.hypot(again.x - opened.tracks.x_m, again.y - opened.tracks.y_m).max() < 0.01
@@ -159,6 +160,37 @@ def test_without_an_origin(tmp_path: Path) -> None:
     assert one_line(mobilenet("export", ".", "--csv", place=tmp_path), 2).startswith(".: neither a run directory nor that of a study")
     done = mobilenet("export", "run", "--csv", place=tmp_path)
     assert done.returncode == 0 and "lon" not in (tmp_path / "run" / "csv" / "tracks.csv").read_text().splitlines()[0], done
+
+
+def test_runs_with_little_in_them(tmp_path: Path) -> None:
+    runs.run(ROOT / "scenarios" / "first.yaml", out=tmp_path / "none", overrides=["duration_s=5", "hosts.count=0"])
+    runs.run(ROOT / "scenarios" / "first.yaml", out=tmp_path / "short", overrides=["duration_s=0.5", "drain_s=0"])
+    done = mobilenet("export", "none", "--geojson", "--origin", "1,1", "-o", "a.geojson", place=tmp_path)
+    assert done.returncode == 0 and {f["properties"]["kind"] for f in json.loads((tmp_path / "a.geojson").read_text())["features"]} == {"station"}, done
+    assert mobilenet("export", "none", "--csv", place=tmp_path).returncode == 0
+    assert one_line(mobilenet("export", "none", "--kepler", "--origin", "1,1", place=tmp_path), 2) == "none: no trip to play: no hosts"
+    assert one_line(mobilenet("export", "short", "--kepler", "--origin", "1,1", place=tmp_path), 2).startswith("short: no trip to play: every track has only one position")
+    assert not list(tmp_path.glob("*/kepler*"))
+
+
+def test_one_position_is_no_trip(run: Path, tmp_path: Path) -> None:
+    opened = source(run)
+    short = replace(opened, tracks=opened.tracks[(opened.tracks.id != "h2") | (opened.tracks.t_s == 0)])
+    assert without_trip(short) == ["h2"] and write_kepler(short, tmp_path / "k.json") == 7
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("--from-s", "inf"), "--from-s inf: expected a finite number of seconds"),
+        (("--to-s", "inf"), "--to-s inf: expected a finite number of seconds"),
+        (("--from-s", "1e300"), "--from-s 1e+300: after the end of the run at "),
+        (("--from-s", "20", "--to-s", "10"), "--from-s 20 is after --to-s 10: no time lies between"),
+    ],
+)  # fmt: skip
+def test_slices_that_are_none(run: Path, words: tuple[str, ...], said: str, tmp_path: Path) -> None:
+    assert one_line(mobilenet("export", run, "--shiviz", "-o", "a.log", *words, place=tmp_path), 2).startswith(said)
+    assert not list(tmp_path.iterdir())
 
 
 def test_the_tables_of_a_study(tmp_path: Path) -> None:
