@@ -87,7 +87,7 @@ class Printed(CausalBroadcast):
         return tuple(found)
 
     def _deliver_when_ready(self, m: Message) -> None:
-        if not self.sender_too:
+        if not self.sender_too or not (m.depends | 1 << m.bit) & ~self._delivered:  # m.vc[k] <= vc[k] for all k
             super()._deliver_when_ready(m)
 
 

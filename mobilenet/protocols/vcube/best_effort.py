@@ -11,8 +11,8 @@ Shared      section 6.2: messages of several sources on fewer trees are messages
 Deviations, each with what goes wrong in print
   l.33      subtree_i(m.src) has to be relative to the parent j. n = 4, no fault: 3 sends a message of 0 back to 2, for ever
   l.12-13   with rcv_base = bottom the whole test is true: arrivals 1, 1, 0 deliver 1 twice. (l.28: msg_win is rcv_win)
-  l.37-38   a message that is too long overtakes what waits for the same neighbour: the list goes first. An empty bundle, too,
-            is never sent (l.40, when a first element is longer than the rest of the packet). Order only: no promise is broken
+  l.37-38   a message that is too long overtakes what waits for the same neighbour: the list goes first. The flush that this adds
+            would send an empty bundle where nothing waits: it is not sent. Order only: no promise is broken
   l.53      drops m when the rows of ONE parent are complete; after a crash the rows of another one may still need it (l.84
             finds nothing to send): dropped when no row of m is left
   l.67      picks one k with <k,j,m>. After a crash there may be <p1,j,m> and <p2,j,m>, and j answers once: all rows of (j, m)

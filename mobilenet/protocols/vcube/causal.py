@@ -8,11 +8,11 @@ Sets        a vector clock says which messages were delivered, and delivery is F
             vector test over all sources is one operation
 Assumes     reliable links, in any order; nobody fails. Nobody gets a message twice (trees)
 Deviations  Alg. 1 l.3   "1 < s <= h" reaches half of the processes only (n = 2): 1 <= s <= h
-            Alg. 2 l.15  the loop over the packet decides after each message what to hand on; by default it is decided once per packet,
+            Alg. 2 l.14  the loop over the packet decides after each message what to hand on; by default it is decided once per packet,
                          which puts more into one packet. `release: message` is the loop of the paper. In both, what
-                         is handed on is what the packet, or the message, has set free (l.26 with "k != s", lost in
-                         print: the sender's own child needs nothing from itself)
-            l.16-17      _prefix is the contiguous prefix; the highest number received would free messages too early
+                         is handed on is what the packet, or the message, has set free
+            l.30         "for all k != s" in CheckDelivery: the sign is lost in print, and for k = s nothing would ever be delivered
+Reads       l.16-17      _prefix is the contiguous prefix; the highest number received would free messages too early
 Aggregation  m waits at i for child k while i has not received a message that m depends on and that k will get through i as
             well: k could not deliver m before. So delivery is never later (same instants if links have fixed delays)
 """
@@ -147,7 +147,7 @@ class CausalBroadcast:
         self._count += 1
         entries = self._changed.bit_count() + 1  # of the compressed clock: what changed, and its own
         size = self._message_bytes + size_of(body) + self._entry_bytes * entries
-        m = Message(source, ts, self._n, self._last, body, size)
+        m = Message(source, ts, self._n, self._last, body, size)  # l.8, 9
         self._changed = 0
         self._note_received(m)  # l.7
         self._deliver(m)  # l.10
@@ -232,7 +232,7 @@ class CausalBroadcast:
         for order, m in zip(orders, messages, strict=True):
             missing = m.depends & known
             for branch in branches:
-                lacking = missing & branch.sources if missing else 0
+                lacking = missing & branch.sources if missing else 0  # l.25, 26
                 if lacking:
                     self._held.setdefault((lacking & -lacking).bit_length() - 1, []).append((branch, order, m))
                 else:
@@ -301,14 +301,14 @@ class CausalBroadcast:
     # --- delivery
 
     def _deliver_when_ready(self, m: Message) -> None:
-        """CheckDelivery(): each message waits for one missing dependency at a time."""
+        """CheckDelivery(): each message waits for one missing dependency at a time.    Algorithm 2 l.29-33"""
         missing = m.depends & ~self._delivered
         if missing:
             self._waiting.setdefault((missing & -missing).bit_length() - 1, []).append(m)
             return
         ready = [m]
-        for m in ready:  # grows as it goes
-            self._pending -= 1
+        for m in ready:  # grows as it goes: l.30
+            self._pending -= 1  # l.33
             self._deliver(m)
             for waiter in self._waiting.pop(m.bit, ()):
                 missing = waiter.depends & ~self._delivered
@@ -318,9 +318,9 @@ class CausalBroadcast:
                     ready.append(waiter)
 
     def _deliver(self, m: Message) -> None:
-        """CO_Deliver(m)"""
+        """CO_Deliver(m)                                                  Algorithm 2 l.10, 31"""
         bit = 1 << m.bit
-        self._delivered |= bit
+        self._delivered |= bit  # l.6, 32
         self._last = self._last & ~(bit >> self._n) | bit
         if m.source != self._i:
             self._changed |= 1 << m.source

@@ -2,7 +2,7 @@
 
 Source      Jeanneau, Rodrigues, Arantes, Duarte: An autonomic hierarchical reliable broadcast protocol for asynchronous
             distributed systems with failure detection (JBCS 2017), Algorithm 1. Its figure is not in the text that we have;
-            the lines are those that its prose names
+            the lines are those that its prose names; the numbers of the others are our own count between these
 Names       last_i -> last, ack_set_i -> ack_set: m -> j -> the k with <j,k,m>, pending_i -> pending: source -> ts -> m,
             history_i -> history: (j, m) -> h, correct_i -> correct; bottom as a parent -> NOBODY
 Assumes     reliable links in any order, crash-stop; the detector may suspect anybody for a while, and finds every crash. Any n
@@ -15,6 +15,8 @@ Deviations, each with what goes wrong otherwise
   l.34      a parent that is suspected gets its ACK all the same (section "Failure of the sender" says it does not): else, after
             a false suspicion, l.7 blocks for ever, n = 2
   l.43, 61  last[source] may be bottom (m waits for an earlier one): nothing to restart
+Reads       l.43 and l.46 both: a TREE from a source that is suspected restarts the last message of the source, and the TREE that
+            came is handed on in its own cluster all the same, as its parent waits for the ACK
 Open        a DELV on its way from a process that crashes may be lost: nobody waits for it. The model allows that, for whoever
             delivered m restarts it when the source is suspected; a correct source does not crash
 Own         a broadcast that has to wait (l.7) is queued; complete() tells that <NOBODY,*,last[i]> is empty
