@@ -16,8 +16,8 @@ from __future__ import annotations
 from typing import Any
 
 from ..kernel import SECOND
-from ..processes.experiment import broadcasts
 from ..processes.parameters import AbstractNetwork
+from ..processes.plan import broadcasts
 from ..scenario import ProcessScenario
 from ..scenario.promises import rest_within, surely_answered_within
 from .dice import Dice
