@@ -29,7 +29,7 @@ def draw(inspection: Any, target: Path) -> None:
         _field(figure.add_subplot(grid[:, 0]), inspection)
         _speeds(axes[0, 1], *inspection.speeds)
         _presence(axes[1, 1], inspection)
-        text = f"{len(recorded.names)} hosts, {inspection.host_s / 3600:.2g} host hours"
+        text = f"{_counted(len(recorded.names), 'host')}, {inspection.host_s / 3600:.2g} host hours"
         if cells is not None:
             text += f"; cells of {cells.range_m:g} m, handoffs by the nearest station with 5 m of hysteresis, looked at every {cells.step_s:g} s"
         caption(figure, text)
@@ -48,22 +48,26 @@ def _field(axes: Any, inspection: Any) -> None:
     every = max(1, len(inspection.recorded.t_s) // MOST_POINTS)
     tracks = [np.column_stack([x, y])[::every] for _, _, x, y in inspection.recorded.tracks()]
     alpha = float(np.clip(6 / max(1, len(tracks)), 0.15, 0.7))
-    axes.add_collection(LineCollection(tracks, colors="#333333", linewidths=0.8, alpha=alpha, label=f"{len(tracks)} tracks"))
+    axes.add_collection(LineCollection(tracks, colors="#333333", linewidths=0.8, alpha=alpha, label=_counted(len(tracks), "track")))
     if cells is not None:
         x, y = cells.stations_m.T
-        axes.plot(x, y, "s", color=BLUE, markersize=6 if len(x) < 60 else 3, markeredgecolor="white", label=f"{len(x)} stations")
+        axes.plot(x, y, "s", color=BLUE, markersize=6 if len(x) < 60 else 3, markeredgecolor="white", label=_counted(len(x), "station"))
         if len(cells.handoffs_m):
             many = len(cells.handoffs_m)
-            axes.plot(*cells.handoffs_m.T, "x", color=RED, markersize=5 if many < 300 else 3, alpha=1 if many < 300 else 0.6, label=f"{many} handoffs expected")
+            axes.plot(*cells.handoffs_m.T, "x", color=RED, markersize=5 if many < 300 else 3, alpha=1 if many < 300 else 0.6, label=f"{_counted(many, 'handoff')} expected")
     axes.autoscale_view()
     west, south, east, north = inspection.extent_m  # what matters is where the hosts are
     room = 0.08 * max(east - west, north - south, 10) + (cells.range_m * 0.5 if cells is not None else 0)
     axes.set(aspect="equal", xlabel="x (m)", ylabel="y (m)", title="Where")
     axes.set_xlim(west - room, east + room)
     axes.set_ylim(south - room, north + room)
-    legend = axes.legend(loc="upper center", bbox_to_anchor=(0.5, -0.11), ncols=3, fontsize=9, frameon=False)
+    legend = axes.legend(loc="upper center", bbox_to_anchor=(0.5, 0), borderaxespad=4.6, ncols=3, fontsize=9, frameon=False)  # below the axis' name, however flat
     for handle in legend.legend_handles:
         handle.set_alpha(1)
+
+
+def _counted(number: int, what: str) -> str:
+    return f"{number} {what}{'' if number == 1 else 's'}"
 
 
 def _speeds(axes: Any, speeds: Any, lasted: Any) -> None:

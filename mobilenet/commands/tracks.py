@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import os
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated, Any
@@ -19,7 +20,7 @@ SHOWN = 5
 
 
 def inspect_tracks(
-    file: Annotated[Path, typer.Argument(metavar="FILE", help="Tracks: a table (CSV), SUMO's FCD (XML, CSV), ns-2, BonnMotion or GPX; .gz or not.")],
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="Tracks: a table (CSV; its columns: t, t_s, time, time_s or timestamp; id, host, node, host_id, node_id, vehicle or person; x and y or x_m and y_m in metres, or lon and lat), SUMO's FCD (XML, CSV), ns-2, BonnMotion or GPX; .gz or not.")],
     stations: Annotated[Path | None, typer.Option("--stations", metavar="SITES.csv", help="A table with name and x_m, y_m or lon, lat; or OpenCelliD's.")] = None,
     range_m: Annotated[float, typer.Option("--range-m", min=1, max=100_000, metavar="M", help="How far a station reaches.")] = 120.0,
     format: Annotated[str, typer.Option("--format", metavar="F", help="auto, csv, sumo_fcd, sumo_fcd_csv, ns2, bonnmotion or gpx.")] = "auto",
@@ -39,12 +40,15 @@ def inspect_tracks(
         for value, known, option in ((format, FORMATS, "--format"), (coordinates, ("auto", "metres", "lonlat"), "--coordinates")):
             if value not in known:
                 fail(f"{option}: unknown value {value[:40]!r}, expected one of {', '.join(known)}", Exit.BAD_INPUT)
+        if scenario is not None and os.path.lexists(scenario):
+            fail(f"{scenario}: exists already; name another file, or remove it", Exit.BAD_INPUT)
         recorded = read_tracks(file, format, coordinates)  # type: ignore[arg-type]
         sites = None if stations is None else read_sites(stations)
         at = _origin(origin, recorded, sites)
+        told = recorded
         recorded = recorded.on_plane(at)
         found = inspect(recorded, None if sites is None else _positions(sites, at), range_m)
-        _print(found, sites)
+        _print(found, sites, _exchanged(told, found))
         target = out or Path(f"{_stem(file)}_tracks.png")
         with whole_file(target) as partial:
             draw(found, partial)
@@ -187,7 +191,22 @@ def _stem(file: Path) -> str:
     return "".join(c if c.isalnum() or c in "-_" else "-" for c in name)[:80]
 
 
-def _print(found: Any, sites: Any) -> None:
+def _exchanged(told: Any, found: Any) -> bool:
+    """Whether most jumps are gone once longitudes and latitudes have changed places."""
+    from mobilenet.parameters import ScenarioError
+    from mobilenet.world.inspection import inspect
+
+    if not told.lonlat or not found.jumps or abs(told.x).max() > 85:
+        return False
+    turned = replace(told, x=told.y, y=told.x)
+    try:
+        again = inspect(turned.on_plane(turned.origin()), None, 1)
+    except ScenarioError:
+        return False
+    return 2 * len(again.jumps) < len(found.jumps)
+
+
+def _print(found: Any, sites: Any, exchanged: bool) -> None:
     recorded, cells = found.recorded, found.cells
     west, south, east, north = found.extent_m
     begins, ends = float(recorded.t_s.min()), float(recorded.t_s.max())
@@ -199,10 +218,10 @@ def _print(found: Any, sites: Any) -> None:
         ("time", f"{begins:g} to {ends:g} s{since}"),
         ("host time", f"{found.host_s / 3600:.3g} h"),
         ("extent", f"{east - west:,.0f} by {north - south:,.0f} m, x {west:.1f} to {east:.1f}, y {south:.1f} to {north:.1f}"),
-        ("sample interval", "p5 {:g}, median {:g}, p95 {:g} s".format(*found.interval_s)),
-        ("speed", "p5 {:.2f}, median {:.2f}, p95 {:.2f}, most {:.2f} m/s".format(*found.speed_mps)),
+        ("sample interval", "p5 {:g}, median {:g}, p95 {:g} s".format(*found.interval_s) if len(recorded.t_s) > len(recorded.names) else "–"),
+        ("speed", "p5 {:.2f}, median {:.2f}, p95 {:.2f}, most {:.2f} m/s".format(*found.speed_mps) if len(found.speeds[0]) else "–"),
         ("gaps of more than 10 s", "none between waypoints by definition" if recorded.waypoints else f"{len(found.gaps)}{_findings(found.gaps, 's')}"),
-        ("jumps above 70 m/s", f"{len(found.jumps)}{_findings(found.jumps, 'm/s')}"),
+        ("jumps above 70 m/s", f"{len(found.jumps)}{_findings(found.jumps, 'm/s')}{'; are lon and lat exchanged?' if exchanged else ''}"),
     ]
     if cells is not None:
         merged = f" ({sites.merged} cells at the same places merged)" if sites.merged else ""

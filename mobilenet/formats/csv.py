@@ -20,6 +20,7 @@ from mobilenet.parameters import ScenarioError
 
 TIME = ("t", "time", "t_s", "timestep_time", "timestamp")
 ID = ("id", "host", "node")
+TIME_TOO, ID_TOO = ("time_s",), ("host_id", "node_id", "vehicle", "person")  # where none of those is
 X, Y = ("x", "x_m"), ("y", "y_m")
 LON, LAT = ("lon", "longitude", "lng"), ("lat", "latitude")
 SUMO = ("vehicle", "person")
@@ -30,7 +31,7 @@ Columns = tuple[int, int, int]  # of id and both coordinates
 def read(path: Path, lonlat: bool | None) -> Recorded:
     sink = Sink(called(path))
     with table(path) as rows:
-        time = rows.need(TIME)
+        time = rows.need(TIME, TIME_TOO)
         told = _lonlat(rows)
         choices = _columns(rows, told)
         lonlat = told if lonlat is None else lonlat
@@ -95,4 +96,4 @@ def _columns(rows: Table, lonlat: bool) -> list[Columns]:
             who = rows.find((f"{kind}_id",))
             if who is not None:
                 choices.append((who, *(rows.need((f"{kind}_{t[0]}" if rows.find(t) is None else t[0], *t)) for t in (a, b))))  # type: ignore[arg-type]
-    return choices or [(rows.need(ID), rows.need(a), rows.need(b))]
+    return choices or [(rows.need(ID, ID_TOO), rows.need(a), rows.need(b))]

@@ -30,6 +30,7 @@ MOST_SAMPLES = 20_000_000
 MOST_HOSTS = 1_000_000
 LONGEST_NAME = 1000
 EPOCH_S = 1e9  # later times are times of day
+LATEST_EPOCH_S = 1e15
 LATEST_S = 1e9
 FARTHEST_M = 1_000_000.0
 MOST_PLACES = 2**31 - 1
@@ -79,6 +80,8 @@ class Sink:
         t_s, x, y = (np.frombuffer(column, dtype=np.float64) for column in (self._t, self._x, self._y))
         host, line, column = (np.frombuffer(column, dtype=np.int32) for column in (self._host, self._line, self._column))
         begins_s = float(t_s.min()) if np.isfinite(t_s).all() else 0.0
+        if not dates and begins_s > EPOCH_S and float(t_s.max()) > LATEST_EPOCH_S:
+            begins_s = 0.0  # neither a time of the run nor of a day: refused with what the file says
         if dates or begins_s > EPOCH_S:
             t_s = np.round(t_s - begins_s, 6)
         else:
@@ -136,7 +139,7 @@ class Recorded:
         return [] if not len(rows) else [int(rows[np.lexsort((self.column[rows], self.line[rows]))[0]])]
 
     def require_numbers(self) -> None:
-        with np.errstate(invalid="ignore"):
+        with np.errstate(invalid="ignore", over="ignore"):
             self.refuse(*self._wrong_times(), *self._wrong_places())
 
     def _wrong_times(self) -> Iterator[Check]:
@@ -165,8 +168,11 @@ class Recorded:
         if origin is None:
             raise ScenarioError(f"{self.file}: longitudes and latitudes, and nothing says where the plane's (0, 0) lies; expected origin: {{lon, lat}}")
         x, y = to_plane(self.x, self.y, origin)
+        def turned(i: int) -> str:
+            return "; are lon and lat exchanged?" if np.hypot(self.y[i] - origin.lon, self.x[i] - origin.lat) < 5 else ""
+
         far = ~((np.hypot(x, y) <= FARTHEST_M) & (np.abs(self.x - origin.lon) < 90))
-        self.refuse((far, "lon", lambda i: f"({self.x[i]:g}, {self.y[i]:g}) is farther than 1000 km from the origin, longitude {origin.lon:g}, latitude {origin.lat:g}"))
+        self.refuse((far, "lon", lambda i: f"({self.x[i]:g}, {self.y[i]:g}) is farther than 1000 km from the origin, longitude {origin.lon:g}, latitude {origin.lat:g}{turned(i)}"))
         return replace(self, x=x, y=y, lonlat=False, columns=self.columns | {k: self.columns[o] for k, o in (("x", "lon"), ("y", "lat")) if o in self.columns})
 
 

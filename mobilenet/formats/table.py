@@ -46,11 +46,15 @@ class Table:
             raise ScenarioError(f"{self.file}:1: two columns for {titles[-1]}")
         return places[0] if places else None
 
-    def need(self, titles: Titles) -> int:
+    def need(self, titles: Titles, instead: Titles = ()) -> int:
+        """`instead`: taken if there is none of the first."""
         place = self.find(titles)
+        if place is None and instead:
+            place = self.find(instead)
         if place is None:
+            also = f" (or {', '.join((*titles[1:], *instead))})" if len(titles) + len(instead) > 1 else ""
             shown = ", ".join(title if title.isprintable() else short(title) for title in self.titles)
-            raise ScenarioError(f"{self.file}:1: no column {titles[0]!r}, only: {shown[:200]}")
+            raise ScenarioError(f"{self.file}:1: no column {titles[0]!r}{also}, only: {shown[:200]}")
         return place
 
     def rows(self) -> Iterator[tuple[int, list[str]]]:

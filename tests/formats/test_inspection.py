@@ -98,3 +98,29 @@ def test_both_have_to_lie_in_one_world(layout: str, tracks: str, said: str, tmp_
         (tmp_path / "a.yaml").write_text(text + "origin: {lon: -30, lat: 45}\n")
         done = mobilenet("check", "a.yaml", place=tmp_path)
     assert done.returncode == 0, done
+
+
+def test_titles_that_people_use(tmp_path: Path) -> None:
+    for number, titles in enumerate(("time_s,host,x_m,y_m", "timestamp,vehicle,x,y", "t_s,node_id,x,y_m", "t,id,x,y,vehicle,time_s")):
+        row = "{},a,1,2" + ",5,5" * (titles.count(",") > 3)
+        (tmp_path / f"{number}.csv").write_text("\n".join([titles, row.format(0), row.format(1)]) + "\n")
+        assert read_tracks(tmp_path / f"{number}.csv").names == ["a"]
+    (tmp_path / "a.csv").write_text("when,id,x,y\n0,a,1,2\n")
+    said = one_line(mobilenet("inspect-tracks", "a.csv", place=tmp_path), 2)
+    assert said == "a.csv:1: no column 't' (or time, t_s, timestep_time, timestamp, time_s), only: when, id, x, y"
+    words = mobilenet("inspect-tracks", "--help", place=tmp_path).stdout
+    assert all(title in words for title in ("time_s", "timestamp", "host", "vehicle", "x_m", "lon"))
+
+
+def test_little_and_strange_tracks(tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text("t,id,x,y\n1e308,a,0,0\n1.5e308,a,1,0\n")
+    assert one_line(mobilenet("inspect-tracks", "a.csv", place=tmp_path), 2) == "a.csv:2:1: t: 1e+308 s is not between 0 and 1e9"
+    (tmp_path / "b.csv").write_text("t,id,x,y\n0,a,0,0\n")
+    done = mobilenet("inspect-tracks", "b.csv", "-o", "b.svg", place=tmp_path)
+    assert done.returncode == 0 and [line.split()[-1] for line in done.stdout.splitlines() if line.startswith(("speed", "sample interval"))] == ["–", "–"], done
+    (tmp_path / "own.yaml").write_text("")
+    assert one_line(mobilenet("inspect-tracks", "b.csv", "-o", "c.svg", "--scenario", "own.yaml", place=tmp_path), 2).startswith("own.yaml: exists already")
+    assert not (tmp_path / "c.svg").exists()
+    lines = [f"{t},a,{67 + 0.0003 * t},{20 + 0.001 * t}" for t in range(9)]  # near the Arctic Circle, exchanged
+    (tmp_path / "d.csv").write_text("t,id,lon,lat\n" + "\n".join(lines) + "\n")
+    assert "are lon and lat exchanged?" in " ".join(mobilenet("inspect-tracks", "d.csv", "-o", "d.svg", place=tmp_path).stdout.split())

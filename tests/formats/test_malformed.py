@@ -68,7 +68,7 @@ def refused(path: Path) -> str:
         ("t;id;x;y\n1;a;1,5;2", "f:2:3: x: '1,5' is no number; write it with a point"),
         ("t,id,x,y\n2024-05-01T08:00:00Z,a,1,2\n1,a,1,2", "f:3:1: t: '1' is no date, expected one as in 2024-05-01T08:00:00Z"),
         ("t,id,x,y\n1714550400,a,1,2\n1714550400000,a,1,2", "f:3:1: t: 1.71284e+12 s is not between 0 and 1e9"),
-        ("timestep_time;vehicle_id;vehicle_x\n1;a;1", "f:1: no column 'vehicle_y', only: timestep_time, vehicle_id, vehicle_x"),
+        ("timestep_time;vehicle_id;vehicle_x\n1;a;1", "f:1: no column 'vehicle_y' (or y, y_m), only: timestep_time, vehicle_id, vehicle_x"),
     ],
 )  # fmt: skip
 def test_what_is_said(text: str, expected: str, tmp_path: Path) -> None:
