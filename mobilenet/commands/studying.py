@@ -43,7 +43,9 @@ def study(
 
         if dry_run:
             _print_estimates(studies.estimate(study, allow_code))
-            say(f"Next: mobilenet study {quoted(study)}")
+            where = "" if out is None else f" --out {quoted(out)}"
+            code = " --allow-code" if allow_code else ""
+            say(f"Next: mobilenet study {quoted(study)}{where}{code}")
             return
         if master is not None and workers is not None:
             fail("--workers counts cores of this machine; with --master the master says how many there are", Exit.BAD_INPUT)
