@@ -9,10 +9,13 @@ Source    Rodrigues, Duarte, Arantes, "Causal Aggregation Broadcast" on VCube, s
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable
 from typing import Any
 
-from mobilenet.kernel import Kernel, Timer
+from mobilenet.kernel import Kernel, Timer, ns
+from mobilenet.protocols.vcube.port import MessageId
+from mobilenet.scenario.processes import ProcessScenario
 from mobilenet.streams import generator
 
 BLOCK = 1024
@@ -81,3 +84,59 @@ class _Arrival:
 
     def __call__(self) -> None:
         self._receive(self._sender, self._packet)
+
+
+class Packets:
+    """The packet network, and what it sees of the packets: who received which message when."""
+
+    def __init__(self, kernel: Kernel, scenario: ProcessScenario) -> None:
+        network: Any = scenario.network
+        self._network = PacketNetwork(
+            kernel, scenario.processes, scenario.seed, ns(network.processing), ns(network.queue), ns(network.delay_mean),
+            ns(network.delay_sd), network.fixed_delays,
+        )  # fmt: skip
+        self._kernel = kernel
+        self.timer = self._network.timer
+        self.broadcast_at: dict[MessageId, int] = {}
+        self._arrived = 0
+        self._receptions = 0
+        self._waited_ns = 0
+        self._last_ns = 0
+        self._by_messages: Counter[int] = Counter()
+        self._by_bytes: Counter[int] = Counter()
+
+    @property
+    def in_flight(self) -> int:
+        return self._network.packets - self._arrived
+
+    def send(self, i: int, to: int, packet: Any) -> None:
+        self._by_messages[len(getattr(packet, "messages", (packet,)))] += 1
+        self._by_bytes[packet.size_bytes // 100 * 100] += 1
+        self._network.send(i, to, packet)
+
+    def attach(self, i: int, receive: Callable[[int, Any], None]) -> None:
+        def arrive(sender: int, packet: Any) -> None:
+            now = self._last_ns = self._kernel._now
+            self._arrived += 1
+            for m in getattr(packet, "messages", ()):
+                if m.source != i:
+                    self._receptions += 1
+                    self._waited_ns += now - self.broadcast_at[m.id]
+            receive(sender, packet)
+
+        self._network.attach(i, arrive)
+
+    def counters(self) -> dict[str, Any]:
+        return {
+            "sent": self._network.packets,
+            "received": self._arrived,
+            "receiver_down": 0,
+            "in_flight": self.in_flight,
+            "never_left": 0,
+            "bytes": self._network.bytes,
+            "last_reception_ns": self._last_ns,
+            "receptions": self._receptions,
+            "receptions_waited_ns": self._waited_ns,
+            "packets_by_messages": {str(count): number for count, number in sorted(self._by_messages.items())},
+            "packets_by_bytes_from": {str(size): number for size, number in sorted(self._by_bytes.items())},
+        }
