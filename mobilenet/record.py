@@ -67,7 +67,7 @@ class RecordError(Exception):
 
 
 class EventLog:
-    """The protocol events of a run in order of occurrence."""
+    """The protocol events of a run in order of occurrence. The last three columns are as short as their last value allows."""
 
     COLUMNS = ("time_ns", "node", "event", "message", "station", "session", "detail")
 
@@ -76,9 +76,9 @@ class EventLog:
         self.node: list[str] = []
         self.event: list[str] = []
         self.message: list[str | None] = []
-        self.station: list[str | None] = []
-        self.session: list[int | None] = []
-        self.detail: list[str | None] = []
+        self._station: list[str | None] = []
+        self._session: list[int | None] = []
+        self._detail: list[str | None] = []
 
     def __len__(self) -> int:
         return len(self.time_ns)
@@ -93,19 +93,33 @@ class EventLog:
         session: int | None = None,
         detail: dict[str, Any] | None = None,
     ) -> None:
+        if station is not None:
+            _append(self._station, len(self.time_ns), station)
+        if session is not None:
+            _append(self._session, len(self.time_ns), session)
+        if detail is not None:
+            _append(self._detail, len(self.time_ns), json.dumps(detail, sort_keys=True))
         self.time_ns.append(time_ns)
         self.node.append(node)
         self.event.append(event)
         self.message.append(message)
-        self.station.append(station)
-        self.session.append(session)
-        self.detail.append(None if detail is None else json.dumps(detail, sort_keys=True))
 
     def fingerprint(self) -> str:
         return fingerprint(self.columns())
 
     def columns(self) -> dict[str, list[Any]]:
-        return {name: getattr(self, name) for name in self.COLUMNS}
+        """All of them, equally long."""
+        for column in (self._station, self._session, self._detail):
+            column.extend([None] * (len(self) - len(column)))
+        full = (self.time_ns, self.node, self.event, self.message, self._station, self._session, self._detail)
+        return dict(zip(self.COLUMNS, full, strict=True))
+
+
+def _append(column: list[Any], row: int, value: Any) -> None:
+    """The value of a row, after nothing for those since the last value."""
+    if len(column) < row:
+        column.extend([None] * (row - len(column)))
+    column.append(value)
 
 
 def fingerprint(columns: dict[str, list[Any]]) -> str:

@@ -90,7 +90,7 @@ class Experiment:
         assert parameters is not None
         found = []
         for process in self.processes:
-            port = DetectorPort(process, partial(self.tests.send, process.me))
+            port = DetectorPort(process, self.tests.sender(process.me))
             unreliable = parameters.mode == "unreliable"
             detector = Detector(port, self.n, ns(parameters.interval), ns(parameters.timeout), unreliable)
             self.tests.attach(process.me, detector.on_receive)
@@ -100,7 +100,10 @@ class Experiment:
     # --- what processes need
 
     def sender(self, i: int) -> Callable[[int, Any], None]:
-        return partial(self.lane.send if self.steps is not None else self.packets.send, i)  # type: ignore[union-attr]
+        if self.packets is not None:
+            return partial(self.packets.send, i)
+        send: Callable[[int, Any], None] = self.lane.sender(i)
+        return send
 
     def timer(self, i: int, action: Callable[[], None]) -> Any:
         return self.steps.timer(i, action) if self.steps is not None else self.packets.timer(action)  # type: ignore[union-attr]
@@ -178,8 +181,8 @@ class Experiment:
         return Outcome(self.recording, self.kernel.now, quiescent)
 
     def _is_quiescent(self) -> bool:
-        in_flight = self.lane.in_flight if self.steps is not None else self.packets.in_flight  # type: ignore[union-attr]
-        if in_flight or self.kernel.now < self._last_plan_ns:
+        is_empty = self.lane.is_empty if self.steps is not None else not self.packets.in_flight  # type: ignore[union-attr]
+        if not is_empty or self.kernel.now < self._last_plan_ns:
             return False
         alive = [process for process in self.processes if process.up]
         if any(self._waits(process) for process in alive):
@@ -204,12 +207,12 @@ class Experiment:
 
 
 def _lane_counters(lane: Any) -> dict[str, int]:
-    received = lane.arrived - lane.lost - lane.unsent
+    sent, in_flight = lane.sent - lane.unsent, lane.in_flight
     return {
-        "sent": lane.sent - lane.unsent,
-        "received": received,
+        "sent": sent,
+        "received": sent - in_flight - lane.lost,
         "receiver_down": lane.lost,
-        "in_flight": lane.in_flight,
+        "in_flight": in_flight,
         "never_left": lane.unsent,
         "bytes": lane.bytes,
         "last_reception_ns": lane.last_measured_ns,

@@ -23,7 +23,8 @@ class Process:
 
     def __init__(self, experiment: Experiment, me: int) -> None:
         self._experiment = experiment
-        self._events = experiment.recording.events
+        self._add_event = experiment.recording.events.add
+        self._names = experiment.names
         self._kernel = experiment.kernel
         self.me = me
         self.name = f"p{me}"
@@ -41,13 +42,13 @@ class Process:
         return self._experiment.timer(self.me, action)
 
     def deliver(self, message: MessageId, body: Any) -> None:
-        self._add("deliver", self._experiment.names[message])
+        self._add_event(self._kernel._now, self.name, "deliver", self._names[message])
 
     def complete(self, message: MessageId) -> None:
-        self._add("complete", self._experiment.names[message], {"at_ns": self._experiment.measured_ns})
+        self._add("complete", self._names[message], {"at_ns": self._experiment.measured_ns})
 
     def _add(self, event: str, message: str | None, detail: dict[str, Any] | None = None) -> None:
-        self._events.add(self._kernel._now, self.name, event, message, detail=detail)
+        self._add_event(self._kernel._now, self.name, event, message, detail=detail)
 
     # --- the detector's port is made of these
 
@@ -70,7 +71,7 @@ class Process:
         message = MessageId(self.me, self.broadcasts)
         self.broadcasts += 1
         self._experiment.begin(message)
-        self._add("broadcast", self._experiment.names[message])
+        self._add("broadcast", self._names[message])
         if self.protocol.broadcast(None) != message:
             raise AssertionError(f"{self.name} does not count its broadcasts from 0: {message}")
         self.sample()

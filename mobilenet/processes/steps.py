@@ -7,6 +7,8 @@ Jitter    0 in the papers. Otherwise each message of a lane that has jitter take
 Crashes   what has not left the send server is lost, and so is what reaches a process that is down by the time it would be
           handed over; timers die with their process. A message that would leave at the instant of the crash is lost
 Ties      in order of scheduling, messages and timers alike: an instant is one list, and one entry of the kernel's queue
+Speed     a message is an entry (receive, sender, message) of its instant. Nothing is counted on arrival: what is in flight is
+          what the calendar holds, and a crash, which is rare, looks through it for what it changes
 Units     integer nanoseconds; 1 time unit of the papers is 1 s
 Source    Rodrigues et al. (LADC 2018), section 6.1; Jeanneau et al. (JBCS 2017), simulation parameters; t_h = 0.1 is inferred
           from their figures: DESIGN.md §16
@@ -14,14 +16,17 @@ Source    Rodrigues et al. (LADC 2018), section 6.1; Jeanneau et al. (JBCS 2017)
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable
 from typing import Any
 
 from mobilenet.kernel import Kernel
 from mobilenet.streams import Stream
 
-Receive = Callable[[int, Any], None]
 NEVER = 1 << 62
+Receive = Callable[[int, Any], None]
+Send = Callable[[int, Any], None]
+Bucket = list[Any]  # receive, sender, message, receive, sender, message, ...: no object per message
 
 
 class StepNetwork:
@@ -34,8 +39,7 @@ class StepNetwork:
         self.up = [True] * n
         self.lanes: list[Lane] = []
         self.is_receiving = False
-        self.left_before = [NEVER] * n  # what leaves a process later than that, or then, does not leave
-        self._calendar: dict[int, list[Any]] = {}
+        self._calendar: dict[int, Bucket] = {}
 
     def lane(self, jitter_ns: int = 0, dice: Stream | None = None) -> Lane:
         lane = Lane(self) if dice is None else LaneWithoutOrder(self, jitter_ns, dice)
@@ -49,9 +53,9 @@ class StepNetwork:
         return now - self.hand_over_ns if self.is_receiving else now
 
     def at(self, time_ns: int, action: Callable[[], None]) -> None:
-        self.bucket(time_ns).append(action)
+        self.bucket(time_ns).extend((self._act, action, None))
 
-    def bucket(self, time_ns: int) -> list[Any]:
+    def bucket(self, time_ns: int) -> Bucket:
         """What happens at an instant; whoever appends comes last."""
         found = self._calendar.get(time_ns)
         if found is None:
@@ -64,57 +68,53 @@ class StepNetwork:
 
     def crash(self, i: int) -> None:
         self.up[i] = False
-        self.left_before[i] = self.kernel._now
         for lane in self.lanes:
-            lane.receive[i] = lane.lose
+            lane.crash(i)
 
     def _happen(self) -> None:
         now = self.kernel._now
-        must_have_left = now - self.travel_ns
-        left_before = self.left_before
         self.is_receiving = True
-        bucket = self._calendar[now]
-        for entry in bucket:  # it may grow
-            if type(entry) is tuple:
-                lane, to, sender, message = entry
-                lane.arrived += 1
-                if must_have_left < left_before[sender]:
-                    lane.last_ns = now
-                    lane.receive[to](sender, message)
-                else:
-                    lane.unsent += 1
-            else:
-                self.is_receiving = False
-                entry()
-                self.is_receiving = True
+        rest = iter(self._calendar[now])
+        for receive, sender, message in zip(rest, rest, rest, strict=False):  # it may grow
+            receive(sender, message)
         self.is_receiving = False
         del self._calendar[now]
+        for lane in self.lanes:
+            lane.close(now)
+
+    def _act(self, action: Callable[[], None], _: None) -> None:
+        """A timer, or something planned: no reception."""
+        self.is_receiving = False
+        action()
+        self.is_receiving = True
 
 
 class Lane:
     """One send server for each process, and who receives."""
 
-    __slots__ = (
-        "_calendar", "_free_at", "_kernel", "_network", "arrived", "bytes", "kinds", "last_ns", "lost", "receive", "sent", "unsent",
-    )  # fmt: skip
-
     def __init__(self, network: StepNetwork) -> None:
         self._network = network
-        self._kernel = network.kernel
-        self._calendar = network._calendar
-        self._free_at = [0] * network.n
-        self.receive: list[Receive] = [self.lose] * network.n
-        self.sent = 0
-        self.arrived = 0  # at the instant of the hand-over, lost and unsent ones included
+        self._instants: dict[int, Bucket] = {}  # those of the network's at which something of this lane arrives
+        self._receive: list[Receive] = [self._lose] * network.n
+        self._own: set[Any] = {self._lose}  # how entries of this lane are told from others
         self.lost = 0  # their receiver was down
         self.unsent = 0  # their sender was, before they left
         self.last_ns = 0  # the last hand-over
         self.bytes = 0
-        self.kinds: dict[type, int] = {}
+        self.kinds: dict[type, int] = defaultdict(int)
+
+    @property
+    def sent(self) -> int:
+        """What was given to send servers."""
+        return sum(self.kinds.values())
 
     @property
     def in_flight(self) -> int:
-        return self.sent - self.arrived
+        return sum(receive in self._own for bucket in self._instants.values() for receive in bucket[::3])
+
+    @property
+    def is_empty(self) -> bool:
+        return not self._instants
 
     @property
     def last_measured_ns(self) -> int:
@@ -122,60 +122,97 @@ class Lane:
         return max(0, self.last_ns - self._network.hand_over_ns)
 
     def attach(self, i: int, receive: Receive) -> None:
-        self.receive[i] = receive
+        self._receive[i] = receive
+        self._own.add(receive)
 
-    def send(self, i: int, to: int, message: Any) -> None:
-        network = self._network
-        now = self._kernel._now
-        free_at = self._free_at
-        left = free_at[i]
-        left = (left if left > now else now) + network.send_ns
-        free_at[i] = left
-        at = left + network.travel_ns
-        self.sent += 1
-        self.bytes += message.size_bytes
-        kind = type(message)
-        self.kinds[kind] = self.kinds.get(kind, 0) + 1
-        entry = (self, to, i, message)
-        try:
-            self._calendar[at].append(entry)
-        except KeyError:
-            network.bucket(at).append(entry)
+    def sender(self, i: int) -> Send:
+        """How process i sends: the hot path."""
+        network, kernel, instants, receive, kinds = self._network, self._network.kernel, self._instants, self._receive, self.kinds
+        send_ns, travel_ns = network.send_ns, network.travel_ns
+        free_at = 0
 
-    def lose(self, sender: int, message: Any) -> None:
+        def send(to: int, message: Any) -> None:
+            nonlocal free_at
+            now = kernel._now
+            free_at = (free_at if free_at > now else now) + send_ns
+            kinds[type(message)] += 1
+            self.bytes += message.size_bytes
+            at = free_at + travel_ns
+            try:
+                instants[at].extend((receive[to], i, message))
+            except KeyError:
+                instants[at] = network.bucket(at)
+                instants[at].extend((receive[to], i, message))
+
+        return send
+
+    def close(self, now: int) -> None:
+        """An instant is over."""
+        if self._instants.pop(now, None) is not None:
+            self.last_ns = now
+
+    def crash(self, i: int) -> None:
+        now, travel_ns, receive = self._network.kernel._now, self._network.travel_ns, self._receive[i]
+        for at, bucket in list(self._instants.items()):
+            left_before = at - travel_ns < now
+            for k in range(0, len(bucket), 3):
+                if bucket[k + 1] == i and not left_before and bucket[k] in self._own:
+                    bucket[k] = _nothing
+                    self.unsent += 1
+                elif bucket[k] == receive:
+                    bucket[k] = self._lose
+            if not any(receive in self._own for receive in bucket[::3]):
+                del self._instants[at]
+        self._receive[i] = self._lose
+
+    def _lose(self, sender: int, message: Any) -> None:
         """What a process that is down receives."""
         self.lost += 1
+
+
+def _nothing(sender: Any, message: Any) -> None:
+    """What never left."""
 
 
 class LaneWithoutOrder(Lane):
     """Messages overtake each other on their link."""
 
-    __slots__ = ("_dice", "_jitter_ns")
-
     def __init__(self, network: StepNetwork, jitter_ns: int, dice: Stream) -> None:
         super().__init__(network)
         self._jitter_ns = jitter_ns
         self._dice = dice
+        self._own = {self._arrive}
+        self._crashed_ns = [NEVER] * network.n  # what would leave at that instant or later does not leave
 
-    def send(self, i: int, to: int, message: Any) -> None:
+    def sender(self, i: int) -> Send:
         network = self._network
-        left = self._free_at[i] = max(self._free_at[i], self._kernel._now) + network.send_ns
-        self.sent += 1
-        self.bytes += message.size_bytes
-        self.kinds[type(message)] = self.kinds.get(type(message), 0) + 1
-        at = left + network.travel_ns + self._dice.below(self._jitter_ns + 1)
-        network.bucket(at).append(lambda: self._arrive(left, i, to, message))
+        free_at = 0
 
-    def _arrive(self, left: int, sender: int, to: int, message: Any) -> None:
-        network = self._network
-        self.arrived += 1
-        if left >= network.left_before[sender]:
+        def send(to: int, message: Any) -> None:
+            nonlocal free_at
+            free_at = max(free_at, network.kernel._now) + network.send_ns
+            self.kinds[type(message)] += 1
+            self.bytes += message.size_bytes
+            at = free_at + network.travel_ns + self._dice.below(self._jitter_ns + 1)
+            self._instants[at] = network.bucket(at)
+            self._instants[at].extend((self._arrive, free_at, (i, to, message)))
+
+        return send
+
+    def crash(self, i: int) -> None:
+        self._crashed_ns[i] = self._network.kernel._now
+        self._receive[i] = self._lose
+
+    def close(self, now: int) -> None:
+        self._instants.pop(now, None)
+
+    def _arrive(self, left: int, parcel: tuple[int, int, Any]) -> None:
+        sender, to, message = parcel
+        if left < self._crashed_ns[sender]:
+            self.last_ns = self._network.kernel._now
+            self._receive[to](sender, message)
+        else:
             self.unsent += 1
-            return
-        self.last_ns = self._kernel._now
-        network.is_receiving = True
-        self.receive[to](sender, message)
-        network.is_receiving = False
 
 
 class StepTimer:

@@ -11,6 +11,7 @@ Source    ours: DESIGN.md §5, §17
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from mobilenet.kernel import Kernel, Timer
@@ -86,10 +87,17 @@ class WireLane:
     def in_flight(self) -> int:
         return self.sent - self.arrived
 
+    @property
+    def is_empty(self) -> bool:
+        return self.sent == self.arrived
+
     def attach(self, i: int, receive: Receive) -> None:
         self._receive[i] = receive
 
-    def send(self, i: int, to: int, message: Any) -> None:
+    def sender(self, i: int) -> Callable[[int, Any], None]:
+        return partial(self._send, i)
+
+    def _send(self, i: int, to: int, message: Any) -> None:
         self.sent += 1
         self.bytes += message.size_bytes
         kind = type(message)

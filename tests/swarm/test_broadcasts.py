@@ -47,17 +47,16 @@ def test_sizes_sources_and_messages_vary(protocol: str) -> None:
 class Overtakings(LaneWithoutOrder):
     """Counts the messages that arrive on their link before an earlier one."""
 
-    __slots__ = ("_latest", "count")
-
     def __init__(self, *options: Any) -> None:
         super().__init__(*options)
         self._latest: dict[tuple[int, int], int] = {}
         self.count = 0
 
-    def _arrive(self, left: int, sender: int, to: int, message: Any) -> None:
+    def _arrive(self, left: int, parcel: tuple[int, int, Any]) -> None:
+        sender, to, _ = parcel
         self.count += left < self._latest.get((sender, to), 0)
         self._latest[sender, to] = max(left, self._latest.get((sender, to), 0))
-        super()._arrive(left, sender, to, message)
+        super()._arrive(left, parcel)
 
 
 @pytest.mark.parametrize("protocol", [name for name in PROTOCOLS if name != "causal"])

@@ -17,7 +17,7 @@ import pytest
 
 from mobilenet.protocols.vcube import catalogue, causal_reliable
 from mobilenet.protocols.vcube.all_to_all import AllToAllBroadcast
-from mobilenet.protocols.vcube.best_effort import Ack, BestEffortBroadcast, Tree
+from mobilenet.protocols.vcube.best_effort import BOTTOM, Ack, BestEffortBroadcast, Tree
 from mobilenet.protocols.vcube.causal_layer import Arrival, CausalLayer
 from mobilenet.protocols.vcube.disjoint_paths import DisjointPathsBroadcast
 from mobilenet.protocols.vcube.port import MessageId
@@ -38,7 +38,7 @@ class SubtreeOfTheSource(BestEffortBroadcast):
 
     def _forward(self, m: Tree, j: int) -> None:
         source = m.id.source
-        self._subtrees[j] = children(self._i, None if self._i == source else source, self._d, self.correct)[::-1]
+        self._new_rows[j] = tuple((j, k) for k in children(self._i, None if self._i == source else source, self._d, self.correct)[::-1])
         super()._forward(m, j)
 
 
@@ -46,10 +46,12 @@ class OneRowOnly(BestEffortBroadcast):
     """l.67 as printed"""
 
     def _on_ack(self, j: int, message: MessageId) -> None:
-        for k, owing in self.ack_set.get(message, {}).items():
-            if j in owing:
-                self._remove(message, k, j)
-                self._check_acks(message, k)
+        rows = self.ack_set.get(message, ())
+        for row in rows:
+            if row[1] == j:
+                m = self.msg_set[message]
+                self._keep(message, [other for other in rows if other != row])
+                self._check_acks(m, row[0])
                 return
 
 
@@ -58,7 +60,7 @@ class BottomIsTrue(BestEffortBroadcast):
 
     def _handle(self, m: Tree, j: int) -> None:
         source, ts = m.id
-        if source not in self.rcv_base and ts in self.rcv_win.get(source, ()):
+        if self.rcv_base[source] == BOTTOM and ts in self.rcv_win.get(source, ()):
             self._port.deliver(m.id, m.body)
         super()._handle(m, j)
 
@@ -66,15 +68,10 @@ class BottomIsTrue(BestEffortBroadcast):
 class DroppedTooEarly(BestEffortBroadcast):
     """l.53 as printed; what is not there any more cannot be sent (l.84)"""
 
-    def _check_acks(self, message: MessageId, k: int) -> None:
-        if k not in self.ack_set.get(message, {}):
-            self.msg_set.pop(message, None)
-        super()._check_acks(message, k)
-
-    def on_crash(self, process: int) -> None:
-        for message in self.ack_set:
-            self.msg_set.setdefault(message, Tree(message, None, 0))
-        super().on_crash(process)
+    def _check_acks(self, m: Tree, k: int) -> None:
+        if m.id in self.msg_set and all(parent != k for parent, _ in self.ack_set[m.id]):
+            self.msg_set[m.id] = Tree(m.id, None, 0, self._ack_bytes)
+        super()._check_acks(m, k)
 
     def _check_bundle(self, c: Tree | Ack, k: int) -> None:
         if c.size_bytes:
@@ -88,7 +85,8 @@ class NobodyOwes(BestEffortBroadcast):
         super()._forward(m, j)
         for s in range(1, self._d + 1 if j == self._i else cluster(self._i, j)):
             if first_fault_free(self._i, s, self.correct) is None:
-                self.ack_set.setdefault(m.id, {}).setdefault(j, {})[-s] = None
+                self.ack_set[m.id] = (*self.ack_set.get(m.id, ()), (j, -s))
+                self.msg_set[m.id] = m
 
 
 class OnlyNewOnes(BestEffortBroadcast):
@@ -96,7 +94,7 @@ class OnlyNewOnes(BestEffortBroadcast):
 
     def _handle(self, m: Tree, j: int) -> None:
         source, ts = m.id
-        if ts > self.rcv_base.get(source, -1) and ts not in self.rcv_win.get(source, ()):
+        if ts > self.rcv_base[source] and ts not in self.rcv_win.get(source, ()):
             super()._handle(m, j)
 
 

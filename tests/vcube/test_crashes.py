@@ -155,7 +155,7 @@ def test_a_message_that_overtook_and_comes_again(kind: type, delivered: list[int
     hands = Hands()
     process = kind(hands, 8)
     for ts in (1, 1, 0):
-        process.on_receive(1, Tree(MessageId(1, ts), None, 1))
+        process.on_receive(1, Tree(MessageId(1, ts), None, 1, 1))
     assert hands.delivered == delivered
 
 
@@ -166,7 +166,7 @@ def test_a_message_is_kept_while_another_parent_waits(kind: type, heir: list[tup
     process = kind(hands, 8)
     m = MessageId(6, 0)
     for parent in (2, 4):
-        process.on_receive(parent, Tree(m, None, 1))
+        process.on_receive(parent, Tree(m, None, 1, 1))
     process.on_receive(1, Ack(m, 1))
     hands.sent.clear()
     process.on_crash(2)

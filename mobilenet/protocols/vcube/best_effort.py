@@ -3,7 +3,7 @@
 Source      Rodrigues, Duarte, de Araujo, Arantes, Sens: Bundling Messages to Reduce the Cost of Tree-Based Broadcast
             Algorithms (LADC 2018), Algorithm 2; l.N is its line N
 Names       correct_i -> correct, rcv_base_i -> rcv_base, rcv_win_i -> rcv_win, msg_set_i -> msg_set,
-            ack_set_i -> ack_set: m -> j -> the k with <j,k,m>; delay_msg_i[k], timer_i[k] -> delayed[k] (Waiting)
+            ack_set_i -> ack_set: m -> all (j, k) with <j,k,m>; delay_msg_i[k], timer_i[k] -> delayed[k] (Waiting)
 Assumes     reliable links in any order, crash-stop, a perfect detector. Any n
 Promises    what a correct source broadcasts, every correct process delivers, once
 Shared      section 6.2: messages of several sources on fewer trees are messages of the roots of these trees (30 messages for 16
@@ -23,7 +23,10 @@ Deviations, each with what goes wrong in print
 Reads       l.16-17 also for what is delivered already: a new parent needs its ACK, and its subtree may be another one.
             l.33 children in descending order of clusters: what takes longest goes first (the printed latencies need it)
             l.49-50 the timer starts with the first element, and anew after an overflow
+            l.11 what has no rows is not kept: l.53 would drop it at once. So m is in msg_set if and only if ack_set has rows of it
 Own         a message without application payload does not wait: it takes along what waits for the same neighbour
+Speed       every process has rows of almost every message, at the same time: so they are tuples, and those that are as new are
+            the same tuple for all messages from the same parent
 """
 
 from __future__ import annotations
@@ -34,17 +37,8 @@ from ..port import Timer
 from .port import Carrier, Lists, MessageId, Overhead, ProcessPort, is_control, size_of
 from .topology import children, cluster, dimension, first_fault_free
 
-
-class Tree(Carrier):
-    """<TREE, m>. One object for all who have m."""
-
-    __slots__ = ("body", "id", "is_urgent", "size_bytes")
-
-    def __init__(self, message: MessageId, body: Any, size_bytes: int) -> None:
-        self.id = message
-        self.body = body
-        self.size_bytes = size_bytes
-        self.is_urgent = is_control(body)
+Row = tuple[int, int]  # of a message: parent and child
+BOTTOM = -1
 
 
 class Ack(Overhead):
@@ -56,6 +50,19 @@ class Ack(Overhead):
     def __init__(self, message: MessageId, size_bytes: int) -> None:
         self.id = message
         self.size_bytes = size_bytes
+
+
+class Tree(Carrier):
+    """<TREE, m>. One object for all who have m, and one for all who acknowledge it."""
+
+    __slots__ = ("ack", "body", "id", "is_urgent", "size_bytes")
+
+    def __init__(self, message: MessageId, body: Any, size_bytes: int, ack_bytes: int) -> None:
+        self.id = message
+        self.body = body
+        self.size_bytes = size_bytes
+        self.is_urgent = is_control(body)
+        self.ack = Ack(message, ack_bytes)
 
 
 class Bundle(NamedTuple):
@@ -89,6 +96,8 @@ class BestEffortBroadcast:
         ack_bytes: int = 1,
     ) -> None:  # fmt: skip
         self._port = port
+        self._send = port.send
+        self._deliver = port.deliver
         self._i = port.me
         self._n = n
         self._d = dimension(n)
@@ -97,11 +106,11 @@ class BestEffortBroadcast:
         self._tree_bytes = tree_bytes
         self._ack_bytes = ack_bytes
         self._count = 0  # own broadcasts
-        self._subtrees: dict[int, list[int]] = {}  # subtree_i by parent, as long as `correct` stays the same
-        self.ack_set: dict[MessageId, dict[int, dict[int, None]]] = {}  # l.2
+        self._new_rows: dict[int, tuple[Row, ...]] = {}  # by parent, as long as `correct` stays the same
+        self.ack_set: dict[MessageId, tuple[Row, ...]] = {}  # l.2
         self.msg_set: dict[MessageId, Tree] = {}  # l.3
         self.correct = set(range(n))  # l.4
-        self.rcv_base: dict[int, int] = {}  # l.5; absent: bottom
+        self.rcv_base = [BOTTOM] * n  # l.5
         self.rcv_win: dict[int, set[int]] = {}  # l.6
         self.delayed: dict[int, Waiting] = {}  # l.7
 
@@ -112,29 +121,27 @@ class BestEffortBroadcast:
         """procedure BROADCAST(message m)                                              l.8-9"""
         message = MessageId(self._i, self._count)
         self._count += 1
-        tree = Tree(message, body, self._tree_bytes + size_of(body))
-        self._handle(tree, self._i)  # l.9
+        m = Tree(message, body, self._tree_bytes + size_of(body), self._ack_bytes)
+        self._handle(m, self._i)  # l.9
         return message
 
     def _handle(self, m: Tree, j: int) -> None:
         """procedure HANDLE_MSG(<TREE, m>, j)                                          l.10-17"""
-        message = m.id
-        self.msg_set[message] = m  # l.11
-        source, ts = message
-        base = self.rcv_base.get(source, -1)
-        if ts > base and ts not in self.rcv_win.get(source, ()):  # l.12-13
-            self._port.deliver(message, m.body)  # l.14
+        source, ts = m.id
+        base = self.rcv_base[source]
+        if ts > base and not (source in self.rcv_win and ts in self.rcv_win[source]):  # l.12-13
+            self._deliver(m.id, m.body)  # l.14
             self._update_window(source, ts, base)  # l.15
         self._forward(m, j)  # l.16
-        self._check_acks(message, j)  # l.17
+        self._check_acks(m, j)  # l.17
 
     def _update_window(self, source: int, ts: int, base: int) -> None:
         """procedure UPDATE_WINDOW(m)                                                  l.18-31"""
         if ts != base + 1:
             self.rcv_win.setdefault(source, set()).add(ts)  # l.23, 27
             return
-        window = self.rcv_win.get(source)
-        if window:
+        if source in self.rcv_win:
+            window = self.rcv_win[source]
             while ts + 1 in window:  # l.28
                 ts += 1
                 window.discard(ts)  # l.31
@@ -142,15 +149,17 @@ class BestEffortBroadcast:
 
     def _forward(self, m: Tree, j: int) -> None:
         """procedure FORWARD(<TREE, m>, j)                                             l.32-35"""
-        subtree = self._subtrees.get(j)
-        if subtree is None:
-            subtree = self._subtrees[j] = self._subtree(j)
-        if not subtree:
+        rows = self._new_rows.get(j)
+        if rows is None:
+            rows = self._new_rows[j] = tuple((j, k) for k in self._subtree(j))
+        if not rows:
             return
-        rows = self.ack_set.setdefault(m.id, {}).setdefault(j, {})
-        for k in subtree:  # l.33
+        message = m.id
+        known = self.ack_set.get(message)
+        self.ack_set[message] = rows if known is None else known + tuple(row for row in rows if row not in known)  # l.35
+        self.msg_set[message] = m  # l.11
+        for _, k in rows:  # l.33
             self._check_bundle(m, k)  # l.34
-            rows[k] = None  # l.35
 
     def _subtree(self, j: int) -> list[int]:
         """subtree_i relative to the parent j, the largest cluster first"""
@@ -163,7 +172,7 @@ class BestEffortBroadcast:
         if size >= most:  # l.37
             if k in self.delayed:
                 self._flush(k)
-            self._port.send(k, c)  # l.38
+            self._send(k, c)  # l.38
             return
         waiting = self.delayed.get(k)
         if waiting is None:
@@ -188,77 +197,75 @@ class BestEffortBroadcast:
         """upon timer_i[k] expiration; also l.40-42 and l.44-46                        l.70-72"""
         waiting = self.delayed[k]
         if waiting.content:
-            self._port.send(k, Bundle(tuple(waiting.content), waiting.size_bytes))  # l.71
+            self._send(k, Bundle(tuple(waiting.content), waiting.size_bytes))  # l.71
             waiting.content.clear()  # l.72
             waiting.size_bytes = 0
         waiting.timer.stop()
 
-    def _check_acks(self, message: MessageId, k: int) -> None:
+    def _check_acks(self, m: Tree, k: int) -> None:
         """procedure CHECK_ACKS((src, ts), k)                                          l.51-55"""
-        rows = self.ack_set.get(message)
-        if rows is not None and k in rows:  # l.52
-            return
-        if rows is None:
-            self.msg_set.pop(message, None)  # l.53
+        for parent, _ in self.ack_set.get(m.id, ()):
+            if parent == k:  # l.52
+                return
         if k == self._i:
-            self._port.complete(message)
-        elif message.source in self.correct and k in self.correct:  # l.54
-            self._check_bundle(Ack(message, self._ack_bytes), k)  # l.55
+            self._port.complete(m.id)
+        elif m.id.source in self.correct and k in self.correct:  # l.54
+            self._check_bundle(m.ack, k)  # l.55
 
     def on_receive(self, sender: int, message: Any) -> None:
-        """upon RECEIVE (set<<T,c>> msgs) from j                                       l.56-61"""
-        for c in message.content if type(message) is Bundle else (message,):
-            if type(c) is Tree:
-                self._on_tree(sender, c)
-            else:
-                self._on_ack(sender, c.id)
-
-    def _on_tree(self, j: int, m: Tree) -> None:
-        """procedure RECEIVE(<TREE, m>, j)                                             l.62-65"""
-        if m.id.source in self.correct and j in self.correct:  # l.63
-            self._handle(m, j)  # l.65
+        """upon RECEIVE (set<<T,c>> msgs) from j                                       l.56-65"""
+        kind = type(message)
+        if kind is Tree:
+            if message.id.source in self.correct and sender in self.correct:  # l.63
+                self._handle(message, sender)  # l.65
+        elif kind is Ack:
+            self._on_ack(sender, message.id)
+        else:
+            for c in message.content:
+                self.on_receive(sender, c)
 
     def _on_ack(self, j: int, message: MessageId) -> None:
         """procedure RECEIVE(<ACK, (src, ts)>, j)                                      l.66-69"""
         rows = self.ack_set.get(message)
         if rows is None:
             return
-        for k in list(rows):  # l.67
-            if j in rows[k]:
-                self._remove(message, k, j)  # l.68
-                self._check_acks(message, k)  # l.69
+        m = self.msg_set[message]
+        self._keep(message, [row for row in rows if row[1] != j])  # l.68
+        for parent, child in rows:
+            if child == j:  # l.67
+                self._check_acks(m, parent)  # l.69
 
-    def _remove(self, message: MessageId, parent: int, child: int) -> None:
-        """ack_set <- ack_set minus <parent, child, m>"""
-        rows = self.ack_set[message]
-        children_of = rows[parent]
-        del children_of[child]
-        if not children_of:
-            del rows[parent]
-            if not rows:
-                del self.ack_set[message]
+    def _keep(self, message: MessageId, rows: list[Row]) -> None:
+        """What ack_set has left of a message."""
+        if rows:
+            self.ack_set[message] = tuple(rows)
+        else:
+            del self.ack_set[message], self.msg_set[message]  # l.53
 
     def on_crash(self, process: int) -> None:
         """upon notifying CRASH(j)                                                     l.73-87"""
         j = process
         self.correct.discard(j)  # l.74
-        self._subtrees.clear()
+        self._new_rows.clear()
         waiting = self.delayed.pop(j, None)  # l.75
         if waiting is not None:
             waiting.timer.stop()
         k = first_fault_free(self._i, cluster(self._i, j), self.correct)  # l.76
-        rows = [(p, q, m) for m, parents in self.ack_set.items() for p, owing in parents.items() for q in owing]
-        for p, q, message in rows:  # l.77
-            if message.source not in self.correct or p not in self.correct:  # l.78
-                self._remove(message, p, q)  # l.80
-            elif q == j:  # l.81
-                if k is not None and k not in self.ack_set[message][p]:  # l.82
-                    self.ack_set[message][p][k] = None  # l.83
-                    self._check_bundle(self.msg_set[message], k)  # l.84-85
-                self._remove(message, p, j)  # l.86
-            else:
-                continue
-            self._check_acks(message, p)  # l.87
+        for message, rows in list(self.ack_set.items()):  # l.77
+            m = self.msg_set[message]
+            for row in rows:
+                p, q = row
+                left = self.ack_set.get(message, ())
+                if message.source not in self.correct or p not in self.correct:  # l.78
+                    self._keep(message, [other for other in left if other != row])  # l.80
+                elif q == j:  # l.81
+                    if k is not None and (p, k) not in left:  # l.82
+                        left += ((p, k),)  # l.83
+                        self._check_bundle(m, k)  # l.84-85
+                    self._keep(message, [other for other in left if other != row])  # l.86
+                else:
+                    continue
+                self._check_acks(m, p)  # l.87
 
     def on_up(self, process: int) -> None:
         """A perfect detector takes nothing back."""
