@@ -39,6 +39,7 @@ class Kernel(simpy.Environment):
     def __init__(self) -> None:
         super().__init__(initial_time=0)
         self.handled = 0
+        self._until = -1  # where the present run_until ends
 
     @property
     def now(self) -> int:
@@ -49,6 +50,26 @@ class Kernel(simpy.Environment):
         if time_ns < self._now:
             raise ValueError(f"cannot schedule at {time_ns} ns: it is already {self._now} ns")
         heappush(self._queue, (time_ns, NORMAL, next(self._eid), action))  # type: ignore[misc, arg-type]
+
+    def place(self) -> int:
+        """The present place in the order of scheduling, for whoever keeps a calendar of its own."""
+        return next(self._eid)
+
+    def at_place(self, time_ns: int, place: int, action: Action) -> None:
+        """As if it had been scheduled when the place was taken."""
+        heappush(self._queue, (time_ns, NORMAL, place, action))  # type: ignore[misc, arg-type]
+
+    def goes_on_to(self, time_ns: int, place: int) -> bool:
+        """Advance the clock to what has that place, within an action; not if something is to happen before, or the run ends."""
+        if time_ns > self._until:
+            return False
+        queue = self._queue
+        if queue:
+            first = queue[0]
+            if first[0] <= time_ns and (first[0] < time_ns or first[2] < place):
+                return False
+        self._now = time_ns
+        return True
 
     def after(self, delay_ns: int, action: Action) -> None:
         self.at(self._now + delay_ns, action)
@@ -71,6 +92,7 @@ class Kernel(simpy.Environment):
         """Handle everything up to and including `time_ns`, then stand there."""
         queue = self._queue
         handled = 0
+        self._until = time_ns
         while queue and queue[0][0] <= time_ns:
             entry = queue[0][3]
             if isinstance(entry, Event):

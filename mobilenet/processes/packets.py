@@ -3,6 +3,11 @@
 Model     a packet pays t_pc of processing (latency only), waits for the sender's one output queue, whose head holds it for t_t,
           and then takes the delay of its link: drawn for each packet from a normal distribution, cut off at 0; or fixed
           for each link, drawn once. Links do not keep order where delays are drawn for each packet. Nothing is lost
+Counts    packets and bytes, and who received which message when: no protocol is asked. A packet says which `messages` are received with
+          it, and its `size_bytes`
+Slots     what arrives later than in the present 2^30 ns lies unsorted until its slot begins: hundreds of thousands of packets are under way
+          at once, and a heap of as many reads main memory for every comparison. Nobody can tell: what arrives at the same instant
+          does so in the order of sending, and after what was to happen at that instant when its slot began
 Units     integer nanoseconds
 Source    Rodrigues, Duarte, Arantes, "Causal Aggregation Broadcast" on VCube, section 5; ours: DESIGN.md §16
 """
@@ -11,7 +16,11 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable
+from functools import partial
+from operator import itemgetter
 from typing import Any
+
+import numpy as np
 
 from mobilenet.kernel import Kernel, Timer, ns
 from mobilenet.protocols.vcube.port import MessageId
@@ -19,6 +28,7 @@ from mobilenet.scenario.processes import ProcessScenario
 from mobilenet.streams import generator
 
 BLOCK = 1024
+SLOT_BITS = 30  # a slot is 2^30 ns: about a time unit
 Receive = Callable[[int, Any], None]
 
 
@@ -29,18 +39,25 @@ class PacketNetwork:
     ) -> None:  # fmt: skip
         self.kernel = kernel
         self.n = n
-        self.packets = 0
-        self.bytes = 0
+        self.broadcast_at: dict[MessageId, int] = {}  # filled by whoever makes processes broadcast
         self._processing_ns = processing_ns
         self._queue_ns = queue_ns
         self._delay_mean_ns = delay_mean_ns
         self._delay_sd_ns = delay_sd_ns
         self._seed = seed
         self._dice = generator(seed, "link delay")
-        self._delays: list[int] = []
+        self._delays: list[int] = []  # drawn ahead, processing included
         self._fixed: dict[tuple[int, int], int] | None = {} if fixed else None
         self._free_at = [0] * n
-        self._receive: list[Receive | None] = [None] * n
+        self._receive: list[Any] = [None] * n
+        self._slots: dict[int, list[Any]] = {}  # number -> (arrival, receiver, sender, packet) in the order of sending
+        self._by_bytes: dict[int, int] = {}  # size -> packets sent
+        self._by_messages: dict[int, int] = {}  # messages, if not one -> packets sent
+        self._begun: dict[Any, int] = {}  # message -> when it was broadcast; hashed by identity, which is faster than its name
+        self._arrived = 0
+        self._receptions = 0
+        self._waited_ns = 0
+        self._last_ns = 0
 
     def attach(self, i: int, receive: Receive) -> None:
         self._receive[i] = receive
@@ -48,95 +65,123 @@ class PacketNetwork:
     def timer(self, action: Callable[[], None]) -> Timer:
         return Timer(self.kernel, action)
 
+    @property
+    def packets(self) -> int:
+        return sum(self._by_bytes.values())
+
+    @property
+    def in_flight(self) -> int:
+        return self.packets - self._arrived
+
+    # --- sending
+
     def send(self, i: int, to: int, packet: Any) -> None:
         now = self.kernel._now
         free_at = self._free_at[i]
         left = (free_at if free_at > now else now) + self._queue_ns
         self._free_at[i] = left
-        self.packets += 1
-        self.bytes += packet.size_bytes
-        self.kernel.at(left + self._processing_ns + self._delay(i, to), _Arrival(self._receive[to], i, packet))
+        if self._fixed is not None:
+            at = left + self._fixed_delay(i, to)
+        else:
+            at = left + (self._delays or self._draw()).pop()
+        slot = at >> SLOT_BITS
+        try:
+            self._slots[slot].extend((at, to, i, packet))
+        except KeyError:
+            self._open(slot).extend((at, to, i, packet))
+        size = packet.size_bytes
+        try:
+            self._by_bytes[size] += 1
+        except KeyError:
+            self._by_bytes[size] = 1
+        count = len(packet.messages)
+        if count != 1:
+            self._by_messages[count] = self._by_messages.get(count, 0) + 1
 
-    def _delay(self, i: int, to: int) -> int:
-        fixed = self._fixed
-        if fixed is None:
-            return self._draw()
-        if (i, to) not in fixed:  # a stream of its own: who uses the link first must not matter
+    def _fixed_delay(self, i: int, to: int) -> int:
+        assert self._fixed is not None
+        if (i, to) not in self._fixed:  # a stream of its own: who uses the link first must not matter
             dice = generator(self._seed, "link delay", f"p{i}-p{to}")
-            fixed[i, to] = max(0, round(dice.normal(self._delay_mean_ns, self._delay_sd_ns)))
-        return fixed[i, to]
+            self._fixed[i, to] = self._processing_ns + max(0, round(dice.normal(self._delay_mean_ns, self._delay_sd_ns)))
+        return self._fixed[i, to]
 
-    def _draw(self) -> int:
-        if not self._delays:
-            drawn = self._dice.normal(self._delay_mean_ns, self._delay_sd_ns, BLOCK)
-            self._delays = [max(0, round(value)) for value in drawn.tolist()]
-            self._delays.reverse()
-        return self._delays.pop()
+    def _draw(self) -> list[int]:
+        drawn = np.rint(self._dice.normal(self._delay_mean_ns, self._delay_sd_ns, BLOCK)).astype(np.int64)
+        self._delays = (drawn.clip(0) + self._processing_ns).tolist()
+        self._delays.reverse()
+        return self._delays
 
+    # --- arrival
 
-class _Arrival:
-    __slots__ = ("_packet", "_receive", "_sender")
+    def _open(self, slot: int) -> list[Any]:
+        """For what arrives in a slot; one that has begun already gets another list."""
+        found = self._slots[slot] = []
+        self.kernel.at(max((slot << SLOT_BITS) - 1, self.kernel._now), partial(self._begin, slot))
+        return found
 
-    def __init__(self, receive: Any, sender: int, packet: Any) -> None:
-        self._receive = receive
-        self._sender = sender
-        self._packet = packet
+    def _begin(self, slot: int) -> None:
+        rest = iter(self._slots.pop(slot))
+        coming = list(zip(rest, rest, rest, rest, strict=True))
+        coming.reverse()
+        coming.sort(key=itemgetter(0), reverse=True)  # stable: the last one is the next, and among equals that sent first
+        self._arrive(coming, self.kernel.place())
 
-    def __call__(self) -> None:
-        self._receive(self._sender, self._packet)
+    def _arrive(self, coming: list[tuple[int, int, int, Any]], place: int) -> None:
+        """One after the other; when something else is to happen before, the rest waits for its turn."""
+        kernel, receive, begun = self.kernel, self._receive, self._begun
+        before, receptions, waited_ns = len(coming), 0, 0
+        while coming:
+            at = coming[-1][0]
+            if not kernel.goes_on_to(at, place):
+                kernel.at_place(at, place, partial(self._arrive, coming, place))
+                break
+            _, to, sender, packet = coming.pop()
+            self._last_ns = at
+            for m in packet.messages:
+                if m.source != to:
+                    receptions += 1
+                    try:
+                        waited_ns += at - begun[m]
+                    except KeyError:
+                        begun[m] = self.broadcast_at[m.id]
+                        waited_ns += at - begun[m]
+            receive[to](sender, packet)
+        self._arrived += before - len(coming)
+        self._receptions += receptions
+        self._waited_ns += waited_ns
 
-
-class Packets:
-    """The packet network, and what it sees of the packets: who received which message when."""
-
-    def __init__(self, kernel: Kernel, scenario: ProcessScenario) -> None:
-        network: Any = scenario.network
-        self._network = PacketNetwork(
-            kernel, scenario.processes, scenario.seed, ns(network.processing), ns(network.queue), ns(network.delay_mean),
-            ns(network.delay_sd), network.fixed_delays,
-        )  # fmt: skip
-        self._kernel = kernel
-        self.timer = self._network.timer
-        self.broadcast_at: dict[MessageId, int] = {}
-        self._arrived = 0
-        self._receptions = 0
-        self._waited_ns = 0
-        self._last_ns = 0
-        self._by_messages: Counter[int] = Counter()
-        self._by_bytes: Counter[int] = Counter()
-
-    @property
-    def in_flight(self) -> int:
-        return self._network.packets - self._arrived
-
-    def send(self, i: int, to: int, packet: Any) -> None:
-        self._by_messages[len(getattr(packet, "messages", (packet,)))] += 1
-        self._by_bytes[packet.size_bytes // 100 * 100] += 1
-        self._network.send(i, to, packet)
-
-    def attach(self, i: int, receive: Callable[[int, Any], None]) -> None:
-        def arrive(sender: int, packet: Any) -> None:
-            now = self._last_ns = self._kernel._now
-            self._arrived += 1
-            for m in getattr(packet, "messages", ()):
-                if m.source != i:
-                    self._receptions += 1
-                    self._waited_ns += now - self.broadcast_at[m.id]
-            receive(sender, packet)
-
-        self._network.attach(i, arrive)
+    # --- counts
 
     def counters(self) -> dict[str, Any]:
+        packets = self.packets
+        by_messages = Counter({1: packets})
+        for count, number in self._by_messages.items():
+            by_messages[1] -= number
+            by_messages[max(count, 1)] += number
+        by_bytes: Counter[int] = Counter()
+        for size, number in self._by_bytes.items():
+            by_bytes[size // 100 * 100] += number
         return {
-            "sent": self._network.packets,
+            "sent": packets,
             "received": self._arrived,
             "receiver_down": 0,
             "in_flight": self.in_flight,
             "never_left": 0,
-            "bytes": self._network.bytes,
+            "bytes": sum(size * number for size, number in self._by_bytes.items()),
             "last_reception_ns": self._last_ns,
             "receptions": self._receptions,
             "receptions_waited_ns": self._waited_ns,
-            "packets_by_messages": {str(count): number for count, number in sorted(self._by_messages.items())},
-            "packets_by_bytes_from": {str(size): number for size, number in sorted(self._by_bytes.items())},
+            "packets_by_messages": {str(count): number for count, number in sorted(by_messages.items()) if number},
+            "packets_by_bytes_from": {str(size): number for size, number in sorted(by_bytes.items())},
         }
+
+
+class Packets(PacketNetwork):
+    """As a scenario describes it."""
+
+    def __init__(self, kernel: Kernel, scenario: ProcessScenario) -> None:
+        network: Any = scenario.network
+        super().__init__(
+            kernel, scenario.processes, scenario.seed, ns(network.processing), ns(network.queue), ns(network.delay_mean),
+            ns(network.delay_sd), network.fixed_delays,
+        )  # fmt: skip

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
-from mobilenet.protocols.vcube.causal import Branch, CausalBroadcast, Message, routes
+from mobilenet.protocols.vcube.causal import Branch, CausalBroadcast, Message, Packet, routes
 from mobilenet.protocols.vcube.topology import children, dimension
 
 
@@ -25,6 +25,7 @@ class Printed(CausalBroadcast):
         super().__init__(*options, **named)
         self._aggregate = True
         self._unspread: list[Message] = []  # pending
+        self._prefix = [0] * self._n
         self._highest = [0] * self._n
         self._clocks: dict[Any, list[int]] = {}
         everybody = range(self._n)
@@ -43,15 +44,22 @@ class Printed(CausalBroadcast):
             self._clocks[m.id] = vc
         return self._clocks[m.id]
 
+    def _note_received(self, m: Message) -> bool:
+        touched = super()._note_received(m)
+        while self._received >> (self._prefix[m.source] * self._n + m.source) & 1:
+            self._prefix[m.source] += 1
+        return touched
+
     def _insert(self, m: Message) -> None:
         self._unspread.append(m)  # l.15
         self._note_received(m)  # l.16-17
         self._highest[m.source] = max(self._highest[m.source], m.id.ts + 1)
 
-    def _spread(self, parent: int | None, messages: tuple[Message, ...]) -> None:
+    def _spread(self, parent: int | None, packet: Packet) -> None:
         if self._single:  # with own messages that come back from the root it hands on twice: the paper means it for a tree per source
-            super()._spread(parent, messages)
+            super()._spread(parent, packet)
             return
+        messages = packet.messages
         branches = self._branches_below(parent)
         if self.whole_packet_first:
             for m in messages:
@@ -66,9 +74,9 @@ class Printed(CausalBroadcast):
                 if aggregated:
                     self._send(branch.child, aggregated)  # l.20-21
         for m in messages:
-            if not self._is_known(m):
+            if m.source != self._i:
                 self._deliver_when_ready(m)  # l.22
-        self._unspread = [m for m in self._unspread if not self._delivered >> m.bit & 1 and not self._is_known(m)]
+        self._unspread = [m for m in self._unspread if not self._delivered >> m.bit & 1 and m.source != self._i]
 
     def _check_agg(self, k: int, m: Message) -> tuple[Message, ...]:
         """function CheckAgg(k, m)                                                     l.23-28"""
@@ -136,7 +144,6 @@ class WithoutTheDeliveryTest(CausalBroadcast):
     """l.30: whatever has come is delivered."""
 
     def _deliver_when_ready(self, m: Message) -> None:
-        self._pending -= 1
         self._deliver(m)
 
 

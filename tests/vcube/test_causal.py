@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mobilenet.protocols.vcube.causal import Branch, CausalBroadcast, Message, routes
+from mobilenet.protocols.vcube.causal import Branch, CausalBroadcast, Message, Packet, routes
 
 from .printed_causal import MUTANTS, BitsForAnyNumber, Printed
 from .world import World, wrong
@@ -93,17 +93,16 @@ class HighestInsteadOfPrefix(CausalBroadcast):
         if m.depends & ~self._received:
             super()._deliver_when_ready(m)
         else:
-            self._pending -= 1
             self._deliver(m)
 
 
 class SendsTwice(CausalBroadcast):
     """What was handed on is handed on again."""
 
-    def _hand_on(self, branches: list[Branch], messages: tuple[Message, ...]) -> None:
+    def _hand_on(self, branches: list[Branch], packet: Packet) -> None:
         for branch in branches:
-            self._send(branch.child, messages)
-        super()._hand_on(branches, messages)
+            self._send_to(branch.child, packet)
+        super()._hand_on(branches, packet)
 
 
 @pytest.mark.parametrize("kind", [*(kind for _, kind in MUTANTS.values() if kind is not BitsForAnyNumber), HighestInsteadOfPrefix, SendsTwice])

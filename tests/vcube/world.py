@@ -34,6 +34,7 @@ class World:
     def broadcast(self, i: int) -> None:
         place = len(self.events)
         message = self.processes[i].broadcast(50)
+        self.net.broadcast_at[message] = self.kernel.now
         self.events.insert(place, (self.kernel.now, i, "broadcast", message))
 
     def run(self) -> list[Event]:

@@ -23,26 +23,33 @@ from functools import lru_cache
 from typing import Any, ClassVar, Literal, NamedTuple
 
 from .port import Carrier, Lists, MessageId, ProcessPort, lists_of, payload_of, size_of
-from .topology import children, dimension
+from .topology import children, dimension, neighbours
 
 
 class Message:
     """An application message, shared by all who have it."""
 
-    __slots__ = ("bit", "body", "depends", "id", "size_bytes", "source")
+    __slots__ = ("before", "bit", "body", "depends", "id", "mask", "size_bytes", "source")
 
     def __init__(self, source: int, ts: int, n: int, depends: int, body: Any, size_bytes: int) -> None:
         self.id = MessageId(source, ts)
         self.source = source
         self.bit = ts * n + source  # its number in sets
+        self.mask = 1 << self.bit  # itself as a set
+        self.before = self.mask >> n  # the message before it of its source, as a set; the first one has none
         self.depends = depends  # the last message of each source that its source had delivered, its own included
         self.body = body
         self.size_bytes = size_bytes
 
 
-class Packet(NamedTuple):
-    messages: tuple[Message, ...]
-    size_bytes: int
+class Packet:
+    """What travels over a link; one object for all children that get the same."""
+
+    __slots__ = ("messages", "size_bytes")
+
+    def __init__(self, messages: tuple[Message, ...], size_bytes: int) -> None:
+        self.messages = messages
+        self.size_bytes = size_bytes
 
     @property
     def payload_bytes(self) -> int:
@@ -61,6 +68,7 @@ class ToRoot(_ToRoot, Carrier):
     """Single tree: a source hands its message to the root of all."""
 
     __slots__ = ()
+    messages: ClassVar[tuple[Message, ...]] = ()  # nothing is received with it: it is on its way to where it begins
 
     @property
     def body(self) -> Any:
@@ -100,7 +108,8 @@ class CausalBroadcast:
         trees: Literal["per_source", "single"] = "per_source", mtu_bytes: int = 1500, header_bytes: int = 20,
         message_bytes: int = 50, entry_bytes: int = 4,
     ) -> None:  # fmt: skip
-        self._port = port
+        self._send_to = port.send
+        self._deliver_to = port.deliver
         self._i = port.me
         self._n = n
         self._aggregate = aggregate
@@ -112,10 +121,8 @@ class CausalBroadcast:
         self._entry_bytes = entry_bytes
         self._count = 0  # own broadcasts
         self._delivered = 0  # set of messages
-        self._last = 0  # set: of each source the last one delivered
-        self._changed = 0  # sources delivered from since the last own broadcast
-        self._received = 0  # set: of each source the contiguous prefix
-        self._prefix = [0] * n  # ... and its length
+        self._told = 0  # set: of each source the last one delivered at the last own broadcast, this one included
+        self._received = 0  # set: of each source the contiguous prefix; with aggregation only
         self._beyond: dict[int, Message] = {}  # bit -> received, with a hole before it
         self._waiting: dict[int, list[Message]] = {}  # missing message -> those that wait for it to be delivered
         self._pending = 0
@@ -123,13 +130,20 @@ class CausalBroadcast:
         self._order = 0
         self._rounds = 1  # how many messages of each source the masks of the branches cover
         self._branches = self._make_branches()
-        self._below: dict[int | None, list[Branch]] = {}  # parent -> branches for what comes from it
+        self._below = self._make_below()
 
     def _make_branches(self) -> dict[int, Branch]:
         if self._single:
             tree = children(self._i, self._parent_in_single_tree(), dimension(self._n), range(self._n))
             return {child: Branch(child, (1 << self._n) - 1) for child in tree}
         return {child: Branch(child, sum(1 << s for s in sources)) for child, sources in routes(self._n)[self._i].items()}
+
+    def _make_below(self) -> list[list[Branch]]:
+        """At h the branches in clusters 1 to h: those for what comes from a parent in cluster h + 1."""
+        everybody, d = range(self._n), dimension(self._n)
+        if self._single:
+            return [list(self._branches.values())] * (d + 1)
+        return [[self._branches[k] for k in neighbours(self._i, h, everybody)] for h in range(d + 1)]
 
     def _parent_in_single_tree(self) -> int | None:
         if self._i == 0:
@@ -145,19 +159,21 @@ class CausalBroadcast:
         """CO_Broadcast(m)                                               Algorithm 2 l.5-12"""
         source, ts = self._i, self._count
         self._count += 1
-        entries = self._changed.bit_count() + 1  # of the compressed clock: what changed, and its own
+        last = self._delivered & ~(self._delivered >> self._n)  # of each source, as delivery is FIFO
+        entries = (last & ~self._told).bit_count() + 1  # of the compressed clock: what changed, and its own
         size = self._message_bytes + size_of(body) + self._entry_bytes * entries
-        m = Message(source, ts, self._n, self._last, body, size)  # l.8, 9
-        self._changed = 0
+        m = Message(source, ts, self._n, last, body, size)  # l.8, 9
+        self._told = last | m.mask
         self._note_received(m)  # l.7
         self._deliver(m)  # l.10
-        if not self._single:
-            for branch in self._branches_below(None):  # l.11-12
-                self._port.send(branch.child, self._packet((m,)))
-        elif source == 0:
-            self._spread(None, (m,))
+        if self._single and source != 0:
+            self._send_to(0, ToRoot(m, self._header_bytes + size))
+        elif self._single:
+            self._spread(None, self._packet((m,)))
         else:
-            self._port.send(0, ToRoot(m, self._header_bytes + size))
+            packet = self._packet((m,))
+            for branch in self._branches_below(None):  # l.11-12
+                self._send_to(branch.child, packet)
         return m.id
 
     def _packet(self, messages: tuple[Message, ...]) -> Packet:
@@ -165,25 +181,16 @@ class CausalBroadcast:
 
     def _branches_below(self, parent: int | None) -> list[Branch]:
         """Children(i, h), h from the cluster of the parent."""
-        found = self._below.get(parent)
-        if found is None:
-            if self._single:
-                found = list(self._branches.values())
-            else:
-                found = [self._branches[k] for k in children(self._i, parent, dimension(self._n), range(self._n))]
-            self._below[parent] = found
-        return found
+        return self._below[-1 if parent is None else (self._i ^ parent).bit_length() - 1]
 
     # --- reception
 
     def on_receive(self, sender: int, packet: Any) -> None:
         """upon receive mSet from j                                      Algorithm 2 l.13-22"""
         if type(packet) is ToRoot:
-            self._take((packet.message,))
-            self._spread(None, (packet.message,))
+            self._spread(None, self._packet((packet.message,)))
         else:
-            self._take(packet.messages)
-            self._spread(sender, packet.messages)
+            self._spread(sender, packet)
 
     def on_crash(self, process: int) -> None:
         """Nobody fails here."""
@@ -191,104 +198,104 @@ class CausalBroadcast:
     def on_up(self, process: int) -> None:
         """Nobody fails here."""
 
-    def _take(self, messages: tuple[Message, ...]) -> None:
-        for m in messages:
-            if not self._is_known(m):
-                self._pending += 1
-
-    def _is_known(self, m: Message) -> bool:
-        """Own messages come back in a single tree."""
-        return m.source == self._i
-
-    def _spread(self, parent: int | None, messages: tuple[Message, ...]) -> None:
+    def _spread(self, parent: int | None, packet: Packet) -> None:
         """Hand on what may be, then deliver what can be."""
         branches = self._branches_below(parent)
-        if self._aggregate and self._per_message:
-            for m in messages:
-                self._hand_on(branches, (m,))
-        elif self._aggregate:
-            self._hand_on(branches, messages)
-        else:
-            for m in messages:
-                self._note_received(m)
+        if not self._aggregate:
             for branch in branches:
-                self._send(branch.child, messages)
-        for m in messages:
-            if not self._is_known(m):
+                self._send_to(branch.child, packet)
+        elif self._per_message and len(packet.messages) > 1:
+            for m in packet.messages:
+                self._hand_on(branches, self._packet((m,)))
+        else:
+            self._hand_on(branches, packet)
+        for m in packet.messages:
+            if m.source != self._i:  # own messages come back in a single tree
                 self._deliver_when_ready(m)
 
-    def _hand_on(self, branches: list[Branch], messages: tuple[Message, ...]) -> None:
+    def _hand_on(self, branches: list[Branch], packet: Packet) -> None:
         """CheckAgg for what these messages set free                     Algorithm 2 l.18-21, 23-29"""
-        if not branches:
-            for m in messages:
-                self._note_received(m)
-            return
-        orders = range(self._order, self._order + len(messages))
-        self._order += len(messages)
+        messages = packet.messages
         touched = False
         for m in messages:
-            touched |= self._note_received(m)
-        known = ~self._received
-        for order, m in zip(orders, messages, strict=True):
-            missing = m.depends & known
+            if self._note_received(m):
+                touched = True
+        if not branches:
+            return
+        if touched or len(messages) > 1:
+            self._hand_on_several(branches, packet, touched)
+            return
+        (m,) = messages
+        missing = m.depends & self._received ^ m.depends
+        for branch in branches:
+            if missing and (lacking := missing & branch.sources):  # l.25, 26
+                self._hold(lacking, branch, self._order, m)
+            else:
+                self._send_to(branch.child, packet)
+        self._order += 1
+
+    def _hold(self, lacking: int, branch: Branch, order: int, m: Message) -> None:
+        """Until what is missing has been received: one at a time."""
+        self._held.setdefault((lacking & -lacking).bit_length() - 1, []).append((branch, order, m))
+
+    def _hand_on_several(self, branches: list[Branch], packet: Packet, touched: bool) -> None:
+        order = self._order
+        for m in packet.messages:
+            missing = m.depends & self._received ^ m.depends
             for branch in branches:
-                lacking = missing & branch.sources if missing else 0  # l.25, 26
-                if lacking:
-                    self._held.setdefault((lacking & -lacking).bit_length() - 1, []).append((branch, order, m))
+                if missing and (lacking := missing & branch.sources):  # l.25, 26
+                    self._hold(lacking, branch, order, m)
                 else:
                     branch.free.append((order, m))
+            order += 1
+        self._order = order
         for branch in branches:
             if branch.free:
                 if touched:
                     branch.free.sort(key=_order_of)
-                self._send(branch.child, tuple(m for _, m in branch.free))
+                messages = tuple([m for _, m in branch.free])
+                if messages == packet.messages:
+                    self._send_to(branch.child, packet)
+                else:
+                    self._send(branch.child, messages)
                 branch.free.clear()
 
     def _send(self, child: int, messages: tuple[Message, ...]) -> None:
         """Split at the MTU; a message larger than that travels alone."""
-        if len(messages) == 1:
-            self._port.send(child, self._packet(messages))
-            return
         batch: list[Message] = []
         size = 0
         for m in messages:
             if batch and size + m.size_bytes > self._room_bytes:
-                self._port.send(child, self._packet(tuple(batch)))
+                self._send_to(child, self._packet(tuple(batch)))
                 batch, size = [], 0
             batch.append(m)
             size += m.size_bytes
-        self._port.send(child, self._packet(tuple(batch)))
+        self._send_to(child, self._packet(tuple(batch)))
 
     def _note_received(self, m: Message) -> bool:
         """Advance the prefix of its source; whether something held was looked at again.  Algorithm 2 l.16-17"""
-        s, n, prefix = m.source, self._n, self._prefix
-        ts = m.id.ts
-        if ts != prefix[s]:
-            if ts > prefix[s]:
-                self._beyond[m.bit] = m
+        if m.before and not m.before & self._received:
+            self._beyond[m.bit] = m
             return False
         touched = False
-        bit = m.bit
         while True:
-            prefix[s] += 1
-            self._received |= 1 << bit
-            if bit in self._held:
+            self._received |= m.mask
+            if m.bit in self._held:
                 touched = True
-                self._look_again(self._held.pop(bit))
-            bit += n
-            if bit not in self._beyond:
+                self._look_again(self._held.pop(m.bit))
+            if not self._beyond or m.bit + self._n not in self._beyond:
                 break
-            del self._beyond[bit]
-        if prefix[s] >= self._rounds:
+            m = self._beyond.pop(m.bit + self._n)
+        if m.id.ts + 1 >= self._rounds:
             self._widen()
         return touched
 
     def _look_again(self, held: list[tuple[Branch, int, Message]]) -> None:
-        known = ~self._received
         for branch, order, m in held:
-            lacking = m.depends & branch.sources & known
+            wanted = m.depends & branch.sources
+            lacking = wanted & self._received ^ wanted
             if lacking:
-                self._held.setdefault((lacking & -lacking).bit_length() - 1, []).append((branch, order, m))
+                self._hold(lacking, branch, order, m)
             else:
                 branch.free.append((order, m))
 
@@ -302,29 +309,28 @@ class CausalBroadcast:
 
     def _deliver_when_ready(self, m: Message) -> None:
         """CheckDelivery(): each message waits for one missing dependency at a time.    Algorithm 2 l.29-33"""
-        missing = m.depends & ~self._delivered
-        if missing:
-            self._waiting.setdefault((missing & -missing).bit_length() - 1, []).append(m)
+        if self._waits(m):
+            self._pending += 1
             return
         ready = [m]
         for m in ready:  # grows as it goes: l.30
-            self._pending -= 1  # l.33
             self._deliver(m)
             for waiter in self._waiting.pop(m.bit, ()):
-                missing = waiter.depends & ~self._delivered
-                if missing:
-                    self._waiting.setdefault((missing & -missing).bit_length() - 1, []).append(waiter)
-                else:
+                if not self._waits(waiter):
+                    self._pending -= 1  # l.33
                     ready.append(waiter)
+
+    def _waits(self, m: Message) -> bool:
+        missing = m.depends & self._delivered ^ m.depends
+        if not missing:
+            return False
+        self._waiting.setdefault((missing & -missing).bit_length() - 1, []).append(m)
+        return True
 
     def _deliver(self, m: Message) -> None:
         """CO_Deliver(m)                                                  Algorithm 2 l.10, 31"""
-        bit = 1 << m.bit
-        self._delivered |= bit  # l.6, 32
-        self._last = self._last & ~(bit >> self._n) | bit
-        if m.source != self._i:
-            self._changed |= 1 << m.source
-        self._port.deliver(m.id, m.body)
+        self._delivered |= m.mask  # l.6, 32
+        self._deliver_to(m.id, m.body)
 
 
 def _order_of(entry: tuple[int, Message]) -> int:
