@@ -135,14 +135,21 @@ class DetectorPort:
 Backbone = TreeBackbone | VCubeBackbone
 
 
+def links(parameters: BackboneParameters, positions: Positions) -> list[tuple[int, int]] | None:
+    """Pairs of stations with a wire between them; None: all with all."""
+    if parameters.is_mesh:
+        return None
+    return list(parameters.edges) if parameters.edges is not None else SHAPES[parameters.shape or "breadth_first"](positions)
+
+
 def new_backbone(kernel: Kernel, parameters: BackboneParameters, positions: Positions, on_hop: Hop | None = None) -> Backbone:
     """The backbone of stations that stand at these places; `on_hop(a, b, message)` sees each message put on a link."""
     p, stations = parameters, len(positions)
     bits_per_s, delay_ns = round(p.bandwidth_mbps * 1_000_000), ns(p.delay_ms / 1000)
-    if p.is_mesh:
+    edges = links(p, positions)
+    if edges is None:
         mesh = WiredNetwork(kernel, stations, None, bits_per_s, delay_ns, p.header_bytes, on_hop)
         return VCubeBackbone(mesh, p)
-    edges = p.edges if p.edges is not None else SHAPES[p.shape or "breadth_first"](positions)
     if p.kind == "tree":
         return TreeBackbone(Tree(kernel, edges, stations, bits_per_s, delay_ns, p.header_bytes, on_hop))
     routed = WiredNetwork(kernel, stations, adjacency(edges, stations), bits_per_s, delay_ns, p.header_bytes, on_hop)

@@ -275,6 +275,7 @@ def manifest_of(scenario: AnyScenario, outcome: Outcome | ProcessOutcome, wall_s
         *facts,
         range_m=scenario.wireless.range_m,
         station_positions_m=mobile.station_positions_m,
+        station_links=mobile.station_links,
         station_names=_station_names(scenario),
         host_names=mobile.host_names,
         skipped_tracks=mobile.skipped_tracks,

@@ -16,7 +16,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
-from mobilenet.backbone import new_backbone
+from mobilenet.backbone import links, new_backbone
 from mobilenet.bookkeeping import Bookkeeping
 from mobilenet.channels import RadioChannels, WiredChannels
 from mobilenet.kernel import MILLISECOND, SECOND, Kernel, ns
@@ -54,6 +54,7 @@ class Outcome:
     skipped_tracks: int
     host_names: dict[str, str]  # h0 -> what an imported file calls it
     station_positions_m: list[list[float]]
+    station_links: list[tuple[int, int]] | None  # None: all with all
 
 
 class Simulation:
@@ -197,6 +198,7 @@ class Simulation:
             self.world.skipped_tracks,
             dict(self.world.names),
             self.coverage.stations_m.tolist(),
+            links(self.scenario.stations.backbone, self.coverage.stations_m.tolist()),
         )
 
     def _plan(self) -> None:

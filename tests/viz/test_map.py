@@ -12,10 +12,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
+import mobilenet
 from mobilenet.record import RecordError
 from mobilenet.rundir import RunError
 from mobilenet.wired.tree import SHAPES
-from mobilenet.world.layout import hexagon
 from tests.viz.conftest import document_in
 from tests.viz.synthetic import write_run
 from viz.map import draw
@@ -158,16 +158,14 @@ def test_predecessors_are_the_maximal_messages_of_the_past(run: Path) -> None:
     assert late <= len(ids) // 20  # a host that joins late delivers some messages without their past, and keeps them apart
 
 
-def test_the_wires_are_the_simulators() -> None:
-    places = [[[0.0, 0.0], [50.0, 1.0]], hexagon(2, 200.0).tolist(), np.random.Generator(np.random.PCG64(4)).uniform(0, 900, (30, 2)).tolist()]
-    for stations in places:
-        for shape, lay in SHAPES.items():
-            assert edges({"kind": "tree", "shape": shape}, stations) == lay(stations)
-        assert edges({"kind": "tree", "shape": None, "edges": None}, stations) == SHAPES["breadth_first"](stations)
-        mesh = edges({"kind": "vcube_causal", "shape": None}, stations)
-        n = len(stations)
-        assert len(mesh) == (n * (n - 1) // 2 if n <= 16 else 0)
-    assert edges({}, [[0.0, 0.0]]) == []
+def test_the_wires_are_those_that_the_run_had(run: Path, tmp_path: Path) -> None:
+    data = document(run)
+    assert data["stations"]["edges"] == SHAPES["breadth_first"]([[x, y] for x, y in zip(data["stations"]["x_m"], data["stations"]["y_m"], strict=True)])
+    mesh = mobilenet.run("scenarios/first.yaml", overrides=["duration_s=1", "stations.backbone={kind: vcube_causal}"], out=tmp_path / "mesh")
+    assert document(mesh.path)["stations"]["edges"] == [(a, b) for a in range(3) for b in range(a)]
+    assert edges({"station_links": None}, 17) == []  # a knot
+    assert edges({"station_links": [[0, 1], [0, 9], "no", [1], [0, None]]}, 2) == [(0, 1)]
+    assert edges({"station_links": 3}, 2) == edges({}, 2) == []
 
 
 def test_losses_are_counted_where_receivers_were(run: Path) -> None:

@@ -44,7 +44,7 @@ def document(folder: Path, deliveries: int = DELIVERIES) -> dict[str, Any]:
         "stations": {
             "x_m": run.stations_m[:, 0].tolist(), "y_m": run.stations_m[:, 1].tolist(),
             "names": [shown(station_names.get(f"s{i}", "")) for i in range(len(run.stations_m))],
-            "edges": edges(backbone, run.stations_m.tolist()), "backbone": shown(backbone.get("kind", "tree")),
+            "edges": edges(run.manifest, len(run.stations_m)), "backbone": shown(backbone.get("kind", "tree")),
         },
         "area": _area(run.scenario),
         "hosts": {"number": narrow([int(h[1:]) for h in run.hosts]), "names": [shown(host_names.get(h, "")) for h in run.hosts] if host_names else []},
