@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
-from mobilenet.protocols.vcube.causal import Branch, CausalBroadcast, Message, Packet, routes
-from mobilenet.protocols.vcube.topology import children, dimension
+from mobilenet.protocols.vcube.causal import CausalBroadcast, Message, routes
+from mobilenet.protocols.vcube.topology import cluster, dimension, neighbours
 
 
 class Printed(CausalBroadcast):
@@ -55,12 +55,12 @@ class Printed(CausalBroadcast):
         self._note_received(m)  # l.16-17
         self._highest[m.source] = max(self._highest[m.source], m.id.ts + 1)
 
-    def _spread(self, parent: int | None, packet: Packet) -> None:
+    def on_receive(self, sender: int, packet: Any) -> None:
         if self._single:  # with own messages that come back from the root it hands on twice: the paper means it for a tree per source
-            super()._spread(parent, packet)
+            super().on_receive(sender, packet)
             return
         messages = packet.messages
-        branches = self._branches_below(parent)
+        branches = self._below[cluster(self._i, sender) - 1]
         if self.whole_packet_first:
             for m in messages:
                 self._insert(m)
@@ -126,18 +126,15 @@ class SenderToo(Printed):
 class HalfTheClusters(CausalBroadcast):
     """Alg. 1: 1 < s <= h, as printed."""
 
-    def _branches_below(self, parent: int | None) -> list[Branch]:
-        return [b for b in super()._branches_below(parent) if (b.child ^ self._i) > 1]
+    def _neighbours(self, h: int) -> list[int]:
+        return [k for k in super()._neighbours(h) if (k ^ self._i) > 1]
 
 
 class BitsForAnyNumber(CausalBroadcast):
     """The rules for powers of two with any n: a child that does not exist is nobody's, and so is what is below it."""
 
-    def _branches_below(self, parent: int | None) -> list[Branch]:
-        if self._single:
-            return super()._branches_below(parent)
-        full = children(self._i, parent, dimension(self._n), range(1 << dimension(self._n)))
-        return [self._branches[k] for k in full if k in self._branches]
+    def _neighbours(self, h: int) -> list[int]:
+        return super()._neighbours(h) if self._single else neighbours(self._i, h, range(1 << dimension(self._n)))
 
 
 class WithoutTheDeliveryTest(CausalBroadcast):

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mobilenet.protocols.vcube.causal import Branch, CausalBroadcast, Message, Packet, routes
+from mobilenet.protocols.vcube.causal import CausalBroadcast, Message, Packet, routes
 
 from .printed_causal import MUTANTS, BitsForAnyNumber, Printed
 from .world import World, wrong
@@ -99,10 +99,10 @@ class HighestInsteadOfPrefix(CausalBroadcast):
 class SendsTwice(CausalBroadcast):
     """What was handed on is handed on again."""
 
-    def _hand_on(self, branches: list[Branch], packet: Packet) -> None:
-        for branch in branches:
-            self._send_to(branch.child, packet)
-        super()._hand_on(branches, packet)
+    def _hand_on(self, h: int, packet: Packet) -> None:
+        for child in self._children[h]:
+            self._send_to(child, packet)
+        super()._hand_on(h, packet)
 
 
 @pytest.mark.parametrize("kind", [*(kind for _, kind in MUTANTS.values() if kind is not BitsForAnyNumber), HighestInsteadOfPrefix, SendsTwice])

@@ -5,7 +5,7 @@ Names       vector_clock -> _delivered (a set), vector_max -> _received and _pre
             Children(r, h) -> topology.children; m.vc -> m.depends (a set); CheckAgg -> _released
 Sets        a vector clock says which messages were delivered, and delivery is FIFO: so a clock is a set of messages, and
             its entries are the last ones of each source. Sets are integers, message (s, ts) the bit ts * n + s, so the
-            vector test over all sources is one operation
+            vector test over all sources is one operation. The last ones are worked out when they are needed, for a broadcast of one's own
 Assumes     reliable links, in any order; nobody fails. Nobody gets a message twice (trees)
 Deviations  Alg. 1 l.3   "1 < s <= h" reaches half of the processes only (n = 2): 1 <= s <= h
             Alg. 2 l.14  the loop over the packet decides after each message what to hand on; by default it is decided once per packet,
@@ -128,9 +128,12 @@ class CausalBroadcast:
         self._pending = 0
         self._held: dict[int, list[tuple[Branch, int, Message]]] = {}  # missing message -> what waits for it to be received
         self._order = 0
-        self._rounds = 1  # how many messages of each source the masks of the branches cover
+        self._covered = n  # how many bits the masks of the branches cover
+        self._widen_at = 0
         self._branches = self._make_branches()
-        self._below = self._make_below()
+        everywhere = [[k for k in self._neighbours(h) if k in self._branches] for h in range(dimension(n) + 1)]
+        self._children = [tuple(found) for found in everywhere]  # h -> Children(i, h); the last are those of an own message
+        self._below = [tuple(self._branches[k] for k in found) for found in everywhere]  # the same as branches
 
     def _make_branches(self) -> dict[int, Branch]:
         if self._single:
@@ -138,12 +141,9 @@ class CausalBroadcast:
             return {child: Branch(child, (1 << self._n) - 1) for child in tree}
         return {child: Branch(child, sum(1 << s for s in sources)) for child, sources in routes(self._n)[self._i].items()}
 
-    def _make_below(self) -> list[list[Branch]]:
-        """At h the branches in clusters 1 to h: those for what comes from a parent in cluster h + 1."""
-        everybody, d = range(self._n), dimension(self._n)
-        if self._single:
-            return [list(self._branches.values())] * (d + 1)
-        return [[self._branches[k] for k in neighbours(self._i, h, everybody)] for h in range(d + 1)]
+    def _neighbours(self, h: int) -> list[int]:
+        """For what comes from cluster h + 1."""
+        return neighbours(self._i, h, range(self._n))
 
     def _parent_in_single_tree(self) -> int | None:
         if self._i == 0:
@@ -169,28 +169,36 @@ class CausalBroadcast:
         if self._single and source != 0:
             self._send_to(0, ToRoot(m, self._header_bytes + size))
         elif self._single:
-            self._spread(None, self._packet((m,)))
+            self.on_receive(self._i, self._packet((m,)))
         else:
             packet = self._packet((m,))
-            for branch in self._branches_below(None):  # l.11-12
-                self._send_to(branch.child, packet)
+            for child in self._children[-1]:  # l.11-12
+                self._send_to(child, packet)
         return m.id
 
     def _packet(self, messages: tuple[Message, ...]) -> Packet:
         return Packet(messages, self._header_bytes + sum(m.size_bytes for m in messages))
 
-    def _branches_below(self, parent: int | None) -> list[Branch]:
-        """Children(i, h), h from the cluster of the parent."""
-        return self._below[-1 if parent is None else (self._i ^ parent).bit_length() - 1]
-
     # --- reception
 
     def on_receive(self, sender: int, packet: Any) -> None:
-        """upon receive mSet from j                                      Algorithm 2 l.13-22"""
+        """upon receive mSet from j: hand on what may be, then deliver what can be.     Algorithm 2 l.13-22"""
         if type(packet) is ToRoot:
-            self._spread(None, self._packet((packet.message,)))
+            self.on_receive(self._i, self._packet((packet.message,)))  # from itself: to all its children
+            return
+        h = (self._i ^ sender).bit_length() - 1
+        messages = packet.messages
+        if not self._aggregate:
+            for child in self._children[h]:
+                self._send_to(child, packet)
+        elif self._per_message and len(messages) > 1:
+            for m in messages:
+                self._hand_on(h, self._packet((m,)))
         else:
-            self._spread(sender, packet)
+            self._hand_on(h, packet)
+        for m in messages:
+            if m.source != self._i:  # own messages come back in a single tree
+                self._deliver_when_ready(m)
 
     def on_crash(self, process: int) -> None:
         """Nobody fails here."""
@@ -198,47 +206,39 @@ class CausalBroadcast:
     def on_up(self, process: int) -> None:
         """Nobody fails here."""
 
-    def _spread(self, parent: int | None, packet: Packet) -> None:
-        """Hand on what may be, then deliver what can be."""
-        branches = self._branches_below(parent)
-        if not self._aggregate:
-            for branch in branches:
-                self._send_to(branch.child, packet)
-        elif self._per_message and len(packet.messages) > 1:
-            for m in packet.messages:
-                self._hand_on(branches, self._packet((m,)))
-        else:
-            self._hand_on(branches, packet)
-        for m in packet.messages:
-            if m.source != self._i:  # own messages come back in a single tree
-                self._deliver_when_ready(m)
-
-    def _hand_on(self, branches: list[Branch], packet: Packet) -> None:
+    def _hand_on(self, h: int, packet: Packet) -> None:
         """CheckAgg for what these messages set free                     Algorithm 2 l.18-21, 23-29"""
         messages = packet.messages
         touched = False
         for m in messages:
             if self._note_received(m):
                 touched = True
-        if not branches:
+        if h == 0:  # a leaf
             return
         if touched or len(messages) > 1:
-            self._hand_on_several(branches, packet, touched)
+            self._hand_on_several(self._below[h], packet, touched)
             return
-        (m,) = messages
-        missing = m.depends & self._received ^ m.depends
-        for branch in branches:
-            if missing and (lacking := missing & branch.sources):  # l.25, 26
-                self._hold(lacking, branch, self._order, m)
-            else:
-                self._send_to(branch.child, packet)
+        (m,) = messages  # most packets: nothing but this one can be free
+        known = m.depends & self._received
+        if known == m.depends:
+            for child in self._children[h]:
+                self._send_to(child, packet)
+        else:
+            missing = m.depends ^ known
+            for branch in self._below[h]:
+                lacking = missing & branch.sources  # l.25, 26
+                if lacking:
+                    self._hold(lacking, branch, self._order, m)
+                else:
+                    self._send_to(branch.child, packet)
         self._order += 1
 
     def _hold(self, lacking: int, branch: Branch, order: int, m: Message) -> None:
         """Until what is missing has been received: one at a time."""
         self._held.setdefault((lacking & -lacking).bit_length() - 1, []).append((branch, order, m))
 
-    def _hand_on_several(self, branches: list[Branch], packet: Packet, touched: bool) -> None:
+    def _hand_on_several(self, branches: tuple[Branch, ...], packet: Packet, touched: bool) -> None:
+        """What is free goes in the order of reception; `touched`: with it what it has set free."""
         order = self._order
         for m in packet.messages:
             missing = m.depends & self._received ^ m.depends
@@ -286,7 +286,7 @@ class CausalBroadcast:
             if not self._beyond or m.bit + self._n not in self._beyond:
                 break
             m = self._beyond.pop(m.bit + self._n)
-        if m.id.ts + 1 >= self._rounds:
+        if m.bit >= self._widen_at:
             self._widen()
         return touched
 
@@ -302,8 +302,9 @@ class CausalBroadcast:
     def _widen(self) -> None:
         """The masks of the branches cover twice as many messages of each source."""
         for branch in self._branches.values():
-            branch.sources |= branch.sources << (self._rounds * self._n)
-        self._rounds *= 2
+            branch.sources |= branch.sources << self._covered
+        self._covered *= 2
+        self._widen_at = self._covered - self._n
 
     # --- delivery
 
@@ -312,20 +313,26 @@ class CausalBroadcast:
         if self._waits(m):
             self._pending += 1
             return
-        ready = [m]
-        for m in ready:  # grows as it goes: l.30
-            self._deliver(m)
-            for waiter in self._waiting.pop(m.bit, ()):
-                if not self._waits(waiter):
-                    self._pending -= 1  # l.33
-                    ready.append(waiter)
+        self._deliver(m)
+        if m.bit in self._waiting:
+            ready = self._set_free(m)
+            for m in ready:  # grows as it goes: l.30
+                self._deliver(m)
+                ready += self._set_free(m)
 
     def _waits(self, m: Message) -> bool:
-        missing = m.depends & self._delivered ^ m.depends
-        if not missing:
+        known = m.depends & self._delivered
+        if known == m.depends:
             return False
+        missing = m.depends ^ known
         self._waiting.setdefault((missing & -missing).bit_length() - 1, []).append(m)
         return True
+
+    def _set_free(self, m: Message) -> list[Message]:
+        """Those that waited for this one as the last."""
+        free = [waiter for waiter in self._waiting.pop(m.bit, ()) if not self._waits(waiter)]
+        self._pending -= len(free)  # l.33
+        return free
 
     def _deliver(self, m: Message) -> None:
         """CO_Deliver(m)                                                  Algorithm 2 l.10, 31"""
