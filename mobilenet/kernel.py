@@ -3,12 +3,13 @@
 Model     simpy's environment and event queue; on the hot path a queue entry is a bare callable instead of a simpy event
 Ties      (time, priority, order of scheduling): what was scheduled first happens first
 Units     integer nanoseconds
-Errors    ValueError for a moment in the past or a time that is not an integer
+Errors    ValueError for a moment in the past or a time that is not an integer; Runaway for a run that does not get on
 Source    ours: DESIGN.md §2
 """
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from heapq import heappop, heappush
 
@@ -18,6 +19,7 @@ from simpy.events import NORMAL, Event
 SECOND = 1_000_000_000
 MILLISECOND = 1_000_000
 MICROSECOND = 1_000
+LOOK_EVERY = 1_000_000  # events between two looks at whether time moves at all
 
 Action = Callable[[], None]
 
@@ -25,6 +27,10 @@ Action = Callable[[], None]
 def ns(seconds: float) -> int:
     """Seconds as the nearest integer number of nanoseconds."""
     return round(seconds * SECOND)
+
+
+class Runaway(RuntimeError):
+    """More events than anybody meant; the message says where time stands."""
 
 
 class Kernel(simpy.Environment):
@@ -39,6 +45,7 @@ class Kernel(simpy.Environment):
     def __init__(self) -> None:
         super().__init__(initial_time=0)
         self.handled = 0
+        self.max_events = sys.maxsize
         self._until = -1  # where the present run_until ends
 
     @property
@@ -91,18 +98,26 @@ class Kernel(simpy.Environment):
     def run_until(self, time_ns: int) -> None:
         """Handle everything up to and including `time_ns`, then stand there."""
         queue = self._queue
-        handled = 0
         self._until = time_ns
-        while queue and queue[0][0] <= time_ns:
-            entry = queue[0][3]
-            if isinstance(entry, Event):
-                self.step()
-            else:  # the hot path: step() without its call
-                self._now = heappop(queue)[0]
-                handled += 1
-                entry()  # type: ignore[operator]
-        self._now = time_ns
-        self.handled += handled
+        while True:
+            begun_ns = self._now
+            for handled in range(LOOK_EVERY):
+                if not queue or queue[0][0] > time_ns:
+                    self._now = time_ns
+                    self.handled += handled
+                    return
+                entry = queue[0][3]
+                if isinstance(entry, Event):
+                    self.step()
+                    self.handled -= 1  # it counts itself
+                else:  # the hot path: step() without its call
+                    self._now = heappop(queue)[0]
+                    entry()  # type: ignore[operator]
+            self.handled += LOOK_EVERY
+            if self._now == begun_ns:
+                raise Runaway(f"time stands still at {self._now / SECOND:.9g} s: {LOOK_EVERY:,} events, and the next is at the same instant")
+            if self.handled > self.max_events:
+                raise Runaway(f"{self.handled:,} events at {self._now / SECOND:.9g} s, more than {self.max_events:,}; raise it if they are meant")
 
 
 class Timer:

@@ -13,6 +13,7 @@ from __future__ import annotations
 import importlib.metadata
 import importlib.util
 import os
+import re
 import sys
 import traceback
 from collections.abc import Iterator
@@ -24,6 +25,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
+from mobilenet.kernel import Runaway
 from mobilenet.parameters import Parameters, ScenarioError
 from mobilenet.protocols.base import BaseStable
 from mobilenet.protocols.catalogue import Roles, roles_of
@@ -97,7 +99,7 @@ def _class_of(protocol: OwnProtocol, folder: Path) -> Any:
 
 def _module(path: Path) -> ModuleType:
     """The file's code, run anew: two simulations share nothing."""
-    name = "mobilenet_own_" + sha256(str(path.resolve()).encode()).hexdigest()[:12]
+    name = _module_name(path)
     spec = importlib.util.spec_from_file_location(name, path)
     if spec is None or spec.loader is None:
         raise ScenarioError(f"protocol.class: {path.name} is no Python file")
@@ -108,12 +110,16 @@ def _module(path: Path) -> ModuleType:
     return module
 
 
+def _module_name(path: Path) -> str:
+    return "mobilenet_own_" + sha256(str(path.resolve()).encode()).hexdigest()[:12]
+
+
 @contextmanager
 def _explained(name: str) -> Iterator[None]:
     """What goes wrong while code is read."""
     try:
         yield
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         if os.environ.get("MOBILENET_DEBUG"):
             raise
         place = getattr(error, "lineno", None) or traceback.extract_tb(error.__traceback__)[-1].lineno
@@ -127,14 +133,30 @@ def blaming(scenario: AnyScenario) -> Iterator[None]:
         yield
     except ScenarioError:
         raise
-    except Exception as error:
+    except Runaway as error:
+        raise ScenarioError(f"limits.max_events: {error}") from None
+    except (Exception, SystemExit) as error:
         protocol = scenario.protocol
         if not isinstance(protocol, OwnProtocol) or protocol.file is None or os.environ.get("MOBILENET_DEBUG"):
             raise
-        own = [frame for frame in traceback.extract_tb(error.__traceback__) if Path(frame.filename).name == Path(protocol.file).name]
-        if not own:
+        place = _raised_in(error, Path(protocol.file).name) or _not_callable_so(error, _module_name(scenario.folder / protocol.file))
+        if place is None:
             raise
         what = " ".join(str(error).split())[:200]
-        raise ScenarioError(
-            f"{protocol.file}:{own[-1].lineno}: {type(error).__name__}: {what} (in {own[-1].name}; MOBILENET_DEBUG=1 shows more)"
-        ) from None
+        raise ScenarioError(f"{protocol.file}:{place[0]}: {type(error).__name__}: {what} (in {place[1]}; MOBILENET_DEBUG=1 shows more)") from None
+
+
+def _raised_in(error: BaseException, file: str) -> tuple[int, str] | None:
+    """Line and function of a file where an error came up last."""
+    own = [frame for frame in traceback.extract_tb(error.__traceback__) if Path(frame.filename).name == file]
+    return (own[-1].lineno or 0, own[-1].name) if own else None
+
+
+def _not_callable_so(error: BaseException, module: str) -> tuple[int, str] | None:
+    """The function of a module that was called with arguments that it does not take: the call is ours, the signature is not."""
+    named = re.match(r"([\w.]+)\(\) (takes|missing|got)", str(error)) if isinstance(error, TypeError) else None
+    found: Any = sys.modules.get(module)
+    for name in named[1].split(".") if named else ():
+        found = getattr(found, name, None)
+    code = getattr(found, "__code__", None)
+    return (code.co_firstlineno, code.co_name) if named and code is not None else None

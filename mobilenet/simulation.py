@@ -63,6 +63,7 @@ class Simulation:
     def __init__(self, scenario: Scenario) -> None:
         self.scenario = scenario
         self.kernel = Kernel()
+        self.kernel.max_events = scenario.limits.max_events
         self.recording = Recording(scenario.record.frames, scenario.record.messages)
         self._books = Bookkeeping(self.kernel, self.recording)
         self.duration_ns = ns(scenario.duration_s)

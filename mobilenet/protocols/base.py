@@ -40,22 +40,36 @@ class BaseMessage:
         return ()
 
 
+class _Wait:
+    """One use of `later`."""
+
+    def __init__(self, base: _Base) -> None:
+        self.action: Callable[[], None] = _nothing
+        self.timer = base._port.timer(lambda: base._come_to_pass(self))
+
+
+def _nothing() -> None: ...
+
+
 class _Base:
     BUFFERS: ClassVar[tuple[str, ...]] = ()  # names, in the order of buffer_sizes()
 
     def __init__(self, port: Port) -> None:
         self._port = port
         self._waiting = 0
+        self._over: list[_Wait] = []  # waits that can be used again: a port keeps every timer it has given out
 
     def later(self, wait_s: float, action: Callable[[], None]) -> None:
         """Do something after a while. The run does not end before."""
-
-        def act() -> None:
-            self._waiting -= 1
-            action()
-
+        wait = self._over.pop() if self._over else _Wait(self)
+        wait.action = action
+        wait.timer.start(int(wait_s * SECOND))
         self._waiting += 1
-        self._port.timer(act).start(int(wait_s * SECOND))
+
+    def _come_to_pass(self, wait: _Wait) -> None:
+        self._waiting -= 1
+        self._over.append(wait)
+        wait.action()
 
     def buffer_sizes(self) -> tuple[int, ...]:
         return ()

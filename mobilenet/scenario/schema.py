@@ -9,11 +9,12 @@ Source    ours: DESIGN.md, "Scenarios"
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import BeforeValidator, ConfigDict, Field, model_validator
+from pydantic import BeforeValidator, ConfigDict, Field, field_validator, model_validator
 
 from mobilenet.formats.projection import Origin
 from mobilenet.parameters import Parameters
@@ -24,6 +25,7 @@ from mobilenet.radio.parameters import WirelessParameters
 from mobilenet.scenario.checks import check, origin_of, require_files
 from mobilenet.scenario.file import ScenarioFile, effective
 from mobilenet.scenario.load import Node
+from mobilenet.scenario.text import inline
 from mobilenet.transport.parameters import TcpParameters
 from mobilenet.wired.parameters import BackboneParameters
 from mobilenet.world.churn import ChurnParameters
@@ -65,7 +67,6 @@ class OwnProtocol(Parameters):
     name: Literal["own"] = "own"
     reference: str = Field(
         alias="class",
-        pattern=r"^([^:\\]+\.py:[A-Za-z_]\w*|[A-Za-z_][\w-]*)$",
         max_length=200,
         description="a class in a file beside the scenario, as in gossip.py:Gossip, or what an installed package offers",
     )
@@ -73,6 +74,13 @@ class OwnProtocol(Parameters):
     promises: Literal["causal", "best_effort"] = Field(
         default="causal", description="what the verifier judges; best_effort: nothing invented, nothing twice, members only"
     )
+
+    @field_validator("reference")
+    @classmethod
+    def _is_a_class_or_an_offer(cls, value: str) -> str:
+        if not re.fullmatch(r"[^:\\]+\.py:[A-Za-z_]\w*|[A-Za-z_][\w-]*", value):
+            raise ValueError(f"expected a file and a class in it, as in gossip.py:Gossip, or the name that an installed package offers, got {inline(value)}")
+        return value
 
     @property
     def file(self) -> str | None:
@@ -96,7 +104,7 @@ class RecordParameters(Parameters):
 
 
 class LimitsParameters(Parameters):
-    max_events: int = Field(default=100_000_000, ge=1, le=10**15, description="refuse a run that is estimated to have more")
+    max_events: int = Field(default=100_000_000, ge=1, le=10**15, description="refuse a run that is estimated to have more, stop one that has")
 
 
 class Scenario(ScenarioFile):

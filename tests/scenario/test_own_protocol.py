@@ -9,6 +9,8 @@ import pytest
 
 import mobilenet
 from mobilenet.parameters import ScenarioError
+from mobilenet.scenario import Scenario
+from mobilenet.simulation import Simulation
 from tests.cli.command import mobilenet as command
 
 FOLDER = Path(__file__).parents[2] / "scenarios" / "own_protocol"
@@ -77,7 +79,7 @@ def test_its_run_repeats_itself(gossip: Path, tmp_path: Path) -> None:
         ('protocol.class="gossip.py:Rumour"', "expected a class with the attributes host and station"),
         ('protocol.class="other.py:Gossip"', "no file 'other.py'"),
         ("protocol.class=gossip", "no installed package offers 'gossip'"),
-        ('protocol.class="gossip.py"', "protocol.class"),
+        ('protocol.class="gossip.py"', "protocol.class: expected a file and a class in it, as in gossip.py:Gossip, .* got gossip.py"),
         ("protocol.promises=much", "unknown value much"),
     ],
 )
@@ -93,6 +95,11 @@ def test_what_is_no_protocol(gossip: Path, tmp_path: Path, change: str, message:
         ("class Gossip:", "class Gossip", r"gossip.py:\d+: SyntaxError"),
         ("class Gossip:", "import nothing_of_that_name\nclass Gossip:", r"gossip.py:\d+: ModuleNotFoundError"),
         ("self.port.send(self.cell, rumour)", "self.port.sent(self.cell, rumour)", r"gossip.py:\d+: AttributeError: .*\(in tell"),
+        ("def on_wired(self, source: int, rumour: Rumour)", "def on_wired(self)", r"gossip.py:\d+: TypeError: Station.on_wired\(\) takes 1"),
+        ("def __init__(self, *parts: object)", "def __init__(self)", r"gossip.py:\d+: TypeError: Station.__init__\(\) takes 1"),
+        ("self.port.send(self.cell, rumour)", "raise SystemExit(0)", r"gossip.py:\d+: SystemExit: 0 \(in tell"),
+        ("class Gossip:", "raise SystemExit(0)\nclass Gossip:", r"gossip.py:\d+: SystemExit"),
+        ("self.port.send(self.cell, rumour)", "self.later(0, lambda: self.tell(rumour))", "limits.max_events: time stands still at .* s: 1,000,000 events"),
     ],
 )
 def test_faults_in_its_code_are_told_with_their_line(gossip: Path, tmp_path: Path, old: str, new: str, message: str) -> None:
@@ -100,6 +107,19 @@ def test_faults_in_its_code_are_told_with_their_line(gossip: Path, tmp_path: Pat
     with pytest.raises(ScenarioError, match=message):
         mobilenet.run(gossip, out=tmp_path / "run", overrides=SMALL, allow_code=True)
     assert not (tmp_path / "run").exists()
+
+
+def test_more_events_than_meant_end_a_run(gossip: Path, tmp_path: Path) -> None:
+    edited(gossip, "self.port.send(self.cell, rumour)", "self.later(1e-9, lambda: self.tell(rumour))")
+    with pytest.raises(ScenarioError, match=r"limits.max_events: \d,000,000 events at .* s, more than 900,000"):
+        mobilenet.run(gossip, out=tmp_path / "run", overrides=[*SMALL, "limits.max_events=900000"], allow_code=True)
+
+
+def test_waits_that_are_over_are_used_again(gossip: Path) -> None:
+    simulation = Simulation(Scenario.load(gossip, SMALL))
+    simulation.run()
+    most = max(len(node._timers) for node in simulation.hosts)
+    assert 0 < most < 20  # and not one for each of some hundred waits
 
 
 def test_a_package_may_offer_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
