@@ -15,8 +15,22 @@ from typing import Any, NamedTuple
 
 COLOURS = ("#0072B2", "#E69F00", "#009E73", "#D55E00", "#56B4E9", "#CC79A7", "#000000", "#7A7A7A")
 LINES = ("-", "--", "-.", ":")
+STATIONS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#4B2A7B", "#6E3B1F")  # no black, no grey: those are down, and out of reach
 FAULT = "#E69F00"
 QUIET = "#666666"
+
+
+def station_colour(number: int) -> str:
+    """The colour of station `number` in every picture: eight hues, then the same darker, then lighter, then from the beginning."""
+    red, green, blue = (int(STATIONS[number % len(STATIONS)][i : i + 2], 16) for i in (1, 3, 5))
+    round_ = number // len(STATIONS) % 3
+    toned = [round(c * 0.6) if round_ == 1 else round(c + 0.5 * (255 - c)) if round_ == 2 else c for c in (red, green, blue)]
+    return "#{:02X}{:02X}{:02X}".format(*toned)
+
+
+def thousands(number: int) -> str:
+    """One way for all pictures and pages, that of the verdicts: 106,167."""
+    return f"{number:,}"
 
 
 @contextmanager

@@ -25,6 +25,7 @@ from viz.map.pack import narrow, packed
 from viz.map.places import places
 from viz.map.record import Coded, Record, coded, integers, record, shown, table
 from viz.map.wires import edges
+from viz.style import station_colour
 
 VALUES = 1_500_000  # of buffers in one page
 FINEST_BIN_S = 0.25
@@ -44,6 +45,7 @@ def document(folder: Path, deliveries: int = DELIVERIES) -> dict[str, Any]:
         "stations": {
             "x_m": run.stations_m[:, 0].tolist(), "y_m": run.stations_m[:, 1].tolist(),
             "names": [shown(station_names.get(f"s{i}", "")) for i in range(len(run.stations_m))],
+            "colours": [station_colour(i) for i in range(len(run.stations_m))],
             "edges": edges(run.manifest, len(run.stations_m)), "backbone": shown(backbone.get("kind", "tree")),
         },
         "area": _area(run.scenario),

@@ -2,10 +2,11 @@
 "use strict";
 Mobilenet.cards = (app) => {
   const { run, clock } = app, { el, row, link, action, heading, note, counted, duration } = app.parts;
-  const hostLink = (h) => link(run.hostLabel(h), () => app.select({ kind: "host", id: h }), run.hostName(h) || "Show this host");
-  const stationLink = (s) => {
+  const named = (button) => { button.classList.add("mn-name"); return button; };
+  const hostLink = (h, full) => named(link(full ? run.hostInFull(h) : run.hostCalled(h), () => app.select({ kind: "host", id: h }), run.hostName(h) ? run.hostInFull(h) : "Show this host"));
+  const stationLink = (s, full) => {
     if (s < 0) return el("b", {}, "none");
-    const b = link(run.stationLabel(s), () => app.select({ kind: "station", id: s }), run.stationName(s) || "Show this station"), dot = el("i", { class: "mn-dot" });
+    const b = link(full ? run.stationInFull(s) : run.stationCalled(s), () => app.select({ kind: "station", id: s }), run.stationName(s) ? run.stationInFull(s) : "Show this station"), dot = el("i", { class: "mn-dot" });
     dot.style.background = app.colours[s];
     return el("span", {}, dot, b);
   };
@@ -30,7 +31,7 @@ Mobilenet.cards = (app) => {
     some(list, 200, (i) => i, handoffLine)(run.handoffsOf(h));
     const others = run.eventsOf(h).filter((i) => ["crash", "recover", "gap", "out_of_coverage", "expire"].includes(run.events.kinds[run.events.kind[i]]));
     const body = el("div", {},
-      run.hostName(h) ? row("Called", run.hostName(h)) : null, state.node, counter.node,
+      run.hostName(h) ? row("Number", run.hostLabel(h)) : null, state.node, counter.node,
       heading("Sessions"), sessions.canvas,
       buffers.empty ? null : heading("Buffers"), buffers.empty ? null : buffers.canvas,
       heading("Deliveries, around now"), ticks.canvas, sampled(),
@@ -44,7 +45,7 @@ Mobilenet.cards = (app) => {
       sessions.update(t); ticks.update(t);
       if (!buffers.empty) buffers.update(t);
     };
-    return { title: "Host " + run.hostLabel(h), body, update, actions: [follow] };
+    return { title: "Host " + run.hostCalled(h), body, update, actions: [follow] };
   };
 
   const station = (s) => {
@@ -53,8 +54,8 @@ Mobilenet.cards = (app) => {
     for (let i = 0; i < run.handoffs.count; i++) if (run.handoffs.from[i] === s || run.handoffs.to[i] === s) through.push(i);
     const arrived = live("Handoffs so far, in and out");
     const wires = run.stations.edges.filter((edge) => edge.includes(s)).map(([a, b]) => (a === s ? b : a));
-    const body = el("div", {}, run.stationName(s) ? row("Called", run.stationName(s)) : null,
-      size.node, arrived.node, wires.length ? row("Wired to", el("span", { class: "mn-chips" }, ...wires.slice(0, 20).map(stationLink))) : null,
+    const body = el("div", {}, run.stationName(s) ? row("Number", run.stationLabel(s)) : null,
+      size.node, arrived.node, wires.length ? row("Wired to", el("span", { class: "mn-chips" }, ...wires.slice(0, 20).map((other) => stationLink(other)))) : null,
       buffers.empty ? null : heading("Buffers"), buffers.empty ? null : buffers.canvas,
       heading("Hosts"), served, heading("Latest handoffs"), list);
     let before = null, latest = -1;
@@ -68,7 +69,7 @@ Mobilenet.cards = (app) => {
       if (past.length !== latest) { latest = past.length; app.parts.keep(list, past.length ? past.slice(-6).reverse() : [-1], (i) => i, (i) => (i < 0 ? note("none yet") : handoffLine(i))); }
       if (!buffers.empty) buffers.update(t);
     };
-    return { title: "Station " + run.stationLabel(s), body, update, actions: [] };
+    return { title: "Station " + run.stationCalled(s), body, update, actions: [] };
   };
 
   const outcome = (i) => {
@@ -81,14 +82,15 @@ Mobilenet.cards = (app) => {
   const handoffLine = (i) => {
     const hand = run.handoffs, mark = handoffMark(i);
     const line = link("", () => { openHandoff(i); clock.seek(hand.start[i]); });
-    const words = el("span", {}, (hand.from[i] === hand.to[i] ? "again " : run.stationLabel(hand.from[i]) + " → ") + run.stationLabel(hand.to[i]));
-    line.append(el("span", { class: "mn-when" }, app.clockText(hand.start[i], true)), app.parts.symbol((g, x, y) => mark && app.marks.paint(g, mark, x, y, 5)), el("span", {}, run.hostLabel(hand.host[i])), words, el("span", { class: "mn-right" }, outcome(i)));
+    const words = el("span", { class: "mn-name" }, (hand.from[i] === hand.to[i] ? "again " : run.stationCalled(hand.from[i]) + " → ") + run.stationCalled(hand.to[i]));
+    line.append(el("span", { class: "mn-when" }, app.clockText(hand.start[i], true)), app.parts.symbol((g, x, y) => mark && app.marks.paint(g, mark, x, y, 5)), el("span", { class: "mn-name mn-who" }, run.hostCalled(hand.host[i])), words, el("span", { class: "mn-right" }, outcome(i).replace("took ", "")));
+    line.title = run.hostInFull(hand.host[i]) + ": " + run.stationInFull(hand.from[i]) + " → " + run.stationInFull(hand.to[i]) + ", " + outcome(i);
     line.classList.add("mn-event");
     return line;
   };
   const eventLine = (i) => {
     const kind = run.events.kinds[run.events.kind[i]], t = run.events.time[i], line = link("", () => { openEvent(i); clock.seek(t); });
-    line.append(el("span", { class: "mn-when" }, app.clockText(t, true)), app.parts.symbol((g, x, y) => Mobilenet.mark(g, kind, x, y, 5)), el("span", {}, run.hostLabel(run.events.host[i])), el("span", {}, Mobilenet.WORDS[kind] || kind));
+    line.append(el("span", { class: "mn-when" }, app.clockText(t, true)), app.parts.symbol((g, x, y) => Mobilenet.mark(g, kind, x, y, 5)), el("span", { class: "mn-name" }, run.hostCalled(run.events.host[i])), el("span", {}, Mobilenet.WORDS[kind] || kind));
     line.classList.add("mn-event");
     return line;
   };
@@ -107,7 +109,7 @@ Mobilenet.cards = (app) => {
     const ticks = app.charts.deliveries(h, span, interrupted ? [a, b] : null), step = el("p", { class: "mn-now" });
     const body = el("div", {},
       step,
-      row("Host", hostLink(h)), row("From", stationLink(hand.from[i])), row("To", stationLink(hand.to[i])),
+      row("Host", hostLink(h, true)), row("From", stationLink(hand.from[i], true)), row("To", stationLink(hand.to[i], true)),
       row("Session", hand.session[i] >= 0 ? hand.session[i] : "–"),
       cause === "cell" ? null : row("Cause", { recovery: "back after a crash", reinit: "started again" }[cause] || cause || "not said"),
       row("Begins", app.clockText(hand.start[i], true, 3)),
@@ -115,16 +117,16 @@ Mobilenet.cards = (app) => {
       row("Interruption", interrupted ? duration(b - a) : "–"),
       row("Messages recovered", done && hand.recovered[i] >= 0 ? hand.recovered[i] : "–"), row("Messages skipped", done && hand.skipped[i] >= 0 ? hand.skipped[i] : "–"),
       hand.next[i] >= 0 && !done ? row("Superseded by", link("session " + hand.session[hand.next[i]], () => openHandoff(hand.next[i]))) : null,
-      heading("Deliveries at " + run.hostLabel(h)), ticks.canvas, sampled(),
+      heading("Deliveries at " + run.hostCalled(h)), ticks.canvas, sampled(),
       note("The band is the handoff, a line is a delivery, the brown bar the interruption: from the last delivery before to the first one after. Recovered messages were sent again by the new station; skipped ones the host had already."));
     const actions = [action("Watch it slowly", () => watch(i)), action("Next handoff", () => app.jump(1, "handoff"))];
     const update = (t) => {
-      const from = run.stationLabel(hand.from[i]), to = run.stationLabel(hand.to[i]);
+      const from = run.stationCalled(hand.from[i]), to = run.stationCalled(hand.to[i]);
       step.textContent = t < hand.start[i] ? "Not yet: served by " + from + ", " + duration(hand.start[i] - t) + " to go."
         : done && t >= hand.end[i] ? "Done: served by " + to + "." : done ? "Now: opens a session with " + to + ", and learns what it has missed." : outcome(i) + ".";
       ticks.update(t);
     };
-    return { title: (cause === "cell" ? "Handoff of " : "New session of ") + run.hostLabel(h), body, update, actions };
+    return { title: (cause === "cell" ? "Handoff of " : "New session of ") + run.hostCalled(h), body, update, actions };
   };
 
   const SAY = {
@@ -141,10 +143,10 @@ Mobilenet.cards = (app) => {
     const state = live("The host, now");
     const answer = { crash: "recover", out_of_coverage: "in_coverage" }[kind];
     const later = answer && run.eventsOf(h).find((j) => j > i && run.events.kinds[run.events.kind[j]] === answer);
-    const body = el("div", {}, row("Host", hostLink(h)), row("When", app.clockText(t, true, 3)), s >= 0 ? row("Station", stationLink(s)) : null,
+    const body = el("div", {}, row("Host", hostLink(h, true)), row("When", app.clockText(t, true, 3)), s >= 0 ? row("Station", stationLink(s, true)) : null,
       answer ? row("Lasted", later === undefined ? "to the end" : duration(run.events.time[later] - t)) : null, state.node, SAY[kind] ? note(SAY[kind]) : null);
     const name = Mobilenet.WORDS[kind] || kind;
-    return { title: run.hostLabel(h) + ": " + name, body, update: (now) => state.set(run.sayState(h, now)), actions: later === undefined ? [] : [action("Go to its end", () => { openEvent(later); clock.seek(run.events.time[later]); })] };
+    return { title: run.hostCalled(h) + ": " + name, body, update: (now) => state.set(run.sayState(h, now)), actions: later === undefined ? [] : [action("Go to its end", () => { openEvent(later); clock.seek(run.events.time[later]); })] };
   };
   return { host, station, handoff, event, hostLink, stationLink, live, some, markLine, openHandoff, openEvent, sample };
 };

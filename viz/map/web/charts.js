@@ -10,37 +10,54 @@ Mobilenet.charts = (app) => {
     return { ...made, width, height };
   };
   const text = (g, words, x, y, align = "left", colour = QUIET) => { g.font = "10px system-ui, sans-serif"; g.textAlign = align; g.textBaseline = "alphabetic"; g.fillStyle = colour; g.fillText(words, x, y); };
-  const now = (g, x, height) => { g.strokeStyle = INK; g.lineWidth = 1; g.beginPath(); g.moveTo(x, 0); g.lineTo(x, height); g.stroke(); };
+  const now = (g, x, height, top = 0) => { g.strokeStyle = INK; g.lineWidth = 1; g.beginPath(); g.moveTo(x, top); g.lineTo(x, height); g.stroke(); };
+
+  const short = (g, words, most) => {
+    g.font = "10px system-ui, sans-serif";
+    let shown = words;
+    while (shown.length > 1 && g.measureText(shown).width > most) shown = shown.slice(0, shown.endsWith("…") ? -2 : -1) + "…";
+    return shown;
+  };
+  const label = (g, called, number, x, y, room, colour) => { // the name where it fits, else the number, else nothing
+    g.font = "10px system-ui, sans-serif";
+    for (const words of [called, number]) if (g.measureText(words).width <= room) { text(g, words, x, y, "left", colour); return; }
+  };
 
   // Buffers over the whole run, up to two quantities; a click goes to that moment.
   const buffers = (kind, i, colour) => {
-    const c = make(86, "Messages in the buffers over time"), series = run.buffers[kind], { g, width, height } = c, base = height - 14;
+    const c = make(92, "Messages in the buffers over time"), series = run.buffers[kind], { g, width, height } = c, base = height - 14;
     const lines = [["sbuffer", colour, "SBuffer"], ["rbuffer", INK, "RBuffer"]].filter(([name]) => series[name]);
-    let top = 4;
-    for (const [name] of lines) for (let b = 0; b < series.bins; b++) top = Math.max(top, series[name][i * series.bins + b]);
+    let most = 0;
+    for (const [name] of lines) for (let b = 0; b < series.bins; b++) most = Math.max(most, series[name][i * series.bins + b]);
+    const top = Math.max(4, most), TOP = 17;
     c.canvas.addEventListener("click", (event) => app.clock.seek((event.offsetX / width) * run.end_s));
     const still = document.createElement("canvas");
     still.width = c.canvas.width; still.height = c.canvas.height;
     const s = still.getContext("2d");
     s.setTransform(still.width / width, 0, 0, still.height / height, 0, 0);
     s.strokeStyle = "#e3e1da"; s.lineWidth = 1;
-    for (const y of [12, base]) { s.beginPath(); s.moveTo(0, y); s.lineTo(width, y); s.stroke(); }
+    for (const y of [TOP, base]) { s.beginPath(); s.moveTo(0, y); s.lineTo(width, y); s.stroke(); }
     lines.forEach(([name, ink], k) => {
       s.beginPath();
       for (let b = 0; b < series.bins; b++) {
-        const x = (b * series.bin_s * width) / run.end_s, y = base - ((base - 12) * series[name][i * series.bins + b]) / top;
+        const x = (b * series.bin_s * width) / run.end_s, y = base - ((base - TOP) * series[name][i * series.bins + b]) / top;
         if (b) s.lineTo(x, y); else s.moveTo(x, y);
       }
       s.strokeStyle = ink; s.lineWidth = 1.3; s.setLineDash(k ? [3, 2] : []); s.stroke(); s.setLineDash([]);
     });
-    text(s, "at most " + top, 0, 9);
     text(s, "0 s", 0, height - 3); text(s, app.clockText(run.end_s), width, height - 3, "right");
     const update = (t) => {
       g.clearRect(0, 0, width, height);
       g.drawImage(still, 0, 0, width, height);
-      now(g, (t / run.end_s) * width, base);
-      const value = lines.map(([name, , words]) => words + " " + run.valueAt(kind, name, i, t)).join("   ");
-      text(g, value, width, 9, "right", INK);
+      now(g, (t / run.end_s) * width, base, TOP);
+      let x = 0; // the legend is the reading: the look of each line, its name, its value now
+      lines.forEach(([name, ink, words], k) => {
+        g.strokeStyle = ink; g.lineWidth = 1.6; g.setLineDash(k ? [3, 2] : []); g.beginPath(); g.moveTo(x, 6); g.lineTo(x + 16, 6); g.stroke(); g.setLineDash([]);
+        const reading = words + " " + run.valueAt(kind, name, i, t);
+        text(g, reading, x + 20, 9, "left", INK);
+        x += 34 + g.measureText(reading).width;
+      });
+      text(g, most ? "at most " + most : "nothing in the whole run", width, 9, "right");
     };
     return { canvas: c.canvas, update, empty: !lines.length };
   };
@@ -56,7 +73,7 @@ Mobilenet.charts = (app) => {
         g.fillStyle = f & DOWN ? INK : !(f & COVERED) || s < 0 ? "#dcdad3" : withAlpha(app.colours[s], f & Mobilenet.MEMBER ? 0.85 : 0.3);
         const x = (from / run.end_s) * width, w = Math.max(0.5, ((to - from) / run.end_s) * width);
         g.fillRect(x, 4, w, 16);
-        if (s >= 0 && !(f & DOWN) && f & COVERED && w > 22) text(g, run.stationLabel(s), x + 4, 16, "left", "#fff");
+        if (s >= 0 && !(f & DOWN) && f & COVERED) label(g, run.stationCalled(s), run.stationLabel(s), x + 4, 16, w - 6, Mobilenet.readable(app.colours[s], f & Mobilenet.MEMBER ? 0.85 : 0.3));
       });
       now(g, (t / run.end_s) * width, 24);
       text(g, "0 s", 0, 33); text(g, app.clockText(run.end_s), width, 33, "right");
@@ -66,29 +83,33 @@ Mobilenet.charts = (app) => {
 
   // One tick per delivery at a host, with its handoffs as bands: an interruption is where ticks are missing.
   const deliveries = (h, span, bracket) => {
-    const c = make(52, "Deliveries at this host around this moment, one line each"), { g, width } = c, own = run.deliveriesOf(h);
+    const c = make(58, "Deliveries at this host around this moment, one line each"), { g, width } = c, own = run.deliveriesOf(h);
     const update = (t) => {
       const [from, to] = span ? span() : [t - 4, t + 2], at = (when) => ((when - from) / (to - from)) * width;
       g.clearRect(0, 0, width, c.height);
-      g.fillStyle = "#f4f2ec"; g.fillRect(0, 12, width, 26);
+      g.fillStyle = "#f4f2ec"; g.fillRect(0, 18, width, 26);
+      let free = 0, any = false; // labels stand above the bands, side by side, and whole
       for (const i of run.handoffsOf(h)) {
         const a = run.handoffs.start[i], b = Number.isNaN(run.handoffs.end[i]) ? a : run.handoffs.end[i];
         if (b < from || a > to) continue;
         const colour = run.handoffs.to[i] >= 0 ? app.colours[run.handoffs.to[i]] : QUIET;
-        g.fillStyle = withAlpha(colour, 0.45); g.fillRect(at(a), 8, Math.max(2, at(b) - at(a)), 30);
-        text(g, run.stationLabel(run.handoffs.to[i]), at(a), 7, "left", INK);
+        g.fillStyle = withAlpha(colour, 0.45); g.fillRect(at(a), 14, Math.max(2, at(b) - at(a)), 30);
+        const words = short(g, run.stationCalled(run.handoffs.to[i]), 120), wide = g.measureText(words).width, x = Math.max(0, Math.min(at(a), width - wide));
+        if (x >= free) { text(g, words, x, 10, "left", INK); free = x + wide + 5; }
       }
       for (let i = upTo(own.time, from); i < own.time.length && own.time[i] <= to; i++) {
         const past = own.time[i] <= t, x = at(own.time[i]);
         g.strokeStyle = past ? INK : withAlpha(INK, 0.22); g.lineWidth = 1;
-        g.beginPath(); g.moveTo(x, 14); g.lineTo(x, 36); g.stroke();
+        g.beginPath(); g.moveTo(x, 20); g.lineTo(x, 42); g.stroke();
+        any = true;
       }
       if (bracket) {
-        g.strokeStyle = "#b24c0e"; g.lineWidth = 2; g.beginPath(); g.moveTo(at(bracket[0]), 40); g.lineTo(at(bracket[1]), 40); g.stroke();
-        for (const end of bracket) { g.beginPath(); g.moveTo(at(end), 37); g.lineTo(at(end), 43); g.stroke(); }
+        g.strokeStyle = "#b24c0e"; g.lineWidth = 2; g.beginPath(); g.moveTo(at(bracket[0]), 46); g.lineTo(at(bracket[1]), 46); g.stroke();
+        for (const end of bracket) { g.beginPath(); g.moveTo(at(end), 43); g.lineTo(at(end), 49); g.stroke(); }
       }
-      if (t >= from && t <= to) { g.strokeStyle = "#c0392b"; g.lineWidth = 1.5; g.beginPath(); g.moveTo(at(t), 8); g.lineTo(at(t), 40); g.stroke(); }
-      text(g, app.clockText(from, true), 0, 50); text(g, app.clockText(to, true), width, 50, "right");
+      if (t >= from && t <= to) { g.strokeStyle = "#c0392b"; g.lineWidth = 1.5; g.beginPath(); g.moveTo(at(t), 14); g.lineTo(at(t), 46); g.stroke(); }
+      if (!any) text(g, own.time.length && own.time[0] > t ? "nothing yet" : "no delivery in this time", width / 2, 35, "center");
+      text(g, app.clockText(from, true), 0, 57); text(g, app.clockText(to, true), width, 57, "right");
     };
     return { canvas: c.canvas, update };
   };

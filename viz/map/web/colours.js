@@ -1,26 +1,20 @@
 // Colours told apart by colour-blind eyes (after Okabe and Ito), and the shapes of marks.
 "use strict";
-Mobilenet.PALETTE = ["#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#6F4C9B", "#8C7A1E"];
 Mobilenet.INK = "#22303c"; Mobilenet.QUIET = "#7b868f"; Mobilenet.PAPER = "#f8f7f3"; Mobilenet.ALONE = "#9aa2a8";
 
-// Stations near each other get different colours: nearest first, the least used colour that no neighbour has.
-Mobilenet.stationColours = (stations, range) => {
-  const { PALETTE } = Mobilenet, n = stations.x_m.length, chosen = new Array(n).fill(-1), used = PALETTE.map(() => 0);
-  for (let i = 0; i < n; i++) {
-    const near = PALETTE.map(() => Infinity);
-    for (let j = 0; j < i; j++) {
-      const apart = Math.hypot(stations.x_m[i] - stations.x_m[j], stations.y_m[i] - stations.y_m[j]);
-      near[chosen[j]] = Math.min(near[chosen[j]], apart);
-    }
-    let best = 0;
-    for (let c = 1; c < PALETTE.length; c++) {
-      const a = Math.min(near[c], 4 * range), b = Math.min(near[best], 4 * range);
-      if (a > b + 1e-6 || (Math.abs(a - b) <= 1e-6 && used[c] < used[best])) best = c;
-    }
-    chosen[i] = best;
-    used[best]++;
-  }
-  return chosen.map((c) => PALETTE[c]);
+// From the ninth station on hues come again, darker, then lighter (viz/style.py); a second mark in the dot says so, too.
+Mobilenet.HUES = 8;
+Mobilenet.lookOf = (s) => (s < 0 ? 0 : Math.floor(s / Mobilenet.HUES) % 3);
+Mobilenet.dot = (g, x, y, r, colour, look, edge = 1.4) => { // look 0: plain; 1: white centre; 2: dark edge
+  g.beginPath(); g.arc(x, y, r, 0, 6.2832); g.fillStyle = colour; g.fill();
+  g.lineWidth = edge; g.strokeStyle = look === 2 ? Mobilenet.INK : "#fff"; g.stroke();
+  if (look === 1) { g.beginPath(); g.arc(x, y, Math.max(0.8, 0.36 * r), 0, 6.2832); g.fillStyle = "#fff"; g.fill(); }
+};
+
+// Black or white, whatever can be read on this colour over white.
+Mobilenet.readable = (hex, alpha = 1) => {
+  const [r, g, b] = [1, 3, 5].map((i) => { const v = (parseInt(hex.slice(i, i + 2), 16) * alpha + 255 * (1 - alpha)) / 255; return v <= 0.04045 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4; });
+  return 0.2126 * r + 0.7152 * g + 0.0722 * b > 0.33 ? Mobilenet.INK : "#fff";
 };
 
 Mobilenet.withAlpha = (hex, alpha) => hex + Math.round(Math.max(0, Math.min(1, alpha)) * 255).toString(16).padStart(2, "0");

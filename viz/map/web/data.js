@@ -37,6 +37,11 @@ Mobilenet.read = (text) => {
   run.hostName = (h) => run.hosts.names[h] || "";
   run.stationLabel = (s) => (s < 0 ? "none" : "s" + s);
   run.stationName = (s) => run.stations.names[s] || "";
+  // What people read: one's own name where there is one, and with the number behind it where there is room.
+  run.hostCalled = (h) => (h >= 0 && run.hostName(h)) || run.hostLabel(h);
+  run.stationCalled = (s) => (s >= 0 && run.stationName(s)) || run.stationLabel(s);
+  run.hostInFull = (h) => (run.hostName(h) ? run.hostName(h) + " (" + run.hostLabel(h) + ")" : run.hostLabel(h));
+  run.stationInFull = (s) => (run.stationName(s) ? run.stationName(s) + " (" + run.stationLabel(s) + ")" : run.stationLabel(s));
 
   const tracks = run.tracks, starts = new Int32Array(run.count), x = new Int32Array(tracks.x_cm.length), y = new Int32Array(x.length);
   for (let h = 0, at = 0, known = 0; h < run.count; h++) {

@@ -105,17 +105,10 @@ Mobilenet.field = (app) => {
       if (!groups.has(c)) groups.set(c, []);
       groups.get(c).push(h);
     }
-    g.lineWidth = n <= 500 ? 1.4 : 0.6; g.strokeStyle = "#fff";
     for (const [c, own] of groups) {
       const colour = c < 0 ? ALONE : app.colours[c];
-      g.fillStyle = colour;
-      if (n > 500) {
-        for (const h of own) sprite(g, colour + r, px[h], py[h], 2 * Math.ceil(r + 1), (s, x, y) => { s.fillStyle = colour; s.strokeStyle = "#fff"; s.lineWidth = 0.6; s.beginPath(); s.arc(x, y, r, 0, 7); s.fill(); s.stroke(); });
-        continue;
-      }
-      g.beginPath();
-      for (const h of own) { g.moveTo(px[h] + r, py[h]); g.arc(px[h], py[h], r, 0, 6.2832); }
-      g.fill(); g.stroke();
+      const look = Mobilenet.lookOf(c);
+      for (const h of own) sprite(g, colour + look + " " + r, px[h], py[h], 2 * Math.ceil(r + 1), (s, x, y) => Mobilenet.dot(s, x, y, r, colour, look, n <= 500 ? 1.4 : 0.6));
     }
     for (const h of odd) {
       const colour = colourOf[h] < 0 ? ALONE : app.colours[colourOf[h]];
@@ -124,11 +117,28 @@ Mobilenet.field = (app) => {
       g.beginPath(); g.arc(px[h], py[h], r - 0.8, 0, 7); g.fill(); g.stroke();
     }
   };
-  const names = (g) => { for (let h = 0; h < n; h++) if (here[h]) app.write(g, run.hostName(h) || run.hostLabel(h), px[h] + 8, py[h] - 8, "left"); };
+  // Beside each host where there is room, on one side or another; where there is none, the tooltip says it.
+  const widths = new Float32Array(n);
+  const names = (g) => {
+    const rows = new Map(), own = app.followed(), H = 13;
+    const taken = (x, y, w) => { for (const r of [-1, 0, 1]) for (const [a, b, c] of rows.get(Math.floor(y / H) + r) || []) if (x < b && a < x + w && Math.abs(y - c) < H) return true; return false; };
+    const take = (x, y, w) => { const r = Math.floor(y / H); if (!rows.has(r)) rows.set(r, []); rows.get(r).push([x, x + w, y]); };
+    if (run.range_m * view.scaleAt(0) >= 45) for (let s = 0; s < run.stationCount; s++) { const p = view.point(st.x_m[s], st.y_m[s]); for (const dy of [-13, 0, 13]) take(p.x - 12, p.y + dy, app.layers.buffers ? 96 : 24); if (run.stationName(s)) take(p.x - 30, p.y + 20, 60); }
+    g.font = "11px system-ui, sans-serif";
+    if (own >= 0 && here[own]) take(px[own] + 12, py[own] - 12, 8 + 1.15 * g.measureText(run.hostCalled(own)).width);
+    for (let h = 0; h < n; h++) {
+      if (!here[h] || h === own) continue;
+      const words = run.hostCalled(h), w = widths[h] || (widths[h] = Math.min(160, g.measureText(words).width) + 2);
+      for (const [x, y] of [[px[h] + 7, py[h] - 8], [px[h] + 7, py[h] + 8], [px[h] - 7 - w, py[h] - 8], [px[h] - 7 - w, py[h] + 8]]) {
+        if (taken(x, y, w)) continue;
+        take(x, y, w); app.write(g, words, x, y, "left"); break;
+      }
+    }
+  };
   const labels = (g) => { // above the hosts, so that a crowd hides none
     if (run.range_m * view.scaleAt(0) < 30) return;
     for (let s = 0; s < run.stationCount; s++) {
-      const p = view.point(st.x_m[s], st.y_m[s]), name = app.layers.names && run.stationName(s);
+      const p = view.point(st.x_m[s], st.y_m[s]), name = (app.layers.names || run.stationCount <= 30) && run.stationName(s);
       g.font = "600 10px system-ui, sans-serif"; g.textAlign = "center"; g.textBaseline = "middle"; g.lineJoin = "round";
       g.lineWidth = 3; g.strokeStyle = "rgba(255,255,255,.9)"; g.strokeText(run.stationLabel(s), p.x, p.y + 0.5);
       g.fillStyle = INK; g.fillText(run.stationLabel(s), p.x, p.y + 0.5);
@@ -166,7 +176,7 @@ Mobilenet.field = (app) => {
     g.lineWidth = 2; g.strokeStyle = INK; g.globalAlpha = 0.55; g.beginPath(); trail(g, h, t, 90); g.stroke(); g.globalAlpha = 1;
     if (colourOf[h] >= 0 && !(state[h] & DOWN)) { g.lineWidth = 2.4; g.strokeStyle = app.colours[colourOf[h]]; if (state[h] & HANDING) g.setLineDash([5, 4]); line(g, h, colourOf[h]); g.setLineDash([]); }
     g.lineWidth = 2.4; g.strokeStyle = INK; g.beginPath(); g.arc(px[h], py[h], radius() + 5, 0, 7); g.stroke();
-    app.write(g, run.hostLabel(h), px[h] + 12, py[h] - 12, "left", true);
+    app.write(g, run.hostCalled(h), px[h] + 12, py[h] - 12, "left", true);
   };
   const draw = (g, width, height, t) => {
     g.clearRect(0, 0, width, height);

@@ -61,6 +61,8 @@ Mobilenet.ground = (app) => {
       const p = view.point(st.x_m[i], st.y_m[i]), r = small ? 4 : 10;
       g.fillStyle = "#fff"; g.strokeStyle = app.colours[i]; g.lineWidth = small ? 2 : 3;
       g.beginPath(); if (g.roundRect) g.roundRect(p.x - r, p.y - r, 2 * r, 2 * r, 3); else g.rect(p.x - r, p.y - r, 2 * r, 2 * r); g.fill(); g.stroke();
+      const look = Mobilenet.lookOf(i); // the same second mark as its hosts have
+      if (!small && look) { g.lineWidth = look === 1 ? 1.2 : 1.4; g.strokeStyle = look === 1 ? "#fff" : INK; g.strokeRect(p.x - r - (look === 2 ? 2 : 0), p.y - r - (look === 2 ? 2 : 0), 2 * r + (look === 2 ? 4 : 0), 2 * r + (look === 2 ? 4 : 0)); }
     }
   };
   return (g, width, height) => {

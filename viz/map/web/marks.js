@@ -6,7 +6,7 @@ Mobilenet.WORDS = {
   in_coverage: "back in coverage", gap: "gap", expire: "given up by its station", join: "joins", leave: "leaves", refused: "broadcast refused",
 };
 Mobilenet.marks = (app) => {
-  const { run, view } = app, { upTo, LAYER_OF, INK, withAlpha } = Mobilenet, MOST = 3000, sprite = Mobilenet.sprites();
+  const { run, view } = app, { upTo, LAYER_OF, INK, QUIET, withAlpha } = Mobilenet, MOST = 3000, sprite = Mobilenet.sprites();
   const items = [];
   const seen = new Set(); // the first coverage of a host is no event to mark
   for (let i = 0; i < run.events.time.length; i++) {
@@ -67,21 +67,26 @@ Mobilenet.marks = (app) => {
       const p = view.point(run.stations.x_m[s], run.stations.y_m[s]), x = p.x + 15, y = p.y - h / 2;
       g.fillStyle = "rgba(255,255,255,.88)"; g.strokeStyle = withAlpha(INK, 0.18); g.lineWidth = 1;
       g.beginPath(); if (g.roundRect) g.roundRect(x, y, w, h, 4); else g.rect(x, y, w, h); g.fill(); g.stroke();
+      let highest = 0;
       g.beginPath(); g.moveTo(x + 3, y + h - 3);
       for (let k = 0; k <= count; k++) {
         const bin = Math.min(series.bins - 1, end - count + k), v = bin >= 0 ? series.sbuffer[s * series.bins + bin] : 0;
+        highest = Math.max(highest, v);
         g.lineTo(x + 3 + ((w - 6) * k) / count, y + h - 3 - ((h - 8) * v) / top);
       }
       g.lineTo(x + w - 3, y + h - 3); g.closePath();
       g.fillStyle = withAlpha(app.colours[s], 0.45); g.fill();
+      if (!highest) { g.font = "10px system-ui, sans-serif"; g.textAlign = "left"; g.textBaseline = "alphabetic"; g.fillStyle = QUIET; g.fillText(t > 0 ? "empty" : "nothing yet", x + 5, y + h - 5); }
     }
   };
   const numbers = (g, t) => {
     if (!series.sbuffer || run.range_m * view.scaleAt(0) < 45) return;
-    g.font = "10px system-ui, sans-serif"; g.textBaseline = "alphabetic"; g.textAlign = "right"; g.lineJoin = "round"; g.lineWidth = 3;
+    g.font = "10px system-ui, sans-serif"; g.textBaseline = "alphabetic"; g.textAlign = "right";
     for (let s = 0; s < run.stationCount; s++) {
       const p = view.point(run.stations.x_m[s], run.stations.y_m[s]), x = p.x + 79, y = p.y - 2, words = String(run.valueAt("stations", "sbuffer", s, t));
-      g.strokeStyle = "rgba(255,255,255,.9)"; g.strokeText(words, x, y);
+      if (words === "0") continue; // the box says "empty"
+      const wide = g.measureText(words).width;
+      g.fillStyle = "rgba(255,255,255,.92)"; g.fillRect(x - wide - 2, y - 9, wide + 4, 11); // above hosts that stand there
       g.fillStyle = INK; g.fillText(words, x, y);
     }
   };

@@ -44,6 +44,7 @@ Mobilenet.panels = (app) => {
   const layers = el("details", { class: "mn-layers", open: "" }, el("summary", {}, "Layers and legend"),
     el("div", { class: "mn-group" },
       el("div", { class: "mn-layer mn-fixed" }, symbol(dot(c0)), el("span", {}, "host, station's colour")),
+      run.stationCount > Mobilenet.HUES ? el("div", { class: "mn-layer mn-fixed" }, symbol((g, x, y) => { Mobilenet.dot(g, run.stationCount > 2 * Mobilenet.HUES ? x - 5 : x, y, 5, app.colours[Mobilenet.HUES], 1); if (run.stationCount > 2 * Mobilenet.HUES) Mobilenet.dot(g, x + 6, y, 4.5, app.colours[2 * Mobilenet.HUES], 2); }), el("span", {}, "the same, from s" + Mobilenet.HUES + " on")) : null,
       el("div", { class: "mn-layer mn-fixed" }, symbol(dot(c0, true)), el("span", {}, "no member yet, or left")),
       el("div", { class: "mn-layer mn-fixed" }, symbol(dot(Mobilenet.ALONE, true)), el("span", {}, "out of coverage")),
       el("div", { class: "mn-layer mn-fixed" }, symbol(markOf("crash")), el("span", {}, "down"))),

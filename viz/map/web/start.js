@@ -6,7 +6,7 @@ Mobilenet.start = (map, L) => {
   document.title = run.about.name + " – mobilenet";
   const app = { run, map, selected: null, following: false, size: { width: 0, height: 0 }, tiles: run.tiles && run.origin !== null, interval: run.tracks.interval_ns / 1e9 };
   app.layers = { cells: true, wires: true, links: false, trails: run.count <= 200, broadcasts: run.count <= 300, buffers: true, names: false, handoffs: true, crashes: true, coverage: true, gaps: true, keep: false, heat: "" };
-  app.colours = Mobilenet.stationColours(run.stations, run.range_m);
+  app.colours = run.stations.colours;
   app.parts = Mobilenet.parts();
   app.clockText = (s, fine, digits = 1) => {
     const sign = s < 0 ? "−" : "", all = Math.abs(s), minutes = Math.floor(all / 60 + 1e-9), rest = Math.max(0, all - 60 * minutes), text = fine ? rest.toFixed(digits) : String(Math.round(rest * 10) / 10);
@@ -46,7 +46,7 @@ Mobilenet.start = (map, L) => {
 
   let dirty = true, groundDirty = true, width = 0, height = 0;
   app.changed = (all) => { dirty = true; if (all) groundDirty = true; };
-  app.sayMark = (item) => app.clockText(item.t, true) + "  " + run.hostLabel(item.host) + ": " + (item.handoff === undefined ? Mobilenet.WORDS[item.kind] : Mobilenet.WORDS[item.kind] + " " + run.stationLabel(run.handoffs.from[item.handoff]) + " → " + run.stationLabel(run.handoffs.to[item.handoff]));
+  app.sayMark = (item) => app.clockText(item.t, true) + "  " + run.hostCalled(item.host) + ": " + (item.handoff === undefined ? Mobilenet.WORDS[item.kind] : Mobilenet.WORDS[item.kind] + " " + run.stationCalled(run.handoffs.from[item.handoff]) + " → " + run.stationCalled(run.handoffs.to[item.handoff]));
 
   app.select = (what) => {
     app.selected = what;
@@ -115,9 +115,9 @@ Mobilenet.start = (map, L) => {
   const stationNear = (x, y) => { for (let s = 0; s < run.stationCount; s++) { const p = view.point(run.stations.x_m[s], run.stations.y_m[s]); if (Math.abs(p.x - x) < 12 && Math.abs(p.y - y) < 12) return s; } return -1; };
   const under = (x, y) => {
     const h = app.field.hostNear(x, y, 10), item = app.marks.near(x, y, app.clock.t), s = stationNear(x, y);
-    if (h >= 0) return { kind: "host", id: h, say: run.hostLabel(h) + (run.hostName(h) ? " (" + run.hostName(h) + ")" : "") + ": " + run.sayState(h, app.clock.t) };
+    if (h >= 0) return { kind: "host", id: h, say: run.hostInFull(h) + ": " + run.sayState(h, app.clock.t) };
     if (item) return { kind: item.handoff === undefined ? "event" : "handoff", id: item.handoff === undefined ? item.event : item.handoff, mark: item.id, say: app.sayMark(item) };
-    if (s >= 0) return { kind: "station", id: s, say: "station " + run.stationLabel(s) + (run.stationName(s) ? " (" + run.stationName(s) + ")" : "") + ": SBuffer " + (run.valueAt("stations", "sbuffer", s, app.clock.t) ?? "not recorded") };
+    if (s >= 0) return { kind: "station", id: s, say: "station " + run.stationInFull(s) + ": SBuffer " + (run.valueAt("stations", "sbuffer", s, app.clock.t) ?? "not recorded") };
     return null;
   };
   map.on("click", (event) => { const found = under(event.containerPoint.x, event.containerPoint.y); if (found || app.selected) app.select(found); });
