@@ -25,7 +25,6 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from mobilenet.kernel import Runaway
 from mobilenet.parameters import Parameters, ScenarioError
 from mobilenet.protocols.base import BaseStable
 from mobilenet.protocols.catalogue import Roles, roles_of
@@ -133,8 +132,6 @@ def blaming(scenario: AnyScenario) -> Iterator[None]:
         yield
     except ScenarioError:
         raise
-    except Runaway as error:
-        raise ScenarioError(f"limits.max_events: {error}") from None
     except (Exception, SystemExit) as error:
         protocol = scenario.protocol
         if not isinstance(protocol, OwnProtocol) or protocol.file is None or os.environ.get("MOBILENET_DEBUG"):

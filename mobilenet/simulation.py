@@ -4,7 +4,7 @@ Model     workload, faults, churn and movement stop at duration_s; then crashed 
           stands still, hosts without a cell are put at the nearest covered place, and the run goes on until it
           is quiescent (no buffer holds a message, nothing is under way, the wire is empty) or drain_s is over
 Units     integer nanoseconds inside; the scenario's units at the border
-Errors    ScenarioError for what only shows when the parts are put together
+Errors    ScenarioError for what only shows when the parts are put together, and for a run that does not get on
 Source    ours: DESIGN.md §3, §7
 """
 
@@ -19,10 +19,11 @@ from typing import Any
 from mobilenet.backbone import links, new_backbone
 from mobilenet.bookkeeping import Bookkeeping
 from mobilenet.channels import RadioChannels, WiredChannels
-from mobilenet.kernel import MILLISECOND, SECOND, Kernel, ns
+from mobilenet.kernel import MILLISECOND, SECOND, Kernel, Runaway, ns
 from mobilenet.movement import Movement
 from mobilenet.nodes import HostNode, Node, StationNode
 from mobilenet.own import roles_for
+from mobilenet.parameters import ScenarioError
 from mobilenet.radio.antenna import Antenna
 from mobilenet.radio.mac import Mac
 from mobilenet.radio.medium import Medium
@@ -180,14 +181,11 @@ class Simulation:
 
     def run(self, progress: Progress | None = None) -> Outcome:
         """Let it happen; `progress(simulated_s, total_s)` is called about once per simulated second."""
-        with _no_collections():
-            self._plan()
-            self.movement.start()
-            self._sample_positions()
-            self._run_until(self.duration_ns, progress)
-            self._books.sample_totals(self.medium, self.wires)
-            self._bring_everybody_back()
-            quiescent = self._drain(progress)
+        try:
+            with _no_collections():
+                quiescent = self._run(progress)
+        except Runaway as error:
+            raise ScenarioError(f"limits.max_events: {error}") from None
         self._books.sample_totals(self.medium, self.wires)
         for node in (*self.stations, *self.hosts):
             node.sample_at_end()
@@ -201,6 +199,16 @@ class Simulation:
             self.coverage.stations_m.tolist(),
             links(self.scenario.stations.backbone, self.coverage.stations_m.tolist()),
         )
+
+    def _run(self, progress: Progress | None) -> bool:
+        """The run and its drain; whether it came to rest."""
+        self._plan()
+        self.movement.start()
+        self._sample_positions()
+        self._run_until(self.duration_ns, progress)
+        self._books.sample_totals(self.medium, self.wires)
+        self._bring_everybody_back()
+        return self._drain(progress)
 
     def _plan(self) -> None:
         """Put everything on the calendar that the protocol has no say in."""

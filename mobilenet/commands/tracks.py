@@ -248,6 +248,7 @@ def _short(name: str) -> str:
 
 
 def _write_scenario(target: Path, file: Path, stations: Path | None, found: Any, range_m: float, origin: Any, read: dict[str, str]) -> None:
+    from mobilenet.parameters import ScenarioError
     from mobilenet.scenario import load_scenario
     from mobilenet.scenario.starter import starter
 
@@ -267,5 +268,9 @@ def _write_scenario(target: Path, file: Path, stations: Path | None, found: Any,
         target.write_text(text, encoding="utf-8")
     except OSError as error:
         fail(f"{target}: cannot be written: {error.strerror}", Exit.BAD_INPUT)
-    load_scenario(target)
+    try:
+        load_scenario(target)
+    except ScenarioError:
+        target.unlink()
+        raise
     say(f"Written: {quoted(target)}")

@@ -55,6 +55,8 @@ def read(stream: IO[bytes], file: str, lonlat: bool | None) -> Recorded:
                 node(found[1]).begins[found[2]] = (number(line, found, 3, found[2].lower()), line)
         elif "$node_(" in text and not text.lstrip().startswith("#"):
             raise ScenarioError(f"{file}:{line}:{text.index('$node_(') + 1}: {short(text.strip())}: {SHOWN}")
+        elif text.lstrip().startswith("$") and not text.endswith("\n"):
+            raise ScenarioError(f"{file}:{line}:{len(text) + 1}: the file ends within a command, {short(text.strip())}")
     sink = Sink(file)
     for name, each in nodes.items():
         _walk(sink, name, each)

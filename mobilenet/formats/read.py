@@ -20,6 +20,7 @@ Format = Literal["auto", "csv", "sumo_fcd", "sumo_fcd_csv", "ns2", "bonnmotion",
 Coordinates = Literal["auto", "metres", "lonlat"]
 FORMATS = get_args(Format)
 STREAMED = {"sumo_fcd": sumo.read, "gpx": gpx.read, "ns2": ns2.read, "bonnmotion": bonnmotion.read}
+NUMBER = re.compile(r"[-+.\deE]+|[-+]?(?:nan|inf|infinity)", re.IGNORECASE)
 PROLOGUE = re.compile(r"\s*(?:<\?.*?\?>|<!--.*?-->|<!DOCTYPE[^>\[]*(?:\[.*?\]\s*)?>|\s+)*", re.DOTALL)
 
 
@@ -61,7 +62,9 @@ def recognised(path: Path) -> Format:
     first = next((line for line in said if line and not line.startswith("#")), "")
     if re.search(r"\$(node|god|ns)_?\b", first) or any(line.startswith("$node_(") for line in said):
         return "ns2"
+    if not first:
+        raise ScenarioError(f"{called(path)}:1: empty, expected tracks")
     words = first.split()
-    if len(words) >= 3 and all(re.fullmatch(r"[-+.\deE]+", word) for word in words[:30]):
+    if len(words) >= 3 and all(re.fullmatch(NUMBER, word) for word in words[:30]):
         return "bonnmotion"
     return "sumo_fcd_csv" if "timestep_time" in first else "csv"

@@ -159,7 +159,7 @@ class Recorded:
 
     def origin(self) -> Origin:
         """The middle of tracks in longitude and latitude."""
-        self.refuse((np.abs(self.y) > 85, "lat", lambda i: f"{self.y[i]:g}: beyond 85 degrees there is no map"))
+        self.refuse((np.abs(self.y) > 85, "lat", lambda i: f"{self.y[i]:.10g}: beyond 85 degrees there is no map"))
         return centre(self.x, self.y)
 
     def on_plane(self, origin: Origin | None) -> Recorded:
@@ -172,7 +172,7 @@ class Recorded:
             return "; are lon and lat exchanged?" if np.hypot(self.y[i] - origin.lon, self.x[i] - origin.lat) < 5 else ""
 
         far = ~((np.hypot(x, y) <= FARTHEST_M) & (np.abs(self.x - origin.lon) < 90))
-        self.refuse((far, "lon", lambda i: f"({self.x[i]:g}, {self.y[i]:g}) is farther than 1000 km from the origin, longitude {origin.lon:g}, latitude {origin.lat:g}{turned(i)}"))
+        self.refuse((far, "lon", lambda i: f"({self.x[i]:.10g}, {self.y[i]:.10g}) is farther than 1000 km from the origin, longitude {origin.lon:g}, latitude {origin.lat:g}{turned(i)}"))
         return replace(self, x=x, y=y, lonlat=False, columns=self.columns | {k: self.columns[o] for k, o in (("x", "lon"), ("y", "lat")) if o in self.columns})
 
 
@@ -182,5 +182,5 @@ def _infinite(values: Floats, i: int) -> str:
 
 def _far(values: Floats, most: float, i: int) -> str:
     if most == FARTHEST_M:
-        return f"{values[i]:g} m is farther than 1000 km from the origin"
-    return f"{values[i]:g} is not between -{most:g} and {most:g} degrees{'; are lon and lat exchanged?' if most == 90 else ''}"
+        return f"{values[i]:.10g} m is farther than 1000 km from the origin"
+    return f"{values[i]:.10g} is not between -{most:g} and {most:g} degrees{'; are lon and lat exchanged?' if most == 90 else ''}"

@@ -19,7 +19,7 @@ import numpy as np
 from mobilenet.formats.csv import LAT, LON
 from mobilenet.formats.projection import Floats, Origin, centre, to_plane
 from mobilenet.formats.recorded import FARTHEST_M
-from mobilenet.formats.source import called, head
+from mobilenet.formats.source import called, head, short
 from mobilenet.formats.table import Table, table
 from mobilenet.parameters import ScenarioError
 
@@ -51,7 +51,7 @@ class Sites(NamedTuple):
         far = np.flatnonzero(~((np.hypot(x, y) <= FARTHEST_M) & (np.abs(self.a - origin.lon) < 90)))
         if len(far):
             i = int(far[0])
-            raise ScenarioError(f"{self.file}:{self.lines[i]}: ({self.a[i]:g}, {self.b[i]:g}) is farther than 1000 km from the origin, longitude {origin.lon:g}, latitude {origin.lat:g}")
+            raise ScenarioError(f"{self.file}:{self.lines[i]}: ({self.a[i]:.10g}, {self.b[i]:.10g}) is farther than 1000 km from the origin, longitude {origin.lon:g}, latitude {origin.lat:g}")
         return x, y
 
 
@@ -65,6 +65,7 @@ def read_sites(path: Path) -> Sites:
         parts = [column for column in named if column is not None]
         names: list[str] = []
         places: dict[tuple[float, float], int] = {}
+        called_so: dict[str, int] = {}  # name -> line
         lines: list[int] = []
         found: list[tuple[float, float]] = []
         merged = 0
@@ -73,9 +74,15 @@ def read_sites(path: Path) -> Sites:
             if opencellid and place in places:
                 merged += 1
                 continue
+            if place in places:
+                raise rows.error(line, a, rows.titles[a], f"a station stands there already, see line {lines[places[place]]}")
+            name = "-".join(fields[column].strip() for column in parts)
+            if name and name in called_so:
+                raise rows.error(line, parts[0], rows.titles[parts[0]], f"another station is called {short(name)} too, see line {called_so[name]}")
             places[place] = len(names)
+            called_so[name] = line
             found.append(place)
-            names.append("-".join(fields[column].strip() for column in parts))
+            names.append(name)
             lines.append(line)
             if len(names) > MOST_STATIONS:
                 raise ScenarioError(f"{called(path)}:{line}: more than {MOST_STATIONS} stations; expected those of the area alone")
@@ -89,7 +96,7 @@ def _coordinate(rows: Table, line: int, column: int, fields: list[str], lonlat: 
     name = rows.titles[column][:1] if not lonlat else rows.titles[column]
     value = rows.number(line, column, name, fields[column])
     if lonlat and abs(value) > most:
-        raise rows.error(line, column, name, f"{value:g} is not between -{most:g} and {most:g} degrees" + ("; are lon and lat exchanged?" if most < 180 else ""))
+        raise rows.error(line, column, name, f"{value:.10g} is not between -{most:g} and {most:g} degrees" + ("; are lon and lat exchanged?" if most < 180 else ""))
     if not lonlat and abs(value) > FARTHEST_M:
-        raise rows.error(line, column, name, f"{value:g} m is farther than 1000 km from the origin")
+        raise rows.error(line, column, name, f"{value:.10g} m is farther than 1000 km from the origin")
     return value

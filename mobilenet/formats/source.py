@@ -36,9 +36,12 @@ def opened(path: Path) -> Iterator[IO[bytes]]:
                 yield unpacked  # type: ignore[misc]
     except FileNotFoundError:
         raise ScenarioError(f"{called(path)}: there is no such file") from None
-    except (OSError, EOFError, zlib.error) as error:
-        what = getattr(error, "strerror", None) or " ".join(str(error).split())
-        raise ScenarioError(f"{called(path)}: cannot be read: {what}") from None
+    except EOFError:
+        raise ScenarioError(f"{called(path)}: packed by gzip, and cut off: its end is missing") from None
+    except (gzip.BadGzipFile, zlib.error):
+        raise ScenarioError(f"{called(path)}: packed by gzip, and damaged: what comes out is not what was packed") from None
+    except OSError as error:
+        raise ScenarioError(f"{called(path)}: cannot be read: {error.strerror or ' '.join(str(error).split())}") from None
 
 
 def head(path: Path) -> str:

@@ -35,6 +35,7 @@ class Table:
         separator = max(SEPARATORS, key=first.count)
         self._reader = csv.reader(_with(first, text), delimiter=separator, strict=True)
         given = next(self._reader, []) if titles is None else list(titles)
+        self._begun = 2  # the line where the row begins that is read next
         self.titles = [title.strip().lower() for title in given]
         if not any(self.titles):
             raise ScenarioError(f"{file}:1: empty, expected a line with the names of the columns")
@@ -43,7 +44,8 @@ class Table:
         """The column with one of these titles."""
         places = [place for place, title in enumerate(self.titles) if title in titles]
         if len(places) > 1:
-            raise ScenarioError(f"{self.file}:1: two columns for {titles[-1]}")
+            first, second = places[:2]
+            raise ScenarioError(f"{self.file}:1:{second + 1}: {short(self.titles[second])} says the same as column {first + 1}, {short(self.titles[first])}")
         return places[0] if places else None
 
     def need(self, titles: Titles, instead: Titles = ()) -> int:
@@ -61,12 +63,15 @@ class Table:
         """(line, fields)"""
         width = len(self.titles)
         for fields in self._reader:
+            self._begun = self._reader.line_num + 1
             if not fields:
                 continue
             if len(fields) != width:
-                raise ScenarioError(f"{self.file}:{self._reader.line_num}: {len(fields)} columns where the first line names {width}")
+                at = f"{self._reader.line_num}:{min(len(fields), width) + 1}"
+                raise ScenarioError(f"{self.file}:{at}: {len(fields)} columns where the first line names {width}")
             if max(map(len, fields)) > MOST_CHARACTERS_IN_A_FIELD:
-                raise ScenarioError(f"{self.file}:{self._reader.line_num}: a field of more than {MOST_CHARACTERS_IN_A_FIELD} characters")
+                column = max(range(width), key=lambda place: len(fields[place]))
+                raise ScenarioError(f"{self.file}:{self._reader.line_num}:{column + 1}: a field of more than {MOST_CHARACTERS_IN_A_FIELD} characters")
             yield self._reader.line_num, fields
 
     def error(self, line: int, column: int, name: str, what: str) -> ScenarioError:
@@ -82,6 +87,8 @@ class Table:
         return value
 
     def broken(self, error: csv.Error) -> ScenarioError:
+        if "end of data" in str(error):
+            return ScenarioError(f"{self.file}:{self._begun}: a quotation mark is opened here and never closed")
         return ScenarioError(f"{self.file}:{self._reader.line_num}: {error}")
 
 

@@ -34,7 +34,6 @@ from mobilenet.wired.tree import neighbours_of
 from mobilenet.world.coverage import Coverage, solid
 from mobilenet.world.faults import ExplicitFaults, PaperFaults
 from mobilenet.world.layout import FileLayout, HexagonLayout, station_positions
-from mobilenet.world.layout import names as site_names
 from mobilenet.world.mobility import Population, trajectories
 from mobilenet.world.tracks import Tracks
 
@@ -91,10 +90,6 @@ def _objections(scenario: Scenario) -> Iterator[tuple[str, str]]:
         yield "stations.layout", "two stations stand at the same place"
     if stations.names is not None and (len(stations.names) != count or len(set(stations.names)) != count):
         yield "stations.names", f"expected {count} different names, one for each station"
-    own = [name for name in site_names(stations.layout, scenario.folder) or () if name]
-    if len(set(own)) < len(own):
-        twice = next(name for name in own if own.count(name) > 1)
-        yield "stations.layout.file", f"two stations are called {twice[:40]!r}; expected different names"
     backbone = stations.backbone
     if backbone.edges is not None:
         try:

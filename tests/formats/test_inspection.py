@@ -112,6 +112,17 @@ def test_titles_that_people_use(tmp_path: Path) -> None:
     assert all(title in words for title in ("time_s", "timestamp", "host", "vehicle", "x_m", "lon"))
 
 
+def test_a_scenario_that_does_not_hold_is_not_left_behind(tmp_path: Path) -> None:
+    (tmp_path / "tracks.csv").write_text("t,id,x,y\n0,a,0,0\n30,a,40,0\n")
+    for sites, said in (("name,x_m,y_m\na,0,0\na,50,0\n", "sites.csv:3:1: name: another station is called 'a' too, see line 2"), ("x,y\n1,2\n1,2\n", "sites.csv:3:1: x: a station stands there")):
+        (tmp_path / "sites.csv").write_text(sites)
+        for more in ((), ("--scenario", "own.yaml")):
+            done = mobilenet("inspect-tracks", "tracks.csv", "--stations", "sites.csv", *more, place=tmp_path)
+            assert (done.returncode, done.stderr.count("\n")) == (2, 1)
+            assert said in done.stderr
+        assert not (tmp_path / "own.yaml").exists()
+
+
 def test_little_and_strange_tracks(tmp_path: Path) -> None:
     (tmp_path / "a.csv").write_text("t,id,x,y\n1e308,a,0,0\n1.5e308,a,1,0\n")
     assert one_line(mobilenet("inspect-tracks", "a.csv", place=tmp_path), 2) == "a.csv:2:1: t: 1e+308 s is not between 0 and 1e9"

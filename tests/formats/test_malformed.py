@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -64,7 +65,14 @@ def refused(path: Path) -> str:
         ('$node_(0) set X_ 1\n$ns_ at 1 "$node_(0) setdest 1 2 -3"', "f:2:34: speed: -3 m/s, expected a number from 0 on"),
         ('$node_(0) set X_ 1\n$ns_ at -1 "$node_(0) setdest 1 2 3"', "f:2:9: t: -1 s is not between 0 and 1e9"),
         ("t,id,lon,lat\n1,a,10,20\n2,a,10,95", "f:3:4: lat: 95 is not between -90 and 90 degrees"),
-        ("t,id,lon,lat\n1,a,10,20\n2,a,10", "f:3: 3 columns where the first line names 4"),
+        ("0 1 1 5 nan 2", "f:1:7: x: 'nan' is no finite number"),
+        ('$node_(0) set X_ 1\n$node_(0) set Y_ 1\n$ns', "f:3:4: the file ends within a command, '$ns'"),
+        ("\n \n", "f:1: empty, expected tracks"),
+        ('t,id,x,y\n1,a,1,2\n2,"a,3,4\n3,a,5,6\n', "f:3: a quotation mark is opened here and never closed"),
+        (f"t,id,x,y\n1,{'a' * 1001},1,2\n", "f:2:2: a field of more than 1000 characters"),
+        ("t,id,x,y,x_m\n1,a,1,2,3\n", "f:1:5: 'x_m' says the same as column 3, 'x'"),
+        ("t,id,lon,lat\n1,a,10,144.9985", "f:2:4: lat: 144.9985 is not between -90 and 90 degrees"),
+        ("t,id,lon,lat\n1,a,10,20\n2,a,10", "f:3:4: 3 columns where the first line names 4"),
         ("t;id;x;y\n1;a;1,5;2", "f:2:3: x: '1,5' is no number; write it with a point"),
         ("t,id,x,y\n2024-05-01T08:00:00Z,a,1,2\n1,a,1,2", "f:3:1: t: '1' is no date, expected one as in 2024-05-01T08:00:00Z"),
         ("t,id,x,y\n1714550400,a,1,2\n1714550400000,a,1,2", "f:3:1: t: 1.71284e+12 s is not between 0 and 1e9"),
@@ -74,6 +82,17 @@ def refused(path: Path) -> str:
 def test_what_is_said(text: str, expected: str, tmp_path: Path) -> None:
     (tmp_path / "f").write_text(text)
     assert refused(tmp_path / "f").startswith(expected)
+
+
+@pytest.mark.parametrize(
+    ("damage", "said"),
+    [(lambda packed: packed[:-20], "cut off: its end is missing"), (lambda packed: packed[:40] + bytes(10) + packed[50:], "damaged: ")],
+)
+def test_packed_files_that_came_to_harm(damage: Callable[[bytes], bytes], said: str, tmp_path: Path) -> None:
+    rows = "".join(f"{t},a,{t * 7919 % 1000},{t * 104729 % 1000}\n" for t in range(2000))
+    (tmp_path / "f.csv.gz").write_bytes(damage(gzip.compress(f"t,id,x,y\n{rows}".encode())))
+    with pytest.raises(ScenarioError, match=f"^f.csv.gz: packed by gzip, and {said}"):
+        read_tracks(tmp_path / "f.csv.gz")
 
 
 def test_gaps_and_jumps_name_the_first_in_the_file(tmp_path: Path) -> None:

@@ -244,5 +244,5 @@ def test_nobody_needs_ground_where_nobody_walks() -> None:
 
 def test_two_sites_of_the_same_name(tmp_path: Path) -> None:
     (tmp_path / "sites.csv").write_text("name,x_m,y_m\na,0,0\na,100,0\n")
-    with pytest.raises(ScenarioError, match="two stations are called 'a'"):
+    with pytest.raises(ScenarioError, match="another station is called 'a' too"):
         Scenario.from_text(TEXT, ["stations.layout={shape: csv, file: sites.csv}"], tmp_path)
