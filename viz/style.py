@@ -28,6 +28,17 @@ def station_colour(number: int) -> str:
     return "#{:02X}{:02X}{:02X}".format(*toned)
 
 
+def plain(text: str) -> str:
+    """Text from outside, of which matplotlib is not to make formulas."""
+    return text.replace("$", r"\$")
+
+
+def cut(text: str, most: int) -> str:
+    """Text from outside for a place of a certain width, on one line."""
+    line = "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in text)
+    return line if len(line) <= most else line[: most - 1] + "…"
+
+
 def thousands(number: int) -> str:
     """One way for all pictures and pages, that of the verdicts: 106,167."""
     return f"{number:,}"
@@ -44,7 +55,7 @@ def page(width_in: float, height_in: float, rows: int = 1, columns: int = 1, **o
     look: Any = {"font.size": 10, "axes.spines.top": False, "axes.spines.right": False, "svg.hashsalt": "mobilenet", "axes.titlesize": 11,
             "axes.titleweight": "bold", "axes.titlelocation": "left"}  # fmt: skip
     with pyplot.rc_context(look):
-        figure, axes = pyplot.subplots(rows, columns, figsize=(width_in, height_in), layout="constrained", **options)
+        figure, axes = pyplot.subplots(rows, columns, figsize=(width_in, height_in), **{"layout": "constrained", **options})
         try:
             yield figure, axes
         finally:

@@ -40,7 +40,8 @@ def spacetime(
         from viz.files import whole_file
         from viz.spacetime import WindowError, draw, window_around
 
-        if "processes" in read_manifest(run):
+        manifest = read_manifest(run)
+        if "processes" in manifest:
             fail(f"{run}: a run of processes; space-time diagrams are of runs with hosts and stations", Exit.BAD_INPUT)
         events = pd.DataFrame(read_events(run))
         try:
@@ -51,10 +52,11 @@ def spacetime(
         with progress(quiet, "replaying") as update:
             messages, replayed = protocol_messages(run, update, allow_code)
         with whole_file(target) as partial:
-            arrows = draw(messages, events, window, partial, run.resolve().name)
+            called = {**(manifest.get("host_names") or {}), **(manifest.get("station_names") or {})}
+            arrows = draw(messages, events, window, partial, run.resolve().name, called)
         if replayed:
             say("The run had not recorded its messages (record.messages), so it was replayed: same fingerprint.")
-        say(f"{window.title}: {len(arrows)} messages. Next: open {quoted(target)}")
+        say(f"{window.title}: {len(arrows)} message{'' if len(arrows) == 1 else 's'}. Next: open {quoted(target)}")
 
 
 def diff(

@@ -12,7 +12,9 @@ import mobilenet
 from mobilenet.replay import protocol_messages
 from mobilenet.rundir import RunError
 from viz.spacetime import WindowError, draw, window_around
-from viz.spacetime.window import handoffs
+from viz.spacetime.drawing import compose
+from viz.spacetime.window import handoffs, shown_messages
+from viz.style import page
 
 SCENARIO = """
 seed: 1
@@ -96,6 +98,7 @@ def test_a_scenario_that_was_edited_is_not_replayed(plain: mobilenet.Run) -> Non
     [
         ("handoff:0", None, "no such handoff"),
         ("handoff:999", "h1", "of h1"),
+        ("handoff:999", None, r"there are \d+ handoffs in this run, counted from 1"),
         ("handoff", None, "no such handoff"),
         ("crash:1", None, "there is none"),
         ("message:h1:99", None, "no such message"),
@@ -119,3 +122,89 @@ def test_the_way_of_a_message(plain: mobilenet.Run, tmp_path: Path) -> None:
     shown = messages.loc[draw(messages, plain.events, window, tmp_path / "way.png", "run")]
     assert set(shown.message) == {sent.message}
     assert {sent.node, other} <= set(shown.sender) | set(shown.receiver)
+
+
+def windows(run: mobilenet.Run) -> list[str]:
+    sent = run.events[run.events.event == "broadcast"].message
+    return [*(f"handoff:{number}" for number in range(1, len(handoffs(run.events)) + 1)), *(f"message:{name}" for name in sent[5:8])]
+
+
+def test_no_words_lie_on_each_other(plain: mobilenet.Run) -> None:
+    messages, _ = protocol_messages(plain.path)
+    for around in windows(plain):
+        window = window_around(plain.events, around)
+        shown = shown_messages(messages, plain.events, window)
+        with page(13, 4, layout="none") as (figure, axes):
+            labels = compose(figure, axes, shown, plain.events, window, "run", {"h0": "walker $0$", "s1": "Mast 1"})
+            figure.canvas.draw()
+            assert labels.texts
+            legend = figure.legends[0].get_window_extent()
+            boxes = [text.get_window_extent() for text in labels.texts] + [axes.xaxis.label.get_window_extent(), legend]
+            boxes += [text.get_window_extent() for text in figure.texts]  # the title, and the lines below
+            for number, box in enumerate(boxes):
+                assert not any(box.overlaps(other) for other in boxes[:number]), (around, number)
+                assert box.x0 >= 0 and box.y0 >= 0 and box.x1 <= figure.bbox.x1 and box.y1 <= figure.bbox.y1
+
+
+def test_the_legend_has_what_is_there_and_nothing_else(plain: mobilenet.Run) -> None:
+    messages, _ = protocol_messages(plain.path)
+    for around in windows(plain):
+        window = window_around(plain.events, around)
+        shown = shown_messages(messages, plain.events, window)
+        inside = plain.events[plain.events.time_ns.between(window.begin_ns, window.end_ns)]
+        own = inside[(inside.node == window.host) | (inside.message == window.message if window.message else False)]
+        with page(13, 4, layout="none") as (figure, axes):
+            compose(figure, axes, shown, plain.events, window, "run", {})
+            legend = [text.get_text() for text in figure.legends[0].get_texts()]
+            said = " ".join(text.get_text() for text in figure.texts)
+        assert ("broadcast" in legend) == bool((own.event == "broadcast").any())
+        assert ("delivery" in legend) == bool((own.event == "deliver").any())
+        assert not around.startswith("handoff") or "session not confirmed yet" in legend
+        if (shown.kind == "Nothing").any():
+            assert "Nothing: answer to Req1" in said
+        for fate in set(shown.fate) - {"received"}:
+            assert f"{fate.replace('_', ' ')}: " in said
+
+
+def test_a_message_is_marked_where_it_begins(plain: mobilenet.Run) -> None:
+    messages, _ = protocol_messages(plain.path)
+    sent = plain.events[plain.events.event == "broadcast"].iloc[5]
+    other = next(node for node in ("h0", "h1", "h2", "h3") if node != sent.node)
+    window = window_around(plain.events, f"message:{sent.message}", other)
+    with page(13, 4, layout="none") as (figure, axes):
+        labels = compose(figure, axes, shown_messages(messages, plain.events, window), plain.events, window, "run", {})
+        words = [text.get_text() for text in labels.texts]
+        lanes = [label.get_text() for label in axes.get_yticklabels()]
+    assert sent.message in words  # below the star on the sender's lane
+    assert sent.node in lanes
+    assert any(text.startswith("App ") for text in words)  # wired arrows have labels, too
+
+
+def test_equal_messages_share_a_label(plain: mobilenet.Run) -> None:
+    """Six answers on the same way at the same time."""
+    messages, _ = protocol_messages(plain.path)
+    window = window_around(plain.events, "handoff:1")
+    shown = shown_messages(messages, plain.events, window)
+    answer = shown[(shown.kind == "Nothing") | (shown.kind == "Rsp1")].iloc[[0]]
+    rows = pd.concat([shown, *[answer] * 5], ignore_index=True)
+    with page(13, 4, layout="none") as (figure, axes):
+        labels = compose(figure, axes, rows, plain.events, window, "run", {})
+        words = [text.get_text() for text in labels.texts]
+    assert f"{answer.kind.iloc[0]} ×6" in words
+
+
+def test_names_stand_on_the_lanes(plain: mobilenet.Run) -> None:
+    messages, _ = protocol_messages(plain.path)
+    window = window_around(plain.events, "handoff:1")
+    with page(13, 4, layout="none") as (figure, axes):
+        compose(figure, axes, shown_messages(messages, plain.events, window), plain.events, window, "run", {window.host: "walker"})
+        assert f"{window.host} walker" in [label.get_text() for label in axes.get_yticklabels()]
+        assert any(text.get_text().startswith(f"walker ({window.host}): session") for text in figure.texts)
+
+
+def test_a_diagram_is_the_same_bytes_each_time(plain: mobilenet.Run, tmp_path: Path) -> None:
+    messages, _ = protocol_messages(plain.path)
+    for suffix in ("svg", "png", "pdf"):
+        for name in ("a", "b"):
+            draw(messages, plain.events, window_around(plain.events, "handoff:1"), tmp_path / f"{name}.{suffix}", "run")
+        assert (tmp_path / f"a.{suffix}").read_bytes() == (tmp_path / f"b.{suffix}").read_bytes(), suffix

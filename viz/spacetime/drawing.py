@@ -1,8 +1,9 @@
 """One window of a run as a picture: time from left to right, a line for each node, an arrow for each message.
 
-Model     radio messages are solid, wired ones dashed; what got lost breaks off half-way with a cross, and says why in the
-          legend. Sessions are bands on the host's line: hatched while they are being set up, filled once confirmed.
-          Dots are deliveries, the name of the message beside them.
+Model     radio messages are solid, wired ones dashed; what got lost breaks off half-way with a cross, and the line below says
+          why. Sessions are bands on the host's line in the colour of their station: hatched while they are being set up, filled
+          once confirmed. Dots are deliveries, stars broadcasts, the name of the message beside them. Words never lie on each
+          other (labels.py); messages of one kind that go the same way at nearly the same time share a label.
           Every arrow bears the identifier `message-N` in the SVG, N its row in messages.parquet
 Units     milliseconds from the beginning of the window on the axis; its simulated time in the caption
 Source    after Figure 5 of Wilhelm, Arantes, Sens (2020); the layout is ours: DESIGN.md §19
@@ -10,65 +11,94 @@ Source    after Figure 5 of Wilhelm, Arantes, Sens (2020); the layout is ours: D
 
 from __future__ import annotations
 
+import re
+import textwrap
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 
+from viz.spacetime.labels import Labels
+from viz.spacetime.legend import ACKNOWLEDGEMENT, APPLICATION, BROADCAST, DOWN, HANDOFF, LOST, WIRED, legend
 from viz.spacetime.window import SECOND, Window, nodes_of, shown_messages
-from viz.style import COLOURS
+from viz.spacetime.words import explained
+from viz.style import QUIET, cut, page, plain, save, station_colour, thousands
 
-HANDOFF, APPLICATION, ACKNOWLEDGEMENT, WIRED, LOST = COLOURS[3], COLOURS[0], COLOURS[7], COLOURS[2], COLOURS[5]
-BAND = ("#56B4E9", "#E69F00", "#CC79A7", "#009E73")
 MOST_LABELS = 60
+MANY_ARROWS = 150
+MOST_NAMES = 4  # in one label
 LINE_INCHES = 0.95
+WIDTH_INCHES = 13.0
+BAND = 0.16  # half of its height, in lanes
 
 
-def draw(messages: pd.DataFrame, events: pd.DataFrame, window: Window, target: Path, name: str) -> list[int]:
-    """Write the picture as SVG, PNG or PDF, by the target's suffix. The rows of `messages` that are its arrows."""
-    import matplotlib
-
-    matplotlib.use("Agg")
-    from matplotlib import pyplot
-
+def draw(messages: pd.DataFrame, events: pd.DataFrame, window: Window, target: Path, name: str, called: dict[str, str] | None = None) -> list[int]:
+    """Write the picture as SVG, PNG or PDF, by the target's suffix. `called`: the nodes' own names. The rows of `messages` that
+    are its arrows."""
     shown = shown_messages(messages, events, window)
+    with page(WIDTH_INCHES, 4, layout="none") as (figure, axes):
+        compose(figure, axes, shown, events, window, name, called or {})
+        save(figure, target)
+    return [int(row) for row in shown.index]
+
+
+def compose(figure: Any, axes: Any, shown: pd.DataFrame, events: pd.DataFrame, window: Window, name: str, called: dict[str, str]) -> Labels:
     nodes = nodes_of(shown, window, events)
     levels = {node: -number for number, node in enumerate(nodes)}
-    with pyplot.rc_context({"svg.fonttype": "none"}):
-        figure, axes = pyplot.subplots(figsize=(13, 1.9 + LINE_INCHES * len(nodes)), layout="constrained")
-        _frame(axes, nodes, levels, window)
-        _sessions(axes, events, levels, window)
-        _arrows(axes, shown, levels, window)
-        _deliveries(axes, events, levels, window)
-        _legend(axes, shown)
-        figure.suptitle(window.title, fontsize=12, x=0.01, ha="left", fontweight="bold")
-        axes.set_xlabel(
-            f"milliseconds after {window.begin_ns / SECOND:.6f} s of simulated time    ({name}, {len(shown)} messages, n = 1 run)"
-        )
-        figure.savefig(target, dpi=110)
-        pyplot.close(figure)
-    return [int(row) for row in shown.index]
+    notes = [line for told in explained(shown.kind, shown.fate) for line in textwrap.wrap(told, 215)]
+    above, lanes, below = 0.6, LINE_INCHES * len(nodes), 1.35 + 0.17 * len(notes)
+    high = above + lanes + below
+    figure.set_size_inches(WIDTH_INCHES, high)
+    names = {node: cut(called[node], 16) for node in nodes if called.get(node)}
+    left = 0.5 if not names else 0.65 + 0.085 * max(map(len, names.values()))
+    figure.subplots_adjust(left=left / WIDTH_INCHES, right=1 - 0.2 / WIDTH_INCHES, top=1 - above / high, bottom=below / high)
+    _frame(axes, nodes, levels, window, names)
+    figure.canvas.draw()  # from here on the places of words are known
+    labels = Labels(axes)
+    width = _ms(window.end_ns, window)
+    for node, level in levels.items():
+        half = BAND + 0.02 if node == window.host else 0.02
+        labels.keep_free(0, level - half, width, level + half)
+    bands = _sessions(axes, events, levels, window, labels)
+    happened = _deliveries(axes, events, levels, window, labels)
+    too_many = _arrows(axes, shown, levels, window, labels)
+    if too_many:
+        notes.append(f"{too_many} application messages and losses are without a label: there are too many.")
+    if labels.left_out:
+        notes.append(f"{labels.left_out} label{'' if labels.left_out == 1 else 's'} found no room and {'is' if labels.left_out == 1 else 'are'} left out.")
+    own = re.compile(rf"\b{re.escape(window.host)}\b(?!:\d)")
+    in_full = f"{called[window.host]} ({window.host})" if called.get(window.host) else window.host
+    figure.text(0.1 / WIDTH_INCHES, 1 - 0.12 / high, plain(own.sub(lambda _: in_full, window.title, count=1)), fontsize=12, fontweight="bold", ha="left", va="top")
+    axes.set_xlabel(
+        f"milliseconds after {window.begin_ns / SECOND:.6f} s of simulated time    "
+        f"({plain(name)}, {thousands(len(shown))} message{'' if len(shown) == 1 else 's'}, n = 1 run)"
+    )
+    legend(figure, {_style(row) for row in shown.itertuples()}, shown.fate, happened, bands, y=(below - 0.58) / high)
+    if notes:
+        figure.text(0.1 / WIDTH_INCHES, 0.06 / high, "\n".join(notes), fontsize=8, color=QUIET, ha="left", va="bottom", linespacing=1.25)
+    return labels
 
 
 def _ms(time_ns: float, window: Window) -> float:
     return (time_ns - window.begin_ns) / 1e6
 
 
-def _frame(axes: Any, nodes: list[str], levels: dict[str, int], window: Window) -> None:
+def _frame(axes: Any, nodes: list[str], levels: dict[str, int], window: Window, names: dict[str, str]) -> None:
     width = _ms(window.end_ns, window)
     for node in nodes:
         own = node == window.host
         axes.plot([0, width], [levels[node]] * 2, color="#000000" if own else "#555555", linewidth=1.8 if own else 1.0, zorder=1)
     axes.set(xlim=(0, width), ylim=(-len(nodes) + 0.35, 0.65), yticks=list(levels.values()))
-    axes.set_yticklabels(nodes, fontsize=11)
-    for label in axes.get_yticklabels():
-        label.set_fontweight("bold" if label.get_text() == window.host else "normal")
+    axes.set_yticklabels([f"{node} {plain(names[node])}" if node in names else node for node in nodes], fontsize=10 if names else 11)
+    for node, label in zip(nodes, axes.get_yticklabels(), strict=True):
+        label.set_fontweight("bold" if node == window.host else "normal")
     axes.tick_params(axis="y", length=0)
     axes.spines[["top", "right", "left"]].set_visible(False)
 
 
-def _sessions(axes: Any, events: pd.DataFrame, levels: dict[str, int], window: Window) -> None:
-    """Bands: from the beginning of a session to its confirmation, and from there to the beginning of the next one."""
+def _sessions(axes: Any, events: pd.DataFrame, levels: dict[str, int], window: Window, labels: Labels) -> set[str]:
+    """Bands: from the beginning of a session to its confirmation, and from there to the beginning of the next one; their kinds."""
+    kinds = set()
     own = events[(events.node == window.host) & events.event.isin(["join", "handoff_start", "handoff_end", "crash", "leave"])]
     level = levels[window.host]
     stations = {row.session: row.station for row in own[own.event != "handoff_end"].itertuples()}
@@ -79,19 +109,22 @@ def _sessions(axes: Any, events: pd.DataFrame, levels: dict[str, int], window: W
             continue
         left, right = _ms(max(begin, window.begin_ns), window), _ms(min(end, window.end_ns), window)
         if row.event in ("crash", "leave"):
-            axes.fill_between([left, right], level - 0.16, level + 0.16, color="#BBBBBB", linewidth=0, zorder=0)
-            text = "down" if row.event == "crash" else "no member"
+            axes.fill_between([left, right], level - BAND, level + BAND, color=DOWN, linewidth=0, zorder=0)
+            text = kind = "down" if row.event == "crash" else "no member"
         else:
-            colour = BAND[int(row.session) % len(BAND)]
-            opening = row.event == "handoff_start"
-            style = {"facecolor": "none", "edgecolor": colour, "hatch": "////", "linewidth": 0} if opening else {"facecolor": colour, "alpha": 0.35, "linewidth": 0}
-            axes.fill_between([left, right], level - 0.16, level + 0.16, zorder=0, **style)
             station = stations.get(row.session)
+            colour = station_colour(int(station[1:])) if isinstance(station, str) and station[1:].isdecimal() else QUIET
+            opening = row.event == "handoff_start"
+            kind = "handoff" if opening else "session"
+            style = {"facecolor": "none", "edgecolor": colour, "hatch": "////", "linewidth": 0} if opening else {"facecolor": colour, "alpha": 0.35, "linewidth": 0}
+            axes.fill_between([left, right], level - BAND, level + BAND, zorder=0, **style)
             at = f" at {station}" if isinstance(station, str) else ""
             text = f"session {int(row.session)}{at}" + (": handoff" if opening else "")
-        if right - left > 0.07 * _ms(window.end_ns, window):
-            axes.text((left + right) / 2, level + 0.2, text, ha="center", va="bottom", fontsize=8, color="#333333",
-                      bbox={"boxstyle": "round,pad=0.1", "facecolor": "white", "edgecolor": "none", "alpha": 0.75})  # fmt: skip
+        kinds.add(kind)
+        if right - left > 0.02 * _ms(window.end_ns, window):
+            middle, top = (left + right) / 2, level + BAND + 0.04
+            labels.write(text, ((middle, top, "center", "bottom"), (left, top, "left", "bottom"), (right, top, "right", "bottom"), (middle, top + 0.17, "center", "bottom")), "#333333", 8)
+    return kinds
 
 
 def _style(row: Any) -> tuple[str, str]:
@@ -107,10 +140,11 @@ def _style(row: Any) -> tuple[str, str]:
     return (APPLICATION if carries else HANDOFF), line
 
 
-def _arrows(axes: Any, shown: pd.DataFrame, levels: dict[str, int], window: Window) -> None:
-    placed: list[tuple[float, float]] = []
-    labelled = sum(_style(row)[0] in (HANDOFF, LOST, APPLICATION) for row in shown.itertuples()) <= MOST_LABELS
-    width = _ms(window.end_ns, window)
+def _arrows(axes: Any, shown: pd.DataFrame, levels: dict[str, int], window: Window, labels: Labels) -> int:
+    """All arrows, and their labels; how many are without one because there would be too many."""
+    width, many = _ms(window.end_ns, window), len(shown) > MANY_ARROWS
+    groups: dict[tuple[Any, ...], list[tuple[Any, float, float, float, float]]] = {}
+    last: dict[tuple[Any, ...], tuple[float, int]] = {}  # where the latest of each way began, and how many groups it has
     for row in shown.itertuples():
         colour, line = _style(row)
         x, y = _ms(row.send_ns, window), levels[row.sender]
@@ -119,61 +153,72 @@ def _arrows(axes: Any, shown: pd.DataFrame, levels: dict[str, int], window: Wind
         y2 = levels[row.receiver] if reaches else y + 0.5 * (levels[row.receiver] - y)
         arrow = axes.annotate(
             "", xy=(x2, y2), xytext=(x, y), annotation_clip=False, zorder=3,
-            arrowprops={"arrowstyle": "-|>" if reaches else "-", "color": colour, "linestyle": line, "linewidth": 1.1,
-                        "shrinkA": 0, "shrinkB": 0, "mutation_scale": 9},
+            arrowprops={"arrowstyle": "-|>" if reaches else "-", "color": colour, "linestyle": line, "linewidth": 0.6 if many else 1.1,
+                        "shrinkA": 0, "shrinkB": 0, "mutation_scale": 6 if many else 9},
         )  # fmt: skip
         arrow.arrow_patch.set_gid(f"message-{row.Index}")
         arrow.arrow_patch.set_clip_path(axes.patch)
         if not reaches:
-            axes.plot([x2], [y2], "x", color=colour, markersize=6, zorder=4)
-        if colour == HANDOFF or labelled and colour in (LOST, APPLICATION):  # too many say nothing
-            along = 0.28 if row.medium == "wired" else 0.5  # beside the host's line, which wired messages cross
-            beside = 0.006 * width if not reaches else 0.0  # the cross stays free
-            _label(axes, row, x + along * (x2 - x) + beside, y + along * (y2 - y), colour, placed, width)
+            axes.plot([x2], [y2], "x", color=colour, markersize=4 if many else 6, zorder=4)
+        if colour == ACKNOWLEDGEMENT:
+            continue
+        way = (row.sender, row.receiver, row.kind, colour, line)
+        before, number = last.get(way, (-1e18, -1))
+        number += x - before > 0.02 * width
+        last[way] = (x, number)
+        groups.setdefault((*way, number), []).append((row, x, y, x2, y2))
+    rank = (HANDOFF, LOST, APPLICATION, WIRED)
+    rest = sum(len(own) for key, own in groups.items() if key[3] != HANDOFF)
+    too_many = rest > MOST_LABELS
+    for (*_, colour, line, _number), own in sorted(groups.items(), key=lambda item: rank.index(item[0][3])):
+        if colour == HANDOFF or not too_many:
+            _label([row for row, *_ in own], own[len(own) // 2][1:], line, colour, labels, width)
+    return rest if too_many else 0
 
 
-def _label(axes: Any, row: Any, x: float, y: float, colour: str, placed: list[tuple[float, float]], width: float) -> None:
-    """The kind of message, and what it carries, where nothing else is written yet."""
-    if not 0 <= x <= width:
-        return
-    text = f"{row.kind} {row.message}" if isinstance(row.message, str) else row.kind
-    for shift in (0, 0.14, -0.14, 0.27, -0.27, 0.4, -0.4):
-        if all(abs(x - other) > 0.05 * width or abs(y + shift - above) > 0.12 for other, above in placed):
-            placed.append((x, y + shift))
-            axes.text(x, y + shift, text, fontsize=7.5, color=colour, ha="left", va="center", zorder=5,
-                      bbox={"boxstyle": "round,pad=0.08", "facecolor": "white", "edgecolor": "none", "alpha": 0.8})  # fmt: skip
-            return
+def _label(rows: list[Any], ends: tuple[float, float, float, float], line: str, colour: str, labels: Labels, width: float) -> None:
+    """The kind of message, and what it carries; once for several that go the same way together."""
+    names = list(dict.fromkeys(row.message for row in rows if isinstance(row.message, str)))
+    text = rows[0].kind
+    if names:
+        rest = len(names) - MOST_NAMES
+        text += " " + ", ".join(names[:MOST_NAMES]) + (f" and {rest} more" if rest > 0 else "")
+        text = "\n".join(textwrap.wrap(text, 22))
+    elif len(rows) > 1:
+        text += f" ×{len(rows)}"
+    x, y, x2, y2 = ends
+    lost = rows[0].fate != "received"
+    alongs = (1.0, 0.8, 0.6, 0.4) if lost else (0.28, 0.4, 0.2, 0.6, 0.72, 0.12) if line == "--" else (0.5, 0.35, 0.65, 0.22, 0.78, 0.12, 0.88)
+    beside = (0.007 if lost else 0.003) * width
+    places = []
+    for along in alongs:
+        px, py = x + along * (x2 - x), y + along * (y2 - y)
+        if 0 <= px <= width:
+            places += [(px + beside, py, "left", "center"), (px - beside, py, "right", "center")]
+    if places:  # else it begins before the window
+        labels.write(text, places, colour)
 
 
-def _deliveries(axes: Any, events: pd.DataFrame, levels: dict[str, int], window: Window) -> None:
-    inside = events[events.time_ns.between(window.begin_ns, window.end_ns)]
-    own = inside[(inside.node == window.host) & inside.event.isin(["deliver", "broadcast"])]
-    level = levels[window.host]
-    last, row_of_text = -1e9, 0
-    width = _ms(window.end_ns, window)
-    for row in own.itertuples():
-        x = _ms(row.time_ns, window)
-        mark = "o" if row.event == "deliver" else "*"
-        axes.plot([x], [level], mark, color="#000000", markersize=5 if mark == "o" else 9, zorder=6)
-        row_of_text = row_of_text + 1 if x - last < 0.035 * width else 0
-        if row_of_text < 3:
-            axes.text(x, level - 0.22 - 0.12 * row_of_text, row.message, fontsize=7, ha="center", va="top", zorder=6)
-        last = x
-
-
-def _legend(axes: Any, shown: pd.DataFrame) -> None:
-    from matplotlib.lines import Line2D
-
-    entries: list[tuple[str, Any, str]] = [
-        (HANDOFF, "-", "control, radio"), (HANDOFF, "--", "control, wired"),
-        (APPLICATION, "-", "application message, radio"), (WIRED, "--", "application message, wired"),
-        (ACKNOWLEDGEMENT, "-", "acknowledgement"),
-    ]  # fmt: skip
-    used = {_style(row) for row in shown.itertuples()}
-    handles = [Line2D([], [], color=colour, linestyle=line, label=text) for colour, line, text in entries if (colour, line) in used]
-    fates = [fate.replace("_", " ") for fate in dict.fromkeys(shown.fate) if fate != "received"]
-    if fates:
-        handles.append(Line2D([], [], color=LOST, marker="x", label=f"lost: {', '.join(fates)}"))
-    handles.append(Line2D([], [], color="#000000", marker="o", linestyle="none", label="delivery"))
-    axes.legend(handles=handles, loc="upper center", bbox_to_anchor=(0.5, -0.28 / max(1, len(axes.get_yticks()) * 0.35)),
-                ncols=min(7, len(handles)), fontsize=8, frameon=False)  # fmt: skip
+def _deliveries(axes: Any, events: pd.DataFrame, levels: dict[str, int], window: Window, labels: Labels) -> set[str]:
+    """Dots and stars on the host's line, and on all lines for the message that the picture is about; what of them there is."""
+    inside = events[events.time_ns.between(window.begin_ns, window.end_ns) & events.event.isin(["deliver", "broadcast"])]
+    asked = (inside.node == window.host) | (inside.message == window.message if window.message is not None else False)
+    width, found = _ms(window.end_ns, window), set()
+    for node, own in inside[asked & inside.node.isin(list(levels))].groupby("node", sort=False):
+        groups: list[tuple[float, list[str]]] = []
+        for row in own.itertuples():
+            x, star = _ms(row.time_ns, window), row.event == "broadcast"
+            found.add(row.event)
+            axes.plot([x], [levels[str(node)]], "*" if star else "o", color=BROADCAST if star else "#000000", markeredgecolor="#000000",
+                      markeredgewidth=0.6, markersize=10 if star else 5, zorder=7 if star else 6)  # fmt: skip
+            if groups and x - groups[-1][0] < 0.035 * width:
+                if row.message not in groups[-1][1]:  # broadcast, and delivered at once to its own sender
+                    groups[-1][1].append(row.message)
+            else:
+                groups.append((x, [row.message]))
+        for x, names in groups:
+            rest = len(names) - MOST_NAMES
+            text = "\n".join(names[:MOST_NAMES]) + (f"\n+{rest} more" if rest > 0 else "")
+            level = levels[str(node)] - (BAND + 0.04 if node == window.host else 0.06)
+            labels.write(text, [(x + shift * width, level - down, "center", "top") for down in (0, 0.12, 0.24) for shift in (0, 0.01, -0.01, 0.02, -0.02, 0.03, -0.03)], "#000000", 7)
+    return found

@@ -58,9 +58,13 @@ Place = tuple[int, int, str, str]  # begin, end, host, title
 
 
 def _numbered(found: pd.DataFrame, argument: str, kind: str, host: str | None) -> int:
-    whose = f"of {host}" if host else "of this run"
+    whose = f"of {host}" if host else "in this run"
+    plural = {"crash": "crashes"}.get(kind, f"{kind}s")
     if not argument.isdecimal() or not 1 <= int(argument) <= len(found):
-        there = f"there are {len(found)} {whose}, counted from 1" if len(found) else f"there is none {whose}"
+        if len(found) > 1:
+            there = f"there are {len(found)} {plural} {whose}, counted from 1"
+        else:
+            there = f"there is one {kind} {whose}: {kind}:1" if len(found) else f"there is none {whose}"
         raise WindowError(f"{kind}:{argument}: no such {kind}; {there}")
     return int(argument) - 1
 

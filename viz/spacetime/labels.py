@@ -1,0 +1,61 @@
+"""Words in a picture that never lie on each other: each goes to the first of its places that is free, or is counted as left out.
+
+Model     boxes as they will be drawn, in pixels; what must stay free (lanes, bands) is given as boxes, too. The layout of the
+          axes must be final before
+Source    ours: DESIGN.md §19
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from viz.style import plain
+
+APART_PX = 1.5
+Box = tuple[float, float, float, float]  # left, bottom, right, top
+
+
+class Labels:
+    """All words of one picture."""
+
+    def __init__(self, axes: Any) -> None:
+        self._axes = axes
+        self._renderer = axes.figure.canvas.get_renderer()
+        inside = axes.get_window_extent(self._renderer)
+        self._inside: Box = (inside.x0, inside.y0, inside.x1, inside.y1)
+        self._taken: list[Box] = []
+        self.left_out = 0
+        self.texts: list[Any] = []
+
+    def keep_free(self, left: float, bottom: float, right: float, top: float) -> None:
+        """Nothing is written here; in the units of the axes."""
+        (x0, y0), (x1, y1) = self._axes.transData.transform([(left, bottom), (right, top)])
+        self._taken.append((x0, y0, x1, y1))
+
+    def write(self, text: str, places: Iterable[tuple[float, float, str, str]], colour: str, size: float = 7.5, zorder: float = 8) -> bool:
+        """At the first place (x, y, horizontal and vertical alignment) with room for all of it."""
+        made = self._axes.text(0, 0, plain(text), fontsize=size, color=colour, zorder=zorder, linespacing=1.15,
+                               bbox={"boxstyle": "square,pad=0.08", "facecolor": "white", "edgecolor": "none", "alpha": 0.9})  # fmt: skip
+        extent = made.get_window_extent(self._renderer)
+        wide, high = extent.width, extent.height
+        for x, y, across, up in places:
+            px, py = self._axes.transData.transform((x, y))
+            left = px - {"left": 0.0, "center": 0.5, "right": 1.0}[across] * wide
+            bottom = py - {"bottom": 0.0, "center": 0.5, "top": 1.0}[up] * high
+            box = (left - APART_PX, bottom - APART_PX, left + wide + APART_PX, bottom + high + APART_PX)
+            if self._is_free(box):
+                made.set(x=x, y=y, ha=across, va=up)
+                self._taken.append(box)
+                self.texts.append(made)
+                return True
+        made.remove()
+        self.left_out += 1
+        return False
+
+    def _is_free(self, box: Box) -> bool:
+        left, bottom, right, top = box
+        inside = self._inside
+        if left < inside[0] - 2 or right > inside[2] + 2 or bottom < inside[1] or top > inside[3]:
+            return False
+        return all(right <= other[0] or left >= other[2] or top <= other[1] or bottom >= other[3] for other in self._taken)

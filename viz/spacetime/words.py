@@ -1,0 +1,44 @@
+"""What the names in a space-time diagram mean, for whoever does not know the protocol by heart: one short line each.
+
+Model     of the fates all, of the kinds of messages those whose names say too little; only what is in the picture is explained
+Source    mobilenet/radio/medium.py; mobilenet/protocols/mobile_causal/messages.py, after Wilhelm, Arantes, Sens (2020)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+KINDS = {
+    "AppHs": "message from a host to its station",
+    "AppSh": "message from a station to its hosts",
+    "AppCo": "message for one host alone, sent in its recovery",
+    "App": "message between stations",
+    "Init": "a host opens a session",
+    "InitAck": "its station confirms it",
+    "Req1": "who has served this host?",
+    "Rsp1": "it did: what the host lacks",
+    "Nothing": "answer to Req1: nothing of this host is kept here",
+    "Objection": "answer to Req1: superseded, give up",
+    "Req2": "these messages, please",
+    "Rsp2": "here they are",
+}
+FATES = {
+    "collision": "another frame overlapped it there",
+    "never_attempted": "the receiver was taking in another frame",
+    "half_duplex": "the receiver was sending",
+    "receiver_down": "the host was down",
+    "random": "the scenario's random loss",
+    "out_of_range": "the receiver was too far away",
+}
+
+
+def explained(kinds: Iterable[str], fates: Iterable[str]) -> list[str]:
+    """Up to two lines: what kinds of messages are, and how they can be lost."""
+    found = []
+    told = [f"{kind}: {KINDS[kind]}" for kind in KINDS if kind in set(kinds)]
+    if told:
+        found.append("; ".join(told))
+    lost = [f"{fate.replace('_', ' ')}: {FATES[fate]}" for fate in FATES if fate in set(fates)]
+    if lost:
+        found.append("Lost. " + "; ".join(lost))
+    return found
