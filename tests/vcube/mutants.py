@@ -45,12 +45,11 @@ class SubtreeOfTheSource(BestEffortBroadcast):
 class OneRowOnly(BestEffortBroadcast):
     """l.67 as printed"""
 
-    def _on_ack(self, j: int, message: MessageId) -> None:
-        rows = self.ack_set.get(message, ())
+    def _on_ack(self, j: int, m: Tree) -> None:
+        rows = self.ack_set.get(m, ())
         for row in rows:
             if row[1] == j:
-                m = self.msg_set[message]
-                self._keep(message, [other for other in rows if other != row])
+                self._keep(m, [other for other in rows if other != row])
                 self._check_acks(m, row[0])
                 return
 
@@ -68,13 +67,21 @@ class BottomIsTrue(BestEffortBroadcast):
 class DroppedTooEarly(BestEffortBroadcast):
     """l.53 as printed; what is not there any more cannot be sent (l.84)"""
 
+    def __init__(self, *parts: Any, **more: Any) -> None:
+        super().__init__(*parts, **more)
+        self.dropped: set[Tree] = set()
+
     def _check_acks(self, m: Tree, k: int) -> None:
-        if m.id in self.msg_set and all(parent != k for parent, _ in self.ack_set[m.id]):
-            self.msg_set[m.id] = Tree(m.id, None, 0, self._ack_bytes)
+        if all(parent != k for parent, _ in self.ack_set.get(m, ())):
+            self.dropped.add(m)
         super()._check_acks(m, k)
 
+    def _handle(self, m: Tree, j: int) -> None:
+        self.dropped.discard(m)
+        super()._handle(m, j)
+
     def _check_bundle(self, c: Tree | Ack, k: int) -> None:
-        if c.size_bytes:
+        if c not in self.dropped:
             super()._check_bundle(c, k)
 
 
@@ -85,8 +92,7 @@ class NobodyOwes(BestEffortBroadcast):
         super()._forward(m, j)
         for s in range(1, self._d + 1 if j == self._i else cluster(self._i, j)):
             if first_fault_free(self._i, s, self.correct) is None:
-                self.ack_set[m.id] = (*self.ack_set.get(m.id, ()), (j, -s))
-                self.msg_set[m.id] = m
+                self.ack_set[m] = (*self.ack_set.get(m, ()), (j, -s))
 
 
 class OnlyNewOnes(BestEffortBroadcast):

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from mobilenet.kernel import Kernel, Timer
 from mobilenet.protocols.vcube.all_to_all import AllToAllBroadcast
-from mobilenet.protocols.vcube.best_effort import Ack, BestEffortBroadcast, Tree
+from mobilenet.protocols.vcube.best_effort import BestEffortBroadcast, Tree
 from mobilenet.protocols.vcube.disjoint_paths import DisjointPathsBroadcast
 from mobilenet.protocols.vcube.port import MessageId
 from mobilenet.protocols.vcube.reliable import ReliableBroadcast
@@ -164,10 +164,10 @@ def test_a_message_is_kept_while_another_parent_waits(kind: type, heir: list[tup
     """m from 2 and from 4; 1 acknowledges, which is all that 2 waits for; 2 crashes, which was to hand it on for 4."""
     hands = Hands()
     process = kind(hands, 8)
-    m = MessageId(6, 0)
+    m = Tree(MessageId(6, 0), None, 1, 1)
     for parent in (2, 4):
-        process.on_receive(parent, Tree(m, None, 1, 1))
-    process.on_receive(1, Ack(m, 1))
+        process.on_receive(parent, m)
+    process.on_receive(1, m.ack)
     hands.sent.clear()
     process.on_crash(2)
     assert hands.sent == heir

@@ -2,8 +2,8 @@
 
 Source      Rodrigues, Duarte, de Araujo, Arantes, Sens: Bundling Messages to Reduce the Cost of Tree-Based Broadcast
             Algorithms (LADC 2018), Algorithm 2; l.N is its line N
-Names       correct_i -> correct, rcv_base_i -> rcv_base, rcv_win_i -> rcv_win, msg_set_i -> msg_set,
-            ack_set_i -> ack_set: m -> all (j, k) with <j,k,m>; delay_msg_i[k], timer_i[k] -> delayed[k] (Waiting)
+Names       correct_i -> correct, rcv_base_i -> rcv_base, rcv_win_i -> rcv_win, delay_msg_i[k], timer_i[k] -> delayed[k] (Waiting),
+            ack_set_i -> ack_set: m -> all (j, k) with <j,k,m>; msg_set_i -> the m of ack_set
 Assumes     reliable links in any order, crash-stop, a perfect detector. Any n
 Promises    what a correct source broadcasts, every correct process delivers, once
 Shared      section 6.2: messages of several sources on fewer trees are messages of the roots of these trees (30 messages for 16
@@ -23,10 +23,10 @@ Deviations, each with what goes wrong in print
 Reads       l.16-17 also for what is delivered already: a new parent needs its ACK, and its subtree may be another one.
             l.33 children in descending order of clusters: what takes longest goes first (the printed latencies need it)
             l.49-50 the timer starts with the first element, and anew after an overflow
-            l.11 what has no rows is not kept: l.53 would drop it at once. So m is in msg_set if and only if ack_set has rows of it
+            l.3, 11, 53 what has no rows would be dropped at once: so msg_set is what ack_set has rows of
 Own         a message without application payload does not wait: it takes along what waits for the same neighbour
-Speed       every process has rows of almost every message, at the same time: so they are tuples, and those that are as new are
-            the same tuple for all messages from the same parent
+Speed       every process has rows of almost every message at the same time, and what is not in the cache costs more than what is
+            computed: rows are tuples, as new the same one for all messages from a parent; equal `correct` are one set
 """
 
 from __future__ import annotations
@@ -35,20 +35,20 @@ from typing import Any, ClassVar, NamedTuple
 
 from ..port import Timer
 from .port import Carrier, Lists, MessageId, Overhead, ProcessPort, is_control, size_of
-from .topology import children, cluster, dimension, first_fault_free
+from .topology import children, cluster, dimension, everybody, first_fault_free, without
 
 Row = tuple[int, int]  # of a message: parent and child
 BOTTOM = -1
 
 
 class Ack(Overhead):
-    """<ACK, (src, ts)>"""
+    """<ACK, (src, ts)>. It tells which message, and nothing else of it."""
 
-    __slots__ = ("id", "size_bytes")
+    __slots__ = ("m", "size_bytes")
     is_urgent = False
 
-    def __init__(self, message: MessageId, size_bytes: int) -> None:
-        self.id = message
+    def __init__(self, m: Tree, size_bytes: int) -> None:
+        self.m = m
         self.size_bytes = size_bytes
 
 
@@ -62,7 +62,7 @@ class Tree(Carrier):
         self.body = body
         self.size_bytes = size_bytes
         self.is_urgent = is_control(body)
-        self.ack = Ack(message, ack_bytes)
+        self.ack = Ack(self, ack_bytes)
 
 
 class Bundle(NamedTuple):
@@ -107,9 +107,8 @@ class BestEffortBroadcast:
         self._ack_bytes = ack_bytes
         self._count = 0  # own broadcasts
         self._new_rows: dict[int, tuple[Row, ...]] = {}  # by parent, as long as `correct` stays the same
-        self.ack_set: dict[MessageId, tuple[Row, ...]] = {}  # l.2
-        self.msg_set: dict[MessageId, Tree] = {}  # l.3
-        self.correct = set(range(n))  # l.4
+        self.ack_set: dict[Tree, tuple[Row, ...]] = {}  # l.2, 3
+        self.correct = everybody(n)  # l.4
         self.rcv_base = [BOTTOM] * n  # l.5
         self.rcv_win: dict[int, set[int]] = {}  # l.6
         self.delayed: dict[int, Waiting] = {}  # l.7
@@ -154,10 +153,8 @@ class BestEffortBroadcast:
             rows = self._new_rows[j] = tuple((j, k) for k in self._subtree(j))
         if not rows:
             return
-        message = m.id
-        known = self.ack_set.get(message)
-        self.ack_set[message] = rows if known is None else known + tuple(row for row in rows if row not in known)  # l.35
-        self.msg_set[message] = m  # l.11
+        known = self.ack_set.get(m)
+        self.ack_set[m] = rows if known is None else known + tuple(row for row in rows if row not in known)  # l.11, 35
         for _, k in rows:  # l.33
             self._check_bundle(m, k)  # l.34
 
@@ -204,7 +201,7 @@ class BestEffortBroadcast:
 
     def _check_acks(self, m: Tree, k: int) -> None:
         """procedure CHECK_ACKS((src, ts), k)                                          l.51-55"""
-        for parent, _ in self.ack_set.get(m.id, ()):
+        for parent, _ in self.ack_set.get(m, ()):
             if parent == k:  # l.52
                 return
         if k == self._i:
@@ -219,50 +216,48 @@ class BestEffortBroadcast:
             if message.id.source in self.correct and sender in self.correct:  # l.63
                 self._handle(message, sender)  # l.65
         elif kind is Ack:
-            self._on_ack(sender, message.id)
+            self._on_ack(sender, message.m)
         else:
             for c in message.content:
                 self.on_receive(sender, c)
 
-    def _on_ack(self, j: int, message: MessageId) -> None:
+    def _on_ack(self, j: int, m: Tree) -> None:
         """procedure RECEIVE(<ACK, (src, ts)>, j)                                      l.66-69"""
-        rows = self.ack_set.get(message)
+        rows = self.ack_set.get(m)
         if rows is None:
             return
-        m = self.msg_set[message]
-        self._keep(message, [row for row in rows if row[1] != j])  # l.68
+        self._keep(m, [row for row in rows if row[1] != j])  # l.68
         for parent, child in rows:
             if child == j:  # l.67
                 self._check_acks(m, parent)  # l.69
 
-    def _keep(self, message: MessageId, rows: list[Row]) -> None:
+    def _keep(self, m: Tree, rows: list[Row]) -> None:
         """What ack_set has left of a message."""
         if rows:
-            self.ack_set[message] = tuple(rows)
+            self.ack_set[m] = tuple(rows)
         else:
-            del self.ack_set[message], self.msg_set[message]  # l.53
+            del self.ack_set[m]  # l.53
 
     def on_crash(self, process: int) -> None:
         """upon notifying CRASH(j)                                                     l.73-87"""
         j = process
-        self.correct.discard(j)  # l.74
+        self.correct = without(self.correct, j)  # l.74
         self._new_rows.clear()
         waiting = self.delayed.pop(j, None)  # l.75
         if waiting is not None:
             waiting.timer.stop()
         k = first_fault_free(self._i, cluster(self._i, j), self.correct)  # l.76
-        for message, rows in list(self.ack_set.items()):  # l.77
-            m = self.msg_set[message]
+        for m, rows in list(self.ack_set.items()):  # l.77
             for row in rows:
                 p, q = row
-                left = self.ack_set.get(message, ())
-                if message.source not in self.correct or p not in self.correct:  # l.78
-                    self._keep(message, [other for other in left if other != row])  # l.80
+                left = self.ack_set.get(m, ())
+                if m.id.source not in self.correct or p not in self.correct:  # l.78
+                    self._keep(m, [other for other in left if other != row])  # l.80
                 elif q == j:  # l.81
                     if k is not None and (p, k) not in left:  # l.82
                         left += ((p, k),)  # l.83
                         self._check_bundle(m, k)  # l.84-85
-                    self._keep(message, [other for other in left if other != row])  # l.86
+                    self._keep(m, [other for other in left if other != row])  # l.86
                 else:
                     continue
                 self._check_acks(m, p)  # l.87

@@ -11,7 +11,7 @@ Source    Duarte, Bona, Ruoso: VCube: a provably scalable distributed diagnosis 
 from __future__ import annotations
 
 from collections.abc import Container
-from functools import cache
+from functools import cache, lru_cache
 
 
 def dimension(n: int) -> int:
@@ -24,6 +24,18 @@ def c(i: int, s: int) -> tuple[int, ...]:
     """Cluster s of i, in order of preference: c(i,s) = j, c(j,1), ..., c(j,s-1), where j = i xor 2^(s-1)."""
     j = i ^ (1 << (s - 1))
     return (j, *(member for k in range(1, s) for member in c(j, k)))
+
+
+@cache
+def everybody(n: int) -> frozenset[int]:
+    """Whom all processes believe correct at first: one set for all of them."""
+    return frozenset(range(n))
+
+
+@lru_cache(maxsize=256)
+def without(believed: frozenset[int], j: int) -> frozenset[int]:
+    """The same set for all who believed the same: a thousand processes would have a thousand sets of 64 KB."""
+    return believed - {j}
 
 
 def cluster(i: int, j: int) -> int:
