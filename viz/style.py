@@ -8,6 +8,7 @@ Source    Okabe, Ito, Color universal design (2008)
 from __future__ import annotations
 
 import re
+import textwrap
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -78,7 +79,35 @@ def save(figure: Any, target: Path) -> None:
 
 def caption(figure: Any, text: str) -> None:
     """What was measured how, and how often: below the axes, in small print."""
-    figure.supxlabel(text, fontsize=8, color=QUIET, x=0.01, ha="left")
+    lines = textwrap.wrap(text, int(figure.get_figwidth() * 16.5))
+    figure.supxlabel(plain("\n".join(lines)), fontsize=8, color=QUIET, x=0.01, ha="left")
+
+
+def legend_below(axes: Any, columns: int = 4, **options: Any) -> Any:
+    """Below the name of the axis, where no curve runs."""
+    from matplotlib.transforms import ScaledTranslation
+
+    below = axes.transAxes + ScaledTranslation(0, -36 / 72, axes.figure.dpi_scale_trans)
+    handles, labels = options.pop("handles", None), options.pop("labels", None)
+    if handles is None:
+        handles, labels = axes.get_legend_handles_labels()
+    elif labels is None:
+        labels = [handle.get_label() for handle in handles]
+    if not handles:
+        return None
+    return axes.legend(handles, [plain(label) for label in labels], loc="upper left", bbox_to_anchor=(0, 0), bbox_transform=below, ncols=columns,
+                       fontsize=8, frameon=False, borderaxespad=0, borderpad=0.2, columnspacing=1.4, **options)  # fmt: skip
+
+
+def log_axis(axis: Any, least: float, most: float) -> None:
+    """Logarithmic, with plain numbers that do not run into each other: at 1, 2 and 5 times powers of ten, over many decades at 1."""
+    from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
+
+    axis._set_axes_scale("log")
+    few = most / least < 2000
+    axis.set_major_locator(LogLocator(10, subs=(1, 2, 5) if few else (1,), numticks=20))
+    axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.10g}"))
+    axis.set_minor_formatter(NullFormatter())
 
 
 def level_label(level: Any) -> str:
@@ -92,4 +121,4 @@ def level_label(level: Any) -> str:
 def plain_log(axis: Any) -> None:
     """A logarithmic axis with plain numbers at 1, 2 and 5 times powers of ten."""
     for set_formatter in (axis.set_major_formatter, axis.set_minor_formatter):
-        set_formatter(lambda value, place: f"{value:,.10g}".replace(",", " ") if value > 0 and f"{value:.0e}"[0] in "125" else "")
+        set_formatter(lambda value, place: f"{value:,.10g}" if value > 0 and f"{value:.0e}"[0] in "125" else "")

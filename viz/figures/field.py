@@ -9,12 +9,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import pandas as pd
 
-from viz.style import COLOURS, QUIET
+from viz.style import COLOURS, QUIET, cut, legend_below, plain, station_colour, thousands
 
 if TYPE_CHECKING:
-    from viz.figures.runs import Record
+    from viz.figures.record import Record
 
 
 def field(axes: Any, record: Record) -> str:
@@ -22,25 +23,33 @@ def field(axes: Any, record: Record) -> str:
     from matplotlib.patches import Circle
 
     positions = record.positions[record.positions.node.str.startswith("h")]
+    somewhere = np.isfinite(positions.x_m) & np.isfinite(positions.y_m)
+    nowhere = int((~somewhere).sum())
+    positions = positions[somewhere]
     stations, range_m = record.manifest["station_positions_m"], record.manifest["range_m"]
     cells = [Circle((x, y), range_m) for x, y in stations]
-    axes.add_collection(PatchCollection(cells, facecolor=COLOURS[4], alpha=0.13, edgecolor=COLOURS[0], linewidth=0.8))
+    hues = [station_colour(number) for number in range(len(stations))]
+    axes.add_collection(PatchCollection(cells, facecolor=hues, alpha=0.09, edgecolor="none"))
+    axes.add_collection(PatchCollection(cells, facecolor="none", edgecolor=hues, alpha=0.8, linewidth=0.8))
     tracks = [track[["x_m", "y_m"]].to_numpy() for _, track in positions.groupby("node") if track.x_m.nunique() > 1]
     axes.add_collection(LineCollection(tracks, colors=QUIET, linewidths=0.5, alpha=0.6))
     last = positions.groupby("node").last()
-    axes.plot(last.x_m, last.y_m, ".", color=COLOURS[6], markersize=4, label=f"{len(last)} hosts, where they end")
+    axes.plot(last.x_m, last.y_m, ".", color=COLOURS[6], markersize=4, label=f"{thousands(len(last))} host{'' if len(last) == 1 else 's'}, where they end")
     ends = _handoffs(record.events)
     if len(ends):
         places = pd.merge_asof(ends.sort_values("time_ns"), positions.sort_values("time_ns"), on="time_ns", by="node", direction="nearest")
-        axes.plot(places.x_m, places.y_m, "x", color=COLOURS[3], markersize=4, label=f"{len(ends)} handoffs")
+        axes.plot(places.x_m, places.y_m, "x", color="#000000", markersize=5, label=f"{thousands(len(ends))} handoff{'' if len(ends) == 1 else 's'}, where confirmed")
     if len(stations) <= 40:
         for number, (x, y) in enumerate(stations):
-            axes.annotate(f"s{number}", (x, y), ha="center", va="center", fontsize=8, color=COLOURS[0], fontweight="bold",
+            name = cut((record.manifest.get("station_names") or {}).get(f"s{number}", ""), 14)
+            axes.annotate(f"s{number}" + (f"\n{plain(name)}" if name else ""), (x, y), ha="center", va="center", fontsize=8 if not name else 7, color="#222222", fontweight="bold",
                           bbox={"boxstyle": "round,pad=0.15", "facecolor": "white", "edgecolor": "none", "alpha": 0.8})  # fmt: skip
     axes.set(aspect="equal", xlabel="x (m)", ylabel="y (m)")
     axes.autoscale_view()
-    axes.legend(loc="upper left", bbox_to_anchor=(1.01, 1), fontsize=8, frameon=False)
-    return f"Cells of {range_m:g} m."
+    axes.plot([], [], color=QUIET, linewidth=0.8, label="ways of hosts")
+    legend_below(axes, 3)
+    left_out = f" {thousands(nowhere)} recorded places that are no places are left out." if nowhere else ""
+    return f"Of the whole run. Circles: cells, with a radius of {range_m:g} m.{left_out}"
 
 
 def _handoffs(events: pd.DataFrame) -> pd.DataFrame:

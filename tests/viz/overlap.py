@@ -1,0 +1,46 @@
+"""Whether words in a figure lie on each other, by the boxes in which matplotlib draws them."""
+
+from __future__ import annotations
+
+from itertools import combinations
+from typing import Any
+
+from matplotlib.text import Text
+
+
+def overlapping(figure: Any) -> list[tuple[str, str]]:
+    """Pairs of visible words that share ground, and words that leave the page."""
+    figure.canvas.draw()
+    seen = [(text.get_text(), text.get_window_extent()) for text in _texts(figure)]
+    pairs = [(a, b) for (a, one), (b, other) in combinations(seen, 2) if one.padded(-1).overlaps(other.padded(-1))]
+    page = figure.bbox
+    return pairs + [(a, "outside the page") for a, box in seen if box.x0 < -1 or box.y0 < -1 or box.x1 > page.x1 + 1 or box.y1 > page.y1 + 1]
+
+
+def legends_on_curves(figure: Any) -> list[str]:
+    """Legends that stand inside their axes."""
+    figure.canvas.draw()
+    found = []
+    for axes in figure.axes:
+        legend = axes.get_legend()
+        if legend is not None and legend.get_window_extent().overlaps(axes.get_window_extent()):
+            found.append(legend.get_texts()[0].get_text())
+    return found
+
+
+def _texts(figure: Any) -> list[Text]:
+    found = []
+    for text in figure.findobj(Text):
+        if not text.get_visible() or not text.get_text().strip() or (text.axes is not None and not text.axes.get_visible()):
+            continue
+        if text.axes is not None and not text.axes.axison and text in (text.axes.xaxis.label, text.axes.yaxis.label, *text.axes.get_xticklabels(), *text.axes.get_yticklabels()):
+            continue
+        found.append(text)
+    hidden = set()  # of ticks beyond the limits
+    for axes in figure.axes:
+        for axis in (axes.xaxis, axes.yaxis):
+            low, high = sorted(axis.get_view_interval())
+            for tick in [*axis.get_major_ticks(), *axis.get_minor_ticks()]:
+                if not axes.axison or not low - 1e-9 * abs(low) <= tick.get_loc() <= high + 1e-9 * abs(high):
+                    hidden |= {tick.label1, tick.label2}
+    return [text for text in found if text not in hidden]

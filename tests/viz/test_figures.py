@@ -1,0 +1,93 @@
+"""Figures that a stranger can read: nothing lies on anything else, captions say how it was measured, empty ones say so in words."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from typer.testing import CliRunner
+
+import mobilenet
+from mobilenet.cli import app
+from tests.viz.overlap import legends_on_curves, overlapping
+from viz.figures import run_figures, runs
+
+ROOT = Path(__file__).parents[2]
+Checked = Callable[[Path], list[Any]]
+
+
+@pytest.fixture
+def checked(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Checked:
+    """Draws the figures of a run, and looks at each before it is saved."""
+
+    def look(figure: Any, target: Path) -> None:
+        assert overlapping(figure) == [], target
+        assert legends_on_curves(figure) == [], target
+
+    monkeypatch.setattr(runs, "save", look)
+
+    def draw(run: Path) -> list[Any]:
+        both = [run_figures(run, tmp_path / str(captions), (".svg",), captions) for captions in (True, False)]
+        return both[0]
+
+    return draw
+
+
+def test_of_a_run_of_hosts(run: Path, checked: Checked) -> None:
+    notes = {figure.path.stem: figure.note for figure in checked(run)}
+    assert all(note.startswith("n = 1 run. ") for note in notes.values())
+    for name in ("station_buffers", "host_buffers", "delays_over_time", "radio"):
+        assert "the warm-up to 2 s, which the numbers leave out" in notes[name]
+        assert "a node is down" in notes[name]
+    assert "from 2 to 25 s, whenever they arrived" in notes["delays"]
+    assert "with a radius of" in notes["field"]
+    assert "of the whole run" in notes["handoffs"] and "began from 2 to 25 s" in notes["handoffs"]
+
+
+@pytest.mark.parametrize("name", ["causal", "causal_reliable", "bundling"])
+def test_of_processes(name: str, checked: Checked, tmp_path: Path) -> None:
+    done = mobilenet.run(ROOT / "scenarios" / "vcube" / f"{name}.yaml", out=tmp_path / "run", overrides=["processes=16"])
+    notes = {figure.path.stem: figure.note for figure in checked(done.path)}
+    pending = done.samples[done.samples.quantity == "pending"]
+    if len(pending):
+        assert ("Nothing waited" in notes["pending"]) == (pending.value.max() == 0)
+
+
+def test_with_own_names_and_dollars(run: Path, checked: Checked, tmp_path: Path) -> None:
+    copy = Path(shutil.copytree(run, tmp_path / "a $run$ of _ours_"))
+    manifest = json.loads((copy / "manifest.json").read_text())
+    manifest["station_names"] = {"s0": "$\\frac", "s1": "Mast\n1"}
+    (copy / "manifest.json").write_text(json.dumps(manifest))
+    assert len(checked(copy)) == 7
+
+
+def test_places_that_are_none(run: Path, tmp_path: Path) -> None:
+    """Figures without places need none; that of the field leaves them out and says so."""
+    copy = Path(shutil.copytree(run, tmp_path / "run"))
+    places = pq.read_table(copy / "positions.parquet")
+    x_m = places["x_m"].to_numpy().copy()
+    x_m[40:60] = float("nan")
+    pq.write_table(places.set_column(places.column_names.index("x_m"), "x_m", pa.array(x_m, from_pandas=False)), copy / "positions.parquet")
+    field = next(figure for figure in run_figures(copy, tmp_path / "figures", (".svg",)) if figure.path.stem == "field")
+    assert "recorded places that are no places are left out" in field.note
+    for command in ("map", "report"):
+        result = CliRunner().invoke(app, [command, str(copy)])
+        assert result.exit_code == 2
+        assert "nowhere on the plane" in result.stderr
+
+
+def test_hosts_that_only_come_back(run: Path, checked: Checked, tmp_path: Path) -> None:
+    """No change of cell was confirmed: the picture says so."""
+    copy = Path(shutil.copytree(run, tmp_path / "run"))
+    events = pq.read_table(copy / "events.parquet")
+    at = events.column_names.index("detail")
+    details = [text.replace('"cell"', '"recovery"') if text else text for text in events["detail"].to_pylist()]
+    pq.write_table(events.set_column(at, events.schema.field(at), pa.array(details, pa.string())), copy / "events.parquet")
+    notes = {figure.path.stem: figure.note for figure in checked(copy)}
+    assert "No change of station was confirmed." in notes["handoffs"]

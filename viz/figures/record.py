@@ -1,0 +1,105 @@
+"""What the figures of a run are drawn from, and the axis of time that most of them share.
+
+Model     the axis goes from 0 to duration_s (of processes: to the end); means are over 1/200 of that each
+Units     seconds; in runs of processes time units
+Source    ours: DESIGN.md §19
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from mobilenet.study.measure import delays_of, integral
+from viz.style import FAULT
+
+SECOND = 1_000_000_000
+BUCKETS = 200
+
+
+@dataclass(slots=True)
+class Record:
+    """What figures are drawn from."""
+
+    name: str
+    manifest: dict[str, Any]
+    events: pd.DataFrame
+    samples: pd.DataFrame
+    positions: pd.DataFrame
+
+    @property
+    def of_processes(self) -> bool:
+        return "processes" in self.manifest
+
+    @property
+    def unit(self) -> str:
+        return "t.u." if self.of_processes else "s"
+
+    @property
+    def end_s(self) -> float:
+        return float(self.manifest["simulated_s"] if self.of_processes else self.manifest["duration_s"])
+
+    @property
+    def warmup_s(self) -> float:
+        return 0.0 if self.of_processes else float(self.manifest["warmup_s"])
+
+    @property
+    def window(self) -> str:
+        """In words."""
+        return f"from {self.warmup_s:g} to {self.end_s:g} {self.unit}"
+
+    @property
+    def delays_s(self) -> NDArray[np.float64]:
+        """Of messages broadcast within the window."""
+        if self.of_processes:  # of others: a process delivers its own message at once
+            own = (self.events.event == "deliver") & (self.events.message.str.rpartition(":")[0] == self.events.node)
+            return delays_of(self.events[~own])[1]
+        sent, delays = delays_of(self.events)
+        inside = (sent >= self.manifest["warmup_s"] * SECOND) & (sent < self.manifest["duration_s"] * SECOND)
+        return delays[inside]
+
+
+def edges_of(record: Record) -> NDArray[np.float64]:
+    return np.linspace(0, record.end_s * SECOND, BUCKETS + 1)
+
+
+def middles_s(edges: NDArray[np.float64]) -> NDArray[np.float64]:
+    middles: NDArray[np.float64] = (edges[:-1] + edges[1:]) / 2 / SECOND
+    return middles
+
+
+def mean_level(rows: pd.DataFrame, edges: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Of the sum over the nodes in `rows`, in each bucket."""
+    level: NDArray[np.float64] = np.diff(integral(rows, edges)) / np.diff(edges)
+    return level
+
+
+def time_axis(axes: Any, record: Record) -> str:
+    """From 0 to the end of the measured time; shades the warm-up and each time that a node is down, and says so."""
+    notes = ""
+    if record.warmup_s > 0:
+        axes.axvspan(0, record.warmup_s, color="#000000", alpha=0.07, linewidth=0, label="warm-up", zorder=0)
+        notes = f" Grey: the warm-up to {record.warmup_s:g} {record.unit}, which the numbers leave out."
+    axes.set(xlabel=f"simulated time ({record.unit})", xlim=(0, record.end_s))
+    axes.set_ylim(bottom=0)
+    return notes + _shade_outages(axes, record)
+
+
+def _shade_outages(axes: Any, record: Record) -> str:
+    """A band for each time that a node is down."""
+    downs = record.events[record.events.event.isin(["crash", "recover"])]
+    count = 0
+    for _, own in downs.groupby("node", sort=False):
+        begin: int | None = None
+        for row in [*own.itertuples(), None]:
+            if row is not None and row.event == "crash":
+                begin = row.time_ns
+            elif begin is not None:
+                end = record.end_s * SECOND if row is None else row.time_ns
+                axes.axvspan(begin / SECOND, end / SECOND, color=FAULT, alpha=0.22, linewidth=0, label=None if count else "a node is down")
+                count, begin = count + 1, None
+    return f" Orange: a node is down ({'once' if count == 1 else f'{count} times'})." if count else ""
