@@ -1,8 +1,8 @@
 """Causal broadcast with message aggregation over the spanning trees of VCube.
 
 Source      Rodrigues, Duarte, Arantes: "Causal Aggregation Broadcast" on VCube, Algorithms 1 and 2
-Names       vector_clock -> _delivered (a set), vector_max -> _received and _prefix, pending -> _waiting,
-            Children(r, h) -> topology.children; m.vc -> m.depends (a set); CheckAgg -> _released
+Names       vector_clock -> _delivered (a set), vector_max -> _received (a set), pending -> _waiting, Children(i, h) -> _children[h],
+            m.vc -> m.depends (a set); CheckAgg -> _hand_on, CheckDelivery -> _deliver_when_ready
 Sets        a vector clock says which messages were delivered, and delivery is FIFO: so a clock is a set of messages, and
             its entries are the last ones of each source. Sets are integers, message (s, ts) the bit ts * n + s, so the
             vector test over all sources is one operation. The last ones are worked out when they are needed, for a broadcast of one's own
@@ -12,7 +12,7 @@ Deviations  Alg. 1 l.3   "1 < s <= h" reaches half of the processes only (n = 2)
                          which puts more into one packet. `release: message` is the loop of the paper. In both, what
                          is handed on is what the packet, or the message, has set free
             l.30         "for all k != s" in CheckDelivery: the sign is lost in print, and for k = s nothing would ever be delivered
-Reads       l.16-17      _prefix is the contiguous prefix; the highest number received would free messages too early
+Reads       l.16-17      _received is the contiguous prefix of each source; the highest number received would free messages too early
 Aggregation  m waits at i for child k while i has not received a message that m depends on and that k will get through i as
             well: k could not deliver m before. So delivery is never later (same instants if links have fixed delays)
 """
@@ -20,59 +20,11 @@ Aggregation  m waits at i for child k while i has not received a message that m 
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import Any, ClassVar, Literal, NamedTuple
+from typing import Any, ClassVar, Literal
 
-from .port import Carrier, Lists, MessageId, ProcessPort, lists_of, payload_of, size_of
+from .causal_messages import Message, Packet, ToRoot
+from .port import MessageId, ProcessPort, size_of
 from .topology import children, dimension, neighbours
-
-
-class Message:
-    """An application message, shared by all who have it."""
-
-    __slots__ = ("before", "bit", "body", "depends", "id", "mask", "size_bytes", "source")
-
-    def __init__(self, source: int, ts: int, n: int, depends: int, body: Any, size_bytes: int) -> None:
-        self.id = MessageId(source, ts)
-        self.source = source
-        self.bit = ts * n + source  # its number in sets
-        self.mask = 1 << self.bit  # itself as a set
-        self.before = self.mask >> n  # the message before it of its source, as a set; the first one has none
-        self.depends = depends  # the last message of each source that its source had delivered, its own included
-        self.body = body
-        self.size_bytes = size_bytes
-
-
-class Packet:
-    """What travels over a link; one object for all children that get the same."""
-
-    __slots__ = ("messages", "size_bytes")
-
-    def __init__(self, messages: tuple[Message, ...], size_bytes: int) -> None:
-        self.messages = messages
-        self.size_bytes = size_bytes
-
-    @property
-    def payload_bytes(self) -> int:
-        return sum(payload_of(m.body) for m in self.messages)
-
-    def list_sizes(self) -> Lists:
-        return tuple(entry for m in self.messages for entry in lists_of(m.body))
-
-
-class _ToRoot(NamedTuple):
-    message: Message
-    size_bytes: int
-
-
-class ToRoot(_ToRoot, Carrier):
-    """Single tree: a source hands its message to the root of all."""
-
-    __slots__ = ()
-    messages: ClassVar[tuple[Message, ...]] = ()  # nothing is received with it: it is on its way to where it begins
-
-    @property
-    def body(self) -> Any:
-        return self.message.body
 
 
 class Branch:

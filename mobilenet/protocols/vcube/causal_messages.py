@@ -1,0 +1,61 @@
+"""What travels in the causal broadcast with aggregation, and how its sets of messages are numbered.
+
+Sets        message (s, ts) of n processes is the bit ts * n + s of an integer
+Units       bytes
+Source      Rodrigues, Duarte, Arantes: "Causal Aggregation Broadcast" on VCube, Algorithm 2
+"""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar, NamedTuple
+
+from .port import Carrier, Lists, MessageId, lists_of, payload_of
+
+
+class Message:
+    """An application message, shared by all who have it."""
+
+    __slots__ = ("before", "bit", "body", "depends", "id", "mask", "size_bytes", "source")
+
+    def __init__(self, source: int, ts: int, n: int, depends: int, body: Any, size_bytes: int) -> None:
+        self.id = MessageId(source, ts)
+        self.source = source
+        self.bit = ts * n + source  # its number in sets
+        self.mask = 1 << self.bit  # itself as a set
+        self.before = self.mask >> n  # the message before it of its source, as a set; the first one has none
+        self.depends = depends  # the last message of each source that its source had delivered, its own included
+        self.body = body
+        self.size_bytes = size_bytes
+
+
+class Packet:
+    """What travels over a link; one object for all children that get the same."""
+
+    __slots__ = ("messages", "size_bytes")
+
+    def __init__(self, messages: tuple[Message, ...], size_bytes: int) -> None:
+        self.messages = messages
+        self.size_bytes = size_bytes
+
+    @property
+    def payload_bytes(self) -> int:
+        return sum(payload_of(m.body) for m in self.messages)
+
+    def list_sizes(self) -> Lists:
+        return tuple(entry for m in self.messages for entry in lists_of(m.body))
+
+
+class _ToRoot(NamedTuple):
+    message: Message
+    size_bytes: int
+
+
+class ToRoot(_ToRoot, Carrier):
+    """Single tree: a source hands its message to the root of all."""
+
+    __slots__ = ()
+    messages: ClassVar[tuple[Message, ...]] = ()  # nothing is received with it: it is on its way to where it begins
+
+    @property
+    def body(self) -> Any:
+        return self.message.body
