@@ -13,14 +13,14 @@ from typing import Any
 
 import numpy as np
 
-from viz.style import COLOURS, FAULT, QUIET, caption, page, save
+from viz.style import COLOURS, FAULT, QUIET, caption, page, save, thousands
 
 BLUE, GREEN, RED = COLOURS[0], COLOURS[2], COLOURS[3]
 MOST_POINTS = 400_000
 
 
-def draw(inspection: Any, target: Path) -> None:
-    """An inspection of world/inspection.py."""
+def draw(inspection: Any, target: Path, name: str = "") -> None:
+    """An inspection of world/inspection.py; `name`: that of the file."""
     cells, recorded = inspection.cells, inspection.recorded
     with page(11.5, 5.6, 2, 2, width_ratios=(1.1, 1)) as (figure, axes):
         grid = axes[0, 0].get_gridspec()
@@ -29,9 +29,10 @@ def draw(inspection: Any, target: Path) -> None:
         _field(figure.add_subplot(grid[:, 0]), inspection)
         _speeds(axes[0, 1], *inspection.speeds)
         _presence(axes[1, 1], inspection)
-        text = f"{_counted(len(recorded.names), 'host')}, {inspection.host_s / 3600:.2g} host hours"
+        text = f"{name}: " if name else ""
+        text += f"{_counted(len(recorded.names), 'host')}, {inspection.host_s / 3600:.2g} host hours"
         if cells is not None:
-            text += f"; cells of {cells.range_m:g} m, handoffs by the nearest station with 5 m of hysteresis, looked at every {cells.step_s:g} s"
+            text += f"; cells with a radius of {cells.range_m:g} m; handoffs by the nearest station with 5 m of hysteresis, looked at every {cells.step_s:g} s"
         caption(figure, text)
         save(figure, target)
 
@@ -67,7 +68,7 @@ def _field(axes: Any, inspection: Any) -> None:
 
 
 def _counted(number: int, what: str) -> str:
-    return f"{number} {what}{'' if number == 1 else 's'}"
+    return f"{thousands(number)} {what}{'' if number == 1 else 's'}"
 
 
 def _speeds(axes: Any, speeds: Any, lasted: Any) -> None:
@@ -80,6 +81,8 @@ def _speeds(axes: Any, speeds: Any, lasted: Any) -> None:
 
 
 def _presence(axes: Any, inspection: Any) -> None:
+    from matplotlib.ticker import MaxNLocator
+
     cells = inspection.cells
     if cells is None:
         moments = np.unique(np.r_[inspection.recorded.t_s[[0, -1]], np.linspace(inspection.recorded.t_s.min(), inspection.recorded.t_s.max(), 400)])
@@ -94,6 +97,7 @@ def _presence(axes: Any, inspection: Any) -> None:
     axes.set(xlabel="time (s)", ylabel="hosts", title="When", ylim=(0, 1.3 * max(1, float(np.max(present)))))
     if moments[-1] > moments[0]:
         axes.set_xlim(moments[0], moments[-1])
+    axes.yaxis.set_major_locator(MaxNLocator(integer=True))
     axes.legend(loc="upper left", fontsize=8, frameon=False, ncols=2, labelcolor=QUIET)
 
 

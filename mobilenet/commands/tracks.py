@@ -51,7 +51,7 @@ def inspect_tracks(
         _print(found, sites, _exchanged(told, found))
         target = out or Path(f"{_stem(file)}_tracks.png")
         with whole_file(target) as partial:
-            draw(found, partial)
+            draw(found, partial, file.name)
         say(f"Drawn: {quoted(target)}")
         if scenario is None:
             again = " ".join(["mobilenet inspect-tracks", quoted(file), *([] if stations is None else ["--stations", quoted(stations)])])
@@ -81,6 +81,8 @@ def export(
         if len(kinds) != 1:
             fail("expected one of --csv, --geojson, --kepler and --shiviz", Exit.BAD_INPUT)
         at = None if origin is None else parse_origin(origin)
+        if not directory.is_dir():
+            fail(f"{directory}: no such run directory", Exit.BAD_INPUT)
         if csv:
             _export_csv(directory, out or directory / "csv", at)
         elif shiviz:
