@@ -9,9 +9,11 @@ Source    ours: DESIGN.md, "Scenarios"
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Annotated, Any
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, GetCoreSchemaHandler
+from pydantic_core import CoreSchema, core_schema
 
 
 class ScenarioError(Exception):
@@ -32,10 +34,45 @@ def _as_range(value: Any) -> Any:
 
 
 Range = Annotated[tuple[float, float], BeforeValidator(_as_range)]  # uniform between the two
+
+
+@dataclass(frozen=True, slots=True)
+class Within:
+    """Where both ends of a Range have to be, and what they are called."""
+
+    least: float
+    most: float
+    ends: tuple[str, str] = ("lowest", "highest")
+    times: float | None = None  # the higher end is at most so many times the lower one
+
+    def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
+        return core_schema.no_info_after_validator_function(self._held, handler(source))
+
+    def _held(self, value: tuple[float, float]) -> tuple[float, float]:
+        low, high = value
+        if not self.least <= low <= high <= self.most:
+            raise ValueError(f"expected {self.least:g} <= {self.ends[0]} <= {self.ends[1]} <= {self.most:.15g}")
+        if self.times is not None and high > self.times * low:
+            raise ValueError(f"a range of more than 1 to {self.times:g}")
+        return value
+
+    def __str__(self) -> str:
+        ratio = "" if self.times is None else f", {self.ends[1]} ≤ {self.times:g} × {self.ends[0]}"
+        return f"each ≥ {self.least:g}, ≤ {self.most:g}{ratio}"
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """What the reference of all keys says of a value: a unit that its name does not say, a range instead of the declared bounds."""
+
+    unit: str = ""
+    bounds: str = ""
+
+
 Metres = Annotated[float, Field(ge=-1_000_000, le=1_000_000)]
 Point = tuple[Metres, Metres]
-HostName = Annotated[str, Field(pattern=r"^h(0|[1-9]\d{0,6})$", description="h0, h1, ...")]
-StationName = Annotated[str, Field(pattern=r"^s(0|[1-9]\d{0,6})$", description="s0, s1, ...")]
+HostName = Annotated[str, Field(pattern=r"^h(0|[1-9]\d{0,6})$")]
+StationName = Annotated[str, Field(pattern=r"^s(0|[1-9]\d{0,6})$")]
 
 
 def number(name: str) -> int:

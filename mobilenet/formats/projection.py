@@ -31,8 +31,8 @@ B_M = A_M * (1 - FLATTENING)
 class Origin(Parameters):
     """Where (0, 0) lies on Earth."""
 
-    lon: float = Field(ge=-180, le=180, description="degrees east")
-    lat: float = Field(ge=-85, le=85, description="degrees north")
+    lon: float = Field(ge=-180, le=180, description="longitude, positive to the east")
+    lat: float = Field(ge=-85, le=85, description="latitude, positive to the north")
 
 
 class _Frame(NamedTuple):

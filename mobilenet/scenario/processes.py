@@ -9,12 +9,12 @@ Source    ours: DESIGN.md §16
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Annotated, Literal
+from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field
 
 from mobilenet.kernel import ns
-from mobilenet.parameters import Parameters, ScenarioError, number
+from mobilenet.parameters import Parameters, ScenarioError, Told, number
 from mobilenet.processes.parameters import (
     AbstractNetwork,
     Crash,
@@ -42,28 +42,54 @@ from mobilenet.scenario.load import Node
 from mobilenet.scenario.problems import line
 from mobilenet.wired.network import adjacency
 
+TREE = "of a message on its way through a tree"  # meanings are of keys that vcube/parameters.py declares without
+ACK = "of an acknowledgement"
+
 
 class BestEffort(BestEffortParameters):
+    """Over the trees of VCube, with messages for the same process bundled."""
+
+    meanings: ClassVar[dict[str, str]] = {"tree_bytes": TREE, "ack_bytes": ACK}
     name: Literal["best_effort"] = "best_effort"
 
 
 class Reliable(ReliableParameters):
+    """VCube-RB: over the trees of VCube, all or nobody, also with a detector that is wrong."""
+
+    meanings: ClassVar[dict[str, str]] = {"tree_bytes": TREE, "ack_bytes": ACK}
     name: Literal["reliable"] = "reliable"
 
 
 class AllToAll(AllToAllParameters):
+    """All-RB: without trees, the source sends to everybody."""
+
+    meanings: ClassVar[dict[str, str]] = {"tree_bytes": "of a message on its way to a process", "ack_bytes": ACK}
     name: Literal["all_to_all"] = "all_to_all"
 
 
 class DisjointPaths(DisjointPathsParameters):
+    """DPath-RB: over trees with disjoint paths, without acknowledgements; 2, 4, 8, ... processes."""
+
+    meanings: ClassVar[dict[str, str]] = {"tree_bytes": "of a copy on its way through one of the trees"}
     name: Literal["disjoint_paths"] = "disjoint_paths"
 
 
 class Causal(CausalParameters):
+    """Causal order, with messages aggregated; nobody may crash."""
+
+    meanings: ClassVar[dict[str, str]] = {
+        "aggregate": "hand messages on together, once what they depend on has been received; false: at once",
+        "trees": "each source broadcasts over a tree of its own, or all over the tree of p0",
+        "mtu_bytes": "the longest packet of several messages, more than header_bytes; a longer message goes alone",
+        "header_bytes": "of each packet",
+    }
     name: Literal["causal"] = "causal"
 
 
 class CausalReliable(CausalReliableParameters):
+    """Causal order above VCube-RB, also where processes crash."""
+
+    meanings: ClassVar[dict[str, str]] = {"ack_bytes": ACK}
     name: Literal["causal_reliable"] = "causal_reliable"
 
 
@@ -73,25 +99,31 @@ ProcessProtocol = Annotated[
 
 
 class ProcessRecord(Parameters):
+    """What is recorded beside events."""
+
     buffers: bool = Field(default=True, description="samples of buffers whenever they change; false: at the end alone")
 
 
 class ProcessLimits(Parameters):
+    """How big a run may become."""
+
     max_events: int = Field(default=100_000_000, ge=1, le=10**15, description="refuse a run that is estimated to have more")
 
 
 class ProcessScenario(ScenarioFile):
-    name: str | None = Field(default=None, min_length=1, max_length=200)
-    description: str | None = Field(default=None, max_length=10_000)
-    seed: int = Field(default=1, ge=0, le=2**63 - 1)
-    processes: int = Field(ge=2, le=100_000)
-    duration: float = Field(default=100_000.0, gt=0, le=1e7, description="the run ends when all is done, at the latest then")
-    network: Network = AbstractNetwork()
-    detector: DetectorParameters | None = Field(default=DetectorParameters(), description="null: nobody learns of crashes")
-    faults: tuple[Crash, ...] = Field(default=(), max_length=100_000)
-    random_faults: RandomCrashes | None = None
+    """A scenario of processes."""
+
+    name: str | None = Field(default=None, min_length=1, max_length=200, description="for readers")
+    description: str | None = Field(default=None, max_length=10_000, description="for readers")
+    seed: int = Field(default=1, ge=0, le=2**63 - 1, description="all that is random in a run derives from it")
+    processes: int = Field(ge=2, le=100_000, description="how many, called p0, p1 and so on")
+    duration: Annotated[float, Told(unit="t.u.")] = Field(default=100_000.0, gt=0, le=1e7, description="the run ends when all is done, at the latest then")
+    network: Network = Field(default=AbstractNetwork(), description="what carries messages; packet for causal, abstract for the others, wired for all")
+    detector: DetectorParameters | None = Field(default=DetectorParameters(), description="the failure detector of each process; null: nobody learns of crashes")
+    faults: tuple[Crash, ...] = Field(default=(), max_length=100_000, description="which processes crash when, each once and for ever")
+    random_faults: RandomCrashes | None = Field(default=None, description="other processes that crash, drawn from the seed; null: none")
     workload: ProcessWorkload = ProcessWorkload()
-    protocol: ProcessProtocol
+    protocol: ProcessProtocol = Field(description="what the processes run")
     record: ProcessRecord = ProcessRecord()
     limits: ProcessLimits = ProcessLimits()
 

@@ -41,9 +41,11 @@ Name = Annotated[str, Field(min_length=1, max_length=200)]
 
 
 class StationsParameters(Parameters):
-    layout: StationLayout
+    """The stations and the network between them."""
+
+    layout: StationLayout = Field(description="where they stand")
     backbone: BackboneParameters = BackboneParameters()
-    names: tuple[Name, ...] | None = Field(default=None, description="for readers, instead of s0, s1, ...")
+    names: tuple[Name, ...] | None = Field(default=None, description="one for each station, all different, for readers; null: those of the file, or s0, s1 and so on")
 
 
 class MobileCausal(MobileCausalParameters):
@@ -56,21 +58,21 @@ class Beacon(BeaconParameters):
 
 class TcpFlooding(TcpFloodingParameters):
     name: Literal["tcp_flooding"] = "tcp_flooding"
-    tcp: TcpParameters = TcpParameters()
+    tcp: TcpParameters = Field(default=TcpParameters(), description="TCP between hosts and stations, and between stations unless wired_tcp is given")
     wired_tcp: TcpParameters | None = Field(default=None, description="TCP between stations; null: the same as tcp")
 
 
 class OwnProtocol(Parameters):
-    """A protocol that does not come with mobilenet; see own.py."""
+    """A protocol of one's own; the name is not needed where class is given."""
 
     model_config = ConfigDict(serialize_by_alias=True)
     name: Literal["own"] = "own"
     reference: str = Field(
         alias="class",
         max_length=200,
-        description="a class in a file beside the scenario, as in gossip.py:Gossip, or what an installed package offers",
+        description="a class in a file beside the scenario, as gossip.py:Gossip, or an installed package's",
     )
-    settings: dict[str, Any] = Field(default={}, description="what the protocol's own Settings take")
+    settings: dict[str, Any] = Field(default={}, description="keys and values that the protocol's own Settings take")
     promises: Literal["causal", "best_effort"] = Field(
         default="causal", description="what the verifier judges; best_effort: nothing invented, nothing twice, members only"
     )
@@ -98,29 +100,35 @@ Protocol = Annotated[
 
 
 class RecordParameters(Parameters):
+    """What is recorded beside events and samples."""
+
     frames: bool = Field(default=False, description="one row for each frame and hearing node")
     messages: bool = Field(default=False, description="one row for each protocol message and receiver")
-    positions_interval_s: float | None = Field(default=1.0, ge=0.01, le=1e6, description="null: no positions")
+    positions_interval_s: float | None = Field(default=1.0, ge=0.01, le=1e6, description="between two positions of each host; null: no positions")
 
 
 class LimitsParameters(Parameters):
+    """How big a run may become."""
+
     max_events: int = Field(default=100_000_000, ge=1, le=10**15, description="refuse a run that is estimated to have more, stop one that has")
 
 
 class Scenario(ScenarioFile):
-    name: Name | None = None
-    description: str | None = Field(default=None, max_length=10_000)
-    seed: int = Field(default=1, ge=0, le=2**63 - 1)
+    """A scenario of hosts and stations."""
+
+    name: Name | None = Field(default=None, description="for readers, as on the map; null: that of the run directory")
+    description: str | None = Field(default=None, max_length=10_000, description="for readers")
+    seed: int = Field(default=1, ge=0, le=2**63 - 1, description="all that is random in a run derives from it")
     duration_s: float = Field(gt=0, le=1e6, description="how long hosts walk and broadcast")
-    warmup_s: float = Field(default=0.0, ge=0, description="the beginning that figures leave out")
+    warmup_s: float = Field(default=0.0, ge=0, description="the beginning that metrics leave out; less than duration_s")
     drain_s: float = Field(default=60.0, ge=0, le=1e6, description="how long at most messages may arrive after that")
-    origin: Origin | None = Field(default=None, description="where (0, 0) lies on Earth; null: nowhere, or in the middle of sites or tracks in longitude and latitude")
+    origin: Origin | None = Field(default=None, description="where (0, 0) lies on Earth; null: nowhere, or amid sites or tracks in longitude and latitude")
     stations: StationsParameters
-    wireless: WirelessParameters = WirelessParameters()
+    wireless: WirelessParameters = Field(default=WirelessParameters(), description="the radio of all hosts and stations")
     hosts: HostsParameters
-    faults: FaultsParameters | None = None
-    churn: ChurnParameters | None = None
-    protocol: Protocol
+    faults: FaultsParameters | None = Field(default=None, description="which hosts crash when; null: none")
+    churn: ChurnParameters | None = Field(default=None, description="when hosts join and leave; null: members all the time, or as long as their tracks")
+    protocol: Protocol = Field(description="what hosts and stations run")
     workload: WorkloadParameters
     record: RecordParameters = RecordParameters()
     limits: LimitsParameters = LimitsParameters()

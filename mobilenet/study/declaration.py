@@ -26,10 +26,10 @@ MOST_LEVELS = 1_000
 class Span(Parameters):
     """Levels `from`, `from + step`, ... up to `to`, or `count` of them evenly."""
 
-    first: float = Field(alias="from", description="the first level")
-    last: float = Field(alias="to", description="the last level, if a step meets it")
-    step: float | None = Field(default=None, gt=0, description="from one level to the next")
-    count: int | None = Field(default=None, ge=2, le=MOST_LEVELS, description="instead of step: how many levels, evenly spaced")
+    first: float = Field(alias="from", description="the first level, instead of a list")
+    last: float = Field(alias="to", description="the last level, if a step meets it; more than from")
+    step: float | None = Field(default=None, gt=0, description="from one level to the next; either step or count")
+    count: int | None = Field(default=None, ge=2, le=MOST_LEVELS, description="how many levels, evenly spaced; either step or count")
 
     @model_validator(mode="after")
     def _one_of_both(self) -> Self:
@@ -53,15 +53,19 @@ class Span(Parameters):
 
 
 class Until(Parameters):
+    """When there are replications enough."""
+
     metric: str = Field(min_length=1, description="stop when this metric is known well enough in every configuration")
-    relative_half_width: float = Field(gt=0, le=10, description="half of the confidence interval, divided by the mean")
+    relative_half_width: float = Field(gt=0, le=10, description="half of the confidence interval divided by the mean: stop when it is not greater")
 
 
 class Replications(Parameters):
-    min: int = Field(default=10, ge=2, le=100_000, description="replications of every configuration, at least")
-    max: int | None = Field(default=None, ge=2, le=100_000, description="... at most; by default the same")
+    """How often each configuration is run."""
+
+    min: int = Field(default=10, ge=2, le=100_000, description="of every configuration, at least")
+    max: int | None = Field(default=None, ge=2, le=100_000, description="of every configuration, at most; with until, and not less than min; null: min")
     step: int = Field(default=5, ge=1, le=100_000, description="how many are added in a round, if the rule is not met")
-    until: Until | None = Field(default=None, description="the stopping rule; none: exactly `min`")
+    until: Until | None = Field(default=None, description="the stopping rule; null: exactly min")
 
     @model_validator(mode="after")
     def _ordered(self) -> Self:
@@ -79,11 +83,13 @@ class Replications(Parameters):
 
 
 class Compare(Parameters):
-    factor: str = Field(min_length=1, description="the factor whose levels are compared")
+    """What is compared with what."""
+
+    factor: str = Field(min_length=1, description="the factor whose levels are compared, one of factors")
     baseline: Any = Field(description="the level that the others are compared with")
-    metrics: tuple[str, ...] = Field(min_length=1, description="what is compared")
+    metrics: tuple[str, ...] = Field(min_length=1, description="the metrics that are compared")
     equivalence_margin: float | None = Field(
-        default=None, gt=0, lt=1, description="relative difference below which two levels count as equivalent; none: not judged"
+        default=None, gt=0, lt=1, description="relative difference below which two levels count as equivalent; null: not judged"
     )
 
 
@@ -98,16 +104,18 @@ Levels = Annotated[
 
 
 class Study(Parameters):
-    name: str | None = Field(default=None, min_length=1, max_length=200)
-    description: str | None = Field(default=None, max_length=10_000)
+    """A study: a scenario, its factors, and how often each configuration is run."""
+
+    name: str | None = Field(default=None, min_length=1, max_length=200, description="for readers")
+    description: str | None = Field(default=None, max_length=10_000, description="for readers")
     scenario: str = Field(min_length=1, description="the scenario file, from the study's own folder")
     seed: int = Field(default=1, ge=0, le=2**63 - 1, description="the seeds of all runs derive from it")
-    factors: dict[str, Levels] = Field(default={}, description="scenario key -> levels; a list of mappings changes several keys together")
+    factors: dict[str, Levels] = Field(default={}, description="scenario key -> levels, at most 1000; mappings as levels change several keys together")
     set: dict[str, Any] = Field(default={}, description="scenario key -> value, in every run")
     replications: Replications = Replications()
-    kind: Literal["terminating", "steady_state"] = Field(default="terminating", description="steady_state: the warm-up is cut by MSER-5")
-    compare: Compare | None = None
-    confidence: float = Field(default=0.95, gt=0.5, lt=1, description="of all intervals")
+    kind: Literal["terminating", "steady_state"] = Field(default="terminating", description="steady_state: the warm-up is what MSER-5 cuts off")
+    compare: Compare | None = Field(default=None, description="which levels are compared in which metrics; null: none")
+    confidence: float = Field(default=0.95, gt=0.5, lt=1, description="confidence of all intervals")
 
     _folder: Path = PrivateAttr(default=Path("."))
     _root: Node = PrivateAttr(default=Node({}, "study"))

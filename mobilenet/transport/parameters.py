@@ -26,18 +26,20 @@ from mobilenet.parameters import Parameters
 
 
 class TcpParameters(Parameters):
+    """A TCP connection: segments, windows, timers."""
+
     # fmt: off
     mss_bytes: int = Field(
         default=536, ge=64, le=65_495,
-        description="bytes of messages that a segment takes at most, headers not counted (RFC 9293, 3.7.1 and INET: 536)",
+        description="that a segment takes at most, headers not counted (RFC 9293, 3.7.1 and INET: 536)",
     )
     window_bytes: int | None = Field(
         default=65_535, ge=64, le=2**30,
-        description="bytes that a receiver is ready to hold; none: 2**30 (RFC 9293: 65535 without scaling; INET: 14 segments)",
+        description="that a receiver is ready to hold; null: 2**30 (RFC 9293: 65535 unscaled; INET: 14 segments)",
     )
     messages_in_flight: int | None = Field(
         default=46, ge=1, le=1_000_000,
-        description="messages sent and not acknowledged to their last byte, at most; none: no limit (paper: 46)",
+        description="messages sent and not acknowledged to the last byte, at most; null: no limit (paper: 46)",
     )
     aggregation: bool = Field(
         default=True,
@@ -45,15 +47,15 @@ class TcpParameters(Parameters):
     )
     nagle: bool = Field(
         default=True,
-        description="a segment that is not full waits until all before it is acknowledged (RFC 9293, 3.7.4; INET: on)",
+        description="a segment not full waits until all before is acknowledged (RFC 9293, 3.7.4; INET: on)",
     )
     initial_window_segments: int | None = Field(
         default=None, ge=1, le=100,
-        description="segments sent before the first acknowledgement; none: 2 to 4 by their size (RFC 5681, 3.1; INET: 1)",
+        description="sent before the first acknowledgement; null: 2 to 4 by their size (RFC 5681, 3.1; INET: 1)",
     )
     recovery: Literal["newreno", "reno", "none"] = Field(
         default="newreno",
-        description="fast retransmit with fast recovery of RFC 6582 or RFC 5681; none: timeouts only (INET: reno)",
+        description="fast retransmit and recovery of RFC 6582 or RFC 5681; none: timeouts only (INET: reno)",
     )
     duplicate_acks: int = Field(
         default=3, ge=1, le=100,
@@ -61,43 +63,43 @@ class TcpParameters(Parameters):
     )
     limited_transmit: bool = Field(
         default=True,
-        description="each of the first two duplicate acknowledgements lets a new segment out (RFC 3042; INET: off)",
+        description="the first two duplicate acknowledgements let a new segment out each (RFC 3042; INET: off)",
     )
     delayed_ack_s: float = Field(
         default=0.2, ge=0, le=0.5,
-        description="seconds: an acknowledgement waits at most this long for company; 0: not at all (paper: 0.2; INET: off)",
+        description="an acknowledgement waits at most so long for company; 0: not at all (paper: 0.2; INET: off)",
     )
     ack_every_segments: int = Field(
         default=2, ge=1, le=100,
-        description="segments, full or not, of which the last is acknowledged at once (RFC 5681, 4.2: 2)",
+        description="full or not, of which the last is acknowledged at once (RFC 5681, 4.2: 2)",
     )
     rto_initial_s: float = Field(
         default=1.0, gt=0, le=60,
-        description="seconds: the timeout before the first sample (RFC 6298, 2.1: 1; INET: 3)",
+        description="timeout before the first sample (RFC 6298, 2.1: 1; INET: 3)",
     )
     rto_min_s: float = Field(
         default=0.2, gt=0, le=60,
-        description="seconds: the floor of the timeout (paper: 0.2; RFC 6298, 2.4 and INET: 1)",
+        description="floor of the timeout, at most rto_max_s (paper: 0.2; RFC 6298, 2.4 and INET: 1)",
     )
     rto_max_s: float = Field(
         default=60.0, gt=0, le=600,
-        description="seconds: the ceiling of the timeout, doubled or not (RFC 6298, 2.5; INET: 240)",
+        description="ceiling of the timeout, doubled or not (RFC 6298, 2.5; INET: 240)",
     )
     rto_after_lost_syn_s: float = Field(
         default=3.0, gt=0, le=60,
-        description="seconds: the timeout of the first data if a SYN had to be sent again (RFC 6298, 5.7)",
+        description="timeout of the first data if a SYN had to be sent again (RFC 6298, 5.7)",
     )
     clock_granularity_s: float = Field(
         default=0.01, gt=0, le=0.5,
-        description="seconds: G, the least margin of the timeout over the smoothed round trip",
+        description="G, the least margin of the timeout over the smoothed round trip (RFC 6298, 2.3)",
     )
     max_retransmissions: int = Field(
         default=12, ge=0, le=1000,
-        description="timeouts in a row without progress after which the next one gives the connection up (INET: 12)",
+        description="timeouts in a row without progress, after which the next ends the connection (INET: 12)",
     )
     connect_timeout_s: float = Field(
         default=75.0, gt=0, le=3600,
-        description="seconds: how long a set-up may take (paper: 75)",
+        description="how long a set-up may take (paper: 75)",
     )
     # fmt: on
 

@@ -23,9 +23,11 @@ DENSE = 64  # up to so many stations all distances are computed; beyond, a tree 
 
 
 class AttachmentParameters(Parameters):
-    hysteresis_m: float = Field(default=5.0, ge=0, le=3000, description="how much nearer another station has to be")
-    error_m: float = Field(default=0.0, ge=0, le=3000, description="standard deviation of the error in each coordinate by which a host judges")
-    tick_ms: int = Field(default=100, ge=1, le=60_000, description="how often cells are looked at")
+    """Which station a host talks to: the nearest, within range."""
+
+    hysteresis_m: float = Field(default=5.0, ge=0, le=3000, description="how much nearer another station has to be for a handoff")
+    error_m: float = Field(default=0.0, ge=0, le=3000, description="standard deviation of the error in each coordinate by which a host judges its place")
+    tick_ms: int = Field(default=100, ge=1, le=60_000, description="how often each host's station is looked for anew")
 
 
 class Attachment:

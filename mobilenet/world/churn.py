@@ -34,16 +34,20 @@ class Plan(NamedTuple):
 
 
 class ListedChange(Parameters):
-    host: HostName
-    at_s: float = Field(ge=0, le=1e6)
-    kind: Kind
+    """One host joins or leaves."""
+
+    host: HostName = Field(description="who joins or leaves")
+    at_s: float = Field(ge=0, le=1e6, description="when")
+    kind: Kind = Field(description="which of both; alternating for a host, and one whose first is join is not there before")
 
 
 class ChurnParameters(Parameters):
-    leave_rate_per_host_per_min: float = Field(default=0.0, ge=0, le=600, description="in a minute of being a member")
-    mean_away_s: float = Field(default=30.0, gt=0, le=1e6)
-    initial_fraction: float = Field(default=1.0, ge=0, le=1, description="of the hosts that are members at the beginning")
-    changes: tuple[ListedChange, ...] = Field(default=(), max_length=100_000, description="for these hosts, instead")
+    """When hosts join and leave while the run goes on."""
+
+    leave_rate_per_host_per_min: float = Field(default=0.0, ge=0, le=600, description="mean number of departures in a minute of being a member; exponential")
+    mean_away_s: float = Field(default=30.0, gt=0, le=1e6, description="mean time until a host that left joins again; exponential")
+    initial_fraction: float = Field(default=1.0, ge=0, le=1, description="probability that a host is a member at the beginning")
+    changes: tuple[ListedChange, ...] = Field(default=(), max_length=100_000, description="a list; the hosts in it join and leave as it says, not at random")
 
     @model_validator(mode="after")
     def _alternating(self) -> ChurnParameters:

@@ -30,10 +30,10 @@ Box = tuple[Metres, Metres, Metres, Metres]
 class AreaParameters(Parameters):
     """A box with holes, instead of the covered ground."""
 
-    box_m: Box = Field(description="[west, south, east, north]")
-    hole_boxes_m: tuple[Box, ...] = Field(default=(), max_length=1000, description="where nobody walks")
+    box_m: Box = Field(description="[west, south, east, north], with west < east and south < north")
+    hole_boxes_m: tuple[Box, ...] = Field(default=(), max_length=1000, description="where nobody walks, each like box_m")
     hole_polygons_m: tuple[Annotated[tuple[Point, ...], Field(min_length=3, max_length=1000)], ...] = Field(
-        default=(), max_length=1000, description="the same, each a list of corners"
+        default=(), max_length=1000, description="where nobody walks, each a list of corners [x, y]"
     )
 
     @model_validator(mode="after")

@@ -30,23 +30,29 @@ class Outage(NamedTuple):
 
 
 class PaperFaults(Parameters):
+    """At regular moments one host of a station's cell, each time for longer."""
+
     schedule: Literal["paper"] = "paper"
-    station: StationName = Field(default="s3", description="whose hosts crash")
-    first_at_s: float = Field(default=15.0, ge=0, le=1e6)
-    every_s: float = Field(default=30.0, gt=0, le=1e6)
-    first_duration_s: float = Field(default=3.0, gt=0, le=1e6)
+    station: StationName = Field(default="s3", description="one of its hosts crashes each time")
+    first_at_s: float = Field(default=15.0, ge=0, le=1e6, description="when the first one crashes")
+    every_s: float = Field(default=30.0, gt=0, le=1e6, description="from one crash to the next")
+    first_duration_s: float = Field(default=3.0, gt=0, le=1e6, description="how long the first one is down")
     duration_step_s: float = Field(default=1.0, ge=0, le=1e6, description="each outage is so much longer than the last")
 
 
 class Fault(Parameters):
-    host: HostName
-    at_s: float = Field(ge=0, le=1e6)
-    duration_s: float = Field(gt=0, le=1e6)
+    """One host's outage."""
+
+    host: HostName = Field(description="who crashes")
+    at_s: float = Field(ge=0, le=1e6, description="when it crashes")
+    duration_s: float = Field(gt=0, le=1e6, description="how long it is down")
 
 
 class ExplicitFaults(Parameters):
+    """As listed."""
+
     schedule: Literal["explicit"] = "explicit"
-    outages: tuple[Fault, ...] = Field(max_length=100_000)
+    outages: tuple[Fault, ...] = Field(max_length=100_000, description="who crashes, when and for how long; a host is down once at a time")
 
     @model_validator(mode="after")
     def _one_at_a_time(self) -> ExplicitFaults:
@@ -59,9 +65,11 @@ class ExplicitFaults(Parameters):
 
 
 class RandomFaults(Parameters):
+    """Each host after an exponential time up, for an exponential time."""
+
     schedule: Literal["random"] = "random"
-    rate_per_host_per_min: float = Field(gt=0, le=600, description="crashes in a minute of being up")
-    mean_duration_s: float = Field(gt=0, le=1e6)
+    rate_per_host_per_min: float = Field(gt=0, le=600, description="mean number of crashes in a minute of being up")
+    mean_duration_s: float = Field(gt=0, le=1e6, description="mean time that a host is down; exponential")
 
 
 Faults = PaperFaults | ExplicitFaults | RandomFaults

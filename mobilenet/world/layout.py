@@ -24,24 +24,32 @@ from mobilenet.parameters import Parameters, Point
 
 
 class HexagonLayout(Parameters):
+    """Rings around a centre, on a triangular grid."""
+
     shape: Literal["hexagon"] = "hexagon"
     rings: int = Field(ge=0, le=50, description="around the centre; 1 ring makes 7 stations")
     spacing_m: float = Field(default=200.0, gt=0, le=100_000, description="between neighbours")
 
 
 class GridLayout(Parameters):
+    """Rows of squares, numbered from the south-west, row by row."""
+
     shape: Literal["grid"] = "grid"
-    columns: int = Field(ge=1, le=100)
-    rows: int = Field(ge=1, le=100)
-    spacing_m: float = Field(gt=0, le=100_000)
+    columns: int = Field(ge=1, le=100, description="stations from west to east")
+    rows: int = Field(ge=1, le=100, description="stations from south to north")
+    spacing_m: float = Field(gt=0, le=100_000, description="between neighbours in a row or column")
 
 
 class PointsLayout(Parameters):
+    """A list of places."""
+
     shape: Literal["points"] = "points"
     points_m: tuple[Point, ...] = Field(min_length=1, max_length=MOST_STATIONS, description="[x, y] of each station")
 
 
 class FileLayout(Parameters):
+    """A table of places in a file."""
+
     shape: Literal["csv"] = "csv"
     file: str = Field(min_length=1, description="a table with the columns x_m, y_m or lon, lat and, if liked, name; or OpenCelliD's")
 

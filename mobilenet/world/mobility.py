@@ -36,15 +36,17 @@ class Static(Parameters):
     """Uniform in the area, and there to stay."""
 
     model: Literal["static"] = "static"
-    area: AreaParameters | None = Field(default=None, description="null: the ground that the stations cover")
+    area: AreaParameters | None = Field(default=None, description="where hosts are; null: the ground that the stations cover")
 
 
 Mobility = Annotated[Static | RandomWaypoint | GaussMarkov | Tracks, Field(discriminator="model")]
 
 
 class HostsParameters(Parameters):
-    count: int | None = Field(default=None, ge=0, le=MOST_HOSTS, description="needed unless they come from a file")
-    mobility: Mobility
+    """How many hosts there are, how they move, and which station they talk to."""
+
+    count: int | None = Field(default=None, ge=0, le=MOST_HOSTS, description="how many; must be given unless they come from a file")
+    mobility: Mobility = Field(description="how all of them move")
     attachment: AttachmentParameters = AttachmentParameters()
 
     @model_validator(mode="after")

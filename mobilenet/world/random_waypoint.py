@@ -15,13 +15,13 @@ from __future__ import annotations
 
 from collections.abc import Generator, Iterator
 from math import hypot
-from typing import Literal
+from typing import Annotated, Literal
 
 import shapely
-from pydantic import Field, model_validator
+from pydantic import Field
 
 from mobilenet.kernel import ns
-from mobilenet.parameters import Parameters, Range, ScenarioError
+from mobilenet.parameters import Parameters, Range, ScenarioError, Within
 from mobilenet.streams import Stream
 from mobilenet.world.coverage import AreaParameters
 from mobilenet.world.trajectory import Leg, between, standing
@@ -30,25 +30,19 @@ TRIES = 100_000
 
 
 class RandomWaypoint(Parameters):
+    """Straight to a random point that can be reached, a pause, and on to the next."""
+
     model: Literal["random_waypoint"] = "random_waypoint"
-    speed_mps: Range = Field(description="uniform between the two, anew for each leg; one number: always that")
-    pause_s: Range = Field(default=(0.0, 0.0), description="at each waypoint")
-    area: AreaParameters | None = Field(default=None, description="null: the ground that the stations cover")
+    speed_mps: Annotated[Range, Within(0.001, 1000, times=1000)] = Field(
+        description="[lowest, highest], uniform between the two, anew for each leg; one number: always that"
+    )
+    pause_s: Annotated[Range, Within(0, 1_000_000, ("shortest", "longest"))] = Field(
+        default=(0.0, 0.0), description="[shortest, longest] at each waypoint, uniform; one number: always that"
+    )
+    area: AreaParameters | None = Field(default=None, description="where hosts are; null: the ground that the stations cover")
     start: Literal["steady_state", "uniform"] = Field(
         default="steady_state", description="uniform: hosts start anywhere alike, and gather in the middle later"
     )
-
-    @model_validator(mode="after")
-    def _possible(self) -> RandomWaypoint:
-        slow, fast = self.speed_mps
-        if not 0.001 <= slow <= fast <= 1000:
-            raise ValueError("speed_mps: expected 0.001 <= lowest <= highest <= 1000")
-        if fast > 1000 * slow:
-            raise ValueError("speed_mps: a range of more than 1 to 1000")
-        short, long = self.pause_s
-        if not 0 <= short <= long <= 1_000_000:
-            raise ValueError("pause_s: expected 0 <= shortest <= longest <= 1000000")
-        return self
 
 
 class Ground:

@@ -31,14 +31,16 @@ from mobilenet.world.trajectory import Leg, Trajectory, between, standing
 
 
 class Tracks(Parameters):
+    """As recorded, or computed by another program, in a file."""
+
     model: Literal["tracks"] = "tracks"
     file: str = Field(min_length=1, description="a table with t, id, x, y or t, id, lon, lat, or another format; packed by gzip or not")
     format: Format = Field(default="auto", description="auto: by what is in the file")
     coordinates: Coordinates = Field(default="auto", description="auto: as the format or the titles of the columns say")
     start_s: float = Field(default=0.0, ge=0, le=1e9, description="the file's time at which the run begins")
-    end_s: float | None = Field(default=None, gt=0, le=1e9, description="tracks end here at the latest; null: where they end")
-    max_hosts: int | None = Field(default=None, ge=1, le=100_000, description="the first so many; null: all")
-    leave_before_end_s: float = Field(default=5.0, gt=0, le=3600, description="a host asks to leave so long before its end")
+    end_s: float | None = Field(default=None, gt=0, le=1e9, description="time in the file at which all tracks end at the latest, after start_s; null: where they end")
+    max_hosts: int | None = Field(default=None, ge=1, le=100_000, description="only the first so many tracks that are usable; null: all")
+    leave_before_end_s: float = Field(default=5.0, gt=0, le=3600, description="a host asks to leave so long before its track ends")
     max_gap_s: float = Field(default=10.0, gt=0, le=1e6, description="a track that is silent for longer is refused; waypoints may be")
     max_speed_mps: float = Field(default=150.0, gt=0, le=1e6, description="a track that is faster is refused")
 

@@ -19,15 +19,21 @@ from mobilenet.streams import Stream
 
 
 class ListedMessage(Parameters):
-    host: HostName
-    at_s: float = Field(ge=0, le=1e6)
+    """One broadcast."""
+
+    host: HostName = Field(description="who broadcasts")
+    at_s: float = Field(ge=0, le=1e6, description="when")
 
 
 class WorkloadParameters(Parameters):
-    arrivals: Literal["exponential", "periodic", "explicit", "none"] = "exponential"
-    interval_s: float | None = Field(default=None, ge=0.001, le=1e6, description="mean time between a host's broadcasts")
+    """When hosts broadcast, and how much."""
+
+    arrivals: Literal["exponential", "periodic", "explicit", "none"] = Field(
+        default="exponential", description="a host's intervals are exponential, or equal with a random phase; or as listed; or nobody does"
+    )
+    interval_s: float | None = Field(default=None, ge=0.001, le=1e6, description="mean time between a host's broadcasts; must be given if exponential or periodic")
     payload_bytes: int = Field(default=100, ge=0, le=1400, description="of each message; it fits into one frame")
-    messages: tuple[ListedMessage, ...] = Field(default=(), max_length=1_000_000, description="for arrivals: explicit")
+    messages: tuple[ListedMessage, ...] = Field(default=(), max_length=1_000_000, description="who broadcasts when, for arrivals: explicit alone")
 
     @model_validator(mode="after")
     def _complete(self) -> WorkloadParameters:

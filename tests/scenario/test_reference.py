@@ -7,9 +7,12 @@ from pathlib import Path
 
 import pytest
 
+from mobilenet.parameters import Parameters, ScenarioError
 from mobilenet.scenario import load_scenario
-from mobilenet.scenario.reference import keys, reference
+from mobilenet.scenario.processes import ProcessScenario
+from mobilenet.scenario.reference import keys, reference, source_of
 from mobilenet.scenario.schema import Scenario
+from mobilenet.study.declaration import Study
 
 ROOT = Path(__file__).parents[2]
 
@@ -31,9 +34,43 @@ def test_every_key_of_every_scenario_is_in_it(file: Path) -> None:
     if file.parent.name == "studies":
         return
     listed = {re.sub(r"\{[^}]*\}", "", path) for path in re.findall(r"^\| `([^`]+)` \|", reference(), re.MULTILINE)}
-    tags = ("name", "shape", "model", "kind", "schedule", "mode")
     for path in leaves(load_scenario(file).model_dump()):
-        assert path in listed or path.rpartition(".")[2] in tags, path
+        assert path in listed, path
+
+
+@pytest.mark.parametrize("model", [Scenario, ProcessScenario, Study])
+def test_every_key_has_a_meaning_and_a_source(model: type[Parameters]) -> None:
+    found = list(keys(model))
+    assert len(found) > 20
+    for key in found:
+        assert key.meaning and key.module and source_of(key.module), key
+        assert len(key.meaning) <= 100 and not key.meaning.endswith(".") and key.meaning[:5] != "null:", key
+        assert "null" not in key.kind or "none:" not in key.meaning, f"{key}: YAML calls it null"
+
+
+def test_every_row_has_all_columns_and_a_source_that_is_listed() -> None:
+    text = reference()
+    sources = re.findall(r"^- (\[\d+\]) `mobilenet\.[\w.]+`: \S.*$", text, re.MULTILINE)
+    assert sources == [f"[{i}]" for i in range(1, len(sources) + 1)]
+    rows = re.findall(r"^\| `.*$", text, re.MULTILINE)
+    assert len(rows) == sum(len(set(keys(model))) for model in (Scenario, ProcessScenario, Study))
+    used = set()
+    for row in rows:
+        cells = [cell.strip() for cell in re.split(r"(?<!\\)\|", row)[1:-1]]
+        assert len(cells) == 7 and cells[5] and cells[6] in sources, row
+        used.add(cells[6])
+    assert used == set(sources)
+
+
+def test_ranges_of_elements_and_of_what_a_validator_holds() -> None:
+    found = {key.path: key.bounds for key in (*keys(Scenario), *keys(ProcessScenario))}
+    walk = "hosts.mobility{model: random_waypoint}."
+    assert found[walk + "speed_mps"] == "each ≥ 0.001, ≤ 1000, highest ≤ 1000 × lowest"
+    assert found[walk + "pause_s"] == "each ≥ 0, ≤ 1e+06"
+    assert found["stations.layout{shape: points}.points_m"] == "at least 1 long, at most 10000 long; each ≥ -1e+06, ≤ 1e+06"
+    assert found[walk + "area.hole_polygons_m"].endswith("each at least 3 long, at most 1000 long; in it each ≥ -1e+06, ≤ 1e+06")
+    assert found["churn.changes[].host"] == "h0, h1, ..."
+    assert found["network{kind: abstract}.link"] == "0 or ≥ 1e-09, ≤ 1e+07"
 
 
 def test_a_line() -> None:
@@ -41,4 +78,18 @@ def test_a_line() -> None:
     assert (found["wireless.loss"].default, found["wireless.loss"].bounds) == ("0", "≥ 0, ≤ 1")
     assert found["stations.layout{shape: hexagon}.spacing_m"].unit == "m"
     assert "protocol{name: own}.class" in found
+    assert found["protocol{name: mobile_causal}.window"].module == "mobilenet.protocols.mobile_causal.parameters"
+    assert found["stations.layout{shape: grid}.shape"].kind == "`grid`"
+    steps = {key.path: key for key in keys(ProcessScenario)}
+    assert (steps["network{kind: abstract}.link"].unit, steps["network"].default) == ("t.u.", "kind: abstract")
+    assert "factors.*.from" in {key.path for key in keys(Study)}
     assert found["duration_s"].default == "must be given"
+
+
+def test_the_range_of_a_pair_is_held_as_before() -> None:
+    text = (ROOT / "scenarios" / "first.yaml").read_text()
+    with pytest.raises(ScenarioError) as caught:
+        Scenario.from_text(text, ["hosts.mobility={model: random_waypoint, speed_mps: [1, 1001], pause_s: [2, 1]}"])
+    speed, pause = str(caught.value).splitlines()
+    assert speed.endswith("hosts.mobility.speed_mps: expected 0.001 <= lowest <= highest <= 1000")
+    assert pause.endswith("hosts.mobility.pause_s: expected 0 <= shortest <= longest <= 1000000")

@@ -14,77 +14,79 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 
 class MobileCausalParameters(BaseModel):
+    """The mobile causal broadcast of the paper."""
+
     model_config = ConfigDict(frozen=True, strict=True, extra="forbid", allow_inf_nan=False)
 
     promises: ClassVar[str] = "causal"  # what the verifier is to expect of a run
 
     window: int = Field(
         default=150, ge=1, le=100_000,
-        description="messages resent at most per interval I(x), and how far ahead of the next expected number one is kept (paper: 150)",
+        description="messages resent at most per interval I(x), and kept ahead of the next expected one (paper: 150)",
     )
     mac_backlog: int = Field(
         default=20, ge=1, le=10_000,
-        description="messages: copies sent again that wait in the radio's queue at once, at most (ours)",
+        description="copies sent again that wait in the radio's queue at once, at most (ours)",
     )
     resend_share: float = Field(
         default=0.25, gt=0, le=1,
-        description="share of the time that copies sent again may take: after each batch resending rests (ours); 1: all",
+        description="of the time that copies sent again may take; after each batch resending rests; 1: all (ours)",
     )
     resend_first_s: float = Field(
         default=1.0, gt=0, le=60,
-        description="seconds: the interval I(x) when nothing is pending (paper: 1 s)",
+        description="the interval I(x) when nothing is pending (paper: 1)",
     )
     resend_full_s: float = Field(
         default=0.2, gt=0, le=60,
-        description="seconds: the interval I(x) when a whole window is pending (paper: 200 ms; linear in between is ours)",
+        description="the interval I(x) when a whole window is pending (paper: 0.2; linear in between: ours)",
     )
     resend_jitter_low: float = Field(
         default=0.7, gt=0, le=1,
-        description="factor: I(x) and the control interval are multiplied by a draw from here ... (ours)",
+        description="least factor that I(x) and the control interval are multiplied by, drawn each time (ours)",
     )
     resend_jitter_high: float = Field(
         default=1.3, ge=1, le=10,
-        description="factor: ... to here (ours)",
+        description="greatest factor that I(x) and the control interval are multiplied by (ours)",
     )
     ack_min_s: float = Field(
         default=0.25, gt=0, le=60,
-        description="seconds: an acknowledgement waits at least this long; drawn anew each time, mean 0.5 s (paper: 500 ms)",
+        description="shortest wait of an acknowledgement; uniform, drawn each time (paper: 0.5 in the mean)",
     )
     ack_max_s: float = Field(
         default=0.75, gt=0, le=60,
-        description="seconds: an acknowledgement waits at most this long (ours)",
+        description="longest wait of an acknowledgement (ours)",
     )
     heartbeat_s: float = Field(
         default=2.0, gt=0, le=600,
-        description="seconds: a connected host acknowledges at least this often (ours)",
+        description="a connected host acknowledges at least this often (ours)",
     )
     silent_after_s: float = Field(
         default=5.0, gt=0, le=600,
-        description="seconds: nothing is resent for a host that was not heard for so long (ours)",
+        description="nothing is resent for a host that was not heard for longer (ours)",
     )
     control_interval_s: float = Field(
         default=0.25, gt=0, le=60,
-        description="seconds: join, init and leave are repeated this often, times the jitter (ours)",
+        description="join, init and leave are repeated this often, times the jitter (ours)",
     )
     forwarding_jitter_s: float = Field(
         default=0.020, ge=0, le=10,
-        description="seconds: a message from another station waits up to this long for its first radio frame (ours)",
+        description="a message from another station waits up to this long for its first radio frame (ours)",
     )
     first_join_spread_s: float = Field(
         default=2.0, ge=0, le=600,
-        description="seconds: the hosts of a run join spread over this time; the caller's business (ours)",
+        description="hosts that are there from the beginning join at random moments within this time (ours)",
     )
     cookie_lifetime_s: float = Field(
         default=10.0, gt=0, le=600,
-        description="seconds: how long a station remembers the challenge of a join (ours)",
+        description="how long a station remembers the challenge of a join (ours)",
     )
     expiry_s: float | None = Field(
         default=None, gt=0,
-        description="seconds: T, after which a silent host no longer holds messages back; none: never (paper, section IV.E)",
+        description="T, after which a silent host holds no messages back any more; null: never (paper, IV.E)",
     )
     stub_lifetime_s: float | None = Field(
         default=None, gt=0,
-        description="seconds: how long after its expiry the rest of a context is kept; none: for ever (ours)",
+        description="how long a host's context is kept after its expiry; null: for ever (ours)",
     )
 
     @model_validator(mode="after")

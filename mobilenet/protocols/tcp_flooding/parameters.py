@@ -16,34 +16,36 @@ from mobilenet.parameters import Parameters
 
 
 class TcpFloodingParameters(Parameters):
+    """Causal broadcast by flooding over TCP connections, the paper's baseline."""
+
     promises: ClassVar[str] = "causal"  # what the verifier is to expect of a run
     gaps_any_time: ClassVar[bool] = True  # a connection can be lost at any time
 
     spacing_ms: float = Field(
         default=5.0, ge=0, le=10_000,
-        description="milliseconds between the point-to-point copies that a station sends to the hosts of its cell (paper: 5)",
+        description="between the point-to-point copies that a station sends to the hosts of its cell (paper: 5)",
     )
     spacing: Literal["per_message", "per_queue"] = Field(
         default="per_message",
-        description="between the copies of one message, or between all copies that a station sends (the paper's words: per message)",
+        description="rest between copies of one message, or all copies that a station sends (paper: per message)",
     )
     echo: bool = Field(
         default=False,
-        description="a message also goes back over the link that it came from, as in PC-broadcast (here: no)",
+        description="a message also goes back over the link that it came from, as in PC-broadcast (ours: no)",
     )
     handoff_wait_s: float = Field(
         default=2.0, gt=0, le=600,
-        description="seconds: so long the new station may take to become safe before the old connection is given up (ours)",
+        description="so long the new link may take to become safe before the old one is given up (ours)",
     )
     reconnect_s: float = Field(
         default=0.25, gt=0, le=60,
-        description="seconds: the mean wait before a connection that was refused or lost is asked for again (ours)",
+        description="mean wait before a connection that was refused or lost is asked for again (ours)",
     )
     silence_s: float = Field(
         default=10.0, gt=0, le=600,
-        description="seconds without a message after which a host asks whether its station is still there (ours)",
+        description="without a message, after which a host asks whether its station is still there (ours)",
     )
     first_join_spread_s: float = Field(
         default=2.0, ge=0, le=600,
-        description="seconds: the hosts of a run join spread over this time; the caller's business (ours)",
+        description="hosts that are there from the beginning join at random moments within this time (ours)",
     )
