@@ -11,7 +11,7 @@ from rich.table import Table
 from rich.text import Text
 
 from mobilenet.commands.options import AllowCode, Quiet, RunDirectory
-from mobilenet.console import Exit, fail, print_table, progress, quoted, reporting, say
+from mobilenet.console import Exit, error_console, fail, print_table, progress, quoted, reporting, say
 
 
 def spacetime(
@@ -106,13 +106,13 @@ def _print_apart(kind: str, rows: list[tuple[str, Any, Any]], show: Callable[[An
 def reference(
     out: Annotated[Path | None, typer.Option("--out", "-o", metavar="FILE", help="Write it there instead of printing it.")] = None,
 ) -> None:
-    """Print all keys of scenario and study files: type, unit, default, range, meaning (Markdown)."""
+    """Print all keys of scenario and study files: type, unit, default, range, meaning, source (Markdown)."""
     with reporting():
         from mobilenet.scenario.reference import reference
 
         if out is None:
             say(reference().rstrip())
-            say("Next: mobilenet check SCENARIO")
+            error_console.print("Next: mobilenet check SCENARIO")  # what is printed may be on its way into a file
         else:
             out.write_text(reference(), encoding="utf-8")
             say(f"Next: read {quoted(out)}")
