@@ -6,58 +6,73 @@ Model     upper row: the mean of each level with its t interval over replication
           factors; lower row: the ratio to the baseline with its interval, and the margin of equivalence as a band. An
           unstable configuration has no mean and no mark
 Units     those of the metrics
-Errors    one line for a directory that is no finished study
+Errors    StudyError: no finished study with a comparison, or a damaged one
 Source    ours: DESIGN.md §14
 """
 
 from __future__ import annotations
 
 import argparse
-import csv
-import json
 import sys
+import textwrap
 from pathlib import Path
 from typing import Any
 
-from viz.style import COLOURS, level_label, plain_log
+from mobilenet.rundir import RunError
+from mobilenet.study.store import StudyError
+from viz.study_tables import StudyTables, study_tables
+from viz.style import COLOURS, level_label, page, plain, plain_log, save
+from viz.words import meaning
 
-UNITS = {"s": " (s)", "bytes": " (bytes)"}
 MARKS = ("o", "s", "^", "D", "v", "P", "X", "*")
 
 
 def draw(study: Path, target: Path) -> None:
     """Write the picture as SVG, PNG or PDF, by the target's suffix."""
-    import matplotlib
+    tables = study_tables(study)
+    if tables.comparison is None:
+        raise StudyError(f"{study / 'comparison.json'}: missing; `mobilenet compare` makes it")
+    metrics = list(dict.fromkeys(finding["metric"] for finding in tables.comparison["findings"]))
+    with page(4.2 * max(1, len(metrics)) + 0.3, 6.2, 2, max(1, len(metrics)), sharex=True, squeeze=False, height_ratios=(1.6, 1)) as (figure, rows):
+        _compose(figure, rows, tables, metrics)
+        save(figure, target)
 
-    matplotlib.use("Agg")
-    from matplotlib import pyplot
 
-    comparison = json.loads((study / "comparison.json").read_text(encoding="utf-8"))
-    with (study / "tables" / "summary.csv").open(newline="", encoding="utf-8") as file:
-        summary = list(csv.DictReader(file))
-    factor, findings = comparison["factor"], comparison["findings"]
-    metrics = list(dict.fromkeys(finding["metric"] for finding in findings))
-    columns = list(summary[0])
-    others = [column for column in columns[1 : columns.index("metric")] if column != factor]
-    places = list(dict.fromkeys(_place(row, others) for row in summary))
-    levels = list(dict.fromkeys(row[factor] for row in summary))
-    figure, rows = pyplot.subplots(
-        2, len(metrics), figsize=(4.2 * len(metrics), 5.6), sharex=True, squeeze=False, height_ratios=(1.6, 1), layout="constrained"
+def method(tables: StudyTables) -> str:
+    """What the picture shows, in words."""
+    comparison = tables.comparison or {}
+    sure = f"{tables.confidence:.0%}".replace("%", " %")
+    counts = sorted({int(row["n"]) for row in tables.summary})
+    n = f"{counts[0]} to {counts[-1]}" if counts[0] != counts[-1] else f"{counts[-1]}"
+    margin = comparison.get("equivalence_margin")
+    band = f" Grey: the margin within which levels count as equivalent, ±{margin:.0%}.".replace("%", " %") if margin is not None else ""
+    return (
+        f"Above: means over n = {n} replications with {sure} t intervals. Below: ratio to {level_label(comparison['baseline'])}, paired over the same worlds, "
+        f"with the {sure} t interval of its logarithm.{band}"
     )
+
+
+def _compose(figure: Any, rows: Any, tables: StudyTables, metrics: list[str]) -> None:
+    from matplotlib.patches import Patch
+
+    comparison = tables.comparison or {}
+    factor, findings = comparison["factor"], comparison["findings"]
+    others = [name for name in tables.factors if name != factor]
+    places = list(dict.fromkeys(_place(row, others) for row in tables.summary))
+    levels = list(dict.fromkeys(row[factor] for row in tables.summary))
     for column, metric in enumerate(metrics):
-        _means(rows[0][column], [row for row in summary if row["metric"] == metric], factor, levels, places, others)
-        rows[0][column].set_ylabel(f"{metric}{UNITS.get(metric.rpartition('_')[2], '')}")
+        _means(rows[0][column], [row for row in tables.summary if row["metric"] == metric], factor, levels, places, others)
+        rows[0][column].set_ylabel(plain(textwrap.fill(meaning(metric, tables.of_processes), 34)))
         own = [finding for finding in findings if finding["metric"] == metric]
         _ratios(rows[1][column], own, levels, places, others, comparison)
     handles, names = rows[0][0].get_legend_handles_labels()
-    figure.legend(handles, names, loc="outside lower center", ncols=min(4, len(levels)), fontsize=9, frameon=False, title=factor)
-    counts = sorted({int(row["n"]) for row in summary})
-    figure.suptitle(
-        f"{study.resolve().name}: n = {counts[-1]} replications, {comparison['confidence']:.0%} t intervals, paired over the same worlds",
-        fontsize=10, color="#444444",
-    )  # fmt: skip
-    figure.savefig(target, dpi=110)
-    pyplot.close(figure)
+    if comparison["equivalence_margin"] is not None:
+        handles, names = [*handles, Patch(color="#7A7A7A", alpha=0.2)], [*names, "equivalent"]
+    note = textwrap.fill(f"{tables.name}. {method(tables)}", int(figure.get_figwidth() * 16))
+    legend = figure.legend(handles, [plain(name) for name in names], loc="outside lower left", ncols=max(1, min(len(names), int(figure.get_figwidth() // 2.2))), fontsize=9,
+                           frameon=False, title=plain(note), title_fontsize=8, alignment="left")  # fmt: skip
+    legend.get_title().set_color("#666666")
+    figure.suptitle(plain(f"What {factor} changes, against {level_label(comparison['baseline'])}"), fontsize=11, fontweight="bold", x=0.01, ha="left")
 
 
 def _place(row: dict[str, Any], others: list[str]) -> str:
@@ -74,7 +89,7 @@ def _means(axes: Any, rows: list[dict[str, str]], factor: str, levels: list[str]
         own = [row for row in rows if row[factor] == level and row["mean"]]
         x = [places.index(_place(row, others)) + _shift(number, len(levels)) for row in own]
         y = [float(row["mean"]) for row in own]
-        errors = [float(row["high"]) - float(row["mean"]) if row["high"] else 0.0 for row in own]
+        errors = [max(0.0, float(row["high"]) - float(row["mean"])) if row["high"] else 0.0 for row in own]
         axes.errorbar(x, y, errors, fmt=MARKS[number % len(MARKS)], color=COLOURS[number % len(COLOURS)], capsize=3, markersize=5, label=level_label(level))
     axes.margins(y=0.12)
     axes.set_ylim(bottom=0)
@@ -88,7 +103,7 @@ def _ratios(axes: Any, findings: list[Any], levels: list[str], places: list[str]
         axes.axhspan(1 - margin, 1 + margin, color="#7A7A7A", alpha=0.2, linewidth=0)
     axes.axhline(1, color="#7A7A7A", linewidth=0.8)
     for finding in findings:
-        if finding.get("ratio") is None:
+        if any(finding.get(name) is None for name in ("ratio", "ratio_low", "ratio_high")):
             continue
         number = levels.index(str(finding["level"]))
         x = places.index(_place(finding, others)) + _shift(number, len(levels))
@@ -96,8 +111,8 @@ def _ratios(axes: Any, findings: list[Any], levels: list[str], places: list[str]
         axes.errorbar([x], [finding["ratio"]], spread, fmt=MARKS[number % len(MARKS)], color=COLOURS[number % len(COLOURS)], capsize=3, markersize=5)
     axes.set_yscale("log")
     plain_log(axes.yaxis)
-    axes.set_ylabel(f"ratio to {level_label(comparison['baseline'])}")
-    axes.set_xticks(range(len(places)), places if len(places) > 1 else [""], fontsize=8)
+    axes.set_ylabel(plain(textwrap.fill(f"ratio to {level_label(comparison['baseline'])}", 22)))
+    axes.set_xticks(range(len(places)), [plain(place) for place in places] if len(places) > 1 else [""], fontsize=8)
     axes.spines[["top", "right"]].set_visible(False)
 
 
@@ -109,8 +124,8 @@ def main() -> int:
     target = options.out or options.study / "comparison.svg"
     try:
         draw(options.study, target)
-    except (OSError, ValueError, KeyError) as error:
-        print(f"{options.study}: no finished study with a comparison: {error}", file=sys.stderr)
+    except (OSError, RunError, StudyError) as error:
+        print(error, file=sys.stderr)
         return 2
     print(f"Next: open {target}")
     return 0

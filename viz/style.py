@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 import textwrap
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -113,6 +113,8 @@ def log_axis(axis: Any, least: float, most: float) -> None:
 def level_label(level: Any) -> str:
     """A level of a factor in few words: of a mapping, its name."""
     text = str(level)
+    with suppress(ValueError):
+        text = f"{float(text):.10g}"  # 0.0 and 0 are one level
     named = re.match(r"\{'?(?:name|class|schedule|model|shape|kind)'?: [\"']?([^\"',}]+)", text)
     text = named[1] if named else text
     return text if len(text) <= 40 else text[:39] + "…"

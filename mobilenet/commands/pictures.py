@@ -35,9 +35,10 @@ def figures(
     """Draw the figures of a run or a study, as SVG and PNG."""
     with reporting():
         from viz.figures import run_figures, study_figures
+        from viz.study_tables import is_study
 
+        draw = study_figures if is_study(directory) else run_figures
         folder = out or directory / "figures"
-        draw = study_figures if (directory / "study.yaml").is_file() else run_figures
         for title, path, _ in draw(directory, folder):
             say(f"{title}: {quoted(path)}")
         say(f"Next: look into {quoted(folder)}")

@@ -94,6 +94,8 @@ def test_of_a_study(finished: Result, tmp_path: Path) -> None:
     draw(study, tmp_path / "report.html")
     text = words(tmp_path / "report.html")
     assert f"{finished.done} runs" in text
+    answer = text.partition("The numbers")[0]
+    assert "_" not in answer.replace(study.name, "").replace("interval_s", "")  # words, no names of metrics
     comparison = json.loads((study / "comparison.json").read_text())
     for finding in comparison["findings"]:
         assert finding["metric"] in text

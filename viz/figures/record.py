@@ -102,4 +102,5 @@ def _shade_outages(axes: Any, record: Record) -> str:
                 end = record.end_s * SECOND if row is None else row.time_ns
                 axes.axvspan(begin / SECOND, end / SECOND, color=FAULT, alpha=0.22, linewidth=0, label=None if count else "a node is down")
                 count, begin = count + 1, None
-    return f" Orange: a node is down ({'once' if count == 1 else f'{count} times'})." if count else ""
+    often = {1: "once", 2: "twice"}.get(count, f"{count} times")
+    return f" Orange: a node is down ({often})." if count else ""

@@ -23,7 +23,7 @@ from viz.map.handoffs import events, handoffs
 from viz.map.messages import DELIVERIES, messages
 from viz.map.pack import narrow, packed
 from viz.map.places import places
-from viz.map.record import Coded, Record, coded, integers, record, shown, table
+from viz.map.record import Coded, Record, called, coded, integers, record, shown, table
 from viz.map.wires import edges
 from viz.style import station_colour
 
@@ -76,7 +76,7 @@ def _about(run: Record) -> dict[str, Any]:
     checks = verdict.get("checks")
     row = _beside(run, "metrics.json")
     return {
-        "name": shown(run.scenario.get("name") or run.folder.resolve().name), "description": shown(run.scenario.get("description") or ""),
+        "name": called(run.folder, run.scenario), "description": shown(run.scenario.get("description") or ""),
         "protocol": shown(m.get("protocol", "")), "version": shown(m.get("mobilenet_version", "")),
         "fingerprint": shown(m.get("fingerprint", ""))[:12], **{k: v if _number(v) is not None or isinstance(v, bool) else None for k, v in numbers.items()},
         "verdict": shown(verdict.get("verdict", "not judged")),

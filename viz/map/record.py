@@ -112,7 +112,7 @@ def record(folder: Path) -> Record:
     host_of = {name: i for i, name in enumerate(hosts)}
     station_of = {f"s{i}": i for i in range(len(stations_m))}
     return Record(
-        folder=folder, manifest=manifest, scenario=_scenario(folder), hosts=hosts, host_of=host_of, station_of=station_of,
+        folder=folder, manifest=manifest, scenario=scenario_of(folder), hosts=hosts, host_of=host_of, station_of=station_of,
         stations_m=stations_m, range_m=range_m, time_ns=integers(events, "time_ns"), event=coded(events, "event"), node=node,
         message=coded(events, "message"), station=coded(events, "station").as_(station_of), session=integers(events, "session"),
         detail=events["detail"].to_pylist(), places=_places(folder, positions, placed.as_(host_of)),
@@ -189,7 +189,12 @@ def _stations(folder: Path, manifest: dict[str, Any]) -> tuple[Floats, float]:
     return stations_m, range_m
 
 
-def _scenario(folder: Path) -> dict[str, Any]:
+def called(folder: Path, scenario: dict[str, Any]) -> str:
+    """What a run is called, on its map and its report: the scenario's name, else that of the folder."""
+    return shown(scenario.get("name") or folder.resolve().name)
+
+
+def scenario_of(folder: Path) -> dict[str, Any]:
     try:
         values = read(folder / "scenario.yaml").plain()
     except ScenarioError as error:

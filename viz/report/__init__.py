@@ -7,12 +7,13 @@ from pathlib import Path
 from viz.files import whole_file
 from viz.report.run import run_page
 from viz.report.study import study_page
+from viz.study_tables import is_study
 
 
 def draw(directory: Path, out: Path) -> int:
     """Write the report of a run or a study; its size in bytes. Raises RunError or StudyError for what is neither."""
+    page = study_page if is_study(directory) else run_page
     with whole_file(out, (".html", ".htm")) as partial:
-        is_study = (directory / "study.yaml").is_file()
-        content = (study_page if is_study else run_page)(directory).encode("utf-8", "backslashreplace")
+        content = page(directory).encode("utf-8", "backslashreplace")
         partial.write_bytes(content)
     return len(content)

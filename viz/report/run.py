@@ -10,31 +10,15 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-from mobilenet.runs import Run, shown
+from mobilenet.runs import Run
 from viz.figures import run_figures
 from viz.map.data import document
 from viz.map.page import page as map_page
+from viz.map.record import called, scenario_of
 from viz.report.limits import MOBILE, ONE_RUN, PROCESSES
 from viz.report.page import code, folded, framed, paragraph, pictures, table, text, whole
+from viz.words import FIRST, FIRST_OF_PROCESSES, PROPERTIES, meaning, shown
 
-MEANING = {  # of the numbers that come first
-    "broadcasts": "messages broadcast by hosts", "deliveries": "deliveries at members",
-    "broadcasts_undelivered": "pairs (member, message) still owed at the end",
-    "delivery_delay_mean_s": "mean delay from broadcast to delivery, s", "delivery_delay_p95_s": "95 % of delays are below, s",
-    "messages_sent_per_delivery": "radio messages per delivery", "collision_ratio": "share of receivers in range that a collision cost",
-    "station_sbuffer_mean": "messages a station keeps, mean", "host_rbuffer_mean": "messages a host holds back, mean",
-    "handoffs": "changes of station, confirmed", "handoff_duration_mean_s": "mean time a handoff takes, s",
-    "handoff_interruption_mean_s": "mean time without a delivery around a handoff, s",
-    "crashes": "crashes", "gaps": "gaps (hosts told that they missed messages)",
-}  # fmt: skip
-OF_PROCESSES = {
-    "broadcasts": "messages broadcast", "deliveries": "deliveries, own ones included", "latency": "latency, t.u.",
-    "delivery_latency_mean": "mean latency of a delivery at another process, t.u.", "messages": "messages sent",
-    "messages_per_process_mean": "messages sent per process, mean", "packets_aggregated_share": "share of packets with several messages",
-    "reception_latency_mean": "mean latency of a reception, t.u.", "pending_max": "most messages held back by a process",
-    "detector_messages": "messages of the failure detector", "crashes": "crashes", "suspicions": "suspicions",
-    "suspicions_taken_back": "of these taken back",
-}  # fmt: skip
 ASKED = {
     "causal": "Did every member get every message it was owed, exactly once and in causal order?",
     "best_effort": "Was nothing invented, nothing delivered twice, and nothing delivered to anybody who is no member?",
@@ -50,34 +34,35 @@ ASKED_OF_PROCESSES = {
 def run_page(directory: Path) -> str:
     run = Run(directory)
     manifest, metrics, verdicts = run.manifest, run.metrics, run.verdicts
-    name = directory.resolve().name
     of_processes = "processes" in manifest
-    meaning = OF_PROCESSES if of_processes else MEANING
-    first = [(meaning[key], shown(metrics[key])) for key in meaning if metrics.get(key) is not None]
-    rest = table(("metric", "value"), [(key, shown(value)) for key, value in metrics.items()])
-    checks = [(check, verdict.answer, verdict.explanation or "") for check, verdict in verdicts.items()]
+    first = [(meaning(key, of_processes), shown(metrics[key])) for key in (FIRST_OF_PROCESSES if of_processes else FIRST) if metrics.get(key) is not None]
+    rest = table(("name", "quantity", "value"), [(key, meaning(key, of_processes), shown(value)) for key, value in metrics.items()], numbers=2)
+    checks = [(check, verdict.answer, PROPERTIES.get(check, ""), verdict.explanation or "") for check, verdict in verdicts.items()]
     with tempfile.TemporaryDirectory(prefix="mobilenet-report-") as folder:
         drawn = run_figures(directory, Path(folder), (".svg",), captions=False)
         figures, still = pictures(drawn), pictures(figure for figure in drawn if figure.path.stem == "field")
     scenario = (directory / "scenario.yaml").read_text(encoding="utf-8")
     sections = [
-        ("The numbers", ("" if of_processes else paragraph(text(_window(manifest)))) + table(("", "this run"), first) + folded("all metrics", rest)),
+        ("The numbers", ("" if of_processes else paragraph(text(_window(manifest)))) + table(("quantity", "this run"), first) + folded("all metrics", rest)),
         ("The map", "" if of_processes else "<p class=onscreen>Space plays, h jumps to the next handoff; click a host, a station or a message.</p>" + f"<div class=onpaper>{still}</div>" + framed(map_page(document(directory)), "map of the run")),
         ("Figures", figures),
-        ("The verdict, property by property", table(("property", "answer", ""), checks, numbers=3)),
+        ("The verdict, property by property", table(("property", "answer", "what it asks", ""), checks, numbers=4)),
         ("The scenario, all defaults filled in", code(scenario)),
-        ("How to repeat it", paragraph("From the folder that holds the run directory:") + code(manifest["command"]) + paragraph("Same events, to the nanosecond. Fingerprint:") + code(manifest["fingerprint"])),
+        ("How to repeat it", paragraph("From the folder that holds the run directory:") + code(manifest["command"]) + paragraph(f"The same events {'at the same times' if of_processes else 'to the nanosecond'}. Fingerprint:") + code(manifest["fingerprint"])),
         ("What the models leave out", "<ul>" + "".join(f"<li>{text(limit)}</li>" for limit in (PROCESSES if of_processes else MOBILE)) + "</ul>"),
     ]  # fmt: skip
     subtitle = text(
         f"{manifest['protocol']}, {_who(manifest)}, seed {manifest['seed']}, {manifest['simulated_s']:g} "
-        f"{'t.u.' if of_processes else 's'} simulated, mobilenet {manifest['mobilenet_version']}"
+        f"{'t.u.' if of_processes else 's'} simulated, mobilenet {manifest['mobilenet_version']}; folder {directory.resolve().name}"
     )
-    return whole(name, run.verdict, subtitle, _answer(run) + f"<p class=caveat>{text(ONE_RUN)}</p>", sections)
+    return whole(called(directory, scenario_of(directory)), run.verdict, subtitle, _answer(run) + f"<p class=caveat>{text(ONE_RUN)}</p>", sections)
 
 
 def _window(manifest: dict[str, Any]) -> str:
-    return f"Measured from {manifest['warmup_s']:g} s to {manifest['duration_s']:g} s; the verdict is on the whole run, from its beginning to {manifest['simulated_s']:g} s."
+    return (
+        f"The measured time is from {manifest['warmup_s']:g} to {manifest['duration_s']:g} s: what happened then is counted, and delays are those of messages broadcast then, "
+        f"whenever they arrived. The verdict, the map and the figure of handoffs are of the whole run, from its beginning to {manifest['simulated_s']:g} s."
+    )
 
 
 def _who(manifest: dict[str, Any]) -> str:
@@ -96,7 +81,7 @@ def _answer(run: Run) -> str:
     if broken:
         return paragraph(f"<b>{text(asked)} No.</b>") + "".join(code(line) for line in broken)
     happened = run.events.event.value_counts()
-    counts = f"{shown(int(happened.get('deliver', 0)))} deliveries of {shown(int(happened.get('broadcast', 0)))} broadcasts were judged."
+    counts = f"{shown(int(happened.get('deliver', 0)))} deliveries of {shown(int(happened.get('broadcast', 0)))} broadcasts were judged, all of the whole run."
     if unknown:
         return paragraph(f"<b>{text(asked)} Not known.</b>", text(counts)) + "".join(paragraph(text(line)) for line in unknown)
     return paragraph(f"<b>{text(asked)} Yes.</b>", text(counts))

@@ -1,0 +1,125 @@
+"""Reports and figures of studies: a damaged directory is one line, numbers have words and no more digits than meaning."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner
+
+from mobilenet.cli import app
+from mobilenet.study.study import Result, compare_study
+from tests.viz.overlap import legends_on_curves, overlapping
+from tests.viz.test_report import words
+from viz import comparison
+from viz.figures import studies, study_figures
+from viz.report import draw
+from viz.words import MEANING, meaning, shown, with_interval
+
+
+def _cut(path: Path, share: float = 0.5) -> None:
+    content = path.read_bytes()
+    path.write_bytes(content[: int(len(content) * share)])
+
+
+def _without(path: Path, key: str) -> None:
+    value = json.loads(path.read_text())
+    del value[key]
+    path.write_text(json.dumps(value))
+
+
+def _finding(path: Path, key: str, value: object) -> None:
+    document = json.loads(path.read_text())
+    document["findings"][0][key] = value
+    path.write_text(json.dumps(document))
+
+
+DAMAGES: dict[str, tuple[str, Callable[[Path], object], str]] = {
+    "comparison cut off": ("comparison.json", _cut, "both"),
+    "comparison without a factor": ("comparison.json", lambda path: _without(path, "factor"), "both"),
+    "comparison that is a list": ("comparison.json", lambda path: path.write_text("[]"), "both"),
+    "comparison of a level that is none": ("comparison.json", lambda path: _finding(path, "level", 0.77), "both"),
+    "comparison with words for numbers": ("comparison.json", lambda path: _finding(path, "ratio", "much"), "both"),
+    "comparison of nothing": ("comparison.json", lambda path: path.write_bytes(b""), "both"),
+    "summary with other columns": ("tables/summary.csv", lambda path: path.write_text("a,b\n1,2\n"), "both"),
+    "summary cut in half": ("tables/summary.csv", _cut, "both"),
+    "summary with words for numbers": ("tables/summary.csv", lambda path: path.write_text(path.read_text().replace(",0.", ",much", 5)), "both"),
+    "summary that is no text": ("tables/summary.csv", lambda path: path.write_bytes(b"\xff\xfe\x00"), "both"),
+    "delays with other columns": ("tables/delays.csv", lambda path: path.write_text("a,b\n1,2\n"), "both"),
+    "buffers that are no text": ("tables/buffers.csv", lambda path: path.write_bytes(b"\xff\x00"), "both"),
+    "runs that are no text": ("runs.csv", lambda path: path.write_bytes(b"\xff\xfe\x00garbage"), "report"),
+    "runs' table is missing": ("tables/runs.csv", Path.unlink, "report"),
+    "the study's own file is missing": ("study.yaml", Path.unlink, "both"),
+}
+
+
+@pytest.fixture(scope="module")
+def compared(finished: Result) -> Path:
+    compare_study(finished.store.path)
+    return finished.store.path
+
+
+@pytest.mark.parametrize("damage", DAMAGES)
+def test_damaged(compared: Path, damage: str, tmp_path: Path) -> None:
+    study = Path(shutil.copytree(compared, tmp_path / "study", ignore=shutil.ignore_patterns("runs")))
+    name, spoil, commands = DAMAGES[damage]
+    spoil(study / name)
+    for command in ("report", "figures") if commands == "both" else (commands,):
+        result = CliRunner().invoke(app, [command, str(study), "-o", str(tmp_path / "out.html" if command == "report" else tmp_path / "out")])
+        assert result.exit_code == 2, result.output
+        assert len(result.stderr.strip().splitlines()) == 1
+        assert Path(name).name in result.stderr and "internal error" not in result.stderr
+        assert not (tmp_path / "out.html").exists() and not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize("command", ["report", "figures", "map", "export"])
+@pytest.mark.parametrize("kind", ["a file", "nothing"])
+def test_what_is_no_directory(command: str, kind: str, tmp_path: Path) -> None:
+    place = tmp_path / "place"
+    if kind == "a file":
+        place.write_text("x")
+    result = CliRunner().invoke(app, [command, str(place), *(["--csv"] if command == "export" else [])])
+    assert result.exit_code == 2
+    assert "no such run directory" in result.stderr.replace("\n", " ")
+
+
+def test_figures_can_be_read(compared: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    looked = []
+
+    def look(figure: Any, target: Path) -> None:
+        looked.append(target.name)
+        assert overlapping(figure) == [], target
+        assert legends_on_curves(figure) == [], target
+
+    for module in (studies, comparison):
+        monkeypatch.setattr(module, "save", look)
+    for captions in (True, False):
+        notes = [figure.note for figure in study_figures(compared, tmp_path / str(captions), (".svg",), captions)]
+        assert all("n = " in note for note in notes)
+        assert all("95 % t interval" in note for note in notes if "deliveries of n" not in note)
+    assert len(looked) == 2 * len(notes)
+
+
+def test_a_report_in_words(compared: Path, tmp_path: Path) -> None:
+    draw(compared, tmp_path / "report.html")
+    text = words(tmp_path / "report.html")
+    for finding in json.loads((compared / "comparison.json").read_text())["findings"]:
+        assert meaning(finding["metric"]) in text.partition("The numbers")[0]
+    assert "-6.1" not in text.partition("The comparison")[0]
+
+
+def test_words_and_numbers() -> None:
+    assert shown(106167) == "106,167" and shown(None) == "–"
+    assert with_interval("collision_ratio", 0.003126, -6.116e-05, 0.006313) == ("0.0031", "< 0", "0.0063")
+    assert with_interval("backlog_slope", 0.1266, -0.283, 0.5363) == ("0.13", "-0.28", "0.54")
+    assert with_interval("deliveries", 17500, 16000, 19000) == ("17,500", "16,000", "19,000")
+    assert with_interval("crashes", 2, 2, 2)[0] == "2"
+    assert meaning("something_new_s") == "something new (s)"
+
+
+def test_every_metric_of_a_run_has_words(run: Path) -> None:
+    assert set(json.loads((run / "metrics.json").read_text())) <= set(MEANING)
