@@ -1,0 +1,101 @@
+"""Map and report of the scenarios that the README shows, in a browser without a network: hosts move, layers toggle, cards open.
+
+Model     dynamic.yaml, faults.yaml and streets.yaml as shipped, but 20 s long: faults.yaml has one fault in it, at 15 s
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+import mobilenet
+from tests.browser import Page
+from tests.viz.test_map_browser import _browser as needs_browser  # noqa: F401  (a fixture)
+from tests.viz.test_map_browser import pixels, shown
+from viz.map import draw as draw_map
+from viz.report import draw as draw_report
+
+SCENARIOS = Path(__file__).parents[2] / "scenarios"
+DONE = "new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))"
+INSIDE = "document.querySelector('iframe').contentDocument"
+
+
+@pytest.fixture(scope="module", params=["dynamic", "faults", "streets"])
+def shipped(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("shipped")
+    name = str(request.param)
+    return mobilenet.run(SCENARIOS / f"{name}.yaml", out=folder / name, overrides=["duration_s=20", "warmup_s=2"]).path
+
+
+def test_the_map(shipped: Path, tmp_path: Path) -> None:
+    draw_map(shipped, tmp_path / "map.html")
+    with Page(1280, 800) as browser:
+        shown(browser, tmp_path / "map.html")
+        assert browser.evaluate("document.querySelector('.mn-verdict').textContent") == "valid"
+        browser.evaluate("Mobilenet.app.clock.seek(12)")
+        browser.until("document.querySelector('.mn-time').textContent.startsWith('12.0')")
+        host = browser.evaluate(  # one that walks
+            "(() => { const run = Mobilenet.app.run; for (let h = 0; h < run.count; h++) { const a = run.place(h, 12); if (!a) continue; const { x, y } = a, b = run.place(h, 16); if (b && Math.hypot(b.x - x, b.y - y) > 2) return h; } return -1; })()"
+        )
+        assert host >= 0
+        before, picture = pixels(browser, host), browser.screenshot()
+        browser.evaluate("Mobilenet.app.clock.at(4)")
+        browser.key(" ")
+        browser.until("Mobilenet.app.clock.t > 16")
+        browser.key(" ")
+        browser.evaluate(DONE)
+        after = pixels(browser, host)
+        assert abs(after[0] - before[0]) + abs(after[1] - before[1]) > 2
+        assert browser.screenshot() != picture
+        picture = browser.screenshot()
+        browser.click_on("[data-layer=cells]")
+        browser.move(640, 20)
+        browser.evaluate(DONE)
+        assert browser.evaluate("Mobilenet.app.layers.cells") is False and browser.screenshot() != picture
+        browser.key("h")
+        browser.evaluate(DONE)
+        if browser.evaluate("Mobilenet.app.selected === null"):  # no later handoff: an earlier one
+            browser.evaluate("Mobilenet.app.jump(-1, 'handoff')")
+        card = browser.evaluate("document.querySelector('.mn-right-side').innerText")
+        assert "Handoff of" in card and "Duration" in card
+        if shipped.name == "faults":
+            assert browser.evaluate("Mobilenet.app.marks.items.filter((item) => item.kind === 'crash').length") == 1
+        if shipped.name == "streets":
+            assert " (h" in card and " (s" in card  # their own names, and their numbers
+        assert browser.complaints == []
+        assert {url for url in browser.requests if not url.startswith("file://")} == set()
+
+
+def test_the_report(shipped: Path, tmp_path: Path) -> None:
+    draw_report(shipped, tmp_path / "report.html")
+    with Page(1400, 900) as browser:
+        browser.open(tmp_path / "report.html")
+        browser.until(f"{INSIDE} !== null && {INSIDE}.querySelector('.mn-time') !== null && {INSIDE}.querySelector('.mn-time').textContent !== ''")
+        browser.until("[...document.images].every(i => i.complete && i.naturalWidth > 100) && document.images.length > 0")
+        assert browser.evaluate("document.querySelector('.verdict').textContent") == "valid"
+        assert "exactly once and in causal order? Yes." in browser.evaluate("document.body.innerText")
+        assert browser.evaluate(f"document.querySelector('h1').textContent === {INSIDE}.querySelector('.mn-head h1').textContent")
+        browser.evaluate("document.querySelector('iframe').scrollIntoView({block: 'center'})")
+        press(browser, "ArrowRight", shift=True)
+        browser.until(f"{INSIDE}.querySelector('.mn-time').textContent.startsWith('10.0')")
+        picture = browser.screenshot()
+        press(browser, "+")
+        press(browser, "+")
+        browser.evaluate(f"{INSIDE}.querySelector('.mn-play').click()")
+        browser.until(f"parseFloat({INSIDE}.querySelector('.mn-time').textContent) > 13")
+        browser.evaluate(f"({INSIDE}.querySelector('.mn-play').click(), {DONE})")
+        assert browser.screenshot() != picture  # hosts moved
+        picture = browser.screenshot()
+        browser.evaluate(f"({INSIDE}.querySelector('[data-layer=cells]').click(), {DONE})")
+        assert browser.screenshot() != picture
+        press(browser, "s")
+        assert "Serves now" in browser.evaluate(f"{INSIDE}.querySelector('.mn-right-side').innerText")
+        assert browser.complaints == []
+        assert {url.split(":")[0] for url in browser.requests} <= {"file", "data"}
+        assert sum(url.startswith("file:") for url in browser.requests) == 1
+
+
+def press(browser: Page, key: str, shift: bool = False) -> None:
+    """In the map inside the report."""
+    browser.evaluate(f"({INSIDE}.dispatchEvent(new KeyboardEvent('keydown', {{ key: '{key}', shiftKey: {str(shift).lower()} }})), {DONE})")
