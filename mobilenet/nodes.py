@@ -41,7 +41,6 @@ class Node:
         self._timers: list[Timer] = []
         self._channels: list[Channels] = []
         self._samples = simulation.recording.samples
-        antenna.hand_up = self.hand_up
 
     # --- the port
 

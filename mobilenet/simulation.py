@@ -138,6 +138,8 @@ class Simulation:
         antenna.move(0, x, y, 0.0, 0.0)
         self.medium.neighbours.add(antenna, 0)
         station = StationNode(self, number, name, antenna, mac)
+        if self._roles.listens:
+            antenna.hand_up = station.hand_up
         protocol: Any = self.scenario.protocol
         wired: Any = None
         if self._roles.over_channels:
@@ -153,6 +155,8 @@ class Simulation:
         name = f"h{number}"
         antenna, mac = self._antenna(name, number, False)
         host = HostNode(self, number, name, antenna, mac, self._roles.stable())
+        if self._roles.listens:
+            antenna.hand_up = host.hand_up
         protocol: Any = self.scenario.protocol
         if self._roles.over_channels:
             host.use_channels(RadioChannels(self, host, protocol.tcp))

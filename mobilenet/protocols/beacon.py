@@ -57,7 +57,7 @@ class Beaconing:
         return ()
 
     def on_receive(self, sender: int, message: Any) -> None:
-        pass
+        """It does not listen, and is not called: see catalogue.py."""
 
     def on_sent(self, message: Any) -> None:
         pass

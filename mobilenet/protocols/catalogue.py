@@ -22,18 +22,20 @@ class Roles:
 
     host(port, stable, parameters, number of stations), station(port, wired port, parameters, number of
     stations), stable(): the empty store of a host, which survives its crashes. `over_channels`: it talks over connections,
-    its ports are those named Channel in port.py, and its scenario has the groups `tcp` and `wired_tcp`.
+    its ports are those named Channel in port.py, and its scenario has the groups `tcp` and `wired_tcp`. `listens`: frames are handed
+    up to it; without, being heard costs its network nothing.
     """
 
     host: Callable[..., Any]
     station: Callable[..., Any]
     stable: Callable[[], Any]
     over_channels: bool = False
+    listens: bool = True
 
 
 ROLES: dict[type, Roles] = {
     MobileCausalParameters: Roles(mobile_causal.Host, mobile_causal.Station, mobile_causal.Stable),
-    BeaconParameters: Roles(beacon.BeaconHost, beacon.BeaconStation, beacon.BeaconMember),
+    BeaconParameters: Roles(beacon.BeaconHost, beacon.BeaconStation, beacon.BeaconMember, listens=False),
     TcpFloodingParameters: Roles(tcp_flooding.Host, tcp_flooding.Station, tcp_flooding.Stable, over_channels=True),
 }
 
