@@ -69,6 +69,7 @@ class Simulation:
         self._books = Bookkeeping(self.kernel, self.recording)
         self.duration_ns = ns(scenario.duration_s)
         self._roles, self._parameters = roles_for(scenario)
+        self.listens = self._roles.listens
 
         wireless = scenario.wireless
         self._mode = MODES[wireless.mode]
@@ -138,8 +139,6 @@ class Simulation:
         antenna.move(0, x, y, 0.0, 0.0)
         self.medium.neighbours.add(antenna, 0)
         station = StationNode(self, number, name, antenna, mac)
-        if self._roles.listens:
-            antenna.hand_up = station.hand_up
         protocol: Any = self.scenario.protocol
         wired: Any = None
         if self._roles.over_channels:
@@ -155,8 +154,6 @@ class Simulation:
         name = f"h{number}"
         antenna, mac = self._antenna(name, number, False)
         host = HostNode(self, number, name, antenna, mac, self._roles.stable())
-        if self._roles.listens:
-            antenna.hand_up = host.hand_up
         protocol: Any = self.scenario.protocol
         if self._roles.over_channels:
             host.use_channels(RadioChannels(self, host, protocol.tcp))

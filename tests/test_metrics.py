@@ -26,7 +26,7 @@ def row_of(
     columns = Columns("time_ns", "node", "quantity", "value")
     for time_s, node, quantity, value in samples or []:
         columns.add(round(time_s * SECOND), node, quantity, value)
-    events = {name: getattr(log, name) for name in EventLog.COLUMNS}
+    events = log.columns()
     return metrics(events, columns.lists, NO_COUNTERS, {"warmup_s": warmup_s, "duration_s": duration_s})
 
 

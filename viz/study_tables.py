@@ -145,7 +145,8 @@ def _comparison(directory: Path, summary: Rows, factors: list[str]) -> dict[str,
         raise damaged("findings is no list")
     metrics, levels = {row["metric"] for row in summary}, {row[value["factor"]] for row in summary}
     for finding in value["findings"]:
-        for key in ("level", "metric", "verdict", "pairs", *(factor for factor in factors if factor != value["factor"])):
+        more = () if finding.get("verdict") == "no data" else ("pairs",)
+        for key in ("level", "metric", "verdict", *more, *(factor for factor in factors if factor != value["factor"])):
             if key not in finding:
                 raise damaged(f"a finding without {key}")
         wrong = [key for key in NUMBERS if finding.get(key) is not None and _number(finding[key]) is None]

@@ -33,7 +33,7 @@ def columns(rows: list[Row], gaps_allowed: bool = True) -> dict[str, list[Any]]:
         if event == "gap" and gaps_allowed:
             log.add(time, "s0", "expire", detail={"host": host, "silent_s": 0})
         log.add(time, host, event, message)
-    return {name: getattr(log, name) for name in EventLog.COLUMNS}
+    return log.columns()
 
 
 def verified(rows: list[Row], gaps_allowed: bool) -> set[str]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from mobilenet.record import EventLog, Recording
+from mobilenet.record import Recording
 from mobilenet.verify import Verdict, verify
 
 NO_PAIRS: dict[str, Any] = {"pairs_in_range": 0, "received": 0, "lost": {}}
@@ -60,7 +60,7 @@ def verdicts(
         "promises": {"broadcast": broadcast, "gap_after_s": gap_after_s, "heard_every_s": heard_every_s,
                      "rest_within_s": rest_within_s, "duplicating_air": False},
     }  # fmt: skip
-    columns = {name: getattr(log, name) for name in EventLog.COLUMNS}
+    columns = log.columns()
     return verify(columns, samples.lists, recording.positions.lists, recording.document(), manifest)
 
 
