@@ -4,7 +4,7 @@
 
 Model     every `mobilenet ...` and `python -m ...` in README.md and DESIGN.md that is a whole command, that is, without
           placeholders such as RUN or [--seed N]. They run in a temporary folder with the scenarios, after those of the tour
-Units     minutes: about half an hour in all
+Units     minutes: about an hour and a half in all, on two cores
 Source    ours: DESIGN.md §11
 """
 

@@ -24,7 +24,7 @@ import numpy as np
 import pandas as pd
 from scipy import stats
 
-from mobilenet.record import FORMAT_VERSION, REQUIRED_FILES
+from mobilenet.record import FORMAT_VERSION, REQUIRED_FILES, file_digests
 from mobilenet.streams import generator
 from mobilenet.study.aggregate import aggregate
 from mobilenet.study.configurations import PlannedRun, planned
@@ -62,12 +62,12 @@ def synthetic(directory: Path, run: PlannedRun, deliveries: int) -> None:
         "deliveries": int(delays.size), "delivery_delay_mean_s": float(inside.mean()), "broadcasts_undelivered": 0,
         "delivery_delay_p95_s": float(np.percentile(inside, 95)),
     }))  # fmt: skip
-    window = {"format_version": FORMAT_VERSION, "seed": run.seed, "warmup_s": 0.0, "duration_s": DURATION_S}
-    (directory / "manifest.json").write_text(json.dumps(window))
     (directory / "verdict.json").write_text(json.dumps({"verdict": "valid", "checks": {}}))
     for name in REQUIRED_FILES:
-        if not (directory / name).exists():
+        if name != "manifest.json" and not (directory / name).exists():
             (directory / name).write_text("{}")
+    window = {"format_version": FORMAT_VERSION, "seed": run.seed, "warmup_s": 0.0, "duration_s": DURATION_S}
+    (directory / "manifest.json").write_text(json.dumps({**window, "files": file_digests(directory)}))
 
 
 def build(folder: Path, runs: int, rows: int) -> tuple[Store, list[PlannedRun]]:

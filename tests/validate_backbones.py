@@ -1,6 +1,6 @@
 """dynamic.yaml and faults.yaml, full length, with many seeds, on each backbone over VCube: is each run valid, and at rest?
 
-    python -m tests.validate_backbones [--seeds 20] [--processes 1] [--only KIND ...]
+    python -m tests.validate_backbones [--seeds 20] [--processes N] [--only KIND ...]
 
 Model     a run leaves one line in runs/backbones.jsonl; a line that is there for the same code, scenario, kind and seed is not
           computed again, so a stopped validation goes on where it was
@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import sys
 import tempfile
 import time
@@ -83,7 +84,7 @@ def table(rows: list[Row]) -> Iterator[str]:
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--seeds", type=int, default=20)
-    parser.add_argument("--processes", type=int, default=1)
+    parser.add_argument("--processes", type=int, default=os.cpu_count() or 1)
     parser.add_argument("--only", nargs="*", metavar="KIND", choices=KINDS)
     options = parser.parse_args()
     code = digest()

@@ -15,12 +15,14 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
+from mobilenet.study.aggregate import aggregate
 from mobilenet.study.cluster import cluster
 from mobilenet.study.spark import java_version, local_master, spark_session
 from mobilenet.study.store import StudyError
 from mobilenet.study.study import Result, compare_study, estimate, run_study
 from mobilenet.study.task import Job, perform
 from tests.conftest import REPLICATIONS, ROOT
+from tests.validate_aggregation import build, oracle
 from viz.comparison import draw
 
 MOBILENET = [sys.executable, "-m", "mobilenet"]
@@ -186,6 +188,15 @@ def test_what_is_refused(finished: Result, study_file: Path, tmp_path: Path) -> 
 def test_estimate(study_file: Path) -> None:
     found = estimate(study_file)
     assert [e.runs for e in found] == [REPLICATIONS] * 4 and all(e.cpu_s > 0 and e.disk_bytes > 1000 for e in found)
+
+
+def test_tables_are_what_pandas_makes_of_the_same_files(tmp_path: Path) -> None:
+    """`python -m tests.validate_aggregation`, small."""
+    store, runs = build(tmp_path, 4, 14_000)
+    with spark_session(local_master(1)) as spark:
+        aggregate(store, spark, runs)
+    exact, approximate, rows = oracle(store, runs)
+    assert exact <= 1e-9 and approximate <= 1e-3 and rows == 14_000
 
 
 def test_the_packaged_java_runs_spark(tmp_path: Path) -> None:
