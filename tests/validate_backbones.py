@@ -22,8 +22,9 @@ from statistics import mean
 from typing import Any
 
 from mobilenet import runs
+from mobilenet.reproduce.jobs import digest_of_code
 
-from .validate_scenarios import ROOT, digest_of, digest_of_code
+from .validate_scenarios import ROOT, digest_of
 
 RESULTS = ROOT / "runs" / "backbones.jsonl"
 SCENARIOS = ("dynamic", "faults")

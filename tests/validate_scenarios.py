@@ -30,6 +30,7 @@ from typing import Any
 from mobilenet import runs
 from mobilenet.kernel import SECOND
 from mobilenet.metrics import steps, time_weighted_mean
+from mobilenet.reproduce.jobs import digest_of_code
 from mobilenet.rundir import read_columns
 from mobilenet.scenario import Scenario
 
@@ -42,13 +43,6 @@ Row = dict[str, Any]
 
 def scenarios() -> list[Path]:
     return sorted((ROOT / "scenarios").glob("*.yaml"))
-
-
-def digest_of_code() -> str:
-    digest = hashlib.sha256()
-    for path in sorted((ROOT / "mobilenet").rglob("*.py")):
-        digest.update(f"{path.relative_to(ROOT)}\0".encode() + path.read_bytes())
-    return digest.hexdigest()[:16]
 
 
 def digest_of(path: Path) -> str:

@@ -2,7 +2,7 @@
 
 Model     a job is a scenario and its changes; its result the metrics and the verdict. Full simulations, no shortcuts
 Kept      each result is a line of OUT/PAPER.results.jsonl, as soon as it is there; a job whose line is there is not run again.
-          A line belongs to the job's scenario with all its values, and to a version of mobilenet. One that is torn counts for nothing
+          A line belongs to the job's scenario with all its values, and to mobilenet's code as it was. One that is torn counts for nothing
 Errors    ScenarioError: a scenario cannot be, or OUT cannot be written; both before the first run
 Source    ours: DESIGN.md §16
 """
@@ -14,16 +14,17 @@ import json
 import os
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
+from functools import cache
 from hashlib import sha256
 from multiprocessing import get_context
 from pathlib import Path
 from tempfile import TemporaryFile
 from typing import Any, NamedTuple
 
-from mobilenet import __version__
 from mobilenet.parameters import ScenarioError
 
-ROOT = Path(__file__).parents[2]
+PACKAGE = Path(__file__).parents[1]
+ROOT = PACKAGE.parent
 SCENARIOS = ROOT / "scenarios" / "vcube"
 
 
@@ -97,8 +98,17 @@ def identity(job: Job) -> str:
     from mobilenet.scenario import ProcessScenario
 
     scenario = ProcessScenario.load(SCENARIOS / job.scenario, (*job.changes, "record.buffers=false"))
-    text = json.dumps([scenario.model_dump(mode="json"), __version__], sort_keys=True)
+    text = json.dumps([scenario.model_dump(mode="json"), digest_of_code()], sort_keys=True)
     return sha256(text.encode()).hexdigest()
+
+
+@cache
+def digest_of_code() -> str:
+    """Of all modules of mobilenet: what one of them decides is not known beforehand."""
+    digest = sha256()
+    for path in sorted(PACKAGE.rglob("*.py")):
+        digest.update(f"{path.relative_to(PACKAGE)}\0".encode() + path.read_bytes())
+    return digest.hexdigest()[:16]
 
 
 def kept(results: Path) -> dict[str, Result]:

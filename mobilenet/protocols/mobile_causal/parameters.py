@@ -92,7 +92,7 @@ class MobileCausalParameters(BaseModel):
     @model_validator(mode="after")
     def _ordered(self) -> Self:
         if self.resend_full_s > self.resend_first_s:
-            raise ValueError("resend_full_s must not be above resend_first_s")
+            raise ValueError("resend_full_s: must not be above resend_first_s")
         if self.ack_min_s > self.ack_max_s:
-            raise ValueError("ack_min_s must not be above ack_max_s")
+            raise ValueError("ack_min_s: must not be above ack_max_s")
         return self
