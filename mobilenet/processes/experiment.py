@@ -6,7 +6,7 @@ Model     builds network, detectors and protocol; plays crashes, planned mistake
           detector itself never falls silent. Looked at once per time unit
 Counts    the network counts messages, and on the packet network who received what when: no protocol is asked
 Units     integer nanoseconds; 1 time unit is 1 s
-Errors    ScenarioError: a perfect detector suspects who has not crashed, as its timeout is too short
+Errors    ScenarioError: a perfect detector suspects who has not crashed, as its timeout is too short; a run that does not get on
 Source    ours: DESIGN.md §16
 """
 
@@ -17,7 +17,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-from mobilenet.kernel import SECOND, Kernel, ns
+from mobilenet.kernel import SECOND, Kernel, Runaway, ns
 from mobilenet.parameters import ScenarioError, number
 from mobilenet.processes.packets import Packets
 from mobilenet.processes.parameters import AbstractNetwork, WiredNetwork
@@ -51,6 +51,7 @@ class Experiment:
         self.scenario = scenario
         self.n = n = scenario.processes
         self.kernel = Kernel()
+        self.kernel.max_events = scenario.limits.max_events
         self.recording = Recording()
         self.samples_changes = scenario.record.buffers
         self.names: dict[MessageId, str] = {}
@@ -162,6 +163,8 @@ class Experiment:
         gc.disable()
         try:
             return self._run(progress)
+        except Runaway as error:
+            raise ScenarioError(f"limits.max_events: {error}") from None
         finally:
             if collects:
                 gc.enable()

@@ -238,4 +238,4 @@ class ProcessScenario(ScenarioFile):
             last += detector.interval + detector.timeout
         assert not isinstance(self.network, PacketNetwork)
         hop = round_trip(self.network, self.processes) + getattr(self.protocol, "max_delay", 0.0)
-        return min(self.duration, last + dimension(self.processes) * hop)
+        return min(self.duration, max(1.0, last + dimension(self.processes) * hop))  # rest is looked for once per time unit

@@ -9,6 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mobilenet.protocols.vcube.causal import CausalBroadcast, Message, Packet, routes
+from mobilenet.protocols.vcube.port import MessageId
+from mobilenet.streams import Stream
 
 from .printed_causal import MUTANTS, BitsForAnyNumber, Printed
 from .world import World, wrong
@@ -84,6 +86,66 @@ def test_routes_of_powers_of_two_are_bits() -> None:
 def test_algorithm_2_as_it_is_to_be_read_is_safe() -> None:
     for seed in range(30):
         assert wrong(play(8, seed, 3, kind=Printed, mtu_bytes=200).events, 8) is None
+
+
+class Hands:
+    """A process by itself: what it sends is looked at, and given on by hand."""
+
+    def __init__(self, kind: type, me: int, n: int, **options: Any) -> None:
+        self.me = me
+        self.sent: list[tuple[int, Packet]] = []
+        self.process = kind(self, n, **options)
+
+    def send(self, to: int, packet: Packet) -> None:
+        self.sent.append((to, packet))
+
+    def deliver(self, message: MessageId, body: Any) -> None: ...
+
+    def takes(self, sender: int, packet: Packet) -> list[tuple[int, list[MessageId]]]:
+        """What it hands on when it receives that."""
+        self.sent.clear()
+        self.process.on_receive(sender, packet)
+        return sorted((to, sorted(m.id for m in handed.messages)) for to, handed in self.sent)
+
+
+@pytest.mark.parametrize(("kind", "options"), [(CausalBroadcast, {}), (CausalBroadcast, {"release": "message"}), (Printed, {})])
+def test_the_example_of_the_paper(kind: type, options: dict[str, str]) -> None:
+    """Section on aggregation: 2 broadcasts three messages, 0 one after them, and the second one reaches 4 last."""
+    two, zero, six = (Hands(CausalBroadcast, me, 8) for me in (2, 0, 6))
+    four = Hands(kind, 4, 8, **options)
+    for _ in range(3):
+        two.process.broadcast(None)
+    for to, packet in list(two.sent):
+        if to in (0, 6):
+            (zero if to == 0 else six).process.on_receive(2, packet)
+    from_six = [packet for to, packet in six.sent if to == 4]
+    zero.process.broadcast(None)
+    from_zero = [packet for to, packet in zero.sent if to == 4][-1]
+    assert four.takes(6, from_six[0]) == [(5, [(2, 0)])]
+    assert four.takes(6, from_six[2]) == []
+    assert four.takes(0, from_zero) == [(6, [(0, 0)])]
+    assert four.takes(6, from_six[1]) == [(5, [(0, 0), (2, 1), (2, 2)])]
+
+
+def test_message_by_message_it_hands_on_what_the_paper_does() -> None:
+    """Beside the vectors of the paper, from the same packets in any order, with several messages of each."""
+    for seed in range(150):
+        dice = Stream(seed, "order")
+        n, each = (4, 8, 16)[dice.below(3)], 1 + dice.below(6)
+        printed = [Hands(Printed, i, n) for i in range(n)]
+        ours = [Hands(CausalBroadcast, i, n, release="message") for i in range(n)]
+        due = [i for i in range(n) for _ in range(each)]
+        under_way: list[tuple[int, int, Packet]] = []
+        while due or under_way:
+            if due and (not under_way or dice.random() < 0.3):
+                i = due.pop(dice.below(len(due)))
+                for hands in (printed[i], ours[i]):
+                    hands.sent.clear()
+                    hands.process.broadcast(None)
+            else:
+                sender, i, packet = under_way.pop(dice.below(len(under_way)))
+                assert ours[i].takes(sender, packet) == printed[i].takes(sender, packet), (seed, i)
+            under_way += [(i, to, packet) for to, packet in printed[i].sent]
 
 
 class HighestInsteadOfPrefix(CausalBroadcast):

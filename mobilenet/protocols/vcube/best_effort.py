@@ -19,7 +19,7 @@ Deviations, each with what goes wrong in print
             go. n = 32, all broadcast at 0, crashes of 10 at 2, 22 at 3, 20 at 2, 24 at 5: 4 waits for 21 for ever, 21 for 29, ...
             (nobody does if 4 broadcasts alone); the same with crashes of 31 at 1, 0 at 2, 12 at 5, 17 at 5, and source 28
   l.33, 76  FF_neighbor may be nobody: skipped
-  l.77      rows in the order in which they came: it says nothing of order, and no promise needs one, but runs must be repeatable
+  l.77      message by message, and rows in the order in which they came: it says nothing of order, and no promise needs one, but runs must be repeatable
 Reads       l.16-17 also for what is delivered already: a new parent needs its ACK, and its subtree may be another one.
             l.33 children in descending order of clusters: what takes longest goes first (the printed latencies need it)
             l.49-50 the timer starts with the first element, and anew after an overflow

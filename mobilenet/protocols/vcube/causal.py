@@ -81,7 +81,6 @@ class CausalBroadcast:
         self._held: dict[int, list[tuple[Branch, int, Message]]] = {}  # missing message -> what waits for it to be received
         self._order = 0
         self._covered = n  # how many bits the masks of the branches cover
-        self._widen_at = 0
         self._branches = self._make_branches()
         everywhere = [[k for k in self._neighbours(h) if k in self._branches] for h in range(dimension(n) + 1)]
         self._children = [tuple(found) for found in everywhere]  # h -> Children(i, h); the last are those of an own message
@@ -159,7 +158,7 @@ class CausalBroadcast:
         """Nobody fails here."""
 
     def _hand_on(self, h: int, packet: Packet) -> None:
-        """CheckAgg for what these messages set free                     Algorithm 2 l.18-21, 23-29"""
+        """CheckAgg for what these messages set free                     Algorithm 2 l.18-21, 23-28"""
         messages = packet.messages
         touched = False
         for m in messages:
@@ -176,7 +175,7 @@ class CausalBroadcast:
             for child in self._children[h]:
                 self._send_to(child, packet)
         else:
-            missing = m.depends ^ known
+            missing = self._covering(m.depends ^ known)
             for branch in self._below[h]:
                 lacking = missing & branch.sources  # l.25, 26
                 if lacking:
@@ -193,7 +192,7 @@ class CausalBroadcast:
         """What is free goes in the order of reception; `touched`: with it what it has set free."""
         order = self._order
         for m in packet.messages:
-            missing = m.depends & self._received ^ m.depends
+            missing = self._covering(m.depends & self._received ^ m.depends)
             for branch in branches:
                 if missing and (lacking := missing & branch.sources):  # l.25, 26
                     self._hold(lacking, branch, order, m)
@@ -238,8 +237,6 @@ class CausalBroadcast:
             if not self._beyond or m.bit + self._n not in self._beyond:
                 break
             m = self._beyond.pop(m.bit + self._n)
-        if m.bit >= self._widen_at:
-            self._widen()
         return touched
 
     def _look_again(self, held: list[tuple[Branch, int, Message]]) -> None:
@@ -251,12 +248,13 @@ class CausalBroadcast:
             else:
                 branch.free.append((order, m))
 
-    def _widen(self) -> None:
-        """The masks of the branches cover twice as many messages of each source."""
-        for branch in self._branches.values():
-            branch.sources |= branch.sources << self._covered
-        self._covered *= 2
-        self._widen_at = self._covered - self._n
+    def _covering(self, missing: int) -> int:
+        """These, after the masks of the branches have been made to cover them: a message may depend on ones far ahead of the prefix."""
+        while missing.bit_length() > self._covered:
+            for branch in self._branches.values():
+                branch.sources |= branch.sources << self._covered
+            self._covered *= 2
+        return missing
 
     # --- delivery
 
