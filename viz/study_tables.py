@@ -26,7 +26,8 @@ COLUMNS = {  # name: texts, numbers that may be missing
     "runs.csv": (("run", "state"), ()),
 }
 AGAIN = "run `mobilenet study` again"
-NUMBERS = ("mean", "baseline_mean", "difference", "difference_low", "difference_high", "ratio", "ratio_low", "ratio_high", "p_adjusted")
+NUMBERS = ("mean", "baseline_mean", "difference", "difference_low", "difference_high", "ratio", "ratio_low", "ratio_high", "p_adjusted", "pairs", "more_replications")
+WITH = {"ratio": ("ratio_low", "ratio_high", "pairs"), "mean": ("baseline_mean",)}  # where one is, the others are too
 
 
 @dataclass(frozen=True)
@@ -76,20 +77,30 @@ def study_tables(directory: Path) -> StudyTables:
     return StudyTables(directory, summary, factors, comparison["confidence"] if comparison else _confidence(directory), comparison)
 
 
+def words_of(directory: Path, name: str) -> str:
+    """One of the study's texts."""
+    path = directory / name
+    try:
+        return path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise StudyError(f"{path}: not readable as text: {error}; {AGAIN}") from None
+
+
 def _rows(directory: Path, name: str) -> Rows:
     path = directory / name
     try:
         with path.open(newline="", encoding="utf-8") as file:
-            rows = list(csv.DictReader(file, strict=True))
+            reader = csv.DictReader(file, strict=True)
+            rows, columns = list(reader), list(reader.fieldnames or ())
     except FileNotFoundError:
         raise StudyError(f"{path}: missing; the study is not finished, {AGAIN}") from None
     except (OSError, UnicodeDecodeError, csv.Error) as error:
         raise StudyError(f"{path}: not readable as CSV: {error}; {AGAIN}") from None
     texts, numbers = COLUMNS[name]
+    missing = [column for column in (*texts, *numbers) if columns and column not in columns]
+    if missing:
+        raise StudyError(f"{path}: damaged: column {missing[0]} is missing; {AGAIN}")
     for number, row in enumerate(rows):
-        missing = [column for column in (*texts, *numbers) if column not in row]
-        if missing:
-            raise StudyError(f"{path}: damaged: column {missing[0]} is missing; {AGAIN}")
         if None in row or None in row.values():
             raise StudyError(f"{path}: damaged: row {number + 1} is not whole; {AGAIN}")
         for column in numbers:
@@ -108,15 +119,24 @@ def _number(value: object) -> float | None:
     return number if math.isfinite(number) else None
 
 
+def _is_number(value: object) -> bool:
+    """Of JSON: no number in quotes."""
+    return not isinstance(value, str) and _number(value) is not None
+
+
 def _confidence(directory: Path) -> float:
     from mobilenet.parameters import ScenarioError
-    from mobilenet.scenario.file import read
+    from mobilenet.scenario.file import parse
 
+    content = words_of(directory, "study.yaml")
     try:
-        values = read(directory / "study.yaml").plain()
-    except (ScenarioError, OSError):
-        return 0.95
-    return _number(values.get("confidence", 0.95)) or 0.95 if isinstance(values, dict) else 0.95
+        values = parse(content.encode(), "study.yaml").plain()
+    except ScenarioError as error:
+        raise StudyError(f"{directory / 'study.yaml'}: damaged: {' '.join(str(error).split())}; {AGAIN}") from None
+    confidence = _number(values.get("confidence", 0.95)) if isinstance(values, dict) else None
+    if confidence is None or not 0 < confidence < 1:
+        raise StudyError(f"{directory / 'study.yaml'}: damaged: confidence is no number between 0 and 1; {AGAIN}")
+    return confidence
 
 
 def _comparison(directory: Path, summary: Rows, factors: list[str]) -> dict[str, Any] | None:
@@ -137,9 +157,9 @@ def _comparison(directory: Path, summary: Rows, factors: list[str]) -> dict[str,
         if key not in value:
             raise damaged(f"{key} is missing")
     if value["factor"] not in factors:
-        raise damaged(f"the factor {value['factor']} is not in the study")
-    margin, confidence = value["equivalence_margin"], _number(value["confidence"])
-    if confidence is None or not 0 < confidence < 1 or (margin is not None and _number(margin) is None):
+        raise damaged(f"its factor {value['factor']} is no column of {Path('tables') / 'summary.csv'}")
+    margin, confidence = value["equivalence_margin"], value["confidence"]
+    if not _is_number(confidence) or not 0 < confidence < 1 or not (margin is None or _is_number(margin)):
         raise damaged("confidence or equivalence_margin is no number")
     if not isinstance(value["findings"], list) or not all(isinstance(finding, dict) for finding in value["findings"]):
         raise damaged("findings is no list")
@@ -149,9 +169,13 @@ def _comparison(directory: Path, summary: Rows, factors: list[str]) -> dict[str,
         for key in ("level", "metric", "verdict", *more, *(factor for factor in factors if factor != value["factor"])):
             if key not in finding:
                 raise damaged(f"a finding without {key}")
-        wrong = [key for key in NUMBERS if finding.get(key) is not None and _number(finding[key]) is None]
+        wrong = [key for key in NUMBERS if finding.get(key) is not None and not _is_number(finding[key])]
         if wrong:
             raise damaged(f"{wrong[0]} is {finding[wrong[0]]!r}")
+        for first, others in WITH.items():
+            lost = [key for key in others if finding.get(first) is not None and finding.get(key) is None]
+            if lost:
+                raise damaged(f"a finding with {first} and without {lost[0]}")
         if finding["metric"] not in metrics or str(finding["level"]) not in levels:
             raise damaged(f"{finding['metric']} of level {finding['level']} is not in {Path('tables') / 'summary.csv'}")
     return value

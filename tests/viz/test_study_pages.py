@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import json
 import shutil
 from collections.abc import Callable
@@ -38,14 +39,28 @@ def _finding(path: Path, key: str, value: object) -> None:
     path.write_text(json.dumps(document))
 
 
+def _without_levels(path: Path) -> None:
+    with path.open(newline="") as file:
+        rows = list(csv.reader(file))
+    first, last = rows[0].index("configuration"), rows[0].index("metric")
+    with path.open("w", newline="") as file:
+        csv.writer(file).writerows([*row[: first + 1], *row[last:]] for row in rows)
+
+
 DAMAGES: dict[str, tuple[str, Callable[[Path], object], str]] = {
     "comparison cut off": ("comparison.json", _cut, "both"),
     "comparison without a factor": ("comparison.json", lambda path: _without(path, "factor"), "both"),
     "comparison that is a list": ("comparison.json", lambda path: path.write_text("[]"), "both"),
     "comparison of a level that is none": ("comparison.json", lambda path: _finding(path, "level", 0.77), "both"),
     "comparison with words for numbers": ("comparison.json", lambda path: _finding(path, "ratio", "much"), "both"),
+    "comparison with half an interval": ("comparison.json", lambda path: _finding(path, "ratio_low", None), "both"),
+    "comparison with words for pairs": ("comparison.json", lambda path: _finding(path, "pairs", "x<b>"), "both"),
+    "comparison with words for replications": ("comparison.json", lambda path: _finding(path, "more_replications", "many"), "both"),
+    "comparison with a number in quotes": ("comparison.json", lambda path: _finding(path, "ratio", "1.5"), "both"),
     "comparison of nothing": ("comparison.json", lambda path: path.write_bytes(b""), "both"),
     "summary with other columns": ("tables/summary.csv", lambda path: path.write_text("a,b\n1,2\n"), "both"),
+    "summary that is a list": ("tables/summary.csv", lambda path: path.write_text("[]"), "both"),
+    "summary without levels": ("tables/summary.csv", _without_levels, "both"),
     "summary cut in half": ("tables/summary.csv", _cut, "both"),
     "summary with words for numbers": ("tables/summary.csv", lambda path: path.write_text(path.read_text().replace(",0.", ",much", 5)), "both"),
     "summary that is no text": ("tables/summary.csv", lambda path: path.write_bytes(b"\xff\xfe\x00"), "both"),
@@ -53,6 +68,8 @@ DAMAGES: dict[str, tuple[str, Callable[[Path], object], str]] = {
     "buffers that are no text": ("tables/buffers.csv", lambda path: path.write_bytes(b"\xff\x00"), "both"),
     "runs that are no text": ("runs.csv", lambda path: path.write_bytes(b"\xff\xfe\x00garbage"), "report"),
     "runs' table is missing": ("tables/runs.csv", Path.unlink, "report"),
+    "the study's own file is no text": ("study.yaml", lambda path: path.write_bytes(b"\xff\xfe"), "report"),
+    "the first scenario is no text": ("configurations/c000/scenario.yaml", lambda path: path.write_bytes(b"\xff\xfe"), "report"),
     "the study's own file is missing": ("study.yaml", Path.unlink, "both"),
 }
 
@@ -74,6 +91,15 @@ def test_damaged(compared: Path, damage: str, tmp_path: Path) -> None:
         assert len(result.stderr.strip().splitlines()) == 1
         assert Path(name).name in result.stderr and "internal error" not in result.stderr
         assert not (tmp_path / "out.html").exists() and not (tmp_path / "out").exists()
+
+
+def test_a_study_that_is_no_text_and_was_not_compared(compared: Path, tmp_path: Path) -> None:
+    """Its confidence stands in there, and in no other place."""
+    study = Path(shutil.copytree(compared, tmp_path / "study", ignore=shutil.ignore_patterns("runs", "comparison.json")))
+    (study / "study.yaml").write_bytes(b"\xff\xfe")
+    result = CliRunner().invoke(app, ["figures", str(study), "-o", str(tmp_path / "out")])
+    assert result.exit_code == 2 and "study.yaml" in result.stderr
+    assert len(result.stderr.strip().splitlines()) == 1
 
 
 @pytest.mark.parametrize("command", ["report", "figures", "map", "export"])

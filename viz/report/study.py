@@ -14,7 +14,7 @@ from typing import Any
 from viz.figures import study_figures
 from viz.report.limits import MOBILE, PROCESSES
 from viz.report.page import code, folded, paragraph, pictures, table, text, whole
-from viz.study_tables import StudyTables, study_tables
+from viz.study_tables import StudyTables, study_tables, words_of
 from viz.style import level_label
 from viz.words import SIGNED, meaning, probability, shown, with_interval
 
@@ -45,7 +45,7 @@ def study_page(directory: Path) -> str:
         ("The comparison", _findings(tables)),
         ("Figures", figures),
         ("The runs", _counts(verdicts, failed) + (code("\n".join(run["run"] for run in runs if run["verdict"] == "violated")[:5000]) if verdicts["violated"] else "")),
-        ("The study", code((directory / "study.yaml").read_text(encoding="utf-8"))),
+        ("The study", code(words_of(directory, "study.yaml"))),
         ("The scenario of the first configuration, all defaults filled in", folded("scenario.yaml", code(_scenario(directory)))),
         ("How to repeat it", paragraph("From the folder that holds the study, into a new one:") + code(f"mobilenet study {directory.resolve().name}/study.yaml --out {directory.resolve().name}-again")),
         ("What the models leave out", "<ul>" + "".join(f"<li>{text(limit)}</li>" for limit in (PROCESSES if of_processes else MOBILE)) + "</ul>"),
@@ -55,8 +55,8 @@ def study_page(directory: Path) -> str:
 
 
 def _scenario(directory: Path) -> str:
-    path = directory / "configurations" / "c000" / "scenario.yaml"
-    return path.read_text(encoding="utf-8") if path.is_file() else ""
+    name = "configurations/c000/scenario.yaml"
+    return words_of(directory, name) if (directory / name).is_file() else ""
 
 
 def _counts(verdicts: Counter[str], failed: int) -> str:
