@@ -24,19 +24,26 @@ def whole_file(target: Path, suffixes: tuple[str, ...] = PICTURES) -> Iterator[P
     if target.is_dir():
         raise RecordError(f"{target}: is a directory, expected a file", is_input=True)
     partial = target.parent / f".partial-{os.getpid()}{target.suffix}"
+    made: list[Path] = []
+    begun = False
     try:
-        target.parent.mkdir(parents=True, exist_ok=True)
+        for folder in reversed([folder for folder in target.parents if not folder.exists()]):
+            folder.mkdir(exist_ok=True)
+            made.insert(0, folder)
         partial.touch()
-    except OSError as error:
-        raise RecordError(f"{target}: cannot be written: {error.strerror}", is_input=True) from None
-    try:
+        begun = True
         yield partial
         os.replace(partial, target)
     except OSError as error:
-        raise RecordError(f"{target}: could not be written whole: {error.strerror}") from error
+        if begun:
+            raise RecordError(f"{target}: could not be written whole: {error.strerror}") from error
+        raise RecordError(f"{target}: cannot be written: {error.strerror}", is_input=True) from None
     finally:
         with suppress(OSError):
             partial.unlink(missing_ok=True)
+        for folder in made:
+            with suppress(OSError):  # it is no longer empty
+                folder.rmdir()
 
 
 def make_folder(folder: Path) -> None:

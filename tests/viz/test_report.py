@@ -122,6 +122,16 @@ def test_what_is_no_run(command: str, tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.parametrize("command", ["map", "report"])
+def test_new_folders_go_when_nothing_came_of_them(command: str, run: Path, tmp_path: Path) -> None:
+    broken = Path(shutil.copytree(run, tmp_path / "broken"))
+    (broken / "events.parquet").write_bytes(b"")
+    (tmp_path / "there").mkdir()
+    result = CliRunner().invoke(app, [command, str(broken), "-o", str(tmp_path / "there" / "new" / "newer" / "out.html")])
+    assert result.exit_code == 2
+    assert list((tmp_path / "there").iterdir()) == []
+
+
 @pytest.mark.parametrize("target", ["report.pdf", ".", "no/../report"])
 def test_where_it_cannot_go(run: Path, tmp_path: Path, target: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
