@@ -126,7 +126,7 @@ class Node:
         names = self.protocol.BUFFERS
         for name, size, old in zip(names, sizes, self.buffers or (0,) * len(sizes), strict=True):
             if size != old:
-                self._samples.add(self._kernel._now, self.name, name, size)
+                self._samples.add(self._kernel._now, self.name, name, size + 0)  # here, and not when all is written, no number is found
         self.buffers, self._buffer_names = sizes, names
 
     def sample_at_end(self) -> None:
@@ -202,6 +202,8 @@ class HostNode(Node):
         return self._simulation.stations[to].antenna
 
     def _record(self, event: str, session: int | None = None, station: int | None = None, **detail: Any) -> None:
+        if not (session is None or isinstance(session, int)):
+            raise TypeError(f"{event}: the session is {session!r}, expected a whole number")
         name = None if station is None else f"s{station}"
         self._events.add(self._kernel._now, self.name, event, None, name, session, detail or None)
 

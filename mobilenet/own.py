@@ -60,6 +60,10 @@ def roles_for(scenario: Scenario) -> tuple[Roles, Any]:
     settings = getattr(found, "settings", None)
     if settings is None:
         settings = _NoSettings
+    if not (isinstance(settings, type) and issubclass(settings, Parameters)):
+        raise ScenarioError(f"protocol.class: {protocol.reference}: settings is no class derived from mobilenet.parameters.Parameters")
+    if not callable(getattr(found, "stable", BaseStable)):
+        raise ScenarioError(f"protocol.class: {protocol.reference}: stable is no class; expected one such as mobilenet.protocols.base.BaseStable")
     try:
         parameters = settings.model_validate(protocol.settings)
     except ValidationError as error:
@@ -118,7 +122,7 @@ def _explained(name: str) -> Iterator[None]:
     """What goes wrong while code is read."""
     try:
         yield
-    except (Exception, SystemExit) as error:
+    except (Exception, SystemExit, GeneratorExit) as error:
         if os.environ.get("MOBILENET_DEBUG"):
             raise
         place = getattr(error, "lineno", None) or traceback.extract_tb(error.__traceback__)[-1].lineno
@@ -132,14 +136,16 @@ def blaming(scenario: AnyScenario) -> Iterator[None]:
         yield
     except ScenarioError:
         raise
-    except (Exception, SystemExit) as error:
+    except (Exception, SystemExit, GeneratorExit) as error:
         protocol = scenario.protocol
         if not isinstance(protocol, OwnProtocol) or protocol.file is None or os.environ.get("MOBILENET_DEBUG"):
             raise
         place = _raised_in(error, Path(protocol.file).name) or _not_callable_so(error, _module_name(scenario.folder / protocol.file))
-        if place is None:
-            raise
         what = " ".join(str(error).split())[:200]
+        if place is None:
+            last = traceback.extract_tb(error.__traceback__)[-1]
+            where = f"in {Path(last.filename).name}:{last.lineno}, with what the protocol said or handed over; MOBILENET_DEBUG=1 shows more"
+            raise ScenarioError(f"{protocol.file}: {type(error).__name__}: {what} ({where})") from None
         raise ScenarioError(f"{protocol.file}:{place[0]}: {type(error).__name__}: {what} (in {place[1]}; MOBILENET_DEBUG=1 shows more)") from None
 
 

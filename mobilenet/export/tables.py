@@ -11,7 +11,6 @@ Source    RFC 4180; ours: DESIGN.md §21
 from __future__ import annotations
 
 import json
-import shutil
 import unicodedata
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -62,6 +61,25 @@ def harmless(value: object) -> object:
     return "'" + text if value.startswith(FORMULA) else text
 
 
+def _copy(table: Path, target: Path) -> None:
+    """The same cells, none of them a formula."""
+    import pandas as pd
+
+    try:
+        rows = pd.read_csv(table, dtype=str, keep_default_na=False)
+    except (OSError, ValueError) as error:
+        raise RunError(f"{table}: damaged: {str(error).splitlines()[0]}") from None
+    rows.map(lambda cell: cell if _is_number(cell) else harmless(cell)).to_csv(target, index=False, lineterminator="\n")
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
+
+
 def study_tables(folder: Path, target: Path) -> int:
     """How many files."""
     if not (folder / "study.yaml").is_file():
@@ -73,7 +91,7 @@ def study_tables(folder: Path, target: Path) -> int:
     if "runs.csv" not in found:
         raise RunError(f"{folder}: the study has no tables yet; `mobilenet study` makes them when its runs are done")
     for name, path in found.items():
-        shutil.copyfile(path, target / name)
+        _copy(path, target / name)
     about = {"study": folder.resolve().name, "files": {"planned_runs.csv": "every run and its state", "runs.csv": "one row per run, all metrics",
              "summary.csv": "configuration x metric: n, mean, sd, interval", "buffers.csv": "buffers over time", "delays.csv": "distribution of delays",
              "comparison.csv": "levels against a baseline"}}  # fmt: skip

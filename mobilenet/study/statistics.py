@@ -115,17 +115,18 @@ def holm(p_values: list[float]) -> list[float]:
 def replications_needed(values: Values, baseline: Values, alpha: float, margin: float | None) -> int | None:
     """How many pairs would probably settle it: find a difference as large as the one seen, or show that there is none.
 
-    None: more than a million.
+    None: more than a million. Without ratios, as where a value is 0, only a difference can be found: the margin is one of ratios.
     """
     from statsmodels.stats.power import TTestPower
 
-    paired = np.log(values / baseline) if np.all(values > 0) and np.all(baseline > 0) else values - baseline
+    has_ratios = bool(np.all(values > 0) and np.all(baseline > 0))
+    paired = np.log(values / baseline) if has_ratios else values - baseline
     sd = float(np.std(paired, ddof=1))
     mean = abs(float(np.mean(paired)))
     if sd == 0:
         return len(values)
     effects = [(mean / sd, alpha, "two-sided")]
-    if margin is not None and mean < math.log1p(margin):
+    if has_ratios and margin is not None and mean < math.log1p(margin):
         effects.append(((math.log1p(margin) - mean) / sd, alpha, "larger"))
     found = []
     for effect, level, alternative in effects:

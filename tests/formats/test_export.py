@@ -200,6 +200,12 @@ def test_the_tables_of_a_study(tmp_path: Path) -> None:
     (tmp_path / "to").mkdir()
     assert study_tables(tmp_path / "s", tmp_path / "to") == 3
     assert {p.name for p in (tmp_path / "to").iterdir()} == {"runs.csv", "summary.csv", "planned_runs.csv", "contents.json"}
+    (tmp_path / "s" / "tables" / "summary.csv").write_text("level,mean\n=HYPERLINK(1),-0.5\n,1e-3\n")
+    study_tables(tmp_path / "s", tmp_path / "to")
+    assert (tmp_path / "to" / "summary.csv").read_text() == "level,mean\n'=HYPERLINK(1),-0.5\n,1e-3\n"
+    (tmp_path / "s" / "tables" / "summary.csv").write_text("")
+    with pytest.raises(RunError, match=r"summary\.csv: damaged"):
+        study_tables(tmp_path / "s", tmp_path / "to")
     (tmp_path / "s" / "tables" / "runs.csv").unlink()
     with pytest.raises(RunError, match="the study has no tables yet"):
         study_tables(tmp_path / "s", tmp_path / "to")

@@ -65,6 +65,8 @@ def refused(path: Path) -> str:
         ('$node_(0) set X_ 1\n$ns_ at 1 "$node_(0) setdest 1 2 -3"', "f:2:34: speed: -3 m/s, expected a number from 0 on"),
         ('$node_(0) set X_ 1\n$ns_ at -1 "$node_(0) setdest 1 2 3"', "f:2:9: t: -1 s is not between 0 and 1e9"),
         ("t,id,lon,lat\n1,a,10,20\n2,a,10,95", "f:3:4: lat: 95 is not between -90 and 90 degrees"),
+        ("0 1 2 5 abc 2", "f:1:9: 'abc' is no number, expected t x y t x y ..."),
+        ("t,id,x,y\r1,a,1,2\r", "f:1: lines end with CR alone; expected LF, or CR and LF"),
         ("0 1 1 5 nan 2", "f:1:7: x: 'nan' is no finite number"),
         ('$node_(0) set X_ 1\n$node_(0) set Y_ 1\n$ns', "f:3:4: the file ends within a command, '$ns'"),
         ("\n \n", "f:1: empty, expected tracks"),

@@ -99,6 +99,12 @@ def test_what_is_no_protocol(gossip: Path, tmp_path: Path, change: str, message:
         ("def __init__(self, *parts: object)", "def __init__(self)", r"gossip.py:\d+: TypeError: Station.__init__\(\) takes 1"),
         ("self.port.send(self.cell, rumour)", "raise SystemExit(0)", r"gossip.py:\d+: SystemExit: 0 \(in tell"),
         ("class Gossip:", "raise SystemExit(0)\nclass Gossip:", r"gossip.py:\d+: SystemExit"),
+        ("self.port.send(self.cell, rumour)", "raise GeneratorExit", r"gossip.py:\d+: GeneratorExit"),
+        ("self.port.deliver(rumour.id, ", "self.port.deliver('x', ", "gossip.py: AttributeError: 'str' object has no attribute 'host' \\(in nodes.py"),
+        ("class Host(BaseHost):", "class Host(BaseHost):\n    BUFFERS = ('a',)\n    def buffer_sizes(self): return ('x',)\n", "gossip.py: TypeError"),
+        ("Host, Station, Memory, Settings", "Host, Station, Memory, int", "settings is no class derived from"),
+        ("Host, Station, Memory, Settings", "Host, Station, 3, Settings", "stable is no class"),
+        ("class Host(BaseHost):", "class Host(BaseHost):\n    def join(self): self.port.joined('x', 99)\n", r"gossip.py:\d+: TypeError: join: the session is 'x'"),
         ("self.port.send(self.cell, rumour)", "self.later(0, lambda: self.tell(rumour))", "limits.max_events: time stands still at .* s: 1,000,000 events"),
     ],
 )

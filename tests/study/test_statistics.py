@@ -46,6 +46,12 @@ def test_a_constant_difference_leaves_no_doubt() -> None:
     assert compare_pairs(values * 1.2, values, margin=0.05).equivalence_p == pytest.approx(1)
 
 
+def test_no_margin_of_ratios_without_ratios() -> None:
+    """Shares around 0.003, one of them 0: differences of 0.0007 are not 'within 5 %', however small they are."""
+    values, baseline = np.array([0.0, 0.004, 0.003]), np.array([0.003, 0.002, 0.0031])
+    assert replications_needed(values, baseline, 0.05, 0.05) == replications_needed(values, baseline, 0.05, None) > 10
+
+
 def test_replications_needed_grow_with_noise() -> None:
     dice = generator(1, "test")
     baseline = np.full(10, 1.0)
