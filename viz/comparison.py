@@ -2,8 +2,8 @@
 
     python -m viz.comparison STUDY [-o FILE]
 
-Model     upper row: the mean of each level with its t interval over replications, one place per combination of the other
-          factors; lower row: the ratio to the baseline with its interval, and the margin of equivalence as a band. An
+Model     two metrics beside each other, the next below; upper panel: the mean of each level with its t interval over replications, one place per combination of the other
+          factors; lower panel: the ratio to the baseline with its interval, and the margin of equivalence as a band. An
           unstable configuration has no mean and no mark
 Units     those of the metrics
 Errors    StudyError: no finished study with a comparison, or a damaged one
@@ -13,6 +13,7 @@ Source    ours: DESIGN.md §14
 from __future__ import annotations
 
 import argparse
+import math
 import sys
 import textwrap
 from pathlib import Path
@@ -21,20 +22,22 @@ from typing import Any
 from mobilenet.rundir import RunError
 from mobilenet.study.store import StudyError
 from viz.study_tables import StudyTables, study_tables
-from viz.style import COLOURS, level_label, page, plain, plain_log, save
+from viz.style import COLOURS, QUIET, level_label, page, plain, save
 from viz.words import meaning
 
 MARKS = ("o", "s", "^", "D", "v", "P", "X", "*")
 
 
-def draw(study: Path, target: Path) -> None:
-    """Write the picture as SVG, PNG or PDF, by the target's suffix."""
+def draw(study: Path, target: Path, captions: bool = True) -> None:
+    """Write the picture as SVG, PNG or PDF, by the target's suffix. Without captions, for a page that sets them itself."""
     tables = study_tables(study)
     if tables.comparison is None:
         raise StudyError(f"{study / 'comparison.json'}: missing; `mobilenet compare` makes it")
     metrics = list(dict.fromkeys(finding["metric"] for finding in tables.comparison["findings"]))
-    with page(4.2 * max(1, len(metrics)) + 0.3, 6.2, 2, max(1, len(metrics)), sharex=True, squeeze=False, height_ratios=(1.6, 1)) as (figure, rows):
-        _compose(figure, rows, tables, metrics)
+    across = min(2, max(1, len(metrics)))
+    down = -(-max(1, len(metrics)) // across)
+    with page(4.1 * across + 0.3 if across > 1 else 5.5, 5.2 * down + 1, 2 * down, across, squeeze=False, height_ratios=(1.6, 1) * down) as (figure, rows):
+        _compose(figure, rows, tables, metrics, captions)
         save(figure, target)
 
 
@@ -52,7 +55,7 @@ def method(tables: StudyTables) -> str:
     )
 
 
-def _compose(figure: Any, rows: Any, tables: StudyTables, metrics: list[str]) -> None:
+def _compose(figure: Any, rows: Any, tables: StudyTables, metrics: list[str], captions: bool) -> None:
     from matplotlib.patches import Patch
 
     comparison = tables.comparison or {}
@@ -60,17 +63,25 @@ def _compose(figure: Any, rows: Any, tables: StudyTables, metrics: list[str]) ->
     others = [name for name in tables.factors if name != factor]
     places = list(dict.fromkeys(_place(row, others) for row in tables.summary))
     levels = list(dict.fromkeys(row[factor] for row in tables.summary))
-    for column, metric in enumerate(metrics):
-        _means(rows[0][column], [row for row in tables.summary if row["metric"] == metric], factor, levels, places, others)
-        rows[0][column].set_ylabel(plain(textwrap.fill(meaning(metric, tables.of_processes), 34)))
-        own = [finding for finding in findings if finding["metric"] == metric]
-        _ratios(rows[1][column], own, levels, places, others, comparison)
+    for number in range(rows.size // 2):
+        row, column = divmod(number, rows.shape[1])
+        above, below = rows[2 * row][column], rows[2 * row + 1][column]
+        if number >= len(metrics):
+            above.set_axis_off()
+            below.set_axis_off()
+            continue
+        metric = metrics[number]
+        _means(above, [row for row in tables.summary if row["metric"] == metric], factor, levels, places, others)
+        above.set_ylabel(plain(textwrap.fill(meaning(metric, tables.of_processes), 34)))
+        above.tick_params(bottom=False, labelbottom=False)
+        _ratios(below, [finding for finding in findings if finding["metric"] == metric], levels, places, others, comparison)
+        below.set_xlim(above.get_xlim())
     handles, names = rows[0][0].get_legend_handles_labels()
     if comparison["equivalence_margin"] is not None:
         handles, names = [*handles, Patch(color="#7A7A7A", alpha=0.2)], [*names, "equivalent"]
-    note = textwrap.fill(f"{tables.name}. {method(tables)}", int(figure.get_figwidth() * 16))
+    note = textwrap.fill(f"{tables.name}. {method(tables)}", int(figure.get_figwidth() * 16)) if captions else None
     legend = figure.legend(handles, [plain(name) for name in names], loc="outside lower left", ncols=max(1, min(len(names), int(figure.get_figwidth() // 2.2))), fontsize=9,
-                           frameon=False, title=plain(note), title_fontsize=8, alignment="left")  # fmt: skip
+                           frameon=False, title=plain(note) if note else None, title_fontsize=8, alignment="left")  # fmt: skip
     legend.get_title().set_color("#666666")
     figure.suptitle(plain(f"What {factor} changes, against {level_label(comparison['baseline'])}"), fontsize=11, fontweight="bold", x=0.01, ha="left")
 
@@ -90,7 +101,7 @@ def _means(axes: Any, rows: list[dict[str, str]], factor: str, levels: list[str]
         x = [places.index(_place(row, others)) + _shift(number, len(levels)) for row in own]
         y = [float(row["mean"]) for row in own]
         errors = [max(0.0, float(row["high"]) - float(row["mean"])) if row["high"] else 0.0 for row in own]
-        axes.errorbar(x, y, errors, fmt=MARKS[number % len(MARKS)], color=COLOURS[number % len(COLOURS)], capsize=3, markersize=5, label=level_label(level))
+        axes.errorbar(x, y, errors, fmt=MARKS[number % len(MARKS)], color=COLOURS[number % len(COLOURS)], capsize=3, markersize=5, label=f"{factor.rpartition('.')[2]} {level_label(level)}")
     axes.margins(y=0.12)
     axes.set_ylim(bottom=0)
     axes.spines[["top", "right"]].set_visible(False)
@@ -102,6 +113,7 @@ def _ratios(axes: Any, findings: list[Any], levels: list[str], places: list[str]
     if margin is not None:
         axes.axhspan(1 - margin, 1 + margin, color="#7A7A7A", alpha=0.2, linewidth=0)
     axes.axhline(1, color="#7A7A7A", linewidth=0.8)
+    drawn = False
     for finding in findings:
         if any(finding.get(name) is None for name in ("ratio", "ratio_low", "ratio_high")):
             continue
@@ -109,11 +121,43 @@ def _ratios(axes: Any, findings: list[Any], levels: list[str], places: list[str]
         x = places.index(_place(finding, others)) + _shift(number, len(levels))
         spread = [[finding["ratio"] - finding["ratio_low"]], [finding["ratio_high"] - finding["ratio"]]]
         axes.errorbar([x], [finding["ratio"]], spread, fmt=MARKS[number % len(MARKS)], color=COLOURS[number % len(COLOURS)], capsize=3, markersize=5)
-    axes.set_yscale("log")
-    plain_log(axes.yaxis)
+        drawn = True
     axes.set_ylabel(plain(textwrap.fill(f"ratio to {level_label(comparison['baseline'])}", 22)))
-    axes.set_xticks(range(len(places)), [plain(place) for place in places] if len(places) > 1 else [""], fontsize=8)
+    if drawn:
+        axes.set_yscale("log")
+        _three_numbers(axes)
+    else:
+        axes.set_yticks([])
+        axes.text(0.5, 0.75, textwrap.fill(_why_none(findings), 40), transform=axes.transAxes, ha="center", va="center", fontsize=8, color=QUIET)
+    axes.set_xticks(range(len(places)), [plain(place) for place in places], fontsize=8) if len(places) > 1 else axes.set_xticks([])
     axes.spines[["top", "right"]].set_visible(False)
+
+
+def _three_numbers(axes: Any) -> None:
+    """Ticks of the logarithmic axis, each with its number; over less than a factor of five, where 1, 2 and 5 are too few."""
+    from matplotlib.ticker import FixedLocator, FuncFormatter, MaxNLocator, NullLocator
+
+    low, high = axes.get_ylim()
+    steps = [value * 10.0**power for power in range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1) for value in (1, 2, 5)]
+    ticks = [step for step in steps if low <= step <= high]
+    if len(ticks) < 3:
+        ticks = [tick for tick in MaxNLocator(4).tick_values(low, high) if low <= tick <= high]
+    elif len(ticks) > 6:
+        ticks = [step for step in ticks if f"{step:e}"[0] == "1"]
+        ticks = ticks[:: -(-len(ticks) // 6)]
+    axes.yaxis.set_major_locator(FixedLocator(ticks))
+    axes.yaxis.set_minor_locator(NullLocator())
+    axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.10g}"))
+
+
+def _why_none(findings: list[Any]) -> str:
+    if all(finding["verdict"] == "no data" for finding in findings):
+        return "No ratio: fewer than two pairs of runs."
+    if all(finding["verdict"] == "unstable" for finding in findings):
+        return "No ratio: unstable, so there is no mean."
+    if any(finding.get("difference") is not None for finding in findings):
+        return "No ratio: a value is 0, or below, in some run."
+    return "No ratio: there are no means to divide."
 
 
 def main() -> int:

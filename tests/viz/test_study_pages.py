@@ -130,6 +130,35 @@ def test_figures_can_be_read(compared: Path, tmp_path: Path, monkeypatch: pytest
     assert len(looked) == 2 * len(notes)
 
 
+def test_the_comparison_fits_a_page(compared: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Narrow with many metrics too; no ratio is said in words, no tick is bare, and the caption stands there only if asked for."""
+    study = Path(shutil.copytree(compared, tmp_path / "study", ignore=shutil.ignore_patterns("runs")))
+    document = json.loads((study / "comparison.json").read_text())
+    one = document["findings"][0]
+    with (study / "tables" / "summary.csv").open(newline="") as file:
+        names = list(dict.fromkeys(row["metric"] for row in csv.DictReader(file)))[:3]
+    document["findings"] = [one | {"metric": name} for name in names]
+    document["findings"][1] |= {"ratio": None, "ratio_low": None, "ratio_high": None}
+    (study / "comparison.json").write_text(json.dumps(document))
+
+    def look(figure: Any, target: Path) -> None:
+        assert figure.get_figwidth() <= 8.5
+        assert overlapping(figure) == []
+        said = [text.get_text() for axes in figure.axes for text in axes.texts]
+        assert len(said) == 1 and said[0].startswith("No ratio")
+        for axes in figure.axes:
+            if axes.axison:
+                assert all(tick.label1.get_text() for tick in (*axes.xaxis.get_major_ticks(), *axes.yaxis.get_major_ticks()) if tick.label1.get_visible())
+                assert not axes.yaxis.get_minor_ticks()
+        legend = figure.legends[0]
+        assert legend.get_texts()[0].get_text().startswith(document["factor"].rpartition(".")[2] + " ")
+        assert ("paired over the same worlds" in legend.get_title().get_text().replace("\n", " ")) == ("with" in target.name)
+
+    monkeypatch.setattr(comparison, "save", look)
+    comparison.draw(study, tmp_path / "with.svg")
+    comparison.draw(study, tmp_path / "bare.svg", captions=False)
+
+
 def test_a_report_in_words(compared: Path, tmp_path: Path) -> None:
     draw(compared, tmp_path / "report.html")
     text = words(tmp_path / "report.html")

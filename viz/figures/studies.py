@@ -31,7 +31,7 @@ def study_figures(study: Path, folder: Path, suffixes: tuple[str, ...] = (".svg"
     drawn = []
     if tables.comparison is not None and tables.comparison["findings"]:
         for suffix in suffixes:
-            comparison.draw(study, folder / f"comparison{suffix}")
+            comparison.draw(study, folder / f"comparison{suffix}", captions)
         drawn.append(Drawn("The levels beside each other", folder / f"comparison{suffixes[0]}", comparison.method(tables)))
     for name, title, draw in (
         ("delays", "How long messages take", lambda axes: _delays(axes, frames["delays"], tables)),
