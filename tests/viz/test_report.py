@@ -132,6 +132,22 @@ def test_new_folders_go_when_nothing_came_of_them(command: str, run: Path, tmp_p
     assert list((tmp_path / "there").iterdir()) == []
 
 
+@pytest.mark.parametrize("value", [None, [1], "a"])
+@pytest.mark.parametrize("name", ["warmup_s", "duration_s", "simulated_s", "station_positions_m"])
+def test_a_manifest_of_other_types(name: str, value: object, run: Path, tmp_path: Path) -> None:
+    copy = Path(shutil.copytree(run, tmp_path / "run"))
+    manifest = json.loads((copy / "manifest.json").read_text())
+    manifest[name] = [["a", 0], *manifest[name][1:]] if value == "a" and name == "station_positions_m" else value
+    if value is None:
+        del manifest[name]
+    (copy / "manifest.json").write_text(json.dumps(manifest))
+    for command in ("report", "figures"):
+        result = CliRunner().invoke(app, [command, str(copy), "-o", str(tmp_path / "out.html")])
+        assert result.exit_code == 2, result.output
+        assert len(result.stderr.strip().splitlines()) == 1
+        assert "manifest.json" in result.stderr and name in result.stderr and "internal error" not in result.stderr
+
+
 @pytest.mark.parametrize("target", ["report.pdf", ".", "no/../report"])
 def test_where_it_cannot_go(run: Path, tmp_path: Path, target: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)

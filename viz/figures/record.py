@@ -8,17 +8,37 @@ Source    ours: DESIGN.md §19
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from mobilenet.rundir import RunError, read_manifest
 from mobilenet.study.measure import delays_of, integral
 from viz.style import FAULT
 
 SECOND = 1_000_000_000
 BUCKETS = 200
+
+
+def manifest_of(directory: Path) -> dict[str, Any]:
+    """manifest.json, in which what is drawn from it has its type; RunError else."""
+    manifest = read_manifest(directory)
+    of_processes = "processes" in manifest
+    numbers = ("simulated_s", "processes") if of_processes else ("simulated_s", "warmup_s", "duration_s", "range_m", "stations")
+    for name in numbers:
+        if not _is_number(manifest.get(name)):
+            raise RunError(f"{directory / 'manifest.json'}: damaged: {name} is no number")
+    places = manifest.get("station_positions_m")
+    if not of_processes and not (isinstance(places, list) and all(isinstance(place, list) and len(place) == 2 and all(map(_is_number, place)) for place in places)):
+        raise RunError(f"{directory / 'manifest.json'}: damaged: station_positions_m is no list of places")
+    return manifest
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, (int, float)) and not isinstance(value, bool) and bool(np.isfinite(value))
 
 
 @dataclass(slots=True)

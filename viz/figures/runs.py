@@ -17,10 +17,10 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from mobilenet.rundir import read_frame, read_manifest
+from mobilenet.rundir import read_frame
 from mobilenet.study.measure import delays_of
 from viz.figures.field import field
-from viz.figures.record import BUCKETS, SECOND, Record, edges_of, mean_level, middles_s, time_axis
+from viz.figures.record import BUCKETS, SECOND, Record, edges_of, manifest_of, mean_level, middles_s, time_axis
 from viz.files import make_folder
 from viz.style import (
     COLOURS,
@@ -43,7 +43,7 @@ SHORTEST = 1e-4  # that a logarithmic axis shows
 def run_figures(directory: Path, folder: Path, suffixes: tuple[str, ...] = (".svg", ".png"), captions: bool = True) -> list[Drawn]:
     """Draw what there is into `folder`; the files of the first suffix, in the order of reading. Without captions the figures are
     smaller, for a page that sets them itself."""
-    manifest = read_manifest(directory)
+    manifest = manifest_of(directory)
     tables = (read_frame(directory, name) for name in ("events", "samples", "positions"))
     record = Record(directory.resolve().name, manifest, *tables)
     make_folder(folder)

@@ -12,6 +12,7 @@ from typing import Any
 
 from mobilenet.runs import Run
 from viz.figures import run_figures
+from viz.figures.record import manifest_of
 from viz.map.data import document
 from viz.map.page import page as map_page
 from viz.map.record import called, scenario_of
@@ -32,6 +33,7 @@ ASKED_OF_PROCESSES = {
 
 
 def run_page(directory: Path) -> str:
+    manifest_of(directory)  # before anything is drawn
     run = Run(directory)
     manifest, metrics, verdicts = run.manifest, run.metrics, run.verdicts
     of_processes = "processes" in manifest
