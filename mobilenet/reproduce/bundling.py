@@ -95,7 +95,7 @@ def _row(key: Key, paper: dict[str, str] | None, values: Any) -> dict[str, Any]:
     difference = None if in_print is None else round(mean - in_print, 2)
     row: dict[str, Any] = dict(zip(HEAD[:5], key, strict=True))
     row["printed"] = "" if paper is None else paper["printed"] + (f" ± {paper['half_width']}" if paper["half_width"] else "")
-    row["ours"] = f"{mean:g}" if half is None else f"{mean:.1f} ± {half:.1f}"
+    row["ours"] = f"{mean:.10g}" if half is None else f"{mean:.1f} ± {half:.1f}"
     row["difference"] = difference
     row["percent"] = None if difference is None or not in_print else round(100 * difference / in_print, 2)
     return row | {"model": model, "note": "" if paper is None else paper["note"]}

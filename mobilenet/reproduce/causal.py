@@ -155,7 +155,9 @@ def _row(printed: dict[tuple[str, str, str], dict[str, str]], table: str, size: 
     mean = float(values.mean())
     exact = len(set(values.tolist())) == 1
     paper = printed.get((table, str(size), quantity)) or printed.get((table, "all", quantity))
-    ours = f"{mean:.6g}" if exact or len(values) < 2 else f"{mean:.6g} ± {t_interval(values).half_width:.2g}"
+    ours = f"{mean:.0f}" if mean.is_integer() else f"{mean:.6g}"
+    if not exact and len(values) > 1:
+        ours += f" ± {t_interval(values).half_width:.2g}"
     model = "the same in all runs" if exact and len(values) > 1 else "ratio of means" if len(values) < 2 else "mean, 95 %"
     return {
         "table": table, "size": size, "quantity": quantity, "printed": paper["printed"] if paper else "", "ours": ours,
