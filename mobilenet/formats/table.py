@@ -89,9 +89,12 @@ class Table:
     def broken(self, error: csv.Error) -> ScenarioError:
         if "end of data" in str(error):
             return ScenarioError(f"{self.file}:{self._begun}: a quotation mark is opened here and never closed")
-        if "new-line character" in str(error):
-            return ScenarioError(f"{self.file}:{max(1, self._reader.line_num)}: lines end with CR alone; expected LF, or CR and LF")
-        return ScenarioError(f"{self.file}:{self._reader.line_num}: {error}")
+        return _broken(self.file, max(1, self._reader.line_num), error)
+
+
+def _broken(file: str, line: int, error: csv.Error) -> ScenarioError:
+    what = "lines end with CR alone; expected LF, or CR and LF" if "new-line character" in str(error) else error
+    return ScenarioError(f"{file}:{line}: {what}")
 
 
 def no_number(text: str) -> str:
@@ -114,10 +117,7 @@ def table(path: Path, titles: Sequence[str] | None = None) -> Iterator[Table]:
             found = Table(called(path), lines(stream, called(path)), titles)
             yield found
     except csv.Error as error:
-        if found is None:
-            what = "lines end with CR alone; expected LF, or CR and LF" if "new-line character" in str(error) else str(error)
-            raise ScenarioError(f"{called(path)}:1: {what}") from None
-        raise found.broken(error) from None
+        raise (_broken(called(path), 1, error) if found is None else found.broken(error)) from None
 
 
 def _with(first: str, rest: Iterator[str]) -> Iterator[str]:
