@@ -35,6 +35,7 @@ from mobilenet.wired.network import WiredNetwork as Wires
 from mobilenet.wired.network import adjacency
 
 Progress = Callable[[float, float], None]
+OnSend = Callable[[int, int, int, Any], None]  # time_ns, sender, receiver, message, as it is handed to the network
 
 
 class Outcome:
@@ -47,8 +48,9 @@ class Outcome:
 
 
 class Experiment:
-    def __init__(self, scenario: ProcessScenario) -> None:
+    def __init__(self, scenario: ProcessScenario, on_send: OnSend | None = None) -> None:
         self.scenario = scenario
+        self._on_send = on_send
         self.n = n = scenario.processes
         self.kernel = Kernel()
         self.kernel.max_events = scenario.limits.max_events
@@ -101,10 +103,16 @@ class Experiment:
     # --- what processes need
 
     def sender(self, i: int) -> Callable[[int, Any], None]:
-        if self.packets is not None:
-            return partial(self.packets.send, i)
-        send: Callable[[int, Any], None] = self.lane.sender(i)
-        return send
+        send: Callable[[int, Any], None] = partial(self.packets.send, i) if self.packets is not None else self.lane.sender(i)
+        if self._on_send is None:
+            return send
+        kernel, on_send = self.kernel, self._on_send
+
+        def watched(to: int, message: Any) -> None:
+            on_send(kernel._now, i, to, message)
+            send(to, message)
+
+        return watched
 
     def timer(self, i: int, action: Callable[[], None]) -> Any:
         return self.steps.timer(i, action) if self.steps is not None else self.packets.timer(action)  # type: ignore[union-attr]

@@ -17,6 +17,7 @@ from typing import Any
 
 import numpy as np
 
+from mobilenet.kernel import SECOND
 from mobilenet.reproduce.jobs import ROOT, Job, Result, markdown, perform_all, prepare, sizes
 from mobilenet.scenario.text import inline
 from mobilenet.study.declaration import Study
@@ -27,12 +28,13 @@ PRINTED = ROOT / "data" / "papers" / "rodrigues2018_bundling.csv"
 STUDY = ROOT / "scenarios" / "studies" / "vcube_bundling.yaml"
 SHARED = 16  # processes, and messages, of Table 2
 REPLICATIONS = 10
+WATCHED = ("SMALL2", "BIG2")  # of which Figure 4 shows the packets of p0
 HEAD = ("table", "size", "configuration", "scenario", "quantity", "printed", "ours", "difference", "percent", "model", "note")
 Key = tuple[Any, ...]
 
 
 def reproduce(out: Path, max_n: int, processes: int | None, workers: int | None, say: Callable[[str], None]) -> list[dict[str, Any]]:
-    """Run everything, hold it against print, write OUT/bundling.csv, .parquet and .md."""
+    """Run everything, hold it against print, write OUT/bundling.csv, .parquet and .md, and what p0 sent to OUT/bundling_packets.csv."""
     wanted = sizes(max_n, processes)
     jobs = list(_jobs(wanted))
     prepare(out, jobs)
@@ -42,6 +44,7 @@ def reproduce(out: Path, max_n: int, processes: int | None, workers: int | None,
         say(f"{key}: {answer}")
     rows = list(_rows(results, wanted))
     write_rows(out, "bundling", rows)
+    write_rows(out, "bundling_packets", list(_packets(results, max(wanted))))
     write_text(out / "bundling.md", markdown(HEAD, [[row[name] for name in HEAD] for row in rows]))
     return rows
 
@@ -60,7 +63,7 @@ def _jobs(wanted: list[int]) -> Iterator[Job]:
         for n in wanted:
             size = (*changes, f"processes={n}")
             d = (n - 1).bit_length()
-            yield Job((3, n, name, "fault-free"), "bundling.yaml", size)
+            yield Job((3, n, name, "fault-free"), "bundling.yaml", size, is_watched=n == max(wanted) and name in WATCHED)
             yield Job((3, n, name, "p1 faulty"), "bundling.yaml", (*size, "faults=[{process: p1, at: 0}]"))
             for seed in range(1, REPLICATIONS + 1) if d > 1 else ():
                 crashes = f"random_faults={{count: {d - 1}, latest: {d}}}"
@@ -76,6 +79,15 @@ def _rows(results: dict[Key, list[Result]], wanted: list[int]) -> Iterator[dict[
             paper = printed.get((number, size, name, scenario, quantity))
             values = np.array([result.metrics[quantity] for result in found], dtype=np.float64)
             yield _row((number, size, name, scenario, quantity), paper, values)
+
+
+def _packets(results: dict[Key, list[Result]], n: int) -> Iterator[dict[str, Any]]:
+    """What p0 sent, packet by packet."""
+    for name in WATCHED:
+        (result,) = results[3, n, name, "fault-free"]
+        assert result.watched is not None
+        for number, (time_ns, messages, size_bytes) in enumerate(result.watched["packets"], 1):
+            yield {"size": n, "configuration": name, "packet": number, "time": time_ns / SECOND, "messages": messages, "size_bytes": size_bytes}
 
 
 def _printed() -> dict[Key, dict[str, str]]:

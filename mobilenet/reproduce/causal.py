@@ -19,18 +19,30 @@ from typing import Any
 
 import numpy as np
 
+from mobilenet.reproduce.causal_distributions import (
+    COMPANY,
+    DEPENDENCIES,
+    PENDING,
+    company,
+    dependencies,
+    pending,
+    spread,
+    stated,
+)
 from mobilenet.reproduce.jobs import ROOT, Job, Result, markdown, perform_all, prepare, sizes
 from mobilenet.study.statistics import t_interval
 from mobilenet.study.store import write_rows, write_text
 
 PRINTED = ROOT / "data" / "papers" / "rodrigues_causal.csv"
 HEAD = ("table", "size", "quantity", "printed", "ours", "difference", "runs", "model", "note")
-PLAIN, AGGREGATED, SINGLE = "plain", "aggregated", "single tree"
+PLAIN, AGGREGATED, SINGLE, SHORT = "plain", "aggregated", "single tree", "short messages"
 MODES = {
     PLAIN: ("protocol.aggregate=false",),
     AGGREGATED: (),
     SINGLE: ("protocol.trees=single",),
+    SHORT: ("protocol.message_bytes=5",),
 }
+DEPENDING = 256  # processes in the figure of dependencies
 MOST_SINGLE = 256  # processes
 SMALLEST = 8
 BYTES = (0, 100, 200, 300, 400)
@@ -43,7 +55,7 @@ def replications(n: int) -> int:
 
 
 def reproduce(out: Path, max_n: int, processes: int | None, workers: int | None, say: Callable[[str], None]) -> list[dict[str, Any]]:
-    """Run everything, hold it against print, write OUT/causal.csv, .parquet and .md."""
+    """Run everything, hold it against print, write OUT/causal.csv, .parquet and .md, and the figures' counts to OUT/causal_distributions.csv."""
     wanted = sizes(max_n, processes)
     jobs = list(_jobs(wanted))
     prepare(out, jobs)
@@ -54,6 +66,7 @@ def reproduce(out: Path, max_n: int, processes: int | None, workers: int | None,
                 say(f"{key}: {result.answer}")
     rows = list(_rows(results, wanted))
     write_rows(out, "causal", rows)
+    write_rows(out, "causal_distributions", list(_spread(results, wanted)))
     write_text(out / "causal.md", markdown(HEAD, [[row[name] for name in HEAD] for row in rows]))
     return rows
 
@@ -62,10 +75,12 @@ def _jobs(wanted: list[int]) -> Iterator[Job]:
     """The long ones first, so that no core waits for the last."""
     for n in sorted(wanted, reverse=True):
         for mode, changes in MODES.items():
-            if mode == SINGLE and n > MOST_SINGLE:
+            if mode == SINGLE and n > MOST_SINGLE or mode == SHORT and n < max(wanted):
                 continue
+            is_watched = mode != SINGLE and n in (max(wanted), DEPENDING)
+            buffers = "record.buffers=true" if is_watched and n == max(wanted) else "record.buffers=false"
             for seed in range(1, replications(n) + 1):
-                yield Job((mode, n), "causal.yaml", (*changes, f"processes={n}", f"seed={seed}"))
+                yield Job((mode, n), "causal.yaml", (*changes, f"processes={n}", f"seed={seed}", buffers), is_watched)
 
 
 def _rows(results: Runs, wanted: list[int]) -> Iterator[dict[str, Any]]:
@@ -91,7 +106,31 @@ def _rows(results: Runs, wanted: list[int]) -> Iterator[dict[str, Any]]:
                 name = f"below_{BYTES[1]}" if not low else f"above_{low}" if low == BYTES[-1] else f"{low}_to_{low + 100}"
                 shares = [_share_by_bytes(result, low) for result in results[mode, n]]
                 yield _row(printed, "3", n, f"{prefix}{name}_bytes_percent", np.array(shares))
+    for n, figure, quantity, values in _stated(results, wanted):
+        yield _row(printed, figure, n, quantity, values)
     yield from _text(results, wanted, printed)
+
+
+def _stated(results: Runs, wanted: list[int]) -> Iterator[tuple[int, str, str, Any]]:
+    """What the text says of Figures 6, 9 and 10."""
+    n, depending = max(wanted), min(DEPENDING, max(wanted))
+    for figure, quantity, values in stated(results[AGGREGATED, depending], dependencies, DEPENDENCIES):
+        yield depending, figure, quantity, values
+    for mode, suffix in ((PLAIN, "_plain"), (AGGREGATED, "")):
+        for figure, quantity, values in stated(results[mode, n], pending, PENDING, suffix):
+            yield n, figure, quantity, values
+    for mode, bytes_ in ((AGGREGATED, 50), (SHORT, 5)):
+        for figure, quantity, values in stated(results[mode, n], company, COMPANY[bytes_]):
+            yield n, figure, quantity, values
+
+
+def _spread(results: Runs, wanted: list[int]) -> Iterator[dict[str, Any]]:
+    n, depending = max(wanted), min(DEPENDING, max(wanted))
+    yield from spread(results[AGGREGATED, depending], dependencies, "6", depending, AGGREGATED)
+    for mode in (PLAIN, AGGREGATED):
+        yield from spread(results[mode, n], pending, "9", n, mode)
+    for mode in (AGGREGATED, SHORT):
+        yield from spread(results[mode, n], company, "10", n, mode)
 
 
 def _text(results: Runs, wanted: list[int], printed: dict[tuple[str, str, str], dict[str, str]]) -> Iterator[dict[str, Any]]:
@@ -111,7 +150,7 @@ def _text(results: Runs, wanted: list[int], printed: dict[tuple[str, str, str], 
         yield _row(printed, "text", n, "held_shorter_percent", 100 * (1 - held[AGGREGATED].mean() / held[PLAIN].mean()))
         if n <= MOST_SINGLE:
             many, one = (np.mean([_aggregated(result) for result in results[mode, n]]) for mode in (AGGREGATED, SINGLE))
-            if many:
+            if many and n > SMALLEST:  # too few to tell at the smallest, and none there in print
                 yield _row(printed, "text", n, "single_tree_fewer_aggregated_percent", 100 * (1 - one / many))
     others = [n for n in wanted if n > SMALLEST]
     is_all = wanted == sizes(1024, None)  # which the mean in print is over

@@ -19,9 +19,13 @@ from hashlib import sha256
 from multiprocessing import get_context
 from pathlib import Path
 from tempfile import TemporaryFile
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from mobilenet.parameters import ScenarioError
+from mobilenet.reproduce.watch import Watch, Watched
+
+if TYPE_CHECKING:
+    from mobilenet.scenario import ProcessScenario
 
 PACKAGE = Path(__file__).parents[1]
 ROOT = PACKAGE.parent
@@ -32,6 +36,7 @@ class Job(NamedTuple):
     key: tuple[Any, ...]  # what it belongs to
     scenario: str
     changes: tuple[str, ...]
+    is_watched: bool = False  # for the figures on single processes and messages
 
 
 class Result(NamedTuple):
@@ -39,6 +44,7 @@ class Result(NamedTuple):
     metrics: dict[str, Any]
     counters: dict[str, Any]
     answer: str
+    watched: Watched | None = None
 
 
 def perform(job: Job) -> Result:
@@ -46,17 +52,24 @@ def perform(job: Job) -> Result:
     from mobilenet.manifest import manifest
     from mobilenet.metrics import metrics
     from mobilenet.processes.experiment import Experiment
-    from mobilenet.scenario import ProcessScenario
     from mobilenet.verify import verify
     from mobilenet.verify.judge import overall
 
-    scenario = ProcessScenario.load(SCENARIOS / job.scenario, (*job.changes, "record.buffers=false"))
-    outcome = Experiment(scenario).run()
+    scenario = _scenario(job)
+    watch = Watch(scenario.processes) if job.is_watched else None
+    outcome = Experiment(scenario, watch.on_send if watch is not None else None).run()
     recording = outcome.recording
     facts = manifest(recording, scenario, outcome.simulated_ns, outcome.quiescent, 0.0, "")
     events, samples, counters = recording.events.columns(), recording.samples.lists, recording.document()
     answer = overall(verify(events, samples, recording.positions.lists, counters, facts))
-    return Result(job.key, metrics(events, samples, counters, facts), counters, answer)
+    watched = watch.found(events, samples) if watch is not None else None
+    return Result(job.key, metrics(events, samples, counters, facts), counters, answer, watched)
+
+
+def _scenario(job: Job) -> ProcessScenario:
+    from mobilenet.scenario import ProcessScenario
+
+    return ProcessScenario.load(SCENARIOS / job.scenario, ("record.buffers=false", *job.changes))
 
 
 def perform_all(
@@ -95,10 +108,7 @@ def _performed(jobs: Sequence[Job], chosen: list[int], workers: int | None) -> I
 
 def identity(job: Job) -> str:
     """Of what its result depends on. Raises ScenarioError."""
-    from mobilenet.scenario import ProcessScenario
-
-    scenario = ProcessScenario.load(SCENARIOS / job.scenario, (*job.changes, "record.buffers=false"))
-    text = json.dumps([scenario.model_dump(mode="json"), digest_of_code()], sort_keys=True)
+    text = json.dumps([_scenario(job).model_dump(mode="json"), digest_of_code(), job.is_watched], sort_keys=True)
     return sha256(text.encode()).hexdigest()
 
 
@@ -123,7 +133,7 @@ def kept(results: Path) -> dict[str, Result]:
     for line in lines:
         try:
             row = json.loads(line)
-            found[row["job"]] = Result((), row["metrics"], row["counters"], row["answer"])
+            found[row["job"]] = Result((), row["metrics"], row["counters"], row["answer"], row["watched"])
         except (ValueError, KeyError, TypeError):
             continue
     return found
@@ -131,7 +141,7 @@ def kept(results: Path) -> dict[str, Result]:
 
 def _keep(results: Path, name: str, result: Result) -> None:
     """On a line of its own, even after a torn one."""
-    row = {"job": name, "metrics": result.metrics, "counters": result.counters, "answer": result.answer}
+    row = {"job": name, "metrics": result.metrics, "counters": result.counters, "answer": result.answer, "watched": result.watched}
     with results.open("a", encoding="utf-8") as file:
         fcntl.flock(file, fcntl.LOCK_EX)
         file.write(("\n" if _is_torn(results) else "") + json.dumps(row) + "\n")

@@ -1,9 +1,9 @@
 """The figures of the VCube papers, redrawn from our values; what is printed stands beside as hollow marks.
 
-Model     drawn from the tables that `mobilenet reproduce` wrote; lines and filled marks are ours, intervals are those of the tables
+Model     drawn from the tables that `mobilenet reproduce` wrote; lines, bars and filled marks are ours, intervals are those of the tables
 Units     time units (t.u.), messages, per cent
-Source    Figure 3 and Tables 3 to 5 of Rodrigues et al. (LADC 2018); Figures 3 to 6 of Jeanneau et al. (JBCS 2017); Tables 1 and 2 and
-          Figures 7, 8 and 11 of Rodrigues, Duarte and Arantes on causal aggregation; the layout is ours: DESIGN.md §19
+Source    Figures 3 and 4 and Tables 3 to 5 of Rodrigues et al. (LADC 2018); Figures 3 to 6 of Jeanneau et al. (JBCS 2017); Tables 1 to 3
+          and Figures 6, 7 and 9 to 11 of Rodrigues, Duarte and Arantes on causal aggregation; the layout is ours: DESIGN.md §19
 """
 
 from __future__ import annotations
@@ -23,12 +23,13 @@ MARKS = ("o", "s", "^", "D", "v")
 def paper_figures(paper: str, folder: Path) -> list[Path]:
     """Draw what a reproduction measured, beside its tables."""
     drawn = []
-    for name, draw in FIGURES[paper].items():
-        table = pd.read_csv(folder / f"{paper}.csv")
+    for name, (source, draw) in FIGURES[paper].items():
+        table = pd.read_csv(folder / f"{source}.csv")
         with page(11, 4.4, 1, 2) as (figure, axes):
             note = draw(axes, table)
             handles, labels = axes[0].get_legend_handles_labels()
-            figure.legend(handles, labels, loc="outside upper center", ncols=min(6, len(labels)), fontsize=9, frameon=False)
+            if axes[0].get_legend() is None:  # else each has its own
+                figure.legend(handles, labels, loc="outside upper center", ncols=min(6, len(labels)), fontsize=9, frameon=False)
             caption(figure, note)
             for suffix in (".svg", ".png"):
                 save(figure, folder / f"{paper}_{name}{suffix}")
@@ -132,19 +133,87 @@ def _company(axes: Any, table: pd.DataFrame) -> str:
     return "Causal broadcast with aggregation, one message per process in U(0, 500) t.u.; filled: ours, means with 95 % intervals, hollow: in print."
 
 
+def _packets_of_p0(axes: Any, table: pd.DataFrame) -> str:
+    for each, column, label in zip(axes, ("messages", "size_bytes"), ("messages in a packet", "bytes in a packet"), strict=True):
+        for number, (name, rows) in enumerate(table.groupby("configuration", sort=False)):
+            each.plot(rows.time, rows[column], MARKS[number], color=COLOURS[number], markersize=4, alpha=0.6, markeredgewidth=0, label=name)
+        each.set(xlabel="time at which it was sent (t.u.)", ylabel=label, ylim=(0, None))
+    axes[0].set_title("Bundled messages")
+    axes[1].set_title("Sizes")
+    counted = ", ".join(f"{len(rows):,} of {name}" for name, rows in table.groupby("configuration", sort=False))
+    axes[0].yaxis.get_major_locator().set_params(integer=True)
+    n = table["size"].iloc[0]
+    return f"Best-effort broadcast over VCube, {n:,} processes, every one a source, without faults: each packet of p0 ({counted}); ours, deterministic. The figure's values are not printed."
+
+
+def _dependencies(axes: Any, table: pd.DataFrame) -> str:
+    rows = table[table.figure == 6]
+    n = rows["size"].iloc[0]
+    axes[0].bar(rows.value, 100 * rows["count"] / n, width=0.85, color=COLOURS[0])
+    axes[0].set(xlabel="messages of other sources that a message depends on", ylabel="per cent of messages", title="Dependencies of a message")
+    left = 100 * (rows["count"].sum() - rows["count"].cumsum()) / n
+    axes[1].step(rows.value, left, where="post", color=COLOURS[0], linewidth=1.5)
+    for each in axes:
+        each.xaxis.get_major_locator().set_params(integer=True)
+    axes[1].set(xlabel="messages of other sources", ylabel="per cent of messages", title="Messages that depend on more than so many", ylim=(0, None))
+    return f"Causal broadcast with aggregation, {n:,} processes, one message each in U(0, 500) t.u.: entries of a message's compressed clock beside its own; ours, mean of {_runs(rows)}."
+
+
+def _processes(axes: Any, table: pd.DataFrame) -> str:
+    n = table[table.figure == 9]["size"].iloc[0]
+    for number, (mode, rows) in enumerate(table[table.figure == 9].groupby("mode", sort=False)):
+        axes[0].step([0, *rows.value], [0, *rows["count"].cumsum()], LINES[number], where="post", color=COLOURS[number], linewidth=1.5,
+                     label={"plain": "without aggregation", "aggregated": "with aggregation"}[str(mode)])  # fmt: skip
+    axes[0].set(xlabel="most messages held back at once", ylabel="processes that held at most so many", title="Messages held back", ylim=(0, None))
+    axes[0].legend(fontsize=8, frameon=False, loc="lower right")
+    for number, (mode, rows) in enumerate(table[table.figure == 10].groupby("mode", sort=False)):
+        axes[1].plot(rows.value, rows["count"], LINES[number] + MARKS[number], color=COLOURS[number + 2], markersize=5, linewidth=1.2,
+                     label={"aggregated": "messages of 50 bytes", "short messages": "messages of 5 bytes"}[str(mode)])  # fmt: skip
+    axes[1].set(xlabel="most messages put into one packet", ylabel="processes", title="Messages in the fullest packet", ylim=(0, None))
+    axes[1].legend(fontsize=8, frameon=False)
+    return f"Causal broadcast, {n:,} processes, one message each in U(0, 500) t.u.: the most of each process in the whole run; ours, mean of {_runs(table[table.figure != 6])}."
+
+
+def _runs(rows: pd.DataFrame) -> str:
+    least, most = rows.runs.min(), rows.runs.max()
+    return f"{least} runs" if least == most else f"{least} to {most} runs"
+
+
+def _bytes(axes: Any, table: pd.DataFrame) -> str:
+    rows = table[table.table == "3"].astype({"size": int})
+    n = 256 if (rows["size"] == 256).any() else rows["size"].max()
+    own = rows[rows["size"] == n]
+    for each, is_plain, label in zip(axes, (True, False), ("without aggregation", "with aggregation"), strict=True):
+        mine = own[own.quantity.str.startswith("plain_") == is_plain]
+        names = [re.sub(r"plain_|_bytes_percent", "", quantity).replace("_to_", "–").replace("_", " ") for quantity in mine.quantity]
+        each.bar(names, [_value(text)[0] for text in mine.ours], yerr=[_value(text)[1] for text in mine.ours], width=0.7, color=COLOURS[0], capsize=2, label="ours")
+        if mine.printed.notna().all():
+            each.plot(names, [_value(text)[0] for text in mine.printed], "o", color=COLOURS[3], markersize=9, markerfacecolor="none", linestyle="none", label="in print")
+        each.set(xlabel="bytes in a packet", ylabel="per cent of packets", title=f"Packets {label}", ylim=(0, None))
+    return f"Causal broadcast, {n:,} processes, one message each in U(0, 500) t.u.; bars: ours, means with 95 % intervals."
+
+
 Draw = Callable[[Any, pd.DataFrame], str]
-FIGURES: dict[str, dict[str, Draw]] = {
+FIGURES: dict[str, dict[str, tuple[str, Draw]]] = {  # by paper, each from one of its tables
     "bundling": {
-        "fault_free": _bundling("fault-free", (3, 4)),
-        "p1_faulty": _bundling("p1 faulty", (3, 4)),
-        "random_faults": _bundling("random faults", (5, None)),
+        "fault_free": ("bundling", _bundling("fault-free", (3, 4))),
+        "p1_faulty": ("bundling", _bundling("p1 faulty", (3, 4))),
+        "random_faults": ("bundling", _bundling("random faults", (5, None))),
+        "packets_of_p0": ("bundling_packets", _packets_of_p0),
     },
     "reliable": {
-        "fault_free": _reliable("fault-free", "without faults"),
-        "crash_at_0": _reliable("crash of p(n/2) at t0", "p(n/2) crashes at 0"),
-        "crash_at_t1": _reliable("crash of p(n/2) at t1", "p(n/2) crashes at log2 n"),
-        "crash_of_source": _reliable("crash of the source", "which crashes when its last copy has left"),
-        "random_crashes": _reliable("random crashes", "log2(n) - 1 random crashes, 32 replications with 95 % intervals"),
+        "fault_free": ("reliable", _reliable("fault-free", "without faults")),
+        "crash_at_0": ("reliable", _reliable("crash of p(n/2) at t0", "p(n/2) crashes at 0")),
+        "crash_at_t1": ("reliable", _reliable("crash of p(n/2) at t1", "p(n/2) crashes at log2 n")),
+        "crash_of_source": ("reliable", _reliable("crash of the source", "which crashes when its last copy has left")),
+        "random_crashes": ("reliable", _reliable("random crashes", "log2(n) - 1 random crashes, 32 replications with 95 % intervals")),
     },
-    "causal": {"packets": _packets, "latencies": _latencies, "company": _company},
+    "causal": {
+        "packets": ("causal", _packets),
+        "latencies": ("causal", _latencies),
+        "company": ("causal", _company),
+        "bytes": ("causal", _bytes),
+        "dependencies": ("causal_distributions", _dependencies),
+        "processes": ("causal_distributions", _processes),
+    },
 }

@@ -66,15 +66,15 @@ class Tree(Carrier):
 
 
 class Bundle(NamedTuple):
-    content: tuple[Tree | Ack, ...]
+    messages: tuple[Tree | Ack, ...]
     size_bytes: int
 
     @property
     def payload_bytes(self) -> int:
-        return sum(c.payload_bytes for c in self.content)
+        return sum(c.payload_bytes for c in self.messages)
 
     def list_sizes(self) -> Lists:
-        return tuple(entry for c in self.content for entry in c.list_sizes())
+        return tuple(entry for c in self.messages for entry in c.list_sizes())
 
 
 class Waiting:
@@ -218,7 +218,7 @@ class BestEffortBroadcast:
         elif kind is Ack:
             self._on_ack(sender, message.m)
         else:
-            for c in message.content:
+            for c in message.messages:
                 self.on_receive(sender, c)
 
     def _on_ack(self, j: int, m: Tree) -> None:
