@@ -21,7 +21,7 @@ import re
 import shutil
 import struct
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
@@ -103,6 +103,10 @@ class EventLog:
         self.node.append(node)
         self.event.append(event)
         self.message.append(message)
+
+    def appends(self) -> tuple[Callable[[int], None], Callable[[str], None], Callable[[str], None], Callable[[str], None]]:
+        """Of time_ns, node, event and message: all that a delivery needs, for who records a million of them."""
+        return self.time_ns.append, self.node.append, self.event.append, self.message.append
 
     def fingerprint(self) -> str:
         return fingerprint(self.columns())

@@ -30,6 +30,7 @@ class Process:
         self.name = f"p{me}"
         self.up = True
         self.send: Callable[[int, Any], None] = experiment.sender(me)
+        self.deliver = self._deliverer()
         self.protocol: Any = None
         self._sampled: tuple[int, ...] = ()
         self.broadcasts = 0
@@ -41,8 +42,18 @@ class Process:
     def timer(self, action: Callable[[], None]) -> Any:
         return self._experiment.timer(self.me, action)
 
-    def deliver(self, message: MessageId, body: Any) -> None:
-        self._add_event(self._kernel._now, self.name, "deliver", self._names[message])
+    def _deliverer(self) -> Callable[[MessageId, Any], None]:
+        """How a message is delivered to the application: the hot path."""
+        kernel, name, names = self._kernel, self.name, self._names
+        append_time, append_node, append_event, append_message = self._experiment.recording.events.appends()
+
+        def deliver(message: MessageId, body: Any) -> None:
+            append_time(kernel._now)
+            append_node(name)
+            append_event("deliver")
+            append_message(names[message])
+
+        return deliver
 
     def complete(self, message: MessageId) -> None:
         self._add("complete", self._names[message], {"at_ns": self._experiment.measured_ns})

@@ -29,7 +29,7 @@ class Printed(CausalBroadcast):
         self._highest = [0] * self._n
         self._clocks: dict[Any, list[int]] = {}
         everybody = range(self._n)
-        self._through = {k: set(everybody) if self._single else set(routes(self._n)[self._i][k]) for k in self._branches}
+        self._through = {k: set(everybody) if self._single else {s for s in everybody if routes(self._n)[self._i][k] >> s & 1} for k in self._branches}
 
     def clock(self, m: Message) -> list[int]:
         """m.vc"""

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from mobilenet.protocols.vcube.causal import CausalBroadcast, Message, Packet, routes
 from mobilenet.protocols.vcube.port import MessageId
+from mobilenet.protocols.vcube.topology import children, dimension
 from mobilenet.streams import Stream
 
 from .printed_causal import MUTANTS, BitsForAnyNumber, Printed
@@ -80,7 +81,19 @@ def test_routes_of_powers_of_two_are_bits() -> None:
     """i hands messages of s to i xor 2^b if and only if they agree on their b+1 low bits."""
     for i, found in enumerate(routes(16)):
         for b in range(4):
-            assert found[i ^ (1 << b)] == [s for s in range(16) if (i ^ s) & ((2 << b) - 1) == 0]
+            assert found[i ^ (1 << b)] == sum(1 << s for s in range(16) if (i ^ s) & ((2 << b) - 1) == 0)
+
+
+@pytest.mark.parametrize("n", [2, 3, 5, 8, 13, 19, 32, 45])
+def test_routes_are_the_trees_walked_from_each_root(n: int) -> None:
+    walked: list[dict[int, int]] = [{} for _ in range(n)]
+    for root in range(n):
+        waiting: list[tuple[int, int | None]] = [(root, None)]
+        for i, parent in waiting:
+            for child in children(i, parent, dimension(n), range(n)):
+                walked[i][child] = walked[i].get(child, 0) | 1 << root
+                waiting.append((child, i))
+    assert routes(n) == walked
 
 
 def test_algorithm_2_as_it_is_to_be_read_is_safe() -> None:

@@ -142,7 +142,7 @@ class Hands:
 
     def send(self, to: int, message: Any) -> None:
         self.sent.append((to, type(message).__name__))
-        self.trees += [(to, c.id.ts) for c in getattr(message, "content", (message,)) if type(c) is Tree]
+        self.trees += [(to, c.id.ts) for c in getattr(message, "messages", (message,)) if type(c) is Tree]
 
     def deliver(self, message: MessageId, body: Any) -> None:
         self.delivered.append(message.ts)

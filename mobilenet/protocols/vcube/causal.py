@@ -24,7 +24,7 @@ from typing import Any, ClassVar, Literal
 
 from .causal_messages import Message, Packet, ToRoot
 from .port import MessageId, ProcessPort, size_of
-from .topology import children, dimension, neighbours
+from .topology import children, cluster, dimension, first_fault_free, neighbours
 
 
 class Branch:
@@ -39,16 +39,19 @@ class Branch:
 
 
 @lru_cache(maxsize=8)
-def routes(n: int) -> list[dict[int, list[int]]]:
-    """For each process: child -> the sources in whose trees it is one."""
-    found: list[dict[int, list[int]]] = [{} for _ in range(n)]
-    everybody, d = range(n), dimension(n)
-    for root in everybody:
-        waiting: list[tuple[int, int | None]] = [(root, None)]
-        for i, parent in waiting:
-            for child in children(i, parent, d, everybody):
-                found[i].setdefault(child, []).append(root)
-                waiting.append((child, i))
+def routes(n: int) -> list[dict[int, int]]:
+    """For each process: child -> the sources in whose trees it is one, as bits."""
+    found: list[dict[int, int]] = [{} for _ in range(n)]
+    handed_on = [1 << i for i in range(n)]  # of each process, the sources whose messages go on to its clusters 1..s
+    for s in range(dimension(n), 0, -1):
+        for i in range(n):
+            child = first_fault_free(i, s, range(n))
+            if child is not None:
+                found[i][child] = handed_on[i]
+        for i in range(n):
+            for child, sources in found[i].items():
+                if cluster(i, child) == s:  # who gets it there hands it on to its clusters 1..s-1
+                    handed_on[child] |= sources
     return found
 
 
@@ -90,7 +93,7 @@ class CausalBroadcast:
         if self._single:
             tree = children(self._i, self._parent_in_single_tree(), dimension(self._n), range(self._n))
             return {child: Branch(child, (1 << self._n) - 1) for child in tree}
-        return {child: Branch(child, sum(1 << s for s in sources)) for child, sources in routes(self._n)[self._i].items()}
+        return {child: Branch(child, sources) for child, sources in routes(self._n)[self._i].items()}
 
     def _neighbours(self, h: int) -> list[int]:
         """For what comes from cluster h + 1."""
@@ -99,7 +102,7 @@ class CausalBroadcast:
     def _parent_in_single_tree(self) -> int | None:
         if self._i == 0:
             return None
-        return next(j for j in range(self._n) if self._i in routes(self._n)[j] and 0 in routes(self._n)[j][self._i])
+        return next(j for j in range(self._n) if routes(self._n)[j].get(self._i, 0) & 1)
 
     def buffer_sizes(self) -> tuple[int, ...]:
         return (self._pending,)
@@ -128,7 +131,7 @@ class CausalBroadcast:
         return m.id
 
     def _packet(self, messages: tuple[Message, ...]) -> Packet:
-        return Packet(messages, self._header_bytes + sum(m.size_bytes for m in messages))
+        return Packet(messages, self._header_bytes + sum([m.size_bytes for m in messages]))
 
     # --- reception
 
@@ -162,8 +165,10 @@ class CausalBroadcast:
         messages = packet.messages
         touched = False
         for m in messages:
-            if self._note_received(m):
-                touched = True
+            if m.before or self._beyond or m.bit in self._held:
+                touched |= self._note_received(m)
+            else:  # most messages: l.16-17 without more ado
+                self._received |= m.mask
         if h == 0:  # a leaf
             return
         if touched or len(messages) > 1:
