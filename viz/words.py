@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 
-from mobilenet import runs
+from mobilenet.runs import shown
 
 MEANING = {  # words, unit; those that come first in a report first
     "broadcasts": ("messages broadcast by hosts in the measured time", ""),
@@ -94,11 +94,6 @@ PROPERTIES = {
     "conservation": "every frame and message sent is accounted for",
     "drained": "at the end nothing waits in any buffer",
 }
-
-
-def shown(value: float | int | None) -> str:
-    """A number, with thousands as in the verdicts and on the map: 106,167."""
-    return runs.shown(value).replace(" ", ",")
 
 
 def meaning(metric: str, of_processes: bool = False) -> str:

@@ -96,7 +96,7 @@ def reproduce(
     master: Master = None,
     workers: Workers = None,
     max_n: Annotated[
-        int | None, typer.Option("--max-n", min=8, help="The largest number of processes, by default 1024; not for mobile.")
+        int | None, typer.Option("--max-n", min=8, max=1024, help="Only 8, 16, 32, ... processes up to this number, by default 1024; not for mobile.")
     ] = None,
     processes: Annotated[
         int | None, typer.Option("--processes", min=8, max=1024, help="Only this number of processes; not for mobile.")

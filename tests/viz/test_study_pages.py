@@ -13,13 +13,14 @@ import pytest
 from typer.testing import CliRunner
 
 from mobilenet.cli import app
+from mobilenet.runs import shown
 from mobilenet.study.study import Result, compare_study
 from tests.viz.overlap import legends_on_curves, overlapping
 from tests.viz.test_report import words
 from viz import comparison
 from viz.figures import studies, study_figures
 from viz.report import draw
-from viz.words import MEANING, meaning, shown, with_interval
+from viz.words import MEANING, meaning, with_interval
 
 
 def _cut(path: Path, share: float = 0.5) -> None:

@@ -10,7 +10,7 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-from mobilenet.runs import Run
+from mobilenet.runs import Run, shown
 from viz.figures import run_figures
 from viz.figures.record import manifest_of
 from viz.map.data import document
@@ -18,7 +18,7 @@ from viz.map.page import page as map_page
 from viz.map.record import called, scenario_of
 from viz.report.limits import MOBILE, ONE_RUN, PROCESSES
 from viz.report.page import code, folded, framed, paragraph, pictures, table, text, whole
-from viz.words import FIRST, FIRST_OF_PROCESSES, PROPERTIES, meaning, shown
+from viz.words import FIRST, FIRST_OF_PROCESSES, PROPERTIES, meaning
 
 ASKED = {
     "causal": "Did every member get every message it was owed, exactly once and in causal order?",

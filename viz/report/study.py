@@ -11,12 +11,13 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
+from mobilenet.runs import shown
 from viz.figures import study_figures
 from viz.report.limits import MOBILE, PROCESSES
 from viz.report.page import code, folded, paragraph, pictures, table, text, whole
 from viz.study_tables import StudyTables, study_tables, words_of
 from viz.style import level_label
-from viz.words import SIGNED, meaning, probability, shown, with_interval
+from viz.words import SIGNED, meaning, probability, with_interval
 
 FIRST = ("delivery_delay_mean_s", "latency", "messages_sent_per_delivery", "messages", "collision_ratio", "station_sbuffer_mean", "handoff_interruption_mean_s")
 MOST_ROWS = 2_000
