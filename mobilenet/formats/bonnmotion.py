@@ -15,7 +15,7 @@ from typing import IO
 
 from mobilenet.formats.recorded import Recorded, Sink
 from mobilenet.formats.source import lines
-from mobilenet.formats.table import no_number
+from mobilenet.formats.table import as_number, no_number
 from mobilenet.parameters import ScenarioError
 
 LONGEST_LINE = 50_000_000
@@ -33,7 +33,7 @@ def read(stream: IO[bytes], file: str, lonlat: bool | None) -> Recorded:
         column = 1
         for word in WORD.finditer(text):
             try:
-                value = float(word[0])
+                value = as_number(word[0])
             except ValueError:
                 raise ScenarioError(f"{file}:{line}:{word.start() + 1}: {no_number(word[0])}, expected t x y t x y ...") from None
             column = column if waypoint else word.start() + 1

@@ -12,10 +12,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from mobilenet.formats.gpx import seconds
+from mobilenet.formats.gpx import no_date, seconds
 from mobilenet.formats.recorded import Recorded, Sink
 from mobilenet.formats.source import called
-from mobilenet.formats.table import Table, table
+from mobilenet.formats.table import Table, as_number, table
 from mobilenet.parameters import ScenarioError
 
 TIME = ("t", "time", "t_s", "timestep_time", "timestamp")
@@ -47,8 +47,8 @@ def read(path: Path, lonlat: bool | None) -> Recorded:
             if dates is None:
                 dates = text[4:5] == "-" and "T" in text.upper() or text[4:5] == text[7:8] == "-"
             try:
-                t_s = seconds(text.strip()) if dates else float(text)
-                x, y = float(fields[a]), float(fields[b])
+                t_s = seconds(text.strip()) if dates else as_number(text)
+                x, y = as_number(fields[a]), as_number(fields[b])
             except ValueError:
                 raise _wrong(rows, line, fields, time, a, b, dates) from None
             name = fields[who].strip()
@@ -65,7 +65,7 @@ def _wrong(rows: Table, line: int, fields: list[str], time: int, a: int, b: int,
         try:
             seconds(fields[time].strip())
         except ValueError:
-            return rows.error(line, time, "t", f"{fields[time][:40]!r} is no date, expected one as in 2024-05-01T08:00:00Z")
+            return rows.error(line, time, "t", no_date(fields[time].strip()))
     else:
         rows.number(line, time, "t", fields[time])
     for column in (a, b):

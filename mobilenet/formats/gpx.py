@@ -12,8 +12,9 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from typing import IO
 
-from mobilenet.formats.recorded import Recorded, Sink
-from mobilenet.formats.table import no_number
+from mobilenet.formats.recorded import EARLIEST_EPOCH_S, LATEST_EPOCH_S, Recorded, Sink
+from mobilenet.formats.source import short
+from mobilenet.formats.table import as_number, no_number
 from mobilenet.formats.xml import Attributes, Xml
 
 
@@ -42,7 +43,7 @@ class _Reader:
         if text is None:
             raise self.xml.error(f'<trkpt> without {key}, expected {key}="..."')
         try:
-            return float(text)
+            return as_number(text)
         except ValueError:
             raise self.xml.error(f"{key}: {no_number(text)}") from None
 
@@ -54,7 +55,7 @@ class _Reader:
             try:
                 self.time_s = seconds(text)
             except ValueError:
-                raise self.xml.error(f"time: {text[:40]!r} is no date, expected one as in 2024-05-01T08:00:00Z") from None
+                raise self.xml.error(f"time: {no_date(text)}") from None
         elif name == "trkpt" and self.point is not None:
             lon, lat, line, column = self.point
             if self.time_s is None:
@@ -77,9 +78,18 @@ def read(stream: IO[bytes], file: str, lonlat: bool | None) -> Recorded:
 
 
 def seconds(text: str) -> float:
-    """A date as seconds since 1970; ValueError for what is none."""
+    """A date as seconds since 1970; ValueError for what is none, or none of the years 1 to 9999 in UTC."""
     date = datetime.fromisoformat(text)
+    since_s = (date if date.tzinfo else date.replace(tzinfo=UTC)).timestamp()
+    if not EARLIEST_EPOCH_S <= since_s < LATEST_EPOCH_S:  # the last microseconds of 9999 are 10000 as a float
+        raise ValueError
+    return since_s
+
+
+def no_date(text: str) -> str:
+    """What to say of a text that seconds() does not take."""
     try:
-        return (date if date.tzinfo else date.replace(tzinfo=UTC)).timestamp()
-    except OverflowError:
-        raise ValueError from None
+        datetime.fromisoformat(text)
+    except ValueError:
+        return f"{short(text)} is no date, expected one as in 2024-05-01T08:00:00Z"
+    return f"{short(text)} is not within the years 1 to 9999 in UTC"

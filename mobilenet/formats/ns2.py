@@ -17,7 +17,7 @@ from typing import IO, NamedTuple
 
 from mobilenet.formats.recorded import Recorded, Sink
 from mobilenet.formats.source import lines, short
-from mobilenet.formats.table import no_number
+from mobilenet.formats.table import as_number, no_number
 from mobilenet.parameters import ScenarioError
 
 PLACE = re.compile(r"\s*\$node_\(\s*([^()\s]+)\s*\)\s+set\s+([XYZ])_\s+(\S+)\s*;?\s*(?:#.*)?")
@@ -38,7 +38,7 @@ def read(stream: IO[bytes], file: str, lonlat: bool | None) -> Recorded:
 
     def number(line: int, found: re.Match[str], group: int, name: str) -> float:
         try:
-            return float(found[group])
+            return as_number(found[group])
         except ValueError:
             raise ScenarioError(f"{file}:{line}:{found.start(group) + 1}: {name}: {no_number(found[group])}") from None
 

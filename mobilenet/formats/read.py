@@ -20,7 +20,7 @@ Format = Literal["auto", "csv", "sumo_fcd", "sumo_fcd_csv", "ns2", "bonnmotion",
 Coordinates = Literal["auto", "metres", "lonlat"]
 FORMATS = get_args(Format)
 STREAMED = {"sumo_fcd": sumo.read, "gpx": gpx.read, "ns2": ns2.read, "bonnmotion": bonnmotion.read}
-NUMBER = re.compile(r"[-+.\deE]+|[-+]?(?:nan|inf|infinity)", re.IGNORECASE)
+NUMBER = re.compile(r"[-+.\deE_]+|[-+]?(?:nan|inf|infinity)", re.IGNORECASE)
 PROLOGUE = re.compile(r"\s*(?:<\?.*?\?>|<!--.*?-->|<!DOCTYPE[^>\[]*(?:\[.*?\]\s*)?>|\s+)*", re.DOTALL)
 
 

@@ -30,7 +30,8 @@ MOST_SAMPLES = 20_000_000
 MOST_HOSTS = 1_000_000
 LONGEST_NAME = 1000
 EPOCH_S = 1e9  # later times are times of day
-LATEST_EPOCH_S = 1e15
+EARLIEST_EPOCH_S, LATEST_EPOCH_S = -62_135_596_800.0, 253_402_300_800.0  # the years 1 to 9999, which is all that dates can be
+OTHER_UNITS = ("milliseconds", "microseconds", "nanoseconds")  # in which programs count the time since 1970
 LATEST_S = 1e9
 FARTHEST_M = 1_000_000.0
 MOST_PLACES = 2**31 - 1
@@ -80,7 +81,7 @@ class Sink:
         t_s, x, y = (np.frombuffer(column, dtype=np.float64) for column in (self._t, self._x, self._y))
         host, line, column = (np.frombuffer(column, dtype=np.int32) for column in (self._host, self._line, self._column))
         begins_s = float(t_s.min()) if np.isfinite(t_s).all() else 0.0
-        if not dates and begins_s > EPOCH_S and float(t_s.max()) > LATEST_EPOCH_S:
+        if begins_s >= LATEST_EPOCH_S:
             begins_s = 0.0  # neither a time of the run nor of a day: refused with what the file says
         if dates or begins_s > EPOCH_S:
             t_s = np.round(t_s - begins_s, 6)
@@ -144,7 +145,9 @@ class Recorded:
 
     def _wrong_times(self) -> Iterator[Check]:
         t_s = self.t_s
+        told_s = t_s + self.begins_s  # as the file has it
         yield ~np.isfinite(t_s), "t", lambda i: f"{short(f'{t_s[i]:g}')} is no finite number"
+        yield (told_s >= LATEST_EPOCH_S) & (told_s < LATEST_EPOCH_S * 1000.0 ** len(OTHER_UNITS)), "t", lambda i: _in_other_units(float(told_s[i]))
         yield ~((t_s >= 0) & (t_s <= LATEST_S)), "t", lambda i: f"{t_s[i]:g} s is not between 0 and 1e9"
 
     def _wrong_places(self) -> Iterator[Check]:
@@ -174,6 +177,12 @@ class Recorded:
         far = ~((np.hypot(x, y) <= FARTHEST_M) & (np.abs(self.x - origin.lon) < 90))
         self.refuse((far, "lon", lambda i: f"({self.x[i]:.10g}, {self.y[i]:.10g}) is farther than 1000 km from the origin, longitude {origin.lon:g}, latitude {origin.lat:g}{turned(i)}"))
         return replace(self, x=x, y=y, lonlat=False, columns=self.columns | {k: self.columns[o] for k, o in (("x", "lon"), ("y", "lat")) if o in self.columns})
+
+
+def _in_other_units(told: float) -> str:
+    unit = next(unit for power, unit in enumerate(OTHER_UNITS, 1) if told < LATEST_EPOCH_S * 1000.0**power)
+    shown = f"{told:.0f}" if told.is_integer() else f"{told:.15g}"
+    return f"{shown} is beyond the year 9999; are these {unit}? expected seconds"
 
 
 def _infinite(values: Floats, i: int) -> str:

@@ -14,7 +14,7 @@ import re
 from typing import IO
 
 from mobilenet.formats.recorded import Recorded, Sink
-from mobilenet.formats.table import no_number
+from mobilenet.formats.table import as_number, no_number
 from mobilenet.formats.xml import Attributes, Xml
 
 WHO = ("vehicle", "person")
@@ -29,7 +29,7 @@ def read(stream: IO[bytes], file: str, lonlat: bool | None) -> Recorded:
         nonlocal time_s
         if name in WHO and time_s is not None:
             try:
-                sink.add(time_s, attributes["id"], float(attributes["x"]), float(attributes["y"]), xml.line, xml.column)
+                sink.add(time_s, attributes["id"], as_number(attributes["x"]), as_number(attributes["y"]), xml.line, xml.column)
             except (KeyError, ValueError):
                 who = attributes.get("id")
                 if who is None:
@@ -60,7 +60,7 @@ def _number(xml: Xml, element: str, key: str, text: str | None) -> float:
     if text is None:
         raise xml.error(f'<{element}> without {key}, expected {key}="..."')
     try:
-        return float(text)
+        return as_number(text)
     except ValueError:
         raise xml.error(f"{key}: {no_number(text)}") from None
 
@@ -69,7 +69,7 @@ def _clock(text: str) -> float | None:
     """1:02:03:04.50 in seconds."""
     parts = text.split(":")
     try:
-        values = [float(part) for part in parts]
+        values = [as_number(part) for part in parts]
     except ValueError:
         return None
     if len(values) > 4:

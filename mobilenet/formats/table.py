@@ -79,7 +79,7 @@ class Table:
 
     def number(self, line: int, column: int, name: str, text: str) -> float:
         try:
-            value = float(text)
+            value = as_number(text)
         except ValueError:
             raise self.error(line, column, name, no_number(text)) from None
         if not math.isfinite(value):
@@ -97,12 +97,19 @@ def _broken(file: str, line: int, error: csv.Error) -> ScenarioError:
     return ScenarioError(f"{file}:{line}: {what}")
 
 
+def as_number(text: str) -> float:
+    """As float() reads it, except for 1_0, which is 10 to Python and to nobody else; ValueError for what is no number."""
+    if "_" in text:
+        raise ValueError
+    return float(text)
+
+
 def no_number(text: str) -> str:
-    """What to say of a text that float() does not take."""
+    """What to say of a text that as_number() does not take."""
     if not text.strip():
         return "empty, expected a number"
     try:
-        float(text.replace(",", "."))
+        as_number(text.replace(",", "."))
     except ValueError:
         return f"{short(text)} is no number"
     return f"{short(text)} is no number; write it with a point"
