@@ -2,7 +2,8 @@
 
 Model     t, id, and x, y or lon, lat (with both the plane's count). Lines are in the order of time, at least of each host. SUMO's
           tables have vehicle_id, vehicle_x, ... and the same for persons, of which each line fills one. Times may be
-          dates (ISO 8601) or seconds since 1970; then they count from the earliest one
+          dates (ISO 8601) or seconds since 1970; then they count from the earliest one. Of a table with both pairs x and y are
+          taken, unless longitudes are asked for
 Units     seconds; metres or degrees
 Errors    ScenarioError, see table.py
 Source    ours; Eclipse SUMO, TabularOutputs and tools/xml/xml2csv
@@ -10,6 +11,7 @@ Source    ours; Eclipse SUMO, TabularOutputs and tools/xml/xml2csv
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 from mobilenet.formats.gpx import no_date, seconds
@@ -25,6 +27,9 @@ X, Y = ("x", "x_m"), ("y", "y_m")
 LON, LAT = ("lon", "longitude", "lng"), ("lat", "latitude")
 SUMO = ("vehicle", "person")
 
+CHOSEN_XY = "x and y are taken, as metres; its lon and lat are not looked at (--coordinates lonlat takes them)"
+CHOSEN_LONLAT = "lon and lat are taken, as asked; its x and y are not looked at"
+
 Columns = tuple[int, int, int]  # of id and both coordinates
 
 
@@ -32,7 +37,8 @@ def read(path: Path, lonlat: bool | None) -> Recorded:
     sink = Sink(called(path))
     with table(path) as rows:
         time = rows.need(TIME, TIME_TOO)
-        told = _lonlat(rows)
+        both = _both(rows)
+        told = both and bool(lonlat) or _lonlat(rows)
         choices = _columns(rows, told)
         lonlat = told if lonlat is None else lonlat
         dates: bool | None = None
@@ -57,7 +63,8 @@ def read(path: Path, lonlat: bool | None) -> Recorded:
             sink.add(t_s, name, x, y, line, who + 1)
         who, a, b = choices[0]
         columns = {"t": time + 1, "id": who + 1, "x": a + 1, "y": b + 1, "lon": a + 1, "lat": b + 1}
-    return sink.recorded("sumo_fcd_csv" if "timestep_time" in rows.titles else "csv", lonlat, columns, dates=bool(dates))
+    found = sink.recorded("sumo_fcd_csv" if "timestep_time" in rows.titles else "csv", lonlat, columns, dates=bool(dates))
+    return replace(found, choice=(CHOSEN_LONLAT if told else CHOSEN_XY) if both else "")
 
 
 def _wrong(rows: Table, line: int, fields: list[str], time: int, a: int, b: int, dates: bool) -> ScenarioError:
@@ -85,6 +92,11 @@ def _lonlat(rows: Table) -> bool:
     found = set(rows.titles)
     on_plane = not found.isdisjoint((*X, *(f"{kind}_x" for kind in SUMO)))
     return not on_plane and not found.isdisjoint(LON)
+
+
+def _both(rows: Table) -> bool:
+    """Metres, and longitudes and latitudes too."""
+    return all(not set(rows.titles).isdisjoint(titles) for titles in (X, Y, LON, LAT))
 
 
 def _columns(rows: Table, lonlat: bool) -> list[Columns]:

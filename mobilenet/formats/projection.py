@@ -66,6 +66,13 @@ def centre(lon: Floats, lat: Floats) -> Origin:
     return Origin(lon=middles[0], lat=middles[1])
 
 
+def beyond_the_line(lon: Floats, seen_from: float) -> NDArray[np.bool_]:
+    """Which places lie across the line of 180 degrees from a longitude, where all of them would be close together but for that line."""
+    if np.ptp(lon) <= 180 or np.ptp(lon % 360) >= 90:
+        return np.zeros(len(lon), dtype=np.bool_)
+    return (lon < 0) != (seen_from < 0)
+
+
 def _geocentric(lon: ArrayLike, lat: ArrayLike) -> Floats:
     longitude, latitude = np.radians(np.atleast_1d(np.asarray(lon, float))), np.radians(np.atleast_1d(np.asarray(lat, float)))
     normal = A_M / np.sqrt(1 - E2 * np.sin(latitude) ** 2)

@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mobilenet.formats.projection import Floats, Origin, centre, to_plane
+from mobilenet.formats.projection import Floats, Origin, beyond_the_line, centre, to_plane
 from mobilenet.formats.source import short
 from mobilenet.parameters import ScenarioError
 
@@ -35,6 +35,7 @@ OTHER_UNITS = ("milliseconds", "microseconds", "nanoseconds")  # in which progra
 LATEST_S = 1e9
 FARTHEST_M = 1_000_000.0
 MOST_PLACES = 2**31 - 1
+ACROSS = "tracks across the line of 180 degrees are not read"
 
 Ints = NDArray[np.int32]
 Check = tuple[Any, str, Callable[[int], str]]  # which rows are wrong, the name of the value, what to say
@@ -111,6 +112,7 @@ class Recorded:
     line: Ints
     column: Ints
     columns: dict[str, int] = field(default_factory=dict)
+    choice: str = ""  # which of two pairs of coordinates was taken, if the file has two
 
     @property
     def first(self) -> NDArray[np.int64]:
@@ -145,7 +147,7 @@ class Recorded:
 
     def _wrong_times(self) -> Iterator[Check]:
         t_s = self.t_s
-        told_s = t_s + self.begins_s  # as the file has it
+        told_s = t_s + self.begins_s if self.begins_s else t_s  # as the file has it
         yield ~np.isfinite(t_s), "t", lambda i: f"{short(f'{t_s[i]:g}')} is no finite number"
         yield (told_s >= LATEST_EPOCH_S) & (told_s < LATEST_EPOCH_S * 1000.0 ** len(OTHER_UNITS)), "t", lambda i: _in_other_units(float(told_s[i]))
         yield ~((t_s >= 0) & (t_s <= LATEST_S)), "t", lambda i: f"{t_s[i]:g} s is not between 0 and 1e9"
@@ -162,7 +164,11 @@ class Recorded:
 
     def origin(self) -> Origin:
         """The middle of tracks in longitude and latitude."""
-        self.refuse((np.abs(self.y) > 85, "lat", lambda i: f"{self.y[i]:.10g}: beyond 85 degrees there is no map"))
+        first = int(np.argmin(self.line))
+        self.refuse(
+            (beyond_the_line(self.x, float(self.x[first])), "lon", lambda i: f"{self.x[i]:.10g}, and {self.x[first]:.10g} in line {self.line[first]}: {ACROSS}"),
+            (np.abs(self.y) > 85, "lat", lambda i: f"{self.y[i]:.10g}: beyond 85 degrees there is no map"),
+        )
         return centre(self.x, self.y)
 
     def on_plane(self, origin: Origin | None) -> Recorded:
@@ -171,11 +177,15 @@ class Recorded:
         if origin is None:
             raise ScenarioError(f"{self.file}: longitudes and latitudes, and nothing says where the plane's (0, 0) lies; expected origin: {{lon, lat}}")
         x, y = to_plane(self.x, self.y, origin)
-        def turned(i: int) -> str:
-            return "; are lon and lat exchanged?" if np.hypot(self.y[i] - origin.lon, self.x[i] - origin.lat) < 5 else ""
+
+        def what(i: int) -> str:
+            if abs(self.x[i] - origin.lon) > 270:
+                return f"{self.x[i]:.10g}, and the origin's is {origin.lon:g}: {ACROSS}"
+            turned = "; are lon and lat exchanged?" if np.hypot(self.y[i] - origin.lon, self.x[i] - origin.lat) < 5 else ""
+            return f"({self.x[i]:.10g}, {self.y[i]:.10g}) is farther than 1000 km from the origin, longitude {origin.lon:g}, latitude {origin.lat:g}{turned}"
 
         far = ~((np.hypot(x, y) <= FARTHEST_M) & (np.abs(self.x - origin.lon) < 90))
-        self.refuse((far, "lon", lambda i: f"({self.x[i]:.10g}, {self.y[i]:.10g}) is farther than 1000 km from the origin, longitude {origin.lon:g}, latitude {origin.lat:g}{turned(i)}"))
+        self.refuse((far, "lon", what))
         return replace(self, x=x, y=y, lonlat=False, columns=self.columns | {k: self.columns[o] for k, o in (("x", "lon"), ("y", "lat")) if o in self.columns})
 
 

@@ -17,13 +17,14 @@ from typing import NamedTuple
 import numpy as np
 
 from mobilenet.formats.csv import LAT, LON
-from mobilenet.formats.projection import Floats, Origin, centre, to_plane
+from mobilenet.formats.projection import Floats, Origin, beyond_the_line, centre, to_plane
 from mobilenet.formats.recorded import FARTHEST_M
 from mobilenet.formats.source import called, head, short
 from mobilenet.formats.table import Table, table
 from mobilenet.parameters import ScenarioError
 
 MOST_STATIONS = 10_000
+ACROSS_SITES = "sites across the line of 180 degrees are not read"
 OPENCELLID = ("radio", "mcc", "net", "area", "cell", "unit", "lon", "lat", "range", "samples", "changeable", "created", "updated", "averagesignal")
 CALLED_BY = ("mcc", "net", "area", "cell")
 RADIOS = ("GSM", "UMTS", "LTE", "NR", "CDMA")
@@ -40,6 +41,8 @@ class Sites(NamedTuple):
     merged: int  # cells that stood where another one did
 
     def origin(self) -> Origin:
+        for i in np.flatnonzero(beyond_the_line(self.a, float(self.a[0])))[:1]:
+            raise ScenarioError(f"{self.file}:{self.lines[i]}: longitude {self.a[i]:.10g}, and {self.a[0]:.10g} in line {self.lines[0]}: {ACROSS_SITES}")
         return centre(self.a, self.b)
 
     def on_plane(self, origin: Origin | None) -> tuple[Floats, Floats]:
@@ -51,6 +54,8 @@ class Sites(NamedTuple):
         far = np.flatnonzero(~((np.hypot(x, y) <= FARTHEST_M) & (np.abs(self.a - origin.lon) < 90)))
         if len(far):
             i = int(far[0])
+            if abs(self.a[i] - origin.lon) > 270:
+                raise ScenarioError(f"{self.file}:{self.lines[i]}: longitude {self.a[i]:.10g}, and the origin's is {origin.lon:g}: {ACROSS_SITES}")
             raise ScenarioError(f"{self.file}:{self.lines[i]}: ({self.a[i]:.10g}, {self.b[i]:.10g}) is farther than 1000 km from the origin, longitude {origin.lon:g}, latitude {origin.lat:g}")
         return x, y
 

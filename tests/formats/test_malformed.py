@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from formats.test_round_trip import KNOWN
 from formats.writers import DATA, WRITERS
+from mobilenet.formats.projection import Origin
 from mobilenet.formats.read import read_tracks
 from mobilenet.formats.sites import read_sites
 from mobilenet.parameters import ScenarioError
@@ -100,6 +101,38 @@ def refused(path: Path) -> str:
 def test_what_is_said(text: str, expected: str, tmp_path: Path) -> None:
     (tmp_path / "f").write_text(text)
     assert refused(tmp_path / "f").startswith(expected)
+
+
+ACROSS = "across the line of 180 degrees are not read"
+
+
+def test_across_the_line_of_180_degrees(tmp_path: Path) -> None:
+    """There is no need to have given an origin to be told what is wrong."""
+    (tmp_path / "a.csv").write_text("t,id,lon,lat\n0,a,179.9999,0\n1,a,-179.9999,0\n")
+    tracks = read_tracks(tmp_path / "a.csv")
+    with pytest.raises(ScenarioError, match=f"^a.csv:3:3: lon: -179.9999, and 179.9999 in line 2: tracks {ACROSS}$"):
+        tracks.origin()
+    with pytest.raises(ScenarioError, match=f"^a.csv:2:3: lon: 179.9999, and the origin's is -179.5: tracks {ACROSS}$"):
+        tracks.on_plane(Origin(lon=-179.5, lat=0))
+    (tmp_path / "b.csv").write_text("name,lon,lat\na,-179.99,0\nb,179.99,0\n")
+    sites = read_sites(tmp_path / "b.csv")
+    with pytest.raises(ScenarioError, match=f"^b.csv:3: longitude 179.99, and -179.99 in line 2: sites {ACROSS}$"):
+        sites.origin()
+    with pytest.raises(ScenarioError, match=f"^b.csv:2: longitude -179.99, and the origin's is 180: sites {ACROSS}$"):
+        sites.on_plane(Origin(lon=180, lat=0))
+    (tmp_path / "c.csv").write_text("t,id,lon,lat\n0,a,120,0\n1,a,-120,0\n")  # on both sides, and far apart
+    tracks = read_tracks(tmp_path / "c.csv")
+    with pytest.raises(ScenarioError, match="farther than 1000 km"):
+        tracks.on_plane(tracks.origin())
+
+
+def test_of_two_pairs_of_coordinates_one_is_named(tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text("t,id,x,y,lon,lat\n0,a,1,2,13,52\n")
+    plain, asked = (read_tracks(tmp_path / "a.csv", coordinates=which) for which in ("auto", "lonlat"))  # type: ignore[arg-type]
+    assert (plain.lonlat, plain.x[0], plain.y[0]) == (False, 1, 2) and plain.choice.startswith("x and y are taken")
+    assert (asked.lonlat, asked.x[0], asked.y[0]) == (True, 13, 52) and asked.choice.startswith("lon and lat are taken")
+    (tmp_path / "b.csv").write_text("t,id,x,y,lon\n0,a,1,2,13\n")
+    assert read_tracks(tmp_path / "b.csv").choice == ""
 
 
 @pytest.mark.parametrize(
