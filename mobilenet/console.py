@@ -10,14 +10,12 @@ Source      ours: DESIGN.md §9
 from __future__ import annotations
 
 import os
-import shlex
 import signal
 import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from enum import IntEnum
-from pathlib import Path
 from types import FrameType
 from typing import Any, NoReturn
 
@@ -30,6 +28,7 @@ from rich.text import Text
 from typer.core import TyperGroup
 
 from mobilenet import __version__
+from mobilenet.shell import spelled_out
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 SAME_REQUEST_S = 1.0  # a second signal so soon after the first (timeout(1) sends two) does not disturb the cleaning up
@@ -152,11 +151,11 @@ def fail(message: str, code: Exit) -> NoReturn:
 
 def _print_error(message: str) -> None:
     with suppress(OSError):  # nobody can be told
-        error_console.print(Text(message), soft_wrap=True)
+        error_console.print(Text(spelled_out(message)), soft_wrap=True)
 
 
 def say(line: str) -> None:
-    out_console.print(Text(line), soft_wrap=True)
+    out_console.print(Text(spelled_out(line)), soft_wrap=True)
 
 
 def print_table(table: Table) -> None:
@@ -166,11 +165,6 @@ def print_table(table: Table) -> None:
     else:
         wide = _Console(file=out_console.file, width=WIDEST, highlight=False)
         wide.print(table, width=Measurement.get(wide, wide.options, table).maximum)
-
-
-def quoted(path: Path) -> str:
-    """As a shell wants it."""
-    return shlex.quote(str(path))
 
 
 @contextmanager

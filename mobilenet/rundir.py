@@ -8,12 +8,12 @@ Source    ours: DESIGN.md §6
 from __future__ import annotations
 
 import json
-import shlex
 from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from mobilenet.record import DERIVED_FILES, FORMAT_VERSION, REQUIRED_FILES, EventLog, file_digests, is_partial
+from mobilenet.shell import quoted
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -60,7 +60,7 @@ def read_json(directory: Path, name: str) -> dict[str, Any]:
 def read_derived(directory: Path, name: str, *keys: str) -> dict[str, Any]:
     """verdict.json or metrics.json: what follows from the record, and is no part of it."""
     if not (directory / name).exists():
-        raise RunError(f"{directory / name}: missing; `mobilenet verify {shlex.quote(str(directory))}` makes it anew from the record")
+        raise RunError(f"{directory / name}: missing; `mobilenet verify {quoted(directory)}` makes it anew from the record")
     value = read_json(directory, name)
     for key in keys:
         if key not in value:

@@ -9,7 +9,6 @@ Source    ours: DESIGN.md §6
 
 from __future__ import annotations
 
-import shlex
 import shutil
 import time
 from collections.abc import Callable, Sequence
@@ -32,6 +31,7 @@ from mobilenet.rundir import (
 )
 from mobilenet.scenario import AnyScenario, ProcessScenario, Scenario, load_scenario
 from mobilenet.scenario.text import to_yaml
+from mobilenet.shell import quoted
 from mobilenet.verify import Verdict, verify, verify_run
 from mobilenet.verify.judge import overall
 from mobilenet.world.layout import names as layout_names
@@ -292,4 +292,4 @@ def _command(directory: Path, allow_code: bool) -> str:
     """What repeats the run, from the directory that holds it."""
     again = directory.name + "-again"
     allow = " --allow-code" if allow_code else ""
-    return f"mobilenet run {shlex.quote(directory.name + '/scenario.yaml')} --out {shlex.quote(again)}{allow}"
+    return f"mobilenet run {quoted(Path(directory.name) / 'scenario.yaml')} --out {quoted(Path(again))}{allow}"

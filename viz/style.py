@@ -30,8 +30,8 @@ def station_colour(number: int) -> str:
 
 
 def plain(text: str) -> str:
-    """Text from outside, of which matplotlib is not to make formulas."""
-    return text.replace("$", r"\$")
+    """Text from outside, of which matplotlib is not to make formulas, and in which nothing turns the direction of writing."""
+    return "".join(c if c.isprintable() or c in "\n\xa0" else "\N{REPLACEMENT CHARACTER}" for c in text).replace("$", r"\$")
 
 
 def cut(text: str, most: int) -> str:

@@ -1,7 +1,8 @@
 """Tracks before any simulation: where hosts go, how fast, who is in reach when, and where handoffs are to be expected.
 
 Model     left: cells, tracks, a mark for each expected handoff; right: how much of the time hosts have which speed, and how many
-          are there and in reach over time
+          are there and in reach over time. Lines and surfaces are broken where a host is silent, by the spans of the
+          inspection, so that what "When" encloses is the table's host time; a sample alone is a dot
 Units     metres, metres per second, seconds
 Source    ours: DESIGN.md §21
 """
@@ -17,6 +18,8 @@ from viz.style import COLOURS, FAULT, QUIET, caption, page, save, thousands
 
 BLUE, GREEN, RED = COLOURS[0], COLOURS[2], COLOURS[3]
 MOST_POINTS = 400_000
+MOST_DOTS = 20_000
+MOST_STEPS = 2000
 
 
 def draw(inspection: Any, target: Path, name: str = "") -> None:
@@ -46,10 +49,14 @@ def _field(axes: Any, inspection: Any) -> None:
         circles = [Circle((x, y), cells.range_m) for x, y in cells.stations_m]
         axes.add_collection(PatchCollection(circles, facecolor="#56B4E9", alpha=0.12, edgecolor="none"))
         axes.add_collection(PatchCollection(circles, facecolor="none", edgecolor=BLUE, linewidth=0.6, alpha=0.6))
-    every = max(1, len(inspection.recorded.t_s) // MOST_POINTS)
-    tracks = [np.column_stack([x, y])[::every] for _, _, x, y in inspection.recorded.tracks()]
-    alpha = float(np.clip(6 / max(1, len(tracks)), 0.15, 0.7))
-    axes.add_collection(LineCollection(tracks, colors="#333333", linewidths=0.8, alpha=alpha, label=_counted(len(tracks), "track")))
+    recorded = inspection.recorded
+    alone = inspection.begins == inspection.ends
+    alpha = float(np.clip(6 / max(1, len(recorded.names)), 0.15, 0.7))
+    if not alone.all():
+        label = _counted(len(np.unique(recorded.host[inspection.begins[~alone]])), "track")
+        axes.add_collection(LineCollection(_lines(inspection), colors="#333333", linewidths=0.8, alpha=alpha, label=label))
+    if alone.any():
+        _dots(axes, recorded.x[inspection.begins[alone]], recorded.y[inspection.begins[alone]], f"{_counted(int(alone.sum()), 'sample')} alone")
     if cells is not None:
         x, y = cells.stations_m.T
         axes.plot(x, y, "s", color=BLUE, markersize=6 if len(x) < 60 else 3, markeredgecolor="white", label=_counted(len(x), "station"))
@@ -67,6 +74,19 @@ def _field(axes: Any, inspection: Any) -> None:
         handle.set_alpha(1)
 
 
+def _lines(inspection: Any) -> list[Any]:
+    """The spans of all tracks, thinned if there are very many samples."""
+    recorded = inspection.recorded
+    places = np.column_stack([recorded.x, recorded.y])
+    every = max(1, len(places) // MOST_POINTS)
+    return [np.append(places[a:b:every], places[b : b + 1], axis=0) for a, b in zip(inspection.begins, inspection.ends, strict=True) if b > a]
+
+
+def _dots(axes: Any, x: Any, y: Any, label: str) -> None:
+    every = max(1, len(x) // MOST_DOTS)
+    axes.plot(x[::every], y[::every], "o", color="#333333", markersize=4 if len(x) < 300 else 2, markeredgewidth=0, clip_on=False, zorder=3, label=label)
+
+
 def _counted(number: int, what: str) -> str:
     return f"{thousands(number)} {what}{'' if number == 1 else 's'}"
 
@@ -78,29 +98,48 @@ def _speeds(axes: Any, speeds: Any, lasted: Any) -> None:
     total = max(float(lasted.sum()), 1e-9)
     axes.hist(np.minimum(speeds, top), bins=bins, weights=100 * lasted / total, color=GREEN, edgecolor="white", linewidth=0.4)
     axes.set(xlabel="speed (m/s)" if speeds.max(initial=0.0) <= top else f"speed (m/s; what is faster than {top:g} is in the last bar)", ylabel="% of the time", title="How fast", xlim=(0, top))
+    if not len(speeds):
+        axes.set(ylim=(0, 100))
+        axes.text(0.5, 0.5, "nobody is there for two samples in a row", transform=axes.transAxes, ha="center", color=QUIET)
 
 
 def _presence(axes: Any, inspection: Any) -> None:
     from matplotlib.ticker import MaxNLocator
 
-    cells = inspection.cells
+    recorded, cells = inspection.recorded, inspection.cells
+    begins_s, ends_s = float(recorded.t_s.min()), float(recorded.t_s.max())
+    turns_s = np.unique(recorded.t_s[np.r_[inspection.begins, inspection.ends]])  # when the number changes
+    edges_s = turns_s if cells is None and 2 <= len(turns_s) <= MOST_STEPS else _edges(begins_s, ends_s, 0.0 if cells is None else cells.step_s)
+    present = inspection.present(edges_s)
     if cells is None:
-        moments = np.unique(np.r_[inspection.recorded.t_s[[0, -1]], np.linspace(inspection.recorded.t_s.min(), inspection.recorded.t_s.max(), 400)])
-        begins, ends = (np.sort([t[i] for _, t, _, _ in inspection.recorded.tracks()]) for i in (0, -1))
-        present = np.searchsorted(begins, moments, side="right") - np.searchsorted(ends, moments, side="left")
-        axes.fill_between(moments, present, step="post", color="#56B4E9", linewidth=0, label="there")
+        axes.stairs(present, edges_s, fill=True, color="#56B4E9", linewidth=0, label="there")
     else:
-        moments, present = _thinned(cells.moments_s, cells.present)
-        _, covered = _thinned(cells.moments_s, cells.covered)
-        axes.fill_between(moments, covered, step="post", color="#56B4E9", linewidth=0, label=f"in reach of a station ({100 * cells.covered_share:.1f} % of the time)")
-        axes.fill_between(moments, covered, present, step="post", color=FAULT, linewidth=0, label="out of reach")
-    axes.set(xlabel="time (s)", ylabel="hosts", title="When", ylim=(0, 1.3 * max(1, float(np.max(present)))))
-    if moments[-1] > moments[0]:
-        axes.set_xlim(moments[0], moments[-1])
+        covered = present * _share_covered(cells, edges_s)
+        axes.stairs(covered, edges_s, fill=True, color="#56B4E9", linewidth=0, label=f"in reach of a station ({100 * cells.covered_share:.1f} % of the time)")
+        axes.stairs(present, edges_s, baseline=covered, fill=True, color=FAULT, linewidth=0, label="out of reach")
+    alone = np.unique(recorded.t_s[inspection.begins[inspection.begins == inspection.ends]])
+    if len(alone):
+        _dots(axes, alone, np.zeros(len(alone)), "for one sample alone")
+    axes.set(xlabel="time (s)", ylabel="hosts", title="When", ylim=(0, 1.3 * max(1, float(present.max()))), xlim=(begins_s, edges_s[-1]))
     axes.yaxis.set_major_locator(MaxNLocator(integer=True))
     axes.legend(loc="upper left", fontsize=8, frameon=False, ncols=2, labelcolor=QUIET)
 
 
-def _thinned(moments: Any, values: Any, most: int = 2000) -> tuple[Any, Any]:
-    every = max(1, len(moments) // most)
-    return moments[::every], values[::every]
+def _edges(begins_s: float, ends_s: float, step_s: float) -> Any:
+    """Between which moments hosts are counted: MOST_STEPS times at most; with cells whole looks, from the first one on."""
+    if not step_s or ends_s - begins_s < step_s:
+        return np.unique(np.linspace(begins_s, ends_s if ends_s > begins_s else begins_s + 1, MOST_STEPS + 1))
+    wide_s = step_s * np.ceil((ends_s - begins_s) / step_s / MOST_STEPS)
+    inner = np.arange(np.floor(begins_s / step_s) + 1, np.ceil(ends_s / step_s), wide_s / step_s) * step_s
+    return np.r_[begins_s, inner, ends_s]
+
+
+def _share_covered(cells: Any, edges_s: Any) -> Any:
+    """Of the looks between two edges; where nobody was looked at, as near by."""
+    steps = len(edges_s) - 1
+    place = np.clip(np.searchsorted(edges_s, cells.moments_s, side="right") - 1, 0, steps - 1)
+    seen, covered = (np.bincount(place, weights=values, minlength=steps) for values in (cells.looked_s, cells.covered_s))
+    known = np.flatnonzero(seen)
+    if not len(known):
+        return np.zeros(steps)
+    return np.interp(np.arange(steps), known, covered[known] / seen[known])

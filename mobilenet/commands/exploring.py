@@ -11,7 +11,8 @@ from rich.table import Table
 from rich.text import Text
 
 from mobilenet.commands.options import AllowCode, Quiet, RunDirectory
-from mobilenet.console import Exit, error_console, fail, print_table, progress, quoted, reporting, say
+from mobilenet.console import Exit, error_console, fail, print_table, progress, reporting, say
+from mobilenet.shell import quoted
 
 
 def spacetime(

@@ -3,26 +3,36 @@
 from __future__ import annotations
 
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Annotated
 
 import typer
 
-from mobilenet.commands.options import Quiet, RunDirectory
-from mobilenet.console import quoted, reporting, say
+from mobilenet.commands.options import AllowCode, Quiet, RunDirectory
+from mobilenet.console import progress, reporting, say
+from mobilenet.shell import quoted
 
 
 def map_(
     run: RunDirectory,
     out: Annotated[Path | None, typer.Option("--out", "-o", metavar="FILE", help="One HTML file; by default RUN/map.html.")] = None,
     tiles: Annotated[bool, typer.Option("--tiles", help="Streets below the map, fetched from openstreetmap.org when it is looked at; needs an origin.")] = False,
+    losses: Annotated[bool, typer.Option("--losses", help="Also where frames were lost; a run that did not record its frames is run again for it.")] = False,
+    allow_code: AllowCode = False,
     quiet: Quiet = False,
 ) -> None:
     """Draw a run as a map that plays: hosts, cells, handoffs, messages; one HTML file that needs no network."""
     with reporting():
+        from mobilenet.replay import write_frames
         from viz.map import draw
 
         target = out or run / "map.html"
-        size = draw(run, target, tiles)
+        with TemporaryDirectory(prefix="mobilenet-map-") as name:
+            is_missing = losses and not (run / "frames.parquet").exists()
+            if is_missing:
+                with progress(quiet, "replaying") as update:
+                    write_frames(run, Path(name), update, allow_code)
+            size = draw(run, target, tiles, frames_in=Path(name) if is_missing else None)
         if not quiet:
             say(f"{target}: {size / 1e6:.1f} MB, {'with tiles of openstreetmap.org' if tiles else 'makes no request'}")
         say(f"Next: open {quoted(target)} in a browser; space plays, h goes to the next handoff")

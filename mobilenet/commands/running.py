@@ -10,7 +10,8 @@ from rich.table import Table
 from rich.text import Text
 
 from mobilenet.commands.options import AllowCode, Overrides, Quiet, RunDirectory, ScenarioFile, Seed
-from mobilenet.console import Exit, print_table, progress, quoted, reporting, say
+from mobilenet.console import Exit, print_table, progress, reporting, say
+from mobilenet.shell import quoted
 
 
 def run(

@@ -13,7 +13,8 @@ from rich.table import Table
 from rich.text import Text
 
 from mobilenet.commands.options import AllowCode, Master, Quiet, StudyDirectory, Workers
-from mobilenet.console import Exit, Stopped, fail, print_table, quoted, reporting, runs_progress, say
+from mobilenet.console import Exit, Stopped, fail, print_table, reporting, runs_progress, say
+from mobilenet.shell import quoted
 
 
 class Paper(Enum):

@@ -10,7 +10,8 @@ from typing import Annotated
 
 import typer
 
-from mobilenet.console import Exit, counting, fail, quoted, reporting, say
+from mobilenet.console import Exit, counting, fail, reporting, say
+from mobilenet.shell import quoted
 
 
 class Protocol(Enum):

@@ -157,7 +157,7 @@ class PacketNetwork:
         by_messages = Counter({1: packets})
         for count, number in self._by_messages.items():
             by_messages[1] -= number
-            by_messages[max(count, 1)] += number
+            by_messages[count] += number
         by_bytes: Counter[int] = Counter()
         for size, number in self._by_bytes.items():
             by_bytes[size // 100 * 100] += number

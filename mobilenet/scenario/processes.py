@@ -173,7 +173,7 @@ class ProcessScenario(ScenarioFile):
             yield "processes", f"{protocol.name} runs on a full hypercube: expected 2, 4, 8, ..."
         if self.crashes and not protocol.tolerates_crashes:
             yield "faults" if self.faults else "random_faults", f"{protocol.name} does not survive crashes"
-        if self.crashes and self.detector is None and not isinstance(protocol, DisjointPaths):
+        elif self.crashes and self.detector is None and not isinstance(protocol, DisjointPaths):
             yield "detector", f"{protocol.name} needs one to survive crashes"
         if isinstance(protocol, BestEffort) and self.detector is not None and self.detector.mode != "perfect":
             yield "detector.mode", "best_effort loses messages when it suspects wrongly: expected perfect"

@@ -72,6 +72,7 @@ def configurations(study: Study, allow_code: bool = False) -> list[Configuration
     if count * study.replications.most > MOST_RUNS:
         raise study.problem(("factors",), f"{count} configurations of {study.replications.most} runs, more than {MOST_RUNS} runs")
     _require_plain(study, factors)
+    _require_allowed(study, allow_code)
     for key, value in study.set.items():
         _try(study, allow_code, ("set", key), _override(key, value))
     base = [_override(key, value) for key, value in study.set.items()]
@@ -81,6 +82,18 @@ def configurations(study: Study, allow_code: bool = False) -> list[Configuration
         _try(study, allow_code, ("factors",), *overrides, what=levels)
         found.append(Configuration(number, levels, overrides))
     return found
+
+
+def _require_allowed(study: Study, allow_code: bool) -> None:
+    """Told before any key is tried: none of them is to blame."""
+    try:
+        scenario = load_scenario(study.scenario_path, [_override(key, value) for key, value in study.set.items()])
+    except ScenarioError:
+        return  # told below, with its key
+    try:
+        require_allowed(scenario, allow_code)
+    except ScenarioError as error:
+        raise study.problem(("scenario",), str(error)) from None
 
 
 def _overrides(study: Study, factor: str, level: Any) -> list[str]:

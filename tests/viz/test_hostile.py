@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import re
 from pathlib import Path
 
 import pytest
@@ -90,6 +91,14 @@ def test_on_the_command_line(text: str, tmp_path: Path) -> None:
         assert result.returncode in (0, 2), result.stderr  # in six seconds there may be no handoff
         assert "Traceback" not in result.stderr
     assert not (tmp_path / "hit").exists()
+
+
+def test_a_folder_that_turns_the_direction_of_writing(tmp_path: Path) -> None:
+    done = mobilenet.run(FIRST, out=tmp_path / "of \u202e 'z", overrides=SHORT)
+    report.draw(done.path, tmp_path / "report.html")
+    html = (tmp_path / "report.html").read_text(encoding="utf-8")
+    isolated = re.sub(r"<bdi>.*?</bdi>", "", html, flags=re.S)
+    assert "\u202e" not in isolated and r"$&#x27;of \u202e \&#x27;z/scenario.yaml&#x27;" in isolated
 
 
 def test_names_that_are_too_long_are_refused_in_one_line(tmp_path: Path) -> None:

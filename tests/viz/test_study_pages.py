@@ -168,6 +168,13 @@ def test_a_report_in_words(compared: Path, tmp_path: Path) -> None:
     assert "-6.1" not in text.partition("The comparison")[0]
 
 
+def test_the_command_that_repeats_a_study_is_quoted(compared: Path, tmp_path: Path) -> None:
+    study = Path(shutil.copytree(compared, tmp_path / "x; touch PWN #", ignore=shutil.ignore_patterns("runs")))
+    result = CliRunner().invoke(app, ["report", str(study), "-o", str(tmp_path / "out.html")])
+    assert result.exit_code == 0, result.output
+    assert "mobilenet study &#x27;x; touch PWN #/study.yaml&#x27; --out &#x27;x; touch PWN #-again&#x27;</pre>" in (tmp_path / "out.html").read_text()
+
+
 def test_words_and_numbers() -> None:
     assert shown(106167) == "106,167" and shown(None) == "–"
     assert with_interval("collision_ratio", 0.003126, -6.116e-05, 0.006313) == ("0.0031", "< 0", "0.0063")

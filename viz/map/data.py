@@ -32,7 +32,7 @@ FINEST_BIN_S = 0.25
 SECOND = 1_000_000_000
 
 
-def document(folder: Path, deliveries: int = DELIVERIES) -> dict[str, Any]:
+def document(folder: Path, deliveries: int = DELIVERIES, frames_in: Path | None = None) -> dict[str, Any]:
     run = record(folder)
     backbone = _group(run.scenario, "stations", "backbone")
     end_s = _number(run.manifest.get("simulated_s")) or float(run.time_ns.max(initial=0)) / SECOND
@@ -54,7 +54,7 @@ def document(folder: Path, deliveries: int = DELIVERIES) -> dict[str, Any]:
         "events": events(run),
         "handoffs": handoffs(run),
         "messages": messages(run, deliveries),
-        "places": places(run),
+        "places": places(run, frames_in or folder),
         **_samples(run, end_s),
     }  # fmt: skip
 

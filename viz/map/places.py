@@ -10,6 +10,7 @@ Source    ours: DESIGN.md, "Maps"
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -22,10 +23,10 @@ MOST_ACROSS = 240
 LOST = ("collision", "never_attempted")
 
 
-def places(run: Record) -> dict[str, Any]:
-    """Both grids; `losses` is null where the run recorded no frames."""
+def places(run: Record, frames_in: Path) -> dict[str, Any]:
+    """Both grids; `losses` is null where there are no frames in their folder."""
     grid = _Grid(run)
-    return {"x_m": grid.x_m, "y_m": grid.y_m, "side_m": grid.side_m, "delays": _delays(run, grid), "losses": _losses(run, grid)}
+    return {"x_m": grid.x_m, "y_m": grid.y_m, "side_m": grid.side_m, "delays": _delays(run, grid), "losses": _losses(run, grid, frames_in)}
 
 
 class _Grid:
@@ -59,10 +60,10 @@ def _delays(run: Record, grid: _Grid) -> dict[str, Any]:
     return grid.means(x, y, (times - sent_ns[run.message.codes[rows]]) / 1e9)
 
 
-def _losses(run: Record, grid: _Grid) -> dict[str, Any] | None:
-    if not (run.folder / "frames.parquet").exists():
+def _losses(run: Record, grid: _Grid, frames_in: Path) -> dict[str, Any] | None:
+    if not (frames_in / "frames.parquet").exists():
         return None
-    frames = table(run.folder, "frames", FRAMES)
+    frames = table(frames_in, "frames", FRAMES)
     receiver, time_ns, fate = coded(frames, "receiver"), integers(frames, "start_ns"), coded(frames, "fate")
     host, station = receiver.as_(run.host_of), receiver.as_(run.station_of)
     x, y = run.places.at(np.maximum(host, 0), time_ns)

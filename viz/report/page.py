@@ -12,7 +12,8 @@ from collections.abc import Iterable, Sequence
 from html import escape
 from importlib.resources import files
 
-from viz.style import Drawn
+from mobilenet.shell import spelled_out
+from viz.style import Drawn, cut
 
 LONGEST = 20_000  # characters of one text
 
@@ -28,7 +29,8 @@ def text(value: object) -> str:
 
 
 def code(value: object) -> str:
-    return f"<pre>{escape(str(value))}</pre>"
+    """As it is, but for characters that nobody sees, which are spelled out: some of them turn the direction of writing."""
+    return f"<pre>{escape(spelled_out(str(value)))}</pre>"
 
 
 def paragraph(*words: str) -> str:
@@ -74,6 +76,6 @@ def whole(title: str, verdict: str, subtitle: str, answer: str, sections: Iterab
         "<meta name=viewport content='width=device-width, initial-scale=1'>"
         "<meta http-equiv=Content-Security-Policy content=\"default-src 'none'; img-src data: blob:; style-src 'unsafe-inline'; "
         "script-src 'unsafe-inline'; frame-src 'self'\">"
-        f"<title>{escape(title[:200])}</title><style>{style}</style></head><body><header><p class='verdict {verdict}'>{verdict}</p>"
+        f"<title>{escape(cut(title, 200))}</title><style>{style}</style></head><body><header><p class='verdict {verdict}'>{verdict}</p>"
         f"<h1>{text(title)}</h1><p class=sub>{subtitle}</p></header><main><section class=answer>{answer}</section>{body}</main></body></html>\n"
     )

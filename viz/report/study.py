@@ -11,7 +11,11 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
+from mobilenet.own import uses_code
+from mobilenet.parameters import ScenarioError
 from mobilenet.runs import shown
+from mobilenet.scenario import load_scenario
+from mobilenet.shell import quoted
 from viz.figures import study_figures
 from viz.report.limits import MOBILE, PROCESSES
 from viz.report.page import code, folded, paragraph, pictures, table, text, whole
@@ -48,11 +52,25 @@ def study_page(directory: Path) -> str:
         ("The runs", _counts(verdicts, failed) + (code("\n".join(run["run"] for run in runs if run["verdict"] == "violated")[:5000]) if verdicts["violated"] else "")),
         ("The study", code(words_of(directory, "study.yaml"))),
         ("The scenario of the first configuration, all defaults filled in", folded("scenario.yaml", code(_scenario(directory)))),
-        ("How to repeat it", paragraph("From the folder that holds the study, into a new one:") + code(f"mobilenet study {directory.resolve().name}/study.yaml --out {directory.resolve().name}-again")),
+        ("How to repeat it", paragraph("From the folder that holds the study, into a new one:") + code(_again(directory))),
         ("What the models leave out", "<ul>" + "".join(f"<li>{text(limit)}</li>" for limit in (PROCESSES if of_processes else MOBILE)) + "</ul>"),
     ]  # fmt: skip
     subtitle = text(f"{len(runs)} runs of {len({run['configuration'] for run in runs})} configurations; factors: {', '.join(factors) or 'none'}")
     return whole(directory.resolve().name, overall, subtitle, _answer(tables, verdicts, failed), sections)
+
+
+def _again(directory: Path) -> str:
+    """The command, as a shell wants it."""
+    name = directory.resolve().name
+    allow = " --allow-code" if any(map(_uses_code, sorted(directory.glob("configurations/*/scenario.yaml")))) else ""
+    return f"mobilenet study {quoted(Path(name) / 'study.yaml')} --out {quoted(Path(name + '-again'))}{allow}"
+
+
+def _uses_code(scenario: Path) -> bool:
+    try:
+        return uses_code(load_scenario(scenario))
+    except ScenarioError:
+        return False
 
 
 def _scenario(directory: Path) -> str:

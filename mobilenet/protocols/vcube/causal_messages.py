@@ -7,7 +7,7 @@ Source      Rodrigues, Duarte, Arantes: "Causal Aggregation Broadcast" on VCube,
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, NamedTuple
 
 from .port import Carrier, Lists, MessageId, lists_of, payload_of
 
@@ -54,7 +54,10 @@ class ToRoot(_ToRoot, Carrier):
     """Single tree: a source hands its message to the root of all."""
 
     __slots__ = ()
-    messages: ClassVar[tuple[Message, ...]] = ()  # nothing is received with it: it is on its way to where it begins
+
+    @property
+    def messages(self) -> tuple[Message]:
+        return (self.message,)
 
     @property
     def body(self) -> Any:

@@ -35,7 +35,7 @@ Mobilenet.panels = (app) => {
       heatNote.append(strip, el("div", { class: "mn-scale" }, el("span", {}, name === "losses" ? "0 %" : "0 s"), el("span", {}, name === "losses" ? (100 * top).toFixed(0) + " % and more" : duration(top) + " and more")),
         note(name === "losses" ? "Share of " + grid.total.toLocaleString("en") + " receptions (a frame at a node in range) lost to another frame (collided, or never attempted), where the receiver was; whole run. Pale: few." : "Mean delay of " + grid.total.toLocaleString("en") + " deliveries where the host was; whole run. Pale: few."));
     } else if (name === "losses") {
-      heatNote.append(note("This run did not record where frames were lost. Run the scenario with  record: {frames: true}  and draw its map. What is known is the share in the whole network:"));
+      heatNote.append(note("This run did not record where frames were lost. Draw the map with  --losses,  which runs it again to find out, or run the scenario with  record: {frames: true}.  What is known is the share in the whole network:"));
       lossChart = app.charts.losses();
       heatNote.append(lossChart.empty ? note("nothing") : lossChart.canvas);
       if (!lossChart.empty) lossChart.update(clock.t);

@@ -1,0 +1,31 @@
+"""How names from outside are written where people and shells read them.
+
+Model     a character that nobody sees is spelled out as in \\u202e: some of them turn the direction of writing, and what follows is
+          read backwards
+Source    ours: DESIGN.md §9
+"""
+
+from __future__ import annotations
+
+import shlex
+import unicodedata
+from pathlib import Path
+
+
+def spelled_out(words: str) -> str:
+    """For people. Spaces of all kinds stay, and bytes that are no text (surrogates) are left to the stream."""
+    if words.isprintable():
+        return words
+    return "".join(c if c.isprintable() or c in "\n\t" or unicodedata.category(c) in ("Zs", "Cs") else _escape(ord(c)) for c in words)
+
+
+def _escape(code: int) -> str:
+    return f"\\x{code:02x}" if code < 0x80 else f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
+
+
+def quoted(path: Path) -> str:
+    """As a shell wants it; with characters that nobody sees spelled out, in the form that shells read."""
+    name = str(path)
+    if name.isprintable():
+        return shlex.quote(name)
+    return "$'" + spelled_out(name.replace("\\", r"\\").replace("'", r"\'")).replace("\n", r"\n").replace("\t", r"\t") + "'"

@@ -1,0 +1,32 @@
+"""Names that nobody sees whole: for people they are spelled out, and a shell gets them back."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mobilenet.shell import quoted, spelled_out
+from viz.style import plain
+
+HIDDEN = ("\u202e", "\u2066", "\u200b", "\ufeff", "\x1b", "\x07", "\x85")
+
+
+@pytest.mark.parametrize("character", HIDDEN)
+def test_what_nobody_sees_is_spelled_out(character: str) -> None:
+    text = f"a {character}b 'c'"
+    assert character not in spelled_out(text) and character not in plain(text) and character not in quoted(Path(text))
+    assert spelled_out("a\tb\nc\N{NO-BREAK SPACE}d") == "a\tb\nc\N{NO-BREAK SPACE}d"
+
+
+@given(st.text(st.characters(exclude_categories=("Cs",), exclude_characters="\0/\r\n"), min_size=1, max_size=12).filter(lambda name: name not in (".", "..")))
+def test_a_shell_reads_what_was_quoted(name: str) -> None:
+    bash = shutil.which("bash")
+    if bash is None:
+        pytest.skip("no bash")
+    done = subprocess.run([bash, "-c", f"printf %s {quoted(Path(name))}"], capture_output=True, env={"LC_ALL": "C.UTF-8"}, check=True)
+    assert done.stdout.decode() == name
