@@ -221,6 +221,15 @@ def test_a_narrow_window_keeps_the_field_and_every_button(page: Path) -> None:
         browser.key("Escape")
         browser.evaluate("Mobilenet.app.select({kind: 'host', id: 1})")
         assert browser.evaluate("document.querySelector('.mn-content').offsetHeight > 50")
+        browser.evaluate("Mobilenet.app.select(null)")
+        for _ in range(3):  # who is jumped to is not below the card
+            browser.key("h")
+            card, own = (browser.evaluate(words) for words in (
+                "document.querySelector('.mn-right-side').getBoundingClientRect().top",
+                "((p) => Mobilenet.app.view.point(p.x, p.y).y)(Mobilenet.app.run.place(Mobilenet.app.followed(), Mobilenet.app.clock.t))",
+            ))  # fmt: skip
+            top = browser.evaluate("document.querySelector('.mn-left').getBoundingClientRect().bottom")
+            assert top < own < card
 
 
 def test_the_focus_stays_in_the_lists_and_goes_to_the_card(browser: Page, page: Path) -> None:

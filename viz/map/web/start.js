@@ -76,8 +76,11 @@ Mobilenet.start = (map, L) => {
     app.say("No " + kind + " is here now.");
   };
   app.intoView = (item) => {
-    const p = view.point(item.x, item.y), inside = p.x > frame.left && p.x < width - frame.right && p.y > 20 && p.y < height - 20;
-    if (!inside && !Number.isNaN(item.x)) map.panTo(view.latLng(item.x, item.y), { animate: false });
+    const wide = host.clientWidth > 900, top = wide ? 0 : panels.left.offsetTop + panels.left.offsetHeight, bottom = wide ? height : panels.right.offsetTop; // narrow: panels above and below
+    const p = view.point(item.x, item.y), inside = p.x > frame.left && p.x < width - frame.right && p.y > top + 20 && p.y < bottom - 20;
+    if (inside || Number.isNaN(item.x)) return;
+    map.panTo(view.latLng(item.x, item.y), { animate: false });
+    map.panBy([0, (height - top - bottom) / 2], { animate: false });
   };
 
   const bar = Mobilenet.bar(app), panels = Mobilenet.panels(app);
