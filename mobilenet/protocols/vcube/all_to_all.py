@@ -17,7 +17,7 @@ from __future__ import annotations
 from collections import deque
 from typing import Any, ClassVar
 
-from .port import MessageId, ProcessPort
+from .port import MessageId, ProcessPort, size_of
 from .reliable import Ack, Message, Tree
 
 
@@ -59,9 +59,10 @@ class AllToAllBroadcast:
 
     def _to_all(self, m: Message) -> None:
         self.owed.setdefault(m.id, set()).update(j for j in self.correct if j != self._i)
+        tree = Tree(m, self._tree_bytes + size_of(m.body))
         for j in range(self._n):
             if j != self._i:
-                self._port.send(j, Tree(m, self._tree_bytes))
+                self._port.send(j, tree)
         self._check(m.id)
 
     def _check(self, message: MessageId) -> None:

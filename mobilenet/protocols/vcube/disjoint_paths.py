@@ -18,7 +18,7 @@ from __future__ import annotations
 from functools import cache
 from typing import Any, ClassVar, NamedTuple
 
-from .port import MessageId, ProcessPort
+from .port import MessageId, ProcessPort, size_of
 from .topology import dimension
 
 
@@ -66,7 +66,7 @@ class DisjointPathsBroadcast:
         self._seen.add(message)
         self._port.deliver(message, body)
         for tree in range(self._d):
-            self._port.send(self._i ^ (1 << tree), Copy(message, body, tree, self._tree_bytes))
+            self._port.send(self._i ^ (1 << tree), Copy(message, body, tree, self._tree_bytes + size_of(body)))
         return message
 
     def on_receive(self, sender: int, message: Any) -> None:
