@@ -115,7 +115,7 @@ def _presence(axes: Any, inspection: Any) -> None:
         axes.stairs(present, edges_s, fill=True, color="#56B4E9", linewidth=0, label="there")
     else:
         covered = present * _share_covered(cells, edges_s)
-        axes.stairs(covered, edges_s, fill=True, color="#56B4E9", linewidth=0, label=f"in reach of a station ({100 * cells.covered_share:.1f} % of the time)")
+        axes.stairs(covered, edges_s, fill=True, color="#56B4E9", linewidth=0, label="in reach of a station" + (f" ({100 * cells.covered_share:.1f} % of the time)" if inspection.host_s else ""))
         axes.stairs(present, edges_s, baseline=covered, fill=True, color=FAULT, linewidth=0, label="out of reach")
     alone = np.unique(recorded.t_s[inspection.begins[inspection.begins == inspection.ends]])
     if len(alone):

@@ -14,15 +14,17 @@ from rich.table import Table
 from rich.text import Text
 
 from mobilenet.commands.options import AllowCode, Quiet
-from mobilenet.console import Exit, fail, out_console, progress, quoted, reporting, say
+from mobilenet.console import Exit, fail, out_console, progress, reporting, say
+from mobilenet.shell import quoted
 
 SHOWN = 5
+RANGE_M = 120.0
 
 
 def inspect_tracks(
     file: Annotated[Path, typer.Argument(metavar="FILE", help="Tracks: a table (CSV; its columns: t, t_s, time, time_s or timestamp; id, host, node, host_id, node_id, vehicle or person; x and y or x_m and y_m in metres, or lon and lat), SUMO's FCD (XML, CSV), ns-2, BonnMotion or GPX; .gz or not.")],
     stations: Annotated[Path | None, typer.Option("--stations", metavar="SITES.csv", help="A table with name and x_m, y_m or lon, lat; or OpenCelliD's.")] = None,
-    range_m: Annotated[float, typer.Option("--range-m", min=1, max=100_000, metavar="M", help="How far a station reaches.")] = 120.0,
+    range_m: Annotated[float, typer.Option("--range-m", min=1, max=100_000, metavar="M", help="How far a station reaches.")] = RANGE_M,
     format: Annotated[str, typer.Option("--format", metavar="F", help="auto, csv, sumo_fcd, sumo_fcd_csv, ns2, bonnmotion or gpx.")] = "auto",
     coordinates: Annotated[str, typer.Option("--coordinates", metavar="C", help="auto, metres or lonlat.")] = "auto",
     origin: Annotated[str | None, typer.Option("--origin", metavar="LON,LAT", help="Where (0, 0) lies on Earth, if the sites do not say it.")] = None,
@@ -33,7 +35,8 @@ def inspect_tracks(
     with reporting():
         from mobilenet.formats.read import FORMATS, read_tracks
         from mobilenet.formats.sites import read_sites
-        from mobilenet.world.inspection import inspect
+        from mobilenet.scenario.starter import LONGEST_S
+        from mobilenet.world.inspection import inspect, no_run
         from viz.files import whole_file
         from viz.tracks_figure import draw
 
@@ -53,8 +56,17 @@ def inspect_tracks(
         with whole_file(target) as partial:
             draw(found, partial, file.name)
         say(f"Drawn: {quoted(target)}")
-        if scenario is None:
-            again = " ".join(["mobilenet inspect-tracks", quoted(file), *([] if stations is None else ["--stations", quoted(stations)])])
+        options = ("stations", stations and quoted(stations)), ("range-m", None if range_m == RANGE_M else f"{range_m:g}"), ("origin", origin and "".join(origin.split()))
+        kinds = ((name, None if value == "auto" else value) for name, value in (("format", format), ("coordinates", coordinates)))
+        again = f"mobilenet inspect-tracks {quoted(file)}" + "".join(f" --{name}{'=' if name == 'origin' else ' '}{value}" for name, value in (*options, *kinds) if value)
+        if impossible := no_run(found, LONGEST_S):
+            why, helps = impossible
+            if scenario is None:
+                say(f"No run can be made of this: {why}")
+            say(f"Next: {helps}, then {again}")
+            if scenario is not None:
+                fail(f"{scenario}: not written: {why}", Exit.BAD_INPUT)
+        elif scenario is None:
             say(f"Next: {again} --scenario own.yaml")
         else:
             _write_scenario(scenario, file, stations, found, range_m, at, {"format": format, "coordinates": coordinates})
@@ -212,7 +224,7 @@ def _print(found: Any, sites: Any, exchanged: bool) -> None:
     recorded, cells = found.recorded, found.cells
     west, south, east, north = found.extent_m
     begins, ends = float(recorded.t_s.min()), float(recorded.t_s.max())
-    since = f", counted from {datetime.fromtimestamp(recorded.begins_s, UTC):%Y-%m-%d %H:%M:%S} UTC" if recorded.begins_s else ""
+    since = f", counted from {datetime.fromtimestamp(recorded.begins_s, UTC).replace(tzinfo=None).isoformat(' ', 'seconds')} UTC" if recorded.begins_s else ""
     rows = [
         ("format", recorded.format),
         ("hosts", f"{len(recorded.names):,}"),
@@ -229,7 +241,7 @@ def _print(found: Any, sites: Any, exchanged: bool) -> None:
         merged = f" ({sites.merged} cells at the same places merged)" if sites.merged else ""
         rows += [
             ("stations", f"{len(cells.stations_m):,}{merged}, {cells.unused} of them without a host all the time"),
-            ("covered", f"{100 * cells.covered_share:.1f} % of the hosts' time; {cells.uncovered_host_s / 3600:.3g} h out of reach"),
+            ("covered", f"{100 * cells.covered_share:.1f} % of the hosts' time; {cells.uncovered_host_s / 3600:.3g} h out of reach" if found.host_s else "–"),
             ("expected handoffs", f"{len(cells.handoffs_m):,}: {found.handoffs_per_host_hour:.1f} per host and hour"),
             ("most hosts in one cell", f"{cells.busiest}"),
         ]
@@ -237,6 +249,8 @@ def _print(found: Any, sites: Any, exchanged: bool) -> None:
     for name, value in rows:
         table.add_row(name, Text(value))
     out_console.print(table)
+    if recorded.choice:
+        say(f"Coordinates: {recorded.choice}")
 
 
 def _findings(found: Any, unit: str) -> str:
@@ -252,7 +266,7 @@ def _short(name: str) -> str:
 def _write_scenario(target: Path, file: Path, stations: Path | None, found: Any, range_m: float, origin: Any, read: dict[str, str]) -> None:
     from mobilenet.parameters import ScenarioError
     from mobilenet.scenario import load_scenario
-    from mobilenet.scenario.starter import starter
+    from mobilenet.scenario.starter import LONGEST_S, starter
 
     if os.path.lexists(target):
         fail(f"{target}: exists already; name another file, or remove it", Exit.BAD_INPUT)
@@ -263,8 +277,7 @@ def _write_scenario(target: Path, file: Path, stations: Path | None, found: Any,
     if found.speed_mps[3] > 150:
         tracks["max_speed_mps"] = float(found.speed_mps[3]) + 1.0
     sites = None if stations is None else os.path.relpath(stations.resolve(), folder)
-    times = (float(found.recorded.t_s.min()), float(found.recorded.t_s.max()))
-    text = starter(tracks, sites, found.extent_m, times, range_m, origin)
+    text = starter(tracks, sites, found.extent_m, found.window_s(LONGEST_S), range_m, origin)
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
         target.write_text(text, encoding="utf-8")
@@ -276,3 +289,5 @@ def _write_scenario(target: Path, file: Path, stations: Path | None, found: Any,
         target.unlink()
         raise
     say(f"Written: {quoted(target)}")
+    if found.gaps:
+        say(f"Its hosts go straight through {counted(len(found.gaps), 'gap')} (max_gap_s {tracks['max_gap_s']:g}), which table and picture leave out: a run has more host time and may have more handoffs")

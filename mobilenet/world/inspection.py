@@ -1,7 +1,8 @@
 """What tracks are like, and what cells would see of them, before anything is simulated.
 
-Model     hosts are looked at every step_s (1 s, more where that would be more than MOST_LOOKS), straight between two samples, not
-          within gaps. A handoff is expected where a host's cell by the rule of attachment.py is not the last one it had, also
+Model     a host is there from one sample to the next, unless a gap lies between: for a span of time each, of no length for a sample
+          alone. Host time is the length of all spans, and the picture draws the same ones. For cells hosts are looked at every
+          step_s (1 s, more where that would be more than MOST_LOOKS), straight between two samples, within spans. A handoff is expected where a host's cell by the rule of attachment.py is not the last one it had, also
           after a time out of reach. What joins, leaves and ticks cost is not in it, so a run has a few less
 Units     seconds, metres
 Errors    ScenarioError, see formats
@@ -19,12 +20,15 @@ from numpy.typing import NDArray
 
 from mobilenet.formats.projection import Floats
 from mobilenet.formats.recorded import Recorded
+from mobilenet.formats.source import short
 from mobilenet.world.attachment import Attachment, AttachmentParameters
-from mobilenet.world.tracks import steps
+from mobilenet.world.tracks import Tracks, steps
 
 MOST_LOOKS = 4_000_000
 JUMP_MPS = 70.0  # 250 km/h
 LONG_GAP_S = 10.0
+LONGEST_GAP_S = 1e6  # all that max_gap_s may be
+LEAST_S = float(Tracks.model_fields["leave_before_end_s"].default)  # whoever is there for no longer is no host of a run
 
 
 class Finding(NamedTuple):
@@ -40,8 +44,8 @@ class Cells:
     stations_m: NDArray[np.float64]
     range_m: float
     moments_s: Floats
-    present: NDArray[np.int64]  # hosts at each of these moments
-    covered: NDArray[np.int64]  # of them in reach of a station
+    looked_s: Floats  # host seconds that the looks at each of these moments stand for: until the next look, or the end of the span
+    covered_s: Floats  # of them in reach of a station
     handoffs_m: NDArray[np.float64]  # (n, 2): where they are expected
     step_s: float
     busiest: int  # most hosts in one cell at once
@@ -49,11 +53,11 @@ class Cells:
 
     @property
     def covered_share(self) -> float:
-        return float(self.covered.sum() / max(1, self.present.sum()))
+        return float(self.covered_s.sum() / max(1e-9, self.looked_s.sum()))
 
     @property
     def uncovered_host_s(self) -> float:
-        return float((self.present - self.covered).sum() * self.step_s)
+        return float((self.looked_s - self.covered_s).sum())
 
 
 @dataclass
@@ -65,6 +69,7 @@ class Inspection:
     speeds: tuple[Floats, Floats]  # of all steps, and how long each lasted
     gaps: list[Finding]
     jumps: list[Finding]
+    begins: NDArray[np.int64]  # the samples with which spans begin; each lasts to the sample before the next one's
     cells: Cells | None = None
     extent_m: tuple[float, float, float, float] = field(init=False)  # west, south, east, north
 
@@ -73,11 +78,38 @@ class Inspection:
         self.extent_m = (float(x.min()), float(y.min()), float(x.max()), float(y.max()))
 
     @property
+    def ends(self) -> NDArray[np.int64]:
+        """The samples with which spans end."""
+        return np.append(self.begins[1:], len(self.recorded.t_s)) - 1
+
+    def present(self, edges_s: Floats) -> Floats:
+        """How many hosts are there between each two of these moments, on average: host seconds by seconds."""
+        t_s = self.recorded.t_s - edges_s[0]  # small numbers, for the sums
+        gone_s = _since(t_s[self.begins], edges_s - edges_s[0]) - _since(t_s[self.ends], edges_s - edges_s[0])
+        return np.maximum(0.0, np.round(np.diff(gone_s) / np.diff(edges_s), 9))
+
+    def longest_s(self) -> float:
+        """How long a run has the host that stays longest: gaps are bridged there."""
+        first = self.recorded.first
+        return float((self.recorded.t_s[first[1:] - 1] - self.recorded.t_s[first[:-1]]).max())
+
+    def window_s(self, most_s: float) -> tuple[float, float] | None:
+        """When a run of at most most_s has somebody for more than LEAST_S, as early as can be; None: never."""
+        t_s, first = self.recorded.t_s, self.recorded.first
+        begins_s, ends_s = t_s[first[:-1]], t_s[first[1:] - 1]
+        since_s, until_s = float(begins_s.min()), float(ends_s.max())
+        if self.recorded.waypoints:  # whoever is at the last one stands there
+            return since_s, until_s if until_s - since_s > LEAST_S else since_s + most_s
+        if (np.minimum(ends_s, since_s + most_s) - begins_s > LEAST_S).any():
+            return since_s, until_s
+        long = ends_s - begins_s > LEAST_S
+        return (float(begins_s[long].min()), until_s) if long.any() else None
+
+    @property
     def handoffs_per_host_hour(self) -> float | None:
         if self.cells is None:
             return None
-        looked_s = float(self.cells.present.sum() * self.cells.step_s)
-        return 3600 * len(self.cells.handoffs_m) / looked_s if looked_s else 0.0
+        return 3600 * len(self.cells.handoffs_m) / self.host_s if self.host_s else 0.0
 
 
 def inspect(recorded: Recorded, stations_m: NDArray[np.float64] | None, range_m: float, max_gap_s: float = LONG_GAP_S) -> Inspection:
@@ -90,9 +122,29 @@ def inspect(recorded: Recorded, stations_m: NDArray[np.float64] | None, range_m:
     spread = _weighted(speeds, lasted, (0.05, 0.5, 0.95))
     return Inspection(
         recorded, float(lasted.sum()), _three(gap_s[known]), (*spread, float(speeds.max(initial=0.0))), (speeds, lasted),  # type: ignore[arg-type]
-        _findings(recorded, long, gap_s), _findings(recorded, np.nan_to_num(speed_mps) > JUMP_MPS, speed_mps),
+        _findings(recorded, long, gap_s), _findings(recorded, np.nan_to_num(speed_mps) > JUMP_MPS, speed_mps), np.flatnonzero(~steady),
         None if stations_m is None else _cells(recorded, long, stations_m, range_m, float(lasted.sum())),
     )  # fmt: skip
+
+
+def no_run(found: Inspection, most_s: float) -> tuple[str, str] | None:
+    """Why no run of at most most_s can be made of these tracks, and what would help."""
+    gap = max(found.gaps, key=lambda gap: gap.value, default=None)
+    if gap is not None and gap.value + 1 > LONGEST_GAP_S:
+        return f"line {gap.line}: {short(gap.host)} is silent for {gap.value:.0f} s, and {LONGEST_GAP_S:.0f} s at most can be bridged", "cut the file there"
+    if found.window_s(most_s) is not None:
+        return None
+    why = f"no host is there for more than {LEAST_S:g} s"
+    if len(found.recorded.t_s) == len(found.recorded.names):
+        return f"{why}, each has one sample", "give all samples of a host the same id"
+    return f"{why}, the longest for {found.longest_s():g} s", "bring longer tracks, or see whether the times are seconds"
+
+
+def _since(moments_s: Floats, until_s: Floats) -> Floats:
+    """How many seconds have gone by since all of these moments together, until each of those."""
+    ordered = np.sort(moments_s)
+    past = np.searchsorted(ordered, until_s, side="right")
+    return past * until_s - np.append(0.0, np.cumsum(ordered))[past]
 
 
 def _findings(recorded: Recorded, wrong: Any, values: Floats) -> list[Finding]:
@@ -118,14 +170,14 @@ def _weighted(values: Floats, weights: Floats, shares: tuple[float, ...]) -> tup
 
 def _cells(recorded: Recorded, long: Any, stations_m: NDArray[np.float64], range_m: float, host_s: float) -> Cells:
     step_s = max(1.0, float(np.ceil(host_s / MOST_LOOKS)))
-    tick, host, xy = _looks(recorded, long, step_s)
+    tick, host, xy, lasts_s = _looks(recorded, long, step_s)
     rule = AttachmentParameters()
     attachment = Attachment(stations_m, range_m, rule.hysteresis_m)
     cell, last = (np.full(len(recorded.names), -1, dtype=np.int64) for _ in range(2))
     moments, begins = np.unique(tick, return_index=True)
-    covered = np.zeros(len(moments), dtype=np.int64)
+    covered_s = np.zeros(len(moments))
     handoffs, busiest, used = [], 0, np.zeros(len(stations_m), dtype=bool)
-    for k, (a, b) in enumerate(zip(begins, [*begins[1:], len(tick)], strict=True)):
+    for k, (a, b) in enumerate(pairwise([*begins, len(tick)])):
         who = host[a:b]
         found = attachment.update(xy[a:b], cell[who])
         inside = found >= 0
@@ -134,27 +186,30 @@ def _cells(recorded: Recorded, long: Any, stations_m: NDArray[np.float64], range
             handoffs.append(xy[a:b][changed])
         cell[who] = found
         last[who[inside]] = found[inside]
-        covered[k] = inside.sum()
+        covered_s[k] = lasts_s[a:b][inside].sum()
         load = np.bincount(found[inside], minlength=len(stations_m))
         busiest = max(busiest, int(load.max(initial=0)))
         used |= load > 0
     places = np.concatenate(handoffs) if handoffs else np.zeros((0, 2))
-    present = np.diff([*begins, len(tick)])
-    return Cells(stations_m, range_m, moments * step_s, present, covered, places, step_s, busiest, int((~used).sum()))
+    looked_s = np.add.reduceat(lasts_s, begins) if len(tick) else np.zeros(0)
+    return Cells(stations_m, range_m, moments * step_s, looked_s, covered_s, places, step_s, busiest, int((~used).sum()))
 
 
-def _looks(recorded: Recorded, long: Any, step_s: float) -> tuple[Any, Any, Any]:
-    """(tick, host, place) of all looks, sorted by tick."""
-    ticks, hosts, places = [], [], []
+def _looks(recorded: Recorded, long: Any, step_s: float) -> tuple[Any, Any, Any, Any]:
+    """(tick, host, place, seconds for which it stands) of all looks, sorted by tick."""
+    ticks, hosts, places, lasting = [], [], [], []
     bounds = recorded.first.tolist()
     for number, (a, b) in enumerate(pairwise(bounds)):
         t_s = recorded.t_s[a:b]
         own = np.arange(int(np.ceil(t_s[0] / step_s)), int(np.floor(t_s[-1] / step_s)) + 1)
         after = np.clip(np.searchsorted(t_s, own * step_s), 0, b - a - 1)
-        own = own[~(long[a:b][after] & (t_s[after] > own * step_s))]
+        within = ~(long[a:b][after] & (t_s[after] > own * step_s))
+        own, after = own[within], after[within]
+        ends = np.append(np.flatnonzero(long[a:b]) - 1, b - a - 1)
+        lasting.append(np.minimum(step_s, t_s[ends[np.searchsorted(ends, after)]] - own * step_s))
         ticks.append(own)
         hosts.append(np.full(len(own), number, dtype=np.int64))
         places.append(np.column_stack([np.interp(own * step_s, t_s, v[a:b]) for v in (recorded.x, recorded.y)]))
-    tick, host, xy = np.concatenate(ticks), np.concatenate(hosts), np.concatenate(places)
+    tick, host, xy, lasts_s = (np.concatenate(parts) for parts in (ticks, hosts, places, lasting))
     order = np.argsort(tick, kind="stable")
-    return tick[order], host[order], xy[order]
+    return tick[order], host[order], xy[order], lasts_s[order]

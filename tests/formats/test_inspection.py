@@ -7,13 +7,17 @@ from pathlib import Path
 import numpy as np
 import pytest
 from cli.command import mobilenet, one_line
+from matplotlib.axes import Axes
+from matplotlib.collections import LineCollection
+from matplotlib.patches import StepPatch
 
 from formats.writers import DATA
 from mobilenet import runs
 from mobilenet.formats.read import read_tracks
 from mobilenet.formats.sites import read_sites
 from mobilenet.scenario import Scenario
-from mobilenet.world.inspection import inspect
+from mobilenet.world.inspection import Inspection, inspect
+from viz import tracks_figure
 
 ROOT = Path(__file__).parents[2]
 
@@ -27,7 +31,7 @@ def test_known_numbers(tmp_path: Path) -> None:
     assert found.gaps == [(253, "b", 51.0)] and found.jumps == [(304, "b", 100.0)]
     assert found.host_s == 200 + 49 + 51 and found.speed_mps[3] == 100 and found.speed_mps[1] == 2
     assert found.cells.handoffs_m.tolist() == [[204, 0]]  # past the middle by 2.5 m and more
-    assert found.cells.covered_share == pytest.approx(201 / (201 + 50 + 52)) and found.cells.busiest == 1 and found.cells.unused == 0
+    assert found.cells.covered_share == pytest.approx(200 / (200 + 49 + 51)) and found.cells.busiest == 1 and found.cells.unused == 0
     assert inspect(read_tracks(tmp_path / "a.csv"), None, 120).handoffs_per_host_hour is None
 
 
@@ -44,7 +48,7 @@ def test_from_tracks_to_a_scenario_that_runs(tmp_path: Path) -> None:
     for name in ("town_lonlat.csv.gz", "sites_lonlat.csv"):
         (tmp_path / name).write_bytes((DATA / "formats" / name).read_bytes())
     done = mobilenet("inspect-tracks", "town_lonlat.csv.gz", "--stations", "sites_lonlat.csv", "--scenario", "own.yaml", place=tmp_path)
-    assert done.returncode == 0 and "97.1 per host and hour" in done.stdout and done.stdout.endswith("Next: mobilenet run own.yaml\n"), done
+    assert done.returncode == 0 and "98.4 per host and hour" in done.stdout and done.stdout.endswith("Next: mobilenet run own.yaml\n"), done
     assert (tmp_path / "town_lonlat_tracks.png").stat().st_size > 10_000
     done = mobilenet("run", "own.yaml", "--set", "duration_s=20", "--out", "run", place=tmp_path)
     assert done.returncode == 0, done
@@ -135,3 +139,93 @@ def test_little_and_strange_tracks(tmp_path: Path) -> None:
     lines = [f"{t},a,{67 + 0.0003 * t},{20 + 0.001 * t}" for t in range(9)]  # near the Arctic Circle, exchanged
     (tmp_path / "d.csv").write_text("t,id,lon,lat\n" + "\n".join(lines) + "\n")
     assert "are lon and lat exchanged?" in " ".join(mobilenet("inspect-tracks", "d.csv", "-o", "d.svg", place=tmp_path).stdout.split())
+
+
+GAP = "t,id,x,y\n0,a,0,0\n1,a,3,0\n2,a,5,2\n100,a,100,40\n101,a,103,40\n"
+
+
+def test_one_definition_of_who_is_there(tmp_path: Path) -> None:
+    """What the picture encloses is the table's host time, with stations and without, and nobody is there within a gap."""
+    (tmp_path / "a.csv").write_text(GAP)
+    for stations in (None, np.array([(0.0, 0.0)])):
+        found = inspect(read_tracks(tmp_path / "a.csv"), stations, 90)
+        for edges in (np.array([0.0, 2, 100, 101]), np.linspace(0, 101, 2001), np.array([-3.0, 1.5, 50, 1000])):
+            assert found.present(edges) @ np.diff(edges) == pytest.approx(found.host_s) == 3
+        assert found.present(np.array([0.0, 2, 100, 101])).tolist() == [1, 0, 1]
+    assert found.cells is not None and found.cells.moments_s.tolist() == [0, 1, 2, 100, 101]
+    assert found.cells.looked_s.tolist() == [1, 1, 0, 1, 0] and found.cells.covered_share == pytest.approx(2 / 3) and found.cells.uncovered_host_s == 1
+    (tmp_path / "b.csv").write_text("t,id,x,y\n0.5,a,0,0\n")  # no look at it
+    assert inspect(read_tracks(tmp_path / "b.csv"), stations, 90).cells.covered_share == 0  # type: ignore[union-attr]
+
+
+@pytest.mark.parametrize("stations", [None, np.array([(0.0, 0.0)])])
+def test_the_picture_is_broken_within_gaps(stations: np.ndarray | None, tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text(GAP + "50,b,1,1\n")
+    where, _, when = drawn(inspect(read_tracks(tmp_path / "a.csv"), stations, 90), tmp_path)
+    lines = [path.vertices.tolist() for each in where.collections if isinstance(each, LineCollection) for path in each.get_paths()]
+    assert lines == [[[0, 0], [3, 0], [5, 2]], [[100, 40], [103, 40]]]
+    assert [line.get_xydata().tolist() for line in where.lines if "alone" in str(line.get_label())] == [[[1, 1]]]
+    assert _height(when.patches[-1], np.array([0.5, 1.5, 2.5, 30, 50, 99.5, 100.5])).tolist() == [1, 1, 0, 0, 0, 0, 1]
+
+
+def drawn(found: Inspection, folder: Path) -> list[Axes]:
+    """The axes, as draw() leaves them."""
+    kept: list[Axes] = []
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(tracks_figure, "save", lambda figure, target: kept.extend(figure.axes))
+        tracks_figure.draw(found, folder / "a.svg", "a.csv")
+    return sorted(kept, key=lambda axes: ("Where", "How fast", "When").index(axes.get_title(loc="left")))
+
+
+def _height(patch: StepPatch, moments: np.ndarray) -> np.ndarray:
+    values, edges, _ = patch.get_data()
+    return np.asarray(values)[np.searchsorted(edges, moments, side="right") - 1]
+
+
+def test_one_sample_each_is_drawn_and_no_scenario_written(tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text("t,id,x,y\n0,a,0,0\n1,b,3,0\n")
+    where, speeds, when = drawn(inspect(read_tracks(tmp_path / "a.csv"), None, 120), tmp_path)
+    assert where.lines[0].get_xydata().tolist() == [[0, 0], [3, 0]] and when.lines[0].get_xydata().tolist() == [[0, 0], [1, 0]]
+    assert min(*speeds.get_ylim(), *speeds.get_xlim(), *when.get_ylim(), *when.get_xlim()) == 0
+    done = mobilenet("inspect-tracks", "a.csv", place=tmp_path)
+    assert done.returncode == 0 and "\nNo run can be made of this: no host is there for more than 5 s, each has one sample\n" in done.stdout, done
+    assert done.stdout.endswith("\nNext: give all samples of a host the same id, then mobilenet inspect-tracks a.csv\n")
+    done = mobilenet("inspect-tracks", "a.csv", "--scenario", "own.yaml", place=tmp_path)
+    assert (done.returncode, done.stderr) == (2, "own.yaml: not written: no host is there for more than 5 s, each has one sample\n")
+    assert not (tmp_path / "own.yaml").exists() and "mobilenet run" not in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("rows", "said"),
+    [
+        ("0,a,0,0\n5,a,1,0\n9,b,0,0\n", "no host is there for more than 5 s, the longest for 5 s"),
+        ("0,a,0,0\n2000000,a,1,0\n", "line 3: 'a' is silent for 2000000 s, and 1000000 s at most can be bridged"),
+        ("0,a,0,0\n1,a,0,0\n400,b,0,0\n406,b,1,1\n", ""),
+        ("0,a,0,0\n6,b,0,0\n12,a,0,0\n", ""),
+    ],
+)
+def test_a_scenario_is_written_where_a_run_is_possible(rows: str, said: str, tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text("t,id,x,y\n" + rows)
+    done = mobilenet("inspect-tracks", "a.csv", "--scenario", "own.yaml", place=tmp_path)
+    assert done.stderr == (f"own.yaml: not written: {said}\n" if said else ""), done
+    if not said:
+        done = mobilenet("run", "own.yaml", "--out", "run", place=tmp_path)
+        assert done.returncode in (0, 1) and not done.stderr.startswith("a.csv"), done
+
+
+def test_what_is_said_of_gaps_and_of_two_pairs_of_coordinates(tmp_path: Path) -> None:
+    lines = GAP.splitlines()
+    (tmp_path / "a.csv").write_text("\n".join([lines[0] + ",lon,lat", *(line + ",13,52" for line in lines[1:])]))
+    done = mobilenet("inspect-tracks", "a.csv", "--scenario", "own.yaml", place=tmp_path)
+    assert "\nCoordinates: x and y are taken, as metres; its lon and lat are not looked at (--coordinates lonlat takes them)\n" in done.stdout, done
+    assert "\nIts hosts go straight through 1 gap (max_gap_s 99), which table and picture leave out: " in done.stdout
+    done = mobilenet("inspect-tracks", "a.csv", "--coordinates", "lonlat", "--range-m", "50", place=tmp_path)
+    assert "\nCoordinates: lon and lat are taken, as asked" in done.stdout
+    assert done.stdout.endswith("Next: mobilenet inspect-tracks a.csv --range-m 50 --coordinates lonlat --scenario own.yaml\n")
+
+
+def test_a_run_refuses_times_in_milliseconds_as_the_inspection_does(tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text("t,id,x,y\n1714521600000,a,1,2\n1714521601000,a,5,2\n")
+    (tmp_path / "a.yaml").write_text("duration_s: 10\nstations: {layout: {shape: hexagon, rings: 1}}\nhosts: {mobility: {model: tracks, file: a.csv}}\nprotocol: {name: mobile_causal}\nworkload: {interval_s: 5, payload_bytes: 100}\n")
+    said = "a.csv:2:1: t: 1714521600000 is beyond the year 9999; are these milliseconds? expected seconds"
+    assert one_line(mobilenet("inspect-tracks", "a.csv", place=tmp_path), 2) == one_line(mobilenet("run", "a.yaml", "--out", "run", place=tmp_path), 2) == said
