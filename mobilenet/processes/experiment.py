@@ -35,7 +35,7 @@ from mobilenet.wired.network import WiredNetwork as Wires
 from mobilenet.wired.network import adjacency
 
 Progress = Callable[[float, float], None]
-OnSend = Callable[[int, int, int, Any], None]  # time_ns, sender, receiver, message, as it is handed to the network
+OnMessage = Callable[[int, int, int, Any], None]  # time_ns, sender, receiver, message
 
 
 class Outcome:
@@ -48,7 +48,8 @@ class Outcome:
 
 
 class Experiment:
-    def __init__(self, scenario: ProcessScenario, on_send: OnSend | None = None) -> None:
+    def __init__(self, scenario: ProcessScenario, on_send: OnMessage | None = None, on_receive: OnMessage | None = None) -> None:
+        """`on_send` is told what is handed to the network, `on_receive` what the network hands to a process, just before."""
         self.scenario = scenario
         self._on_send = on_send
         self.n = n = scenario.processes
@@ -75,6 +76,8 @@ class Experiment:
         for process in self.processes:
             process.protocol = new_process(scenario.protocol, process, n)
             receive = process.on_receive if self.samples_changes else process.protocol.on_receive
+            if on_receive is not None:
+                receive = self._told(on_receive, process.me, receive)
             if self.steps is not None:
                 self.lane.attach(process.me, receive)
             elif self.packets is not None:
@@ -99,6 +102,15 @@ class Experiment:
             self.tests.attach(process.me, detector.on_receive)
             found.append(detector)
         return found
+
+    def _told(self, on_receive: OnMessage, i: int, receive: Callable[[int, Any], None]) -> Callable[[int, Any], None]:
+        kernel = self.kernel
+
+        def watched(sender: int, message: Any) -> None:
+            on_receive(kernel._now, sender, i, message)
+            receive(sender, message)
+
+        return watched
 
     # --- what processes need
 

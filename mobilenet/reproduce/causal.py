@@ -42,11 +42,11 @@ MODES = {
     SINGLE: ("protocol.trees=single",),
     SHORT: ("protocol.message_bytes=5",),
 }
-DEPENDING = 256  # processes in the figure of dependencies
-MOST_SINGLE = 256  # processes
+DEPENDING = 256  # processes in the figure of dependencies, or the next smaller number
 SMALLEST = 8
 BYTES = (0, 100, 200, 300, 400)
 Runs = dict[tuple[str, int], list[Result]]
+Printed = dict[tuple[str, str, str], dict[str, str]]
 
 
 def replications(n: int) -> int:
@@ -75,12 +75,13 @@ def _jobs(wanted: list[int]) -> Iterator[Job]:
     """The long ones first, so that no core waits for the last."""
     for n in sorted(wanted, reverse=True):
         for mode, changes in MODES.items():
-            if mode == SINGLE and n > MOST_SINGLE or mode == SHORT and n < max(wanted):
+            if mode == SHORT and n < max(wanted):
                 continue
-            is_watched = mode != SINGLE and n in (max(wanted), DEPENDING)
-            buffers = "record.buffers=true" if is_watched and n == max(wanted) else "record.buffers=false"
+            is_watched = mode != PLAIN or n == max(wanted)
+            buffers = "record.buffers=true" if n == max(wanted) else "record.buffers=false"
             for seed in range(1, replications(n) + 1):
-                yield Job((mode, n), "causal.yaml", (*changes, f"processes={n}", f"seed={seed}", buffers), is_watched)
+                beside = MODES[PLAIN] if mode == AGGREGATED else None
+                yield Job((mode, n), "causal.yaml", (*changes, f"processes={n}", f"seed={seed}", buffers), is_watched, beside)
 
 
 def _rows(results: Runs, wanted: list[int]) -> Iterator[dict[str, Any]]:
@@ -111,9 +112,13 @@ def _rows(results: Runs, wanted: list[int]) -> Iterator[dict[str, Any]]:
     yield from _text(results, wanted, printed)
 
 
+def _depending(wanted: list[int]) -> int:
+    return max((n for n in wanted if n <= DEPENDING), default=min(wanted))
+
+
 def _stated(results: Runs, wanted: list[int]) -> Iterator[tuple[int, str, str, Any]]:
     """What the text says of Figures 6, 9 and 10."""
-    n, depending = max(wanted), min(DEPENDING, max(wanted))
+    n, depending = max(wanted), _depending(wanted)
     for figure, quantity, values in stated(results[AGGREGATED, depending], dependencies, DEPENDENCIES):
         yield depending, figure, quantity, values
     for mode, suffix in ((PLAIN, "_plain"), (AGGREGATED, "")):
@@ -125,7 +130,7 @@ def _stated(results: Runs, wanted: list[int]) -> Iterator[tuple[int, str, str, A
 
 
 def _spread(results: Runs, wanted: list[int]) -> Iterator[dict[str, Any]]:
-    n, depending = max(wanted), min(DEPENDING, max(wanted))
+    n, depending = max(wanted), _depending(wanted)
     yield from spread(results[AGGREGATED, depending], dependencies, "6", depending, AGGREGATED)
     for mode in (PLAIN, AGGREGATED):
         yield from spread(results[mode, n], pending, "9", n, mode)
@@ -133,8 +138,8 @@ def _spread(results: Runs, wanted: list[int]) -> Iterator[dict[str, Any]]:
         yield from spread(results[mode, n], company, "10", n, mode)
 
 
-def _text(results: Runs, wanted: list[int], printed: dict[tuple[str, str, str], dict[str, str]]) -> Iterator[dict[str, Any]]:
-    """What the text says of latencies, and of the single tree."""
+def _text(results: Runs, wanted: list[int], printed: Printed) -> Iterator[dict[str, Any]]:
+    """What the text says of latencies, of the single tree and of packets of two."""
     for n in wanted:
         reception, delivery = ({mode: _of(results[mode, n], f"{kind}_latency_mean") for mode in (PLAIN, AGGREGATED)} for kind in ("reception", "delivery"))
         held = {mode: delivery[mode] - reception[mode] for mode in reception}
@@ -148,10 +153,8 @@ def _text(results: Runs, wanted: list[int], printed: dict[tuple[str, str, str], 
             yield _row(printed, "text", n, "reception_lower_percent", -higher)
         yield _row(printed, "text", n, "delivery_faster_percent", 100 * (1 - delivery[AGGREGATED] / delivery[PLAIN]))
         yield _row(printed, "text", n, "held_shorter_percent", 100 * (1 - held[AGGREGATED].mean() / held[PLAIN].mean()))
-        if n <= MOST_SINGLE:
-            many, one = (np.mean([_aggregated(result) for result in results[mode, n]]) for mode in (AGGREGATED, SINGLE))
-            if many and n > SMALLEST:  # too few to tell at the smallest, and none there in print
-                yield _row(printed, "text", n, "single_tree_fewer_aggregated_percent", 100 * (1 - one / many))
+        yield from _single_tree(results, n, printed)
+        yield from _pairs(results[AGGREGATED, n], n, printed)
     others = [n for n in wanted if n > SMALLEST]
     is_all = wanted == sizes(1024, None)  # which the mean in print is over
     if SMALLEST in wanted and others:
@@ -159,6 +162,39 @@ def _text(results: Runs, wanted: list[int], printed: dict[tuple[str, str, str], 
             grown = [_of(results[mode, n], "reception_latency_mean").mean() / _of(results[mode, SMALLEST], "reception_latency_mean").mean() for n in others]
             yield _row(printed if is_all else {}, "text", "all", f"reception_growth{suffix}", np.mean(grown))
             yield _row(printed, "text", others[-1], f"reception_largest_growth{suffix}", np.array(grown[-1]))
+
+
+def _single_tree(results: Runs, n: int, printed: Printed) -> Iterator[dict[str, Any]]:
+    """Figure 11, and what the text says of it."""
+    for name, count in (("aggregated", _aggregated), ("delayed", _delayed)):
+        many, one = (np.array([count(result) for result in results[mode, n]], dtype=np.float64) for mode in (AGGREGATED, SINGLE))
+        yield _row(printed, "11", n, f"{name}_messages", many)
+        yield _row(printed, "11", n, f"{name}_messages_single_tree", one)
+        if many.any() and n > SMALLEST:  # too few to tell at the smallest, and none aggregated there in print
+            yield _row(printed, "text", n, f"single_tree_fewer_{name}_percent", 100 * (1 - one.mean() / many.mean()))
+
+
+def _pairs(found: list[Result], n: int, printed: Printed) -> Iterator[dict[str, Any]]:
+    """Figure 8, and what the text says of it: messages in packets of two, and the same ones without aggregation."""
+    pairs = np.array([result.watched["pairs"] for result in found if result.watched and "pairs" in result.watched])
+    if not len(pairs):
+        return
+    received, delivered, received_plain, delivered_plain = pairs.T
+    for quantity, values in (
+        ("reception_latency", received), ("delivery_latency", delivered),
+        ("reception_latency_plain", received_plain), ("delivery_latency_plain", delivered_plain),
+    ):  # fmt: skip
+        yield _row(printed, "8", n, f"{quantity}_of_pairs", values)
+    held, held_plain = delivered - received, delivered_plain - received_plain
+    yield _row(printed, "text", n, "pairs_reception_higher_percent", 100 * (received.mean() / received_plain.mean() - 1))
+    if held_plain.any():
+        yield _row(printed, "text", n, "pairs_held_shorter_percent", 100 * (1 - held.mean() / held_plain.mean()))
+
+
+def _delayed(result: Result) -> int:
+    assert result.watched is not None
+    count: int = result.watched["delayed"]
+    return count
 
 
 def _of(found: list[Result], metric: str) -> Any:
@@ -184,12 +220,12 @@ def _share_by_bytes(result: Result, low: int) -> float:
     return 100 * chosen / sum(sizes.values())
 
 
-def _printed() -> dict[tuple[str, str, str], dict[str, str]]:
+def _printed() -> Printed:
     with PRINTED.open(newline="", encoding="utf-8") as file:
         return {(row["table"], row["size"], row["quantity"]): row for row in csv.DictReader(file)}
 
 
-def _row(printed: dict[tuple[str, str, str], dict[str, str]], table: str, size: int | str, quantity: str, values: Any) -> dict[str, Any]:
+def _row(printed: Printed, table: str, size: int | str, quantity: str, values: Any) -> dict[str, Any]:
     values = np.atleast_1d(values)
     mean = float(values.mean())
     exact = len(set(values.tolist())) == 1
@@ -197,7 +233,7 @@ def _row(printed: dict[tuple[str, str, str], dict[str, str]], table: str, size: 
     ours = f"{mean:.0f}" if mean.is_integer() else f"{mean:.6g}"
     if not exact and len(values) > 1:
         ours += f" ± {t_interval(values).half_width:.2g}"
-    model = "the same in all runs" if exact and len(values) > 1 else "ratio of means" if len(values) < 2 else "mean, 95 %"
+    model = "the same in all runs" if exact and len(values) > 1 else "ratio of means, or one run" if len(values) < 2 else "mean, 95 %"
     return {
         "table": table, "size": size, "quantity": quantity, "printed": paper["printed"] if paper else "", "ours": ours,
         "difference": round(mean - float(paper["printed"]), 2) if paper else None, "runs": len(values) if len(values) > 1 else None,

@@ -22,9 +22,10 @@ from tempfile import TemporaryFile
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from mobilenet.parameters import ScenarioError
-from mobilenet.reproduce.watch import Watch, Watched
+from mobilenet.reproduce.watch import Watch, Watched, delivered, latencies
 
 if TYPE_CHECKING:
+    from mobilenet.processes.experiment import Outcome
     from mobilenet.scenario import ProcessScenario
 
 PACKAGE = Path(__file__).parents[1]
@@ -37,6 +38,7 @@ class Job(NamedTuple):
     scenario: str
     changes: tuple[str, ...]
     is_watched: bool = False  # for the figures on single processes and messages
+    beside: tuple[str, ...] | None = None  # further changes: another run, for what messages have in both
 
 
 class Result(NamedTuple):
@@ -56,14 +58,25 @@ def perform(job: Job) -> Result:
     from mobilenet.verify.judge import overall
 
     scenario = _scenario(job)
-    watch = Watch(scenario.processes) if job.is_watched else None
-    outcome = Experiment(scenario, watch.on_send if watch is not None else None).run()
+    outcome, watch = _watched(scenario) if job.is_watched else (Experiment(scenario).run(), None)
     recording = outcome.recording
     facts = manifest(recording, scenario, outcome.simulated_ns, outcome.quiescent, 0.0, "")
     events, samples, counters = recording.events.columns(), recording.samples.lists, recording.document()
     answer = overall(verify(events, samples, recording.positions.lists, counters, facts))
     watched = watch.found(events, samples) if watch is not None else None
+    if watch is not None and watched is not None and job.beside is not None and (of := watch.of_two()):
+        other, its_watch = _watched(scenario.changed(job.beside))
+        its_events = other.recording.events.columns()
+        watched["pairs"] = latencies(of, watch.received(), delivered(events)) + latencies(of, its_watch.received(), delivered(its_events))
     return Result(job.key, metrics(events, samples, counters, facts), counters, answer, watched)
+
+
+def _watched(scenario: ProcessScenario) -> tuple[Outcome, Watch]:
+    from mobilenet.processes.experiment import Experiment
+
+    watch = Watch(scenario.processes)
+    on_receive = watch.on_receive if scenario.network.kind == "packet" else None
+    return Experiment(scenario, watch.on_send, on_receive).run(), watch
 
 
 def _scenario(job: Job) -> ProcessScenario:
@@ -108,7 +121,7 @@ def _performed(jobs: Sequence[Job], chosen: list[int], workers: int | None) -> I
 
 def identity(job: Job) -> str:
     """Of what its result depends on. Raises ScenarioError."""
-    text = json.dumps([_scenario(job).model_dump(mode="json"), digest_of_code(), job.is_watched], sort_keys=True)
+    text = json.dumps([_scenario(job).model_dump(mode="json"), digest_of_code(), job.is_watched, job.beside], sort_keys=True)
     return sha256(text.encode()).hexdigest()
 
 

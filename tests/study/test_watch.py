@@ -8,9 +8,11 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
+from mobilenet.kernel import SECOND
+from mobilenet.protocols.vcube.port import MessageId
 from mobilenet.reproduce import bundling, causal
 from mobilenet.reproduce.jobs import Job, perform
-from mobilenet.reproduce.watch import dependencies, pending
+from mobilenet.reproduce.watch import delayed, dependencies, latencies, pending
 from viz.figures.papers import FIGURES, paper_figures
 
 
@@ -51,6 +53,31 @@ def test_dependencies_are_the_entries_that_were_sent(seed: int) -> None:
     assert sent == result.metrics["message_bytes"]
 
 
+def test_delayed_and_latencies_by_hand() -> None:
+    one, two = MessageId(0, 0), MessageId(1, 0)
+    handed_up = {(0, one): 0, (1, two): SECOND, (1, one): 4 * SECOND, (2, one): 4 * SECOND, (2, two): 4 * SECOND}
+    came = {(1, one): 3 * SECOND, (2, one): 4 * SECOND, (2, two): 2 * SECOND, (0, one): SECOND}  # the last comes back to its source
+    assert delayed(came, handed_up) == 2
+    assert latencies([(2, one), (2, two)], came, handed_up) == [2.5, 3.5]
+
+
+@pytest.mark.parametrize("mode", ["per_source", "single"])
+def test_what_is_delayed_makes_the_difference_of_the_means(mode: str) -> None:
+    changes = ("processes=32", "workload.messages=2", "record.buffers=true", f"protocol.trees={mode}")
+    found = perform(Job((), "causal.yaml", changes, True))
+    assert found.watched is not None
+    held = found.metrics["delivery_latency_mean"] - found.metrics["reception_latency_mean"]
+    assert (held > 1e-9) is (found.watched["delayed"] > 0) and held > -1e-9
+
+
+def test_pairs_with_fixed_delays_are_delivered_at_the_same_instants() -> None:
+    changes = ("processes=32", "workload.messages=3", "network.fixed_delays=true", "network.queue=0")
+    found = perform(Job((), "causal.yaml", changes, True, ("protocol.aggregate=false",)))
+    assert found.watched is not None
+    received, delivered, received_plain, delivered_plain = found.watched["pairs"]
+    assert received_plain < received <= delivered == pytest.approx(delivered_plain, rel=1e-12)
+
+
 def test_packets_of_p0_are_all_that_it_sent(tmp_path: Path) -> None:
     bundling.reproduce(tmp_path, 8, 8, 1, lambda _: None)
     packets = pd.read_csv(tmp_path / "bundling_packets.csv")
@@ -60,6 +87,12 @@ def test_packets_of_p0_are_all_that_it_sent(tmp_path: Path) -> None:
         assert len(rows) == whole.item() / 8  # every process is as good as another
         assert rows.messages.sum() == 2 * 7  # of each broadcast p0 hands on or acknowledges, in all as often as all others
     assert {path.stem for path in paper_figures("bundling", tmp_path)} == {f"bundling_{name}" for name in FIGURES["bundling"]}
+
+
+def test_a_number_of_processes_alone_that_is_larger_than_the_figures(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(causal, "DEPENDING", 8)
+    rows = causal.reproduce(tmp_path, 16, 16, 1, lambda _: None)
+    assert {row["size"] for row in rows if row["table"] == "6"} == {16}
 
 
 def test_counts_of_the_causal_figures(tmp_path: Path) -> None:

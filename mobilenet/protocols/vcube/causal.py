@@ -13,6 +13,8 @@ Deviations  Alg. 1 l.3   "1 < s <= h" reaches half of the processes only (n = 2)
                          is handed on is what the packet, or the message, has set free
             l.30         "for all k != s" in CheckDelivery: the sign is lost in print, and for k = s nothing would ever be delivered
 Reads       l.16-17      _received is the contiguous prefix of each source; the highest number received would free messages too early
+            l.15, 26     the first condition keeps a message from going to a child twice. Here what has to wait for a child stands in _held
+                         below one message that is missing, is looked at when that one comes, and goes once
 Aggregation  m waits at i for child k while i has not received a message that m depends on and that k will get through i as
             well: k could not deliver m before. So delivery is never later (same instants if links have fixed delays)
 """
