@@ -133,7 +133,7 @@ def reproduce(
             case Paper.causal:
                 with _keeping_what_is_done():
                     rows = causal.reproduce(folder, most, processes, workers, tell)
-                _print_rows(causal.HEAD, [row for row in rows if row["printed"]])
+                _print_rows(causal.HEAD, [row for row in rows if row["printed"]] or rows)
             case Paper.reliable:
                 with _keeping_what_is_done():
                     rows, statements = reliable.reproduce(folder, most, processes, workers, tell)
