@@ -139,8 +139,9 @@ def _company(axes: Any, table: pd.DataFrame) -> str:
              for name in ("aggregated", "delayed") for suffix, trees in (("", "a tree for each source"), ("_single_tree", "a single tree"))]  # fmt: skip
     _lines(axes[1], lines, "size")
     axes[1].set(ylabel="messages", title="Aggregated and delayed messages")
-    axes[1].set_yscale("symlog", base=2, linthresh=1)
-    axes[1].yaxis.set_major_formatter(lambda value, place: f"{value:,.0f}")
+    axes[1].set_yscale("log", base=2, nonpositive="clip")
+    axes[1].set_ylim(bottom=0.25)  # an interval of two runs may reach below nothing
+    axes[1].yaxis.set_major_formatter(lambda value, place: f"{value:,g}")
     axes[0].legend(fontsize=8, frameon=False)
     axes[1].legend(fontsize=8, frameon=False)
     return "Causal broadcast with aggregation, one message per process in U(0, 500) t.u.; filled: ours, means with 95 % intervals, hollow: in print."
