@@ -25,11 +25,17 @@ def mobilenet(*words: str | bytes | Path, place: Path, **environment: str) -> su
     )
 
 
+def _with_signals() -> None:
+    """Whoever runs the tests in the background, or under nohup, has signals ignored."""
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)
+
+
 def begun(*words: str | Path, place: Path) -> subprocess.Popen[str]:
     """A long run that has begun to fill its directory `runs/it`."""
     process = subprocess.Popen(
         [*COMMAND, "run", *LONG, "--out", "runs/it", *words], cwd=place, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-        text=True, preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
+        text=True, preexec_fn=_with_signals,
     )  # fmt: skip
     for _ in range(600):
         if any(place.glob("runs/.it.partial-*")):
