@@ -19,7 +19,7 @@ from hashlib import sha256
 from multiprocessing import get_context
 from pathlib import Path
 from tempfile import TemporaryFile
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from mobilenet.parameters import ScenarioError
 from mobilenet.reproduce.watch import Watch, Watched, delivered, latencies
@@ -31,6 +31,9 @@ if TYPE_CHECKING:
 PACKAGE = Path(__file__).parents[1]
 ROOT = PACKAGE.parent
 SCENARIOS = ROOT / "scenarios" / "vcube"
+
+
+Done = TypeVar("Done")
 
 
 class Job(NamedTuple):
@@ -57,7 +60,7 @@ def perform(job: Job) -> Result:
     from mobilenet.verify import verify
     from mobilenet.verify.judge import overall
 
-    scenario = _scenario(job)
+    scenario = scenario_of(job)
     outcome, watch = _watched(scenario) if job.is_watched else (Experiment(scenario).run(), None)
     recording = outcome.recording
     facts = manifest(recording, scenario, outcome.simulated_ns, outcome.quiescent, 0.0, "")
@@ -67,7 +70,7 @@ def perform(job: Job) -> Result:
     if watch is not None and watched is not None and job.beside is not None and (of := watch.of_two()):
         other, its_watch = _watched(scenario.changed(job.beside))
         its_events = other.recording.events.columns()
-        watched["pairs"] = latencies(of, watch.received(), delivered(events)) + latencies(of, its_watch.received(), delivered(its_events))
+        watched["pairs"] = latencies(of, watch.received, delivered(events)) + latencies(of, its_watch.received, delivered(its_events))
     return Result(job.key, metrics(events, samples, counters, facts), counters, answer, watched)
 
 
@@ -79,7 +82,7 @@ def _watched(scenario: ProcessScenario) -> tuple[Outcome, Watch]:
     return Experiment(scenario, watch.on_send, on_receive).run(), watch
 
 
-def _scenario(job: Job) -> ProcessScenario:
+def scenario_of(job: Job) -> ProcessScenario:
     from mobilenet.scenario import ProcessScenario
 
     return ProcessScenario.load(SCENARIOS / job.scenario, ("record.buffers=false", *job.changes))
@@ -94,10 +97,10 @@ def perform_all(
     missing = [k for k, name in enumerate(names) if name not in done]
     if len(missing) < len(jobs):
         say(f"{len(jobs) - len(missing)} of {len(jobs)} runs are there: {results}")
-    for count, (k, result) in enumerate(_performed(jobs, missing, workers), 1):
+    for count, (k, result) in enumerate(performed(perform, jobs, missing, workers), 1):
         done[names[k]] = result
         if results is not None:
-            _keep(results, names[k], result)
+            keep(results, names[k], result)
         if count % 50 == 0 or count == len(missing):
             say(f"{count} of {len(missing)} runs")
     found: dict[tuple[Any, ...], list[Result]] = {}
@@ -106,11 +109,12 @@ def perform_all(
     return found
 
 
-def _performed(jobs: Sequence[Job], chosen: list[int], workers: int | None) -> Iterator[tuple[int, Result]]:
+def performed(work: Callable[[Job], Done], jobs: Sequence[Job], chosen: list[int], workers: int | None) -> Iterator[tuple[int, Done]]:
+    """What `work` makes of the chosen jobs, in the order in which it is done."""
     if not chosen:
         return
     with ProcessPoolExecutor(workers or os.cpu_count(), get_context("spawn")) as pool:
-        futures = {pool.submit(perform, jobs[k]): k for k in chosen}
+        futures = {pool.submit(work, jobs[k]): k for k in chosen}
         try:
             for future in as_completed(futures):
                 yield futures[future], future.result()
@@ -121,7 +125,7 @@ def _performed(jobs: Sequence[Job], chosen: list[int], workers: int | None) -> I
 
 def identity(job: Job) -> str:
     """Of what its result depends on. Raises ScenarioError."""
-    text = json.dumps([_scenario(job).model_dump(mode="json"), digest_of_code(), job.is_watched, job.beside], sort_keys=True)
+    text = json.dumps([scenario_of(job).model_dump(mode="json"), digest_of_code(), job.is_watched, job.beside], sort_keys=True)
     return sha256(text.encode()).hexdigest()
 
 
@@ -152,7 +156,7 @@ def kept(results: Path) -> dict[str, Result]:
     return found
 
 
-def _keep(results: Path, name: str, result: Result) -> None:
+def keep(results: Path, name: str, result: Result) -> None:
     """On a line of its own, even after a torn one."""
     row = {"job": name, "metrics": result.metrics, "counters": result.counters, "answer": result.answer, "watched": result.watched}
     with results.open("a", encoding="utf-8") as file:

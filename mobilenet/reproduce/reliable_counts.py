@@ -10,15 +10,12 @@ Source    ours: DESIGN.md §16
 
 from __future__ import annotations
 
-import os
-from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor
-from multiprocessing import get_context
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from mobilenet.kernel import SECOND
-from mobilenet.reproduce.jobs import SCENARIOS, Job, Result, _keep, identity, kept
+from mobilenet.reproduce.jobs import Job, Result, identity, keep, kept, performed, scenario_of
 
 KINDS = ("tree", "delv", "ack", "copy")
 
@@ -35,9 +32,8 @@ class Counts(NamedTuple):
 def count(job: Job) -> Counts:
     """One run, in memory."""
     from mobilenet.processes.experiment import Experiment
-    from mobilenet.scenario import ProcessScenario
 
-    scenario = ProcessScenario.load(SCENARIOS / job.scenario, ("record.buffers=false", *job.changes))
+    scenario = scenario_of(job)
     n = scenario.processes
     sent, received = ({kind: [0] * n for kind in KINDS} for _ in range(2))
     source_trees: list[int] = []
@@ -72,23 +68,9 @@ def count_all(jobs: Sequence[Job], workers: int | None, say: Callable[[str], Non
     names = [f"{identity(job)} counts" for job in jobs]
     done = kept(results)
     missing = [k for k, name in enumerate(names) if name not in done]
-    for k, counts in _counted([jobs[k] for k in missing], workers):
-        name = names[missing[k]]
-        done[name] = Result((), {}, {}, "counted", counts._asdict())
-        _keep(results, name, done[name])
+    for k, counts in performed(count, jobs, missing, workers):
+        done[names[k]] = Result((), {}, {}, "counted", counts._asdict())
+        keep(results, names[k], done[names[k]])
     if missing:
         say(f"{len(missing)} runs with an eye on single messages")
     return {job.key: Counts(**(done[name].watched or {})) for job, name in zip(jobs, names, strict=True)}
-
-
-def _counted(jobs: Sequence[Job], workers: int | None) -> Iterator[tuple[int, Counts]]:
-    if not jobs:
-        return
-    with ProcessPoolExecutor(workers or os.cpu_count(), get_context("spawn")) as pool:
-        futures = [pool.submit(count, job) for job in jobs]
-        try:
-            for k, future in enumerate(futures):
-                yield k, future.result()
-        except BaseException:
-            pool.shutdown(wait=False, cancel_futures=True)
-            raise

@@ -15,6 +15,7 @@ Source    Figure 4 of Rodrigues et al. (LADC 2018); Figures 6 and 8 to 11 of Rod
 from __future__ import annotations
 
 from collections import Counter
+from functools import cached_property
 from typing import Any
 
 from mobilenet.kernel import SECOND
@@ -43,6 +44,7 @@ class Watch:
     def on_receive(self, time_ns: int, sender: int, to: int, packet: Any) -> None:
         self._arrivals.append((time_ns, to, packet))
 
+    @cached_property
     def received(self) -> Instants:
         """When each message came to each process."""
         return {(to, m.id): time_ns for time_ns, to, packet in self._arrivals for m in packet.messages}
@@ -58,7 +60,7 @@ class Watch:
             "pending": pending(samples, len(self._company)),
             "company": self._company,
             "packets": [list(packet) for packet in self._packets],
-            "delayed": delayed(self.received(), delivered(events)) if self._arrivals else None,
+            "delayed": delayed(self.received, delivered(events)) if self._arrivals else None,
         }
 
 

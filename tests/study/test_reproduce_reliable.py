@@ -15,7 +15,7 @@ from typer.testing import CliRunner
 from mobilenet.cli import app
 from mobilenet.protocols.vcube.all_to_all import AllToAllBroadcast
 from mobilenet.protocols.vcube.disjoint_paths import DisjointPathsBroadcast
-from mobilenet.reproduce import jobs, reliable, reliable_counts
+from mobilenet.reproduce import jobs, reliable
 from mobilenet.reproduce.reliable_counts import KINDS, Counts
 from mobilenet.reproduce.reliable_statements import (
     ALL_MISTAKEN,
@@ -302,7 +302,6 @@ def test_what_is_there_is_not_run_again(
     out, rows, found = run
     before = [(out / name).read_bytes() for name in ("reliable.csv", "statements.csv", "reliable.md")]
     monkeypatch.setattr(jobs, "ProcessPoolExecutor", lambda *_: pytest.fail("a run"))
-    monkeypatch.setattr(reliable_counts, "ProcessPoolExecutor", lambda *_: pytest.fail("a run"))
     again = reliable.reproduce(out, 8, None, 2, lambda _: None)
     assert again == (rows, list(found.values()))
     assert before == [(out / name).read_bytes() for name in ("reliable.csv", "statements.csv", "reliable.md")]

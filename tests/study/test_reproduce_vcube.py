@@ -29,7 +29,7 @@ JOBS = [Job((n,), "bundling.yaml", (f"processes={n}",)) for n in (2, 4)]
 )
 def test_what_cannot_be_is_refused_at_once(arguments: list[str], said: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(jobs, "_performed", lambda *_: pytest.fail("a run"))
+    monkeypatch.setattr(jobs, "performed", lambda *_: pytest.fail("a run"))
     done = CliRunner().invoke(app, ["reproduce", *arguments])
     assert done.exit_code == 2 and said in done.output.replace("\n", " ")
 

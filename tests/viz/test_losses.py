@@ -1,0 +1,26 @@
+"""Where frames were lost is found by a replay, and is what the run would have recorded."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from typer.testing import CliRunner
+
+import mobilenet
+from mobilenet.cli import app
+from mobilenet.replay import write_frames
+from viz.map.data import document
+
+FIRST = Path(__file__).parents[2] / "scenarios" / "first.yaml"
+
+
+def test_the_replay_gives_what_would_have_been_recorded(tmp_path: Path) -> None:
+    plain = mobilenet.run(FIRST, out=tmp_path / "plain", overrides=["duration_s=12"]).path
+    recorded = mobilenet.run(FIRST, out=tmp_path / "recorded", overrides=["duration_s=12", "record.frames=true"]).path
+    write_frames(plain, tmp_path)
+    assert document(plain)["places"]["losses"] is None
+    assert document(plain, frames_in=tmp_path)["places"] == document(recorded)["places"]
+    before = sorted(path.name for path in plain.iterdir())
+    done = CliRunner().invoke(app, ["map", str(plain), "--losses", "-o", str(tmp_path / "map.html"), "--quiet"])
+    assert done.exit_code == 0 and (tmp_path / "map.html").stat().st_size > 100_000
+    assert sorted(path.name for path in plain.iterdir()) == before
