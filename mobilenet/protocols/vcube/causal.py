@@ -26,7 +26,7 @@ from typing import Any, ClassVar, Literal
 
 from .causal_messages import Message, Packet, ToRoot
 from .port import MessageId, ProcessPort, size_of
-from .topology import children, cluster, dimension, first_fault_free, neighbours
+from .topology import children, dimension, first_fault_free, neighbours
 
 
 class Branch:
@@ -46,14 +46,11 @@ def routes(n: int) -> list[dict[int, int]]:
     found: list[dict[int, int]] = [{} for _ in range(n)]
     handed_on = [1 << i for i in range(n)]  # of each process, the sources whose messages go on to its clusters 1..s
     for s in range(dimension(n), 0, -1):
-        for i in range(n):
-            child = first_fault_free(i, s, range(n))
-            if child is not None:
-                found[i][child] = handed_on[i]
-        for i in range(n):
-            for child, sources in found[i].items():
-                if cluster(i, child) == s:  # who gets it there hands it on to its clusters 1..s-1
-                    handed_on[child] |= sources
+        edges = [(i, child) for i in range(n) if (child := first_fault_free(i, s, range(n))) is not None]
+        for i, child in edges:
+            found[i][child] = handed_on[i]
+        for i, child in edges:  # who gets it there hands it on to its clusters 1..s-1
+            handed_on[child] |= found[i][child]
     return found
 
 
