@@ -12,6 +12,8 @@ from __future__ import annotations
 from importlib import import_module
 from typing import Any
 
+from mobilenet import compiled
+
 __version__ = "0.1.0"
 __all__ = ["Run", "Scenario", "ScenarioError", "load", "run"]
 
@@ -22,6 +24,8 @@ _HOMES = {  # imported when first used, so that importing the package costs noth
     "Scenario": ("mobilenet.scenario", "Scenario"),
     "ScenarioError": ("mobilenet.scenario", "ScenarioError"),
 }
+
+compiled.use()  # before any of them is imported
 
 
 def __getattr__(name: str) -> Any:

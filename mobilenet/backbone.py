@@ -13,11 +13,12 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from mobilenet.kernel import MILLISECOND, Kernel, Timer, ns
+from mobilenet.kernel import MILLISECOND, Kernel, ns
 from mobilenet.protocols.port import WiredPort
 from mobilenet.protocols.vcube.backbone import new_layer
 from mobilenet.protocols.vcube.causal_layer import StampedSends
 from mobilenet.protocols.vcube.detector import Answer, Detector, Test
+from mobilenet.timer import Timer
 from mobilenet.wired.network import Hop, Receive, WiredNetwork, adjacency
 from mobilenet.wired.parameters import MAX_DELAY_MS, MTU_BYTES, TEST_INTERVAL_S, TIMEOUT_S, BackboneParameters
 from mobilenet.wired.tree import SHAPES, Tree

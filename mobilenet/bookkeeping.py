@@ -15,7 +15,7 @@ from mobilenet.contents import contents
 from mobilenet.kernel import Kernel
 from mobilenet.radio.frame import DATA, FATES, RECEIVED, Frame
 from mobilenet.radio.medium import Medium
-from mobilenet.record import Recording
+from mobilenet.recording import Recording
 from mobilenet.wired.network import WiredNetwork
 
 OUT_OF_RANGE = "out_of_range"  # of a message for one node that is too far away; no pair for the medium

@@ -13,11 +13,11 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from mobilenet.kernel import Timer
 from mobilenet.protocols.port import ChannelClient
 from mobilenet.radio.antenna import Antenna
 from mobilenet.radio.frame import Frame
 from mobilenet.radio.phy import DATAGRAM_OVERHEAD_BYTES
+from mobilenet.timer import Timer
 from mobilenet.transport.endpoint import Endpoint, Link
 from mobilenet.transport.parameters import TcpParameters
 from mobilenet.transport.port import Counts, Reason

@@ -1,6 +1,6 @@
 """Simulated time: an integer number of nanoseconds, and what happens when.
 
-Model     simpy's environment and event queue; on the hot path a queue entry is a bare callable instead of a simpy event
+Model     simpy's environment and event queue; what waits in the queue is a bare callable, for a simpy event one that handles it
 Ties      (time, priority, order of scheduling): what was scheduled first happens first
 Units     integer nanoseconds
 Errors    ValueError for a moment in the past or a time that is not an integer; Runaway for a run that does not get on
@@ -12,9 +12,10 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable
 from heapq import heappop, heappush
+from typing import Any
 
 import simpy
-from simpy.events import NORMAL, Event
+from simpy.events import NORMAL, Event, EventPriority
 
 SECOND = 1_000_000_000
 MILLISECOND = 1_000_000
@@ -81,23 +82,19 @@ class Kernel(simpy.Environment):
     def after(self, delay_ns: int, action: Action) -> None:
         self.at(self._now + delay_ns, action)
 
+    def schedule(self, event: Event, priority: EventPriority = NORMAL, delay: float = 0) -> None:
+        """For simpy: its events come up like anything else."""
+        heappush(self._queue, (self._now + int(delay), priority, next(self._eid), _Handling(event)))  # type: ignore[misc, arg-type]
+
     def step(self) -> None:
-        """Handle the next entry of the queue, ours or simpy's."""
+        """Handle the next entry of the queue."""
         self.handled += 1
-        time_ns, _, _, entry = heappop(self._queue)
-        self._now = int(time_ns)
-        if not isinstance(entry, Event):
-            entry()
-            return
-        callbacks, entry.callbacks = entry.callbacks, None  # type: ignore[assignment]
-        for callback in callbacks:
-            callback(entry)
-        if not entry._ok and not hasattr(entry, "_defused"):
-            raise entry._value
+        self._now, _, _, action = heappop(self._queue)  # type: ignore[assignment]
+        action()  # type: ignore[operator]
 
     def run_until(self, time_ns: int) -> None:
         """Handle everything up to and including `time_ns`, then stand there."""
-        queue = self._queue
+        queue: list[Any] = self._queue
         self._until = time_ns
         while True:
             begun_ns = self._now
@@ -106,13 +103,8 @@ class Kernel(simpy.Environment):
                     self._now = time_ns
                     self.handled += handled
                     return
-                entry = queue[0][3]
-                if isinstance(entry, Event):
-                    self.step()
-                    self.handled -= 1  # it counts itself
-                else:  # the hot path: step() without its call
-                    self._now = heappop(queue)[0]
-                    entry()  # type: ignore[operator]
+                self._now, _, _, action = heappop(queue)  # step() without its call
+                action()
             self.handled += LOOK_EVERY
             if self._now == begun_ns:
                 raise Runaway(f"time stands still at {self._now / SECOND:.9g} s: {LOOK_EVERY:,} events, and the next is at the same instant")
@@ -120,48 +112,18 @@ class Kernel(simpy.Environment):
                 raise Runaway(f"{self.handled:,} events at {self._now / SECOND:.9g} s, more than {self.max_events:,}; raise it if they are meant")
 
 
-class Timer:
-    """A timer that is restarted far more often than it expires.
+class _Handling:
+    """What simpy does with an event when its time has come: Environment.step(), without the queue."""
 
-    Moving the deadline back costs an assignment: the queue entry stays where it is
-    and follows when its moment comes. A stopped timer never fires.
-    """
+    __slots__ = ("_event",)
 
-    __slots__ = ("_action", "_kernel", "_queued_ns", "deadline_ns")
+    def __init__(self, event: Event) -> None:
+        self._event = event
 
-    def __init__(self, kernel: Kernel, action: Action) -> None:
-        self._kernel = kernel
-        self._action = action
-        self._queued_ns = -1  # when the queue entry that counts comes up; -1: there is none
-        self.deadline_ns = -1  # -1: stopped
-
-    @property
-    def running(self) -> bool:
-        return self.deadline_ns >= 0
-
-    def start(self, delay_ns: int) -> None:
-        self.start_at(self._kernel._now + delay_ns)
-
-    def start_at(self, time_ns: int) -> None:
-        self.deadline_ns = time_ns
-        if self._queued_ns < 0 or time_ns < self._queued_ns:
-            self._kernel.at(time_ns, self._come_up)
-            self._queued_ns = time_ns
-
-    def stop(self) -> None:
-        self.deadline_ns = -1
-
-    def _come_up(self) -> None:
-        now = self._kernel._now
-        if now != self._queued_ns:
-            return  # an entry that an earlier deadline replaced
-        self._queued_ns = -1
-        deadline = self.deadline_ns
-        if deadline < 0:
-            return
-        if deadline > now:
-            self._kernel.at(deadline, self._come_up)
-            self._queued_ns = deadline
-            return
-        self.deadline_ns = -1
-        self._action()
+    def __call__(self) -> None:
+        event = self._event
+        callbacks, event.callbacks = event.callbacks, None  # type: ignore[assignment]
+        for callback in callbacks:
+            callback(event)
+        if not event._ok and not hasattr(event, "_defused"):
+            raise event._value

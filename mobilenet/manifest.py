@@ -10,7 +10,8 @@ from __future__ import annotations
 from typing import Any
 
 from mobilenet import __version__
-from mobilenet.record import FORMAT_VERSION, Recording
+from mobilenet.record import FORMAT_VERSION
+from mobilenet.recording import Recording
 from mobilenet.scenario import AnyScenario
 from mobilenet.scenario.promises import declared
 from mobilenet.scenario.recorded import AdversarySchedule

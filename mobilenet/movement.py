@@ -4,7 +4,7 @@ Model     each host walks the legs of its trajectory; a crashed one stands still
           On a tick all hosts are looked at together: who is in which cell, which bin of the spatial index.
           Positions between ticks are exact; only cell changes are noticed on the tick.
 Units     integer nanoseconds; metres; metres per nanosecond inside, m/s at the border
-Shapes    columns over hosts: x, y, vx, vy float64 (n,), since int64 (n,), present bool (n,), cell int64 (n,), -1 for none
+Shapes    over hosts: places, velocities float64 (n, 2), since int64 (n, 1), present bool (n,), cell int64 (n,), -1 for none
 Source    ours: DESIGN.md §7
 """
 
@@ -15,9 +15,10 @@ from typing import Protocol
 
 import numpy as np
 
-from mobilenet.kernel import SECOND, Kernel, Timer
+from mobilenet.kernel import SECOND, Kernel
 from mobilenet.radio.antenna import Antenna
 from mobilenet.radio.neighbours import Neighbours
+from mobilenet.timer import Timer
 from mobilenet.world.attachment import Attachment
 from mobilenet.world.mobility import Leg, Trajectory
 
@@ -49,14 +50,12 @@ class Movement:
         self._antennas = antennas
         self._tick_ns = tick_ns
         self._on_cell = on_cell
-        self._x = np.full(count, NOWHERE)
-        self._y = np.full(count, NOWHERE)
-        self._vx = np.zeros(count)
-        self._vy = np.zeros(count)
-        self._since = np.zeros(count, dtype=np.int64)
+        self._places = np.full((count, 2), NOWHERE)  # at since
+        self._velocities = np.zeros((count, 2))
+        self._since = np.zeros((count, 1), dtype=np.int64)
         self.present = np.zeros(count, dtype=bool)
         self.cell = np.full(count, -1, dtype=np.int64)
-        self._bin = np.zeros((count, 2), dtype=np.int64)
+        self._bins = np.zeros((count, 2))
         self._legs: list[Iterator[Leg]] = [iter(()) for _ in range(count)]
         self._leg_ends = [Timer(kernel, _walk_on(self, host)) for host in range(count)]
         self._paused: dict[int, tuple[float, float, int]] = {}  # host -> velocity, rest of its leg (-1: for ever)
@@ -91,7 +90,8 @@ class Movement:
         timer = self._leg_ends[host]
         rest = timer.deadline_ns - self._kernel.now if timer.running else -1
         timer.stop()
-        self._paused[host] = (float(self._vx[host]), float(self._vy[host]), rest)
+        vx, vy = self._velocities[host].tolist()
+        self._paused[host] = (vx, vy, rest)
         x, y = self._antennas[host].position(self._kernel.now)
         self._set(host, x, y, 0.0, 0.0)
 
@@ -120,8 +120,7 @@ class Movement:
 
     def positions(self) -> np.ndarray:
         """Of all hosts now, float64 (n, 2); absent ones are far away."""
-        elapsed = self._kernel.now - self._since
-        return np.column_stack((self._x + self._vx * elapsed, self._y + self._vy * elapsed))
+        return self._places + self._velocities * (self._kernel.now - self._since)
 
     def look(self, host: int) -> None:
         """Find the cell of one host between two ticks, when it has just appeared."""
@@ -138,16 +137,18 @@ class Movement:
         self.cell = cells
         for host in changed.tolist():
             self._on_cell(host, int(cells[host]))
-        bins = np.floor_divide(places, self._neighbours.width_m).astype(np.int64)
-        for host in np.flatnonzero((bins != self._bin).any(axis=1) & self.present).tolist():
-            self._neighbours.rebin(self._antennas[host], places[host, 0], places[host, 1])
-        self._bin = bins
+        bins = np.floor_divide(places, self._neighbours.width_m)
+        elsewhere = bins != self._bins
+        if elsewhere.any():
+            for host in np.flatnonzero(elsewhere.any(axis=1) & self.present).tolist():
+                self._neighbours.rebin(self._antennas[host], *places[host].tolist())
+            self._bins = bins
         self._ticking = False
         self._keep_ticking()
 
     def _keep_ticking(self) -> None:
         """Ticks go on as long as somebody walks; while all stand still there is nothing to see."""
-        if not self._ticking and not self._frozen and (self._vx.any() or self._vy.any()):
+        if not self._ticking and not self._frozen and self._velocities.any():
             self._ticking = True
             self._kernel.after(self._tick_ns - self._kernel.now % self._tick_ns, self.tick)
 
@@ -165,8 +166,8 @@ class Movement:
 
     def _set(self, host: int, x: float, y: float, vx: float, vy: float) -> None:
         now = self._kernel.now
-        self._x[host], self._y[host] = x, y
-        self._vx[host], self._vy[host] = vx, vy
+        self._places[host] = x, y
+        self._velocities[host] = vx, vy
         self._since[host] = now
         self._antennas[host].move(now, x, y, vx, vy)
 

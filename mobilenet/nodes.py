@@ -12,12 +12,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from mobilenet.kernel import SECOND, Timer
+from mobilenet.kernel import SECOND
 from mobilenet.protocols.port import MessageId
 from mobilenet.radio.antenna import Antenna
 from mobilenet.radio.frame import Frame
 from mobilenet.radio.mac import Mac
 from mobilenet.streams import Stream
+from mobilenet.timer import Timer
 
 if TYPE_CHECKING:
     from mobilenet.channels import Channels, RadioChannels

@@ -1,12 +1,6 @@
-"""What a run leaves behind: columns while it goes on, a directory when it is complete.
+"""A run's directory: what was recorded becomes Parquet, and a name that stands for something whole.
 
-Model     append-only columns (never rows), turned into Parquet at the end; the directory is written
-          under a temporary name, synced and renamed, so what bears its name is whole
-Units     integer nanoseconds; positions in metres
-Shapes    events: time_ns int64, node, event, message, station str, session int64, detail JSON str
-          samples: time_ns int64, node, quantity str, value float64
-          positions: time_ns int64, node str, x_m, y_m float64
-          frames: see FRAME_COLUMNS; messages: see MESSAGE_COLUMNS
+Model     the directory is written under a temporary name, synced and renamed, so what bears its name is whole
 Errors    RecordError when the directory exists, cannot be written or the disk is full
 Source    ours: DESIGN.md §6
 """
@@ -19,12 +13,12 @@ import json
 import os
 import re
 import shutil
-import struct
-from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
+
+from mobilenet.recording import Recording
 
 FORMAT_VERSION = 2
 REQUIRED_FILES = (
@@ -36,17 +30,6 @@ REQUIRED_FILES = (
     "counters.json",
 )
 DERIVED_FILES = ("verdict.json", "metrics.json")  # what follows from the others, and can be made anew
-EVENTS = {  # each kind of event, and the kinds of nodes that it happens at: hosts, stations, plain processes
-    **dict.fromkeys(("join", "leave", "broadcast", "refused", "deliver", "gap", "crash", "recover"), "hp"),
-    **dict.fromkeys(("complete", "suspect", "trust"), "p"),
-    **dict.fromkeys(("handoff_start", "handoff_end", "out_of_coverage", "in_coverage"), "h"),
-    "expire": "s",
-}
-FRAME_COLUMNS = ("start_ns", "end_ns", "sender", "receiver", "kind", "psdu_bytes", "addressed", "fate")
-MESSAGE_COLUMNS = (
-    "send_ns", "receive_ns", "sender", "receiver", "medium", "kind", "size_bytes", "fate",
-    "host", "session", "message", "detail",
-)  # fmt: skip
 
 
 def file_digests(directory: Path) -> dict[str, str]:
@@ -64,126 +47,6 @@ class RecordError(Exception):
     def __init__(self, message: str, is_input: bool = False) -> None:
         super().__init__(message)
         self.is_input = is_input
-
-
-class EventLog:
-    """The protocol events of a run in order of occurrence. The last three columns are as short as their last value allows."""
-
-    COLUMNS = ("time_ns", "node", "event", "message", "station", "session", "detail")
-
-    def __init__(self) -> None:
-        self.time_ns: list[int] = []
-        self.node: list[str] = []
-        self.event: list[str] = []
-        self.message: list[str | None] = []
-        self._station: list[str | None] = []
-        self._session: list[int | None] = []
-        self._detail: list[str | None] = []
-
-    def __len__(self) -> int:
-        return len(self.time_ns)
-
-    def add(
-        self,
-        time_ns: int,
-        node: str,
-        event: str,
-        message: str | None = None,
-        station: str | None = None,
-        session: int | None = None,
-        detail: dict[str, Any] | None = None,
-    ) -> None:
-        if station is not None:
-            _append(self._station, len(self.time_ns), station)
-        if session is not None:
-            _append(self._session, len(self.time_ns), session)
-        if detail is not None:
-            _append(self._detail, len(self.time_ns), json.dumps(detail, sort_keys=True))
-        self.time_ns.append(time_ns)
-        self.node.append(node)
-        self.event.append(event)
-        self.message.append(message)
-
-    def appends(self) -> tuple[Callable[[int], None], Callable[[str], None], Callable[[str], None], Callable[[str], None]]:
-        """Of time_ns, node, event and message: all that a delivery needs, for who records a million of them."""
-        return self.time_ns.append, self.node.append, self.event.append, self.message.append
-
-    def fingerprint(self) -> str:
-        return fingerprint(self.columns())
-
-    def columns(self) -> dict[str, list[Any]]:
-        """All of them, equally long."""
-        for column in (self._station, self._session, self._detail):
-            column.extend([None] * (len(self) - len(column)))
-        full = (self.time_ns, self.node, self.event, self.message, self._station, self._session, self._detail)
-        return dict(zip(self.COLUMNS, full, strict=True))
-
-
-def _append(column: list[Any], row: int, value: Any) -> None:
-    """The value of a row, after nothing for those since the last value."""
-    if len(column) < row:
-        column.extend([None] * (row - len(column)))
-    column.append(value)
-
-
-def fingerprint(columns: dict[str, list[Any]]) -> str:
-    """SHA-256 over the events' columns, independent of how they are stored.
-
-    Integers as 8 bytes little-endian, text as length and UTF-8, null as a marker;
-    each column is preceded by its name and its number of rows.
-    """
-    digest = hashlib.sha256()
-    for name in EventLog.COLUMNS:
-        values = columns[name]
-        digest.update(f"{name}:{len(values)};".encode())
-        if name == "time_ns":
-            digest.update(struct.pack(f"<{len(values)}q", *values))
-            continue
-        parts = []
-        for value in values:
-            if value is None:
-                parts.append(b"\x00")
-            elif isinstance(value, int):
-                parts.append(b"\x01" + struct.pack("<q", value))
-            else:
-                text = value.encode()
-                parts.append(b"\x02" + struct.pack("<I", len(text)) + text)
-        digest.update(b"".join(parts))
-    return digest.hexdigest()
-
-
-class Columns:
-    """A named bundle of equally long lists."""
-
-    def __init__(self, *names: str) -> None:
-        self.names = names
-        self.lists: dict[str, list[Any]] = {name: [] for name in names}
-        self._appends = [column.append for column in self.lists.values()]
-
-    def __len__(self) -> int:
-        return len(self.lists[self.names[0]])
-
-    def add(self, *values: Any) -> None:
-        for append, value in zip(self._appends, values, strict=True):
-            append(value)
-
-
-class Recording:
-    """Everything that a run records, in memory, as columns."""
-
-    def __init__(self, frames: bool = False, messages: bool = False) -> None:
-        self.events = EventLog()
-        self.samples = Columns("time_ns", "node", "quantity", "value")
-        self.positions = Columns("time_ns", "node", "x_m", "y_m")
-        self.frames = Columns(*FRAME_COLUMNS) if frames else None
-        self.messages = Columns(*MESSAGE_COLUMNS) if messages else None
-        self.counters: dict[str, Any] = {}
-
-    def document(self) -> dict[str, Any]:
-        """counters.json: what the network counted, and how many rows each table has, of events by kind."""
-        tables = {"samples": self.samples, "positions": self.positions, "frames": self.frames, "messages": self.messages}
-        sizes = {name: len(table) for name, table in tables.items() if table is not None}
-        return {**self.counters, "rows": {"events": dict(sorted(Counter(self.events.event).items())), **sizes}}
 
 
 _TYPES = {

@@ -14,7 +14,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from mobilenet.own import require_allowed
-from mobilenet.record import Recording, write_table
+from mobilenet.record import write_table
+from mobilenet.recording import Recording
 from mobilenet.rundir import RunError, read_frame, read_manifest
 from mobilenet.runs import simulate
 from mobilenet.scenario import ProcessScenario, load_scenario

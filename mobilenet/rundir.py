@@ -12,7 +12,8 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from mobilenet.record import DERIVED_FILES, FORMAT_VERSION, REQUIRED_FILES, EventLog, file_digests, is_partial
+from mobilenet.record import DERIVED_FILES, FORMAT_VERSION, REQUIRED_FILES, file_digests, is_partial
+from mobilenet.recording import EventLog
 from mobilenet.shell import quoted
 
 if TYPE_CHECKING:

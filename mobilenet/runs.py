@@ -18,7 +18,8 @@ from typing import TYPE_CHECKING, Any, cast
 
 from mobilenet.manifest import manifest
 from mobilenet.metrics import metrics
-from mobilenet.record import Recording, file_digests, is_being_written, run_directory, write_json, write_recording
+from mobilenet.record import file_digests, is_being_written, run_directory, write_json, write_recording
+from mobilenet.recording import Recording
 from mobilenet.rundir import (
     RunError,
     free_copy_name,

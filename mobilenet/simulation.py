@@ -29,7 +29,7 @@ from mobilenet.radio.mac import Mac
 from mobilenet.radio.medium import Medium
 from mobilenet.radio.neighbours import Neighbours
 from mobilenet.radio.phy import DATAGRAM_OVERHEAD_BYTES, MODES
-from mobilenet.record import Recording
+from mobilenet.recording import Recording
 from mobilenet.scenario import Scenario
 from mobilenet.streams import Stream
 from mobilenet.world.attachment import Attachment

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from mobilenet.metrics import metrics
-from mobilenet.record import EventLog
+from mobilenet.recording import EventLog
 from mobilenet.scenario import Scenario
 from mobilenet.simulation import Simulation
 

@@ -20,7 +20,7 @@ from pathlib import Path
 import pytest
 
 from mobilenet import runs
-from mobilenet.record import Recording
+from mobilenet.recording import Recording
 from mobilenet.scenario import Scenario
 from mobilenet.simulation import Progress, Simulation
 

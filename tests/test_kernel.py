@@ -9,8 +9,9 @@ import simpy
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mobilenet.kernel import SECOND, Kernel, Timer, ns
+from mobilenet.kernel import SECOND, Kernel, ns
 from mobilenet.streams import Stream
+from mobilenet.timer import Timer
 
 
 def test_ties_go_by_the_order_of_scheduling() -> None:

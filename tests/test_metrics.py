@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from mobilenet.metrics import metrics, time_weighted_mean
-from mobilenet.record import Columns, EventLog
+from mobilenet.recording import EventLog, Samples
 
 SECOND = 1_000_000_000
 NO_COUNTERS = {"radio": {"queue_drops": 0}}
@@ -23,7 +23,7 @@ def row_of(
     log = EventLog()
     for time_s, node, event, more in script:
         log.add(round(time_s * SECOND), node, event, **more)
-    columns = Columns("time_ns", "node", "quantity", "value")
+    columns = Samples()
     for time_s, node, quantity, value in samples or []:
         columns.add(round(time_s * SECOND), node, quantity, value)
     events = log.columns()

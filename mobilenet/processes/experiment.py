@@ -28,7 +28,7 @@ from mobilenet.processes.wires import WireNetwork
 from mobilenet.protocols.vcube.catalogue import new_process
 from mobilenet.protocols.vcube.detector import Detector
 from mobilenet.protocols.vcube.port import MessageId
-from mobilenet.record import Recording
+from mobilenet.recording import Recording
 from mobilenet.scenario.processes import ProcessScenario
 from mobilenet.streams import Stream
 from mobilenet.wired.network import WiredNetwork as Wires

@@ -22,10 +22,11 @@ from typing import Any
 
 import numpy as np
 
-from mobilenet.kernel import Kernel, Timer, ns
+from mobilenet.kernel import Kernel, ns
 from mobilenet.protocols.vcube.port import MessageId
 from mobilenet.scenario.processes import ProcessScenario
 from mobilenet.streams import generator
+from mobilenet.timer import Timer
 
 BLOCK = 1024
 SLOT_BITS = 30  # a slot is 2^30 ns: about a time unit

@@ -14,7 +14,8 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-from mobilenet.kernel import Kernel, Timer
+from mobilenet.kernel import Kernel
+from mobilenet.timer import Timer
 from mobilenet.wired.network import Receive, WiredNetwork
 
 

@@ -16,12 +16,13 @@ from __future__ import annotations
 
 from collections import deque
 
-from mobilenet.kernel import Kernel, Timer
+from mobilenet.kernel import Kernel
 from mobilenet.radio.antenna import NEVER, Antenna
 from mobilenet.radio.frame import ACK, Frame
 from mobilenet.radio.medium import Medium
 from mobilenet.radio.phy import ACK_BYTES, DSSS_PREAMBLE_NS, DSSS_RATES, OFDM_PREAMBLE_NS, Mode
 from mobilenet.streams import Stream
+from mobilenet.timer import Timer
 
 
 class Mac:
@@ -112,9 +113,9 @@ class Mac:
             idle_since = antenna.idle_since
         else:
             idle_since = antenna.busy_until
-        start = max(idle_since + mode.difs_ns, self._eifs_until, self._not_before)
-        self._expiry = max(now, start + slots * mode.slot_ns)
-        self._timer.start_at(self._expiry)
+        expiry = self._after_idle(idle_since) + slots * mode.slot_ns
+        self._expiry = expiry = expiry if expiry > now else now
+        self._timer.start_at(expiry)
         if now < antenna.busy_from:
             self.defer(antenna.busy_from)
 
@@ -135,9 +136,15 @@ class Mac:
 
     def _wait(self) -> None:
         """Count the slots from DIFS (or more) after the medium gets idle."""
-        start = max(self._antenna.busy_until + self._mode.difs_ns, self._eifs_until, self._not_before)
-        self._expiry = start + self._slots * self._mode.slot_ns
-        self._timer.start_at(self._expiry)
+        self._expiry = expiry = self._after_idle(self._antenna.busy_until) + self._slots * self._mode.slot_ns
+        self._timer.start_at(expiry)
+
+    def _after_idle(self, idle_since: int) -> int:
+        """When slots begin to count."""
+        start = idle_since + self._mode.difs_ns
+        if start < self._eifs_until:
+            start = self._eifs_until
+        return start if start > self._not_before else self._not_before
 
     def heard_broken(self, end: int) -> None:
         """A frame that ended at `end` arrived broken while we contend."""

@@ -207,16 +207,18 @@ class Medium:
         end = frame.start_ns + frame.duration_ns
         answered = frame.acknowledged or frame.kind != DATA
         frame.sender.mac.sent(frame)
-        for node, fate, delay in zip(receivers, fates, frame.delays_ns, strict=True):
+        delays = frame.delays_ns
+        for i, node in enumerate(receivers):
+            fate = fates[i]
             if fate == RECEIVED:
                 if node.contending:
                     node.mac.heard_well()
                 if answered:
-                    node.mac.take_unicast(frame, end + delay)
+                    node.mac.take_unicast(frame, end + delays[i])
                 elif to is None or to is node:
                     node.hand_up(frame)
             elif fate == COLLISION and node.contending:
-                node.mac.heard_broken(end + delay)
+                node.mac.heard_broken(end + delays[i])
 
     def _count(self, frame: Frame) -> None:
         self.frames += 1
@@ -239,7 +241,7 @@ class Medium:
             if to in frame.receivers:
                 self.addressed_pairs[fates[frame.receivers.index(to)]] += 1
         elif sender.is_station:
-            served = [fate for node, fate in zip(frame.receivers, fates, strict=True) if node.serving is sender]
+            served = [fates[i] for i, node in enumerate(frame.receivers) if node.serving is sender]
             _add(self.addressed_pairs, served)
         else:
             _add(self.addressed_pairs, fates)

@@ -17,7 +17,8 @@ from pathlib import Path
 from typing import Any
 
 from mobilenet.metrics import metrics
-from mobilenet.record import EventLog, write_json
+from mobilenet.record import write_json
+from mobilenet.recording import EventLog
 from mobilenet.runs import run
 from mobilenet.scenario import ProcessScenario, estimated_events, load_scenario
 from mobilenet.study.aggregate import aggregate

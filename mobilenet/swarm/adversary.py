@@ -19,7 +19,7 @@ from ..protocols.mobile_causal import Host, MobileCausalParameters, Stable, Stat
 from ..protocols.mobile_causal.context import State
 from ..protocols.mobile_causal.messages import App
 from ..protocols.vcube.backbone import Layer
-from ..record import Recording
+from ..recording import Recording
 from ..streams import Stream
 from .ports import HostPort, Standing, StationPort
 from .tally import Tally

@@ -11,9 +11,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from ..kernel import SECOND, Timer
+from ..kernel import SECOND
 from ..protocols.port import MessageId
 from ..streams import Stream
+from ..timer import Timer
 
 if TYPE_CHECKING:
     from .adversary import Adversary

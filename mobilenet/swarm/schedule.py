@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from ..kernel import MILLISECOND, SECOND, Kernel, ns
 from ..protocols.mobile_causal import Host, MobileCausalParameters, Station, Status
 from ..protocols.vcube.backbone import Layer
-from ..record import Recording
+from ..recording import Recording
 from ..streams import Stream
 from .adversary import CALM, Adversary, Air
 

@@ -14,7 +14,7 @@ from __future__ import annotations
 from typing import Any
 
 from ..radio.frame import FATES
-from ..record import Columns
+from ..recording import Samples
 
 NO_KIND = [0, 0, 0]  # packets, bytes, payload bytes
 
@@ -113,7 +113,7 @@ class Tally:
             "by_message_type": kinds,
         }
 
-    def sample(self, now_ns: int, samples: Columns) -> None:
+    def sample(self, now_ns: int, samples: Samples) -> None:
         """The network's samples, which tell the counters once more."""
         radio_bytes, payload = self._sum(1, "host", "station"), self._sum(2, "host", "station")
         samples.add(now_ns, "network", "radio_frames", self._sum(0, "host", "station"))

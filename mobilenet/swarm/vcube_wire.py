@@ -13,9 +13,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from ..kernel import MILLISECOND, SECOND, Kernel, Timer
+from ..kernel import MILLISECOND, SECOND, Kernel
 from ..protocols.vcube.backbone import Layer, new_layer
 from ..streams import Stream
+from ..timer import Timer
 from .tally import Tally
 
 MAX_DELAY_NS = 20 * MILLISECOND  # of a bundle

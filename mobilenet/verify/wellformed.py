@@ -18,7 +18,7 @@ import re
 from collections import Counter
 from typing import Any
 
-from mobilenet.record import EVENTS, fingerprint
+from mobilenet.recording import EVENTS, fingerprint
 from mobilenet.rundir import RunError
 from mobilenet.verify.sampled import samples_problem
 from mobilenet.verify.sessions import sessions_problem

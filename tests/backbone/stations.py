@@ -10,9 +10,10 @@ from collections import Counter
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from mobilenet.kernel import MILLISECOND, SECOND, Kernel, Timer
+from mobilenet.kernel import MILLISECOND, SECOND, Kernel
 from mobilenet.protocols.vcube.backbone import Layer, new_layer
 from mobilenet.streams import Stream
+from mobilenet.timer import Timer
 
 
 class Note(NamedTuple):

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from mobilenet.kernel import MILLISECOND, SECOND, Kernel, Timer
+from mobilenet.kernel import MILLISECOND, SECOND, Kernel
 from mobilenet.protocols.mobile_causal import MobileCausalParameters
 from mobilenet.protocols.mobile_causal.messages import (
     ACKS_PER_FRAME,
@@ -30,6 +30,7 @@ from mobilenet.protocols.port import MessageId
 from mobilenet.scenario import Scenario
 from mobilenet.simulation import Simulation
 from mobilenet.streams import Stream
+from mobilenet.timer import Timer
 
 HEAVY = Path(__file__).parents[2] / "scenarios" / "static_heavy.yaml"
 

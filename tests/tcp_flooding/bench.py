@@ -9,9 +9,10 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from mobilenet.kernel import Kernel, Timer, ns
+from mobilenet.kernel import Kernel, ns
 from mobilenet.protocols.port import MessageId
 from mobilenet.protocols.tcp_flooding import Host, Stable, Station, TcpFloodingParameters
+from mobilenet.timer import Timer
 
 
 class End:

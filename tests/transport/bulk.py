@@ -11,8 +11,9 @@ from collections.abc import Callable
 from math import sqrt
 from typing import Any, NamedTuple
 
-from mobilenet.kernel import SECOND, Kernel, Timer
+from mobilenet.kernel import SECOND, Kernel
 from mobilenet.streams import Stream
+from mobilenet.timer import Timer
 from mobilenet.transport.connection import Connection
 from mobilenet.transport.estimator import Estimator
 from mobilenet.transport.parameters import TcpParameters

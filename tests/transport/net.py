@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from mobilenet.kernel import MILLISECOND, SECOND, Kernel, Timer
+from mobilenet.kernel import MILLISECOND, SECOND, Kernel
 from mobilenet.streams import Stream
+from mobilenet.timer import Timer
 from mobilenet.transport.endpoint import Endpoint, Link
 from mobilenet.transport.parameters import TcpParameters
 from mobilenet.transport.port import Counts, Reason

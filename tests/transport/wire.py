@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, NamedTuple, Self
 
-from mobilenet.kernel import MILLISECOND, Kernel, Timer
+from mobilenet.kernel import MILLISECOND, Kernel
+from mobilenet.timer import Timer
 from mobilenet.transport.connection import Connection
 from mobilenet.transport.parameters import TcpParameters
 from mobilenet.transport.port import Reason

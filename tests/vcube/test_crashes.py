@@ -9,13 +9,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mobilenet.kernel import Kernel, Timer
+from mobilenet.kernel import Kernel
 from mobilenet.protocols.vcube.all_to_all import AllToAllBroadcast
 from mobilenet.protocols.vcube.best_effort import BestEffortBroadcast, Tree
 from mobilenet.protocols.vcube.disjoint_paths import DisjointPathsBroadcast
 from mobilenet.protocols.vcube.port import MessageId
 from mobilenet.protocols.vcube.reliable import ReliableBroadcast
 from mobilenet.protocols.vcube.topology import dimension
+from mobilenet.timer import Timer
 
 from .mutants import (
     BottomIsTrue,

@@ -15,7 +15,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from mobilenet.record import EventLog, file_digests, fingerprint, write_table
+from mobilenet.record import file_digests, write_table
+from mobilenet.recording import EventLog, fingerprint
 from mobilenet.rundir import read_columns, read_events
 from mobilenet.verify import Verdict, verify_run
 

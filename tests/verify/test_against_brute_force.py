@@ -15,7 +15,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mobilenet.record import EventLog
+from mobilenet.recording import EventLog
 from mobilenet.verify.broadcast import BroadcastJudge
 from mobilenet.verify.given_up import given_up
 

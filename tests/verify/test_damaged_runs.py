@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 
 import mobilenet
 from mobilenet.cli import app
-from mobilenet.record import EventLog
+from mobilenet.recording import EventLog
 from mobilenet.rundir import RunError
 from mobilenet.scenario import Scenario
 from mobilenet.swarm.hunt import record_adversary

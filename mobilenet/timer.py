@@ -1,0 +1,61 @@
+"""Timers that are restarted far more often than they expire.
+
+Model     moving the deadline back costs an assignment: the queue entry stays where it is and follows when its moment comes
+Units     integer nanoseconds
+Errors    ValueError for a deadline in the past, when the entry is queued
+Source    ours: DESIGN.md §2
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from mobilenet.kernel import Action, Kernel
+
+
+class Timer:
+    """A timer that is restarted far more often than it expires.
+
+    Moving the deadline back costs an assignment: the queue entry stays where it is
+    and follows when its moment comes. A stopped timer never fires.
+    """
+
+    __slots__ = ("_action", "_kernel", "_queued_ns", "deadline_ns")
+
+    def __init__(self, kernel: Kernel, action: Action) -> None:
+        self._kernel = kernel
+        self._action = action
+        self._queued_ns = -1  # when the queue entry that counts comes up; -1: there is none
+        self.deadline_ns = -1  # -1: stopped
+
+    @property
+    def running(self) -> bool:
+        return self.deadline_ns >= 0
+
+    def start(self, delay_ns: int) -> None:
+        self.start_at(self._kernel._now + delay_ns)
+
+    def start_at(self, time_ns: int) -> None:
+        self.deadline_ns = time_ns
+        if self._queued_ns < 0 or time_ns < self._queued_ns:
+            self._kernel.at(time_ns, self._come_up)
+            self._queued_ns = time_ns
+
+    def stop(self) -> None:
+        self.deadline_ns = -1
+
+    def _come_up(self) -> None:
+        now = self._kernel._now
+        if now != self._queued_ns:
+            return  # an entry that an earlier deadline replaced
+        self._queued_ns = -1
+        deadline = self.deadline_ns
+        if deadline < 0:
+            return
+        if deadline > now:
+            self._kernel.at(deadline, self._come_up)
+            self._queued_ns = deadline
+            return
+        self.deadline_ns = -1
+        self._action()
