@@ -32,6 +32,7 @@ MODULES = (
     "mobilenet.radio.medium",
     "mobilenet.radio.neighbours",
     "mobilenet.recording",
+    "mobilenet.streams",
     "mobilenet.timer",
 )
 SETTINGS = """[mypy]

@@ -125,9 +125,12 @@ class Node:
 
     def _note_buffers(self, sizes: tuple[int, ...]) -> None:
         names = self.protocol.BUFFERS
-        for name, size, old in zip(names, sizes, self.buffers or (0,) * len(sizes), strict=True):
-            if size != old:
-                self._samples.add(self._kernel._now, self.name, name, size + 0)  # here, and not when all is written, no number is found
+        if len(sizes) != len(names):
+            raise ValueError(f"buffer_sizes() gives {len(sizes)} numbers for the {len(names)} buffers that BUFFERS names")
+        before = self.buffers or (0,) * len(names)
+        for i, size in enumerate(sizes):
+            if size != before[i]:
+                self._samples.add(self._kernel._now, self.name, names[i], size + 0)  # here, and not when all is written, no number is found
         self.buffers, self._buffer_names = sizes, names
 
     def sample_at_end(self) -> None:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import hashlib
 import math
+from typing import Protocol
 
 import numpy as np
 
@@ -20,6 +21,12 @@ def generator(seed: int, purpose: str, owner: str = "") -> np.random.Generator:
     """The numpy generator of the stream `(seed, purpose, owner)`, at its beginning."""
     digest = hashlib.sha256(f"{seed}/{purpose}/{owner}".encode()).digest()
     return np.random.Generator(np.random.Philox(key=int.from_bytes(digest[:16], "little")))
+
+
+class Dice(Protocol):
+    """What a stream is asked on the air."""
+
+    def random(self) -> float: ...
 
 
 class Stream:

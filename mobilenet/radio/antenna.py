@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from mobilenet.streams import Stream
+from mobilenet.streams import Dice
 
 if TYPE_CHECKING:
     from mobilenet.radio.frame import Frame
@@ -42,7 +42,7 @@ class Antenna:
         self.hand_up: Callable[[Frame], None] = _ignore
         self.serving: Antenna | None = None  # the station of a host, for counting who was addressed
         self.up = True
-        self.loss: Stream | None = None  # dice of the random loss at this receiver
+        self.loss: Dice | None = None  # dice of the random loss at this receiver
 
         # Position at since_ns and velocity: exact at any later moment until the next move().
         self.x_m = self.y_m = 0.0

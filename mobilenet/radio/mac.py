@@ -21,7 +21,7 @@ from mobilenet.radio.antenna import NEVER, Antenna
 from mobilenet.radio.frame import ACK, Frame
 from mobilenet.radio.medium import Medium
 from mobilenet.radio.phy import ACK_BYTES, DSSS_PREAMBLE_NS, DSSS_RATES, OFDM_PREAMBLE_NS, Mode
-from mobilenet.streams import Stream
+from mobilenet.streams import Dice
 from mobilenet.timer import Timer
 
 
@@ -40,7 +40,7 @@ class Mac:
         medium: Medium,
         antenna: Antenna,
         mode: Mode,
-        backoff: Stream,
+        backoff: Dice,
         eifs: bool = True,
         queue_frames: int = 100,
         retry_limit: int = 7,

@@ -46,7 +46,6 @@ from .messages import (
     Chal,
     Init,
     InitAck,
-    Item,
     Join,
     Leave,
     LeaveAck,
@@ -228,22 +227,22 @@ class Host:
         """App_sh: the cell's stream                                     Algorithm 1 l.15-22"""
         if self._connected:
             if m.number >= self.stable.nxt and self._rbuf.wants(m.number):  # most copies are for others
-                self._rbuf.stream[m.number] = Item(m.id, m.body)
+                self._rbuf.stream[m.number] = m
                 self._fifo_deliver()
             if not self._ack_timer.running:  # _arm_ack(), without its call
                 self._arm_ack()
         elif self.stable.status is Status.MEMBER and len(self._rbuf.stream) < self._p.window:
-            self._rbuf.stream[m.number] = Item(m.id, m.body)  # for init_ACK to judge
+            self._rbuf.stream[m.number] = m  # for init_ACK to judge
 
     def _on_app_co(self, m: AppCo) -> None:
         """App_Co: what the new station had discarded                    Algorithm 1 l.23-32"""
         if m.host != self._port.me or m.ses != self.stable.ses or self.stable.status is not Status.MEMBER:
             return
         if not self._connected:
-            self._rbuf.recovery[m.number] = Item(m.id, m.body)
+            self._rbuf.recovery[m.number] = m
             return
         if self.stable.nxt <= m.number < self._rbuf.base:
-            self._rbuf.recovery[m.number] = Item(m.id, m.body)
+            self._rbuf.recovery[m.number] = m
             self._fifo_deliver()
         self._arm_ack()
 
@@ -258,7 +257,7 @@ class Host:
                 return
             self._deliver(stable.nxt, item)
 
-    def _deliver(self, number: int, item: Item) -> None:
+    def _deliver(self, number: int, item: AppSh | AppCo) -> None:
         """CoDeliver(m), atomically with the counter."""
         self.stable.nxt = number + 1
         self._port.deliver(item.id, item.body)

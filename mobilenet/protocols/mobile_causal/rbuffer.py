@@ -8,7 +8,7 @@ Source    Wilhelm, Arantes, Sens (2020), Algorithm 1 lines 16-22 and 27-32; the 
 
 from __future__ import annotations
 
-from .messages import Item
+from .messages import AppCo, AppSh
 
 
 class RBuffer:
@@ -17,8 +17,8 @@ class RBuffer:
     def __init__(self) -> None:
         self.base = 0
         self.skip: set[int] = set()
-        self.stream: dict[int, Item] = {}
-        self.recovery: dict[int, Item] = {}
+        self.stream: dict[int, AppSh] = {}
+        self.recovery: dict[int, AppCo] = {}
 
     def __len__(self) -> int:
         return len(self.stream) + len(self.recovery)
@@ -44,5 +44,5 @@ class RBuffer:
             nxt += 1
         return nxt
 
-    def take(self, number: int) -> Item | None:
-        return (self.recovery if number < self.base else self.stream).pop(number, None)
+    def take(self, number: int) -> AppSh | AppCo | None:
+        return self.recovery.pop(number, None) if number < self.base else self.stream.pop(number, None)

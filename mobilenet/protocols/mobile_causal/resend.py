@@ -142,11 +142,12 @@ class Resender(Generic[Key]):
         heap, state = self._heap, self._state
         while heap and state.get(heap[0][1]) != heap[0][0]:
             heappop(heap)
-        wake = [heap[0][0]] if heap else []
+        wake = heap[0][0] if heap else None
         if self._ready and not self._waiting_copies:  # else done() goes on
-            wake.append(max(self._rest_until, self._round_end if self._left == 0 else 0))
-        if wake:
-            self._timer.start(max(0, min(wake) - self._port.now))
+            ready = max(self._rest_until, self._round_end if self._left == 0 else 0)
+            wake = ready if wake is None else min(wake, ready)
+        if wake is not None:
+            self._timer.start(max(0, wake - self._port.now))
 
     def _pump(self) -> None:
         """Hand over a batch of what is ready, oldest first, as far as the window goes."""
