@@ -1,6 +1,8 @@
 """Simulated time: an integer number of nanoseconds, and what happens when.
 
-Model     simpy's environment and event queue; what waits in the queue is a bare callable, for a simpy event one that handles it
+Model     simpy's environment; what waits is a bare callable, for a simpy event one that handles it. The queue holds what
+          happens within the present stretch of some milliseconds; what comes later waits in a list for its stretch, unsorted,
+          so the queue stays short and in the cache however many timers there are
 Ties      (time, priority, order of scheduling): what was scheduled first happens first
 Units     integer nanoseconds
 Errors    ValueError for a moment in the past or a time that is not an integer; Runaway for a run that does not get on
@@ -9,20 +11,24 @@ Source    ours: DESIGN.md §2
 
 from __future__ import annotations
 
+import math
 import sys
 from collections.abc import Callable
-from heapq import heappop, heappush
+from heapq import heapify, heappop, heappush
 from typing import Any
 
 import simpy
+from simpy.core import EmptySchedule
 from simpy.events import NORMAL, Event, EventPriority
 
 SECOND = 1_000_000_000
 MILLISECOND = 1_000_000
 MICROSECOND = 1_000
 LOOK_EVERY = 1_000_000  # events between two looks at whether time moves at all
+STRETCH_BITS = 23  # of nanoseconds: 8.4 ms
 
 Action = Callable[[], None]
+Entry = tuple[int, int, int, Action]  # when, priority, order of scheduling, what
 
 
 def ns(seconds: float) -> int:
@@ -48,6 +54,9 @@ class Kernel(simpy.Environment):
         self.handled = 0
         self.max_events = sys.maxsize
         self._until = -1  # where the present run_until ends
+        self._horizon = 0  # the queue holds what happens before, and nothing else
+        self._later: dict[int, list[Entry]] = {}  # the rest, by stretch
+        self._stretches: list[int] = []  # those of `later`, as a heap
 
     @property
     def now(self) -> int:
@@ -57,7 +66,10 @@ class Kernel(simpy.Environment):
         """Call `action` at `time_ns`, after everything already scheduled for that instant."""
         if time_ns < self._now:
             raise ValueError(f"cannot schedule at {time_ns} ns: it is already {self._now} ns")
-        heappush(self._queue, (time_ns, NORMAL, next(self._eid), action))  # type: ignore[misc, arg-type]
+        if time_ns < self._horizon:
+            heappush(self._queue, (time_ns, NORMAL, next(self._eid), action))  # type: ignore[misc, arg-type]
+        else:
+            self._put_off((time_ns, NORMAL, next(self._eid), action))
 
     def place(self) -> int:
         """The present place in the order of scheduling, for whoever keeps a calendar of its own."""
@@ -65,12 +77,14 @@ class Kernel(simpy.Environment):
 
     def at_place(self, time_ns: int, place: int, action: Action) -> None:
         """As if it had been scheduled when the place was taken."""
-        heappush(self._queue, (time_ns, NORMAL, place, action))  # type: ignore[misc, arg-type]
+        self._put((time_ns, NORMAL, place, action))
 
     def goes_on_to(self, time_ns: int, place: int) -> bool:
         """Advance the clock to what has that place, within an action; not if something is to happen before, or the run ends."""
         if time_ns > self._until:
             return False
+        if time_ns >= self._horizon and self._stretches and self._stretches[0] <= time_ns >> STRETCH_BITS:
+            return False  # perhaps not: whoever asks will see when its entry comes up
         queue = self._queue
         if queue:
             first = queue[0]
@@ -84,10 +98,16 @@ class Kernel(simpy.Environment):
 
     def schedule(self, event: Event, priority: EventPriority = NORMAL, delay: float = 0) -> None:
         """For simpy: its events come up like anything else."""
-        heappush(self._queue, (self._now + int(delay), priority, next(self._eid), _Handling(event)))  # type: ignore[misc, arg-type]
+        self._put((self._now + int(delay), priority, next(self._eid), _Handling(event)))
+
+    def peek(self) -> float:
+        """When the next entry comes up; infinity if there is none."""
+        return self._queue[0][0] if self._queue or self._turn_over() else math.inf
 
     def step(self) -> None:
         """Handle the next entry of the queue."""
+        if not self._queue and not self._turn_over():
+            raise EmptySchedule
         self.handled += 1
         self._now, _, _, action = heappop(self._queue)  # type: ignore[assignment]
         action()  # type: ignore[operator]
@@ -99,7 +119,7 @@ class Kernel(simpy.Environment):
         while True:
             begun_ns = self._now
             for handled in range(LOOK_EVERY):
-                if not queue or queue[0][0] > time_ns:
+                if (not queue and not self._turn_over()) or queue[0][0] > time_ns:
                     self._now = time_ns
                     self.handled += handled
                     return
@@ -110,6 +130,31 @@ class Kernel(simpy.Environment):
                 raise Runaway(f"time stands still at {self._now / SECOND:.9g} s: {LOOK_EVERY:,} events, and the next is at the same instant")
             if self.handled > self.max_events:
                 raise Runaway(f"{self.handled:,} events at {self._now / SECOND:.9g} s, more than {self.max_events:,}; raise it if they are meant")
+
+    def _put(self, entry: Entry) -> None:
+        if entry[0] < self._horizon:
+            heappush(self._queue, entry)  # type: ignore[misc, arg-type]
+        else:
+            self._put_off(entry)
+
+    def _put_off(self, entry: Entry) -> None:
+        stretch = entry[0] >> STRETCH_BITS
+        later = self._later.get(stretch)
+        if later is None:
+            self._later[stretch] = [entry]
+            heappush(self._stretches, stretch)
+        else:
+            later.append(entry)
+
+    def _turn_over(self) -> bool:
+        """The queue is empty: the next stretch begins. False if there is none."""
+        if not self._stretches:
+            return False
+        stretch = heappop(self._stretches)
+        self._queue.extend(self._later.pop(stretch))  # type: ignore[arg-type]
+        heapify(self._queue)
+        self._horizon = (stretch + 1) << STRETCH_BITS
+        return True
 
 
 class _Handling:
