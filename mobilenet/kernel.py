@@ -1,7 +1,7 @@
 """Simulated time: an integer number of nanoseconds, and what happens when.
 
 Model     simpy's environment; what waits is a bare callable, for a simpy event one that handles it. The queue holds what
-          happens within the present stretch of some milliseconds; what comes later waits in a list for its stretch, unsorted,
+          happens within the present millisecond; what comes later waits in a list for its stretch, unsorted,
           so the queue stays short and in the cache however many timers there are
 Ties      (time, priority, order of scheduling): what was scheduled first happens first
 Units     integer nanoseconds
@@ -25,7 +25,7 @@ SECOND = 1_000_000_000
 MILLISECOND = 1_000_000
 MICROSECOND = 1_000
 LOOK_EVERY = 1_000_000  # events between two looks at whether time moves at all
-STRETCH_BITS = 23  # of nanoseconds: 8.4 ms
+STRETCH_BITS = 20  # of nanoseconds: a millisecond
 
 Action = Callable[[], None]
 Entry = tuple[int, int, int, Action]  # when, priority, order of scheduling, what

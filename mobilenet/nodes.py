@@ -22,6 +22,7 @@ from mobilenet.timer import Timer
 
 if TYPE_CHECKING:
     from mobilenet.channels import Channels, RadioChannels
+    from mobilenet.kernel import Kernel
     from mobilenet.simulation import Simulation
 
 
@@ -55,11 +56,7 @@ class Node:
         return self._dice.uniform(low, high)
 
     def timer(self, action: Callable[[], None]) -> Timer:
-        def fire() -> None:
-            action()
-            self.sample()
-
-        timer = Timer(self._kernel, fire)
+        timer = NodeTimer(self, self._kernel, action)
         self._timers.append(timer)
         return timer
 
@@ -147,6 +144,20 @@ class Node:
         for channels in self._channels:
             channels.abort()
         self._mac.reset()
+
+
+class NodeTimer(Timer):
+    """After its action buffers may have changed."""
+
+    __slots__ = ("_node",)
+
+    def __init__(self, node: Node, kernel: Kernel, action: Callable[[], None]) -> None:
+        super().__init__(kernel, action)
+        self._node = node
+
+    def expire(self) -> None:
+        self._action()
+        self._node.sample()
 
 
 class StationNode(Node):

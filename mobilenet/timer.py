@@ -39,13 +39,18 @@ class Timer:
     def start_at(self, time_ns: int) -> None:
         self.deadline_ns = time_ns
         if self._queued_ns < 0 or time_ns < self._queued_ns:
-            self._kernel.at(time_ns, self._come_up)
+            self._kernel.at(time_ns, self)
             self._queued_ns = time_ns
 
     def stop(self) -> None:
         self.deadline_ns = -1
 
-    def _come_up(self) -> None:
+    def expire(self) -> None:
+        """The deadline has come."""
+        self._action()
+
+    def __call__(self) -> None:
+        """An entry of the queue comes up; the timer itself is the entry, which saves an object for each."""
         now = self._kernel._now
         if now != self._queued_ns:
             return  # an entry that an earlier deadline replaced
@@ -54,8 +59,8 @@ class Timer:
         if deadline < 0:
             return
         if deadline > now:
-            self._kernel.at(deadline, self._come_up)
+            self._kernel.at(deadline, self)
             self._queued_ns = deadline
             return
         self.deadline_ns = -1
-        self._action()
+        self.expire()
