@@ -33,7 +33,7 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-from mobilenet import __version__
+from mobilenet import __version__, compiled
 
 SCENARIOS = Path(__file__).parents[1] / "scenarios"
 QUEUE_ENTRIES = 10_000
@@ -68,6 +68,7 @@ class Row:
     at: str
     version: str
     python: str
+    compiled: bool
     case: str
     hosts: int
     stations: int
@@ -103,6 +104,7 @@ def _row(case: Case, measured: dict[str, float], events_per_s: float, before: Ro
         at=datetime.now(UTC).isoformat(timespec="seconds"),
         version=__version__,
         python=platform.python_version(),
+        compiled=compiled.in_use(),
         case=case.name,
         hosts=case.hosts,
         stations=case.stations,
@@ -179,9 +181,12 @@ def lattice(count: int) -> list[tuple[float, float]]:
 
 
 def append(path: Path, row: Any) -> None:
-    """One more line of a table of such rows (dataclasses); a new one gets a head."""
+    """One more line of a table of such rows (dataclasses); a new one gets a head, one of other columns another name."""
+    names = [field.name for field in fields(row)]
+    if path.exists() and path.read_text(encoding="utf-8").splitlines()[:1] not in ([], [",".join(names)]):
+        path.rename(path.with_name(f"{path.stem}.before-{datetime.now(UTC):%Y%m%dT%H%M%S}{path.suffix}"))
     with path.open("a", newline="", encoding="utf-8") as file:
-        writer = csv.DictWriter(file, [field.name for field in fields(row)])
+        writer = csv.DictWriter(file, names)
         if file.tell() == 0:
             writer.writeheader()
         writer.writerow(asdict(row))

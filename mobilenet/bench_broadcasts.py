@@ -21,7 +21,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from statistics import median
 
-from mobilenet import __version__
+from mobilenet import __version__, compiled
 from mobilenet.bench import SCENARIOS, append, in_a_process, yardstick
 
 __all__ = ["append", "measure"]
@@ -51,6 +51,7 @@ class Row:
     at: str
     version: str
     python: str
+    compiled: bool
     case: str
     processes: int
     messages: int
@@ -70,7 +71,7 @@ def measure(repeat: int) -> Iterator[Row]:
         speed = middle["messages"] / middle["cpu_s"]
         share = speed / events_per_s
         yield Row(
-            datetime.now(UTC).isoformat(timespec="seconds"), __version__, platform.python_version(), case.name, PROCESSES,
+            datetime.now(UTC).isoformat(timespec="seconds"), __version__, platform.python_version(), compiled.in_use(), case.name, PROCESSES,
             int(middle["messages"]), round(middle["cpu_s"], 3), round(speed), round(events_per_s), round(share, 4), case.target, share >= case.target,
         )  # fmt: skip
 

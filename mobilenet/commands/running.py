@@ -80,14 +80,16 @@ def show(run: RunDirectory) -> None:
 
 
 def _summary(done: Any) -> str:
+    from mobilenet.compiled import is_outdated
     from mobilenet.runs import shown
 
     m, manifest = done.metrics, done.manifest
     speed = manifest["simulated_s"] / max(manifest["wall_s"], 1e-9)
     if "processes" in manifest:
         return _process_summary(done)
+    outdated = "; compiled modules were changed and are interpreted now: python3 make.py setup" if is_outdated() else ""
     return (
-        f"{manifest['simulated_s']:g} s simulated in {manifest['wall_s']:.1f} s ({speed:.0f} times as fast as time)\n"
+        f"{manifest['simulated_s']:g} s simulated in {manifest['wall_s']:.1f} s ({speed:.0f} times as fast as time{outdated})\n"
         f"{shown(m['broadcasts'])} broadcasts, {shown(m['deliveries'])} deliveries, "
         f"mean delay {shown(m['delivery_delay_mean_s'])} s, {shown(m['handoffs'])} handoffs, "
         f"{shown(m['crashes'])} crashes, collision ratio {shown(m['collision_ratio'])}\n"

@@ -86,12 +86,13 @@ def bench(
 ) -> None:
     """Measure the speed of the simulator beside that of a bare event queue."""
     with reporting():
-        from mobilenet import bench, bench_broadcasts
+        from mobilenet import bench, bench_broadcasts, compiled
 
         try:
             table.open("a").close()
         except OSError as error:
             fail(f"{table}: cannot be written: {error.strerror}", Exit.BAD_INPUT)
+        say("the hot path is " + ("compiled" if compiled.in_use() else "interpreted: python3 make.py setup compiles it, where there is a C compiler"))
         say("case         hosts  simulated s  frames     a bare queue   in          cost of ten")
         say("                   per CPU s    per CPU s  M events/s     proportion  times the nodes")
         for row in bench.measure(repeat):

@@ -35,35 +35,36 @@ class Antenna:
     mac: Mac
 
     def __init__(self, index: int, name: str, number: int, is_station: bool) -> None:
-        self.index = index  # over all nodes; ties between hearers go by it
-        self.number = number  # among its kind
-        self.name = name
-        self.is_station = is_station
-        self.hand_up: Callable[[Frame], None] = _ignore
-        self.serving: Antenna | None = None  # the station of a host, for counting who was addressed
-        self.up = True
-        self.loss: Dice | None = None  # dice of the random loss at this receiver
-
         # Position at since_ns and velocity: exact at any later moment until the next move().
         self.x_m = self.y_m = 0.0
         self.vx = self.vy = 0.0
         self.since_ns = 0
-        self.bin: tuple[int, int] | None = None
-        self.candidates: list[Antenna] = []
-        self.candidates_until = NEVER
+
+        # Carrier sense.
+        self.busy_until = self.busy_from = self.idle_since = NEVER
 
         # Reception: the frame it is locked on, and until when anything at all arrives.
+        self.air_until = NEVER
+        self.transmit_until = NEVER
         self.lock_from = self.lock_until = NEVER
         self.lock_fates: list[int] = []
         self.lock_index = 0
         self.lock_d2 = 0.0
-        self.air_until = NEVER
         self.air_d2 = 0.0
-        self.transmit_until = NEVER
-
-        # Carrier sense.
+        self.up = True
         self.contending = False
-        self.idle_since = self.busy_from = self.busy_until = NEVER
+
+        # All of the above is looked at for each frame that reaches the node, so it lies together.
+        self.hand_up: Callable[[Frame], None] = _ignore
+        self.serving: Antenna | None = None  # the station of a host, for counting who was addressed
+        self.is_station = is_station
+        self.index = index  # over all nodes; ties between hearers go by it
+        self.number = number  # among its kind
+        self.name = name
+        self.loss: Dice | None = None  # dice of the random loss at this receiver
+        self.bin: tuple[int, int] | None = None
+        self.candidates: list[Antenna] = []
+        self.candidates_until = NEVER
 
     def position(self, now: int) -> tuple[float, float]:
         elapsed = now - self.since_ns

@@ -1,0 +1,90 @@
+"""What is compiled does what its source says, and is used only as long as it is made of that source."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from mobilenet import compiled, compiling
+
+ROOT = Path(__file__).parents[1]
+needs_a_compiler = pytest.mark.skipif(compiling.obstacle() is not None, reason=str(compiling.obstacle()))
+
+
+def python(place: Path, code: str, **environment: str) -> str:
+    env = {name: value for name, value in os.environ.items() if name != "MOBILENET_COMPILED"} | environment
+    done = subprocess.run([sys.executable, "-c", code], cwd=place, env=env, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    return done.stdout.strip()
+
+
+SAY = "from mobilenet import compiled, timer; print(compiled.in_use(), compiled.is_outdated(), timer.__file__.rpartition('.')[2])"
+
+
+@pytest.fixture(scope="module")
+def copy(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The package at another place, compiled there."""
+    place = tmp_path_factory.mktemp("copy")
+    shutil.copytree(ROOT / "mobilenet", place / "mobilenet", ignore=shutil.ignore_patterns("__pycache__", "__compiled__"))
+    assert python(place, SAY) == "False False py"
+    python(place, "from mobilenet.compiling import main; main(True)")
+    return place
+
+
+@needs_a_compiler
+def test_it_is_used_as_long_as_it_is_made_of_the_present_source(copy: Path) -> None:
+    assert python(copy, SAY) == "True False so"
+    assert python(copy, SAY, MOBILENET_COMPILED="0") == "False False py"
+    source = copy / "mobilenet" / "timer.py"
+    before = source.read_text()
+    source.write_text(before + "\nMARK = 1\n")
+    assert python(copy, SAY + "; print(timer.MARK)") == "False True py\n1"
+    source.write_text(before)
+    assert python(copy, SAY) == "True False so"
+
+
+@needs_a_compiler
+def test_what_cannot_be_compiled_is_interpreted_and_tried_once(copy: Path) -> None:
+    source = copy / "mobilenet" / "timer.py"
+    before = source.read_text()
+    source.write_text(before.replace("self.deadline_ns = -1  #", 'self.deadline_ns = "never"  #'))
+    try:
+        code = "from mobilenet import compiling; print(compiling.make())"
+        first, second = python(copy, code), python(copy, code)
+        assert first == second and first.startswith("they could not be compiled: see ")
+        assert "timer.py" in Path(first.rpartition(" ")[2]).read_text()
+    finally:
+        source.write_text(before)
+    assert python(copy, SAY) == "False False py"
+
+
+def test_without_a_compiler_nothing_is_made_and_it_is_said_when_asked(tmp_path: Path) -> None:
+    shutil.copytree(ROOT / "mobilenet", tmp_path / "mobilenet", ignore=shutil.ignore_patterns("__pycache__", "__compiled__"))
+    for asked, lines in ((True, 1), (False, 0)):
+        code = f"from mobilenet.compiling import main; main({asked})"
+        done = subprocess.run(
+            [sys.executable, "-c", code], cwd=tmp_path, env=os.environ | {"CC": "no-such-compiler"}, capture_output=True, text=True, check=True
+        )
+        assert done.stdout == "" and len(done.stderr.splitlines()) == lines
+        assert not lines or "there is no C compiler (no-such-compiler)" in done.stderr
+    assert not (tmp_path / "mobilenet" / "__compiled__").exists()
+
+
+@pytest.mark.skipif(not compiled.in_use(), reason="the tests themselves run interpreted")
+def test_both_ways_do_the_same() -> None:
+    """All else in the tests runs compiled where that is possible; here the shortened scenarios run interpreted."""
+    code = "import json; from tests.test_fingerprints import SCENARIOS, all_digests; print(json.dumps(all_digests(SCENARIOS)))"
+    found: dict[str, Any] = json.loads(python(ROOT, code, MOBILENET_COMPILED="0"))
+    assert found == json.loads((ROOT / "tests" / "fingerprints.json").read_text())
+
+
+def test_protocols_are_not_compiled() -> None:
+    assert not any(name.startswith("mobilenet.protocols") for name in compiled.MODULES)
+    assert all(path.is_file() for path in compiled.sources())
