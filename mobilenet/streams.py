@@ -10,9 +10,11 @@ from __future__ import annotations
 
 import hashlib
 import math
-from typing import Protocol
+from typing import Protocol, TypeVar
 
 import numpy as np
+
+T = TypeVar("T")
 
 BLOCK = 16  # more would be faster alone, but slower together: thousands of nodes have to fit into the cache
 
@@ -54,3 +56,9 @@ class Stream:
 
     def exponential(self, mean: float) -> float:
         return -mean * math.log1p(-self.random())
+
+    def one_of(self, *choices: T) -> T:
+        return choices[self.below(len(choices))]
+
+    def chance(self, probability: float) -> bool:
+        return self.random() < probability

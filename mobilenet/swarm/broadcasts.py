@@ -20,7 +20,7 @@ from ..processes.parameters import AbstractNetwork
 from ..processes.plan import broadcasts
 from ..scenario import ProcessScenario
 from ..scenario.promises import rest_within, surely_answered_within
-from .dice import Dice
+from ..streams import Stream
 
 Values = dict[str, Any]
 PROTOCOLS = ("best_effort", "reliable", "all_to_all", "disjoint_paths", "causal", "causal_reliable")
@@ -31,7 +31,7 @@ PATIENCE = 3000.0  # t.u., where nobody can say when a run comes to rest
 
 def draw(seed: int, protocol: str) -> ProcessScenario:
     """The scenario of a seed."""
-    dice = Dice(seed, f"swarm/{protocol}")
+    dice = Stream(seed, f"swarm/{protocol}")
     n = dice.one_of(2, 4, 8, 16) if protocol == "disjoint_paths" else 2 + dice.below(19)
     values: Values = {
         "name": f"swarm_{protocol}",
@@ -57,15 +57,15 @@ def draw(seed: int, protocol: str) -> ProcessScenario:
     return scenario.model_copy(update={"duration": PATIENCE if rest is None else float(round(rest) + 10)})
 
 
-def _instants(dice: Dice, latest: float) -> Values:
+def _instants(dice: Stream, latest: float) -> Values:
     return {"kind": "uniform", "latest": latest} if latest else {"kind": "at", "time": 0.0}
 
 
-def _jitter(dice: Dice) -> float:
+def _jitter(dice: Stream) -> float:
     return dice.one_of(0.0, 0.5, 4.0, dice.uniform(0, 20)) if dice.chance(0.7) else 0.0
 
 
-def _protocol(dice: Dice, name: str) -> Values:
+def _protocol(dice: Stream, name: str) -> Values:
     if name != "best_effort":
         return {"name": name}
     tree, ack = dice.one_of((1, 1), (24, 20), (80, 20), (500, 20))
@@ -73,7 +73,7 @@ def _protocol(dice: Dice, name: str) -> Values:
     return {"name": name, "tree_bytes": tree, "ack_bytes": ack, "max_payload_bytes": most, "max_delay": dice.one_of(0.0, 0.7, 2.0, 10.0)}
 
 
-def _aggregation(dice: Dice) -> Values:
+def _aggregation(dice: Stream) -> Values:
     mean, sd = dice.one_of((100.0, 25.0), (100.0, 80.0), (5.0, 20.0))
     return {
         "network": {"kind": "packet", "delay_mean": mean, "delay_sd": sd, "fixed_delays": dice.chance(0.2)},
@@ -87,7 +87,7 @@ def _aggregation(dice: Dice) -> Values:
     }
 
 
-def _detector(dice: Dice, n: int, network: AbstractNetwork, latest: float, may_be_wrong: bool) -> Values:
+def _detector(dice: Stream, n: int, network: AbstractNetwork, latest: float, may_be_wrong: bool) -> Values:
     interval, sure = dice.uniform(1, 10), surely_answered_within(n, network)
     if not may_be_wrong or dice.chance(0.2):
         return {"interval": interval, "timeout": sure, "mode": "perfect"}
@@ -101,7 +101,7 @@ def _detector(dice: Dice, n: int, network: AbstractNetwork, latest: float, may_b
     return {"interval": interval, "timeout": timeout, "mode": "unreliable", "mistakes": mistakes}
 
 
-def _faults(dice: Dice, values: Values, latest: float) -> tuple[Values, ...]:
+def _faults(dice: Stream, values: Values, latest: float) -> tuple[Values, ...]:
     n = values["processes"]
     most = max(1, n // 3) if dice.chance(0.85) else n - 1
     if values["protocol"]["name"] == "disjoint_paths" and not dice.chance(0.05):
@@ -114,7 +114,7 @@ def _faults(dice: Dice, values: Values, latest: float) -> tuple[Values, ...]:
     return tuple(found)
 
 
-def _instant(dice: Dice, i: int, plan: list[tuple[float, int]], n: int, send: float, latest: float) -> float:
+def _instant(dice: Stream, i: int, plan: list[tuple[float, int]], n: int, send: float, latest: float) -> float:
     """When i crashes: mostly while messages wait in its send server."""
     own = [time for time, source in plan if source == i]
     children = (n - 1).bit_length() * send

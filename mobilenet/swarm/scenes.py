@@ -15,7 +15,7 @@ from typing import Any, Literal
 
 from ..radio.phy import MODES
 from ..scenario import Scenario
-from .dice import Dice
+from ..streams import Stream
 
 Values = dict[str, Any]
 
@@ -24,7 +24,7 @@ def draw(
     seed: int, protocol: Literal["mobile_causal", "tcp_flooding"] = "mobile_causal", backbone: str = "tree"
 ) -> Scenario:
     """The scenario of a seed; places, walks, radio, faults and churn are the same under either protocol and on each backbone."""
-    dice = Dice(seed, "swarm/scene")
+    dice = Stream(seed, "swarm/scene")
     expires = dice.chance(0.25)
     range_m = dice.uniform(40, 120)
     points = _stations(dice, range_m)
@@ -62,14 +62,14 @@ def draw(
     )
 
 
-def _stations(dice: Dice, range_m: float) -> tuple[tuple[float, float], ...]:
+def _stations(dice: Stream, range_m: float) -> tuple[tuple[float, float], ...]:
     """In a row or in a square; beyond 1.7 ranges a square has a hole, beyond 2 cells do not touch."""
     spacing_m = range_m * dice.uniform(0.6, 2.6)
     shape = dice.one_of(((0, 0), (1, 0), (2, 0), (3, 0)), ((0, 0), (1, 0), (0, 1), (1, 1)))
     return tuple((x * spacing_m, y * spacing_m + dice.uniform(-5, 5)) for x, y in shape[: 2 + dice.below(3)])
 
 
-def _mobility(dice: Dice, points: Sequence[tuple[float, float]], range_m: float) -> Values:
+def _mobility(dice: Stream, points: Sequence[tuple[float, float]], range_m: float) -> Values:
     xs, ys = zip(*points, strict=True)
     if dice.chance(0.5):  # around a point where cells meet, or where one ends
         reach = range_m * dice.uniform(0.1, 0.6)
@@ -87,7 +87,7 @@ def _mobility(dice: Dice, points: Sequence[tuple[float, float]], range_m: float)
     }
 
 
-def _wireless(dice: Dice, range_m: float, most_loss: float) -> Values:
+def _wireless(dice: Stream, range_m: float, most_loss: float) -> Values:
     mode = dice.one_of("b", "g_mixed", "g_erp", "a")
     rates = [rate for rate in MODES[mode].rates_mbps if rate <= 24]
     return {
@@ -101,7 +101,7 @@ def _wireless(dice: Dice, range_m: float, most_loss: float) -> Values:
     }
 
 
-def _faults(dice: Dice, expires: bool) -> Values | None:
+def _faults(dice: Stream, expires: bool) -> Values | None:
     rate_per_min, mean_s = dice.uniform(4, 40), dice.uniform(0.05, 1.0)
     if expires:
         rate_per_min, mean_s = dice.uniform(3, 10), dice.uniform(4, 10)
@@ -110,14 +110,14 @@ def _faults(dice: Dice, expires: bool) -> Values | None:
     return {"schedule": "random", "rate_per_host_per_min": rate_per_min, "mean_duration_s": mean_s}
 
 
-def _churn(dice: Dice) -> Values | None:
+def _churn(dice: Stream) -> Values | None:
     rate_per_min, away_s, at_start = dice.uniform(2, 20), dice.uniform(0.1, 3), dice.uniform(0.6, 1)
     if dice.chance(0.5):
         return None
     return {"leave_rate_per_host_per_min": rate_per_min, "mean_away_s": away_s, "initial_fraction": at_start}
 
 
-def _protocol(dice: Dice, expires: bool) -> Values:
+def _protocol(dice: Stream, expires: bool) -> Values:
     return {
         "name": "mobile_causal",
         "window": dice.one_of(150, 150, 8, 3),
@@ -137,7 +137,7 @@ def _protocol(dice: Dice, expires: bool) -> Values:
 
 def _flooding(seed: int) -> Values:
     """From dice of its own."""
-    dice = Dice(seed, "swarm/flooding")
+    dice = Stream(seed, "swarm/flooding")
     return {
         "name": "tcp_flooding",
         "spacing_ms": dice.one_of(5.0, 0.0, dice.uniform(0, 50)),
@@ -152,7 +152,7 @@ def _flooding(seed: int) -> Values:
     }
 
 
-def _tcp(dice: Dice) -> Values:
+def _tcp(dice: Stream) -> Values:
     aggregation = dice.chance(0.8)
     return {
         "mss_bytes": dice.one_of(536, 1460, 64),
