@@ -57,7 +57,7 @@ CASES = (
     Case("dynamic", "dynamic.yaml", 60, 10),
     Case("radio_70", "radio_check.yaml", 60, 20),
     Case("radio_700", "radio_check.yaml", 60, 2, 700, 70),
-    Case("radio_7000", "radio_check.yaml", 20, None, 7000, 700),
+    Case("radio_7000", "radio_check.yaml", 60, None, 7000, 700),
 )
 
 

@@ -10,19 +10,44 @@ from __future__ import annotations
 
 import hashlib
 import math
+from array import array
 from typing import Protocol, TypeVar
 
 import numpy as np
 
 T = TypeVar("T")
 
-BLOCK = 16  # more would be faster alone, but slower together: thousands of nodes have to fit into the cache
+BLOCK = 64  # draws that are fetched at once
+
+_PHILOX = np.random.Philox(key=0)
+_DRAW = np.random.Generator(_PHILOX)
+_NOTHING_LEFT = np.zeros(4, dtype=np.uint64)
+
+
+def key_of(seed: int, purpose: str, owner: str) -> bytes:
+    """The key of the stream `(seed, purpose, owner)`, 16 bytes."""
+    return hashlib.sha256(f"{seed}/{purpose}/{owner}".encode()).digest()[:16]
 
 
 def generator(seed: int, purpose: str, owner: str = "") -> np.random.Generator:
     """The numpy generator of the stream `(seed, purpose, owner)`, at its beginning."""
-    digest = hashlib.sha256(f"{seed}/{purpose}/{owner}".encode()).digest()
-    return np.random.Generator(np.random.Philox(key=int.from_bytes(digest[:16], "little")))
+    return np.random.Generator(np.random.Philox(key=int.from_bytes(key_of(seed, purpose, owner), "little")))
+
+
+def block(key: bytes, number: int) -> array[float]:
+    """The draws from `number * BLOCK` on of the stream with this key, the next one last.
+
+    All streams take turns with one generator, put to the place of each: one of numpy's own for every purpose of every
+    node would be 1.5 KB, and thousands of nodes have to fit into the cache.
+    """
+    place = np.array([number * (BLOCK // 4), 0, 0, 0], dtype=np.uint64)  # four draws for each step of the counter
+    with _PHILOX.lock:
+        _PHILOX.state = {
+            "bit_generator": "Philox", "state": {"counter": place, "key": np.frombuffer(key, "<u8")},
+            "buffer": _NOTHING_LEFT, "buffer_pos": 4, "has_uint32": 0, "uinteger": 0,
+        }  # fmt: skip
+        draws = _DRAW.random(BLOCK)
+    return array("d", draws[::-1].tobytes())
 
 
 class Dice(Protocol):
@@ -32,19 +57,20 @@ class Dice(Protocol):
 
 
 class Stream:
-    """Single draws from one stream, fetched in blocks because numpy is slow one by one."""
+    """Single draws from one stream, the same that `generator` gives, fetched in blocks because numpy is slow one by one."""
 
-    __slots__ = ("_ahead", "_generator")
+    __slots__ = ("_ahead", "_key", "_next")
 
     def __init__(self, seed: int, purpose: str, owner: str = "") -> None:
-        self._generator = generator(seed, purpose, owner)
-        self._ahead: list[float] = []
+        self._key = key_of(seed, purpose, owner)
+        self._next = 0  # block
+        self._ahead = array("d")
 
     def random(self) -> float:
         """Uniform in [0, 1)."""
         if not self._ahead:
-            self._ahead = self._generator.random(BLOCK).tolist()
-            self._ahead.reverse()
+            self._ahead = block(self._key, self._next)
+            self._next += 1
         return self._ahead.pop()
 
     def uniform(self, low: float, high: float) -> float:

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mobilenet.kernel import SECOND, Kernel, ns
-from mobilenet.streams import Stream
+from mobilenet.streams import BLOCK, Stream, generator
 from mobilenet.timer import Timer
 
 
@@ -103,6 +103,14 @@ def test_streams_are_named_and_independent() -> None:
     assert before == after
     assert [Stream(2, "mobility", "h12").random(), Stream(1, "backoff", "h12").random()] != before[:2]
     assert len({Stream(seed, "x", "y").random() for seed in range(1000)}) == 1000
+
+
+def test_a_stream_draws_what_its_generator_draws() -> None:
+    """However many other streams took turns with it."""
+    streams = [Stream(7, "mobility", f"h{host}") for host in range(5)]
+    drawn = [[stream.random() for stream in streams] for _ in range(5 * BLOCK // 2)]
+    for host, column in enumerate(zip(*drawn, strict=True)):
+        assert list(column) == generator(7, "mobility", f"h{host}").random(len(drawn)).tolist()
 
 
 def test_draws_have_their_distributions() -> None:
