@@ -216,42 +216,44 @@ class HostNode(Node):
     def counterpart(self, to: int) -> Antenna:
         return self._simulation.stations[to].antenna
 
-    def _record(self, event: str, session: int | None = None, station: int | None = None, **detail: Any) -> None:
+    def _record(self, event: str, session: Any = None, station: int | None = None, **detail: Any) -> None:
         if not (session is None or isinstance(session, int)):
             raise TypeError(f"{event}: the session is {session!r}, expected a whole number")
         name = None if station is None else f"s{station}"
         self._events.add(self._kernel._now, self.name, event, None, name, session, detail or None)
 
-    # --- upcalls of the protocol: the trace
+    # --- upcalls of the protocol: the trace. It may be anybody's, so what it says is looked at
 
-    def deliver(self, message: MessageId, body: Any) -> None:
+    def deliver(self, message: Any, body: Any) -> None:
+        if not isinstance(message, MessageId):
+            raise TypeError(f"deliver: the message is {message!r}, expected a MessageId")
         if self._held is not None:
             self._held.append(message)
             return
         cell = None if self.cell is None else f"s{self.cell}"
         self._events.add(self._kernel._now, self.name, "deliver", f"h{message.host}:{message.seq}", cell, self.session)
 
-    def joined(self, session: int, station: int) -> None:
+    def joined(self, session: Any, station: int) -> None:
+        self._record("join", session, station)
         self.member = True
         self.session = session
-        self._record("join", session, station)
 
-    def left(self, session: int) -> None:
+    def left(self, session: Any) -> None:
         self.member = False
         self._record("leave", session)
 
-    def gap(self, session: int, station: int) -> None:
+    def gap(self, session: Any, station: int) -> None:
         self._record("gap", session, station)
 
-    def session_opened(self, session: int, station: int | None, cause: str) -> None:
+    def session_opened(self, session: Any, station: int | None, cause: str) -> None:
         if self.member:
-            self._handoff = session
             self._record("handoff_start", session, station, cause=cause)
+            self._handoff = session
 
-    def session_confirmed(self, session: int, station: int, detail: dict[str, int]) -> None:
+    def session_confirmed(self, session: Any, station: int, detail: dict[str, int]) -> None:
         if self._handoff == session:
-            self.session = session
             self._record("handoff_end", session, station, **detail)
+            self.session = session
             self._handoff = None
 
     # --- what the world does to it

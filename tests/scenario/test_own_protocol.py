@@ -100,8 +100,12 @@ def test_what_is_no_protocol(gossip: Path, tmp_path: Path, change: str, message:
         ("self.port.send(self.cell, rumour)", "raise SystemExit(0)", r"gossip.py:\d+: SystemExit: 0 \(in tell"),
         ("class Gossip:", "raise SystemExit(0)\nclass Gossip:", r"gossip.py:\d+: SystemExit"),
         ("self.port.send(self.cell, rumour)", "raise GeneratorExit", r"gossip.py:\d+: GeneratorExit"),
-        ("self.port.deliver(rumour.id, ", "self.port.deliver('x', ", "gossip.py: AttributeError: 'str' object has no attribute 'host' \\(in nodes.py"),
+        ("self.port.deliver(rumour.id, ", "self.port.deliver('x', ", r"gossip.py:\d+: TypeError: deliver: the message is 'x', expected a MessageId \(in "),
         ("class Host(BaseHost):", "class Host(BaseHost):\n    BUFFERS = ('a',)\n    def buffer_sizes(self): return ('x',)\n", "gossip.py: TypeError"),
+        (
+            "class Host(BaseHost):", "class Host(BaseHost):\n    BUFFERS = ('a',)\n    def buffer_sizes(self): return (1, 2)\n",
+            r"gossip.py: ValueError: buffer_sizes\(\) gives 2 numbers for the 1 buffers that BUFFERS names",
+        ),
         ("Host, Station, Memory, Settings", "Host, Station, Memory, int", "settings is no class derived from"),
         ("Host, Station, Memory, Settings", "Host, Station, 3, Settings", "stable is no class"),
         ("class Host(BaseHost):", "class Host(BaseHost):\n    def join(self): self.port.joined('x', 99)\n", r"gossip.py:\d+: TypeError: join: the session is 'x'"),
