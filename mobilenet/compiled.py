@@ -35,16 +35,15 @@ MODULES = (
 )
 
 
-
 class Finder:
     """Finds MODULES in a folder of compiled ones, before anybody looks for their source."""
 
     def __init__(self, folder: Path) -> None:
-        self._folder = [str(folder)]
+        self._folder = folder
 
     def find_spec(self, name: str, path: Sequence[str] | None, target: ModuleType | None = None) -> ModuleSpec | None:
         if name == LIBRARY or name in MODULES:
-            return PathFinder.find_spec(name, [str(Path(self._folder[0], *name.split(".")[:-1]))])
+            return PathFinder.find_spec(name, [str(self._folder.joinpath(*name.split(".")[:-1]))])
         return None
 
 

@@ -14,8 +14,6 @@ Source    IEEE 802.11-2016, 10.3; the semantics of INET 4.5's Contention module;
 
 from __future__ import annotations
 
-from collections import deque
-
 from mobilenet.kernel import Kernel
 from mobilenet.radio.antenna import NEVER, Antenna
 from mobilenet.radio.frame import ACK, Frame
@@ -57,7 +55,7 @@ class Mac:
         self._ack_timer = Timer(kernel, self._ack_missed)
         self._last_heard: dict[int, int] = {}  # sender -> number of its last acknowledged frame
         self._number = 0
-        self._queue: deque[Frame] = deque()
+        self._queue: list[Frame] = []  # short: a list is smaller than a deque
         self._start_over()
         antenna.mac = self
 
@@ -172,7 +170,7 @@ class Mac:
             self._finish(frame, delivered=True)
 
     def _finish(self, frame: Frame, delivered: bool) -> None:
-        self._queue.popleft()
+        del self._queue[0]
         self._cw = self._mode.cw_min
         self._attempts = 0
         client = frame.client
