@@ -9,7 +9,7 @@ import simpy
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mobilenet.kernel import SECOND, Kernel, ns
+from mobilenet.kernel import SECOND, STRETCH_BITS, Kernel, ns
 from mobilenet.streams import BLOCK, Stream, generator
 from mobilenet.timer import Timer
 
@@ -23,6 +23,68 @@ def test_ties_go_by_the_order_of_scheduling() -> None:
     kernel.run_until(10)
     assert seen == ["first", "second", "third"]
     assert kernel.now == 10
+
+
+@given(
+    st.lists(st.tuples(st.integers(0, 5) | st.integers(0, 3 << STRETCH_BITS), st.integers(0, 2 << STRETCH_BITS)), max_size=30),
+    st.lists(st.integers(0, 5 << STRETCH_BITS), max_size=4),
+)
+def test_what_happens_when_is_what_one_sorted_list_says(plan: list[tuple[int, int]], stops: list[int]) -> None:
+    """Calls at all distances, each of which schedules another one, in a run of any slices."""
+    kernel = Kernel()
+    scheduled: list[tuple[int, int]] = []
+    seen: list[tuple[int, int]] = []
+
+    def schedule(at: int, delay: int | None) -> None:
+        entry = (at, len(scheduled))
+        scheduled.append(entry)
+
+        def happens() -> None:
+            assert kernel.now == at
+            seen.append(entry)
+            if delay is not None:
+                schedule(kernel.now + delay, None)
+
+        kernel.at(at, happens)
+
+    for at, delay in plan:
+        schedule(at, delay)
+    for stop in sorted(stops):
+        kernel.run_until(stop)
+        assert seen == sorted(entry for entry in scheduled if entry[0] <= stop)
+        schedule(stop, 1)
+    kernel.run_until(10 << STRETCH_BITS)
+    assert seen == sorted(scheduled) and kernel.peek() == math.inf
+
+
+@given(st.lists(st.lists(st.integers(0, 2 << STRETCH_BITS), min_size=1, max_size=6), max_size=6), st.integers(0, 4 << STRETCH_BITS))
+def test_simpy_processes_do_what_they_do_in_simpy(waits: list[list[int]], until: int) -> None:
+    def play(environment: simpy.Environment) -> list[tuple[float, int, str]]:
+        seen: list[tuple[float, int, str]] = []
+
+        def process(number: int) -> simpy.events.ProcessGenerator:
+            for wait in waits[number]:
+                done = environment.timeout(wait) if number % 2 else environment.timeout(wait) | environment.timeout(3 << STRETCH_BITS)
+                try:
+                    yield done
+                    seen.append((environment.now, number, "woke"))
+                except simpy.Interrupt:
+                    seen.append((environment.now, number, "interrupted"))
+
+        processes = [environment.process(process(number)) for number in range(len(waits))]
+
+        def disturber() -> simpy.events.ProcessGenerator:
+            for process in processes:
+                yield environment.timeout(1 << 18)
+                if process.is_alive:
+                    process.interrupt()
+
+        environment.process(disturber())
+        environment.run(until=until + 1)
+        environment.run()
+        return seen
+
+    assert play(Kernel()) == play(simpy.Environment())
 
 
 def test_simpy_processes_run_among_plain_calls() -> None:
