@@ -224,11 +224,11 @@ def test_a_narrow_window_keeps_the_field_and_every_button(page: Path) -> None:
         browser.evaluate("Mobilenet.app.select(null)")
         for _ in range(3):  # who is jumped to is not below the card
             browser.key("h")
-            card, own = (browser.evaluate(words) for words in (
-                "document.querySelector('.mn-right-side').getBoundingClientRect().top",
-                "((p) => Mobilenet.app.view.point(p.x, p.y).y)(Mobilenet.app.run.place(Mobilenet.app.followed(), Mobilenet.app.clock.t))",
-            ))  # fmt: skip
-            top = browser.evaluate("document.querySelector('.mn-left').getBoundingClientRect().bottom")
+            browser.evaluate("new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))")  # the card has its size
+            top, own, card = browser.evaluate(
+                "((p) => [document.querySelector('.mn-left').getBoundingClientRect().bottom, Mobilenet.app.view.point(p.x, p.y).y,"
+                " document.querySelector('.mn-right-side').getBoundingClientRect().top])(Mobilenet.app.run.place(Mobilenet.app.followed(), Mobilenet.app.clock.t))"
+            )
             assert top < own < card
 
 
