@@ -102,12 +102,13 @@ def stamp():
 @functools.lru_cache(maxsize=None)  # once for each call of make.py
 def setup():
     """Make .venv, install everything and compile the hot path, as far as that is not done yet."""
-    with one_at_a_time():
-        is_new = stamp() != made_of()
-        if is_new:
-            make_environment()
-        # Without a compiler there is nothing to compile with: said once, and not at every command.
-        run(PYTHON, "-m", "mobilenet.compiling", *(["--tell"] if is_new else []))
+    is_new = stamp() != made_of()
+    if is_new:
+        with one_at_a_time():
+            if stamp() != made_of():  # nobody else made it while we waited
+                make_environment()
+    # What is missing for compiling is told once, and not at every command.
+    run(PYTHON, "-m", "mobilenet.compiling", *(["--again"] if is_new or sys.argv[1:] == ["setup"] else []))
 
 
 def make_environment():

@@ -183,7 +183,7 @@ def lattice(count: int) -> list[tuple[float, float]]:
 def append(path: Path, row: Any) -> None:
     """One more line of a table of such rows (dataclasses); a new one gets a head, one of other columns another name."""
     names = [field.name for field in fields(row)]
-    if path.exists() and path.read_text(encoding="utf-8").splitlines()[:1] not in ([], [",".join(names)]):
+    if path.is_file() and path.read_text(encoding="utf-8").splitlines()[:1] not in ([], [",".join(names)]):
         path.rename(path.with_name(f"{path.stem}.before-{datetime.now(UTC):%Y%m%dT%H%M%S}{path.suffix}"))
     with path.open("a", newline="", encoding="utf-8") as file:
         writer = csv.DictWriter(file, names)

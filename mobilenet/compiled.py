@@ -1,9 +1,10 @@
 """The modules under every frame as machine code, where there is any made of exactly this source.
 
 Model     mypyc compiles MODULES as they stand, so there is one source and one behaviour, only faster. The result lies in
-          `__compiled__/DIGEST` beside this file; the digest covers the source of each of them, the Python and the machine.
-          Whoever changes one of them runs what the file says, interpreted, until it is compiled again: there is nothing
-          that could be out of date. Protocols are never compiled: they are what people change, subclass and break
+          `__compiled__/DIGEST` beside this file; the digest covers the source of each of them, of what they import from
+          this package and know the types of, the way of compiling, the Python and the machine. Whoever changes one of
+          these files runs what it says, interpreted, until it is compiled again. What cannot be loaded is interpreted
+          too. Protocols are never compiled: they are what people change, subclass and break
 Switch    MOBILENET_COMPILED=0 in the environment: interpret everything
 Makes it  compiling.py
 Source    ours: DESIGN.md, "Speed"
@@ -15,6 +16,7 @@ import hashlib
 import os
 import sys
 from collections.abc import Sequence
+from importlib import import_module
 from importlib.machinery import EXTENSION_SUFFIXES, ModuleSpec, PathFinder
 from pathlib import Path
 from types import ModuleType
@@ -33,6 +35,14 @@ MODULES = (
     "mobilenet.streams",
     "mobilenet.timer",
 )
+KNOWN = (  # by their types, which are compiled in
+    "mobilenet.channels",
+    "mobilenet.compiling",
+    "mobilenet.kernel",
+    "mobilenet.protocols.port",
+    "mobilenet.radio.phy",
+    "mobilenet.simulation",
+)
 
 
 class Finder:
@@ -47,22 +57,27 @@ class Finder:
         return None
 
 
-def sources() -> list[Path]:
-    return [PACKAGE.joinpath(*name.split(".")[1:]).with_suffix(".py") for name in MODULES]
+def sources(names: Sequence[str] = MODULES) -> list[Path]:
+    return [PACKAGE.joinpath(*name.split(".")[1:]).with_suffix(".py") for name in names]
 
 
 def folder() -> Path:
     """Where the compiled modules of this very source are, or would be."""
-    digest = hashlib.sha256(EXTENSION_SUFFIXES[0].encode())
-    for path in sources():
-        digest.update(path.read_bytes())
+    digest = hashlib.sha256(f"{EXTENSION_SUFFIXES[0]} {os.uname().machine}".encode())
+    for path in sources((*MODULES, *KNOWN)):
+        digest.update(hashlib.sha256(path.read_bytes()).digest())
     return PLACE / digest.hexdigest()[:16]
 
 
 def use() -> None:
     """From now on MODULES are imported compiled, if they are; called before any of them is."""
     if os.environ.get("MOBILENET_COMPILED") != "0" and PLACE.is_dir() and (found := folder()).is_dir():
-        sys.meta_path.insert(0, Finder(found))
+        finder = Finder(found)
+        sys.meta_path.insert(0, finder)
+        try:
+            import_module(LIBRARY)
+        except ImportError:  # of another system, or cut off
+            sys.meta_path.remove(finder)
 
 
 def in_use() -> bool:
@@ -71,4 +86,4 @@ def in_use() -> bool:
 
 def is_outdated() -> bool:
     """Whether they were compiled once, and their source was changed since."""
-    return os.environ.get("MOBILENET_COMPILED") != "0" and not in_use() and any(PLACE.glob(f"*/{LIBRARY}.*"))
+    return os.environ.get("MOBILENET_COMPILED") != "0" and not in_use() and any(len(place.name) == 16 for place in PLACE.glob("*"))

@@ -5,7 +5,7 @@ Model     simpy's environment; what waits is a bare callable, for a simpy event 
           so the queue stays short and in the cache however many timers there are
 Ties      (time, priority, order of scheduling): what was scheduled first happens first
 Units     integer nanoseconds
-Errors    ValueError for a moment in the past or a time that is not an integer; Runaway for a run that does not get on
+Errors    ValueError for a moment in the past; Runaway for a run that does not get on
 Source    ours: DESIGN.md §2
 """
 
@@ -18,7 +18,7 @@ from heapq import heapify, heappop, heappush
 from typing import Any
 
 import simpy
-from simpy.core import EmptySchedule
+from simpy.core import EmptySchedule, StopSimulation
 from simpy.events import NORMAL, Event, EventPriority
 
 SECOND = 1_000_000_000
@@ -88,7 +88,7 @@ class Kernel(simpy.Environment):
         queue = self._queue
         if queue:
             first = queue[0]
-            if first[0] <= time_ns and (first[0] < time_ns or first[2] < place):
+            if first[0] <= time_ns and (first[0] < time_ns or first[1] < NORMAL or first[2] < place):
                 return False
         self._now = time_ns
         return True
@@ -98,7 +98,7 @@ class Kernel(simpy.Environment):
 
     def schedule(self, event: Event, priority: EventPriority = NORMAL, delay: float = 0) -> None:
         """For simpy: its events come up like anything else."""
-        self._put((self._now + int(delay), priority, next(self._eid), _Handling(event)))
+        self._put((self._now + int(delay), priority, next(self._eid), _Handling(self, event)))
 
     def peek(self) -> float:
         """When the next entry comes up; infinity if there is none."""
@@ -160,15 +160,21 @@ class Kernel(simpy.Environment):
 class _Handling:
     """What simpy does with an event when its time has come: Environment.step(), without the queue."""
 
-    __slots__ = ("_event",)
+    __slots__ = ("_event", "_kernel")
 
-    def __init__(self, event: Event) -> None:
+    def __init__(self, kernel: Kernel, event: Event) -> None:
+        self._kernel = kernel
         self._event = event
 
     def __call__(self) -> None:
         event = self._event
         callbacks, event.callbacks = event.callbacks, None  # type: ignore[assignment]
-        for callback in callbacks:
-            callback(event)
+        try:
+            for callback in callbacks:
+                callback(event)
+        except StopSimulation:  # run(until=event) ends here; who else waits for it is called when it goes on
+            event.callbacks = callbacks[callbacks.index(callback) + 1 :]
+            self._kernel.schedule(event, EventPriority(-1))
+            raise
         if not event._ok and not hasattr(event, "_defused"):
             raise event._value

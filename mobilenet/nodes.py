@@ -26,6 +26,20 @@ if TYPE_CHECKING:
     from mobilenet.simulation import Simulation
 
 
+def whole(what: str, value: Any) -> int:
+    """A whole number that a protocol handed over; nothing that only looks like one, so that it is recorded as what it is."""
+    if type(value) is not int:
+        raise TypeError(f"{what} is {value!r}, expected a whole number (int)")
+    return value
+
+
+def name_of(message: Any) -> str:
+    """As it stands in the record: h3:14."""
+    if not isinstance(message, MessageId) or type(message.host) is not int or type(message.seq) is not int:
+        raise TypeError(f"the message is {message!r}, expected a MessageId of two whole numbers")
+    return f"h{message.host}:{message.seq}"
+
+
 class Node:
     """What hosts and stations share: the port to the air, the clock and the dice."""
 
@@ -52,8 +66,8 @@ class Node:
     def now(self) -> int:
         return self._kernel._now
 
-    def uniform(self, low: float, high: float) -> float:
-        return self._dice.uniform(low, high)
+    def uniform(self, low: Any, high: Any) -> float:
+        return self._dice.uniform(float(low), float(high))
 
     def timer(self, action: Callable[[], None]) -> Timer:
         timer = NodeTimer(self, self._kernel, action)
@@ -63,8 +77,8 @@ class Node:
     def broadcast(self, message: Any) -> None:
         self._transmit(None, message)
 
-    def send(self, to: int, message: Any) -> None:
-        self._transmit(self.counterpart(to), message)
+    def send(self, to: Any, message: Any) -> None:
+        self._transmit(self.counterpart(whole("send: the receiver", to)), message)
 
     def counterpart(self, to: int) -> Antenna:
         raise NotImplementedError
@@ -86,9 +100,9 @@ class Node:
 
     def _transmit(self, to: Antenna | None, message: Any) -> None:
         simulation = self._simulation
-        psdu_bytes, duration_ns = simulation.datagram(message.size_bytes)
+        psdu_bytes, duration_ns = simulation.datagram(whole("size_bytes", message.size_bytes))
         for quantity, length in message.list_sizes():
-            self._samples.add(self._kernel._now, self.name, quantity, length)
+            self._samples.add(self._kernel._now, self.name, str(quantity), whole(f"list_sizes: the length of {quantity}", length))
         self._mac.enqueue(
             Frame(self.antenna, to, message, psdu_bytes, duration_ns, simulation.broadcast_rate_mbps, client=self)
         )
@@ -120,14 +134,14 @@ class Node:
             if sizes != self.buffers:
                 self._note_buffers(sizes)
 
-    def _note_buffers(self, sizes: tuple[int, ...]) -> None:
+    def _note_buffers(self, sizes: Any) -> None:
         names = self.protocol.BUFFERS
-        if len(sizes) != len(names):
-            raise ValueError(f"buffer_sizes() gives {len(sizes)} numbers for the {len(names)} buffers that BUFFERS names")
+        if not isinstance(sizes, tuple) or not isinstance(names, tuple) or len(sizes) != len(names):
+            raise ValueError(f"buffer_sizes() gives {sizes!r}, expected a tuple of whole numbers, one for each of BUFFERS, which is {names!r}")
         before = self.buffers or (0,) * len(names)
         for i, size in enumerate(sizes):
             if size != before[i]:
-                self._samples.add(self._kernel._now, self.name, names[i], size + 0)  # here, and not when all is written, no number is found
+                self._samples.add(self._kernel._now, self.name, str(names[i]), whole("buffer_sizes: one", size))
         self.buffers, self._buffer_names = sizes, names
 
     def sample_at_end(self) -> None:
@@ -154,6 +168,9 @@ class NodeTimer(Timer):
     def __init__(self, node: Node, kernel: Kernel, action: Callable[[], None]) -> None:
         super().__init__(kernel, action)
         self._node = node
+
+    def start(self, delay_ns: Any) -> None:
+        self.start_at(self._kernel._now + whole("a timer's delay in nanoseconds", delay_ns))
 
     def expire(self) -> None:
         self._action()
@@ -185,7 +202,8 @@ class StationNode(Node):
             self._heard[frame.sender.number] = self._kernel._now
             super().hand_up(frame)
 
-    def expired(self, host: int) -> None:
+    def expired(self, host: Any) -> None:
+        whole("expired: the host", host)
         now = self._kernel._now
         silent_s = (now - self._heard.get(host, 0)) / SECOND
         self._simulation.recording.events.add(now, self.name, "expire", detail={"host": f"h{host}", "silent_s": silent_s})
@@ -206,7 +224,7 @@ class HostNode(Node):
         self.session: int | None = None  # of the last join or end of a handoff
         self.covered = False
         self._handoff: int | None = None  # the session of the handoff under way
-        self._held: list[MessageId] | None = None  # deliveries during a broadcast
+        self._held: list[str] | None = None  # deliveries during a broadcast
         self._events = simulation.recording.events
 
     @property
@@ -216,41 +234,43 @@ class HostNode(Node):
     def counterpart(self, to: int) -> Antenna:
         return self._simulation.stations[to].antenna
 
-    def _record(self, event: str, session: Any = None, station: int | None = None, **detail: Any) -> None:
-        if not (session is None or isinstance(session, int)):
-            raise TypeError(f"{event}: the session is {session!r}, expected a whole number")
-        name = None if station is None else f"s{station}"
+    def _record(self, event: str, session: Any = None, station: Any = None, **detail: Any) -> None:
+        if session is not None and abs(whole(f"{event}: the session", session)) >= 2**63:
+            raise TypeError(f"{event}: the session is {session}, more than 63 bits")
+        name = None if station is None else f"s{whole(f'{event}: the station', station)}"
         self._events.add(self._kernel._now, self.name, event, None, name, session, detail or None)
 
     # --- upcalls of the protocol: the trace. It may be anybody's, so what it says is looked at
 
     def deliver(self, message: Any, body: Any) -> None:
-        if not isinstance(message, MessageId):
-            raise TypeError(f"deliver: the message is {message!r}, expected a MessageId")
+        text = name_of(message)
         if self._held is not None:
-            self._held.append(message)
-            return
-        cell = None if self.cell is None else f"s{self.cell}"
-        self._events.add(self._kernel._now, self.name, "deliver", f"h{message.host}:{message.seq}", cell, self.session)
+            self._held.append(text)
+        else:
+            self._note_delivery(text)
 
-    def joined(self, session: Any, station: int) -> None:
+    def _note_delivery(self, text: str) -> None:
+        cell = None if self.cell is None else f"s{self.cell}"
+        self._events.add(self._kernel._now, self.name, "deliver", text, cell, self.session)
+
+    def joined(self, session: Any, station: Any) -> None:
         self._record("join", session, station)
         self.member = True
         self.session = session
 
     def left(self, session: Any) -> None:
-        self.member = False
         self._record("leave", session)
+        self.member = False
 
-    def gap(self, session: Any, station: int) -> None:
+    def gap(self, session: Any, station: Any) -> None:
         self._record("gap", session, station)
 
-    def session_opened(self, session: Any, station: int | None, cause: str) -> None:
+    def session_opened(self, session: Any, station: Any, cause: Any) -> None:
         if self.member:
             self._record("handoff_start", session, station, cause=cause)
             self._handoff = session
 
-    def session_confirmed(self, session: Any, station: int, detail: dict[str, int]) -> None:
+    def session_confirmed(self, session: Any, station: Any, detail: Any) -> None:
         if self._handoff == session:
             self._record("handoff_end", session, station, **detail)
             self.session = session
@@ -301,7 +321,7 @@ class HostNode(Node):
         if message is None:
             self._record("refused", cause="not a member")
         else:
-            self._events.add(self._kernel._now, self.name, "broadcast", f"h{message.host}:{message.seq}")
-        for delivered in held:
-            self.deliver(delivered, payload_bytes)
+            self._events.add(self._kernel._now, self.name, "broadcast", name_of(message))
+        for text in held:
+            self._note_delivery(text)
         self.sample()

@@ -87,6 +87,26 @@ def test_simpy_processes_do_what_they_do_in_simpy(waits: list[list[int]], until:
     assert play(Kernel()) == play(simpy.Environment())
 
 
+@pytest.mark.parametrize("environment", [Kernel, simpy.Environment])
+def test_who_waits_for_what_a_run_waited_for_is_not_forgotten(environment: type[simpy.Environment]) -> None:
+    env = environment()
+    seen: list[tuple[float, str]] = []
+
+    def first() -> simpy.events.ProcessGenerator:
+        yield env.timeout(10)
+
+    def second(other: simpy.Process) -> simpy.events.ProcessGenerator:
+        yield env.timeout(1)
+        yield other
+        seen.append((env.now, "goes on"))
+
+    waited_for = env.process(first())
+    env.process(second(waited_for))
+    env.run(until=waited_for)
+    env.run()
+    assert seen == [(10, "goes on")]
+
+
 def test_simpy_processes_run_among_plain_calls() -> None:
     kernel = Kernel()
     seen: list[tuple[int, str]] = []
