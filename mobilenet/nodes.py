@@ -102,7 +102,7 @@ class Node:
         simulation = self._simulation
         psdu_bytes, duration_ns = simulation.datagram(whole("size_bytes", message.size_bytes))
         for quantity, length in message.list_sizes():
-            self._samples.add(self._kernel._now, self.name, str(quantity), whole(f"list_sizes: the length of {quantity}", length))
+            self._samples.add(self._kernel._now, self.name, str(quantity), whole("list_sizes: a length", length))
         self._mac.enqueue(
             Frame(self.antenna, to, message, psdu_bytes, duration_ns, simulation.broadcast_rate_mbps, client=self)
         )
