@@ -1,10 +1,11 @@
 """Hosts on their way: trajectories turned into positions, cells and bins.
 
 Model     each host walks the legs of its trajectory; a crashed one stands still and goes on from there later.
-          On a tick all hosts are looked at together: who is in which cell, which bin of the spatial index.
-          Positions between ticks are exact; only cell changes are noticed on the tick.
+          On a tick the hosts that can have come into another cell or another bin of the spatial index since they were
+          last looked at are looked at together. Positions between ticks are exact; only cell changes wait for the tick.
 Units     integer nanoseconds; metres; metres per nanosecond inside, m/s at the border
-Shapes    over hosts: places, velocities float64 (n, 2), since int64 (n, 1), present bool (n,), cell int64 (n,), -1 for none
+Shapes    over hosts: places, velocities float64 (n, 2), since int64 (n, 1), present bool (n,), cell int64 (n,), -1 for none,
+          due int64 (n,): nothing about the host can change before
 Source    ours: DESIGN.md §7
 """
 
@@ -23,6 +24,8 @@ from mobilenet.world.attachment import Attachment
 from mobilenet.world.mobility import Leg, Trajectory
 
 NOWHERE = 1e12  # where absent hosts are: out of every cell
+NEVER = 2**61
+NEARLY_M = 1e-3  # a host is looked at that much earlier than need be: rounding is far below
 
 
 class CellObserver(Protocol):
@@ -40,6 +43,7 @@ class Movement:
         trajectories: Sequence[Trajectory],
         antennas: Sequence[Antenna],
         tick_ns: int,
+        speed_limit_mps: float,
         on_cell: CellObserver,
     ) -> None:
         count = len(trajectories)
@@ -49,13 +53,14 @@ class Movement:
         self._trajectories = trajectories
         self._antennas = antennas
         self._tick_ns = tick_ns
+        self._ns_per_m = SECOND / max(speed_limit_mps, 1e-9)
         self._on_cell = on_cell
         self._places = np.full((count, 2), NOWHERE)  # at since
         self._velocities = np.zeros((count, 2))
         self._since = np.zeros((count, 1), dtype=np.int64)
         self.present = np.zeros(count, dtype=bool)
         self.cell = np.full(count, -1, dtype=np.int64)
-        self._bins = np.zeros((count, 2))
+        self._due = np.zeros(count, dtype=np.int64)
         self._legs: list[Iterator[Leg]] = [iter(()) for _ in range(count)]
         self._leg_ends = [Timer(kernel, _walk_on(self, host)) for host in range(count)]
         self._paused: dict[int, tuple[float, float, int]] = {}  # host -> velocity, rest of its leg (-1: for ever)
@@ -124,27 +129,39 @@ class Movement:
 
     def look(self, host: int) -> None:
         """Find the cell of one host between two ticks, when it has just appeared."""
-        cells = self._attachment.update(self.positions(), self.cell)
-        if cells[host] != self.cell[host]:
-            self.cell[host] = cells[host]
-            self._on_cell(host, int(cells[host]))
+        hosts = np.array([host]) if not self._attachment.error_m else np.arange(len(self._due))
+        cells, _ = self._attachment.look(self._places_now(hosts), self.cell[hosts])
+        cell = int(cells[hosts == host][0])
+        if cell != self.cell[host]:
+            self.cell[host] = cell
+            self._on_cell(host, cell)
 
     def tick(self) -> None:
-        """Look at everybody: new cells, new bins."""
-        places = self.positions()
-        cells = self._attachment.update(places, self.cell)
-        changed = np.flatnonzero(cells != self.cell)
-        self.cell = cells
-        for host in changed.tolist():
-            self._on_cell(host, int(cells[host]))
-        bins = np.floor_divide(places, self._neighbours.width_m)
-        elsewhere = bins != self._bins
-        if elsewhere.any():
-            for host in np.flatnonzero(elsewhere.any(axis=1) & self.present).tolist():
-                self._neighbours.rebin(self._antennas[host], *places[host].tolist())
-            self._bins = bins
+        """Look at everybody whose time has come: new cells, new bins."""
+        hosts = np.flatnonzero(self._due <= self._kernel.now)
+        if len(hosts):
+            self._look_at(hosts)
         self._ticking = False
         self._keep_ticking()
+
+    def _look_at(self, hosts: np.ndarray) -> None:
+        places = self._places_now(hosts)
+        before = self.cell[hosts]
+        cells, slack_m = self._attachment.look(places, before)
+        bins = places / self._neighbours.width_m
+        beyond = bins - np.floor(bins)
+        to_border_m = np.minimum(beyond, 1 - beyond).min(axis=1) * self._neighbours.width_m
+        wait_ns = (np.minimum(slack_m, to_border_m) - NEARLY_M) * self._ns_per_m
+        self._due[hosts] = self._kernel.now + np.clip(wait_ns, 0, NEVER).astype(np.int64)
+        self.cell[hosts] = cells
+        for i in np.flatnonzero(cells != before).tolist():
+            self._on_cell(int(hosts[i]), int(cells[i]))
+        for host, x, y in zip(hosts.tolist(), *places.T.tolist(), strict=True):
+            if self.present[host]:
+                self._neighbours.rebin(self._antennas[host], x, y)
+
+    def _places_now(self, hosts: np.ndarray) -> np.ndarray:
+        return self._places[hosts] + self._velocities[hosts] * (self._kernel.now - self._since[hosts])
 
     def _keep_ticking(self) -> None:
         """Ticks go on as long as somebody walks; while all stand still there is nothing to see."""
@@ -166,6 +183,7 @@ class Movement:
 
     def _set(self, host: int, x: float, y: float, vx: float, vy: float) -> None:
         now = self._kernel.now
+        self._due[host] = now
         self._places[host] = x, y
         self._velocities[host] = vx, vy
         self._since[host] = now

@@ -57,8 +57,7 @@ class Node:
         self._timers: list[Timer] = []
         self._channels: list[Channels] = []
         self._samples = simulation.recording.samples
-        if simulation.listens:
-            antenna.hand_up = self.hand_up
+        antenna.hand_up = self.hand_up
 
     # --- the port
 

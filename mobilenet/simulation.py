@@ -25,7 +25,7 @@ from mobilenet.nodes import HostNode, Node, StationNode
 from mobilenet.own import roles_for
 from mobilenet.parameters import ScenarioError
 from mobilenet.radio.antenna import Antenna
-from mobilenet.radio.mac import Mac
+from mobilenet.radio.mac import Mac, Rules
 from mobilenet.radio.medium import Medium
 from mobilenet.radio.neighbours import Neighbours
 from mobilenet.radio.phy import DATAGRAM_OVERHEAD_BYTES, MODES
@@ -69,10 +69,10 @@ class Simulation:
         self._books = Bookkeeping(self.kernel, self.recording)
         self.duration_ns = ns(scenario.duration_s)
         self._roles, self._parameters = roles_for(scenario)
-        self.listens = self._roles.listens
 
         wireless = scenario.wireless
         self._mode = MODES[wireless.mode]
+        self._rules = Rules(self._mode, wireless.eifs, wireless.queue_frames, wireless.retry_limit)
         self.broadcast_rate_mbps = wireless.broadcast_rate_mbps
         self._datagrams: dict[int, tuple[int, int]] = {}
         self._unicast_airtimes_ns: dict[int, int] = {}
@@ -91,6 +91,7 @@ class Simulation:
             wireless.loss,
             wireless.capture_db,
             self._books.frame_observer(),
+            self._roles.listens,
         )
 
         self.backbone = new_backbone(self.kernel, scenario.stations.backbone, sites.tolist(), self._books.wired_hop)
@@ -107,6 +108,7 @@ class Simulation:
             self.world.trajectories,
             [host.antenna for host in self.hosts],
             tick_ns,
+            self.world.speed_limit_mps,
             lambda host, cell: self.hosts[host].set_cell(None if cell < 0 else cell),
         )
         self._pending: dict[int, str] = {}  # host -> join, leave or vanish: what it is still to do
@@ -116,22 +118,11 @@ class Simulation:
 
     def _antenna(self, name: str, number: int, is_station: bool) -> tuple[Antenna, Mac]:
         seed = self.scenario.seed
-        wireless = self.scenario.wireless
         index = number if is_station else len(self.stations) + number
         antenna = Antenna(index, name, number, is_station)
-        if wireless.loss > 0:
+        if self.scenario.wireless.loss > 0:
             antenna.loss = Stream(seed, "loss", name)
-        mac = Mac(
-            self.kernel,
-            self.medium,
-            antenna,
-            self._mode,
-            Stream(seed, "backoff", name),
-            wireless.eifs,
-            wireless.queue_frames,
-            wireless.retry_limit,
-        )
-        return antenna, mac
+        return antenna, Mac(self.kernel, self.medium, antenna, self._rules, Stream(seed, "backoff", name))
 
     def _new_station(self, number: int, x: float, y: float) -> StationNode:
         name = f"s{number}"

@@ -67,7 +67,7 @@ class Dice(Protocol):
     def random(self) -> float: ...
 
 
-class Stream:
+class Stream(Dice):
     """Single draws from one stream, the same that `generator` gives, fetched in blocks because numpy is slow one by one."""
 
     __slots__ = ("_ahead", "_key", "_next")

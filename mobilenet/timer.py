@@ -14,18 +14,17 @@ if TYPE_CHECKING:
     from mobilenet.kernel import Action, Kernel
 
 
-class Timer:
-    """A timer that is restarted far more often than it expires.
+class Deadline:
+    """Something that happens later, and is put off far more often than it happens.
 
     Moving the deadline back costs an assignment: the queue entry stays where it is
-    and follows when its moment comes. A stopped timer never fires.
+    and follows when its moment comes. A stopped one never comes.
     """
 
-    __slots__ = ("_action", "_kernel", "_queued_ns", "deadline_ns")
+    __slots__ = ("_kernel", "_queued_ns", "deadline_ns")
 
-    def __init__(self, kernel: Kernel, action: Action) -> None:
+    def __init__(self, kernel: Kernel) -> None:
         self._kernel = kernel
-        self._action = action
         self._queued_ns = -1  # when the queue entry that counts comes up; -1: there is none
         self.deadline_ns = -1  # -1: stopped
 
@@ -47,7 +46,7 @@ class Timer:
 
     def expire(self) -> None:
         """The deadline has come."""
-        self._action()
+        raise NotImplementedError
 
     def __call__(self) -> None:
         """An entry of the queue comes up; the timer itself is the entry, which saves an object for each."""
@@ -64,3 +63,16 @@ class Timer:
             return
         self.deadline_ns = -1
         self.expire()
+
+
+class Timer(Deadline):
+    """Calls `action` when the deadline comes."""
+
+    __slots__ = ("_action",)
+
+    def __init__(self, kernel: Kernel, action: Action) -> None:
+        super().__init__(kernel)
+        self._action = action
+
+    def expire(self) -> None:
+        self._action()

@@ -8,6 +8,7 @@ Assumes     nothing; nobody answers
 from __future__ import annotations
 
 import math
+from functools import cache
 from typing import Any, ClassVar, NamedTuple
 
 from mobilenet.protocols.beacon_parameters import BeaconParameters
@@ -24,17 +25,24 @@ class Beacon(NamedTuple):
         return ()
 
 
+@cache
+def _beacon(payload_bytes: int) -> Beacon:
+    """One for all nodes: they send the same."""
+    return Beacon(payload_bytes, payload_bytes)
+
+
 class Beaconing:
     """Two clocks that send: one exponential, one periodic with a random phase."""
 
+    __slots__ = ("_beacon", "_beacon_timer", "_hello", "_hello_s", "_hello_timer", "_interval_s", "_port")
     BUFFERS: ClassVar[tuple[str, ...]] = ()
 
     def __init__(self, port: Port, interval_s: float, payload_bytes: int, parameters: BeaconParameters) -> None:
         self._port = port
         self._interval_s = interval_s
         self._hello_s = parameters.hello_interval_s
-        self._beacon = Beacon(payload_bytes, payload_bytes)
-        self._hello = Beacon(parameters.hello_payload_bytes, parameters.hello_payload_bytes)
+        self._beacon = _beacon(payload_bytes)
+        self._hello = _beacon(parameters.hello_payload_bytes)
         self._beacon_timer = port.timer(self._on_beacon)
         self._hello_timer = port.timer(self._on_hello)
 
@@ -68,6 +76,8 @@ class Beaconing:
 
 class BeaconHost(Beaconing):
     """Sends from join() to leave(); after a crash it begins again."""
+
+    __slots__ = ("_stable",)
 
     def __init__(self, port: Port, stable: BeaconMember, parameters: BeaconParameters, stations: int) -> None:
         super().__init__(port, parameters.host_interval_s, parameters.host_payload_bytes, parameters)
@@ -110,6 +120,8 @@ class BeaconMember:
 
 
 class BeaconStation(Beaconing):
+    __slots__ = ()
+
     def __init__(self, port: Port, wired: Any, parameters: BeaconParameters, stations: int) -> None:
         super().__init__(port, parameters.station_interval_s, parameters.station_payload_bytes, parameters)
         self.begin()

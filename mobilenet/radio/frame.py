@@ -6,15 +6,21 @@ Source    ours: DESIGN.md §4
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
 if TYPE_CHECKING:
     from mobilenet.radio.antenna import Antenna
 
-RECEIVED, COLLISION, NEVER_ATTEMPTED, HALF_DUPLEX, RANDOM, RECEIVER_DOWN = range(6)
+RECEIVED: Final = 0
+COLLISION: Final = 1
+NEVER_ATTEMPTED: Final = 2
+HALF_DUPLEX: Final = 3
+RANDOM: Final = 4
+RECEIVER_DOWN: Final = 5
 FATES = ("received", "collision", "never_attempted", "half_duplex", "random", "receiver_down")
 
-DATA, ACK = 0, 1
+DATA: Final = 0
+ACK: Final = 1
 
 
 class Client(Protocol):
@@ -29,7 +35,7 @@ class Frame:
 
     __slots__ = (
         "acknowledged", "client", "delays_ns", "duration_ns", "fates", "kind", "message", "number", "psdu_bytes",
-        "rate_mbps", "receivers", "retries", "sender", "start_ns", "to",
+        "rate_mbps", "receivers", "retries", "sender", "serial", "start_ns", "to",
     )  # fmt: skip
 
     def __init__(
@@ -55,6 +61,7 @@ class Frame:
         self.kind = kind
         self.number = 0  # set by the sender's MAC: what the receiver's duplicate filter looks at
         self.retries = 0
+        self.serial = 0  # among all that were ever in the air, set by the medium
         self.start_ns = 0
         self.receivers: list[Antenna] = []  # in range, by index
         self.fates: list[int] = []  # parallel to receivers, as is

@@ -20,54 +20,57 @@ from mobilenet.radio.frame import ACK, Frame
 from mobilenet.radio.medium import Medium
 from mobilenet.radio.phy import ACK_BYTES, DSSS_PREAMBLE_NS, DSSS_RATES, OFDM_PREAMBLE_NS, Mode
 from mobilenet.streams import Dice
-from mobilenet.timer import Timer
+from mobilenet.timer import Deadline, Timer
+
+
+class Rules:
+    """What the MACs of one network have in common, worked out once."""
+
+    __slots__ = ("difs_ns", "eifs_ns", "mode", "queue_frames", "retry_limit", "sifs_ns", "slot_ns", "windows")
+
+    def __init__(self, mode: Mode, eifs: bool = True, queue_frames: int = 100, retry_limit: int = 7) -> None:
+        self.slot_ns = mode.slot_ns
+        self.sifs_ns = mode.sifs_ns
+        self.difs_ns = mode.difs_ns
+        self.eifs_ns = mode.eifs_ns if eifs else 0  # 0: a broken frame is no reason to wait
+        self.windows = [mode.cw_min]  # the largest number of slots that may be drawn, by attempts that failed
+        for _ in range(retry_limit):
+            self.windows.append(min(2 * self.windows[-1] + 1, mode.cw_max))
+        self.mode = mode
+        self.queue_frames = queue_frames
+        self.retry_limit = retry_limit
 
 
 class Mac:
     """The sending side of one node, and its answers to unicast frames."""
 
     __slots__ = (
-        "_ack_timer", "_antenna", "_attempts", "_backoff", "_before_freeze", "_cw", "_eifs", "_eifs_until",
-        "_expiry", "_frozen_at", "_kernel", "_last_heard", "_medium", "_mode", "_not_before", "_number", "_queue",
-        "_queue_frames", "_retry_limit", "_slots", "_timer",
+        "_ack_timer", "_antenna", "_attempts", "_backoff", "_before_freeze", "_eifs_until", "_expiry", "_frozen_at",
+        "_kernel", "_last_heard", "_medium", "_not_before", "_number", "_queue", "_rules", "_slots", "_timer",
     )  # fmt: skip
 
-    def __init__(
-        self,
-        kernel: Kernel,
-        medium: Medium,
-        antenna: Antenna,
-        mode: Mode,
-        backoff: Dice,
-        eifs: bool = True,
-        queue_frames: int = 100,
-        retry_limit: int = 7,
-    ) -> None:
+    def __init__(self, kernel: Kernel, medium: Medium, antenna: Antenna, rules: Rules, backoff: Dice) -> None:
         self._kernel = kernel
         self._medium = medium
         self._antenna = antenna
-        self._mode = mode
+        self._rules = rules
         self._backoff = backoff
-        self._eifs = eifs
-        self._queue_frames = queue_frames
-        self._retry_limit = retry_limit
-        self._timer = Timer(kernel, self._transmit)
-        self._ack_timer = Timer(kernel, self._ack_missed)
-        self._last_heard: dict[int, int] = {}  # sender -> number of its last acknowledged frame
-        self._number = 0
+        self._timer = _Turn(kernel, self)
         self._queue: list[Frame] = []  # short: a list is smaller than a deque
         self._start_over()
+        self._number = 0  # of acknowledged frames
+        self._ack_timer = Timer(kernel, self._ack_missed)
+        self._last_heard: dict[int, int] = {}  # sender -> number of its last acknowledged frame
         antenna.mac = self
 
     def _start_over(self) -> None:
-        self._cw = self._mode.cw_min
-        self._attempts = 0
         self._slots = 0
         self._expiry = 0
-        self._frozen_at = NEVER  # when the count last stopped, and what it was before
-        self._before_freeze = (0, 0)
+        self._attempts = 0
         self._eifs_until = NEVER
         self._not_before = NEVER  # the timeout of a missing ACK
+        self._frozen_at = NEVER  # when the count last stopped, and what it was before
+        self._before_freeze = (0, 0)
 
     @property
     def queued(self) -> int:
@@ -76,13 +79,14 @@ class Mac:
     def enqueue(self, frame: Frame) -> bool:
         """Send the frame when its turn comes. False: the queue is full and the frame is dropped."""
         queue = self._queue
-        if len(queue) >= self._queue_frames:
+        if len(queue) >= self._rules.queue_frames:
             self._medium.queue_drops += 1
             if frame.client is not None:
                 frame.client.on_dropped(frame.message)
             return False
-        self._number += 1
-        frame.number = self._number
+        if frame.acknowledged:
+            self._number += 1
+            frame.number = self._number
         queue.append(frame)
         if len(queue) == 1:
             self._contend()
@@ -102,16 +106,16 @@ class Mac:
     def _contend(self) -> None:
         """Draw a back-off for the first frame of the queue and wait for it."""
         antenna = self._antenna
-        mode = self._mode
+        rules = self._rules
         now = self._kernel._now
-        self._slots = slots = int(self._backoff.random() * (self._cw + 1))
+        self._slots = slots = int(self._backoff.random() * (rules.windows[self._attempts] + 1))
         antenna.contending = True
         self._frozen_at = NEVER
         if now < antenna.busy_from:  # energy is on its way, but not here yet
             idle_since = antenna.idle_since
         else:
             idle_since = antenna.busy_until
-        expiry = self._after_idle(idle_since) + slots * mode.slot_ns
+        expiry = self._after_idle(idle_since) + slots * rules.slot_ns
         self._expiry = expiry = expiry if expiry > now else now
         self._timer.start_at(expiry)
         if now < antenna.busy_from:
@@ -127,27 +131,28 @@ class Mac:
         else:
             self._before_freeze = (self._expiry, self._slots)
         self._frozen_at = first
-        remaining = -((first - self._expiry) // self._mode.slot_ns)
+        remaining = -((first - self._expiry) // self._rules.slot_ns)
         if remaining < self._slots:
             self._slots = remaining
         self._wait()
 
     def _wait(self) -> None:
         """Count the slots from DIFS (or more) after the medium gets idle."""
-        self._expiry = expiry = self._after_idle(self._antenna.busy_until) + self._slots * self._mode.slot_ns
+        self._expiry = expiry = self._after_idle(self._antenna.busy_until) + self._slots * self._rules.slot_ns
         self._timer.start_at(expiry)
 
     def _after_idle(self, idle_since: int) -> int:
         """When slots begin to count."""
-        start = idle_since + self._mode.difs_ns
+        start = idle_since + self._rules.difs_ns
         if start < self._eifs_until:
             start = self._eifs_until
         return start if start > self._not_before else self._not_before
 
     def heard_broken(self, end: int) -> None:
         """A frame that ended at `end` arrived broken while we contend."""
-        if self._eifs:
-            self._eifs_until = end + self._mode.eifs_ns
+        eifs_ns = self._rules.eifs_ns
+        if eifs_ns > 0:
+            self._eifs_until = end + eifs_ns
             self._wait()
 
     def heard_well(self) -> None:
@@ -156,7 +161,8 @@ class Mac:
             self._eifs_until = NEVER
             self._wait()
 
-    def _transmit(self) -> None:
+    def transmit(self) -> None:
+        """The back-off is over."""
         self._antenna.contending = False
         self._medium.start(self._queue[0])
 
@@ -171,7 +177,6 @@ class Mac:
 
     def _finish(self, frame: Frame, delivered: bool) -> None:
         del self._queue[0]
-        self._cw = self._mode.cw_min
         self._attempts = 0
         client = frame.client
         if client is not None:
@@ -193,11 +198,11 @@ class Mac:
                 self._finish(self._queue[0], delivered=True)
             return
         if frame.to is not antenna:
-            antenna.sense(end, end + self._mode.sifs_ns + self._ack_airtime_ns(frame))  # NAV
+            antenna.sense(end, end + self._rules.sifs_ns + self._ack_airtime_ns(frame))  # NAV
             if antenna.contending:
                 self.defer(end)
             return
-        self._kernel.at(end + self._mode.sifs_ns, lambda: self._acknowledge(frame))
+        self._kernel.at(end + self._rules.sifs_ns, lambda: self._acknowledge(frame))
         if self._last_heard.get(frame.sender.index) != frame.number:
             self._last_heard[frame.sender.index] = frame.number
             antenna.hand_up(frame)
@@ -211,23 +216,37 @@ class Mac:
     def _ack_missed(self) -> None:
         now = self._kernel._now
         if self._antenna.lock_until > now:  # something is arriving: it may be the ACK
-            self._ack_timer.start_at(self._antenna.lock_until + self._mode.slot_ns)
+            self._ack_timer.start_at(self._antenna.lock_until + self._rules.slot_ns)
             return
         frame = self._queue[0]
         self._attempts += 1
         self._not_before = now
-        if self._attempts >= self._retry_limit:
+        if self._attempts >= self._rules.retry_limit:
             self._finish(frame, delivered=False)
             return
-        self._cw = min(2 * self._cw + 1, self._mode.cw_max)
         frame.retries += 1
         self._medium.retries += 1
         self._contend()
 
     def _ack_airtime_ns(self, frame: Frame) -> int:
-        return self._mode.airtime_ns(ACK_BYTES, self._mode.ack_rate_mbps(frame.rate_mbps))
+        mode = self._rules.mode
+        return mode.airtime_ns(ACK_BYTES, mode.ack_rate_mbps(frame.rate_mbps))
 
     def _ack_wait_ns(self, frame: Frame) -> int:
         """SIFS, a slot and the preamble: then an ACK must have begun to arrive."""
-        preamble = DSSS_PREAMBLE_NS if self._mode.ack_rate_mbps(frame.rate_mbps) in DSSS_RATES else OFDM_PREAMBLE_NS
-        return self._mode.sifs_ns + self._mode.slot_ns + preamble
+        rules = self._rules
+        preamble = DSSS_PREAMBLE_NS if rules.mode.ack_rate_mbps(frame.rate_mbps) in DSSS_RATES else OFDM_PREAMBLE_NS
+        return rules.sifs_ns + rules.slot_ns + preamble
+
+
+class _Turn(Deadline):
+    """When a MAC may send."""
+
+    __slots__ = ("_mac",)
+
+    def __init__(self, kernel: Kernel, mac: Mac) -> None:
+        super().__init__(kernel)
+        self._mac = mac
+
+    def expire(self) -> None:
+        self._mac.transmit()

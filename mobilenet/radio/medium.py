@@ -19,6 +19,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from math import sqrt
+from typing import Final
 
 from mobilenet.kernel import Kernel
 from mobilenet.radio.antenna import NEVER, Antenna
@@ -35,7 +36,7 @@ from mobilenet.radio.frame import (
 )
 from mobilenet.radio.neighbours import Neighbours
 
-SPEED_OF_LIGHT_M_PER_NS = 0.299792458
+SPEED_OF_LIGHT_M_PER_NS: Final = 0.299792458
 Observer = Callable[[Frame], None]
 
 
@@ -52,6 +53,7 @@ class Medium:
         loss: float = 0.0,
         capture_db: float | None = None,
         observer: Observer | None = None,
+        listens: bool = True,
     ) -> None:
         self.kernel = kernel
         self.neighbours = neighbours
@@ -61,6 +63,8 @@ class Medium:
         self.acks = 0
         self.retries = 0
         self.queue_drops = 0
+        self._started = 0
+        self._in_air: dict[int, Frame] = {}  # by serial
         self.pairs = [0] * len(FATES)
         self.addressed_pairs = [0] * len(FATES)
         self._range2 = range_m**2
@@ -70,6 +74,7 @@ class Medium:
         self._loss = loss
         self._capture = None if capture_db is None else 10 ** (capture_db / 10)
         self._observer = observer
+        self._listens = listens  # False: nothing is handed up, beacons are for the statistics alone
 
     def start(self, frame: Frame) -> None:
         """The sender's antenna begins to radiate the frame now."""
@@ -85,8 +90,9 @@ class Medium:
         receivers: list[Antenna] = []
         fates: list[int] = []
         delays: list[int] = []
-        receive, delayed = receivers.append, delays.append
         latest = 0
+        self._started = serial = self._started + 1
+        captures = self._capture is not None
         for node in self.neighbours.candidates(sender, now):
             elapsed = now - node.since_ns
             dx = node.x_m + node.vx * elapsed - x
@@ -116,84 +122,89 @@ class Medium:
                 continue
             if delay > latest:
                 latest = delay
-            receive(node)
-            delayed(delay)
-            if node.air_until <= first and node.transmit_until <= first and node.up:
-                node.lock_from = first
-                node.lock_until = node.air_until = last
-                node.lock_fates = fates
-                node.lock_index = len(fates)
-                node.lock_d2 = node.air_d2 = d2
+            receivers.append(node)
+            delays.append(delay)
+            if node.free_from <= first and node.up:
+                node.lock_until = node.free_from = last
+                node.lock_frame = serial
+                if captures:
+                    node.lock_d2 = node.air_d2 = d2
                 fates.append(RECEIVED)
             else:
-                self._overlap(node, first, last, d2, fates)
+                fates.append(self._overlap(node, first, last, d2, serial))
+        frame.serial = serial
         frame.receivers = receivers
         frame.fates = fates
         frame.delays_ns = delays
+        self._in_air[serial] = frame
         self.kernel.at(end + latest, _End(self, frame))
 
     def drop_out(self, node: Antenna) -> None:
         """The node crashes or vanishes: what it was receiving is lost to it."""
         node.up = False
-        if node.lock_until > self.kernel._now and node.lock_fates[node.lock_index] == RECEIVED:
-            node.lock_fates[node.lock_index] = RECEIVER_DOWN
-        node.lock_until = NEVER
+        if node.lock_until > self.kernel._now:
+            self._lose(node, RECEIVER_DOWN)
+        _let_go(node)
 
     def _fall_deaf(self, sender: Antenna, now: int, end: int) -> None:
         """Sending aborts receiving, also of a frame that is still on its way here."""
         if sender.lock_until > now:
-            if sender.lock_fates[sender.lock_index] == RECEIVED:
-                sender.lock_fates[sender.lock_index] = HALF_DUPLEX
-            sender.lock_until = NEVER
+            self._lose(sender, HALF_DUPLEX)
+            _let_go(sender)
         sender.transmit_until = end
+        if end > sender.free_from:
+            sender.free_from = end
         sender.sense(now, end)
         if sender.contending:  # an ACK goes out although a frame waits
             sender.mac.defer(now)
 
-    def _overlap(self, node: Antenna, first: int, last: int, d2: float, fates: list[int]) -> None:
-        """A receivable frame reaches a node that is down, sending, or hears something else."""
+    def _overlap(self, node: Antenna, first: int, last: int, d2: float, serial: int) -> int:
+        """A receivable frame reaches a node that is down, sending, or hears something else: its fate there."""
+        _note_locked(node)
         if not node.up:
-            fates.append(RECEIVER_DOWN)
+            fate = RECEIVER_DOWN
         elif node.transmit_until > first:
-            fates.append(HALF_DUPLEX)
-        elif node.lock_until > first and first >= node.lock_from:
-            fates.append(NEVER_ATTEMPTED)
-            self._disturb_lock(node, d2)
+            fate = HALF_DUPLEX
+        elif node.lock_until <= first:  # the rest of a frame that was never attempted is in the air
+            fate = RECEIVED if self._survives(d2, node.air_d2) else COLLISION
+            _lock(node, serial, last, d2)
         else:
-            if node.lock_until > first:
-                # Sent later, but from nearer: it came first, within one propagation delay.
-                node.lock_fates[node.lock_index] = NEVER_ATTEMPTED
-                fates.append(RECEIVED if self._survives(d2, node.lock_d2) else COLLISION)
-            else:  # the rest of a frame that was never attempted is in the air
-                fates.append(RECEIVED if self._survives(d2, node.air_d2) else COLLISION)
-            node.lock_from = first
-            node.lock_until = last
-            node.lock_fates = fates
-            node.lock_index = len(fates) - 1
-            node.lock_d2 = d2
-        self._fill_air(node, first, last, d2)
+            other = self._in_air[node.lock_frame]
+            i = other.receivers.index(node)
+            if first >= other.start_ns + other.delays_ns[i]:
+                fate = NEVER_ATTEMPTED
+                self._disturb_lock(node, d2)
+            else:  # sent later, but from nearer: it came first, within one propagation delay
+                other.fates[i] = NEVER_ATTEMPTED
+                fate = RECEIVED if self._survives(d2, node.lock_d2) else COLLISION
+                _lock(node, serial, last, d2)
+        _fill_air(node, first, last, d2)
+        return fate
 
     def _interfere(self, node: Antenna, first: int, last: int, d2: float) -> None:
         """Energy that destroys, but is too weak to be received."""
+        _note_locked(node)
         if node.lock_until > first:
             self._disturb_lock(node, d2)
-        self._fill_air(node, first, last, d2)
+        _fill_air(node, first, last, d2)
 
     def _disturb_lock(self, node: Antenna, d2: float) -> None:
-        if node.lock_fates[node.lock_index] == RECEIVED and not self._survives(node.lock_d2, d2):
-            node.lock_fates[node.lock_index] = COLLISION
+        if not self._survives(node.lock_d2, d2):
+            self._lose(node, COLLISION)
 
-    def _fill_air(self, node: Antenna, first: int, last: int, d2: float) -> None:
-        if node.air_until <= first or d2 < node.air_d2:
-            node.air_d2 = d2  # the nearest one since the air was last silent here
-        if last > node.air_until:
-            node.air_until = last
+    def _lose(self, node: Antenna, fate: int) -> None:
+        """What the node is locked on is lost, unless it is already."""
+        frame = self._in_air[node.lock_frame]
+        i = frame.receivers.index(node)
+        if frame.fates[i] == RECEIVED:
+            frame.fates[i] = fate
 
     def _survives(self, wanted_d2: float, other_d2: float) -> bool:
         return self._capture is not None and other_d2 >= wanted_d2 * self._capture
 
     def finish(self, frame: Frame) -> None:
         """Every receiver has had the whole frame: count it, hand it up, let the MACs go on."""
+        del self._in_air[frame.serial]
         receivers = frame.receivers
         fates = frame.fates
         if self._loss > 0:
@@ -208,17 +219,19 @@ class Medium:
         answered = frame.acknowledged or frame.kind != DATA
         frame.sender.mac.sent(frame)
         delays = frame.delays_ns
-        for i, node in enumerate(receivers):
-            fate = fates[i]
+        listens = self._listens or answered
+        for i, fate in enumerate(fates):  # receivers[i].contending, without a hold of the node: one line of the cache less
             if fate == RECEIVED:
-                if node.contending:
-                    node.mac.heard_well()
-                if answered:
-                    node.mac.take_unicast(frame, end + delays[i])
-                elif to is None or to is node:
-                    node.hand_up(frame)
-            elif fate == COLLISION and node.contending:
-                node.mac.heard_broken(end + delays[i])
+                if receivers[i].contending:
+                    receivers[i].mac.heard_well()
+                if listens:
+                    node = receivers[i]
+                    if answered:
+                        node.mac.take_unicast(frame, end + delays[i])
+                    elif to is None or to is node:
+                        node.hand_up(frame)
+            elif fate == COLLISION and receivers[i].contending:
+                receivers[i].mac.heard_broken(end + delays[i])
 
     def _count(self, frame: Frame) -> None:
         self.frames += 1
@@ -241,10 +254,38 @@ class Medium:
             if to in frame.receivers:
                 self.addressed_pairs[fates[frame.receivers.index(to)]] += 1
         elif sender.is_station:
-            served = [fates[i] for i, node in enumerate(frame.receivers) if node.serving is sender]
+            receivers = frame.receivers
+            served = [fates[i] for i in range(len(fates)) if receivers[i].serving is sender]
             _add(self.addressed_pairs, served)
         else:
             _add(self.addressed_pairs, fates)
+
+
+def _lock(node: Antenna, serial: int, last: int, d2: float) -> None:
+    node.lock_until = last
+    node.lock_frame = serial
+    node.lock_d2 = d2
+
+
+def _let_go(node: Antenna) -> None:
+    """The node is locked on nothing any more; what it was locked on is still in the air."""
+    _note_locked(node)
+    node.lock_until = NEVER
+
+
+def _note_locked(node: Antenna) -> None:
+    """What came while the air was silent is not noted as being in the air before somebody asks."""
+    if node.lock_until > node.air_until:
+        node.air_until = node.lock_until
+
+
+def _fill_air(node: Antenna, first: int, last: int, d2: float) -> None:
+    if node.air_until <= first or d2 < node.air_d2:
+        node.air_d2 = d2  # the nearest one since the air was last silent here
+    if last > node.air_until:
+        node.air_until = last
+    if last > node.free_from:
+        node.free_from = last
 
 
 def _add(counts: list[int], fates: list[int]) -> None:

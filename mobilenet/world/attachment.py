@@ -34,18 +34,22 @@ class Attachment:
     def __init__(
         self, stations_m: NDArray[np.float64], range_m: float, hysteresis_m: float, error_m: float = 0.0, seed: int = 0
     ) -> None:
+        self.error_m = error_m
         self._stations = np.ascontiguousarray(stations_m, dtype=np.float64).reshape(-1, 2)
         self._x, self._y = (np.ascontiguousarray(column) for column in self._stations.T)
         self._range = range_m
         self._hysteresis = hysteresis_m
-        self._error_m = error_m
         self._dice = generator(seed, "attachment")
         self._tree = cKDTree(self._stations) if len(self._stations) > DENSE else None
 
     def update(self, xy: NDArray[np.float64], current: NDArray[np.int64]) -> NDArray[np.int64]:
         """The cells of hosts at `xy` that were in the cells `current`; the latter stays as it is."""
-        if self._error_m:
-            xy = xy + self._dice.normal(0, self._error_m, xy.shape)
+        return self.look(xy, current)[0]
+
+    def look(self, xy: NDArray[np.float64], current: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+        """The cells, as `update`, and float64 (n,): how many metres each host may walk before it can be in another one."""
+        if self.error_m:
+            xy = xy + self._dice.normal(0, self.error_m, xy.shape)
         if self._tree is None:
             dx = xy[:, :1] - self._x
             dy = xy[:, 1:] - self._y
@@ -55,10 +59,14 @@ class Attachment:
             to_nearest = distances[rows, nearest]
             to_current = distances[rows, current]  # -1 names the last station; it is ruled out below
         else:
-            # an infinite distance and the number m where no station is in range
-            to_nearest, nearest = self._tree.query(xy, distance_upper_bound=np.nextafter(self._range, np.inf))
+            to_nearest, nearest = self._tree.query(xy)
             ours = self._stations[current]
             to_current = np.sqrt((xy[:, 0] - ours[:, 0]) ** 2 + (xy[:, 1] - ours[:, 1]) ** 2)
-        keep = (current >= 0) & (to_current <= self._range) & (to_current - to_nearest < self._hysteresis)
-        found = np.where(to_nearest <= self._range, nearest, -1)
-        return np.where(keep, current, found)
+        keeps = (current >= 0) & (to_current <= self._range) & (to_current - to_nearest < self._hysteresis)
+        finds = to_nearest <= self._range
+        cells = np.where(keeps, current, np.where(finds, nearest, -1))
+        # No distance changes by more than the host walks, and a difference of two by no more than twice that.
+        to_ours = np.where(keeps, to_current, to_nearest)
+        to_another = (self._hysteresis - (to_ours - to_nearest)) / 2
+        slack_m = np.where(cells >= 0, np.minimum(self._range - to_ours, to_another), to_nearest - self._range)
+        return cells, np.zeros(len(xy)) if self.error_m else slack_m

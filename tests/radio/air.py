@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from mobilenet.kernel import MICROSECOND, Kernel
 from mobilenet.radio.antenna import Antenna
 from mobilenet.radio.frame import FATES, Frame
-from mobilenet.radio.mac import Mac
+from mobilenet.radio.mac import Mac, Rules
 from mobilenet.radio.medium import Medium
 from mobilenet.radio.neighbours import Neighbours
 from mobilenet.radio.phy import DATAGRAM_OVERHEAD_BYTES, MODES, Mode
@@ -104,13 +104,13 @@ class Air:
     def now_us(self) -> float:
         return self.kernel.now / MICROSECOND
 
-    def node(self, x_m: float, *slots: int, y_m: float = 0.0, dice: Any = None, **mac: Any) -> Node:
+    def node(self, x_m: float, *slots: int, y_m: float = 0.0, dice: Any = None, **rules: Any) -> Node:
         """A node at (x_m, y_m) that draws these back-offs, or from `dice`."""
         index = len(self.nodes)
         antenna = Antenna(index, f"n{index}", index, False)
         antenna.move(self.kernel.now, x_m, y_m, 0.0, 0.0)
         script = dice or Script(*slots)
-        mac = Mac(self.kernel, self.medium, antenna, self.mode, script, eifs=self.eifs, **mac)
+        mac = Mac(self.kernel, self.medium, antenna, Rules(self.mode, self.eifs, **rules), script)
         if isinstance(script, Script):
             script.cw = self.mode.cw_min
         node = Node(self, antenna, mac)
