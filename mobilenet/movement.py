@@ -25,6 +25,7 @@ from mobilenet.world.mobility import Leg, Trajectory
 
 NOWHERE = 1e12  # where absent hosts are: out of every cell
 NEVER = 2**61
+TICKS_AHEAD = 5  # looking at a few more costs nothing, looking again does
 NEARLY_M = 1e-3  # a host is looked at that much earlier than need be: rounding is far below
 
 
@@ -129,25 +130,33 @@ class Movement:
 
     def look(self, host: int) -> None:
         """Find the cell of one host between two ticks, when it has just appeared."""
-        hosts = np.array([host]) if not self._attachment.error_m else np.arange(len(self._due))
-        cells, _ = self._attachment.look(self._places_now(hosts), self.cell[hosts])
-        cell = int(cells[hosts == host][0])
+        errors = self._attachment.errors(len(self.cell))
+        place = self._places_now(np.array([host])) + (0 if errors is None else errors[host])
+        cell = int(self._attachment.update(place, self.cell[[host]])[0])
         if cell != self.cell[host]:
             self.cell[host] = cell
             self._on_cell(host, cell)
 
     def tick(self) -> None:
-        """Look at everybody whose time has come: new cells, new bins."""
-        hosts = np.flatnonzero(self._due <= self._kernel.now)
-        if len(hosts):
-            self._look_at(hosts)
+        """Look at everybody whose time has come, and who is soon due as well: new cells, new bins."""
+        errors = self._attachment.errors(len(self.cell))
+        horizon_ns = self._kernel.now
+        if errors is not None:  # as if everybody had walked as far as the one who errs most
+            horizon_ns += int(np.hypot(*errors.T).max(initial=0) * self._ns_per_m)
+        if self._due.min(initial=NEVER) <= horizon_ns:
+            hosts = np.flatnonzero(self._due <= horizon_ns + TICKS_AHEAD * self._tick_ns)
+            self._look_at(hosts, None if errors is None else errors[hosts])
         self._ticking = False
         self._keep_ticking()
 
-    def _look_at(self, hosts: np.ndarray) -> None:
+    def _look_at(self, hosts: np.ndarray, errors: np.ndarray | None) -> None:
         places = self._places_now(hosts)
         before = self.cell[hosts]
-        cells, slack_m = self._attachment.look(places, before)
+        if errors is None:
+            cells, slack_m = self._attachment.look(places, before)
+        else:
+            cells, slack_m = self._attachment.look(places + errors, before)
+            slack_m -= np.hypot(*errors.T)
         bins = places / self._neighbours.width_m
         beyond = bins - np.floor(bins)
         to_border_m = np.minimum(beyond, 1 - beyond).min(axis=1) * self._neighbours.width_m

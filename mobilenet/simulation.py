@@ -45,6 +45,19 @@ SLICE_NS = SECOND  # between two looks at the progress, and two samples of the c
 Progress = Callable[[float, float], None]
 
 
+@contextmanager
+def _no_collections() -> Iterator[None]:
+    """What is built stays, and what a run allocates is gone soon or stays as well: looking for cycles is a waste of time."""
+    if not gc.isenabled():
+        yield
+        return
+    gc.disable()
+    try:
+        yield
+    finally:
+        gc.enable()
+
+
 @dataclass(frozen=True, slots=True)
 class Outcome:
     """How a run ended."""
@@ -61,6 +74,7 @@ class Outcome:
 class Simulation:
     """The parts of one run. Two simulations in one process share nothing."""
 
+    @_no_collections()
     def __init__(self, scenario: Scenario) -> None:
         self.scenario = scenario
         self.kernel = Kernel()
@@ -363,19 +377,6 @@ class Simulation:
         if self.movement.present[host]:
             self.hosts[host].offer(self.scenario.workload.payload_bytes)
             self._offer_next(host, times)
-
-
-@contextmanager
-def _no_collections() -> Iterator[None]:
-    """What a run allocates is gone soon or stays to the end, without cycles: looking for them is a waste of time."""
-    if not gc.isenabled():
-        yield
-        return
-    gc.disable()
-    try:
-        yield
-    finally:
-        gc.enable()
 
 
 def _call(action: Callable[..., None], *arguments: Any) -> Callable[[], None]:

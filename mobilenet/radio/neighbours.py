@@ -61,8 +61,10 @@ class Neighbours:
             reach2 = self._reach2
             found = []
             for other in self._around(antenna):
-                ox, oy = other.position(now)
-                if (ox - x) * (ox - x) + (oy - y) * (oy - y) <= reach2 and other is not antenna:
+                elapsed = now - other.since_ns  # Antenna.position, without its call
+                dx = other.x_m + other.vx * elapsed - x
+                dy = other.y_m + other.vy * elapsed - y
+                if dx * dx + dy * dy <= reach2 and other is not antenna:
                     found.append(other)
             found.sort(key=_by_index)
             antenna.candidates = found

@@ -34,7 +34,7 @@ class Attachment:
     def __init__(
         self, stations_m: NDArray[np.float64], range_m: float, hysteresis_m: float, error_m: float = 0.0, seed: int = 0
     ) -> None:
-        self.error_m = error_m
+        self._error_m = error_m
         self._stations = np.ascontiguousarray(stations_m, dtype=np.float64).reshape(-1, 2)
         self._x, self._y = (np.ascontiguousarray(column) for column in self._stations.T)
         self._range = range_m
@@ -42,14 +42,16 @@ class Attachment:
         self._dice = generator(seed, "attachment")
         self._tree = cKDTree(self._stations) if len(self._stations) > DENSE else None
 
+    def errors(self, count: int) -> NDArray[np.float64] | None:
+        """By how much each of `count` hosts misjudges its place this time, float64 (count, 2) in metres; None if none does."""
+        return self._dice.normal(0, self._error_m, (count, 2)) if self._error_m else None
+
     def update(self, xy: NDArray[np.float64], current: NDArray[np.int64]) -> NDArray[np.int64]:
         """The cells of hosts at `xy` that were in the cells `current`; the latter stays as it is."""
         return self.look(xy, current)[0]
 
     def look(self, xy: NDArray[np.float64], current: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
         """The cells, as `update`, and float64 (n,): how many metres each host may walk before it can be in another one."""
-        if self.error_m:
-            xy = xy + self._dice.normal(0, self.error_m, xy.shape)
         if self._tree is None:
             dx = xy[:, :1] - self._x
             dy = xy[:, 1:] - self._y
@@ -58,15 +60,15 @@ class Attachment:
             rows = np.arange(len(xy))
             to_nearest = distances[rows, nearest]
             to_current = distances[rows, current]  # -1 names the last station; it is ruled out below
+            to_second = np.partition(distances, 1)[:, 1] if len(self._stations) > 1 else np.inf
         else:
-            to_nearest, nearest = self._tree.query(xy)
+            (to_nearest, to_second), (nearest, _) = (found.T for found in self._tree.query(xy, 2))
             ours = self._stations[current]
             to_current = np.sqrt((xy[:, 0] - ours[:, 0]) ** 2 + (xy[:, 1] - ours[:, 1]) ** 2)
         keeps = (current >= 0) & (to_current <= self._range) & (to_current - to_nearest < self._hysteresis)
-        finds = to_nearest <= self._range
-        cells = np.where(keeps, current, np.where(finds, nearest, -1))
-        # No distance changes by more than the host walks, and a difference of two by no more than twice that.
+        cells = np.where(keeps, current, np.where(to_nearest <= self._range, nearest, -1))
+        # No distance changes by more than the host walks, so no difference of two by more than twice that.
         to_ours = np.where(keeps, to_current, to_nearest)
-        to_another = (self._hysteresis - (to_ours - to_nearest)) / 2
-        slack_m = np.where(cells >= 0, np.minimum(self._range - to_ours, to_another), to_nearest - self._range)
-        return cells, np.zeros(len(xy)) if self.error_m else slack_m
+        to_other = np.where(cells == nearest, to_second, to_nearest)
+        to_another = np.minimum(self._range - to_ours, (self._hysteresis + to_other - to_ours) / 2)
+        return cells, np.where(cells >= 0, to_another, to_nearest - self._range)

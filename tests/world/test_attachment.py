@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from mobilenet import movement
+from mobilenet.scenario import Scenario
+from mobilenet.simulation import Simulation
 from mobilenet.world import attachment
 from mobilenet.world.attachment import Attachment
 
@@ -83,13 +88,75 @@ def test_nobody_flips_between_two_stations_while_walking_along_their_border() ->
 
 def test_an_error_of_place_lets_a_host_in_the_middle_go_back_and_forth() -> None:
     places = np.array([[0.0, 0.0], [100.0, 0.0]])
-    sure = Attachment(places, RANGE_M, 0.0)
-    unsure, again = (Attachment(places, RANGE_M, 0.0, error_m=0.5, seed=3) for _ in range(2))
-    here, cells, seen = np.array([[50.2, 0.0], [20.0, 0.0]]), np.array([1, 0]), set()
+    cells = Attachment(places, RANGE_M, 0.0, error_m=0.5, seed=3)
+    here, cell, seen = np.array([[50.2, 0.0], [20.0, 0.0]]), np.array([1, 0]), set()
+    assert (cells.update(here, cell) == [1, 0]).all()
     for _ in range(100):
-        cells = unsure.update(here, cells)
-        seen.add(int(cells[0]))
-        assert cells[1] == 0 and (sure.update(here, np.array([1, 0])) == [1, 0]).all()
+        errors = cells.errors(2)
+        assert errors is not None
+        cell = cells.update(here + errors, cell)
+        seen.add(int(cell[0]))
+        assert cell[1] == 0
     assert seen == {0, 1}
-    unsure.update(here, cells)
-    assert [again.update(here, np.array([1, 0]))[0] for _ in range(20)].count(0) > 0
+    assert Attachment(places, RANGE_M, 0.0).errors(2) is None
+
+
+@given(seed=st.integers(0, 10_000), stations=st.integers(1, 90), hysteresis_m=st.sampled_from([0.0, 1.0, 5.0, 40.0]))
+def test_who_walks_less_than_the_slack_keeps_the_cell(seed: int, stations: int, hysteresis_m: float) -> None:
+    """With a table of distances and, beyond 64 stations, with a tree."""
+    random = np.random.default_rng(seed)
+    cells = Attachment(random.random((stations, 2)) * 600, RANGE_M, hysteresis_m)
+    xy = random.random((50, 2)) * 900 - 150
+    found, slack_m = cells.look(xy, random.integers(-1, stations, 50))
+    assert (slack_m >= 0).all() and (slack_m > 0).any()
+    for part in (0.999, 0.5):
+        angle = random.random(50) * 2 * np.pi
+        there = xy + part * slack_m[:, None] * np.stack([np.cos(angle), np.sin(angle)], axis=1)
+        assert (cells.update(there, found) == found).all()
+
+
+def test_the_slack_is_no_more_cautious_than_need_be() -> None:
+    """At the end of it, in the worst direction, the cell changes."""
+    cells = Attachment(np.array([[0.0, 0.0], [200.0, 0.0]]), RANGE_M, HYSTERESIS_M)
+    for x, cell, worst in ((90.0, 0, 1), (-100.0, 0, -1), (110.0, 1, -1), (-150.0, -1, 1)):
+        found, slack_m = cells.look(np.array([[x, 0.0]]), np.array([cell]))
+        assert found == [cell]
+        assert cells.update(np.array([[x + worst * (slack_m[0] + 1e-6), 0.0]]), found) != found
+
+
+@pytest.mark.parametrize("error_m", [0, 2])
+@pytest.mark.parametrize("place", ["grid, columns: 3, rows: 3", "grid, columns: 10, rows: 7"])
+def test_looking_only_when_something_can_change_changes_nothing(place: str, error_m: float, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The same cell changes at the same ticks as if everybody were looked at on each of them."""
+    path = tmp_path / "walk.yaml"
+    path.write_text(
+        f"seed: 4\nduration_s: 40\ndrain_s: 5\nstations: {{layout: {{shape: {place}, spacing_m: 150}}}}\n"
+        "wireless: {range_m: 90}\nhosts:\n  count: 25\n  mobility: {model: random_waypoint, speed_mps: 20}\n"
+        f"  attachment: {{hysteresis_m: 2, error_m: {error_m}}}\n"
+        "faults: {schedule: random, rate_per_host_per_min: 10, mean_duration_s: 1}\n"
+        "protocol: {name: beacon}\nworkload: {arrivals: none}\n"
+    )
+
+    def changes() -> list[tuple[int, int, int]]:
+        simulation = Simulation(Scenario.load(path))
+        noted: list[tuple[int, int, int]] = []
+        tell = simulation.movement._on_cell
+
+        def note(host: int, cell: int) -> None:
+            noted.append((simulation.kernel.now, host, cell))
+            tell(host, cell)
+
+        simulation.movement._on_cell = note
+        simulation.run()
+        return noted
+
+    sparing = changes()
+    asked = movement.Movement.tick
+
+    def all_due(self: movement.Movement) -> None:
+        self._due[:] = 0
+        asked(self)
+
+    monkeypatch.setattr(movement.Movement, "tick", all_due)
+    assert changes() == sparing
+    assert len(sparing) > 100
