@@ -41,21 +41,20 @@ class Rules:
         self.retry_limit = retry_limit
 
 
-class Mac:
-    """The sending side of one node, and its answers to unicast frames."""
+class Mac(Deadline):
+    """The sending side of one node, and its answers to unicast frames. Its deadline is the end of the back-off."""
 
     __slots__ = (
-        "_ack_timer", "_antenna", "_attempts", "_backoff", "_before_freeze", "_eifs_until", "_expiry", "_frozen_at",
-        "_kernel", "_last_heard", "_medium", "_not_before", "_number", "_queue", "_rules", "_slots", "_timer",
+        "_ack_timer", "_antenna", "_attempts", "_backoff", "_before_freeze", "_eifs_until", "_frozen_at", "_last_heard",
+        "_medium", "_not_before", "_number", "_queue", "_rules", "_slots",
     )  # fmt: skip
 
     def __init__(self, kernel: Kernel, medium: Medium, antenna: Antenna, rules: Rules, backoff: Dice) -> None:
-        self._kernel = kernel
+        super().__init__(kernel)
         self._medium = medium
         self._antenna = antenna
         self._rules = rules
         self._backoff = backoff
-        self._timer = _Turn(kernel, self)
         self._queue: list[Frame] = []  # short: a list is smaller than a deque
         self._start_over()
         self._number = 0  # of acknowledged frames
@@ -65,7 +64,6 @@ class Mac:
 
     def _start_over(self) -> None:
         self._slots = 0
-        self._expiry = 0
         self._attempts = 0
         self._eifs_until = NEVER
         self._not_before = NEVER  # the timeout of a missing ACK
@@ -95,7 +93,7 @@ class Mac:
     def reset(self) -> None:
         """The node crashed: nothing that waited is sent, nobody is told. A frame in the air goes on."""
         self._queue.clear()
-        self._timer.stop()
+        self.stop()
         self._ack_timer.stop()
         self._antenna.contending = False
         self._last_heard.clear()
@@ -116,30 +114,29 @@ class Mac:
         else:
             idle_since = antenna.busy_until
         expiry = self._after_idle(idle_since) + slots * rules.slot_ns
-        self._expiry = expiry = expiry if expiry > now else now
-        self._timer.start_at(expiry)
+        self.start_at(expiry if expiry > now else now)
         if now < antenna.busy_from:
             self.defer(antenna.busy_from)
 
     def defer(self, first: int) -> None:
         """Energy arrives at `first` (the antenna knows until when): keep the slots that remain, rounded up."""
-        if self._expiry <= first:
+        expiry = self.deadline_ns
+        if expiry <= first:
             return  # sends before, or in the same instant: cannot have sensed it
         if first < self._frozen_at:
             # Sent later than what stopped the count, but from nearer: it stopped the count.
-            self._expiry, self._slots = self._before_freeze
+            expiry, self._slots = self._before_freeze
         else:
-            self._before_freeze = (self._expiry, self._slots)
+            self._before_freeze = (expiry, self._slots)
         self._frozen_at = first
-        remaining = -((first - self._expiry) // self._rules.slot_ns)
+        remaining = -((first - expiry) // self._rules.slot_ns)
         if remaining < self._slots:
             self._slots = remaining
         self._wait()
 
     def _wait(self) -> None:
         """Count the slots from DIFS (or more) after the medium gets idle."""
-        self._expiry = expiry = self._after_idle(self._antenna.busy_until) + self._slots * self._rules.slot_ns
-        self._timer.start_at(expiry)
+        self.start_at(self._after_idle(self._antenna.busy_until) + self._slots * self._rules.slot_ns)
 
     def _after_idle(self, idle_since: int) -> int:
         """When slots begin to count."""
@@ -161,8 +158,8 @@ class Mac:
             self._eifs_until = NEVER
             self._wait()
 
-    def transmit(self) -> None:
-        """The back-off is over."""
+    def expire(self) -> None:
+        """The back-off is over: the first frame of the queue is sent."""
         self._antenna.contending = False
         self._medium.start(self._queue[0])
 
@@ -237,16 +234,3 @@ class Mac:
         rules = self._rules
         preamble = DSSS_PREAMBLE_NS if rules.mode.ack_rate_mbps(frame.rate_mbps) in DSSS_RATES else OFDM_PREAMBLE_NS
         return rules.sifs_ns + rules.slot_ns + preamble
-
-
-class _Turn(Deadline):
-    """When a MAC may send."""
-
-    __slots__ = ("_mac",)
-
-    def __init__(self, kernel: Kernel, mac: Mac) -> None:
-        super().__init__(kernel)
-        self._mac = mac
-
-    def expire(self) -> None:
-        self._mac.transmit()
