@@ -289,7 +289,7 @@ def demo(arguments):
 
 def test(arguments):
     """the tests, on up to four processors; words after the command go to pytest"""
-    tool("python", "-m", "pytest", "-n", "auto", "--maxprocesses", "4", "--dist", "loadfile", *arguments)
+    tool("python", "-m", "pytest", "-n", "auto", "--maxprocesses", "4", "--dist", "loadfile", "--no-loadscope-reorder", *arguments)
 
 
 def check(arguments):
