@@ -77,7 +77,8 @@ class WiredNetwork:
         self.kernel = kernel
         self.stations = stations
         self.links: dict[Edge, Link] = {}
-        self._hops = None if near is None else [next_hops(near, i) for i in range(stations)]
+        self._near = near
+        self._hops: dict[int, list[int]] = {}  # of each station that anything went through
         self._bits_per_s = bits_per_s
         self._delay_ns = delay_ns
         self._header_bytes = header_bytes
@@ -93,8 +94,14 @@ class WiredNetwork:
         return sum(link.sent - link.delivered for link in self.links.values())
 
     def route(self, source: int, at: int, to: int, message: Any) -> None:
-        neighbour = to if self._hops is None else self._hops[at][to]
+        neighbour = to if self._near is None else self._hops_from(self._near, at)[to]
         self._send(at, neighbour, message, partial(self._routed, source, neighbour, to, message))
+
+    def _hops_from(self, near: list[list[int]], at: int) -> list[int]:
+        hops = self._hops.get(at)
+        if hops is None:
+            hops = self._hops[at] = next_hops(near, at)
+        return hops
 
     def _routed(self, source: int, at: int, to: int, message: Any) -> None:
         if at == to:

@@ -18,6 +18,8 @@ from functools import partial
 from math import dist
 from typing import Any
 
+from scipy.spatial import cKDTree
+
 from mobilenet.kernel import Kernel
 from mobilenet.wired.network import Edge, Hop, Receive, WiredNetwork, adjacency
 
@@ -42,7 +44,9 @@ def breadth_first(positions: Sequence[Sequence[float]]) -> list[Edge]:
     n = len(positions)
     if n == 1:
         return []
-    reach = 1.2 * min(dist(positions[i], positions[j]) for i in range(n) for j in range(i))
+    tree = cKDTree(positions)
+    _, found = tree.query(positions, 2)
+    reach = 1.2 * min(dist(positions[i], positions[j]) for i, j in found.tolist())
     centre = nearest_to_centre(positions)
     edges: list[Edge] = []
     connected = {centre: 0}
@@ -50,7 +54,8 @@ def breadth_first(positions: Sequence[Sequence[float]]) -> list[Edge]:
     while len(connected) < n:
         if frontier:
             parent = frontier.popleft()
-            near = [i for i in range(n) if i not in connected and dist(positions[i], positions[parent]) <= reach]
+            around = tree.query_ball_point(positions[parent], 1.01 * reach)
+            near = [i for i in around if i not in connected and dist(positions[i], positions[parent]) <= reach]
         else:
             _, parent, child = min(
                 (dist(positions[i], positions[j]), i, j) for i in connected for j in range(n) if j not in connected
