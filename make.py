@@ -289,7 +289,10 @@ def demo(arguments):
 
 def test(arguments):
     """the tests, on up to four processors; words after the command go to pytest"""
-    tool("python", "-m", "pytest", "-n", "auto", "--maxprocesses", "4", "--dist", "loadfile", "--no-loadscope-reorder", *arguments)
+    spread = []
+    if all(word.startswith("-") for word in arguments):  # not for some of them only: each processor would first import everything
+        spread = ["-n", "auto", "--maxprocesses", "4", "--dist", "loadfile", "--no-loadscope-reorder"]
+    tool("python", "-m", "pytest", *(spread + list(arguments)))
 
 
 def check(arguments):

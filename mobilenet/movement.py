@@ -24,7 +24,7 @@ from mobilenet.world.attachment import Attachment
 from mobilenet.world.mobility import Leg, Trajectory
 
 NOWHERE = 1e12  # where absent hosts are: out of every cell
-NEVER = 2**61
+FOREVER = 2**61
 TICKS_AHEAD = 5  # looking at a few more costs nothing, looking again does
 NEARLY_M = 1e-3  # a host is looked at that much earlier than need be: rounding is far below
 
@@ -143,7 +143,7 @@ class Movement:
         horizon_ns = self._kernel.now
         if errors is not None:  # as if everybody had walked as far as the one who errs most
             horizon_ns += int(np.hypot(*errors.T).max(initial=0) * self._ns_per_m)
-        if self._due.min(initial=NEVER) <= horizon_ns:
+        if self._due.min(initial=FOREVER) <= horizon_ns:
             hosts = np.flatnonzero(self._due <= horizon_ns + TICKS_AHEAD * self._tick_ns)
             self._look_at(hosts, None if errors is None else errors[hosts])
         self._ticking = False
@@ -161,7 +161,7 @@ class Movement:
         beyond = bins - np.floor(bins)
         to_border_m = np.minimum(beyond, 1 - beyond).min(axis=1) * self._neighbours.width_m
         wait_ns = (np.minimum(slack_m, to_border_m) - NEARLY_M) * self._ns_per_m
-        self._due[hosts] = self._kernel.now + np.clip(wait_ns, 0, NEVER).astype(np.int64)
+        self._due[hosts] = self._kernel.now + np.clip(wait_ns, 0, FOREVER).astype(np.int64)
         self.cell[hosts] = cells
         for i in np.flatnonzero(cells != before).tolist():
             self._on_cell(int(hosts[i]), int(cells[i]))

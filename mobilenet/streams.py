@@ -64,6 +64,8 @@ def block(key: bytes, number: int) -> array[float]:
 class Dice(Protocol):
     """What a stream is asked on the air."""
 
+    __slots__ = ()
+
     def random(self) -> float: ...
 
 

@@ -15,11 +15,7 @@ if TYPE_CHECKING:
 
 
 class Deadline:
-    """Something that happens later, and is put off far more often than it happens.
-
-    Moving the deadline back costs an assignment: the queue entry stays where it is
-    and follows when its moment comes. A stopped one never comes.
-    """
+    """Something that happens later, and is put off far more often than it happens. A stopped one never comes."""
 
     __slots__ = ("_kernel", "_queued_ns", "deadline_ns")
 
@@ -49,7 +45,7 @@ class Deadline:
         raise NotImplementedError
 
     def __call__(self) -> None:
-        """An entry of the queue comes up; the timer itself is the entry, which saves an object for each."""
+        """An entry of the queue comes up; the deadline itself is the entry, which saves an object for each."""
         now = self._kernel._now
         if now != self._queued_ns:
             return  # an entry that an earlier deadline replaced

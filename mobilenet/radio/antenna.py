@@ -32,8 +32,9 @@ class Antenna:
     )  # fmt: skip
 
     def __init__(self, index: int, name: str, number: int, is_station: bool) -> None:
-        # Every frame looks at these first thirteen at every node that it reaches. Compiled they lie in this order, in two
-        # lines of the cache: with thousands of nodes they come from memory, and a third line would take its time.
+        # Every frame looks at these first fourteen at every node that it reaches. Compiled they lie in this order, in two
+        # lines of the cache (an Antenna takes 256 bytes with its header, and so begins with one): with thousands of nodes
+        # they come from memory, and a third line would take its time.
 
         # Position at since_ns and velocity: exact at any later moment until the next move().
         self.x_m = self.y_m = 0.0

@@ -77,7 +77,7 @@ class Medium:
         self._listens = listens  # False: nothing is handed up, beacons are for the statistics alone
 
     def start(self, frame: Frame) -> None:
-        """The sender's antenna begins to radiate the frame now."""
+        """The sender's antenna begins to radiate the frame now; it sends one at a time, and a frame is in the air once at a time."""
         now = self.kernel._now
         sender = frame.sender
         duration = frame.duration_ns

@@ -62,7 +62,10 @@ class Attachment:
             to_current = distances[rows, current]  # -1 names the last station; it is ruled out below
             to_second = np.partition(distances, 1)[:, 1] if len(self._stations) > 1 else np.inf
         else:
-            (to_nearest, to_second), (nearest, _) = (found.T for found in self._tree.query(xy, 2))
+            # Which of several equally near stations is found depends on how one asks, so it is asked for alone.
+            # Where none is in range it is number m, of no meaning.
+            _, nearest = self._tree.query(xy, distance_upper_bound=np.nextafter(self._range, np.inf))
+            to_nearest, to_second = self._tree.query(xy, 2)[0].T
             ours = self._stations[current]
             to_current = np.sqrt((xy[:, 0] - ours[:, 0]) ** 2 + (xy[:, 1] - ours[:, 1]) ** 2)
         keeps = (current >= 0) & (to_current <= self._range) & (to_current - to_nearest < self._hysteresis)

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy.spatial import cKDTree
 
 from mobilenet import movement
 from mobilenet.scenario import Scenario
@@ -71,6 +72,15 @@ def test_tree_and_table_agree(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(attachment, "DENSE", 0)
     tree = Attachment(places, RANGE_M, HYSTERESIS_M).update(xy, current)
     assert (table == tree).all()
+
+
+def test_equally_near_stations_of_a_tree_are_those_that_one_question_for_the_nearest_gives() -> None:
+    """Hosts at round places on a grid; which one of several it is has no meaning, but must not change from one version to another."""
+    places = np.array([(100.0 * x, 100.0 * y) for x in range(10) for y in range(7)])
+    xy = np.array([(50.0 * x, 50.0 * y) for x in range(20) for y in range(14)])
+    to_nearest, nearest = cKDTree(places).query(xy, distance_upper_bound=np.nextafter(RANGE_M, np.inf))
+    nobody = np.full(len(xy), -1)
+    assert (Attachment(places, RANGE_M, 0.0).update(xy, nobody) == np.where(to_nearest <= RANGE_M, nearest, -1)).all()
 
 
 def test_nobody_flips_between_two_stations_while_walking_along_their_border() -> None:
