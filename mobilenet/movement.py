@@ -24,7 +24,7 @@ from mobilenet.world.attachment import Attachment
 from mobilenet.world.mobility import Leg, Trajectory
 
 NOWHERE = 1e12  # where absent hosts are: out of every cell
-FOREVER = 2**61
+FOREVER = 2**61  # nanoseconds
 TICKS_AHEAD = 5  # looking at a few more costs nothing, looking again does
 NEARLY_M = 1e-3  # a host is looked at that much earlier than need be: rounding is far below
 
@@ -124,14 +124,14 @@ class Movement:
         self._set(host, x_m, y_m, 0.0, 0.0)
         self._neighbours.add(self._antennas[host], self._kernel.now)
 
-    def positions(self) -> np.ndarray:
-        """Of all hosts now, float64 (n, 2); absent ones are far away."""
-        return self._places + self._velocities * (self._kernel.now - self._since)
+    def positions(self, hosts: np.ndarray | slice = slice(None)) -> np.ndarray:
+        """Of these or all hosts now, float64 (n, 2); absent ones are far away."""
+        return self._places[hosts] + self._velocities[hosts] * (self._kernel.now - self._since[hosts])
 
     def look(self, host: int) -> None:
         """Find the cell of one host between two ticks, when it has just appeared."""
         errors = self._attachment.errors(len(self.cell))
-        place = self._places_now(np.array([host])) + (0 if errors is None else errors[host])
+        place = self.positions(np.array([host])) + (0 if errors is None else errors[host])
         cell = int(self._attachment.update(place, self.cell[[host]])[0])
         if cell != self.cell[host]:
             self.cell[host] = cell
@@ -150,7 +150,7 @@ class Movement:
         self._keep_ticking()
 
     def _look_at(self, hosts: np.ndarray, errors: np.ndarray | None) -> None:
-        places = self._places_now(hosts)
+        places = self.positions(hosts)
         before = self.cell[hosts]
         if errors is None:
             cells, slack_m = self._attachment.look(places, before)
@@ -168,9 +168,6 @@ class Movement:
         for host, x, y in zip(hosts.tolist(), *places.T.tolist(), strict=True):
             if self.present[host]:
                 self._neighbours.rebin(self._antennas[host], x, y)
-
-    def _places_now(self, hosts: np.ndarray) -> np.ndarray:
-        return self._places[hosts] + self._velocities[hosts] * (self._kernel.now - self._since[hosts])
 
     def _keep_ticking(self) -> None:
         """Ticks go on as long as somebody walks; while all stand still there is nothing to see."""
