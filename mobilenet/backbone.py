@@ -101,7 +101,7 @@ class StationPort:
 
     @property
     def now(self) -> int:
-        return self._network.kernel._now
+        return self._network.kernel.now
 
     def timer(self, action: Callable[[], None]) -> Timer:
         return Timer(self._network.kernel, action)

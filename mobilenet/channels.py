@@ -74,7 +74,7 @@ class Channels:
 
     @property
     def now(self) -> int:
-        return self._kernel._now
+        return self._kernel.now
 
     def timer(self, action: Callable[[], None]) -> Timer:
         """Stopped by its connection, so the node need not know it."""
@@ -117,7 +117,7 @@ class RadioChannels(Channels):
         node = self._node
         psdu_bytes = message.size_bytes + RADIO_HEADER_BYTES
         for quantity, length in message.list_sizes():
-            self._samples.add(self._kernel._now, node.name, quantity, length)
+            self._samples.add(self._kernel.now, node.name, quantity, length)
         frame = Frame(
             node.antenna, self._antenna_of(to), message, psdu_bytes, self._airtime_ns(psdu_bytes), self._rate_mbps, acknowledged=True
         )

@@ -25,6 +25,7 @@ PACKAGE = Path(__file__).parent
 PLACE = PACKAGE / "__compiled__"
 LIBRARY = "mobilenet__mypyc"  # what the modules share, as mypyc calls it
 MODULES = (
+    "mobilenet.calendar",
     "mobilenet.nodes",
     "mobilenet.radio.antenna",
     "mobilenet.radio.frame",

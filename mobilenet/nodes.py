@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+from mobilenet.calendar import Calendar
 from mobilenet.kernel import SECOND
 from mobilenet.protocols.port import MessageId
 from mobilenet.radio.antenna import Antenna
@@ -51,7 +52,7 @@ class Node:
         self.buffers: tuple[int, ...] = ()
         self._buffer_names: tuple[str, ...] = ()
         self._simulation = simulation
-        self._kernel = simulation.kernel
+        self._calendar: Calendar = simulation.kernel.calendar
         self._mac = mac
         self._dice = Stream(simulation.scenario.seed, "protocol", name)
         self._timers: list[Timer] = []
@@ -63,13 +64,13 @@ class Node:
 
     @property
     def now(self) -> int:
-        return self._kernel._now
+        return self._calendar.now
 
     def uniform(self, low: Any, high: Any) -> float:
         return self._dice.uniform(float(low), float(high))
 
     def timer(self, action: Callable[[], None]) -> Timer:
-        timer = NodeTimer(self, self._kernel, action)
+        timer = NodeTimer(self, self._simulation.kernel, action)
         self._timers.append(timer)
         return timer
 
@@ -101,7 +102,7 @@ class Node:
         simulation = self._simulation
         psdu_bytes, duration_ns = simulation.datagram(whole("size_bytes", message.size_bytes))
         for quantity, length in message.list_sizes():
-            self._samples.add(self._kernel._now, self.name, str(quantity), whole("list_sizes: a length", length))
+            self._samples.add(self._calendar.now, self.name, str(quantity), whole("list_sizes: a length", length))
         self._mac.enqueue(
             Frame(self.antenna, to, message, psdu_bytes, duration_ns, simulation.broadcast_rate_mbps, client=self)
         )
@@ -140,14 +141,14 @@ class Node:
         before = self.buffers or (0,) * len(names)
         for i, size in enumerate(sizes):
             if size != before[i]:
-                self._samples.add(self._kernel._now, self.name, str(names[i]), whole("buffer_sizes: one", size))
+                self._samples.add(self._calendar.now, self.name, str(names[i]), whole("buffer_sizes: one", size))
         self.buffers, self._buffer_names = sizes, names
 
     def sample_at_end(self) -> None:
         """Every buffer once more, changed or not: a reader need not guess what was never sampled."""
         self.sample()
         for name, size in zip(self._buffer_names, self.buffers, strict=True):
-            self._samples.add(self._kernel._now, self.name, name, size)
+            self._samples.add(self._calendar.now, self.name, name, size)
 
     def halt(self) -> None:
         """Nothing of it happens any more: no timer, no connection, nothing from the radio's queue."""
@@ -169,7 +170,7 @@ class NodeTimer(Timer):
         self._node = node
 
     def start(self, delay_ns: Any) -> None:
-        self.start_at(self._kernel._now + whole("a timer's delay in nanoseconds", delay_ns))
+        self.start_at(self._calendar.now + whole("a timer's delay in nanoseconds", delay_ns))
 
     def expire(self) -> None:
         self._action()
@@ -198,12 +199,12 @@ class StationNode(Node):
 
     def _note_and_hand_up(self, frame: Frame) -> None:
         if not frame.sender.is_station:
-            self._heard[frame.sender.number] = self._kernel._now
+            self._heard[frame.sender.number] = self._calendar.now
             super().hand_up(frame)
 
     def expired(self, host: Any) -> None:
         whole("expired: the host", host)
-        now = self._kernel._now
+        now = self._calendar.now
         silent_s = (now - self._heard.get(host, 0)) / SECOND
         self._simulation.recording.events.add(now, self.name, "expire", detail={"host": f"h{host}", "silent_s": silent_s})
 
@@ -237,7 +238,7 @@ class HostNode(Node):
         if session is not None and abs(whole(f"{event}: the session", session)) >= 2**63:
             raise TypeError(f"{event}: the session is {session}, more than 63 bits")
         name = None if station is None else f"s{whole(f'{event}: the station', station)}"
-        self._events.add(self._kernel._now, self.name, event, None, name, session, detail or None)
+        self._events.add(self._calendar.now, self.name, event, None, name, session, detail or None)
 
     # --- upcalls of the protocol: the trace. It may be anybody's, so what it says is looked at
 
@@ -250,7 +251,7 @@ class HostNode(Node):
 
     def _note_delivery(self, text: str) -> None:
         cell = None if self.cell is None else f"s{self.cell}"
-        self._events.add(self._kernel._now, self.name, "deliver", text, cell, self.session)
+        self._events.add(self._calendar.now, self.name, "deliver", text, cell, self.session)
 
     def joined(self, session: Any, station: Any) -> None:
         self._record("join", session, station)
@@ -320,7 +321,7 @@ class HostNode(Node):
         if message is None:
             self._record("refused", cause="not a member")
         else:
-            self._events.add(self._kernel._now, self.name, "broadcast", name_of(message))
+            self._events.add(self._calendar.now, self.name, "broadcast", name_of(message))
         for text in held:
             self._note_delivery(text)
         self.sample()

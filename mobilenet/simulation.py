@@ -18,8 +18,9 @@ from typing import Any
 
 from mobilenet.backbone import links, new_backbone
 from mobilenet.bookkeeping import Bookkeeping
+from mobilenet.calendar import Runaway
 from mobilenet.channels import RadioChannels, WiredChannels
-from mobilenet.kernel import MILLISECOND, SECOND, Kernel, Runaway, ns
+from mobilenet.kernel import MILLISECOND, SECOND, Kernel, ns
 from mobilenet.movement import Movement
 from mobilenet.nodes import HostNode, Node, StationNode
 from mobilenet.own import roles_for
@@ -78,7 +79,7 @@ class Simulation:
     def __init__(self, scenario: Scenario) -> None:
         self.scenario = scenario
         self.kernel = Kernel()
-        self.kernel.max_events = scenario.limits.max_events
+        self.kernel.calendar.max_events = scenario.limits.max_events
         self.recording = Recording(scenario.record.frames, scenario.record.messages)
         self._books = Bookkeeping(self.kernel, self.recording)
         self.duration_ns = ns(scenario.duration_s)

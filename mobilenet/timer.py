@@ -11,16 +11,17 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from mobilenet.kernel import Action, Kernel
+    from mobilenet.calendar import Action, Calendar
+    from mobilenet.kernel import Kernel
 
 
 class Deadline:
     """Something that happens later, and is put off far more often than it happens. A stopped one never comes."""
 
-    __slots__ = ("_kernel", "_queued_ns", "deadline_ns")
+    __slots__ = ("_calendar", "_queued_ns", "deadline_ns")
 
     def __init__(self, kernel: Kernel) -> None:
-        self._kernel = kernel
+        self._calendar: Calendar = kernel.calendar
         self._queued_ns = -1  # when the queue entry that counts comes up; -1: there is none
         self.deadline_ns = -1  # -1: stopped
 
@@ -29,12 +30,12 @@ class Deadline:
         return self.deadline_ns >= 0
 
     def start(self, delay_ns: int) -> None:
-        self.start_at(self._kernel._now + delay_ns)
+        self.start_at(self._calendar.now + delay_ns)
 
     def start_at(self, time_ns: int) -> None:
         self.deadline_ns = time_ns
         if self._queued_ns < 0 or time_ns < self._queued_ns:
-            self._kernel.at(time_ns, self)
+            self._calendar.at(time_ns, self)
             self._queued_ns = time_ns
 
     def stop(self) -> None:
@@ -46,7 +47,7 @@ class Deadline:
 
     def __call__(self) -> None:
         """An entry of the queue comes up; the deadline itself is the entry, which saves an object for each."""
-        now = self._kernel._now
+        now = self._calendar.now
         if now != self._queued_ns:
             return  # an entry that an earlier deadline replaced
         self._queued_ns = -1
@@ -54,7 +55,7 @@ class Deadline:
         if deadline < 0:
             return
         if deadline > now:
-            self._kernel.at(deadline, self)
+            self._calendar.at(deadline, self)
             self._queued_ns = deadline
             return
         self.deadline_ns = -1

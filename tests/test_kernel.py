@@ -9,7 +9,8 @@ import simpy
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mobilenet.kernel import SECOND, STRETCH_BITS, Kernel, ns
+from mobilenet.calendar import STRETCH_BITS
+from mobilenet.kernel import SECOND, Kernel, ns
 from mobilenet.streams import BLOCK, Stream, generator
 from mobilenet.timer import Timer
 
@@ -140,7 +141,7 @@ def test_two_kernels_do_not_see_each_other() -> None:
     a, b = Kernel(), Kernel()
     a.at(5, lambda: None)
     a.run_until(9)
-    assert (b.now, b.handled) == (0, 0)
+    assert (b.now, b.calendar.handled) == (0, 0)
 
 
 @given(st.lists(st.tuples(st.integers(0, 30), st.sampled_from(["start", "stop"]), st.integers(0, 20)), max_size=20))

@@ -17,7 +17,8 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-from mobilenet.kernel import SECOND, Kernel, Runaway, ns
+from mobilenet.calendar import Runaway
+from mobilenet.kernel import SECOND, Kernel, ns
 from mobilenet.parameters import ScenarioError, number
 from mobilenet.processes.packets import Packets
 from mobilenet.processes.parameters import AbstractNetwork, WiredNetwork
@@ -54,7 +55,7 @@ class Experiment:
         self._on_send = on_send
         self.n = n = scenario.processes
         self.kernel = Kernel()
-        self.kernel.max_events = scenario.limits.max_events
+        self.kernel.calendar.max_events = scenario.limits.max_events
         self.recording = Recording()
         self.samples_changes = scenario.record.buffers
         self.names: dict[MessageId, str] = {}
@@ -104,10 +105,10 @@ class Experiment:
         return found
 
     def _told(self, on_receive: OnMessage, i: int, receive: Callable[[int, Any], None]) -> Callable[[int, Any], None]:
-        kernel = self.kernel
+        calendar = self.kernel.calendar
 
         def watched(sender: int, message: Any) -> None:
-            on_receive(kernel._now, sender, i, message)
+            on_receive(calendar.now, sender, i, message)
             receive(sender, message)
 
         return watched
@@ -118,10 +119,10 @@ class Experiment:
         send: Callable[[int, Any], None] = partial(self.packets.send, i) if self.packets is not None else self.lane.sender(i)
         if self._on_send is None:
             return send
-        kernel, on_send = self.kernel, self._on_send
+        calendar, on_send = self.kernel.calendar, self._on_send
 
         def watched(to: int, message: Any) -> None:
-            on_send(kernel._now, i, to, message)
+            on_send(calendar.now, i, to, message)
             send(to, message)
 
         return watched

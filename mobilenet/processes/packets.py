@@ -22,6 +22,7 @@ from typing import Any
 
 import numpy as np
 
+from mobilenet.calendar import NORMAL
 from mobilenet.kernel import Kernel, ns
 from mobilenet.protocols.vcube.port import MessageId
 from mobilenet.scenario.processes import ProcessScenario
@@ -77,7 +78,7 @@ class PacketNetwork:
     # --- sending
 
     def send(self, i: int, to: int, packet: Any) -> None:
-        now = self.kernel._now
+        now = self.kernel.calendar.now
         free_at = self._free_at[i]
         left = (free_at if free_at > now else now) + self._queue_ns
         self._free_at[i] = left
@@ -117,7 +118,7 @@ class PacketNetwork:
     def _open(self, slot: int) -> list[Any]:
         """For what arrives in a slot; one that has begun already gets another list."""
         found = self._slots[slot] = []
-        self.kernel.at(max((slot << SLOT_BITS) - 1, self.kernel._now), partial(self._begin, slot))
+        self.kernel.at(max((slot << SLOT_BITS) - 1, self.kernel.now), partial(self._begin, slot))
         return found
 
     def _begin(self, slot: int) -> None:
@@ -125,16 +126,16 @@ class PacketNetwork:
         coming = list(zip(rest, rest, rest, rest, strict=True))
         coming.reverse()
         coming.sort(key=itemgetter(0), reverse=True)  # stable: the last one is the next, and among equals that sent first
-        self._arrive(coming, self.kernel.place())
+        self._arrive(coming, self.kernel.calendar.place())
 
     def _arrive(self, coming: list[tuple[int, int, int, Any]], place: int) -> None:
         """One after the other; when something else is to happen before, the rest waits for its turn."""
-        kernel, receive, begun = self.kernel, self._receive, self._begun
+        calendar, receive, begun = self.kernel.calendar, self._receive, self._begun
         before, receptions, waited_ns = len(coming), 0, 0
         while coming:
             at = coming[-1][0]
-            if not kernel.goes_on_to(at, place):
-                kernel.at_place(at, place, partial(self._arrive, coming, place))
+            if not calendar.goes_on_to(at, place):
+                calendar.put(at, NORMAL, place, partial(self._arrive, coming, place))
                 break
             _, to, sender, packet = coming.pop()
             self._last_ns = at

@@ -25,7 +25,7 @@ class Process:
         self._experiment = experiment
         self._add_event = experiment.recording.events.add
         self._names = experiment.names
-        self._kernel = experiment.kernel
+        self._calendar = experiment.kernel.calendar
         self.me = me
         self.name = f"p{me}"
         self.up = True
@@ -37,18 +37,18 @@ class Process:
 
     @property
     def now(self) -> int:
-        return self._kernel._now
+        return self._calendar.now
 
     def timer(self, action: Callable[[], None]) -> Any:
         return self._experiment.timer(self.me, action)
 
     def _deliverer(self) -> Callable[[MessageId, Any], None]:
         """How a message is delivered to the application: the hot path."""
-        kernel, name, names = self._kernel, self.name, self._names
+        calendar, name, names = self._calendar, self.name, self._names
         append_time, append_node, append_event, append_message = self._experiment.recording.events.appends()
 
         def deliver(message: MessageId, body: Any) -> None:
-            append_time(kernel._now)
+            append_time(calendar.now)
             append_node(name)
             append_event("deliver")
             append_message(names[message])
@@ -59,7 +59,7 @@ class Process:
         self._add("complete", self._names[message], {"at_ns": self._experiment.measured_ns})
 
     def _add(self, event: str, message: str | None, detail: dict[str, Any] | None = None) -> None:
-        self._add_event(self._kernel._now, self.name, event, message, detail=detail)
+        self._add_event(self._calendar.now, self.name, event, message, detail=detail)
 
     # --- the detector's port is made of these
 

@@ -49,7 +49,7 @@ class StepNetwork:
     @property
     def measured_ns(self) -> int:
         """The instant that counts for what happens now: within a handler, the end of the reception."""
-        now = self.kernel._now
+        now = self.kernel.now
         return now - self.hand_over_ns if self.is_receiving else now
 
     def at(self, time_ns: int, action: Callable[[], None]) -> None:
@@ -72,7 +72,7 @@ class StepNetwork:
             lane.crash(i)
 
     def _happen(self) -> None:
-        now = self.kernel._now
+        now = self.kernel.now
         self.is_receiving = True
         rest = iter(self._calendar[now])
         for receive, sender, message in zip(rest, rest, rest, strict=False):  # it may grow
@@ -127,13 +127,13 @@ class Lane:
 
     def sender(self, i: int) -> Send:
         """How process i sends: the hot path."""
-        network, kernel, instants, receive, kinds = self._network, self._network.kernel, self._instants, self._receive, self.kinds
+        network, calendar, instants, receive, kinds = self._network, self._network.kernel.calendar, self._instants, self._receive, self.kinds
         send_ns, travel_ns = network.send_ns, network.travel_ns
         free_at = 0
 
         def send(to: int, message: Any) -> None:
             nonlocal free_at
-            now = kernel._now
+            now = calendar.now
             free_at = (free_at if free_at > now else now) + send_ns
             kinds[type(message)] += 1
             self.bytes += message.size_bytes
@@ -152,7 +152,7 @@ class Lane:
             self.last_ns = now
 
     def crash(self, i: int) -> None:
-        now, travel_ns, receive = self._network.kernel._now, self._network.travel_ns, self._receive[i]
+        now, travel_ns, receive = self._network.kernel.now, self._network.travel_ns, self._receive[i]
         for at, bucket in list(self._instants.items()):
             left_before = at - travel_ns < now
             for k in range(0, len(bucket), 3):
@@ -190,7 +190,7 @@ class LaneWithoutOrder(Lane):
 
         def send(to: int, message: Any) -> None:
             nonlocal free_at
-            free_at = max(free_at, network.kernel._now) + network.send_ns
+            free_at = max(free_at, network.kernel.now) + network.send_ns
             self.kinds[type(message)] += 1
             self.bytes += message.size_bytes
             at = free_at + network.travel_ns + self._dice.below(self._jitter_ns + 1)
@@ -200,7 +200,7 @@ class LaneWithoutOrder(Lane):
         return send
 
     def crash(self, i: int) -> None:
-        self._crashed_ns[i] = self._network.kernel._now
+        self._crashed_ns[i] = self._network.kernel.now
         self._receive[i] = self._lose
 
     def close(self, now: int) -> None:
@@ -209,7 +209,7 @@ class LaneWithoutOrder(Lane):
     def _arrive(self, left: int, parcel: tuple[int, int, Any]) -> None:
         sender, to, message = parcel
         if left < self._crashed_ns[sender]:
-            self.last_ns = self._network.kernel._now
+            self.last_ns = self._network.kernel.now
             self._receive[to](sender, message)
         else:
             self.unsent += 1
@@ -232,7 +232,7 @@ class StepTimer:
         self.running = True
         number = self._number
         network = self._network
-        network.at(network.kernel._now + delay_ns, lambda: self._come_up(number))
+        network.at(network.kernel.now + delay_ns, lambda: self._come_up(number))
 
     def stop(self) -> None:
         self._number += 1

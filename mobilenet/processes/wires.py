@@ -37,7 +37,7 @@ class WireNetwork:
 
     @property
     def measured_ns(self) -> int:
-        return self.kernel._now
+        return self.kernel.now
 
     def at(self, time_ns: int, action: Callable[[], None]) -> None:
         self.kernel.at(time_ns, action)
@@ -111,5 +111,5 @@ class WireLane:
         if receive is None or not self._network.up[i]:
             self.lost += 1
             return
-        self.last_measured_ns = self._network.kernel._now
+        self.last_measured_ns = self._network.kernel.now
         receive(sender, message)

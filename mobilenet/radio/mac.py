@@ -105,7 +105,7 @@ class Mac(Deadline):
         """Draw a back-off for the first frame of the queue and wait for it."""
         antenna = self._antenna
         rules = self._rules
-        now = self._kernel._now
+        now = self._calendar.now
         self._slots = slots = int(self._backoff.random() * (rules.windows[self._attempts] + 1))
         antenna.contending = True
         self._frozen_at = NEVER
@@ -199,19 +199,19 @@ class Mac(Deadline):
             if antenna.contending:
                 self.defer(end)
             return
-        self._kernel.at(end + self._rules.sifs_ns, lambda: self._acknowledge(frame))
+        self._calendar.at(end + self._rules.sifs_ns, lambda: self._acknowledge(frame))
         if self._last_heard.get(frame.sender.index) != frame.number:
             self._last_heard[frame.sender.index] = frame.number
             antenna.hand_up(frame)
 
     def _acknowledge(self, frame: Frame) -> None:
-        if self._antenna.up and self._antenna.transmit_until <= self._kernel._now:
+        if self._antenna.up and self._antenna.transmit_until <= self._calendar.now:
             self._medium.start(
                 Frame(self._antenna, frame.sender, frame, ACK_BYTES, self._ack_airtime_ns(frame), kind=ACK)
             )
 
     def _ack_missed(self) -> None:
-        now = self._kernel._now
+        now = self._calendar.now
         if self._antenna.lock_until > now:  # something is arriving: it may be the ACK
             self._ack_timer.start_at(self._antenna.lock_until + self._rules.slot_ns)
             return

@@ -21,6 +21,7 @@ from collections.abc import Callable
 from math import sqrt
 from typing import Final
 
+from mobilenet.calendar import Calendar
 from mobilenet.kernel import Kernel
 from mobilenet.radio.antenna import NEVER, Antenna
 from mobilenet.radio.frame import (
@@ -55,7 +56,7 @@ class Medium:
         observer: Observer | None = None,
         listens: bool = True,
     ) -> None:
-        self.kernel = kernel
+        self._calendar: Calendar = kernel.calendar
         self.neighbours = neighbours
         self.frames = 0
         self.bytes = 0
@@ -78,7 +79,7 @@ class Medium:
 
     def start(self, frame: Frame) -> None:
         """The sender's antenna begins to radiate the frame now; it sends one at a time, and a frame is in the air once at a time."""
-        now = self.kernel._now
+        now = self._calendar.now
         sender = frame.sender
         duration = frame.duration_ns
         frame.start_ns = now
@@ -93,7 +94,9 @@ class Medium:
         latest = 0
         self._started = serial = self._started + 1
         captures = self._capture is not None
-        for node in self.neighbours.candidates(sender, now):
+        candidates = self.neighbours.candidates(sender, now)
+        _meet(candidates)
+        for node in candidates:
             elapsed = now - node.since_ns
             dx = node.x_m + node.vx * elapsed - x
             dy = node.y_m + node.vy * elapsed - y
@@ -137,12 +140,12 @@ class Medium:
         frame.fates = fates
         frame.delays_ns = delays
         self._in_air[serial] = frame
-        self.kernel.at(end + latest, _End(self, frame))
+        self._calendar.at(end + latest, _End(self, frame))
 
     def drop_out(self, node: Antenna) -> None:
         """The node crashes or vanishes: what it was receiving is lost to it."""
         node.up = False
-        if node.lock_until > self.kernel._now:
+        if node.lock_until > self._calendar.now:
             self._lose(node, RECEIVER_DOWN)
         _let_go(node)
 
@@ -259,6 +262,18 @@ class Medium:
             _add(self.addressed_pairs, served)
         else:
             _add(self.addressed_pairs, fates)
+
+
+def _meet(nodes: list[Antenna]) -> int:
+    """Until when some of them sense something. Nobody asks; but all of them are looked at, and so come from memory side by side.
+
+    The work on one of them takes longer than the processor looks ahead, so it would wait for each in turn.
+    """
+    latest = NEVER
+    for node in nodes:
+        if node.busy_until > latest:
+            latest = node.busy_until
+    return latest
 
 
 def _lock(node: Antenna, serial: int, last: int, d2: float) -> None:

@@ -32,7 +32,7 @@ class _Port:
 
     @property
     def now(self) -> int:
-        return self._kernel._now
+        return self._kernel.now
 
     def timer(self, action: Callable[[], None]) -> Timer:
         timer = Timer(self._kernel, action)

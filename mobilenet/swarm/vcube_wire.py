@@ -76,7 +76,7 @@ class _StationPort:
 
     @property
     def now(self) -> int:
-        return self._wire._kernel._now
+        return self._wire._kernel.now
 
     def timer(self, action: Callable[[], None]) -> Timer:
         return Timer(self._wire._kernel, action)

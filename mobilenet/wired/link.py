@@ -16,10 +16,10 @@ from mobilenet.kernel import SECOND, Kernel
 class Link:
     """From one station to a neighbour."""
 
-    __slots__ = ("_bits_per_s", "_delay_ns", "_free_at", "_kernel", "bytes", "delivered", "sent")
+    __slots__ = ("_bits_per_s", "_calendar", "_delay_ns", "_free_at", "bytes", "delivered", "sent")
 
     def __init__(self, kernel: Kernel, bits_per_s: int, delay_ns: int) -> None:
-        self._kernel = kernel
+        self._calendar = kernel.calendar
         self._bits_per_s = bits_per_s
         self._delay_ns = delay_ns
         self._free_at = 0
@@ -29,7 +29,7 @@ class Link:
 
     def send(self, size_bytes: int, arrive: Callable[[], None]) -> None:
         """Put a message on the wire; `arrive` is called when its last bit is there."""
-        begin = max(self._kernel.now, self._free_at)
+        begin = max(self._calendar.now, self._free_at)
         self._free_at = begin + -(-8 * size_bytes * SECOND // self._bits_per_s)
         self.sent += 1
         self.bytes += size_bytes
@@ -38,4 +38,4 @@ class Link:
             self.delivered += 1
             arrive()
 
-        self._kernel.at(self._free_at + self._delay_ns, there)
+        self._calendar.at(self._free_at + self._delay_ns, there)

@@ -144,7 +144,7 @@ def test_a_run_is_repeatable() -> None:
         a.on_open_hook = talk
         a.endpoint.connect(1)
         net.run_s(300)
-        return net.carried, a.counts, b.counts, b.heard, net.kernel.handled
+        return net.carried, a.counts, b.counts, b.heard, net.kernel.calendar.handled
 
     assert run() == run()
 
