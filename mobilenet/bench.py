@@ -1,12 +1,9 @@
 """How fast the simulator is, beside the speed of the ground that it stands on.
 
-Model     each case runs in a process of its own, as often as asked; the run with the median CPU time counts. Measured is
+Model     each case runs in a process of its own, as often as asked; the run with the median figure counts. Measured is
           the CPU time of building and running a simulation, drain included; imports and reading the scenario are not.
-          The yardstick is a bare event queue, measured in the same process just before and after: a heap of 10 000
-          tuples (time, priority, number, nothing), which are the kernel's entries; an event takes the first one out and
-          puts one in at a later time (see `yardstick`). The machine that the targets were set on made 0.35 M such events
-          a CPU second and 0.17 M simpy events; with 10 000 entries the two are in the same ratio here.
-          "In proportion" is a figure divided by (yardstick / 0.35 M events/s), the machine that the targets were set on.
+          Beside it a bare event queue is measured, in turns with it (`Yardstick`). "In proportion" is a figure divided
+          by (queue / 0.35 M events/s), the machine that the targets were set on.
 Cases     dynamic.yaml for 60 s; the radio cross-check (radio_check.yaml) with 70, 700 and 7000 hosts and exactly a
           tenth as many stations: those places of a triangular lattice of 200 m that are nearest to its middle. Seven of
           them are the scenario's own hexagon. Inner cells overlap with six neighbours and outer ones with fewer, so a
@@ -23,22 +20,17 @@ import json
 import platform
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, fields
 from datetime import UTC, datetime
-from heapq import heapify, heappop, heappush
 from math import atan2, hypot, sqrt
 from pathlib import Path
-from statistics import median
 from typing import Any
 
 from mobilenet import __version__, compiled
+from mobilenet.yardstick import REFERENCE_EVENTS_PER_S, Yardstick
 
 SCENARIOS = Path(__file__).parents[1] / "scenarios"
-QUEUE_ENTRIES = 10_000
-QUEUE_EVENTS = 200_000
-REFERENCE_EVENTS_PER_S = 350_000
 SPACING_M = 200.0
 COST_FACTOR = 12.0  # for ten times the nodes, at most
 
@@ -88,13 +80,13 @@ def measure(repeat: int) -> Iterator[Row]:
     """All cases, one after the other."""
     before: Row | None = None
     for case in CASES:
-        found = sorted((in_a_process("mobilenet.bench", case.name) for _ in range(repeat)), key=lambda one: one["cpu_s"])
-        row = _row(case, found[len(found) // 2], median(one["yardstick"] for one in found), before)
+        row = _row(case, middle("mobilenet.bench", case.name, repeat), before)
         yield row
         before = row
 
 
-def _row(case: Case, measured: dict[str, float], events_per_s: float, before: Row | None) -> Row:
+def _row(case: Case, measured: dict[str, float], before: Row | None) -> Row:
+    events_per_s = measured["yardstick"]
     speed = measured["simulated_s"] / measured["cpu_s"]
     in_proportion = speed / (events_per_s / REFERENCE_EVENTS_PER_S)
     factor = before.in_proportion / in_proportion if before is not None and case.hosts == 10 * before.hosts else None
@@ -121,6 +113,12 @@ def _row(case: Case, measured: dict[str, float], events_per_s: float, before: Ro
     )
 
 
+def middle(module: str, case: str, repeat: int) -> dict[str, float]:
+    """The run with the median cost, beside that of the queue."""
+    found = sorted((in_a_process(module, case) for _ in range(repeat)), key=lambda one: one["cpu_s"] * one["yardstick"])
+    return found[len(found) // 2]
+
+
 def in_a_process(module: str, case: str) -> dict[str, float]:
     """What `python -m MODULE CASE` measured."""
     command = [sys.executable, "-m", module, case]
@@ -141,33 +139,18 @@ def once(case: Case) -> dict[str, float]:
         points = ", ".join(f"[{x!r}, {y!r}]" for x, y in lattice(case.stations))
         overrides.append(f"stations.layout={{shape: points, points_m: [{points}]}}")
     scenario = Scenario.load(SCENARIOS / case.scenario, overrides)
-    first = yardstick()
-    began = time.process_time()
+    yardstick = Yardstick()
+    yardstick.begin()
     simulation = Simulation(scenario)
-    outcome = simulation.run()
-    cpu_s = time.process_time() - began
+    outcome = simulation.run(yardstick.look)
+    yardstick.end()
     return {
         "simulated_s": outcome.simulated_ns / 1e9,
-        "cpu_s": cpu_s,
+        "cpu_s": yardstick.cpu_s,
         "frames": simulation.medium.frames,
         "pairs": sum(simulation.medium.pairs),
-        "yardstick": (first + yardstick()) / 2,
+        "yardstick": yardstick.events_per_s,
     }
-
-
-def yardstick() -> float:
-    """Events per CPU second of a bare queue; the best of three."""
-    delays = [1 + 7919 * n % QUEUE_ENTRIES for n in range(QUEUE_ENTRIES)]  # all of 1..QUEUE_ENTRIES, in a mixed order
-    best = 0.0
-    for _ in range(3):
-        queue = [(delay, 1, n, None) for n, delay in enumerate(delays)]
-        heapify(queue)
-        began = time.process_time()
-        for n in range(QUEUE_EVENTS):
-            now = heappop(queue)[0]
-            heappush(queue, (now + delays[n % QUEUE_ENTRIES], 1, n, None))
-        best = max(best, QUEUE_EVENTS / (time.process_time() - began))
-    return best
 
 
 def lattice(count: int) -> list[tuple[float, float]]:

@@ -1,7 +1,7 @@
 """How fast the broadcasts over VCube are at the papers' scale, beside a bare event queue.
 
-Model     each case is one run with 1 024 processes in a process of its own, as in bench.py: the run with the median CPU time
-          counts, the yardstick is measured just before and after. Deliveries are recorded, as in any run; buffers are not
+Model     each case is one run with 1 024 processes in a process of its own, as in bench.py: the run with the median figure
+          counts, the yardstick takes turns with it. Deliveries are recorded, as in any run; buffers are not
 Cases     bundling: every process broadcasts at 0, without bundling (NO-AGGR), no faults, no detector: 2 095 104 messages.
           causal_plain, causal: one message each, 1 047 552 packets without aggregation
 Units     messages (packets) per CPU second; `share` is that divided by the yardstick's events per CPU second. For `causal` the
@@ -15,14 +15,13 @@ from __future__ import annotations
 import json
 import platform
 import sys
-import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from statistics import median
 
 from mobilenet import __version__, compiled
-from mobilenet.bench import SCENARIOS, append, in_a_process, yardstick
+from mobilenet.bench import SCENARIOS, append, middle
+from mobilenet.yardstick import Yardstick
 
 __all__ = ["append", "measure"]
 
@@ -66,13 +65,12 @@ class Row:
 def measure(repeat: int) -> Iterator[Row]:
     """All cases, one after the other."""
     for case in CASES:
-        found = sorted((in_a_process("mobilenet.bench_broadcasts", case.name) for _ in range(repeat)), key=lambda one: one["cpu_s"])
-        middle, events_per_s = found[len(found) // 2], median(one["yardstick"] for one in found)
-        speed = middle["messages"] / middle["cpu_s"]
-        share = speed / events_per_s
+        found = middle("mobilenet.bench_broadcasts", case.name, repeat)
+        speed = found["messages"] / found["cpu_s"]
+        share = speed / found["yardstick"]
         yield Row(
             datetime.now(UTC).isoformat(timespec="seconds"), __version__, platform.python_version(), compiled.in_use(), case.name, PROCESSES,
-            int(middle["messages"]), round(middle["cpu_s"], 3), round(speed), round(events_per_s), round(share, 4), case.target, share >= case.target,
+            int(found["messages"]), round(found["cpu_s"], 3), round(speed), round(found["yardstick"]), round(share, 4), case.target, share >= case.target,
         )  # fmt: skip
 
 
@@ -83,14 +81,14 @@ def once(case: Case) -> dict[str, float]:
 
     changes = (f"processes={PROCESSES}", "record.buffers=false", *case.changes)
     scenario = ProcessScenario.load(SCENARIOS / "vcube" / case.scenario, changes)
-    first = yardstick()
-    began = time.process_time()
-    outcome = Experiment(scenario).run()
-    cpu_s = time.process_time() - began
+    yardstick = Yardstick()
+    yardstick.begin()
+    outcome = Experiment(scenario).run(yardstick.look)
+    yardstick.end()
     sent = outcome.recording.counters["messages"]
     carried = sent.get("packets_by_messages")
     messages = sent["sent"] if carried is None else sum(int(size) * count for size, count in carried.items())
-    return {"cpu_s": cpu_s, "messages": messages, "yardstick": (first + yardstick()) / 2}
+    return {"cpu_s": yardstick.cpu_s, "messages": messages, "yardstick": yardstick.events_per_s}
 
 
 if __name__ == "__main__":

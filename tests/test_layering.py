@@ -16,7 +16,7 @@ ROOT = Path(__file__).parents[1]
 FOLDERS = [folder for folder in ("mobilenet", "viz") if (ROOT / folder).is_dir()]
 STANDARD = sys.stdlib_module_names
 SIMULATOR = {
-    f"mobilenet.{name}" for name in ("kernel", "movement", "nodes", "channels", "backbone", "transport", "simulation", "radio", "wired", "world", "runs", "bench", "bench_broadcasts", "cli", "commands", "console", "processes")
+    f"mobilenet.{name}" for name in ("calendar", "kernel", "movement", "nodes", "channels", "backbone", "transport", "simulation", "radio", "wired", "world", "runs", "bench", "bench_broadcasts", "yardstick", "cli", "commands", "console", "processes")
 }  # fmt: skip
 
 
@@ -96,7 +96,7 @@ def test_protocols_stand_alone() -> None:
 
 def test_protocols_are_known_by_the_catalogue_alone() -> None:
     """The network runs whatever it is given."""
-    network = ("mobilenet.kernel", "mobilenet.radio", "mobilenet.wired", "mobilenet.world", "mobilenet.movement")
+    network = ("mobilenet.calendar", "mobilenet.kernel", "mobilenet.radio", "mobilenet.wired", "mobilenet.world", "mobilenet.movement")
     for module, imported in IMPORTS.items():
         if inside(module, *network):
             assert not [name for name in imported if inside(name, "mobilenet.protocols")], module
