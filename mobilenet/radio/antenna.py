@@ -66,7 +66,7 @@ class Antenna:
         self.name = name
         self.loss: Dice | None = None  # dice of the random loss at this receiver
         self.bin: tuple[int, int] | None = None
-        self.candidates: list[Antenna] = []
+        self.candidates: tuple[Antenna, ...] = ()
         self.candidates_until = NEVER
 
     def position(self, now: int) -> tuple[float, float]:

@@ -264,7 +264,7 @@ class Medium:
             _add(self.addressed_pairs, fates)
 
 
-def _meet(nodes: list[Antenna]) -> int:
+def _meet(nodes: tuple[Antenna, ...]) -> int:
     """Until when some of them sense something. Nobody asks; but all of them are looked at, and so come from memory side by side.
 
     The work on one of them takes longer than the processor looks ahead, so it would wait for each in turn.

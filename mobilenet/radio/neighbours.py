@@ -54,7 +54,7 @@ class Neighbours:
             self._bins[antenna.bin].remove(antenna)
             self._put(antenna, place)
 
-    def candidates(self, antenna: Antenna, now: int) -> list[Antenna]:
+    def candidates(self, antenna: Antenna, now: int) -> tuple[Antenna, ...]:
         """All others that can be in range now, by index."""
         if now >= antenna.candidates_until:
             x, y = antenna.position(now)
@@ -67,7 +67,7 @@ class Neighbours:
                 if dx * dx + dy * dy <= reach2 and other is not antenna:
                     found.append(other)
             found.sort(key=_by_index)
-            antenna.candidates = found
+            antenna.candidates = tuple(found)
             antenna.candidates_until = now + self._good_for_ns
         return antenna.candidates
 
