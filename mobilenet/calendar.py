@@ -1,6 +1,6 @@
 """What is to happen, and when: the event calendar of one run, and its clock.
 
-Model     what waits is a bare callable. The heap holds what happens within the present millisecond; what comes later
+Model     what waits is a bare callable. The heap holds what happens within the present stretch of time; what comes later
           waits in a list for its stretch, unsorted, so the heap stays short and in the cache however many timers there are
 Ties      (time, priority, order of scheduling): what was scheduled first happens first
 Units     integer nanoseconds
@@ -17,7 +17,7 @@ from typing import Final
 
 NORMAL: Final = 1  # simpy's priority of all that is not urgent
 LOOK_EVERY: Final = 1_000_000  # events between two looks at whether time moves at all
-STRETCH_BITS: Final = 20  # of nanoseconds: a millisecond
+STRETCH_BITS: Final = 18  # of nanoseconds: a quarter of a millisecond
 
 Action = Callable[[], None]
 Entry = tuple[int, int, int, Action]  # when, priority, order of scheduling, what
