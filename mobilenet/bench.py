@@ -70,7 +70,7 @@ class Row:
     hearers_per_frame: float
     simulated_s_per_cpu_s: float
     frames_per_cpu_s: float
-    yardstick_events_per_s: float
+    queue_events_per_s: float
     in_proportion: float
     cost_factor: float | None  # to the case before it, if that has a tenth of the nodes
     passed: bool | None  # None: without a target
@@ -106,7 +106,7 @@ def _row(case: Case, measured: dict[str, float], before: Row | None) -> Row:
         hearers_per_frame=round(measured["pairs"] / measured["frames"], 2),
         simulated_s_per_cpu_s=round(speed, 3),
         frames_per_cpu_s=round(measured["frames"] / measured["cpu_s"]),
-        yardstick_events_per_s=round(events_per_s),
+        queue_events_per_s=round(events_per_s),
         in_proportion=round(in_proportion, 3),
         cost_factor=None if factor is None else round(factor, 2),
         passed=all(marks) if marks else None,
@@ -124,7 +124,8 @@ def in_a_process(module: str, case: str) -> dict[str, float]:
     command = [sys.executable, "-m", module, case]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode:
-        raise RuntimeError(f"{' '.join(command)}: {done.stderr.strip().splitlines()[-1:]}")
+        last = done.stderr.strip().splitlines()[-1:]
+        raise RuntimeError(": ".join([" ".join(command), *last]))
     found: dict[str, float] = json.loads(done.stdout)
     return found
 

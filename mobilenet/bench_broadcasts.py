@@ -56,7 +56,7 @@ class Row:
     messages: int
     cpu_s: float
     messages_per_cpu_s: float
-    yardstick_events_per_s: float
+    queue_events_per_s: float
     share: float
     target: float
     passed: bool

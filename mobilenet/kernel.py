@@ -2,13 +2,14 @@
 
 Model     simpy's environment over a Calendar: simpy processes run on it unchanged, among plain calls
 Units     integer nanoseconds
-Errors    ValueError for a moment in the past; Runaway for a run that does not get on
+Errors    ValueError for a moment in the past, or a priority out of range; TypeError for a time that is no whole number; Runaway for a run that does not get on
 Source    ours: DESIGN.md §2
 """
 
 from __future__ import annotations
 
 import math
+from operator import index
 
 import simpy
 from simpy.core import EmptySchedule, StopSimulation
@@ -43,17 +44,19 @@ class Kernel(simpy.Environment):
 
     def at(self, time_ns: int, action: Action) -> None:
         """Call `action` at `time_ns`, after everything already scheduled for that instant."""
-        self.calendar.at(time_ns, action)
+        self.calendar.at(index(time_ns), action)
 
     def after(self, delay_ns: int, action: Action) -> None:
-        self.calendar.at(self.calendar.now + delay_ns, action)
+        self.calendar.at(self.calendar.now + index(delay_ns), action)
 
     def run_until(self, time_ns: int) -> None:
         """Handle everything up to and including `time_ns`, then stand there."""
-        self.calendar.run_until(time_ns)
+        self.calendar.run_until(index(time_ns))
 
     def schedule(self, event: Event, priority: EventPriority = NORMAL, delay: float = 0) -> None:
         """For simpy: its events come up like anything else."""
+        if not -1 <= priority <= 2:
+            raise ValueError(f"the priority is {priority}, expected simpy's URGENT (0) or NORMAL (1), or -1 or 2")
         calendar = self.calendar
         calendar.put(calendar.now + int(delay), priority, calendar.place(), _Handling(self, event))
 

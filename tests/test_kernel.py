@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
+import numpy as np
 import pytest
 import simpy
 from hypothesis import given
 from hypothesis import strategies as st
+from simpy.events import EventPriority
 
-from mobilenet.calendar import STRETCH_BITS
+from mobilenet.calendar import PLACE_BITS, STRETCH_BITS, Runaway
 from mobilenet.kernel import SECOND, Kernel, ns
 from mobilenet.streams import BLOCK, Stream, generator
 from mobilenet.timer import Timer
@@ -135,6 +138,50 @@ def test_the_past_is_refused() -> None:
     kernel.run_until(7)
     with pytest.raises(ValueError, match="already 7 ns"):
         kernel.at(6, lambda: None)
+
+
+def test_what_was_scheduled_while_time_stood_before_its_stretch_comes_first() -> None:
+    kernel = Kernel()
+    seen: list[int] = []
+    far = 10_000 << STRETCH_BITS
+    for at in (far, 1 << 70):
+        kernel.at(at, lambda: seen.append(kernel.now))
+    kernel.run_until(5)  # has looked ahead
+    for at in (far - 1, 7, 3 << STRETCH_BITS, far + 1):
+        kernel.at(at, lambda: seen.append(kernel.now))
+    kernel.run_until(1 << 71)
+    assert seen == [7, 3 << STRETCH_BITS, far - 1, far, far + 1, 1 << 70]
+
+
+def test_a_priority_that_has_no_room_is_refused() -> None:
+    with pytest.raises(ValueError, match="the priority is 3, expected"):
+        Kernel().schedule(simpy.Event(Kernel()), EventPriority(3))
+
+
+def test_more_events_than_have_a_place_are_not_mixed_up() -> None:
+    kernel = Kernel()
+    kernel.calendar._place = (1 << PLACE_BITS) - 10
+
+    def again() -> None:
+        kernel.after(1, again)
+
+    kernel.after(1, again)
+    with pytest.raises(Runaway, match="their order can no longer be told"):
+        kernel.run_until(SECOND)
+
+
+@pytest.mark.parametrize("wrong", [1.0, math.inf, "1"])
+def test_times_are_whole_numbers_compiled_or_not(wrong: Any) -> None:
+    kernel = Kernel()
+    seen: list[int] = []
+    kernel.at(np.int64(2), lambda: seen.append(kernel.now))
+    for schedule in (kernel.at, kernel.after):
+        with pytest.raises(TypeError, match="integer"):
+            schedule(wrong, lambda: seen.append(-1))
+    with pytest.raises(TypeError, match="integer"):
+        kernel.run_until(wrong)
+    kernel.run_until(np.int64(3))
+    assert seen == [2] and type(kernel.now) is int
 
 
 def test_two_kernels_do_not_see_each_other() -> None:

@@ -100,14 +100,14 @@ def bench(
             mark = {True: "pass", False: "MISS", None: ""}[row.passed]
             say(
                 f"{row.case:11} {row.hosts:6}  {row.simulated_s_per_cpu_s:<11.4g}  {row.frames_per_cpu_s:<9,.0f}  "
-                f"{row.yardstick_events_per_s / 1e6:<13.2f}  {row.in_proportion:<10.3g}  {factor:15}  {mark}"
+                f"{row.queue_events_per_s / 1e6:<13.2f}  {row.in_proportion:<10.3g}  {factor:15}  {mark}"
             )
             bench.append(table, row)
         say("\nbroadcast     processes  messages per CPU s  a bare queue  share of it  target")
         for broadcast in bench_broadcasts.measure(repeat):
             say(
                 f"{broadcast.case:13} {broadcast.processes:<10} {broadcast.messages_per_cpu_s:<19,.0f} "
-                f"{broadcast.yardstick_events_per_s / 1e6:<13.2f} {broadcast.share:<12.3f} {broadcast.target:<6g}  "
+                f"{broadcast.queue_events_per_s / 1e6:<13.2f} {broadcast.share:<12.3f} {broadcast.target:<6g}  "
                 f"{'pass' if broadcast.passed else 'MISS'}"
             )
             bench_broadcasts.append(table.with_name(f"{table.stem}_broadcasts.csv"), broadcast)

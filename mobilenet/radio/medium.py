@@ -95,7 +95,7 @@ class Medium:
         self._started = serial = self._started + 1
         captures = self._capture is not None
         candidates = self.neighbours.candidates(sender, now)
-        _meet(candidates)
+        _touch(candidates)
         for node in candidates:
             elapsed = now - node.since_ns
             dx = node.x_m + node.vx * elapsed - x
@@ -264,10 +264,11 @@ class Medium:
             _add(self.addressed_pairs, fates)
 
 
-def _meet(nodes: tuple[Antenna, ...]) -> int:
-    """Until when some of them sense something. Nobody asks; but all of them are looked at, and so come from memory side by side.
+def _touch(nodes: tuple[Antenna, ...]) -> int:
+    """Touch every one of them once, so that they come from memory side by side.
 
-    The work on one of them takes longer than the processor looks ahead, so it would wait for each in turn.
+    The work on one of them takes longer than the processor looks ahead, so it would wait for each in turn. Nobody asks for
+    what is returned, until when some of them sense something: it is there so that a compiler does not drop the loop.
     """
     latest = NEVER
     for node in nodes:
