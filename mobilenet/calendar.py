@@ -7,7 +7,8 @@ Model     what waits is a bare callable. The heap holds what happens within the 
           with one number in it comes sooner than one with three
 Ties      (time, priority, order of scheduling): what was scheduled first happens first
 Units     integer nanoseconds
-Errors    ValueError for a moment in the past; Runaway for a run that does not get on
+Errors    `at`: ValueError for a moment in the past. `run_until`: Runaway for a run that does not get on, looked at every
+          million events
 Source    ours: DESIGN.md §2
 """
 
