@@ -1,6 +1,6 @@
 """The speed of the ground that a measurement stands on: a bare event queue, in turns with what is measured.
 
-Model     a heap of 10 000 tuples (time, priority, number, nothing), which are the calendar's entries; an event takes the
+Model     a heap of 10 000 tuples (time, priority, number, nothing), as simpy's are; an event takes the
           first one out and puts one in at a later time. Other users of a machine slow it down for seconds at a time, so
           the queue gets long turns before and after and short ones between, each at the first look after a quarter of a
           second, and the mean counts, as it does for what is measured (the best of three is some 3 % more). Each turn
