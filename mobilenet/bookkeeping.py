@@ -100,6 +100,7 @@ class Bookkeeping:
                 "addressed": _pairs(medium.addressed_pairs),
                 "mac_acks": medium.acks,
                 "mac_retries": medium.retries,
+                **({"mac_given_up": medium.given_up} if medium.given_up else {}),  # frames of which no acknowledgement came
                 "queue_drops": medium.queue_drops,
             },
             "wired": {

@@ -1,7 +1,7 @@
 """Connections as a protocol sees them: TCP over the radio's acknowledged unicast, and over the links of the backbone.
 
 Model     a node has an endpoint for each network that it is on, and upcalls go to whoever listens. A segment on the radio
-          is one 802.11 unicast frame with ACK and retries at the unicast rate; on the wire it crosses one link.
+          is one acknowledged unicast frame; on the wire it crosses one link.
           A crash forgets all connections without a word
 Units     integer nanoseconds; bytes of headers below TCP's own 20, which are in the segment
 Source    ours: DESIGN.md §15
@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING, Any
 from mobilenet.protocols.port import ChannelClient
 from mobilenet.radio.antenna import Antenna
 from mobilenet.radio.frame import Frame
-from mobilenet.radio.phy import DATAGRAM_OVERHEAD_BYTES
 from mobilenet.timer import Timer
 from mobilenet.transport.endpoint import Endpoint, Link
 from mobilenet.transport.parameters import TcpParameters
@@ -27,8 +26,6 @@ from mobilenet.wired.tree import Tree
 if TYPE_CHECKING:
     from mobilenet.nodes import Node
     from mobilenet.simulation import Simulation
-
-RADIO_HEADER_BYTES = DATAGRAM_OVERHEAD_BYTES - 8  # a datagram's without UDP's
 
 
 class Channels:
@@ -109,17 +106,17 @@ class RadioChannels(Channels):
 
     def __init__(self, simulation: Simulation, node: Node, parameters: TcpParameters) -> None:
         super().__init__(simulation, node, parameters)
-        self._airtime_ns = simulation.unicast_airtime_ns
-        self._rate_mbps = simulation.scenario.wireless.unicast_mbps
+        self._framing = simulation.framing
         self._samples = simulation.recording.samples
 
     def send(self, to: int, message: Any) -> None:
         node = self._node
-        psdu_bytes = message.size_bytes + RADIO_HEADER_BYTES
+        framing = self._framing
+        psdu_bytes, duration_ns = framing.segment(message.size_bytes)
         for quantity, length in message.list_sizes():
             self._samples.add(self._kernel.now, node.name, quantity, length)
         frame = Frame(
-            node.antenna, self._antenna_of(to), message, psdu_bytes, self._airtime_ns(psdu_bytes), self._rate_mbps, acknowledged=True
+            node.antenna, self._antenna_of(to), message, psdu_bytes, duration_ns, framing.unicast_mbps, acknowledged=True
         )
         node.transmit(frame)
 

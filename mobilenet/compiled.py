@@ -27,7 +27,9 @@ LIBRARY = "mobilenet__mypyc"  # what the modules share, as mypyc calls it
 MODULES = (
     "mobilenet.calendar",
     "mobilenet.nodes",
+    "mobilenet.radio.acking",
     "mobilenet.radio.antenna",
+    "mobilenet.radio.dcf",
     "mobilenet.radio.frame",
     "mobilenet.radio.mac",
     "mobilenet.radio.medium",

@@ -100,11 +100,11 @@ class Node:
 
     def _transmit(self, to: Antenna | None, message: Any) -> None:
         simulation = self._simulation
-        psdu_bytes, duration_ns = simulation.datagram(whole("size_bytes", message.size_bytes))
+        psdu_bytes, duration_ns = simulation.framing.datagram(whole("size_bytes", message.size_bytes))
         for quantity, length in message.list_sizes():
             self._samples.add(self._calendar.now, self.name, str(quantity), whole("list_sizes: a length", length))
         self._mac.enqueue(
-            Frame(self.antenna, to, message, psdu_bytes, duration_ns, simulation.broadcast_rate_mbps, client=self)
+            Frame(self.antenna, to, message, psdu_bytes, duration_ns, simulation.framing.broadcast_mbps, client=self)
         )
 
     # --- called by the radio

@@ -25,11 +25,14 @@ from mobilenet.movement import Movement
 from mobilenet.nodes import HostNode, Node, StationNode
 from mobilenet.own import roles_for
 from mobilenet.parameters import ScenarioError
+from mobilenet.radio.acking import Acking
 from mobilenet.radio.antenna import Antenna
-from mobilenet.radio.mac import Mac, Rules
+from mobilenet.radio.dcf import Dcf, Rules
+from mobilenet.radio.framing import Framing
+from mobilenet.radio.mac import Mac
 from mobilenet.radio.medium import Medium
 from mobilenet.radio.neighbours import Neighbours
-from mobilenet.radio.phy import DATAGRAM_OVERHEAD_BYTES, MODES
+from mobilenet.radio.phy import MODES
 from mobilenet.recording import Recording
 from mobilenet.scenario import Scenario
 from mobilenet.streams import Stream
@@ -86,20 +89,16 @@ class Simulation:
         self._roles, self._parameters = roles_for(scenario)
 
         wireless = scenario.wireless
-        self._mode = MODES[wireless.mode]
-        self._rules = Rules(self._mode, wireless.eifs, wireless.queue_frames, wireless.retry_limit)
-        self.broadcast_rate_mbps = wireless.broadcast_rate_mbps
-        self._datagrams: dict[int, tuple[int, int]] = {}
-        self._unicast_airtimes_ns: dict[int, int] = {}
+        self._rules = Rules(MODES[wireless.mode], wireless.eifs, wireless.queue_frames, wireless.retry_limit)
+        self.framing = Framing(wireless)
 
         sites = station_positions(scenario.stations.layout, scenario.folder, scenario.origin)
         self.coverage = Coverage(sites, wireless.range_m)
         self.world = trajectories(scenario.hosts, scenario.seed, self.coverage, self.duration_ns, scenario.folder, scenario.origin)
         tick_ns = scenario.hosts.attachment.tick_ms * MILLISECOND
-        reach_m = max(wireless.range_m, wireless.interference_m, wireless.detection_m)
         self.medium = Medium(
             self.kernel,
-            Neighbours(reach_m, self.world.speed_limit_mps, tick_ns),
+            Neighbours(wireless.reach_m, self.world.speed_limit_mps, tick_ns),
             wireless.range_m,
             wireless.interference_m,
             wireless.detection_m,
@@ -107,6 +106,7 @@ class Simulation:
             wireless.capture_db,
             self._books.frame_observer(),
             self._roles.listens,
+            full_duplex=wireless.mac == "acking" and wireless.full_duplex,
         )
 
         self.backbone = new_backbone(self.kernel, scenario.stations.backbone, sites.tolist(), self._books.wired_hop)
@@ -137,7 +137,14 @@ class Simulation:
         antenna = Antenna(index, name, number, is_station)
         if self.scenario.wireless.loss > 0:
             antenna.loss = Stream(seed, "loss", name)
-        return antenna, Mac(self.kernel, self.medium, antenna, self._rules, Stream(seed, "backoff", name))
+        return antenna, self._mac(antenna)
+
+    def _mac(self, antenna: Antenna) -> Mac:
+        wireless = self.scenario.wireless
+        if wireless.mac == "acking":
+            timeout_ns = round(wireless.link_ack_timeout_ms * MILLISECOND)
+            return Acking(self.kernel, self.medium, antenna, wireless.queue_frames, timeout_ns)
+        return Dcf(self.kernel, self.medium, antenna, self._rules, Stream(self.scenario.seed, "backoff", antenna.name))
 
     def _new_station(self, number: int, x: float, y: float) -> StationNode:
         name = f"s{number}"
@@ -168,21 +175,6 @@ class Simulation:
     def new_host(self, node: HostNode) -> Any:
         """The host's protocol, built on what survived."""
         return self._roles.host(node, node.stable, self._parameters, len(self.stations))
-
-    def datagram(self, size_bytes: int) -> tuple[int, int]:
-        """PSDU bytes and air time of a message of that size."""
-        known = self._datagrams.get(size_bytes)
-        if known is None:
-            psdu = size_bytes + DATAGRAM_OVERHEAD_BYTES
-            known = self._datagrams[size_bytes] = (psdu, self._mode.airtime_ns(psdu, self.broadcast_rate_mbps))
-        return known
-
-    def unicast_airtime_ns(self, psdu_bytes: int) -> int:
-        known = self._unicast_airtimes_ns.get(psdu_bytes)
-        if known is None:
-            rate_mbps = self.scenario.wireless.unicast_mbps
-            known = self._unicast_airtimes_ns[psdu_bytes] = self._mode.airtime_ns(psdu_bytes, rate_mbps)
-        return known
 
     # --- running
 

@@ -31,11 +31,11 @@ class Client(Protocol):
 
 
 class Frame:
-    """One transmission. `to` None: for everybody; `acknowledged`: 802.11 unicast with ACK and retries."""
+    """One transmission. `to` None: for everybody; `acknowledged`: unicast that waits for an acknowledgement."""
 
     __slots__ = (
         "acknowledged", "client", "delays_ns", "duration_ns", "fates", "kind", "message", "number", "psdu_bytes",
-        "rate_mbps", "receivers", "retries", "sender", "serial", "start_ns", "to",
+        "rate_mbps", "receivers", "retries", "sender", "serial", "settled", "start_ns", "to",
     )  # fmt: skip
 
     def __init__(
@@ -61,6 +61,7 @@ class Frame:
         self.kind = kind
         self.number = 0  # set by the sender's MAC: what the receiver's duplicate filter looks at
         self.retries = 0
+        self.settled: Antenna | None = None  # where its random loss is drawn already
         self.serial = 0  # among all that were ever in the air, set by the medium
         self.start_ns = 0
         self.receivers: list[Antenna] = []  # in range, by index

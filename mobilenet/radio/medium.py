@@ -3,8 +3,8 @@
 Model     unit disk; a frame is lost where any other one overlaps it at the receiver; a receiver locks on the
           first frame that reaches it and attempts no other meanwhile; whoever sends cannot receive; frames
           that only touch do not collide; positions are frozen for the whole frame. Options: an independent
-          random loss, and capture (the locked frame survives interference that is weaker by capture_db
-          under free-space attenuation).
+          random loss, capture (the locked frame survives interference that is weaker by capture_db
+          under free-space attenuation), and full duplex (who sends receives as well).
           All consequences of a frame are settled in two steps: when it starts (who locks, who collides, who
           senses it, each with its own propagation delay) and when the last receiver has it (who got it).
           So layers above receive at most one propagation delay late, while every comparison between
@@ -50,12 +50,14 @@ class Medium:
         neighbours: Neighbours,
         range_m: float,
         interference_range_m: float,
-        detection_range_m: float,
+        detection_range_m: float | None,
         loss: float = 0.0,
         capture_db: float | None = None,
         observer: Observer | None = None,
         listens: bool = True,
+        full_duplex: bool = False,
     ) -> None:
+        """`detection_range_m` None: no MAC listens before it sends; `full_duplex`: who sends goes on receiving."""
         self._calendar: Calendar = kernel.calendar
         self.neighbours = neighbours
         self.frames = 0
@@ -64,17 +66,19 @@ class Medium:
         self.acks = 0
         self.retries = 0
         self.queue_drops = 0
+        self.given_up = 0  # frames of which no acknowledgement ever came
         self._started = 0
         self._in_air: dict[int, Frame] = {}  # by serial
         self.pairs = [0] * len(FATES)
         self.addressed_pairs = [0] * len(FATES)
         self._range2 = range_m**2
         self._interference2 = max(interference_range_m, range_m) ** 2
-        self._detection2 = max(detection_range_m, range_m) ** 2
+        self._detection2 = -1.0 if detection_range_m is None else max(detection_range_m, range_m) ** 2
         self._reach2 = max(self._interference2, self._detection2)
         self._loss = loss
         self._capture = None if capture_db is None else 10 ** (capture_db / 10)
         self._observer = observer
+        self._full_duplex = full_duplex
         self._listens = listens  # False: nothing is handed up, beacons are for the statistics alone
 
     def start(self, frame: Frame) -> None:
@@ -84,7 +88,8 @@ class Medium:
         duration = frame.duration_ns
         frame.start_ns = now
         end = now + duration
-        self._fall_deaf(sender, now, end)
+        if not self._full_duplex:
+            self._fall_deaf(sender, now, end)
         x = sender.x_m + sender.vx * (now - sender.since_ns)
         y = sender.y_m + sender.vy * (now - sender.since_ns)
         reach2, range2, detection2 = self._reach2, self._range2, self._detection2
@@ -205,6 +210,21 @@ class Medium:
     def _survives(self, wanted_d2: float, other_d2: float) -> bool:
         return self._capture is not None and other_d2 >= wanted_d2 * self._capture
 
+    def settle(self, frame: Frame) -> bool:
+        """Whether the one that the frame is for has received it. Asked in the instant in which its last bit arrives there:
+        nothing that comes later can change that, so it is decided now, before the last of the others has the frame."""
+        assert frame.to is not None
+        i = frame.receivers.index(frame.to)
+        if frame.serial in self._in_air and frame.fates[i] == RECEIVED:  # else `finish` was faster
+            frame.settled = frame.to
+            if self._is_lost(frame.to):
+                frame.fates[i] = RANDOM
+        return frame.fates[i] == RECEIVED
+
+    def _is_lost(self, node: Antenna) -> bool:
+        """At random."""
+        return self._loss > 0 and node.loss is not None and node.loss.random() < self._loss
+
     def finish(self, frame: Frame) -> None:
         """Every receiver has had the whole frame: count it, hand it up, let the MACs go on."""
         del self._in_air[frame.serial]
@@ -212,7 +232,7 @@ class Medium:
         fates = frame.fates
         if self._loss > 0:
             for i, node in enumerate(receivers):
-                if fates[i] == RECEIVED and node.loss is not None and node.loss.random() < self._loss:
+                if fates[i] == RECEIVED and node is not frame.settled and self._is_lost(node):
                     fates[i] = RANDOM
         self._count(frame)
         if self._observer is not None:

@@ -13,8 +13,6 @@ from math import ceil
 
 from mobilenet.kernel import MICROSECOND
 
-# What surrounds a datagram: UDP 8, IP 20, LLC/SNAP 8, MAC header 24, FCS 4.
-DATAGRAM_OVERHEAD_BYTES = 64
 ACK_BYTES = 14
 DSSS_RATES = (1, 2, 5.5, 11)
 OFDM_RATES = (6, 9, 12, 18, 24, 36, 48, 54)

@@ -7,11 +7,13 @@ from typing import Any, NamedTuple
 
 from mobilenet.kernel import MICROSECOND, Kernel
 from mobilenet.radio.antenna import Antenna
+from mobilenet.radio.dcf import Dcf, Rules
 from mobilenet.radio.frame import FATES, Frame
-from mobilenet.radio.mac import Mac, Rules
+from mobilenet.radio.framing import IP_BYTES, LLC_MAC_FCS_BYTES, UDP_BYTES
+from mobilenet.radio.mac import Mac
 from mobilenet.radio.medium import Medium
 from mobilenet.radio.neighbours import Neighbours
-from mobilenet.radio.phy import DATAGRAM_OVERHEAD_BYTES, MODES, Mode
+from mobilenet.radio.phy import MODES, Mode
 
 
 class Datagram(NamedTuple):
@@ -61,7 +63,7 @@ class Node:
 
     def send(self, name: str, size_bytes: int = 100, to: Node | None = None, acknowledged: bool = False) -> bool:
         air = self.air
-        psdu = size_bytes + DATAGRAM_OVERHEAD_BYTES
+        psdu = size_bytes + UDP_BYTES + IP_BYTES + LLC_MAC_FCS_BYTES
         duration = air.mode.airtime_ns(psdu, air.rate_mbps)
         target = None if to is None else to.antenna
         message = Datagram(name, size_bytes, size_bytes)
@@ -110,7 +112,7 @@ class Air:
         antenna = Antenna(index, f"n{index}", index, False)
         antenna.move(self.kernel.now, x_m, y_m, 0.0, 0.0)
         script = dice or Script(*slots)
-        mac = Mac(self.kernel, self.medium, antenna, Rules(self.mode, self.eifs, **rules), script)
+        mac = Dcf(self.kernel, self.medium, antenna, Rules(self.mode, self.eifs, **rules), script)
         if isinstance(script, Script):
             script.cw = self.mode.cw_min
         node = Node(self, antenna, mac)
