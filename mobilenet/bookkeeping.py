@@ -77,6 +77,9 @@ class Bookkeeping:
         if medium.retries:  # only frames with an ACK have them
             add(now, "network", "radio_mac_retries", medium.retries)
         add(now, "network", "radio_bytes", medium.bytes)
+        acknowledging = [tally for (_, kind), tally in medium.by_kind.items() if getattr(kind, "acknowledges", False)]
+        add(now, "network", "radio_acknowledgements", sum(tally[0] for tally in acknowledging))
+        add(now, "network", "radio_payload_bytes", sum(tally[2] for tally in medium.by_kind.values()))
         add(now, "network", "radio_control_bytes", sum(tally[1] - tally[2] for tally in medium.by_kind.values()))
         for pairs, prefix in ((medium.pairs, "pairs_"), (medium.addressed_pairs, "addressed_pairs_")):
             for fate, count in zip(FATES, pairs, strict=True):

@@ -4,6 +4,12 @@ Model     the window is warmup_s..duration_s. Delays are those of messages broad
           arrive; rates and buffers are those of the window itself. Buffers are weighted with time: those of stations over
           the window, those of hosts over the time in which they are members. Ratios without a denominator are null. Frames are everything above the
           MAC that went into the air; its ACKs do not count, and what it sent again counts in `frames`, but is no message sent.
+          A pair is a frame and a node in its range. Of pairs that collided there are three shares: of all pairs; of those with
+          a node that the frame is for (a station's broadcast is for the hosts that it serves); and of these, where the
+          receiver had begun with the frame: without pairs that it never attempted, sent through, or was down for.
+          Messages sent per delivery are counted in two ways: as frames; and as copies of application messages (payload
+          in the air, divided by that of one message, so two in one segment count as two) plus frames that do nothing
+          but acknowledge (a protocol's or TCP's own); what a MAC sends again counts here.
 Units     seconds, messages, bytes, as the names say
 Shapes    delays: float64 (deliveries,), seconds
 Errors    none: a record that the verifier refuses need not be measured
@@ -49,7 +55,7 @@ def metrics(
     begin, end = round(manifest["warmup_s"] * SECOND), round(manifest["duration_s"] * SECOND)
     row: Row = {"window_s": (end - begin) / SECOND}
     row |= _broadcasts(events, begin, end)
-    row |= _radio(samples, begin, end, row)
+    row |= _radio(samples, begin, end, row, manifest.get("payload_bytes"))
     row |= _buffers(events, samples, begin, end)
     row |= _handoffs(events, begin, end)
     row |= _lists(samples, begin, end)
@@ -138,8 +144,8 @@ def _missed_by_gaps(events: dict[str, list[Any]], begin: int, end: int) -> int:
     return missed
 
 
-def _radio(samples: dict[str, list[Any]], begin: int, end: int, row: Row) -> Row:
-    """From the running totals, which were sampled at both ends of the window."""
+def _radio(samples: dict[str, list[Any]], begin: int, end: int, row: Row, payload_bytes: int | None) -> Row:
+    """From the running totals, which were sampled at both ends of the window; `payload_bytes` of one application message."""
     at: dict[int, dict[str, float]] = {begin: {}, end: {}}
     for time, node, quantity, value in zip(
         samples["time_ns"], samples["node"], samples["quantity"], samples["value"], strict=True
@@ -152,15 +158,21 @@ def _radio(samples: dict[str, list[Any]], begin: int, end: int, row: Row) -> Row
         pairs = sum(value for name, value in total.items() if name.startswith(prefix))
         return _ratio(total.get(prefix + "collision", 0) + total.get(prefix + "never_attempted", 0), pairs)
 
+    begun = sum(total.get(f"addressed_pairs_{fate}", 0) for fate in ("received", "collision", "random"))
+    copies_and_acks = None
+    if payload_bytes and "radio_acknowledgements" in total:  # not in records of older versions
+        copies_and_acks = total["radio_payload_bytes"] / payload_bytes + total["radio_acknowledgements"]
     window_s = (end - begin) / SECOND
     frames = total.get("radio_frames", 0)
     return {
         "frames": int(frames),
         "frames_per_s": _ratio(frames, window_s),
         "messages_sent_per_delivery": _ratio(frames - total.get("radio_mac_retries", 0), row["deliveries"]),
+        "copies_and_acks_per_delivery": _ratio(copies_and_acks, row["deliveries"]),
         "receivers_in_range_per_frame": _ratio(sum(v for n, v in total.items() if n.startswith("pairs_")), frames),
         "collision_ratio": lost("pairs_"),
         "collision_ratio_addressed": lost("addressed_pairs_"),
+        "collision_ratio_addressed_begun": _ratio(total.get("addressed_pairs_collision", 0), begun),
         "radio_bytes": int(total.get("radio_bytes", 0)),
         "radio_bytes_per_s": _ratio(total.get("radio_bytes", 0), window_s),
         "control_bytes_per_broadcast": _ratio(total.get("radio_control_bytes", 0), row["broadcasts"]),

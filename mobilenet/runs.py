@@ -275,6 +275,7 @@ def manifest_of(scenario: AnyScenario, outcome: Outcome | ProcessOutcome, wall_s
     return manifest(
         *facts,
         range_m=scenario.wireless.range_m,
+        payload_bytes=scenario.workload.payload_bytes,
         station_positions_m=mobile.station_positions_m,
         station_links=mobile.station_links,
         station_names=_station_names(scenario),

@@ -19,6 +19,7 @@ def row_of(
     samples: list[tuple[float, str, str, float]] | None = None,
     warmup_s: float = 0.0,
     duration_s: float = 100.0,
+    **manifest: Any,
 ) -> dict[str, float | int | None]:
     log = EventLog()
     for time_s, node, event, more in script:
@@ -27,7 +28,7 @@ def row_of(
     for time_s, node, quantity, value in samples or []:
         columns.add(round(time_s * SECOND), node, quantity, value)
     events = log.columns()
-    return metrics(events, columns.lists, NO_COUNTERS, {"warmup_s": warmup_s, "duration_s": duration_s})
+    return metrics(events, columns.lists, NO_COUNTERS, {"warmup_s": warmup_s, "duration_s": duration_s, **manifest})
 
 
 def test_delays_and_counts() -> None:
@@ -110,6 +111,23 @@ def test_radio_over_the_window_only() -> None:
     assert row["collision_ratio"] == pytest.approx(30 / 200)
     assert row["messages_sent_per_delivery"] is None
     assert json.dumps(row, allow_nan=False)
+
+
+def test_three_shares_of_collisions_and_two_counts_of_messages() -> None:
+    totals = {
+        "radio_frames": 40, "radio_mac_retries": 4, "radio_payload_bytes": 5000, "radio_acknowledgements": 10,
+        "pairs_received": 80, "pairs_collision": 10, "pairs_never_attempted": 10,
+        "addressed_pairs_received": 50, "addressed_pairs_collision": 5, "addressed_pairs_never_attempted": 20, "addressed_pairs_half_duplex": 5,
+    }  # fmt: skip
+    samples = [(moment, "network", name, value * factor) for moment, factor in ((0.0, 0.0), (100.0, 1.0)) for name, value in totals.items()]
+    events = [(0, "h0", "join", {}), (1, "h0", "broadcast", {"message": "h0:0"}), *[(2.0 + k, "h0", "deliver", {"message": "h0:0"}) for k in range(4)]]
+    row = row_of(events, samples, payload_bytes=100)
+    assert row["collision_ratio"] == pytest.approx(20 / 100)
+    assert row["collision_ratio_addressed"] == pytest.approx(25 / 80)
+    assert row["collision_ratio_addressed_begun"] == pytest.approx(5 / 55)
+    assert row["messages_sent_per_delivery"] == pytest.approx(36 / 4)
+    assert row["copies_and_acks_per_delivery"] == pytest.approx((50 + 10) / 4)
+    assert row_of(events, samples)["copies_and_acks_per_delivery"] is None  # a record that does not tell how long messages are
 
 
 def test_a_step_function() -> None:

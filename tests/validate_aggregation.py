@@ -75,7 +75,7 @@ def build(folder: Path, runs: int, rows: int) -> tuple[Store, list[PlannedRun]]:
     first = Path(__file__).parents[1] / "scenarios" / "first.yaml"
     study.write_text(f"scenario: {first}\nfactors: {{workload.interval_s: [1, 2]}}\nreplications: {{min: {runs // 2}}}\n")
     store = create(Study.load(study), folder / "study")
-    found = planned(1, 2, range(1, runs // 2 + 1))
+    found = planned(store.study, 2, range(1, runs // 2 + 1))
     for run in found:
         (store.runs / run.id).mkdir()
         synthetic(store.runs / run.id, run, rows // runs)

@@ -44,7 +44,7 @@ class WirelessParameters(Parameters):
     mac_header_bytes: int = Field(default=16, ge=0, le=1_000, description="acking: of each frame (INET: 16)")
     link_ack_timeout_ms: float = Field(
         default=100.0, gt=0, le=60_000,
-        description="acking: after which a unicast frame without an acknowledgement is given up; until then nothing else is sent",
+        description="acking: so long a unicast frame blocks the queue without an acknowledgement; then it is dropped",
     )  # fmt: skip
     full_duplex: bool = Field(default=True, description="acking: who sends receives as well (INET: yes)")
 

@@ -43,7 +43,7 @@ def run_all(store: Store, spark: SparkSession, progress: Progress) -> list[Plann
     count = len(store.configurations)
     target = rule.min
     while True:
-        runs = planned(store.study.seed, count, range(1, target + 1))
+        runs = planned(store.study, count, range(1, target + 1))
         store.write_runs(runs)
         try:
             _run_missing(store, runs, spark, progress)
@@ -60,7 +60,7 @@ def is_known_well(store: Store, replications: int) -> bool:
     if until is None:
         return True
     for configuration in store.configurations:
-        runs = [r for r in planned(store.study.seed, len(store.configurations), range(1, replications + 1))
+        runs = [r for r in planned(store.study, len(store.configurations), range(1, replications + 1))
                 if r.configuration == configuration.number]  # fmt: skip
         values = [v for run in runs if (v := metric_of(store.runs / run.id, until.metric, store.study.kind)) is not None]
         if len(values) < 2:

@@ -143,11 +143,13 @@ def _try(
         raise study.problem(path, f"{message}{with_levels}") from None
 
 
-def seed_of(study_seed: int, replication: int) -> int:
-    """48 bits, so that it reads as a number."""
-    return int.from_bytes(hashlib.sha256(f"study {study_seed}, replication {replication}".encode()).digest()[:6], "big")
+def seed_of(study: Study, replication: int) -> int:
+    """As first_seed says, else 48 bits, so that it reads as a number."""
+    if study.first_seed is not None:
+        return study.first_seed + replication - 1
+    return int.from_bytes(hashlib.sha256(f"study {study.seed}, replication {replication}".encode()).digest()[:6], "big")
 
 
-def planned(study_seed: int, count: int, replications: range) -> list[PlannedRun]:
+def planned(study: Study, count: int, replications: range) -> list[PlannedRun]:
     """The runs of these replications, replication by replication: a round is complete when all configurations have it."""
-    return [PlannedRun(number, r, seed_of(study_seed, r)) for r in replications for number in range(count)]
+    return [PlannedRun(number, r, seed_of(study, r)) for r in replications for number in range(count)]

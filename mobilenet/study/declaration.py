@@ -109,7 +109,10 @@ class Study(Parameters):
     name: str | None = Field(default=None, min_length=1, max_length=200, description="for readers")
     description: str | None = Field(default=None, max_length=10_000, description="for readers")
     scenario: str = Field(min_length=1, description="the scenario file, from the study's own folder")
-    seed: int = Field(default=1, ge=0, le=2**63 - 1, description="the seeds of all runs derive from it")
+    seed: int = Field(default=1, ge=0, le=2**63 - 1, description="the seeds of all runs derive from it, unless first_seed is given")
+    first_seed: int | None = Field(
+        default=None, ge=0, le=2**62, description="of replication 1; each further one has the next seed; null: derived from seed"
+    )
     factors: dict[str, Levels] = Field(default={}, description="scenario key -> levels, at most 1000; mappings as levels change several keys together")
     set: dict[str, Any] = Field(default={}, description="scenario key -> value, in every run")
     replications: Replications = Replications()
@@ -162,6 +165,13 @@ class Study(Parameters):
     def levels(self, factor: str) -> tuple[Any, ...]:
         levels = self.factors[factor]
         return levels.levels() if isinstance(levels, Span) else levels
+
+    @classmethod
+    def of(cls, values: dict[str, Any], folder: Path) -> Self:
+        """One that no file holds; its scenario is looked for in `folder`. Raises pydantic.ValidationError."""
+        study = cls.model_validate(values)
+        study._folder = folder
+        return study
 
     def problem(self, path: tuple[str, ...], what: str) -> ScenarioError:
         """An error at a key of the file; keys of factors have dots of their own."""

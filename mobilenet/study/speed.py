@@ -46,7 +46,7 @@ def measure_studies() -> Iterator[StudySpeed]:
         study = Study.load(file)
         store = create(study, folder / "alone")
         began = time.perf_counter()
-        for run in planned(study.seed, 1, range(1, RUNS + 1)):
+        for run in planned(study, 1, range(1, RUNS + 1)):
             perform(Job(str(store.path), run.id, str(store.scenario_of(0)), run.seed))
         alone_s = time.perf_counter() - began
         yield StudySpeed("without Spark", RUNS, 0.0, round(alone_s, 2), round(60 * RUNS / alone_s, 1), None)

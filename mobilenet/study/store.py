@@ -174,6 +174,7 @@ def _core(study: Study) -> dict[str, Any]:
     """What decides which runs there are and what is in them."""
     return {
         "seed": study.seed,
+        "first_seed": study.first_seed,
         "factors": {factor: study.levels(factor) for factor in study.factors},
         "set": study.set,
     }

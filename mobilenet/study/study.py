@@ -48,19 +48,26 @@ def default_directory(file: Path) -> Path:
 
 
 def run_study(
-    file: Path,
+    study: Path | Study,
     out: Path | None,
     master: str,
     progress: Progress,
     say: Callable[[str], None] = lambda line: None,
     allow_code: bool = False,
 ) -> Result:
-    """Everything that is missing; `progress(done, failed, left)` is called now and then; `allow_code`: as for runs.run."""
-    study = Study.load(file)
+    """Everything that is missing; `progress(done, failed, left)` is called now and then; `allow_code`: as for runs.run.
+
+    `study` is a file, or a study that no file holds, which needs `out`.
+    """
+    if isinstance(study, Path):
+        out = out if out is not None else default_directory(study)
+        study = Study.load(study)
+    if out is None:
+        raise StudyError("a study that no file holds needs a directory: out")
     require_master(master)
     for metric in (*(study.compare.metrics if study.compare else ()), *([study.replications.until.metric] if study.replications.until else ())):
         require_metric(study, metric)
-    store = create(study, out if out is not None else default_directory(file), allow_code)
+    store = create(study, out, allow_code)
     with store.alone():
         (store.path / "comparison.json").unlink(missing_ok=True)
         with spark_session(master) as spark:
@@ -147,7 +154,7 @@ def estimate(file: Path, allow_code: bool = False) -> list[Estimate]:
 
     study = Study.load(file)
     found = configurations(study, allow_code)
-    seed = planned(study.seed, 1, range(1, 2))[0].seed
+    seed = planned(study, 1, range(1, 2))[0].seed
     rule = study.replications
     estimates = []
     with tempfile.TemporaryDirectory(prefix="mobilenet-trial-") as folder:

@@ -71,6 +71,7 @@ class TcpAck(Segment):
     """An acknowledgement and nothing else."""
 
     __slots__ = ()
+    acknowledges = True
 
 
 class TcpReset(Segment):

@@ -76,11 +76,14 @@ def _told_differently(counters: dict[str, Any], samples: dict[str, list[Any]]) -
         if node == "network":
             last[quantity] = value
     radio, wired, kinds = counters["radio"], counters["wired"], counters["by_message_type"]
-    control = sum(kind["control_bytes"] for side in ("host", "station") for kind in kinds[side].values())
+    on_air = [kind for side in ("host", "station") for kind in kinds[side].values()]
+    control = sum(kind["control_bytes"] for kind in on_air)
+    payload = sum(kind["bytes"] for kind in on_air) - control
     told = {
         "radio_frames": radio["frames"] - radio["mac_acks"],
         "radio_bytes": radio["bytes"],
         "radio_control_bytes": control,
+        **({"radio_payload_bytes": payload} if "radio_payload_bytes" in last else {}),  # not in records of older versions
         "wired_messages": wired["sent"],
         "wired_bytes": wired["bytes"],
         "pairs_received": radio["received"],

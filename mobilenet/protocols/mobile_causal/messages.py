@@ -29,9 +29,10 @@ Lists = tuple[tuple[str, int], ...]
 
 
 class Control:
-    """No payload and no list, unless a message says otherwise."""
+    """No payload and no list, unless a message says otherwise; `acknowledges`: it does nothing else."""
 
     __slots__ = ()
+    acknowledges = False
 
     @property
     def payload_bytes(self) -> int:
@@ -83,6 +84,7 @@ class _AckH(NamedTuple):
 
 class AckH(_AckH, Control):
     __slots__ = ()
+    acknowledges = True
     size_bytes = STATION + ID + 2 * NUMBER
 
 
@@ -169,6 +171,7 @@ class _AckC(NamedTuple):
 
 class AckC(_AckC, Control):
     __slots__ = ()
+    acknowledges = True
 
     @property
     def size_bytes(self) -> int:
