@@ -23,7 +23,7 @@ from mobilenet.radio.medium import Medium
 class Acking(Mac):
     """Its deadline is the end of what it waits for: the frame in the air, its acknowledgement, or the lack of one."""
 
-    __slots__ = ("_arrives_at", "_in_air", "_leaves_until", "_timeout_ns")
+    __slots__ = ("_arrives_at", "_in_air", "_last", "_leaves_until", "_timeout_ns")
 
     def __init__(self, kernel: Kernel, medium: Medium, antenna: Antenna, queue_frames: int, timeout_ns: int) -> None:
         super().__init__(kernel, medium, antenna, queue_frames)
@@ -31,6 +31,7 @@ class Acking(Mac):
         self._in_air: Frame | None = None  # the first of the queue, once it is sent
         self._arrives_at = NEVER  # when the receiver has all of it; NEVER: not, or no more
         self._leaves_until = NEVER  # the transmitter is busy: outlives a crash, as the frame in the air does
+        self._last: Frame | None = None  # the one before, of which the end may still be on its way
 
     def take_turn(self) -> None:
         now = self._calendar.now
@@ -38,7 +39,8 @@ class Acking(Mac):
             self.start_at(self._leaves_until)
             return
         frame = self._queue[0]
-        self._medium.start(frame)
+        self._medium.start(frame, self._last)
+        self._last = frame
         end = now + frame.duration_ns
         self._leaves_until = end
         self._in_air = frame
@@ -77,7 +79,7 @@ class Acking(Mac):
                 client.on_sent(frame.message)
             else:
                 client.on_dropped(frame.message)
-        if self._queue and self._in_air is None:
+        if self._queue and not self.running:  # else the client has handed over another one, and it is sent
             self.take_turn()
 
     def reset(self) -> None:

@@ -81,8 +81,12 @@ class Medium:
         self._full_duplex = full_duplex
         self._listens = listens  # False: nothing is handed up, beacons are for the statistics alone
 
-    def start(self, frame: Frame) -> None:
-        """The sender's antenna begins to radiate the frame now; it sends one at a time, and a frame is in the air once at a time."""
+    def start(self, frame: Frame, before: Frame | None = None) -> None:
+        """The sender's antenna begins to radiate the frame now; it sends one at a time, and a frame is in the air once at a time.
+
+        `before`: the sender's last frame, if this one may follow it without a gap. Who comes closer has a shorter delay now, and
+        yet what it sends cannot overtake what it has sent: no receiver hears it before it has all of the one before.
+        """
         now = self._calendar.now
         sender = frame.sender
         duration = frame.duration_ns
@@ -99,6 +103,9 @@ class Medium:
         latest = 0
         self._started = serial = self._started + 1
         captures = self._capture is not None
+        least: dict[Antenna, int] | None = None
+        if before is not None and before.serial in self._in_air:
+            least = _rest(before, now)
         candidates = self.neighbours.candidates(sender, now)
         _touch(candidates)
         for node in candidates:
@@ -109,6 +116,8 @@ class Medium:
             if d2 > reach2:
                 continue
             delay = int(sqrt(d2) / SPEED_OF_LIGHT_M_PER_NS + 0.5)
+            if least is not None:
+                delay = max(delay, least.get(node, 0))
             first = now + delay
             last = end + delay
             if d2 <= detection2:  # Antenna.sense, without its call
@@ -282,6 +291,12 @@ class Medium:
             _add(self.addressed_pairs, served)
         else:
             _add(self.addressed_pairs, fates)
+
+
+def _rest(frame: Frame, now: int) -> dict[Antenna, int]:
+    """How long each of its receivers will be busy with the frame from now on."""
+    end = frame.start_ns + frame.duration_ns
+    return {node: end + delay - now for node, delay in zip(frame.receivers, frame.delays_ns, strict=True)}
 
 
 def _touch(nodes: tuple[Antenna, ...]) -> int:
