@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from mobilenet.radio.parameters import ONLY, WirelessParameters
 from mobilenet.scenario import Scenario, ScenarioError, check_world, effective, estimated_events
 from mobilenet.simulation import Simulation
 
@@ -28,6 +29,7 @@ hosts:
 protocol: {name: mobile_causal}
 workload: {interval_s: 2.8, payload_bytes: 100}
 """
+ACKING = TEXT.replace("  range_m: 120", "  range_m: 120\n  mac: acking")
 FOLDER = Path(__file__).parents[2] / "scenarios"
 
 
@@ -137,6 +139,69 @@ def test_overrides_are_checked_like_the_file(override: str, expected: str) -> No
     assert len(message.splitlines()) == 1
 
 
+OF_ONE_MAC = [(mac, key) for mac, keys in ONLY.items() for key in keys]
+
+
+def a_value(key: str) -> object:
+    default = WirelessParameters.model_fields[key].default
+    return {None: "null", True: "true", False: "false"}.get(default, default)
+
+
+@pytest.mark.parametrize(("mac", "key"), OF_ONE_MAC)
+def test_keys_of_the_other_mac_are_refused_in_files(mac: str, key: str) -> None:
+    """The default value is no excuse."""
+    (other,) = set(ONLY) - {mac}
+    text = TEXT.replace("  range_m: 120", f"  range_m: 120\n  mac: {other}\n  {key}: {a_value(key)}")
+    assert refusal(text) == f"a.yaml:10: wireless.{key}: means nothing with mac: {other}; leave it out"
+    Scenario.from_text(text.replace(f"mac: {other}", f"mac: {mac}"))
+
+
+@pytest.mark.parametrize(("mac", "key"), OF_ONE_MAC)
+def test_keys_of_the_other_mac_are_refused_with_set(mac: str, key: str) -> None:
+    (other,) = set(ONLY) - {mac}
+    text = {"dcf": TEXT, "acking": ACKING}
+    override = f"wireless.{key}={a_value(key)}"
+    assert refusal(text[other], override) == f"--set {override}: wireless.{key}: means nothing with mac: {other}; leave it out"
+    Scenario.from_text(text[mac], [override])
+
+
+@pytest.mark.parametrize(
+    ("text", "overrides", "expected"),
+    [
+        (TEXT.replace("  range_m: 120", "  mode: b"), ["wireless.mac=acking"],
+         "a.yaml:8: wireless.mode: means nothing with mac: acking; leave it out"),
+        (ACKING.replace("  range_m: 120", "  full_duplex: false"), ["wireless.mac=dcf"],
+         "a.yaml:8: wireless.full_duplex: means nothing with mac: dcf; leave it out"),
+        (TEXT, ["wireless={mac: acking, eifs: true}"],
+         "--set wireless={mac: acking, eifs: true}: wireless.eifs: means nothing with mac: acking; leave it out"),
+        (TEXT, ["wireless.mac=csma"], "--set wireless.mac=csma: wireless.mac: unknown value csma, expected one of: dcf, acking"),
+        (ACKING, ["wireless.bitrate_mbps=0"],
+         "--set wireless.bitrate_mbps=0: wireless.bitrate_mbps: should be at least 0.01, got 0"),
+        (ACKING, ["wireless.link_ack_timeout_ms=0"],
+         "--set wireless.link_ack_timeout_ms=0: wireless.link_ack_timeout_ms: should be more than 0, got 0"),
+    ],
+)  # fmt: skip
+def test_the_mac_is_chosen_with_its_own_keys(text: str, overrides: list[str], expected: str) -> None:
+    assert refusal(text, *overrides) == expected
+
+
+def test_another_mac_for_a_scenario_that_names_none_of_its_keys() -> None:
+    wireless = Scenario.from_text(TEXT, ["wireless.mac=acking", "wireless.bitrate_mbps=2", "wireless.queue_frames=7"]).wireless
+    assert (wireless.mac, wireless.bitrate_mbps, wireless.queue_frames, wireless.range_m) == ("acking", 2, 7, 120)
+    assert wireless.detection_m is None and wireless.reach_m == 120
+
+
+@pytest.mark.parametrize(("text", "mac"), [(TEXT, "dcf"), (ACKING, "acking")])
+def test_the_effective_scenario_names_the_keys_of_its_mac_alone(text: str, mac: str) -> None:
+    scenario = Scenario.from_text(text)
+    (other,) = set(ONLY) - {mac}
+    named = effective(scenario)
+    assert all(f"\n  {key}: " in named for key in ONLY[mac])
+    assert not any(f"\n  {key}: " in named for key in ONLY[other])
+    assert set(WirelessParameters.model_fields) - set(scenario.wireless.model_dump()) == set(ONLY[other])
+    assert scenario.changed(["seed=5"]).changed(["seed=1"]) == scenario
+
+
 def test_an_error_in_an_override_names_the_option() -> None:
     assert refusal(TEXT, "wireless.range_m=-3").startswith("--set wireless.range_m=-3: wireless.range_m: ")
 
@@ -171,21 +236,34 @@ def test_effective_text_names_every_default() -> None:
     loss=st.floats(0, 1),
     slow=st.floats(0.01, 1),
     fast=st.floats(1, 10),
-    mode=st.sampled_from(["b", "g_mixed", "g_erp"]),
+    wireless=st.fixed_dictionaries({"mac": st.just("dcf"), "mode": st.sampled_from(["b", "g_mixed", "g_erp"]), "eifs": st.booleans()})
+    | st.fixed_dictionaries(
+        {
+            "mac": st.just("acking"),
+            "bitrate_mbps": st.floats(0.01, 10_000),
+            "phy_header_bits": st.integers(0, 1000),
+            "mac_header_bytes": st.integers(0, 100),
+            "link_ack_timeout_ms": st.floats(0.001, 60_000),
+            "full_duplex": st.booleans(),
+        }
+    ),
     capture_db=st.none() | st.floats(0, 100),
     frames=st.booleans(),
     faults=st.sampled_from(["null", "{schedule: paper}", "{schedule: random, rate_per_host_per_min: 1, mean_duration_s: 0.1}"]),
 )  # fmt: skip
-def test_effective_text_loads_to_the_same(seed, name, duration_s, loss, slow, fast, mode, capture_db, frames, faults) -> None:  # type: ignore[no-untyped-def]
-    values = {"seed": seed, "duration_s": duration_s, "wireless": {"loss": loss, "mode": mode, "capture_db": capture_db}}
-    overrides = [f"{key}={value!r}" for key, value in values.items() if key != "wireless"]
-    overrides += [f"wireless.{key}={'null' if value is None else value}" for key, value in values["wireless"].items()]
+def test_effective_text_loads_to_the_same(seed, name, duration_s, loss, slow, fast, wireless, capture_db, frames, faults) -> None:  # type: ignore[no-untyped-def]
+    overrides = [f"seed={seed}", f"duration_s={duration_s!r}"]
+    values = {"loss": loss, "capture_db": capture_db, **wireless}
+    overrides += [f"wireless.{key}={'null' if value is None else str(value).lower()}" for key, value in values.items()]
     overrides += [f"hosts.mobility.speed_mps=[{slow!r}, {fast!r}]", f"record.frames={str(frames).lower()}", f"faults={faults}"]
     scenario = Scenario.from_text(TEXT, overrides)
     if name is not None:
         scenario = scenario.model_copy(update={"name": name})
     again = Scenario.from_text(effective(scenario))
     assert again == scenario
+    assert again.wireless == scenario.wireless and not any(
+        f"\n  {key}: " in effective(again) for mac, keys in ONLY.items() if mac != wireless["mac"] for key in keys
+    )
     assert effective(again) == effective(scenario)
 
 
