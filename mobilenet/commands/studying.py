@@ -102,6 +102,9 @@ def reproduce(
     processes: Annotated[
         int | None, typer.Option("--processes", min=8, max=1024, help="Only this number of processes; not for mobile.")
     ] = None,
+    engineering: Annotated[
+        bool, typer.Option("--engineering", help="Also run the same with the defaults of all other scenarios, and show both; for mobile only.")
+    ] = False,
     quiet: Quiet = False,
 ) -> None:
     """Run the experiments of a paper, and print each of its figures beside ours. Goes on where it was stopped."""
@@ -111,6 +114,8 @@ def reproduce(
 
         if paper is Paper.mobile and (max_n is not None or processes is not None):
             fail(f"{'--max-n' if max_n is not None else '--processes'} counts processes of the papers on VCube; mobile has none", Exit.BAD_INPUT)
+        if paper is not Paper.mobile and engineering:
+            fail(f"--engineering is for mobile; {paper.value} has one setting only", Exit.BAD_INPUT)
         if paper is not Paper.mobile and master is not None:
             fail(f"--master does nothing for {paper.value}, which runs on this machine: expected --workers", Exit.BAD_INPUT)
         if max_n is not None and processes is not None:
@@ -121,11 +126,11 @@ def reproduce(
         match paper:
             case Paper.mobile:
                 with _keeping_what_is_done(), runs_progress(quiet) as update:
-                    lines = mobile.reproduce(folder, master or local_master(workers), update, tell)
+                    lines = mobile.reproduce(folder, master or local_master(workers), update, tell, engineering)
                 for line in lines:
                     verdict = f": {line.verdict}" if line.verdict else ""
-                    printed = line.printed or "nothing"
-                    say(f"{line.experiment}, {line.protocol}: {line.quantity}: {printed} in print, {line.ours} here{verdict}")
+                    beside = f" ({line.engineering} with the engineering defaults)" if line.engineering else ""
+                    say(f"{line.experiment}: {line.quantity}: {line.printed} in print, {line.ours} here{verdict}{beside}")
             case Paper.bundling:
                 with _keeping_what_is_done():
                     rows = bundling.reproduce(folder, most, processes, workers, tell)
@@ -140,11 +145,11 @@ def reproduce(
                 _print_rows(reliable.HEAD, rows)
                 for statement in statements:
                     say(f"{statement['answer']}: {statement['statement']} ({statement['place']})")
-        if paper is not Paper.mobile:
-            from viz.figures.papers import paper_figures
+        from viz.figures.mobile_paper import mobile_figures
+        from viz.figures.papers import paper_figures
 
-            for picture in paper_figures(paper.value, folder):
-                say(f"drawn: {quoted(picture)}")
+        for picture in mobile_figures(folder) if paper is Paper.mobile else paper_figures(paper.value, folder):
+            say(f"drawn: {quoted(picture)}")
         say(f"Next: look at {quoted(folder / f'{paper.value}.md')}")
 
 

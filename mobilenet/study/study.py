@@ -11,10 +11,11 @@ from __future__ import annotations
 import csv
 import time
 from collections.abc import Callable
+from contextlib import nullcontext
 from dataclasses import dataclass
 from difflib import get_close_matches
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from mobilenet.metrics import metrics
 from mobilenet.record import write_json
@@ -29,6 +30,9 @@ from mobilenet.study.declaration import Study
 from mobilenet.study.measure import SURVIVAL
 from mobilenet.study.spark import require_master, spark_session
 from mobilenet.study.store import Store, StudyError, create, open_store, write_rows
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 STUDIES = Path("studies")
 TRIAL_S = 5.0  # simulated seconds of the trial behind an estimate
@@ -54,10 +58,11 @@ def run_study(
     progress: Progress,
     say: Callable[[str], None] = lambda line: None,
     allow_code: bool = False,
+    session: SparkSession | None = None,
 ) -> Result:
     """Everything that is missing; `progress(done, failed, left)` is called now and then; `allow_code`: as for runs.run.
 
-    `study` is a file, or a study that no file holds, which needs `out`.
+    `study` is a file, or a study that no file holds, which needs `out`. `session`: one of `master` that is open already.
     """
     if isinstance(study, Path):
         out = out if out is not None else default_directory(study)
@@ -70,7 +75,7 @@ def run_study(
     store = create(study, out, allow_code)
     with store.alone():
         (store.path / "comparison.json").unlink(missing_ok=True)
-        with spark_session(master) as spark:
+        with nullcontext(session) if session is not None else spark_session(master) as spark:
             runs = run_all(store, spark, progress)
             say("aggregating")
             unstable = aggregate(store, spark, runs)

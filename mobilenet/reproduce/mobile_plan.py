@@ -1,0 +1,83 @@
+"""Which runs the reproduction of the mobile paper consists of.
+
+Model     each experiment is a study of one preset (scenarios/paper/) on consecutive seeds from FIRST_SEED on, which the search
+          for the presets never saw. Replications are added until the delay is known to 10 %, or there are `most` of them
+Source    Wilhelm, Arantes, Sens (2020), section V; ours: DESIGN.md §10
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from mobilenet.study.declaration import Study
+
+SCENARIOS = Path(__file__).parents[2] / "scenarios"
+PRESETS = SCENARIOS / "paper"
+FIRST_SEED = 2000
+KNOWN_TO = 0.1  # half of the interval over the mean
+LEAST = 20
+STEP = 10
+LONG_S = 400.0
+LENGTHS_S = (60.0, 100.0, 250.0, LONG_S)  # that a reader might assume
+
+
+class Experiment(NamedTuple):
+    name: str
+    preset: str
+    words: str
+    most: int = LEAST  # replications; more than LEAST: until the delay is known to KNOWN_TO
+    changes: tuple[tuple[str, Any], ...] = ()
+
+    @property
+    def is_tcp(self) -> bool:
+        return self.preset.startswith("tcp")
+
+    def study(self) -> Study:
+        rule: dict[str, Any] = {"min": LEAST}
+        if self.most > LEAST:
+            rule |= {"max": self.most, "step": STEP}
+            rule["until"] = {"metric": "delivery_delay_mean_s", "relative_half_width": KNOWN_TO}
+        values = {
+            "name": f"Wilhelm et al. (2020): {self.words}",
+            "scenario": f"{self.preset}.yaml",
+            "first_seed": FIRST_SEED,
+            "set": dict(self.changes),
+            "replications": rule,
+        }
+        return Study.of(values, PRESETS)
+
+
+EXPERIMENTS = (
+    Experiment("static", "static", "static, 5.6 messages a second", 40),
+    Experiment("static_25", "static_25", "static, 25 messages a second", 40),
+    Experiment("static_heavy", "static_heavy", "static, 35 messages a second", 40),
+    Experiment("dynamic", "dynamic", "walking, 25 messages a second"),
+    Experiment("faults", "faults", "walking, with crashes in the cell of s3"),
+    Experiment("tcp_static", "tcp_static", "flooding over TCP, 5.6 messages a second", 40),
+    Experiment("tcp_heavy", "tcp_heavy", "flooding over TCP, 35 messages a second"),
+    Experiment("tcp_long", "tcp_static", f"flooding over TCP, {LONG_S:g} s", changes=(("duration_s", LONG_S),)),
+)
+WORDS = {experiment.name: experiment.words for experiment in EXPERIMENTS}
+
+
+class Configuration(NamedTuple):
+    """Of a study with the engineering defaults: the file, and the levels that correspond to an experiment."""
+
+    study: str
+    levels: dict[str, str]
+
+
+def _levels(protocol: str, interval_s: str) -> dict[str, str]:
+    return {"protocol.name": protocol, "workload.interval_s": interval_s}
+
+
+ENGINEERING = {
+    "static": Configuration("static", _levels("mobile_causal", "12.5")),
+    "static_25": Configuration("static", _levels("mobile_causal", "2.8")),
+    "static_heavy": Configuration("static", _levels("mobile_causal", "2")),
+    "tcp_static": Configuration("static", _levels("tcp_flooding", "12.5")),
+    "tcp_heavy": Configuration("static", _levels("tcp_flooding", "2")),
+    "dynamic": Configuration("dynamic", {"protocol.name": "mobile_causal", "faults": "null"}),
+}
+ENGINEERING_STUDIES = {name: SCENARIOS / "studies" / f"{name}_comparison.yaml" for name in ("static", "dynamic")}
