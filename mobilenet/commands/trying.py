@@ -6,7 +6,7 @@ import os
 import time
 from enum import Enum
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -32,6 +32,11 @@ class Backbone(Enum):
     CAUSAL = "vcube_causal"
 
 
+class Mac(Enum):
+    DCF = "dcf"
+    ACKING = "acking"
+
+
 def swarm(
     count: Annotated[int, typer.Option("--count", min=1, help="How many schedules.")] = 100,
     seed: Annotated[int, typer.Option("--seed", min=0, help="The first schedule's seed; the others follow.")] = 1,
@@ -41,10 +46,11 @@ def swarm(
     ] = None,
     protocol: Annotated[Protocol, typer.Option("--protocol", help="What is tried.")] = Protocol.MOBILE_CAUSAL,
     backbone: Annotated[Backbone | None, typer.Option("--backbone", help="Between the stations; of mobile_causal alone.")] = None,
+    mac: Annotated[Mac | None, typer.Option("--mac", help="Of the radio, dcf unless said otherwise.")] = None,
 ) -> None:
     """Run small random hostile scenarios and judge each of them.
 
-    Mobile: even seeds without physics, odd ones on the radio. Broadcasts over VCube: processes that crash in the middle of
+    Mobile: even seeds without physics, odd ones on the radio; all of them on the radio over another MAC than dcf. Broadcasts over VCube: processes that crash in the middle of
     sends, are suspected by mistake, and are reached over links without order, as far as the protocol allows it.
     """
     with reporting():
@@ -52,9 +58,13 @@ def swarm(
 
         if backbone is not None and protocol is not Protocol.MOBILE_CAUSAL:
             fail(f"--backbone {backbone.value}: only mobile_causal has stations that choose one, not {protocol.value}", Exit.BAD_INPUT)
-        others = {"backbone": backbone.value} if backbone is not None else {}
+        if mac is not None and protocol not in (Protocol.MOBILE_CAUSAL, Protocol.TCP_FLOODING):
+            fail(f"--mac {mac.value}: {protocol.value} plays among processes, which have no radio", Exit.BAD_INPUT)
+        others: dict[str, Any] = {"backbone": backbone.value} if backbone is not None else {}
         if protocol is not Protocol.MOBILE_CAUSAL:
             others["protocol"] = protocol.value
+        if mac is not None:
+            others["mac"] = mac.value
         started = time.perf_counter()
         violated = 0
         tally: dict[str, int] = {}

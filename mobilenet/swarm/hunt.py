@@ -1,8 +1,8 @@
 """The hunt: small hostile scenarios by the thousand, each judged from its run directory by the verifier.
 
 Model     a seed is a schedule: an even one for the adversary's network, which does its worst without physics, an odd
-          one for the real medium access and air; TCP-flooding plays on the air alone, broadcasts over VCube among processes
-          (broadcasts.py). Each is recorded into a run directory and judged from that alone.
+          one for the real medium access and air. TCP-flooding plays on the air alone, and so does whatever is tried over a MAC
+          that is not DCF; broadcasts over VCube play among processes (broadcasts.py). Each is recorded into a run directory and judged from that alone.
           A protocol whose self-checks fail, or that raises anything, has violated them
 Shapes    Result.explanation: the violated properties, or why the answer is unknown; otherwise empty. Result.happened: how many
           events of each kind were recorded
@@ -49,10 +49,15 @@ class Result:
 
 
 def hunt(
-    seeds: Iterable[int], workers: int, keep: Path | None = None, backbone: str = "tree", protocol: str = "mobile_causal"
+    seeds: Iterable[int],
+    workers: int,
+    keep: Path | None = None,
+    backbone: str = "tree",
+    protocol: str = "mobile_causal",
+    mac: scenes.Mac = "dcf",
 ) -> Iterator[Result]:
     """The results in the order of the seeds; `keep`: where the run directories of those that are not valid go."""
-    look = partial(judge_seed, keep=keep, backbone=backbone, protocol=protocol)
+    look = partial(judge_seed, keep=keep, backbone=backbone, protocol=protocol, mac=mac)
     if workers <= 1:
         yield from map(look, seeds)
         return
@@ -60,19 +65,25 @@ def hunt(
         yield from pool.imap(look, seeds, chunksize=4)
 
 
-def network_of(seed: int, protocol: str = "mobile_causal") -> Network:
+def network_of(seed: int, protocol: str = "mobile_causal", mac: scenes.Mac = "dcf") -> Network:
     if protocol in broadcasts.PROTOCOLS:
         return "processes"
-    return "radio" if seed % 2 or protocol == "tcp_flooding" else "adversary"
+    return "radio" if seed % 2 or protocol == "tcp_flooding" or mac != "dcf" else "adversary"
 
 
-def judge_seed(seed: int, keep: Path | None = None, backbone: str = "tree", protocol: str = "mobile_causal") -> Result:
+def judge_seed(
+    seed: int,
+    keep: Path | None = None,
+    backbone: str = "tree",
+    protocol: str = "mobile_causal",
+    mac: scenes.Mac = "dcf",
+) -> Result:
     """Play the schedule of a seed and judge what it recorded."""
-    network = network_of(seed, protocol)
+    network = network_of(seed, protocol, mac)
     with tempfile.TemporaryDirectory(prefix="mobilenet-swarm-") as folder:
         directory = Path(folder)
         try:
-            fingerprint = record(seed, directory, backbone, protocol)
+            fingerprint = record(seed, directory, backbone, protocol, mac)
         except (OSError, RecordError):
             raise
         except Exception as error:
@@ -83,7 +94,7 @@ def judge_seed(seed: int, keep: Path | None = None, backbone: str = "tree", prot
         happened = read_json(directory, "counters.json")["rows"]["events"]
     result = Result(seed, network, overall(verdicts), explained(verdicts), fingerprint, happened)
     if keep is not None and result.answer != "valid":
-        keep_run(seed, keep / f"swarm-s{seed}", backbone, protocol)
+        keep_run(seed, keep / f"swarm-s{seed}", backbone, protocol, mac)
     return result
 
 
@@ -99,29 +110,40 @@ def explained(verdicts: dict[str, Verdict]) -> str:
 # --- run directories
 
 
-def keep_run(seed: int, directory: Path, backbone: str = "tree", protocol: str = "mobile_causal") -> None:
+def keep_run(
+    seed: int, directory: Path, backbone: str = "tree", protocol: str = "mobile_causal", mac: scenes.Mac = "dcf"
+) -> None:
     """The same once more, into a whole run directory, verdict and metrics included."""
     with run_directory(directory) as partial_directory:
-        record(seed, partial_directory, backbone, protocol, whole=True)
+        record(seed, partial_directory, backbone, protocol, mac, whole=True)
 
 
 def record(
-    seed: int, directory: Path, backbone: str = "tree", protocol: str = "mobile_causal", whole: bool = False
+    seed: int,
+    directory: Path,
+    backbone: str = "tree",
+    protocol: str = "mobile_causal",
+    mac: scenes.Mac = "dcf",
+    whole: bool = False,
 ) -> str:
     """Play what belongs to a seed, write what was recorded, return its fingerprint."""
-    network = network_of(seed, protocol)
+    network = network_of(seed, protocol, mac)
     if network == "processes":
         return record_scenario(broadcasts.draw(seed, protocol), directory, again(seed, protocol=protocol), whole)
     if protocol == "tcp_flooding":
-        return record_scenario(scenes.draw(seed, "tcp_flooding"), directory, again(seed, protocol=protocol), whole)
+        scene = scenes.draw(seed, "tcp_flooding", mac=mac)
+        return record_scenario(scene, directory, again(seed, protocol=protocol, mac=mac), whole)
     if network == "radio":
-        return record_radio(seed, directory, whole, backbone)
+        return record_radio(seed, directory, whole, backbone, mac)
     return record_adversary(schedule.draw(seed, backbone=backbone), directory, whole=whole)
 
 
-def record_radio(seed: int, directory: Path, whole: bool = False, backbone: str = "tree") -> str:
+def record_radio(
+    seed: int, directory: Path, whole: bool = False, backbone: str = "tree", mac: scenes.Mac = "dcf"
+) -> str:
     """The same for a seed that plays on the radio."""
-    return record_scenario(scenes.draw(seed, backbone=backbone), directory, again(seed, backbone=backbone), whole)
+    scene = scenes.draw(seed, backbone=backbone, mac=mac)
+    return record_scenario(scene, directory, again(seed, backbone=backbone, mac=mac), whole)
 
 
 def record_scenario(scenario: Scenario | ProcessScenario, directory: Path, command: str, whole: bool = False) -> str:
@@ -189,7 +211,10 @@ def description(drawn: schedule.Schedule) -> AdversarySchedule:
     )
 
 
-def again(seed: int, count: int = 1, backbone: str = "tree", protocol: str = "mobile_causal") -> str:
+def again(
+    seed: int, count: int = 1, backbone: str = "tree", protocol: str = "mobile_causal", mac: scenes.Mac = "dcf"
+) -> str:
     """The command that repeats a schedule."""
-    other = f" --protocol {protocol}" if protocol != "mobile_causal" else ""
-    return f"mobilenet swarm --count {count} --seed {seed}{other}" + (f" --backbone {backbone}" if backbone != "tree" else "")
+    chosen = (("protocol", protocol, "mobile_causal"), ("backbone", backbone, "tree"), ("mac", mac, "dcf"))
+    others = "".join(f" --{option} {value}" for option, value, usual in chosen if value != usual)
+    return f"mobilenet swarm --count {count} --seed {seed}{others}"

@@ -2,7 +2,8 @@
 
 Model     2-4 stations a little too near or too far from each other, 1-6 hosts that run to and fro over the borders of
           their cells, half of the time in a small box around them; loss, short outages that hit handoffs, churn, busy
-          hosts, slow wires, small windows and queues; a T extension in a quarter of them
+          hosts, slow wires, small windows and queues; a T extension in a quarter of them. What belongs to the other protocol or
+          the other MAC comes from dice of its own, so all else of a seed is the same
 Units     metres, seconds, milliseconds, Mb/s, as the names say
 Errors    none: what is drawn is a valid scenario
 Source    ours: DESIGN.md §3
@@ -18,12 +19,13 @@ from ..scenario import Scenario
 from ..streams import Stream
 
 Values = dict[str, Any]
+Protocol = Literal["mobile_causal", "tcp_flooding"]
+Mac = Literal["dcf", "acking"]
 
 
-def draw(
-    seed: int, protocol: Literal["mobile_causal", "tcp_flooding"] = "mobile_causal", backbone: str = "tree"
-) -> Scenario:
-    """The scenario of a seed; places, walks, radio, faults and churn are the same under either protocol and on each backbone."""
+def draw(seed: int, protocol: Protocol = "mobile_causal", backbone: str = "tree", mac: Mac = "dcf") -> Scenario:
+    """The scenario of a seed; places, walks, radio, faults and churn are the same under either protocol and on each backbone, and
+    of the radio its range and the random loss with either MAC."""
     dice = Stream(seed, "swarm/scene")
     expires = dice.chance(0.25)
     range_m = dice.uniform(40, 120)
@@ -43,7 +45,7 @@ def draw(
                     "delay_ms": dice.one_of(1.0, 10.0, dice.uniform(20, 200)),
                 },
             },
-            "wireless": _wireless(dice, range_m, 0.1 if expires else 0.5),
+            "wireless": _wireless(seed, dice, range_m, 0.1 if expires else 0.5, mac),
             "hosts": {
                 "count": 1 + dice.below(6),
                 "mobility": _mobility(dice, points, range_m),
@@ -87,7 +89,12 @@ def _mobility(dice: Stream, points: Sequence[tuple[float, float]], range_m: floa
     }
 
 
-def _wireless(dice: Stream, range_m: float, most_loss: float) -> Values:
+def _wireless(seed: int, dice: Stream, range_m: float, most_loss: float, mac: Mac) -> Values:
+    drawn = _dcf(dice, range_m, most_loss)
+    return drawn if mac == "dcf" else _acking(seed, drawn)
+
+
+def _dcf(dice: Stream, range_m: float, most_loss: float) -> Values:
     mode = dice.one_of("b", "g_mixed", "g_erp", "a")
     rates = [rate for rate in MODES[mode].rates_mbps if rate <= 24]
     return {
@@ -97,6 +104,22 @@ def _wireless(dice: Stream, range_m: float, most_loss: float) -> Values:
         "broadcast_rate_mbps": float(dice.one_of(*rates)),
         "eifs": dice.chance(0.5),
         "loss": dice.one_of(0.0, most_loss * dice.random(), most_loss * dice.random() ** 2),
+        "queue_frames": dice.one_of(100, 100, 5),
+    }
+
+
+def _acking(seed: int, dcf: Values) -> Values:
+    """From dice of its own, but for what any MAC has."""
+    dice = Stream(seed, "swarm/acking")
+    return {
+        "mac": "acking",
+        "range_m": dcf["range_m"],
+        "loss": dcf["loss"],
+        "bitrate_mbps": dice.one_of(1.0, 12.0, dice.uniform(0.3, 24)),
+        "phy_header_bits": dice.one_of(96, 96, 0, 192),
+        "mac_header_bytes": dice.one_of(16, 16, 0, 34),
+        "link_ack_timeout_ms": dice.one_of(100.0, 5.0, dice.uniform(5, 200)),
+        "full_duplex": dice.chance(0.5),
         "queue_frames": dice.one_of(100, 100, 5),
     }
 

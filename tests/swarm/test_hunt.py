@@ -16,8 +16,8 @@ import mobilenet
 from mobilenet.cli import app
 from mobilenet.scenario import Scenario
 from mobilenet.simulation import Simulation
+from mobilenet.swarm import broadcasts, scenes
 from mobilenet.swarm import hunt as hunting
-from mobilenet.swarm import scenes
 from mobilenet.swarm.hunt import Result, hunt, judge_seed, keep_run
 
 ROOT = Path(mobilenet.__file__).parents[1]
@@ -74,7 +74,7 @@ def test_a_kept_radio_run_is_a_scenario_that_repeats_it(tmp_path: Path) -> None:
 
 
 def test_a_protocol_that_raises_has_violated_its_self_checks(monkeypatch: pytest.MonkeyPatch) -> None:
-    def broken(seed: int, directory: Path, whole: bool, backbone: str) -> str:
+    def broken(*_: object) -> str:
         raise AssertionError("h1 is owned at [0, 2]")
 
     monkeypatch.setattr(hunting, "record_radio", broken)
@@ -102,3 +102,79 @@ def test_what_is_not_valid_is_kept(monkeypatch: pytest.MonkeyPatch, tmp_path: Pa
 def test_the_command_on_sound_seeds() -> None:
     result = CliRunner().invoke(app, ["swarm", "--count", "4", "--seed", "2", "--workers", "1"])
     assert result.exit_code == 0 and "4 valid" in result.output
+
+
+# --- another MAC
+
+
+def test_another_mac_replaces_the_wireless_part_of_a_scene_and_nothing_else() -> None:
+    drawn = set()
+    for seed in range(60):
+        for protocol in ("mobile_causal", "tcp_flooding"):
+            usual, scene = scenes.draw(seed, protocol), scenes.draw(seed, protocol, mac="acking")
+            assert usual.wireless.mac == "dcf" and scene.wireless.mac == "acking"
+            assert scene.model_copy(update={"wireless": usual.wireless}) == usual
+            assert (scene.wireless.range_m, scene.wireless.loss) == (usual.wireless.range_m, usual.wireless.loss)
+            assert scene.changed([]) == scene
+            assert scene.wireless == scenes.draw(seed, mac="acking").wireless
+        wireless = scene.wireless
+        assert 0.3 <= wireless.bitrate_mbps <= 24 and 5 <= wireless.link_ack_timeout_ms <= 200
+        drawn.add((wireless.full_duplex, wireless.queue_frames))
+    assert drawn == {(True, 100), (True, 5), (False, 100), (False, 5)}
+
+
+@pytest.mark.parametrize("protocol", ["mobile_causal", "tcp_flooding"])
+def test_over_another_mac_every_seed_plays_on_the_radio_and_none_is_violated(protocol: str) -> None:
+    results = list(hunt(range(48), workers=1, protocol=protocol, mac="acking"))
+    assert {result.network for result in results} == {"radio"}
+    assert [result for result in results if result.answer == "violated"] == []
+    assert sum(result.answer == "valid" for result in results) > 36  # of some the end is not reached in time
+    happened: Counter[str] = Counter()
+    for result in results:
+        happened.update(result.happened)
+    wanted = ("join", "leave", "broadcast", "deliver", "crash", "recover", "gap", "handoff_start", "handoff_end")
+    assert all(happened[event] > 20 for event in wanted), happened
+
+
+@pytest.mark.parametrize("backbone", ["tree", "vcube_causal"])
+def test_a_run_over_another_mac_can_be_kept_and_repeated(backbone: str, tmp_path: Path) -> None:
+    keep_run(16, tmp_path / "kept", backbone, mac="acking")
+    run = mobilenet.Run(tmp_path / "kept")
+    others = ("" if backbone == "tree" else f" --backbone {backbone}") + " --mac acking"
+    assert run.manifest["command"] == f"mobilenet swarm --count 1 --seed 16{others}"
+    again = mobilenet.run(Scenario.load(tmp_path / "kept" / "scenario.yaml"), out=tmp_path / "again")
+    fingerprint = judge_seed(16, backbone=backbone, mac="acking").fingerprint
+    assert again.manifest["fingerprint"] == run.manifest["fingerprint"] == fingerprint != judge_seed(16).fingerprint
+
+
+def test_what_is_not_valid_over_another_mac_is_kept_as_it_was(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(hunting, "overall", lambda verdicts: "unknown")
+    result = judge_seed(16, tmp_path / "kept", protocol="tcp_flooding", mac="acking")
+    run = mobilenet.Run(tmp_path / "kept" / "swarm-s16")
+    assert run.manifest["command"] == "mobilenet swarm --count 1 --seed 16 --protocol tcp_flooding --mac acking"
+    assert run.manifest["fingerprint"] == result.fingerprint
+
+
+def test_the_command_names_the_mac_where_it_is_not_the_usual_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[dict[str, str]] = []
+
+    def found(seeds: range, workers: int, keep: Path | None, **others: str) -> Iterator[Result]:
+        asked.append(others)
+        yield from (Result(seed, "radio", "violated", "causal_order: h0:1 overtook h0:0") for seed in seeds)
+
+    monkeypatch.setattr(hunting, "hunt", found)
+    options = ["swarm", "--count", "1", "--seed", "5", "--workers", "1", "--protocol", "tcp_flooding", "--mac"]
+    said = CliRunner().invoke(app, [*options, "acking"]).output
+    assert "Repeat: mobilenet swarm --count 1 --seed 5 --protocol tcp_flooding --mac acking --keep runs" in said
+    assert "Next: mobilenet swarm --count 1 --seed 6 --protocol tcp_flooding --mac acking" in said
+    said = CliRunner().invoke(app, [*options, "dcf"]).output
+    assert "Repeat: mobilenet swarm --count 1 --seed 5 --protocol tcp_flooding --keep runs" in said
+    assert [others["mac"] for others in asked] == ["acking", "dcf"]
+
+
+@pytest.mark.parametrize("protocol", sorted(broadcasts.PROTOCOLS))
+def test_processes_have_no_mac(protocol: str) -> None:
+    for mac in ("dcf", "acking"):
+        result = CliRunner().invoke(app, ["swarm", "--count", "1", "--protocol", protocol, "--mac", mac])
+        assert result.exit_code == 2
+        assert result.output.splitlines() == [f"--mac {mac}: {protocol} plays among processes, which have no radio"]
