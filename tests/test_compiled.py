@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from mobilenet import compiled, compiling
+from tests.test_fingerprints import Digests, digests, recorded, shortened
 
 ROOT = Path(__file__).parents[1]
 needs_a_compiler = pytest.mark.skipif(compiling.obstacle() is not None, reason=str(compiling.obstacle()))
@@ -104,6 +105,25 @@ def test_both_ways_do_the_same() -> None:
     found: dict[str, Any] = json.loads(python(ROOT, code, MOBILENET_COMPILED="0"))
     pinned = json.loads((ROOT / "tests" / "fingerprints.json").read_text())
     assert found == {name: pinned[name] for name in names}
+
+
+ACKING = (
+    "wireless={mac: acking, bitrate_mbps: 1, loss: 0.05, link_ack_timeout_ms: 20}",
+    "wireless={mac: acking, bitrate_mbps: 6, full_duplex: false, queue_frames: 5}",
+)
+
+
+def over_acking() -> list[Digests]:
+    """Datagrams and acknowledged frames; crashes in "faults"."""
+    return [digests(recorded(shortened(name, wireless))) for name in ("faults", "tcp_dynamic") for wireless in ACKING]
+
+
+@pytest.mark.skipif(not compiled.in_use(), reason="the tests themselves run interpreted")
+def test_both_ways_do_the_same_over_another_mac() -> None:
+    code = "import json; from tests.test_compiled import over_acking; print(json.dumps(over_acking()))"
+    found: list[Digests] = json.loads(python(ROOT, code, MOBILENET_COMPILED="0"))
+    assert found == over_acking()
+    assert len({one["events"] for one in found}) == len(found)
 
 
 def test_protocols_are_not_compiled() -> None:

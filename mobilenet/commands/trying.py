@@ -50,8 +50,9 @@ def swarm(
 ) -> None:
     """Run small random hostile scenarios and judge each of them.
 
-    Mobile: even seeds without physics, odd ones on the radio; all of them on the radio over another MAC than dcf. Broadcasts over VCube: processes that crash in the middle of
-    sends, are suspected by mistake, and are reached over links without order, as far as the protocol allows it.
+    Mobile: even seeds without physics, odd ones on the radio; over a MAC that is not dcf all of them on the radio. Broadcasts
+    over VCube: processes that crash in the middle of sends, are suspected by mistake, and are reached over links without
+    order, as far as the protocol allows it.
     """
     with reporting():
         from mobilenet.swarm.hunt import again, hunt
@@ -103,13 +104,13 @@ def bench(
         except OSError as error:
             fail(f"{table}: cannot be written: {error.strerror}", Exit.BAD_INPUT)
         say("the hot path is " + ("compiled" if compiled.in_use() else "interpreted: python3 make.py setup compiles it, where there is a C compiler"))
-        say("case         hosts  simulated s  frames     a bare queue   in          cost of ten")
-        say("                   per CPU s    per CPU s  M events/s     proportion  times the nodes")
+        say("case             hosts  simulated s  frames     a bare queue   in          cost of ten")
+        say("                       per CPU s    per CPU s  M events/s     proportion  times the nodes")
         for row in bench.measure(repeat):
             factor = "" if row.cost_factor is None else f"{row.cost_factor:.1f}"
             mark = {True: "pass", False: "MISS", None: ""}[row.passed]
             say(
-                f"{row.case:11} {row.hosts:6}  {row.simulated_s_per_cpu_s:<11.4g}  {row.frames_per_cpu_s:<9,.0f}  "
+                f"{row.case:15} {row.hosts:6}  {row.simulated_s_per_cpu_s:<11.4g}  {row.frames_per_cpu_s:<9,.0f}  "
                 f"{row.queue_events_per_s / 1e6:<13.2f}  {row.in_proportion:<10.3g}  {factor:15}  {mark}"
             )
             bench.append(table, row)
