@@ -17,6 +17,7 @@ PRESETS = SCENARIOS / "paper"
 FIRST_SEED = 2000
 KNOWN_TO = 0.1  # half of the interval over the mean
 LEAST = 20
+MOST = 40
 STEP = 10
 LONG_S = 400.0
 LENGTHS_S = (60.0, 100.0, 250.0, LONG_S)  # that a reader might assume
@@ -26,16 +27,13 @@ class Experiment(NamedTuple):
     name: str
     preset: str
     words: str
-    most: int = LEAST  # replications; more than LEAST: until the delay is known to KNOWN_TO
+    least: int = LEAST  # replications
+    most: int = LEAST  # more than least: until the delay is known to KNOWN_TO
     changes: tuple[tuple[str, Any], ...] = ()
 
-    @property
-    def is_tcp(self) -> bool:
-        return self.preset.startswith("tcp")
-
     def study(self) -> Study:
-        rule: dict[str, Any] = {"min": LEAST}
-        if self.most > LEAST:
+        rule: dict[str, Any] = {"min": self.least}
+        if self.most > self.least:
             rule |= {"max": self.most, "step": STEP}
             rule["until"] = {"metric": "delivery_delay_mean_s", "relative_half_width": KNOWN_TO}
         values = {
@@ -49,14 +47,14 @@ class Experiment(NamedTuple):
 
 
 EXPERIMENTS = (
-    Experiment("static", "static", "static, 5.6 messages a second", 40),
-    Experiment("static_25", "static_25", "static, 25 messages a second", 40),
-    Experiment("static_heavy", "static_heavy", "static, 35 messages a second", 40),
+    Experiment("static", "static", "static, 5.6 messages a second", most=MOST),
+    Experiment("static_25", "static_25", "static, 25 messages a second", most=MOST),
+    Experiment("static_heavy", "static_heavy", "static, 35 messages a second", most=MOST),
     Experiment("dynamic", "dynamic", "walking, 25 messages a second"),
     Experiment("faults", "faults", "walking, with crashes in the cell of s3"),
-    Experiment("tcp_static", "tcp_static", "flooding over TCP, 5.6 messages a second", 40),
+    Experiment("tcp_static", "tcp_static", "flooding over TCP, 5.6 messages a second", most=MOST),
     Experiment("tcp_heavy", "tcp_heavy", "flooding over TCP, 35 messages a second"),
-    Experiment("tcp_long", "tcp_static", f"flooding over TCP, {LONG_S:g} s", changes=(("duration_s", LONG_S),)),
+    Experiment("tcp_long", "tcp_static", f"flooding over TCP, {LONG_S:g} s", least=10, most=10, changes=(("duration_s", LONG_S),)),
 )
 WORDS = {experiment.name: experiment.words for experiment in EXPERIMENTS}
 
