@@ -60,7 +60,11 @@ class _Base:
         self._over: list[_Wait] = []  # waits that can be used again: a port keeps every timer it has given out
 
     def later(self, wait_s: float, action: Callable[[], None]) -> None:
-        """Do something after a while. The run does not end before."""
+        """Do something after a while. The run does not end before.
+
+        Draw the wait of what repeats (`port.uniform`): at equal intervals two nodes that do not hear each other, once they
+        collide, collide for ever.
+        """
         wait = self._over.pop() if self._over else _Wait(self)
         wait.action = action
         wait.timer.start(int(wait_s * SECOND))

@@ -2,7 +2,8 @@
 
 Source      ours: DESIGN.md §4
 Names       station_interval_s, host_interval_s: means of exponential intervals; hello: a short periodic frame of everybody
-Assumes     nothing; nobody answers
+Assumes     nothing; nobody answers. Hellos are exactly periodic, as in the simulators that it is compared with: two hidden
+            nodes with the same phase collide each time, which here is counted and harms nobody
 """
 
 from __future__ import annotations

@@ -50,7 +50,7 @@ def declared(scenario: Scenario | ProcessScenario | AdversarySchedule) -> dict[s
         "promises": {
             "broadcast": getattr(protocol, "promises", None),
             "gap_after_s": 0.0 if getattr(protocol, "gaps_any_time", False) else getattr(protocol, "expiry_s", None),
-            "heard_every_s": heard_every_s(getattr(protocol, "heartbeat_s", 0.0), loss) + late_s,
+            "heard_every_s": heard_every_s(longest_heartbeat_s(protocol), loss) + late_s,
             "rest_within_s": rest_within_s,
             "duplicating_air": duplicating_air,
         },
@@ -121,8 +121,18 @@ def surely_answered_within(n: int, network: AbstractNetwork) -> float:
     return 2 * (2 * n * network.send + network.link + network.reception + network.hand_over)
 
 
+def longest_heartbeat_s(protocol: Any) -> float:
+    """From one heartbeat to the next, at most; 0: it has none."""
+    return float(getattr(protocol, "heartbeat_s", 0.0) * getattr(protocol, "resend_jitter_high", 1.0))
+
+
 def heard_every_s(heartbeat_s: float, loss: float) -> float:
-    """How long a reachable host may remain unheard, or without the answer to what was heard, but for one time in a million."""
+    """How long a reachable host may remain unheard, or without the answer to what was heard, but for one time in a million.
+
+    Assumed is that heartbeats are lost independently of each other, each with the configured loss and LOST_ANYHOW to
+    collisions. So their intervals must differ: at equal ones a collision of two hidden hosts repeats itself. And the radio
+    must not be overloaded: where more than LOST_ANYHOW collides, hosts may be unheard for longer.
+    """
     arrives_both_ways = ((1 - loss) * (1 - LOST_ANYHOW)) ** 2
     if arrives_both_ways == 0:
         return 1e9

@@ -26,7 +26,9 @@ Deviations  F1a l.35  ack_C sets the delivery counter from an acknowledgement of
                       with a fresh session, repeated until acknowledged
             F11 -     join carries a station's cookie: a late copy of a join must not create a context nobody removes
             l.48 -    a heartbeat beside the acknowledgement timer, begun anew by each acknowledgement: a host that receives
-                      nothing would else never be told that it is forgotten
+                      nothing would else never be told that it is forgotten. Its interval is drawn each time: with equal ones
+                      two hosts that do not hear each other, once they collide, collide for ever, and one of them is taken
+                      for silent
             F15 -     reinit and reset: what a station forgot after T is announced to the host, which gets Gap()
 """
 
@@ -351,7 +353,8 @@ class Host:
     def _send_ack(self) -> None:
         """upon expiration of ackTimeout                                 Algorithm 1 l.48-49"""
         self._ack_timer.stop()
-        self._heartbeat_timer.start(ns(self._p.heartbeat_s))
+        jitter = self._port.uniform(self._p.resend_jitter_low, self._p.resend_jitter_high)
+        self._heartbeat_timer.start(ns(self._p.heartbeat_s * jitter))
         if self._connected and self._cell is not None and self._cell == self._session_station:
             self._port.send(self._cell, AckH(self._port.me, self.stable.ses, self.stable.nxt))
 

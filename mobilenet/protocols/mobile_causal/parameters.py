@@ -42,11 +42,11 @@ class MobileCausalParameters(BaseModel):
     )
     resend_jitter_low: float = Field(
         default=0.7, gt=0, le=1,
-        description="least factor that I(x) and the control interval are multiplied by, drawn each time (ours)",
+        description="least factor of I(x), the control interval and the heartbeat, drawn each time (ours)",
     )
     resend_jitter_high: float = Field(
         default=1.3, ge=1, le=10,
-        description="greatest factor that I(x) and the control interval are multiplied by (ours)",
+        description="greatest factor of I(x), the control interval and the heartbeat (ours)",
     )
     ack_min_s: float = Field(
         default=0.25, gt=0, le=60,
@@ -58,7 +58,7 @@ class MobileCausalParameters(BaseModel):
     )
     heartbeat_s: float = Field(
         default=2.0, gt=0, le=600,
-        description="a connected host acknowledges at least this often (ours)",
+        description="a connected host acknowledges at least this often, times the jitter (ours)",
     )
     silent_after_s: float = Field(
         default=5.0, gt=0, le=600,

@@ -309,7 +309,7 @@ class Host:
         self._next.say(Reenter(self.stable.ses))
 
     def _listen(self) -> None:
-        self._silence_timer.start(round(self._p.silence_s * SECOND))
+        self._silence_timer.start(round(self._p.silence_s * self._port.uniform(0.7, 1.3) * SECOND))  # hidden hosts must not keep step
 
     def _on_silence(self) -> None:
         """What is not acknowledged asks the same question."""

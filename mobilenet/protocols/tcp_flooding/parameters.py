@@ -43,7 +43,7 @@ class TcpFloodingParameters(Parameters):
     )
     silence_s: float = Field(
         default=10.0, gt=0, le=600,
-        description="without a message, after which a host asks whether its station is still there (ours)",
+        description="mean time without a message, after which a host asks whether its station is there (ours)",
     )
     first_join_spread_s: float = Field(
         default=2.0, ge=0, le=600,
