@@ -28,6 +28,9 @@ if TYPE_CHECKING:
     from mobilenet.simulation import Simulation
 
 
+ENDLESS = {"max_retransmissions": 10**9, "connect_timeout_s": 1e9}
+
+
 class Channels:
     """The connections of a node over one network; it owns the endpoint."""
 
@@ -129,10 +132,10 @@ class RadioChannels(Channels):
 
 
 class WiredChannels(Channels):
-    """Between a station and those next to it."""
+    """Between a station and those next to it. A wire loses nothing, so what takes long only takes long: they never end."""
 
     def __init__(self, simulation: Simulation, node: Node, parameters: TcpParameters) -> None:
-        super().__init__(simulation, node, parameters)
+        super().__init__(simulation, node, parameters.model_copy(update=ENDLESS))
         self._simulation = simulation
         if not isinstance(simulation.wires, Tree):
             raise TypeError("connections between stations need a tree")

@@ -130,16 +130,14 @@ class Movement:
 
     def look(self, host: int) -> None:
         """Find the cell of one host between two ticks, when it has just appeared."""
-        errors = self._attachment.errors(len(self.cell))
-        place = self.positions(np.array([host])) + (0 if errors is None else errors[host])
-        cell = int(self._attachment.update(place, self.cell[[host]])[0])
+        cell = int(self._attachment.update(self.positions(np.array([host])), self.cell[[host]])[0])
         if cell != self.cell[host]:
             self.cell[host] = cell
             self._on_cell(host, cell)
 
     def tick(self) -> None:
         """Look at everybody whose time has come, and who is soon due as well: new cells, new bins."""
-        errors = self._attachment.errors(len(self.cell))
+        errors = self._attachment.errors(self._kernel.now // self._tick_ns, self._velocities)
         horizon_ns = self._kernel.now
         if errors is not None:  # as if everybody had walked as far as the one who errs most
             horizon_ns += int(np.hypot(*errors.T).max(initial=0) * self._ns_per_m)

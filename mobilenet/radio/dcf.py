@@ -175,7 +175,8 @@ class Dcf(Mac):
             if antenna.contending:
                 self.defer(end)
             return
-        self._calendar.at(end + self._rules.sifs_ns, lambda: self._acknowledge(frame))
+        # The frame is handed up when the last receiver has it: beyond 2 998 m up to 7 ns after SIFS is over here.
+        self._calendar.at(max(end + self._rules.sifs_ns, self._calendar.now), lambda: self._acknowledge(frame))
         if self._last_heard.get(frame.sender.index) != frame.number:
             self._last_heard[frame.sender.index] = frame.number
             antenna.hand_up(frame)

@@ -71,9 +71,9 @@ class Medium:
         self._in_air: dict[int, Frame] = {}  # by serial
         self.pairs = [0] * len(FATES)
         self.addressed_pairs = [0] * len(FATES)
-        self._range2 = range_m**2
-        self._interference2 = max(interference_range_m, range_m) ** 2
-        self._detection2 = -1.0 if detection_range_m is None else max(detection_range_m, range_m) ** 2
+        self._range2 = _square(range_m)
+        self._interference2 = _square(max(interference_range_m, range_m))
+        self._detection2 = -1.0 if detection_range_m is None else _square(max(detection_range_m, range_m))
         self._reach2 = max(self._interference2, self._detection2)
         self._loss = loss
         self._capture = None if capture_db is None else 10 ** (capture_db / 10)
@@ -217,7 +217,11 @@ class Medium:
             frame.fates[i] = fate
 
     def _survives(self, wanted_d2: float, other_d2: float) -> bool:
-        return self._capture is not None and other_d2 >= wanted_d2 * self._capture
+        if self._capture is None:
+            return False
+        if wanted_d2 == 0.0:  # at the very place power has no bound: stronger than all others but those that are there as well
+            return other_d2 > 0.0 or self._capture <= 1.0
+        return other_d2 >= wanted_d2 * self._capture
 
     def settle(self, frame: Frame) -> bool:
         """Whether the one that the frame is for has received it. Asked in the instant in which its last bit arrives there:
@@ -297,6 +301,11 @@ def _rest(frame: Frame, now: int) -> dict[Antenna, int]:
     """How long each of its receivers will be busy with the frame from now on."""
     end = frame.start_ns + frame.duration_ns
     return {node: end + delay - now for node, delay in zip(frame.receivers, frame.delays_ns, strict=True)}
+
+
+def _square(range_m: float) -> float:
+    """To the last bit as the attachment and the coverage have it."""
+    return range_m * range_m
 
 
 def _touch(nodes: tuple[Antenna, ...]) -> int:

@@ -95,11 +95,11 @@ class TcpParameters(Parameters):
     )
     max_retransmissions: int = Field(
         default=12, ge=0, le=1000,
-        description="timeouts in a row without progress, after which the next ends the connection (INET: 12)",
+        description="timeouts in a row that a connection with a host survives; those on wires never end (INET: 12)",
     )
     connect_timeout_s: float = Field(
         default=75.0, gt=0, le=3600,
-        description="how long a set-up may take (paper: 75)",
+        description="how long a set-up with a host may take (paper: 75)",
     )
     # fmt: on
 

@@ -1,8 +1,9 @@
 """Which station a host talks to.
 
 Model     geometric, without beacons: the nearest station within range; a host keeps its station while that is in
-          range and no other one is nearer by at least the hysteresis. A host may judge by a place with an error, drawn
-          anew at each look: near the middle between two stations it then goes back and forth, as real ones do
+          range and no other one is nearer by at least the hysteresis. While it walks, a host may judge by a place with an
+          error, drawn anew on each tick: near the middle between two stations it then goes back and forth, as real ones
+          do. Who stands knows where it is. The error belongs to the host and the tick, whoever else walks
 Units     metres
 Shapes    stations float64 (m, 2); hosts float64 (n, 2); cells int64 (n,), -1 where there is none
 Errors    none
@@ -39,12 +40,16 @@ class Attachment:
         self._x, self._y = (np.ascontiguousarray(column) for column in self._stations.T)
         self._range = range_m
         self._hysteresis = hysteresis_m
-        self._dice = generator(seed, "attachment")
+        self._seed = seed
         self._tree = cKDTree(self._stations) if len(self._stations) > DENSE else None
 
-    def errors(self, count: int) -> NDArray[np.float64] | None:
-        """By how much each of `count` hosts misjudges its place this time, float64 (count, 2) in metres; None if none does."""
-        return self._dice.normal(0, self._error_m, (count, 2)) if self._error_m else None
+    def errors(self, tick: int, velocities: NDArray[np.float64]) -> NDArray[np.float64] | None:
+        """By how much each host misjudges its place on this tick, float64 (n, 2) in metres, if it walks; None if none does."""
+        if not self._error_m or not velocities.any():
+            return None
+        errors = generator(self._seed, "attachment", str(tick)).normal(0, self._error_m, velocities.shape)
+        errors[~velocities.any(axis=1)] = 0.0
+        return errors
 
     def update(self, xy: NDArray[np.float64], current: NDArray[np.int64]) -> NDArray[np.int64]:
         """The cells of hosts at `xy` that were in the cells `current`; the latter stays as it is."""
@@ -55,23 +60,31 @@ class Attachment:
         if self._tree is None:
             dx = xy[:, :1] - self._x
             dy = xy[:, 1:] - self._y
-            distances = np.sqrt(dx * dx + dy * dy)
+            squares = dx * dx + dy * dy
+            distances = np.sqrt(squares)
             nearest = distances.argmin(axis=1)
             rows = np.arange(len(xy))
-            to_nearest = distances[rows, nearest]
-            to_current = distances[rows, current]  # -1 names the last station; it is ruled out below
+            to_nearest, nearest_squared = distances[rows, nearest], squares[rows, nearest]
+            to_current, current_squared = distances[rows, current], squares[rows, current]  # -1 names the last station; it is ruled out below
             to_second = np.partition(distances, 1)[:, 1] if len(self._stations) > 1 else np.inf
         else:
             # Which of several equally near stations is found depends on how one asks, so it is asked for alone.
             # Where none is in range it is number m, of no meaning.
             _, nearest = self._tree.query(xy, distance_upper_bound=np.nextafter(self._range, np.inf))
             to_nearest, to_second = self._tree.query(xy, 2)[0].T
-            ours = self._stations[current]
-            to_current = np.sqrt((xy[:, 0] - ours[:, 0]) ** 2 + (xy[:, 1] - ours[:, 1]) ** 2)
-        keeps = (current >= 0) & (to_current <= self._range) & (to_current - to_nearest < self._hysteresis)
-        cells = np.where(keeps, current, np.where(to_nearest <= self._range, nearest, -1))
+            nearest_squared = self._squares(xy, np.minimum(nearest, len(self._stations) - 1))
+            current_squared = self._squares(xy, current)
+            to_current = np.sqrt(current_squared)
+        range2 = self._range * self._range  # as the medium has it: who is attached can be heard, to the last bit
+        keeps = (current >= 0) & (current_squared <= range2) & (to_current - to_nearest < self._hysteresis)
+        cells = np.where(keeps, current, np.where(nearest_squared <= range2, nearest, -1))
         # No distance changes by more than the host walks, so no difference of two by more than twice that.
         to_ours = np.where(keeps, to_current, to_nearest)
         to_other = np.where(cells == nearest, to_second, to_nearest)
         to_another = np.minimum(self._range - to_ours, (self._hysteresis + to_other - to_ours) / 2)
         return cells, np.where(cells >= 0, to_another, to_nearest - self._range)
+
+    def _squares(self, xy: NDArray[np.float64], stations: NDArray[np.int64]) -> NDArray[np.float64]:
+        """Squared distances of hosts, each to its station."""
+        dx, dy = (xy - self._stations[stations]).T
+        return np.asarray(dx * dx + dy * dy, dtype=np.float64)

@@ -94,15 +94,23 @@ class Coverage:
     def area_m2(self) -> float:
         return float(self.ground.area)
 
+    def _squares(self, x_m: float, y_m: float) -> NDArray[np.float64]:
+        """Squared distances to all stations, as the medium and the attachment compute them: at the rim all three must agree."""
+        dx, dy = self.stations_m.T - np.array([[x_m], [y_m]])
+        return np.asarray(dx * dx + dy * dy, dtype=np.float64)
+
     def contains(self, x_m: float, y_m: float) -> bool:
-        return bool((np.hypot(*(self.stations_m - (x_m, y_m)).T) <= self.range_m).any())
+        return bool((self._squares(x_m, y_m) <= self.range_m * self.range_m).any())
 
     def nearest_covered(self, x_m: float, y_m: float) -> tuple[float, float]:
         """The covered point nearest to this one, which is itself if it is covered."""
-        distances = np.hypot(*(self.stations_m - (x_m, y_m)).T)
-        station = int(distances.argmin())
-        if distances[station] <= self.range_m:
+        if self.contains(x_m, y_m):
             return x_m, y_m
-        sx, sy = self.stations_m[station].tolist()
-        share = self.range_m * (1 - 1e-12) / hypot(x_m - sx, y_m - sy)
-        return sx + (x_m - sx) * share, sy + (y_m - sy) * share
+        sx, sy = self.stations_m[int(self._squares(x_m, y_m).argmin())].tolist()
+        inwards = 1e-12
+        while True:  # far from the origin coordinates are coarse, and the point may come out on the wrong side
+            share = self.range_m * (1 - inwards) / hypot(x_m - sx, y_m - sy)
+            x, y = sx + (x_m - sx) * share, sy + (y_m - sy) * share
+            if self.contains(x, y):
+                return x, y
+            inwards *= 10

@@ -76,6 +76,17 @@ def test_detection_reaches_farther_than_reception() -> None:
     assert air.start_us("C") == pytest.approx(1504 + 0.667 + 50, abs=1e-9)
 
 
+def test_equal_powers_are_not_captured_at_the_sender_s_own_place_either() -> None:
+    """All three stand at one place: neither frame is stronger, so neither survives, unless nothing more is asked for."""
+    for capture_db, fate in ((6.0, "collision"), (0.0, "received")):
+        air = Air(capture_db=capture_db)
+        a, b, c = air.node(0), air.node(0), air.node(0)
+        air.at_us(1000, a.send, "A")
+        air.at_us(1000, b.send, "B")
+        air.run_us(9000)
+        assert air.fates("A")[c.antenna.name] == fate
+
+
 def test_capture_saves_the_frame_that_is_much_stronger() -> None:
     for capture_db, fate in ((None, "collision"), (6.0, "received"), (12.1, "collision")):
         air = Air(capture_db=capture_db, interference_range_m=500)

@@ -107,3 +107,24 @@ def test_found_an_ack_in_the_air_at_the_end() -> None:
 @pytest.mark.parametrize("name", [name for name in MUTANTS if name not in RARE])
 def test_mutant_dies(name: str) -> None:
     assert hunt(name, limit=60).check is not None
+
+
+@pytest.mark.parametrize("changes", [("protocol.tcp.max_retransmissions=0",), ("protocol.tcp.connect_timeout_s=0.5",)])
+def test_connections_between_stations_outlast_a_slow_wire(changes: tuple[str, ...]) -> None:
+    """A round trip of 1.2 s: longer than the first timeout, and than a set-up with a host may take here."""
+    verdicts, metrics, _ = measured(scenario("first", "duration_s=10", "stations.backbone.delay_ms=600", *changes))
+    assert metrics["deliveries"] > 0 and all(verdict.answer != "violated" for verdict in verdicts.values())
+
+
+def test_a_host_further_away_than_light_comes_within_sifs(tmp_path: Path) -> None:
+    """2 999.4 m take 10.005 microseconds, SIFS is 10: the answer is due before the last receiver has the frame."""
+    rows = [f"{t},{name},{x},0" for t in range(0, 21, 5) for name, x in (("near", 0.5), ("far", 2999.9))]
+    (tmp_path / "far.csv").write_text("t,id,x,y\n" + "\n".join(rows) + "\n")
+    far = Scenario.from_text(
+        "duration_s: 14\nstations: {layout: {shape: points, points_m: [[0, 0]]}}\nwireless: {range_m: 3000}\n"
+        "hosts: {mobility: {model: tracks, file: far.csv}}\nprotocol: {name: tcp_flooding}\nworkload: {interval_s: 1}\n",
+        folder=tmp_path,
+    )
+    verdicts, metrics, _ = measured(far)
+    assert metrics["broadcasts_undelivered"] == 0 and metrics["deliveries"] > 10
+    assert all(verdict.answer != "violated" for verdict in verdicts.values())

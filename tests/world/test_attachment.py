@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 
 import numpy as np
@@ -15,8 +16,10 @@ from mobilenet.scenario import Scenario
 from mobilenet.simulation import Simulation
 from mobilenet.world import attachment
 from mobilenet.world.attachment import Attachment
+from mobilenet.world.coverage import Coverage
 
 RANGE_M, HYSTERESIS_M = 120.0, 5.0
+SCENARIOS = Path(__file__).parents[2] / "scenarios"
 
 
 def obvious(stations: np.ndarray, xy: np.ndarray, current: list[int]) -> list[int]:
@@ -101,14 +104,69 @@ def test_an_error_of_place_lets_a_host_in_the_middle_go_back_and_forth() -> None
     cells = Attachment(places, RANGE_M, 0.0, error_m=0.5, seed=3)
     here, cell, seen = np.array([[50.2, 0.0], [20.0, 0.0]]), np.array([1, 0]), set()
     assert (cells.update(here, cell) == [1, 0]).all()
-    for _ in range(100):
-        errors = cells.errors(2)
+    walking = np.full((2, 2), 1e-9)
+    for tick in range(100):
+        errors = cells.errors(tick, walking)
         assert errors is not None
         cell = cells.update(here + errors, cell)
         seen.add(int(cell[0]))
         assert cell[1] == 0
     assert seen == {0, 1}
-    assert Attachment(places, RANGE_M, 0.0).errors(2) is None
+    assert Attachment(places, RANGE_M, 0.0).errors(0, walking) is None
+
+
+def test_an_error_belongs_to_a_host_that_walks_and_its_time() -> None:
+    cells = Attachment(np.array([[0.0, 0.0]]), RANGE_M, 0.0, error_m=0.5, seed=3)
+    walking, one_stands, nobody = np.full((3, 2), 1e-9), np.array([[1e-9, 0], [0, 0], [0, 1e-9]]), np.zeros((3, 2))
+    first, again, other = cells.errors(7, walking), cells.errors(7, walking), cells.errors(8, walking)
+    assert first is not None and again is not None and other is not None
+    assert (first == again).all() and (first != other).all()
+    partly = cells.errors(7, one_stands)
+    assert partly is not None and (partly[[0, 2]] == first[[0, 2]]).all() and (partly[1] == 0).all()
+    assert cells.errors(7, nobody) is None
+
+
+def test_who_stands_is_not_handed_to_and_fro_because_a_stranger_walks(tmp_path: Path) -> None:
+    """Three hosts stand in the middle between two stations; far away somebody walks, or nobody does."""
+    found = []
+    for strides in (0.0, 1.0):
+        rows = [f"{t},{name},{100 + 0.001 * k},{k}" for t in range(0, 61, 5) for k, name in enumerate("abc")]
+        rows += [f"{t},far,{5000 + t * strides},0" for t in range(0, 61, 5)]
+        (tmp_path / "tracks.csv").write_text("t,id,x,y\n" + "\n".join(rows) + "\n")
+        scenario = Scenario.from_text(
+            "duration_s: 50\nstations: {layout: {shape: points, points_m: [[0, 0], [200, 0]]}}\n"
+            "hosts: {mobility: {model: tracks, file: tracks.csv}, attachment: {hysteresis_m: 0, error_m: 1}}\n"
+            "protocol: {name: mobile_causal}\nworkload: {arrivals: none}\n",
+            folder=tmp_path,
+        )
+        events = Simulation(scenario).run().recording.events
+        found.append([(t, n, e) for t, n, e in zip(events.time_ns, events.node, events.event, strict=True) if e == "handoff_start"])
+    assert found[0] == found[1] and len(found[0]) <= 3
+
+
+@pytest.mark.parametrize("seed", range(9451, 9457))
+def test_errors_of_place_do_not_keep_hosts_at_the_rim_from_coming_back(seed: int) -> None:
+    changes = ["duration_s=20", "hosts.attachment.error_m=0.03", f"seed={seed}"]
+    assert Simulation(Scenario.load(SCENARIOS / "holes.yaml", changes)).run().quiescent
+
+
+@given(
+    angle=st.floats(0, 6.3), range_m=st.floats(1, 3000), away_m=st.floats(0, 1e-6), x_m=st.floats(-1e6, 1e6), y_m=st.floats(-1e6, 1e6),
+    many=st.booleans(),
+)  # fmt: skip
+def test_who_is_brought_back_to_the_rim_is_attached_and_heard(
+    angle: float, range_m: float, away_m: float, x_m: float, y_m: float, many: bool
+) -> None:
+    """Coverage, attachment and radio agree to the last bit about who is in range, also far from the origin."""
+    stations = np.array([(x_m, y_m), *((x_m + 1e5 + 7000 * k, y_m) for k in range(70 if many else 0))])
+    far = range_m + away_m
+    place = (x_m + far * math.cos(angle), y_m + far * math.sin(angle))
+    coverage, attachment = Coverage(stations, range_m), Attachment(stations, range_m, 0.0)
+    for point in (place, coverage.nearest_covered(*place)):
+        attached = attachment.update(np.array([point]), np.array([-1]))[0] >= 0
+        dx, dy = point[0] - stations[0, 0], point[1] - stations[0, 1]
+        assert attached == coverage.contains(*point) == (dx * dx + dy * dy <= range_m * range_m)
+    assert coverage.contains(*coverage.nearest_covered(*place))
 
 
 @given(seed=st.integers(0, 10_000), stations=st.integers(1, 90), hysteresis_m=st.sampled_from([0.0, 1.0, 5.0, 40.0]))
