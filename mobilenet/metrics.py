@@ -21,6 +21,7 @@ from __future__ import annotations
 import json
 from bisect import bisect_left, bisect_right
 from collections import defaultdict
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -240,7 +241,9 @@ def memberships(events: dict[str, list[Any]], end: int) -> dict[str, list[tuple[
 
 
 def _handoffs(events: dict[str, list[Any]], begin: int, end: int) -> Row:
-    """A handoff lasts from the new session to its confirmation; the next session supersedes one that is not confirmed."""
+    """A handoff lasts from the new session to its confirmation; the next session supersedes one that is not confirmed, a leave
+    ends it. Interruptions during which the host crashed or left say nothing of the handoff, and are left out."""
+    ends: dict[str, list[int]] = defaultdict(list)  # of what a host can hear without a break: crashes and leaves
     deliveries: dict[str, list[int]] = defaultdict(list)
     spans: list[tuple[str, int, int, dict[str, Any]]] = []
     under_way: dict[str, tuple[int, Any, str]] = {}
@@ -250,6 +253,10 @@ def _handoffs(events: dict[str, list[Any]], begin: int, end: int) -> Row:
     ):
         if event == "deliver":
             deliveries[node].append(time)
+        elif event in ("crash", "leave"):
+            ends[node].append(time)
+            if event == "leave":
+                under_way.pop(node, None)
         elif event == "handoff_start":
             superseded += node in under_way and begin <= under_way[node][0] < end
             under_way[node] = (time, session, json.loads(detail or "{}").get("cause", ""))
@@ -261,13 +268,16 @@ def _handoffs(events: dict[str, list[Any]], begin: int, end: int) -> Row:
                 else:
                     recoveries += 1
     interruptions, excess = [], []
+    usual: dict[str, float] = {}  # host -> mean time between two deliveries
     for node, started, ended, _ in spans:
         times = deliveries[node]
         before, after = bisect_left(times, started) - 1, bisect_left(times, ended)
-        if before >= 0 and after < len(times):
+        if before >= 0 and after < len(times) and not _within(ends[node], times[before], times[after]):
             interruption = (times[after] - times[before]) / SECOND
             interruptions.append(interruption)
-            excess.append(interruption - (times[-1] - times[0]) / SECOND / max(1, len(times) - 1))
+            if node not in usual:
+                usual[node] = _usual_interval(times, ends[node])
+            excess.append(interruption - usual[node] / SECOND)
     durations = [(ended - started) / SECOND for _, started, ended, _ in spans]
     recovered = [detail.get("recovered", 0) for *_, detail in spans]
     skipped = [detail.get("skipped", 0) for *_, detail in spans]
@@ -284,6 +294,17 @@ def _handoffs(events: dict[str, list[Any]], begin: int, end: int) -> Row:
         "handoff_recovered_mean": _mean(recovered),
         "handoff_skipped_mean": _mean(skipped),
     }
+
+
+def _within(moments: list[int], begin: int, end: int) -> bool:
+    """Whether one of the moments lies between the two."""
+    return bisect_left(moments, begin) < bisect_right(moments, end)
+
+
+def _usual_interval(times: list[int], ends: list[int]) -> float:
+    """Mean time from one delivery to the next, without those between which the host crashed or left."""
+    intervals = [b - a for a, b in pairwise(times) if not _within(ends, a, b)]
+    return sum(intervals) / len(intervals) if intervals else 0.0
 
 
 def _lists(samples: dict[str, list[Any]], begin: int, end: int) -> Row:

@@ -91,6 +91,33 @@ def test_handoffs_superseded_ones_apart() -> None:
     assert (row["handoffs_with_recovered"], row["handoff_recovered_mean"], row["handoffs_with_skipped"]) == (1, 4, 0)
 
 
+def test_a_leave_ends_a_handoff_and_what_follows_supersedes_nothing() -> None:
+    def start(time_s: float, session: int) -> tuple[float, str, str, dict[str, Any]]:
+        return (time_s, "h0", "handoff_start", {"session": session, "detail": {"cause": "cell"}})
+
+    row = row_of([(0, "h0", "join", {}), start(10, 2), (11, "h0", "leave", {}), (20, "h0", "join", {}), start(30, 5), start(30.2, 6)])
+    assert row["handoffs_superseded"] == 1
+
+
+@pytest.mark.parametrize("end", ["crash", "leave"])
+def test_an_interruption_by_a_crash_or_a_leave_is_none_of_a_handoff(end: str) -> None:
+    def deliver(time_s: float, number: int) -> tuple[float, str, str, dict[str, Any]]:
+        return (time_s, "h0", "deliver", {"message": f"h1:{number}"})
+
+    def handoff(time_s: float, session: int) -> list[tuple[float, str, str, dict[str, Any]]]:
+        detail = {"recovered": 0, "skipped": 0}
+        return [(time_s, "h0", "handoff_start", {"session": session, "detail": {"cause": "cell"}}),
+                (time_s + 0.1, "h0", "handoff_end", {"session": session, "detail": detail})]  # fmt: skip
+
+    row = row_of([
+        (0, "h0", "join", {}), deliver(10, 0), deliver(12, 1), *handoff(13, 2), deliver(14, 2), *handoff(15, 3),
+        (16, "h0", end, {}), deliver(40, 3), deliver(42, 4),
+    ])  # fmt: skip
+    assert row["handoffs"] == 2
+    assert row["handoff_interruption_mean_s"] == 2.0  # from 12 to 14; not from 14 to 40
+    assert row["handoff_interruption_excess_mean_s"] == pytest.approx(0.0)  # 2 s from one delivery to the next, also after 40
+
+
 def test_buffers_are_weighted_with_time() -> None:
     row = row_of(
         [(0, "h0", "join", {}), (50, "h1", "join", {}), (90, "h1", "leave", {})],

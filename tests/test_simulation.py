@@ -10,6 +10,7 @@ import pytest
 
 import mobilenet
 from mobilenet.scenario import Scenario
+from mobilenet.simulation import Simulation
 
 SCENARIOS = Path(__file__).parent.parent / "scenarios"
 CRASHES = """
@@ -143,3 +144,27 @@ def test_time_weighted_buffers_against_pandas(tmp_path: Path) -> None:
         index = np.searchsorted(group.time_ns, grid, side="right") - 1
         means.append(np.where(index >= 0, group.value.to_numpy()[index], 0).mean())
     assert run.metrics["station_sbuffer_mean"] == pytest.approx(np.mean(means), rel=0.01)
+
+
+def test_what_does_not_survive_a_crash_is_seen_to_be_empty() -> None:
+    """A host that holds messages back crashes: while it is down its RBuffer is empty, its SBuffer is what it was."""
+    scenario = Scenario.load(
+        SCENARIOS / "static_heavy.yaml",
+        ["duration_s=20", "faults={schedule: random, rate_per_host_per_min: 6, mean_duration_s: 2}", "record.positions_interval_s=null"],
+    )
+    recording = Simulation(scenario).run().recording
+    events, samples = recording.events, recording.samples.lists
+    crashes = [(t, n) for t, n, e in zip(events.time_ns, events.node, events.event, strict=True) if e == "crash"]
+    sizes: dict[tuple[str, str], list[tuple[int, float]]] = {}
+    for time, node, quantity, value in zip(*(samples[name] for name in ("time_ns", "node", "quantity", "value")), strict=True):
+        sizes.setdefault((node, quantity), []).append((time, value))
+
+    def size(node: str, quantity: str, until: int) -> float:
+        return next((value for time, value in reversed(sizes.get((node, quantity), [])) if time <= until), 0.0)
+
+    assert len(crashes) > 50
+    assert any(size(node, "rbuffer", time - 1) > 0 for time, node in crashes)
+    assert any(size(node, "sbuffer", time) > 0 for time, node in crashes)
+    for time, node in crashes:
+        assert size(node, "rbuffer", time) == 0
+        assert size(node, "sbuffer", time) == size(node, "sbuffer", time - 1)

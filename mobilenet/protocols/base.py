@@ -53,6 +53,7 @@ def _nothing() -> None: ...
 
 class _Base:
     BUFFERS: ClassVar[tuple[str, ...]] = ()  # names, in the order of buffer_sizes()
+    STABLE_BUFFERS: ClassVar[tuple[str, ...]] = ()  # those of a host that survive its crash: kept in `stable`
 
     def __init__(self, port: Port) -> None:
         self._port = port

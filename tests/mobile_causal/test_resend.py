@@ -142,7 +142,7 @@ def test_first_transmissions_are_not_held_back() -> None:
 
 @pytest.mark.parametrize(
     "wrong",
-    [{"window": 0}, {"window": 1.5}, {"windows": 150}, {"heartbeat_s": float("nan")}, {"heartbeat_s": "2"},
+    [{"window": 0}, {"window": 1.5}, {"windows": 150}, {"heartbeat_s": float("nan")}, {"expiry_s": 2.5}, {"heartbeat_s": "2"},
      {"ack_min_s": 0.8}, {"resend_full_s": 1.1}, {"expiry_s": 0.0}],
 )
 def test_wrong_parameters_are_refused(wrong: dict[str, Any]) -> None:

@@ -62,6 +62,7 @@ from .stable import Stable, Status
 
 class Host:
     BUFFERS: ClassVar[tuple[str, ...]] = ("sbuffer", "rbuffer")
+    STABLE_BUFFERS: ClassVar[tuple[str, ...]] = ("sbuffer",)  # survive a crash
 
     def __init__(
         self, port: HostPort, stable: Stable, parameters: MobileCausalParameters, stations: int, check: bool = True

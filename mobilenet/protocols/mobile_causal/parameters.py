@@ -95,4 +95,10 @@ class MobileCausalParameters(BaseModel):
             raise ValueError("resend_full_s: must not be above resend_first_s")
         if self.ack_min_s > self.ack_max_s:
             raise ValueError("ack_min_s: must not be above ack_max_s")
+        longest_s = self.heartbeat_s * self.resend_jitter_high
+        if self.expiry_s is not None and self.expiry_s <= longest_s:
+            raise ValueError(
+                f"expiry_s: should be more than {longest_s:g}, the longest time between two heartbeats, "
+                f"or hosts are given up that are there, got {self.expiry_s:g}"
+            )
         return self

@@ -32,6 +32,7 @@ SECOND = 1_000_000_000
 
 class Host:
     BUFFERS: ClassVar[tuple[str, ...]] = ("sbuffer", "rbuffer")
+    STABLE_BUFFERS: ClassVar[tuple[str, ...]] = ("sbuffer",)  # survive a crash
 
     def __init__(self, port: ChannelHostPort, stable: Stable, parameters: TcpFloodingParameters, stations: int) -> None:
         self._port = port
