@@ -10,9 +10,10 @@ Rules       each with what happens without it:
                      comes back at s3 has to be known from both
             unsent   own messages until a station has them: a crash would lose them, though the host has delivered them
             Moved    only the host knows when it needs s1 no more: s1 closing at Return would break the link before Safe is here
-            Stay     a host that turns back says so: else s2 fills its buffer for ever
+            Stay     a host that turns back says so: else s2 fills its buffer for ever. Also if its connection to s2 has ended by
+                     itself by then: the session that it opened for it is never confirmed otherwise
             Here     a station that gave the connection up (the host was out of reach) is silent, and so is TCP: a host that has nothing
-                     to say would wait for ever
+                     to say would wait for ever, on the link that serves as on one that is to become safe, or to be left
             ses      each link has a new session: frames of a link left behind arrive late
             seen     the highest number of each origin: copies come over both links. It begins with what Welcome tells
 """
@@ -42,6 +43,8 @@ class Host:
         self._cell: int | None = None
         self._primary: Channel | None = None
         self._next: Channel | None = None
+        self._next_is_open = False
+        self._unconfirmed = False  # a session was opened, and is not confirmed yet
         self._gentle = False  # Attach was said, and the old link was to be kept
         self._seen: dict[int, int] = {}  # origin -> its highest number that was delivered here, or never will be
         self._kept: list[App] | None = None  # delivered or broadcast since Return
@@ -123,7 +126,7 @@ class Host:
         if status is Status.OUT:
             return
         if self._primary is not None and self._primary.peer == station:
-            if self._next is not None:
+            if self._next is not None or self._unconfirmed:
                 self._stay()
         elif self._next is None or self._next.peer != station:
             if status is Status.LEAVING:
@@ -137,6 +140,7 @@ class Host:
         """Ask this cell's station for a link."""
         self.stable.ses += 1
         self._port.session_opened(self.stable.ses, self._cell, cause)
+        self._unconfirmed = True
         self._connect()
 
     def _connect(self) -> None:
@@ -147,7 +151,7 @@ class Host:
     def _forget_next(self) -> None:
         if self._next is not None:
             self._next.reset()
-        self._next, self._gentle, self._kept = None, False, None
+        self._next, self._next_is_open, self._gentle, self._kept = None, False, False, None
         self._wait_timer.stop()
         self._retry_timer.stop()
 
@@ -155,7 +159,6 @@ class Host:
         if self._primary is not None:
             self._primary.reset()
         self._primary, self._kept_end = None, None
-        self._silence_timer.stop()
         self._said.clear()
 
     def _stay(self) -> None:
@@ -166,15 +169,14 @@ class Host:
         self.stable.ses = ses
         self._port.session_opened(ses, station, "cell")
         self._primary.say(Stay(ses))
-        self._port.session_confirmed(ses, station, {})
+        self._confirmed(station, {})
 
     def _try_leave(self) -> None:
         if self._want_leave and self._primary is not None and self._next is None and not self.stable.unsent:
             self.stable.status = Status.LEAVING
             self.stable.ses += 1
             self._want_leave = False
-            self._next, self._primary = self._primary, None
-            self._silence_timer.stop()
+            self._next, self._next_is_open, self._primary = self._primary, True, None
             self._port.left(self.stable.ses)
             self._next.say(Leave(self.stable.ses))
 
@@ -226,7 +228,7 @@ class Host:
             else:
                 channel.say(m)
         self._kept_end = channel.taken + channel.backlog
-        self._port.session_confirmed(stable.ses, channel.peer, {"relayed": len(kept)})
+        self._confirmed(channel.peer, {"relayed": len(kept)})
         self._try_leave()
 
     def _on_welcome(self, channel: Channel, m: Welcome) -> None:
@@ -236,7 +238,7 @@ class Host:
         stable.status, stable.via = Status.MEMBER, (channel.peer,)
         self._count_as_seen(m)
         self._adopt(channel)
-        self._port.session_confirmed(stable.ses, channel.peer, {})
+        self._confirmed(channel.peer, {})
         if joins:
             self._port.joined(stable.ses, channel.peer)
         else:
@@ -245,12 +247,16 @@ class Host:
             self._say_own(channel, App(self._port.me, seq, body))
         self._try_leave()
 
+    def _confirmed(self, station: int, detail: dict[str, int]) -> None:
+        self._unconfirmed = False
+        self._port.session_confirmed(self.stable.ses, station, detail)
+
     def _count_as_seen(self, m: Welcome) -> None:
         """What came before this link never will; all that was delivered here is part of it."""
         self._seen = dict(m.past)
 
     def _adopt(self, channel: Channel) -> None:
-        self._primary, self._next = channel, None
+        self._primary, self._next, self._next_is_open = channel, None, False
         self._listen()
         self._gentle, self._kept = False, None
         self._wait_timer.stop()
@@ -264,6 +270,8 @@ class Host:
         """The first word."""
         if channel is not self._next:
             return
+        self._next_is_open = True
+        self._listen()
         if self.stable.status is Status.LEAVING:
             channel.say(Leave(self.stable.ses))
             return
@@ -314,9 +322,11 @@ class Host:
 
     def _on_silence(self) -> None:
         """What is not acknowledged asks the same question."""
-        if self._primary is not None:
-            if not self._primary.backlog and self._cell is not None:
-                self._primary.say(Here())
+        links = [link for link in (self._primary, self._next if self._next_is_open else None) if link is not None]
+        for link in links:
+            if not link.backlog and self._cell is not None:
+                link.say(Here())
+        if links:
             self._listen()
 
     def _on_retry(self) -> None:
