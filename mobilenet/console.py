@@ -41,6 +41,7 @@ class Exit(IntEnum):
     VIOLATED = 1
     BAD_INPUT = 2
     UNFINISHED = 3
+    UNKNOWN = 4
 
 
 class Stopped(BaseException):

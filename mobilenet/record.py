@@ -20,7 +20,8 @@ from typing import Any
 
 from mobilenet.recording import Recording
 
-FORMAT_VERSION = 2
+OLDER_FORMAT = 2
+FORMAT_VERSION = 3  # 2: heard_every_s of equal intervals, no rest promised on the radio
 REQUIRED_FILES = (
     "scenario.yaml",
     "manifest.json",

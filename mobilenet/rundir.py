@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from mobilenet.record import DERIVED_FILES, FORMAT_VERSION, REQUIRED_FILES, file_digests, is_partial
+from mobilenet.record import DERIVED_FILES, FORMAT_VERSION, OLDER_FORMAT, REQUIRED_FILES, file_digests, is_partial
 from mobilenet.recording import EventLog
 from mobilenet.shell import quoted
 
@@ -141,10 +141,10 @@ def read_manifest(directory: Path) -> dict[str, Any]:
         if not (directory / name).is_file():
             raise RunError(f"{directory / name}: missing; this is not a complete run directory")
     manifest = read_json(directory, "manifest.json")
-    if manifest.get("format_version") != FORMAT_VERSION:
+    if manifest.get("format_version") not in (OLDER_FORMAT, FORMAT_VERSION):
         raise RunError(
             f"{directory / 'manifest.json'}: format_version is {manifest.get('format_version')!r}, "
-            f"this mobilenet reads {FORMAT_VERSION}"
+            f"this mobilenet reads {OLDER_FORMAT} and {FORMAT_VERSION}"
         )
     return manifest
 

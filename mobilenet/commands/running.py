@@ -13,6 +13,8 @@ from mobilenet.commands.options import AllowCode, Overrides, Quiet, RunDirectory
 from mobilenet.console import Exit, print_table, progress, reporting, say
 from mobilenet.shell import quoted
 
+EXITS = {"valid": Exit.FINE, "violated": Exit.VIOLATED, "unknown": Exit.UNKNOWN}
+
 
 def run(
     scenario: ScenarioFile,
@@ -31,8 +33,10 @@ def run(
         if not quiet:
             say(_summary(done))
         _print_violations(done.verdicts)
+        if not quiet:
+            _print_unknown(done.verdicts)
         say(f"Next: mobilenet show {quoted(done.path)}")
-        raise typer.Exit(Exit.VIOLATED if done.verdict == "violated" else Exit.FINE)
+        raise typer.Exit(EXITS[done.verdict])
 
 
 def check(scenario: ScenarioFile, overrides: Overrides = None) -> None:
@@ -59,7 +63,7 @@ def verify(run: RunDirectory) -> None:
             say(note)
         answer = overall(verdicts)
         say(f"{run}: {answer}. Next: mobilenet show {quoted(run)}")
-        raise typer.Exit(Exit.VIOLATED if answer == "violated" else Exit.FINE)
+        raise typer.Exit(EXITS[answer])
 
 
 def show(run: RunDirectory) -> None:
@@ -115,6 +119,16 @@ def _print_verdicts(verdicts: dict[str, Any]) -> None:
         reason = verdict.explanation if verdict.answer == "unknown" else ""
         table.add_row(name, verdict.answer, Text(reason))
     print_table(table)
+
+
+def _print_unknown(verdicts: dict[str, Any]) -> None:
+    """Each reason once, with the properties that cannot be judged for it."""
+    reasons: dict[str, list[str]] = {}
+    for name, verdict in verdicts.items():
+        if verdict.answer == "unknown":
+            reasons.setdefault(verdict.explanation, []).append(name)
+    for reason, names in reasons.items():
+        say(f"{', '.join(names)} unknown: {reason}")
 
 
 def _print_violations(verdicts: dict[str, Any]) -> None:

@@ -9,17 +9,13 @@ Source    ours: DESIGN.md §6, §11
 
 from __future__ import annotations
 
-from math import ceil, log
 from typing import Any
 
 from mobilenet.processes.parameters import AbstractNetwork
 from mobilenet.scenario.processes import ProcessScenario
 from mobilenet.scenario.recorded import AdversarySchedule
+from mobilenet.scenario.rest import Rest, heard_every_s, rest
 from mobilenet.scenario.schema import Beacon, OwnProtocol, Scenario
-from mobilenet.world.layout import station_positions
-
-UNHEARD_IS_RARER_THAN = 1e-6
-LOST_ANYHOW = 0.1  # of all frames: collisions and noise of any kind
 
 
 def declared(scenario: Scenario | ProcessScenario | AdversarySchedule) -> dict[str, Any]:
@@ -27,16 +23,15 @@ def declared(scenario: Scenario | ProcessScenario | AdversarySchedule) -> dict[s
     if isinstance(scenario, ProcessScenario):
         return _declared_of_processes(scenario)
     hosts: int | None
-    rest_within_s: float | None
     if isinstance(scenario, AdversarySchedule):
         air = scenario.air
         hosts, stations, warmup_s = scenario.hosts, scenario.stations, 0.0
         loss, late_s = 1 - (1 - air.loss) * (1 - air.drop), (air.late_ns if air.late else air.delay_ns) / 1e9
-        rest_within_s, duplicating_air = scenario.drain_s, True
+        promised, duplicating_air = Rest(scenario.drain_s, None), True
     else:
-        hosts, stations = scenario.hosts.count, len(station_positions(scenario.stations.layout, scenario.folder, scenario.origin))
+        hosts, stations = scenario.hosts.count, scenario.station_count
         warmup_s, loss, late_s = scenario.warmup_s, scenario.wireless.loss, 0.0
-        rest_within_s, duplicating_air = None, False
+        promised, duplicating_air = rest(scenario), False
     protocol = scenario.protocol
     return {
         "seed": scenario.seed,
@@ -51,7 +46,8 @@ def declared(scenario: Scenario | ProcessScenario | AdversarySchedule) -> dict[s
             "broadcast": getattr(protocol, "promises", None),
             "gap_after_s": 0.0 if getattr(protocol, "gaps_any_time", False) else getattr(protocol, "expiry_s", None),
             "heard_every_s": heard_every_s(longest_heartbeat_s(protocol), loss) + late_s,
-            "rest_within_s": rest_within_s,
+            "rest_within_s": promised.within_s,
+            "no_rest_because": promised.because,
             "duplicating_air": duplicating_air,
         },
     }
@@ -124,16 +120,3 @@ def surely_answered_within(n: int, network: AbstractNetwork) -> float:
 def longest_heartbeat_s(protocol: Any) -> float:
     """From one heartbeat to the next, at most; 0: it has none."""
     return float(getattr(protocol, "heartbeat_s", 0.0) * getattr(protocol, "resend_jitter_high", 1.0))
-
-
-def heard_every_s(heartbeat_s: float, loss: float) -> float:
-    """How long a reachable host may remain unheard, or without the answer to what was heard, but for one time in a million.
-
-    Assumed is that heartbeats are lost independently of each other, each with the configured loss and LOST_ANYHOW to
-    collisions. So their intervals must differ: at equal ones a collision of two hidden hosts repeats itself. And the radio
-    must not be overloaded: where more than LOST_ANYHOW collides, hosts may be unheard for longer.
-    """
-    arrives_both_ways = ((1 - loss) * (1 - LOST_ANYHOW)) ** 2
-    if arrives_both_ways == 0:
-        return 1e9
-    return heartbeat_s * ceil(log(UNHEARD_IS_RARER_THAN) / log(1 - arrives_both_ways))

@@ -30,7 +30,7 @@ from mobilenet.transport.parameters import TcpParameters
 from mobilenet.wired.parameters import BackboneParameters
 from mobilenet.world.churn import ChurnParameters
 from mobilenet.world.faults import FaultsParameters
-from mobilenet.world.layout import FileLayout, StationLayout
+from mobilenet.world.layout import FileLayout, StationLayout, station_positions
 from mobilenet.world.mobility import HostsParameters
 from mobilenet.world.tracks import Tracks
 from mobilenet.world.workload import WorkloadParameters
@@ -138,6 +138,10 @@ class Scenario(ScenarioFile):
         if self.warmup_s >= self.duration_s:
             raise ValueError(f"warmup_s: should be less than duration_s, which is {self.duration_s:g}, got {self.warmup_s:g}")
         return self
+
+    @property
+    def station_count(self) -> int:
+        return len(station_positions(self.stations.layout, self._folder, self.origin))
 
     def completed(self, root: Node) -> Self:
         require_files(self, root)

@@ -1,0 +1,127 @@
+"""How soon after its active part a run of hosts is surely at rest, and why that is not promised where it is not sure.
+
+Model     after `duration_s` nobody broadcasts, crashes or walks any more and everybody is in reach of a station. What is left
+          to do then has a bound, if the radio retries (dcf), loses little at random, and was not overloaded before:
+          until every host was heard and answered (heard_every_s; over TCP: until the longest timeout is over), what a
+          handoff or join that is under way still says over wires, and the backlog of who was away, sent at the share of
+          the time that resending may take. The bound is generous; it is a promise to be held to, no estimate
+Units     seconds; shares of a station's time
+Errors    none
+Source    ours: DESIGN.md §11
+"""
+
+from __future__ import annotations
+
+from math import ceil, log
+from typing import NamedTuple
+
+from mobilenet.kernel import MICROSECOND, SECOND
+from mobilenet.radio.framing import Framing
+from mobilenet.scenario.schema import MobileCausal, Scenario, TcpFlooding
+from mobilenet.world.faults import ExplicitFaults, PaperFaults, RandomFaults
+
+UNHEARD_IS_RARER_THAN = 1e-6
+LOST_ANYHOW = 0.1  # of all frames: collisions and noise of any kind
+MOST_LOSS = 0.2  # at random, beyond which nothing is promised
+MOST_SHARE = 0.04  # of a station's time, for the first copies of all messages; over TCP for a copy to each host
+MOST_SHARE_OVER_TCP = 0.2
+MOST_HEARTBEAT_SHARE = 0.15
+MOST_WIRE_SHARE = 0.25
+HEADERS_BYTES = 60  # of a message in the stream of a cell, and more than enough
+CONTENTION_NS = 500 * MICROSECOND  # of a unicast frame, with its ACK
+TALK_S = 20.0  # joins, handoffs and leaves that are under way, each asked for again until it is answered
+HOPS = 20  # of a handoff over the wires, one after the other
+COPIES = 4  # of a message, until all hosts of a cell have it
+LONGEST_OF_RANDOM = 10  # outages, in mean outages
+
+
+class Rest(NamedTuple):
+    within_s: float | None  # after the active part; None: not promised
+    because: str | None  # why not
+
+
+def rest(scenario: Scenario) -> Rest:
+    """The promise of a scenario of hosts."""
+    protocol, wireless, hosts = scenario.protocol, scenario.wireless, scenario.hosts.count
+    if not isinstance(protocol, (MobileCausal, TcpFlooding)):
+        return Rest(None, f"{protocol.name} says nothing of rest")
+    if wireless.mac != "dcf":
+        return Rest(None, f"wireless.mac is {wireless.mac}, which gives up what is not acknowledged")
+    if wireless.loss > MOST_LOSS:
+        return Rest(None, f"wireless.loss is {wireless.loss:g}, more than {MOST_LOSS:g}")
+    if hosts is None:
+        return Rest(None, "how many hosts there are is known only when their tracks are read")
+    overload = _overload(scenario, hosts)
+    if overload is not None:
+        return Rest(None, overload)
+    backbone = scenario.stations.backbone
+    stations = scenario.station_count
+    on_wires_s = HOPS * stations * backbone.delay_ms / 1e3
+    airtime_s = _airtime_ns(scenario) / SECOND
+    away = _longest_absence_s(scenario) * _messages_per_s(scenario, hosts)
+    if isinstance(protocol, MobileCausal):
+        heard_s = heard_every_s(protocol.heartbeat_s * protocol.resend_jitter_high, wireless.loss)
+        backlog_s = COPIES * (protocol.window + away) * airtime_s / protocol.resend_share
+        return Rest(heard_s + TALK_S + on_wires_s + backlog_s, None)
+    longest_s = protocol.tcp.rto_max_s + 1.3 * protocol.silence_s + protocol.handoff_wait_s
+    return Rest(longest_s + TALK_S + on_wires_s + COPIES * away * hosts / stations * (airtime_s + CONTENTION_NS / SECOND), None)
+
+
+def _airtime_ns(scenario: Scenario) -> int:
+    framing = Framing(scenario.wireless)
+    size = scenario.workload.payload_bytes + HEADERS_BYTES
+    return (framing.datagram if isinstance(scenario.protocol, MobileCausal) else framing.segment)(size)[1]
+
+
+def _messages_per_s(scenario: Scenario, hosts: int) -> float:
+    workload = scenario.workload
+    return max(hosts * workload.broadcasts_per_host_per_s, len(workload.messages) / scenario.duration_s)
+
+
+def _overload(scenario: Scenario, hosts: int) -> str | None:
+    """What is not far below its capacity."""
+    protocol, stations = scenario.protocol, scenario.station_count
+    per_s = _messages_per_s(scenario, hosts)
+    airtime_s = _airtime_ns(scenario) / SECOND
+    wire = scenario.stations.backbone
+    wire_share = per_s * 8 * (scenario.workload.payload_bytes + HEADERS_BYTES + wire.header_bytes) / (wire.bandwidth_mbps * 1e6)
+    shares = [(wire_share, MOST_WIRE_SHARE, "a wire's time")]
+    if isinstance(protocol, MobileCausal):
+        near = min(hosts, 3 * ceil(hosts / stations))  # of a crowded cell
+        heartbeat = Framing(scenario.wireless).datagram(HEADERS_BYTES)[1] / SECOND / protocol.heartbeat_s
+        shares += [(per_s * airtime_s, MOST_SHARE, "a station's time"), (near * heartbeat, MOST_HEARTBEAT_SHARE, "a cell's time for heartbeats")]
+    else:
+        copies_per_s = per_s * hosts / stations
+        shares.append((copies_per_s * (airtime_s + CONTENTION_NS / SECOND), MOST_SHARE_OVER_TCP, "a station's time"))
+    for share, most, of_what in shares:
+        if share > most:
+            return f"the load takes {share:.0%} of {of_what}, which is not far below its capacity".replace("%", " %")
+    return None
+
+
+def _longest_absence_s(scenario: Scenario) -> float:
+    """For how long a host may have been away while others broadcast."""
+    faults, duration_s = scenario.faults, scenario.duration_s
+    longest_s = 0.0
+    if isinstance(faults, PaperFaults):
+        longest_s = faults.first_duration_s + faults.duration_step_s * max(0.0, duration_s - faults.first_at_s) / faults.every_s
+    elif isinstance(faults, ExplicitFaults):
+        longest_s = max((outage.duration_s for outage in faults.outages), default=0.0)
+    elif isinstance(faults, RandomFaults):
+        longest_s = LONGEST_OF_RANDOM * faults.mean_duration_s
+    if getattr(scenario.hosts.mobility, "area", None) is not None:  # it may have holes
+        longest_s = duration_s
+    return min(longest_s, duration_s)
+
+
+def heard_every_s(heartbeat_s: float, loss: float) -> float:
+    """How long a reachable host may remain unheard, or without the answer to what was heard, but for one time in a million.
+
+    Assumed is that heartbeats are lost independently of each other, each with the configured loss and LOST_ANYHOW to
+    collisions. So their intervals must differ: at equal ones a collision of two hidden hosts repeats itself. And the radio
+    must not be overloaded: where more than LOST_ANYHOW collides, hosts may be unheard for longer.
+    """
+    arrives_both_ways = ((1 - loss) * (1 - LOST_ANYHOW)) ** 2
+    if arrives_both_ways == 0:
+        return 1e9
+    return heartbeat_s * ceil(log(UNHEARD_IS_RARER_THAN) / log(1 - arrives_both_ways))

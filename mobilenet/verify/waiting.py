@@ -1,0 +1,31 @@
+"""Who waits for what, at the end of a run that did not come to rest.
+
+Model     what the record shows: buffers that hold messages, handoffs that have not ended, hosts that never became members
+Units     seconds
+Source    ours: DESIGN.md §8
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from mobilenet.verify.sessions import unfinished_handoffs
+
+MOST_NAMED = 3
+SECOND = 1_000_000_000
+
+
+def held(sizes: dict[tuple[str, str], float]) -> list[str]:
+    """Buffers that are not empty; `sizes` at the end, by node and buffer."""
+    return [f"{node} still holds {size:g} messages in its {quantity}" for (node, quantity), size in sizes.items() if size]
+
+
+def waiting(events: dict[str, list[Any]], sizes: dict[tuple[str, str], float], hosts: int | None) -> str:
+    """In one line; `hosts`: how many there are, if it is known."""
+    found = [*held(sizes), *(f"{host} is in a handoff" for host in unfinished_handoffs(events))]
+    joined = {node for node, event in zip(events["node"], events["event"], strict=True) if event == "join"}
+    found += [f"h{host} never became a member" for host in range(hosts or 0) if f"h{host}" not in joined]
+    if not found:
+        return "something was under way that the record does not show"
+    more = len(found) - MOST_NAMED
+    return "; ".join(found[:MOST_NAMED]) + (f"; and {more} more" if more > 0 else "")
