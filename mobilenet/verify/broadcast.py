@@ -3,9 +3,8 @@
 Model     Happened-before is computed from broadcasts and deliveries alone, as vector clocks over senders: past[m][o]
           is how many messages of o causally precede m. A member is entitled to every message broadcast after it
           joined (or after its last gap); it owes them all, in causal order; of older messages it may deliver some,
-          but never one that precedes what it has delivered already. Where gaps are allowed, a message that nobody ever
-          delivers and whose broadcaster has a gap afterwards was given up with it: it is owed to nobody and counts in
-          no past.
+          but never one that precedes what it has delivered already. Where gaps are allowed, what a host gave up when no station knew it
+          any more is owed to nobody and counts in no past: see given_up.py
 Checks    creation      what is delivered was broadcast before, by the host that its id names, once
           duplication   no host delivers a message twice, over all its memberships
           membership    only members broadcast, deliver and have gaps, and nobody does anything while crashed
@@ -27,7 +26,8 @@ from typing import Any
 
 import numpy as np
 
-from mobilenet.verify.given_up import given_up
+from mobilenet.expected import Conduct
+from mobilenet.verify.given_up import forgotten_rows, given_up
 from mobilenet.verify.silence import SECOND, Silence
 
 MessageKey = tuple[int, int]  # sender's column in the clocks, position among its messages that were not given up
@@ -66,14 +66,18 @@ class Host:
 class BroadcastJudge:
     """Reads events in order; `violations` holds the first violation of each check."""
 
-    def __init__(self, events: dict[str, list[Any]], gap_after_s: float | None, heard_every_s: float) -> None:
+    def __init__(
+        self, events: dict[str, list[Any]], gap_after_s: float | None, heard_every_s: float, conduct: Conduct | None = None
+    ) -> None:
         self._events = events
         self._gap_after_ns = None if gap_after_s is None else round(gap_after_s * SECOND)
         self._heard_every_ns = round(heard_every_s * SECOND)
         self.violations: dict[str, str] = {}
         self._senders = sorted({m.rpartition(":")[0] for m in events["message"] if m is not None})
         self._column = {name: i for i, name in enumerate(self._senders)}
-        self._given_up = set() if gap_after_s is None else given_up(events)
+        self._conduct = conduct
+        self._forgotten = set() if gap_after_s is None else forgotten_rows(events)
+        self._given_up = given_up(events, self._forgotten)
         self._hosts: dict[str, Host] = {}
         self._keys: dict[str, MessageKey] = {}  # of each message broadcast and not given up
         self._names: list[list[str]] = [[] for _ in self._senders]  # column, position -> message
@@ -196,6 +200,8 @@ class BroadcastJudge:
     def _gap(self, host: Host) -> None:
         self._require_member(host, "has a gap")
         problem = host.silence.gap(self._now())
+        if problem is None and self._row in self._forgotten and self._conduct is not None:
+            problem = host.silence.forgotten(self._now(), self._conduct.forgets_after_s)
         if problem is not None:
             raise Violation("gaps", f"{self._when()}: {host.name} has a gap, {problem}\n  {host.last_handoff}")
         self._entitle(host)

@@ -1,30 +1,62 @@
 """Which messages are owed to nobody.
 
-Model     a host that lost its place for good gives up what it had not got through, and has a gap; it cannot know whether
-          a message had got through. So what somebody delivers was not given up, and what nobody delivers was
-Source    ours: DESIGN.md §8
+Model     a host whom no station knows any more gives up what it had not got through, and has a gap (and asks to join anew, in the same
+          nanosecond: `gap`, then `handoff_start` because of `join`). It cannot know whether a message had got through, so what
+          somebody delivers was not given up. A station takes a host's messages in their order, so with one that somebody delivers all
+          before it had got through as well. What is given up is therefore what nobody delivers, was broadcast after the last one that somebody
+          delivers, and before the gap. With any other gap a host keeps its own messages, and says them again
+Source    ours: DESIGN.md §3, §8
 """
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 
-def given_up(events: dict[str, list[Any]]) -> set[str]:
-    """What nobody delivers after it was broadcast, and whose broadcaster has a gap after broadcasting it."""
-    rows = list(zip(events["node"], events["event"], events["message"], strict=True))
-    sent: set[str] = set()
-    delivered: set[str] = set()
-    for _, event, message in rows:
-        if event == "broadcast":
-            sent.add(message)
-        elif event == "deliver" and message in sent:
-            delivered.add(message)
-    pending: dict[str, list[str]] = {}
+def forgotten_rows(events: dict[str, list[Any]]) -> set[int]:
+    """The rows of gaps of hosts that no station knows any more."""
+    found: set[int] = set()
+    columns = events["event"]
+    if "gap" not in columns:
+        return found
+    last: dict[str, int] = {}  # host -> row of its gap, if that was the last event
+    for row, (event, node) in enumerate(zip(columns, events["node"], strict=True)):
+        if event == "gap":
+            last[node] = row
+        elif node in last:
+            gap = last.pop(node)
+            if event == "handoff_start" and events["time_ns"][row] == events["time_ns"][gap] and _cause(events["detail"][row]) == "join":
+                found.add(gap)
+    return found
+
+
+def _cause(detail: str | None) -> object:
+    return json.loads(detail or "{}").get("cause")
+
+
+def given_up(events: dict[str, list[Any]], forgotten: set[int]) -> set[str]:
+    """Of each host that was forgotten the messages since the last one that somebody delivers."""
     found: set[str] = set()
-    for node, event, message in rows:
-        if event == "broadcast" and message not in delivered:
-            pending.setdefault(node, []).append(message)
-        elif event == "gap":
+    if not forgotten:
+        return found
+    numbers: dict[str, int] = {}
+    sent: dict[str, int] = {}  # message -> row of its broadcast
+    delivered: set[str] = set()
+    for row, (node, event, message) in enumerate(zip(events["node"], events["event"], events["message"], strict=True)):
+        if event == "deliver":
+            if message in sent:
+                delivered.add(message)
+        elif event == "broadcast" and message == f"{node}:{numbers.get(node, 0)}":  # others are a violation of their own
+            numbers[node] = numbers.get(node, 0) + 1
+            sent[message] = row
+    pending: dict[str, list[str]] = {}
+    for row, (node, event, message) in enumerate(zip(events["node"], events["event"], events["message"], strict=True)):
+        if event == "broadcast" and sent.get(message) == row:
+            if message in delivered:
+                pending.pop(node, None)
+            else:
+                pending.setdefault(node, []).append(message)
+        elif row in forgotten:
             found.update(pending.pop(node, ()))
     return found

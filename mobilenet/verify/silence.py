@@ -21,12 +21,13 @@ from typing import Literal
 
 Aspect = Literal["up", "covered", "connected"]
 SECOND = 1_000_000_000
+MARGIN_NS = 1000  # silences are told as decimal fractions
 
 
 class Silence:
     """What one host's silence allows; a problem is a sentence."""
 
-    __slots__ = ("_after_ns", "_aspects", "_confirmed_by", "_confirmed_ns", "_given_up_ns", "_heard_every_ns", "_heard_ns", "_since")
+    __slots__ = ("_after_ns", "_aspects", "_confirmed_by", "_confirmed_ns", "_given_up_ns", "_given_up_since_ns", "_heard_every_ns", "_heard_ns", "_since")
 
     def __init__(self, after_ns: int | None, heard_every_ns: int) -> None:
         """`after_ns`: T; None: no gaps at all."""
@@ -38,6 +39,7 @@ class Silence:
         self._confirmed_by: str | None = None  # the station that it was last with ...
         self._confirmed_ns = 0  # ... and since when
         self._given_up_ns: int | None = None
+        self._given_up_since_ns = 0  # it was silent then
 
     # --- what is seen of the host
 
@@ -74,7 +76,7 @@ class Silence:
             return f"after {silent_ns / SECOND:.3f} s of silence; gaps are allowed after {self._after_ns / SECOND:g} s"
         if self._confirmed_by not in (None, station) and now_ns - silent_ns < self._confirmed_ns:
             return f"although it is with {self._confirmed_by} since {self._confirmed_ns / SECOND:.6f} s"
-        self._given_up_ns = now_ns
+        self._given_up_ns, self._given_up_since_ns = now_ns, now_ns - silent_ns
         return None
 
     def gap(self, now_ns: int) -> str | None:
@@ -91,4 +93,14 @@ class Silence:
             )
         if self._given_up_ns is None or self._given_up_ns < heard_ns:
             return "although no station has given it up since it was last surely heard"
+        return None
+
+    def forgotten(self, now_ns: int, after_s: float | None) -> str | None:
+        """No station knows the host any more: what was given up was forgotten so long after that."""
+        if after_s is None:
+            return "as no station knew it any more; but stations keep what they know of a host"
+        assert self._after_ns is not None
+        due_ns = self._given_up_since_ns + self._after_ns + round(after_s * SECOND)
+        if self._given_up_ns is None or now_ns < due_ns - MARGIN_NS:
+            return f"as no station knew it any more; it could not be forgotten before {due_ns / SECOND:.6f} s"
         return None

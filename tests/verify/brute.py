@@ -2,6 +2,7 @@
 
 Model     sets of pairs over the events of a trace: happened-before is the transitive closure of "same host, earlier" and
           "broadcast before its delivery"; every rule is a loop over all pairs. Slow, and obviously right
+          A `reset` is the gap of a host that no station knows any more
 Shapes    judge(rows, gaps) -> the names of the violated properties; rows: (host, event, message or None)
 Source    ours: DESIGN.md §8
 """
@@ -11,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 Row = tuple[str, str, str | None]
-ENTITLING = ("join", "gap")
+GAPS = ("gap", "reset")
 
 
 def happened_before(rows: Sequence[Row], counts: set[int]) -> set[tuple[int, int]]:
@@ -36,12 +37,12 @@ def judge(rows: Sequence[Row], gaps_allowed: bool) -> set[str]:
     entitled_from: dict[int, int] = {}  # row of a delivery -> row from which on its host was entitled then
     sent: dict[str, int] = {}  # message -> row of its broadcast
     got: dict[tuple[str, str], int] = {}  # host, message -> row of its first delivery
-    gap_rows = [row for row, (_, event, _) in enumerate(rows) if event == "gap" and gaps_allowed]
+    resets = [row for row, (_, event, _) in enumerate(rows) if event == "reset" and gaps_allowed]
     for row, (host, event, message) in enumerate(rows):
         is_in, is_down = member.get(host, False), down.get(host, False)
-        if event == "join" and is_in or event in ("leave", "gap") and not is_in:
+        if event == "join" and is_in or event in ("leave", *GAPS) and not is_in:
             violated.add("membership")
-        if event in ("join", "leave", "gap", "crash") and is_down or event == "recover" and not is_down:
+        if event in ("join", "leave", *GAPS, "crash") and is_down or event == "recover" and not is_down:
             violated.add("membership")
         if event == "join" and not is_in:
             member[host], since[host] = True, row
@@ -51,7 +52,7 @@ def judge(rows: Sequence[Row], gaps_allowed: bool) -> set[str]:
             down[host] = True
         elif event == "recover":
             down[host] = False
-        elif event == "gap" and is_in and not is_down:
+        elif event in GAPS and is_in and not is_down:
             if gaps_allowed:
                 since[host] = row
             else:
@@ -74,9 +75,12 @@ def judge(rows: Sequence[Row], gaps_allowed: bool) -> set[str]:
                 if is_down or not is_in:
                     violated.add("membership")
     delivered = {message for _, message in got}
+    got_through = {row: rows[row][0] for message, row in sent.items() if message in delivered}
     given_up = {
         message for message, row in sent.items()
-        if message not in delivered and any(gap > row and rows[gap][0] == rows[row][0] for gap in gap_rows)
+        if message not in delivered
+        and any(reset > row and rows[reset][0] == rows[row][0]
+                and not any(row < other < reset and host == rows[row][0] for other, host in got_through.items()) for reset in resets)
     }  # fmt: skip
     owed = {message: row for message, row in sent.items() if message not in given_up}
     before = happened_before(rows, {*sent.values(), *got.values()})

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 from mobilenet.recording import EventLog
 from mobilenet.verify.broadcast import BroadcastJudge
-from mobilenet.verify.given_up import given_up
+from mobilenet.verify.given_up import forgotten_rows, given_up
 
 from . import brute
 from .brute import Row
@@ -27,12 +27,15 @@ COUNTED = ("creation", "duplication", "membership", "causal_order", "delivery")
 
 
 def columns(rows: list[Row], gaps_allowed: bool = True) -> dict[str, list[Any]]:
-    """Each gap that is allowed is preceded by a station that gives the host up: whether it may is judged elsewhere."""
+    """Each gap that is allowed is preceded by a station that gives the host up: whether it may is judged elsewhere.
+    A host that no station knows any more begins to join anew."""
     log = EventLog()
     for time, (host, event, message) in enumerate(rows):
-        if event == "gap" and gaps_allowed:
+        if event in brute.GAPS and gaps_allowed:
             log.add(time, "s0", "expire", detail={"host": host, "silent_s": 0})
-        log.add(time, host, event, message)
+        log.add(time, host, "gap" if event == "reset" else event, message)
+        if event == "reset":
+            log.add(time, host, "handoff_start", detail={"cause": "join"})
     return log.columns()
 
 
@@ -50,7 +53,7 @@ def sound(dice: Random, gaps: bool) -> list[Row]:
     numbers = dict.fromkeys(HOSTS, 0)
     waiting: dict[str, list[str]] = {host: [] for host in HOSTS}  # broadcast, not in the stream yet
     done: dict[str, set[str]] = {host: set() for host in HOSTS}
-    weights = {"join": 2, "leave": 0.5, "broadcast": 3, "send": 4, "deliver": 5, "catch up": 2, "gap": 0.5 * gaps}
+    weights = {"join": 2, "leave": 0.5, "broadcast": 3, "send": 4, "deliver": 5, "catch up": 2, "gap": 0.3 * gaps, "reset": 0.3 * gaps}
     for _ in range(dice.randrange(5, 90)):
         host, (kind,) = dice.choice(HOSTS), dice.choices(list(weights), list(weights.values()))
         is_in = host in position
@@ -68,10 +71,11 @@ def sound(dice: Random, gaps: bool) -> list[Row]:
             numbers[host] += 1
         elif kind == "send" and waiting[host]:
             stream.append(waiting[host].pop(0))
-        elif kind == "gap":
-            waiting[host].clear()
+        elif kind in brute.GAPS:
+            if kind == "reset":
+                waiting[host].clear()
             position[host] = len(stream)
-            rows.append((host, "gap", None))
+            rows.append((host, kind, None))
         elif kind in ("deliver", "catch up"):
             while position[host] < len(stream):
                 message = stream[position[host]]
@@ -109,7 +113,7 @@ def damaged(dice: Random, gaps: bool) -> list[Row]:
         elif how == "other message" and message is not None:
             rows[at] = (host, event, f"{dice.choice(HOSTS)}:{dice.randrange(4)}")
         elif how == "insert":
-            rows.insert(to, (host, dice.choice(("join", "leave", "crash", "recover", "gap")), None))
+            rows.insert(to, (host, dice.choice(("join", "leave", "crash", "recover", "gap", "reset")), None))
     return rows
 
 
@@ -118,7 +122,7 @@ def nonsense(dice: Random, gaps: bool) -> list[Row]:
     hosts = HOSTS[:3]
     rows: list[Row] = [(host, "join", None) for host in hosts]
     numbers = dict.fromkeys(hosts, 0)
-    events = ("broadcast",) * 4 + ("deliver",) * 9 + ("leave", "join", "gap", "crash", "recover")
+    events = ("broadcast",) * 4 + ("deliver",) * 9 + ("leave", "join", "gap", "reset", "crash", "recover")
     for _ in range(dice.randrange(30)):
         host, event = dice.choice(hosts), dice.choice(events)
         name = None
@@ -127,7 +131,7 @@ def nonsense(dice: Random, gaps: bool) -> list[Row]:
             numbers[host] += dice.random() < 0.95
         elif event == "deliver":
             name = f"{dice.choice(hosts)}:{dice.randrange(3)}"
-        if event not in ("crash", "gap") or dice.random() < 0.3:
+        if event not in ("crash", *brute.GAPS) or dice.random() < 0.3:
             rows.append((host, event, name))
     return rows
 
@@ -155,9 +159,10 @@ def test_both_judges_say_the_same_of_other_traces(kind: str, seed: int, gaps: bo
     found_by_both(kind, seed, gaps)
 
 
-def test_given_up_is_what_nobody_delivered_before_a_gap_of_its_sender() -> None:
+def test_given_up_is_what_nobody_delivered_before_its_sender_was_forgotten() -> None:
     rows: list[Row] = [
-        ("h0", "broadcast", "h0:0"), ("h0", "broadcast", "h0:1"), ("h1", "broadcast", "h1:0"), ("h0", "gap", None),
-        ("h0", "broadcast", "h0:2"), ("h1", "deliver", "h0:1"),
+        ("h0", "broadcast", "h0:0"), ("h0", "broadcast", "h0:1"), ("h0", "broadcast", "h0:2"), ("h1", "broadcast", "h1:0"),
+        ("h0", "reset", None), ("h0", "broadcast", "h0:3"), ("h1", "deliver", "h0:1"), ("h0", "gap", None), ("h0", "handoff_start", None),
     ]  # fmt: skip
-    assert given_up(columns(rows)) == {"h0:0"}
+    events = columns(rows)
+    assert given_up(events, forgotten_rows(events)) == {"h0:2"}

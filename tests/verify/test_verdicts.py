@@ -145,11 +145,12 @@ def test_to_give_up_a_host_is_a_violation_where_no_gaps_are_promised() -> None:
 
 
 def test_what_is_given_up_is_owed_to_nobody() -> None:
-    gap = "50 s0 expire h1 49\nh1 gap\n"
+    gap = "50 s0 expire h1 49\n50 h1 gap\n50 h1 handoff_start because_of join\nh1 handoff_end\n"
     lines = HERE + "h1 out_of_coverage\nh1 broadcast h1:0\n" + gap + "h1 broadcast h1:1\nh0 deliver h1:1\nh1 deliver h1:1"
     assert answers(lines, gap_after_s=10.0) == {}
     assert answers(lines.replace(gap, "")) == {"causal_order": "violated", "delivery": "violated"}
     assert answers(lines.replace(gap, gap.replace("h1", "h0")), gap_after_s=10.0)["delivery"] == "violated"
+    assert answers(lines.replace("because_of join", "because_of cell"), gap_after_s=10.0)["delivery"] == "violated"  # it kept its messages
 
 
 def test_what_was_given_up_and_yet_delivered_is_owed() -> None:

@@ -2,7 +2,7 @@
 
 Shapes    a line is `[seconds] host event [message]`, as in `2.5 h0 deliver h1:0`; without seconds, a moment after the last.
           A host's `join` and `handoff_end` are followed by a station, if any, and a station's `expire` by the host and for
-          how long it was silent: `70 s0 expire h1 10`
+          how long it was silent: `70 s0 expire h1 10`. A `handoff_start` may say `because_of` and its cause
 """
 
 from __future__ import annotations
@@ -45,6 +45,8 @@ def verdicts(
         now_ns = round(time * 1e9)
         if event == "expire":
             log.add(now_ns, node, event, detail={"host": rest[0], "silent_s": float(rest[1])})
+        elif rest and rest[0] == "because_of":
+            log.add(now_ns, node, event, detail={"cause": rest[1]})
         elif rest and event in ("join", "handoff_end"):
             log.add(now_ns, node, event, station=rest[0])
         else:

@@ -1,0 +1,59 @@
+"""What is known of a run before it begins, as far as its record can be held to it: plain values, nothing is computed here.
+
+Model     scenario/plans.py derives it from a scenario, mobilenet.verify compares the record with it; neither knows the other
+Units     integer nanoseconds; metres, metres per second, bytes
+Source    ours: DESIGN.md §8
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+
+class HostPlan(NamedTuple):
+    """One host."""
+
+    appears_ns: int
+    asked: list[tuple[int, str]]  # when it is asked to `join` and to `leave`, in order; each wish is repeated until it is fulfilled
+    vanishes_ns: int | None  # from when on it may be gone for good
+    offers_ns: list[int]  # when its application wants to broadcast, if the host is there
+    speed_mps: float  # it is never faster
+
+
+class Crashes(NamedTuple):
+    """When hosts crash, and for how long."""
+
+    of_hosts: dict[str, dict[int, int]]  # where it is planned who
+    of_anybody: dict[int, int]  # where it is decided when the moment has come
+
+
+class Places(NamedTuple):
+    """Where stations stand, and which of them a host is with: the nearest in range, but for the hysteresis."""
+
+    stations_m: list[tuple[float, float]]
+    range_m: float
+    hysteresis_m: float
+    error_m: float  # standard deviation of what a host takes for its place
+    tick_ns: int  # a host may be with a station so long after it should have changed
+    every_ns: int | None  # from one position of each host to the next; None: they are not recorded
+
+
+class Conduct(NamedTuple):
+    """What is known of the trace of a protocol: each session of a member has the next number, and a handoff ends with the station that
+    it began with. Of protocols of one's own nothing is known."""
+
+    only_connected: bool  # delivers what its station sends, and nothing from the begin of a handoff to its end
+    details: dict[str, tuple[str, ...]]  # event -> the keys of its detail; with a question mark: it need not be there
+    forgets_after_s: float | None  # stations forget a host, and it its own messages, so long after they gave it up; None: never
+
+
+class Expected(NamedTuple):
+    """All of it; None: not known."""
+
+    hosts: list[HostPlan] | None
+    crashes: Crashes | None
+    end_ns: int  # of all that is planned
+    places: Places | None
+    conduct: Conduct | None
+    payload_bytes: int | None  # of each application message, where one is never cut into pieces
+    wired_header_bytes: int | None  # around each message on a link
