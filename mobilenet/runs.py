@@ -34,6 +34,7 @@ from mobilenet.scenario import AnyScenario, ProcessScenario, Scenario, load_scen
 from mobilenet.scenario.text import to_yaml
 from mobilenet.shell import quoted
 from mobilenet.verify import Verdict, verify, verify_run
+from mobilenet.verify.declared import expected_of
 from mobilenet.verify.judge import overall
 from mobilenet.world.layout import names as layout_names
 
@@ -189,7 +190,7 @@ def free_directory(scenario: AnyScenario, source: Path | None) -> Path:
 def judge(directory: Path, recording: Recording, facts: dict[str, Any]) -> None:
     """verdict.json and metrics.json from what was recorded."""
     events, samples, counters = recording.events.columns(), recording.samples.lists, recording.document()
-    verdicts = verify(events, samples, recording.positions.lists, counters, facts)
+    verdicts = verify(events, samples, recording.positions.lists, counters, facts, expected_of(directory))
     write_json(directory / "verdict.json", verdict_document(verdicts))
     write_json(directory / "metrics.json", metrics(events, samples, counters, facts))
 

@@ -156,6 +156,7 @@ def test_what_reads_a_run_does_not_know_what_wrote_it() -> None:
 def test_the_verifier_reads_the_scenario_in_one_place() -> None:
     """It derives the promises of a run from scenario.yaml, by its declarations; nothing else of it knows scenarios."""
     assert {pair for pair in importers("mobilenet.scenario") if inside(pair[0], "mobilenet.verify")} == {
+        ("mobilenet.verify.declared", "mobilenet.scenario.plans"),
         ("mobilenet.verify.declared", "mobilenet.scenario.promises"),
         ("mobilenet.verify.declared", "mobilenet.scenario.recorded"),
     }

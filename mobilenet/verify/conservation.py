@@ -10,17 +10,20 @@ Source    IEEE 802.11-2016, 9.3.1.4 (an ACK has 14 bytes); ours: DESIGN.md §8
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import chain
 from typing import Any
+
+from mobilenet.expected import Expected
 
 MAC_ACK_BYTES = 14
 
 
 def conservation_problem(
-    counters: dict[str, Any], samples: dict[str, list[Any]], quiescent: bool, duplicating_air: bool
+    counters: dict[str, Any], samples: dict[str, list[Any]], quiescent: bool, duplicating_air: bool, expected: Expected | None = None
 ) -> str | None:
     """The first sum that does not come out, or None."""
     try:
-        problems = _problems(counters, quiescent, duplicating_air)
+        problems = chain(_problems(counters, quiescent, duplicating_air), _kinds_problems(counters, expected))
         return next(problems, None) or _told_differently(counters, samples)
     except (KeyError, TypeError, AttributeError) as error:
         return f"counters.json lacks or garbles {error}"
@@ -58,6 +61,24 @@ def _problems(counters: dict[str, Any], quiescent: bool, duplicating_air: bool) 
         yield f"wired: {wired['sent']} sent, {wired['delivered']} delivered and {wired['in_flight']} in flight"
     if quiescent and wired["in_flight"]:
         yield f"wired: quiescent, but {wired['in_flight']} in flight"
+
+
+def _kinds_problems(counters: dict[str, Any], expected: Expected | None) -> Iterator[str]:
+    """Bytes of messages against their numbers and the sizes that the scenario gives."""
+    kinds, wired = counters["by_message_type"], counters["wired"]
+    for side in ("host", "station", "wired"):
+        for name, kind in kinds[side].items():
+            payload = kind["bytes"] - kind["control_bytes"]
+            if not kind["count"] and kind["bytes"]:
+                yield f"{side} {name}: {kind['bytes']} bytes in no message"
+            if expected is not None and expected.payload_bytes is not None and payload % max(1, expected.payload_bytes):
+                yield f"{side} {name}: {payload} bytes of payload, a message has {expected.payload_bytes}"
+            if expected is not None and expected.payload_bytes == 0 and payload:
+                yield f"{side} {name}: {payload} bytes of payload, messages have none"
+    if expected is not None and expected.wired_header_bytes is not None:
+        size = sum(kind["bytes"] for kind in kinds["wired"].values()) + expected.wired_header_bytes * wired["sent"]
+        if wired["bytes"] != size:
+            yield f"wired: {wired['bytes']} bytes, but {size} in messages and their headers"
 
 
 def _no_counts(path: str, value: Any) -> Iterator[str]:

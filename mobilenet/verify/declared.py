@@ -1,33 +1,56 @@
-"""Whether the manifest says what follows from the scenario.
+"""Whether the manifest says what follows from the scenario, and what else follows from it.
 
 Model     nothing is believed that can be derived: what a run promises, how long it was to last and who takes part follow from
           scenario.yaml, and the manifest must repeat them. To judge by other promises, one would have to have run
-          another scenario
+          another scenario. What the manifest repeats for readers (places, names, sizes) must be right where it is there
 Errors    RunError, one line
 Source    ours: DESIGN.md §8, §11
 """
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
+from mobilenet.expected import Expected
 from mobilenet.parameters import ScenarioError
+from mobilenet.record import OLDER_FORMAT
 from mobilenet.rundir import RunError
+from mobilenet.scenario.plans import expected
+from mobilenet.scenario.plans import facts as told_to_readers
 from mobilenet.scenario.promises import declared
 from mobilenet.scenario.recorded import recorded
 
+NOT_SO_IN_OLDER = ("promises.heard_every_s", "promises.rest_within_s", "promises.no_rest_because")  # these are judged by what they promised
+LONGEST = 80  # characters of a value in an error
 
-def require_scenario(directory: Path, manifest: dict[str, Any]) -> None:
-    """Raise RunError unless the two agree."""
+
+def require_scenario(directory: Path, manifest: dict[str, Any]) -> Expected | None:
+    """Raise RunError unless the two agree. What is expected of the record; None for runs of processes."""
     try:
-        expected = declared(recorded(directory / "scenario.yaml"))
+        scenario = recorded(directory / "scenario.yaml")
+        promised, told = declared(scenario), told_to_readers(scenario)
+        found = expected(scenario)
     except ScenarioError as error:
         raise RunError(f"{directory / 'scenario.yaml'}: damaged: {str(error).splitlines()[0]}") from None
-    for name, value in _leaves("", expected):
-        found = _at(manifest, name)
-        if found != value:
-            raise RunError(f"{directory / 'manifest.json'}: damaged: {name} is {found!r}, scenario.yaml makes it {value!r}")
+    older = manifest.get("format_version") == OLDER_FORMAT
+    leaves = [(name, value) for name, value in _leaves("", promised) if not (older and name in NOT_SO_IN_OLDER)]
+    wrong = [(name, _at(manifest, name), value) for name, value in leaves]
+    wrong += [(name, manifest[name], value) for name, value in told.items() if name in manifest]
+    for name, is_told, value in wrong:
+        if is_told != value:
+            name, is_told, value = _first_difference(name, is_told, value)
+            raise RunError(f"{directory / 'manifest.json'}: damaged: {name} is {_short(is_told)}, scenario.yaml makes it {_short(value)}")
+    return found
+
+
+def expected_of(directory: Path) -> Expected | None:
+    """What is expected of the record of a directory whose manifest is not in doubt."""
+    try:
+        return expected(recorded(directory / "scenario.yaml"))
+    except ScenarioError as error:
+        raise RunError(f"{directory / 'scenario.yaml'}: damaged: {str(error).splitlines()[0]}") from None
 
 
 def _leaves(path: str, value: Any) -> list[tuple[str, Any]]:
@@ -41,3 +64,19 @@ def _at(manifest: dict[str, Any], path: str) -> Any:
     for key in path.split("."):
         value = value.get(key) if isinstance(value, dict) else None
     return value
+
+
+def _first_difference(name: str, found: Any, value: Any) -> tuple[str, Any, Any]:
+    """Of two long values only the first place where they differ."""
+    if isinstance(found, dict) and isinstance(value, dict):
+        key = next(key for key in (*value, *found) if found.get(key) != value.get(key))
+        return f"{name}.{key}", found.get(key), value.get(key)
+    if isinstance(found, list) and isinstance(value, list) and len(found) == len(value):
+        place = next(i for i in range(len(value)) if found[i] != value[i])
+        return f"{name}[{place}]", found[place], value[place]
+    return name, found, value
+
+
+def _short(value: Any) -> str:
+    text = repr(value) if not isinstance(value, (list, dict)) else json.dumps(value)
+    return text if len(text) <= LONGEST else text[: LONGEST - 3] + "..."

@@ -1,12 +1,14 @@
 """All verdicts on one run directory.
 
-Checks    record        the record can be what it claims to be: see wellformed.py
-          creation .. delivery: see broadcast.py
+Checks    record        the record can be what it claims to be, or else nothing else is judged: see wellformed.py; and it does not contradict itself
+                        or the scenario: see contradicted.py
+          creation .. delivery: see broadcast.py; to membership belongs that hosts do what they are asked to, and what their protocol
+                        says that they do: see asked.py, conduct.py
           conservation  every frame and every pair (frame, receiver in range) is accounted for: see conservation.py
           drained       after quiescence every buffer is empty, and no member is in a handoff
 Model     what only holds after quiescence is unknown in a run that ended before. A run that promises to be at rest
-          within some time after its active part (an adversary's, which then lets everything through) and is not,
-          violates `drained`, and its deliveries are judged
+          within some time after its active part (scenario/rest.py; an adversary's, which then lets everything through)
+          and is not, violates `drained`, and its deliveries are judged. What is unknown says why
 Errors    RunError when the directory cannot be read at all
 Source    ours: DESIGN.md §8
 """
@@ -16,14 +18,19 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+from mobilenet.expected import Expected
 from mobilenet.rundir import read_columns, read_events, read_json, read_manifest, require_files, require_tables
+from mobilenet.verify.asked import asked_problem
 from mobilenet.verify.broadcast import SAFETY, BroadcastJudge
+from mobilenet.verify.conduct import conduct_problem
 from mobilenet.verify.conservation import conservation_problem
+from mobilenet.verify.contradicted import contradicted
 from mobilenet.verify.declared import require_scenario
 from mobilenet.verify.processes import verify_processes
 from mobilenet.verify.sampled import BUFFERS
 from mobilenet.verify.sessions import unfinished_handoffs
 from mobilenet.verify.verdict import NOT_QUIESCENT, NOTHING_DELIVERED, VALID, Answer, Verdict
+from mobilenet.verify.waiting import held, waiting
 from mobilenet.verify.wellformed import record_problem, require_manifest
 
 __all__ = ["CHECKS", "Answer", "Verdict", "overall", "verify", "verify_run"]
@@ -42,12 +49,12 @@ def verify_run(directory: Path) -> dict[str, Verdict]:
     """Judge a run directory. Raises RunError when it is no whole run directory."""
     manifest = read_manifest(directory)
     require_manifest(manifest)
-    require_scenario(directory, manifest)
+    expected = require_scenario(directory, manifest)
     counters = read_json(directory, "counters.json")
     require_tables(directory, counters)
     tables = read_events(directory), read_columns(directory, "samples"), read_columns(directory, "positions")
     require_files(directory, manifest)
-    return verify(*tables, counters, manifest)
+    return verify(*tables, counters, manifest, expected)
 
 
 def verify(
@@ -56,8 +63,12 @@ def verify(
     positions: dict[str, list[Any]],
     counters: dict[str, Any],
     manifest: dict[str, Any],
+    expected: Expected | None = None,
 ) -> dict[str, Verdict]:
-    """Judge the columns of a run: a verdict for each of CHECKS, those on broadcast only where the run promises one."""
+    """Judge the columns of a run: a verdict for each of CHECKS, those on broadcast only where the run promises one.
+
+    `expected`: what follows from its scenario; without it the record alone is judged.
+    """
     require_manifest(manifest)
     if "processes" in manifest:
         return verify_processes(events, samples, positions, counters, manifest)
@@ -67,22 +78,28 @@ def verify(
         return dict.fromkeys(CHECKS, unreadable) | {"record": Verdict("violated", damage)}
     promises, quiescent = manifest["promises"], manifest["quiescent"]
     restless = not quiescent and _had_time_to_rest(manifest)
-    verdicts = {"record": VALID}
+    contradiction = contradicted(events, samples, positions, manifest, expected)
+    verdicts = {"record": VALID if contradiction is None else Verdict("violated", contradiction)}
     if promises["broadcast"] is not None:
-        judge = BroadcastJudge(events, promises["gap_after_s"], promises["heard_every_s"])
+        conduct = None if expected is None else expected.conduct
+        judge = BroadcastJudge(events, promises["gap_after_s"], promises["heard_every_s"], conduct)
         judge.judge()
+        if misconduct := asked_problem(events, expected) or conduct_problem(events, conduct):
+            judge.violations.setdefault("membership", misconduct)
         verdicts |= _broadcast_verdicts(judge, quiescent or restless)
         if promises["broadcast"] == "best_effort":  # nothing of order, and none is owed a message
             verdicts = {check: verdict for check, verdict in verdicts.items() if check in ("record", *BEST_EFFORT)}
-    lost = conservation_problem(counters, samples, quiescent, promises["duplicating_air"])
+    lost = conservation_problem(counters, samples, quiescent, promises["duplicating_air"], expected)
     verdicts["conservation"] = VALID if lost is None else Verdict("violated", lost)
     sizes = _last_sizes(samples)
-    left = [f"{node} still holds {size:g} messages in its {quantity}" for (node, quantity), size in sizes.items() if size]
-    if restless:
-        what = "; ".join([*left[:3], *(["..."] if len(left) > 3 else [])]) or "no buffer, but something was under way"
-        verdicts["drained"] = Verdict("violated", f"not at rest {promises['rest_within_s']:g} s after the active part: {what}")
-    elif not quiescent:
-        verdicts["drained"] = NOT_QUIESCENT
+    left = held(sizes)
+    if not quiescent:
+        after_s = manifest["simulated_s"] - manifest["duration_s"]
+        what = f"not at rest {after_s:g} s after the active part: {waiting(events, sizes, manifest['hosts'])}"
+        if restless:
+            verdicts["drained"] = Verdict("violated", f"{what} (promised within {promises['rest_within_s']:.4g} s)")
+        else:
+            verdicts["drained"] = Verdict("unknown", f"{what} ({_why_not_promised(promises)})")
     elif left:
         verdicts["drained"] = Verdict("violated", f"{left[0]} after quiescence")
     elif unfinished := unfinished_handoffs(events):
@@ -97,6 +114,12 @@ def verify(
 def _had_time_to_rest(manifest: dict[str, Any]) -> bool:
     within_s = manifest["promises"]["rest_within_s"]
     return within_s is not None and manifest["simulated_s"] - manifest["duration_s"] >= within_s
+
+
+def _why_not_promised(promises: dict[str, Any]) -> str:
+    if promises["rest_within_s"] is not None:
+        return f"promised only after {promises['rest_within_s']:.4g} s; a longer drain_s would tell"
+    return f"not promised: {promises.get('no_rest_because') or 'the record is of an older version'}"
 
 
 def _broadcast_verdicts(judge: BroadcastJudge, is_over: bool) -> dict[str, Verdict]:

@@ -1,9 +1,10 @@
 """Whether joins, handoffs and deliveries fit together: a record from which some of them were cut out does not.
 
 Checks    a handoff that ends was begun, in the same session, and has not ended yet
-          a delivery names the session that was confirmed last, by a join or the end of a handoff
+          a delivery names the session that was confirmed last, by a join or the end of a handoff; it has none only if that had none
 Model     both are seen to by the network that records them, whatever the protocol does; so a row that does not fit is damage,
-          and no fault of a protocol. Where a row has no session, only the order of the rows is looked at
+          and no fault of a protocol. What a host that never joined, or left, delivers is for the property of members to judge. Which
+          numbers sessions have is the protocol's: see conduct.py
 Source    ours: DESIGN.md §8
 """
 
@@ -18,7 +19,7 @@ def sessions_problem(events: dict[str, list[Any]]) -> str | None:
     confirmed: dict[str, int | None] = {}
     for row, (event, node, session) in enumerate(zip(events["event"], events["node"], events["session"], strict=True)):
         if event == "deliver":
-            if session is not None and session != confirmed.get(node, session):
+            if session != confirmed.get(node, session):
                 return f"events: {node} delivers in session {session} at event {row}, its last confirmed one is {confirmed[node]}"
         elif event == "handoff_start":
             under_way[node] = session
@@ -31,6 +32,7 @@ def sessions_problem(events: dict[str, list[Any]]) -> str | None:
             confirmed[node] = session
         elif event == "leave":
             under_way.pop(node, None)
+            confirmed.pop(node, None)
     return None
 
 

@@ -107,7 +107,7 @@ def test_where_nothing_can_be_written(run: Path, monkeypatch: pytest.MonkeyPatch
 def test_edited_files_are_noticed(whole: Path, tmp_path: Path) -> None:
     """Even where the record stays possible: a scenario, samples or counters that the run did not write."""
     for name, old, new in (
-        ("scenario.yaml", "interval_s: 1", "interval_s: 2"), ("counters.json", '"queue_drops": 0', '"queue_drops": 55'),
+        ("scenario.yaml", "max_events: 1", "max_events: 2"), ("counters.json", '"queue_drops": 0', '"queue_drops": 55'),
     ):  # fmt: skip
         path = tmp_path / name.partition(".")[0]
         shutil.copytree(whole, path)

@@ -35,6 +35,7 @@ OTHER: dict[str, Callable[[Any], Any]] = {  # each promise, and a weaker or stro
     "promises.gap_after_s": lambda value: 0.001,
     "promises.heard_every_s": lambda value: 1e9,
     "promises.rest_within_s": lambda value: None if value else 1.0,
+    "promises.no_rest_because": lambda value: "it was late",
     "promises.duplicating_air": lambda value: not value,
 }
 

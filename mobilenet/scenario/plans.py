@@ -1,0 +1,162 @@
+"""What follows from a scenario about single hosts and stations: what hosts are asked to do, and where everybody can be.
+
+Model     what the simulation puts on the calendar before the run is a pure function of scenario and seed: when a host appears,
+          when it is asked to join and to leave, when its application wants to broadcast, when it is to crash. A wish is
+          repeated until it is fulfilled, and the last one counts. What is asked before a host has appeared waits for that, and only
+          the last of it counts. Of an adversary's schedule nothing of the kind is known: scenario.yaml does not repeat its actions
+Units     integer nanoseconds; metres per second
+Errors    ScenarioError for files that cannot be used
+Source    ours: DESIGN.md §3, §7, §8
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import hypot
+from typing import Any
+
+from mobilenet.backbone import links
+from mobilenet.expected import Conduct, Crashes, Expected, HostPlan, Places
+from mobilenet.kernel import MILLISECOND, ns
+from mobilenet.scenario.processes import ProcessScenario
+from mobilenet.scenario.recorded import AdversarySchedule
+from mobilenet.scenario.schema import MobileCausal, Scenario, TcpFlooding
+from mobilenet.streams import Stream
+from mobilenet.transport.segment import HEADER_BYTES as TCP_HEADER_BYTES
+from mobilenet.world.churn import changes
+from mobilenet.world.faults import outages
+from mobilenet.world.gauss_markov import GaussMarkov
+from mobilenet.world.layout import names as layout_names
+from mobilenet.world.layout import station_positions
+from mobilenet.world.random_waypoint import RandomWaypoint
+from mobilenet.world.tracks import Imported, Tracks, imported
+from mobilenet.world.trajectory import Trajectory
+from mobilenet.world.workload import broadcast_times
+
+JOIN, VANISH, CHANGE = range(3)  # in this order, where they fall into one nanosecond
+
+
+CONDUCT = {  # of protocols that are not one's own
+    "mobile_causal": Conduct(True, {"handoff_start": ("cause",), "handoff_end": ("recovered", "skipped")}, None),
+    "tcp_flooding": Conduct(False, {"handoff_start": ("cause",), "handoff_end": ("relayed?",)}, None),
+}
+
+AnyRecorded = Scenario | ProcessScenario | AdversarySchedule
+
+
+def expected(scenario: AnyRecorded) -> Expected | None:
+    """What the record is held to; None for plain processes."""
+    if isinstance(scenario, ProcessScenario):
+        return None
+    protocol = scenario.protocol
+    conduct = CONDUCT.get(protocol.name)
+    if conduct is not None:
+        conduct = conduct._replace(forgets_after_s=getattr(protocol, "stub_lifetime_s", None))
+    if isinstance(scenario, AdversarySchedule):
+        return Expected(None, None, ns(scenario.duration_s), None, conduct, None, 0)
+    end_ns = ns(scenario.duration_s)
+    hosts = _hosts(scenario, end_ns)
+    attachment, interval_s = scenario.hosts.attachment, scenario.record.positions_interval_s
+    header_bytes = scenario.stations.backbone.header_bytes
+    return Expected(
+        hosts,
+        _crashes(scenario, len(hosts), end_ns),
+        end_ns,
+        Places(
+            [(x, y) for x, y in _stations_m(scenario)], scenario.wireless.range_m, attachment.hysteresis_m, attachment.error_m,
+            attachment.tick_ms * MILLISECOND, None if interval_s is None else ns(interval_s),
+        ),
+        conduct,
+        scenario.workload.payload_bytes if isinstance(protocol, MobileCausal) else None,
+        max(0, header_bytes - TCP_HEADER_BYTES) if isinstance(protocol, TcpFlooding) else header_bytes,
+    )  # fmt: skip
+
+
+def _hosts(scenario: Scenario, end_ns: int) -> list[HostPlan]:
+    found = _imported(scenario)
+    trajectories: Sequence[Trajectory | None] = [None] * (scenario.hosts.count or 0) if found is None else found.trajectories
+    asked = _asked(scenario, trajectories, end_ns)
+    speed_mps = _speed_mps(scenario.hosts.mobility)
+    hosts = []
+    for host, trajectory in enumerate(trajectories):
+        appears_ns, vanishes_ns = _there(trajectory)
+        offers = list(broadcast_times(scenario.workload, scenario.seed, host, appears_ns, end_ns))
+        fastest_mps = speed_mps if trajectory is None else max((hypot(leg.vx_mps, leg.vy_mps) for leg in trajectory.legs()), default=0.0)
+        hosts.append(HostPlan(appears_ns, asked[host], vanishes_ns, offers, fastest_mps))
+    return hosts
+
+
+def _there(trajectory: Trajectory | None) -> tuple[int, int | None]:
+    """When a host appears, and when it asks to leave for good."""
+    return (0, None) if trajectory is None else (trajectory.appears_ns, trajectory.leaves_ns)
+
+
+def _crashes(scenario: Scenario, hosts: int, end_ns: int) -> Crashes:
+    of_hosts: dict[str, dict[int, int]] = {}
+    of_anybody: dict[int, int] = {}
+    for outage in outages(scenario.faults, scenario.seed, hosts, end_ns):
+        whose = of_anybody if outage.host is None else of_hosts.setdefault(f"h{outage.host}", {})
+        whose[outage.at_ns] = outage.lasts_ns
+    return Crashes(of_hosts, of_anybody)
+
+
+def facts(scenario: AnyRecorded) -> dict[str, Any]:
+    """What the manifest repeats for readers; older ones lack some of it."""
+    if isinstance(scenario, ProcessScenario):
+        return {}
+    if isinstance(scenario, AdversarySchedule):
+        return {"station_names": {}, "host_names": {}, "skipped_tracks": 0}
+    stations_m = _stations_m(scenario)
+    found = _imported(scenario)
+    wires = links(scenario.stations.backbone, stations_m)
+    named = scenario.stations.names or layout_names(scenario.stations.layout, scenario.folder) or ()
+    return {
+        "range_m": scenario.wireless.range_m,
+        "payload_bytes": scenario.workload.payload_bytes,
+        "station_positions_m": stations_m,
+        "station_links": None if wires is None else [list(wire) for wire in wires],
+        "station_names": {f"s{number}": name for number, name in enumerate(named) if name},
+        "host_names": {} if found is None else {f"h{host}": name for host, name in enumerate(found.names)},
+        "skipped_tracks": 0 if found is None else found.too_short,
+    }
+
+
+def _stations_m(scenario: Scenario) -> list[list[float]]:
+    return station_positions(scenario.stations.layout, scenario.folder, scenario.origin).tolist()
+
+
+def _imported(scenario: Scenario) -> Imported | None:
+    mobility = scenario.hosts.mobility
+    if not isinstance(mobility, Tracks):
+        return None
+    return imported(mobility, scenario.folder, ns(scenario.duration_s) / 1e9, scenario.origin)
+
+
+def _speed_mps(mobility: Any) -> float:
+    if isinstance(mobility, RandomWaypoint):
+        return mobility.speed_mps[1]
+    return mobility.speed_limit_mps if isinstance(mobility, GaussMarkov) else 0.0
+
+
+def _asked(scenario: Scenario, trajectories: Sequence[Trajectory | None], end_ns: int) -> list[list[tuple[int, str]]]:
+    """As Simulation._plan puts it on the calendar."""
+    spread_s = getattr(scenario.protocol, "first_join_spread_s", 0.0)
+    churn = changes(scenario.churn, scenario.seed, len(trajectories), end_ns)
+    wishes: list[list[tuple[int, int, str]]] = [[] for _ in trajectories]
+    for change in churn.changes:
+        if change.host < len(wishes):
+            wishes[change.host].append((change.at_ns, CHANGE, change.kind))
+    asked = []
+    for host, (own, trajectory) in enumerate(zip(wishes, trajectories, strict=True)):
+        appears_ns, vanishes_ns = _there(trajectory)
+        if host not in churn.absent_at_start:
+            wait_ns = ns(Stream(scenario.seed, "join", f"h{host}").uniform(0, spread_s)) if appears_ns == 0 else 0
+            own.append((appears_ns + wait_ns, JOIN, "join"))
+        if vanishes_ns is not None and vanishes_ns < end_ns:
+            own.append((vanishes_ns, VANISH, "leave"))
+        own.sort()
+        last = next((i for i, wish in enumerate(own) if wish[1] == VANISH), len(own))  # nothing is asked of it after that
+        early = [wish for wish in own[: last + 1] if wish[0] < appears_ns]
+        rest = [(at_ns, kind) for at_ns, _, kind in own[: last + 1] if at_ns >= appears_ns]
+        asked.append(([(appears_ns, early[-1][2])] if early else []) + rest)
+    return asked

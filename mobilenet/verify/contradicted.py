@@ -1,0 +1,36 @@
+"""Whether a record that is whole contradicts itself, or the scenario that it is said to come from.
+
+Checks    totals     of the network never fall: see totals.py
+          cells      hosts deliver and refuse where they are said to be: see cells.py
+          planned    what the scenario plans happened: see planned.py
+          places     everybody was where the scenario lets them be: see places.py
+          handoffs   their details fit to what follows: see handoffs.py
+Model     what is contradicted here can still be read, so all properties are judged as well
+Source    ours: DESIGN.md §8
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from mobilenet.expected import Expected
+from mobilenet.verify.cells import cells_problem
+from mobilenet.verify.handoffs import handoffs_problem
+from mobilenet.verify.places import places_problem
+from mobilenet.verify.planned import planned_problem
+from mobilenet.verify.totals import totals_problem
+
+
+def contradicted(
+    events: dict[str, list[Any]], samples: dict[str, list[Any]], positions: dict[str, list[Any]], manifest: dict[str, Any],
+    expected: Expected | None,
+) -> str | None:
+    """The first contradiction; without what is expected only those within the record."""
+    conduct = None if expected is None else expected.conduct
+    return (
+        totals_problem(samples, manifest)
+        or cells_problem(events)
+        or planned_problem(events, expected)
+        or places_problem(events, positions, expected)
+        or handoffs_problem(events, samples, conduct, manifest)
+    )

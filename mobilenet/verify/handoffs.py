@@ -1,0 +1,156 @@
+"""Whether the details of handoffs fit to what follows from the events and the samples.
+
+Checks    each detail has the keys that the protocol's have, and whole numbers of messages
+          a handoff begins because of `recovery` exactly when the host has just recovered
+          `recovered`: so many messages come first, all broadcast before the handoff ended, and none more than there were that the host
+          had not delivered. Where the session lasts until the run is at rest, all of them come
+          `skipped`: not more than messages were broadcast before
+          where the lengths of lists are sampled, `skipped` is that of a list `skip` that the station sent since the handoff began, and
+          `recovered` that of a list `bodies` sent between stations since the last session was confirmed, or what may be left of
+          the last one where the station is the same; none where stations may forget
+Model     what was recovered or skipped for which host is in no table but messages.parquet: a list of the same length that was sent
+          for another host in the meantime is taken as well
+Source    ours: DESIGN.md §3, §6, §8
+"""
+
+from __future__ import annotations
+
+import json
+from bisect import bisect_left, bisect_right
+from typing import Any
+
+from mobilenet.expected import Conduct
+
+NUMBERS = ("recovered", "skipped", "relayed")
+CAUSES = ("cell", "recovery", "reinit", "join")
+LISTS = ("skip", "bodies")
+Lengths = dict[str, tuple[list[int], list[float]]]  # of a kind of list, or at a node: when, how long
+
+
+class _Handoffs:
+    def __init__(self, events: dict[str, list[Any]], conduct: Conduct, quiescent: bool, lengths: Lengths | None) -> None:
+        self._events = events
+        self._conduct = conduct
+        self._quiescent = quiescent
+        self._lengths = lengths
+        self._sent_at: dict[str, int] = {}  # message -> row of its broadcast
+        self._delivered: dict[str, int] = {}  # host -> how many messages
+        self._due: dict[str, list[int]] = {}  # host -> [how many recovered ones are still to come, row of the end of the handoff]
+        self._begun_ns: dict[str, int] = {}
+        self._confirmed: dict[str, tuple[int, str | None, int]] = {}  # host -> when, by whom, how many were recovered
+        self._recovered_ns: dict[str, int] = {}  # host -> when it came up
+
+    def problem(self) -> str | None:
+        events, due, delivered = self._events, self._due, self._delivered
+        columns = (events[name] for name in ("event", "node", "message"))
+        for row, (event, node, message) in enumerate(zip(*columns, strict=True)):
+            if event == "deliver":
+                delivered[node] = delivered.get(node, 0) + 1
+                if node in due and (problem := self._delivery_problem(node, message)):
+                    return f"{self._when(row)}: {problem}"
+            elif event == "broadcast":
+                self._sent_at[message] = row
+            elif event in self._conduct.details or event in ("join", "leave", "crash", "recover", "gap"):
+                problem = self._note(row, event, node)
+                if problem is not None:
+                    return f"{self._when(row)}: {node}: {event} {problem}"
+        if self._quiescent:
+            for node, (left, row) in due.items():
+                return f"{self._when(row)}: {node}: handoff_end says {left} more messages recovered than it delivers before the run is at rest"
+        return None
+
+    def _note(self, row: int, event: str, node: str) -> str | None:
+        events = self._events
+        now_ns, detail = events["time_ns"][row], json.loads(events["detail"][row] or "{}")
+        keys = self._conduct.details.get(event, ())
+        if event in self._conduct.details:
+            if not set(detail) <= {key.rstrip("?") for key in keys} or any(key not in detail for key in keys if not key.endswith("?")):
+                return f"has detail {detail}, expected {', '.join(keys) or 'none'}"
+            if "cause" in detail and detail["cause"] not in CAUSES:
+                return f"is because of {detail['cause']!r}, expected {', '.join(CAUSES)}"
+            for key in NUMBERS:
+                if key in detail and (type(detail[key]) is not int or detail[key] < 0):
+                    return f"has {key} {detail[key]!r}, expected how many"
+        if event != "gap":
+            self._due.pop(node, None)
+        if event == "recover":
+            self._recovered_ns[node] = now_ns
+        elif event == "join":
+            self._confirmed[node] = now_ns, events["station"][row], 0
+        elif event == "handoff_start":
+            self._begun_ns[node] = now_ns
+            if (detail["cause"] == "recovery") != (self._recovered_ns.pop(node, None) == now_ns) and detail["cause"] != "join":
+                return f"is because of {detail['cause']!r}, which is not so"
+        elif event == "handoff_end" and "recovered" in detail:
+            return self._end_problem(row, node, detail["recovered"], detail["skipped"])
+        elif event == "gap":
+            self._due.pop(node, None)
+        return None
+
+    def _end_problem(self, row: int, node: str, recovered: int, skipped: int) -> str | None:
+        now_ns, station = self._events["time_ns"][row], self._events["station"][row]
+        sent = len(self._sent_at)
+        if recovered > sent - self._delivered.get(node, 0):
+            return f"says {recovered} messages recovered, of {sent} the host has {self._delivered.get(node, 0)}"
+        if skipped > sent:
+            return f"says {skipped} messages skipped, there were {sent}"
+        since_ns, before, left = self._confirmed.get(node, (0, None, 0))
+        if self._lengths is not None:
+            lengths = _between(self._lengths.get(f"skip {station}"), self._begun_ns.get(node, 0), now_ns)
+            if skipped not in lengths:
+                return f"says {skipped} messages skipped, {station} told of {_listed(lengths)}"
+            lengths = _between(self._lengths.get("bodies"), since_ns, now_ns)
+            if before == station:
+                lengths |= set(range(left + 1))
+            if self._conduct.forgets_after_s is not None:
+                lengths.add(0)
+            if recovered not in lengths:
+                return f"says {recovered} messages recovered, stations sent {_listed(lengths)}"
+        self._confirmed[node] = now_ns, station, recovered
+        if recovered:
+            self._due[node] = [recovered, row]
+        return None
+
+    def _delivery_problem(self, node: str, message: str) -> str | None:
+        due = self._due[node]
+        if self._sent_at.get(message, 0) > due[1]:
+            return f"{node} delivers {message}, broadcast after its last handoff, and {due[0]} messages recovered then are still to come"
+        due[0] -= 1
+        if not due[0]:
+            del self._due[node]
+        return None
+
+    def _when(self, row: int) -> str:
+        return f"events: at {self._events['time_ns'][row] / 1e9:.6f} s (event {row})"
+
+
+def handoffs_problem(
+    events: dict[str, list[Any]], samples: dict[str, list[Any]], conduct: Conduct | None, manifest: dict[str, Any]
+) -> str | None:
+    """The first detail that does not fit."""
+    if conduct is None:
+        return None
+    lengths = None if manifest["promises"]["duplicating_air"] else _lengths(samples)
+    return _Handoffs(events, conduct, manifest["quiescent"], lengths).problem()
+
+
+def _lengths(samples: dict[str, list[Any]]) -> Lengths:
+    found: Lengths = {}
+    columns = (samples[name] for name in ("time_ns", "node", "quantity", "value"))
+    for time, node, quantity, value in zip(*columns, strict=True):
+        if quantity in LISTS:
+            times, values = found.setdefault(f"skip {node}" if quantity == "skip" else quantity, ([], []))
+            times.append(time)
+            values.append(value)
+    return found
+
+
+def _between(lengths: tuple[list[int], list[float]] | None, since_ns: int, until_ns: int) -> set[float]:
+    if lengths is None:
+        return set()
+    times, values = lengths
+    return set(values[bisect_left(times, since_ns) : bisect_right(times, until_ns)])
+
+
+def _listed(lengths: set[float]) -> str:
+    return ", ".join(f"{length:g}" for length in sorted(lengths)) or "none"

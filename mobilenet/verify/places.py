@@ -1,0 +1,136 @@
+"""Whether everybody can have been where the record says, and with the station that it says.
+
+Checks    positions are finite numbers; those of stations are the scenario's, once, at the beginning
+          a host's positions are told at the scenario's interval, from when it appears on, without a hole
+          nobody moves faster than the scenario lets it. When the active part is over, who is in no cell is put at the nearest covered place
+          a host joins, begins and ends handoffs with a station that its positions before and after allow: in range, and no further than
+          the hysteresis behind the nearest one
+Model     a host may go on for a tick with a station that it should have left. How far a host errs is normal: eight standard deviations
+          in each coordinate are never exceeded
+Units     metres, integer nanoseconds
+Shapes    x, y: float64 (positions of one host,)
+Source    ours: DESIGN.md §7, §8
+"""
+
+from __future__ import annotations
+
+import math
+from bisect import bisect_right
+from math import hypot
+from typing import Any
+
+import numpy as np
+
+from mobilenet.expected import Expected, HostPlan, Places
+
+SECOND = 1_000_000_000
+ROUNDING_M = 1e-3  # movement looks at hosts that much too early
+MOST_SIGMAS = 8 * math.sqrt(2)
+SLOWNESS = 1 + 1e-9
+WITH_STATION = ("in_coverage", "join", "handoff_start", "handoff_end")
+Track = tuple[list[int], list[float], list[float]]  # of one host: time_ns, x_m, y_m
+
+
+def places_problem(events: dict[str, list[Any]], positions: dict[str, list[Any]], expected: Expected | None) -> str | None:
+    """The first position, or station, that cannot be."""
+    tracks: dict[str, Track] = {}
+    columns = (positions[name] for name in ("time_ns", "node", "x_m", "y_m"))
+    for row, (time, node, x, y) in enumerate(zip(*columns, strict=True)):
+        if node is None or time is None or x is None or y is None or not (math.isfinite(x) and math.isfinite(y)):
+            return f"positions: row {row} has {node} at ({x}, {y}) m at {time} ns"
+        times, xs, ys = tracks.setdefault(node, ([], [], []))
+        times.append(time)
+        xs.append(x)
+        ys.append(y)
+    if expected is None or expected.hosts is None or expected.places is None:
+        return None
+    places = expected.places
+    stations = {f"s{number}": place for number, place in enumerate(places.stations_m)}
+    plans = {f"h{number}": plan for number, plan in enumerate(expected.hosts)}
+    return (
+        _stations_problem(tracks, stations)
+        or next((f"positions: {node} is no host of the scenario" for node in tracks if node not in plans and node not in stations), None)
+        or _times_problem(tracks, plans, places, expected.end_ns)
+        or next(filter(None, (_walk_problem(node, tracks[node], plan, places, expected.end_ns) for node, plan in plans.items() if node in tracks)), None)
+        or _cells_problem(events, tracks, plans, expected)
+    )
+
+
+def _stations_problem(tracks: dict[str, Track], stations: dict[str, tuple[float, float]]) -> str | None:
+    for node, place in stations.items():
+        found = tracks.get(node)
+        if found is None or found != ([0], [place[0]], [place[1]]):
+            told = "nowhere" if found is None else f"at ({found[1][0]:g}, {found[2][0]:g}) m" if len(found[0]) == 1 else f"told {len(found[0])} times"
+            return f"positions: {node} is {told}, the scenario has it at ({place[0]:g}, {place[1]:g}) m, once, at 0 s"
+    return None
+
+
+def _times_problem(tracks: dict[str, Track], plans: dict[str, HostPlan], places: Places, end_ns: int) -> str | None:
+    told = {node: times for node, (times, _, _) in tracks.items() if node in plans}
+    if places.every_ns is None:
+        return next((f"positions: {node} has some, and the scenario wants none of hosts" for node in told), None)
+    last_ns = max((times[-1] for times in told.values()), default=0)
+    for node, plan in plans.items():
+        first = -(-plan.appears_ns // places.every_ns) * places.every_ns
+        times = told.get(node, [])
+        until_ns = times[-1] if times and plan.vanishes_ns is not None else last_ns
+        wanted = range(first, until_ns + 1, places.every_ns)
+        if times != list(wanted):
+            odd = min(set(times) ^ set(wanted), default=last_ns)
+            return f"positions: {node} is {'told' if odd in times else 'not told'} at {odd / SECOND:g} s, expected each {places.every_ns / SECOND:g} s"
+    if plans and (last_ns < end_ns - places.every_ns or last_ns > end_ns + places.every_ns):
+        return f"positions: they end at {last_ns / SECOND:g} s, the active part at {end_ns / SECOND:g} s"
+    return None
+
+
+def _walk_problem(node: str, track: Track, plan: HostPlan, places: Places, end_ns: int) -> str | None:
+    times, xs, ys = track
+    for i in range(1, len(times)):
+        moved_m = hypot(xs[i] - xs[i - 1], ys[i] - ys[i - 1])
+        most_m = plan.speed_mps * SLOWNESS * (times[i] - times[i - 1]) / SECOND + ROUNDING_M
+        if moved_m > most_m and not (times[i] >= end_ns and _was_brought_back(xs[i], ys[i], places)):
+            return (
+                f"positions: {node} moves {moved_m:.6g} m from {times[i - 1] / SECOND:g} to {times[i] / SECOND:g} s; "
+                f"at {plan.speed_mps:g} m/s it can move {most_m:.6g} m"
+            )
+    return None
+
+
+def _was_brought_back(x: float, y: float, places: Places) -> bool:
+    """It stands on the rim of the nearest cell."""
+    return abs(min(hypot(x - sx, y - sy) for sx, sy in places.stations_m) - places.range_m) < ROUNDING_M
+
+
+def _cells_problem(events: dict[str, list[Any]], tracks: dict[str, Track], plans: dict[str, HostPlan], expected: Expected) -> str | None:
+    places = expected.places
+    assert places is not None
+    stations_m = np.array(places.stations_m)
+    kinds = WITH_STATION if expected.conduct is not None else WITH_STATION[:1]  # what protocols of one's own say is theirs
+    for row in (row for row, event in enumerate(events["event"]) if event in kinds):
+        node, station, now_ns = events["node"][row], events["station"][row], events["time_ns"][row]
+        if station is None or node not in tracks:
+            continue
+        what = f"events: at {now_ns / SECOND:.6f} s (event {row}): {node}: {events['event'][row]} with {station}"
+        if int(station[1:]) >= len(stations_m):
+            return f"{what}, and there are {len(stations_m)} stations"
+        times, xs, ys = tracks[node]
+        after = bisect_right(times, now_ns)
+        for i in (after - 1, after):
+            if 0 <= i < len(times):
+                walks_ns = abs(min(now_ns, expected.end_ns) - min(times[i], expected.end_ns))
+                distances = np.hypot(*(stations_m - (xs[i], ys[i])).T)
+                slack_m = plans[node].speed_mps * (walks_ns + places.tick_ns) / SECOND + MOST_SIGMAS * places.error_m + ROUNDING_M
+                if now_ns >= expected.end_ns:
+                    slack_m += max(0.0, float(distances.min()) - places.range_m)
+                problem = _too_far(float(distances[int(station[1:])]), float(distances.min()), slack_m, places)
+                if problem is not None:
+                    return f"{what}, {problem} at {times[i] / SECOND:g} s"
+    return None
+
+
+def _too_far(own_m: float, nearest_m: float, slack_m: float, places: Places) -> str | None:
+    if own_m > places.range_m + slack_m:
+        return f"which is {own_m:.1f} m away"
+    if own_m - nearest_m > places.hysteresis_m + 2 * slack_m:
+        return f"which is {own_m:.1f} m away, the nearest station {nearest_m:.1f} m"
+    return None
