@@ -1,0 +1,115 @@
+"""What a run promises of coming to rest, and what is said of one that does not."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from cli.command import mobilenet
+
+from mobilenet import runs
+from mobilenet.record import file_digests
+from mobilenet.scenario import Scenario
+from mobilenet.scenario.rest import MOST_LOSS, rest
+from mobilenet.simulation import Simulation
+from mobilenet.verify import verify_run
+from mobilenet.verify.judge import overall
+
+SCENARIOS = Path(__file__).parents[2] / "scenarios"
+ONE_CELL = ("hosts.count=150", "stations.layout={shape: points, points_m: [[0, 0]]}", "wireless.broadcast_rate_mbps=1")
+IDLE = ("duration_s=70", "warmup_s=0", "drain_s=600", "workload={arrivals: explicit, messages: [{host: h0, at_s: 60}]}")
+
+
+def static(*changes: str) -> Scenario:
+    return Scenario.load(SCENARIOS / "static.yaml", changes)
+
+
+@pytest.mark.parametrize("name", ["churn", "dynamic", "faults", "first", "static", "static_heavy"])
+def test_shipped_scenarios_have_time_enough_to_be_held_to_their_promise(name: str) -> None:
+    scenario = Scenario.load(SCENARIOS / f"{name}.yaml")
+    within_s = rest(scenario).within_s
+    assert within_s is not None and within_s <= scenario.drain_s
+
+
+@pytest.mark.parametrize(
+    ("changes", "why"),
+    [
+        (("wireless={mac: acking}",), "wireless.mac is acking"),
+        ((f"wireless.loss={MOST_LOSS + 0.01}",), "wireless.loss is 0.21, more than 0.2"),
+        (("workload.interval_s=0.5", "wireless.broadcast_rate_mbps=1"), "a station's time"),
+        (("hosts.count=2000", "workload.interval_s=4000", "wireless.broadcast_rate_mbps=1"), "for heartbeats"),
+        (("workload.interval_s=2", "stations.backbone.bandwidth_mbps=0.1"), "a wire's time"),
+        (("protocol={name: beacon}",), "beacon says nothing of rest"),
+    ],
+)
+def test_why_rest_is_not_promised(changes: tuple[str, ...], why: str) -> None:
+    found = rest(static(*changes))
+    assert found.within_s is None and found.because is not None and why in found.because
+
+
+def test_the_promise_follows_the_heartbeat_the_absences_and_tcp_s_longest_timeout() -> None:
+    def within_s(*changes: str) -> float:
+        found = rest(static(*changes)).within_s
+        assert found is not None
+        return found
+
+    assert within_s("protocol.heartbeat_s=4") > within_s() + 20
+    assert within_s("wireless.loss=0.2") > within_s() + 20
+    outage = "faults={schedule: explicit, outages: [{host: h0, at_s: 1, duration_s: 100}]}"
+    assert within_s("workload.interval_s=2", outage) > within_s("workload.interval_s=2") + 10
+    assert within_s("protocol.name=tcp_flooding", "protocol.tcp.rto_max_s=10") < within_s("protocol.name=tcp_flooding") - 40
+
+
+def test_equal_intervals_of_heartbeats_are_found_out(tmp_path: Path) -> None:
+    """What went unnoticed once: in an idle network hidden hosts collide for ever. Now it is a violation that names them."""
+    broken = static(*ONE_CELL, *IDLE, "seed=9541", "protocol.resend_jitter_low=1", "protocol.resend_jitter_high=1")
+    run = runs.run(broken, out=tmp_path / "run")
+    assert run.verdict == "violated"
+    (checks,) = [[name for name, verdict in run.verdicts.items() if verdict.answer == "violated"]]
+    assert "drained" in checks
+    assert "not at rest 600 s after the active part" in run.verdicts["drained"].explanation
+    assert " h" in run.verdicts["drained"].explanation or " s0" in run.verdicts["drained"].explanation
+
+
+@pytest.mark.parametrize("seed", range(9541, 9544))
+@pytest.mark.parametrize("rate_mbps", [1, 2])
+def test_an_idle_network_hears_every_host_and_comes_to_rest(seed: int, rate_mbps: int) -> None:
+    """Ten minutes in which nobody says anything but that it is there: every host is heard, none is given up."""
+    idle = static(
+        *ONE_CELL, f"wireless.broadcast_rate_mbps={rate_mbps}", "duration_s=600", "warmup_s=0", "workload={arrivals: none}",
+        "protocol.expiry_s=30", f"seed={seed}", "record.positions_interval_s=null",
+    )  # fmt: skip
+    simulation = Simulation(idle)
+    outcome = simulation.run()
+    events = outcome.recording.events.event
+    assert outcome.quiescent and "gap" not in events and "expire" not in events
+    assert events.count("join") == 150
+    heard = simulation.stations[0]._heard
+    assert len(heard) == 150 and min(heard.values()) > 540 * 10**9  # each of them in the last minute
+
+
+def test_a_run_that_is_not_at_rest_exits_with_4_and_says_who_waits_for_what(tmp_path: Path) -> None:
+    def call(*words: str) -> Any:
+        return mobilenet(*words, place=tmp_path)
+
+    scenario = SCENARIOS / "paper" / "tcp_heavy.yaml"
+    done = call("run", str(scenario), "--set", "duration_s=20", "--set", "drain_s=1", "--out", "run")
+    assert done.returncode == 4 and "verdict: unknown" in done.stdout
+    reason = next(line for line in done.stdout.splitlines() if line.startswith("drained unknown: "))
+    assert "still holds" in reason and "not promised: wireless.mac is acking" in reason and "more" in reason
+    again = call("verify", "run")
+    assert again.returncode == 4 and "still holds" in again.stdout
+
+
+def test_a_record_of_the_format_before_is_judged_by_what_it_promised(tmp_path: Path) -> None:
+    run = runs.run(static("duration_s=20"), out=tmp_path / "run")
+    path = run.path / "manifest.json"
+    manifest = json.loads(path.read_text())
+    manifest["format_version"] = 2
+    manifest["promises"] |= {"heard_every_s": 18.0, "rest_within_s": None}
+    del manifest["promises"]["no_rest_because"]
+    manifest["files"] = file_digests(run.path)
+    path.write_text(json.dumps(manifest))
+    assert overall(verify_run(run.path)) == "valid"
