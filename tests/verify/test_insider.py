@@ -1,0 +1,647 @@
+"""Whoever edits a record and renews its checksums and counts is caught by what the scenario and the rest of the record say.
+
+Model     each edit is made in a run that was really recorded, as carefully as somebody would who knows the format: what would be noticed
+          before is changed along. `caught by`: the property that has to be violated
+Source    ours: DESIGN.md §8
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import mobilenet
+from mobilenet.rundir import RunError
+from mobilenet.scenario import Scenario
+from mobilenet.swarm.hunt import record_adversary
+from mobilenet.swarm.schedule import draw
+from mobilenet.verify import verify_run
+from mobilenet.verify.judge import overall
+
+from .damage import SCENARIO, Copy, Damage, verdicts_after
+from .test_gaps import SILENT_HOSTS
+
+ROOT = Path(mobilenet.__file__).parents[1]
+TRACKS = """
+duration_s: 30
+stations: {layout: {shape: points, points_m: [[0, 0], [130, 0]]}}
+wireless: {range_m: 80}
+hosts: {mobility: {model: tracks, file: tracks.csv}}
+protocol: {name: mobile_causal}
+workload: {interval_s: 1}
+record: {positions_interval_s: 0.5}
+"""
+
+
+def _walk() -> Iterator[str]:
+    """To and fro between the stations, some from later on, one not to the end."""
+    for host, (begin, end) in enumerate([(0, 40), (0, 40), (4, 40), (6.5, 40), (2, 20)]):
+        t = begin
+        while t <= end:
+            yield f"{t},walker{host},{abs((30 * host + 7 * t) % 260 - 130)},{10 * host}"
+            t += 0.5
+
+
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    place = tmp_path_factory.mktemp("runs")
+
+    def radio(name: str, text: str, *changes: str) -> None:
+        mobilenet.run(Scenario.from_text(text, list(changes)), out=place / name)
+
+    radio("mobile", SCENARIO, "warmup_s=5")
+    radio("steady", SCENARIO, "churn=null", "faults=null")
+    radio("tcp", SCENARIO, "protocol={name: tcp_flooding}")
+    radio("silent", SILENT_HOSTS)
+    tracks = tmp_path_factory.mktemp("tracks")
+    (tracks / "tracks.csv").write_text("t,id,x,y\n" + "\n".join(_walk()) + "\n")
+    (tracks / "tracks.yaml").write_text(TRACKS)
+    mobilenet.run(tracks / "tracks.yaml", out=place / "tracks")
+    gossip = ROOT / "scenarios" / "own_protocol" / "gossip.yaml"
+    mobilenet.run(gossip, out=place / "gossip", overrides=["duration_s=10", "hosts.count=8"], allow_code=True)
+    (place / "adversary").mkdir()
+    record_adversary(draw(8, "mixed"), place / "adversary")
+    return {path.name: path for path in place.iterdir()}
+
+
+def test_as_they_were_recorded_all_are_valid(runs: dict[str, Path]) -> None:
+    for path in runs.values():
+        assert overall(verify_run(path)) == "valid", path
+
+
+EDITS: dict[tuple[str, str], tuple[str, Damage]] = {}
+
+
+def edit(caught_by: str, *names: str) -> Callable[[Damage], Damage]:
+    """Of the runs with these names."""
+
+    def register(function: Damage) -> Damage:
+        for name in names:
+            EDITS[function.__name__, name] = caught_by, function
+        return function
+
+    return register
+
+
+@pytest.mark.parametrize(("how", "name"), EDITS)
+def test_an_edit_is_caught(how: str, name: str, runs: dict[str, Path], tmp_path: Path) -> None:
+    check, function = EDITS[how, name]
+    verdicts = verdicts_after(runs[name], tmp_path / "edited", function)
+    assert verdicts[check].answer == "violated", {name: verdict for name, verdict in verdicts.items() if verdict.answer != "valid"}
+    assert 1 <= len(verdicts[check].explanation.splitlines()) < 10
+
+
+def change(copy: Copy, row: int, **values: Any) -> None:
+    for name, value in values.items():
+        copy.events[name][row] = value
+
+
+def own(copy: Copy, node: str, since: int = 0) -> list[int]:
+    """All rows of a node."""
+    return [row for row in range(since, len(copy.events["node"])) if copy.events["node"][row] == node]
+
+
+def sessions_from(copy: Copy, node: str, since: int, add: int) -> None:
+    """The sessions of a host from a row on, all of them, become others."""
+    for row in own(copy, node, since):
+        if copy.events["session"][row] is not None:
+            copy.events["session"][row] += add
+
+
+def handed_over(copy: Copy, place: int = 0) -> tuple[str, int, int]:
+    """A host whose handoff ends and which then delivers, in that session; the rows of both."""
+    found = []
+    for end in copy.rows("handoff_end"):
+        after = own(copy, copy.events["node"][end], end + 1)
+        if after and copy.events["event"][after[0]] == "deliver":
+            found.append((copy.events["node"][end], end, after[0]))
+    return found[place]
+
+
+def quiet_host(copy: Copy) -> str:
+    """One that is a member from its first join to the end, and never crashes."""
+    return next(
+        host for host in sorted(set(copy.events["node"]))
+        if host[0] == "h" and len(copy.rows("join", host)) == 1 and not copy.rows("leave", host) and not copy.rows("crash", host)
+    )  # fmt: skip
+
+
+# --- 1: nobody joins or leaves unasked
+
+
+@edit("membership", "mobile", "steady", "tcp", "gossip", "silent", "tracks")
+def leaves_at_the_end_unasked(copy: Copy) -> None:
+    host = quiet_host(copy)
+    sessions = [s for n, s in zip(copy.events["node"], copy.events["session"], strict=True) if n == host and s is not None]
+    copy.events = {name: [*column, None] for name, column in copy.events.items()}
+    change(copy, -1, time_ns=copy.events["time_ns"][-2], node=host, event="leave", session=max(sessions) + 1)
+
+
+@edit("membership", "mobile")
+def leaves_before_it_was_asked(copy: Copy) -> None:
+    """h3, asked at 12 s, is gone at 10 s already: it delivers nothing any more, and refuses."""
+    left = copy.rows("leave", "h3")[0]
+    values = {name: copy.events[name][left] for name in copy.events if name != "time_ns"}
+    copy.remove(left)
+    early = next(row for row, time in enumerate(copy.events["time_ns"]) if time > 10e9)
+    sent = []
+    for row in reversed([row for row in own(copy, "h3", early) if copy.events["time_ns"][row] < 12.5e9]):
+        if copy.events["event"][row] == "broadcast":
+            sent.append(copy.events["message"][row])
+            change(copy, row, event="refused", message=None, detail='{"cause": "not a member"}')
+        elif copy.events["event"][row] in ("deliver", "handoff_start", "handoff_end"):
+            copy.remove(row)
+    for row in reversed(copy.rows("deliver")):
+        if copy.events["message"][row] in sent:
+            copy.remove(row)
+    copy.insert(early, **values)
+
+
+@edit("membership", "mobile")
+def joins_again_before_it_was_asked(copy: Copy) -> None:
+    join = copy.rows("join", "h2")[1]
+    values = {name: copy.events[name][join] for name in copy.events if name != "time_ns"}
+    copy.remove(join)
+    copy.insert(next(row for row, time in enumerate(copy.events["time_ns"]) if time > 9.5e9), **values)
+
+
+@edit("membership", "steady", "tcp")
+def leaves_and_joins_again_at_once(copy: Copy) -> None:
+    """What it was owed until then it need not deliver any more."""
+    host, end, delivery = handed_over(copy)
+    session, station = copy.events["session"][end], copy.events["station"][end]
+    sessions_from(copy, host, end + 1, 2)
+    for event, more in (("join", 2), ("leave", 1)):
+        copy.insert(delivery, node=host, event=event, session=session + more, station=station if event == "join" else None)
+
+
+@edit("membership", "tracks")
+def leaves_long_before_its_track_ends(copy: Copy) -> None:
+    left = copy.rows("leave")[0]
+    values = {name: copy.events[name][left] for name in copy.events if name != "time_ns"}
+    copy.remove(left)
+    copy.insert(copy.rows("join", values["node"])[0] + 1, **values)
+
+
+@edit("record", "tracks")
+def is_there_before_its_track_begins(copy: Copy) -> None:
+    first = max(own(copy, host)[0] for host in set(copy.events["node"]) if host[0] == "h")
+    assert copy.events["time_ns"][first] > 1e9
+    values = {name: copy.events[name][first] for name in copy.events if name != "time_ns"}
+    copy.remove(first)
+    copy.insert(3, **values)
+
+
+# --- 2: sessions
+
+
+@edit("membership", "steady", "tcp", "adversary")
+def sessions_go_back(copy: Copy) -> None:
+    host, *_ = handed_over(copy)
+    sessions_from(copy, host, copy.rows("handoff_start", host)[-1], -1)
+
+
+@edit("membership", "steady", "tcp", "adversary")
+def sessions_are_shifted_from_one_handoff_on(copy: Copy) -> None:
+    host, *_ = handed_over(copy)
+    sessions_from(copy, host, copy.rows("handoff_start", host)[-1], 5)
+
+
+@edit("record", "steady", "tcp", "adversary", "gossip")
+def deliveries_without_sessions(copy: Copy) -> None:
+    for row in copy.rows("deliver", quiet_host(copy)):
+        copy.events["session"][row] = None
+
+
+@edit("record", "steady", "tcp", "adversary")
+def a_delivery_in_the_session_before(copy: Copy) -> None:
+    _, _, delivery = handed_over(copy)
+    copy.events["session"][delivery] -= 1
+
+
+# --- 3: deliveries within handoffs, out of coverage, with another station
+
+
+@edit("membership", "steady", "adversary")
+def delivers_within_a_handoff(copy: Copy) -> None:
+    """The first delivery after a handoff comes before its end, in the session before, with either station."""
+    host, end, delivery = handed_over(copy)
+    confirmed = [row for row in own(copy, host) if row < end and copy.events["event"][row] in ("join", "handoff_end")][-1]
+    change(copy, delivery, session=copy.events["session"][confirmed])
+    values = {name: copy.events[name][delivery] for name in copy.events if name != "time_ns"}
+    copy.remove(delivery)
+    copy.insert(end, **values)
+
+
+@edit("membership", "steady", "mobile", "adversary")
+def delivers_out_of_coverage(copy: Copy) -> None:
+    host, end, delivery = handed_over(copy)
+    change(copy, delivery, station=None)
+    copy.insert(delivery + 1, node=host, event="in_coverage", station=copy.events["station"][end] if own_cells(copy) else None)
+    copy.insert(delivery, node=host, event="out_of_coverage")
+
+
+def own_cells(copy: Copy) -> bool:
+    return any(copy.events["station"][row] for row in copy.rows("in_coverage"))
+
+
+@edit("record", "steady", "tcp", "gossip")
+def delivers_with_a_station_out_of_coverage(copy: Copy) -> None:
+    delivery = copy.rows("deliver")[40]
+    host, station = copy.events["node"][delivery], copy.events["station"][delivery]
+    copy.insert(delivery + 1, node=host, event="in_coverage", station=station)
+    copy.insert(delivery, node=host, event="out_of_coverage")
+
+
+@edit("record", "steady", "tcp", "gossip")
+def delivers_in_no_cell_within_coverage(copy: Copy) -> None:
+    copy.events["station"][copy.rows("deliver")[40]] = None
+
+
+@edit("record", "adversary")
+def delivers_with_a_station_where_none_is_told(copy: Copy) -> None:
+    copy.events["station"][copy.rows("deliver")[5]] = "s0"
+
+
+@edit("membership", "steady", "mobile", "tracks")
+def delivers_with_another_station(copy: Copy) -> None:
+    row = copy.rows("deliver")[40]
+    copy.events["station"][row] = "s1" if copy.events["station"][row] == "s0" else "s0"
+
+
+@edit("membership", "tcp")
+def delivers_with_a_station_that_it_has_nothing_to_do_with(copy: Copy) -> None:
+    host = quiet_host(copy)
+    begun = copy.rows("handoff_start", host)
+    row = next(row for row in copy.rows("deliver", host) if not begun or row < begun[0])
+    copy.events["station"][row] = "s1" if copy.events["station"][row] == "s0" else "s0"
+
+
+# --- 4: what was recovered and skipped
+
+
+def detail(copy: Copy, row: int, **values: Any) -> None:
+    copy.events["detail"][row] = json.dumps(json.loads(copy.events["detail"][row] or "{}") | values, sort_keys=True)
+
+
+for _values in ({"recovered": -1}, {"recovered": 1.5}, {"recovered": "2"}, {"recovered": 9}, {"recovered": 10**6}, {"skipped": -1},
+                {"skipped": True}, {"skipped": 71}, {"skipped": 10**6}, {"healed": 1}):  # fmt: skip
+
+    def _told(copy: Copy, values: dict[str, Any] = _values) -> None:
+        detail(copy, copy.rows("handoff_end")[0], **values)
+
+    _told.__name__ = "handoff_end says " + json.dumps(_values)
+    edit("record", "steady", "tracks", *(() if _values in ({"recovered": 9}, {"skipped": 71}) else ("adversary",)))(_told)
+
+
+@edit("record", "steady", "adversary")
+def a_handoff_tells_nothing(copy: Copy) -> None:
+    copy.events["detail"][copy.rows("handoff_end")[0]] = None
+
+
+@edit("record", "tcp")
+def a_handoff_tells_what_the_protocol_does_not(copy: Copy) -> None:
+    detail(copy, copy.rows("handoff_end")[0], recovered=1)
+
+
+@edit("record", "steady", "tcp", "adversary")
+def a_handoff_without_a_cause(copy: Copy) -> None:
+    copy.events["detail"][copy.rows("handoff_start")[0]] = None
+
+
+@edit("record", "steady", "tcp", "adversary")
+def a_handoff_of_a_host_that_did_not_recover(copy: Copy) -> None:
+    row = next(row for row in copy.rows("handoff_start") if "cell" in copy.events["detail"][row])
+    detail(copy, row, cause="recovery")
+
+
+@edit("record", "adversary")
+def more_recovered_than_is_delivered(copy: Copy) -> None:
+    """In the last session of a host, that lasts until the run is at rest."""
+    ends = {copy.events["node"][row]: row for row in copy.rows("handoff_end")}
+    host, row = min(ends.items(), key=lambda pair: sum(copy.events["event"][r] == "deliver" for r in own(copy, pair[0], pair[1])))
+    detail(copy, row, recovered=1 + sum(copy.events["event"][r] == "deliver" for r in own(copy, host, row)))
+
+
+# --- 5: the station of a join
+
+
+@edit("membership", "steady", "mobile")
+def joins_with_another_station_and_delivers_with_its_own(copy: Copy) -> None:
+    row = copy.rows("join", quiet_host(copy))[0]
+    copy.events["station"][row] = "s1" if copy.events["station"][row] == "s0" else "s0"
+
+
+@edit("record", "steady", "tcp", "tracks")
+def joins_with_a_station_that_is_too_far_away(copy: Copy) -> None:
+    """All that follows is with that station as well."""
+    stations = copy.manifest["station_positions_m"]
+    last: dict[str, list[tuple[int, float, float]]] = {}
+    for time, node, x, y in zip(*(copy.positions[name] for name in ("time_ns", "node", "x_m", "y_m")), strict=True):
+        last.setdefault(node, []).append((time, x, y))
+
+    def distance(row: int, station: int) -> float:
+        time, host = copy.events["time_ns"][row], copy.events["node"][row]
+        _, x, y = min(last[host], key=lambda place: abs(place[0] - time))
+        sx, sy = stations[station]
+        return float(((x - sx) ** 2 + (y - sy) ** 2) ** 0.5)
+
+    pairs = [(distance(row, station), row, station) for row in copy.rows("join") for station in range(len(stations))]
+    _, row, station = max(pairs)
+    copy.events["station"][row] = f"s{station}"
+
+
+# --- 6: broadcasts that are refused, and those that are not
+
+
+def without(copy: Copy, message: str) -> None:
+    for row in reversed(copy.rows("deliver")):
+        if copy.events["message"][row] == message:
+            copy.remove(row)
+
+
+@edit("membership", "steady", "tcp", "mobile")
+def a_broadcast_is_refused_by_a_member(copy: Copy) -> None:
+    row = copy.rows("broadcast", quiet_host(copy))[-1]
+    message = copy.events["message"][row]
+    change(copy, row, event="refused", message=None, detail='{"cause": "not a member"}')
+    without(copy, message)
+
+
+@edit("record", "steady", "tcp", "mobile", "gossip")
+def a_broadcast_is_refused_by_a_host_that_is_up(copy: Copy) -> None:
+    row = copy.rows("broadcast", quiet_host(copy))[-1]
+    message = copy.events["message"][row]
+    change(copy, row, event="refused", message=None, detail='{"cause": "down"}')
+    without(copy, message)
+
+
+@edit("record", "steady", "tcp", "gossip")
+def a_broadcast_that_nobody_told_of(copy: Copy) -> None:
+    row = copy.rows("broadcast", quiet_host(copy))[-1]
+    message = copy.events["message"][row]
+    copy.remove(row)
+    without(copy, message)
+
+
+@edit("record", "mobile")
+def a_refusal_left_out(copy: Copy) -> None:
+    copy.remove(copy.rows("refused")[-1])
+
+
+@edit("record", "mobile")
+def a_refusal_for_another_cause(copy: Copy) -> None:
+    row = next(row for row in copy.rows("refused") if "member" in copy.events["detail"][row])
+    copy.events["detail"][row] = '{"cause": "down"}'
+
+
+@edit("record", "mobile")
+def a_refusal_for_no_cause(copy: Copy) -> None:
+    copy.events["detail"][copy.rows("refused")[0]] = '{"cause": "no wish to"}'
+
+
+@edit("membership", "mobile")
+def a_refusal_becomes_a_broadcast(copy: Copy) -> None:
+    """h3 left for good; nobody but members is owed it, so nobody delivers it before it leaves."""
+    row = copy.rows("refused", "h3")[-1]
+    change(copy, row, event="broadcast", message=f"h3:{len(copy.rows('broadcast', 'h3'))}", detail=None)
+
+
+@edit("membership", "mobile")
+def a_broadcast_long_after_it_was_asked_to_leave(copy: Copy) -> None:
+    """h3 goes on as if it was a member, for a second."""
+    row = next(row for row in copy.rows("refused", "h3") if copy.events["time_ns"][row] > 12.2e9)
+    left = copy.rows("leave", "h3")[0]
+    values = {name: copy.events[name][left] for name in copy.events if name != "time_ns"}
+    change(copy, row, event="broadcast", message=f"h3:{len(copy.rows('broadcast', 'h3'))}", detail=None)
+    copy.insert(row + 1, **values)
+    copy.remove(left)
+
+
+@edit("record", "steady", "mobile", "tcp")
+def a_crash_that_nobody_planned(copy: Copy) -> None:
+    """It is up again at once; handoffs of a host that recovered come along."""
+    row = copy.rows("deliver", quiet_host(copy))[-1]
+    for event in ("recover", "crash"):
+        copy.insert(row, node=quiet_host(copy), event=event)
+
+
+@edit("record", "mobile")
+def a_crash_left_out(copy: Copy) -> None:
+    copy.remove(copy.rows("recover", "h1")[0])
+    copy.remove(copy.rows("crash", "h1")[0])
+
+
+# --- 7: running totals
+
+
+def totals(copy: Copy, quantity: str) -> list[int]:
+    pairs = zip(copy.samples["node"], copy.samples["quantity"], strict=True)
+    return [row for row, pair in enumerate(pairs) if pair == ("network", quantity)]
+
+
+@edit("record", "steady", "tcp", "gossip")
+def a_total_falls(copy: Copy) -> None:
+    rows = totals(copy, "radio_frames")
+    copy.samples["value"][rows[3]] = copy.samples["value"][rows[4]] + 1
+
+
+def at(copy: Copy, time_s: float, quantity: str | None = None) -> None:
+    """Without the totals at a moment."""
+    rows = [
+        row for row, (time, node, name) in enumerate(zip(*(copy.samples[k] for k in ("time_ns", "node", "quantity")), strict=True))
+        if node == "network" and time == round(time_s * 1e9) and quantity in (None, name)
+    ]  # fmt: skip
+    assert rows
+    for row in reversed(rows):
+        for column in copy.samples.values():
+            del column[row]
+
+
+@edit("record", "mobile")
+def no_totals_at_the_end_of_the_warmup(copy: Copy) -> None:
+    at(copy, 5)
+
+
+@edit("record", "steady", "tcp", "gossip")
+def no_totals_at_the_beginning(copy: Copy) -> None:
+    at(copy, 0)
+
+
+@edit("record", "steady", "tcp", "tracks")
+def no_totals_at_the_end_of_the_active_part(copy: Copy) -> None:
+    at(copy, copy.manifest["duration_s"])
+
+
+@edit("record", "steady", "tcp")
+def no_totals_in_a_second_between(copy: Copy) -> None:
+    at(copy, 7)
+
+
+@edit("record", "steady", "tcp")
+def one_total_is_not_told_at_the_end_of_the_active_part(copy: Copy) -> None:
+    at(copy, copy.manifest["duration_s"], "pairs_collision")
+
+
+@edit("record", "steady")
+def control_bytes_that_do_not_add_up(copy: Copy) -> None:
+    copy.samples["value"][totals(copy, "radio_control_bytes")[5]] += 7
+
+
+@edit("record", "steady", "tcp")
+def more_addressed_pairs_than_pairs(copy: Copy) -> None:
+    for place in range(3, 6):
+        for quantity in ("addressed_pairs_random", "pairs_random"):
+            copy.samples["value"][totals(copy, quantity)[place]] = copy.samples["value"][totals(copy, quantity)[3]]
+        copy.samples["value"][totals(copy, "addressed_pairs_random")[place]] = copy.samples["value"][totals(copy, "pairs_random")[3]] + 1
+    for row in totals(copy, "addressed_pairs_random")[6:]:
+        copy.samples["value"][row] += copy.samples["value"][totals(copy, "pairs_random")[3]] + 1
+
+
+@edit("conservation", "steady", "mobile")
+def bytes_of_one_kind_given_to_another(copy: Copy) -> None:
+    kinds = copy.counters["by_message_type"]["station"]
+    kinds["AppSh"]["bytes"] -= 10
+    kinds["AckC"]["bytes"] += 10
+
+
+@edit("conservation", "steady", "adversary")
+def bytes_on_the_wire_that_are_in_no_message(copy: Copy) -> None:
+    copy.counters["by_message_type"]["wired"]["App"]["bytes"] += 100
+
+
+@edit("conservation", "steady", "tcp")
+def bytes_of_no_message(copy: Copy) -> None:
+    kinds = copy.counters["by_message_type"]["host"]
+    name = next(iter(kinds))
+    kinds["Nothing"] = {"count": 0, "bytes": 50, "control_bytes": 50}
+    kinds[name]["bytes"] -= 50
+    kinds[name]["control_bytes"] -= 50
+
+
+# --- 8: places
+
+
+def places(copy: Copy, node: str) -> list[int]:
+    return [row for row, name in enumerate(copy.positions["node"]) if name == node]
+
+
+@edit("record", "steady", "tcp", "gossip", "tracks")
+def a_host_is_elsewhere_for_a_second(copy: Copy) -> None:
+    copy.positions["x_m"][places(copy, quiet_host(copy))[4]] += 30
+
+
+for _value in (float("nan"), float("inf")):
+
+    def _no_number(copy: Copy, value: float = _value) -> None:
+        copy.positions["y_m"][places(copy, "h1")[2]] = value
+
+    _no_number.__name__ = f"a place that is {_value}"
+    edit("record", "steady", "tcp", "gossip", "tracks")(_no_number)
+
+
+@edit("record", "steady", "tcp", "gossip", "tracks")
+def a_station_is_elsewhere(copy: Copy) -> None:
+    copy.positions["x_m"][places(copy, "s1")[0]] += 1
+
+
+@edit("record", "steady", "gossip")
+def a_station_is_nowhere(copy: Copy) -> None:
+    row = places(copy, "s1")[0]
+    for column in copy.positions.values():
+        del column[row]
+
+
+@edit("record", "steady", "gossip", "tracks")
+def a_place_left_out(copy: Copy) -> None:
+    row = places(copy, quiet_host(copy))[4]
+    for column in copy.positions.values():
+        del column[row]
+
+
+@edit("record", "steady")
+def the_last_places_left_out(copy: Copy) -> None:
+    end = [row for row, time in enumerate(copy.positions["time_ns"]) if time > 12e9]
+    for row in reversed(end):
+        for column in copy.positions.values():
+            del column[row]
+
+
+@edit("record", "steady", "gossip")
+def a_host_of_another_scenario(copy: Copy) -> None:
+    for column, value in zip(copy.positions.values(), (0, "h99", 0.0, 0.0), strict=True):
+        column.insert(0, value)
+
+
+# --- 10: what was given up
+
+
+@edit("delivery", "silent")
+def all_deliveries_of_what_hosts_said_before_a_gap(copy: Copy) -> None:
+    """Gaps excuse what their hosts missed; what they said themselves they keep."""
+    last = {copy.events["node"][row]: row for row in copy.rows("gap")}
+    assert last
+    said = {copy.events["message"][row] for row in copy.rows("broadcast") if row < last.get(copy.events["node"][row], 0)}
+    assert len(said) >= 10
+    for row in reversed(copy.rows("deliver")):
+        if copy.events["message"][row] in said:
+            copy.remove(row)
+
+
+@edit("gaps", "silent")
+def a_host_that_is_said_to_have_been_forgotten(copy: Copy) -> None:
+    """Whoever wants that excuse has to tell of a host that joins anew, and stations never forget here."""
+    gap = copy.rows("gap")[0]
+    host = copy.events["node"][gap]
+    begun = [row for row in copy.rows("handoff_start", host) if row < gap][-1]
+    values = {name: copy.events[name][gap] for name in copy.events if name != "time_ns"}
+    copy.remove(gap)
+    change(copy, begun, detail='{"cause": "join"}')
+    copy.insert(begun, **values)
+
+
+# --- 9: the manifest
+
+
+OTHER: dict[str, Callable[[Any], Any]] = {
+    "station_positions_m": lambda value: [[value[0][0] + 1, value[0][1]], *value[1:]],
+    "range_m": lambda value: value + 1,
+    "payload_bytes": lambda value: value + 1,
+    "station_links": lambda value: [],
+    "station_names": lambda value: value | {"s0": "north"},
+    "host_names": lambda value: value | {"h0": "Ann"},
+    "skipped_tracks": lambda value: value + 1,
+}
+
+
+@pytest.mark.parametrize("key", OTHER)
+@pytest.mark.parametrize("name", ["steady", "tracks"])
+def test_what_the_manifest_tells_readers_follows_from_the_scenario(name: str, key: str, runs: dict[str, Path], tmp_path: Path) -> None:
+    copy = Copy(runs[name], tmp_path / "edited")
+    copy.manifest[key] = OTHER[key](copy.manifest[key])
+    copy.save()
+    with pytest.raises(RunError, match=rf"manifest\.json: damaged: {key}") as refusal:
+        verify_run(copy.path)
+    said = str(refusal.value)
+    assert "scenario.yaml makes it" in said and len(said.splitlines()) == 1
+
+
+@pytest.mark.parametrize("key", ["station_names", "host_names", "skipped_tracks"])
+def test_so_does_that_of_an_adversary(key: str, runs: dict[str, Path], tmp_path: Path) -> None:
+    copy = Copy(runs["adversary"], tmp_path / "edited")
+    copy.manifest[key] = OTHER[key](copy.manifest[key])
+    copy.save()
+    with pytest.raises(RunError, match=rf"manifest\.json: damaged: {key}"):
+        verify_run(copy.path)
+
+
+def test_a_manifest_from_before_these_keys_is_none_the_worse(runs: dict[str, Path], tmp_path: Path) -> None:
+    copy = Copy(runs["steady"], tmp_path / "older")
+    for key in OTHER:
+        del copy.manifest[key]
+    copy.save()
+    assert overall(verify_run(copy.path)) == "valid"
