@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 from fractions import Fraction
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -86,7 +87,7 @@ class Slow:
         total = 0
         for host in self.hosts:
             turns = [(row, e) for row, e in enumerate(self.events) if e["node"] == host and e["event"] in ("join", "gap")]
-            for (before, _), (row, e) in zip(turns, turns[1:], strict=False):
+            for (before, _), (row, e) in pairwise(turns):
                 if e["event"] == "gap" and self.inside(e["time_ns"]):
                     total += self.owed(host, before, row)
         return total
@@ -119,7 +120,7 @@ class Slow:
             for a, b in self.spans(node):
                 level = next((v for t, v in reversed(steps.get(node, [])) if t <= a), 0.0)
                 moments = [(a, level), *((t, v) for t, v in steps.get(node, []) if a < t < b), (b, 0.0)]
-                for (t, v), (u, _) in zip(moments, moments[1:], strict=False):
+                for (t, v), (u, _) in pairwise(moments):
                     area += Fraction(v) * (u - t)
                 most = max([most, *(v for _, v in moments[:-1])])
                 time += b - a
@@ -147,7 +148,7 @@ class Slow:
                     open_one = None
             times = [e["time_ns"] for e in own if e["event"] == "deliver"]
             ends = [e["time_ns"] for e in own if e["event"] in ("crash", "leave")]
-            quiet = [(a, b) for a, b in zip(times, times[1:], strict=False) if not any(a <= t <= b for t in ends)]
+            quiet = [(a, b) for a, b in pairwise(times) if not any(a <= t <= b for t in ends)]
             usual = Fraction(sum(b - a for a, b in quiet), len(quiet)) if quiet else Fraction(0)
             for _, started, ended, _ in (one for one in done if one[0] == host):
                 before, after = [t for t in times if t < started], [t for t in times if t >= ended]

@@ -24,11 +24,11 @@ from mobilenet.reproduce import mobile_series as series
 from mobilenet.reproduce.jobs import markdown
 from mobilenet.reproduce.mobile_plan import (
     ENGINEERING,
-    ENGINEERING_STUDIES,
     EXPERIMENTS,
     KNOWN_TO,
     LENGTHS_S,
     WORDS,
+    Experiment,
 )
 from mobilenet.study.batch import Progress
 from mobilenet.study.spark import spark_session
@@ -67,11 +67,11 @@ def reproduce(
             say(f"{place} of {len(EXPERIMENTS)}: {experiment.words}: {out / experiment.name}")
             run_study(experiment.study(), out / experiment.name, master, progress, session=session)
         if engineering:
-            for name, file in ENGINEERING_STUDIES.items():
-                say(f"engineering defaults, {name}: {out / 'engineering' / name}")
-                run_study(file, out / "engineering" / name, master, progress, session=session)
-    others = engineering_rows(out) if engineering else {}
-    runs = {experiment.name: read_rows(out / experiment.name / "tables" / "runs.csv") for experiment in EXPERIMENTS}
+            for place, experiment in enumerate(ENGINEERING, 1):
+                say(f"engineering defaults, {place} of {len(ENGINEERING)}: {experiment.words}: {out / 'engineering' / experiment.name}")
+                run_study(experiment.study(), out / "engineering" / experiment.name, master, progress, session=session)
+    runs = rows_of(EXPERIMENTS, out)
+    others = rows_of(ENGINEERING, out / "engineering") if engineering else {}
     lines = [
         *printed_lines(runs, others), *compared_lines(runs, others), *collapse_lines(out, runs), *recovery_lines(out, runs)
     ]  # fmt: skip
@@ -89,13 +89,9 @@ def reproduce(
     return lines
 
 
-def engineering_rows(out: Path) -> dict[str, list[dict[str, str]]]:
-    """Experiment -> rows of the runs that correspond to it, with the defaults that all other scenarios have."""
-    tables = {name: read_rows(out / "engineering" / name / "tables" / "runs.csv") for name in ENGINEERING_STUDIES}
-    return {
-        experiment: [row for row in tables[study] if all(row[factor] == level for factor, level in levels.items())]
-        for experiment, (study, levels) in ENGINEERING.items()
-    }
+def rows_of(experiments: tuple[Experiment, ...], out: Path) -> dict[str, list[dict[str, str]]]:
+    """Experiment -> a row for each of its runs."""
+    return {experiment.name: read_rows(out / experiment.name / "tables" / "runs.csv") for experiment in experiments}
 
 
 def values_of(rows: list[dict[str, str]], metric: str) -> Values:
@@ -158,8 +154,11 @@ def compared_lines(runs: dict[str, list[dict[str, str]]], others: dict[str, list
         number = float(ratio.split()[0])
         yield Line(over, f"{metric}, ratio", printed, ratio, held_against(number, low, high), "geometric mean over pairs", beside, place)
     walking, standing = paired(runs["dynamic"], runs["static_25"], "delivery_delay_mean_s")
-    more = line("walking against standing, 25 messages a second", "delivery_delay_mean_s, difference", "+0.05 s", walking - standing, 0.045, 0.055, "V.B")
-    yield more
+    beside_each_other = paired(others["dynamic"], others["static_25"], "delivery_delay_mean_s") if others else None
+    yield line(
+        "walking against standing, 25 messages a second", "delivery_delay_mean_s, difference", "+0.05 s", walking - standing, 0.045, 0.055, "V.B",
+        beside=None if beside_each_other is None else beside_each_other[0] - beside_each_other[1],
+    )  # fmt: skip
 
 
 def paired(rows: list[dict[str, str]], baseline: list[dict[str, str]], metric: str) -> tuple[Values, Values]:

@@ -1,7 +1,7 @@
 """Which runs the reproduction of the mobile paper consists of.
 
 Model     each experiment is a study of one preset (scenarios/paper/) on consecutive seeds from FIRST_SEED on, which the search
-          for the presets never saw. Replications are added until the delay is known to 10 %, or there are `most` of them
+          for the presets never saw; beside it, if wanted, one of the scenario with the engineering defaults. Replications are added until the delay is known to 10 %, or there are `most` of them
 Source    Wilhelm, Arantes, Sens (2020), section V; ours: DESIGN.md §10
 """
 
@@ -12,8 +12,7 @@ from typing import Any, NamedTuple
 
 from mobilenet.study.declaration import Study
 
-SCENARIOS = Path(__file__).parents[2] / "scenarios"
-PRESETS = SCENARIOS / "paper"
+PRESETS = Path(__file__).parents[2] / "scenarios" / "paper"
 FIRST_SEED = 2000
 KNOWN_TO = 0.1  # half of the interval over the mean
 LEAST = 20
@@ -25,7 +24,7 @@ LENGTHS_S = (60.0, 100.0, 250.0, LONG_S)  # that a reader might assume
 
 class Experiment(NamedTuple):
     name: str
-    preset: str
+    preset: str  # file below PRESETS, without its suffix
     words: str
     least: int = LEAST  # replications
     most: int = LEAST  # more than least: until the delay is known to KNOWN_TO
@@ -59,23 +58,11 @@ EXPERIMENTS = (
 WORDS = {experiment.name: experiment.words for experiment in EXPERIMENTS}
 
 
-class Configuration(NamedTuple):
-    """Of a study with the engineering defaults: the file, and the levels that correspond to an experiment."""
-
-    study: str
-    levels: dict[str, str]
-
-
-def _levels(protocol: str, interval_s: str) -> dict[str, str]:
-    return {"protocol.name": protocol, "workload.interval_s": interval_s}
-
-
-ENGINEERING = {
-    "static": Configuration("static", _levels("mobile_causal", "12.5")),
-    "static_25": Configuration("static", _levels("mobile_causal", "2.8")),
-    "static_heavy": Configuration("static", _levels("mobile_causal", "2")),
-    "tcp_static": Configuration("static", _levels("tcp_flooding", "12.5")),
-    "tcp_heavy": Configuration("static", _levels("tcp_flooding", "2")),
-    "dynamic": Configuration("dynamic", {"protocol.name": "mobile_causal", "faults": "null"}),
-}
-ENGINEERING_STUDIES = {name: SCENARIOS / "studies" / f"{name}_comparison.yaml" for name in ("static", "dynamic")}
+ENGINEERING = (  # the same with the settings that all other scenarios have, on the same seeds
+    Experiment("static", "../static", "static, 5.6 messages a second", 10, 10, (("duration_s", 100.0),)),
+    Experiment("static_25", "../static", "static, 25 messages a second", 10, 10, (("duration_s", 100.0), ("workload.interval_s", 2.8))),
+    Experiment("static_heavy", "../static_heavy", "static, 35 messages a second", 10, 10, (("duration_s", 100.0),)),
+    Experiment("dynamic", "../dynamic", "walking, 25 messages a second", 10, 10, (("duration_s", 250.0),)),
+    Experiment("tcp_static", "../tcp_static", "flooding over TCP, 5.6 messages a second", 10, 10, (("duration_s", 100.0),)),
+    Experiment("tcp_heavy", "../tcp_static", "flooding over TCP, 35 messages a second", 10, 10, (("duration_s", 100.0), ("workload.interval_s", 2.0))),
+)

@@ -14,10 +14,9 @@ from mobilenet import runs
 from mobilenet.reproduce import mobile, mobile_plan
 from mobilenet.reproduce import mobile_series as series
 from mobilenet.reproduce.mobile import PRINTED, held_against, known, line, ratio_of
-from mobilenet.reproduce.mobile_plan import ENGINEERING, ENGINEERING_STUDIES, EXPERIMENTS, FIRST_SEED, PRESETS
-from mobilenet.scenario import Scenario
-from mobilenet.study.configurations import configurations, planned, table_level
-from mobilenet.study.declaration import Study
+from mobilenet.reproduce.mobile_plan import ENGINEERING, EXPERIMENTS, FIRST_SEED, PRESETS
+from mobilenet.scenario import Scenario, load_scenario
+from mobilenet.study.configurations import configurations, planned
 from mobilenet.study.spark import local_master
 from mobilenet.study.statistics import t_interval
 from mobilenet.study.study import known_metrics
@@ -52,11 +51,13 @@ def test_each_experiment_is_a_study_of_a_preset_on_seeds_that_were_not_searched(
     assert configuration.number == 0
 
 
-def test_the_engineering_defaults_have_a_level_for_each_experiment() -> None:
-    for study, levels in ENGINEERING.values():
-        found = configurations(Study.load(ENGINEERING_STUDIES[study]))
-        rows = [{factor: str(table_level(level)) for factor, level in c.levels.items()} for c in found]
-        assert sum(all(row[factor] == level for factor, level in levels.items()) for row in rows) == 1
+def test_the_engineering_defaults_have_the_load_and_the_length_of_the_presets_and_their_own_radio() -> None:
+    for experiment in ENGINEERING:
+        preset = next(e for e in EXPERIMENTS if e.name == experiment.name)
+        ours, theirs = (load_scenario(e.study().scenario_path, configurations(e.study())[0].overrides) for e in (experiment, preset))
+        assert isinstance(ours, Scenario) and isinstance(theirs, Scenario)
+        assert (ours.workload, ours.duration_s, ours.hosts.count) == (theirs.workload, theirs.duration_s, theirs.hosts.count)
+        assert ours.protocol.name == theirs.protocol.name and (ours.wireless.mac, theirs.wireless.mac) == ("dcf", "acking")
 
 
 @pytest.mark.parametrize("path", sorted(PRESETS.glob("*.yaml")), ids=lambda path: path.stem)
