@@ -19,7 +19,7 @@ from mobilenet.expected import Expected, HostPlan
 from mobilenet.verify.given_up import forgotten_rows
 
 TOLD_WITHIN_NS = 100_000_000  # wishes are repeated so often
-KINDS = ("join", "leave", "broadcast", "refused", "crash", "recover", "gap", "handoff_end")
+KINDS = frozenset(("join", "leave", "broadcast", "refused", "crash", "recover", "gap", "handoff_end"))
 
 
 class _Host:
@@ -61,10 +61,11 @@ def asked_problem(events: dict[str, list[Any]], expected: Expected | None) -> st
     hosts = {f"h{number}": _Host(plan) for number, plan in enumerate(expected.hosts)}
     forgotten = forgotten_rows(events)
     is_known = expected.conduct is not None
-    for row, (event, node) in enumerate(zip(events["event"], events["node"], strict=True)):
-        if event not in KINDS or node not in hosts:
+    for row in [row for row, event in enumerate(events["event"]) if event in KINDS]:
+        event, node, now_ns = events["event"][row], events["node"][row], events["time_ns"][row]
+        if node not in hosts:
             continue
-        host, now_ns = hosts[node], events["time_ns"][row]
+        host = hosts[node]
         host.hear(now_ns)
         problem = _joins_or_leaves(host, event, now_ns)
         if problem is None and is_known:

@@ -70,15 +70,16 @@ def _times_problem(tracks: dict[str, Track], plans: dict[str, HostPlan], places:
     if places.every_ns is None:
         return next((f"positions: {node} has some, and the scenario wants none of hosts" for node in told), None)
     last_ns = max((times[-1] for times in told.values()), default=0)
+    stay = any(plan.vanishes_ns is None for plan in plans.values())
     for node, plan in plans.items():
         first = -(-plan.appears_ns // places.every_ns) * places.every_ns
         times = told.get(node, [])
-        until_ns = times[-1] if times and plan.vanishes_ns is not None else last_ns
+        until_ns = last_ns if plan.vanishes_ns is None else max(plan.vanishes_ns - 1, times[-1] if times else 0)
         wanted = range(first, until_ns + 1, places.every_ns)
         if times != list(wanted):
             odd = min(set(times) ^ set(wanted), default=last_ns)
             return f"positions: {node} is {'told' if odd in times else 'not told'} at {odd / SECOND:g} s, expected each {places.every_ns / SECOND:g} s"
-    if plans and (last_ns < end_ns - places.every_ns or last_ns > end_ns + places.every_ns):
+    if stay and (last_ns < end_ns - places.every_ns or last_ns > end_ns + places.every_ns):
         return f"positions: they end at {last_ns / SECOND:g} s, the active part at {end_ns / SECOND:g} s"
     return None
 

@@ -16,7 +16,7 @@ from typing import Any
 
 from mobilenet.expected import Crashes, Expected, HostPlan
 
-SELDOM = ("join", "leave", "broadcast", "refused", "gap", "crash", "recover", "in_coverage")
+SELDOM = frozenset(("join", "leave", "broadcast", "refused", "gap", "crash", "recover", "in_coverage"))
 
 
 def planned_problem(events: dict[str, list[Any]], expected: Expected | None) -> str | None:
@@ -26,9 +26,8 @@ def planned_problem(events: dict[str, list[Any]], expected: Expected | None) -> 
     plans = {f"h{number}": plan for number, plan in enumerate(expected.hosts)}
     crashes = _Crashes(expected.crashes, expected.end_ns)
     offered = dict.fromkeys(plans, 0)  # host -> how many of the times that its application wanted to broadcast are over
-    for row, (event, node, now_ns) in enumerate(zip(events["event"], events["node"], events["time_ns"], strict=True)):
-        if event not in SELDOM:
-            continue
+    for row in [row for row, event in enumerate(events["event"]) if event in SELDOM]:
+        event, node, now_ns = events["event"][row], events["node"][row], events["time_ns"][row]
         plan = plans.get(node)
         if plan is None:
             problem: str | None = f"{event}, and the scenario has {len(plans)} hosts"

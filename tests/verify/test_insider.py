@@ -211,6 +211,19 @@ def sessions_are_shifted_from_one_handoff_on(copy: Copy) -> None:
     sessions_from(copy, host, copy.rows("handoff_start", host)[-1], 5)
 
 
+@edit("membership", "mobile")
+def sessions_begin_anew_in_a_second_membership(copy: Copy) -> None:
+    second = copy.rows("join", "h2")[1]
+    sessions_from(copy, "h2", second, 1 - copy.events["session"][second])
+
+
+@edit("membership", "steady", "tcp", "adversary")
+def a_handoff_ends_with_another_station_than_it_began_with(copy: Copy) -> None:
+    """One that nothing is delivered in."""
+    end = next(row for row in copy.rows("handoff_end") if (after := own(copy, copy.events["node"][row], row + 1)) and copy.events["event"][after[0]] != "deliver")
+    copy.events["station"][end] = "s1" if copy.events["station"][end] == "s0" else "s0"
+
+
 @edit("record", "steady", "tcp", "adversary", "gossip")
 def deliveries_without_sessions(copy: Copy) -> None:
     for row in copy.rows("deliver", quiet_host(copy)):
@@ -386,6 +399,14 @@ def a_broadcast_that_nobody_told_of(copy: Copy) -> None:
     message = copy.events["message"][row]
     copy.remove(row)
     without(copy, message)
+
+
+@edit("record", "steady", "tcp", "gossip", "tracks")
+def a_broadcast_a_little_later(copy: Copy) -> None:
+    """So delays are shorter."""
+    times = copy.events["time_ns"]
+    row = next(row for row in copy.rows("broadcast") if times[row + 1] > times[row])
+    times[row] = times[row + 1]
 
 
 @edit("record", "mobile")
