@@ -44,10 +44,24 @@ CONDUCT = {  # of protocols that are not one's own
 AnyRecorded = Scenario | ProcessScenario | AdversarySchedule
 
 
+def derived(scenario: AnyRecorded) -> tuple[dict[str, Any], Expected | None]:
+    """What the manifest repeats for readers, of which older ones lack some; and what the record is held to, None for plain processes."""
+    if isinstance(scenario, ProcessScenario):
+        return {}, None
+    if isinstance(scenario, AdversarySchedule):
+        return {"station_names": {}, "host_names": {}, "skipped_tracks": 0}, _expected(scenario, None)
+    tracks = _imported(scenario)
+    return _facts(scenario, tracks), _expected(scenario, tracks)
+
+
 def expected(scenario: AnyRecorded) -> Expected | None:
-    """What the record is held to; None for plain processes."""
+    """The second of them alone."""
     if isinstance(scenario, ProcessScenario):
         return None
+    return _expected(scenario, None if isinstance(scenario, AdversarySchedule) else _imported(scenario))
+
+
+def _expected(scenario: Scenario | AdversarySchedule, tracks: Imported | None) -> Expected:
     protocol = scenario.protocol
     conduct = CONDUCT.get(protocol.name)
     if conduct is not None:
@@ -55,7 +69,7 @@ def expected(scenario: AnyRecorded) -> Expected | None:
     if isinstance(scenario, AdversarySchedule):
         return Expected(None, None, ns(scenario.duration_s), None, conduct, None, 0)
     end_ns = ns(scenario.duration_s)
-    hosts = _hosts(scenario, end_ns)
+    hosts = _hosts(scenario, tracks, end_ns)
     attachment, interval_s = scenario.hosts.attachment, scenario.record.positions_interval_s
     header_bytes = scenario.stations.backbone.header_bytes
     return Expected(
@@ -72,9 +86,8 @@ def expected(scenario: AnyRecorded) -> Expected | None:
     )  # fmt: skip
 
 
-def _hosts(scenario: Scenario, end_ns: int) -> list[HostPlan]:
-    found = _imported(scenario)
-    trajectories: Sequence[Trajectory | None] = [None] * (scenario.hosts.count or 0) if found is None else found.trajectories
+def _hosts(scenario: Scenario, tracks: Imported | None, end_ns: int) -> list[HostPlan]:
+    trajectories: Sequence[Trajectory | None] = [None] * (scenario.hosts.count or 0) if tracks is None else tracks.trajectories
     asked = _asked(scenario, trajectories, end_ns)
     speed_mps = _speed_mps(scenario.hosts.mobility)
     hosts = []
@@ -100,14 +113,8 @@ def _crashes(scenario: Scenario, hosts: int, end_ns: int) -> Crashes:
     return Crashes(of_hosts, of_anybody)
 
 
-def facts(scenario: AnyRecorded) -> dict[str, Any]:
-    """What the manifest repeats for readers; older ones lack some of it."""
-    if isinstance(scenario, ProcessScenario):
-        return {}
-    if isinstance(scenario, AdversarySchedule):
-        return {"station_names": {}, "host_names": {}, "skipped_tracks": 0}
+def _facts(scenario: Scenario, tracks: Imported | None) -> dict[str, Any]:
     stations_m = _stations_m(scenario)
-    found = _imported(scenario)
     wires = links(scenario.stations.backbone, stations_m)
     named = scenario.stations.names or layout_names(scenario.stations.layout, scenario.folder) or ()
     return {
@@ -116,8 +123,8 @@ def facts(scenario: AnyRecorded) -> dict[str, Any]:
         "station_positions_m": stations_m,
         "station_links": None if wires is None else [list(wire) for wire in wires],
         "station_names": {f"s{number}": name for number, name in enumerate(named) if name},
-        "host_names": {} if found is None else {f"h{host}": name for host, name in enumerate(found.names)},
-        "skipped_tracks": 0 if found is None else found.too_short,
+        "host_names": {} if tracks is None else {f"h{host}": name for host, name in enumerate(tracks.names)},
+        "skipped_tracks": 0 if tracks is None else tracks.too_short,
     }
 
 

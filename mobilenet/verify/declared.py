@@ -17,8 +17,7 @@ from mobilenet.expected import Expected
 from mobilenet.parameters import ScenarioError
 from mobilenet.record import OLDER_FORMAT
 from mobilenet.rundir import RunError
-from mobilenet.scenario.plans import expected
-from mobilenet.scenario.plans import facts as told_to_readers
+from mobilenet.scenario.plans import derived, expected
 from mobilenet.scenario.promises import declared
 from mobilenet.scenario.recorded import recorded
 
@@ -30,8 +29,8 @@ def require_scenario(directory: Path, manifest: dict[str, Any]) -> Expected | No
     """Raise RunError unless the two agree. What is expected of the record; None for runs of processes."""
     try:
         scenario = recorded(directory / "scenario.yaml")
-        promised, told = declared(scenario), told_to_readers(scenario)
-        found = expected(scenario)
+        promised = declared(scenario)
+        told, found = derived(scenario)
     except ScenarioError as error:
         raise RunError(f"{directory / 'scenario.yaml'}: damaged: {str(error).splitlines()[0]}") from None
     older = manifest.get("format_version") == OLDER_FORMAT

@@ -39,10 +39,10 @@ record: {positions_interval_s: 0.5}
 
 def _walk() -> Iterator[str]:
     """To and fro between the stations, some from later on, one not to the end."""
-    for host, (begin, end) in enumerate([(0, 40), (0, 40), (4, 40), (6.5, 40), (2, 20)]):
+    for host, (begin, end, ahead) in enumerate([(0, 40, 0), (0, 40, 30), (4, 40, 180), (6.5, 40, 90), (2, 20, 120)]):
         t = begin
         while t <= end:
-            yield f"{t},walker{host},{abs((30 * host + 7 * t) % 260 - 130)},{10 * host}"
+            yield f"{t},walker{host},{abs((ahead + 7 * t) % 260 - 130) if host else 7 * t - 130},{5 * host}"
             t += 0.5
 
 
@@ -55,6 +55,7 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
 
     radio("mobile", SCENARIO, "warmup_s=5")
     radio("steady", SCENARIO, "churn=null", "faults=null")
+    radio("rare", SCENARIO, "churn=null", "workload={arrivals: explicit, messages: [{host: h0, at_s: 3}, {host: h1, at_s: 15}]}")
     radio("tcp", SCENARIO, "protocol={name: tcp_flooding}")
     radio("silent", SILENT_HOSTS)
     tracks = tmp_path_factory.mktemp("tracks")
@@ -368,6 +369,22 @@ def joins_with_a_station_that_is_too_far_away(copy: Copy) -> None:
     copy.events["station"][row] = f"s{station}"
 
 
+@edit("record", "tracks")
+def comes_into_a_cell_that_is_not_the_nearest(copy: Copy) -> None:
+    """The host with the number 2 appears where both are in range."""
+    copy.events["station"][copy.rows("in_coverage", "h2")[0]] = "s0"
+
+
+@edit("record", "tracks")
+def comes_into_coverage_too_early(copy: Copy) -> None:
+    """h0 begins 130 m away from its station."""
+    row = copy.rows("in_coverage", "h0")[0]
+    values = {name: copy.events[name][row] for name in copy.events if name != "time_ns"}
+    assert copy.events["time_ns"][row] > 5e9
+    copy.remove(row)
+    copy.insert(next(early for early, time in enumerate(copy.events["time_ns"]) if time > 3e9), **values)
+
+
 # --- 6: broadcasts that are refused, and those that are not
 
 
@@ -405,8 +422,9 @@ def a_broadcast_that_nobody_told_of(copy: Copy) -> None:
 def a_broadcast_a_little_later(copy: Copy) -> None:
     """So delays are shorter."""
     times = copy.events["time_ns"]
-    row = next(row for row in copy.rows("broadcast") if times[row + 1] > times[row])
-    times[row] = times[row + 1]
+    row = copy.rows("broadcast")[3]
+    later = next(after for after in range(row, len(times)) if times[after] > times[row])
+    times[row:later] = [times[later]] * (later - row)  # some deliver it themselves, in the same nanosecond
 
 
 @edit("record", "mobile")
@@ -453,6 +471,14 @@ def a_crash_that_nobody_planned(copy: Copy) -> None:
 
 @edit("record", "mobile")
 def a_crash_left_out(copy: Copy) -> None:
+    copy.remove(copy.rows("recover", "h1")[0])
+    copy.remove(copy.rows("crash", "h1")[0])
+
+
+@edit("record", "rare")
+def a_crash_and_all_that_tells_of_it_left_out(copy: Copy) -> None:
+    recovery = next(row for row in copy.rows("handoff_start", "h1") if "recovery" in copy.events["detail"][row])
+    copy.events["detail"][recovery] = '{"cause": "reinit"}'
     copy.remove(copy.rows("recover", "h1")[0])
     copy.remove(copy.rows("crash", "h1")[0])
 
