@@ -8,6 +8,7 @@ Source    phy.py for dcf; for acking the sizes that INET 4.2 has by default: DES
 
 from __future__ import annotations
 
+from fractions import Fraction
 from math import ceil
 
 from mobilenet.kernel import MICROSECOND
@@ -49,5 +50,6 @@ class Framing:
 
     def _airtime_ns(self, size_bytes: int, rate_mbps: float) -> int:
         if self._is_plain:
-            return ceil((self._wireless.phy_header_bits + 8 * size_bytes) * MICROSECOND / rate_mbps)
+            bits = self._wireless.phy_header_bits + 8 * size_bytes
+            return ceil(bits * MICROSECOND / Fraction(repr(rate_mbps)))  # of the rate as it is written: 0.7 is no binary fraction
         return MODES[self._wireless.mode].airtime_ns(size_bytes, rate_mbps)

@@ -712,3 +712,11 @@ def test_random_crashes_of_nodes_that_move(seed: int, frames: int, crashes: int,
     assert air.medium.pairs[RECEIVED] == sum(air.medium.pairs) == 2 * len(air.frames)
     assert max(Counter(name for _, _, name in sender.told).values(), default=1) == 1
     assert sender.mac.queued == 0
+
+
+def test_air_times_are_those_of_the_rate_as_it_is_written() -> None:
+    """At 0.7 Mb/s 7 bits last 10 microseconds, and not a nanosecond more because 0.7 is no binary fraction."""
+    framing = Framing(WirelessParameters(mac="acking", bitrate_mbps=0.7, phy_header_bits=0, mac_header_bytes=0))
+    for size in range(2000):
+        in_all, airtime_ns = framing.datagram(size)
+        assert airtime_ns == -(-8 * in_all * 10_000 // 7)
