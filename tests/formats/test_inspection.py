@@ -210,7 +210,7 @@ def test_a_scenario_is_written_where_a_run_is_possible(rows: str, said: str, tmp
     assert done.stderr == (f"own.yaml: not written: {said}\n" if said else ""), done
     if not said:
         done = mobilenet("run", "own.yaml", "--out", "run", place=tmp_path)
-        assert done.returncode in (0, 1) and not done.stderr.startswith("a.csv"), done
+        assert done.returncode in (0, 1, 4) and not done.stderr.startswith("a.csv"), done
 
 
 def test_what_is_said_of_gaps_and_of_two_pairs_of_coordinates(tmp_path: Path) -> None:

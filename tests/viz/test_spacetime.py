@@ -156,7 +156,7 @@ def test_the_legend_has_what_is_there_and_nothing_else(plain: mobilenet.Run) -> 
         with page(13, 4, layout="none") as (figure, axes):
             compose(figure, axes, shown, plain.events, window, "run", {})
             legend = [text.get_text() for text in figure.legends[0].get_texts()]
-            said = " ".join(text.get_text() for text in figure.texts)
+            said = " ".join(" ".join(text.get_text() for text in figure.texts).split())  # lines are wrapped
         assert ("broadcast" in legend) == bool((own.event == "broadcast").any())
         assert ("delivery" in legend) == bool((own.event == "deliver").any())
         assert not around.startswith("handoff") or "session not confirmed yet" in legend
