@@ -1,7 +1,8 @@
 """Section V of the mobile paper: every printed figure beside ours, with an interval.
 
 Model     one study for each experiment (mobile_plan.py), run or taken as it is; ours is the mean over replications with its t
-          interval. `fits`: our mean lies in what the printed figure can mean; else the factor by which it is off. One
+          interval. `fits`: our mean lies in what the printed figure can mean; else our mean over the printed number (the
+          middle of what it can mean; where that begins at 0, its end). One
           definition for each printed word, in all rows: collisions are those of all pairs in range, messages per delivery
           are copies of application messages and acknowledgements. The other definitions stand in a table of their own
 Units     those of the metrics
@@ -38,6 +39,8 @@ from mobilenet.study.study import read_rows, run_study
 
 ROOT = Path(__file__).parents[2]
 PRINTED = ROOT / "data" / "papers" / "wilhelm2020_mobile.csv"
+BACK_WITHIN = 2.0  # times what it was before: it has recovered
+NOT_RECOVERED = {9.0: "does not entirely recover before the next"}  # length of an outage -> what Section V.C says of it
 LOOK_S = 5.0  # before each fault, the mean SBuffer of s3 over so long
 DEFINITIONS = (
     "collision_ratio", "collision_ratio_addressed", "collision_ratio_addressed_begun", "messages_sent_per_delivery",
@@ -70,6 +73,11 @@ def reproduce(
             for place, experiment in enumerate(ENGINEERING, 1):
                 say(f"engineering defaults, {place} of {len(ENGINEERING)}: {experiment.words}: {out / 'engineering' / experiment.name}")
                 run_study(experiment.study(), out / "engineering" / experiment.name, master, progress, session=session)
+    return hold_against_print(out, engineering)
+
+
+def hold_against_print(out: Path, engineering: bool) -> list[Line]:
+    """The tables of a reproduction whose studies are done."""
     runs = rows_of(EXPERIMENTS, out)
     others = rows_of(ENGINEERING, out / "engineering") if engineering else {}
     lines = [
@@ -129,8 +137,8 @@ def shown(i: Interval) -> str:
 def held_against(mean: float, low: float, high: float) -> str:
     if low <= mean <= high:
         return "fits"
-    nearest = low if mean < low else high
-    return f"{mean / nearest:.2g} times" if nearest else "above"
+    printed = (low + high) / 2 if low > 0 else high
+    return f"{mean / printed:.2g} times" if 0 < printed < float("inf") else "above" if mean > high else "below"
 
 
 def known(i: Interval, values: Values) -> str:
@@ -139,7 +147,7 @@ def known(i: Interval, values: Values) -> str:
         return f"n = {i.n}"
     share = i.half_width / abs(i.mean)
     text = f"± {share:.0%}, n = {i.n}".replace("%", " %")
-    return text if share <= KNOWN_TO else f"{text}: placements differ, {values.min():.3g} to {values.max():.3g}"
+    return text if share <= KNOWN_TO else f"{text}: runs differ, {values.min():.3g} to {values.max():.3g}"
 
 
 def compared_lines(runs: dict[str, list[dict[str, str]]], others: dict[str, list[dict[str, str]]]) -> Iterator[Line]:
@@ -147,6 +155,7 @@ def compared_lines(runs: dict[str, list[dict[str, str]]], others: dict[str, list
     over = "flooding over TCP against the mobile broadcast"
     for metric, printed, low, high, place in (
         ("delivery_delay_mean_s", "10 times (2 s against 0.20 s)", 9.5, 10.5, "V.A"),
+        ("copies_and_acks_per_delivery", "4 times (1.58 against 0.4)", 3.9, 4.0, "V.A"),
         ("station_sbuffer_mean", "an order of magnitude or more", 10.0, float("inf"), "V.A, Figure 6a"),
     ):
         ratio = ratio_of(runs["tcp_static"], runs["static"], metric)
@@ -202,16 +211,18 @@ def recovery_lines(out: Path, runs: dict[str, list[dict[str, str]]]) -> Iterator
     for number in range(before.shape[1] - 1):
         first, then = t_interval(before[:, number]), t_interval(before[:, number + 1])
         outage_s = faults["first_duration_s"] + number * faults["duration_step_s"]
-        recovers = then.mean <= 2 * max(first.mean, 1.0)
+        recovers = then.mean <= BACK_WITHIN * max(first.mean, 1.0)
+        printed = NOT_RECOVERED.get(outage_s, "back a few seconds after")
+        verdict = "recovers" if recovers else f"{then.mean / first.mean:.2g} times"
         yield Line(
-            WORDS["faults"], f"SBuffer of s3 around an outage of {outage_s:g} s", "back a few seconds after, up to 8 s",
-            f"{shown(first)} before, {shown(then)} before the next", "recovers" if recovers else f"{then.mean / first.mean:.2g} times", f"n = {then.n}",
+            WORDS["faults"], f"SBuffer of s3 around an outage of {outage_s:g} s", printed,
+            f"{shown(first)} before, {shown(then)} before the next", verdict + (", unlike print" if recovers == (outage_s in NOT_RECOVERED) else ""), f"n = {then.n}",
             "", "V.C, Figure 8b",
         )  # fmt: skip
     most = values_of(runs["faults"], "station_sbuffer_max")
     yield Line(
         WORDS["faults"], "station_sbuffer_max", "unstable from some 400 on", shown(t_interval(most)), "", known(t_interval(most), most), "", "V.C",
-        "no setting: stations with far more pending messages drained them within seconds",
+        "not seen: ours stay below 400 here; in the search a station with 642 recovered in 1.5 s",
     )  # fmt: skip
 
 

@@ -53,6 +53,10 @@ def _course(axes: Any, table: pd.DataFrame, experiment: str, quantity: str, numb
     return int(rows.n.max())
 
 
+def _range(counts: list[int]) -> str:
+    return f"{min(counts)}" if min(counts) == max(counts) else f"{min(counts)} to {max(counts)}"
+
+
 def _log(axes: Any, bottom: float) -> None:
     axes.set_yscale("log")
     axes.set_ylim(bottom=bottom)
@@ -60,8 +64,9 @@ def _log(axes: Any, bottom: float) -> None:
 
 
 def _figure_6(axes: Any, table: pd.DataFrame) -> str:
+    counts: list[int] = []
     for number, (experiment, words) in enumerate(PROTOCOLS.items()):
-        n = _course(axes[0], table, experiment, "sbuffer", number, words)
+        counts.append(_course(axes[0], table, experiment, "sbuffer", number, words))
         _course(axes[1], table, experiment, "sent_per_delivery", number, words)
     _log(axes[0], 1)
     axes[0].set(title="Figure 6a: what a station keeps", ylabel="messages in SBuffer, mean of all stations")
@@ -70,7 +75,7 @@ def _figure_6(axes: Any, table: pd.DataFrame) -> str:
         axes[1].axhline(height, color=COLOURS[number], linewidth=0.8, linestyle=":")
         axes[1].annotate(f"{height:g} in print", (1, height), xycoords=("axes fraction", "data"), ha="right", va="top", fontsize=8, color=COLOURS[number])
     axes[0].legend(fontsize=8, frameon=False, loc="lower right")
-    return f"Hosts that stand still, 5.6 messages a second. {METHOD.format(n=n)}"
+    return f"Hosts that stand still, 5.6 messages a second. {METHOD.format(n=_range(counts))}"
 
 
 def _figure_7(axes: Any, table: pd.DataFrame) -> str:
@@ -110,9 +115,10 @@ def _tcp(axes: Any, table: pd.DataFrame, lengths: pd.DataFrame) -> str:
     axes[0].set(title="Delay, 5.6 messages a second", xlabel="length of the run (s)", ylabel="mean delivery delay (s)")
     axes[0].set_ylim(bottom=0)
     axes[0].legend(fontsize=8, frameon=False, loc="upper left")
-    n = _course(axes[1], table, "tcp_heavy", "sbuffer", 1, "35 messages a second")
-    _course(axes[1], table, "tcp_static", "sbuffer", 0, "5.6 messages a second")
+    counts = [
+        _course(axes[1], table, "tcp_heavy", "sbuffer", 3, "35 messages a second"), _course(axes[1], table, "tcp_static", "sbuffer", 1, "5.6 messages a second"),
+    ]  # fmt: skip
     _log(axes[1], 1)
     axes[1].set(title="What a station keeps", ylabel="messages in SBuffer, mean of all stations")
     axes[1].legend(fontsize=8, frameon=False, loc="lower right")
-    return f"Flooding over TCP, hosts that stand still. Left: means over n = {lengths.n.max()} runs of the longest length, with 95 % t intervals. Right: {METHOD.format(n=n)}"
+    return f"Flooding over TCP, hosts that stand still. Left: means over n = {lengths.n.max()} runs of the longest length, with 95 % t intervals. On the right: {METHOD.format(n=_range(counts))[0].lower()}{METHOD.format(n=_range(counts))[1:]}"
