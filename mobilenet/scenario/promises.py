@@ -117,6 +117,17 @@ def surely_answered_within(n: int, network: AbstractNetwork) -> float:
     return 2 * (2 * n * network.send + network.link + network.reception + network.hand_over)
 
 
+def declared_in_format_2(scenario: Scenario | ProcessScenario | AdversarySchedule) -> dict[str, Any]:
+    """The same as runs of the format before have it: heartbeats were equal, and rest on the radio was not promised."""
+    found = declared(scenario)
+    promises = found["promises"]
+    promises.pop("no_rest_because", None)
+    if isinstance(scenario, Scenario):
+        promises["heard_every_s"] = heard_every_s(getattr(scenario.protocol, "heartbeat_s", 0.0), scenario.wireless.loss)
+        promises["rest_within_s"] = None
+    return found
+
+
 def longest_heartbeat_s(protocol: Any) -> float:
     """From one heartbeat to the next, at most; 0: it has none."""
     return float(getattr(protocol, "heartbeat_s", 0.0) * getattr(protocol, "resend_jitter_high", 1.0))

@@ -2,7 +2,8 @@
 
 Model     after `duration_s` nobody broadcasts, crashes or walks any more and everybody is in reach of a station. What is left
           to do then has a bound, if the radio retries (dcf), loses little at random, and was not overloaded before:
-          until every host was heard and answered (heard_every_s; over TCP: until the longest timeout is over), what a
+          until every host was heard and answered (heard_every_s of whatever is repeated most rarely; over TCP: until the
+          longest timeout is over), what a
           handoff or join that is under way still says over wires, and the backlog of who was away, sent at the share of
           the time that resending may take. The bound is generous; it is a promise to be held to, no estimate
 Units     seconds; shares of a station's time
@@ -27,6 +28,8 @@ MOST_SHARE = 0.04  # of a station's time, for the first copies of all messages; 
 MOST_SHARE_OVER_TCP = 0.2
 MOST_HEARTBEAT_SHARE = 0.15
 MOST_WIRE_SHARE = 0.25
+MOST_QUEUE_SHARE = 0.5
+FEWEST_RETRANSMISSIONS = 4
 HEADERS_BYTES = 60  # of a message in the stream of a cell, and more than enough
 CONTENTION_NS = 500 * MICROSECOND  # of a unicast frame, with its ACK
 TALK_S = 20.0  # joins, handoffs and leaves that are under way, each asked for again until it is answered
@@ -54,17 +57,31 @@ def rest(scenario: Scenario) -> Rest:
     overload = _overload(scenario, hosts)
     if overload is not None:
         return Rest(None, overload)
-    backbone = scenario.stations.backbone
-    stations = scenario.station_count
-    on_wires_s = HOPS * stations * backbone.delay_ms / 1e3
+    on_wires_s = HOPS * scenario.station_count * scenario.stations.backbone.delay_ms / 1e3
     airtime_s = _airtime_ns(scenario) / SECOND
-    away = _longest_absence_s(scenario) * _messages_per_s(scenario, hosts)
+    # A list of messages may be one burst at the end; of others those may be left that somebody missed who was away.
+    left = len(scenario.workload.messages) or _longest_absence_s(scenario) * _messages_per_s(scenario, hosts)
     if isinstance(protocol, MobileCausal):
-        heard_s = heard_every_s(protocol.heartbeat_s * protocol.resend_jitter_high, wireless.loss)
-        backlog_s = COPIES * (protocol.window + away) * airtime_s / protocol.resend_share
-        return Rest(heard_s + TALK_S + on_wires_s + backlog_s, None)
-    longest_s = protocol.tcp.rto_max_s + 1.3 * protocol.silence_s + protocol.handoff_wait_s
-    return Rest(longest_s + TALK_S + on_wires_s + COPIES * away * hosts / stations * (airtime_s + CONTENTION_NS / SECOND), None)
+        repeated_s = max(protocol.heartbeat_s, protocol.control_interval_s, protocol.resend_first_s) * protocol.resend_jitter_high
+        answered_s = heard_every_s(max(repeated_s, protocol.ack_max_s, protocol.forwarding_jitter_s), wireless.loss)
+        backlog_s = COPIES * (protocol.window + left) * airtime_s / protocol.resend_share
+        return Rest(answered_s + TALK_S + on_wires_s + backlog_s, None)
+    if on_wires_s > protocol.handoff_wait_s:
+        return Rest(None, f"a handoff over these wires may take longer than handoff_wait_s, {protocol.handoff_wait_s:g} s")
+    if protocol.tcp.max_retransmissions < FEWEST_RETRANSMISSIONS:
+        return Rest(None, f"tcp.max_retransmissions is {protocol.tcp.max_retransmissions}, so connections end without need")
+    spaced_s = hosts * protocol.spacing_ms / 1e3
+    longest_s = protocol.tcp.rto_max_s + 1.3 * protocol.silence_s + protocol.handoff_wait_s + spaced_s
+    again_s = heard_every_s(1.5 * protocol.reconnect_s, wireless.loss)
+    one_s = airtime_s + CONTENTION_NS / SECOND + (protocol.spacing_ms / 1e3 if protocol.spacing == "per_queue" else 0.0)
+    return Rest(longest_s + again_s + TALK_S + on_wires_s + COPIES * left * _crowd(scenario, hosts) * one_s, None)
+
+
+def _crowd(scenario: Scenario, hosts: int) -> int:
+    """Hosts of the fullest cell: all of them, where an area may lie in one."""
+    if getattr(scenario.hosts.mobility, "area", None) is not None:
+        return hosts
+    return min(hosts, 3 * ceil(hosts / scenario.station_count))
 
 
 def _airtime_ns(scenario: Scenario) -> int:
@@ -80,19 +97,20 @@ def _messages_per_s(scenario: Scenario, hosts: int) -> float:
 
 def _overload(scenario: Scenario, hosts: int) -> str | None:
     """What is not far below its capacity."""
-    protocol, stations = scenario.protocol, scenario.station_count
+    protocol = scenario.protocol
     per_s = _messages_per_s(scenario, hosts)
     airtime_s = _airtime_ns(scenario) / SECOND
     wire = scenario.stations.backbone
     wire_share = per_s * 8 * (scenario.workload.payload_bytes + HEADERS_BYTES + wire.header_bytes) / (wire.bandwidth_mbps * 1e6)
     shares = [(wire_share, MOST_WIRE_SHARE, "a wire's time")]
     if isinstance(protocol, MobileCausal):
-        near = min(hosts, 3 * ceil(hosts / stations))  # of a crowded cell
         heartbeat = Framing(scenario.wireless).datagram(HEADERS_BYTES)[1] / SECOND / protocol.heartbeat_s
-        shares += [(per_s * airtime_s, MOST_SHARE, "a station's time"), (near * heartbeat, MOST_HEARTBEAT_SHARE, "a cell's time for heartbeats")]
-    else:
-        copies_per_s = per_s * hosts / stations
+        shares += [(per_s * airtime_s, MOST_SHARE, "a station's time"), (_crowd(scenario, hosts) * heartbeat, MOST_HEARTBEAT_SHARE, "a cell's time for heartbeats")]
+    elif isinstance(protocol, TcpFlooding):
+        copies_per_s = per_s * _crowd(scenario, hosts)
         shares.append((copies_per_s * (airtime_s + CONTENTION_NS / SECOND), MOST_SHARE_OVER_TCP, "a station's time"))
+        if protocol.spacing == "per_queue":
+            shares.append((copies_per_s * protocol.spacing_ms / 1e3, MOST_QUEUE_SHARE, "a station's time between copies"))
     for share, most, of_what in shares:
         if share > most:
             return f"the load takes {share:.0%} of {of_what}, which is not far below its capacity".replace("%", " %")

@@ -18,10 +18,9 @@ from mobilenet.parameters import ScenarioError
 from mobilenet.record import OLDER_FORMAT
 from mobilenet.rundir import RunError
 from mobilenet.scenario.plans import derived, expected
-from mobilenet.scenario.promises import declared
+from mobilenet.scenario.promises import declared, declared_in_format_2
 from mobilenet.scenario.recorded import recorded
 
-NOT_SO_IN_OLDER = ("promises.heard_every_s", "promises.rest_within_s", "promises.no_rest_because")  # these are judged by what they promised
 LONGEST = 80  # characters of a value in an error
 
 
@@ -29,13 +28,11 @@ def require_scenario(directory: Path, manifest: dict[str, Any]) -> Expected | No
     """Raise RunError unless the two agree. What is expected of the record; None for runs of processes."""
     try:
         scenario = recorded(directory / "scenario.yaml")
-        promised = declared(scenario)
+        promised = (declared_in_format_2 if manifest.get("format_version") == OLDER_FORMAT else declared)(scenario)
         told, found = derived(scenario)
     except ScenarioError as error:
         raise RunError(f"{directory / 'scenario.yaml'}: damaged: {str(error).splitlines()[0]}") from None
-    older = manifest.get("format_version") == OLDER_FORMAT
-    leaves = [(name, value) for name, value in _leaves("", promised) if not (older and name in NOT_SO_IN_OLDER)]
-    wrong = [(name, _at(manifest, name), value) for name, value in leaves]
+    wrong = [(name, _at(manifest, name), value) for name, value in _leaves("", promised)]
     wrong += [(name, manifest[name], value) for name, value in told.items() if name in manifest]
     for name, is_told, value in wrong:
         if is_told != value:

@@ -42,6 +42,9 @@ def test_shipped_scenarios_have_time_enough_to_be_held_to_their_promise(name: st
         (("hosts.count=2000", "workload.interval_s=4000", "wireless.broadcast_rate_mbps=1"), "for heartbeats"),
         (("workload.interval_s=2", "stations.backbone.bandwidth_mbps=0.1"), "a wire's time"),
         (("protocol={name: beacon}",), "beacon says nothing of rest"),
+        (("protocol.name=tcp_flooding", "stations.backbone.delay_ms=600"), "longer than handoff_wait_s"),
+        (("protocol.name=tcp_flooding", "protocol.tcp.max_retransmissions=0"), "connections end without need"),
+        (("protocol={name: tcp_flooding, spacing: per_queue, spacing_ms: 100}",), "a station's time between copies"),
     ],
 )
 def test_why_rest_is_not_promised(changes: tuple[str, ...], why: str) -> None:
@@ -59,6 +62,11 @@ def test_the_promise_follows_the_heartbeat_the_absences_and_tcp_s_longest_timeou
     assert within_s("wireless.loss=0.2") > within_s() + 20
     outage = "faults={schedule: explicit, outages: [{host: h0, at_s: 1, duration_s: 100}]}"
     assert within_s("workload.interval_s=2", outage) > within_s("workload.interval_s=2") + 10
+    burst = "workload={arrivals: explicit, payload_bytes: 1400, messages: [" + "{host: h1, at_s: 599}, " * 3000 + "]}"
+    assert within_s("duration_s=600", burst) > 245  # so long a run of this took
+    for key in ("resend_first_s", "ack_max_s", "control_interval_s"):
+        assert within_s(f"protocol.{key}=60") > 400
+    assert within_s("protocol={name: tcp_flooding, spacing_ms: 10000}") > 600
     assert within_s("protocol.name=tcp_flooding", "protocol.tcp.rto_max_s=10") < within_s("protocol.name=tcp_flooding") - 40
 
 
