@@ -109,7 +109,7 @@ def setup():
             if stamp() != made_of():  # nobody else made it while we waited
                 make_environment()
     # What is missing for compiling is told once, and not at every command.
-    run(PYTHON, "-m", "mobilenet.compiling", *(["--again"] if is_new or sys.argv[1:] == ["setup"] else []))
+    run(PYTHON, "-m", "mobilenet.engine.build_native", *(["--again"] if is_new or sys.argv[1:] == ["setup"] else []))
 
 
 def make_environment():
@@ -323,7 +323,7 @@ def test_docs(arguments):
 
 def cluster(arguments):
     """a Spark master and two workers on this machine, until Ctrl-C"""
-    tool("python", "-m", "mobilenet.study.cluster", *arguments)
+    tool("python", "-m", "mobilenet.experiments.study.cluster", *arguments)
 
 
 def clean(arguments):

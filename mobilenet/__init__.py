@@ -12,20 +12,20 @@ from __future__ import annotations
 from importlib import import_module
 from typing import Any
 
-from mobilenet import compiled
+from mobilenet.engine import native
 
 __version__ = "0.1.0"
 __all__ = ["Run", "Scenario", "ScenarioError", "load", "run"]
 
 _HOMES = {  # imported when first used, so that importing the package costs nothing
-    "run": ("mobilenet.runs", "run"),
-    "Run": ("mobilenet.runs", "Run"),
-    "load": ("mobilenet.runs", "Run"),
+    "run": ("mobilenet.api", "run"),
+    "Run": ("mobilenet.api", "Run"),
+    "load": ("mobilenet.api", "Run"),
     "Scenario": ("mobilenet.scenario", "Scenario"),
     "ScenarioError": ("mobilenet.scenario", "ScenarioError"),
 }
 
-compiled.use()  # before any of them is imported
+native.use()  # before any of them is imported
 
 
 def __getattr__(name: str) -> Any:

@@ -1,6 +1,6 @@
 """`python -m mobilenet` is `mobilenet`."""
 
-from mobilenet.cli import app
+from mobilenet.cli.main import app
 
 if __name__ == "__main__":
     app()

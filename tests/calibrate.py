@@ -18,10 +18,10 @@ from multiprocessing import Pool
 from pathlib import Path
 from typing import Any
 
-from mobilenet.metrics import metrics
-from mobilenet.recording import EventLog
+from mobilenet.metrics.mobile import metrics
+from mobilenet.rundir.recorder import EventLog
 from mobilenet.scenario import Scenario
-from mobilenet.simulation import Simulation
+from mobilenet.simulation.mobile import Simulation
 
 ROOT = Path(__file__).parent.parent
 TABLE = ROOT / "data" / "calibration.csv"

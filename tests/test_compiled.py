@@ -12,11 +12,11 @@ from typing import Any
 
 import pytest
 
-from mobilenet import compiled, compiling
+from mobilenet.engine import build_native, native
 from tests.test_fingerprints import Digests, digests, recorded, shortened
 
 ROOT = Path(__file__).parents[1]
-needs_a_compiler = pytest.mark.skipif(compiling.obstacle() is not None, reason=str(compiling.obstacle()))
+needs_a_compiler = pytest.mark.skipif(build_native.obstacle() is not None, reason=str(build_native.obstacle()))
 
 
 def python(place: Path, code: str, **environment: str) -> str:
@@ -26,7 +26,7 @@ def python(place: Path, code: str, **environment: str) -> str:
     return done.stdout.strip()
 
 
-SAY = "from mobilenet import compiled, timer; print(compiled.in_use(), compiled.is_outdated(), timer.__file__.rpartition('.')[2])"
+SAY = "from mobilenet.engine import native, timer; print(native.in_use(), native.is_outdated(), timer.__file__.rpartition('.')[2])"
 
 
 @pytest.fixture(scope="module")
@@ -35,10 +35,10 @@ def copy(tmp_path_factory: pytest.TempPathFactory) -> Path:
     place = tmp_path_factory.mktemp("copy")
     shutil.copytree(ROOT / "mobilenet", place / "mobilenet", ignore=shutil.ignore_patterns("__pycache__", "__compiled__"))
     assert python(place, SAY) == "False False py"
-    if compiled.folder().is_dir():
-        shutil.copytree(compiled.PLACE, place / "mobilenet" / "__compiled__")
+    if native.folder().is_dir():
+        shutil.copytree(native.PLACE, place / "mobilenet" / "__compiled__")
     else:
-        python(place, "from mobilenet.compiling import main; main(True)")
+        python(place, "from mobilenet.engine.build_native import main; main(True)")
     return place
 
 
@@ -73,7 +73,7 @@ def test_what_cannot_be_compiled_is_interpreted_and_tried_once(copy: Path) -> No
 
 @needs_a_compiler
 def test_what_cannot_be_loaded_is_interpreted(copy: Path) -> None:
-    (library,) = (copy / "mobilenet" / "__compiled__").glob(f"*/{compiled.LIBRARY}.*")
+    (library,) = (copy / "mobilenet" / "__compiled__").glob(f"*/{native.LIBRARY}.*")
     whole = library.read_bytes()
     library.write_bytes(b"")
     assert python(copy, SAY) == "False True py"
@@ -90,14 +90,14 @@ def test_without_a_compiler_nothing_is_made_and_it_is_said_when_asked(tmp_path: 
 
 
 def said_by(place: Path, tries_again: bool, **environment: str) -> list[str]:
-    code = f"from mobilenet.compiling import main; main({tries_again})"
+    code = f"from mobilenet.engine.build_native import main; main({tries_again})"
     env = os.environ | environment
     done = subprocess.run([sys.executable, "-c", code], cwd=place, env=env, capture_output=True, text=True, check=True)
     assert done.stdout == ""
     return done.stderr.splitlines()
 
 
-@pytest.mark.skipif(not compiled.in_use(), reason="the tests themselves run interpreted")
+@pytest.mark.skipif(not native.in_use(), reason="the tests themselves run interpreted")
 def test_both_ways_do_the_same() -> None:
     """All else in the tests runs compiled where that is possible; here shortened scenarios of each kind run interpreted."""
     names = ["churn", "dynamic_on_vcube", "faults", "first", "gossip", "radio_check", "streets", "tcp_dynamic"]
@@ -118,7 +118,7 @@ def over_acking() -> list[Digests]:
     return [digests(recorded(shortened(name, wireless))) for name in ("faults", "tcp_dynamic") for wireless in ACKING]
 
 
-@pytest.mark.skipif(not compiled.in_use(), reason="the tests themselves run interpreted")
+@pytest.mark.skipif(not native.in_use(), reason="the tests themselves run interpreted")
 def test_both_ways_do_the_same_over_another_mac() -> None:
     code = "import json; from tests.test_compiled import over_acking; print(json.dumps(over_acking()))"
     found: list[Digests] = json.loads(python(ROOT, code, MOBILENET_COMPILED="0"))
@@ -127,5 +127,5 @@ def test_both_ways_do_the_same_over_another_mac() -> None:
 
 
 def test_protocols_are_not_compiled() -> None:
-    assert not any(name.startswith("mobilenet.protocols") for name in compiled.MODULES)
-    assert all(path.is_file() for path in compiled.sources())
+    assert not any(name.startswith("mobilenet.protocols") for name in native.MODULES)
+    assert all(path.is_file() for path in native.sources())

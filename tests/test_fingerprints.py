@@ -19,10 +19,10 @@ from pathlib import Path
 
 import pytest
 
-from mobilenet import runs
-from mobilenet.recording import Recording
+from mobilenet import api
+from mobilenet.rundir.recorder import Recording
 from mobilenet.scenario import Scenario
-from mobilenet.simulation import Progress, Simulation
+from mobilenet.simulation.mobile import Progress, Simulation
 
 ROOT = Path(__file__).parents[1]
 PINNED = Path(__file__).with_name("fingerprints.json")
@@ -120,9 +120,9 @@ def test_two_simulations_by_turns() -> None:
 
 @pytest.mark.parametrize("name", ["churn", "holes", "streets"])
 def test_a_run_directory_repeats_the_run(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    once = runs.run(shortened(name), out=tmp_path / "once")
+    once = api.run(shortened(name), out=tmp_path / "once")
     monkeypatch.chdir(tmp_path)  # and what the manifest's command says is enough: the files came along
-    again = runs.run(Path("once", "scenario.yaml"), out="again")
+    again = api.run(Path("once", "scenario.yaml"), out="again")
     assert once.manifest["fingerprint"] == again.manifest["fingerprint"] == pinned(name)["events"]
     assert once.metrics == again.metrics and once.counters == again.counters
 

@@ -12,10 +12,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from simpy.events import EventPriority
 
-from mobilenet.calendar import PLACE_BITS, STRETCH_BITS, Runaway
-from mobilenet.kernel import SECOND, Kernel, ns
-from mobilenet.streams import BLOCK, Stream, generator
-from mobilenet.timer import Timer
+from mobilenet.engine.event_queue import PLACE_BITS, STRETCH_BITS, Runaway
+from mobilenet.engine.kernel import SECOND, Kernel, ns
+from mobilenet.engine.random_streams import BLOCK, Stream, generator
+from mobilenet.engine.timer import Timer
 
 
 def test_ties_go_by_the_order_of_scheduling() -> None:

@@ -55,23 +55,23 @@ def importers(*rooms: str) -> Iterator[tuple[str, str]]:
 
 
 def test_the_source_was_found() -> None:
-    assert "mobilenet.kernel" in MODULES and "simpy" in IMPORTS["mobilenet.kernel"]
+    assert "mobilenet.engine.kernel" in MODULES and "simpy" in IMPORTS["mobilenet.engine.kernel"]
     assert "mobilenet.protocols.port" in IMPORTS["mobilenet.protocols.mobile_causal.handover"]
 
 
 @pytest.mark.parametrize(
     ("library", "rooms"),
     [
-        ("simpy", ["mobilenet.kernel"]),
-        ("pyspark", ["mobilenet.study"]),
-        ("py4j", ["mobilenet.study"]),
+        ("simpy", ["mobilenet.engine.kernel"]),
+        ("pyspark", ["mobilenet.experiments.study"]),
+        ("py4j", ["mobilenet.experiments.study"]),
         ("folium", ["viz"]),
         ("branca", ["viz"]),
         ("matplotlib", ["viz"]),
         ("ruamel", ["mobilenet.scenario"]),
         ("shapely", ["mobilenet.world"]),
-        ("typer", ["mobilenet.cli", "mobilenet.commands", "mobilenet.console"]),
-        ("rich", ["mobilenet.cli", "mobilenet.commands", "mobilenet.console"]),
+        ("typer", ["mobilenet.cli.main", "mobilenet.cli", "mobilenet.cli.console"]),
+        ("rich", ["mobilenet.cli.main", "mobilenet.cli", "mobilenet.cli.console"]),
     ],
 )
 def test_a_library_stays_in_its_room(library: str, rooms: list[str]) -> None:
@@ -96,11 +96,11 @@ def test_protocols_stand_alone() -> None:
 
 def test_protocols_are_known_by_the_catalogue_alone() -> None:
     """The network runs whatever it is given."""
-    network = ("mobilenet.calendar", "mobilenet.kernel", "mobilenet.radio", "mobilenet.wired", "mobilenet.world", "mobilenet.movement")
+    network = ("mobilenet.engine.event_queue", "mobilenet.engine.kernel", "mobilenet.network.radio", "mobilenet.network.wired", "mobilenet.world", "mobilenet.simulation.movement")
     for module, imported in IMPORTS.items():
         if inside(module, *network):
             assert not [name for name in imported if inside(name, "mobilenet.protocols")], module
-        if inside(module, "mobilenet.nodes", "mobilenet.channels", "mobilenet.simulation"):
+        if inside(module, "mobilenet.simulation.nodes", "mobilenet.simulation.connections", "mobilenet.simulation.mobile"):
             protocols = {name for name in imported if inside(name, "mobilenet.protocols")}
             assert protocols <= {"mobilenet.protocols.port", "mobilenet.protocols.catalogue"}, module
 
@@ -108,15 +108,15 @@ def test_protocols_are_known_by_the_catalogue_alone() -> None:
 @pytest.mark.parametrize(
     ("lower", "upper"),
     [
-        (["mobilenet.kernel", "mobilenet.streams", "mobilenet.parameters"], ["mobilenet.radio", "mobilenet.wired", "mobilenet.world"]),
-        (["mobilenet.kernel", "mobilenet.radio", "mobilenet.wired", "mobilenet.world"], ["mobilenet.movement", "mobilenet.nodes"]),
-        (["mobilenet.radio", "mobilenet.world"], ["mobilenet.wired"]),
-        (["mobilenet.wired", "mobilenet.world"], ["mobilenet.radio"]),
-        (["mobilenet.movement", "mobilenet.nodes", "mobilenet.radio", "mobilenet.wired", "mobilenet.world", "mobilenet.kernel"],
-         ["mobilenet.simulation", "mobilenet.scenario"]),
-        (["mobilenet.simulation", "mobilenet.record", "mobilenet.scenario"], ["mobilenet.runs"]),
-        (["mobilenet.runs", "mobilenet.verify", "mobilenet.metrics", "mobilenet.rundir", "mobilenet.study", "mobilenet.swarm"],
-         ["mobilenet.cli", "mobilenet.commands", "mobilenet.console", "mobilenet.bench", "mobilenet.bench_broadcasts"]),
+        (["mobilenet.engine.kernel", "mobilenet.engine.random_streams", "mobilenet.parameters"], ["mobilenet.network.radio", "mobilenet.network.wired", "mobilenet.world"]),
+        (["mobilenet.engine.kernel", "mobilenet.network.radio", "mobilenet.network.wired", "mobilenet.world"], ["mobilenet.simulation.movement", "mobilenet.simulation.nodes"]),
+        (["mobilenet.network.radio", "mobilenet.world"], ["mobilenet.network.wired"]),
+        (["mobilenet.network.wired", "mobilenet.world"], ["mobilenet.network.radio"]),
+        (["mobilenet.simulation.movement", "mobilenet.simulation.nodes", "mobilenet.network.radio", "mobilenet.network.wired", "mobilenet.world", "mobilenet.engine.kernel"],
+         ["mobilenet.simulation.mobile", "mobilenet.scenario"]),
+        (["mobilenet.simulation.mobile", "mobilenet.rundir.writer", "mobilenet.scenario"], ["mobilenet.api"]),
+        (["mobilenet.api", "mobilenet.verify", "mobilenet.metrics.mobile", "mobilenet.rundir.reader", "mobilenet.experiments.study", "mobilenet.experiments.fuzz"],
+         ["mobilenet.cli.main", "mobilenet.cli", "mobilenet.cli.console", "mobilenet.experiments.bench.simulator", "mobilenet.experiments.bench.broadcasts"]),
         (["mobilenet"], ["viz"]),
     ],
 )  # fmt: skip
@@ -124,7 +124,7 @@ def test_nobody_looks_up(lower: list[str], upper: list[str]) -> None:
     looks = [
         (module, name)
         for module, name in importers(*upper)
-        if inside(module, *lower) and not inside(module, *upper, "mobilenet.cli", "mobilenet.commands", "mobilenet.console")
+        if inside(module, *lower) and not inside(module, *upper, "mobilenet.cli.main", "mobilenet.cli", "mobilenet.cli.console")
         and not only_for_types(module, name)
     ]  # fmt: skip
     assert looks == []
@@ -142,13 +142,13 @@ def only_for_types(module: str, name: str) -> bool:
 
 
 def test_what_reads_a_run_does_not_know_what_wrote_it() -> None:
-    readers = ("mobilenet.verify", "mobilenet.metrics", "mobilenet.rundir", "mobilenet.record", "viz")
+    readers = ("mobilenet.verify", "mobilenet.metrics.mobile", "mobilenet.rundir.reader", "mobilenet.rundir.writer", "viz")
     for module in IMPORTS:
         if inside(module, *readers):
             seen = reached(module)
-            assert not [name for name in seen if inside(name, *SIMULATOR) and name != "mobilenet.runs"], module
+            assert not [name for name in seen if inside(name, *SIMULATOR) and name != "mobilenet.api"], module
             if not inside(module, "viz"):
-                assert not [name for name in seen if inside(name, "mobilenet.protocols", "mobilenet.runs", "mobilenet.manifest")], module
+                assert not [name for name in seen if inside(name, "mobilenet.protocols", "mobilenet.api", "mobilenet.rundir.manifest")], module
             if not inside(module, "viz", "mobilenet.verify"):
                 assert not [name for name in seen if inside(name, "mobilenet.scenario")], module
 
@@ -158,12 +158,12 @@ def test_the_verifier_reads_the_scenario_in_one_place() -> None:
     assert {pair for pair in importers("mobilenet.scenario") if inside(pair[0], "mobilenet.verify")} == {
         ("mobilenet.verify.declared", "mobilenet.scenario.plans"),
         ("mobilenet.verify.declared", "mobilenet.scenario.promises"),
-        ("mobilenet.verify.declared", "mobilenet.scenario.recorded"),
+        ("mobilenet.verify.declared", "mobilenet.scenario.run_source"),
     }
-    running = ("mobilenet.simulation", "mobilenet.nodes", "mobilenet.movement", "mobilenet.bookkeeping", "mobilenet.runs", "mobilenet.swarm")
+    running = ("mobilenet.simulation.mobile", "mobilenet.simulation.nodes", "mobilenet.simulation.movement", "mobilenet.simulation.counters", "mobilenet.api", "mobilenet.experiments.fuzz")
     for module, imported in IMPORTS.items():
         if inside(module, "mobilenet.scenario"):
-            assert not [name for name in imported if inside(name, *running, "mobilenet.radio.mac", "mobilenet.radio.medium")], module
+            assert not [name for name in imported if inside(name, *running, "mobilenet.network.radio.mac", "mobilenet.network.radio.medium")], module
 
 
 def reached(module: str) -> set[str]:
@@ -177,7 +177,7 @@ def reached(module: str) -> set[str]:
         for name in IMPORTS[waiting.pop()]:
             if name in MODULES and name not in seen and name != "mobilenet":
                 seen.add(name)
-                if name != "mobilenet.runs" and not inside(name, "mobilenet.scenario"):
+                if name != "mobilenet.api" and not inside(name, "mobilenet.scenario"):
                     waiting.append(name)
     return seen
 

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from mobilenet.metrics import metrics, time_weighted_mean
-from mobilenet.recording import EventLog, Samples
+from mobilenet.metrics.mobile import metrics, time_weighted_mean
+from mobilenet.rundir.recorder import EventLog, Samples
 
 SECOND = 1_000_000_000
 NO_COUNTERS = {"radio": {"queue_drops": 0}}

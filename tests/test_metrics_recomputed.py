@@ -1,6 +1,6 @@
 """Every metric of a run computed a second time, slowly, from its tables as they lie on disk, by the words of the definitions alone.
 
-Nothing of mobilenet.metrics is used but its result: sums are over whole numbers of nanoseconds, each question is asked of all
+Nothing of mobilenet.metrics.mobile is used but its result: sums are over whole numbers of nanoseconds, each question is asked of all
 rows anew. Pairs come from the table of frames, where the product reads running totals.
 """
 
@@ -15,7 +15,7 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from mobilenet import runs
+from mobilenet import api
 from mobilenet.scenario import Scenario
 
 SCENARIOS = Path(__file__).parents[1] / "scenarios"
@@ -239,7 +239,7 @@ def percentile(ordered: list[Fraction], share: int) -> float | None:
 def test_metrics_are_what_their_definitions_say(name: str, tmp_path: Path) -> None:
     file, changes = RUNS[name]
     scenario = Scenario.load(SCENARIOS / file, [*changes, "record.frames=true", "record.positions_interval_s=null"])
-    run = runs.run(scenario, out=tmp_path / "run", allow_code=True)
+    run = api.run(scenario, out=tmp_path / "run", allow_code=True)
     slow, product = Slow(run.path).all(), run.metrics
     assert slow.keys() == product.keys()
     for metric, value in product.items():

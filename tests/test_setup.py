@@ -15,7 +15,7 @@ from types import ModuleType
 
 import pytest
 
-from mobilenet import compiling
+from mobilenet.engine import build_native
 
 ROOT = Path(__file__).parents[1]
 
@@ -83,7 +83,7 @@ def test_nothing_is_done_the_second_time(make: ModuleType) -> None:
         pytest.skip("this environment was not made by make.py")
     began = time.perf_counter()
     done = subprocess.run([sys.executable, "make.py", "setup"], cwd=ROOT, capture_output=True, text=True, check=False)
-    missing = compiling.obstacle()  # is told whenever `setup` is asked for by name
+    missing = build_native.obstacle()  # is told whenever `setup` is asked for by name
     assert (done.returncode, done.stdout, len(done.stderr.splitlines())) == (0, "", 0 if missing is None else 1)
     assert time.perf_counter() - began < 2  # 0.05 s on an idle machine
 

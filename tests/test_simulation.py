@@ -10,7 +10,7 @@ import pytest
 
 import mobilenet
 from mobilenet.scenario import Scenario
-from mobilenet.simulation import Simulation
+from mobilenet.simulation.mobile import Simulation
 
 SCENARIOS = Path(__file__).parent.parent / "scenarios"
 CRASHES = """

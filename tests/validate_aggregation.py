@@ -24,13 +24,13 @@ import numpy as np
 import pandas as pd
 from scipy import stats
 
-from mobilenet.record import FORMAT_VERSION, REQUIRED_FILES, file_digests
-from mobilenet.streams import generator
-from mobilenet.study.aggregate import aggregate
-from mobilenet.study.configurations import PlannedRun, planned
-from mobilenet.study.declaration import Study
-from mobilenet.study.spark import local_master, spark_session
-from mobilenet.study.store import Store, create
+from mobilenet.engine.random_streams import generator
+from mobilenet.experiments.study.aggregate import aggregate
+from mobilenet.experiments.study.configurations import PlannedRun, planned
+from mobilenet.experiments.study.declaration import Study
+from mobilenet.experiments.study.spark import local_master, spark_session
+from mobilenet.experiments.study.store import Store, create
+from mobilenet.rundir.writer import FORMAT_VERSION, REQUIRED_FILES, file_digests
 
 HOSTS, DURATION_S = 70, 400.0
 

@@ -21,10 +21,10 @@ from pathlib import Path
 from statistics import mean
 from typing import Any
 
-from mobilenet import runs
-from mobilenet.reproduce.jobs import digest_of_code
+from validate_scenarios import ROOT, digest_of
 
-from .validate_scenarios import ROOT, digest_of
+from mobilenet import api
+from mobilenet.experiments.reproduce.jobs import digest_of_code
 
 RESULTS = ROOT / "runs" / "backbones.jsonl"
 SCENARIOS = ("dynamic", "faults")
@@ -37,7 +37,7 @@ def run(scenario: str, kind: str, seed: int) -> Row:
     began = time.process_time()
     with tempfile.TemporaryDirectory() as place:
         overrides = [f"stations.backbone.kind={kind}"]
-        done = runs.run(ROOT / "scenarios" / f"{scenario}.yaml", seed, Path(place, "run"), overrides=overrides)
+        done = api.run(ROOT / "scenarios" / f"{scenario}.yaml", seed, Path(place, "run"), overrides=overrides)
         return {
             "verdict": done.verdict,
             "why": next((f"{name}: {v.explanation}" for name, v in done.verdicts.items() if v.answer != "valid"), ""),

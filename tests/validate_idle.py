@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from mobilenet.scenario import Scenario
-from mobilenet.simulation import Simulation
+from mobilenet.simulation.mobile import Simulation
 
 SCENARIO = Path(__file__).parents[1] / "scenarios" / "static.yaml"
 FIRST_SEED = 9500

@@ -27,11 +27,11 @@ from pathlib import Path
 from statistics import mean
 from typing import Any
 
-from mobilenet import runs
-from mobilenet.kernel import SECOND
-from mobilenet.metrics import steps, time_weighted_mean
-from mobilenet.reproduce.jobs import digest_of_code
-from mobilenet.rundir import read_columns
+from mobilenet import api
+from mobilenet.engine.kernel import SECOND
+from mobilenet.experiments.reproduce.jobs import digest_of_code
+from mobilenet.metrics.mobile import steps, time_weighted_mean
+from mobilenet.rundir.reader import read_columns
 from mobilenet.scenario import Scenario
 
 ROOT = Path(__file__).parents[1]
@@ -56,7 +56,7 @@ def run(path: Path, seed: int) -> Row:
     """One run, judged; what the table and the assertions need of it. Its directory does not stay."""
     began = time.process_time()
     with tempfile.TemporaryDirectory() as place:
-        done = runs.run(path, seed, Path(place, "run"))
+        done = api.run(path, seed, Path(place, "run"))
         row = {
             "verdict": done.verdict,
             "why": next((f"{name}: {v.explanation}" for name, v in done.verdicts.items() if v.answer != "valid"), ""),

@@ -20,8 +20,8 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-from mobilenet.streams import generator
-from mobilenet.study.statistics import compare_pairs, t_interval
+from mobilenet.engine.random_streams import generator
+from mobilenet.experiments.study.statistics import compare_pairs, t_interval
 
 Values = NDArray[np.float64]
 REPLICATIONS = 10

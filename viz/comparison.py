@@ -19,8 +19,8 @@ import textwrap
 from pathlib import Path
 from typing import Any
 
-from mobilenet.rundir import RunError
-from mobilenet.study.store import StudyError
+from mobilenet.experiments.study.store import StudyError
+from mobilenet.rundir.reader import RunError
 from viz.study_tables import StudyTables, study_tables
 from viz.style import COLOURS, QUIET, level_label, page, plain, save
 from viz.words import meaning

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from mobilenet.record import RecordError
+from mobilenet.rundir.writer import RecordError
 
 PICTURES = (".svg", ".png", ".pdf")
 

@@ -14,8 +14,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from mobilenet.rundir import RunError
-from mobilenet.study.store import StudyError
+from mobilenet.experiments.study.store import StudyError
+from mobilenet.rundir.reader import RunError
 
 Rows = list[dict[str, str]]
 COLUMNS = {  # name: texts, numbers that may be missing
@@ -126,7 +126,7 @@ def _is_number(value: object) -> bool:
 
 def _confidence(directory: Path) -> float:
     from mobilenet.parameters import ScenarioError
-    from mobilenet.scenario.file import parse
+    from mobilenet.scenario.base import parse
 
     content = words_of(directory, "study.yaml")
     try:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 
-from mobilenet.runs import shown
+from mobilenet.api import shown
 
 MEANING = {  # words, unit; those that come first in a report first
     "broadcasts": ("messages broadcast by hosts in the measured time", ""),

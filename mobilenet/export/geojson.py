@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import Any
 
 from mobilenet.export.source import Source, on_earth
-from mobilenet.record import RecordError
-from mobilenet.rundir import RunError
+from mobilenet.rundir.reader import RunError
+from mobilenet.rundir.writer import RecordError
 
 EPOCH_S = 1_704_067_200  # 2024-01-01T00:00:00Z, if nobody says when
 

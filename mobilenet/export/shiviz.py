@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from mobilenet.parameters import ScenarioError
-from mobilenet.record import RecordError
+from mobilenet.rundir.writer import RecordError
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -17,9 +17,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from mobilenet.formats.projection import Origin, to_earth
 from mobilenet.parameters import ScenarioError
-from mobilenet.rundir import RunError, read_columns, read_manifest
+from mobilenet.rundir.reader import RunError, read_columns, read_manifest
+from mobilenet.tracks.projection import Origin, to_earth
 
 if TYPE_CHECKING:
     import pandas as pd

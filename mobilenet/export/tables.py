@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from mobilenet.export.source import Source, on_earth
-from mobilenet.rundir import RunError, read_columns, read_derived, read_manifest
+from mobilenet.rundir.reader import RunError, read_columns, read_derived, read_manifest
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -13,9 +13,23 @@ from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field
 
-from mobilenet.kernel import ns
+from mobilenet.engine.kernel import ns
+from mobilenet.network.wired.network import adjacency
 from mobilenet.parameters import Parameters, ScenarioError, Told, number
-from mobilenet.processes.parameters import (
+from mobilenet.protocols.vcube.parameters import (
+    AllToAllParameters,
+    BestEffortParameters,
+    CausalParameters,
+    CausalReliableParameters,
+    DisjointPathsParameters,
+    ReliableParameters,
+)
+from mobilenet.protocols.vcube.topology import dimension
+from mobilenet.scenario.base import ScenarioFile
+from mobilenet.scenario.detector_timing import messages as tests
+from mobilenet.scenario.detector_timing import round_trip
+from mobilenet.scenario.error_messages import line
+from mobilenet.scenario.process_parameters import (
     AbstractNetwork,
     Crash,
     DetectorParameters,
@@ -26,21 +40,7 @@ from mobilenet.processes.parameters import (
     RandomCrashes,
     WiredNetwork,
 )
-from mobilenet.processes.round_trip import messages as tests
-from mobilenet.processes.round_trip import round_trip
-from mobilenet.protocols.vcube.parameters import (
-    AllToAllParameters,
-    BestEffortParameters,
-    CausalParameters,
-    CausalReliableParameters,
-    DisjointPathsParameters,
-    ReliableParameters,
-)
-from mobilenet.protocols.vcube.topology import dimension
-from mobilenet.scenario.file import ScenarioFile
-from mobilenet.scenario.load import Node
-from mobilenet.scenario.problems import line
-from mobilenet.wired.network import adjacency
+from mobilenet.scenario.yaml_reader import Node
 
 TREE = "of a message on its way through a tree"  # meanings are of keys that vcube/parameters.py declares without
 ACK = "of an acknowledgement"

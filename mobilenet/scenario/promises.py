@@ -11,11 +11,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from mobilenet.processes.parameters import AbstractNetwork
+from mobilenet.scenario.mobile import Beacon, OwnProtocol, Scenario
+from mobilenet.scenario.process_parameters import AbstractNetwork
 from mobilenet.scenario.processes import ProcessScenario
-from mobilenet.scenario.recorded import AdversarySchedule
 from mobilenet.scenario.rest import Rest, heard_every_s, rest
-from mobilenet.scenario.schema import Beacon, OwnProtocol, Scenario
+from mobilenet.scenario.run_source import AdversarySchedule
 
 
 def declared(scenario: Scenario | ProcessScenario | AdversarySchedule) -> dict[str, Any]:

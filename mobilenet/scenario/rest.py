@@ -16,9 +16,9 @@ from __future__ import annotations
 from math import ceil, log
 from typing import NamedTuple
 
-from mobilenet.kernel import MICROSECOND, SECOND
-from mobilenet.radio.framing import Framing
-from mobilenet.scenario.schema import MobileCausal, Scenario, TcpFlooding
+from mobilenet.engine.kernel import MICROSECOND, SECOND
+from mobilenet.network.radio.framing import Framing
+from mobilenet.scenario.mobile import MobileCausal, Scenario, TcpFlooding
 from mobilenet.world.faults import ExplicitFaults, PaperFaults, RandomFaults
 
 UNHEARD_IS_RARER_THAN = 1e-6

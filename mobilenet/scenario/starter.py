@@ -10,9 +10,9 @@ from __future__ import annotations
 from math import ceil, sqrt
 from typing import Any
 
-from mobilenet.formats.projection import Origin
 from mobilenet.parameters import ScenarioError
-from mobilenet.scenario.text import to_yaml
+from mobilenet.scenario.yaml_writer import to_yaml
+from mobilenet.tracks.projection import Origin
 
 LONGEST_S = 300
 MOST_CELLS = 500

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from mobilenet.expected import Expected, HostPlan
+from mobilenet.scenario.expectations import Expected, HostPlan
 from mobilenet.verify.given_up import forgotten_rows
 
 TOLD_WITHIN_NS = 100_000_000  # wishes are repeated so often

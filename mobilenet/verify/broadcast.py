@@ -26,7 +26,7 @@ from typing import Any
 
 import numpy as np
 
-from mobilenet.expected import Conduct
+from mobilenet.scenario.expectations import Conduct
 from mobilenet.verify.given_up import forgotten_rows, given_up
 from mobilenet.verify.silence import SECOND, Silence
 

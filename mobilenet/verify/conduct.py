@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from mobilenet.expected import Conduct
+from mobilenet.scenario.expectations import Conduct
 
 Allowed = tuple[str | None, ...]  # the stations that a delivery may name now
 NOWHERE: Allowed = ()

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from itertools import chain
 from typing import Any
 
-from mobilenet.expected import Expected
+from mobilenet.scenario.expectations import Expected
 
 MAC_ACK_BYTES = 14
 

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from mobilenet.expected import Expected
+from mobilenet.scenario.expectations import Expected
 from mobilenet.verify.cells import cells_problem
 from mobilenet.verify.handoffs import handoffs_problem
 from mobilenet.verify.places import places_problem

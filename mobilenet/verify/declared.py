@@ -13,13 +13,13 @@ import json
 from pathlib import Path
 from typing import Any
 
-from mobilenet.expected import Expected
 from mobilenet.parameters import ScenarioError
-from mobilenet.record import OLDER_FORMAT
-from mobilenet.rundir import RunError
+from mobilenet.rundir.reader import RunError
+from mobilenet.rundir.writer import OLDER_FORMAT
+from mobilenet.scenario.expectations import Expected
 from mobilenet.scenario.plans import derived, expected
 from mobilenet.scenario.promises import declared, declared_in_format_2
-from mobilenet.scenario.recorded import recorded
+from mobilenet.scenario.run_source import recorded
 
 LONGEST = 80  # characters of a value in an error
 

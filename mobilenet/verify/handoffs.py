@@ -19,7 +19,7 @@ import json
 from bisect import bisect_left, bisect_right
 from typing import Any
 
-from mobilenet.expected import Conduct
+from mobilenet.scenario.expectations import Conduct
 
 NUMBERS = ("recovered", "skipped", "relayed")
 CAUSES = ("cell", "recovery", "reinit", "join")

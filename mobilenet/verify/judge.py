@@ -18,8 +18,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from mobilenet.expected import Expected
-from mobilenet.rundir import read_columns, read_events, read_json, read_manifest, require_files, require_tables
+from mobilenet.rundir.reader import read_columns, read_events, read_json, read_manifest, require_files, require_tables
+from mobilenet.scenario.expectations import Expected
 from mobilenet.verify.asked import asked_problem
 from mobilenet.verify.broadcast import SAFETY, BroadcastJudge
 from mobilenet.verify.conduct import conduct_problem

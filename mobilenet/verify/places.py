@@ -21,7 +21,7 @@ from typing import Any
 
 import numpy as np
 
-from mobilenet.expected import Expected, HostPlan, Places
+from mobilenet.scenario.expectations import Expected, HostPlan, Places
 
 SECOND = 1_000_000_000
 ROUNDING_M = 1e-3  # movement looks at hosts that much too early

@@ -14,7 +14,7 @@ from __future__ import annotations
 from bisect import bisect_left
 from typing import Any
 
-from mobilenet.expected import Crashes, Expected, HostPlan
+from mobilenet.scenario.expectations import Crashes, Expected, HostPlan
 
 SELDOM = frozenset(("join", "leave", "broadcast", "refused", "gap", "crash", "recover", "in_coverage"))
 

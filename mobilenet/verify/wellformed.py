@@ -18,8 +18,8 @@ import re
 from collections import Counter
 from typing import Any
 
-from mobilenet.recording import EVENTS, fingerprint
-from mobilenet.rundir import RunError
+from mobilenet.rundir.reader import RunError
+from mobilenet.rundir.recorder import EVENTS, fingerprint
 from mobilenet.verify.sampled import samples_problem
 from mobilenet.verify.sessions import sessions_problem
 

@@ -17,8 +17,8 @@ from numpy.typing import NDArray
 from pydantic import Field
 from scipy.spatial import cKDTree
 
+from mobilenet.engine.random_streams import generator
 from mobilenet.parameters import Parameters
-from mobilenet.streams import generator
 
 DENSE = 64  # up to so many stations all distances are computed; beyond, a tree is asked
 

@@ -15,9 +15,9 @@ from typing import Literal, NamedTuple
 
 from pydantic import Field, model_validator
 
-from mobilenet.kernel import MILLISECOND, ns
+from mobilenet.engine.kernel import MILLISECOND, ns
+from mobilenet.engine.random_streams import Stream
 from mobilenet.parameters import HostName, Parameters, number
-from mobilenet.streams import Stream
 
 Kind = Literal["join", "leave"]
 

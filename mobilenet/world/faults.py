@@ -16,9 +16,9 @@ from typing import Annotated, Literal, NamedTuple
 
 from pydantic import Field, model_validator
 
-from mobilenet.kernel import MILLISECOND, ns
+from mobilenet.engine.kernel import MILLISECOND, ns
+from mobilenet.engine.random_streams import Stream
 from mobilenet.parameters import HostName, Parameters, StationName, number
-from mobilenet.streams import Stream
 
 
 class Outage(NamedTuple):

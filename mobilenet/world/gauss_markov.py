@@ -20,9 +20,9 @@ import numpy as np
 import shapely
 from pydantic import Field
 
-from mobilenet.kernel import SECOND, ns
+from mobilenet.engine.kernel import SECOND, ns
+from mobilenet.engine.random_streams import Stream
 from mobilenet.parameters import Parameters
-from mobilenet.streams import Stream
 from mobilenet.world.coverage import AreaParameters
 from mobilenet.world.random_waypoint import Ground
 from mobilenet.world.trajectory import Leg

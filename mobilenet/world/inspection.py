@@ -18,9 +18,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from mobilenet.formats.projection import Floats
-from mobilenet.formats.recorded import Recorded
-from mobilenet.formats.source import short
+from mobilenet.tracks.projection import Floats
+from mobilenet.tracks.samples import Recorded
+from mobilenet.tracks.source import short
 from mobilenet.world.attachment import Attachment, AttachmentParameters
 from mobilenet.world.tracks import Tracks, steps
 

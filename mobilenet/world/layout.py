@@ -18,9 +18,9 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
-from mobilenet.formats.projection import Origin
-from mobilenet.formats.sites import MOST_STATIONS, read_sites
 from mobilenet.parameters import Parameters, Point
+from mobilenet.tracks.projection import Origin
+from mobilenet.tracks.sites import MOST_STATIONS, read_sites
 
 
 class HexagonLayout(Parameters):

@@ -15,10 +15,10 @@ from typing import Annotated, Literal, NamedTuple
 
 from pydantic import Field, model_validator
 
-from mobilenet.formats.projection import Origin
-from mobilenet.kernel import SECOND
+from mobilenet.engine.kernel import SECOND
+from mobilenet.engine.random_streams import Stream
 from mobilenet.parameters import Parameters
-from mobilenet.streams import Stream
+from mobilenet.tracks.projection import Origin
 from mobilenet.world import gauss_markov, random_waypoint, tracks
 from mobilenet.world.attachment import AttachmentParameters
 from mobilenet.world.coverage import AreaParameters, Coverage

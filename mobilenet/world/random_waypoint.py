@@ -20,9 +20,9 @@ from typing import Annotated, Literal
 import shapely
 from pydantic import Field
 
-from mobilenet.kernel import ns
+from mobilenet.engine.kernel import ns
+from mobilenet.engine.random_streams import Stream
 from mobilenet.parameters import Parameters, Range, ScenarioError, Within
-from mobilenet.streams import Stream
 from mobilenet.world.coverage import AreaParameters
 from mobilenet.world.trajectory import Leg, between, standing
 

@@ -21,12 +21,12 @@ from typing import Literal, NamedTuple
 import numpy as np
 from pydantic import Field, model_validator
 
-from mobilenet.formats.projection import Floats, Origin
-from mobilenet.formats.read import Coordinates, Format, read_tracks
-from mobilenet.formats.recorded import Recorded
-from mobilenet.formats.source import short
-from mobilenet.kernel import ns
+from mobilenet.engine.kernel import ns
 from mobilenet.parameters import Parameters, ScenarioError
+from mobilenet.tracks.projection import Floats, Origin
+from mobilenet.tracks.read import Coordinates, Format, read_tracks
+from mobilenet.tracks.samples import Recorded
+from mobilenet.tracks.source import short
 from mobilenet.world.trajectory import Leg, Trajectory, between, standing
 
 

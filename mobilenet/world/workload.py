@@ -13,9 +13,9 @@ from typing import Literal
 
 from pydantic import Field, model_validator
 
-from mobilenet.kernel import ns
+from mobilenet.engine.kernel import ns
+from mobilenet.engine.random_streams import Stream
 from mobilenet.parameters import HostName, Parameters, number
-from mobilenet.streams import Stream
 
 
 class ListedMessage(Parameters):

@@ -13,7 +13,7 @@ ROOT = Path(__file__).parents[2]
 FIRST = ROOT / "scenarios" / "first.yaml"
 SHORT = ("--set", "duration_s=5")
 LONG = (str(ROOT / "scenarios" / "dynamic.yaml"), "--set", "duration_s=4000")
-COMMAND = (sys.executable, "-c", "from mobilenet.cli import app; app(prog_name='mobilenet')")
+COMMAND = (sys.executable, "-c", "from mobilenet.cli.main import app; app(prog_name='mobilenet')")
 
 Words = tuple[str | bytes | Path, ...]
 

@@ -12,8 +12,7 @@ import pandas as pd
 import pytest
 
 import mobilenet
-
-from .command import FIRST
+from cli.command import FIRST
 
 HEAVY = ("pyspark", "folium", "matplotlib", "pandas", "scipy", "shapely", "pyarrow", "numpy", "simpy", "pydantic", "typer")
 
@@ -81,7 +80,7 @@ def test_importing_the_package_costs_nothing() -> None:
 
 
 def test_help_loads_no_simulator() -> None:
-    code = "from mobilenet.cli import app; app(['--help'], standalone_mode=False)"
+    code = "from mobilenet.cli.main import app; app(['--help'], standalone_mode=False)"
     assert not loaded_after(code) & (set(HEAVY) - {"typer"})
 
 

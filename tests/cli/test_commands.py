@@ -9,12 +9,12 @@ from types import SimpleNamespace
 
 import pytest
 
-from mobilenet import console, runs
-from mobilenet.cli import app
-from mobilenet.console import Exit
-from mobilenet.record import file_digests
-
-from .command import FIRST, SHORT, everything_below, mobilenet
+from cli.command import FIRST, SHORT, everything_below, mobilenet
+from mobilenet import api
+from mobilenet.cli import console
+from mobilenet.cli.console import Exit
+from mobilenet.cli.main import app
+from mobilenet.rundir.writer import file_digests
 
 
 @pytest.fixture(scope="module")
@@ -68,7 +68,7 @@ def test_a_second_run_finds_another_name(place: Path) -> None:
     again = mobilenet("run", FIRST, *SHORT, "--seed", "7", "-q", place=place)
     assert done.stdout == "Next: mobilenet show runs/first-s7\n"
     assert again.stdout == "Next: mobilenet show runs/first-s7-2\n"
-    one, other = runs.Run(place / "runs/first-s7"), runs.Run(place / "runs/first-s7-2")
+    one, other = api.Run(place / "runs/first-s7"), api.Run(place / "runs/first-s7-2")
     assert one.manifest["seed"] == other.manifest["seed"] == 7
     assert set(one.positions["node"]) - set(other.positions["node"]) == set()
     assert "h2" in set(one.positions["node"]) and {"h3", "h4", "h5"} <= set(other.positions["node"]) - set(one.positions["node"])
@@ -76,12 +76,12 @@ def test_a_second_run_finds_another_name(place: Path) -> None:
 
 
 def test_the_manifest_tells_how_to_repeat(place: Path) -> None:
-    run = runs.Run(place / "runs" / "first-s1")
+    run = api.Run(place / "runs" / "first-s1")
     command = run.manifest["command"]
     assert command == "mobilenet run first-s1/scenario.yaml --out first-s1-again"
     done = mobilenet(*command.split()[1:], place=place / "runs")
     assert done.returncode == 0
-    assert runs.Run(place / "runs" / "first-s1-again").manifest["fingerprint"] == run.manifest["fingerprint"]
+    assert api.Run(place / "runs" / "first-s1-again").manifest["fingerprint"] == run.manifest["fingerprint"]
 
 
 def test_check(place: Path) -> None:
@@ -109,17 +109,17 @@ def test_a_violation_is_explained_and_exits_with_1(violated: Path) -> None:
 def test_run_exits_with_1_when_the_run_is_violated(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     from mobilenet.verify import Verdict
 
-    real = runs.verify
-    monkeypatch.setattr(runs, "verify", lambda *columns: real(*columns) | {"duplication": Verdict("violated", "h1 twice")})
+    real = api.verify
+    monkeypatch.setattr(api, "verify", lambda *columns: real(*columns) | {"duplication": Verdict("violated", "h1 twice")})
     monkeypatch.chdir(tmp_path)
     assert call("run", FIRST, *SHORT) == Exit.VIOLATED
     said = capsys.readouterr().out
     assert "duplication violated: h1 twice\n" in said and said.endswith("Next: mobilenet show runs/first-s1\n")
-    assert runs.Run("runs/first-s1").verdict == "violated"
+    assert api.Run("runs/first-s1").verdict == "violated"
 
 
 def test_swarm(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    hunt = pytest.importorskip("mobilenet.swarm.hunt")
+    hunt = pytest.importorskip("mobilenet.experiments.fuzz.hunt")
 
     def hunted(seeds: range, *options: object) -> Iterator[SimpleNamespace]:
         for seed in seeds:
@@ -167,7 +167,7 @@ def test_an_internal_error_says_how_to_report_it(monkeypatch: pytest.MonkeyPatch
             def broken(*_: object, error: Exception = error) -> None:
                 raise error
 
-            patch.setattr(runs, "write_recording", broken)
+            patch.setattr(api, "write_recording", broken)
             assert call("run", FIRST, *SHORT) == Exit.UNFINISHED
             said = capsys.readouterr()
             assert said.out == "" and said.err.count("\n") == 1 and len(said.err) < 500
@@ -184,7 +184,7 @@ def test_out_of_memory(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: 
         raise MemoryError
 
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(runs, "write_recording", hungry)
+    monkeypatch.setattr(api, "write_recording", hungry)
     assert call("run", FIRST, *SHORT) == Exit.UNFINISHED
     assert capsys.readouterr().err == "out of memory; nothing was written\n"
     assert everything_below(tmp_path) == []

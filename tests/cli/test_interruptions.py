@@ -13,10 +13,9 @@ from pathlib import Path
 
 import pytest
 
-from mobilenet import runs
-from mobilenet.record import RecordError, run_directory
-
-from .command import COMMAND, FIRST, SHORT, begun, everything_below, mobilenet, one_line
+from cli.command import COMMAND, FIRST, SHORT, begun, everything_below, mobilenet, one_line
+from mobilenet import api
+from mobilenet.rundir.writer import RecordError, run_directory
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
@@ -33,9 +32,9 @@ def test_a_signal_that_the_caller_has_us_ignore(tmp_path: Path) -> None:
     """nohup(1)"""
     words = [*COMMAND, "run", str(FIRST), *SHORT, "-q"]
     shell = "import os, signal, sys; signal.signal(signal.SIGHUP, signal.SIG_IGN); os.execv(sys.argv[1], sys.argv[1:])"
-    check = "import os, signal; from mobilenet import runs; real = runs.run\n" \
+    check = "import os, signal; from mobilenet import api; real = api.run\n" \
             "def run(*a): os.kill(os.getpid(), signal.SIGHUP); return real(*a)\n" \
-            "runs.run = run; from mobilenet.cli import app; app()"  # fmt: skip
+            "api.run = run; from mobilenet.cli.main import app; app()"  # fmt: skip
     words[2] = check
     done = subprocess.run([sys.executable, "-c", shell, *words], cwd=tmp_path, capture_output=True, text=True, check=False)
     assert (done.returncode, done.stdout, done.stderr) == (0, "Next: mobilenet show runs/first-s1\n", "")
@@ -55,7 +54,7 @@ def test_killed(tmp_path: Path) -> None:
 
 
 def test_a_partial_directory_is_no_run_even_with_everything_in_it(tmp_path: Path) -> None:
-    runs.run(FIRST, overrides=["duration_s=5"], out=tmp_path / "it")
+    api.run(FIRST, overrides=["duration_s=5"], out=tmp_path / "it")
     left = tmp_path / ".it.partial-99999999"
     (tmp_path / "it").rename(left)
     assert "never completed" in one_line(mobilenet("verify", left, place=tmp_path), 2)
@@ -137,7 +136,7 @@ def test_a_limit_on_the_size_of_files(size_bytes: int, tmp_path: Path) -> None:
 
 
 def test_an_output_that_nobody_reads(tmp_path: Path) -> None:
-    runs.run(FIRST, overrides=["duration_s=5"], out=tmp_path / "it")
+    api.run(FIRST, overrides=["duration_s=5"], out=tmp_path / "it")
     reading, writing = os.pipe()
     os.close(reading)
     done = subprocess.run([*COMMAND, "show", "it"], cwd=tmp_path, stdout=writing, stderr=subprocess.PIPE, text=True, check=False)

@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from mobilenet.kernel import Kernel, ns
+from mobilenet.engine.kernel import Kernel, ns
+from mobilenet.engine.random_streams import Stream
+from mobilenet.engine.timer import Timer
 from mobilenet.protocols.mobile_causal import Host, MobileCausalParameters, Stable, Station
 from mobilenet.protocols.port import MessageId
-from mobilenet.streams import Stream
-from mobilenet.timer import Timer
 
 
 class Packet(NamedTuple):

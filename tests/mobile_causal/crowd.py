@@ -6,10 +6,9 @@ Source    F14 in station.py and resend.py; ours: DESIGN.md §3
 
 from __future__ import annotations
 
+from mobile_causal.bench import Bench
 from mobilenet.protocols.mobile_causal import Station
 from mobilenet.protocols.mobile_causal.messages import AppHs, AppSh
-
-from .bench import Bench
 
 MESSAGES = 200
 

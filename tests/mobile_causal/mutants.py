@@ -19,6 +19,9 @@ from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 from typing import Any, ClassVar, NamedTuple
 
+from mobile_causal.crowd import deaf_host_blocks_nobody, nothing_is_resent_to_the_silent, radio_is_not_flooded
+from mobilenet.experiments.fuzz.hunt import record_adversary
+from mobilenet.experiments.fuzz.schedule import Schedule, draw
 from mobilenet.protocols.mobile_causal import Host, MobileCausalParameters, Stable, Station, Status
 from mobilenet.protocols.mobile_causal.context import Context, State
 from mobilenet.protocols.mobile_causal.messages import (
@@ -41,11 +44,7 @@ from mobilenet.protocols.mobile_causal.messages import (
     Rsp1,
     Rsp2,
 )
-from mobilenet.swarm.hunt import record_adversary
-from mobilenet.swarm.schedule import Schedule, draw
 from mobilenet.verify import Verdict, verify_run
-
-from .crowd import deaf_host_blocks_nobody, nothing_is_resent_to_the_silent, radio_is_not_flooded
 
 LIMIT = 6000
 

@@ -1,5 +1,6 @@
 """One small scene per repaired rule; the labels are those of the headers of host.py, station.py and handover.py."""
 
+from mobile_causal.bench import Bench
 from mobilenet.protocols.mobile_causal import Status
 from mobilenet.protocols.mobile_causal.context import State
 from mobilenet.protocols.mobile_causal.messages import (
@@ -27,8 +28,6 @@ from mobilenet.protocols.mobile_causal.messages import (
     Rsp2,
 )
 from mobilenet.protocols.port import MessageId
-
-from .bench import Bench
 
 
 def mid(n: int) -> MessageId:

@@ -8,7 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from mobilenet.kernel import MILLISECOND, SECOND, Kernel
+from mobilenet.engine.kernel import MILLISECOND, SECOND, Kernel
+from mobilenet.engine.random_streams import Stream
+from mobilenet.engine.timer import Timer
 from mobilenet.protocols.mobile_causal import MobileCausalParameters
 from mobilenet.protocols.mobile_causal.messages import (
     ACKS_PER_FRAME,
@@ -28,9 +30,7 @@ from mobilenet.protocols.mobile_causal.messages import (
 from mobilenet.protocols.mobile_causal.resend import Resender
 from mobilenet.protocols.port import MessageId
 from mobilenet.scenario import Scenario
-from mobilenet.simulation import Simulation
-from mobilenet.streams import Stream
-from mobilenet.timer import Timer
+from mobilenet.simulation.mobile import Simulation
 
 HEAVY = Path(__file__).parents[2] / "scenarios" / "static_heavy.yaml"
 

@@ -8,13 +8,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from mobile_causal.crowd import deaf_host_blocks_nobody, nothing_is_resent_to_the_silent, radio_is_not_flooded
+from mobile_causal.mutants import MUTANTS, hunt
+from mobilenet.experiments.fuzz.hunt import record_adversary
+from mobilenet.experiments.fuzz.schedule import FLAVOURS, Outcome, draw, run
 from mobilenet.protocols.mobile_causal import Status
-from mobilenet.swarm.hunt import record_adversary
-from mobilenet.swarm.schedule import FLAVOURS, Outcome, draw, run
 from mobilenet.verify import verify_run
-
-from .crowd import deaf_host_blocks_nobody, nothing_is_resent_to_the_silent, radio_is_not_flooded
-from .mutants import MUTANTS, hunt
 
 SLOW = {"lc_ignored", "no_inst", "same_session_again", "leave_same_ses", "drop_superseded", "req_obj_early", "ack_without_context"}
 """Mutants that need more schedules than a quick run has time for."""

@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mobilenet.parameters import ScenarioError
-from mobilenet.scenario.load import MOST_BYTES, MOST_DEPTH, parse
-from mobilenet.scenario.text import inline, quoted
+from mobilenet.scenario.yaml_reader import MOST_BYTES, MOST_DEPTH, parse
+from mobilenet.scenario.yaml_writer import inline, quoted
 
 
 def refusal(data: bytes) -> str:

@@ -10,7 +10,7 @@ import pytest
 import mobilenet
 from mobilenet.parameters import ScenarioError
 from mobilenet.scenario import Scenario
-from mobilenet.simulation import Simulation
+from mobilenet.simulation.mobile import Simulation
 from tests.cli.command import mobilenet as command
 
 FOLDER = Path(__file__).parents[2] / "scenarios" / "own_protocol"

@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mobilenet.radio.parameters import ONLY, WirelessParameters
+from mobilenet.network.radio.parameters import ONLY, WirelessParameters
 from mobilenet.scenario import Scenario, ScenarioError, check_world, effective, estimated_events
-from mobilenet.simulation import Simulation
+from mobilenet.simulation.mobile import Simulation
 
 TEXT = """\
 # line 1

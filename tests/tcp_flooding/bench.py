@@ -9,10 +9,10 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from mobilenet.kernel import Kernel, ns
+from mobilenet.engine.kernel import Kernel, ns
+from mobilenet.engine.timer import Timer
 from mobilenet.protocols.port import MessageId
 from mobilenet.protocols.tcp_flooding import Host, Stable, Station, TcpFloodingParameters
-from mobilenet.timer import Timer
 
 
 class End:

@@ -14,13 +14,12 @@ from typing import Any, NamedTuple, TypeVar
 
 import pytest
 
+from mobilenet.experiments.fuzz import scenes
 from mobilenet.protocols import catalogue
 from mobilenet.protocols.tcp_flooding import Host, Stable, Station, Status, TcpFloodingParameters
 from mobilenet.protocols.tcp_flooding.messages import App, Attach, Closed, Moved, Ping, Return, Stay, Welcome
 from mobilenet.protocols.tcp_flooding.spacing import HostLink
-from mobilenet.swarm import scenes
-
-from .judged import judged
+from tcp_flooding.judged import judged
 
 LIMIT = 3000
 

@@ -19,10 +19,9 @@ from mobilenet.protocols.tcp_flooding.messages import (
     Safe,
     Welcome,
 )
-
-from . import bench as table
-from .bench import Bench
-from .mutants import MUTANTS
+from tcp_flooding import bench as table
+from tcp_flooding.bench import Bench
+from tcp_flooding.mutants import MUTANTS
 
 CHAIN = [(0, 1), (1, 2)]
 

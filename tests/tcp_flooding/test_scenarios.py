@@ -7,12 +7,11 @@ from pathlib import Path
 
 import pytest
 
+from mobilenet.experiments.fuzz import scenes
 from mobilenet.scenario import Scenario
-from mobilenet.swarm import scenes
 from mobilenet.verify.judge import overall
-
-from .judged import measured
-from .mutants import MUTANTS, hunt
+from tcp_flooding.judged import measured
+from tcp_flooding.mutants import MUTANTS, hunt
 
 SCENARIOS = Path(__file__).parents[2] / "scenarios"
 RARE = {"stale_return", "one_via", "no_via", "closed_before_done", "no_moved", "no_stay", "old_admitted",

@@ -7,12 +7,12 @@ from typing import Any
 
 import pytest
 
-from mobilenet.kernel import ns
-from mobilenet.manifest import manifest
-from mobilenet.metrics import metrics
-from mobilenet.processes.experiment import Experiment
+from mobilenet.engine.kernel import ns
+from mobilenet.metrics.mobile import metrics
 from mobilenet.protocols.vcube import catalogue
+from mobilenet.rundir.manifest import manifest
 from mobilenet.scenario import ProcessScenario
+from mobilenet.simulation.processes.experiment import Experiment
 from mobilenet.verify import verify
 
 

@@ -8,13 +8,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from mobilenet.engine.random_streams import Stream
 from mobilenet.protocols.vcube.causal import CausalBroadcast, Message, Packet, routes
 from mobilenet.protocols.vcube.port import MessageId
 from mobilenet.protocols.vcube.topology import children, dimension
-from mobilenet.streams import Stream
-
-from .printed_causal import MUTANTS, BitsForAnyNumber, Printed
-from .world import World, wrong
+from vcube.printed_causal import MUTANTS, BitsForAnyNumber, Printed
+from vcube.world import World, wrong
 
 
 def play(n: int, seed: int, each: int = 1, fixed: bool = False, contention: bool = True, kind: type = CausalBroadcast, **options: Any) -> World:

@@ -6,13 +6,12 @@ from typing import Any
 
 import pytest
 
-from mobilenet.manifest import manifest
 from mobilenet.protocols.vcube import causal_reliable
 from mobilenet.protocols.vcube.causal_layer import CausalLayer
+from mobilenet.rundir.manifest import manifest
 from mobilenet.verify import verify
-
-from .mutants import ByOwnEntries, DropsWhenSuspected, HandsUpWhenSuspected
-from .play import Played, play
+from vcube.mutants import ByOwnEntries, DropsWhenSuspected, HandsUpWhenSuspected
+from vcube.play import Played, play
 
 NONE = "workload.sources=0"
 # The header's schedule: m1 of p0 reaches p1 alone; p1 broadcasts m2, which names m1, and m2 reaches p3 alone

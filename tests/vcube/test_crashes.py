@@ -9,16 +9,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mobilenet.kernel import Kernel
+from mobilenet.engine.kernel import Kernel
+from mobilenet.engine.timer import Timer
 from mobilenet.protocols.vcube.all_to_all import AllToAllBroadcast
 from mobilenet.protocols.vcube.best_effort import BestEffortBroadcast, Tree
 from mobilenet.protocols.vcube.disjoint_paths import DisjointPathsBroadcast
 from mobilenet.protocols.vcube.port import MessageId
 from mobilenet.protocols.vcube.reliable import ReliableBroadcast
 from mobilenet.protocols.vcube.topology import dimension
-from mobilenet.timer import Timer
-
-from .mutants import (
+from vcube.mutants import (
     BottomIsTrue,
     DroppedTooEarly,
     HistoryByMessage,
@@ -31,7 +30,7 @@ from .mutants import (
     RowWithheld,
     SubtreeOfTheSource,
 )
-from .play import instead, play
+from vcube.play import instead, play
 
 BUNDLES = (("1", "1", "1", "0"), ("60", "24", "20", "2"), ("100", "24", "20", "0.7"), ("70", "80", "20", "2"))
 

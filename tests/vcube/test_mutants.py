@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import pytest
 
-from . import test_crashes
-from .mutants import MUTANTS, hunt
+from vcube import test_crashes
+from vcube.mutants import MUTANTS, hunt
 
 SLOW = ("bottom_is_true", "last_message_only", "out_of_order", "no_restart_on_arrival", "all_no_restart_on_arrival")  # at most 400 schedules
 QUICK = [name for name, mutant in MUTANTS.items() if mutant.scene is None and name not in SLOW]

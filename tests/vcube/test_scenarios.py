@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from mobilenet import runs
+from mobilenet import api
 from mobilenet.parameters import ScenarioError
 from mobilenet.scenario import ProcessScenario, load_scenario
 
@@ -26,7 +26,7 @@ def of_processes() -> list[str]:
 
 
 def fingerprint(name: str) -> str:
-    return runs.simulate(load_scenario(ROOT / "scenarios" / "vcube" / f"{name}.yaml")).recording.events.fingerprint()
+    return api.simulate(load_scenario(ROOT / "scenarios" / "vcube" / f"{name}.yaml")).recording.events.fingerprint()
 
 
 @pytest.mark.parametrize("name", of_processes())
@@ -36,23 +36,23 @@ def test_a_scenario_does_what_it_did(name: str) -> None:
 
 @pytest.mark.parametrize("name", of_processes())
 def test_a_run_is_recorded_judged_and_repeatable(name: str, tmp_path: Path) -> None:
-    done = runs.run(ROOT / "scenarios" / "vcube" / f"{name}.yaml", out=tmp_path / "once")
+    done = api.run(ROOT / "scenarios" / "vcube" / f"{name}.yaml", out=tmp_path / "once")
     assert done.verdict == "valid" and done.manifest["quiescent"]
-    verdicts, notes = runs.judge_anew(tmp_path / "once")
+    verdicts, notes = api.judge_anew(tmp_path / "once")
     assert verdicts == done.verdicts and not notes
-    again = runs.run(tmp_path / "once" / "scenario.yaml", out=tmp_path / "again")
+    again = api.run(tmp_path / "once" / "scenario.yaml", out=tmp_path / "again")
     assert again.manifest["fingerprint"] == done.manifest["fingerprint"] and again.metrics == done.metrics
 
 
 def test_the_issue_s_example(tmp_path: Path) -> None:
     """Any parameter of the paper's scenarios can be set: SMALL2 of Tables 3 and 4, n = 64."""
     changes = ["processes=64", "protocol.max_payload_bytes=1460", "protocol.tree_bytes=24", "protocol.ack_bytes=20", "protocol.max_delay=2"]
-    done = runs.run(BUNDLING, out=tmp_path / "run", overrides=changes)
+    done = api.run(BUNDLING, out=tmp_path / "run", overrides=changes)
     assert (done.metrics["latency"], done.metrics["messages"], done.metrics["messages_per_process_mean"]) == (37.1, 2240, 35)
 
 
 def test_metrics_of_the_causal_one(tmp_path: Path) -> None:
-    m = runs.run(ROOT / "scenarios" / "vcube" / "causal.yaml", out=tmp_path / "run", overrides=["protocol.aggregate=false"]).metrics
+    m = api.run(ROOT / "scenarios" / "vcube" / "causal.yaml", out=tmp_path / "run", overrides=["protocol.aggregate=false"]).metrics
     assert m["packets"] == 64 * 63 and m["packets_aggregated_share"] == 0
     assert m["pending_max"] and m["delivery_latency_mean"] and m["reception_latency_mean"]
     assert m["reception_latency_mean"] <= m["delivery_latency_mean"]
@@ -123,7 +123,7 @@ def test_nobody_blames_the_protocol_for_a_timeout_that_is_too_short(tmp_path: Pa
     busy = "workload={messages: 10, instants: {kind: at, time: 0.1}}"
     changes = ["network={kind: wired, bandwidth_mbps: 0.001}", "detector.timeout=1.5", "processes=32", "protocol={name: best_effort}", busy]
     with pytest.raises(ScenarioError, match=r"detector.timeout: 1.5 is too short to be perfect here: p"):
-        runs.run(BUNDLING, out=tmp_path / "run", overrides=changes)
+        api.run(BUNDLING, out=tmp_path / "run", overrides=changes)
 
 
 def test_a_scenario_survives_being_written() -> None:

@@ -7,8 +7,7 @@ import heapq
 import pytest
 
 from mobilenet.protocols.vcube.disjoint_paths import tree_children
-
-from .play import play
+from vcube.play import play
 
 CONFIGURATIONS = {  # Table 1 of the bundling paper: packet, TREE, ACK, delay
     "NO-AGGR": (1, 1, 1, 0),

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from mobilenet.kernel import SECOND, Kernel
-from mobilenet.processes.packets import PacketNetwork
+from mobilenet.engine.kernel import SECOND, Kernel
+from mobilenet.engine.random_streams import Stream
 from mobilenet.protocols.vcube.port import MessageId
-from mobilenet.streams import Stream
+from mobilenet.simulation.processes.packets import PacketNetwork
 
 Event = tuple[int, int, str, MessageId]  # time, process, broadcast or deliver, message
 

@@ -15,9 +15,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from mobilenet.record import file_digests, write_table
-from mobilenet.recording import EventLog, fingerprint
-from mobilenet.rundir import read_columns, read_events
+from mobilenet.rundir.reader import read_columns, read_events
+from mobilenet.rundir.recorder import EventLog, fingerprint
+from mobilenet.rundir.writer import file_digests, write_table
 from mobilenet.verify import Verdict, verify_run
 
 SCENARIO = """

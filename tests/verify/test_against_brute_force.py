@@ -15,12 +15,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mobilenet.recording import EventLog
+from mobilenet.rundir.recorder import EventLog
 from mobilenet.verify.broadcast import BroadcastJudge
 from mobilenet.verify.given_up import forgotten_rows, given_up
-
-from . import brute
-from .brute import Row
+from verify import brute
+from verify.brute import Row
 
 HOSTS = ("h0", "h1", "h2", "h3")
 COUNTED = ("creation", "duplication", "membership", "causal_order", "delivery")

@@ -12,16 +12,15 @@ import pytest
 from typer.testing import CliRunner
 
 import mobilenet
-from mobilenet.cli import app
-from mobilenet.recording import EventLog
-from mobilenet.rundir import RunError
+from mobilenet.cli.main import app
+from mobilenet.experiments.fuzz.hunt import record_adversary
+from mobilenet.experiments.fuzz.schedule import draw
+from mobilenet.rundir.reader import RunError
+from mobilenet.rundir.recorder import EventLog
 from mobilenet.scenario import Scenario
-from mobilenet.swarm.hunt import record_adversary
-from mobilenet.swarm.schedule import draw
 from mobilenet.verify import verify_run
 from mobilenet.verify.judge import overall
-
-from .damage import SCENARIO, Copy, Damage, verdicts_after
+from verify.damage import SCENARIO, Copy, Damage, verdicts_after
 
 
 @pytest.fixture(scope="module")

@@ -10,14 +10,13 @@ import pytest
 from typer.testing import CliRunner
 
 import mobilenet
-from mobilenet.cli import app
-from mobilenet.record import DERIVED_FILES
-from mobilenet.rundir import RunError
-from mobilenet.runs import judge_anew
+from mobilenet.api import judge_anew
+from mobilenet.cli.main import app
+from mobilenet.rundir.reader import RunError
+from mobilenet.rundir.writer import DERIVED_FILES
 from mobilenet.scenario import Scenario
 from mobilenet.verify import verify_run
-
-from .damage import SCENARIO, Copy, Damage
+from verify.damage import SCENARIO, Copy, Damage
 
 
 @pytest.fixture(scope="module")
@@ -98,7 +97,7 @@ def test_where_nothing_can_be_written(run: Path, monkeypatch: pytest.MonkeyPatch
         raise OSError(28, "No space left on device")
 
     (run / "metrics.json").unlink()
-    monkeypatch.setattr("mobilenet.runs.write_json", full)
+    monkeypatch.setattr("mobilenet.api.write_json", full)
     verdicts, notes = judge_anew(run)
     assert verdicts["record"].answer == "valid"
     assert notes == [f"{run / 'metrics.json'} was missing, and cannot be written: No space left on device"]

@@ -12,17 +12,16 @@ from typing import Any
 import pytest
 
 import mobilenet
+from mobilenet.experiments.fuzz.hunt import record_adversary
+from mobilenet.experiments.fuzz.schedule import draw
 from mobilenet.protocols import catalogue
 from mobilenet.protocols.mobile_causal import Host, MobileCausalParameters, Stable, Station
 from mobilenet.protocols.mobile_causal.context import State
-from mobilenet.rundir import read_columns, read_events
+from mobilenet.rundir.reader import read_columns, read_events
 from mobilenet.scenario import Scenario
-from mobilenet.swarm.hunt import record_adversary
-from mobilenet.swarm.schedule import draw
 from mobilenet.verify import Verdict, verify_run
 from mobilenet.verify.judge import overall
-
-from .damage import Copy, Damage, verdicts_after
+from verify.damage import Copy, Damage, verdicts_after
 
 T_S = 3.0
 SILENT_HOSTS = """

@@ -15,15 +15,14 @@ from typing import Any
 import pytest
 
 import mobilenet
-from mobilenet.rundir import RunError
+from mobilenet.experiments.fuzz.hunt import record_adversary
+from mobilenet.experiments.fuzz.schedule import draw
+from mobilenet.rundir.reader import RunError
 from mobilenet.scenario import Scenario
-from mobilenet.swarm.hunt import record_adversary
-from mobilenet.swarm.schedule import draw
 from mobilenet.verify import verify_run
 from mobilenet.verify.judge import overall
-
-from .damage import SCENARIO, Copy, Damage, verdicts_after
-from .test_gaps import SILENT_HOSTS
+from verify.damage import SCENARIO, Copy, Damage, verdicts_after
+from verify.test_gaps import SILENT_HOSTS
 
 ROOT = Path(mobilenet.__file__).parents[1]
 TRACKS = """

@@ -11,16 +11,15 @@ import pytest
 from typer.testing import CliRunner
 
 import mobilenet
-from mobilenet.cli import app
-from mobilenet.rundir import RunError
+from mobilenet.cli.main import app
+from mobilenet.experiments.fuzz.hunt import description, record_adversary
+from mobilenet.experiments.fuzz.schedule import FLAVOURS, draw
+from mobilenet.rundir.reader import RunError
 from mobilenet.scenario import Scenario, ScenarioError
 from mobilenet.scenario.promises import declared
-from mobilenet.scenario.recorded import recorded
-from mobilenet.swarm.hunt import description, record_adversary
-from mobilenet.swarm.schedule import FLAVOURS, draw
+from mobilenet.scenario.run_source import recorded
 from mobilenet.verify import verify_run
-
-from .damage import SCENARIO, Copy
+from verify.damage import SCENARIO, Copy
 
 OTHER: dict[str, Callable[[Any], Any]] = {  # each promise, and a weaker or stronger one
     "seed": lambda value: value + 1,
@@ -116,7 +115,7 @@ def test_a_scenario_whose_files_are_gone(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("flavour", sorted(FLAVOURS))
 def test_what_is_said_of_a_schedule_is_read_back(flavour: str, tmp_path: Path) -> None:
-    from mobilenet.scenario.text import to_yaml
+    from mobilenet.scenario.yaml_writer import to_yaml
 
     for seed in range(20):
         described = description(draw(seed, flavour))

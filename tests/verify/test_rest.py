@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 from cli.command import mobilenet
 
-from mobilenet import runs
-from mobilenet.record import file_digests
+from mobilenet import api
+from mobilenet.rundir.writer import file_digests
 from mobilenet.scenario import Scenario
 from mobilenet.scenario.rest import MOST_LOSS, rest
-from mobilenet.simulation import Simulation
+from mobilenet.simulation.mobile import Simulation
 from mobilenet.verify import verify_run
 from mobilenet.verify.judge import overall
 
@@ -73,7 +73,7 @@ def test_the_promise_follows_the_heartbeat_the_absences_and_tcp_s_longest_timeou
 def test_equal_intervals_of_heartbeats_are_found_out(tmp_path: Path) -> None:
     """What went unnoticed once: in an idle network hidden hosts collide for ever. Now it is a violation that names them."""
     broken = static(*ONE_CELL, *IDLE, "seed=9541", "protocol.resend_jitter_low=1", "protocol.resend_jitter_high=1")
-    run = runs.run(broken, out=tmp_path / "run")
+    run = api.run(broken, out=tmp_path / "run")
     assert run.verdict == "violated"
     (checks,) = [[name for name, verdict in run.verdicts.items() if verdict.answer == "violated"]]
     assert "drained" in checks
@@ -112,7 +112,7 @@ def test_a_run_that_is_not_at_rest_exits_with_4_and_says_who_waits_for_what(tmp_
 
 
 def test_a_record_of_the_format_before_is_judged_by_what_it_promised(tmp_path: Path) -> None:
-    run = runs.run(static("duration_s=20"), out=tmp_path / "run")
+    run = api.run(static("duration_s=20"), out=tmp_path / "run")
     path = run.path / "manifest.json"
     manifest = json.loads(path.read_text())
     manifest["format_version"] = 2

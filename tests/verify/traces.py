@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from mobilenet.recording import Recording
+from mobilenet.rundir.recorder import Recording
 from mobilenet.verify import Verdict, verify
 
 NO_PAIRS: dict[str, Any] = {"pairs_in_range": 0, "received": 0, "lost": {}}

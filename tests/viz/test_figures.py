@@ -14,7 +14,7 @@ import pytest
 from typer.testing import CliRunner
 
 import mobilenet
-from mobilenet.cli import app
+from mobilenet.cli.main import app
 from tests.viz.overlap import legends_on_curves, overlapping
 from viz.figures import run_figures, runs
 

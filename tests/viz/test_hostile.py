@@ -10,7 +10,7 @@ import pytest
 
 import mobilenet
 from mobilenet.parameters import ScenarioError
-from mobilenet.scenario.text import quoted
+from mobilenet.scenario.yaml_writer import quoted
 from tests.browser import Page
 from tests.cli.command import mobilenet as command
 from tests.viz.hostile import STRINGS

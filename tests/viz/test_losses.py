@@ -7,8 +7,8 @@ from pathlib import Path
 from typer.testing import CliRunner
 
 import mobilenet
-from mobilenet.cli import app
-from mobilenet.replay import write_frames
+from mobilenet.cli.main import app
+from mobilenet.experiments.replay import write_frames
 from viz.map.data import document
 
 FIRST = Path(__file__).parents[2] / "scenarios" / "first.yaml"

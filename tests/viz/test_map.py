@@ -13,9 +13,9 @@ import pandas as pd
 import pytest
 
 import mobilenet
-from mobilenet.record import RecordError
-from mobilenet.rundir import RunError
-from mobilenet.wired.tree import SHAPES
+from mobilenet.network.wired.tree import SHAPES
+from mobilenet.rundir.reader import RunError
+from mobilenet.rundir.writer import RecordError
 from tests.viz.conftest import document_in
 from tests.viz.synthetic import write_run
 from viz.map import draw

@@ -98,6 +98,6 @@ def test_with_an_origin_it_lies_on_earth_and_tiles_are_asked_for_only_when_wishe
 def test_a_run_of_processes_has_no_map(tmp_path: Path) -> None:
     scenario = next(path for path in sorted((Path(__file__).parents[2] / "scenarios" / "vcube").glob("*.yaml")) if "processes:" in path.read_text())
     done = mobilenet.run(scenario, out=tmp_path / "run")
-    with pytest.raises(mobilenet.rundir.RunError, match="no map"):
+    with pytest.raises(mobilenet.rundir.reader.RunError, match="no map"):
         draw(done.path, tmp_path / "map.html")
     assert not (tmp_path / "map.html").exists()

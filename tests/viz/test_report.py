@@ -12,9 +12,9 @@ import pytest
 from typer.testing import CliRunner
 
 import mobilenet
-from mobilenet.cli import app
-from mobilenet.study.store import StudyError
-from mobilenet.study.study import Result
+from mobilenet.cli.main import app
+from mobilenet.experiments.study.store import StudyError
+from mobilenet.experiments.study.study import Result
 from tests.browser import Page
 from tests.viz.test_map_browser import _browser as needs_browser  # noqa: F401  (a fixture)
 from viz.figures import run_figures

@@ -9,8 +9,8 @@ import pandas as pd
 import pytest
 
 import mobilenet
-from mobilenet.replay import protocol_messages
-from mobilenet.rundir import RunError
+from mobilenet.experiments.replay import protocol_messages
+from mobilenet.rundir.reader import RunError
 from viz.spacetime import WindowError, draw, window_around
 from viz.spacetime.drawing import compose
 from viz.spacetime.window import handoffs, shown_messages

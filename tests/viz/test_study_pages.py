@@ -12,9 +12,9 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
-from mobilenet.cli import app
-from mobilenet.runs import shown
-from mobilenet.study.study import Result, compare_study
+from mobilenet.api import shown
+from mobilenet.cli.main import app
+from mobilenet.experiments.study.study import Result, compare_study
 from tests.viz.overlap import legends_on_curves, overlapping
 from tests.viz.test_report import words
 from viz import comparison

@@ -11,9 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.spatial import cKDTree
 
-from mobilenet import movement
 from mobilenet.scenario import Scenario
-from mobilenet.simulation import Simulation
+from mobilenet.simulation import movement
+from mobilenet.simulation.mobile import Simulation
 from mobilenet.world import attachment
 from mobilenet.world.attachment import Attachment
 from mobilenet.world.coverage import Coverage

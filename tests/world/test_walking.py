@@ -14,9 +14,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import ks_1samp, ks_2samp, uniform
 
-from mobilenet.kernel import SECOND
+from mobilenet.engine.kernel import SECOND
+from mobilenet.engine.random_streams import Stream
 from mobilenet.parameters import ScenarioError
-from mobilenet.streams import Stream
 from mobilenet.world import gauss_markov, random_waypoint
 from mobilenet.world.coverage import AreaParameters, Coverage
 from mobilenet.world.gauss_markov import GaussMarkov, Walls

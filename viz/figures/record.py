@@ -15,8 +15,8 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from mobilenet.rundir import RunError, read_manifest
-from mobilenet.study.measure import delays_of, integral
+from mobilenet.experiments.study.measure import delays_of, integral
+from mobilenet.rundir.reader import RunError, read_manifest
 from viz.style import FAULT
 
 SECOND = 1_000_000_000

@@ -17,8 +17,8 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from mobilenet.rundir import read_frame
-from mobilenet.study.measure import delays_of
+from mobilenet.experiments.study.measure import delays_of
+from mobilenet.rundir.reader import read_frame
 from viz.figures.field import field
 from viz.figures.record import BUCKETS, SECOND, Record, edges_of, manifest_of, mean_level, middles_s, time_axis
 from viz.files import make_folder

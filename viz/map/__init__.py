@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from mobilenet.rundir import RunError, read_manifest
+from mobilenet.rundir.reader import RunError, read_manifest
 from viz.files import whole_file
 from viz.map.data import document
 from viz.map.messages import DELIVERIES

@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from mobilenet.rundir import COLUMN_TYPES, RunError
+from mobilenet.rundir.reader import COLUMN_TYPES, RunError
 from viz.map.handoffs import events, handoffs
 from viz.map.messages import DELIVERIES, messages
 from viz.map.pack import narrow, packed

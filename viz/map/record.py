@@ -22,8 +22,8 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from mobilenet.parameters import ScenarioError
-from mobilenet.rundir import COLUMN_TYPES, RunError, read_manifest
-from mobilenet.scenario.file import read
+from mobilenet.rundir.reader import COLUMN_TYPES, RunError, read_manifest
+from mobilenet.scenario.base import read
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]

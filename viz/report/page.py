@@ -12,7 +12,7 @@ from collections.abc import Iterable, Sequence
 from html import escape
 from importlib.resources import files
 
-from mobilenet.shell import spelled_out
+from mobilenet.quoting import spelled_out
 from viz.style import Drawn, cut
 
 LONGEST = 20_000  # characters of one text

@@ -10,7 +10,7 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-from mobilenet.runs import Run, shown
+from mobilenet.api import Run, shown
 from viz.figures import run_figures
 from viz.figures.record import manifest_of
 from viz.map.data import document

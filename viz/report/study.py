@@ -11,11 +11,11 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
-from mobilenet.own import uses_code
+from mobilenet.api import shown
 from mobilenet.parameters import ScenarioError
-from mobilenet.runs import shown
+from mobilenet.quoting import quoted
 from mobilenet.scenario import load_scenario
-from mobilenet.shell import quoted
+from mobilenet.simulation.plugins import uses_code
 from viz.figures import study_figures
 from viz.report.limits import MOBILE, PROCESSES
 from viz.report.page import code, folded, paragraph, pictures, table, text, whole

@@ -1,0 +1,119 @@
+"""Look into a run: the messages of a handoff, what two runs have apart, tables for other tools."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.table import Table
+from rich.text import Text
+
+from mobilenet.cli.console import Exit, error_console, fail, print_table, progress, reporting, say
+from mobilenet.cli.options import AllowCode, Quiet, RunDirectory
+from mobilenet.quoting import quoted
+
+
+def spacetime(
+    run: RunDirectory,
+    around: Annotated[
+        str, typer.Option("--around", metavar="WHAT", help="handoff:N, crash:N (from 1), message:h3:5, or seconds of simulated time.")
+    ] = "handoff:1",
+    host: Annotated[
+        str | None, typer.Option("--host", metavar="HOST", help="Whose, as in h12; by default whoever it happened to.")
+    ] = None,
+    margin_s: Annotated[
+        float | None, typer.Option("--margin-s", min=0, max=1e9, metavar="S", help="Seconds before and after; by default a fifth.")
+    ] = None,
+    out: Annotated[
+        Path | None, typer.Option("--out", "-o", metavar="FILE", help="SVG, PNG or PDF; by default RUN/spacetime-....svg.")
+    ] = None,
+    allow_code: AllowCode = False,
+    quiet: Quiet = False,
+) -> None:
+    """Draw the messages around a handoff as a space-time diagram: lines, arrows, sessions."""
+    with reporting():
+        import pandas as pd
+
+        from mobilenet.experiments.replay import protocol_messages
+        from mobilenet.rundir.reader import read_events, read_manifest
+        from viz.files import whole_file
+        from viz.spacetime import WindowError, draw, window_around
+
+        manifest = read_manifest(run)
+        if "processes" in manifest:
+            fail(f"{run}: a run of processes; space-time diagrams are of runs with hosts and stations", Exit.BAD_INPUT)
+        events = pd.DataFrame(read_events(run))
+        try:
+            window = window_around(events, around, host, margin_s)
+        except WindowError as error:
+            fail(str(error), Exit.BAD_INPUT)
+        target = out or run / f"spacetime-{window.host}-{around.replace(':', '-')}.svg"
+        with progress(quiet, "replaying") as update:
+            messages, replayed = protocol_messages(run, update, allow_code)
+        with whole_file(target) as partial:
+            called = {**(manifest.get("host_names") or {}), **(manifest.get("station_names") or {})}
+            arrows = draw(messages, events, window, partial, run.resolve().name, called)
+        if replayed:
+            say("The run had not recorded its messages (record.messages), so it was replayed: same fingerprint.")
+        say(f"{window.title}: {len(arrows)} message{'' if len(arrows) == 1 else 's'}. Next: open {quoted(target)}")
+
+
+def diff(
+    one: Annotated[Path, typer.Argument(metavar="RUN", help="A run directory.")],
+    other: Annotated[Path, typer.Argument(metavar="RUN", help="Another one.")],
+) -> None:
+    """Say where two runs part: the first event that differs, and what differs in their scenarios and metrics."""
+    with reporting():
+        from mobilenet.api import shown
+        from mobilenet.rundir.compare import difference
+
+        found = difference(one, other)
+        _print_apart("scenario", found.scenario, lambda value: "–" if value is None else str(value))
+        if found.same:
+            say(f"the same {found.common} events, to the nanosecond")
+        else:
+            say(f"the first {found.common} events are the same; then")
+            for event in found.before:
+                say(f"    both     {_event(event)}")
+            for path, parting in zip((one, other), found.events, strict=True):
+                say(f"    {path}  {'has no more' if parting is None else _event(parting)}")
+        _print_apart("metric", found.metrics, shown)
+        parted = [event for event in found.events if event is not None and event["node"].startswith("h")]
+        if parted:
+            moment = f"--host {parted[0]['node']} --around {parted[0]['time_ns'] / 1e9:.6f}"
+            say(f"Next: mobilenet spacetime {quoted(one)} {moment}")
+        else:
+            say(f"Next: mobilenet show {quoted(one)}")
+
+
+def _event(event: dict[str, Any]) -> str:
+    words = [f"{event['time_ns'] / 1e9:.9f} s", event["node"], event["event"]]
+    words += [str(event[name]) for name in ("message", "station", "detail") if event[name] is not None]
+    return " ".join([*words, *([f"session {event['session']:.0f}"] if event["session"] is not None else [])])
+
+
+def _print_apart(kind: str, rows: list[tuple[str, Any, Any]], show: Callable[[Any], str]) -> None:
+    if not rows:
+        say(f"no {kind} differs")
+        return
+    table = Table(kind, "the one", "the other", box=None, pad_edge=False)
+    for name, a, b in rows:
+        table.add_row(name, Text(show(a)), Text(show(b)))
+    print_table(table)
+
+
+def reference(
+    out: Annotated[Path | None, typer.Option("--out", "-o", metavar="FILE", help="Write it there instead of printing it.")] = None,
+) -> None:
+    """Print all keys of scenario and study files: type, unit, default, range, meaning, source (Markdown)."""
+    with reporting():
+        from mobilenet.cli.key_reference import reference
+
+        if out is None:
+            say(reference().rstrip())
+            error_console.print("Next: mobilenet check SCENARIO")  # what is printed may be on its way into a file
+        else:
+            out.write_text(reference(), encoding="utf-8")
+            say(f"Next: read {quoted(out)}")

@@ -1,0 +1,134 @@
+"""Try the protocols and the simulator: hostile schedules, and speed."""
+
+from __future__ import annotations
+
+import os
+import time
+from enum import Enum
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from mobilenet.cli.console import Exit, counting, fail, reporting, say
+from mobilenet.quoting import quoted
+
+
+class Protocol(Enum):
+    MOBILE_CAUSAL = "mobile_causal"
+    TCP_FLOODING = "tcp_flooding"
+    BEST_EFFORT = "best_effort"
+    RELIABLE = "reliable"
+    ALL_TO_ALL = "all_to_all"
+    DISJOINT_PATHS = "disjoint_paths"
+    CAUSAL = "causal"
+    CAUSAL_RELIABLE = "causal_reliable"
+
+
+class Backbone(Enum):
+    TREE = "tree"
+    BEST_EFFORT = "vcube_best_effort"
+    RELIABLE = "vcube_reliable"
+    CAUSAL = "vcube_causal"
+
+
+class Mac(Enum):
+    DCF = "dcf"
+    ACKING = "acking"
+
+
+def swarm(
+    count: Annotated[int, typer.Option("--count", min=1, help="How many schedules.")] = 100,
+    seed: Annotated[int, typer.Option("--seed", min=0, help="The first schedule's seed; the others follow.")] = 1,
+    workers: Annotated[int, typer.Option("--workers", min=1, help="Processes.")] = os.cpu_count() or 1,
+    keep: Annotated[
+        Path | None, typer.Option("--keep", metavar="DIR", help="Where run directories go that are not valid.")
+    ] = None,
+    protocol: Annotated[Protocol, typer.Option("--protocol", help="What is tried.")] = Protocol.MOBILE_CAUSAL,
+    backbone: Annotated[Backbone | None, typer.Option("--backbone", help="Between the stations; of mobile_causal alone.")] = None,
+    mac: Annotated[Mac | None, typer.Option("--mac", help="Of the radio, dcf unless said otherwise.")] = None,
+) -> None:
+    """Run small random hostile scenarios and judge each of them.
+
+    Mobile: even seeds without physics, odd ones on the radio; over a MAC that is not dcf all of them on the radio. Broadcasts
+    over VCube: processes that crash in the middle of sends, are suspected by mistake, and are reached over links without
+    order, as far as the protocol allows it.
+    """
+    with reporting():
+        from mobilenet.experiments.fuzz.hunt import again, hunt
+
+        if backbone is not None and protocol is not Protocol.MOBILE_CAUSAL:
+            fail(f"--backbone {backbone.value}: only mobile_causal has stations that choose one, not {protocol.value}", Exit.BAD_INPUT)
+        if mac is not None and protocol not in (Protocol.MOBILE_CAUSAL, Protocol.TCP_FLOODING):
+            fail(f"--mac {mac.value}: {protocol.value} plays among processes, which have no radio", Exit.BAD_INPUT)
+        others: dict[str, Any] = {"backbone": backbone.value} if backbone is not None else {}
+        if protocol is not Protocol.MOBILE_CAUSAL:
+            others["protocol"] = protocol.value
+        if mac is not None:
+            others["mac"] = mac.value
+        started = time.perf_counter()
+        violated = 0
+        tally: dict[str, int] = {}
+        happened: dict[str, int] = {}
+        with counting(count) as advance:
+            for result in hunt(range(seed, seed + count), workers, keep, **others):
+                advance()
+                tally[result.answer] = tally.get(result.answer, 0) + 1
+                for event, number in getattr(result, "happened", {}).items():
+                    happened[event] = happened.get(event, 0) + number
+                if result.answer == "violated":
+                    violated += 1
+                    say(f"schedule {result.seed} ({result.network}) violated:\n{result.explanation}")
+                    say(f"Repeat: {again(result.seed, 1, **others)} --keep runs")
+                elif result.answer == "unknown":
+                    say(f"schedule {result.seed} ({result.network}) unknown: {result.explanation.splitlines()[0]}")
+        parts = ", ".join(f"{number} {answer}" for answer, number in sorted(tally.items()))
+        say(f"{count} schedules in {time.perf_counter() - started:.0f} s: {parts}")
+        if happened:
+            say("A schedule has " + ", ".join(f"{number / count:.1f} {event}" for event, number in sorted(happened.items())))
+        say(f"Next: {again(seed + count, count, **others)}")
+        raise typer.Exit(Exit.VIOLATED if violated else Exit.FINE)
+
+
+def bench(
+    repeat: Annotated[int, typer.Option("--repeat", min=1, help="Runs of each case; the median counts.")] = 3,
+    table: Annotated[Path, typer.Option("--csv", metavar="FILE", help="The table that lines are appended to.")] = Path("bench.csv"),
+    studies: Annotated[bool, typer.Option(help="Also measure studies on Spark.")] = True,
+) -> None:
+    """Measure the speed of the simulator beside that of a bare event queue."""
+    with reporting():
+        from mobilenet.engine import native
+        from mobilenet.experiments.bench import broadcasts, simulator
+
+        try:
+            table.open("a").close()
+        except OSError as error:
+            fail(f"{table}: cannot be written: {error.strerror}", Exit.BAD_INPUT)
+        say("the hot path is " + ("compiled" if native.in_use() else "interpreted: python3 make.py setup compiles it, where there is a C compiler"))
+        say("case             hosts  simulated s  frames     a bare queue   in          cost of ten")
+        say("                       per CPU s    per CPU s  M events/s     proportion  times the nodes")
+        for row in simulator.measure(repeat):
+            factor = "" if row.cost_factor is None else f"{row.cost_factor:.1f}"
+            mark = {True: "pass", False: "MISS", None: ""}[row.passed]
+            say(
+                f"{row.case:15} {row.hosts:6}  {row.simulated_s_per_cpu_s:<11.4g}  {row.frames_per_cpu_s:<9,.0f}  "
+                f"{row.queue_events_per_s / 1e6:<13.2f}  {row.in_proportion:<10.3g}  {factor:15}  {mark}"
+            )
+            simulator.append(table, row)
+        say("\nbroadcast     processes  messages per CPU s  a bare queue  share of it  target")
+        for broadcast in broadcasts.measure(repeat):
+            say(
+                f"{broadcast.case:13} {broadcast.processes:<10} {broadcast.messages_per_cpu_s:<19,.0f} "
+                f"{broadcast.queue_events_per_s / 1e6:<13.2f} {broadcast.share:<12.3f} {broadcast.target:<6g}  "
+                f"{'pass' if broadcast.passed else 'MISS'}"
+            )
+            broadcasts.append(table.with_name(f"{table.stem}_broadcasts.csv"), broadcast)
+        if studies:
+            from mobilenet.experiments.bench import studies as on_spark
+
+            say("\nstudies        simulations a minute  s to start  Spark's overhead")
+            for study in on_spark.measure_studies():
+                overhead = "" if study.overhead is None else f"{study.overhead:+.1%}"
+                say(f"{study.master:14} {study.runs_per_minute:<21g} {study.start_s:<11g} {overhead}")
+                on_spark.append(table.with_name(f"{table.stem}_studies.csv"), study)
+        say(f"Next: look at {quoted(table)}; the targets are in mobilenet/experiments/bench/")

@@ -1,0 +1,244 @@
+"""All keys of scenario and study files, as they are declared: type, unit, default, range, meaning, and source.
+
+Model     the declarations are walked, nothing is written twice; scenarios/REFERENCE.md is this text, and a test holds it to that.
+          The source of a key is that of the module that declares it; a meaning says where a value is from another one
+Source    ours: DESIGN.md §13
+"""
+
+from __future__ import annotations
+
+import inspect
+import re
+import sys
+import types
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Annotated, Any, Literal, Union, get_args, get_origin
+
+from pydantic import BaseModel
+from pydantic.fields import FieldInfo
+from pydantic_core import PydanticUndefined
+
+from mobilenet.parameters import Told, Within
+from mobilenet.scenario.yaml_writer import inline
+
+UNITS = {  # by the last part of a name
+    "s": "s", "ms": "ms", "ns": "ns", "m": "m", "mps": "m/s", "mbps": "Mb/s", "bytes": "bytes", "db": "dB", "frames": "frames",
+    "segments": "segments", "share": "share",
+}  # fmt: skip
+WHOLE_UNITS = {"lon": "degrees", "lat": "degrees", "max_delay": "t.u.", "leave_rate_per_host_per_min": "1/min", "rate_per_host_per_min": "1/min"}
+PLAIN = {bool: "true or false", int: "whole number", float: "number", str: "text", Any: "any", type(None): "null"}
+BOUNDS = {"ge": "≥ {}", "gt": "> {}", "le": "≤ {}", "lt": "< {}", "min_length": "at least {} long", "max_length": "at most {} long"}
+
+
+@dataclass(frozen=True, slots=True)
+class Key:
+    """One line of the reference."""
+
+    path: str
+    kind: str
+    unit: str
+    default: str
+    bounds: str
+    meaning: str
+    module: str
+
+
+def keys(model: type[BaseModel], prefix: str = "") -> Iterator[Key]:
+    """The keys of a group and of the groups in it, in the order of the file."""
+    for name, field in model.model_fields.items():
+        key = field.alias or name
+        if _is_tag(field):  # told by the group around
+            continue
+        path = f"{prefix}{key}"
+        groups = list(_groups(field.annotation))
+        unit = "" if groups else _unit(key, field)
+        meaning = field.description or getattr(model, "meanings", {}).get(name) or _about(groups[0] if len(groups) == 1 else None)
+        yield Key(path, _kind(field), unit, _default(field), _bounds(field), meaning, _declaring(model, name))
+        inside = path + _inside(field.annotation)
+        for group in groups:
+            tag = _tag(group) if len(groups) > 1 else None
+            if tag:
+                place = f"{inside}{{{tag[0]}: {tag[1]}}}."
+                yield Key(f"{place}{tag[0]}", f"`{tag[1]}`", "", "must be given", "", _about(group), _about_module(group))
+                yield from keys(group, place)
+            else:
+                yield from keys(group, f"{inside}.")
+
+
+def _declaring(model: type[BaseModel], name: str) -> str:
+    """The module of the class that says what the key is."""
+    return next(cls.__module__ for cls in model.__mro__ if name in inspect.get_annotations(cls))
+
+
+def _tag(group: type[BaseModel]) -> tuple[str, str] | None:
+    """The key by which a group is chosen, and its value."""
+    return next(((name, get_args(field.annotation)[0]) for name, field in group.model_fields.items() if _is_tag(field)), None)
+
+
+def _is_tag(field: FieldInfo) -> bool:
+    return get_origin(field.annotation) is Literal and len(get_args(field.annotation)) == 1
+
+
+def _parts(annotation: Any) -> Iterator[Any]:
+    """What a type is made of, without its ornaments."""
+    origin = get_origin(annotation)
+    if origin is Annotated:
+        yield from _parts(get_args(annotation)[0])
+    elif origin in (Union, types.UnionType):
+        for argument in get_args(annotation):
+            yield from _parts(argument)
+    else:
+        yield annotation
+
+
+def _inside(annotation: Any) -> str:
+    """How the keys of each entry are told from those of a group."""
+    for part in _parts(annotation):
+        if get_origin(part) in (tuple, list):
+            return "[]"
+        if get_origin(part) is dict:
+            return ".*"
+    return ""
+
+
+def _groups(annotation: Any) -> Iterator[type[BaseModel]]:
+    for part in _parts(annotation):
+        if isinstance(part, type) and issubclass(part, BaseModel):
+            yield part
+        elif get_origin(part) in (tuple, list, dict):
+            for argument in get_args(part):
+                if argument is not Ellipsis:
+                    yield from _groups(argument)
+
+
+def _kind(field: FieldInfo) -> str:
+    return " or ".join(dict.fromkeys(_word(part) for part in _parts(field.annotation)))
+
+
+def _word(part: Any) -> str:
+    origin = get_origin(part)
+    if part in PLAIN:
+        return PLAIN[part]
+    if origin is Literal:
+        return " or ".join(f"`{choice}`" for choice in get_args(part))
+    if origin is dict:
+        return "keys with values"
+    if origin in (tuple, list):
+        arguments = [argument for argument in get_args(part) if argument is not Ellipsis]
+        words = [" or ".join(dict.fromkeys(_word(inner) for inner in _parts(argument))) for argument in arguments]
+        return f"[{', '.join(words)}]" if len(arguments) > 1 else f"list of {words[0] if words else 'values'}"
+    return "keys with values"
+
+
+def _default(field: FieldInfo) -> str:
+    value = field.get_default(call_default_factory=True, validated_data={})
+    if value is PydanticUndefined:
+        return "must be given"
+    if isinstance(value, BaseModel):
+        tag = _tag(type(value))
+        return f"{tag[0]}: {tag[1]}" if tag else "as below"
+    text = inline(value)
+    return text if len(text) <= 40 else "see the declaration"
+
+
+def _unit(name: str, field: FieldInfo) -> str:
+    told = next((item.unit for item in field.metadata if isinstance(item, Told)), "")
+    return told or WHOLE_UNITS.get(name) or (UNITS.get(name.rpartition("_")[2], "") if "_" in name else "")
+
+
+def _bounds(field: FieldInfo) -> str:
+    """Of the field itself, of what its type is declared with, and of the elements of a list or pair."""
+    return "; ".join(filter(None, (_own_bounds([*field.metadata, *_ornaments(field.annotation)]), _of_elements(field.annotation))))
+
+
+def _own_bounds(metadata: list[Any]) -> str:
+    found: list[str] = []
+    for item in metadata:
+        if isinstance(item, Within):
+            found.append(str(item))
+        elif isinstance(item, Told) and item.bounds:
+            return item.bounds
+        for holder in (item, *getattr(item, "metadata", ())):
+            for name, words in BOUNDS.items():
+                value = getattr(holder, name, None)
+                if isinstance(value, (int, float)):
+                    found.append(words.format(f"{value:g}" if isinstance(value, float) or abs(value) < 10**7 else f"{value:.3g}"))
+            pattern = getattr(holder, "pattern", None)
+            if isinstance(pattern, str):  # of a name: a letter and a number
+                found.append(f"{pattern[1]}0, {pattern[1]}1, ...")
+    return ", ".join(dict.fromkeys(found))
+
+
+def _of_elements(annotation: Any) -> str:
+    """Of lists in a list as well."""
+    for part in _parts(annotation):
+        if get_origin(part) in (tuple, list):
+            for element in dict.fromkeys(argument for argument in get_args(part) if argument is not Ellipsis):
+                own, within = _own_bounds(list(_ornaments(element))), _of_elements(element)
+                return "; ".join(filter(None, (f"each {own}" if own else "", f"in it {within}" if own and within else within)))
+    return ""
+
+
+def _ornaments(annotation: Any) -> Iterator[Any]:
+    if get_origin(annotation) is Annotated:
+        yield from get_args(annotation)[1:]
+        yield from _ornaments(get_args(annotation)[0])
+    elif get_origin(annotation) in (Union, types.UnionType):
+        for argument in get_args(annotation):
+            yield from _ornaments(argument)
+
+
+def _described(group: type[BaseModel] | None) -> type[BaseModel] | None:
+    """The group, or the nearest one that it is made from, that says what it is."""
+    classes = [] if group is None else [cls for cls in group.__mro__ if issubclass(cls, BaseModel) and cls.model_fields]
+    return next((cls for cls in classes if cls.__dict__.get("__doc__")), None)
+
+
+def _about(group: type[BaseModel] | None) -> str:
+    """The first line of what it says, as a meaning."""
+    found = _described(group)
+    if found is None:
+        return ""
+    words = (inspect.getdoc(found) or "").partition("\n")[0].rstrip(".")
+    first = words.partition(" ")[0]
+    return words[:1].lower() + words[1:] if first[1:].islower() or len(first) == 1 else words
+
+
+def _about_module(group: type[BaseModel]) -> str:
+    found = _described(group)
+    return (found or group).__module__
+
+
+def source_of(module: str) -> str:
+    """What a module says of its source, in one line."""
+    found = re.search(r"^Source +(.*?)(?=^\S|\Z)", sys.modules[module].__doc__ or "", re.MULTILINE | re.DOTALL)
+    return " ".join(found[1].split()) if found else ""
+
+
+def reference() -> str:
+    """The whole text, in Markdown."""
+    from mobilenet.experiments.study.declaration import Study
+    from mobilenet.scenario.mobile import Scenario
+    from mobilenet.scenario.processes import ProcessScenario
+
+    parts = [
+        "# All keys of scenarios and studies\n\nMade from the declarations by `mobilenet reference`; `a.b` is key `b` inside `a`, `a[]` stands for each "
+        "entry of a list,\n`a.*` for each key of one's own, `a{name: x}.b` for a key that is there when `a` has `name: x`. [1], [2], ... are "
+        "the sources at the end.\nWhat is wrong in a file is told with line and key by `mobilenet check`.\n"
+    ]
+    sources: dict[str, int] = {}  # module -> its number
+    for title, model in (
+        ("Scenarios of hosts and stations", Scenario), ("Scenarios of processes (VCube)", ProcessScenario), ("Studies", Study),
+    ):  # fmt: skip
+        parts.append(f"\n## {title}\n\n| key | type | unit | default | range | meaning | source |\n|---|---|---|---|---|---|---|\n")
+        for k in dict.fromkeys(keys(model)):
+            source = f"[{sources.setdefault(k.module, len(sources) + 1)}]"
+            parts.append(f"| `{k.path}` | {k.kind} | {k.unit} | {_cell(k.default)} | {_cell(k.bounds)} | {_cell(k.meaning)} | {source} |\n")
+    parts.append("\n## Sources\n\nWhere keys are declared, and what their values are taken from:\n\n")
+    parts += [f"- [{number}] `{module}`: {source_of(module)}\n" for module, number in sources.items()]
+    return "".join(parts)
+
+
+def _cell(text: str) -> str:
+    return text.replace("|", "\\|")

@@ -1,0 +1,51 @@
+"""The command line: which commands there are. How they end is in console.py.
+
+Source    ours: DESIGN.md §9
+"""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from mobilenet import __version__
+from mobilenet.cli import explore, fuzz, pictures, run, study, tracks
+from mobilenet.cli.console import Group, say
+
+app = typer.Typer(
+    cls=Group,
+    name="mobilenet",
+    help="Emulate mobile networks and the broadcast protocols that run on them.",
+    invoke_without_command=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+)
+
+for command in (
+    run.run, run.check, run.verify, run.show,
+    pictures.figures, pictures.report, explore.spacetime, explore.diff, explore.reference,
+    study.study, study.compare, study.reproduce,
+    tracks.inspect_tracks, tracks.export,
+    fuzz.swarm, fuzz.bench,
+):  # fmt: skip
+    app.command()(command)
+app.command("map")(pictures.map_)
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        say(f"mobilenet {__version__}")
+        raise typer.Exit()
+
+
+@app.callback()
+def main(
+    context: typer.Context,
+    version: Annotated[bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")] = False,
+) -> None:
+    """Emulate mobile networks and the broadcast protocols that run on them."""
+    if context.invoked_subcommand is None:
+        say(context.get_help())
+        say("\nNext: mobilenet run scenarios/first.yaml")

@@ -1,0 +1,199 @@
+"""Studies: many runs, what they say together, and the experiments of the papers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from enum import Enum
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.table import Table
+from rich.text import Text
+
+from mobilenet.cli.console import Exit, Stopped, fail, print_table, reporting, runs_progress, say
+from mobilenet.cli.options import AllowCode, Master, Quiet, StudyDirectory, Workers
+from mobilenet.quoting import quoted
+
+
+class Paper(Enum):
+    mobile = "mobile"
+    bundling = "bundling"
+    reliable = "reliable"
+    causal = "causal"
+
+
+def study(
+    study: Annotated[Path, typer.Argument(metavar="STUDY", help="A study file (YAML).")],
+    out: Annotated[
+        Path | None, typer.Option("--out", metavar="DIR", help="The study's directory; by default one below studies/.")
+    ] = None,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Only say which runs there would be, how long they take, and how big they are.")
+    ] = False,
+    master: Master = None,
+    workers: Workers = None,
+    allow_code: AllowCode = False,
+    quiet: Quiet = False,
+) -> None:
+    """Run a study: many runs of a scenario under different factors, on Spark, with tables and a comparison."""
+    with reporting():
+        from mobilenet.experiments.study import study as studies
+        from mobilenet.experiments.study.spark import local_master
+
+        if dry_run:
+            _print_estimates(studies.estimate(study, allow_code))
+            where = "" if out is None else f" --out {quoted(out)}"
+            code = " --allow-code" if allow_code else ""
+            say(f"Next: mobilenet study {quoted(study)}{where}{code}")
+            return
+        if master is not None and workers is not None:
+            fail("--workers counts cores of this machine; with --master the master says how many there are", Exit.BAD_INPUT)
+        with _keeping_what_is_done(), runs_progress(quiet) as update:
+            done = studies.run_study(study, out, master or local_master(workers), update, allow_code=allow_code)
+        _print_study(done, quiet)
+        if done.failed:
+            fail(f"{len(done.failed)} runs failed; the same command tries them again", Exit.UNFINISHED)
+        if done.violated:
+            say(f"Next: mobilenet verify {quoted(done.store.runs / done.violated[0])}")
+            raise typer.Exit(Exit.VIOLATED)
+        if done.store.study.compare is not None:
+            say(f"Next: mobilenet compare {quoted(done.store.path)}")
+        else:
+            say(f"Next: look at {quoted(done.store.tables / 'summary.csv')}")
+
+
+def compare(study: StudyDirectory) -> None:
+    """Compare the levels of a factor over the same worlds: by how much they differ, and how sure that is."""
+    with reporting():
+        from mobilenet.experiments.study.study import compare_study, shown_finding
+        from viz.comparison import draw
+
+        found = compare_study(study)
+        for where in dict.fromkeys(finding.where for finding in found):
+            say(f"\n{where}" if where else "")
+            for finding in found:
+                if finding.where == where:
+                    for line in shown_finding(finding):
+                        say(line)
+        for suffix in ("svg", "png"):
+            draw(study, study / f"comparison.{suffix}")
+        say(f"{quoted(study)}: {len(found)} comparisons. Next: look at {quoted(study / 'comparison.png')}")
+
+
+def reproduce(
+    paper: Annotated[
+        Paper,
+        typer.Argument(
+            metavar="PAPER",
+            help="mobile (Wilhelm et al. 2020), bundling (Rodrigues et al. 2018), reliable (Jeanneau et al. 2017), causal (Rodrigues et al.).",
+        ),
+    ],
+    out: Annotated[
+        Path | None,
+        typer.Option("--out", metavar="DIR", help="Where studies and tables go; by default studies/reproduce-PAPER."),
+    ] = None,
+    master: Master = None,
+    workers: Workers = None,
+    max_n: Annotated[
+        int | None, typer.Option("--max-n", min=8, max=1024, help="Only 8, 16, 32, ... processes up to this number, by default 1024; not for mobile.")
+    ] = None,
+    processes: Annotated[
+        int | None, typer.Option("--processes", min=8, max=1024, help="Only this number of processes; not for mobile.")
+    ] = None,
+    engineering: Annotated[
+        bool, typer.Option("--engineering", help="Also run the same with the defaults of all other scenarios, and show both; for mobile only.")
+    ] = False,
+    quiet: Quiet = False,
+) -> None:
+    """Run the experiments of a paper, and print each of its figures beside ours. Goes on where it was stopped."""
+    with reporting():
+        from mobilenet.experiments.reproduce import bundling, causal, mobile, reliable
+        from mobilenet.experiments.study.spark import local_master
+
+        if paper is Paper.mobile and (max_n is not None or processes is not None):
+            fail(f"{'--max-n' if max_n is not None else '--processes'} counts processes of the papers on VCube; mobile has none", Exit.BAD_INPUT)
+        if paper is not Paper.mobile and engineering:
+            fail(f"--engineering is for mobile; {paper.value} has one setting only", Exit.BAD_INPUT)
+        if paper is not Paper.mobile and master is not None:
+            fail(f"--master does nothing for {paper.value}, which runs on this machine: expected --workers", Exit.BAD_INPUT)
+        if max_n is not None and processes is not None:
+            fail("--max-n and --processes: expected one of the two", Exit.BAD_INPUT)
+        most = 1024 if max_n is None else max_n
+        folder = out if out is not None else Path("studies") / f"reproduce-{paper.value}"
+        tell = (lambda line: None) if quiet else say
+        match paper:
+            case Paper.mobile:
+                with _keeping_what_is_done(), runs_progress(quiet) as update:
+                    lines = mobile.reproduce(folder, master or local_master(workers), update, tell, engineering)
+                for line in lines:
+                    verdict = f": {line.verdict}" if line.verdict else ""
+                    beside = f" ({line.engineering} with the engineering defaults)" if line.engineering else ""
+                    say(f"{line.experiment}: {line.quantity}: {line.printed} in print, {line.ours} here{verdict}{beside}")
+            case Paper.bundling:
+                with _keeping_what_is_done():
+                    rows = bundling.reproduce(folder, most, processes, workers, tell)
+                _print_rows(bundling.HEAD, rows)
+            case Paper.causal:
+                with _keeping_what_is_done():
+                    rows = causal.reproduce(folder, most, processes, workers, tell)
+                _print_rows(causal.HEAD, [row for row in rows if row["printed"]] or rows)
+            case Paper.reliable:
+                with _keeping_what_is_done():
+                    rows, statements = reliable.reproduce(folder, most, processes, workers, tell)
+                _print_rows(reliable.HEAD, rows)
+                for statement in statements:
+                    say(f"{statement['answer']}: {statement['statement']} ({statement['place']})")
+        from viz.figures.mobile_paper import mobile_figures
+        from viz.figures.papers import paper_figures
+
+        for picture in mobile_figures(folder) if paper is Paper.mobile else paper_figures(paper.value, folder):
+            say(f"drawn: {quoted(picture)}")
+        say(f"Next: look at {quoted(folder / f'{paper.value}.md')}")
+
+
+@contextmanager
+def _keeping_what_is_done() -> Iterator[None]:
+    """Whatever stops a study, its finished runs stay."""
+    from mobilenet.experiments.study.batch import JobLost
+
+    try:
+        yield
+    except (Stopped, KeyboardInterrupt):
+        reason = "stopped"
+    except JobLost as error:
+        reason = f"Spark lost the job: {error}"
+    else:
+        return
+    fail(f"{reason}; the runs that are done are kept, and the same command goes on", Exit.UNFINISHED)
+
+
+def _print_rows(head: tuple[str, ...], rows: list[dict[str, Any]]) -> None:
+    table = Table(*head, box=None, pad_edge=False)
+    for row in rows:
+        table.add_row(*(Text("" if row[name] is None else f"{row[name]:g}" if isinstance(row[name], float) else str(row[name])) for name in head))
+    print_table(table)
+
+
+def _print_estimates(estimates: list[Any]) -> None:
+    table = Table("configuration", "runs", "s each", "MB each", box=None, pad_edge=False)
+    for e in estimates:
+        runs = f"{e.runs}" if e.runs == e.most_runs else f"{e.runs} to {e.most_runs}"
+        table.add_row(Text(e.configuration.label), runs, f"{e.cpu_s:.1f}", f"{e.disk_bytes / 1e6:.2f}")
+    print_table(table)
+    for name, count in (("at least", [e.runs for e in estimates]), ("at most", [e.most_runs for e in estimates])):
+        cpu_s = sum(n * e.cpu_s for n, e in zip(count, estimates, strict=True))
+        size = sum(n * e.disk_bytes for n, e in zip(count, estimates, strict=True))
+        say(f"{name} {sum(count)} runs: {cpu_s:.0f} s of one core, {size / 1e6:.0f} MB")
+
+
+def _print_study(done: Any, quiet: bool) -> None:
+    for line in done.failed[:10]:
+        say(f"failed: {line}")
+    for run in done.violated[:10]:
+        say(f"violated: {run}")
+    for configuration in done.unstable:
+        say(f"unstable: {configuration.label}: what waits at stations and hosts grows to the end, so there is no mean")
+    if not quiet:
+        say(f"{done.done} runs done, {len(done.failed)} failed, {len(done.violated)} violated; tables in {quoted(done.store.tables)}")

@@ -1,0 +1,293 @@
+"""One's own tracks and sites: look at them before anything is simulated; and runs for other programs."""
+
+from __future__ import annotations
+
+import math
+import os
+from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.table import Table
+from rich.text import Text
+
+from mobilenet.cli.console import Exit, fail, out_console, progress, reporting, say
+from mobilenet.cli.options import AllowCode, Quiet
+from mobilenet.quoting import quoted
+
+SHOWN = 5
+RANGE_M = 120.0
+
+
+def inspect_tracks(
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="Tracks: a table (CSV; its columns: t, t_s, time, time_s or timestamp; id, host, node, host_id, node_id, vehicle or person; x and y or x_m and y_m in metres, or lon and lat), SUMO's FCD (XML, CSV), ns-2, BonnMotion or GPX; .gz or not.")],
+    stations: Annotated[Path | None, typer.Option("--stations", metavar="SITES.csv", help="A table with name and x_m, y_m or lon, lat; or OpenCelliD's.")] = None,
+    range_m: Annotated[float, typer.Option("--range-m", min=1, max=100_000, metavar="M", help="How far a station reaches.")] = RANGE_M,
+    format: Annotated[str, typer.Option("--format", metavar="F", help="auto, csv, sumo_fcd, sumo_fcd_csv, ns2, bonnmotion or gpx.")] = "auto",
+    coordinates: Annotated[str, typer.Option("--coordinates", metavar="C", help="auto, metres or lonlat.")] = "auto",
+    origin: Annotated[str | None, typer.Option("--origin", metavar="LON,LAT", help="Where (0, 0) lies on Earth, if the sites do not say it.")] = None,
+    out: Annotated[Path | None, typer.Option("--out", "-o", metavar="FILE", help="A picture: SVG, PNG or PDF; by default one beside you, named after FILE.")] = None,
+    scenario: Annotated[Path | None, typer.Option("--scenario", metavar="FILE.yaml", help="Also write a scenario with these tracks and sites.")] = None,
+) -> None:  # fmt: skip
+    """Show what tracks are like before any simulation: extent, speeds, gaps, coverage, expected handoffs; and draw them."""
+    with reporting():
+        from mobilenet.scenario.starter import LONGEST_S
+        from mobilenet.tracks.read import FORMATS, read_tracks
+        from mobilenet.tracks.sites import read_sites
+        from mobilenet.world.inspection import inspect, no_run
+        from viz.files import whole_file
+        from viz.tracks_figure import draw
+
+        for value, known, option in ((format, FORMATS, "--format"), (coordinates, ("auto", "metres", "lonlat"), "--coordinates")):
+            if value not in known:
+                fail(f"{option}: unknown value {value[:40]!r}, expected one of {', '.join(known)}", Exit.BAD_INPUT)
+        if scenario is not None and os.path.lexists(scenario):
+            fail(f"{scenario}: exists already; name another file, or remove it", Exit.BAD_INPUT)
+        recorded = read_tracks(file, format, coordinates)  # type: ignore[arg-type]
+        sites = None if stations is None else read_sites(stations)
+        at = _origin(origin, recorded, sites)
+        told = recorded
+        recorded = recorded.on_plane(at)
+        found = inspect(recorded, None if sites is None else _positions(sites, at), range_m)
+        _print(found, sites, _exchanged(told, found))
+        target = out or Path(f"{_stem(file)}_tracks.png")
+        with whole_file(target) as partial:
+            draw(found, partial, file.name)
+        say(f"Drawn: {quoted(target)}")
+        options = ("stations", stations and quoted(stations)), ("range-m", None if range_m == RANGE_M else f"{range_m:g}"), ("origin", origin and "".join(origin.split()))
+        kinds = ((name, None if value == "auto" else value) for name, value in (("format", format), ("coordinates", coordinates)))
+        again = f"mobilenet inspect-tracks {quoted(file)}" + "".join(f" --{name}{'=' if name == 'origin' else ' '}{value}" for name, value in (*options, *kinds) if value)
+        if impossible := no_run(found, LONGEST_S):
+            why, helps = impossible
+            if scenario is None:
+                say(f"No run can be made of this: {why}")
+            say(f"Next: {helps}, then {again}")
+            if scenario is not None:
+                fail(f"{scenario}: not written: {why}", Exit.BAD_INPUT)
+        elif scenario is None:
+            say(f"Next: {again} --scenario own.yaml")
+        else:
+            _write_scenario(scenario, file, stations, found, range_m, at, {"format": format, "coordinates": coordinates})
+            say(f"Next: mobilenet run {quoted(scenario)}")
+
+
+def export(
+    directory: Annotated[Path, typer.Argument(metavar="RUN|STUDY", help="A run directory, or with --csv that of a study.")],
+    csv: Annotated[bool, typer.Option("--csv", help="Tables, into a folder: tracks, handoffs, stations, events, samples, metrics; of a study its tables.")] = False,
+    geojson: Annotated[bool, typer.Option("--geojson", help="Stations, tracks and handoffs, one file.")] = False,
+    kepler: Annotated[bool, typer.Option("--kepler", help="Tracks as trips for kepler.gl, one file.")] = False,
+    shiviz: Annotated[bool, typer.Option("--shiviz", help="Messages and events with vector clocks, one log for ShiViz.")] = False,
+    out: Annotated[Path | None, typer.Option("--out", "-o", metavar="PLACE", help="The folder (which must not exist yet) or file; by default inside the directory.")] = None,
+    origin: Annotated[str | None, typer.Option("--origin", metavar="LON,LAT", help="Where (0, 0) lies on Earth, instead of what the scenario says.")] = None,
+    from_s: Annotated[float, typer.Option("--from-s", min=0, metavar="S", help="ShiViz: from this second of simulated time on.")] = 0.0,
+    to_s: Annotated[float | None, typer.Option("--to-s", min=0, metavar="S", help="ShiViz: up to this second.")] = None,
+    epoch_s: Annotated[float, typer.Option("--epoch-s", min=0, max=1e11, metavar="S", help="kepler.gl: when the run begins, in seconds since 1970; by default 2024.")] = 1_704_067_200,
+    allow_code: AllowCode = False,
+    quiet: Quiet = False,
+) -> None:  # fmt: skip
+    """Write a run or a study for other programs: CSV, GeoJSON, kepler.gl, ShiViz."""
+    with reporting():
+        kinds = [name for name, wanted in (("csv", csv), ("geojson", geojson), ("kepler", kepler), ("shiviz", shiviz)) if wanted]
+        if len(kinds) != 1:
+            fail("expected one of --csv, --geojson, --kepler and --shiviz", Exit.BAD_INPUT)
+        at = None if origin is None else parse_origin(origin)
+        if not directory.is_dir():
+            fail(f"{directory}: no such run directory", Exit.BAD_INPUT)
+        if csv:
+            _export_csv(directory, out or directory / "csv", at)
+        elif shiviz:
+            _export_shiviz(directory, out or directory / "shiviz.log", (from_s, to_s), allow_code, quiet)
+        else:
+            _export_places(directory, out or directory / f"{kinds[0]}.geojson", at, epoch_s if kepler else None)
+
+
+def _export_csv(directory: Path, target: Path, origin: Any) -> None:
+    from mobilenet.export.source import source
+    from mobilenet.export.tables import run_tables, study_tables
+    from mobilenet.rundir.reader import read_manifest
+    from mobilenet.rundir.writer import run_directory
+
+    is_run = (directory / "manifest.json").is_file()
+    opened = source(directory, origin) if is_run and "station_positions_m" in read_manifest(directory) else None
+    with run_directory(target) as folder:
+        if is_run:
+            run_tables(opened, directory, folder)
+        else:
+            study_tables(directory, folder)
+        names = ", ".join(sorted(path.name for path in folder.iterdir()))
+    say(f"{quoted(target)}: {names}. Next: open them in whatever reads CSV")
+
+
+def _export_places(directory: Path, target: Path, origin: Any, epoch_s: float | None) -> None:
+    from mobilenet.export.geojson import without_trip, write_geojson, write_kepler
+    from mobilenet.export.source import source
+    from viz.files import whole_file
+
+    opened = source(directory, origin)
+    opened.require_origin()
+    with whole_file(target, (".geojson", ".json")) as partial:
+        count = write_geojson(opened, partial) if epoch_s is None else write_kepler(opened, partial, epoch_s)
+    left = [] if epoch_s is None else without_trip(opened)
+    if left:
+        say(f"{counted(len(left), 'track')} with one position left out: {', '.join(left[:SHOWN])}{', ...' if len(left) > SHOWN else ''}")
+    say(f"{quoted(target)}: {counted(count, 'feature')}. Next: " + ("drop it on a map (QGIS, geojson.io)" if epoch_s is None else "add it at kepler.gl and press play"))
+
+
+def _export_shiviz(directory: Path, target: Path, slice_s: tuple[float, float | None], allow_code: bool, quiet: bool) -> None:
+    import pandas as pd
+
+    from mobilenet.experiments.replay import protocol_messages
+    from mobilenet.export.shiviz import write_shiviz
+    from mobilenet.rundir.reader import read_events, read_manifest
+    from viz.files import whole_file
+
+    _check_slice(*slice_s, read_manifest(directory).get("simulated_s"))
+    with progress(quiet, "replaying") as update:
+        messages, replayed = protocol_messages(directory, update, allow_code)
+    events = pd.DataFrame(read_events(directory))
+    with whole_file(target, (".log", ".txt")) as partial:
+        count = write_shiviz(messages, events, partial, *slice_s)
+    if replayed:
+        say("The run had not recorded its messages (record.messages), so it was replayed: same fingerprint.")
+    say(f"{quoted(target)}: {counted(count, 'event')}. Next: open it in ShiViz (bestchai.bitbucket.io/shiviz)")
+
+
+def _check_slice(from_s: float, to_s: float | None, ends_s: float | None) -> None:
+    for option, value in (("--from-s", from_s), ("--to-s", to_s)):
+        if value is None:
+            continue
+        if not math.isfinite(value):
+            fail(f"{option} {value:g}: expected a finite number of seconds", Exit.BAD_INPUT)
+        if ends_s is not None and value > ends_s:
+            fail(f"{option} {value:g}: after the end of the run at {ends_s:g} s", Exit.BAD_INPUT)
+    if to_s is not None and from_s > to_s:
+        fail(f"--from-s {from_s:g} is after --to-s {to_s:g}: no time lies between", Exit.BAD_INPUT)
+
+
+def counted(number: int, what: str) -> str:
+    return f"{number:,} {what}{'' if number == 1 else 's'}"
+
+
+def parse_origin(text: str) -> Any:
+    """LON,LAT of an option."""
+    from pydantic import ValidationError
+
+    from mobilenet.tracks.projection import Origin
+
+    try:
+        lon, lat = (float(part) for part in text.split(","))
+        return Origin(lon=lon, lat=lat)
+    except (ValueError, ValidationError):
+        fail(f"--origin {text[:40]!r}: expected LON,LAT in degrees, as in 13.4,52.5, with LAT between -85 and 85", Exit.BAD_INPUT)
+
+
+def _origin(given: str | None, recorded: Any, sites: Any) -> Any:
+    if given is not None:
+        return parse_origin(given)
+    if sites is not None and sites.lonlat != recorded.lonlat:
+        which = ("stations", "tracks") if sites.lonlat else ("tracks", "stations")
+        fail(f"the {which[0]} are in longitude and latitude, the {which[1]} in metres: say where (0, 0) lies on Earth with --origin LON,LAT", Exit.BAD_INPUT)
+    if sites is not None and sites.lonlat:
+        return sites.origin()
+    return recorded.origin() if recorded.lonlat else None
+
+
+def _positions(sites: Any, origin: Any) -> Any:
+    import numpy as np
+
+    return np.column_stack(sites.on_plane(origin))
+
+
+def _stem(file: Path) -> str:
+    name = file.name.removesuffix(".gz").partition(".")[0] or "own"
+    return "".join(c if c.isalnum() or c in "-_" else "-" for c in name)[:80]
+
+
+def _exchanged(told: Any, found: Any) -> bool:
+    """Whether most jumps are gone once longitudes and latitudes have changed places."""
+    from mobilenet.parameters import ScenarioError
+    from mobilenet.world.inspection import inspect
+
+    if not told.lonlat or not found.jumps or abs(told.x).max() > 85:
+        return False
+    turned = replace(told, x=told.y, y=told.x)
+    try:
+        again = inspect(turned.on_plane(turned.origin()), None, 1)
+    except ScenarioError:
+        return False
+    return 2 * len(again.jumps) < len(found.jumps)
+
+
+def _print(found: Any, sites: Any, exchanged: bool) -> None:
+    recorded, cells = found.recorded, found.cells
+    west, south, east, north = found.extent_m
+    begins, ends = float(recorded.t_s.min()), float(recorded.t_s.max())
+    since = f", counted from {datetime.fromtimestamp(recorded.begins_s, UTC).replace(tzinfo=None).isoformat(' ', 'seconds')} UTC" if recorded.begins_s else ""
+    rows = [
+        ("format", recorded.format),
+        ("hosts", f"{len(recorded.names):,}"),
+        ("samples", f"{len(recorded.t_s):,}"),
+        ("time", f"{begins:g} to {ends:g} s{since}"),
+        ("host time", f"{found.host_s / 3600:.3g} h"),
+        ("extent", f"{east - west:,.0f} by {north - south:,.0f} m, x {west:.1f} to {east:.1f}, y {south:.1f} to {north:.1f}"),
+        ("sample interval", "p5 {:g}, median {:g}, p95 {:g} s".format(*found.interval_s) if len(recorded.t_s) > len(recorded.names) else "–"),
+        ("speed", "p5 {:.2f}, median {:.2f}, p95 {:.2f}, most {:.2f} m/s".format(*found.speed_mps) if len(found.speeds[0]) else "–"),
+        ("gaps of more than 10 s", "none between waypoints by definition" if recorded.waypoints else f"{len(found.gaps)}{_findings(found.gaps, 's')}"),
+        ("jumps above 70 m/s", f"{len(found.jumps)}{_findings(found.jumps, 'm/s')}{'; are lon and lat exchanged?' if exchanged else ''}"),
+    ]
+    if cells is not None:
+        merged = f" ({sites.merged} cells at the same places merged)" if sites.merged else ""
+        rows += [
+            ("stations", f"{len(cells.stations_m):,}{merged}, {cells.unused} of them without a host all the time"),
+            ("covered", f"{100 * cells.covered_share:.1f} % of the hosts' time; {cells.uncovered_host_s / 3600:.3g} h out of reach" if found.host_s else "–"),
+            ("expected handoffs", f"{len(cells.handoffs_m):,}: {found.handoffs_per_host_hour:.1f} per host and hour"),
+            ("most hosts in one cell", f"{cells.busiest}"),
+        ]
+    table = Table("", "", box=None, pad_edge=False, show_header=False)
+    for name, value in rows:
+        table.add_row(name, Text(value))
+    out_console.print(table)
+    if recorded.choice:
+        say(f"Coordinates: {recorded.choice}")
+
+
+def _findings(found: Any, unit: str) -> str:
+    listed = [f"line {each.line} ({_short(each.host)}, {each.value:.0f} {unit})" for each in found[:SHOWN]]
+    return (": " + ", ".join(listed) + (", ..." if len(found) > SHOWN else "")) if listed else ""
+
+
+def _short(name: str) -> str:
+    shown = name if name.isprintable() else repr(name)
+    return shown if len(shown) <= 24 else shown[:23] + "…"
+
+
+def _write_scenario(target: Path, file: Path, stations: Path | None, found: Any, range_m: float, origin: Any, read: dict[str, str]) -> None:
+    from mobilenet.parameters import ScenarioError
+    from mobilenet.scenario import load_scenario
+    from mobilenet.scenario.starter import LONGEST_S, starter
+
+    if os.path.lexists(target):
+        fail(f"{target}: exists already; name another file, or remove it", Exit.BAD_INPUT)
+    folder = target.parent.resolve()
+    tracks: dict[str, Any] = {"file": os.path.relpath(file.resolve(), folder), **{key: value for key, value in read.items() if value != "auto"}}
+    if found.gaps:
+        tracks["max_gap_s"] = float(max(gap.value for gap in found.gaps)) + 1.0
+    if found.speed_mps[3] > 150:
+        tracks["max_speed_mps"] = float(found.speed_mps[3]) + 1.0
+    sites = None if stations is None else os.path.relpath(stations.resolve(), folder)
+    text = starter(tracks, sites, found.extent_m, found.window_s(LONGEST_S), range_m, origin)
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.write_text(text, encoding="utf-8")
+    except OSError as error:
+        fail(f"{target}: cannot be written: {error.strerror}", Exit.BAD_INPUT)
+    try:
+        load_scenario(target)
+    except ScenarioError:
+        target.unlink()
+        raise
+    say(f"Written: {quoted(target)}")
+    if found.gaps:
+        say(f"Its hosts go straight through {counted(len(found.gaps), 'gap')} (max_gap_s {tracks['max_gap_s']:g}), which table and picture leave out: a run has more host time and may have more handoffs")

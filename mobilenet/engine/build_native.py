@@ -1,0 +1,127 @@
+"""Makes machine code of the modules on the hot path: `python -m mobilenet.engine.build_native`.
+
+Model     mypyc reads their types and writes C, the C compiler does the rest; what comes out takes its name when it is whole
+Needs     mypy, setuptools, a C compiler and Python's headers. Where one of them is missing nothing is made, and everything
+          runs as it is
+Errors    exit status 0 in any case; a line on stderr says what was made, or what is missing
+Source    ours: DESIGN.md, "Speed"
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+import sysconfig
+import tempfile
+import time
+from importlib.util import find_spec
+from pathlib import Path
+
+from mobilenet.engine.native import PACKAGE, PLACE, folder, sources
+
+SETTINGS = """[mypy]
+ignore_missing_imports = true
+follow_imports = silent
+[mypy-numpy.*,scipy.*,pandas.*,pydantic.*,shapely.*,ruamel.*]
+follow_imports = skip
+follow_imports_for_stubs = true
+"""  # reading the types of large libraries would take longer than all the rest
+
+SCRIPT = """
+import sys
+from mypyc.build import mypycify
+from setuptools import setup
+
+settings, scratch, target, *paths = sys.argv[1:]
+sys.argv[1:] = []
+options = ["--config-file", settings, "--cache-dir", "/dev/null", *paths]
+modules = mypycify(options, target_dir=scratch, group_name="mobilenet", debug_level="0")
+for module in modules:  # a product and a sum are rounded twice, as in Python, also where one instruction could do both
+    module.extra_compile_args.append("-ffp-contract=off")
+setup(ext_modules=modules, script_args=["-q", "build_ext", "--build-temp", scratch, "--build-lib", target])
+"""
+FLAGS = ("CFLAGS", "CPPFLAGS", "LDFLAGS")  # of the caller's environment: what they would change is not in the digest
+
+
+def obstacle() -> str | None:
+    """What is missing for compiling here."""
+    compiler = [*(os.environ.get("CC") or sysconfig.get_config_var("CC") or "").split(), "cc"][0]
+    if shutil.which(compiler) is None:
+        return f"there is no C compiler ({compiler})"
+    if not Path(sysconfig.get_path("include"), "Python.h").is_file():
+        return "Python's headers are not installed"
+    for name in ("mypyc", "setuptools"):
+        if find_spec(name) is None:
+            return f"{name} is not installed"
+    place = PLACE if PLACE.exists() else PACKAGE
+    if not (place.is_dir() and os.access(place, os.W_OK)):
+        return f"{place} cannot be written"
+    return None
+
+
+def make() -> str | None:
+    """Compile the present source; what went wrong, in a line. What was compiled before goes when the new is there."""
+    target = folder()
+    report = target.with_suffix(".failed")
+    PLACE.mkdir(exist_ok=True)
+    with tempfile.TemporaryDirectory() as scratch:
+        settings = Path(scratch, "mypy.ini")
+        settings.write_text(SETTINGS)
+        made = Path(scratch, "made")
+        paths = [str(path.relative_to(PACKAGE.parent)) for path in sources()]
+        command = [sys.executable, "-c", SCRIPT, str(settings), scratch, str(made), *paths]
+        env = {name: value for name, value in os.environ.items() if name not in FLAGS}
+        done = subprocess.run(command, cwd=PACKAGE.parent, env=env, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False)
+        if done.returncode or not made.is_dir():
+            report.write_bytes(done.stdout)
+            return f"the compiler did not get through: see {report}"
+        part = target.with_suffix(f".part-{os.getpid()}")
+        try:
+            shutil.copytree(made, part)
+            for file in part.rglob("*.*"):
+                with file.open("rb") as written:
+                    os.fsync(written.fileno())
+            if not target.is_dir():  # else somebody else was faster
+                part.rename(target)  # whole, or not there
+        finally:
+            shutil.rmtree(part, ignore_errors=True)
+    for old in PLACE.iterdir():
+        if old != target and ".part-" not in old.name:
+            shutil.rmtree(old) if old.is_dir() else old.unlink()
+    return None
+
+
+def main(tries_again: bool) -> None:
+    """Compile if that is to be done and can be done; `tries_again`: also where it failed before, and tell what is missing."""
+    target = folder()
+    if target.is_dir():
+        return
+    failure = obstacle()
+    if failure is not None:
+        if tries_again:
+            say(f"nothing is compiled, so simulations take about twice as long: {failure}")
+        return
+    report = target.with_suffix(".failed")
+    if report.exists() and not tries_again:
+        say(f"simulations take about twice as long, since the hot path could not be compiled: see {report}; `make setup` tries again")
+        return
+    began = time.monotonic()
+    say("compiling the hot path, about 20 s")
+    try:
+        failure = make()
+    except OSError as error:
+        failure = f"{error.filename or PLACE}: {error.strerror or error}"
+    say(f"compiled after {time.monotonic() - began:.0f} s" if failure is None else f"not compiled, so simulations take about twice as long: {failure}")
+
+
+def say(text: str) -> None:
+    print("mobilenet: " + text, file=sys.stderr, flush=True)
+
+
+if __name__ == "__main__":
+    try:
+        main(tries_again="--again" in sys.argv)
+    except KeyboardInterrupt:
+        sys.exit(130)

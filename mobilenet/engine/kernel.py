@@ -1,0 +1,96 @@
+"""Simulated time: an integer number of nanoseconds, and simpy on top of it.
+
+Model     simpy's environment over a Calendar: simpy processes run on it unchanged, among plain calls
+Units     integer nanoseconds
+Errors    `at`, `after`: ValueError for a moment in the past. They and `run_until`: TypeError for a time that is no whole number
+          (simpy's own delays are cut to one). `run_until`: Runaway for a run that does not get on, looked at every million
+          events. ValueError for a priority that has no room
+Source    ours: DESIGN.md §2
+"""
+
+from __future__ import annotations
+
+import math
+from operator import index
+
+import simpy
+from simpy.core import EmptySchedule, StopSimulation
+from simpy.events import NORMAL, Event, EventPriority
+
+from mobilenet.engine.event_queue import Action, Calendar
+
+SECOND = 1_000_000_000
+MILLISECOND = 1_000_000
+MICROSECOND = 1_000
+
+
+def ns(seconds: float) -> int:
+    """Seconds as the nearest integer number of nanoseconds."""
+    return round(seconds * SECOND)
+
+
+class Kernel(simpy.Environment):
+    """The clock and the queue of one run. Two kernels in one process share nothing.
+
+    `at` and `after` schedule a plain callable: no event object is built for it, which is what makes a frame cheap.
+    Whoever does so for each frame or message asks the `calendar`, which is the same without a call in between.
+    """
+
+    def __init__(self) -> None:
+        super().__init__(initial_time=0)
+        self.calendar = Calendar()
+
+    @property
+    def now(self) -> int:
+        return self.calendar.now
+
+    def at(self, time_ns: int, action: Action) -> None:
+        """Call `action` at `time_ns`, after everything already scheduled for that instant."""
+        self.calendar.at(index(time_ns), action)
+
+    def after(self, delay_ns: int, action: Action) -> None:
+        self.calendar.at(self.calendar.now + index(delay_ns), action)
+
+    def run_until(self, time_ns: int) -> None:
+        """Handle everything up to and including `time_ns`, then stand there."""
+        self.calendar.run_until(index(time_ns))
+
+    def schedule(self, event: Event, priority: EventPriority = NORMAL, delay: float = 0) -> None:
+        """For simpy: its events come up like anything else."""
+        if not -1 <= priority <= 2:
+            raise ValueError(f"the priority is {priority}, expected simpy's URGENT (0) or NORMAL (1), or -1 or 2")
+        calendar = self.calendar
+        calendar.put(calendar.now + int(delay), priority, calendar.place(), _Handling(self, event))
+
+    def peek(self) -> float:
+        """When the next entry comes up; infinity if there is none."""
+        next_ns = self.calendar.next_ns()
+        return math.inf if next_ns is None else next_ns
+
+    def step(self) -> None:
+        """Handle the next entry."""
+        if not self.calendar.step():
+            raise EmptySchedule
+
+
+class _Handling:
+    """What simpy does with an event when its time has come: Environment.step(), without the queue."""
+
+    __slots__ = ("_event", "_kernel")
+
+    def __init__(self, kernel: Kernel, event: Event) -> None:
+        self._kernel = kernel
+        self._event = event
+
+    def __call__(self) -> None:
+        event = self._event
+        callbacks, event.callbacks = event.callbacks, None  # type: ignore[assignment]
+        try:
+            for callback in callbacks:
+                callback(event)
+        except StopSimulation:  # run(until=event) ends here; who else waits for it is called when it goes on
+            event.callbacks = callbacks[callbacks.index(callback) + 1 :]
+            self._kernel.schedule(event, EventPriority(-1))
+            raise
+        if not event._ok and not hasattr(event, "_defused"):
+            raise event._value

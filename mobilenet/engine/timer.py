@@ -1,0 +1,75 @@
+"""Timers that are restarted far more often than they expire.
+
+Model     moving the deadline back costs an assignment: the queue entry stays where it is and follows when its moment comes
+Units     integer nanoseconds
+Errors    ValueError for a deadline in the past, when the entry is queued
+Source    ours: DESIGN.md §2
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from mobilenet.engine.event_queue import Action, Calendar
+    from mobilenet.engine.kernel import Kernel
+
+
+class Deadline:
+    """Something that happens later, and is put off far more often than it happens. A stopped one never comes."""
+
+    __slots__ = ("_calendar", "_queued_ns", "deadline_ns")
+
+    def __init__(self, kernel: Kernel) -> None:
+        self._calendar: Calendar = kernel.calendar
+        self._queued_ns = -1  # when the queue entry that counts comes up; -1: there is none
+        self.deadline_ns = -1  # -1: stopped
+
+    @property
+    def running(self) -> bool:
+        return self.deadline_ns >= 0
+
+    def start(self, delay_ns: int) -> None:
+        self.start_at(self._calendar.now + delay_ns)
+
+    def start_at(self, time_ns: int) -> None:
+        self.deadline_ns = time_ns
+        if self._queued_ns < 0 or time_ns < self._queued_ns:
+            self._calendar.at(time_ns, self)
+            self._queued_ns = time_ns
+
+    def stop(self) -> None:
+        self.deadline_ns = -1
+
+    def expire(self) -> None:
+        """The deadline has come."""
+        raise NotImplementedError
+
+    def __call__(self) -> None:
+        """An entry of the queue comes up; the deadline itself is the entry, which saves an object for each."""
+        now = self._calendar.now
+        if now != self._queued_ns:
+            return  # an entry that an earlier deadline replaced
+        self._queued_ns = -1
+        deadline = self.deadline_ns
+        if deadline < 0:
+            return
+        if deadline > now:
+            self._calendar.at(deadline, self)
+            self._queued_ns = deadline
+            return
+        self.deadline_ns = -1
+        self.expire()
+
+
+class Timer(Deadline):
+    """Calls `action` when the deadline comes."""
+
+    __slots__ = ("_action",)
+
+    def __init__(self, kernel: Kernel, action: Action) -> None:
+        super().__init__(kernel)
+        self._action = action
+
+    def expire(self) -> None:
+        self._action()

@@ -1,0 +1,96 @@
+"""How fast the broadcasts over VCube are at the papers' scale, beside a bare event queue.
+
+Model     each case is one run with 1 024 processes in a process of its own, as in bench.py: the run with the median figure
+          counts, the yardstick takes turns with it. Deliveries are recorded, as in any run; buffers are not
+Cases     bundling: every process broadcasts at 0, without bundling (NO-AGGR), no faults, no detector: 2 095 104 messages.
+          causal_plain, causal: one message each, 1 047 552 packets without aggregation
+Units     messages (packets) per CPU second; `share` is that divided by the yardstick's events per CPU second. For `causal` the
+          messages count that the packets carry over links, N(N - 1), as aggregation saves packets and not messages
+Errors    RuntimeError when a case fails
+Source    ours: DESIGN.md §16
+"""
+
+from __future__ import annotations
+
+import json
+import platform
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+from mobilenet import __version__
+from mobilenet.engine import native
+from mobilenet.experiments.bench.baseline import Yardstick
+from mobilenet.experiments.bench.simulator import SCENARIOS, append, middle
+
+__all__ = ["append", "measure"]
+
+PROCESSES = 1024
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    name: str
+    scenario: str
+    changes: tuple[str, ...]
+    target: float  # share of the yardstick
+
+
+CASES = (
+    Case("bundling", "bundling.yaml", ("detector=null", "protocol={name: best_effort}"), 0.25),
+    Case("causal_plain", "causal.yaml", ("protocol.aggregate=false",), 0.125),
+    Case("causal", "causal.yaml", (), 0.125),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One case, measured."""
+
+    at: str
+    version: str
+    python: str
+    compiled: bool
+    case: str
+    processes: int
+    messages: int
+    cpu_s: float
+    messages_per_cpu_s: float
+    queue_events_per_s: float
+    share: float
+    target: float
+    passed: bool
+
+
+def measure(repeat: int) -> Iterator[Row]:
+    """All cases, one after the other."""
+    for case in CASES:
+        found = middle("mobilenet.experiments.bench.broadcasts", case.name, repeat)
+        speed = found["messages"] / found["cpu_s"]
+        share = speed / found["yardstick"]
+        yield Row(
+            datetime.now(UTC).isoformat(timespec="seconds"), __version__, platform.python_version(), native.in_use(), case.name, PROCESSES,
+            int(found["messages"]), round(found["cpu_s"], 3), round(speed), round(found["yardstick"]), round(share, 4), case.target, share >= case.target,
+        )  # fmt: skip
+
+
+def once(case: Case) -> dict[str, float]:
+    """Run a case here."""
+    from mobilenet.scenario import ProcessScenario
+    from mobilenet.simulation.processes.experiment import Experiment
+
+    changes = (f"processes={PROCESSES}", "record.buffers=false", *case.changes)
+    scenario = ProcessScenario.load(SCENARIOS / "vcube" / case.scenario, changes)
+    yardstick = Yardstick()
+    yardstick.begin()
+    outcome = Experiment(scenario).run(yardstick.look)
+    yardstick.end()
+    sent = outcome.recording.counters["messages"]
+    carried = sent.get("packets_by_messages")
+    messages = sent["sent"] if carried is None else sum(int(size) * count for size, count in carried.items())
+    return {"cpu_s": yardstick.cpu_s, "messages": messages, "yardstick": yardstick.events_per_s}
+
+
+if __name__ == "__main__":
+    print(json.dumps(once(next(case for case in CASES if case.name == sys.argv[1]))))

@@ -1,0 +1,70 @@
+"""How many simulations a minute a study makes, and what Spark costs.
+
+Model     the same runs (dynamic.yaml, 20 s each) three times: one after the other without Spark, then as tasks on local[1]
+          and local[2]. Counted is wall time from the first run to the last; starting Spark is told apart, since it is
+          paid once per study. Overhead: wall time on local[1] over that without Spark, less one
+Units     simulations per minute of wall time, seconds
+Source    ours: DESIGN.md §12
+"""
+
+from __future__ import annotations
+
+import csv
+import tempfile
+import time
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass, fields
+from pathlib import Path
+
+from mobilenet.experiments.study.batch import run_all
+from mobilenet.experiments.study.configurations import planned
+from mobilenet.experiments.study.declaration import Study
+from mobilenet.experiments.study.spark import local_master, spark_session
+from mobilenet.experiments.study.store import create
+from mobilenet.experiments.study.task import Job, perform
+
+SCENARIOS = Path(__file__).parents[3] / "scenarios"
+RUNS = 24
+STUDY = f"scenario: {{scenario}}\nset: {{{{duration_s: 20, drain_s: 20}}}}\nreplications: {{{{min: {RUNS}}}}}\n"
+
+
+@dataclass(frozen=True, slots=True)
+class StudySpeed:
+    master: str
+    runs: int
+    start_s: float
+    wall_s: float
+    runs_per_minute: float
+    overhead: float | None  # against the same runs without Spark; None where the number of cores differs
+
+
+def measure_studies() -> Iterator[StudySpeed]:
+    with tempfile.TemporaryDirectory(prefix="mobilenet-bench-") as name:
+        folder = Path(name)
+        file = folder / "bench.yaml"
+        file.write_text(STUDY.format(scenario=SCENARIOS / "dynamic.yaml"))
+        study = Study.load(file)
+        store = create(study, folder / "alone")
+        began = time.perf_counter()
+        for run in planned(study, 1, range(1, RUNS + 1)):
+            perform(Job(str(store.path), run.id, str(store.scenario_of(0)), run.seed))
+        alone_s = time.perf_counter() - began
+        yield StudySpeed("without Spark", RUNS, 0.0, round(alone_s, 2), round(60 * RUNS / alone_s, 1), None)
+        for cores in (1, 2):
+            store = create(study, folder / f"local{cores}")
+            began = time.perf_counter()
+            with spark_session(local_master(cores)) as spark:
+                spark.sparkContext.parallelize([0], 1).map(lambda x: x).collect()  # a worker process is up
+                started = time.perf_counter()
+                run_all(store, spark, lambda done, failed, left: None)
+                wall_s = time.perf_counter() - started
+            overhead = round(wall_s / alone_s - 1, 3) if cores == 1 else None
+            yield StudySpeed(local_master(cores), RUNS, round(started - began, 2), round(wall_s, 2), round(60 * RUNS / wall_s, 1), overhead)
+
+
+def append(path: Path, row: StudySpeed) -> None:
+    with path.open("a", newline="", encoding="utf-8") as file:
+        writer = csv.DictWriter(file, [field.name for field in fields(StudySpeed)])
+        if file.tell() == 0:
+            writer.writeheader()
+        writer.writerow(asdict(row))

@@ -1,0 +1,220 @@
+"""The hunt: small hostile scenarios by the thousand, each judged from its run directory by the verifier.
+
+Model     a seed is a schedule: an even one for the adversary's network, which does its worst without physics, an odd
+          one for the real medium access and air. TCP-flooding plays on the air alone, and so does whatever is tried over a MAC
+          that is not DCF; broadcasts over VCube play among processes (broadcasts.py). Each is recorded into a run directory
+          and judged from that alone. A protocol whose self-checks fail, or that raises anything, has violated them
+Shapes    Result.explanation: the violated properties, or why the answer is unknown; otherwise empty. Result.happened: how many
+          events of each kind were recorded
+Errors    RecordError when a run directory cannot be written
+Source    ours: DESIGN.md §3, §8
+"""
+
+from __future__ import annotations
+
+import multiprocessing
+import tempfile
+import time
+import traceback
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from typing import Literal
+
+from mobilenet.api import judge, manifest_of, simulate, write_scenario
+from mobilenet.experiments.fuzz import broadcasts, scenes, schedule
+from mobilenet.protocols.mobile_causal import Host, Station
+from mobilenet.protocols.vcube.backbone import Layer
+from mobilenet.rundir.manifest import manifest
+from mobilenet.rundir.reader import read_json
+from mobilenet.rundir.writer import RecordError, file_digests, run_directory, write_json, write_recording
+from mobilenet.scenario import ProcessScenario, Scenario
+from mobilenet.scenario.run_source import AdversarySchedule
+from mobilenet.scenario.yaml_writer import to_yaml
+from mobilenet.verify import Verdict, verify_run
+from mobilenet.verify.judge import Answer, overall
+
+Network = Literal["radio", "adversary", "processes"]
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    seed: int
+    network: Network
+    answer: Answer
+    explanation: str
+    fingerprint: str = ""  # of the run's events
+    happened: dict[str, int] = field(default_factory=dict)
+
+
+def hunt(
+    seeds: Iterable[int],
+    workers: int,
+    keep: Path | None = None,
+    backbone: str = "tree",
+    protocol: str = "mobile_causal",
+    mac: scenes.Mac = "dcf",
+) -> Iterator[Result]:
+    """The results in the order of the seeds; `keep`: where the run directories of those that are not valid go."""
+    look = partial(judge_seed, keep=keep, backbone=backbone, protocol=protocol, mac=mac)
+    if workers <= 1:
+        yield from map(look, seeds)
+        return
+    with multiprocessing.get_context("spawn").Pool(workers) as pool:
+        yield from pool.imap(look, seeds, chunksize=4)
+
+
+def network_of(seed: int, protocol: str = "mobile_causal", mac: scenes.Mac = "dcf") -> Network:
+    if protocol in broadcasts.PROTOCOLS:
+        return "processes"
+    return "radio" if seed % 2 or protocol == "tcp_flooding" or mac != "dcf" else "adversary"
+
+
+def judge_seed(
+    seed: int,
+    keep: Path | None = None,
+    backbone: str = "tree",
+    protocol: str = "mobile_causal",
+    mac: scenes.Mac = "dcf",
+) -> Result:
+    """Play the schedule of a seed and judge what it recorded."""
+    network = network_of(seed, protocol, mac)
+    with tempfile.TemporaryDirectory(prefix="mobilenet-swarm-") as folder:
+        directory = Path(folder)
+        try:
+            fingerprint = record(seed, directory, backbone, protocol, mac)
+        except (OSError, RecordError):
+            raise
+        except Exception as error:
+            place = traceback.extract_tb(error.__traceback__)[-1]
+            what = f"{type(error).__name__}: {error} ({Path(place.filename).name}:{place.lineno})"
+            return Result(seed, network, "violated", f"the protocol's self-checks: {what}")
+        verdicts = verify_run(directory)
+        happened = read_json(directory, "counters.json")["rows"]["events"]
+    result = Result(seed, network, overall(verdicts), explained(verdicts), fingerprint, happened)
+    if keep is not None and result.answer != "valid":
+        keep_run(seed, keep / f"swarm-s{seed}", backbone, protocol, mac)
+    return result
+
+
+def explained(verdicts: dict[str, Verdict]) -> str:
+    """What is violated; if nothing is, what is unknown and why."""
+    for answer in ("violated", "unknown"):
+        found = [f"{name}: {verdict.explanation}" for name, verdict in verdicts.items() if verdict.answer == answer]
+        if found:
+            return "\n".join(found)
+    return ""
+
+
+# --- run directories
+
+
+def keep_run(
+    seed: int, directory: Path, backbone: str = "tree", protocol: str = "mobile_causal", mac: scenes.Mac = "dcf"
+) -> None:
+    """The same once more, into a whole run directory, verdict and metrics included."""
+    with run_directory(directory) as partial_directory:
+        record(seed, partial_directory, backbone, protocol, mac, whole=True)
+
+
+def record(
+    seed: int,
+    directory: Path,
+    backbone: str = "tree",
+    protocol: str = "mobile_causal",
+    mac: scenes.Mac = "dcf",
+    whole: bool = False,
+) -> str:
+    """Play what belongs to a seed, write what was recorded, return its fingerprint."""
+    network = network_of(seed, protocol, mac)
+    if network == "processes":
+        return record_scenario(broadcasts.draw(seed, protocol), directory, again(seed, protocol=protocol), whole)
+    if protocol == "tcp_flooding":
+        scene = scenes.draw(seed, "tcp_flooding", mac=mac)
+        return record_scenario(scene, directory, again(seed, protocol=protocol, mac=mac), whole)
+    if network == "radio":
+        return record_radio(seed, directory, whole, backbone, mac)
+    return record_adversary(schedule.draw(seed, backbone=backbone), directory, whole=whole)
+
+
+def record_radio(
+    seed: int, directory: Path, whole: bool = False, backbone: str = "tree", mac: scenes.Mac = "dcf"
+) -> str:
+    """The same for a seed that plays on the radio."""
+    scene = scenes.draw(seed, backbone=backbone, mac=mac)
+    return record_scenario(scene, directory, again(seed, backbone=backbone, mac=mac), whole)
+
+
+def record_scenario(scenario: Scenario | ProcessScenario, directory: Path, command: str, whole: bool = False) -> str:
+    """Simulate a scenario, write what was recorded, return its fingerprint."""
+    started = time.perf_counter()
+    outcome = simulate(scenario)
+    facts = manifest_of(scenario, outcome, time.perf_counter() - started, command)
+    write_recording(directory, outcome.recording)
+    write_scenario(directory, scenario)
+    write_json(directory / "manifest.json", {**facts, "files": file_digests(directory)})
+    if whole:
+        judge(directory, outcome.recording, facts)
+    return str(facts["fingerprint"])
+
+
+def record_adversary(
+    drawn: schedule.Schedule,
+    directory: Path,
+    host_class: type[Host] = Host,
+    station_class: type[Station] = Station,
+    check: bool = True,
+    whole: bool = False,
+    layer: Layer | None = None,
+) -> str:
+    """Play a schedule on the adversary's network, write what was recorded, return its fingerprint."""
+    started = time.perf_counter()
+    outcome = schedule.run(drawn, host_class, station_class, check, layer)
+    described = description(drawn)
+    facts = manifest(
+        outcome.recording,
+        described,
+        outcome.simulated_ns,
+        outcome.quiescent,
+        time.perf_counter() - started,
+        again(drawn.seed, backbone=drawn.backbone),
+        host_names={},
+        station_names={},
+        skipped_tracks=0,
+    )
+    write_recording(directory, outcome.recording)
+    (directory / "scenario.yaml").write_text(to_yaml(described.model_dump()), encoding="utf-8")
+    write_json(directory / "manifest.json", {**facts, "files": file_digests(directory)})
+    if whole:
+        judge(directory, outcome.recording, facts)
+    return str(facts["fingerprint"])
+
+
+def description(drawn: schedule.Schedule) -> AdversarySchedule:
+    """What scenario.yaml says of a schedule; it is drawn from seed and flavour, so these repeat it."""
+    air = drawn.air
+    return AdversarySchedule.model_validate(
+        {
+            "network": "adversary",
+            "seed": drawn.seed,
+            "flavour": drawn.flavour,
+            "duration_s": drawn.active_ns / 1e9,
+            "drain_s": schedule.PATIENCE_NS / 1e9,
+            "stations": 1 + len(drawn.parents),
+            "hosts": len(drawn.first_cells),
+            "actions": len(drawn.actions),
+            "backbone": drawn.backbone,
+            "air": {name: getattr(air, name) for name in air.__slots__},
+            "protocol": {"name": "mobile_causal"} | drawn.parameters.model_dump(),
+        }
+    )
+
+
+def again(
+    seed: int, count: int = 1, backbone: str = "tree", protocol: str = "mobile_causal", mac: scenes.Mac = "dcf"
+) -> str:
+    """The command that repeats a schedule."""
+    chosen = (("protocol", protocol, "mobile_causal"), ("backbone", backbone, "tree"), ("mac", mac, "dcf"))
+    others = "".join(f" --{option} {value}" for option, value, usual in chosen if value != usual)
+    return f"mobilenet swarm --count {count} --seed {seed}{others}"

@@ -1,0 +1,63 @@
+"""A run again, with what it did not record: protocols and network are deterministic, so the same thing happens.
+
+Model     the effective scenario of the run directory is simulated with `record.messages` or `record.frames`, and its fingerprint is held against
+          that of the manifest. What is recorded changes nothing that happens
+Errors    RunError when the directory is no run of hosts and stations, or its scenario no longer gives the same run (it was
+          edited, or this version of mobilenet behaves otherwise)
+Source    ours: DESIGN.md §19
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from mobilenet.api import simulate
+from mobilenet.rundir.reader import RunError, read_frame, read_manifest
+from mobilenet.rundir.recorder import Recording
+from mobilenet.rundir.writer import write_table
+from mobilenet.scenario import ProcessScenario, load_scenario
+from mobilenet.simulation.plugins import require_allowed
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+Progress = Callable[[float, float], None]
+
+
+def protocol_messages(
+    directory: Path, progress: Progress | None = None, allow_code: bool = False
+) -> tuple[pd.DataFrame, bool]:
+    """The table of messages.parquet, and whether it was replayed because the run had not recorded it."""
+    import pandas as pd
+
+    read_manifest(directory)
+    if (directory / "messages.parquet").exists():
+        return read_frame(directory, "messages"), False
+    recording = _again(directory, "messages", progress, allow_code)
+    assert recording.messages is not None
+    table = pd.DataFrame(recording.messages.lists)
+    return table.astype({"receive_ns": "float64", "session": "float64"}), True
+
+
+def write_frames(directory: Path, folder: Path, progress: Progress | None = None, allow_code: bool = False) -> None:
+    """frames.parquet of a run that had not recorded its frames, into another folder."""
+    recording = _again(directory, "frames", progress, allow_code)
+    assert recording.frames is not None
+    write_table(folder / "frames.parquet", recording.frames.lists)
+
+
+def _again(directory: Path, what: str, progress: Progress | None, allow_code: bool) -> Recording:
+    manifest = read_manifest(directory)
+    scenario = load_scenario(directory / "scenario.yaml")
+    if isinstance(scenario, ProcessScenario):
+        raise RunError(f"{directory}: a run of processes; its {what} are counted, not recorded one by one")
+    require_allowed(scenario, allow_code)
+    recording = simulate(scenario.changed([f"record.{what}=true"]), progress).recording
+    if recording.events.fingerprint() != manifest["fingerprint"]:
+        raise RunError(
+            f"{directory}: its scenario does not give the same run any more (another version of mobilenet, or an edited "
+            f"file), so the {what} it did not record cannot be found out"
+        )
+    return recording

@@ -1,0 +1,191 @@
+"""A study file: which scenario, under which factors, how often, and what is to be compared.
+
+Model     a study is frozen and strict like a scenario, and read by the same loader. Each factor has levels; every
+          combination of levels is a configuration (configurations.py)
+Units     by the last part of each name
+Errors    ScenarioError, one line for each problem: `study.yaml:4: factors.workload.interval_s: ...`
+Source    ours: DESIGN.md §14
+"""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+from typing import Annotated, Any, Literal, Self
+
+from pydantic import Discriminator, Field, PrivateAttr, Tag, ValidationError, model_validator
+
+from mobilenet.parameters import Parameters, ScenarioError
+from mobilenet.scenario.error_messages import problems
+from mobilenet.scenario.yaml_reader import MOST_BYTES, Node, parse
+from mobilenet.scenario.yaml_writer import to_yaml
+
+MOST_LEVELS = 1_000
+
+
+class Span(Parameters):
+    """Levels `from`, `from + step`, ... up to `to`, or `count` of them evenly."""
+
+    first: float = Field(alias="from", description="the first level, instead of a list")
+    last: float = Field(alias="to", description="the last level, if a step meets it; more than from")
+    step: float | None = Field(default=None, gt=0, description="from one level to the next; either step or count")
+    count: int | None = Field(default=None, ge=2, le=MOST_LEVELS, description="how many levels, evenly spaced; either step or count")
+
+    @model_validator(mode="after")
+    def _one_of_both(self) -> Self:
+        if (self.step is None) == (self.count is None):
+            raise ValueError("step: expected either step or count")
+        if self.last <= self.first:
+            raise ValueError(f"to: should be more than from, which is {self.first:g}, got {self.last:g}")
+        if self.step is not None and (self.last - self.first) / self.step > MOST_LEVELS or len(self.levels()) > MOST_LEVELS:
+            raise ValueError(f"step: more than {MOST_LEVELS} levels")
+        return self
+
+    def levels(self) -> tuple[float | int, ...]:
+        width = self.last - self.first
+        if self.step is not None:
+            number = math.floor(width / self.step * (1 + 1e-12)) + 1
+            values = [self.first + i * self.step for i in range(min(number, MOST_LEVELS + 1))]
+        else:
+            assert self.count is not None
+            values = [self.first + width * i / (self.count - 1) for i in range(self.count)]
+        return tuple(int(value) if value.is_integer() else float(f"{value:.12g}") for value in values)
+
+
+class Until(Parameters):
+    """When there are replications enough."""
+
+    metric: str = Field(min_length=1, description="stop when this metric is known well enough in every configuration")
+    relative_half_width: float = Field(gt=0, le=10, description="half of the confidence interval divided by the mean: stop when it is not greater")
+
+
+class Replications(Parameters):
+    """How often each configuration is run."""
+
+    min: int = Field(default=10, ge=2, le=100_000, description="of every configuration, at least")
+    max: int | None = Field(default=None, ge=2, le=100_000, description="of every configuration, at most; with until, and not less than min; null: min")
+    step: int = Field(default=5, ge=1, le=100_000, description="how many are added in a round, if the rule is not met")
+    until: Until | None = Field(default=None, description="the stopping rule; null: exactly min")
+
+    @model_validator(mode="after")
+    def _ordered(self) -> Self:
+        if self.max is not None and self.max < self.min:
+            raise ValueError(f"max: should be at least min, which is {self.min}, got {self.max}")
+        if self.until is not None and self.max is None:
+            raise ValueError("until: needs max, the replications after which it gives up")
+        if self.until is None and self.max is not None and self.max != self.min:
+            raise ValueError("max: needs until, the rule that says when to stop before")
+        return self
+
+    @property
+    def most(self) -> int:
+        return self.max if self.max is not None else self.min
+
+
+class Compare(Parameters):
+    """What is compared with what."""
+
+    factor: str = Field(min_length=1, description="the factor whose levels are compared, one of factors")
+    baseline: Any = Field(description="the level that the others are compared with")
+    metrics: tuple[str, ...] = Field(min_length=1, description="the metrics that are compared")
+    equivalence_margin: float | None = Field(
+        default=None, gt=0, lt=1, description="relative difference below which two levels count as equivalent; null: not judged"
+    )
+
+
+def _kind_of_levels(value: Any) -> str:
+    return "span" if isinstance(value, (dict, Span)) else "list"
+
+
+Levels = Annotated[
+    Annotated[tuple[Any, ...], Tag("list"), Field(min_length=1, max_length=MOST_LEVELS)] | Annotated[Span, Tag("span")],
+    Discriminator(_kind_of_levels),
+]
+
+
+class Study(Parameters):
+    """A study: a scenario, its factors, and how often each configuration is run."""
+
+    name: str | None = Field(default=None, min_length=1, max_length=200, description="for readers")
+    description: str | None = Field(default=None, max_length=10_000, description="for readers")
+    scenario: str = Field(min_length=1, description="the scenario file, from the study's own folder")
+    seed: int = Field(default=1, ge=0, le=2**63 - 1, description="the seeds of all runs derive from it, unless first_seed is given")
+    first_seed: int | None = Field(
+        default=None, ge=0, le=2**62, description="of replication 1; each further one has the next seed; null: derived from seed"
+    )
+    factors: dict[str, Levels] = Field(default={}, description="scenario key -> levels, at most 1000; mappings as levels change several keys together")
+    set: dict[str, Any] = Field(default={}, description="scenario key -> value, in every run")
+    replications: Replications = Replications()
+    kind: Literal["terminating", "steady_state"] = Field(default="terminating", description="steady_state: the warm-up is what MSER-5 cuts off")
+    compare: Compare | None = Field(default=None, description="which levels are compared in which metrics; null: none")
+    confidence: float = Field(default=0.95, gt=0.5, lt=1, description="confidence of all intervals")
+
+    _folder: Path = PrivateAttr(default=Path("."))
+    _root: Node = PrivateAttr(default=Node({}, "study"))
+
+    @model_validator(mode="after")
+    def _comparable(self) -> Self:
+        if self.compare is not None:
+            if self.compare.factor not in self.factors:
+                known = ", ".join(self.factors) or "none"
+                raise ValueError(f"compare: factor {self.compare.factor!r} is not one of the factors: {known}")
+            levels = self.levels(self.compare.factor)
+            if self.compare.baseline not in levels:
+                raise ValueError(f"compare: baseline {self.compare.baseline!r} is not a level of {self.compare.factor}")
+            if len(levels) < 2:
+                raise ValueError(f"compare: {self.compare.factor} has one level only")
+        both = sorted(self.factors.keys() & self.set.keys())
+        if both:
+            raise ValueError(f"set: {both[0]} is a factor as well")
+        return self
+
+    @classmethod
+    def load(cls, path: str | Path) -> Self:
+        path = Path(path)
+        try:
+            with path.open("rb") as file:
+                data = file.read(MOST_BYTES + 1)
+        except OSError as error:
+            raise ScenarioError(f"{path.name or path}: cannot be read: {error.strerror}") from None
+        root = parse(data, path.name)
+        if not isinstance(root.value, dict):
+            raise ScenarioError(f"{root.where}: expected keys with values, as in `scenario: static.yaml`")
+        try:
+            study = cls.model_validate(root.plain())
+        except ValidationError as error:
+            raise ScenarioError("\n".join(problems(error, root, cls))) from None
+        study._folder = path.parent
+        study._root = root
+        return study
+
+    @property
+    def scenario_path(self) -> Path:
+        return self._folder / self.scenario
+
+    def levels(self, factor: str) -> tuple[Any, ...]:
+        levels = self.factors[factor]
+        return levels.levels() if isinstance(levels, Span) else levels
+
+    @classmethod
+    def of(cls, values: dict[str, Any], folder: Path) -> Self:
+        """One that no file holds; its scenario is looked for in `folder`. Raises pydantic.ValidationError."""
+        study = cls.model_validate(values)
+        study._folder = folder
+        return study
+
+    def problem(self, path: tuple[str, ...], what: str) -> ScenarioError:
+        """An error at a key of the file; keys of factors have dots of their own."""
+        node = self._root
+        for key in path:
+            if not isinstance(node.value, dict) or key not in node.value:
+                break
+            node = node.value[key]
+        return ScenarioError(f"{node.where}: {'.'.join(path)}: {what}")
+
+
+def effective_study(study: Study) -> str:
+    """All values as YAML: what the study's directory keeps."""
+    values = study.model_dump(by_alias=True)
+    values["factors"] = {factor: study.levels(factor) for factor in study.factors}
+    return to_yaml(values)
+

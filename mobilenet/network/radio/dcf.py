@@ -1,0 +1,214 @@
+"""When a node may send: CSMA/CA with back-off, and acknowledged unicast.
+
+Model     802.11 DCF without RTS. Before each frame DIFS (EIFS after a broken frame)
+          and a back-off of 0..CW slots; idle time already elapsed is credited, so after a long silence
+          a frame leaves at once. When the medium gets busy the slots that remain are kept, rounded up,
+          and DIFS is paid again. A timer that expires in the very instant in which energy arrives sends.
+          Since the end of every frame in the air is known, deferring moves a deadline; nothing is polled.
+          Frames for everybody, and unicast frames without `acknowledged`: no ACK, no retry, CW stays CWmin.
+          Acknowledged: ACK after SIFS, CW doubles up to CWmax, retry_limit attempts, others keep NAV,
+          the receiver drops duplicates; after a missing ACK slots count from the timeout.
+Units     integer nanoseconds, slots
+Source    IEEE 802.11-2016, 10.3; the semantics of INET 4.5's Contention module; or ours: DESIGN.md §4
+"""
+
+from __future__ import annotations
+
+from mobilenet.engine.kernel import Kernel
+from mobilenet.engine.random_streams import Dice
+from mobilenet.engine.timer import Timer
+from mobilenet.network.radio.antenna import NEVER, Antenna
+from mobilenet.network.radio.frame import ACK, Frame
+from mobilenet.network.radio.mac import Mac
+from mobilenet.network.radio.medium import Medium
+from mobilenet.network.radio.phy import ACK_BYTES, DSSS_PREAMBLE_NS, DSSS_RATES, OFDM_PREAMBLE_NS, Mode
+
+
+class Rules:
+    """What the MACs of one network have in common, worked out once."""
+
+    __slots__ = ("difs_ns", "eifs_ns", "mode", "queue_frames", "retry_limit", "sifs_ns", "slot_ns", "windows")
+
+    def __init__(self, mode: Mode, eifs: bool = True, queue_frames: int = 100, retry_limit: int = 7) -> None:
+        self.slot_ns = mode.slot_ns
+        self.sifs_ns = mode.sifs_ns
+        self.difs_ns = mode.difs_ns
+        self.eifs_ns = mode.eifs_ns if eifs else 0  # 0: a broken frame is no reason to wait
+        self.windows = [mode.cw_min]  # the largest number of slots that may be drawn, by attempts that failed
+        for _ in range(retry_limit):
+            self.windows.append(min(2 * self.windows[-1] + 1, mode.cw_max))
+        self.mode = mode
+        self.queue_frames = queue_frames
+        self.retry_limit = retry_limit
+
+
+class Dcf(Mac):
+    """802.11's distributed coordination function. The deadline is the end of the back-off."""
+
+    __slots__ = (
+        "_ack_timer", "_attempts", "_backoff", "_before_freeze", "_eifs_until", "_frozen_at", "_last_heard", "_not_before",
+        "_rules", "_slots",
+    )  # fmt: skip
+
+    def __init__(self, kernel: Kernel, medium: Medium, antenna: Antenna, rules: Rules, backoff: Dice) -> None:
+        super().__init__(kernel, medium, antenna, rules.queue_frames)
+        self._rules = rules
+        self._backoff = backoff
+        self._start_over()
+        self._ack_timer = Timer(kernel, self._ack_missed)
+        self._last_heard: dict[int, int] = {}  # sender -> number of its last acknowledged frame
+
+    def _start_over(self) -> None:
+        self._slots = 0
+        self._attempts = 0
+        self._eifs_until = NEVER
+        self._not_before = NEVER  # the timeout of a missing ACK
+        self._frozen_at = NEVER  # when the count last stopped, and what it was before
+        self._before_freeze = (0, 0)
+
+    def reset(self) -> None:
+        """The node crashed: nothing that waited is sent, nobody is told. A frame in the air goes on."""
+        self._queue.clear()
+        self.stop()
+        self._ack_timer.stop()
+        self._antenna.contending = False
+        self._last_heard.clear()
+        self._start_over()
+
+    # --- contention
+
+    def take_turn(self) -> None:
+        """Draw a back-off for the first frame of the queue and wait for it."""
+        antenna = self._antenna
+        rules = self._rules
+        now = self._calendar.now
+        self._slots = slots = int(self._backoff.random() * (rules.windows[self._attempts] + 1))
+        antenna.contending = True
+        self._frozen_at = NEVER
+        if now < antenna.busy_from:  # energy is on its way, but not here yet
+            idle_since = antenna.idle_since
+        else:
+            idle_since = antenna.busy_until
+        expiry = self._after_idle(idle_since) + slots * rules.slot_ns
+        self.start_at(expiry if expiry > now else now)
+        if now < antenna.busy_from:
+            self.defer(antenna.busy_from)
+
+    def defer(self, first: int) -> None:
+        """Energy arrives at `first` (the antenna knows until when): keep the slots that remain, rounded up."""
+        expiry = self.deadline_ns
+        if expiry <= first:
+            return  # sends before, or in the same instant: cannot have sensed it
+        if first < self._frozen_at:
+            # Sent later than what stopped the count, but from nearer: it stopped the count.
+            expiry, self._slots = self._before_freeze
+        else:
+            self._before_freeze = (expiry, self._slots)
+        self._frozen_at = first
+        remaining = -((first - expiry) // self._rules.slot_ns)
+        if remaining < self._slots:
+            self._slots = remaining
+        self._wait()
+
+    def _wait(self) -> None:
+        """Count the slots from DIFS (or more) after the medium gets idle."""
+        self.start_at(self._after_idle(self._antenna.busy_until) + self._slots * self._rules.slot_ns)
+
+    def _after_idle(self, idle_since: int) -> int:
+        """When slots begin to count."""
+        start = idle_since + self._rules.difs_ns
+        if start < self._eifs_until:
+            start = self._eifs_until
+        return start if start > self._not_before else self._not_before
+
+    def heard_broken(self, end: int) -> None:
+        """A frame that ended at `end` arrived broken while we contend."""
+        eifs_ns = self._rules.eifs_ns
+        if eifs_ns > 0:
+            self._eifs_until = end + eifs_ns
+            self._wait()
+
+    def heard_well(self) -> None:
+        """A frame arrived whole while we contend: it ends EIFS."""
+        if self._eifs_until > self._antenna.busy_until:
+            self._eifs_until = NEVER
+            self._wait()
+
+    def expire(self) -> None:
+        """The back-off is over: the first frame of the queue is sent."""
+        self._antenna.contending = False
+        self._medium.start(self._queue[0])
+
+    def sent(self, frame: Frame) -> None:
+        """The medium says: the frame has left, and has been received where it could be."""
+        if not self._queue or self._queue[0] is not frame:
+            return  # an ACK, or a frame of the life before a crash
+        if frame.acknowledged:
+            self._ack_timer.start_at(frame.start_ns + frame.duration_ns + self._ack_wait_ns(frame))
+        else:
+            self._finish(frame, delivered=True)
+
+    def _finish(self, frame: Frame, delivered: bool) -> None:
+        del self._queue[0]
+        self._attempts = 0
+        client = frame.client
+        if client is not None:
+            if delivered:
+                client.on_sent(frame.message)
+            else:
+                client.on_dropped(frame.message)
+        if self._queue and not self._antenna.contending:
+            self.take_turn()
+
+    # --- acknowledged unicast
+
+    def take_unicast(self, frame: Frame, end: int) -> None:
+        """An ACK or an acknowledged frame, for us or overheard, that ended here at `end`."""
+        antenna = self._antenna
+        if frame.kind == ACK:
+            if frame.to is antenna and self._queue and self._queue[0] is frame.message and self._ack_timer.running:
+                self._ack_timer.stop()
+                self._finish(self._queue[0], delivered=True)
+            return
+        if frame.to is not antenna:
+            antenna.sense(end, end + self._rules.sifs_ns + self._ack_airtime_ns(frame))  # NAV
+            if antenna.contending:
+                self.defer(end)
+            return
+        # The frame is handed up when the last receiver has it: beyond 2 998 m up to 7 ns after SIFS is over here.
+        self._calendar.at(max(end + self._rules.sifs_ns, self._calendar.now), lambda: self._acknowledge(frame))
+        if self._last_heard.get(frame.sender.index) != frame.number:
+            self._last_heard[frame.sender.index] = frame.number
+            antenna.hand_up(frame)
+
+    def _acknowledge(self, frame: Frame) -> None:
+        if self._antenna.up and self._antenna.transmit_until <= self._calendar.now:
+            self._medium.start(
+                Frame(self._antenna, frame.sender, frame, ACK_BYTES, self._ack_airtime_ns(frame), kind=ACK)
+            )
+
+    def _ack_missed(self) -> None:
+        now = self._calendar.now
+        if self._antenna.lock_until > now:  # something is arriving: it may be the ACK
+            self._ack_timer.start_at(self._antenna.lock_until + self._rules.slot_ns)
+            return
+        frame = self._queue[0]
+        self._attempts += 1
+        self._not_before = now
+        if self._attempts >= self._rules.retry_limit:
+            self._medium.given_up += 1
+            self._finish(frame, delivered=False)
+            return
+        frame.retries += 1
+        self._medium.retries += 1
+        self.take_turn()
+
+    def _ack_airtime_ns(self, frame: Frame) -> int:
+        mode = self._rules.mode
+        return mode.airtime_ns(ACK_BYTES, mode.ack_rate_mbps(frame.rate_mbps))
+
+    def _ack_wait_ns(self, frame: Frame) -> int:
+        """SIFS, a slot and the preamble: then an ACK must have begun to arrive."""
+        rules = self._rules
+        preamble = DSSS_PREAMBLE_NS if rules.mode.ack_rate_mbps(frame.rate_mbps) in DSSS_RATES else OFDM_PREAMBLE_NS
+        return rules.sifs_ns + rules.slot_ns + preamble

@@ -1,0 +1,69 @@
+"""A frame in the air, and what can become of it at each node that is in range.
+
+Units     integer nanoseconds, bytes
+Source    ours: DESIGN.md §4
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final, Protocol
+
+if TYPE_CHECKING:
+    from mobilenet.network.radio.antenna import Antenna
+
+RECEIVED: Final = 0
+COLLISION: Final = 1
+NEVER_ATTEMPTED: Final = 2
+HALF_DUPLEX: Final = 3
+RANDOM: Final = 4
+RECEIVER_DOWN: Final = 5
+FATES = ("received", "collision", "never_attempted", "half_duplex", "random", "receiver_down")
+
+DATA: Final = 0
+ACK: Final = 1
+
+
+class Client(Protocol):
+    """Who handed a frame to the MAC and wants to hear what became of it."""
+
+    def on_sent(self, message: Any) -> None: ...
+    def on_dropped(self, message: Any) -> None: ...
+
+
+class Frame:
+    """One transmission. `to` None: for everybody; `acknowledged`: unicast that waits for an acknowledgement."""
+
+    __slots__ = (
+        "acknowledged", "client", "delays_ns", "duration_ns", "fates", "kind", "message", "number", "psdu_bytes",
+        "rate_mbps", "receivers", "retries", "sender", "serial", "settled", "start_ns", "to",
+    )  # fmt: skip
+
+    def __init__(
+        self,
+        sender: Antenna,
+        to: Antenna | None,
+        message: Any,
+        psdu_bytes: int,
+        duration_ns: int,
+        rate_mbps: float = 1,
+        client: Client | None = None,
+        acknowledged: bool = False,
+        kind: int = DATA,
+    ) -> None:
+        self.sender = sender
+        self.to = to
+        self.message = message
+        self.psdu_bytes = psdu_bytes
+        self.duration_ns = duration_ns
+        self.rate_mbps = rate_mbps
+        self.client = client
+        self.acknowledged = acknowledged
+        self.kind = kind
+        self.number = 0  # set by the sender's MAC: what the receiver's duplicate filter looks at
+        self.retries = 0
+        self.settled: Antenna | None = None  # where its random loss is drawn already
+        self.serial = 0  # among all that were ever in the air, set by the medium
+        self.start_ns = 0
+        self.receivers: list[Antenna] = []  # in range, by index
+        self.fates: list[int] = []  # parallel to receivers, as is
+        self.delays_ns: list[int] = []  # the propagation delay to each

@@ -1,0 +1,55 @@
+"""What surrounds a message in the air, and how long the whole lasts.
+
+Model     dcf: an 802.11 frame (LLC/SNAP 8, MAC header 24, FCS 4 bytes) in the air time of its mode, at one rate for
+          everybody and one for acknowledged unicast. acking: a MAC header and a PHY header of given sizes, no preamble, one rate
+Units     integer nanoseconds, Mb/s, bytes
+Source    phy.py for dcf; for acking the sizes that INET 4.2 has by default: DESIGN.md §4
+"""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from math import ceil
+
+from mobilenet.engine.kernel import MICROSECOND
+from mobilenet.network.radio.parameters import WirelessParameters
+from mobilenet.network.radio.phy import MODES
+
+IP_BYTES = 20
+UDP_BYTES = 8
+LLC_MAC_FCS_BYTES = 8 + 24 + 4
+
+
+class Framing:
+    """Of one network. Messages have few different sizes, so each is worked out once."""
+
+    def __init__(self, wireless: WirelessParameters) -> None:
+        self._wireless = wireless
+        self._is_plain = wireless.mac == "acking"
+        self._link_bytes = wireless.mac_header_bytes if self._is_plain else LLC_MAC_FCS_BYTES
+        self.broadcast_mbps = wireless.bitrate_mbps if self._is_plain else wireless.broadcast_rate_mbps
+        self.unicast_mbps = wireless.bitrate_mbps if self._is_plain else wireless.unicast_mbps
+        self._datagrams: dict[int, tuple[int, int]] = {}
+        self._segments: dict[int, tuple[int, int]] = {}
+
+    def datagram(self, size_bytes: int) -> tuple[int, int]:
+        """Bytes and air time of the frame that carries so much in a datagram: UDP, without acknowledgement."""
+        known = self._datagrams.get(size_bytes)
+        if known is None:
+            in_all = size_bytes + UDP_BYTES + IP_BYTES + self._link_bytes
+            known = self._datagrams[size_bytes] = in_all, self._airtime_ns(in_all, self.broadcast_mbps)
+        return known
+
+    def segment(self, size_bytes: int) -> tuple[int, int]:
+        """Bytes and air time of the acknowledged frame that carries a TCP segment of that size, TCP's header included."""
+        known = self._segments.get(size_bytes)
+        if known is None:
+            in_all = size_bytes + IP_BYTES + self._link_bytes
+            known = self._segments[size_bytes] = in_all, self._airtime_ns(in_all, self.unicast_mbps)
+        return known
+
+    def _airtime_ns(self, size_bytes: int, rate_mbps: float) -> int:
+        if self._is_plain:
+            bits = self._wireless.phy_header_bits + 8 * size_bytes
+            return ceil(bits * MICROSECOND / Fraction(repr(rate_mbps)))  # of the rate as it is written: 0.7 is no binary fraction
+        return MODES[self._wireless.mode].airtime_ns(size_bytes, rate_mbps)

@@ -1,0 +1,77 @@
+"""What every kind of MAC is to its node and to the medium: a queue, and an answer to what arrives.
+
+Model     one drop-tail queue; its first frame is the one that the kind of MAC is busy with: dcf.py (802.11's CSMA/CA) or
+          acking.py (no carrier sense at all). The medium calls `sent` when all receivers have had a frame of this MAC,
+          `take_unicast` for each that received an acknowledged one, and the other three only while the antenna contends
+Units     integer nanoseconds, frames
+Source    ours: DESIGN.md §4
+"""
+
+from __future__ import annotations
+
+from mobilenet.engine.kernel import Kernel
+from mobilenet.engine.timer import Deadline
+from mobilenet.network.radio.antenna import Antenna
+from mobilenet.network.radio.frame import Frame
+from mobilenet.network.radio.medium import Medium
+
+
+class Mac(Deadline):
+    """The sending side of one node, and its answers to unicast frames."""
+
+    __slots__ = ("_antenna", "_medium", "_most_frames", "_number", "_queue")
+
+    def __init__(self, kernel: Kernel, medium: Medium, antenna: Antenna, queue_frames: int) -> None:
+        super().__init__(kernel)
+        self._medium = medium
+        self._antenna = antenna
+        self._most_frames = queue_frames
+        self._queue: list[Frame] = []  # short: a list is smaller than a deque
+        self._number = 0  # of acknowledged frames
+        antenna.mac = self
+
+    @property
+    def queued(self) -> int:
+        return len(self._queue)
+
+    def enqueue(self, frame: Frame) -> bool:
+        """Send the frame when its turn comes. False: the queue is full and the frame is dropped."""
+        queue = self._queue
+        if len(queue) >= self._most_frames:
+            self._medium.queue_drops += 1
+            if frame.client is not None:
+                frame.client.on_dropped(frame.message)
+            return False
+        if frame.acknowledged:
+            self._number += 1
+            frame.number = self._number
+        queue.append(frame)
+        if len(queue) == 1:
+            self.take_turn()
+        return True
+
+    def take_turn(self) -> None:
+        """The first frame of the queue is the next to be sent."""
+        raise NotImplementedError
+
+    def reset(self) -> None:
+        """The node crashed: nothing that waited is sent, nobody is told. A frame in the air goes on."""
+        raise NotImplementedError
+
+    # --- called by the medium
+
+    def sent(self, frame: Frame) -> None:
+        """The frame has left, and has been received where it could be."""
+
+    def take_unicast(self, frame: Frame, end: int) -> None:
+        """An ACK or an acknowledged frame, for us or overheard, that ended here at `end`."""
+        raise NotImplementedError
+
+    def defer(self, first: int) -> None:
+        """Energy arrives at `first` (the antenna knows until when)."""
+
+    def heard_broken(self, end: int) -> None:
+        """A frame that ended at `end` arrived broken."""
+
+    def heard_well(self) -> None:
+        """A frame arrived whole."""

@@ -1,0 +1,69 @@
+"""How long a frame occupies the air, and the waiting times between frames.
+
+Model     DSSS/CCK with the long preamble; OFDM in 20 MHz; no bit errors
+Units     integer nanoseconds, Mb/s, bytes of PSDU (MAC header and FCS included)
+Errors    ValueError for a rate that the mode does not have
+Source    IEEE 802.11-2016, clauses 15-18 (timing), 10.3 (interframe spaces), 10.7 (rate of control responses)
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import ceil
+
+from mobilenet.engine.kernel import MICROSECOND
+
+ACK_BYTES = 14
+DSSS_RATES = (1, 2, 5.5, 11)
+OFDM_RATES = (6, 9, 12, 18, 24, 36, 48, 54)
+DSSS_PREAMBLE_NS = 192 * MICROSECOND
+OFDM_PREAMBLE_NS = 20 * MICROSECOND
+OFDM_SYMBOL_NS = 4 * MICROSECOND
+
+
+@dataclass(frozen=True, slots=True)
+class Mode:
+    """One 802.11 mode set with its contention parameters."""
+
+    name: str
+    slot_ns: int
+    sifs_ns: int
+    cw_min: int
+    cw_max: int
+    rates_mbps: tuple[float, ...]
+    basic_rates_mbps: tuple[float, ...]  # those that ACKs use
+    signal_extension_ns: int  # after an OFDM frame in the 2.4 GHz band
+
+    @property
+    def difs_ns(self) -> int:
+        return self.sifs_ns + 2 * self.slot_ns
+
+    @property
+    def eifs_ns(self) -> int:
+        """The wait after a frame that arrived broken: an ACK at the slowest basic rate might follow it."""
+        return self.sifs_ns + self.airtime_ns(ACK_BYTES, self.basic_rates_mbps[0]) + self.difs_ns
+
+    def airtime_ns(self, psdu_bytes: int, rate_mbps: float) -> int:
+        """Preamble, header and payload of one frame."""
+        if rate_mbps not in self.rates_mbps:
+            raise ValueError(f"802.11 mode {self.name} has no rate of {rate_mbps} Mb/s")
+        if rate_mbps in DSSS_RATES:
+            return DSSS_PREAMBLE_NS + ceil(8 * psdu_bytes * MICROSECOND / rate_mbps)
+        bits_per_symbol = rate_mbps * OFDM_SYMBOL_NS / MICROSECOND
+        symbols = ceil((16 + 8 * psdu_bytes + 6) / bits_per_symbol)  # service field, PSDU, tail
+        return OFDM_PREAMBLE_NS + symbols * OFDM_SYMBOL_NS + self.signal_extension_ns
+
+    def ack_rate_mbps(self, rate_mbps: float) -> float:
+        """The fastest basic rate of the same modulation family that is not faster than the frame."""
+        family = DSSS_RATES if rate_mbps in DSSS_RATES else OFDM_RATES
+        slower = [rate for rate in self.basic_rates_mbps if rate in family and rate <= rate_mbps]
+        return slower[-1] if slower else self.basic_rates_mbps[0]
+
+
+_US = MICROSECOND
+MODES = {
+    "b": Mode("b", 20 * _US, 10 * _US, 31, 1023, DSSS_RATES, (1, 2), 0),
+    "g_mixed": Mode("g_mixed", 20 * _US, 10 * _US, 31, 1023, DSSS_RATES + OFDM_RATES, (1, 2, 5.5, 11, 6, 12, 24), 6 * _US),
+    "g_erp": Mode("g_erp", 9 * _US, 10 * _US, 15, 1023, DSSS_RATES + OFDM_RATES, (1, 2, 5.5, 11, 6, 12, 24), 6 * _US),
+    "a": Mode("a", 9 * _US, 16 * _US, 15, 1023, OFDM_RATES, (6, 12, 24), 0),
+}  # fmt: skip

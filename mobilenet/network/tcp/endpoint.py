@@ -1,0 +1,178 @@
+"""All TCP connections of a node: who is meant, who is new, who is unknown.
+
+Model     A node calls `connect` or waits for others to. Connections are found by peer and incarnation; a segment of none
+          is answered with a RST, so an end that outlived the other learns it when it next speaks.
+          A peer has one accepted connection at a time: when a newer one is complete (so its SYN was not an old copy),
+          the older one is closed as "replaced". A connection that the other end opened and never completed is
+          forgotten without an upcall.
+          Incarnations come from the clock, as initial sequence numbers do: now, or one more than the last if that is
+          higher. So a node that crashes and comes back with a new endpoint never repeats one, as long as it is down
+          for more nanoseconds than connections were begun in its last instant.
+Units     integer nanoseconds
+Source    RFC 9293, 3.4.1, 3.5.1-3.5.3, 3.10.7.1-2; ours: DESIGN.md, "TCP"
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Protocol
+
+from mobilenet.network.tcp.connection import Connection
+from mobilenet.network.tcp.parameters import TcpParameters
+from mobilenet.network.tcp.port import Counts, Reason, Timer
+from mobilenet.network.tcp.segment import SYN, UNKNOWN, Segment, Sized, reset_of
+
+
+class Owner(Protocol):
+    """The node that an endpoint belongs to. `peer`: the number of the other node."""
+
+    @property
+    def now(self) -> int: ...
+
+    def timer(self, action: Callable[[], None]) -> Timer: ...
+
+    def send(self, to: int, message: Any) -> None:
+        """Hand a segment to the network."""
+
+    def accepts(self, peer: int) -> bool:
+        """Whether a connection that this peer asks for is welcome."""
+
+    def on_open(self, link: Link) -> None: ...
+    def on_message(self, link: Link, message: Any) -> None: ...
+    def on_closed(self, link: Link, reason: Reason) -> None: ...
+
+
+class Link:
+    """A connection with a given peer: the port of its `connection`."""
+
+    __slots__ = ("_endpoint", "_owner", "connection", "opened", "passive", "peer")
+
+    def __init__(self, endpoint: Endpoint, peer: int, passive: bool) -> None:
+        self._endpoint = endpoint
+        self._owner = endpoint.owner
+        self.peer = peer
+        self.passive = passive
+        self.opened = False
+        self.connection = Connection(self, endpoint.parameters, endpoint.new_incarnation(), endpoint.counts)
+
+    @property
+    def now(self) -> int:
+        return self._owner.now
+
+    def timer(self, action: Callable[[], None]) -> Timer:
+        return self._owner.timer(action)
+
+    def send(self, segment: Segment) -> None:
+        self._owner.send(self.peer, segment)
+
+    def on_open(self) -> None:
+        self.opened = True
+        if self.passive:
+            self._endpoint.replace(self)
+        self._owner.on_open(self)
+
+    def on_message(self, message: Any) -> None:
+        self._owner.on_message(self, message)
+
+    def on_closed(self, reason: Reason) -> None:
+        self._endpoint.forget(self)
+        if self.opened or not self.passive:
+            self._owner.on_closed(self, reason)
+
+    # --- for the owner
+
+    @property
+    def backlog(self) -> int:
+        """Messages that are not acknowledged."""
+        return len(self.connection.backlog)
+
+    @property
+    def incoming(self) -> int:
+        """Messages that wait for bytes before them."""
+        return len(self.connection.incoming)
+
+    @property
+    def taken(self) -> int:
+        """Messages that are acknowledged."""
+        return self.connection.backlog.taken
+
+    def say(self, message: Sized) -> None:
+        """Send a message over the connection."""
+        self.connection.send(message)
+
+    def abort(self) -> None:
+        """Forget the connection without a word."""
+        self._endpoint.forget(self)
+        self.connection.abort()
+
+    def reset(self) -> None:
+        """Forget the connection and tell the other end, once."""
+        self._endpoint.forget(self)
+        self.connection.reset()
+
+
+class Endpoint:
+    """The connections of one node."""
+
+    def __init__(self, owner: Owner, parameters: TcpParameters, counts: Counts | None = None) -> None:
+        self.owner = owner
+        self.parameters = parameters
+        self.counts = Counts() if counts is None else counts  # of all connections together
+        self.links: dict[tuple[int, int], Link] = {}  # (peer, our incarnation) -> link
+        self._asked: dict[tuple[int, int], Link] = {}  # (peer, its incarnation) -> link that it asked for
+        self._accepted: dict[int, Link] = {}  # peer -> the link that it opened last
+        self._last_incarnation = UNKNOWN
+
+    def connect(self, peer: int) -> Link:
+        """Begin a connection; `on_open` or `on_closed` tells how it went."""
+        link = Link(self, peer, passive=False)
+        self.links[peer, link.connection.incarnation] = link
+        link.connection.connect()
+        return link
+
+    def on_segment(self, peer: int, segment: Segment) -> None:
+        """A segment from `peer` arrived.                                                           RFC 9293, 3.10.7.1-2"""
+        if segment.target == UNKNOWN:
+            link = self._asked.get((peer, segment.source))
+            if link is None and segment.flags == SYN and self.owner.accepts(peer):
+                link = Link(self, peer, passive=True)
+                self.links[peer, link.connection.incarnation] = link
+                self._asked[peer, segment.source] = link
+                link.connection.accept(segment)
+                return
+        else:
+            link = self.links.get((peer, segment.target))
+        if link is not None:
+            link.connection.on_segment(segment)
+            return
+        answer = reset_of(segment)
+        if answer is not None:
+            self.counts.segments += 1
+            self.counts.resets += 1
+            self.owner.send(peer, answer)
+
+    def abort(self) -> None:
+        """Forget everything without a word: the node crashed."""
+        for link in list(self.links.values()):
+            link.abort()
+
+    # --- for links
+
+    def new_incarnation(self) -> int:
+        self._last_incarnation = max(self._last_incarnation + 1, self.owner.now)
+        return self._last_incarnation
+
+    def replace(self, link: Link) -> None:
+        """`link` stands: an older one that the same peer opened is dead at its other end."""
+        older = self._accepted.get(link.peer)
+        self._accepted[link.peer] = link
+        if older is not None:
+            older.connection.abort()
+            older.on_closed("replaced")
+
+    def forget(self, link: Link) -> None:
+        connection = link.connection
+        self.links.pop((link.peer, connection.incarnation), None)
+        self._asked.pop((link.peer, connection.peer_incarnation), None)
+        if self._accepted.get(link.peer) is link:
+            del self._accepted[link.peer]

@@ -1,0 +1,141 @@
+"""The sender's stream: messages on one side, bytes on the other.
+
+Model     Messages lie end to end. A segment takes as many bytes as it may, so it can hold several messages, parts of
+          them, or both; what is sent again may be cut at other places. A message is in flight until its last byte is
+          acknowledged, and forgotten then.
+Names     SND.UNA una, SND.NXT nxt; highest is one past the highest byte ever sent (BSD: snd_max)
+Units     bytes, sequence numbers
+Source    RFC 9293, 3.3.1, 3.7.1; the limit on messages is ours, after the paper: DESIGN.md, "TCP"
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+from mobilenet.network.tcp.parameters import TcpParameters
+from mobilenet.network.tcp.segment import Sized
+
+FIRST_BYTE = 1  # 0 is the SYN
+
+
+Entry = tuple[int, int, int, Sized]  # first byte, first byte of the payload, one past the last byte, message
+
+
+class Piece(NamedTuple):
+    """What a segment takes."""
+
+    seq: int
+    length: int
+    payload_bytes: int
+    messages: tuple[tuple[int, Any], ...]
+
+
+class Outgoing:
+    """All messages that are not acknowledged: sent, or waiting. Its length is their number."""
+
+    __slots__ = ("_alone", "_at", "_first", "_last", "_limit", "_messages", "end", "highest", "nxt", "una")
+
+    def __init__(self, parameters: TcpParameters) -> None:
+        self._limit = parameters.messages_in_flight
+        self._alone = not parameters.aggregation
+        self._messages: dict[int, Entry] = {}  # by number
+        self._first = 0  # number of the oldest message here
+        self._last = 0  # number that the next message gets
+        self._at = 0  # number of the message that holds byte nxt
+        self.una = FIRST_BYTE
+        self.nxt = FIRST_BYTE
+        self.highest = FIRST_BYTE
+        self.end = FIRST_BYTE
+
+    def __len__(self) -> int:
+        return self._last - self._first
+
+    def __iter__(self) -> Iterator[Any]:
+        """The messages, oldest first."""
+        return (self._messages[number][3] for number in range(self._first, self._last))
+
+    @property
+    def taken(self) -> int:
+        """How many messages have been acknowledged to their last byte."""
+        return self._first
+
+    @property
+    def flight(self) -> int:
+        """FlightSize: bytes sent and not acknowledged.                                                   RFC 5681, 2"""
+        return self.highest - self.una
+
+    def append(self, message: Sized) -> None:
+        size = message.size_bytes
+        payload = message.payload_bytes
+        if size < 1 or not 0 <= payload <= size:
+            raise ValueError(f"cannot send {size} bytes with {payload} bytes of payload")
+        start = self.end
+        self.end = end = start + size
+        self._messages[self._last] = (start, end - payload, end, message)
+        self._last += 1
+
+    def available(self, limit: int) -> int:
+        """Bytes that a segment at nxt could take now."""
+        stop = self.end
+        if self._limit is not None:
+            last = self._messages.get(self._first + self._limit - 1)
+            if last is not None:
+                stop = last[2]
+        if self._alone:
+            this = self._messages.get(self._at)
+            if this is not None and this[2] < stop:
+                stop = this[2]
+        return min(limit, stop - self.nxt)
+
+    def take(self, length: int) -> Piece:
+        """The next `length` bytes; nxt moves behind them."""
+        piece, self._at = self._cut(self.nxt, length, self._at)
+        self.nxt += length
+        if self.nxt > self.highest:
+            self.highest = self.nxt
+        return piece
+
+    def again(self, limit: int) -> Piece:
+        """The first unacknowledged bytes, once more; nothing that was never sent."""
+        length = min(limit, self.flight)
+        if self._alone:
+            length = min(length, self._messages[self._first][2] - self.una)
+        return self._cut(self.una, length, self._first)[0]
+
+    def go_back(self) -> None:
+        """All that is not acknowledged counts as not sent."""
+        self.nxt = self.una
+        self._at = self._first
+
+    def acknowledge(self, ack: int) -> None:
+        """All below `ack` has arrived."""
+        self.una = ack
+        messages = self._messages
+        number = self._first
+        while number < self._last and messages[number][2] <= ack:
+            del messages[number]
+            number += 1
+        self._first = number
+        if self.nxt < ack:
+            self.nxt = ack
+        if self._at < number:
+            self._at = number
+
+    def _cut(self, seq: int, length: int, number: int) -> tuple[Piece, int]:
+        """Bytes seq to seq + length - 1; `number` is the message that holds the first, and that of the first after it."""
+        stop = seq + length
+        payload = 0
+        ending = []
+        while number < self._last:
+            start, body, end, message = self._messages[number]
+            if start >= stop:
+                break
+            share = min(end, stop) - max(body, seq)
+            if share > 0:
+                payload += share
+            if end > stop:
+                break
+            ending.append((end, message))
+            number += 1
+        return Piece(seq, length, payload, tuple(ending)), number

@@ -1,0 +1,68 @@
+"""What a connection may do, and what it tells; what is counted.
+
+Model     `send` hands a segment to the network and returns; it must not arrive anywhere within that call.
+          An upcall may call `send`, `reset` or `abort` of the connection at once.
+Units     integer nanoseconds
+Source    ours: DESIGN.md, "TCP"; the user interface of RFC 9293, 3.9.1, as far as needed
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Literal, Protocol
+
+from mobilenet.network.tcp.segment import Segment
+
+Reason = Literal[
+    "connect_timeout",  # nobody answered the set-up in time
+    "refused",  # the other end does not accept connections
+    "reset",  # the other end does not know this connection (any more)
+    "retransmissions",  # it was silent through too many timeouts
+    "replaced",  # the same peer has opened a newer one (endpoint only)
+]
+
+
+class Timer(Protocol):
+    """Restartable; starting a running timer moves its deadline; a stopped one never fires."""
+
+    @property
+    def running(self) -> bool: ...
+    def start(self, delay_ns: int) -> None: ...
+    def stop(self) -> None: ...
+
+
+class Port(Protocol):
+    """The world of one end of one connection."""
+
+    @property
+    def now(self) -> int: ...
+
+    def timer(self, action: Callable[[], None]) -> Timer: ...
+
+    def send(self, segment: Segment) -> None:
+        """To the other end; it may be lost, repeated and overtaken."""
+
+    def on_open(self) -> None:
+        """The connection stands; messages may have been queued before."""
+
+    def on_message(self, message: Any) -> None:
+        """The next message of the other end, once each, in order."""
+
+    def on_closed(self, reason: Reason) -> None:
+        """The connection is no more. What is in its backlog may or may not have arrived."""
+
+
+@dataclass(slots=True)
+class Counts:
+    """What was sent, and why. Several connections may share one."""
+
+    segments: int = 0  # all that was sent, of whatever kind
+    data_segments: int = 0  # with bytes of messages, retransmissions included
+    retransmissions: int = 0  # data segments whose first byte had been sent before
+    pure_acks: int = 0
+    syns: int = 0  # SYN and SYN-ACK, repeated ones included
+    resets: int = 0
+    timeouts: int = 0  # of data
+    fast_retransmits: int = 0  # recoveries begun by duplicate acknowledgements
+    duplicates_received: int = 0  # data segments that brought nothing new

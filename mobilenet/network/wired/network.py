@@ -1,0 +1,131 @@
+"""Stations, the links between them, and the way of a message over several links.
+
+Model     a full mesh, or the edges of a connected graph. Where two stations are no neighbours, messages go hop by hop on
+          a shortest way (of several the one over the lowest numbers), stored and forwarded at each station on it.
+          In a mesh the links are FIFO, and so are ways; but two ways to one station take different times
+Shapes    edges: pairs of station numbers
+Errors    ValueError for edges that leave stations unconnected
+Source    ours: DESIGN.md §5
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any
+
+from mobilenet.engine.kernel import Kernel
+from mobilenet.network.wired.link import Link
+
+Edge = tuple[int, int]
+Receive = Callable[[int, Any], None]
+Hop = Callable[[int, int, Any], Callable[[], None] | None]
+
+
+def adjacency(edges: Sequence[Edge], stations: int) -> list[list[int]]:
+    """Neighbours, sorted. Raises ValueError unless every station can reach every other one."""
+    near: list[list[int]] = [[] for _ in range(stations)]
+    for a, b in edges:
+        if not (0 <= a < stations and 0 <= b < stations) or a == b:
+            raise ValueError(f"edge [{a}, {b}]: there is no such pair among {stations} stations")
+        if b in near[a]:
+            raise ValueError(f"edge [{a}, {b}] twice")
+        near[a].append(b)
+        near[b].append(a)
+    seen = {0}
+    frontier = [0]
+    while frontier:
+        frontier = [j for i in frontier for j in near[i] if j not in seen and not seen.add(j)]  # type: ignore[func-returns-value]
+    if len(seen) != stations:
+        raise ValueError(f"{len(edges)} edges do not connect {stations} stations")
+    return [sorted(row) for row in near]
+
+
+def next_hops(near: list[list[int]], source: int) -> list[int]:
+    """For each destination the neighbour of `source` on the way there; `source` for itself."""
+    hop = [-1] * len(near)
+    hop[source] = source
+    for neighbour in near[source]:
+        hop[neighbour] = neighbour
+    frontier = list(near[source])
+    while frontier:
+        ahead = []
+        for node in frontier:
+            for j in near[node]:
+                if hop[j] < 0:
+                    hop[j] = hop[node]
+                    ahead.append(j)
+        frontier = ahead
+    return hop
+
+
+class WiredNetwork:
+    """All stations' links. A link exists from the first message on it."""
+
+    def __init__(
+        self,
+        kernel: Kernel,
+        stations: int,
+        near: list[list[int]] | None,
+        bits_per_s: int,
+        delay_ns: int,
+        header_bytes: int,
+        on_hop: Hop | None = None,
+    ) -> None:
+        """`near`: the neighbours of each station; None: a full mesh. `on_hop(a, b, message)` sees each message put on a link,
+        and may return what to call when it arrives."""
+        self.kernel = kernel
+        self.stations = stations
+        self.links: dict[Edge, Link] = {}
+        self._near = near
+        self._hops: dict[int, list[int]] = {}  # of each station that anything went through
+        self._bits_per_s = bits_per_s
+        self._delay_ns = delay_ns
+        self._header_bytes = header_bytes
+        self._on_hop = on_hop
+        self._receive: list[Receive] = [_nobody] * stations
+
+    def attach(self, station: int, receive: Receive) -> None:
+        """`receive(source, message)` gets what others send to the station."""
+        self._receive[station] = receive
+
+    @property
+    def in_flight(self) -> int:
+        return sum(link.sent - link.delivered for link in self.links.values())
+
+    def route(self, source: int, at: int, to: int, message: Any) -> None:
+        neighbour = to if self._near is None else self._hops_from(self._near, at)[to]
+        self._send(at, neighbour, message, partial(self._routed, source, neighbour, to, message))
+
+    def _hops_from(self, near: list[list[int]], at: int) -> list[int]:
+        hops = self._hops.get(at)
+        if hops is None:
+            hops = self._hops[at] = next_hops(near, at)
+        return hops
+
+    def _routed(self, source: int, at: int, to: int, message: Any) -> None:
+        if at == to:
+            self._receive[at](source, message)
+        else:
+            self.route(source, at, to, message)
+
+    def _send(
+        self, a: int, b: int, message: Any, arrive: Callable[[], None], header_bytes: int | None = None
+    ) -> None:
+        arrived = None if self._on_hop is None else self._on_hop(a, b, message)
+        if arrived is not None:
+            note, handle = arrived, arrive
+
+            def arrive() -> None:
+                note()
+                handle()
+
+        around = self._header_bytes if header_bytes is None else header_bytes
+        link = self.links.get((a, b))
+        if link is None:
+            link = self.links[a, b] = Link(self.kernel, self._bits_per_s, self._delay_ns)
+        link.send(message.size_bytes + around, arrive)
+
+
+def _nobody(source: int, message: Any) -> None:
+    raise AssertionError(f"a message from station {source} to a station that nobody runs")

@@ -1,0 +1,134 @@
+"""The backbone of the paper: stations on a tree of FIFO links.
+
+Model     A broadcast floods the tree: a station forwards it to all neighbours but the one it came from, and
+          then handles it. A directed message is routed hop by hop over the same links. Hence one FIFO path
+          between any two stations for all traffic, and causal delivery across both calls: if b was sent or
+          delivered at x's sender before x, b is delivered at x's destination before x.
+Shapes    positions: float64 (n, 2), metres; edges: pairs of station numbers
+Errors    ValueError for edges that are no tree
+Source    Wilhelm, Arantes, Sens, A scalable causal broadcast that tolerates dynamics of mobile networks (2020),
+          Sections III and IV.B; Friedman, Manor, Causal ordering in deterministic overlay networks (2004)
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Sequence
+from functools import partial
+from math import dist
+from typing import Any
+
+from scipy.spatial import cKDTree
+
+from mobilenet.engine.kernel import Kernel
+from mobilenet.network.wired.network import Edge, Hop, Receive, WiredNetwork, adjacency
+
+
+def star(positions: Sequence[Sequence[float]]) -> list[Edge]:
+    """Every station at the one nearest the centre of all."""
+    centre = nearest_to_centre(positions)
+    return [(centre, i) for i in range(len(positions)) if i != centre]
+
+
+def chain(positions: Sequence[Sequence[float]]) -> list[Edge]:
+    """In the order of their numbers."""
+    return [(i, i + 1) for i in range(len(positions) - 1)]
+
+
+def breadth_first(positions: Sequence[Sequence[float]]) -> list[Edge]:
+    """Outward from the centre, each new station at the nearest one a step further in.
+
+    Neighbours are stations at most 1.2 times the shortest distance between any two apart;
+    what that leaves unconnected is joined to the nearest connected station.
+    """
+    n = len(positions)
+    if n == 1:
+        return []
+    tree = cKDTree(positions)
+    _, found = tree.query(positions, 2)
+    reach = 1.2 * min(dist(positions[i], positions[j]) for i, j in found.tolist())
+    centre = nearest_to_centre(positions)
+    edges: list[Edge] = []
+    connected = {centre: 0}
+    frontier = deque([centre])
+    while len(connected) < n:
+        if frontier:
+            parent = frontier.popleft()
+            around = tree.query_ball_point(positions[parent], 1.01 * reach)
+            near = [i for i in around if i not in connected and dist(positions[i], positions[parent]) <= reach]
+        else:
+            _, parent, child = min(
+                (dist(positions[i], positions[j]), i, j) for i in connected for j in range(n) if j not in connected
+            )
+            near = [child]
+        for child in sorted(near, key=lambda i: (dist(positions[i], positions[parent]), i)):
+            connected[child] = connected[parent] + 1
+            edges.append((parent, child))
+            frontier.append(child)
+    return edges
+
+
+def nearest_to_centre(positions: Sequence[Sequence[float]]) -> int:
+    centre = [sum(p[axis] for p in positions) / len(positions) for axis in (0, 1)]
+    return min(range(len(positions)), key=lambda i: (dist(positions[i], centre), i))
+
+
+SHAPES = {"star": star, "chain": chain, "breadth_first": breadth_first}
+
+
+def neighbours_of(edges: Sequence[Edge], stations: int) -> list[list[int]]:
+    """Adjacency, sorted. Raises ValueError unless the edges are a tree over all stations."""
+    if len(edges) != stations - 1:
+        raise ValueError(f"{len(edges)} edges do not make a tree of {stations} stations")
+    return adjacency(edges, stations)
+
+
+class Tree(WiredNetwork):
+    """All stations' wired ports over one tree."""
+
+    def __init__(
+        self,
+        kernel: Kernel,
+        edges: Sequence[Edge],
+        stations: int,
+        bits_per_s: int,
+        delay_ns: int,
+        header_bytes: int,
+        on_hop: Hop | None = None,
+    ) -> None:
+        self.near = neighbours_of(edges, stations)
+        super().__init__(kernel, stations, self.near, bits_per_s, delay_ns, header_bytes, on_hop)
+
+    def port(self, station: int, receive: Receive) -> TreePort:
+        """The port of a station; `receive(source, message)` gets what others send."""
+        self.attach(station, receive)
+        return TreePort(self, station)
+
+    def flood(self, source: int, at: int, came_from: int, message: Any) -> None:
+        for neighbour in self.near[at]:
+            if neighbour != came_from:
+                self._send(at, neighbour, message, partial(self._flooded, source, neighbour, at, message))
+
+    def hop(self, a: int, b: int, message: Any, header_bytes: int, arrive: Callable[[], None]) -> None:
+        """A packet over the one link from a to its neighbour b, with headers of its own."""
+        self._send(a, b, message, arrive, header_bytes)
+
+    def _flooded(self, source: int, at: int, came_from: int, message: Any) -> None:
+        self.flood(source, at, came_from, message)
+        self._receive[at](source, message)
+
+
+class TreePort:
+    """How one station reaches the others."""
+
+    __slots__ = ("_station", "_tree")
+
+    def __init__(self, tree: Tree, station: int) -> None:
+        self._tree = tree
+        self._station = station
+
+    def broadcast(self, message: Any) -> None:
+        self._tree.flood(self._station, self._station, self._station, message)
+
+    def send(self, to: int, message: Any) -> None:
+        self._tree.route(self._station, self._station, to, message)

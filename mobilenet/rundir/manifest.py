@@ -1,0 +1,36 @@
+"""What a run says of itself: manifest.json.
+
+Model     part of it repeats what follows from the scenario (scenario/promises.py); the rest tells how the run went
+Units     seconds, as the names say
+Source    ours: DESIGN.md §6, §8
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from mobilenet import __version__
+from mobilenet.rundir.recorder import Recording
+from mobilenet.rundir.writer import FORMAT_VERSION
+from mobilenet.scenario import AnyScenario
+from mobilenet.scenario.promises import declared
+from mobilenet.scenario.run_source import AdversarySchedule
+
+
+def manifest(
+    recording: Recording, scenario: AnyScenario | AdversarySchedule, simulated_ns: int, quiescent: bool, wall_s: float,
+    command: str, **more: Any,
+) -> dict[str, Any]:  # fmt: skip
+    """The whole document; `more` is what only some readers need."""
+    return {
+        "format_version": FORMAT_VERSION,
+        "mobilenet_version": __version__,
+        "replication": 0,
+        "fingerprint": recording.events.fingerprint(),
+        "simulated_s": simulated_ns / 1e9,
+        "wall_s": round(wall_s, 3),
+        "command": command,
+        "quiescent": quiescent,
+        **declared(scenario),
+        **more,
+    }

@@ -1,0 +1,162 @@
+"""Reading a run directory: columns and documents, with errors for what is not whole.
+
+Shapes    see record.py
+Errors    RunError when the directory or one of its files is missing, damaged or of another format
+Source    ours: DESIGN.md §6
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from mobilenet.quoting import quoted
+from mobilenet.rundir.recorder import EventLog
+from mobilenet.rundir.writer import (
+    DERIVED_FILES,
+    FORMAT_VERSION,
+    OLDER_FORMAT,
+    REQUIRED_FILES,
+    file_digests,
+    is_partial,
+)
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+COLUMN_TYPES = {
+    "events": {
+        "time_ns": "int64", "node": "string", "event": "string", "message": "string",
+        "station": "string", "session": "int64", "detail": "string",
+    },
+    "samples": {"time_ns": "int64", "node": "string", "quantity": "string", "value": "double"},
+    "positions": {"time_ns": "int64", "node": "string", "x_m": "double", "y_m": "double"},
+}  # fmt: skip
+
+
+OPTIONAL_TABLES = ("frames", "messages")
+
+
+def free_copy_name(name: str, taken: Iterable[str]) -> str:
+    """For the copy of a file that a scenario names: not that of another copy, nor of a file of the run itself."""
+    own = {*REQUIRED_FILES, *DERIVED_FILES, *(f"{table}.parquet" for table in OPTIONAL_TABLES)}
+    while name in own or name in taken:
+        name = f"copy-{name}"
+    return name
+
+
+class RunError(Exception):
+    """Not a readable run directory; the message is one line for people."""
+
+
+def read_json(directory: Path, name: str) -> dict[str, Any]:
+    """One of the documents of a run."""
+    path = directory / name
+    try:
+        value = json.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise RunError(f"{path}: missing; this is not a complete run directory") from None
+    except (OSError, UnicodeDecodeError, json.JSONDecodeError) as error:
+        raise RunError(f"{path}: not readable as JSON: {error}") from None
+    if not isinstance(value, dict):
+        raise RunError(f"{path}: expected a JSON object")
+    return value
+
+
+def read_derived(directory: Path, name: str, *keys: str) -> dict[str, Any]:
+    """verdict.json or metrics.json: what follows from the record, and is no part of it."""
+    if not (directory / name).exists():
+        raise RunError(f"{directory / name}: missing; `mobilenet verify {quoted(directory)}` makes it anew from the record")
+    value = read_json(directory, name)
+    for key in keys:
+        if key not in value:
+            raise RunError(f"{directory / name}: {key} is missing; remove the file, and `mobilenet verify` makes it anew")
+    return value
+
+
+def read_columns(directory: Path, table: str) -> dict[str, list[Any]]:
+    """One of the tables of a run as lists, with the types that the format promises."""
+    data = _read(directory, table)
+    return {name: data[name].to_pylist() for name in COLUMN_TYPES[table]}
+
+
+def read_frame(directory: Path, table: str) -> pd.DataFrame:
+    """The same as a pandas frame."""
+    return _read(directory, table).to_pandas()
+
+
+def _read(directory: Path, table: str) -> Any:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    path = directory / f"{table}.parquet"
+    try:
+        data = pq.read_table(path)
+    except FileNotFoundError:
+        raise RunError(f"{path}: missing; this is not a complete run directory") from None
+    except (OSError, pa.ArrowException) as error:
+        raise RunError(f"{path}: not readable as Parquet: {str(error).splitlines()[0]}") from None
+    for name, kind in COLUMN_TYPES.get(table, {}).items():
+        if name not in data.column_names:
+            raise RunError(f"{path}: column {name} is missing")
+        found = str(data.schema.field(name).type)
+        if found != kind and not (found == "null" and len(data) == data[name].null_count):
+            raise RunError(f"{path}: column {name} is {found}, expected {kind}")
+    return data
+
+
+def require_tables(directory: Path, counters: dict[str, Any]) -> None:
+    """Refuse a directory whose optional tables are not those that were counted; what is in them nobody judges."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    counted = counters.get("rows")
+    counted = counted if isinstance(counted, dict) else {}
+    for table in OPTIONAL_TABLES:
+        path = directory / f"{table}.parquet"
+        try:
+            found = pq.read_metadata(path).num_rows if path.exists() else None
+        except (OSError, pa.ArrowException) as error:
+            raise RunError(f"{path}: not readable as Parquet: {str(error).splitlines()[0]}") from None
+        if found != counted.get(table):
+            raise RunError(f"{path}: {found} rows, counters.json counts {counted.get(table)}")
+
+
+def require_files(directory: Path, manifest: dict[str, Any]) -> None:
+    """Refuse a directory whose files are not those that the run wrote."""
+    written = manifest.get("files")
+    if not isinstance(written, dict):
+        raise RunError(f"{directory / 'manifest.json'}: damaged: files is {written!r}, expected the digest of each file")
+    found = file_digests(directory)
+    for name in sorted(written):  # what people put beside it, a picture say, is theirs
+        if written[name] != found.get(name):
+            what = "not as the run wrote it" if name in found else "missing"
+            raise RunError(f"{directory / name}: {what}; manifest.json holds the SHA-256 of each file")
+
+
+def read_manifest(directory: Path) -> dict[str, Any]:
+    """manifest.json, after a look at whether everything that a run has is there."""
+    if not directory.is_dir():
+        raise RunError(f"{directory}: no such run directory")
+    if is_partial(directory.absolute()):
+        raise RunError(f"{directory}: was never completed; this is not a run directory")
+    if (directory / "study.yaml").is_file():
+        raise RunError(f"{directory}: a study; its runs are in {directory / 'runs'}")
+    for name in REQUIRED_FILES:
+        if not (directory / name).is_file():
+            raise RunError(f"{directory / name}: missing; this is not a complete run directory")
+    manifest = read_json(directory, "manifest.json")
+    if manifest.get("format_version") not in (OLDER_FORMAT, FORMAT_VERSION):
+        raise RunError(
+            f"{directory / 'manifest.json'}: format_version is {manifest.get('format_version')!r}, "
+            f"this mobilenet reads {OLDER_FORMAT} and {FORMAT_VERSION}"
+        )
+    return manifest
+
+
+def read_events(directory: Path) -> dict[str, list[Any]]:
+    """The events' columns in order of occurrence."""
+    columns = read_columns(directory, "events")
+    return {name: columns[name] for name in EventLog.COLUMNS}

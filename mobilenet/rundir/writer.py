@@ -1,0 +1,192 @@
+"""A run's directory: what was recorded becomes Parquet, and a name that stands for something whole.
+
+Model     the directory is written under a temporary name, synced and renamed, so what bears its name is whole
+Errors    RecordError when the directory exists, cannot be written or the disk is full
+Source    ours: DESIGN.md §6
+"""
+
+from __future__ import annotations
+
+import fcntl
+import hashlib
+import json
+import os
+import re
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+from mobilenet.rundir.recorder import Recording
+
+OLDER_FORMAT = 2
+FORMAT_VERSION = 3  # 2: heard_every_s of equal intervals, no rest promised on the radio
+REQUIRED_FILES = (
+    "scenario.yaml",
+    "manifest.json",
+    "events.parquet",
+    "samples.parquet",
+    "positions.parquet",
+    "counters.json",
+)
+DERIVED_FILES = ("verdict.json", "metrics.json")  # what follows from the others, and can be made anew
+
+
+def file_digests(directory: Path) -> dict[str, str]:
+    """SHA-256 of every file of a run but the manifest, which holds them, and what follows from them."""
+    names = sorted(path.name for path in directory.iterdir() if path.is_file() and path.name not in ("manifest.json", *DERIVED_FILES))
+    return {name: hashlib.sha256((directory / name).read_bytes()).hexdigest() for name in names}
+
+
+class RecordError(Exception):
+    """The run directory cannot be written; the message is one line for people.
+
+    `is_input`: the name itself was wrong (it exists, or nothing can be written there), as opposed to a disk that filled up.
+    """
+
+    def __init__(self, message: str, is_input: bool = False) -> None:
+        super().__init__(message)
+        self.is_input = is_input
+
+
+_TYPES = {
+    "time_ns": "int64", "start_ns": "int64", "end_ns": "int64", "send_ns": "int64", "receive_ns": "int64",
+    "session": "int64", "psdu_bytes": "int64", "size_bytes": "int64",
+    "value": "float64", "x_m": "float64", "y_m": "float64",
+    "addressed": "bool",
+}  # fmt: skip
+
+
+def write_table(path: Path, columns: dict[str, list[Any]]) -> None:
+    """One Parquet file from equally long lists; types follow the column names."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    types = {"int64": pa.int64(), "float64": pa.float64(), "bool": pa.bool_()}
+    arrays = {
+        name: pa.array(values, type=types[_TYPES[name]] if name in _TYPES else pa.string())
+        for name, values in columns.items()
+    }
+    pq.write_table(pa.table(arrays), path)
+
+
+@contextmanager
+def run_directory(path: Path) -> Iterator[Path]:
+    """A directory to fill; it takes its name only when the block ends well, and otherwise nothing is left.
+
+    A killed process leaves at most `.NAME.partial-PID`, which no reader takes for a run. Whoever fills one holds a lock
+    on it, so that the next run to the same name can tell which of them are dead, and removes those.
+    """
+    partial = path.parent / f".{path.name}.partial-{os.getpid()}"
+    made: list[Path] = []
+    lock: int | None = None
+    begun = False
+    try:
+        if any("\ud800" <= character <= "\udfff" for character in str(path)):  # pyarrow cannot write there
+            raise RecordError(f"{path}: cannot be written: the name is not text in UTF-8", is_input=True)
+        if os.path.lexists(path) or path.name in ("", ".."):
+            raise RecordError(f"{path}: exists already; name another directory, or remove it", is_input=True)
+        for folder in reversed([folder for folder in path.parents if not folder.exists()]):
+            folder.mkdir(exist_ok=True)
+            made.insert(0, folder)
+        with _alone_in(path.parent):  # nobody takes a directory for dead before it is locked
+            _remove_dead(path)
+            partial.mkdir()
+            begun = True
+            lock = _locked(partial)
+        yield partial
+        for file in sorted(partial.iterdir()):
+            _sync(file)
+        _sync(partial)
+        if os.path.lexists(path):
+            raise RecordError(f"{path}: appeared while this run was being written")
+        os.rename(partial, path)
+    except OSError as error:
+        what = "could not be written whole" if lock is not None else "cannot be written"
+        raise RecordError(f"{path}: {what}: {os.strerror(error.errno) if error.errno else error}", is_input=lock is None) from error
+    finally:
+        if begun:
+            shutil.rmtree(partial, ignore_errors=True)  # if it is still there
+        for folder in made:
+            with suppress(OSError):  # it is no longer empty
+                folder.rmdir()
+        if lock is not None:
+            os.close(lock)
+    with suppress(OSError):
+        _sync(path.parent)
+
+
+def is_partial(path: Path) -> bool:
+    """Whether this is the name of a directory that is being written, or was when its process died."""
+    return re.fullmatch(r"(?s)\..*\.partial-\d+", path.name) is not None
+
+
+@contextmanager
+def _alone_in(folder: Path) -> Iterator[None]:
+    """Others who begin a run directory in the same folder wait for a moment."""
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(descriptor)
+
+
+def is_being_written(path: Path) -> bool:
+    """Whether some run is filling a directory for this name; what killed ones left of it is removed."""
+    if not path.parent.is_dir():
+        return False
+    with _alone_in(path.parent):
+        _remove_dead(path)
+        return any(_is_partial_of(path, left) for left in path.parent.iterdir())
+
+
+def _is_partial_of(path: Path, left: Path) -> bool:
+    return is_partial(left) and left.name.startswith(f".{path.name}.partial-")
+
+
+def _remove_dead(path: Path) -> None:
+    """What killed runs left behind under this name."""
+    for left in path.parent.iterdir():
+        if _is_partial_of(path, left):
+            with suppress(OSError):  # alive: the lock is held
+                lock = _locked(left)
+                shutil.rmtree(left, ignore_errors=True)
+                os.close(lock)
+
+
+def _locked(directory: Path) -> int:
+    """A descriptor that holds the lock on it as long as the process lives; BlockingIOError if somebody else has it."""
+    descriptor = os.open(directory, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        os.close(descriptor)
+        raise
+    return descriptor
+
+
+def _sync(path: Path) -> None:
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def write_json(path: Path, value: Any) -> None:
+    path.write_text(json.dumps(value, indent=2, sort_keys=False, allow_nan=False) + "\n", encoding="utf-8")
+
+
+def write_recording(directory: Path, recording: Recording) -> None:
+    """Events, samples, positions, the optional tables and counters.json."""
+    events = recording.events
+    write_table(directory / "events.parquet", events.columns())
+    write_table(directory / "samples.parquet", recording.samples.lists)
+    write_table(directory / "positions.parquet", recording.positions.lists)
+    if recording.frames is not None:
+        write_table(directory / "frames.parquet", recording.frames.lists)
+    if recording.messages is not None:
+        write_table(directory / "messages.parquet", recording.messages.lists)
+    write_json(directory / "counters.json", recording.document())

@@ -1,0 +1,117 @@
+"""What all kinds of scenarios have in common: they come from a file, are changed by options, and know the file's folder.
+
+Model     bytes → nodes that remember their line → overrides → the model → checks that see all groups together
+Errors    ScenarioError, one line for each problem
+Source    ours: DESIGN.md §13
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any, Self
+
+from pydantic import PrivateAttr, ValidationError
+
+from mobilenet.parameters import Parameters, ScenarioError
+from mobilenet.scenario.error_messages import problems
+from mobilenet.scenario.yaml_reader import MOST_BYTES, Node, parse, parse_value
+from mobilenet.scenario.yaml_writer import to_yaml
+
+
+class ScenarioFile(Parameters):
+    _folder: Path = PrivateAttr(default=Path("."))
+
+    @classmethod
+    def load(cls, path: str | Path, overrides: Sequence[str] = ()) -> Self:
+        """From a file; each override is `a.b=value`."""
+        path = Path(path)
+        return cls.from_nodes(read(path), overrides, path.parent)
+
+    @classmethod
+    def from_text(cls, text: str, overrides: Sequence[str] = (), folder: str | Path = ".", name: str = "scenario") -> Self:
+        """From text; `folder` is where the files that it names are, `name` is how messages call it."""
+        return cls.from_nodes(parse(text.encode("utf-8", "surrogatepass"), name), overrides, Path(folder))
+
+    @classmethod
+    def from_nodes(cls, root: Node, overrides: Sequence[str], folder: Path) -> Self:
+        if not isinstance(root.value, dict):
+            raise ScenarioError(f"{root.where}: expected keys with values, as in `seed: 1`")
+        for each in overrides:
+            override(root, each)
+        try:
+            scenario = cls.model_validate(root.plain())
+        except ValidationError as error:
+            raise ScenarioError("\n".join(problems(error, root, cls))) from None
+        scenario._folder = folder
+        scenario = scenario.completed(root)
+        scenario.check(root)
+        return scenario
+
+    def changed(self, overrides: Sequence[str]) -> Self:
+        """The same with other values."""
+        name: str | None = getattr(self, "name", None)
+        return self.from_text(effective(self), overrides, self._folder, name or "scenario")
+
+    def completed(self, root: Node) -> Self:
+        """With what follows from the files that it names."""
+        return self
+
+    def check(self, root: Node) -> None:
+        """Raise ScenarioError for what only shows when all groups are seen together."""
+
+    @property
+    def folder(self) -> Path:
+        return self._folder
+
+    def files(self) -> Iterator[tuple[str, Path]]:
+        """The files that it names: the dotted path of the key, and where the file is."""
+        yield from ()
+
+    def __eq__(self, other: object) -> bool:
+        """The same values; from which folder they came does not matter."""
+        return type(other) is type(self) and isinstance(other, ScenarioFile) and self.model_dump() == other.model_dump()
+
+    __hash__ = None  # type: ignore[assignment]
+
+
+def read(path: Path) -> Node:
+    """The nodes of a file."""
+    try:
+        with path.open("rb") as file:
+            data = file.read(MOST_BYTES + 1)
+    except OSError as error:
+        raise ScenarioError(f"{path.name or path}: cannot be read: {error.strerror}") from None
+    return parse(data, path.name)
+
+
+def effective(scenario: ScenarioFile) -> str:
+    """All values, defaults included, as YAML that loads to an equal scenario."""
+    return to_yaml(scenario.model_dump())
+
+
+def override(root: Node, change: str) -> None:
+    """Set one value among the nodes: `a.b=value`."""
+    option = f"--set {change}"
+    shown = option if len(option) <= 80 else option[:77] + "..."
+    path, equals, text = change.partition("=")
+    keys = path.strip().split(".")
+    if not equals or not all(keys):
+        raise ScenarioError(f"{shown}: expected key=value, as in wireless.range_m=100")
+    node = root
+    for place, key in enumerate(keys):
+        inside: Any = node.value
+        if inside is None and place:
+            inside = node.value = {}
+        last = place == len(keys) - 1
+        if isinstance(inside, list) and key.isdecimal() and int(key) < len(inside):
+            index: Any = int(key)
+        elif isinstance(inside, dict):
+            index = key
+            inside.setdefault(key, Node(None, shown))
+        else:
+            kind = f"a list of {len(inside)}" if isinstance(inside, list) else "a single value"
+            raise ScenarioError(f"{shown}: {'.'.join(keys[:place])} is {kind}, there is no {key!r} in it")
+        if last:
+            inside[index] = parse_value(text, shown) if text.strip() else Node(None, shown)
+        node = inside[index]

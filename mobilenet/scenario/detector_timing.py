@@ -1,0 +1,48 @@
+"""How long the tests of the failure detector take on a network: the least timeout, and how many there will be.
+
+Model     all processes begin a round together, nobody has crashed, and the links carry nothing else. On the abstract network
+          an answer waits for the tests of whom it comes from: they share a send server. So no shorter timeout can do; with
+          crashes or traffic it may take a longer one
+Units     time units; messages
+Errors    none
+Source    ours: DESIGN.md §16
+"""
+
+from __future__ import annotations
+
+from mobilenet.network.wired.network import adjacency, next_hops
+from mobilenet.protocols.vcube.detector import HEADER_BYTES
+from mobilenet.protocols.vcube.topology import dimension
+from mobilenet.scenario.process_parameters import AbstractNetwork, DetectorParameters, WiredNetwork
+
+MOST_ROUTED = 256  # processes; beyond, every way counts as one link
+
+
+def round_trip(network: AbstractNetwork | WiredNetwork, n: int) -> float:
+    """From the beginning of a round to the first answer, where that takes longest."""
+    if isinstance(network, AbstractNetwork):
+        arrived = network.send + network.link + network.reception + network.hand_over
+        return max(dimension(n) * network.send, arrived) + arrived
+    bits = 8 * (HEADER_BYTES + network.header_bytes)
+    return 2 * _links(network, n) * (network.delay_ms / 1000 + bits / (network.bandwidth_mbps * 1e6))
+
+
+def _links(network: WiredNetwork, n: int) -> int:
+    """On the longest way between two processes that test each other first."""
+    if network.edges is None or n > MOST_ROUTED:
+        return 1
+    near = adjacency(network.edges, n)
+    return max(_hops([next_hops(near, i) for i in range(n)], i, i ^ 1) for i in range(n) if i ^ 1 < n)
+
+
+def _hops(hop: list[list[int]], i: int, to: int) -> int:
+    count = 0
+    while i != to:
+        i, count = hop[i][to], count + 1
+    return count
+
+
+def messages(detector: DetectorParameters, network: AbstractNetwork | WiredNetwork, n: int, span: float) -> int:
+    """Tests and answers within so long."""
+    rounds = 1 + int(span / (detector.interval + round_trip(network, n)))
+    return 2 * n * dimension(n) * rounds

@@ -1,0 +1,146 @@
+"""What pydantic objects to, as one line for a person: where, which key, what is wrong, what would be right.
+
+Model     a location among the values is followed through the nodes of the file; parts of it that only name
+          a branch of a union are passed over
+Units     none
+Errors    none
+Source    ours: DESIGN.md, "Scenarios"
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from difflib import get_close_matches
+from typing import Annotated, Any, get_args, get_origin
+
+from pydantic import BaseModel, ValidationError
+
+from mobilenet.scenario.yaml_reader import Node
+from mobilenet.scenario.yaml_writer import inline
+
+MOST_LINES = 20
+KINDS = {
+    "int_type": "a whole number",
+    "int_from_float": "a whole number",
+    "float_type": "a number",
+    "bool_type": "true or false",
+    "string_type": "text",
+    "tuple_type": "a list in [ ]",
+    "model_type": "keys with values in { }",
+    "model_attributes_type": "keys with values in { }",
+    "finite_number": "a finite number",
+}
+BOUNDS = {
+    "greater_than": "more than {gt}",
+    "greater_than_equal": "at least {ge}",
+    "less_than": "less than {lt}",
+    "less_than_equal": "at most {le}",
+}
+
+
+def problems(error: ValidationError, root: Node, model: type[BaseModel]) -> list[str]:
+    found = list(dict.fromkeys(_line(problem, root, model) for problem in error.errors(include_url=False)))
+    if len(found) > MOST_LINES:
+        found[MOST_LINES:] = [f"... and {len(found) - MOST_LINES} more problems"]
+    return found
+
+
+def line(root: Node, path: str, what: str) -> str:
+    """A problem that we found ourselves, at a dotted path of keys."""
+    node = root
+    for key in path.split("."):
+        if not isinstance(node.value, dict) or key not in node.value:
+            break
+        node = node.value[key]
+    return f"{node.where}: {path}: {what}"
+
+
+def _line(problem: Any, root: Node, model: type[BaseModel]) -> str:
+    kind, location, context = problem["type"], problem["loc"], problem.get("ctx", {})
+    node, path = root, []
+    for place, part in enumerate(location):
+        inside = node.value
+        if part in (inside if isinstance(inside, dict) else range(len(inside)) if isinstance(inside, list) else ()):
+            node = inside[part]
+            path.append(str(part))
+        elif place == len(location) - 1 and kind == "missing":
+            path.append(str(part))
+    if kind == "value_error":
+        what = str(context["error"])
+        named = re.match(r"(\w+): ", what)
+        if named and isinstance(node.value, dict):
+            path.append(named[1])
+            node = node.value.get(named[1], node)
+            what = what[named.end() :]
+    elif kind == "extra_forbidden":
+        what = f"unknown key, {_known(str(location[-1]), sorted(_fields(model, location[:-1])), 'known here')}"
+    elif kind == "missing":
+        what = "missing, the list is too short" if isinstance(location[-1], int) else "missing, and there is no default for it"
+    elif kind == "union_tag_not_found":
+        key = context["discriminator"].strip("'")
+        path.append(key)
+        what = f"missing, expected one of {', '.join(sorted(_tags(model, location, key)))}"
+    elif kind == "union_tag_invalid":
+        key = context["discriminator"].strip("'")
+        path.append(key)
+        node = node.value.get(key, node)
+        choices = re.findall(r"'([^']*)'", context["expected_tags"])
+        what = f"unknown {key} {_short(node)}, {_known(str(node.value), choices, 'expected one of')}"
+    elif kind == "literal_error":
+        choices = re.findall(r"'([^']*)'", context["expected"])
+        what = f"unknown value {_short(node)}, {_known(str(node.value), choices, 'expected one of')}"
+    elif kind in KINDS:
+        what = f"expected {KINDS[kind]}, got {_short(node)}"
+    elif kind in BOUNDS:
+        bounds = {key: f"{value:g}" if abs(value) < 1e6 else str(value) for key, value in context.items()}
+        what = f"should be {BOUNDS[kind].format(**bounds)}, got {_short(node)}"
+    elif kind == "string_pattern_mismatch":
+        what = f"expected a name such as {context['pattern'][1]}0 or {context['pattern'][1]}12, got {_short(node)}"
+    elif kind in ("too_short", "too_long"):
+        bound = context.get("min_length", context.get("max_length"))
+        what = f"expected {'at least' if kind == 'too_short' else 'at most'} {bound} entries, got {len(node.value)}"
+    else:
+        what = f"{problem['msg'][0].lower()}{problem['msg'][1:]}, got {_short(node)}"
+    return f"{node.where}: {'.'.join(_key(key) for key in path) or 'the whole scenario'}: {what}"
+
+
+def _key(key: str) -> str:
+    return key if re.fullmatch(r"\w{1,60}", key) else inline(key[:60])
+
+
+def _short(node: Node) -> str:
+    text = inline(node.plain())
+    return text if len(text) <= 60 else text[:57] + "..."
+
+
+def _known(name: str, choices: Sequence[str], otherwise: str) -> str:
+    """The choice that was probably meant, or all of them."""
+    close = get_close_matches(name, choices, 1, cutoff=0.7)
+    close = close or [choice for choice in choices if name and choice.startswith(name + "_")]
+    return f"did you mean {close[0]!r}?" if close else f"{otherwise}: {', '.join(choices)}"
+
+
+def _fields(annotation: Any, location: Sequence[Any]) -> set[str]:
+    """The keys of the group that a location leads to."""
+    return {field for model in _models(annotation, location) for field in model.model_fields}
+
+
+def _tags(annotation: Any, location: Sequence[Any], key: str) -> set[str]:
+    return {str(model.model_fields[key].default) for model in _models(annotation, location) if key in model.model_fields}
+
+
+def _models(annotation: Any, location: Sequence[Any]) -> Iterator[type[BaseModel]]:
+    if get_origin(annotation) is Annotated:
+        annotation = get_args(annotation)[0]
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        if not location:
+            yield annotation
+        elif location[0] in annotation.model_fields:
+            yield from _models(annotation.model_fields[location[0]].annotation, location[1:])
+        elif any(location[0] == field.default for field in annotation.model_fields.values()):
+            yield from _models(annotation, location[1:])  # the name of this branch of a union
+    else:
+        rest = location[1:] if get_origin(annotation) is tuple and location else location
+        for argument in get_args(annotation):
+            yield from _models(argument, rest)

@@ -1,0 +1,197 @@
+"""What only shows when the groups of a scenario are seen together.
+
+Model     files exist, stations and hosts that are named exist, the backbone connects them, and the run is not
+          far bigger than anybody can have meant. Its size is estimated as deliveries (each host gets each
+          message), their way over the stations, and a few small matters for each node and second; where tables of frames
+          or messages are wanted, also their rows: a frame for each of these things that is sent, and a row for each
+          node that is in range of it
+Units     events: things that happen, or rows that are written
+Errors    ScenarioError, all problems at once
+Source    ours: DESIGN.md, "Scenarios"
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from math import pi
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mobilenet.engine.kernel import ns
+from mobilenet.network.wired.network import adjacency
+from mobilenet.network.wired.parameters import TEST_INTERVAL_S
+from mobilenet.network.wired.tree import neighbours_of
+from mobilenet.parameters import ScenarioError, number
+from mobilenet.protocols.beacon_parameters import BeaconParameters
+from mobilenet.protocols.tcp_flooding.parameters import TcpFloodingParameters
+from mobilenet.scenario.error_messages import line
+from mobilenet.scenario.yaml_reader import Node
+from mobilenet.tracks.projection import Origin
+from mobilenet.tracks.read import is_lonlat, read_tracks
+from mobilenet.tracks.sites import read_sites
+from mobilenet.world.coverage import Coverage, solid
+from mobilenet.world.faults import ExplicitFaults, PaperFaults
+from mobilenet.world.layout import FileLayout, HexagonLayout, station_positions
+from mobilenet.world.mobility import Population, trajectories
+from mobilenet.world.tracks import Tracks
+
+if TYPE_CHECKING:
+    from mobilenet.scenario.mobile import Scenario
+
+ADVICE = "say where (0, 0) lies on Earth with origin: {lon: ..., lat: ...}"
+SMALL_MATTERS_PER_S = 4  # of each node: acknowledgements, heartbeats, samples
+SENT_AGAIN = 1.5  # frames for each message and cell
+HOSTS_LOOKED_AT_IN_ONE = 100  # on a tick, for the price of one event
+
+
+def require_files(scenario: Scenario, root: Node) -> None:
+    absent = [
+        line(root, path, f"there is no file {file.name!r} beside the scenario")
+        for path, file in scenario.files()
+        if not file.is_file()
+    ]
+    if absent:
+        raise ScenarioError("\n".join(absent))
+
+
+def origin_of(scenario: Scenario, root: Node) -> Origin | None:
+    """Where the plane lies: as given, or in the middle of the sites, or of the tracks, if they are in longitude and latitude."""
+    layout, mobility = scenario.stations.layout, scenario.hosts.mobility
+    if scenario.origin is not None:
+        return scenario.origin
+    tracks_on_earth = isinstance(mobility, Tracks) and is_lonlat(scenario.folder / mobility.file, mobility.format, mobility.coordinates)
+    sites = read_sites(scenario.folder / layout.file) if isinstance(layout, FileLayout) else None
+    if sites is not None and sites.lonlat:
+        if isinstance(mobility, Tracks) and not tracks_on_earth:
+            raise ScenarioError(line(root, "stations.layout.file", f"the stations are in longitude and latitude, the tracks in metres: {ADVICE}"))
+        return sites.origin()
+    if not tracks_on_earth:
+        return None
+    if not isinstance(layout, HexagonLayout):
+        raise ScenarioError(line(root, "hosts.mobility.file", f"the tracks are in longitude and latitude, the stations in metres: {ADVICE}"))
+    assert isinstance(mobility, Tracks)
+    return read_tracks(scenario.folder / mobility.file, mobility.format, mobility.coordinates).origin()
+
+
+def check(scenario: Scenario, root: Node) -> None:
+    found = [line(root, path, what) for path, what in _objections(scenario)]
+    if found:
+        raise ScenarioError("\n".join(found[:20]))
+
+
+def _objections(scenario: Scenario) -> Iterator[tuple[str, str]]:
+    """(dotted path, what is wrong there)"""
+    stations = scenario.stations
+    sites = station_positions(stations.layout, scenario.folder, scenario.origin)
+    count = len(sites)
+    if len(np.unique(sites, axis=0)) < count:
+        yield "stations.layout", "two stations stand at the same place"
+    if stations.names is not None and (len(stations.names) != count or len(set(stations.names)) != count):
+        yield "stations.names", f"expected {count} different names, one for each station"
+    backbone = stations.backbone
+    if backbone.edges is not None:
+        try:
+            (neighbours_of if backbone.kind == "tree" else adjacency)(backbone.edges, count)
+        except ValueError as error:
+            yield "stations.backbone.edges", str(error)
+    if backbone.kind != "tree" and isinstance(scenario.protocol, TcpFloodingParameters):
+        yield "stations.backbone.kind", f"{scenario.protocol.name} has connections between neighbours: expected tree"
+    if isinstance(scenario.faults, PaperFaults) and number(scenario.faults.station) >= count:
+        yield "faults.station", f"there is no {scenario.faults.station} among {count} stations, s0 to s{count - 1}"
+    hosts = scenario.hosts.count
+    if hosts is not None:
+        listed = {"workload.messages": {message.host for message in scenario.workload.messages}}
+        if isinstance(scenario.faults, ExplicitFaults):
+            listed["faults.outages"] = {outage.host for outage in scenario.faults.outages}
+        if scenario.churn is not None:
+            listed["churn.changes"] = {change.host for change in scenario.churn.changes}
+        for path, names in listed.items():
+            strangers = sorted((name for name in names if number(name) >= hosts), key=number)
+            if strangers:
+                yield path, f"there is no {strangers[0]} among {hosts} hosts" + (f", h0 to h{hosts - 1}" if hosts else "")
+        yield from _too_big(scenario, hosts, sites)
+        yield from _no_ground(scenario, hosts, sites)
+
+
+def _no_ground(scenario: Scenario, hosts: int, sites: NDArray[np.float64]) -> Iterator[tuple[str, str]]:
+    """Whether nothing is left to walk on; one cell is enough."""
+    mobility = scenario.hosts.mobility
+    if hosts == 0 or isinstance(mobility, Tracks):
+        return
+    try:
+        if mobility.area is not None:
+            mobility.area.ground()
+        else:
+            solid(Coverage(sites[:1], scenario.wireless.range_m).disks[0])
+    except ScenarioError as error:
+        yield "wireless.range_m" if mobility.area is None else "hosts.mobility.area", str(error)
+
+
+def check_world(scenario: Scenario) -> Population:
+    """Also read what is too long to be read each time: imported tracks. Returns all hosts' trajectories."""
+    sites = station_positions(scenario.stations.layout, scenario.folder, scenario.origin)
+    coverage = Coverage(sites, scenario.wireless.range_m)
+    population = trajectories(scenario.hosts, scenario.seed, coverage, ns(scenario.duration_s), scenario.folder, scenario.origin)
+    for path, what in _too_big(scenario, len(population.trajectories), sites):
+        raise ScenarioError(f"{path}: {what}")
+    return population
+
+
+def estimated_events(scenario: Scenario) -> int:
+    """How big the run is likely to be; imported tracks are read for it."""
+    hosts = len(check_world(scenario).trajectories)
+    return round(_estimate(scenario, hosts, station_positions(scenario.stations.layout, scenario.folder, scenario.origin)))
+
+
+def _too_big(scenario: Scenario, hosts: int, sites: NDArray[np.float64]) -> Iterator[tuple[str, str]]:
+    events = _estimate(scenario, hosts, sites)
+    if events > scenario.limits.max_events:
+        yield (
+            "limits.max_events",
+            f"about {events:.1e} events expected from {hosts} hosts, {len(sites)} stations and {scenario.duration_s:g} s, "
+            f"more than {scenario.limits.max_events:.1e}; raise it if they are meant",
+        )
+
+
+def _estimate(scenario: Scenario, hosts: int, sites: NDArray[np.float64]) -> float:
+    workload, duration_s, stations = scenario.workload, scenario.duration_s, len(sites)
+    broadcasts = len(workload.messages) or hosts * duration_s * workload.broadcasts_per_host_per_s
+    rate_per_s = (hosts + stations) * float(SMALL_MATTERS_PER_S)
+    if isinstance(scenario.protocol, BeaconParameters):
+        beacon = scenario.protocol
+        rate_per_s += stations / beacon.station_interval_s + hosts / beacon.host_interval_s
+        rate_per_s += (hosts + stations) / beacon.hello_interval_s
+    copies = hosts if isinstance(scenario.protocol, TcpFloodingParameters) else 1 + stations
+    frames = broadcasts * copies * SENT_AGAIN + duration_s * rate_per_s
+    rows = frames * _in_range(scenario, hosts, sites) * (scenario.record.frames + scenario.record.messages)
+    if scenario.record.positions_interval_s is not None:
+        rate_per_s += hosts / scenario.record.positions_interval_s
+    on_the_wire, tests_per_s = _backbone(scenario, stations)
+    rate_per_s += tests_per_s
+    rate_per_s += (1 + hosts / HOSTS_LOOKED_AT_IN_ONE) * 1000 / scenario.hosts.attachment.tick_ms
+    return broadcasts * (hosts + on_the_wire) + duration_s * rate_per_s + rows
+
+
+def _backbone(scenario: Scenario, stations: int) -> tuple[int, float]:
+    """Messages on links for each broadcast, and tests of the failure detector a second; ways over several links are taken as one."""
+    backbone = scenario.stations.backbone
+    copies = 1 if backbone.kind in ("tree", "vcube_causal") else 2  # those are acknowledged
+    if backbone.kind != "vcube_reliable":
+        return copies * stations, 0.0
+    tested = (stations - 1).bit_length()  # by each station in a round
+    return copies * stations, 2 * stations * tested / (backbone.test_interval_s or TEST_INTERVAL_S)
+
+
+def _in_range(scenario: Scenario, hosts: int, sites: NDArray[np.float64]) -> float:
+    """How many nodes are about as near to each other as to a station, if hosts are spread evenly."""
+    reach_m = scenario.wireless.range_m
+    area = getattr(scenario.hosts.mobility, "area", None)
+    if area is None:
+        width, height = np.ptp(sites, axis=0) + 2 * reach_m
+        ground_m2 = min(width * height, len(sites) * pi * reach_m**2)
+    else:
+        west, south, east, north = area.box_m
+        ground_m2 = (east - west) * (north - south)
+    return 1 + (hosts + len(sites)) * min(1.0, pi * reach_m**2 / ground_m2)

@@ -1,0 +1,184 @@
+"""What can be set of processes, beside their protocol: network, detector, who crashes, who broadcasts when.
+
+Units     time units (t.u.) of the papers, 1 t.u. is 1 s of simulated time
+Source    the papers on VCube; ours: DESIGN.md §16
+"""
+
+from __future__ import annotations
+
+from math import ceil
+from typing import Annotated, Literal, Self
+
+from pydantic import AfterValidator, Field, model_validator
+
+from mobilenet.engine.kernel import ns
+from mobilenet.network.wired.parameters import LinkParameters
+from mobilenet.parameters import Parameters, Told
+
+SHORTEST = 1e-9  # t.u.; the clock counts nanoseconds
+LONGEST = 1e7  # t.u.
+
+
+def _not_lost(time: float) -> float:
+    """A time that rounds to 0 is not the time that was asked for."""
+    if time > 0 and ns(time) == 0:
+        raise ValueError(f"should be 0, or at least {SHORTEST:g}")
+    return time
+
+
+Tu = Annotated[float, Field(ge=0, le=LONGEST), AfterValidator(_not_lost), Told(unit="t.u.", bounds=f"0 or ≥ {SHORTEST:g}, ≤ {LONGEST:g}")]
+Pause = Annotated[float, Field(ge=SHORTEST, le=1e6), Told(unit="t.u.")]
+ProcessName = Annotated[str, Field(pattern=r"^p(0|[1-9]\d{0,5})$")]
+
+
+class AbstractNetwork(Parameters):
+    """The network of the papers: sending takes time, links and receivers never get busy."""
+
+    kind: Literal["abstract"] = "abstract"
+    send: Tu = Field(default=0.1, description="a process sends one message after the other, each takes so long")
+    link: Tu = Field(default=0.8, description="how long a message travels")
+    jitter: Tu = Field(default=0.0, description="longer at most, uniform for each message of the protocol: links keep no order")
+    reception: Tu = Field(default=0.1, description="how long a receiver takes; its end is the instant that is measured")
+    hand_over: Tu = Field(default=0.1, description="from there until the protocol gets the message; not in what is measured")
+
+
+class PacketNetwork(Parameters):
+    """The network of the causal paper: a queue for each process, links with random delays."""
+
+    kind: Literal["packet"] = "packet"
+    processing: Tu = Field(default=1.0, description="t_pc, added to the delay of each packet")
+    queue: Tu = Field(default=1.0, description="t_t: how long a packet holds the head of its sender's queue")
+    delay_mean: Tu = Field(default=100.0, description="mean of t_pp, the delay of a link; normal, cut off at 0")
+    delay_sd: Tu = Field(default=25.0, description="standard deviation of t_pp")
+    fixed_delays: bool = Field(default=False, description="t_pp is drawn once for each link, not for each packet")
+
+
+class WiredNetwork(LinkParameters):
+    """The links that stations have: a full mesh, or over given edges hop by hop; for all protocols."""
+
+    kind: Literal["wired"] = "wired"
+
+
+Network = Annotated[AbstractNetwork | PacketNetwork | WiredNetwork, Field(discriminator="kind")]
+
+
+class Mistake(Parameters):
+    """A false suspicion that somebody plans; the detector corrects it later."""
+
+    at: Tu = Field(description="when")
+    by: ProcessName = Field(description="who suspects")
+    about: ProcessName = Field(description="who is suspected; another one than by")
+
+
+class DetectorParameters(Parameters):
+    """The failure detector of each process."""
+
+    interval: Pause = Field(default=30.0, description="from the end of a round to the next one")
+    timeout: Pause = Field(default=4.0, description="of an answer, from the moment that its turn has come")
+    mode: Literal["perfect", "unreliable"] = Field(default="perfect", description="unreliable: suspicions may be wrong, and an answer takes them back")
+    mistakes: tuple[Mistake, ...] = Field(default=(), max_length=10_000, description="false suspicions that are planned, for mode: unreliable alone")
+
+    @model_validator(mode="after")
+    def _perfect_makes_no_mistakes(self) -> Self:
+        if self.mistakes and self.mode == "perfect":
+            raise ValueError("mistakes: a perfect detector makes none; expected mode: unreliable")
+        if any(mistake.by == mistake.about for mistake in self.mistakes):
+            raise ValueError("mistakes: nobody suspects itself; expected another process in about than in by")
+        return self
+
+
+class Crash(Parameters):
+    """A process crashes."""
+
+    process: ProcessName = Field(description="who crashes")
+    at: Tu = Field(description="when")
+
+
+class RandomCrashes(Parameters):
+    """Different processes, drawn from the seed, at times drawn uniformly."""
+
+    count: int = Field(ge=1, le=100_000, description="how many crash")
+    earliest: Tu = Field(default=0.0, description="when the first may crash")
+    latest: Tu = Field(description="when the last may crash; not before earliest")
+    whole_times: bool = Field(default=True, description="crash at whole t.u. only, both ends included")
+    spared: tuple[ProcessName, ...] = Field(default=(), max_length=1000, description="who does not crash")
+
+    @model_validator(mode="after")
+    def _in_order(self) -> Self:
+        if self.latest < self.earliest:
+            raise ValueError(f"latest: should be at least earliest, which is {self.earliest:g}, got {self.latest:g}")
+        first, last = self.whole
+        if self.whole_times and last < first:
+            raise ValueError(f"latest: no whole time from {self.earliest:g} to {self.latest:g}; expected {first}, or whole_times: false")
+        return self
+
+    @property
+    def whole(self) -> tuple[int, int]:
+        """The first and the last whole time."""
+        return ceil(self.earliest), int(self.latest)
+
+
+class At(Parameters):
+    """All at the same instant."""
+
+    kind: Literal["at"] = "at"
+    time: Tu = Field(default=0.0, description="when all broadcast")
+
+    @property
+    def typical(self) -> float:
+        """When, or about when, somebody broadcasts."""
+        return self.time
+
+
+class Uniform(Parameters):
+    """Each at a time drawn uniformly."""
+
+    kind: Literal["uniform"] = "uniform"
+    earliest: Tu = Field(default=0.0, description="the least of them")
+    latest: Tu = Field(default=500.0, description="the greatest of them; not before earliest")
+
+    @property
+    def typical(self) -> float:
+        """The latest."""
+        return self.latest
+
+    @model_validator(mode="after")
+    def _in_order(self) -> Self:
+        if self.latest < self.earliest:
+            raise ValueError(f"latest: should be at least earliest, which is {self.earliest:g}, got {self.latest:g}")
+        return self
+
+
+class Exponential(Parameters):
+    """Exponential intervals, so a process broadcasts in a Poisson stream."""
+
+    kind: Literal["exponential"] = "exponential"
+    mean: Tu = Field(default=1000.0, description="mean time between two broadcasts of a process")
+
+    @property
+    def typical(self) -> float:
+        """Of the first broadcast."""
+        return self.mean
+
+
+class Poisson(Parameters):
+    """A Poisson-distributed number of t.u. after 0."""
+
+    kind: Literal["poisson"] = "poisson"
+    mean: Tu = Field(default=1000.0, description="mean time of a broadcast")
+
+    @property
+    def typical(self) -> float:
+        """Of the first broadcast."""
+        return self.mean
+
+
+Instants = Annotated[At | Uniform | Exponential | Poisson, Field(discriminator="kind")]
+
+
+class ProcessWorkload(Parameters):
+    """Who broadcasts when."""
+
+    sources: int | None = Field(default=None, ge=0, description="how many processes broadcast, from p0 on; null: all")
+    messages: int = Field(default=1, ge=0, le=1_000_000, description="how many each of them broadcasts")
+    instants: Instants = Field(default=At(), description="when they broadcast")

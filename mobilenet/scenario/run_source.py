@@ -1,0 +1,72 @@
+"""What scenario.yaml in a run directory says: a scenario, or a schedule of the swarm's adversary.
+
+Model     a schedule is drawn from its seed and flavour, so these repeat it; the rest is told for readers, and for the verifier,
+          which derives from it what the run promises. `network: adversary` is what tells it from a scenario
+Units     seconds, nanoseconds, probabilities, as the names say
+Errors    ScenarioError, one line for each problem
+Source    ours: DESIGN.md §6, §11
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, Literal
+
+from pydantic import Field, ValidationError
+
+from mobilenet.parameters import Parameters, ScenarioError
+from mobilenet.scenario.error_messages import problems
+from mobilenet.scenario.mobile import MobileCausal, Scenario
+from mobilenet.scenario.processes import ProcessScenario
+from mobilenet.scenario.yaml_reader import MOST_BYTES, Node, parse
+
+Share = Field(ge=0, le=1)
+
+
+class AdversaryAir(Parameters):
+    """How bad the radio was while the faults lasted."""
+
+    loss: float = Share
+    duplicate: float = Share
+    late: float = Share
+    overhear: float = Share
+    drop: float = Share
+    delay_ns: int = Field(ge=0)
+    late_ns: int = Field(ge=0)
+
+
+class AdversarySchedule(Parameters):
+    network: Literal["adversary"]
+    seed: int = Field(ge=0)
+    flavour: str
+    duration_s: float = Field(gt=0, description="how long the faults last")
+    drain_s: float = Field(ge=0, description="everything settles within this")
+    stations: int = Field(ge=1)
+    hosts: int = Field(ge=0)
+    actions: int = Field(ge=0)
+    backbone: str = Field(default="tree", description="between the stations; see stations.backbone.kind of a scenario")
+    air: AdversaryAir
+    protocol: MobileCausal
+
+
+def recorded(path: Path) -> Scenario | ProcessScenario | AdversarySchedule:
+    """What a run was, read as strictly as what it was made from."""
+    try:
+        with path.open("rb") as file:
+            data = file.read(MOST_BYTES + 1)
+    except OSError as error:
+        raise ScenarioError(f"{path.name}: cannot be read: {error.strerror}") from None
+    root = parse(data, path.name)
+    if isinstance(root.value, dict) and "processes" in root.value:
+        return ProcessScenario.from_nodes(root, (), path.parent)
+    if not isinstance(root.value, dict) or "network" not in root.value:
+        return Scenario.load(path)
+    return _schedule(root)
+
+
+def _schedule(root: Node) -> AdversarySchedule:
+    values: Any = root.plain()
+    try:
+        return AdversarySchedule.model_validate(values)
+    except ValidationError as error:
+        raise ScenarioError("\n".join(problems(error, root, AdversarySchedule))) from None

@@ -1,0 +1,157 @@
+"""How stations reach each other: the paper's tree, or a VCube broadcast; over wired links, and through one interface.
+
+Model     tree: see wired/tree.py. VCube: each station runs its part of the protocol, with the causal layer above it and
+          every message of both on the links. Stations never fail. The detector of vcube_reliable really tests, on the same
+          links; what it believes wrongly it corrects. It never falls silent by itself: when all else is at rest it is stopped
+Units     the scenario's units at the border, integer nanoseconds and bytes inside
+Errors    none: the scenario is checked
+Source    ours: DESIGN.md §5, §17
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from mobilenet.engine.kernel import MILLISECOND, Kernel, ns
+from mobilenet.engine.timer import Timer
+from mobilenet.network.wired.network import Hop, Receive, WiredNetwork, adjacency
+from mobilenet.network.wired.parameters import MAX_DELAY_MS, MTU_BYTES, TEST_INTERVAL_S, TIMEOUT_S, BackboneParameters
+from mobilenet.network.wired.tree import SHAPES, Tree
+from mobilenet.protocols.port import WiredPort
+from mobilenet.protocols.vcube.backbone import new_layer
+from mobilenet.protocols.vcube.causal_layer import StampedSends
+from mobilenet.protocols.vcube.detector import Answer, Detector, Test
+
+Positions = Sequence[Sequence[float]]
+
+
+class TreeBackbone:
+    """Messages flood it or are routed on it, in one order: it is causal as it is."""
+
+    detectors: Sequence[Detector] = ()
+    suspicions = 0
+
+    def __init__(self, tree: Tree) -> None:
+        self.network = tree
+
+    def port(self, station: int, receive: Receive) -> WiredPort:
+        """How a station reaches the others; `receive(source, message)` gets what they send."""
+        return self.network.port(station, receive)
+
+    @property
+    def is_at_rest(self) -> bool:
+        """Nothing is on its way, or waits."""
+        return not self.network.in_flight
+
+    def fall_silent(self) -> None:
+        """It says nothing by itself."""
+
+
+class VCubeBackbone:
+    def __init__(self, network: WiredNetwork, parameters: BackboneParameters) -> None:
+        self.network = network
+        self.layers: list[StampedSends] = []
+        self.detectors: list[Detector] = []
+        self.suspicions = 0
+        self.tests_in_flight = 0
+        self._parameters = parameters
+
+    def port(self, station: int, receive: Receive) -> WiredPort:
+        p, n, kernel = self._parameters, self.network.stations, self.network.kernel
+        max_delay_ms = MAX_DELAY_MS if p.max_delay_ms is None else p.max_delay_ms
+        port = StationPort(self.network, station, receive)
+        layer = new_layer(p.kind, port, n, round(max_delay_ms * MILLISECOND), p.mtu_bytes or MTU_BYTES)
+        self.layers.append(layer)
+        if p.kind != "vcube_reliable":
+            self.network.attach(station, layer.on_receive)
+            return layer
+        tests = DetectorPort(self, station, layer)
+        detector = Detector(tests, n, ns(p.test_interval_s or TEST_INTERVAL_S), ns(p.timeout_s or TIMEOUT_S), unreliable=True)
+        self.detectors.append(detector)
+        kernel.at(kernel.now, detector.start_round)
+
+        def on_receive(sender: int, message: Any) -> None:
+            if type(message) is Test or type(message) is Answer:
+                self.tests_in_flight -= 1
+                detector.on_receive(sender, message)
+            else:
+                layer.on_receive(sender, message)
+
+        self.network.attach(station, on_receive)
+        return layer
+
+    @property
+    def is_at_rest(self) -> bool:
+        return self.network.in_flight == self.tests_in_flight and all(layer.is_idle for layer in self.layers)
+
+    def fall_silent(self) -> None:
+        """The detectors stop; what they have sent is answered still."""
+        for detector in self.detectors:
+            detector.stop()
+
+
+class StationPort:
+    """The links and the clock of one station; stations do not crash, so their timers live as long as the run."""
+
+    def __init__(self, network: WiredNetwork, me: int, receive: Receive) -> None:
+        self.me = me
+        self.receive = receive
+        self._network = network
+
+    @property
+    def now(self) -> int:
+        return self._network.kernel.now
+
+    def timer(self, action: Callable[[], None]) -> Timer:
+        return Timer(self._network.kernel, action)
+
+    def send(self, to: int, message: Any) -> None:
+        self._network.route(self.me, self.me, to, message)
+
+
+class DetectorPort:
+    """A station's detector, on the same links."""
+
+    def __init__(self, backbone: VCubeBackbone, me: int, layer: StampedSends) -> None:
+        self.me = me
+        self._backbone = backbone
+        self._layer = layer
+
+    def timer(self, action: Callable[[], None]) -> Timer:
+        return Timer(self._backbone.network.kernel, action)
+
+    def send(self, to: int, message: Any) -> None:
+        self._backbone.tests_in_flight += 1
+        self._backbone.network.route(self.me, self.me, to, message)
+
+    def suspect(self, process: int) -> None:
+        self._backbone.suspicions += 1
+        self._layer.on_crash(process)
+
+    def trust(self, process: int) -> None:
+        self._layer.on_up(process)
+
+
+Backbone = TreeBackbone | VCubeBackbone
+
+
+def links(parameters: BackboneParameters, positions: Positions) -> list[tuple[int, int]] | None:
+    """Pairs of stations with a wire between them; None: all with all."""
+    if parameters.is_mesh:
+        return None
+    return list(parameters.edges) if parameters.edges is not None else SHAPES[parameters.shape or "breadth_first"](positions)
+
+
+def new_backbone(kernel: Kernel, parameters: BackboneParameters, positions: Positions, on_hop: Hop | None = None) -> Backbone:
+    """The backbone of stations that stand at these places; `on_hop(a, b, message)` sees each message put on a link."""
+    p, stations = parameters, len(positions)
+    bits_per_s, delay_ns = round(p.bandwidth_mbps * 1_000_000), ns(p.delay_ms / 1000)
+    edges = links(p, positions)
+    if edges is None:
+        mesh = WiredNetwork(kernel, stations, None, bits_per_s, delay_ns, p.header_bytes, on_hop)
+        return VCubeBackbone(mesh, p)
+    if p.kind == "tree":
+        return TreeBackbone(Tree(kernel, edges, stations, bits_per_s, delay_ns, p.header_bytes, on_hop))
+    routed = WiredNetwork(kernel, stations, adjacency(edges, stations), bits_per_s, delay_ns, p.header_bytes, on_hop)
+    return VCubeBackbone(routed, p)

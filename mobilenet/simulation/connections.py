@@ -1,0 +1,153 @@
+"""Connections as a protocol sees them: TCP over the radio's acknowledged unicast, and over the links of the backbone.
+
+Model     a node has an endpoint for each network that it is on, and upcalls go to whoever listens. A segment on the radio
+          is one acknowledged unicast frame; on the wire it crosses one link.
+          A crash forgets all connections without a word
+Units     integer nanoseconds; bytes of headers below TCP's own 20, which are in the segment
+Source    ours: DESIGN.md §15
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from mobilenet.engine.timer import Timer
+from mobilenet.network.radio.antenna import Antenna
+from mobilenet.network.radio.frame import Frame
+from mobilenet.network.tcp.endpoint import Endpoint, Link
+from mobilenet.network.tcp.parameters import TcpParameters
+from mobilenet.network.tcp.port import Counts, Reason
+from mobilenet.network.tcp.segment import HEADER_BYTES, Segment
+from mobilenet.network.wired.tree import Tree
+from mobilenet.protocols.port import ChannelClient
+
+if TYPE_CHECKING:
+    from mobilenet.simulation.mobile import Simulation
+    from mobilenet.simulation.nodes import Node
+
+
+ENDLESS = {"max_retransmissions": 10**9, "connect_timeout_s": 1e9}
+
+
+class Channels:
+    """The connections of a node over one network; it owns the endpoint."""
+
+    def __init__(self, simulation: Simulation, node: Node, parameters: TcpParameters) -> None:
+        self.me = node.me
+        self._node = node
+        self._kernel = simulation.kernel
+        self._client: ChannelClient | None = None
+        self._endpoint = Endpoint(self, parameters)
+
+    @property
+    def counts(self) -> Counts:
+        return self._endpoint.counts
+
+    # --- for the protocol
+
+    def listen(self, client: ChannelClient) -> None:
+        self._client = client
+
+    def connect(self, peer: int) -> Link:
+        return self._endpoint.connect(peer)
+
+    # --- for the node
+
+    def abort(self) -> None:
+        """The node crashed."""
+        self._endpoint.abort()
+        self._client = None
+
+    def on_segment(self, peer: int, segment: Segment) -> None:
+        """A segment arrived: what it brings is handed up before this returns."""
+        endpoint = self._endpoint
+        link = endpoint.links.get((peer, segment.target))
+        taken = 0 if link is None else link.taken
+        endpoint.on_segment(peer, segment)
+        if link is not None and link.taken != taken and link.connection.is_open and self._client is not None:
+            self._client.on_taken(link)
+        self._node.sample()
+
+    # --- for the endpoint
+
+    @property
+    def now(self) -> int:
+        return self._kernel.now
+
+    def timer(self, action: Callable[[], None]) -> Timer:
+        """Stopped by its connection, so the node need not know it."""
+
+        def fire() -> None:
+            action()
+            self._node.sample()
+
+        return Timer(self._kernel, fire)
+
+    def send(self, to: int, message: Any) -> None:
+        raise NotImplementedError
+
+    def accepts(self, peer: int) -> bool:
+        return self._client is not None and self._client.accepts(peer)
+
+    def on_open(self, link: Link) -> None:
+        if self._client is not None:
+            self._client.on_open(link)
+
+    def on_message(self, link: Link, message: Any) -> None:
+        if self._client is not None:
+            self._client.on_message(link, message)
+
+    def on_closed(self, link: Link, reason: Reason) -> None:
+        if self._client is not None:
+            self._client.on_closed(link, reason)
+
+
+class RadioChannels(Channels):
+    """Between hosts and stations."""
+
+    def __init__(self, simulation: Simulation, node: Node, parameters: TcpParameters) -> None:
+        super().__init__(simulation, node, parameters)
+        self._framing = simulation.framing
+        self._samples = simulation.recording.samples
+
+    def send(self, to: int, message: Any) -> None:
+        node = self._node
+        framing = self._framing
+        psdu_bytes, duration_ns = framing.segment(message.size_bytes)
+        for quantity, length in message.list_sizes():
+            self._samples.add(self._kernel.now, node.name, quantity, length)
+        frame = Frame(
+            node.antenna, self._antenna_of(to), message, psdu_bytes, duration_ns, framing.unicast_mbps, acknowledged=True
+        )
+        node.transmit(frame)
+
+    def _antenna_of(self, to: int) -> Antenna:
+        return self._node.counterpart(to)
+
+    def hand_up(self, frame: Frame) -> None:
+        """From the radio. Stations in range of each other overhear nothing: frames are addressed."""
+        self.on_segment(frame.sender.number, frame.message)
+
+
+class WiredChannels(Channels):
+    """Between a station and those next to it. A wire loses nothing, so what takes long only takes long: they never end."""
+
+    def __init__(self, simulation: Simulation, node: Node, parameters: TcpParameters) -> None:
+        super().__init__(simulation, node, parameters.model_copy(update=ENDLESS))
+        self._simulation = simulation
+        if not isinstance(simulation.wires, Tree):
+            raise TypeError("connections between stations need a tree")
+        self._tree = simulation.wires
+        self._header_bytes = max(0, simulation.scenario.stations.backbone.header_bytes - HEADER_BYTES)
+
+    @property
+    def neighbours(self) -> Sequence[int]:
+        return self._tree.near[self.me]
+
+    def send(self, to: int, message: Any) -> None:
+        self._tree.hop(self.me, to, message, self._header_bytes, partial(self._arrive, to, message))
+
+    def _arrive(self, at: int, segment: Segment) -> None:
+        self._simulation.wired_channels[at].on_segment(self.me, segment)

@@ -1,0 +1,126 @@
+"""What a run counts: frames and messages by kind and fate, on air and wire.
+
+Model     the medium and the links count as they go; here their counts become samples (running totals, so that any window
+          can be measured afterwards), counters.json, and on demand a row per frame or message and receiver
+Units     integer nanoseconds, bytes
+Source    ours: DESIGN.md §6
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from mobilenet.engine.kernel import Kernel
+from mobilenet.network.radio.frame import DATA, FATES, RECEIVED, Frame
+from mobilenet.network.radio.medium import Medium
+from mobilenet.network.wired.network import WiredNetwork
+from mobilenet.rundir.recorder import Recording
+from mobilenet.simulation.message_fields import contents
+
+OUT_OF_RANGE = "out_of_range"  # of a message for one node that is too far away; no pair for the medium
+
+
+class Bookkeeping:
+    """The counts of one run."""
+
+    def __init__(self, kernel: Kernel, recording: Recording) -> None:
+        self._kernel = kernel
+        self._recording = recording
+        self._wired_kinds: dict[type, list[int]] = {}  # message class -> hops, bytes, payload bytes
+
+    def frame_observer(self) -> Callable[[Frame], None] | None:
+        """What sees every frame when it has been received; None where nobody wants the tables."""
+        frames, messages = self._recording.frames, self._recording.messages
+        if frames is None and messages is None:
+            return None
+
+        def observe(frame: Frame) -> None:
+            start, end, sender = frame.start_ns, frame.start_ns + frame.duration_ns, frame.sender
+            is_data = frame.kind == DATA
+            kind = type(frame.message).__name__ if is_data else "mac_ack"
+            about = contents(frame.message) if messages is not None and is_data else None
+            for node, fate, delay in zip(frame.receivers, frame.fates, frame.delays_ns, strict=True):
+                to_it = frame.to is node or (frame.to is None and (not sender.is_station or node.serving is sender))
+                if frames is not None:
+                    frames.add(start, end, sender.name, node.name, kind, frame.psdu_bytes, to_it, FATES[fate])
+                if messages is not None and about is not None and (to_it or frame.to is None):
+                    arrived = end + delay if fate == RECEIVED else None
+                    size = frame.message.size_bytes
+                    messages.add(start, arrived, sender.name, node.name, "radio", kind, size, FATES[fate], *about)
+            if messages is not None and about is not None and frame.to is not None and frame.to not in frame.receivers:
+                size = frame.message.size_bytes
+                messages.add(start, None, sender.name, frame.to.name, "radio", kind, size, OUT_OF_RANGE, *about)
+
+        return observe
+
+    def wired_hop(self, a: int, b: int, message: Any) -> Callable[[], None] | None:
+        """A message is put on the link from a to b; what is returned is called when it arrives."""
+        tally = self._wired_kinds.setdefault(message.__class__, [0, 0, 0])
+        tally[0] += 1
+        tally[1] += message.size_bytes
+        tally[2] += message.payload_bytes
+        kernel = self._kernel
+        for quantity, length in message.list_sizes():
+            self._recording.samples.add(kernel.now, f"s{a}", quantity, length)
+        messages = self._recording.messages
+        if messages is None:
+            return None
+        sent, kind, size, about = kernel.now, type(message).__name__, message.size_bytes, contents(message)
+        return lambda: messages.add(sent, kernel.now, f"s{a}", f"s{b}", "wired", kind, size, "received", *about)
+
+    def sample_totals(self, medium: Medium, wires: WiredNetwork) -> None:
+        """Running totals of the network, now."""
+        now = self._kernel.now
+        add = self._recording.samples.add
+        add(now, "network", "radio_frames", sum(tally[0] for tally in medium.by_kind.values()))
+        if medium.retries:  # only frames with an ACK have them
+            add(now, "network", "radio_mac_retries", medium.retries)
+        add(now, "network", "radio_bytes", medium.bytes)
+        acknowledging = [tally for (_, kind), tally in medium.by_kind.items() if getattr(kind, "acknowledges", False)]
+        add(now, "network", "radio_acknowledgements", sum(tally[0] for tally in acknowledging))
+        add(now, "network", "radio_payload_bytes", sum(tally[2] for tally in medium.by_kind.values()))
+        add(now, "network", "radio_control_bytes", sum(tally[1] - tally[2] for tally in medium.by_kind.values()))
+        for pairs, prefix in ((medium.pairs, "pairs_"), (medium.addressed_pairs, "addressed_pairs_")):
+            for fate, count in zip(FATES, pairs, strict=True):
+                add(now, "network", prefix + fate, count)
+        add(now, "network", "wired_messages", sum(link.sent for link in wires.links.values()))
+        add(now, "network", "wired_bytes", sum(link.bytes for link in wires.links.values()))
+
+    def counters(self, medium: Medium, wires: WiredNetwork, suspicions: int) -> dict[str, Any]:
+        """counters.json of the whole run."""
+        links = wires.links.values()
+        kinds: dict[str, dict[str, dict[str, int]]] = {"host": {}, "station": {}, "wired": {}}
+        for (from_station, kind), tally in medium.by_kind.items():
+            kinds["station" if from_station else "host"][kind.__name__] = _tally(tally)
+        for kind, tally in self._wired_kinds.items():
+            kinds["wired"][kind.__name__] = _tally(tally)
+        return {
+            "radio": {
+                "frames": medium.frames,
+                "bytes": medium.bytes,
+                **_pairs(medium.pairs),
+                "addressed": _pairs(medium.addressed_pairs),
+                "mac_acks": medium.acks,
+                "mac_retries": medium.retries,
+                **({"mac_given_up": medium.given_up} if medium.given_up else {}),  # frames of which no acknowledgement came
+                "queue_drops": medium.queue_drops,
+            },
+            "wired": {
+                "sent": sum(link.sent for link in links),
+                "delivered": sum(link.delivered for link in links),
+                "bytes": sum(link.bytes for link in links),
+                "in_flight": wires.in_flight,
+                **({"suspicions": suspicions} if suspicions else {}),  # of stations, which never fail
+            },
+            "by_message_type": kinds,
+        }
+
+
+def _pairs(counts: list[int]) -> dict[str, Any]:
+    lost = {name: counts[fate] for fate, name in enumerate(FATES) if fate != RECEIVED}
+    return {"pairs_in_range": sum(counts), "received": counts[RECEIVED], "lost": lost}
+
+
+def _tally(counts: list[int]) -> dict[str, int]:
+    return {"count": counts[0], "bytes": counts[1], "control_bytes": counts[1] - counts[2]}

@@ -1,0 +1,198 @@
+"""Hosts on their way: trajectories turned into positions, cells and bins.
+
+Model     each host walks the legs of its trajectory; a crashed one stands still and goes on from there later.
+          On a tick the hosts that can have come into another cell or another bin of the spatial index since they were
+          last looked at are looked at together. Positions between ticks are exact; only cell changes wait for the tick.
+Units     integer nanoseconds; metres; metres per nanosecond inside, m/s at the border
+Shapes    over hosts: places, velocities float64 (n, 2), since int64 (n, 1), present bool (n,), cell int64 (n,), -1 for none,
+          due int64 (n,): nothing about the host can change before
+Source    ours: DESIGN.md §7
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Protocol
+
+import numpy as np
+
+from mobilenet.engine.kernel import SECOND, Kernel
+from mobilenet.engine.timer import Timer
+from mobilenet.network.radio.antenna import Antenna
+from mobilenet.network.radio.neighbours import Neighbours
+from mobilenet.world.attachment import Attachment
+from mobilenet.world.mobility import Leg, Trajectory
+
+NOWHERE = 1e12  # where absent hosts are: out of every cell
+FOREVER = 2**61  # nanoseconds
+TICKS_AHEAD = 5  # looking at a few more costs nothing, looking again does
+NEARLY_M = 1e-3  # a host is looked at that much earlier than need be: rounding is far below
+
+
+class CellObserver(Protocol):
+    def __call__(self, host: int, cell: int) -> None: ...
+
+
+class Movement:
+    """Where every host is."""
+
+    def __init__(
+        self,
+        kernel: Kernel,
+        neighbours: Neighbours,
+        attachment: Attachment,
+        trajectories: Sequence[Trajectory],
+        antennas: Sequence[Antenna],
+        tick_ns: int,
+        speed_limit_mps: float,
+        on_cell: CellObserver,
+    ) -> None:
+        count = len(trajectories)
+        self._kernel = kernel
+        self._neighbours = neighbours
+        self._attachment = attachment
+        self._trajectories = trajectories
+        self._antennas = antennas
+        self._tick_ns = tick_ns
+        self._ns_per_m = SECOND / max(speed_limit_mps, 1e-9)
+        self._on_cell = on_cell
+        self._places = np.full((count, 2), NOWHERE)  # at since
+        self._velocities = np.zeros((count, 2))
+        self._since = np.zeros((count, 1), dtype=np.int64)
+        self.present = np.zeros(count, dtype=bool)
+        self.cell = np.full(count, -1, dtype=np.int64)
+        self._due = np.zeros(count, dtype=np.int64)
+        self._legs: list[Iterator[Leg]] = [iter(()) for _ in range(count)]
+        self._leg_ends = [Timer(kernel, _walk_on(self, host)) for host in range(count)]
+        self._paused: dict[int, tuple[float, float, int]] = {}  # host -> velocity, rest of its leg (-1: for ever)
+        self._frozen = False
+        self._ticking = False
+
+    def start(self) -> None:
+        """Hosts that are there from the beginning appear, then the ticks begin if anyone ever moves."""
+        for host, trajectory in enumerate(self._trajectories):
+            if trajectory.appears_ns == 0:
+                self.appear(host)
+        self.tick()
+
+    def appear(self, host: int) -> None:
+        self.present[host] = True
+        self._legs[host] = self._trajectories[host].legs()
+        self._walk(host)
+        self._neighbours.add(self._antennas[host], self._kernel.now)
+
+    def disappear(self, host: int) -> None:
+        self._leg_ends[host].stop()
+        self._paused.pop(host, None)
+        self._set(host, NOWHERE, NOWHERE, 0.0, 0.0)
+        self._neighbours.remove(self._antennas[host])
+        self.present[host] = False
+        self.cell[host] = -1
+
+    def pause(self, host: int) -> None:
+        """Stand still; the rest of the leg is walked after resume()."""
+        if host in self._paused or self._frozen:
+            return
+        timer = self._leg_ends[host]
+        rest = timer.deadline_ns - self._kernel.now if timer.running else -1
+        timer.stop()
+        vx, vy = self._velocities[host].tolist()
+        self._paused[host] = (vx, vy, rest)
+        x, y = self._antennas[host].position(self._kernel.now)
+        self._set(host, x, y, 0.0, 0.0)
+
+    def resume(self, host: int) -> None:
+        if host not in self._paused:
+            return
+        vx, vy, rest = self._paused.pop(host)
+        if self._frozen:
+            return
+        x, y = self._antennas[host].position(self._kernel.now)
+        self._set(host, x, y, vx, vy)
+        if rest >= 0:
+            self._leg_ends[host].start(rest)
+        self._keep_ticking()
+
+    def freeze(self) -> None:
+        """Everybody stops, for good."""
+        for host in np.flatnonzero(self.present):
+            self.pause(int(host))
+        self._frozen = True
+
+    def place(self, host: int, x_m: float, y_m: float) -> None:
+        """Put a frozen host somewhere else."""
+        self._set(host, x_m, y_m, 0.0, 0.0)
+        self._neighbours.add(self._antennas[host], self._kernel.now)
+
+    def positions(self, hosts: np.ndarray | slice = slice(None)) -> np.ndarray:
+        """Of these or all hosts now, float64 (n, 2); absent ones are far away."""
+        return self._places[hosts] + self._velocities[hosts] * (self._kernel.now - self._since[hosts])
+
+    def look(self, host: int) -> None:
+        """Find the cell of one host between two ticks, when it has just appeared."""
+        cell = int(self._attachment.update(self.positions(np.array([host])), self.cell[[host]])[0])
+        if cell != self.cell[host]:
+            self.cell[host] = cell
+            self._on_cell(host, cell)
+
+    def tick(self) -> None:
+        """Look at everybody whose time has come, and who is soon due as well: new cells, new bins."""
+        errors = self._attachment.errors(self._kernel.now // self._tick_ns, self._velocities)
+        horizon_ns = self._kernel.now
+        if errors is not None:  # as if everybody had walked as far as the one who errs most
+            horizon_ns += int(np.hypot(*errors.T).max(initial=0) * self._ns_per_m)
+        if self._due.min(initial=FOREVER) <= horizon_ns:
+            hosts = np.flatnonzero(self._due <= horizon_ns + TICKS_AHEAD * self._tick_ns)
+            self._look_at(hosts, None if errors is None else errors[hosts])
+        self._ticking = False
+        self._keep_ticking()
+
+    def _look_at(self, hosts: np.ndarray, errors: np.ndarray | None) -> None:
+        places = self.positions(hosts)
+        before = self.cell[hosts]
+        if errors is None:
+            cells, slack_m = self._attachment.look(places, before)
+        else:
+            cells, slack_m = self._attachment.look(places + errors, before)
+            slack_m -= np.hypot(*errors.T)
+        bins = places / self._neighbours.width_m
+        beyond = bins - np.floor(bins)
+        to_border_m = np.minimum(beyond, 1 - beyond).min(axis=1) * self._neighbours.width_m
+        wait_ns = (np.minimum(slack_m, to_border_m) - NEARLY_M) * self._ns_per_m
+        self._due[hosts] = self._kernel.now + np.clip(wait_ns, 0, FOREVER).astype(np.int64)
+        self.cell[hosts] = cells
+        for i in np.flatnonzero(cells != before).tolist():
+            self._on_cell(int(hosts[i]), int(cells[i]))
+        for host, x, y in zip(hosts.tolist(), *places.T.tolist(), strict=True):
+            if self.present[host]:
+                self._neighbours.rebin(self._antennas[host], x, y)
+
+    def _keep_ticking(self) -> None:
+        """Ticks go on as long as somebody walks; while all stand still there is nothing to see."""
+        if not self._ticking and not self._frozen and self._velocities.any():
+            self._ticking = True
+            self._kernel.after(self._tick_ns - self._kernel.now % self._tick_ns, self.tick)
+
+    def _walk(self, host: int) -> None:
+        """The next leg; where the trajectory ends, the host stands."""
+        leg = next(self._legs[host], None)
+        if leg is None:
+            x, y = self._antennas[host].position(self._kernel.now)
+            self._set(host, x, y, 0.0, 0.0)
+            return
+        self._set(host, leg.x_m, leg.y_m, leg.vx_mps / SECOND, leg.vy_mps / SECOND)
+        if leg.duration_ns is not None:
+            self._leg_ends[host].start(leg.duration_ns)
+        self._keep_ticking()
+
+    def _set(self, host: int, x: float, y: float, vx: float, vy: float) -> None:
+        now = self._kernel.now
+        self._due[host] = now
+        self._places[host] = x, y
+        self._velocities[host] = vx, vy
+        self._since[host] = now
+        self._antennas[host].move(now, x, y, vx, vy)
+
+
+def _walk_on(movement: Movement, host: int) -> Callable[[], None]:
+    return lambda: movement._walk(host)

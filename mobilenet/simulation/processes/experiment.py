@@ -1,0 +1,254 @@
+"""A scenario of processes, run and recorded.
+
+Model     builds network, detectors and protocol; plays crashes, planned mistakes and broadcasts; records. The run ends
+          when everything planned has happened, no message of the protocol is on its way, and all processes that live have
+          empty buffers (but for one that the protocol may have to hold for ever) and, with a detector, know of all crashes: the
+          detector itself never falls silent. Looked at once per time unit
+Counts    the network counts messages, and on the packet network who received what when: no protocol is asked
+Units     integer nanoseconds; 1 time unit is 1 s
+Errors    ScenarioError: a perfect detector suspects who has not crashed, as its timeout is too short; a run that does not get on
+Source    ours: DESIGN.md §16
+"""
+
+from __future__ import annotations
+
+import gc
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+from mobilenet.engine.event_queue import Runaway
+from mobilenet.engine.kernel import SECOND, Kernel, ns
+from mobilenet.engine.random_streams import Stream
+from mobilenet.network.wired.network import WiredNetwork as Wires
+from mobilenet.network.wired.network import adjacency
+from mobilenet.parameters import ScenarioError, number
+from mobilenet.protocols.vcube.catalogue import new_process
+from mobilenet.protocols.vcube.detector import Detector
+from mobilenet.protocols.vcube.port import MessageId
+from mobilenet.rundir.recorder import Recording
+from mobilenet.scenario.process_parameters import AbstractNetwork, WiredNetwork
+from mobilenet.scenario.processes import ProcessScenario
+from mobilenet.simulation.processes.packets import Packets
+from mobilenet.simulation.processes.plan import broadcasts, crashes
+from mobilenet.simulation.processes.process import DetectorPort, Process
+from mobilenet.simulation.processes.steps import StepNetwork
+from mobilenet.simulation.processes.wires import WireNetwork
+
+Progress = Callable[[float, float], None]
+OnMessage = Callable[[int, int, int, Any], None]  # time_ns, sender, receiver, message
+
+
+class Outcome:
+    """What a run gives back beside its recording."""
+
+    def __init__(self, recording: Recording, simulated_ns: int, quiescent: bool) -> None:
+        self.recording = recording
+        self.simulated_ns = simulated_ns
+        self.quiescent = quiescent
+
+
+class Experiment:
+    def __init__(self, scenario: ProcessScenario, on_send: OnMessage | None = None, on_receive: OnMessage | None = None) -> None:
+        """`on_send` is told what is handed to the network, `on_receive` what the network hands to a process, just before."""
+        self.scenario = scenario
+        self._on_send = on_send
+        self.n = n = scenario.processes
+        self.kernel = Kernel()
+        self.kernel.calendar.max_events = scenario.limits.max_events
+        self.recording = Recording()
+        self.samples_changes = scenario.record.buffers
+        self.names: dict[MessageId, str] = {}
+        self._last_plan_ns = 0
+        self._crashed: set[int] = set()
+        network = scenario.network
+        self.steps: StepNetwork | WireNetwork | None = None
+        self.packets: Packets | None = None
+        if isinstance(network, AbstractNetwork):
+            self.steps = StepNetwork(self.kernel, n, ns(network.send), ns(network.link), ns(network.reception), ns(network.hand_over))
+        elif isinstance(network, WiredNetwork):
+            self.steps = WireNetwork(wires(self.kernel, n, network))
+        else:
+            self.packets = Packets(self.kernel, scenario)
+        if self.steps is not None:
+            self.lane: Any = self._new_lane(self.steps)
+            self.tests: Any = self.steps.lane()
+        self.processes = [Process(self, i) for i in range(n)]
+        for process in self.processes:
+            process.protocol = new_process(scenario.protocol, process, n)
+            receive = process.on_receive if self.samples_changes else process.protocol.on_receive
+            if on_receive is not None:
+                receive = self._told(on_receive, process.me, receive)
+            if self.steps is not None:
+                self.lane.attach(process.me, receive)
+            elif self.packets is not None:
+                self.packets.attach(process.me, receive)
+        self.detectors = self._new_detectors() if self.steps is not None and scenario.detector is not None else []
+        self._plan()
+
+    def _new_lane(self, steps: StepNetwork | WireNetwork) -> Any:
+        network = self.scenario.network
+        if isinstance(steps, StepNetwork) and isinstance(network, AbstractNetwork) and network.jitter:
+            return steps.lane(ns(network.jitter), Stream(self.scenario.seed, "link jitter"))
+        return steps.lane()
+
+    def _new_detectors(self) -> list[Detector]:
+        parameters = self.scenario.detector
+        assert parameters is not None
+        found = []
+        for process in self.processes:
+            port = DetectorPort(process, self.tests.sender(process.me))
+            unreliable = parameters.mode == "unreliable"
+            detector = Detector(port, self.n, ns(parameters.interval), ns(parameters.timeout), unreliable)
+            self.tests.attach(process.me, detector.on_receive)
+            found.append(detector)
+        return found
+
+    def _told(self, on_receive: OnMessage, i: int, receive: Callable[[int, Any], None]) -> Callable[[int, Any], None]:
+        calendar = self.kernel.calendar
+
+        def watched(sender: int, message: Any) -> None:
+            on_receive(calendar.now, sender, i, message)
+            receive(sender, message)
+
+        return watched
+
+    # --- what processes need
+
+    def sender(self, i: int) -> Callable[[int, Any], None]:
+        send: Callable[[int, Any], None] = partial(self.packets.send, i) if self.packets is not None else self.lane.sender(i)
+        if self._on_send is None:
+            return send
+        calendar, on_send = self.kernel.calendar, self._on_send
+
+        def watched(to: int, message: Any) -> None:
+            on_send(calendar.now, i, to, message)
+            send(to, message)
+
+        return watched
+
+    def timer(self, i: int, action: Callable[[], None]) -> Any:
+        return self.steps.timer(i, action) if self.steps is not None else self.packets.timer(action)  # type: ignore[union-attr]
+
+    def may_suspect(self, by: int, process: int) -> None:
+        """Nobody is to blame a protocol for a detector that is called perfect and is not."""
+        detector = self.scenario.detector
+        if self.processes[process].up and detector is not None and detector.mode == "perfect":
+            at = f"p{by} suspects p{process} at {self.kernel.now / SECOND:g}, which has not crashed"
+            raise ScenarioError(f"detector.timeout: {detector.timeout:g} is too short to be perfect here: {at}; expected more, or mode: unreliable")
+
+    @property
+    def measured_ns(self) -> int:
+        return self.steps.measured_ns if self.steps is not None else self.kernel.now
+
+    def begin(self, message: MessageId) -> None:
+        """A broadcast."""
+        self.names[message] = f"p{message.source}:{message.ts}"
+        if self.packets is not None:
+            self.packets.broadcast_at[message] = self.kernel.now
+
+    # --- the plan
+
+    def _plan(self) -> None:
+        """Crashes first: who crashes at an instant does nothing any more at it."""
+        scenario = self.scenario
+        for i, time_ns in crashes(scenario):
+            self._at(time_ns, partial(self._crash, i))
+        for mistake in scenario.detector.mistakes if scenario.detector is not None else ():
+            self._at(ns(mistake.at), partial(self._mistake, number(mistake.by), number(mistake.about)))
+        for detector, process in zip(self.detectors, self.processes, strict=False):
+            self._at(0, partial(_if_up, process, detector.start_round), counts=False)
+        for time_ns, i in broadcasts(scenario):
+            self._at(time_ns, self.processes[i].broadcast)
+
+    def _at(self, time_ns: int, action: Callable[[], None], counts: bool = True) -> None:
+        if counts:
+            self._last_plan_ns = max(self._last_plan_ns, time_ns)
+        (self.steps if self.steps is not None else self.kernel).at(time_ns, action)
+
+    def _crash(self, i: int) -> None:
+        assert self.steps is not None
+        self.steps.crash(i)
+        self.processes[i].crash()
+        self._crashed.add(i)
+
+    def _mistake(self, by: int, about: int) -> None:
+        if self.processes[by].up:
+            self.detectors[by].suspect(about)
+
+    # --- running
+
+    def run(self, progress: Progress | None = None) -> Outcome:
+        """Let it happen, without searches for garbage: what a run allocates is gone soon, or stays to the end."""
+        collects = gc.isenabled()
+        gc.disable()
+        try:
+            return self._run(progress)
+        except Runaway as error:
+            raise ScenarioError(f"limits.max_events: {error}") from None
+        finally:
+            if collects:
+                gc.enable()
+
+    def _run(self, progress: Progress | None) -> Outcome:
+        end_ns = ns(self.scenario.duration)
+        quiescent = False
+        while not quiescent and self.kernel.now < end_ns:
+            self.kernel.run_until(min(self.kernel.now + SECOND, end_ns))
+            quiescent = self._is_quiescent()
+            if progress is not None:
+                progress(self.kernel.now / SECOND, self.scenario.duration)
+        for process in self.processes:
+            if process.up:
+                process.sample(is_end=True)
+        self.recording.counters = self._counters()
+        return Outcome(self.recording, self.kernel.now, quiescent)
+
+    def _is_quiescent(self) -> bool:
+        is_empty = self.lane.is_empty if self.steps is not None else not self.packets.in_flight  # type: ignore[union-attr]
+        if not is_empty or self.kernel.now < self._last_plan_ns:
+            return False
+        alive = [process for process in self.processes if process.up]
+        if any(self._waits(process) for process in alive):
+            return False
+        if not self.detectors:
+            return True
+        return all(self.detectors[p.me].is_suspected(i) for p in alive for i in self._crashed)
+
+    def _waits(self, process: Process) -> bool:
+        """What may be held for ever does not count."""
+        sizes = zip(process.protocol.BUFFERS, process.protocol.buffer_sizes(), strict=True)
+        return any(size for quantity, size in sizes if quantity != self.scenario.may_hold)
+
+    def _counters(self) -> dict[str, Any]:
+        if self.packets is not None:
+            return {"messages": self.packets.counters(), "detector": None}
+        names = {kind.__name__.lower(): count for kind, count in self.lane.kinds.items()}
+        return {
+            "messages": {**_lane_counters(self.lane), "by_kind": dict(sorted(names.items()))},
+            "detector": _lane_counters(self.tests),
+        }
+
+
+def _lane_counters(lane: Any) -> dict[str, int]:
+    sent, in_flight = lane.sent - lane.unsent, lane.in_flight
+    return {
+        "sent": sent,
+        "received": sent - in_flight - lane.lost,
+        "receiver_down": lane.lost,
+        "in_flight": in_flight,
+        "never_left": lane.unsent,
+        "bytes": lane.bytes,
+        "last_reception_ns": lane.last_measured_ns,
+    }
+
+
+def wires(kernel: Kernel, n: int, network: WiredNetwork) -> Wires:
+    near = None if network.edges is None else adjacency(network.edges, n)
+    bits_per_s = round(network.bandwidth_mbps * 1_000_000)
+    return Wires(kernel, n, near, bits_per_s, ns(network.delay_ms / 1000), network.header_bytes)
+
+
+def _if_up(process: Process, action: Callable[[], None]) -> None:
+    if process.up:
+        action()

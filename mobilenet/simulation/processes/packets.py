@@ -1,0 +1,189 @@
+"""The packet network of the causal paper: an output queue per node, and links with random delays.
+
+Model     a packet pays t_pc of processing (latency only), waits for the sender's one output queue, whose head holds it for t_t,
+          and then takes the delay of its link: drawn for each packet from a normal distribution, cut off at 0; or fixed
+          for each link, drawn once. Links do not keep order where delays are drawn for each packet. Nothing is lost
+Counts    packets and bytes, and who received which message when: no protocol is asked. A packet says which `messages` are received with
+          it, and its `size_bytes`
+Slots     what arrives later than in the present 2^30 ns lies unsorted until its slot begins: hundreds of thousands of packets are under way
+          at once, and a heap of as many reads main memory for every comparison. Nobody can tell: what arrives at the same instant
+          does so in the order of sending, and after what was to happen at that instant when its slot began
+Units     integer nanoseconds
+Source    Rodrigues, Duarte, Arantes, "Causal Aggregation Broadcast" on VCube, section 5; ours: DESIGN.md §16
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+from functools import partial
+from operator import itemgetter
+from typing import Any
+
+import numpy as np
+
+from mobilenet.engine.event_queue import NORMAL
+from mobilenet.engine.kernel import Kernel, ns
+from mobilenet.engine.random_streams import generator
+from mobilenet.engine.timer import Timer
+from mobilenet.protocols.vcube.port import MessageId
+from mobilenet.scenario.processes import ProcessScenario
+
+BLOCK = 1024
+SLOT_BITS = 30  # a slot is 2^30 ns: about a time unit
+Receive = Callable[[int, Any], None]
+
+
+class PacketNetwork:
+    def __init__(
+        self, kernel: Kernel, n: int, seed: int, processing_ns: int, queue_ns: int, delay_mean_ns: int, delay_sd_ns: int,
+        fixed: bool = False,
+    ) -> None:  # fmt: skip
+        self.kernel = kernel
+        self.n = n
+        self.broadcast_at: dict[MessageId, int] = {}  # filled by whoever makes processes broadcast
+        self._processing_ns = processing_ns
+        self._queue_ns = queue_ns
+        self._delay_mean_ns = delay_mean_ns
+        self._delay_sd_ns = delay_sd_ns
+        self._seed = seed
+        self._dice = generator(seed, "link delay")
+        self._delays: list[int] = []  # drawn ahead, processing included
+        self._fixed: dict[tuple[int, int], int] | None = {} if fixed else None
+        self._free_at = [0] * n
+        self._receive: list[Any] = [None] * n
+        self._slots: dict[int, list[Any]] = {}  # number -> (arrival, receiver, sender, packet) in the order of sending
+        self._by_bytes: dict[int, int] = {}  # size -> packets sent
+        self._by_messages: dict[int, int] = {}  # messages, if not one -> packets sent
+        self._begun: dict[Any, int] = {}  # message -> when it was broadcast; hashed by identity, which is faster than its name
+        self._arrived = 0
+        self._receptions = 0
+        self._waited_ns = 0
+        self._last_ns = 0
+
+    def attach(self, i: int, receive: Receive) -> None:
+        self._receive[i] = receive
+
+    def timer(self, action: Callable[[], None]) -> Timer:
+        return Timer(self.kernel, action)
+
+    @property
+    def packets(self) -> int:
+        return sum(self._by_bytes.values())
+
+    @property
+    def in_flight(self) -> int:
+        return self.packets - self._arrived
+
+    # --- sending
+
+    def send(self, i: int, to: int, packet: Any) -> None:
+        now = self.kernel.calendar.now
+        free_at = self._free_at[i]
+        left = (free_at if free_at > now else now) + self._queue_ns
+        self._free_at[i] = left
+        if self._fixed is not None:
+            at = left + self._fixed_delay(i, to)
+        else:
+            at = left + (self._delays or self._draw()).pop()
+        slot = at >> SLOT_BITS
+        try:
+            self._slots[slot].extend((at, to, i, packet))
+        except KeyError:
+            self._open(slot).extend((at, to, i, packet))
+        size = packet.size_bytes
+        try:
+            self._by_bytes[size] += 1
+        except KeyError:
+            self._by_bytes[size] = 1
+        count = len(packet.messages)
+        if count != 1:
+            self._by_messages[count] = self._by_messages.get(count, 0) + 1
+
+    def _fixed_delay(self, i: int, to: int) -> int:
+        assert self._fixed is not None
+        if (i, to) not in self._fixed:  # a stream of its own: who uses the link first must not matter
+            dice = generator(self._seed, "link delay", f"p{i}-p{to}")
+            self._fixed[i, to] = self._processing_ns + max(0, round(dice.normal(self._delay_mean_ns, self._delay_sd_ns)))
+        return self._fixed[i, to]
+
+    def _draw(self) -> list[int]:
+        drawn = np.rint(self._dice.normal(self._delay_mean_ns, self._delay_sd_ns, BLOCK)).astype(np.int64)
+        self._delays = (drawn.clip(0) + self._processing_ns).tolist()
+        self._delays.reverse()
+        return self._delays
+
+    # --- arrival
+
+    def _open(self, slot: int) -> list[Any]:
+        """For what arrives in a slot; one that has begun already gets another list."""
+        found = self._slots[slot] = []
+        self.kernel.at(max((slot << SLOT_BITS) - 1, self.kernel.now), partial(self._begin, slot))
+        return found
+
+    def _begin(self, slot: int) -> None:
+        rest = iter(self._slots.pop(slot))
+        coming = list(zip(rest, rest, rest, rest, strict=True))
+        coming.reverse()
+        coming.sort(key=itemgetter(0), reverse=True)  # stable: the last one is the next, and among equals that sent first
+        self._arrive(coming, self.kernel.calendar.place())
+
+    def _arrive(self, coming: list[tuple[int, int, int, Any]], place: int) -> None:
+        """One after the other; when something else is to happen before, the rest waits for its turn."""
+        calendar, receive, begun = self.kernel.calendar, self._receive, self._begun
+        before, receptions, waited_ns = len(coming), 0, 0
+        while coming:
+            at = coming[-1][0]
+            if not calendar.goes_on_to(at, place):
+                calendar.put(at, NORMAL, place, partial(self._arrive, coming, place))
+                break
+            _, to, sender, packet = coming.pop()
+            self._last_ns = at
+            for m in packet.messages:
+                if m.source != to:
+                    receptions += 1
+                    try:
+                        waited_ns += at - begun[m]
+                    except KeyError:
+                        begun[m] = self.broadcast_at[m.id]
+                        waited_ns += at - begun[m]
+            receive[to](sender, packet)
+        self._arrived += before - len(coming)
+        self._receptions += receptions
+        self._waited_ns += waited_ns
+
+    # --- counts
+
+    def counters(self) -> dict[str, Any]:
+        packets = self.packets
+        by_messages = Counter({1: packets})
+        for count, number in self._by_messages.items():
+            by_messages[1] -= number
+            by_messages[count] += number
+        by_bytes: Counter[int] = Counter()
+        for size, number in self._by_bytes.items():
+            by_bytes[size // 100 * 100] += number
+        return {
+            "sent": packets,
+            "received": self._arrived,
+            "receiver_down": 0,
+            "in_flight": self.in_flight,
+            "never_left": 0,
+            "bytes": sum(size * number for size, number in self._by_bytes.items()),
+            "last_reception_ns": self._last_ns,
+            "receptions": self._receptions,
+            "receptions_waited_ns": self._waited_ns,
+            "packets_by_messages": {str(count): number for count, number in sorted(by_messages.items()) if number},
+            "packets_by_bytes_from": {str(size): number for size, number in sorted(by_bytes.items())},
+        }
+
+
+class Packets(PacketNetwork):
+    """As a scenario describes it."""
+
+    def __init__(self, kernel: Kernel, scenario: ProcessScenario) -> None:
+        network: Any = scenario.network
+        super().__init__(
+            kernel, scenario.processes, scenario.seed, ns(network.processing), ns(network.queue), ns(network.delay_mean),
+            ns(network.delay_sd), network.fixed_delays,
+        )  # fmt: skip

@@ -1,0 +1,120 @@
+"""What a process of an experiment sees, and what is recorded of it.
+
+Model     the port of its protocol and, on the detector's lane, of its detector; events as they happen, samples of its buffers
+          whenever they change
+Units     integer nanoseconds
+Errors    AssertionError: a protocol that does not count its broadcasts from 0
+Source    ours: DESIGN.md §16
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from mobilenet.protocols.vcube.port import MessageId
+
+if TYPE_CHECKING:
+    from mobilenet.simulation.processes.experiment import Experiment
+
+
+class Process:
+    """The port of one process, and what is recorded of it."""
+
+    def __init__(self, experiment: Experiment, me: int) -> None:
+        self._experiment = experiment
+        self._add_event = experiment.recording.events.add
+        self._names = experiment.names
+        self._calendar = experiment.kernel.calendar
+        self.me = me
+        self.name = f"p{me}"
+        self.up = True
+        self.send: Callable[[int, Any], None] = experiment.sender(me)
+        self.deliver = self._deliverer()
+        self.protocol: Any = None
+        self._sampled: tuple[int, ...] = ()
+        self.broadcasts = 0
+
+    @property
+    def now(self) -> int:
+        return self._calendar.now
+
+    def timer(self, action: Callable[[], None]) -> Any:
+        return self._experiment.timer(self.me, action)
+
+    def _deliverer(self) -> Callable[[MessageId, Any], None]:
+        """How a message is delivered to the application: the hot path."""
+        calendar, name, names = self._calendar, self.name, self._names
+        append_time, append_node, append_event, append_message = self._experiment.recording.events.appends()
+
+        def deliver(message: MessageId, body: Any) -> None:
+            append_time(calendar.now)
+            append_node(name)
+            append_event("deliver")
+            append_message(names[message])
+
+        return deliver
+
+    def complete(self, message: MessageId) -> None:
+        self._add("complete", self._names[message], {"at_ns": self._experiment.measured_ns})
+
+    def _add(self, event: str, message: str | None, detail: dict[str, Any] | None = None) -> None:
+        self._add_event(self._calendar.now, self.name, event, message, detail=detail)
+
+    # --- the detector's port is made of these
+
+    def suspect(self, process: int) -> None:
+        self._experiment.may_suspect(self.me, process)
+        self._add("suspect", None, {"process": f"p{process}"})
+        self.protocol.on_crash(process)
+        self.sample()
+
+    def trust(self, process: int) -> None:
+        self._add("trust", None, {"process": f"p{process}"})
+        self.protocol.on_up(process)
+        self.sample()
+
+    # --- what the experiment does
+
+    def broadcast(self) -> None:
+        if not self.up:
+            return
+        message = MessageId(self.me, self.broadcasts)
+        self.broadcasts += 1
+        self._experiment.begin(message)
+        self._add("broadcast", self._names[message])
+        if self.protocol.broadcast(None) != message:
+            raise AssertionError(f"{self.name} does not count its broadcasts from 0: {message}")
+        self.sample()
+
+    def crash(self) -> None:
+        self.up = False
+        self._add("crash", None)
+
+    def on_receive(self, sender: int, message: Any) -> None:
+        self.protocol.on_receive(sender, message)
+        self.sample()
+
+    def sample(self, is_end: bool = False) -> None:
+        """What changed."""
+        if not (is_end or self._experiment.samples_changes):
+            return
+        sizes = self.protocol.buffer_sizes()
+        if sizes == self._sampled and not is_end:
+            return
+        before = self._sampled or (None,) * len(sizes)
+        for quantity, old, new in zip(self.protocol.BUFFERS, before, sizes, strict=True):
+            if is_end or old != new:
+                self._experiment.recording.samples.add(self.now, self.name, quantity, float(new))
+        self._sampled = sizes
+
+
+class DetectorPort:
+    """A process on the detector's lane."""
+
+    def __init__(self, process: Process, send: Callable[[int, Any], None]) -> None:
+        self.me = process.me
+        self.timer = process.timer
+        self.suspect = process.suspect
+        self.trust = process.trust
+        self.send = send

@@ -1,0 +1,244 @@
+"""The abstract network of the papers on VCube: sending takes time, links and receivers never get busy.
+
+Model     a message waits for its sender's send server (first come, first served, t_s each), travels t_t, is received for
+          t_r, and is handed over t_h later, when the handler runs. The end of the reception is the instant that the papers
+          measure. Each lane has send servers of its own: broadcasts on one, the tests of the detector on another
+Jitter    0 in the papers. Otherwise each message of a lane that has jitter takes up to so much longer, drawn for each: a link keeps no order
+Crashes   what has not left the send server is lost, and so is what reaches a process that is down by the time it would be
+          handed over; timers die with their process. A message that would leave at the instant of the crash is lost
+Ties      in order of scheduling, messages and timers alike: an instant is one list, and one entry of the kernel's queue
+Speed     a message is an entry (receive, sender, message) of its instant. Nothing is counted on arrival: what is in flight is
+          what the calendar holds, and a crash, which is rare, looks through it for what it changes
+Units     integer nanoseconds; 1 time unit of the papers is 1 s
+Source    Rodrigues et al. (LADC 2018), section 6.1; Jeanneau et al. (JBCS 2017), simulation parameters; t_h = 0.1 is inferred
+          from their figures: DESIGN.md §16
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable
+from typing import Any
+
+from mobilenet.engine.kernel import Kernel
+from mobilenet.engine.random_streams import Stream
+
+NEVER = 1 << 62
+Receive = Callable[[int, Any], None]
+Send = Callable[[int, Any], None]
+Bucket = list[Any]  # receive, sender, message, receive, sender, message, ...: no object per message
+
+
+class StepNetwork:
+    def __init__(self, kernel: Kernel, n: int, send_ns: int, link_ns: int, reception_ns: int, hand_over_ns: int) -> None:
+        self.kernel = kernel
+        self.n = n
+        self.send_ns = send_ns
+        self.travel_ns = link_ns + reception_ns + hand_over_ns
+        self.hand_over_ns = hand_over_ns
+        self.up = [True] * n
+        self.lanes: list[Lane] = []
+        self.is_receiving = False
+        self._calendar: dict[int, Bucket] = {}
+
+    def lane(self, jitter_ns: int = 0, dice: Stream | None = None) -> Lane:
+        lane = Lane(self) if dice is None else LaneWithoutOrder(self, jitter_ns, dice)
+        self.lanes.append(lane)
+        return lane
+
+    @property
+    def measured_ns(self) -> int:
+        """The instant that counts for what happens now: within a handler, the end of the reception."""
+        now = self.kernel.now
+        return now - self.hand_over_ns if self.is_receiving else now
+
+    def at(self, time_ns: int, action: Callable[[], None]) -> None:
+        self.bucket(time_ns).extend((self._act, action, None))
+
+    def bucket(self, time_ns: int) -> Bucket:
+        """What happens at an instant; whoever appends comes last."""
+        found = self._calendar.get(time_ns)
+        if found is None:
+            found = self._calendar[time_ns] = []
+            self.kernel.at(time_ns, self._happen)
+        return found
+
+    def timer(self, i: int, action: Callable[[], None]) -> StepTimer:
+        return StepTimer(self, i, action)
+
+    def crash(self, i: int) -> None:
+        self.up[i] = False
+        for lane in self.lanes:
+            lane.crash(i)
+
+    def _happen(self) -> None:
+        now = self.kernel.now
+        self.is_receiving = True
+        rest = iter(self._calendar[now])
+        for receive, sender, message in zip(rest, rest, rest, strict=False):  # it may grow
+            receive(sender, message)
+        self.is_receiving = False
+        del self._calendar[now]
+        for lane in self.lanes:
+            lane.close(now)
+
+    def _act(self, action: Callable[[], None], _: None) -> None:
+        """A timer, or something planned: no reception."""
+        self.is_receiving = False
+        action()
+        self.is_receiving = True
+
+
+class Lane:
+    """One send server for each process, and who receives."""
+
+    def __init__(self, network: StepNetwork) -> None:
+        self._network = network
+        self._instants: dict[int, Bucket] = {}  # those of the network's at which something of this lane arrives
+        self._receive: list[Receive] = [self._lose] * network.n
+        self._own: set[Any] = {self._lose}  # how entries of this lane are told from others
+        self.lost = 0  # their receiver was down
+        self.unsent = 0  # their sender was, before they left
+        self.last_ns = 0  # the last hand-over
+        self.bytes = 0
+        self.kinds: dict[type, int] = defaultdict(int)
+
+    @property
+    def sent(self) -> int:
+        """What was given to send servers."""
+        return sum(self.kinds.values())
+
+    @property
+    def in_flight(self) -> int:
+        return sum(receive in self._own for bucket in self._instants.values() for receive in bucket[::3])
+
+    @property
+    def is_empty(self) -> bool:
+        return not self._instants
+
+    @property
+    def last_measured_ns(self) -> int:
+        """The end of the last reception."""
+        return max(0, self.last_ns - self._network.hand_over_ns)
+
+    def attach(self, i: int, receive: Receive) -> None:
+        self._receive[i] = receive
+        self._own.add(receive)
+
+    def sender(self, i: int) -> Send:
+        """How process i sends: the hot path."""
+        network, calendar, instants, receive, kinds = self._network, self._network.kernel.calendar, self._instants, self._receive, self.kinds
+        send_ns, travel_ns = network.send_ns, network.travel_ns
+        free_at = 0
+
+        def send(to: int, message: Any) -> None:
+            nonlocal free_at
+            now = calendar.now
+            free_at = (free_at if free_at > now else now) + send_ns
+            kinds[type(message)] += 1
+            self.bytes += message.size_bytes
+            at = free_at + travel_ns
+            try:
+                instants[at].extend((receive[to], i, message))
+            except KeyError:
+                instants[at] = network.bucket(at)
+                instants[at].extend((receive[to], i, message))
+
+        return send
+
+    def close(self, now: int) -> None:
+        """An instant is over."""
+        if self._instants.pop(now, None) is not None:
+            self.last_ns = now
+
+    def crash(self, i: int) -> None:
+        now, travel_ns, receive = self._network.kernel.now, self._network.travel_ns, self._receive[i]
+        for at, bucket in list(self._instants.items()):
+            left_before = at - travel_ns < now
+            for k in range(0, len(bucket), 3):
+                if bucket[k + 1] == i and not left_before and bucket[k] in self._own:
+                    bucket[k] = _nothing
+                    self.unsent += 1
+                elif bucket[k] == receive:
+                    bucket[k] = self._lose
+            if not any(receive in self._own for receive in bucket[::3]):
+                del self._instants[at]
+        self._receive[i] = self._lose
+
+    def _lose(self, sender: int, message: Any) -> None:
+        """What a process that is down receives."""
+        self.lost += 1
+
+
+def _nothing(sender: Any, message: Any) -> None:
+    """What never left."""
+
+
+class LaneWithoutOrder(Lane):
+    """Messages overtake each other on their link."""
+
+    def __init__(self, network: StepNetwork, jitter_ns: int, dice: Stream) -> None:
+        super().__init__(network)
+        self._jitter_ns = jitter_ns
+        self._dice = dice
+        self._own = {self._arrive}
+        self._crashed_ns = [NEVER] * network.n  # what would leave at that instant or later does not leave
+
+    def sender(self, i: int) -> Send:
+        network = self._network
+        free_at = 0
+
+        def send(to: int, message: Any) -> None:
+            nonlocal free_at
+            free_at = max(free_at, network.kernel.now) + network.send_ns
+            self.kinds[type(message)] += 1
+            self.bytes += message.size_bytes
+            at = free_at + network.travel_ns + self._dice.below(self._jitter_ns + 1)
+            self._instants[at] = network.bucket(at)
+            self._instants[at].extend((self._arrive, free_at, (i, to, message)))
+
+        return send
+
+    def crash(self, i: int) -> None:
+        self._crashed_ns[i] = self._network.kernel.now
+        self._receive[i] = self._lose
+
+    def close(self, now: int) -> None:
+        self._instants.pop(now, None)
+
+    def _arrive(self, left: int, parcel: tuple[int, int, Any]) -> None:
+        sender, to, message = parcel
+        if left < self._crashed_ns[sender]:
+            self.last_ns = self._network.kernel.now
+            self._receive[to](sender, message)
+        else:
+            self.unsent += 1
+
+
+class StepTimer:
+    """Takes its place among the events of its instant when it is started."""
+
+    __slots__ = ("_action", "_network", "_number", "_owner", "running")
+
+    def __init__(self, network: StepNetwork, owner: int, action: Callable[[], None]) -> None:
+        self._network = network
+        self._owner = owner
+        self._action = action
+        self._number = 0
+        self.running = False
+
+    def start(self, delay_ns: int) -> None:
+        self._number += 1
+        self.running = True
+        number = self._number
+        network = self._network
+        network.at(network.kernel.now + delay_ns, lambda: self._come_up(number))
+
+    def stop(self) -> None:
+        self._number += 1
+        self.running = False
+
+    def _come_up(self, number: int) -> None:
+        if number == self._number and self._network.up[self._owner]:
+            self.running = False
+            self._action()

@@ -1,0 +1,59 @@
+"""Reproductions of the papers on VCube: what can be wrong is wrong before the first run, and what is done is not done again."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from mobilenet.cli.main import app
+from mobilenet.experiments.reproduce import jobs
+from mobilenet.experiments.reproduce.jobs import Job, perform_all, prepare
+from mobilenet.parameters import ScenarioError
+
+JOBS = [Job((n,), "bundling.yaml", (f"processes={n}",)) for n in (2, 4)]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["bundling", "--processes", "8", "--out", "/proc/nobody"], "/proc/nobody: cannot be written"),
+        (["bundling", "--processes", "8", "--out", __file__], "cannot be written: File exists"),
+        (["reliable", "--processes", "12"], "runs on a full hypercube"),
+        (["causal", "--master", "local[2]"], "--master does nothing for causal"),
+        (["mobile", "--max-n", "16"], "--max-n counts processes"),
+        (["mobile", "--processes", "16"], "--processes counts processes"),
+        (["causal", "--max-n", "16", "--processes", "16"], "expected one of the two"),
+    ],
+)
+def test_what_cannot_be_is_refused_at_once(arguments: list[str], said: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(jobs, "performed", lambda *_: pytest.fail("a run"))
+    done = CliRunner().invoke(app, ["reproduce", *arguments])
+    assert done.exit_code == 2 and said in done.output.replace("\n", " ")
+
+
+def test_what_is_there_is_not_run_again(tmp_path: Path) -> None:
+    results, told = tmp_path / "r.jsonl", list[str]()
+    prepare(tmp_path, JOBS)
+    first = perform_all(JOBS, 1, told.append, results)
+    assert told == ["2 of 2 runs"] and len(results.read_text().splitlines()) == 2
+    told.clear()
+    assert perform_all(JOBS, 1, told.append, results) == first and told == [f"2 of 2 runs are there: {results}"]
+
+
+def test_a_torn_line_counts_for_nothing(tmp_path: Path) -> None:
+    results, told = tmp_path / "r.jsonl", list[str]()
+    first = perform_all(JOBS, 1, told.append, results)
+    results.write_text(results.read_text()[:-20])
+    told.clear()
+    assert perform_all(JOBS, 1, told.append, results) == first
+    assert told == [f"1 of 2 runs are there: {results}", "1 of 1 runs"]
+    assert len(jobs.kept(results)) == 2
+
+
+def test_other_values_are_another_job() -> None:
+    with pytest.raises(ScenarioError):
+        jobs.identity(Job((), "reliable.yaml", ("processes=12", "protocol={name: disjoint_paths}")))
+    assert len({jobs.identity(job) for job in JOBS}) == 2

@@ -1,0 +1,201 @@
+"""A bare piece of air for tests: antennas and MACs at given places, and a log of what happened."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+from mobilenet.engine.kernel import MICROSECOND, MILLISECOND, Kernel
+from mobilenet.network.radio.acking import Acking
+from mobilenet.network.radio.antenna import Antenna
+from mobilenet.network.radio.dcf import Dcf, Rules
+from mobilenet.network.radio.frame import FATES, Frame
+from mobilenet.network.radio.framing import IP_BYTES, LLC_MAC_FCS_BYTES, UDP_BYTES, Framing
+from mobilenet.network.radio.mac import Mac
+from mobilenet.network.radio.medium import Medium
+from mobilenet.network.radio.neighbours import Neighbours
+from mobilenet.network.radio.parameters import WirelessParameters
+from mobilenet.network.radio.phy import MODES, Mode
+
+
+class Datagram(NamedTuple):
+    name: str
+    size_bytes: int = 100
+    payload_bytes: int = 100
+
+
+class Script:
+    """Dice that give back-offs of our choice: `slots` one after the other, then 0."""
+
+    def __init__(self, *slots: int) -> None:
+        self._slots = list(slots)
+        self.cw = 31
+
+    def random(self) -> float:
+        slots = self._slots.pop(0) if self._slots else 0
+        return (slots + 0.5) / (self.cw + 1) if slots else 0.0
+
+
+class Heard(NamedTuple):
+    frame: str
+    start_us: float
+    receiver: str
+    fate: str
+
+
+@dataclass
+class Node:
+    """A place on the air with a MAC, and its own log."""
+
+    air: Air
+    antenna: Antenna
+    mac: Mac
+    received: list[tuple[float, str]] = field(default_factory=list)
+    sent: list[tuple[float, str]] = field(default_factory=list)
+    dropped: list[str] = field(default_factory=list)
+    told: list[tuple[int, str, str]] = field(default_factory=list)  # nanosecond, "sent" or "dropped", frame
+    heard: list[tuple[int, str]] = field(default_factory=list)  # nanosecond, frame
+    then: dict[str, Callable[[], Any]] = field(default_factory=dict)  # what it does within the callback of a frame
+
+    def on_sent(self, message: Any) -> None:
+        self.sent.append((self.air.now_us, message.name))
+        self._told("sent", message.name)
+
+    def on_dropped(self, message: Any) -> None:
+        self.dropped.append(message.name)
+        self._told("dropped", message.name)
+
+    def _told(self, what: str, name: str) -> None:
+        self.told.append((self.air.kernel.now, what, name))
+        if name in self.then:
+            self.then[name]()
+
+    def hand_up(self, frame: Frame) -> None:
+        self.received.append((self.air.now_us, frame.message.name))
+        self.heard.append((self.air.kernel.now, frame.message.name))
+
+    def send(self, name: str, size_bytes: int = 100, to: Node | None = None, acknowledged: bool = False) -> bool:
+        air = self.air
+        psdu, duration = air.size_and_airtime(size_bytes, acknowledged)
+        target = None if to is None else to.antenna
+        message = Datagram(name, size_bytes, size_bytes)
+        frame = Frame(self.antenna, target, message, psdu, duration, air.rate_mbps, self, acknowledged)
+        return self.mac.enqueue(frame)
+
+
+class Air:
+    """One medium with everything observed."""
+
+    def __init__(
+        self,
+        mode: str = "b",
+        rate_mbps: float = 1,
+        range_m: float = 120,
+        interference_range_m: float = 0,
+        detection_range_m: float | None = 0,
+        eifs: bool = True,
+        **medium: Any,
+    ) -> None:
+        self.kernel = Kernel()
+        self.mode: Mode = MODES[mode]
+        self.rate_mbps = rate_mbps
+        self.eifs = eifs
+        self.log: list[Heard] = []
+        self.starts: list[tuple[float, str]] = []
+        self.frames: dict[str, Frame] = {}  # those that all receivers have had
+        reach = max(range_m, interference_range_m, detection_range_m or 0)
+        self.medium = Medium(
+            self.kernel,
+            Neighbours(reach, 0.0, 100_000_000),
+            range_m,
+            interference_range_m,
+            detection_range_m,
+            observer=self._observe,
+            **medium,
+        )
+        self.nodes: list[Node] = []
+
+    @property
+    def now_us(self) -> float:
+        return self.kernel.now / MICROSECOND
+
+    def node(self, x_m: float, *slots: int, y_m: float = 0.0, dice: Any = None, **rules: Any) -> Node:
+        """A node at (x_m, y_m) that draws these back-offs, or from `dice`."""
+        antenna = self._antenna(x_m, y_m)
+        script = dice or Script(*slots)
+        mac = Dcf(self.kernel, self.medium, antenna, Rules(self.mode, self.eifs, **rules), script)
+        if isinstance(script, Script):
+            script.cw = self.mode.cw_min
+        return self._placed(antenna, mac)
+
+    def _antenna(self, x_m: float, y_m: float) -> Antenna:
+        index = len(self.nodes)
+        antenna = Antenna(index, f"n{index}", index, False)
+        antenna.move(self.kernel.now, x_m, y_m, 0.0, 0.0)
+        return antenna
+
+    def _placed(self, antenna: Antenna, mac: Mac) -> Node:
+        node = Node(self, antenna, mac)
+        antenna.hand_up = node.hand_up
+        self.medium.neighbours.add(antenna, self.kernel.now)
+        self.nodes.append(node)
+        return node
+
+    def size_and_airtime(self, size_bytes: int, acknowledged: bool) -> tuple[int, int]:
+        psdu = size_bytes + UDP_BYTES + IP_BYTES + LLC_MAC_FCS_BYTES
+        return psdu, self.mode.airtime_ns(psdu, self.rate_mbps)
+
+    def at_ns(self, time_ns: int, action: Any, *arguments: Any, **named: Any) -> None:
+        self.kernel.at(time_ns, lambda: action(*arguments, **named))
+
+    def run_ns(self, time_ns: int) -> None:
+        self.kernel.run_until(time_ns)
+
+    def at_us(self, time_us: float, action: Any, *arguments: Any, **named: Any) -> None:
+        self.kernel.at(round(time_us * MICROSECOND), lambda: action(*arguments, **named))
+
+    def run_us(self, time_us: float) -> None:
+        self.kernel.run_until(round(time_us * MICROSECOND))
+
+    def _observe(self, frame: Frame) -> None:
+        start_us = frame.start_ns / MICROSECOND
+        name = frame.message.name if frame.kind == 0 else f"ack of {frame.message.message.name}"
+        self.starts.append((start_us, name))
+        self.frames[name] = frame
+        for receiver, fate in zip(frame.receivers, frame.fates, strict=True):
+            self.log.append(Heard(name, start_us, receiver.name, FATES[fate]))
+
+    def start_us(self, name: str) -> float:
+        return next(start for start, which in self.starts if which == name)
+
+    def fates(self, name: str) -> dict[str, str]:
+        return {heard.receiver: heard.fate for heard in self.log if heard.frame == name}
+
+    @property
+    def starts_ns(self) -> dict[str, int]:
+        return {name: frame.start_ns for name, frame in self.frames.items()}
+
+
+class AckingAir(Air):
+    """One whose MACs listen to nobody, at 1 Mb/s. Acknowledged frames are TCP's, all others datagrams."""
+
+    def __init__(self, full_duplex: bool = True, **air: Any) -> None:
+        super().__init__(detection_range_m=None, full_duplex=full_duplex, **air)
+        self.framing = Framing(WirelessParameters(mac="acking", bitrate_mbps=1))
+
+    def acking(
+        self,
+        x_m: float,
+        y_m: float = 0.0,
+        timeout_ns: int = 100 * MILLISECOND,
+        queue_frames: int = 100,
+        loss: Any = None,
+    ) -> Node:
+        """A node at (x_m, y_m); `loss`: the dice of the random loss there."""
+        antenna = self._antenna(x_m, y_m)
+        antenna.loss = loss
+        return self._placed(antenna, Acking(self.kernel, self.medium, antenna, queue_frames, timeout_ns))
+
+    def size_and_airtime(self, size_bytes: int, acknowledged: bool) -> tuple[int, int]:
+        return self.framing.segment(size_bytes) if acknowledged else self.framing.datagram(size_bytes)

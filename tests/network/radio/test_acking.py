@@ -1,0 +1,721 @@
+"""The MAC that listens to nobody beside traces computed by hand, in nanoseconds.
+
+At 1 Mb/s a datagram of 100 bytes takes 96 + 8 * (100 + 8 + 20 + 16) = 1248 us, a TCP segment of 100 bytes 64 us less;
+100 m take 334 ns, 120 m 400, 50 m 167, 30 m 100. A unicast frame without an acknowledgement is given up after 100 ms.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections import Counter
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from mobilenet.engine.kernel import SECOND
+from mobilenet.engine.random_streams import Stream
+from mobilenet.network.radio.antenna import NEVER
+from mobilenet.network.radio.frame import COLLISION, FATES, HALF_DUPLEX, NEVER_ATTEMPTED, RECEIVED
+from mobilenet.network.radio.framing import Framing
+from mobilenet.network.radio.parameters import WirelessParameters
+from network.radio.air import AckingAir, Node
+
+FRAME = 1_248_000
+SEGMENT = 1_184_000
+HOP = 334  # 100 m
+TIMEOUT = 100_000_000
+
+
+class Scripted:
+    """Dice that give these numbers, and say how often they were thrown."""
+
+    def __init__(self, *numbers: float) -> None:
+        self._numbers = list(numbers)
+        self.thrown = 0
+
+    def random(self) -> float:
+        self.thrown += 1
+        return self._numbers.pop(0)
+
+
+# --- air times
+
+
+@pytest.mark.parametrize(
+    ("bitrate_mbps", "phy_header_bits", "mac_header_bytes", "size_bytes", "datagram_ns", "segment_ns"),
+    [
+        (1, 96, 16, 100, 1_248_000, 1_184_000),
+        (12, 96, 16, 100, 104_000, 98_667),  # 1184 bits / 12 Mb/s = 98 666.7 ns
+        (12, 96, 16, 0, 37_334, 32_000),
+        (24, 0, 0, 1000, 342_667, 340_000),
+        (0.3, 192, 34, 30, 3_093_334, 2_880_000),  # 192 + 8 * 92 = 928 bits, and 64 less
+    ],
+)
+def test_air_times(
+    bitrate_mbps: float, phy_header_bits: int, mac_header_bytes: int, size_bytes: int, datagram_ns: int, segment_ns: int
+) -> None:
+    framing = Framing(
+        WirelessParameters(
+            mac="acking", bitrate_mbps=bitrate_mbps, phy_header_bits=phy_header_bits, mac_header_bytes=mac_header_bytes
+        )
+    )
+    assert framing.datagram(size_bytes) == (size_bytes + 28 + mac_header_bytes, datagram_ns)
+    assert framing.segment(size_bytes) == (size_bytes + 20 + mac_header_bytes, segment_ns)
+
+
+# --- frames that nobody acknowledges
+
+
+def test_a_frame_leaves_at_once_and_is_over_when_it_has_left() -> None:
+    air = AckingAir()
+    a, b = air.acking(0), air.acking(100)
+    air.at_ns(1000, a.send, "A")
+    air.run_ns(SECOND)
+    assert air.starts_ns == {"A": 1000}
+    assert a.told == [(1000 + FRAME, "sent", "A")]
+    assert b.heard == [(1000 + FRAME + HOP, "A")]
+
+
+def test_broadcasts_follow_each_other_without_a_gap() -> None:
+    air = AckingAir()
+    a, b, c = air.acking(0), air.acking(100), air.acking(30)
+    for name in "ABC":
+        air.at_ns(7, a.send, name)
+    air.run_ns(SECOND)
+    assert air.starts_ns == {"A": 7, "B": 7 + FRAME, "C": 7 + 2 * FRAME}
+    assert a.told == [(7 + FRAME, "sent", "A"), (7 + 2 * FRAME, "sent", "B"), (7 + 3 * FRAME, "sent", "C")]
+    assert [name for _, name in b.heard] == [name for _, name in c.heard] == ["A", "B", "C"]
+
+
+@pytest.mark.parametrize("to_m", [30, 500])
+def test_unicast_without_acknowledgement_is_over_when_it_has_left(to_m: float) -> None:
+    air = AckingAir()
+    a, b, c = air.acking(0), air.acking(to_m), air.acking(100)
+    air.at_ns(0, a.send, "A", to=b)
+    air.at_ns(0, a.send, "B", to=b)
+    air.run_ns(SECOND)
+    assert a.told == [(FRAME, "sent", "A"), (2 * FRAME, "sent", "B")]
+    assert [name for _, name in b.heard] == (["A", "B"] if to_m == 30 else [])
+    assert air.fates("A")["n2"] == "received" and c.heard == []  # overheard, and not handed up
+
+
+def test_who_comes_closer_does_not_overtake_its_own_frames() -> None:
+    """From 60 m at 100 m/s: the delay is 200.14 ns, 199.72 one frame later, and 199.31, rounded to less, after two."""
+    air = AckingAir()
+    a, b = air.acking(60), air.acking(0)
+    a.antenna.move(0, 60, 0, -100 / SECOND, 0)
+    for name in "ABCDE":
+        air.at_ns(0, a.send, name)
+    air.at_ns(6 * FRAME, a.send, "later")
+    air.run_ns(SECOND)
+    assert [frame.start_ns for frame in air.frames.values()] == [0, FRAME, 2 * FRAME, 3 * FRAME, 4 * FRAME, 6 * FRAME]
+    assert [name for _, name in b.heard] == ["A", "B", "C", "D", "E", "later"]
+    assert air.frames["C"].delays_ns == [200] and air.frames["later"].delays_ns == [198]  # 59.25 m: 197.64
+
+
+# --- nobody listens
+
+
+def test_a_busy_medium_keeps_nobody_from_sending() -> None:
+    air = AckingAir()
+    a, b, c = air.acking(0), air.acking(100), air.acking(50)
+    air.at_ns(0, a.send, "A")
+    air.at_ns(700_000, b.send, "B")
+    air.at_ns(700_000, c.send, "C", 0)  # 448 us: ends while A and B are still on their way
+    air.at_ns(1_148_001, c.send, "C2", 0)
+    air.run_ns(SECOND)
+    assert air.starts_ns == {"A": 0, "C": 700_000, "C2": 1_148_001, "B": 700_000}
+    assert {node.antenna.busy_until for node in air.nodes} == {NEVER}  # nothing was sensed
+
+
+def test_full_duplex_nodes_that_send_at_the_same_time_receive_each_other() -> None:
+    air = AckingAir(full_duplex=True)
+    a, b = air.acking(0), air.acking(100)
+    air.at_ns(5, a.send, "A")
+    air.at_ns(5, b.send, "B")
+    air.run_ns(SECOND)
+    assert air.starts_ns == {"A": 5, "B": 5}
+    assert air.fates("A") == {"n1": "received"} and air.fates("B") == {"n0": "received"}
+    assert a.heard == [(5 + FRAME + HOP, "B")] and b.heard == [(5 + FRAME + HOP, "A")]
+
+
+def test_half_duplex_nodes_that_send_at_the_same_time_receive_nothing() -> None:
+    air = AckingAir(full_duplex=False)
+    a, b = air.acking(0), air.acking(100)
+    air.at_ns(5, a.send, "A")
+    air.at_ns(5, b.send, "B")
+    air.run_ns(SECOND)
+    assert air.starts_ns == {"A": 5, "B": 5}
+    assert air.fates("A") == {"n1": "half_duplex"} and air.fates("B") == {"n0": "half_duplex"}
+    assert a.heard == b.heard == []
+    assert a.told == [(5 + FRAME, "sent", "A")] and b.told == [(5 + FRAME, "sent", "B")]
+
+
+@pytest.mark.parametrize(("full_duplex", "between"), [(True, "received"), (False, "half_duplex")])
+def test_a_third_in_the_middle_loses_both(full_duplex: bool, between: str) -> None:
+    air = AckingAir(full_duplex=full_duplex)
+    a, b, c = air.acking(0), air.acking(100), air.acking(50)
+    air.at_ns(0, a.send, "A")
+    air.at_ns(0, b.send, "B")
+    air.run_ns(SECOND)
+    assert air.fates("A") == {"n1": between, "n2": "collision"}
+    assert air.fates("B") == {"n0": between, "n2": "never_attempted"}
+    assert c.heard == []
+
+
+@pytest.mark.parametrize(("full_duplex", "fate"), [(True, "received"), (False, "half_duplex")])
+def test_sending_aborts_receiving_with_half_duplex_alone(full_duplex: bool, fate: str) -> None:
+    air = AckingAir(full_duplex=full_duplex)
+    a, b = air.acking(0), air.acking(100)
+    air.at_ns(0, a.send, "A")
+    air.at_ns(FRAME + HOP - 1, b.send, "B")  # the last nanosecond of A is to come
+    air.run_ns(SECOND)
+    assert air.starts_ns["B"] == FRAME + HOP - 1
+    assert air.fates("A") == {"n1": fate} and air.fates("B") == {"n0": "received"}
+
+
+def test_a_half_duplex_node_receives_again_when_its_frame_has_left() -> None:
+    for starts_ns, fate in ((FRAME - HOP - 1, "half_duplex"), (FRAME - HOP, "received")):
+        air = AckingAir(full_duplex=False)
+        a, b = air.acking(0), air.acking(100)
+        air.at_ns(0, a.send, "A")
+        air.at_ns(starts_ns, b.send, "B")
+        air.run_ns(SECOND)
+        assert air.fates("B") == {"n0": fate}
+
+
+def test_the_rest_of_what_arrived_while_it_sent_destroys_what_comes_next() -> None:
+    air = AckingAir(full_duplex=False)
+    a, b, c = air.acking(0), air.acking(100), air.acking(-100)
+    air.at_ns(0, a.send, "A")
+    air.at_ns(700_000, b.send, "B")
+    air.at_ns(FRAME - HOP, c.send, "C")  # arrives in the nanosecond in which A has left, and B is in the air
+    air.run_ns(SECOND)
+    assert air.fates("B") == {"n0": "half_duplex"} and air.fates("C") == {"n0": "collision"}
+
+
+def test_two_frames_collide_at_one_who_sends_as_well() -> None:
+    air = AckingAir()
+    a, b, c = air.acking(0), air.acking(100), air.acking(200)
+    for node, name in ((a, "A"), (b, "B"), (c, "C")):
+        air.at_ns(0, node.send, name)
+    air.run_ns(SECOND)
+    assert air.fates("A") == {"n1": "collision"} and air.fates("C") == {"n1": "never_attempted"}
+    assert air.fates("B") == {"n0": "received", "n2": "received"}
+
+
+# --- acknowledged unicast
+
+
+def test_the_acknowledgement_comes_when_the_last_bit_arrives() -> None:
+    air = AckingAir()
+    a, b = air.acking(0), air.acking(100)
+    air.at_ns(3, a.send, "A", to=b, acknowledged=True)
+    air.run_ns(SECOND)
+    assert a.told == [(3 + SEGMENT + HOP, "sent", "A")]
+    assert b.heard == [(3 + SEGMENT + HOP, "A")]
+    assert list(air.frames) == ["A"] and air.medium.acks == air.medium.retries == air.medium.given_up == 0
+
+
+def test_it_is_not_waited_for_who_overhears_the_frame_later() -> None:
+    """The addressee is 100 ns away, somebody else 400."""
+    air = AckingAir()
+    a, b, c = air.acking(0), air.acking(30), air.acking(120)
+    air.at_ns(0, a.send, "A", to=b, acknowledged=True)
+    air.at_ns(0, a.send, "B")
+    air.run_ns(SECOND)
+    assert a.told == [(SEGMENT + 100, "sent", "A"), (SEGMENT + 100 + FRAME, "sent", "B")]
+    assert air.starts_ns == {"A": 0, "B": SEGMENT + 100}
+    assert air.fates("A") == air.fates("B") == {"n1": "received", "n2": "received"}
+    assert [name for _, name in b.heard] == ["A", "B"] and [name for _, name in c.heard] == ["B"]
+
+
+def test_what_waits_behind_an_acknowledged_frame_waits_for_its_acknowledgement() -> None:
+    air = AckingAir()
+    a, b = air.acking(0), air.acking(100)
+    air.at_ns(0, a.send, "A", to=b, acknowledged=True)
+    air.at_ns(1, a.send, "B", to=b, acknowledged=True)
+    air.at_ns(SEGMENT + 1, a.send, "C")  # A has left, and has not arrived
+    air.run_ns(SECOND)
+    assert air.starts_ns == {"A": 0, "B": SEGMENT + HOP, "C": 2 * (SEGMENT + HOP)}
+
+
+def test_the_acknowledgement_cannot_be_lost() -> None:
+    """The sender receives something else, and the addressee sends, when it comes."""
+    air = AckingAir(full_duplex=False)
+    a, b, jammer = air.acking(0), air.acking(100), air.acking(-100)
+    air.at_ns(0, a.send, "A", to=b, acknowledged=True)
+    air.at_ns(SEGMENT, jammer.send, "J")
+    air.at_ns(SEGMENT + HOP, b.send, "B")
+    air.run_ns(SECOND)
+    assert a.told == [(SEGMENT + HOP, "sent", "A")]
+    assert air.fates("J") == {"n0": "collision"} and air.fates("B") == {"n0": "never_attempted"}
+
+
+def given_up_once(air: AckingAir, a: Node, starts_ns: int = 0) -> None:
+    """A was lost: B follows it at the timeout, to the nanosecond."""
+    assert a.told[0] == (starts_ns + TIMEOUT, "dropped", "A")
+    assert a.told[1:] == [(starts_ns + TIMEOUT + FRAME, "sent", "B")]
+    assert air.starts_ns["A"] == starts_ns and air.starts_ns["B"] == starts_ns + TIMEOUT
+    assert air.medium.given_up == 1 and air.medium.retries == 0
+
+
+def test_out_of_range_it_is_given_up_at_the_timeout() -> None:
+    air = AckingAir()
+    a, b, c = air.acking(0), air.acking(121), air.acking(100)
+    air.at_ns(9, a.send, "A", to=b, acknowledged=True)
+    air.at_ns(9, a.send, "B")
+    air.run_ns(SECOND)
+    given_up_once(air, a, 9)
+    assert air.fates("A") == {"n2": "received"} and b.heard == []
+    assert [name for _, name in c.heard] == ["B"]
+
+
+@pytest.mark.parametrize(("at_ns", "fate"), [(0, "collision"), (SEGMENT - 1, "collision"), (SEGMENT, "received")])
+def test_collided_it_is_given_up_at_the_timeout(at_ns: int, fate: str) -> None:
+    """Somebody out of range of the sender, as far from the addressee. Frames that only touch do not collide."""
+    air = AckingAir()
+    a, b, hidden = air.acking(0), air.acking(100), air.acking(200)
+    air.at_ns(0, a.send, "A", to=b, acknowledged=True)
+    air.at_ns(0, a.send, "B")
+    air.at_ns(at_ns, hidden.send, "X")
+    air.run_ns(SECOND)
+    assert air.fates("A") == {"n1": fate}
+    if fate == "received":
+        assert a.told[0] == (SEGMENT + HOP, "sent", "A") and air.medium.given_up == 0
+    else:
+        given_up_once(air, a)
+
+
+def test_never_attempted_it_is_given_up_at_the_timeout() -> None:
+    air = AckingAir()
+    a, b, hidden = air.acking(0), air.acking(100), air.acking(200)
+    air.at_ns(0, hidden.send, "X")
+    air.at_ns(2, a.send, "A", to=b, acknowledged=True)
+    air.at_ns(2, a.send, "B")
+    air.run_ns(SECOND)
+    assert air.fates("A") == {"n1": "never_attempted"}
+    given_up_once(air, a, 2)
+
+
+@pytest.mark.parametrize(
+    ("at_ns", "fate"), [(0, "half_duplex"), (SEGMENT + HOP - 1, "half_duplex"), (SEGMENT + HOP, "received")]
+)
+def test_to_a_half_duplex_node_that_sends_it_is_given_up_at_the_timeout(at_ns: int, fate: str) -> None:
+    air = AckingAir(full_duplex=False)
+    a, b = air.acking(0), air.acking(100)
+    air.at_ns(0, a.send, "A", to=b, acknowledged=True)
+    air.at_ns(0, a.send, "B")
+    air.at_ns(at_ns, b.send, "X")
+    air.run_ns(SECOND)
+    assert air.fates("A") == {"n1": fate}
+    if fate == "received":
+        assert a.told[0] == (SEGMENT + HOP, "sent", "A") and air.medium.given_up == 0
+    else:
+        given_up_once(air, a)
+
+
+@pytest.mark.parametrize(
+    ("down_ns", "up_ns"), [(0, TIMEOUT), (0, 500_000), (700_000, 800_000), (SEGMENT + HOP - 1, TIMEOUT)]
+)
+def test_to_a_node_that_is_down_it_is_given_up_at_the_timeout(down_ns: int, up_ns: int) -> None:
+    air = AckingAir()
+    a, b = air.acking(0), air.acking(100)
+    air.at_ns(down_ns, air.medium.drop_out, b.antenna)
+    air.at_ns(up_ns, setattr, b.antenna, "up", True)
+    air.at_ns(0, a.send, "A", to=b, acknowledged=True)
+    air.at_ns(0, a.send, "B")
+    air.run_ns(SECOND)
+    assert air.fates("A") == {"n1": "receiver_down"} and air.fates("B") == {"n1": "received"}
+    given_up_once(air, a)
+
+
+def test_lost_at_random_it_is_given_up_at_the_timeout() -> None:
+    air = AckingAir(loss=0.5)
+    a, b = air.acking(0), air.acking(100, loss=Scripted(0.4, 0.6))
+    air.at_ns(0, a.send, "A", to=b, acknowledged=True)
+    air.at_ns(0, a.send, "B")
+    air.run_ns(SECOND)
+    assert air.fates("A") == {"n1": "random"} and air.fates("B") == {"n1": "received"}
+    given_up_once(air, a)
+
+
+def test_one_after_the_other_is_given_up() -> None:
+    air = AckingAir()
+    a, b, c = air.acking(0), air.acking(500), air.acking(100)
+    for name in "ABC":
+        air.at_ns(0, a.send, name, to=b, acknowledged=True)
+    air.at_ns(0, a.send, "D", to=c, acknowledged=True)
+    air.run_ns(SECOND)
+    assert a.told == [
+        (TIMEOUT, "dropped", "A"),
+        (2 * TIMEOUT, "dropped", "B"),
+        (3 * TIMEOUT, "dropped", "C"),
+        (3 * TIMEOUT + SEGMENT + HOP, "sent", "D"),
+    ]
+    assert air.medium.given_up == 3
+
+
+@pytest.mark.parametrize("timeout_ns", [1, SEGMENT - 1, SEGMENT])
+def test_a_timeout_shorter_than_the_frame_ends_when_it_has_left(timeout_ns: int) -> None:
+    air = AckingAir()
+    a, b = air.acking(0, timeout_ns=timeout_ns), air.acking(500)
+    air.at_ns(0, a.send, "A", to=b, acknowledged=True)
+    air.at_ns(0, a.send, "B")
+    air.run_ns(SECOND)
+    assert a.told == [(SEGMENT, "dropped", "A"), (SEGMENT + FRAME, "sent", "B")]
+    assert air.medium.given_up == 1
+
+
+@pytest.mark.parametrize("timeout_ns", [1, SEGMENT - 1, SEGMENT, SEGMENT + HOP - 1, SEGMENT + HOP])
+def test_nothing_is_given_up_before_its_addressee_could_have_all_of_it(timeout_ns: int) -> None:
+    for lost in (False, True):
+        air = AckingAir()
+        a, b, hidden = air.acking(0, timeout_ns=timeout_ns), air.acking(100), air.acking(200)
+        air.at_ns(0, a.send, "A", to=b, acknowledged=True)
+        air.at_ns(0, a.send, "B")
+        if lost:
+            air.at_ns(0, hidden.send, "X")
+        air.run_ns(SECOND)
+        assert a.told == [(SEGMENT + HOP, "dropped" if lost else "sent", "A"), (SEGMENT + HOP + FRAME, "sent", "B")]
+        assert air.medium.given_up == lost
+
+
+def test_a_timeout_a_nanosecond_after_the_arrival() -> None:
+    air = AckingAir()
+    a, b, hidden = air.acking(0, timeout_ns=SEGMENT + HOP + 1), air.acking(100), air.acking(200)
+    air.at_ns(0, a.send, "A", to=b, acknowledged=True)
+    air.at_ns(0, hidden.send, "X")
+    air.run_ns(SECOND)
+    assert a.told == [(SEGMENT + HOP + 1, "dropped", "A")]
+
+
+# --- random loss
+
+
+@pytest.mark.parametrize(("near_m", "far_m"), [(30, 120), (100, 100), (0, 120)])
+@pytest.mark.parametrize("to_far", [False, True])
+@pytest.mark.parametrize("lost", [False, True])
+def test_random_loss_is_drawn_once_for_each_receiver(near_m: float, far_m: float, to_far: bool, lost: bool) -> None:
+    """The addressee's when its acknowledgement is due, which may be before the others have the frame, and not again."""
+    number = 0.4 if lost else 0.6
+    air = AckingAir(loss=0.5)
+    near, far = Scripted(number), Scripted(number)
+    a, b, c = air.acking(0), air.acking(near_m, loss=near), air.acking(-far_m, loss=far)
+    air.at_ns(0, a.send, "A", to=c if to_far else b, acknowledged=True)
+    air.run_ns(SECOND)
+    assert near.thrown == far.thrown == 1
+    assert set(air.fates("A").values()) == {"random" if lost else "received"}
+    assert [what for _, what, _ in a.told] == ["dropped" if lost else "sent"]
+
+
+def test_random_loss_is_drawn_once_also_when_the_sender_crashes() -> None:
+    air = AckingAir(loss=0.5)
+    near, far = Scripted(0.6), Scripted(0.4)
+    a, b, c = air.acking(0), air.acking(30, loss=near), air.acking(120, loss=far)
+    air.at_ns(0, a.send, "A", to=b, acknowledged=True)
+    air.at_ns(500_000, a.mac.reset)
+    air.run_ns(SECOND)
+    assert (near.thrown, far.thrown) == (1, 1)
+    assert air.fates("A") == {"n1": "received", "n2": "random"}
+    assert [name for _, name in b.heard] == ["A"] and c.heard == [] and a.told == []
+
+
+def test_what_is_lost_already_is_not_lost_at_random() -> None:
+    air = AckingAir(loss=0.5)
+    dice = Scripted()
+    a, b, hidden = air.acking(0), air.acking(100, loss=dice), air.acking(200)
+    air.at_ns(0, a.send, "A", to=b, acknowledged=True)
+    air.at_ns(0, hidden.send, "X")
+    air.run_ns(SECOND)
+    assert dice.thrown == 0 and [what for _, what, _ in a.told] == ["dropped"]
+
+
+# --- the queue
+
+
+def test_a_full_queue_drops_the_newest_at_once() -> None:
+    air = AckingAir()
+    a, b = air.acking(0, queue_frames=3), air.acking(100)
+    air.run_ns(50)
+    assert [a.send(name) for name in "ABCDE"] == [True, True, True, False, False]  # A is in the air, and counts
+    assert a.told == [(50, "dropped", "D"), (50, "dropped", "E")]
+    air.at_ns(50 + FRAME, a.send, "F")  # A has left
+    air.run_ns(SECOND)
+    assert [name for _, what, name in a.told if what == "sent"] == ["A", "B", "C", "F"]
+    assert [name for _, name in b.heard] == ["A", "B", "C", "F"]
+    assert (air.medium.queue_drops, air.medium.given_up) == (2, 0)
+
+
+def test_whoever_waits_for_an_acknowledgement_holds_its_place() -> None:
+    air = AckingAir()
+    a, b = air.acking(0, queue_frames=1), air.acking(500)
+    air.at_ns(0, a.send, "A", to=b, acknowledged=True)
+    air.at_ns(TIMEOUT - 1, a.send, "B")
+    air.at_ns(TIMEOUT + 1, a.send, "C")
+    air.run_ns(SECOND)
+    assert a.told == [(TIMEOUT - 1, "dropped", "B"), (TIMEOUT, "dropped", "A"), (TIMEOUT + 1 + FRAME, "sent", "C")]
+
+
+# --- callbacks
+
+
+def test_what_is_handed_over_in_a_callback_leaves_in_that_nanosecond() -> None:
+    air = AckingAir()
+    a, b, nobody = air.acking(0), air.acking(100), air.acking(500)
+    a.then = {
+        "A": lambda: a.send("B", to=b, acknowledged=True),
+        "B": lambda: a.send("C", to=nobody, acknowledged=True),
+        "C": lambda: a.send("D"),
+    }
+    air.at_ns(0, a.send, "A")
+    air.run_ns(SECOND)
+    b_ns = FRAME
+    c_ns = b_ns + SEGMENT + HOP
+    d_ns = c_ns + TIMEOUT
+    assert air.starts_ns == {"A": 0, "B": b_ns, "C": c_ns, "D": d_ns}
+    assert a.told == [(b_ns, "sent", "A"), (c_ns, "sent", "B"), (d_ns, "dropped", "C"), (d_ns + FRAME, "sent", "D")]
+
+
+def test_what_is_handed_over_in_a_callback_comes_after_what_waits() -> None:
+    air = AckingAir()
+    a, _ = air.acking(0), air.acking(100)
+    a.then = {"A": lambda: (a.send("C"), a.send("D"))}
+    air.at_ns(0, a.send, "A")
+    air.at_ns(0, a.send, "B")
+    air.run_ns(SECOND)
+    assert air.starts_ns == {"A": 0, "B": FRAME, "C": 2 * FRAME, "D": 3 * FRAME}
+    assert [name for _, _, name in a.told] == ["A", "B", "C", "D"]
+
+
+def test_one_that_is_refused_in_a_callback_is_told_within_it() -> None:
+    air = AckingAir()
+    a, _ = air.acking(0, queue_frames=2), air.acking(100)
+    taken: list[bool] = []
+    a.then = {"A": lambda: taken.extend([a.send("C"), a.send("D")])}
+    air.at_ns(0, a.send, "A")
+    air.at_ns(0, a.send, "B")
+    air.run_ns(SECOND)
+    assert taken == [True, False]
+    assert a.told == [(FRAME, "sent", "A"), (FRAME, "dropped", "D"), (2 * FRAME, "sent", "B"), (3 * FRAME, "sent", "C")]
+
+
+def test_a_crash_within_a_callback() -> None:
+    air = AckingAir()
+    a, _ = air.acking(0), air.acking(100)
+    a.then = {"A": lambda: (a.mac.reset(), a.send("C"))}
+    air.at_ns(0, a.send, "A")
+    air.at_ns(0, a.send, "B")
+    air.run_ns(SECOND)
+    assert air.starts_ns == {"A": 0, "C": FRAME}
+    assert a.told == [(FRAME, "sent", "A"), (2 * FRAME, "sent", "C")]
+
+
+# --- crashes
+
+
+def test_a_crash_empties_the_queue_and_what_is_in_the_air_goes_on() -> None:
+    air = AckingAir()
+    a, b = air.acking(0), air.acking(100)
+    air.at_ns(0, a.send, "A")
+    air.at_ns(0, a.send, "B")
+    air.at_ns(500_000, a.mac.reset)
+    air.run_ns(SECOND)
+    assert a.mac.queued == 0 and a.told == []
+    assert b.heard == [(FRAME + HOP, "A")]
+
+
+@pytest.mark.parametrize("back_ns", [500_000, 600_000, FRAME - 1, FRAME, FRAME + 1])
+def test_who_is_back_sends_when_its_frame_has_left_and_not_before(back_ns: int) -> None:
+    air = AckingAir()
+    a, b = air.acking(0), air.acking(100)
+    air.at_ns(0, a.send, "A")
+    air.at_ns(0, a.send, "B")
+    air.at_ns(500_000, a.mac.reset)
+    air.at_ns(back_ns, a.send, "C")
+    air.at_ns(back_ns, a.send, "D")
+    air.run_ns(SECOND)
+    c_ns = max(back_ns, FRAME)
+    assert air.starts_ns == {"A": 0, "C": c_ns, "D": c_ns + FRAME}
+    assert a.told == [(c_ns + FRAME, "sent", "C"), (c_ns + 2 * FRAME, "sent", "D")]
+    assert [name for _, name in b.heard] == ["A", "C", "D"]
+
+
+def test_two_crashes_while_one_frame_is_in_the_air() -> None:
+    air = AckingAir()
+    a, b = air.acking(0), air.acking(100)
+    air.at_ns(0, a.send, "A", to=b, acknowledged=True)
+    air.at_ns(300_000, a.mac.reset)
+    air.at_ns(400_000, a.send, "B")
+    air.at_ns(500_000, a.mac.reset)
+    air.at_ns(600_000, a.send, "C")
+    air.run_ns(SECOND)
+    assert air.starts_ns == {"A": 0, "C": SEGMENT}
+    assert a.told == [(SEGMENT + FRAME, "sent", "C")]
+    assert [name for _, name in b.heard] == ["A", "C"]
+
+
+@pytest.mark.parametrize("again_ns", [2_000_000, 3_000_000])
+def test_who_crashes_while_it_waits_for_an_acknowledgement_is_told_nothing_and_owes_nothing(again_ns: int) -> None:
+    air = AckingAir()
+    a, b = air.acking(0), air.acking(500)
+    air.at_ns(0, a.send, "A", to=b, acknowledged=True)
+    air.at_ns(2_000_000, a.mac.reset)
+    air.at_ns(again_ns, a.send, "B", to=b, acknowledged=True)
+    air.run_ns(SECOND)
+    assert air.starts_ns == {"A": 0, "B": again_ns}
+    assert a.told == [(again_ns + TIMEOUT, "dropped", "B")]
+    assert air.medium.given_up == 1  # A's sender was gone
+
+
+def test_an_acknowledgement_from_before_the_crash_is_not_for_what_follows() -> None:
+    """It would come when the next frame is in the air."""
+    air = AckingAir()
+    a, b, nobody = air.acking(0), air.acking(100), air.acking(500)
+    air.at_ns(0, a.send, "A", to=b, acknowledged=True)
+    air.at_ns(SEGMENT, a.mac.reset)
+    air.at_ns(SEGMENT, a.send, "B", to=nobody, acknowledged=True)
+    air.run_ns(SECOND)
+    assert air.starts_ns == {"A": 0, "B": SEGMENT}
+    assert a.told == [(SEGMENT + TIMEOUT, "dropped", "B")]
+    assert [name for _, name in b.heard] == ["A"]
+
+
+# --- whatever happens
+
+
+@settings(max_examples=150, deadline=None)
+@given(
+    seed=st.integers(0, 10**6),
+    nodes=st.integers(2, 8),
+    frames=st.integers(1, 40),
+    full_duplex=st.booleans(),
+    loss=st.sampled_from([0.0, 0.3]),
+    timeout_ns=st.sampled_from([300_000, 1_500_000, 20_000_000]),
+    queue_frames=st.sampled_from([2, 100]),
+)
+def test_random_sends(
+    seed: int, nodes: int, frames: int, full_duplex: bool, loss: float, timeout_ns: int, queue_frames: int
+) -> None:
+    """An independent look at who sends when, who receives what, and who is told what of it."""
+    dice = Stream(seed, "test")
+    air = AckingAir(full_duplex=full_duplex, loss=loss)
+    places = [(dice.uniform(0, 250), dice.uniform(0, 250)) for _ in range(nodes)]
+    for i, (x, y) in enumerate(places):
+        air.acking(x, y, timeout_ns, queue_frames, Stream(seed, "loss", str(i)))
+    owners: dict[str, int] = {}
+    for i in range(frames):
+        me, to = dice.below(nodes), dice.below(nodes)
+        target = None if to == me else air.nodes[to]
+        name = f"f{i}"
+        owners[name] = me
+        acknowledged = target is not None and dice.chance(0.7)
+        air.at_ns(dice.below(20_000_000), air.nodes[me].send, name, dice.below(300), target, acknowledged)
+    air.run_ns(10 * SECOND)
+
+    def delay_ns(a: int, b: int) -> int | None:
+        metres = math.dist(places[a], places[b])
+        return int(metres / 0.299792458 + 0.5) if metres <= 120 and a != b else None
+
+    told = [(node.antenna.index, *entry) for node in air.nodes for entry in node.told]
+    assert sorted(name for *_, name in told) == sorted(owners)  # each exactly once
+    assert all(owners[name] == me for me, _, _, name in told)
+    ends = {name: frame.start_ns + frame.duration_ns for name, frame in air.frames.items()}
+    over = {name: time for _, time, _, name in told if name in air.frames}
+
+    # One at a time, and the next one in the instant in which it may.
+    for me in range(nodes):
+        mine = sorted((frame.start_ns, name) for name, frame in air.frames.items() if owners[name] == me)
+        for (_, before), (start, _) in itertools.pairwise(mine):
+            assert ends[before] <= over[before] <= start
+
+    # What became of each frame, and when.
+    given_up = 0
+    for _, time, what, name in told:
+        if name not in air.frames:
+            assert what == "dropped"
+            continue
+        frame = air.frames[name]
+        if not frame.acknowledged:
+            assert (what, time) == ("sent", ends[name])
+            continue
+        assert frame.to is not None
+        delay = delay_ns(owners[name], frame.to.index)
+        arrives = None if delay is None else ends[name] + delay
+        fate = None if arrives is None else frame.fates[frame.receivers.index(frame.to)]
+        if fate == RECEIVED:
+            assert (what, time) == ("sent", arrives)
+        else:
+            assert (what, time) == ("dropped", max(frame.start_ns + timeout_ns, arrives or ends[name]))
+            given_up += 1
+    assert air.medium.given_up == given_up
+    assert air.medium.queue_drops == frames - len(air.frames)
+
+    # Each pair in range has one fate, the one that its surroundings leave it.
+    arrivals: dict[int, list[tuple[int, int, str]]] = {i: [] for i in range(nodes)}
+    for name, frame in air.frames.items():
+        for receiver in range(nodes):
+            if (delay := delay_ns(owners[name], receiver)) is not None:
+                arrivals[receiver].append((frame.start_ns + delay, ends[name] + delay, name))
+    assert sum(air.medium.pairs) == sum(len(each) for each in arrivals.values())
+    fates = Counter(fate for frame in air.frames.values() for fate in frame.fates)
+    assert [fates[fate] for fate in range(len(FATES))] == air.medium.pairs
+    for receiver, each in arrivals.items():
+        own = [(frame.start_ns, ends[name]) for name, frame in air.frames.items() if owners[name] == receiver]
+        for first, last, name in each:
+            frame = air.frames[name]
+            fate = frame.fates[frame.receivers.index(air.nodes[receiver].antenna)]
+            disturbed = any(begin < last and first < end for begin, end, other in each if other != name)
+            deaf = not full_duplex and any(begin < last and first < end for begin, end in own)
+            assert (fate in (COLLISION, NEVER_ATTEMPTED, HALF_DUPLEX)) == (disturbed or deaf)
+            if not deaf:
+                assert fate != HALF_DUPLEX
+            elif not disturbed:
+                assert fate == HALF_DUPLEX
+
+
+@settings(max_examples=100, deadline=None)
+@given(
+    seed=st.integers(0, 10**6),
+    frames=st.integers(1, 40),
+    crashes=st.integers(1, 8),
+    speed_mps=st.sampled_from([0.0, 30.0, 1000.0]),
+)
+def test_random_crashes_of_nodes_that_move(seed: int, frames: int, crashes: int, speed_mps: float) -> None:
+    """Nobody sends two frames at a time, or loses one to another of its own, or is told twice."""
+    dice = Stream(seed, "test")
+    air = AckingAir(range_m=500)
+    for _ in range(3):
+        node = air.acking(dice.uniform(0, 100), dice.uniform(0, 100), 3_000_000)
+        speed = dice.uniform(-speed_mps, speed_mps) / SECOND
+        node.antenna.move(0, *node.antenna.position(0), speed, 0.0)
+    sender = air.nodes[0]
+    for i in range(frames):
+        to = air.nodes[dice.below(3)]
+        target = None if to is sender else to
+        air.at_ns(
+            dice.below(20_000_000),
+            sender.send,
+            f"f{i}",
+            dice.below(300),
+            target,
+            target is not None and dice.chance(0.5),
+        )
+    for _ in range(crashes):
+        air.at_ns(dice.below(20_000_000), sender.mac.reset)
+    air.run_ns(SECOND)
+    times = sorted((frame.start_ns, frame.start_ns + frame.duration_ns) for frame in air.frames.values())
+    assert all(end <= start for (_, end), (start, _) in itertools.pairwise(times))
+    assert air.medium.pairs[RECEIVED] == sum(air.medium.pairs) == 2 * len(air.frames)
+    assert max(Counter(name for _, _, name in sender.told).values(), default=1) == 1
+    assert sender.mac.queued == 0
+
+
+def test_air_times_are_those_of_the_rate_as_it_is_written() -> None:
+    """At 0.7 Mb/s 7 bits last 10 microseconds, and not a nanosecond more because 0.7 is no binary fraction."""
+    framing = Framing(WirelessParameters(mac="acking", bitrate_mbps=0.7, phy_header_bits=0, mac_header_bytes=0))
+    for size in range(2000):
+        in_all, airtime_ns = framing.datagram(size)
+        assert airtime_ns == -(-8 * in_all * 10_000 // 7)

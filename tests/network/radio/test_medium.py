@@ -1,0 +1,209 @@
+"""Who hears what, and how losses are counted."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from mobilenet.engine.kernel import MILLISECOND, SECOND, Kernel
+from mobilenet.engine.random_streams import Stream
+from mobilenet.network.radio.antenna import Antenna
+from mobilenet.network.radio.neighbours import Neighbours
+from mobilenet.network.radio.phy import MODES
+from network.radio.air import Air
+
+
+@pytest.mark.parametrize(
+    ("mode", "rate", "psdu", "expected_us"),
+    [
+        ("b", 1, 164, 1504),
+        ("g_mixed", 1, 94, 944),
+        ("g_mixed", 24, 164, 82),
+        ("g_mixed", 24, 94, 62),
+        ("b", 11, 1536, 192 + 1536 * 8 / 11),
+        ("a", 6, 14, 20 + 4 * math.ceil((16 + 112 + 6) / 24)),
+        ("g_erp", 54, 1536, 20 + 4 * math.ceil((16 + 8 * 1536 + 6) / 216) + 6),
+    ],
+)
+def test_air_times(mode: str, rate: float, psdu: int, expected_us: float) -> None:
+    assert MODES[mode].airtime_ns(psdu, rate) == math.ceil(expected_us * 1000)
+
+
+def test_interframe_spaces() -> None:
+    spaces = {name: (m.slot_ns, m.sifs_ns, m.difs_ns, m.eifs_ns) for name, m in MODES.items()}
+    assert spaces["b"] == spaces["g_mixed"] == (20_000, 10_000, 50_000, 10_000 + 304_000 + 50_000)
+    assert spaces["g_erp"][:3] == (9_000, 10_000, 28_000)
+    assert spaces["a"] == (9_000, 16_000, 34_000, 16_000 + 44_000 + 34_000)
+
+
+def test_a_rate_that_the_mode_lacks() -> None:
+    with pytest.raises(ValueError, match="no rate of 24"):
+        MODES["b"].airtime_ns(100, 24)
+
+
+def test_the_range_is_inclusive() -> None:
+    air = Air()
+    a = air.node(0)
+    inside, outside = air.node(120), air.node(120.001)
+    a.send("A")
+    air.run_us(9000)
+    assert [name for _, name in inside.received] == ["A"]
+    assert outside.received == [] and air.fates("A") == {"n1": "received"}
+
+
+def test_interference_reaches_farther_than_reception() -> None:
+    air = Air(range_m=120, interference_range_m=250)
+    a, b, c = air.node(0), air.node(100), air.node(300)
+    a.send("A")
+    air.at_us(700, c.send, "C")
+    air.run_us(9000)
+    assert air.fates("A") == {"n1": "collision"}
+    assert air.fates("C") == {}  # nobody is in its communication range
+    assert b.received == []
+
+
+def test_detection_reaches_farther_than_reception() -> None:
+    air = Air(range_m=120, detection_range_m=250)
+    a, c = air.node(0), air.node(200, 0)
+    a.send("A")
+    air.at_us(700, c.send, "C")
+    air.run_us(9000)
+    assert air.start_us("C") == pytest.approx(1504 + 0.667 + 50, abs=1e-9)
+
+
+def test_equal_powers_are_not_captured_at_the_sender_s_own_place_either() -> None:
+    """All three stand at one place: neither frame is stronger, so neither survives, unless nothing more is asked for."""
+    for capture_db, fate in ((6.0, "collision"), (0.0, "received")):
+        air = Air(capture_db=capture_db)
+        a, b, c = air.node(0), air.node(0), air.node(0)
+        air.at_us(1000, a.send, "A")
+        air.at_us(1000, b.send, "B")
+        air.run_us(9000)
+        assert air.fates("A")[c.antenna.name] == fate
+
+
+def test_capture_saves_the_frame_that_is_much_stronger() -> None:
+    for capture_db, fate in ((None, "collision"), (6.0, "received"), (12.1, "collision")):
+        air = Air(capture_db=capture_db, interference_range_m=500)
+        a, _, c = air.node(0), air.node(100), air.node(500)  # 4 times as far: 12.04 dB weaker
+        a.send("A")
+        air.at_us(700, c.send, "C")
+        air.run_us(9000)
+        assert air.fates("A") == {"n1": fate}
+
+
+def test_a_receiver_that_crashes_loses_the_frame() -> None:
+    air = Air()
+    a, b = air.node(0), air.node(50)
+    a.send("A")
+    air.at_us(700, air.medium.drop_out, b.antenna)
+    air.at_us(2000, a.send, "A2")
+    air.run_us(9000)
+    assert air.fates("A") == air.fates("A2") == {"n1": "receiver_down"}
+    assert b.received == []
+
+
+def test_random_loss_is_applied_at_its_rate() -> None:
+    air = Air(loss=0.3)
+    a, b = air.node(0, dice=Stream(1, "backoff", "a")), air.node(50)
+    b.antenna.loss = Stream(1, "loss", "b")
+    for i in range(4000):
+        air.at_us(2000 * i, a.send, str(i))
+    air.run_us(2000 * 4000)
+    lost = sum(heard.fate == "random" for heard in air.log)
+    assert len(b.received) == 4000 - lost
+    assert abs(lost / 4000 - 0.3) < 4 * math.sqrt(0.3 * 0.7 / 4000)
+
+
+@settings(max_examples=60, deadline=None)
+@given(seed=st.integers(0, 10**6), nodes=st.integers(2, 12), frames=st.integers(2, 30))
+def test_what_the_medium_calls_clean_overlapped_with_nothing(seed: int, nodes: int, frames: int) -> None:
+    """An independent look at all arrivals: received if and only if alone, and receiver silent and not locked before."""
+    dice = Stream(seed, "test")
+    air = Air("g_mixed", 24)
+    places = [(dice.uniform(0, 300), dice.uniform(0, 300)) for _ in range(nodes)]
+    for i, (x, y) in enumerate(places):
+        air.node(x, y_m=y, dice=Stream(seed, "backoff", str(i)))
+    for i in range(frames):
+        node = air.nodes[dice.below(nodes)]
+        air.at_us(dice.below(3000), node.send, f"f{i}@{node.antenna.name}")
+    air.run_us(100_000)
+    assert len(air.starts) == frames
+    duration = 82_000
+    start_ns = {name: round(start * 1000) for start, name in air.starts}
+
+    def arrival(name: str, receiver: int) -> int | None:
+        sender = int(name.rpartition("@n")[2])
+        metres = math.dist(places[sender], places[receiver])
+        return start_ns[name] + int(metres / 0.299792458 + 0.5) if metres <= 120 and sender != receiver else None
+
+    for heard in air.log:
+        receiver = int(heard.receiver[1:])
+        first = arrival(heard.frame, receiver)
+        assert first is not None
+        others = [
+            at for name in start_ns if name != heard.frame and (at := arrival(name, receiver)) is not None
+            if at < first + duration and first < at + duration
+        ]  # fmt: skip
+        own = [start for name, start in start_ns.items() if name.endswith(f"@{heard.receiver}")]
+        deaf = any(start < first + duration and first < start + duration for start in own)
+        assert (heard.fate == "received") == (not others and not deaf), heard
+        if deaf and not others:
+            assert heard.fate == "half_duplex"
+        if others and not deaf:
+            assert heard.fate in ("collision", "never_attempted")
+    total = sum(air.medium.pairs)
+    assert total == len(air.log) == air.medium.pairs[0] + sum(air.medium.pairs[1:])
+
+
+@settings(max_examples=40, deadline=None)
+@given(seed=st.integers(0, 10**6), count=st.integers(2, 60), speed=st.sampled_from([0.0, 1.4, 30.0]))
+def test_the_index_never_forgets_a_neighbour(seed: int, count: int, speed: float) -> None:
+    """Nodes wander with re-binning on a tick; the candidates always contain everyone in range."""
+    dice = Stream(seed, "test")
+    kernel = Kernel()
+    index = Neighbours(120, speed, 100 * MILLISECOND)
+    antennas = []
+    for i in range(count):
+        antenna = Antenna(i, f"n{i}", i, False)
+        angle = dice.uniform(0, 2 * math.pi)
+        velocity = speed * math.cos(angle) / SECOND, speed * math.sin(angle) / SECOND
+        antenna.move(0, dice.uniform(-400, 400), dice.uniform(-400, 400), *velocity)
+        index.add(antenna, 0)
+        antennas.append(antenna)
+    now = 0
+    for step in range(40):
+        now += 100 * MILLISECOND
+        for antenna in antennas:
+            index.rebin(antenna, *antenna.position(now))
+        if step % 10 == 9:  # one jumps
+            jumper = antennas[dice.below(count)]
+            jumper.move(now, dice.uniform(-400, 400), dice.uniform(-400, 400), 0.0, 0.0)
+            index.add(jumper, now)
+        at = now + dice.below(100 * MILLISECOND)
+        asker = antennas[dice.below(count)]
+        found = index.candidates(asker, at)
+        assert [a.index for a in found] == sorted(a.index for a in found)
+        here = np.array(asker.position(at))
+        for other in antennas:
+            if other is not asker and np.hypot(*(np.array(other.position(at)) - here)) <= 120:
+                assert other in found
+    del kernel
+
+
+def test_with_a_thousand_cells_a_frame_touches_only_whom_it_can_reach() -> None:
+    """A count, not a time: how many antennas one frame looks at does not grow with the network."""
+    looked_at = []
+    for side in (3, 32):
+        air = Air()
+        for i in range(side):
+            for j in range(side):
+                air.node(200.0 * i, y_m=200.0 * j)
+                air.node(200.0 * i + 50, y_m=200.0 * j)
+        centre = air.nodes[2 * (side * (side // 2) + side // 2)]
+        looked_at.append(len(air.medium.neighbours.candidates(centre.antenna, 0)))
+    assert looked_at[0] == looked_at[1] <= 4

@@ -1,0 +1,234 @@
+"""The congestion window, step by step. One way takes 50 ms; a segment 1000 bytes and no time."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from mobilenet.engine.kernel import MILLISECOND
+from mobilenet.network.tcp.congestion import Congestion, initial_window
+from mobilenet.network.tcp.segment import Segment
+from network.tcp.wire import Wire, lose, tcp
+
+Step = tuple[float, str, int, int]  # ms, what b said, window and ssthresh of a after it
+
+
+class Watched(Wire):
+    """Notes a's window after everything that reaches it."""
+
+    def __init__(self, *arguments: Any, **named: Any) -> None:
+        super().__init__(*arguments, **named)
+        self.steps: list[Step] = []
+
+    def arrive(self, end: Any, segment: Segment) -> None:
+        super().arrive(end, segment)
+        if end is self.a:
+            congestion = end.connection.congestion
+            self.steps.append(
+                (self.kernel.now / MILLISECOND, f"ack {segment.ack}", congestion.window, congestion.threshold)
+            )
+
+
+def test_initial_window() -> None:
+    """RFC 5681, 3.1."""
+    assert [initial_window(mss) for mss in (536, 1095, 1096, 2190, 2191)] == [2144, 4380, 3288, 6570, 4382]
+    assert Congestion(tcp(initial_window_segments=10), 500, syn_lost=False).window == 5000
+    assert Congestion(tcp(initial_window_segments=10), 500, syn_lost=True).window == 500
+
+
+def test_slow_start_doubles() -> None:
+    wire = Wire(tcp(initial_window_segments=2)).open()
+    wire.a.say(*range(30))
+    wire.run_ms(5000)
+    times = [time for time, _ in wire.said("a")]
+    assert [times.count(time) for time in (1000, 1100, 1200, 1300)] == [2, 4, 8, 16]
+    assert wire.a.connection.congestion.window == 32_000
+
+
+def test_slow_start_counts_no_more_than_a_segment_an_acknowledgement() -> None:
+    """RFC 5681, equation 2: min(N, SMSS). A small segment adds its bytes, two acknowledged at once add one segment."""
+    congestion = Congestion(tcp(initial_window_segments=2), 1000, syn_lost=False)
+    congestion.on_ack(100, 101, 0)
+    assert congestion.window == 2100
+    congestion.on_ack(2000, 2101, 0)
+    assert congestion.window == 3100
+
+
+def test_congestion_avoidance_by_hand() -> None:
+    """Equation 3, SMSS * SMSS / cwnd, with fractions kept.
+
+    10**6 / 4000 = 250; / 4250 = 235, 1250 over; 1001250 / 4485 = 223, 1095 over; 1001095 / 4708 = 212
+    """
+    congestion = Congestion(tcp(initial_window_segments=8), 1000, syn_lost=False)
+    congestion.on_timeout(8000, 8001)
+    for _ in range(3):
+        congestion.on_ack(1000, 1001, 0)
+    found = [congestion.window]
+    for _ in range(4):
+        congestion.on_ack(1000, 1001, 0)
+        found.append(congestion.window)
+    assert found == [4000, 4250, 4485, 4708, 4920]
+
+
+def test_a_window_grows_by_one_segment_a_round_trip() -> None:
+    """Or half a segment when every second one is acknowledged."""
+    for every, growth in ((1, 1.0), (2, 0.5)):
+        congestion = Congestion(tcp(initial_window_segments=100), 1000, syn_lost=False)
+        congestion.threshold = congestion.window
+        for _ in range(10 * 100 // every):
+            congestion.on_ack(1000 * every, 1, 0)
+        assert congestion.window == pytest.approx(100_000 + 10_000 * growth, rel=0.005)
+
+
+def test_newreno_repairs_two_losses_without_a_timeout() -> None:
+    """RFC 6582, 3.2: ten segments, the first and the fourth are lost, four more to send.
+
+    1100  two duplicates: limited transmit of two new ones. The third: ssthresh = 10000 / 2 (the two do not count),
+          window = 5000 + 3000, the first again. Five more inflate it to 13000, which 12 under way leave room for one more.
+    1200  two duplicates, from the limited ones: 15000, room for the last. Then a partial acknowledgement of 3000:
+          window 15000 - 3000 + 1000, the fourth again. One duplicate.
+    1300  one duplicate, then all is acknowledged: min(5000, max(0, 1000) + 1000).
+    """
+    wire = Watched(tcp(initial_window_segments=10), lose(("a", 1), ("a", 3001))).open()
+    wire.steps.clear()
+    wire.a.say(*range(14))
+    wire.run_ms(5000)
+    first = [(1000, f"{1000 * k + 1}:{1000 * k + 1001} ack 1") for k in range(10)]
+    assert wire.said("a") == [
+        *first,
+        (1100, "10001:11001 ack 1"),
+        (1100, "11001:12001 ack 1"),
+        (1100, "1:1001 ack 1"),
+        (1100, "12001:13001 ack 1"),
+        (1200, "13001:14001 ack 1"),
+        (1200, "3001:4001 ack 1"),
+    ]
+    high = 2**30
+    assert wire.steps == [
+        (1100, "ack 1", 10_000, high), (1100, "ack 1", 10_000, high), (1100, "ack 1", 8000, 5000),
+        (1100, "ack 1", 9000, 5000), (1100, "ack 1", 10_000, 5000), (1100, "ack 1", 11_000, 5000),
+        (1100, "ack 1", 12_000, 5000), (1100, "ack 1", 13_000, 5000),
+        (1200, "ack 1", 14_000, 5000), (1200, "ack 1", 15_000, 5000), (1200, "ack 3001", 13_000, 5000),
+        (1200, "ack 3001", 14_000, 5000), (1300, "ack 3001", 15_000, 5000), (1300, "ack 14001", 2000, 5000),
+    ]  # fmt: skip
+    assert wire.b.got == list(range(14))
+    counts = wire.a.connection.counts
+    assert (counts.fast_retransmits, counts.retransmissions, counts.timeouts) == (1, 2, 0)
+
+
+def test_a_full_acknowledgement_deflates_to_ssthresh_when_enough_is_under_way() -> None:
+    """RFC 6582, 3.2, 3, option 1: min(ssthresh, FlightSize + SMSS); here ssthresh."""
+    wire = Watched(tcp(initial_window_segments=10), lose(("a", 1))).open()
+    wire.steps.clear()
+    wire.a.say(*range(40))
+    wire.run_ms(1200)
+    before = [step for step in wire.steps if step[1] == "ack 1"]
+    after = [step for step in wire.steps if step[1] != "ack 1"]
+    assert (
+        before[-1][2] == 5000 + 3000 + 1000 * (9 - 3) + 2 * 1000
+    )  # 9 duplicates of the first ten, 2 of the limited ones
+    assert after[0] == (1200, "ack 12001", 5000, 5000)
+
+
+def test_reno_stops_at_the_first_new_acknowledgement_and_waits_for_the_timer() -> None:
+    """RFC 5681, 3.2, the same losses: 1200 ends the recovery at 5000; two duplicates are too few; timeout at 1500."""
+    wire = Watched(tcp(initial_window_segments=10, recovery="reno"), lose(("a", 1), ("a", 3001))).open()
+    wire.steps.clear()
+    wire.a.say(*range(14))
+    wire.run_ms(5000)
+    assert wire.said("a")[13:] == [(1100, "12001:13001 ack 1"), (1200, "13001:14001 ack 1"), (1500, "3001:4001 ack 1")]
+    assert wire.steps[-4:] == [
+        (1200, "ack 3001", 5000, 5000), (1200, "ack 3001", 5000, 5000), (1300, "ack 3001", 5000, 5000),
+        (1600, "ack 14001", 2000, 5500),
+    ]  # fmt: skip
+    assert wire.b.got == list(range(14))
+
+
+def test_without_recovery_there_is_the_timer_alone() -> None:
+    wire = Wire(tcp(initial_window_segments=10, recovery="none"), lose(("a", 1))).open()
+    wire.a.say(*range(14))
+    wire.run_ms(1400)
+    assert [entry for entry in wire.said("a") if entry[0] > 1000][:1] == [(1300, "1:1001 ack 1")]
+
+
+def test_only_the_first_partial_acknowledgement_restarts_the_timer() -> None:
+    """RFC 6582, 4, impatient: losses 1, 4 and 7, the seventh's copy too. Restarts at 1100, 1200; not at 1300: 1500."""
+    wire = Wire(tcp(initial_window_segments=10), lose(("a", 1), ("a", 3001), ("a", 6001), ("a", 6001))).open()
+    wire.a.say(*range(12))
+    wire.run_ms(1600)
+    again = [(time, what) for time, what in wire.said("a") if time > 1000 and int(what.split(":")[0]) < 10_000]
+    assert again == [
+        (1100, "1:1001 ack 1"),
+        (1200, "3001:4001 ack 1"),
+        (1300, "6001:7001 ack 1"),
+        (1500, "6001:7001 ack 1"),
+    ]
+
+
+def test_fast_retransmit_restarts_the_timer() -> None:
+    """RFC 6298, 5: never again in less than a timeout. The copy of 1290 is lost: once more at 1590, not at 1300."""
+    wire = Wire(tcp(initial_window_segments=5), lose(("a", 1), ("a", 1))).open()
+    wire.a.say(0)
+    wire.at_ms(1190, wire.a.say, 1, 2, 3)
+    wire.run_ms(2000)
+    assert [time for time, what in wire.said("a") if what.startswith("1:")] == [1000, 1290, 1590]
+
+
+def test_duplicates_after_a_timeout_are_no_loss() -> None:
+    """RFC 6582, 3.2, 2: they echo what was sent again in vain."""
+    congestion = Congestion(tcp(initial_window_segments=10), 1000, syn_lost=False)
+    congestion.on_timeout(10_000, 10_001)
+    assert not any(congestion.on_duplicate_ack(5001, 5000, 10_001) for _ in range(5))
+    congestion.on_ack(5000, 10_001, 0)
+    assert not any(congestion.on_duplicate_ack(10_001, 5000, 15_001) for _ in range(5))
+    congestion.on_ack(1000, 11_001, 0)
+    assert [congestion.on_duplicate_ack(11_001, 4000, 15_001) for _ in range(4)] == [False, False, True, False]
+
+
+@pytest.mark.parametrize("limited", [True, False])
+def test_limited_transmit(limited: bool) -> None:
+    """RFC 3042: each of the first two duplicates lets one new segment out."""
+    wire = Wire(tcp(initial_window_segments=3, limited_transmit=limited), lose(("a", 1))).open()
+    wire.a.say(*range(9))
+    wire.run_ms(1100)
+    assert wire.said("a")[3:] == ([(1100, "3001:4001 ack 1"), (1100, "4001:5001 ack 1")] if limited else [])
+    wire.run_ms(1299)
+    again = [time for time, what in wire.said("a") if what.startswith("1:")]
+    assert again == ([1000, 1200] if limited else [1000])  # with it there are enough duplicates for fast retransmit
+
+
+def test_the_number_of_duplicates_is_a_parameter() -> None:
+    wire = Wire(tcp(duplicate_acks=1), lose(("a", 1))).open()
+    wire.a.say(0, 1)
+    wire.run_ms(1100)
+    assert wire.said("a")[2:] == [(1100, "1:1001 ack 1")]
+
+
+def test_acknowledgements_on_data_are_no_duplicates() -> None:
+    """RFC 5681, 2. b's five segments all say ack 1 while a's first is lost."""
+    wire = Wire(tcp(initial_window_segments=5), lose(("a", 1))).open()
+    wire.a.say(0)
+    wire.b.say(*range(5))
+    wire.run_ms(1299)
+    assert [what for _, what in wire.said("a")] == ["1:1001 ack 1", *(f"ack {1000 * k + 1001}" for k in range(5))]
+    assert wire.a.connection.congestion.duplicates == 0
+
+
+def test_after_an_idle_time_the_window_starts_over() -> None:
+    """RFC 5681, 4.1: not within a timeout, but after it."""
+    wire = Wire(tcp(initial_window_segments=2)).open()
+    wire.a.say(*range(30))
+    wire.run_ms(1400)
+    assert wire.a.connection.congestion.window == 32_000
+    wire.a.say(30)
+    wire.run_ms(1500)
+    rto_ms = wire.a.connection.estimator.rto_ns / MILLISECOND
+    assert wire.a.connection.congestion.window == 33_000
+    wire.run_ms(1400 + rto_ms)
+    wire.a.say(31)
+    assert wire.a.connection.congestion.window == 33_000
+    wire.run_ms(3000)
+    wire.a.say(*range(32, 40))
+    assert wire.a.connection.congestion.window == 2000
+    assert wire.said("a")[-2:] == [(3000, "32001:33001 ack 1"), (3000, "33001:34001 ack 1")]

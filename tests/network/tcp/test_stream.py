@@ -1,0 +1,303 @@
+"""What a segment holds, when it leaves, and when it is acknowledged. One way takes 50 ms."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from pydantic import ValidationError
+
+from mobilenet.network.tcp.incoming import Incoming
+from mobilenet.network.tcp.outgoing import Outgoing
+from mobilenet.network.tcp.parameters import TcpParameters
+from mobilenet.network.tcp.segment import ACK, SYN, Segment
+from mobilenet.protocols.port import Message
+from network.tcp.wire import Note, Wire, lose, tcp
+
+
+def names(segment: Segment) -> list[Any]:
+    return [message.name for _, message in segment.messages]
+
+
+def test_a_segment_is_a_message_of_the_network() -> None:
+    message: Message = Segment(1, 2, ACK, 1, 1, 300, 240, ((101, Note(0)), (301, Note(1))))
+    assert (message.size_bytes, message.payload_bytes, message.list_sizes()) == (320, 240, (("segment_messages", 2),))
+    assert (Segment(1, 2, SYN, 0).size_bytes, Segment(1, 2, ACK, 1).list_sizes()) == (24, ())
+    with pytest.raises(AttributeError):
+        message.seq = 5  # type: ignore[attr-defined]
+
+
+def test_kinds_of_segments_are_counted_apart() -> None:
+    """A run's counters go by the name of the class."""
+    wire = Wire()
+    wire.a.connection.connect()
+    wire.a.say(0)
+    wire.run_ms(500)
+    wire.a.connection.reset()
+    assert [type(segment).__name__ for segment in wire.segments] == [
+        "TcpSyn",
+        "TcpSyn",
+        "TcpData",
+        "TcpAck",
+        "TcpReset",
+    ]
+
+
+def test_a_large_message_is_split_and_delivered_with_its_last_byte() -> None:
+    """Its first 100 bytes are a header: 900 + 1000 + 500 bytes of payload."""
+    wire = Wire().open()
+    wire.a.connection.send(Note("large", 2500, 2400))
+    assert [segment.payload_bytes for segment in wire.segments] == [900, 1000, 500]
+    assert [segment.size_bytes for segment in wire.segments] == [1020, 1020, 520]
+    assert [names(segment) for segment in wire.segments] == [[], [], ["large"]]
+    wire.run_ms(1049)
+    assert wire.b.got == []
+    wire.run_ms(1050)
+    assert wire.b.got == ["large"]
+
+
+def test_small_messages_share_a_segment_as_soon_as_a_window_holds_them_back() -> None:
+    wire = Wire(tcp(initial_window_segments=1)).open()
+    wire.a.say(*range(25), size_bytes=100)  # the window takes ten
+    assert [names(segment) for segment in wire.segments] == [[k] for k in range(10)]
+    wire.run_ms(1100)
+    assert [names(segment) for segment in wire.segments if segment.seq > 1000 and segment.length] == [
+        list(range(10, 20)),
+        list(range(20, 25)),
+    ]
+
+
+def test_bytes_are_cut_where_a_segment_is_full() -> None:
+    wire = Wire(tcp(nagle=True, initial_window_segments=1)).open()
+    wire.a.say("first", *range(4), size_bytes=400)
+    wire.run_ms(1100)
+    first, second = (segment for segment in wire.segments if segment.length)
+    assert (names(first), first.seq, first.length) == (["first"], 1, 400)
+    assert (names(second), second.seq, second.length) == ([0, 1], 401, 1000)  # and half of message 2
+
+
+def test_without_aggregation_every_segment_is_of_one_message() -> None:
+    wire = Wire(tcp(aggregation=False, initial_window_segments=1), lose(("a", 1))).open()
+    wire.a.say(*range(9), size_bytes=300)
+    wire.run_ms(9000)
+    assert all(len(segment.messages) <= 1 for segment in wire.segments)
+    assert wire.said("a")[:5] == [
+        (1000, "1:301 ack 1"), (1000, "301:601 ack 1"), (1000, "601:901 ack 1"),
+        (1100, "901:1201 ack 1"), (1100, "1201:1501 ack 1"),
+    ]  # fmt: skip
+    assert wire.b.got == list(range(9))
+
+
+def test_nagle_one_short_segment_at_a_time() -> None:
+    """RFC 9293, 3.7.4: at 1000 the first message alone; full segments need not wait; the rest waits until 1100."""
+    wire = Wire(tcp(nagle=True)).open()
+    wire.a.say(*range(25), size_bytes=100)
+    assert [(names(segment), segment.length) for segment in wire.segments] == [
+        ([0], 100), (list(range(1, 11)), 1000), (list(range(11, 21)), 1000),
+    ]  # fmt: skip
+    wire.run_ms(2000)
+    assert wire.said("a")[3:] == [(1100, "2101:2501 ack 1")]
+    assert wire.b.got == list(range(25))
+
+
+def test_a_retransmission_waits_for_nobody_and_takes_company_along() -> None:
+    """Short segments, Nagle on: the timeout at 1300 sends the lost message with those that waited behind it."""
+    wire = Wire(tcp(nagle=True), lose(("a", 1))).open()
+    wire.a.say(*range(4), size_bytes=100)
+    wire.run_ms(5000)
+    assert wire.said("a") == [(1000, "1:101 ack 1"), (1300, "1:401 ack 1")]
+    assert wire.a.connection.counts.retransmissions == 1 and wire.b.got == [0, 1, 2, 3]
+
+
+def test_messages_in_flight_are_limited() -> None:
+    wire = Wire(tcp(messages_in_flight=3)).open()
+    wire.a.say(*range(8), size_bytes=100)
+    assert [names(segment) for segment in wire.segments] == [[0], [1], [2]]
+    assert (len(wire.a.connection.backlog), wire.a.connection.backlog.flight) == (8, 300)
+    wire.run_ms(1100)  # three acknowledgements
+    assert [names(segment) for segment in wire.segments if segment.length][3:] == [[3], [4], [5]]
+    wire.run_ms(5000)
+    assert wire.b.got == list(range(8)) and len(wire.a.connection.backlog) == 0
+
+
+def test_a_message_counts_until_its_last_byte() -> None:
+    wire = Wire(tcp(messages_in_flight=1, initial_window_segments=1)).open()
+    wire.a.say(0, size_bytes=1500)
+    wire.a.say(1, size_bytes=100)
+    wire.run_ms(5000)
+    assert wire.said("a") == [(1000, "1:1001 ack 1"), (1100, "1001:1501 ack 1"), (1200, "1501:1601 ack 1")]
+
+
+def test_the_papers_defaults() -> None:
+    """At most 46 messages under way, the rest together in segments of 536 bytes."""
+    parameters = TcpParameters()
+    assert (
+        parameters.messages_in_flight,
+        parameters.rto_min_s,
+        parameters.delayed_ack_s,
+        parameters.connect_timeout_s,
+    ) == (46, 0.2, 0.2, 75)
+    wire = Wire(TcpParameters(initial_window_segments=20)).open()
+    for k in range(100):
+        wire.a.connection.send(Note(k, 116, 100))
+    assert wire.a.connection.backlog.nxt - 1 <= 46 * 116 < wire.a.connection.backlog.nxt - 1 + 536
+    wire.run_ms(60_000)
+    assert wire.b.got == list(range(100))
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [{"mss_bytes": 10}, {"window_bytes": 0}, {"messages_in_flight": 0}, {"delayed_ack_s": 0.6}, {"rto_min_s": float("nan")},
+     {"recovery": "vegas"}, {"rto_min_s": 2.0, "rto_max_s": 1.0}, {"aggregation": False, "nagle": True}, {"mss": 536}, {"mss_bytes": 536.0}],
+)  # fmt: skip
+def test_impossible_parameters_are_refused(wrong: dict[str, Any]) -> None:
+    with pytest.raises(ValidationError):
+        TcpParameters(**wrong)
+
+
+# --- acknowledgements
+
+
+def slow(**parameters: Any) -> Wire:
+    return Wire(tcp(delayed_ack_s=0.2, rto_min_s=1.0, **parameters)).open()
+
+
+def test_a_lone_segment_is_acknowledged_after_the_delay() -> None:
+    wire = slow()
+    wire.a.say(0)
+    wire.run_ms(9000)
+    assert wire.log[1:] == [(1_250_000_000, "b", "ack 1001")]
+
+
+def test_every_second_segment_is_acknowledged_at_once() -> None:
+    wire = slow()
+    wire.a.say(0)
+    for time_ms, name in ((1030, 1), (1040, 2)):
+        wire.at_ms(time_ms, wire.a.say, name, size_bytes=10)
+    wire.run_ms(9000)
+    assert wire.said("b") == [(1080, "ack 1011"), (1290, "ack 1021")]  # the delay begins anew with the third
+
+
+def test_how_many_is_a_parameter() -> None:
+    wire = slow(ack_every_segments=3)
+    wire.a.say(*range(4))
+    wire.run_ms(9000)
+    assert wire.said("b") == [(1050, "ack 3001"), (1250, "ack 4001")]
+
+
+def test_data_takes_the_acknowledgement_along() -> None:
+    wire = slow()
+    wire.a.say(0)
+    wire.at_ms(1100, wire.b.say, "answer")
+    wire.run_ms(9000)
+    assert wire.log == [
+        (1_000_000_000, "a", "1:1001 ack 1"), (1_100_000_000, "b", "1:1001 ack 1001"), (1_350_000_000, "a", "ack 1001"),
+    ]  # fmt: skip
+
+
+def test_an_answer_from_on_message_needs_no_pure_acknowledgement() -> None:
+    wire = slow()
+    answer = wire.b.say
+    wire.b.on_message = lambda message: answer("answer")  # type: ignore[method-assign]
+    wire.a.say(0)
+    wire.run_ms(9000)
+    assert wire.said("b") == [(1050, "1:1001 ack 1001")]
+
+
+def test_gaps_are_told_at_once_and_so_is_their_end() -> None:
+    """RFC 5681, 4.2: at 1050 the first segment waits for its second; the third, out of order, tells at once."""
+    wire = Wire(tcp(delayed_ack_s=0.2, rto_min_s=1.0), lose(("a", 1001))).open()
+    wire.a.say(0, 1, 2)
+    wire.run_ms(9000)
+    assert wire.said("b") == [(1050, "ack 1001"), (2150, "ack 3001")]
+    assert wire.said("a")[3:] == [(2100, "1001:2001 ack 1")]  # 1 s after the acknowledgement of 1100
+    assert wire.b.got == [0, 1, 2]
+
+
+def test_a_duplicate_acknowledgement_is_pure_even_when_there_is_data_to_send() -> None:
+    wire = Wire(tcp(delayed_ack_s=0.2, rto_min_s=1.0), lose(("a", 1))).open()
+    wire.a.say(0, 1)
+    wire.at_ms(1050, wire.b.say, "data")
+    wire.run_ms(1060)
+    assert sorted(what for _, what in wire.said("b")) == ["1:1001 ack 1", "ack 1"]
+
+
+def test_repeated_data_is_acknowledged_at_once_and_dropped() -> None:
+    wire = Wire(
+        tcp(delayed_ack_s=0.2, rto_min_s=1.0), lambda end, number, segment: [50_000_000] * (2 if segment.length else 1)
+    ).open()
+    wire.a.say(0)
+    wire.run_ms(9000)
+    assert wire.said("b") == [(1050, "ack 1001")]
+    assert wire.b.got == [0] and wire.b.connection.counts.duplicates_received == 1
+
+
+def test_data_beyond_the_window_is_dropped() -> None:
+    wire = Wire(tcp(window_bytes=1500)).open()
+    wire.b.connection.on_segment(Segment(7, 9, ACK, 1001, 1, 1000, 1000, ((2001, Note("beyond")),)))
+    assert wire.said("b") == [(1000, "ack 1")] and not wire.b.connection.incoming.gap
+
+
+def test_pure_acknowledgements_are_never_acknowledged() -> None:
+    wire = Wire().open()
+    for ack in (1, 1, 5000, 1):
+        wire.b.connection.on_segment(Segment(7, 9, ACK, 1, ack))
+    assert wire.log == [] and wire.b.connection.backlog.una == 1  # 5000 was never sent
+
+
+# --- both halves of the stream alone, against their definition
+
+
+@given(
+    sizes=st.lists(st.tuples(st.integers(1, 60), st.floats(0, 1)), max_size=12),
+    limits=st.lists(st.integers(1, 70), min_size=1, max_size=60),
+    data=st.data(),
+)
+def test_whatever_is_cut_says_what_it_holds(
+    sizes: list[tuple[int, float]], limits: list[int], data: st.DataObject
+) -> None:
+    """Cut, acknowledged, sent again and cut anew at random: bytes, payload and messages are those of a plain list."""
+    outgoing = Outgoing(tcp())
+    owner: list[tuple[int, bool, bool]] = []  # of each byte: message, is it payload, is it the last
+    for number, (size, share) in enumerate(sizes):
+        payload = round(share * size)
+        outgoing.append(Note(number, size, payload))
+        owner += [(number, k >= size - payload, k == size - 1) for k in range(size)]
+    for limit in limits:
+        length = outgoing.available(limit)
+        assert length == min(limit, len(owner) + 1 - outgoing.nxt)
+        again = data.draw(st.sampled_from(["take", "take", "again", "back", "acknowledge"]))
+        if again == "back":
+            outgoing.go_back()
+        elif again == "acknowledge" and outgoing.flight:
+            outgoing.acknowledge(data.draw(st.integers(outgoing.una, outgoing.highest)))
+            assert [note.name for note in outgoing] == sorted({number for number, _, _ in owner[outgoing.una - 1 :]})
+            assert len(outgoing) == len(list(outgoing))
+        elif length or again == "again":
+            piece = outgoing.again(limit) if again == "again" else outgoing.take(length)
+            held = owner[piece.seq - 1 : piece.seq - 1 + piece.length]
+            assert len(held) == piece.length
+            assert piece.payload_bytes == sum(payload for _, payload, _ in held)
+            ending = [(piece.seq + k + 1, number) for k, (number, _, last) in enumerate(held) if last]
+            assert [(end, note.name) for end, note in piece.messages] == ending
+        assert outgoing.una <= outgoing.nxt <= outgoing.highest <= outgoing.end
+
+
+@given(cuts=st.lists(st.tuples(st.integers(0, 30), st.integers(1, 12)), max_size=60), ends=st.sets(st.integers(2, 40)))
+def test_whatever_arrives_each_message_comes_once_and_in_order(cuts: list[tuple[int, int]], ends: set[int]) -> None:
+    """Segments with any overlap, against a set of bytes."""
+    incoming = Incoming()
+    have: set[int] = set()
+    got: list[int] = []
+    for start, length in cuts:
+        seq = 1 + start
+        messages = [(end, end) for end in sorted(ends) if seq < end <= seq + length]
+        got += incoming.take(seq, length, messages)
+        have |= set(range(seq, seq + length))
+        nxt = next(byte for byte in range(1, 100) if byte not in have)
+        assert incoming.nxt == nxt
+        assert got == [end for end in sorted(ends) if end <= nxt]
+        assert incoming.gap == any(byte > nxt for byte in have)
+        assert len(incoming) == sum(end > nxt and end - 1 in have for end in ends)

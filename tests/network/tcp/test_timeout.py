@@ -1,0 +1,202 @@
+"""Retransmission timeout, doubling, Karn's rule and the estimator, to the nanosecond.
+
+After `open` the one sample is 100 ms: SRTT 100, RTTVAR 50, RTO 300 ms.
+"""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mobilenet.engine.kernel import MILLISECOND, SECOND
+from mobilenet.network.tcp.estimator import Estimator
+from network.tcp.wire import Wire, lose, tcp
+
+
+def ms(wire: Wire) -> tuple[float, float, float]:
+    estimator = wire.a.connection.estimator
+    return estimator.srtt_ns / MILLISECOND, estimator.rttvar_ns / MILLISECOND, estimator.rto_ns / MILLISECOND
+
+
+def test_the_estimator_by_hand() -> None:
+    estimator = Estimator(tcp())
+    assert estimator.rto_ns == SECOND
+    found = []
+    for rtt_ms in (100, 140, 50):
+        estimator.sample(rtt_ms * MILLISECOND)
+        found.append((estimator.rttvar_ns, estimator.srtt_ns, estimator.rto_ns))
+    assert found == [
+        (50_000_000, 100_000_000, 300_000_000),  # R/2, R, R + 4 R/2
+        (47_500_000, 105_000_000, 295_000_000),  # 3/4 50 + 1/4 |100 - 140|, 7/8 100 + 1/8 140
+        (49_375_000, 98_125_000, 295_625_000),  # 3/4 47.5 + 1/4 55, 7/8 105 + 1/8 50
+    ]
+
+
+def test_floor_ceiling_granularity() -> None:
+    estimator = Estimator(tcp())
+    for _ in range(60):
+        estimator.sample(10 * MILLISECOND)
+    assert estimator.rto_ns == 200 * MILLISECOND
+    for _ in range(200):
+        estimator.sample(500 * MILLISECOND)
+    assert 510 * MILLISECOND - 100 < estimator.rto_ns <= 510 * MILLISECOND  # SRTT + G: RTTVAR is a few nanoseconds
+    for _ in range(20):
+        estimator.back_off()
+    assert estimator.rto_ns == 60 * SECOND
+    estimator.sample(100 * SECOND)
+    assert estimator.rto_ns == 60 * SECOND
+
+
+@given(st.lists(st.integers(0, 10 * SECOND), min_size=1, max_size=50))
+def test_the_estimator_stays_near_the_formula(samples: list[int]) -> None:
+    """Against RFC 6298 in fractions: rounding down costs a few nanoseconds, never more."""
+    estimator = Estimator(tcp())
+    srtt = rttvar = 0.0
+    for number, rtt in enumerate(samples):
+        if number:
+            rttvar = 0.75 * rttvar + 0.25 * abs(srtt - rtt)
+            srtt = 0.875 * srtt + 0.125 * rtt
+        else:
+            srtt, rttvar = rtt, rtt / 2
+        estimator.sample(rtt)
+        assert abs(estimator.srtt_ns - srtt) < 10 and abs(estimator.rttvar_ns - rttvar) < 20
+        assert 200 * MILLISECOND <= estimator.rto_ns <= 60 * SECOND
+
+
+def test_timeouts_double_and_karn_keeps_them_doubled_until_a_clean_sample() -> None:
+    wire = Wire(fate=lose(("a", 1), ("a", 1), ("a", 1), ("a", 1001), ("a", 3001))).open()
+    wire.a.say("lost thrice")
+    wire.run_ms(4000)
+    assert wire.said("a") == [(time, "1:1001 ack 1") for time in (1000, 1300, 1900, 3100)]
+    assert wire.said("b") == [(3150, "ack 1001")]
+    assert ms(wire) == (100, 50, 2400)  # the acknowledgement of 3200 taught nothing
+    wire.log.clear()
+
+    wire.a.say("lost once")  # RFC 6298, 5: the doubled timeout holds for new data
+    wire.run_ms(7000)
+    assert wire.said("a") == [(4000, "1001:2001 ack 1"), (6400, "1001:2001 ack 1")]
+    assert ms(wire) == (100, 50, 4800)
+    wire.log.clear()
+
+    wire.a.say("not lost")  # sampled: 3/4 50 + 0, and the timeout collapses to 100 + 4 * 37.5
+    wire.run_ms(8000)
+    assert ms(wire) == (100, 37.5, 250)
+    wire.a.say("lost again")
+    wire.run_ms(8500)
+    assert wire.said("a") == [(7000, "2001:3001 ack 1"), (8000, "3001:4001 ack 1"), (8250, "3001:4001 ack 1")]
+    assert wire.a.connection.counts.timeouts == 5 and wire.a.connection.estimator.samples == 2
+    assert wire.b.got == ["lost thrice", "lost once", "not lost", "lost again"]
+
+
+def test_a_retransmission_spoils_the_sample_of_what_was_sent_with_it() -> None:
+    """The second segment is fresh, but the acknowledgement that covers it waited for the first one's repair."""
+    wire = Wire(fate=lose(("a", 1))).open()
+    wire.a.say(0, 1)
+    wire.run_ms(3000)
+    assert [what for _, what in wire.said("b")] == ["ack 1", "ack 2001"]
+    assert wire.a.connection.estimator.samples == 1
+
+
+def test_new_acknowledgements_restart_the_timer() -> None:
+    """RFC 6298, 5.3: the second segment, sent at 1090, is due a timeout after 1100, not after 1000 or 1090."""
+    wire = Wire(fate=lose(("a", 1001))).open()
+    wire.a.say(0)
+    wire.at_ms(1090, wire.a.say, 1)
+    wire.run_ms(3000)
+    assert wire.said("a") == [(1000, "1:1001 ack 1"), (1090, "1001:2001 ack 1"), (1350, "1001:2001 ack 1")]
+
+
+def test_the_timer_runs_from_the_first_segment_under_way() -> None:
+    """RFC 6298, 5.1: sending does not restart it."""
+    wire = Wire(fate=lose(("a", 1))).open()
+    wire.a.say(0)
+    wire.at_ms(1290, wire.a.say, 1)
+    wire.run_ms(1310)
+    assert wire.said("a") == [(1000, "1:1001 ack 1"), (1290, "1001:2001 ack 1"), (1300, "1:1001 ack 1")]
+
+
+def test_the_timeout_has_a_ceiling_and_the_connection_an_end() -> None:
+    wire = Wire(
+        tcp(rto_max_s=1.0, max_retransmissions=4),
+        fate=lambda end, number, segment: [] if segment.length else [50_000_000],
+    ).open()
+    wire.a.say(0)
+    wire.run_ms(100_000)
+    assert wire.said("a") == [(time, "1:1001 ack 1") for time in (1000, 1300, 1900, 2900, 3900)]
+    assert wire.a.events[1:] == [(4_900_000_000, "retransmissions")]
+    assert [message.name for message in wire.a.connection.backlog] == [0]
+    assert wire.b.connection.is_open  # it was told nothing, and had nothing to say
+
+
+def test_progress_resets_the_count_of_attempts() -> None:
+    lost = [("a", 1000 * k + 1) for k in range(4) for _ in range(2)]
+    wire = Wire(tcp(rto_max_s=1.0, max_retransmissions=2), lose(*lost)).open()
+    for k in range(4):
+        wire.at_ms(1000 + 10_000 * k, wire.a.say, k)
+    wire.run_ms(100_000)
+    assert wire.b.got == [0, 1, 2, 3] and wire.a.connection.is_open
+
+
+def test_after_a_timeout_everything_counts_as_lost() -> None:
+    """Go-back-N in slow start up to ssthresh = 4000/2, then congestion avoidance: 1000, 2000, 2500, 2900 bytes."""
+    wire = Wire(fate=lose(*(("a", 1000 * k + 1) for k in range(4)))).open()
+    wire.a.say(0, 1, 2, 3)
+    congestion = wire.a.connection.congestion
+    wire.run_ms(1000)
+    assert (len(wire.log), congestion.window) == (4, 4000)
+    wire.log.clear()
+    wire.run_ms(1300)
+    assert (congestion.threshold, congestion.window) == (2000, 1000)
+    wire.run_ms(1400)
+    assert congestion.window == 2000
+    wire.run_ms(1500)
+    assert congestion.window == 2900
+    wire.run_ms(5000)
+    assert wire.said("a") == [
+        (1300, "1:1001 ack 1"), (1400, "1001:2001 ack 1"), (1400, "2001:3001 ack 1"), (1500, "3001:4001 ack 1"),
+    ]  # fmt: skip
+    assert wire.a.connection.counts.retransmissions == 4 and wire.b.connection.counts.duplicates_received == 0
+
+
+def test_what_the_receiver_has_is_skipped() -> None:
+    """Of four segments the first is lost; the acknowledgement of its copy covers all four."""
+    wire = Wire(tcp(recovery="none"), lose(("a", 1))).open()
+    wire.a.say(0, 1, 2, 3)
+    wire.run_ms(1999)
+    assert wire.said("a")[4:] == [(1300, "1:1001 ack 1")]
+    assert wire.said("b") == [(1050, "ack 1")] * 3 + [(1350, "ack 4001")]
+    wire.a.say(4)
+    wire.run_ms(5000)
+    assert wire.said("a")[5:] == [(1999, "4001:5001 ack 1")]
+
+
+def test_the_second_timeout_in_a_row_leaves_ssthresh() -> None:
+    """RFC 5681, 3.1: half of FlightSize, not of cwnd, and held constant when a retransmission is lost."""
+    wire = Wire(tcp(initial_window_segments=20), lose(*(("a", 1000 * k + 1) for k in range(10)), ("a", 1))).open()
+    wire.a.say(*range(10))
+    wire.run_ms(1300)
+    assert wire.a.connection.congestion.threshold == 5000
+    wire.run_ms(1900)
+    assert wire.a.connection.counts.timeouts == 2 and wire.a.connection.congestion.threshold == 5000
+
+
+def test_two_hundred_milliseconds_meet_two_hundred_milliseconds() -> None:
+    """The defaults: the first lone segment is sent again for nothing; then the estimator knows. With 0.1 s never.
+
+    One way 5 ms. Handshake: SRTT 10, RTTVAR 5, RTO 200. First sample with the delay, 210: 35, 53.75, 250.
+    """
+    wire = Wire(tcp(delayed_ack_s=0.2), delay_ns=5 * MILLISECOND).open()
+    for k in range(20):
+        wire.at_ms(1000 * (k + 1), wire.a.say, k)
+    wire.run_ms(2999)
+    assert wire.said("a") == [(1000, "1:1001 ack 1"), (1200, "1:1001 ack 1"), (2000, "1001:2001 ack 1")]
+    assert wire.said("b") == [(1205, "ack 1001"), (1205, "ack 1001"), (2205, "ack 2001")]
+    assert ms(wire) == (35, 53.75, 250)
+    wire.run_ms(100_000)
+    assert wire.a.connection.counts.timeouts == wire.b.connection.counts.duplicates_received == 1
+
+    wire = Wire(tcp(delayed_ack_s=0.1), delay_ns=5 * MILLISECOND).open()
+    for k in range(20):
+        wire.at_ms(1000 * (k + 1), wire.a.say, k)
+    wire.run_ms(100_000)
+    assert wire.a.connection.counts.timeouts == 0

@@ -1,0 +1,149 @@
+"""Two ends and a wire on which tests decide what becomes of each segment."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple, Self
+
+from mobilenet.engine.kernel import MILLISECOND, Kernel
+from mobilenet.engine.timer import Timer
+from mobilenet.network.tcp.connection import Connection
+from mobilenet.network.tcp.parameters import TcpParameters
+from mobilenet.network.tcp.port import Reason
+from mobilenet.network.tcp.segment import ACK, RST, SYN, Segment
+
+Delays = list[int]  # one copy arrives after each, in ns; none: the segment is lost
+Fate = Callable[[str, int, Segment], Delays]  # (sender, how many it sent before, segment)
+
+
+class Note(NamedTuple):
+    """An application message."""
+
+    name: Any
+    size_bytes: int = 100
+    payload_bytes: int = 100
+
+
+def tcp(**parameters: Any) -> TcpParameters:
+    """Plain TCP for traces: 1000 bytes a segment, acknowledged at once, nothing held back, no limit."""
+    plain: dict[str, Any] = {
+        "mss_bytes": 1000,
+        "window_bytes": None,
+        "messages_in_flight": None,
+        "nagle": False,
+        "delayed_ack_s": 0.0,
+    }
+    return TcpParameters(**plain | parameters)
+
+
+def text(segment: Segment) -> str:
+    """`1:1001 ack 1` for data, `ack 1001`, `syn`, `syn ack`, `rst`."""
+    if segment.flags & RST:
+        return "rst"
+    if segment.flags & SYN:
+        return "syn ack" if segment.flags & ACK else "syn"
+    if segment.length:
+        return f"{segment.seq}:{segment.seq + segment.length} ack {segment.ack}"
+    return f"ack {segment.ack}"
+
+
+class End:
+    """One end: the port of its connection, and a log."""
+
+    def __init__(self, wire: Wire, name: str, parameters: TcpParameters, incarnation: int) -> None:
+        self.wire = wire
+        self.name = name
+        self.sent = 0
+        self.got: list[Any] = []
+        self.events: list[tuple[int, str]] = []
+        self.connection = Connection(self, parameters, incarnation)
+
+    @property
+    def now(self) -> int:
+        return self.wire.kernel.now
+
+    def timer(self, action: Callable[[], None]) -> Timer:
+        return Timer(self.wire.kernel, action)
+
+    def send(self, segment: Segment) -> None:
+        self.wire.carry(self, segment)
+
+    def on_open(self) -> None:
+        self.events.append((self.now, "open"))
+
+    def on_message(self, message: Any) -> None:
+        self.got.append(message.name)
+
+    def on_closed(self, reason: Reason) -> None:
+        self.events.append((self.now, reason))
+
+    def say(self, *names: Any, size_bytes: int = 1000) -> None:
+        for name in names:
+            self.connection.send(Note(name, size_bytes, size_bytes))
+
+
+class Wire:
+    """`a` connects to `b`; every segment takes 50 ms unless `fate` says otherwise. No bandwidth."""
+
+    def __init__(
+        self,
+        parameters: TcpParameters | None = None,
+        fate: Fate | None = None,
+        delay_ns: int = 50 * MILLISECOND,
+        server: TcpParameters | None = None,
+    ) -> None:
+        self.kernel = Kernel()
+        self.fate = fate
+        self.delay_ns = delay_ns
+        self.log: list[tuple[int, str, str]] = []
+        parameters = parameters or tcp()
+        self.a = End(self, "a", parameters, 7)
+        self.b = End(self, "b", server or parameters, 9)
+        self.segments: list[Segment] = []
+
+    def carry(self, end: End, segment: Segment) -> None:
+        self.log.append((self.kernel.now, end.name, text(segment)))
+        self.segments.append(segment)
+        delays = [self.delay_ns] if self.fate is None else self.fate(end.name, end.sent, segment)
+        end.sent += 1
+        other = self.b if end is self.a else self.a
+        for delay_ns in delays:
+            self.kernel.after(delay_ns, lambda: self.arrive(other, segment))
+
+    def arrive(self, end: End, segment: Segment) -> None:
+        if end is self.b and segment.flags == SYN and not end.connection.counts.segments:
+            end.connection.accept(segment)
+        else:
+            end.connection.on_segment(segment)
+
+    def open(self) -> Self:
+        """At 0 a asks, at 100 ms it is open, at 150 ms so is b; the log begins anew at 1 s."""
+        self.a.connection.connect()
+        self.run_ms(1000)
+        assert self.a.connection.is_open and self.b.connection.is_open
+        self.log.clear()
+        self.segments.clear()
+        return self
+
+    def run_ms(self, until_ms: float) -> None:
+        self.kernel.run_until(round(until_ms * MILLISECOND))
+
+    def at_ms(self, time_ms: float, action: Callable[..., Any], *arguments: Any, **named: Any) -> None:
+        self.kernel.at(round(time_ms * MILLISECOND), lambda: action(*arguments, **named))
+
+    def said(self, end: str) -> list[tuple[float, str]]:
+        """What one end sent, in milliseconds; exact, since all delays of a trace are whole microseconds."""
+        return [(time_ns / MILLISECOND, what) for time_ns, name, what in self.log if name == end]
+
+
+def lose(*lost: tuple[str, int], delay_ms: float = 50) -> Fate:
+    """A fate: these are lost, given as (sender, first byte) and once each; everything else takes `delay_ms`."""
+    left = list(lost)
+
+    def fate(sender: str, number: int, segment: Segment) -> Delays:
+        if segment.length and (sender, segment.seq) in left:
+            left.remove((sender, segment.seq))
+            return []
+        return [round(delay_ms * MILLISECOND)]
+
+    return fate

@@ -1,0 +1,52 @@
+"""Links without a tree: a full mesh, and ways over given edges; exact times."""
+
+from __future__ import annotations
+
+import pytest
+
+from mobilenet.engine.kernel import MILLISECOND, Kernel
+from mobilenet.network.wired.network import WiredNetwork, adjacency, next_hops
+from simulation.backbone.stations import Note
+
+MEGABIT = 1_000_000
+NOTE = Note(0, None, 0, size_bytes=85)  # with 40 bytes of headers: 0.1 ms at 10 Mb/s
+
+
+def arrivals(edges: list[tuple[int, int]] | None, sends: list[tuple[int, int]], stations: int = 4) -> list[tuple[int, int, int]]:
+    """(station, source, microseconds)"""
+    kernel = Kernel()
+    near = None if edges is None else adjacency(edges, stations)
+    network = WiredNetwork(kernel, stations, near, 10 * MEGABIT, 10 * MILLISECOND, 40)
+    found: list[tuple[int, int, int]] = []
+    for i in range(stations):
+        network.attach(i, lambda source, message, i=i: found.append((i, source, kernel.now // 1000)))  # type: ignore[misc]
+    for a, b in sends:
+        network.route(a, a, b, NOTE)
+    kernel.run_until(MILLISECOND)
+    assert network.in_flight == len(sends) and not found
+    kernel.run_until(1000 * MILLISECOND)
+    assert network.in_flight == 0
+    return found
+
+
+def test_in_a_mesh_every_pair_has_a_link_of_its_own() -> None:
+    assert arrivals(None, [(0, 1), (0, 2), (0, 3), (3, 0), (0, 1)]) == [
+        (1, 0, 10_100), (2, 0, 10_100), (3, 0, 10_100), (0, 3, 10_100), (1, 0, 10_200),
+    ]  # fmt: skip
+
+
+def test_over_given_edges_messages_are_routed_hop_by_hop() -> None:
+    chain = [(0, 1), (1, 2), (2, 3)]
+    assert arrivals(chain, [(0, 3), (0, 1), (2, 1)]) == [(1, 2, 10_100), (1, 0, 10_200), (3, 0, 30_300)]
+
+
+def test_the_shortest_way_is_taken_in_a_ring() -> None:
+    ring = [(0, 1), (1, 2), (2, 3), (3, 0)]
+    assert next_hops(adjacency(ring, 4), 0) == [0, 1, 1, 3]
+    assert arrivals(ring, [(0, 2), (0, 3)]) == [(3, 0, 10_100), (2, 0, 20_200)]
+
+
+@pytest.mark.parametrize("edges", [[(0, 1)], [(0, 1), (1, 3)], [(0, 0), (1, 2)], [(0, 1), (1, 0), (1, 2)]])
+def test_edges_that_connect_not_all_are_refused(edges: list[tuple[int, int]]) -> None:
+    with pytest.raises(ValueError, match="edge"):
+        adjacency(edges, 3)

@@ -1,0 +1,103 @@
+"""The mobile experiments on each backbone over VCube, and what may be asked of a backbone."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from mobilenet import api
+from mobilenet.parameters import ScenarioError
+from mobilenet.scenario import Scenario
+from mobilenet.scenario.preflight import estimated_events
+
+ROOT = Path(__file__).parents[3]
+KINDS = ("vcube_best_effort", "vcube_reliable", "vcube_causal")
+DYNAMIC = ROOT / "scenarios" / "dynamic.yaml"
+CHAIN = "[[0, 1], [1, 2], [2, 3], [3, 4], [4, 5], [5, 6]]"
+
+
+def played(place: Path, name: str, *overrides: str) -> api.Run:
+    done = api.run(ROOT / "scenarios" / f"{name}.yaml", out=place / "run", overrides=["duration_s=20", "warmup_s=5", *overrides])
+    assert done.verdict == "valid" and done.manifest["quiescent"], done.verdicts
+    return done
+
+
+@pytest.mark.parametrize("name", ["dynamic", "faults"])
+@pytest.mark.parametrize("kind", KINDS)
+def test_an_experiment_is_valid_on_each_backbone(name: str, kind: str, tmp_path: Path) -> None:
+    done = played(tmp_path, name, f"stations.backbone.kind={kind}")
+    wired, kinds = done.counters["wired"], done.counters["by_message_type"]["wired"]
+    assert wired["sent"] == wired["delivered"] == sum(of["count"] for of in kinds.values()) > 1000
+    assert wired["bytes"] == sum(of["bytes"] + 40 * of["count"] for of in kinds.values())
+    assert done.metrics["handoffs"] and done.metrics["wired_bytes"] and "suspicions" not in wired
+    again = api.run(tmp_path / "run" / "scenario.yaml", out=tmp_path / "again")
+    assert again.manifest["fingerprint"] == done.manifest["fingerprint"] and again.counters == done.counters
+
+
+@pytest.mark.parametrize(
+    ("kind", "way"),
+    [(KINDS[0], "shape=star"), (KINDS[1], f"edges={CHAIN}"), (KINDS[2], f"edges={CHAIN[:-1]}, [6, 0]]")],
+)
+def test_messages_are_routed_over_given_edges(kind: str, way: str, tmp_path: Path) -> None:
+    mesh = api.run(DYNAMIC, out=tmp_path / "mesh", overrides=["duration_s=20", "warmup_s=5", f"stations.backbone.kind={kind}"])
+    done = played(tmp_path, "dynamic", f"stations.backbone.kind={kind}", f"stations.backbone.{way}")
+    assert done.counters["wired"]["sent"] > 1.2 * mesh.counters["wired"]["sent"]
+
+
+def test_the_detector_s_tests_are_on_the_links(tmp_path: Path) -> None:
+    """Each test is answered, and all of it is control."""
+    done = played(tmp_path, "first", "stations.backbone.kind=vcube_reliable", "stations.backbone.test_interval_s=2")
+    by_kind = done.counters["by_message_type"]["wired"]
+    assert by_kind["Test"]["count"] == by_kind["Answer"]["count"] > 10 and by_kind["Test"]["control_bytes"] == by_kind["Test"]["bytes"]
+
+
+def test_false_suspicions_lose_nothing(tmp_path: Path) -> None:
+    """A timeout shorter than any answer can be: everybody suspects everybody, again and again."""
+    done = played(
+        tmp_path, "dynamic", "stations.backbone.kind=vcube_reliable", "stations.backbone.timeout_s=0.015",
+        "stations.backbone.test_interval_s=0.3",
+    )  # fmt: skip
+    assert done.counters["wired"]["suspicions"] > 100
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_one_station_and_two(kind: str, tmp_path: Path) -> None:
+    for points in ("[[0, 0]]", "[[0, 0], [100, 0]]"):
+        layout = f"stations.layout={{shape: points, points_m: {points}}}"
+        played(tmp_path / points, "dynamic", layout, f"stations.backbone.kind={kind}", "hosts.count=8")
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ("kind=vcube", "unknown value vcube, did you mean"),
+        ("max_delay=3", "unknown key, did you mean 'max_delay_ms'?"),
+        ("shape=full_mesh", "shape: a tree is no full_mesh; expected star, chain or breadth_first, or another kind"),
+        ("max_delay_ms=3", "max_delay_ms: does nothing with kind: tree; it belongs to vcube_best_effort"),
+        ("timeout_s=0", "timeout_s: should be at least 1e-09, got 0"),
+    ],
+)
+def test_what_makes_no_backbone_is_refused_in_a_line(change: str, said: str) -> None:
+    with pytest.raises(ScenarioError) as error:
+        Scenario.load(DYNAMIC, [f"stations.backbone.{change}"])
+    assert said in str(error.value) and len(str(error.value).splitlines()) == 1
+
+
+def test_combinations_that_do_not_go_together() -> None:
+    vcube = "stations.backbone.kind=vcube_causal"
+    for changes, said in (
+        (["stations.backbone.shape=star", f"stations.backbone.edges={CHAIN}"], "shape: star, but edges are given"),
+        (["stations.backbone.timeout_s=1"], "timeout_s: does nothing with kind: vcube_causal; it belongs to vcube_reliable"),
+        (["stations.backbone.edges=[[0, 1]]"], "stations.backbone.edges: 1 edges do not connect 7 stations"),
+        (["protocol={name: tcp_flooding}"], "stations.backbone.kind: tcp_flooding has connections between neighbours: expected tree"),
+    ):
+        with pytest.raises(ScenarioError) as error:
+            Scenario.load(DYNAMIC, [vcube, *changes])
+        assert said in str(error.value) and len(str(error.value).splitlines()) == 1
+
+
+def test_a_backbone_s_messages_count_for_the_size_of_a_run() -> None:
+    estimates = [estimated_events(Scenario.load(DYNAMIC, [f"stations.backbone.kind={kind}"])) for kind in ("tree", *KINDS)]
+    tree, best_effort, reliable, causal = estimates
+    assert tree == causal < best_effort < reliable
