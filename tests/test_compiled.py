@@ -46,7 +46,7 @@ def copy(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_it_is_used_as_long_as_it_is_made_of_the_present_source(copy: Path) -> None:
     assert python(copy, SAY) == "True False so"
     assert python(copy, SAY, MOBILENET_COMPILED="0") == "False False py"
-    source = copy / "mobilenet" / "timer.py"
+    source = copy / "mobilenet" / "engine" / "timer.py"
     before = source.read_text()
     source.write_text(before + "\nMARK = 1\n")
     assert python(copy, SAY + "; print(timer.MARK)") == "False True py\n1"
@@ -56,7 +56,7 @@ def test_it_is_used_as_long_as_it_is_made_of_the_present_source(copy: Path) -> N
 
 @needs_a_compiler
 def test_what_cannot_be_compiled_is_interpreted_and_tried_once(copy: Path) -> None:
-    source = copy / "mobilenet" / "timer.py"
+    source = copy / "mobilenet" / "engine" / "timer.py"
     before = source.read_text()
     source.write_text(before.replace("self.deadline_ns = -1  #", 'self.deadline_ns = "never"  #'))
     try:

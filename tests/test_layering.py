@@ -1,6 +1,6 @@
-"""Who may import whom, read from the source: kernel <- network <- simulation <- runs <- command line.
+"""Who may import whom. Rooms lie above each other, and a module imports from its own room and from lower ones.
 
-Protocols stand alone; what reads a run directory does not know what wrote it.
+The order below is the one of docs/architecture.md. What it forbids is tried out with planted violations at the end.
 """
 
 from __future__ import annotations
@@ -12,185 +12,209 @@ from pathlib import Path
 
 import pytest
 
+from tests.imports import Tree, inside
+
 ROOT = Path(__file__).parents[1]
-FOLDERS = [folder for folder in ("mobilenet", "viz") if (ROOT / folder).is_dir()]
 STANDARD = sys.stdlib_module_names
-SIMULATOR = {
-    f"mobilenet.{name}" for name in ("calendar", "kernel", "movement", "nodes", "channels", "backbone", "transport", "simulation", "radio", "wired", "world", "runs", "bench", "bench_broadcasts", "yardstick", "cli", "commands", "console", "processes")
-}  # fmt: skip
+
+# From the ground up. Rooms of one line lie side by side: none of them imports another.
+FLOORS = (
+    ("parameters", "quoting"),
+    ("engine", "tracks", "protocols"),
+    ("world", "network.radio", "network.wired", "network.tcp"),
+    ("scenario",),
+    ("rundir",),
+    ("simulation", "verify", "metrics", "export"),
+    ("api",),
+    ("experiments.study", "experiments.fuzz", "experiments.replay"),
+    ("experiments.reproduce", "experiments.bench"),
+    ("viz",),
+    ("cli",),
+    ("__main__",),
+)
+FLOOR = {room: floor for floor, rooms in enumerate(FLOORS) for room in rooms}
+NAMELESS = ("mobilenet", "mobilenet.network", "mobilenet.experiments")  # they say what is in them, and import nothing
+
+# A library has one home.
+HOMES = {
+    "simpy": ("mobilenet.engine.kernel",),
+    "pyspark": ("mobilenet.experiments.study",),
+    "py4j": ("mobilenet.experiments.study",),
+    "folium": ("viz",),
+    "branca": ("viz",),
+    "matplotlib": ("viz",),
+    "ruamel": ("mobilenet.scenario",),
+    "shapely": ("mobilenet.world",),
+    "typer": ("mobilenet.cli",),
+    "rich": ("mobilenet.cli",),
+}
+NO_BUSINESS_OF_PROTOCOLS = ("random", "secrets", "time", "datetime", "logging", "threading", "os", "socket")
 
 
-def module_of(path: Path) -> str:
-    parts = path.relative_to(ROOT).with_suffix("").parts
-    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+def room_of(module: str) -> str | None:
+    """The room of one of our modules; None for what belongs to none."""
+    name = module.removeprefix("mobilenet.")
+    parts = name.split(".")
+    return next((room for room in (".".join(parts[:2]), parts[0]) if room in FLOOR), None)
 
 
-def imports_of(path: Path) -> set[str]:
-    """All modules that a file names, whether at its head, in a function, or for type checking only."""
-    here = path.relative_to(ROOT).with_suffix("").parts
-    found = set()
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-        if isinstance(node, ast.Import):
-            found |= {alias.name for alias in node.names}
-        elif isinstance(node, ast.ImportFrom):
-            base = ".".join([*here[: -node.level], *filter(None, [node.module])]) if node.level else str(node.module)
-            found |= {f"{base}.{alias.name}" if f"{base}.{alias.name}" in MODULES else base for alias in node.names}
-    return found
-
-
-PATHS = [path for folder in FOLDERS for path in sorted((ROOT / folder).rglob("*.py"))]
-MODULES = {module_of(path): path for path in PATHS}
-IMPORTS = {module: imports_of(path) for module, path in MODULES.items()}
-
-
-def inside(module: str, *rooms: str) -> bool:
-    return any(module == room or module.startswith(room + ".") for room in rooms)
-
-
-def importers(*rooms: str) -> Iterator[tuple[str, str]]:
-    for module, imported in IMPORTS.items():
+def looks_up(tree: Tree) -> Iterator[tuple[str, str]]:
+    """Imports from a room that lies higher, or beside."""
+    for module, imported in tree.imports.items():
+        own = room_of(module)
         for name in sorted(imported):
-            if inside(name, *rooms):
+            if not inside(name, "mobilenet", "viz") or name == "mobilenet" or name in NAMELESS:
+                continue
+            other = room_of(name)
+            if own is None:
+                if module != "mobilenet":
+                    yield module, name
+            elif other is None or (own != other and FLOOR[other] >= FLOOR[own]):
                 yield module, name
 
 
+def away_from_home(tree: Tree) -> Iterator[tuple[str, str]]:
+    for library, homes in HOMES.items():
+        yield from (pair for pair in tree.importers(library) if not inside(pair[0], *homes))
+
+
+def not_for_protocols(tree: Tree) -> Iterator[tuple[str, str]]:
+    """Protocols use the standard library and each other; their parameters pydantic and the declaration of quantities."""
+    for module, imported in tree.imports.items():
+        if inside(module, "mobilenet.protocols"):
+            for name in sorted(imported):
+                top = name.partition(".")[0]
+                declares = module.endswith("parameters") and (top == "pydantic" or name == "mobilenet.parameters")
+                ours = inside(name, "mobilenet.protocols")
+                if top in NO_BUSINESS_OF_PROTOCOLS or not (ours or declares or top in STANDARD):
+                    yield module, name
+
+
+def not_for_readers(tree: Tree) -> Iterator[tuple[str, str]]:
+    """What reads a run does not know what wrote it; what judges or counts knows no protocol either."""
+    closed = ("mobilenet.api", "mobilenet.scenario", "mobilenet.simulation.plugins")
+    for module in tree.modules:
+        judges = inside(module, "mobilenet.verify", "mobilenet.metrics", "mobilenet.rundir.reader")
+        if judges or inside(module, "mobilenet.export", "viz", "mobilenet.rundir.writer"):
+            forbidden = ("mobilenet.simulation", "mobilenet.network", "mobilenet.engine.kernel")
+            also = ("mobilenet.protocols", "mobilenet.api", "mobilenet.rundir.manifest") if judges else ()
+            for name in sorted(tree.reached(module, *closed)):
+                if inside(name, *forbidden, *also) and name != "mobilenet.simulation.plugins":
+                    yield module, name
+
+
+OURS = Tree(ROOT, "mobilenet", "viz")
+
+
 def test_the_source_was_found() -> None:
-    assert "mobilenet.engine.kernel" in MODULES and "simpy" in IMPORTS["mobilenet.engine.kernel"]
-    assert "mobilenet.protocols.port" in IMPORTS["mobilenet.protocols.mobile_causal.handover"]
+    assert "simpy" in OURS.imports["mobilenet.engine.kernel"]
+    assert "mobilenet.protocols.port" in OURS.imports["mobilenet.protocols.mobile_causal.handover"]
+    assert {room_of(module) for module in OURS.modules} == {*FLOOR, None}
 
 
-@pytest.mark.parametrize(
-    ("library", "rooms"),
-    [
-        ("simpy", ["mobilenet.engine.kernel"]),
-        ("pyspark", ["mobilenet.experiments.study"]),
-        ("py4j", ["mobilenet.experiments.study"]),
-        ("folium", ["viz"]),
-        ("branca", ["viz"]),
-        ("matplotlib", ["viz"]),
-        ("ruamel", ["mobilenet.scenario"]),
-        ("shapely", ["mobilenet.world"]),
-        ("typer", ["mobilenet.cli.main", "mobilenet.cli", "mobilenet.cli.console"]),
-        ("rich", ["mobilenet.cli.main", "mobilenet.cli", "mobilenet.cli.console"]),
-    ],
-)
-def test_a_library_stays_in_its_room(library: str, rooms: list[str]) -> None:
-    assert [pair for pair in importers(library) if not inside(pair[0], *rooms)] == []
+def test_every_module_is_in_a_room() -> None:
+    assert [module for module in OURS.modules if room_of(module) is None and module not in NAMELESS] == []
 
 
-def test_protocols_stand_alone() -> None:
-    """The standard library and each other; in their parameters also pydantic. No clock, no dice, no log of their own."""
-    for module, imported in IMPORTS.items():
-        if not inside(module, "mobilenet.protocols"):
-            continue
-        for name in imported:
-            top = name.partition(".")[0]
-            if inside(name, "mobilenet.protocols", "__future__"):
-                continue
-            if module.endswith("parameters"):
-                assert top in STANDARD or top == "pydantic" or name == "mobilenet.parameters", (module, name)
-            else:
-                assert top in STANDARD, (module, name)
-            assert top not in ("random", "secrets", "time", "datetime", "logging", "threading", "os", "socket"), (module, name)
+@pytest.mark.parametrize("rule", [looks_up, away_from_home, not_for_protocols, not_for_readers])
+def test_nobody_breaks(rule: object) -> None:
+    assert callable(rule)
+    assert list(rule(OURS)) == []
 
 
-def test_protocols_are_known_by_the_catalogue_alone() -> None:
-    """The network runs whatever it is given."""
-    network = ("mobilenet.engine.event_queue", "mobilenet.engine.kernel", "mobilenet.network.radio", "mobilenet.network.wired", "mobilenet.world", "mobilenet.simulation.movement")
-    for module, imported in IMPORTS.items():
-        if inside(module, *network):
-            assert not [name for name in imported if inside(name, "mobilenet.protocols")], module
+def test_protocols_meet_the_network_through_ports_alone() -> None:
+    """The network runs whatever it is given; built-in protocols are named by the catalogues, and by nobody else."""
+    for module, imported in OURS.imports.items():
         if inside(module, "mobilenet.simulation.nodes", "mobilenet.simulation.connections", "mobilenet.simulation.mobile"):
             protocols = {name for name in imported if inside(name, "mobilenet.protocols")}
             assert protocols <= {"mobilenet.protocols.port", "mobilenet.protocols.catalogue"}, module
 
 
-@pytest.mark.parametrize(
-    ("lower", "upper"),
-    [
-        (["mobilenet.engine.kernel", "mobilenet.engine.random_streams", "mobilenet.parameters"], ["mobilenet.network.radio", "mobilenet.network.wired", "mobilenet.world"]),
-        (["mobilenet.engine.kernel", "mobilenet.network.radio", "mobilenet.network.wired", "mobilenet.world"], ["mobilenet.simulation.movement", "mobilenet.simulation.nodes"]),
-        (["mobilenet.network.radio", "mobilenet.world"], ["mobilenet.network.wired"]),
-        (["mobilenet.network.wired", "mobilenet.world"], ["mobilenet.network.radio"]),
-        (["mobilenet.simulation.movement", "mobilenet.simulation.nodes", "mobilenet.network.radio", "mobilenet.network.wired", "mobilenet.world", "mobilenet.engine.kernel"],
-         ["mobilenet.simulation.mobile", "mobilenet.scenario"]),
-        (["mobilenet.simulation.mobile", "mobilenet.rundir.writer", "mobilenet.scenario"], ["mobilenet.api"]),
-        (["mobilenet.api", "mobilenet.verify", "mobilenet.metrics.mobile", "mobilenet.rundir.reader", "mobilenet.experiments.study", "mobilenet.experiments.fuzz"],
-         ["mobilenet.cli.main", "mobilenet.cli", "mobilenet.cli.console", "mobilenet.experiments.bench.simulator", "mobilenet.experiments.bench.broadcasts"]),
-        (["mobilenet"], ["viz"]),
-    ],
-)  # fmt: skip
-def test_nobody_looks_up(lower: list[str], upper: list[str]) -> None:
-    looks = [
-        (module, name)
-        for module, name in importers(*upper)
-        if inside(module, *lower) and not inside(module, *upper, "mobilenet.cli.main", "mobilenet.cli", "mobilenet.cli.console")
-        and not only_for_types(module, name)
-    ]  # fmt: skip
-    assert looks == []
-
-
-def only_for_types(module: str, name: str) -> bool:
-    """Whether it is imported below `if TYPE_CHECKING:` and nowhere else."""
-    path = MODULES[module]
-    tree = ast.parse(path.read_text(encoding="utf-8"))
-    for node in ast.walk(tree):
-        if isinstance(node, ast.If) and isinstance(node.test, ast.Name) and node.test.id == "TYPE_CHECKING":
-            node.body = [ast.Pass()]
-    left = {n.module for n in ast.walk(tree) if isinstance(n, ast.ImportFrom)}
-    return name not in left
-
-
-def test_what_reads_a_run_does_not_know_what_wrote_it() -> None:
-    readers = ("mobilenet.verify", "mobilenet.metrics.mobile", "mobilenet.rundir.reader", "mobilenet.rundir.writer", "viz")
-    for module in IMPORTS:
-        if inside(module, *readers):
-            seen = reached(module)
-            assert not [name for name in seen if inside(name, *SIMULATOR) and name != "mobilenet.api"], module
-            if not inside(module, "viz"):
-                assert not [name for name in seen if inside(name, "mobilenet.protocols", "mobilenet.api", "mobilenet.rundir.manifest")], module
-            if not inside(module, "viz", "mobilenet.verify"):
-                assert not [name for name in seen if inside(name, "mobilenet.scenario")], module
-
-
 def test_the_verifier_reads_the_scenario_in_one_place() -> None:
     """It derives the promises of a run from scenario.yaml, by its declarations; nothing else of it knows scenarios."""
-    assert {pair for pair in importers("mobilenet.scenario") if inside(pair[0], "mobilenet.verify")} == {
-        ("mobilenet.verify.declared", "mobilenet.scenario.plans"),
-        ("mobilenet.verify.declared", "mobilenet.scenario.promises"),
-        ("mobilenet.verify.declared", "mobilenet.scenario.run_source"),
-    }
-    running = ("mobilenet.simulation.mobile", "mobilenet.simulation.nodes", "mobilenet.simulation.movement", "mobilenet.simulation.counters", "mobilenet.api", "mobilenet.experiments.fuzz")
-    for module, imported in IMPORTS.items():
-        if inside(module, "mobilenet.scenario"):
-            assert not [name for name in imported if inside(name, *running, "mobilenet.network.radio.mac", "mobilenet.network.radio.medium")], module
+    pairs = {pair for pair in OURS.importers("mobilenet.scenario") if inside(pair[0], "mobilenet.verify")}
+    assert {module for module, name in pairs if name != "mobilenet.scenario.expectations"} == {"mobilenet.verify.declared"}
+    assert OURS.imports["mobilenet.scenario.expectations"] <= {"__future__", "typing"}  # plain values
 
 
-def reached(module: str) -> set[str]:
-    """All of our modules that importing this one brings in.
-
-    Not followed are runs.py, which reads, too, and the scenario, which declares what each part of the simulator can be told.
-    """
-    seen: set[str] = set()
-    waiting = [module]
-    while waiting:
-        for name in IMPORTS[waiting.pop()]:
-            if name in MODULES and name not in seen and name != "mobilenet":
-                seen.add(name)
-                if name != "mobilenet.api" and not inside(name, "mobilenet.scenario"):
-                    waiting.append(name)
-    return seen
+def test_metrics_know_no_scenario() -> None:
+    for module in OURS.modules:
+        if inside(module, "mobilenet.metrics", "mobilenet.rundir.reader", "mobilenet.rundir.writer", "mobilenet.rundir.recorder"):
+            assert not [name for name in OURS.reached(module) if inside(name, "mobilenet.scenario")], module
 
 
-def test_modules_introduce_themselves_and_are_short() -> None:
-    for module, path in MODULES.items():
-        text = path.read_text(encoding="utf-8")
-        if text.strip():
-            assert ast.get_docstring(ast.parse(text)), f"{module} has no docstring"
+def test_modules_introduce_themselves() -> None:
+    for module, path in OURS.modules.items():
+        assert ast.get_docstring(ast.parse(path.read_text(encoding="utf-8"))), f"{module} has no docstring"
 
 
 def test_nothing_draws_from_a_global_generator() -> None:
-    for module, imported in IMPORTS.items():
+    for module, imported in OURS.imports.items():
         assert "random" not in imported and "numpy.random" not in imported, module
-        text = MODULES[module].read_text(encoding="utf-8")
+        text = OURS.modules[module].read_text(encoding="utf-8")
         assert "np.random.seed" not in text and "default_rng" not in text, module
+
+
+# --- the rules themselves
+
+
+IN_EVERY_FORM = (
+    "from mobilenet.simulation.mobile import Simulation",
+    "from mobilenet.simulation import mobile",
+    "from mobilenet.simulation import mobile as m",
+    "import mobilenet.simulation.mobile",
+    "import mobilenet.simulation.mobile as m",
+    "from ..simulation import mobile",
+    "from ..simulation.mobile import Simulation",
+    "from .. import simulation",
+    "from mobilenet import simulation",
+    "from mobilenet.simulation.mobile import *",
+    "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    from mobilenet.simulation.mobile import Simulation",
+    "def f():\n    from ..simulation.mobile import Simulation\n    return Simulation",
+    "class C:\n    def f(self):\n        import mobilenet.simulation.mobile",
+    "import importlib\nm = importlib.import_module('mobilenet.simulation.mobile')",
+    "try:\n    from mobilenet.simulation import mobile\nexcept ImportError:\n    pass",
+)
+
+
+def planted(folder: Path, at: str, source: str) -> Tree:
+    """A small package with one module that says `source`."""
+    for name in ("mobilenet", "mobilenet.engine", "mobilenet.simulation", "mobilenet.simulation.mobile", "mobilenet.verify",
+                 "mobilenet.protocols", "mobilenet.world", "mobilenet.network.radio.medium", at):  # fmt: skip
+        path = folder.joinpath(*name.split("."))
+        is_package = name.count(".") < 2 and name != at
+        path = path / "__init__.py" if is_package else path.with_suffix(".py")
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(source + "\n" if name == at else "")
+    return Tree(folder, "mobilenet")
+
+
+@pytest.mark.parametrize("source", IN_EVERY_FORM)
+def test_a_planted_import_is_seen_in_every_form(source: str, tmp_path: Path) -> None:
+    found = list(looks_up(planted(tmp_path, "mobilenet.engine.clock", source)))
+    assert [module for module, _ in found] == ["mobilenet.engine.clock"]
+    assert inside(found[0][1], "mobilenet.simulation")
+
+
+def test_what_is_allowed_is_not_reported(tmp_path: Path) -> None:
+    source = "import mobilenet\nfrom . import clock\nfrom mobilenet.world import x\nfrom ..engine import clock"
+    assert list(looks_up(planted(tmp_path, "mobilenet.simulation.a", source))) == []
+
+
+@pytest.mark.parametrize(
+    ("rule", "at", "source"),
+    [
+        (looks_up, "mobilenet.world.walk", "from ..network.radio.medium import Medium"),  # beside
+        (looks_up, "mobilenet.loose", "from mobilenet.engine import clock"),  # in no room
+        (away_from_home, "mobilenet.engine.clock", "def f():\n    from pyspark.sql import SparkSession"),
+        (away_from_home, "mobilenet.world.walk", "import simpy.events as e"),
+        (not_for_protocols, "mobilenet.protocols.own", "from time import monotonic"),
+        (not_for_protocols, "mobilenet.protocols.own", "from ..engine import clock"),
+        (not_for_protocols, "mobilenet.protocols.own", "import numpy as np"),
+        (not_for_readers, "mobilenet.verify.judge", "from ..simulation import mobile"),
+        (not_for_readers, "mobilenet.verify.judge", "def f():\n    import mobilenet.protocols"),
+    ],
+)  # fmt: skip
+def test_each_rule_sees_a_planted_violation(rule: object, at: str, source: str, tmp_path: Path) -> None:
+    assert callable(rule)
+    assert [module for module, _ in rule(planted(tmp_path, at, source))] == [at]

@@ -18,11 +18,11 @@ from typing import Any
 from mobilenet.engine.kernel import MILLISECOND, ns
 from mobilenet.engine.random_streams import Stream
 from mobilenet.network.tcp.segment import HEADER_BYTES as TCP_HEADER_BYTES
+from mobilenet.network.wired.tree import links
 from mobilenet.scenario.expectations import Conduct, Crashes, Expected, HostPlan, Places
 from mobilenet.scenario.mobile import MobileCausal, Scenario, TcpFlooding
 from mobilenet.scenario.processes import ProcessScenario
 from mobilenet.scenario.run_source import AdversarySchedule
-from mobilenet.simulation.backbone import links
 from mobilenet.world.churn import changes
 from mobilenet.world.faults import outages
 from mobilenet.world.gauss_markov import GaussMarkov

@@ -17,7 +17,7 @@ from mobilenet.engine.kernel import MILLISECOND, Kernel, ns
 from mobilenet.engine.timer import Timer
 from mobilenet.network.wired.network import Hop, Receive, WiredNetwork, adjacency
 from mobilenet.network.wired.parameters import MAX_DELAY_MS, MTU_BYTES, TEST_INTERVAL_S, TIMEOUT_S, BackboneParameters
-from mobilenet.network.wired.tree import SHAPES, Tree
+from mobilenet.network.wired.tree import Tree, links
 from mobilenet.protocols.port import WiredPort
 from mobilenet.protocols.vcube.backbone import new_layer
 from mobilenet.protocols.vcube.causal_layer import StampedSends
@@ -134,13 +134,6 @@ class DetectorPort:
 
 
 Backbone = TreeBackbone | VCubeBackbone
-
-
-def links(parameters: BackboneParameters, positions: Positions) -> list[tuple[int, int]] | None:
-    """Pairs of stations with a wire between them; None: all with all."""
-    if parameters.is_mesh:
-        return None
-    return list(parameters.edges) if parameters.edges is not None else SHAPES[parameters.shape or "breadth_first"](positions)
 
 
 def new_backbone(kernel: Kernel, parameters: BackboneParameters, positions: Positions, on_hop: Hop | None = None) -> Backbone:

@@ -22,6 +22,7 @@ from scipy.spatial import cKDTree
 
 from mobilenet.engine.kernel import Kernel
 from mobilenet.network.wired.network import Edge, Hop, Receive, WiredNetwork, adjacency
+from mobilenet.network.wired.parameters import BackboneParameters
 
 
 def star(positions: Sequence[Sequence[float]]) -> list[Edge]:
@@ -74,6 +75,13 @@ def nearest_to_centre(positions: Sequence[Sequence[float]]) -> int:
 
 
 SHAPES = {"star": star, "chain": chain, "breadth_first": breadth_first}
+
+
+def links(parameters: BackboneParameters, positions: Sequence[Sequence[float]]) -> list[tuple[int, int]] | None:
+    """Pairs of stations with a wire between them; None: all with all."""
+    if parameters.is_mesh:
+        return None
+    return list(parameters.edges) if parameters.edges is not None else SHAPES[parameters.shape or "breadth_first"](positions)
 
 
 def neighbours_of(edges: Sequence[Edge], stations: int) -> list[list[int]]:
