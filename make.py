@@ -8,6 +8,7 @@ Needs     the standard library only; git, make, a compiler, Java, a writable hom
 Errors    one line on stderr and exit status 1; a failed command's own status otherwise
 Source    ours: DESIGN.md, "Set-up"
 """
+
 # This file has to be understood by any Python 3 at all, in order to say which one it wants.
 
 import configparser
@@ -45,8 +46,20 @@ class Refusal(Exception):
 def surroundings():
     """The caller's environment without what would lead a Python astray or slow it down, and with a place for caches."""
     # Without bytecode every command would first read the source of pandas, scipy and matplotlib: three seconds more.
-    astray = ("PYTHONHOME", "PYTHONPATH", "PYTHONSTARTUP", "PYTHONDONTWRITEBYTECODE", "PIP_USER", "PIP_TARGET", "PIP_PREFIX",
-              "PIP_REQUIRE_VIRTUALENV", "UV_PYTHON", "UV_PROJECT_ENVIRONMENT", "UV_SYSTEM_PYTHON", "CONDA_PREFIX")  # fmt: skip
+    astray = (
+        "PYTHONHOME",
+        "PYTHONPATH",
+        "PYTHONSTARTUP",
+        "PYTHONDONTWRITEBYTECODE",
+        "PIP_USER",
+        "PIP_TARGET",
+        "PIP_PREFIX",
+        "PIP_REQUIRE_VIRTUALENV",
+        "UV_PYTHON",
+        "UV_PROJECT_ENVIRONMENT",
+        "UV_SYSTEM_PYTHON",
+        "CONDA_PREFIX",
+    )
     env = {name: value for name, value in os.environ.items() if name not in astray}
     env["PATH"] = BIN + os.pathsep + env.get("PATH", os.defpath)
     env["VIRTUAL_ENV"] = VENV
@@ -157,11 +170,14 @@ def make_venv():
         if not quietly(sys.executable, "-m", "venv", "--without-pip", VENV):  # no venv module at all: uv makes one
             wheel = download("pip", place)
             uv_requirement = pinned("uv", place)
-            if run(sys.executable, os.path.join(wheel, "pip"), "install", "-q", "--target", place, "-r", uv_requirement) or run(
-                os.path.join(place, "bin", "uv"), "venv", "-q", "--python", sys.executable, VENV
-            ):
+            if run(
+                sys.executable, os.path.join(wheel, "pip"), "install", "-q", "--target", place, "-r", uv_requirement
+            ) or run(os.path.join(place, "bin", "uv"), "venv", "-q", "--python", sys.executable, VENV):
                 raise Refusal("could not make an environment: install python3-venv, or another Python")
-        if quietly(sys.executable, "-m", "pip", "--python", PYTHON, "install", "-r", pinned("pip", place)) and has_pip():
+        if (
+            quietly(sys.executable, "-m", "pip", "--python", PYTHON, "install", "-r", pinned("pip", place))
+            and has_pip()
+        ):
             return
         wheel = wheel or download("pip", place)
         if run(PYTHON, os.path.join(wheel, "pip"), "install", "-q", "--no-index", wheel):
@@ -274,7 +290,9 @@ def tool(*command):
 
 
 def demo(arguments):
-    """two runs with maps into runs/, and a report: a street grid with imported walkers, and a minute of walking hosts"""
+    """two runs with maps into runs/, and a report: a street grid with imported walkers, and a minute of walking
+    hosts
+    """
     for name, more in (("streets", []), ("dynamic", ["--set", "duration_s=60"])):
         out = os.path.join("runs", "demo_" + name)
         shutil.rmtree(os.path.join(HERE, out), ignore_errors=True)
@@ -290,7 +308,8 @@ def demo(arguments):
 def test(arguments):
     """the tests, on up to four processors; words after the command go to pytest"""
     spread = []
-    if all(word.startswith("-") for word in arguments):  # not for some of them only: each processor would first import everything
+    # not for some of them only: each processor would first import everything
+    if all(word.startswith("-") for word in arguments):
         spread = ["-n", "auto", "--maxprocesses", "4", "--dist", "loadfile", "--no-loadscope-reorder"]
     tool("python", "-m", "pytest", *(spread + list(arguments)))
 
@@ -328,7 +347,18 @@ def cluster(arguments):
 
 def clean(arguments):
     """remove the environment, the caches, runs/ and studies/"""
-    for folder in (".venv", "runs", "studies", ".pytest_cache", ".mypy_cache", ".ruff_cache", ".hypothesis", "mobilenet.egg-info", "build", "mobilenet/__compiled__"):
+    for folder in (
+        ".venv",
+        "runs",
+        "studies",
+        ".pytest_cache",
+        ".mypy_cache",
+        ".ruff_cache",
+        ".hypothesis",
+        "mobilenet.egg-info",
+        "build",
+        "mobilenet/__compiled__",
+    ):
         shutil.rmtree(os.path.join(HERE, folder), ignore_errors=True)
     for folder, inside, _ in os.walk(HERE):
         if "__pycache__" in inside:

@@ -139,8 +139,8 @@ def run(
     """Simulate a scenario (a file, or one already loaded) and write its run directory.
 
     `overrides` are `a.b=value`; `out` must not exist yet, by default it is a new directory under `runs/`;
-    `progress(simulated_s, duration_s)` is called about once per simulated second; `allow_code`: a scenario with a protocol
-    of its own may run that code.
+    `progress(simulated_s, duration_s)` is called about once per simulated second; `allow_code`: a scenario with a
+    protocol of its own may run that code.
     """
     from mobilenet.simulation.plugins import require_allowed, uses_code
 
@@ -224,7 +224,9 @@ def judge_anew(directory: Path) -> tuple[dict[str, Verdict], list[str]]:
         notes.append(_made_anew(path, found))
     elif (stored := read_json(directory, "metrics.json")) != found:
         differing = next((name for name in found if stored.get(name) != found[name]), "what is in it")
-        notes.append(f"{path}: {differing} is not what the record says; remove the file, and `mobilenet verify` makes it anew")
+        notes.append(
+            f"{path}: {differing} is not what the record says; remove the file, and `mobilenet verify` makes it anew"
+        )
     return verdicts, notes
 
 
@@ -234,7 +236,9 @@ def verdicts_of(directory: Path) -> dict[str, Verdict]:
     try:
         return {name: Verdict(check["answer"], check["explanation"]) for name, check in checks.items()}
     except (AttributeError, KeyError, TypeError):
-        raise RunError(f"{directory / 'verdict.json'}: garbled; remove the file, and `mobilenet verify` makes it anew") from None
+        raise RunError(
+            f"{directory / 'verdict.json'}: garbled; remove the file, and `mobilenet verify` makes it anew"
+        ) from None
 
 
 def _made_anew(path: Path, document: dict[str, Any]) -> str:
@@ -267,7 +271,9 @@ def write_scenario(directory: Path, scenario: AnyScenario) -> None:
     (directory / "scenario.yaml").write_text(to_yaml(values), encoding="utf-8")
 
 
-def manifest_of(scenario: AnyScenario, outcome: Outcome | ProcessOutcome, wall_s: float, command: str) -> dict[str, Any]:
+def manifest_of(
+    scenario: AnyScenario, outcome: Outcome | ProcessOutcome, wall_s: float, command: str
+) -> dict[str, Any]:
     """manifest.json of a simulated scenario."""
     facts = (outcome.recording, scenario, outcome.simulated_ns, outcome.quiescent, wall_s, command)
     if isinstance(scenario, ProcessScenario):

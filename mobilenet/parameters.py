@@ -63,7 +63,9 @@ class Within:
 
 @dataclass(frozen=True, slots=True)
 class Told:
-    """What the reference of all keys says of a value: a unit that its name does not say, a range instead of the declared bounds."""
+    """What the reference of all keys says of a value: a unit that its name does not say, a range instead of the
+    declared bounds.
+    """
 
     unit: str = ""
     bounds: str = ""

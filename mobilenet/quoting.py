@@ -1,7 +1,7 @@
 """How names from outside are written where people and shells read them.
 
-Model     a character that nobody sees is spelled out as in \\u202e: some of them turn the direction of writing, and what follows is
-          read backwards
+Model     a character that nobody sees is spelled out as in \\u202e: some of them turn the direction of writing, and
+          what follows is read backwards
 Source    ours: DESIGN.md §9
 """
 
@@ -16,7 +16,10 @@ def spelled_out(words: str) -> str:
     """For people. Spaces of all kinds stay, and bytes that are no text (surrogates) are left to the stream."""
     if words.isprintable():
         return words
-    return "".join(c if c.isprintable() or c in "\n\t" or unicodedata.category(c) in ("Zs", "Cs") else _escape(ord(c)) for c in words)
+    return "".join(
+        c if c.isprintable() or c in "\n\t" or unicodedata.category(c) in ("Zs", "Cs") else _escape(ord(c))
+        for c in words
+    )
 
 
 def _escape(code: int) -> str:
@@ -28,4 +31,8 @@ def quoted(path: Path) -> str:
     name = str(path)
     if name.isprintable():
         return shlex.quote(name)
-    return "$'" + spelled_out(name.replace("\\", r"\\").replace("'", r"\'")).replace("\n", r"\n").replace("\t", r"\t") + "'"
+    return (
+        "$'"
+        + spelled_out(name.replace("\\", r"\\").replace("'", r"\'")).replace("\n", r"\n").replace("\t", r"\t")
+        + "'"
+    )

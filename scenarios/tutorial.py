@@ -1,7 +1,7 @@
 """A first question, from Python: what does a lossy radio cost?
 
-Run it as it stands (python scenarios/tutorial.py), or cell by cell in a notebook or an editor that knows `# %%`. It takes
-about a minute and writes into a temporary folder.
+Run it as it stands (python scenarios/tutorial.py), or cell by cell in a notebook or an editor that knows `# %%`. It
+takes about a minute and writes into a temporary folder.
 """
 
 # %% One run: six hosts in three cells, half a minute
@@ -33,7 +33,9 @@ assert lossy.verdict == run.verdict == "valid"
 differences = []
 for seed in range(1, 9):
     pair = [
-        mobilenet.run(HERE / "first.yaml", seed=seed, out=FOLDER / f"{loss}-{seed}", overrides=[f"wireless.loss={loss}"])
+        mobilenet.run(
+            HERE / "first.yaml", seed=seed, out=FOLDER / f"{loss}-{seed}", overrides=[f"wireless.loss={loss}"]
+        )
         for loss in (0, 0.3)
     ]
     delays = [one.metrics["delivery_delay_mean_s"] for one in pair]

@@ -1,7 +1,7 @@
 """A headless Chromium, driven over its debugging pipe: what a page asks for, says, shows and answers.
 
-Model     the DevTools protocol as JSON messages, each ended by a zero byte, over file descriptors 3 and 4 of the browser;
-          no port, no library. The network is cut off: every name resolves to nothing
+Model     the DevTools protocol as JSON messages, each ended by a zero byte, over file descriptors 3 and 4 of the
+          browser; no port, no library. The network is cut off: every name resolves to nothing
 Units     pixels, seconds
 Errors    BrowserError for a page that throws, or a browser that does not answer; skip, or fail where a browser is
           required (CI or MOBILENET_REQUIRE_BROWSER is set), when there is none
@@ -25,10 +25,19 @@ from typing import Any
 
 NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 FLAGS = (
-    "--headless=new", "--no-sandbox", "--disable-gpu", "--hide-scrollbars", "--no-first-run", "--disable-extensions", "--disable-dev-shm-usage",
-    "--disable-background-networking", "--disable-component-update", "--host-resolver-rules=MAP * ~NOTFOUND", "--remote-debugging-pipe",
+    "--headless=new", "--no-sandbox", "--disable-gpu", "--hide-scrollbars", "--no-first-run", "--disable-extensions",
+    "--disable-dev-shm-usage",
+    "--disable-background-networking", "--disable-component-update", "--host-resolver-rules=MAP * ~NOTFOUND",
+    "--remote-debugging-pipe",
 )  # fmt: skip
-KEYS = {" ": "Space", "ArrowLeft": "ArrowLeft", "ArrowRight": "ArrowRight", "Escape": "Escape", "+": "Equal", "-": "Minus"}
+KEYS = {
+    " ": "Space",
+    "ArrowLeft": "ArrowLeft",
+    "ArrowRight": "ArrowRight",
+    "Escape": "Escape",
+    "+": "Equal",
+    "-": "Minus",
+}
 
 
 class BrowserError(Exception):
@@ -65,7 +74,7 @@ class Page:
         self._folder = tempfile.mkdtemp(prefix="mobilenet-browser-")
         to_browser, self._out = _pipe()
         self._in, from_browser = _pipe()
-        wiring = f"exec 3<&{to_browser} 4>&{from_browser} {to_browser}<&- {from_browser}>&-; exec \"$@\""
+        wiring = f'exec 3<&{to_browser} 4>&{from_browser} {to_browser}<&- {from_browser}>&-; exec "$@"'
         arguments = [path, *FLAGS, f"--window-size={width},{height}", f"--user-data-dir={self._folder}", "about:blank"]
         self._process = subprocess.Popen(
             ["bash", "-c", wiring, "browser", *arguments], pass_fds=(to_browser, from_browser),
@@ -83,7 +92,9 @@ class Page:
     def __enter__(self) -> Page:
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
         self._process.terminate()
         try:
             self._process.wait(10)
@@ -132,15 +143,21 @@ class Page:
     def click_on(self, selector: str) -> None:
         """In the middle of an element."""
         box = self.evaluate(
-            f"(() => {{ const e = document.querySelector({json.dumps(selector)}); e.scrollIntoView({{block: 'center'}}); "
-            "const r = e.getBoundingClientRect(); return [r.x + r.width / 2, r.y + r.height / 2]; })()"
+            f"(() => {{ const e = document.querySelector({json.dumps(selector)}); e.scrollIntoView({{block:"
+            " 'center'}); const r = e.getBoundingClientRect(); return [r.x + r.width / 2, r.y + r.height / 2]; })()"
         )
         self.click(*box)
 
     def key(self, key: str) -> None:
         text = {"text": key} if len(key) == 1 else {}
         for kind in ("keyDown", "keyUp"):
-            self._call("Input.dispatchKeyEvent", type=kind, key=key, code=KEYS.get(key, f"Key{key.upper()}"), **(text if kind == "keyDown" else {}))
+            self._call(
+                "Input.dispatchKeyEvent",
+                type=kind,
+                key=key,
+                code=KEYS.get(key, f"Key{key.upper()}"),
+                **(text if kind == "keyDown" else {}),
+            )
 
     def _call(self, method: str, **parameters: Any) -> dict[str, Any]:
         self._number += 1

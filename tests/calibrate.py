@@ -2,9 +2,9 @@
 
     python -m tests.calibrate [--workers N] [--seeds N] [--table]
 
-Model     each setting runs static.yaml, static_heavy.yaml, dynamic.yaml and faults.yaml, shortened, with the same seeds;
-          a row per run goes to data/calibration.csv at once, so a killed sweep goes on where it stood; --table prints
-          the means over seeds with 95 % t intervals, as DESIGN.md shows them
+Model     each setting runs static.yaml, static_heavy.yaml, dynamic.yaml and faults.yaml, shortened, with the same
+          seeds; a row per run goes to data/calibration.csv at once, so a killed sweep goes on where it stood; --table
+          prints the means over seeds with 95 % t intervals, as DESIGN.md shows them
 Units     seconds, Mb/s, as the names say
 Source    Wilhelm, Arantes, Sens (2020), Section V, for the experiments; the grid is ours: DESIGN.md §10
 """
@@ -29,10 +29,12 @@ RATES_MBPS = (1, 2, 5.5)
 JITTERS_S = (0.005, 0.02, 0.05)
 DURATIONS_S = {"static": 60, "static_heavy": 60, "dynamic": 60, "faults": 60}
 METRICS = (
-    "delivery_delay_mean_s", "collision_ratio", "collision_ratio_addressed", "station_sbuffer_mean", "host_rbuffer_mean",
+    "delivery_delay_mean_s", "collision_ratio", "collision_ratio_addressed", "station_sbuffer_mean",
+    "host_rbuffer_mean",
     "host_sbuffer_mean", "station_rbuffer_mean", "frames_per_s", "messages_sent_per_delivery", "radio_bytes_per_s",
 )  # fmt: skip
-# What the paper prints for each experiment (Section V.A and V.B); it prints no means for its faults. For comparison only.
+# What the paper prints for each experiment (Section V.A and V.B); it prints no means for its faults. For comparison
+# only.
 PRINTED = {
     "static": {"delivery_delay_mean_s": 0.20},
     "static_heavy": {

@@ -1,5 +1,5 @@
-"""For all tests: hypothesis does not measure time, since other things may run on the machine; and one small study, run once on
-a real Spark, for all who read what a study leaves."""
+"""For all tests: hypothesis does not measure time, since other things may run on the machine; and one small study,
+run once on a real Spark, for all who read what a study leaves."""
 
 from __future__ import annotations
 
@@ -21,7 +21,11 @@ factors:
   workload.interval_s: [1, 2]
   wireless.loss: [0, 0.2]
 replications: {{min: {REPLICATIONS}}}
-compare: {{factor: wireless.loss, baseline: 0, metrics: [delivery_delay_mean_s, messages_sent_per_delivery], equivalence_margin: 0.05}}
+compare:
+  factor: wireless.loss
+  baseline: 0
+  metrics: [delivery_delay_mean_s, messages_sent_per_delivery]
+  equivalence_margin: 0.05
 """
 
 

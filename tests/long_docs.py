@@ -3,7 +3,8 @@
     python -m tests.long_docs [--list]
 
 Model     every `mobilenet ...` and `python -m ...` in README.md and DESIGN.md that is a whole command, that is, without
-          placeholders such as RUN or [--seed N]. They run in a temporary folder with the scenarios, after those of the tour
+          placeholders such as RUN or [--seed N]. They run in a temporary folder with the scenarios, after those of
+          the tour
 Units     minutes: about an hour and a half in all, on two cores
 Source    ours: DESIGN.md §11
 """
@@ -25,7 +26,11 @@ BESIDE = ("python -m tests.calibrate",)  # the sweep of the radio settings takes
 def long_commands() -> list[str]:
     text = "".join((ROOT / name).read_text(encoding="utf-8") for name in ("README.md", "DESIGN.md"))
     found = re.findall(r"`((?:mobilenet|python -m) [^`\n]+)`", text)
-    return [command for command in dict.fromkeys(found) if len(command.split()) > 2 and not PLACEHOLDER.search(command) and command not in BESIDE]
+    return [
+        command
+        for command in dict.fromkeys(found)
+        if len(command.split()) > 2 and not PLACEHOLDER.search(command) and command not in BESIDE
+    ]
 
 
 def main() -> int:
@@ -42,7 +47,9 @@ def main() -> int:
             begun = time.monotonic()
             done = run(command, folder, timeout_s=3600)
             failed += done.returncode != 0
-            print(f"{'ok' if done.returncode == 0 else 'FAILED'} {time.monotonic() - begun:5.0f} s  {command}", flush=True)
+            print(
+                f"{'ok' if done.returncode == 0 else 'FAILED'} {time.monotonic() - begun:5.0f} s  {command}", flush=True
+            )
             if done.returncode:
                 print(done.stdout[-1000:] + done.stderr[-1000:])
     print(f"{len(COMMANDS) + len(commands)} commands, {failed} failed")

@@ -26,14 +26,19 @@ def python(place: Path, code: str, **environment: str) -> str:
     return done.stdout.strip()
 
 
-SAY = "from mobilenet.engine import native, timer; print(native.in_use(), native.is_outdated(), timer.__file__.rpartition('.')[2])"
+SAY = (
+    "from mobilenet.engine import native, timer; print(native.in_use(), native.is_outdated(),"
+    " timer.__file__.rpartition('.')[2])"
+)
 
 
 @pytest.fixture(scope="module")
 def copy(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The package at another place, compiled; of the same source it is what the set-up made here."""
     place = tmp_path_factory.mktemp("copy")
-    shutil.copytree(ROOT / "mobilenet", place / "mobilenet", ignore=shutil.ignore_patterns("__pycache__", "__compiled__"))
+    shutil.copytree(
+        ROOT / "mobilenet", place / "mobilenet", ignore=shutil.ignore_patterns("__pycache__", "__compiled__")
+    )
     assert python(place, SAY) == "False False py"
     if native.folder().is_dir():
         shutil.copytree(native.PLACE, place / "mobilenet" / "__compiled__")
@@ -82,7 +87,9 @@ def test_what_cannot_be_loaded_is_interpreted(copy: Path) -> None:
 
 @pytest.mark.parametrize("command", ["no-such-compiler", "   "])
 def test_without_a_compiler_nothing_is_made_and_it_is_said_when_asked(tmp_path: Path, command: str) -> None:
-    shutil.copytree(ROOT / "mobilenet", tmp_path / "mobilenet", ignore=shutil.ignore_patterns("__pycache__", "__compiled__"))
+    shutil.copytree(
+        ROOT / "mobilenet", tmp_path / "mobilenet", ignore=shutil.ignore_patterns("__pycache__", "__compiled__")
+    )
     for again, lines in ((True, 1), (False, 0)):
         said = said_by(tmp_path, tries_again=again, CC=command, PATH=str(tmp_path))
         assert len(said) == lines and all("there is no C compiler (" in line for line in said)
@@ -99,7 +106,9 @@ def said_by(place: Path, tries_again: bool, **environment: str) -> list[str]:
 
 @pytest.mark.skipif(not native.in_use(), reason="the tests themselves run interpreted")
 def test_both_ways_do_the_same() -> None:
-    """All else in the tests runs compiled where that is possible; here shortened scenarios of each kind run interpreted."""
+    """All else in the tests runs compiled where that is possible; here shortened scenarios of each kind run
+    interpreted.
+    """
     names = ["churn", "dynamic_on_vcube", "faults", "first", "gossip", "radio_check", "streets", "tcp_dynamic"]
     code = f"import json; from tests.test_fingerprints import all_digests; print(json.dumps(all_digests({names})))"
     found: dict[str, Any] = json.loads(python(ROOT, code, MOBILENET_COMPILED="0"))

@@ -21,7 +21,9 @@ def run(command: str, folder: Path, timeout_s: float = 300) -> subprocess.Comple
     words = shlex.split(command)
     program = [sys.executable] if words[0] == "python" else [str(Path(sys.executable).parent / words[0])]
     env = os.environ | {"PYTHONPATH": str(ROOT), "MPLCONFIGDIR": str(folder)}
-    return subprocess.run([*program, *words[1:]], cwd=folder, env=env, capture_output=True, text=True, timeout=timeout_s)
+    return subprocess.run(
+        [*program, *words[1:]], cwd=folder, env=env, capture_output=True, text=True, timeout=timeout_s
+    )
 
 
 def test_commands_of_the_tour(tmp_path: Path) -> None:
@@ -55,7 +57,9 @@ def test_the_tutorial(tmp_path: Path) -> None:
 
 
 def test_make_offers_what_the_readme_says() -> None:
-    offered = subprocess.run([sys.executable, "make.py", "help"], cwd=ROOT, capture_output=True, text=True, timeout=60).stdout
+    offered = subprocess.run(
+        [sys.executable, "make.py", "help"], cwd=ROOT, capture_output=True, text=True, timeout=60
+    ).stdout
     assert {"make demo", "make test"} <= set(SETUP)
     for command in SETUP:
         assert command.split()[-1] in offered
@@ -67,7 +71,13 @@ def test_make_offers_what_the_readme_says() -> None:
 @pytest.mark.parametrize("name", ["README.md", "DESIGN.md", "CHANGELOG.md"])
 def test_files_that_the_documents_name_exist(name: str) -> None:
     text = (ROOT / name).read_text(encoding="utf-8")
-    named = set(re.findall(r"`((?:tests|viz|data|scenarios|mobilenet|protocols|radio|wired)/[\w/.]*\w\.\w+|(?:tests|wired|radio)/[\w/]*)`", text))
+    named = set(
+        re.findall(
+            r"`((?:tests|viz|data|scenarios|mobilenet|protocols|radio|wired)/[\w/.]*\w\.\w+"
+            r"|(?:tests|wired|radio)/[\w/]*)`",
+            text,
+        )
+    )
     named |= set(re.findall(r"\]\(([^)#]+\.\w+)\)", text))
     assert "@@" not in text
     for path in named:

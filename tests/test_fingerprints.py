@@ -70,7 +70,9 @@ def test_every_scenario_is_pinned() -> None:
 
 @pytest.mark.parametrize("name", SCENARIOS)
 def test_a_scenario_does_what_it_did(name: str) -> None:
-    assert digests(recorded(shortened(name))) == pinned(name), "meant? then renew and say why: see the head of this file"
+    assert digests(recorded(shortened(name))) == pinned(name), (
+        "meant? then renew and say why: see the head of this file"
+    )
 
 
 @pytest.mark.parametrize("hash_seed", ["0", "1", "random"])

@@ -30,7 +30,9 @@ def test_ties_go_by_the_order_of_scheduling() -> None:
 
 
 @given(
-    st.lists(st.tuples(st.integers(0, 5) | st.integers(0, 3 << STRETCH_BITS), st.integers(0, 2 << STRETCH_BITS)), max_size=30),
+    st.lists(
+        st.tuples(st.integers(0, 5) | st.integers(0, 3 << STRETCH_BITS), st.integers(0, 2 << STRETCH_BITS)), max_size=30
+    ),
     st.lists(st.integers(0, 5 << STRETCH_BITS), max_size=4),
 )
 def test_what_happens_when_is_what_one_sorted_list_says(plan: list[tuple[int, int]], stops: list[int]) -> None:
@@ -61,14 +63,21 @@ def test_what_happens_when_is_what_one_sorted_list_says(plan: list[tuple[int, in
     assert seen == sorted(scheduled) and kernel.peek() == math.inf
 
 
-@given(st.lists(st.lists(st.integers(0, 2 << STRETCH_BITS), min_size=1, max_size=6), max_size=6), st.integers(0, 4 << STRETCH_BITS))
+@given(
+    st.lists(st.lists(st.integers(0, 2 << STRETCH_BITS), min_size=1, max_size=6), max_size=6),
+    st.integers(0, 4 << STRETCH_BITS),
+)
 def test_simpy_processes_do_what_they_do_in_simpy(waits: list[list[int]], until: int) -> None:
     def play(environment: simpy.Environment) -> list[tuple[float, int, str]]:
         seen: list[tuple[float, int, str]] = []
 
         def process(number: int) -> simpy.events.ProcessGenerator:
             for wait in waits[number]:
-                done = environment.timeout(wait) if number % 2 else environment.timeout(wait) | environment.timeout(3 << STRETCH_BITS)
+                done = (
+                    environment.timeout(wait)
+                    if number % 2
+                    else environment.timeout(wait) | environment.timeout(3 << STRETCH_BITS)
+                )
                 try:
                     yield done
                     seen.append((environment.now, number, "woke"))

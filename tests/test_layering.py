@@ -79,7 +79,9 @@ def away_from_home(tree: Tree) -> Iterator[tuple[str, str]]:
 
 
 def not_for_protocols(tree: Tree) -> Iterator[tuple[str, str]]:
-    """Protocols use the standard library and each other; their parameters pydantic and the declaration of quantities."""
+    """Protocols use the standard library and each other; their parameters pydantic and the declaration of
+    quantities.
+    """
     for module, imported in tree.imports.items():
         if inside(module, "mobilenet.protocols"):
             for name in sorted(imported):
@@ -125,7 +127,9 @@ def test_nobody_breaks(rule: object) -> None:
 def test_protocols_meet_the_network_through_ports_alone() -> None:
     """The network runs whatever it is given; built-in protocols are named by the catalogues, and by nobody else."""
     for module, imported in OURS.imports.items():
-        if inside(module, "mobilenet.simulation.nodes", "mobilenet.simulation.connections", "mobilenet.simulation.mobile"):
+        if inside(
+            module, "mobilenet.simulation.nodes", "mobilenet.simulation.connections", "mobilenet.simulation.mobile"
+        ):
             protocols = {name for name in imported if inside(name, "mobilenet.protocols")}
             assert protocols <= {"mobilenet.protocols.port", "mobilenet.protocols.catalogue"}, module
 
@@ -133,13 +137,21 @@ def test_protocols_meet_the_network_through_ports_alone() -> None:
 def test_the_verifier_reads_the_scenario_in_one_place() -> None:
     """It derives the promises of a run from scenario.yaml, by its declarations; nothing else of it knows scenarios."""
     pairs = {pair for pair in OURS.importers("mobilenet.scenario") if inside(pair[0], "mobilenet.verify")}
-    assert {module for module, name in pairs if name != "mobilenet.scenario.expectations"} == {"mobilenet.verify.declared"}
+    assert {module for module, name in pairs if name != "mobilenet.scenario.expectations"} == {
+        "mobilenet.verify.declared"
+    }
     assert OURS.imports["mobilenet.scenario.expectations"] <= {"__future__", "typing"}  # plain values
 
 
 def test_metrics_know_no_scenario() -> None:
     for module in OURS.modules:
-        if inside(module, "mobilenet.metrics", "mobilenet.rundir.reader", "mobilenet.rundir.writer", "mobilenet.rundir.recorder"):
+        if inside(
+            module,
+            "mobilenet.metrics",
+            "mobilenet.rundir.reader",
+            "mobilenet.rundir.writer",
+            "mobilenet.rundir.recorder",
+        ):
             assert not [name for name in OURS.reached(module) if inside(name, "mobilenet.scenario")], module
 
 
@@ -179,7 +191,8 @@ IN_EVERY_FORM = (
 
 def planted(folder: Path, at: str, source: str) -> Tree:
     """A small package with one module that says `source`."""
-    for name in ("mobilenet", "mobilenet.engine", "mobilenet.simulation", "mobilenet.simulation.mobile", "mobilenet.verify",
+    for name in ("mobilenet", "mobilenet.engine", "mobilenet.simulation", "mobilenet.simulation.mobile",
+        "mobilenet.verify",
                  "mobilenet.protocols", "mobilenet.world", "mobilenet.network.radio.medium", at):  # fmt: skip
         path = folder.joinpath(*name.split("."))
         is_package = name.count(".") < 2 and name != at

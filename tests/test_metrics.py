@@ -95,7 +95,16 @@ def test_a_leave_ends_a_handoff_and_what_follows_supersedes_nothing() -> None:
     def start(time_s: float, session: int) -> tuple[float, str, str, dict[str, Any]]:
         return (time_s, "h0", "handoff_start", {"session": session, "detail": {"cause": "cell"}})
 
-    row = row_of([(0, "h0", "join", {}), start(10, 2), (11, "h0", "leave", {}), (20, "h0", "join", {}), start(30, 5), start(30.2, 6)])
+    row = row_of(
+        [
+            (0, "h0", "join", {}),
+            start(10, 2),
+            (11, "h0", "leave", {}),
+            (20, "h0", "join", {}),
+            start(30, 5),
+            start(30.2, 6),
+        ]
+    )
     assert row["handoffs_superseded"] == 1
 
 
@@ -115,7 +124,8 @@ def test_an_interruption_by_a_crash_or_a_leave_is_none_of_a_handoff(end: str) ->
     ])  # fmt: skip
     assert row["handoffs"] == 2
     assert row["handoff_interruption_mean_s"] == 2.0  # from 12 to 14; not from 14 to 40
-    assert row["handoff_interruption_excess_mean_s"] == pytest.approx(0.0)  # 2 s from one delivery to the next, also after 40
+    # 2 s from one delivery to the next, also after 40
+    assert row["handoff_interruption_excess_mean_s"] == pytest.approx(0.0)
 
 
 def test_buffers_are_weighted_with_time() -> None:
@@ -144,17 +154,27 @@ def test_three_shares_of_collisions_and_two_counts_of_messages() -> None:
     totals = {
         "radio_frames": 40, "radio_mac_retries": 4, "radio_payload_bytes": 5000, "radio_acknowledgements": 10,
         "pairs_received": 80, "pairs_collision": 10, "pairs_never_attempted": 10,
-        "addressed_pairs_received": 50, "addressed_pairs_collision": 5, "addressed_pairs_never_attempted": 20, "addressed_pairs_half_duplex": 5,
+        "addressed_pairs_received": 50, "addressed_pairs_collision": 5, "addressed_pairs_never_attempted": 20,
+        "addressed_pairs_half_duplex": 5,
     }  # fmt: skip
-    samples = [(moment, "network", name, value * factor) for moment, factor in ((0.0, 0.0), (100.0, 1.0)) for name, value in totals.items()]
-    events = [(0, "h0", "join", {}), (1, "h0", "broadcast", {"message": "h0:0"}), *[(2.0 + k, "h0", "deliver", {"message": "h0:0"}) for k in range(4)]]
+    samples = [
+        (moment, "network", name, value * factor)
+        for moment, factor in ((0.0, 0.0), (100.0, 1.0))
+        for name, value in totals.items()
+    ]
+    events = [
+        (0, "h0", "join", {}),
+        (1, "h0", "broadcast", {"message": "h0:0"}),
+        *[(2.0 + k, "h0", "deliver", {"message": "h0:0"}) for k in range(4)],
+    ]
     row = row_of(events, samples, payload_bytes=100)
     assert row["collision_ratio"] == pytest.approx(20 / 100)
     assert row["collision_ratio_addressed"] == pytest.approx(25 / 80)
     assert row["collision_ratio_addressed_begun"] == pytest.approx(5 / 55)
     assert row["messages_sent_per_delivery"] == pytest.approx(36 / 4)
     assert row["copies_and_acks_per_delivery"] == pytest.approx((50 + 10) / 4)
-    assert row_of(events, samples)["copies_and_acks_per_delivery"] is None  # a record that does not tell how long messages are
+    # a record that does not tell how long messages are
+    assert row_of(events, samples)["copies_and_acks_per_delivery"] is None
 
 
 def test_a_step_function() -> None:

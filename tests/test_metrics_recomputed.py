@@ -1,7 +1,8 @@
-"""Every metric of a run computed a second time, slowly, from its tables as they lie on disk, by the words of the definitions alone.
+"""Every metric of a run computed a second time, slowly, from its tables as they lie on disk, by the words of the
+definitions alone.
 
-Nothing of mobilenet.metrics.mobile is used but its result: sums are over whole numbers of nanoseconds, each question is asked of all
-rows anew. Pairs come from the table of frames, where the product reads running totals.
+Nothing of mobilenet.metrics.mobile is used but its result: sums are over whole numbers of nanoseconds, each question
+is asked of all rows anew. Pairs come from the table of frames, where the product reads running totals.
 """
 
 from __future__ import annotations
@@ -22,13 +23,15 @@ SCENARIOS = Path(__file__).parents[1] / "scenarios"
 SECOND = 10**9
 RUNS = {
     "faults": ("faults.yaml", ["duration_s=40", "faults.every_s=5", "faults.first_at_s=11", "hosts.count=40"]),
-    "crashes": ("faults.yaml", ["duration_s=40", "hosts.count=10", "faults.station=s0", "faults.first_at_s=1", "faults.every_s=0.7",
+    "crashes": ("faults.yaml", ["duration_s=40", "hosts.count=10", "faults.station=s0", "faults.first_at_s=1",
+    "faults.every_s=0.7",
                                 "faults.first_duration_s=5", "hosts.mobility.speed_mps=20", "seed=9440"]),
     "churn": ("churn.yaml", ["duration_s=50"]),
     "holes": ("holes.yaml", ["duration_s=40"]),
     "expiry": ("holes.yaml", ["duration_s=60", "protocol.expiry_s=4", "seed=3"]),
     "streets": ("streets.yaml", ["duration_s=30"]),
-    "tcp": ("tcp_dynamic.yaml", ["duration_s=30", "hosts.count=30", "faults={schedule: random, rate_per_host_per_min: 1, mean_duration_s: 2}"]),
+    "tcp": ("tcp_dynamic.yaml", ["duration_s=30", "hosts.count=30",
+    "faults={schedule: random, rate_per_host_per_min: 1, mean_duration_s: 2}"]),
     "acking": ("paper/tcp_static.yaml", ["duration_s=25"]),
     "plug-in": ("own_protocol/gossip.yaml", ["duration_s=20"]),
 }  # fmt: skip
@@ -78,7 +81,11 @@ class Slow:
     def undelivered(self) -> int:
         total = 0
         for host in self.hosts:
-            turns = [(row, e["event"]) for row, e in enumerate(self.events) if e["node"] == host and e["event"] in ("join", "leave", "gap")]
+            turns = [
+                (row, e["event"])
+                for row, e in enumerate(self.events)
+                if e["node"] == host and e["event"] in ("join", "leave", "gap")
+            ]
             if turns and turns[-1][1] != "leave":
                 total += self.owed(host, turns[-1][0], len(self.events))
         return total
@@ -86,7 +93,9 @@ class Slow:
     def missed_by_gaps(self) -> int:
         total = 0
         for host in self.hosts:
-            turns = [(row, e) for row, e in enumerate(self.events) if e["node"] == host and e["event"] in ("join", "gap")]
+            turns = [
+                (row, e) for row, e in enumerate(self.events) if e["node"] == host and e["event"] in ("join", "gap")
+            ]
             for (before, _), (row, e) in pairwise(turns):
                 if e["event"] == "gap" and self.inside(e["time_ns"]):
                     total += self.owed(host, before, row)
@@ -188,10 +197,12 @@ class Slow:
             "messages_sent_per_delivery": ratio(frames - self.total("radio_mac_retries"), deliveries),
             "copies_and_acks_per_delivery": ratio(copies, deliveries),
             "receivers_in_range_per_frame": ratio(self.pairs(self.frames), frames),
-            "collision_ratio": ratio(self.pairs(self.frames, "collision", "never_attempted"), self.pairs(self.frames)),
+            "collision_ratio": ratio(self.pairs(self.frames, "collision", "never_attempted"),
+            self.pairs(self.frames)),
             "collision_ratio_addressed": ratio(self.pairs(to_it, "collision", "never_attempted"), self.pairs(to_it)),
             "collision_ratio_addressed_begun": ratio(self.pairs(to_it, "collision"), begun),
-            "radio_bytes": self.total("radio_bytes"), "radio_bytes_per_s": self.total("radio_bytes") / float(window_s),
+            "radio_bytes": self.total("radio_bytes"),
+            "radio_bytes_per_s": self.total("radio_bytes") / float(window_s),
             "control_bytes_per_broadcast": ratio(self.total("radio_control_bytes"), broadcasts),
             "wired_messages": self.total("wired_messages"), "wired_bytes": self.total("wired_bytes"),
             "mac_queue_drops": self.counters["radio"]["queue_drops"],
@@ -202,9 +213,11 @@ class Slow:
         broadcasts, refused, deliveries = (self.count(kind) for kind in ("broadcast", "refused", "deliver"))
         found: dict[str, Any] = {
             "window_s": (self.end - self.begin) / SECOND, "broadcasts": broadcasts, "broadcasts_refused": refused,
-            "broadcasts_offered": broadcasts + refused, "broadcasts_undelivered": self.undelivered(), "deliveries": deliveries,
+            "broadcasts_offered": broadcasts + refused, "broadcasts_undelivered": self.undelivered(),
+            "deliveries": deliveries,
             "delivery_delay_mean_s": mean(delays), "delivery_delay_max_s": float(delays[-1]) if delays else None,
-            "gaps": self.count("gap"), "crashes": self.count("crash"), "deliveries_missed_by_gaps": self.missed_by_gaps(),
+            "gaps": self.count("gap"), "crashes": self.count("crash"),
+            "deliveries_missed_by_gaps": self.missed_by_gaps(),
         }  # fmt: skip
         for share in (50, 95, 99):
             found[f"delivery_delay_p{share}_s"] = percentile(delays, share)

@@ -39,7 +39,9 @@ def test_an_old_python_can_read_it_as_far_as_the_refusal() -> None:
 
 
 @pytest.mark.parametrize("version", [(3, 6, 15), (3, 10, 13), (3, 14, 0)])
-def test_another_python_is_refused_in_one_line(make: ModuleType, monkeypatch: pytest.MonkeyPatch, version: tuple[int, ...]) -> None:
+def test_another_python_is_refused_in_one_line(
+    make: ModuleType, monkeypatch: pytest.MonkeyPatch, version: tuple[int, ...]
+) -> None:
     monkeypatch.setattr(sys, "version_info", version)
     with pytest.raises(make.Refusal, match=r"^Python 3\.11 to 3\.13 is needed, and .*$"):
         make.main()
@@ -64,7 +66,9 @@ def test_one_entry_of_the_lock(make: ModuleType, tmp_path: Path) -> None:
         make.pinned("nothing-of-that-name", str(tmp_path))
 
 
-def test_a_half_made_environment_is_recognised(make: ModuleType, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_a_half_made_environment_is_recognised(
+    make: ModuleType, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     stamp, python = tmp_path / "made-of.json", tmp_path / "python"
     monkeypatch.setattr(make, "STAMP", str(stamp))
     monkeypatch.setattr(make, "PYTHON", str(python))
@@ -114,5 +118,7 @@ def test_pip_configuration_is_respected(make: ModuleType, monkeypatch: pytest.Mo
 def test_the_makefile_wraps_make_py_one_to_one(make: ModuleType) -> None:
     targets = re.search(r"^\.PHONY: (.*)$", (ROOT / "Makefile").read_text(), re.MULTILINE)
     assert targets is not None and sorted(targets[1].split()) == sorted(make.COMMANDS)
-    shown = subprocess.run([sys.executable, "make.py", "help"], cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    shown = subprocess.run(
+        [sys.executable, "make.py", "help"], cwd=ROOT, capture_output=True, text=True, check=True
+    ).stdout
     assert all(re.search(rf"^  {name} +\S", shown, re.MULTILINE) for name in make.COMMANDS)

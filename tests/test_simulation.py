@@ -83,7 +83,9 @@ def test_tables_and_counters_tell_the_same(crashed: mobilenet.Run) -> None:
 
 
 def test_a_loss_that_was_configured_is_applied(tmp_path: Path) -> None:
-    run = mobilenet.run(Scenario.from_text(CRASHES, ["wireless.loss=0.25", "record.frames=false"]), out=tmp_path / "lossy")
+    run = mobilenet.run(
+        Scenario.from_text(CRASHES, ["wireless.loss=0.25", "record.frames=false"]), out=tmp_path / "lossy"
+    )
     radio = run.counters["radio"]
     share = radio["lost"]["random"] / (radio["lost"]["random"] + radio["received"])
     assert share == pytest.approx(0.25, abs=0.02)
@@ -91,7 +93,9 @@ def test_a_loss_that_was_configured_is_applied(tmp_path: Path) -> None:
 
 
 def test_tracks_join_and_leave_in_the_middle_of_the_run(tmp_path: Path) -> None:
-    run = mobilenet.run(SCENARIOS / "streets.yaml", out=tmp_path / "streets", overrides=["duration_s=60", "hosts.mobility.max_hosts=60"])
+    run = mobilenet.run(
+        SCENARIOS / "streets.yaml", out=tmp_path / "streets", overrides=["duration_s=60", "hosts.mobility.max_hosts=60"]
+    )
     events = run.events
     left = events[events.event == "leave"].groupby("node").time_ns.last()
     assert len(left) > 10 and run.verdict == "valid"
@@ -113,7 +117,11 @@ def test_hosts_out_of_coverage_are_brought_back_at_the_end(tmp_path: Path) -> No
 
 
 def test_without_time_to_drain_liveness_is_unknown(tmp_path: Path) -> None:
-    run = mobilenet.run(SCENARIOS / "first.yaml", out=tmp_path / "cut", overrides=["drain_s=0", "duration_s=10", "workload.interval_s=0.2"])
+    run = mobilenet.run(
+        SCENARIOS / "first.yaml",
+        out=tmp_path / "cut",
+        overrides=["drain_s=0", "duration_s=10", "workload.interval_s=0.2"],
+    )
     assert run.manifest["quiescent"] is False
     assert run.verdicts["delivery"].answer == run.verdicts["drained"].answer == "unknown"
     assert run.verdict == "unknown"
@@ -135,7 +143,9 @@ def test_metrics_cover_the_window(tmp_path: Path) -> None:
 
 
 def test_time_weighted_buffers_against_pandas(tmp_path: Path) -> None:
-    run = mobilenet.run(SCENARIOS / "first.yaml", out=tmp_path / "run", overrides=["workload.interval_s=0.3", "warmup_s=5"])
+    run = mobilenet.run(
+        SCENARIOS / "first.yaml", out=tmp_path / "run", overrides=["workload.interval_s=0.3", "warmup_s=5"]
+    )
     samples = run.samples
     own = samples[(samples.quantity == "sbuffer") & samples.node.str.startswith("s")]
     means = []
@@ -150,13 +160,19 @@ def test_what_does_not_survive_a_crash_is_seen_to_be_empty() -> None:
     """A host that holds messages back crashes: while it is down its RBuffer is empty, its SBuffer is what it was."""
     scenario = Scenario.load(
         SCENARIOS / "static_heavy.yaml",
-        ["duration_s=20", "faults={schedule: random, rate_per_host_per_min: 6, mean_duration_s: 2}", "record.positions_interval_s=null"],
+        [
+            "duration_s=20",
+            "faults={schedule: random, rate_per_host_per_min: 6, mean_duration_s: 2}",
+            "record.positions_interval_s=null",
+        ],
     )
     recording = Simulation(scenario).run().recording
     events, samples = recording.events, recording.samples.lists
     crashes = [(t, n) for t, n, e in zip(events.time_ns, events.node, events.event, strict=True) if e == "crash"]
     sizes: dict[tuple[str, str], list[tuple[int, float]]] = {}
-    for time, node, quantity, value in zip(*(samples[name] for name in ("time_ns", "node", "quantity", "value")), strict=True):
+    for time, node, quantity, value in zip(
+        *(samples[name] for name in ("time_ns", "node", "quantity", "value")), strict=True
+    ):
         sizes.setdefault((node, quantity), []).append((time, value))
 
     def size(node: str, quantity: str, until: int) -> float:

@@ -2,9 +2,9 @@
 
     python -m tests.validate_aggregation [--rows 10000000] [--runs 100]
 
-Model     synthetic run directories: 70 hosts, gamma-distributed delays, buffers that walk at random. The tables are computed
-          on local[2] and compared with a reckoning by pandas over the same files; the memory is that of this process
-          and of its Java, at its highest
+Model     synthetic run directories: 70 hosts, gamma-distributed delays, buffers that walk at random. The tables are
+          computed on local[2] and compared with a reckoning by pandas over the same files; the memory is that of this
+          process and of its Java, at its highest
 Units     seconds, bytes
 Source    ours: DESIGN.md §14
 """
@@ -44,7 +44,11 @@ def synthetic(directory: Path, run: PlannedRun, deliveries: int) -> None:
     events = pd.DataFrame(
         {
             "time_ns": np.concatenate([np.zeros(HOSTS, np.int64), sent, (sent[:, None] + delays).ravel()]),
-            "node": [f"h{i}" for i in range(HOSTS)] + [name.partition(":")[0] for name in names] + [f"h{i}" for i in range(HOSTS)] * messages,
+            "node": (
+                [f"h{i}" for i in range(HOSTS)]
+                + [name.partition(":")[0] for name in names]
+                + [f"h{i}" for i in range(HOSTS)] * messages
+            ),
             "event": ["join"] * HOSTS + ["broadcast"] * messages + ["deliver"] * (messages * HOSTS),
             "message": np.concatenate([np.array([None] * HOSTS), names, np.repeat(names, HOSTS)]),
         }
@@ -54,7 +58,8 @@ def synthetic(directory: Path, run: PlannedRun, deliveries: int) -> None:
     times = np.sort(dice.integers(0, int(DURATION_S * 1e9), count))
     node = dice.integers(0, 7, count)
     samples = pd.DataFrame({
-        "time_ns": times, "node": [f"s{i}" for i in node], "quantity": "sbuffer", "value": dice.integers(0, 60, count).astype(float),
+        "time_ns": times, "node": [f"s{i}" for i in node], "quantity": "sbuffer",
+        "value": dice.integers(0, 60, count).astype(float),
     })  # fmt: skip
     samples.to_parquet(directory / "samples.parquet")
     inside = delays / 1e9
@@ -73,7 +78,9 @@ def synthetic(directory: Path, run: PlannedRun, deliveries: int) -> None:
 def build(folder: Path, runs: int, rows: int) -> tuple[Store, list[PlannedRun]]:
     study = folder / "synthetic.yaml"
     first = Path(__file__).parents[1] / "scenarios" / "first.yaml"
-    study.write_text(f"scenario: {first}\nfactors: {{workload.interval_s: [1, 2]}}\nreplications: {{min: {runs // 2}}}\n")
+    study.write_text(
+        f"scenario: {first}\nfactors: {{workload.interval_s: [1, 2]}}\nreplications: {{min: {runs // 2}}}\n"
+    )
     store = create(Study.load(study), folder / "study")
     found = planned(store.study, 2, range(1, runs // 2 + 1))
     for run in found:
@@ -83,7 +90,9 @@ def build(folder: Path, runs: int, rows: int) -> tuple[Store, list[PlannedRun]]:
 
 
 def oracle(store: Store, runs: list[PlannedRun]) -> tuple[float, float, int]:
-    """The largest relative differences: of exact tables, and of the percentiles of all deliveries; and how many rows."""
+    """The largest relative differences: of exact tables, and of the percentiles of all deliveries; and how many
+    rows.
+    """
     exact, approximate, rows = 0.0, 0.0, 0
     summary = pd.read_csv(store.tables / "summary.csv")
     buffers = pd.read_csv(store.tables / "buffers.csv")
@@ -101,10 +110,16 @@ def oracle(store: Store, runs: list[PlannedRun]) -> tuple[float, float, int]:
             samples = pd.read_parquet(store.runs / run.id / "samples.parquet")
             levels.append(_bucket_mean(samples, 10))
         half = stats.t.ppf(0.975, len(own) - 1) * np.std(means, ddof=1) / np.sqrt(len(own))
-        row = summary[(summary["configuration"] == configuration) & (summary["metric"] == "delivery_delay_mean_s")].iloc[0]
+        row = summary[
+            (summary["configuration"] == configuration) & (summary["metric"] == "delivery_delay_mean_s")
+        ].iloc[0]
         bucket = buffers[(buffers["configuration"] == configuration) & (buffers["buffer"] == "station_sbuffer")]
         level = bucket[np.isclose(bucket["from_s"], 10 * DURATION_S / 60)].iloc[0]["mean"]
-        for ours, theirs in ((row["mean"], np.mean(means)), (row["low"], np.mean(means) - half), (level, np.mean(levels))):
+        for ours, theirs in (
+            (row["mean"], np.mean(means)),
+            (row["low"], np.mean(means) - half),
+            (level, np.mean(levels)),
+        ):
             exact = max(exact, abs(ours / theirs - 1))
         together = np.concatenate(pooled)
         rows += len(together)
@@ -140,7 +155,10 @@ class Java(threading.Thread):
                 except OSError:
                     continue
                 if text.startswith("Name:\tjava"):
-                    self.highest = max(self.highest, *(int(line.split()[1]) * 1024 for line in text.splitlines() if line.startswith("VmHWM")))
+                    self.highest = max(
+                        self.highest,
+                        *(int(line.split()[1]) * 1024 for line in text.splitlines() if line.startswith("VmHWM")),
+                    )
             time.sleep(0.2)
 
 
@@ -161,8 +179,14 @@ def main() -> None:
         own = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
         exact, approximate, rows = oracle(store, runs)
     print(f"{rows} deliveries of {options.runs} runs in {wall_s:.0f} s")
-    print(f"largest relative difference from pandas: {exact:.1e} (1e-9 allowed), of pooled percentiles {approximate:.1e} (1e-3 allowed)")
-    print(f"highest memory: {java.highest / 1e6:.0f} MB in Java, {own / 1e6:.0f} MB in Python before the reckoning by pandas")
+    print(
+        f"largest relative difference from pandas: {exact:.1e} (1e-9 allowed), of pooled percentiles {approximate:.1e}"
+        " (1e-3 allowed)"
+    )
+    print(
+        f"highest memory: {java.highest / 1e6:.0f} MB in Java, {own / 1e6:.0f} MB in Python before the reckoning by"
+        " pandas"
+    )
     fine = exact <= 1e-9 and approximate <= 1e-3
     print("Next: the figures stand in DESIGN.md §14" if fine else "MISS")
     sys.exit(0 if fine else 1)

@@ -1,9 +1,10 @@
-"""dynamic.yaml and faults.yaml, full length, with many seeds, on each backbone over VCube: is each run valid, and at rest?
+"""dynamic.yaml and faults.yaml, full length, with many seeds, on each backbone over VCube: is each run valid, and at
+rest?
 
     python -m tests.validate_backbones [--seeds 20] [--processes N] [--only KIND ...]
 
-Model     a run leaves one line in runs/backbones.jsonl; a line that is there for the same code, scenario, kind and seed is not
-          computed again, so a stopped validation goes on where it was
+Model     a run leaves one line in runs/backbones.jsonl; a line that is there for the same code, scenario, kind and
+          seed is not computed again, so a stopped validation goes on where it was
 Errors    exit status 1, a line for each run that is not as it should be
 """
 
@@ -66,7 +67,10 @@ def digest() -> str:
 
 
 def table(rows: list[Row]) -> Iterator[str]:
-    yield "scenario  backbone           seeds  valid  quiescent  handoffs min  mean    delay s  wired messages  bytes     suspicions  CPU s"
+    yield (
+        "scenario  backbone           seeds  valid  quiescent  handoffs min  mean    delay s  wired messages  bytes    "
+        " suspicions  CPU s"
+    )
     for scenario in SCENARIOS:
         for kind in KINDS:
             own = [row for row in rows if (row["scenario"], row["kind"]) == (scenario, kind)]
@@ -74,11 +78,12 @@ def table(rows: list[Row]) -> Iterator[str]:
                 figures = [row["metrics"] for row in own]
                 handoffs = [row["handoffs"] for row in figures]
                 yield (
-                    f"{scenario:8}  {kind:17}  {len(own):5}  {sum(row['verdict'] == 'valid' for row in own):5}"
-                    f"  {sum(row['quiescent'] for row in own):9}  {min(handoffs):12}  {mean(handoffs):<6.1f}"
-                    f"  {mean(row['delivery_delay_mean_s'] for row in figures):7.3f}  {mean(row['wired_messages'] for row in figures):14.0f}"
-                    f"  {mean(row['wired_bytes'] for row in figures):8.0f}  {sum(row['suspicions'] for row in own):10}"
-                    f"  {sum(row['cpu_s'] for row in own):5.0f}"
+                    f"{scenario:8}  {kind:17}  {len(own):5}  {sum(row['verdict'] == 'valid' for row in own):5} "
+                    f" {sum(row['quiescent'] for row in own):9}  {min(handoffs):12}  {mean(handoffs):<6.1f} "
+                    f" {mean(row['delivery_delay_mean_s'] for row in figures):7.3f} "
+                    f" {mean(row['wired_messages'] for row in figures):14.0f} "
+                    f" {mean(row['wired_bytes'] for row in figures):8.0f}  {sum(row['suspicions'] for row in own):10} "
+                    f" {sum(row['cpu_s'] for row in own):5.0f}"
                 )
 
 
@@ -101,12 +106,19 @@ def main() -> int:
             row = done[key] = {"code": code, "scenario": scenario, "kind": kind, "seed": seed, **job.result()}
             file.write(json.dumps(row) + "\n")
             file.flush()
-            print(f"{scenario} on {kind}, seed {seed}: {row['verdict']}, {row['cpu_s']:.0f} s", file=sys.stderr, flush=True)
+            print(
+                f"{scenario} on {kind}, seed {seed}: {row['verdict']}, {row['cpu_s']:.0f} s",
+                file=sys.stderr,
+                flush=True,
+            )
     rows = [done[key] for key in sorted(done)]
     print("\n".join(table(rows)))
     wrong = [row for row in rows if row["verdict"] != "valid" or not row["quiescent"]]
     for row in wrong:
-        print(f"{row['scenario']} on {row['kind']}, seed {row['seed']}: {row['verdict']}, quiescent: {row['quiescent']}; {row['why']}")
+        print(
+            f"{row['scenario']} on {row['kind']}, seed {row['seed']}: {row['verdict']}, quiescent: {row['quiescent']};"
+            f" {row['why']}"
+        )
     print("" if wrong else "all is as it should be")
     return 1 if wrong else 0
 

@@ -2,8 +2,9 @@
 
     python -m tests.validate_idle [SEEDS]
 
-60 to 150 hosts in one cell and in seven, at 1 and 2 Mb/s, ten minutes with one message at their end, hosts given up after 20 s of silence:
-each run must come to rest, without a gap, and without a host that was given up. Hidden hosts whose heartbeats kept step once did neither.
+60 to 150 hosts in one cell and in seven, at 1 and 2 Mb/s, ten minutes with one message at their end, hosts given up
+after 20 s of silence: each run must come to rest, without a gap, and without a host that was given up. Hidden hosts
+whose heartbeats kept step once did neither.
 """
 
 from __future__ import annotations
@@ -35,8 +36,10 @@ CASES = [Case(*values) for values in itertools.product((60, 90, 120, 150), CELLS
 def troubles(case: Case, seed: int) -> list[str]:
     """What is wrong with one run."""
     changes = [
-        f"seed={seed}", f"hosts.count={case.hosts}", f"stations.layout={CELLS[case.cells]}", f"wireless.broadcast_rate_mbps={case.rate_mbps}",
-        "duration_s=600", "warmup_s=0", "drain_s=60", "workload={arrivals: explicit, messages: [{host: h0, at_s: 590}]}", "protocol.expiry_s=20",
+        f"seed={seed}", f"hosts.count={case.hosts}", f"stations.layout={CELLS[case.cells]}",
+        f"wireless.broadcast_rate_mbps={case.rate_mbps}",
+        "duration_s=600", "warmup_s=0", "drain_s=60",
+        "workload={arrivals: explicit, messages: [{host: h0, at_s: 590}]}", "protocol.expiry_s=20",
         "record.positions_interval_s=null",
     ]  # fmt: skip
     outcome = Simulation(Scenario.load(SCENARIO, changes)).run()
@@ -55,7 +58,11 @@ def main(seeds: int) -> int:
             found = list(pool.map(troubles, itertools.repeat(case), range(FIRST_SEED, FIRST_SEED + seeds)))
             wrong = {FIRST_SEED + k: what for k, what in enumerate(found) if what}
             bad += len(wrong)
-            print(f"{case.hosts} hosts, {case.cells} cells, {case.rate_mbps} Mb/s: {seeds - len(wrong)} of {seeds} fine {wrong or ''}", flush=True)
+            print(
+                f"{case.hosts} hosts, {case.cells} cells, {case.rate_mbps} Mb/s: {seeds - len(wrong)} of {seeds} fine"
+                f" {wrong or ''}",
+                flush=True,
+            )
     return 1 if bad else 0
 
 

@@ -2,11 +2,11 @@
 
     python -m tests.validate_scenarios [--seeds 20] [--processes 2] [--only NAME ...]
 
-Model     a run leaves one line in runs/validation.jsonl; a line that is there for the same code, scenario and seed is not
-          computed again, so a stopped validation goes on where it was. "The same code" is a digest of all sources and
-          of the scenario with the files that it names.
-Asserts   all runs valid and quiescent; dynamic: at least 100 handoffs in every seed, over all seeds some superseded, some
-          with recovered and some with skipped messages; faults: after outages of up to 8 s the mean SBuffer of s3
+Model     a run leaves one line in runs/validation.jsonl; a line that is there for the same code, scenario and seed is
+          not computed again, so a stopped validation goes on where it was. "The same code" is a digest of all sources
+          and of the scenario with the files that it names.
+Asserts   all runs valid and quiescent; dynamic: at least 100 handoffs in every seed, over all seeds some superseded,
+          some with recovered and some with skipped messages; faults: after outages of up to 8 s the mean SBuffer of s3
           in the last 5 s before the next crash is at most twice that of the 5 s before the crash, in the mean of
           all seeds
 Errors    exit status 1, a line for each assertion that failed
@@ -65,13 +65,17 @@ def run(path: Path, seed: int) -> Row:
             "metrics": done.metrics,
         }
         if path.stem == "faults":
-            row["sbuffer_before_crashes"] = sbuffer_before_crashes(read_columns(done.path, "samples"), Scenario.load(path))
+            row["sbuffer_before_crashes"] = sbuffer_before_crashes(
+                read_columns(done.path, "samples"), Scenario.load(path)
+            )
     row["cpu_s"] = round(time.process_time() - began, 2)
     return row
 
 
 def sbuffer_before_crashes(samples: dict[str, list[Any]], scenario: Scenario) -> list[tuple[float, float]]:
-    """(duration of the outage, mean SBuffer of its station in the last seconds before it), one for each on the schedule."""
+    """(duration of the outage, mean SBuffer of its station in the last seconds before it), one for each on the
+    schedule.
+    """
     faults: Any = scenario.faults
     times, values = steps(samples, "s", "sbuffer")[faults.station]
     found = []
@@ -116,7 +120,10 @@ def computed(todo: list[tuple[Path, int, str]], processes: int, code: str) -> It
 
 
 def table(rows: list[Row]) -> Iterator[str]:
-    head = "scenario      seeds  valid  quiescent  handoffs min  mean    superseded  with recovered  with skipped  delay s  CPU s"
+    head = (
+        "scenario      seeds  valid  quiescent  handoffs min  mean    superseded  with recovered  with skipped  delay s"
+        "  CPU s"
+    )
     yield head
     for name in sorted({row["scenario"] for row in rows}):
         own = [row for row in rows if row["scenario"] == name]
@@ -124,10 +131,12 @@ def table(rows: list[Row]) -> Iterator[str]:
         handoffs = [row["handoffs"] for row in figures]
         delays = [row["delivery_delay_mean_s"] for row in figures if row["delivery_delay_mean_s"] is not None]
         yield (
-            f"{name:12}  {len(own):5}  {sum(row['verdict'] == 'valid' for row in own):5}  {sum(row['quiescent'] for row in own):9}"
-            f"  {min(handoffs):12}  {mean(handoffs):<6.1f}  {sum(row['handoffs_superseded'] for row in figures):10}"
-            f"  {sum(row['handoffs_with_recovered'] for row in figures):14}  {sum(row['handoffs_with_skipped'] for row in figures):12}"
-            f"  {format(mean(delays), '7.3f') if delays else '      –'}  {sum(row['cpu_s'] for row in own):5.0f}"
+            f"{name:12}  {len(own):5}  {sum(row['verdict'] == 'valid' for row in own):5} "
+            f" {sum(row['quiescent'] for row in own):9}  {min(handoffs):12}  {mean(handoffs):<6.1f} "
+            f" {sum(row['handoffs_superseded'] for row in figures):10} "
+            f" {sum(row['handoffs_with_recovered'] for row in figures):14} "
+            f" {sum(row['handoffs_with_skipped'] for row in figures):12} "
+            f" {format(mean(delays), '7.3f') if delays else '      –'}  {sum(row['cpu_s'] for row in own):5.0f}"
         )
 
 
@@ -141,7 +150,10 @@ def outages(rows: list[Row]) -> list[tuple[float, float, float]]:
 def objections(rows: list[Row]) -> Iterator[str]:
     for row in rows:
         if row["verdict"] != "valid" or not row["quiescent"]:
-            yield f"{row['scenario']} with seed {row['seed']} is {row['verdict']}, quiescent: {row['quiescent']}; {row['why']}"
+            yield (
+                f"{row['scenario']} with seed {row['seed']} is {row['verdict']}, quiescent: {row['quiescent']};"
+                f" {row['why']}"
+            )
     dynamic = [row for row in rows if row["scenario"] == "dynamic"]
     for row in dynamic:
         if row["metrics"]["handoffs"] < 100:
@@ -151,7 +163,10 @@ def objections(rows: list[Row]) -> Iterator[str]:
             yield f"dynamic: no {quantity} with any seed"
     for lasts_s, before, after in outages(rows):
         if lasts_s <= LONGEST_OUTAGE_S and after > 2 * before:
-            yield f"faults: SBuffer of the station is {after:.1f} before the crash after an outage of {lasts_s:g} s, {before:.1f} before it"
+            yield (
+                f"faults: SBuffer of the station is {after:.1f} before the crash after an outage of {lasts_s:g} s,"
+                f" {before:.1f} before it"
+            )
 
 
 def main() -> int:
@@ -170,11 +185,18 @@ def main() -> int:
             file.write(json.dumps(row) + "\n")
             file.flush()
             done[row["scenario"], row["seed"]] = row
-            print(f"{row['scenario']} seed {row['seed']}: {row['verdict']}, {row['cpu_s']:.0f} s", file=sys.stderr, flush=True)
+            print(
+                f"{row['scenario']} seed {row['seed']}: {row['verdict']}, {row['cpu_s']:.0f} s",
+                file=sys.stderr,
+                flush=True,
+            )
     rows = [done[key] for key in sorted(done)]
     print("\n".join(table(rows)))
     for lasts_s, before, after in outages(rows):
-        print(f"faults: outage of {lasts_s:4g} s: SBuffer of the station {before:6.1f} before, {after:6.1f} before the next one")
+        print(
+            f"faults: outage of {lasts_s:4g} s: SBuffer of the station {before:6.1f} before, {after:6.1f} before the"
+            " next one"
+        )
     found = list(objections(rows))
     print("\n".join(found) if found else "all is as it should be")
     return 1 if found else 0

@@ -2,10 +2,10 @@
 
     python -m tests.validate_statistics [--experiments 2000]
 
-Model     each experiment has 10 replications (each one number: the mean of a simulated series) and one 95 % interval, from
-          the same code as a study. Series: independent normal values; AR(1) with 0.8; waiting times of M/M/1 at rho = 0.5,
-          0.8 and 0.9, 500 customers, started in the stationary distribution, so that the mean is known exactly.
-          A/A: two configurations with the same distribution on independent streams, compared pair by pair.
+Model     each experiment has 10 replications (each one number: the mean of a simulated series) and one 95 % interval,
+          from the same code as a study. Series: independent normal values; AR(1) with 0.8; waiting times of M/M/1 at
+          rho = 0.5, 0.8 and 0.9, 500 customers, started in the stationary distribution, so that the mean is known
+          exactly. A/A: two configurations with the same distribution on independent streams, compared pair by pair.
           Power: a difference of 5 % with a standard deviation of 10 % and a correlation of 0.8 between the two
 Units     shares of experiments
 Source    Law: Simulation Modeling and Analysis (2015), 9.4; ours: DESIGN.md §14

@@ -1,6 +1,6 @@
 """How much memory and time a big file of tracks takes to read: 100 MB of SUMO's XML in less than 500 MB.
 
-    python -m tests.validate_tracks [MB]
+python -m tests.validate_tracks [MB]
 """
 
 from __future__ import annotations
@@ -30,8 +30,14 @@ def write(path: Path, megabytes: float) -> int:
         while size < megabytes * 1e6:
             lines = [f'    <timestep time="{t:.2f}">']
             for i in range(1000):
-                x, y = (t * (3 + i % 11)) % 5000 if t * (3 + i % 11) // 5000 % 2 == 0 else 5000 - t * (3 + i % 11) % 5000, i * 5.0
-                lines.append(f'        <vehicle id="veh{i}" x="{x:.2f}" y="{y:.2f}" angle="90.00" type="DEFAULT_VEHTYPE" speed="{3 + i % 11:.2f}" pos="5.10" lane="1fi_0" slope="0.00"/>')
+                x, y = (
+                    (t * (3 + i % 11)) % 5000 if t * (3 + i % 11) // 5000 % 2 == 0 else 5000 - t * (3 + i % 11) % 5000,
+                    i * 5.0,
+                )
+                lines.append(
+                    f'        <vehicle id="veh{i}" x="{x:.2f}" y="{y:.2f}" angle="90.00" type="DEFAULT_VEHTYPE"'
+                    f' speed="{3 + i % 11:.2f}" pos="5.10" lane="1fi_0" slope="0.00"/>'
+                )
             size += file.write("\n".join([*lines, "    </timestep>", ""]))
             samples, t = samples + 1000, t + 1
         file.write("</fcd-export>\n")
@@ -40,7 +46,13 @@ def write(path: Path, megabytes: float) -> int:
 
 def peak_mb(path: Path) -> tuple[int, int]:
     """(hosts, MB) of a process that reads the file as a scenario does."""
-    done = subprocess.run([sys.executable, "-c", CODE, str(path)], capture_output=True, text=True, check=True, cwd=Path(__file__).parents[1])
+    done = subprocess.run(
+        [sys.executable, "-c", CODE, str(path)],
+        capture_output=True,
+        text=True,
+        check=True,
+        cwd=Path(__file__).parents[1],
+    )
     hosts, memory = re.findall(r"\d+", done.stdout)
     return int(hosts), int(memory)
 
@@ -51,7 +63,10 @@ def main(megabytes: float = 100) -> int:
         samples = write(path, megabytes)
         started = time.perf_counter()
         hosts, memory = peak_mb(path)
-        print(f"{path.stat().st_size / 1e6:.0f} MB, {samples:,} samples, {hosts} hosts: {time.perf_counter() - started:.1f} s, at most {memory} MB")
+        print(
+            f"{path.stat().st_size / 1e6:.0f} MB, {samples:,} samples, {hosts} hosts:"
+            f" {time.perf_counter() - started:.1f} s, at most {memory} MB"
+        )
     return 0 if memory < 500 else 1
 
 

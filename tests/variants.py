@@ -3,8 +3,8 @@
     python -m tests.variants [--seeds 5] [--seconds 100]       static.yaml, a row for each variant
     python -m tests.variants --moving [--seeds 20]             dynamic.yaml, a row for each seed
 
-Model     static: 100 s of static.yaml, the first 10 left out. Printed in the paper: delay 2 s, 1.58 messages sent per delivery, 5 % of
-          receptions collide, and for the mobile protocol 0.20 s, 0.40 and 10 %
+Model     static: 100 s of static.yaml, the first 10 left out. Printed in the paper: delay 2 s, 1.58 messages sent per
+          delivery, 5 % of receptions collide, and for the mobile protocol 0.20 s, 0.40 and 10 %
 Prints    Markdown; means of the runs with their standard deviation
 Source    Wilhelm, Arantes, Sens (2020), Figure 6; DESIGN.md §15
 """
@@ -27,8 +27,15 @@ SCENARIOS = Path(__file__).parents[1] / "scenarios"
 FLOODING = "protocol.name=tcp_flooding"
 PROMPT = ("protocol.tcp.delayed_ack_s=0",)
 EAGER = ("protocol.tcp.nagle=false",)
-INET = (*PROMPT, "protocol.tcp.recovery=reno", "protocol.tcp.window_bytes=7504", "protocol.tcp.initial_window_segments=1",
-        "protocol.tcp.limited_transmit=false", "protocol.tcp.rto_initial_s=3", "protocol.tcp.rto_max_s=240")  # fmt: skip
+INET = (
+    *PROMPT,
+    "protocol.tcp.recovery=reno",
+    "protocol.tcp.window_bytes=7504",
+    "protocol.tcp.initial_window_segments=1",
+    "protocol.tcp.limited_transmit=false",
+    "protocol.tcp.rto_initial_s=3",
+    "protocol.tcp.rto_max_s=240",
+)
 BARE = ("wireless.unicast_rate_mbps=1", "wireless.retry_limit=1")
 VARIANTS: dict[str, tuple[str, ...]] = {
     "default": (),
@@ -56,8 +63,18 @@ VARIANTS: dict[str, tuple[str, ...]] = {
     "802.11b, 11 Mb/s": ("wireless.mode=b",),
     "INET's TCP, timeout from 0.2 s": INET,
     "INET's TCP, timeout from 1 s": (*INET, "protocol.tcp.rto_min_s=1"),
-    "INET's TCP, 1 Mb/s, 1 attempt": (*INET, "protocol.tcp.rto_min_s=1", "wireless.unicast_rate_mbps=1", "wireless.retry_limit=1"),
-    "INET's TCP, 2 Mb/s, 1 attempt": (*INET, "protocol.tcp.rto_min_s=1", "wireless.unicast_rate_mbps=2", "wireless.retry_limit=1"),
+    "INET's TCP, 1 Mb/s, 1 attempt": (
+        *INET,
+        "protocol.tcp.rto_min_s=1",
+        "wireless.unicast_rate_mbps=1",
+        "wireless.retry_limit=1",
+    ),
+    "INET's TCP, 2 Mb/s, 1 attempt": (
+        *INET,
+        "protocol.tcp.rto_min_s=1",
+        "wireless.unicast_rate_mbps=2",
+        "wireless.retry_limit=1",
+    ),
     "1 Mb/s, 1 attempt, timeout floor 1 s": (*BARE, "protocol.tcp.rto_min_s=1"),
     "1 Mb/s, 1 attempt, timeouts only": (*BARE, "protocol.tcp.recovery=none"),
     "1 Mb/s, 1 attempt, no delayed ACK": (*BARE, *PROMPT),
@@ -119,8 +136,16 @@ def print_static(pool: Any, seeds: int, seconds: float) -> None:
 
 
 def print_moving(pool: Any, seeds: int, seconds: float) -> None:
-    shown = ("handoffs", "handoff_duration_mean_s", "handoff_interruption_mean_s", "gaps", "deliveries_missed_by_gaps", "deliveries",
-             "delivery_delay_mean_s", "messages_sent_per_delivery")  # fmt: skip
+    shown = (
+        "handoffs",
+        "handoff_duration_mean_s",
+        "handoff_interruption_mean_s",
+        "gaps",
+        "deliveries_missed_by_gaps",
+        "deliveries",
+        "delivery_delay_mean_s",
+        "messages_sent_per_delivery",
+    )
     print_row("seed", "verdict", *(name.replace("_", " ") for name in shown))
     print_row(*["---"] * (2 + len(shown)))
     jobs = [(seed, seconds, (FLOODING,)) for seed in range(1, seeds + 1)]

@@ -2,9 +2,9 @@
 
     python -m viz.comparison STUDY [-o FILE]
 
-Model     two metrics beside each other, the next below; upper panel: the mean of each level with its t interval over replications, one place per combination of the other
-          factors; lower panel: the ratio to the baseline with its interval, and the margin of equivalence as a band. An
-          unstable configuration has no mean and no mark
+Model     two metrics beside each other, the next below; upper panel: the mean of each level with its t interval over
+          replications, one place per combination of the other factors; lower panel: the ratio to the baseline with
+          its interval, and the margin of equivalence as a band. An unstable configuration has no mean and no mark
 Units     those of the metrics
 Errors    StudyError: no finished study with a comparison, or a damaged one
 Source    ours: DESIGN.md §14
@@ -29,14 +29,23 @@ MARKS = ("o", "s", "^", "D", "v", "P", "X", "*")
 
 
 def draw(study: Path, target: Path, captions: bool = True) -> None:
-    """Write the picture as SVG, PNG or PDF, by the target's suffix. Without captions, for a page that sets them itself."""
+    """Write the picture as SVG, PNG or PDF, by the target's suffix. Without captions, for a page that sets them
+    itself.
+    """
     tables = study_tables(study)
     if tables.comparison is None:
         raise StudyError(f"{study / 'comparison.json'}: missing; `mobilenet compare` makes it")
     metrics = list(dict.fromkeys(finding["metric"] for finding in tables.comparison["findings"]))
     across = min(2, max(1, len(metrics)))
     down = -(-max(1, len(metrics)) // across)
-    with page(4.1 * across + 0.3 if across > 1 else 5.5, 5.2 * down + 1, 2 * down, across, squeeze=False, height_ratios=(1.6, 1) * down) as (figure, rows):
+    with page(
+        4.1 * across + 0.3 if across > 1 else 5.5,
+        5.2 * down + 1,
+        2 * down,
+        across,
+        squeeze=False,
+        height_ratios=(1.6, 1) * down,
+    ) as (figure, rows):
         _compose(figure, rows, tables, metrics, captions)
         save(figure, target)
 
@@ -48,10 +57,15 @@ def method(tables: StudyTables) -> str:
     counts = sorted({int(row["n"]) for row in tables.summary})
     n = f"{counts[0]} to {counts[-1]}" if counts[0] != counts[-1] else f"{counts[-1]}"
     margin = comparison.get("equivalence_margin")
-    band = f" Grey: the margin within which levels count as equivalent, ±{margin:.0%}.".replace("%", " %") if margin is not None else ""
+    band = (
+        f" Grey: the margin within which levels count as equivalent, ±{margin:.0%}.".replace("%", " %")
+        if margin is not None
+        else ""
+    )
     return (
-        f"Above: means over n = {n} replications with {sure} t intervals. Below: ratio to {level_label(comparison['baseline'])}, paired over the same worlds, "
-        f"with the {sure} t interval of its logarithm.{band}"
+        f"Above: means over n = {n} replications with {sure} t intervals. Below: ratio to"
+        f" {level_label(comparison['baseline'])}, paired over the same worlds, with the {sure} t interval of its"
+        f" logarithm.{band}"
     )
 
 
@@ -74,16 +88,33 @@ def _compose(figure: Any, rows: Any, tables: StudyTables, metrics: list[str], ca
         _means(above, [row for row in tables.summary if row["metric"] == metric], factor, levels, places, others)
         above.set_ylabel(plain(textwrap.fill(meaning(metric, tables.of_processes), 34)))
         above.tick_params(bottom=False, labelbottom=False)
-        _ratios(below, [finding for finding in findings if finding["metric"] == metric], levels, places, others, comparison)
+        _ratios(
+            below, [finding for finding in findings if finding["metric"] == metric], levels, places, others, comparison
+        )
         below.set_xlim(above.get_xlim())
     handles, names = rows[0][0].get_legend_handles_labels()
     if comparison["equivalence_margin"] is not None:
         handles, names = [*handles, Patch(color="#7A7A7A", alpha=0.2)], [*names, "equivalent"]
     note = textwrap.fill(f"{tables.name}. {method(tables)}", int(figure.get_figwidth() * 16)) if captions else None
-    legend = figure.legend(handles, [plain(name) for name in names], loc="outside lower left", ncols=max(1, min(len(names), int(figure.get_figwidth() // 2.2))), fontsize=9,
-                           frameon=False, title=plain(note) if note else None, title_fontsize=8, alignment="left")  # fmt: skip
+    legend = figure.legend(
+        handles,
+        [plain(name) for name in names],
+        loc="outside lower left",
+        ncols=max(1, min(len(names), int(figure.get_figwidth() // 2.2))),
+        fontsize=9,
+        frameon=False,
+        title=plain(note) if note else None,
+        title_fontsize=8,
+        alignment="left",
+    )
     legend.get_title().set_color("#666666")
-    figure.suptitle(plain(f"What {factor} changes, against {level_label(comparison['baseline'])}"), fontsize=11, fontweight="bold", x=0.01, ha="left")
+    figure.suptitle(
+        plain(f"What {factor} changes, against {level_label(comparison['baseline'])}"),
+        fontsize=11,
+        fontweight="bold",
+        x=0.01,
+        ha="left",
+    )
 
 
 def _place(row: dict[str, Any], others: list[str]) -> str:
@@ -95,20 +126,33 @@ def _shift(number: int, count: int) -> float:
     return (number - (count - 1) / 2) * 0.5 / max(1, count - 1) if count > 1 else 0.0
 
 
-def _means(axes: Any, rows: list[dict[str, str]], factor: str, levels: list[str], places: list[str], others: list[str]) -> None:
+def _means(
+    axes: Any, rows: list[dict[str, str]], factor: str, levels: list[str], places: list[str], others: list[str]
+) -> None:
     for number, level in enumerate(levels):
         own = [row for row in rows if row[factor] == level and row["mean"]]
         x = [places.index(_place(row, others)) + _shift(number, len(levels)) for row in own]
         y = [float(row["mean"]) for row in own]
         errors = [max(0.0, float(row["high"]) - float(row["mean"])) if row["high"] else 0.0 for row in own]
-        axes.errorbar(x, y, errors, fmt=MARKS[number % len(MARKS)], color=COLOURS[number % len(COLOURS)], capsize=3, markersize=5, label=f"{factor.rpartition('.')[2]} {level_label(level)}")
+        axes.errorbar(
+            x,
+            y,
+            errors,
+            fmt=MARKS[number % len(MARKS)],
+            color=COLOURS[number % len(COLOURS)],
+            capsize=3,
+            markersize=5,
+            label=f"{factor.rpartition('.')[2]} {level_label(level)}",
+        )
     axes.margins(y=0.12)
     axes.set_ylim(bottom=0)
     axes.spines[["top", "right"]].set_visible(False)
     axes.set_xlim(-0.6, len(places) - 0.4)
 
 
-def _ratios(axes: Any, findings: list[Any], levels: list[str], places: list[str], others: list[str], comparison: dict[str, Any]) -> None:
+def _ratios(
+    axes: Any, findings: list[Any], levels: list[str], places: list[str], others: list[str], comparison: dict[str, Any]
+) -> None:
     margin = comparison["equivalence_margin"]
     if margin is not None:
         axes.axhspan(1 - margin, 1 + margin, color="#7A7A7A", alpha=0.2, linewidth=0)
@@ -120,7 +164,15 @@ def _ratios(axes: Any, findings: list[Any], levels: list[str], places: list[str]
         number = levels.index(str(finding["level"]))
         x = places.index(_place(finding, others)) + _shift(number, len(levels))
         spread = [[finding["ratio"] - finding["ratio_low"]], [finding["ratio_high"] - finding["ratio"]]]
-        axes.errorbar([x], [finding["ratio"]], spread, fmt=MARKS[number % len(MARKS)], color=COLOURS[number % len(COLOURS)], capsize=3, markersize=5)
+        axes.errorbar(
+            [x],
+            [finding["ratio"]],
+            spread,
+            fmt=MARKS[number % len(MARKS)],
+            color=COLOURS[number % len(COLOURS)],
+            capsize=3,
+            markersize=5,
+        )
         drawn = True
     axes.set_ylabel(plain(textwrap.fill(f"ratio to {level_label(comparison['baseline'])}", 22)))
     if drawn:
@@ -128,17 +180,36 @@ def _ratios(axes: Any, findings: list[Any], levels: list[str], places: list[str]
         _three_numbers(axes)
     else:
         axes.set_yticks([])
-        axes.text(0.5, 0.75, textwrap.fill(_why_none(findings), 40), transform=axes.transAxes, ha="center", va="center", fontsize=8, color=QUIET)
-    axes.set_xticks(range(len(places)), [plain(place) for place in places], fontsize=8) if len(places) > 1 else axes.set_xticks([])
+        axes.text(
+            0.5,
+            0.75,
+            textwrap.fill(_why_none(findings), 40),
+            transform=axes.transAxes,
+            ha="center",
+            va="center",
+            fontsize=8,
+            color=QUIET,
+        )
+    (
+        axes.set_xticks(range(len(places)), [plain(place) for place in places], fontsize=8)
+        if len(places) > 1
+        else axes.set_xticks([])
+    )
     axes.spines[["top", "right"]].set_visible(False)
 
 
 def _three_numbers(axes: Any) -> None:
-    """Ticks of the logarithmic axis, each with its number; over less than a factor of five, where 1, 2 and 5 are too few."""
+    """Ticks of the logarithmic axis, each with its number; over less than a factor of five, where 1, 2 and 5 are too
+    few.
+    """
     from matplotlib.ticker import FixedLocator, FuncFormatter, MaxNLocator, NullLocator
 
     low, high = axes.get_ylim()
-    steps = [value * 10.0**power for power in range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1) for value in (1, 2, 5)]
+    steps = [
+        value * 10.0**power
+        for power in range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
+        for value in (1, 2, 5)
+    ]
     ticks = [step for step in steps if low <= step <= high]
     if len(ticks) < 3:
         ticks = [tick for tick in MaxNLocator(4).tick_values(low, high) if low <= tick <= high]

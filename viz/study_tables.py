@@ -26,7 +26,19 @@ COLUMNS = {  # name: texts, numbers that may be missing
     "runs.csv": (("run", "state"), ()),
 }
 AGAIN = "run `mobilenet study` again"
-NUMBERS = ("mean", "baseline_mean", "difference", "difference_low", "difference_high", "ratio", "ratio_low", "ratio_high", "p_adjusted", "pairs", "more_replications")
+NUMBERS = (
+    "mean",
+    "baseline_mean",
+    "difference",
+    "difference_low",
+    "difference_high",
+    "ratio",
+    "ratio_low",
+    "ratio_high",
+    "p_adjusted",
+    "pairs",
+    "more_replications",
+)
 WITH = {"ratio": ("ratio_low", "ratio_high", "pairs"), "mean": ("baseline_mean",)}  # where one is, the others are too
 
 
@@ -74,7 +86,9 @@ def study_tables(directory: Path) -> StudyTables:
             raise StudyError(f"{directory / 'tables' / 'summary.csv'}: damaged: n is {row['n']!r}; {AGAIN}")
     factors = columns[columns.index("configuration") + 1 : columns.index("metric")]
     comparison = _comparison(directory, summary, factors)
-    return StudyTables(directory, summary, factors, comparison["confidence"] if comparison else _confidence(directory), comparison)
+    return StudyTables(
+        directory, summary, factors, comparison["confidence"] if comparison else _confidence(directory), comparison
+    )
 
 
 def words_of(directory: Path, name: str) -> str:

@@ -1,7 +1,7 @@
 """How all figures look: colours, axes, and a page that is the same bytes for the same run.
 
-Model     Okabe and Ito's palette, told apart by colour-blind eyes, and in grey with the line styles; no grid where a band or a
-          line already leads the eye; units on every axis
+Model     Okabe and Ito's palette, told apart by colour-blind eyes, and in grey with the line styles; no grid where a
+          band or a line already leads the eye; units on every axis
 Source    Okabe, Ito, Color universal design (2008)
 """
 
@@ -16,22 +16,31 @@ from typing import Any, NamedTuple
 
 COLOURS = ("#0072B2", "#E69F00", "#009E73", "#D55E00", "#56B4E9", "#CC79A7", "#000000", "#7A7A7A")
 LINES = ("-", "--", "-.", ":")
-STATIONS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#4B2A7B", "#6E3B1F")  # no black, no grey: those are down, and out of reach
+# no black, no grey: those are down, and out of reach
+STATIONS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#4B2A7B", "#6E3B1F")
 FAULT = "#E69F00"
 QUIET = "#666666"
 
 
 def station_colour(number: int) -> str:
-    """The colour of station `number` in every picture: eight hues, then the same darker, then lighter, then from the beginning."""
+    """The colour of station `number` in every picture: eight hues, then the same darker, then lighter, then from the
+    beginning.
+    """
     red, green, blue = (int(STATIONS[number % len(STATIONS)][i : i + 2], 16) for i in (1, 3, 5))
     round_ = number // len(STATIONS) % 3
-    toned = [round(c * 0.6) if round_ == 1 else round(c + 0.5 * (255 - c)) if round_ == 2 else c for c in (red, green, blue)]
+    toned = [
+        round(c * 0.6) if round_ == 1 else round(c + 0.5 * (255 - c)) if round_ == 2 else c for c in (red, green, blue)
+    ]
     return "#{:02X}{:02X}{:02X}".format(*toned)
 
 
 def plain(text: str) -> str:
-    """Text from outside, of which matplotlib is not to make formulas, and in which nothing turns the direction of writing."""
-    return "".join(c if c.isprintable() or c in "\n\xa0" else "\N{REPLACEMENT CHARACTER}" for c in text).replace("$", r"\$")
+    """Text from outside, of which matplotlib is not to make formulas, and in which nothing turns the direction of
+    writing.
+    """
+    return "".join(c if c.isprintable() or c in "\n\xa0" else "\N{REPLACEMENT CHARACTER}" for c in text).replace(
+        "$", r"\$"
+    )
 
 
 def cut(text: str, most: int) -> str:
@@ -46,17 +55,28 @@ def thousands(number: int) -> str:
 
 
 @contextmanager
-def page(width_in: float, height_in: float, rows: int = 1, columns: int = 1, **options: Any) -> Iterator[tuple[Any, Any]]:
+def page(
+    width_in: float, height_in: float, rows: int = 1, columns: int = 1, **options: Any
+) -> Iterator[tuple[Any, Any]]:
     """A figure and its axes; closed at the end."""
     import matplotlib
 
     matplotlib.use("Agg")
     from matplotlib import pyplot
 
-    look: Any = {"font.size": 10, "axes.spines.top": False, "axes.spines.right": False, "svg.hashsalt": "mobilenet", "axes.titlesize": 11,
-            "axes.titleweight": "bold", "axes.titlelocation": "left"}  # fmt: skip
+    look: Any = {
+        "font.size": 10,
+        "axes.spines.top": False,
+        "axes.spines.right": False,
+        "svg.hashsalt": "mobilenet",
+        "axes.titlesize": 11,
+        "axes.titleweight": "bold",
+        "axes.titlelocation": "left",
+    }
     with pyplot.rc_context(look):
-        figure, axes = pyplot.subplots(rows, columns, figsize=(width_in, height_in), **{"layout": "constrained", **options})
+        figure, axes = pyplot.subplots(
+            rows, columns, figsize=(width_in, height_in), **{"layout": "constrained", **options}
+        )
         try:
             yield figure, axes
         finally:
@@ -95,12 +115,26 @@ def legend_below(axes: Any, columns: int = 4, **options: Any) -> Any:
         labels = [handle.get_label() for handle in handles]
     if not handles:
         return None
-    return axes.legend(handles, [plain(label) for label in labels], loc="upper left", bbox_to_anchor=(0, 0), bbox_transform=below, ncols=columns,
-                       fontsize=8, frameon=False, borderaxespad=0, borderpad=0.2, columnspacing=1.4, **options)  # fmt: skip
+    return axes.legend(
+        handles,
+        [plain(label) for label in labels],
+        loc="upper left",
+        bbox_to_anchor=(0, 0),
+        bbox_transform=below,
+        ncols=columns,
+        fontsize=8,
+        frameon=False,
+        borderaxespad=0,
+        borderpad=0.2,
+        columnspacing=1.4,
+        **options,
+    )
 
 
 def log_axis(axis: Any, least: float, most: float) -> None:
-    """Logarithmic, with plain numbers that do not run into each other: at 1, 2 and 5 times powers of ten, over many decades at 1."""
+    """Logarithmic, with plain numbers that do not run into each other: at 1, 2 and 5 times powers of ten, over many
+    decades at 1.
+    """
     from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
     axis._set_axes_scale("log")

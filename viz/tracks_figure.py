@@ -1,8 +1,8 @@
 """Tracks before any simulation: where hosts go, how fast, who is in reach when, and where handoffs are to be expected.
 
-Model     left: cells, tracks, a mark for each expected handoff; right: how much of the time hosts have which speed, and how many
-          are there and in reach over time. Lines and surfaces are broken where a host is silent, by the spans of the
-          inspection, so that what "When" encloses is the table's host time; a sample alone is a dot
+Model     left: cells, tracks, a mark for each expected handoff; right: how much of the time hosts have which speed,
+          and how many are there and in reach over time. Lines and surfaces are broken where a host is silent, by the
+          spans of the inspection, so that what "When" encloses is the table's host time; a sample alone is a dot
 Units     metres, metres per second, seconds
 Source    ours: DESIGN.md §21
 """
@@ -35,7 +35,10 @@ def draw(inspection: Any, target: Path, name: str = "") -> None:
         text = f"{name}: " if name else ""
         text += f"{_counted(len(recorded.names), 'host')}, {inspection.host_s / 3600:.2g} host hours"
         if cells is not None:
-            text += f"; cells with a radius of {cells.range_m:g} m; handoffs by the nearest station with 5 m of hysteresis, looked at every {cells.step_s:g} s"
+            text += (
+                f"; cells with a radius of {cells.range_m:g} m; handoffs by the nearest station with 5 m of hysteresis,"
+                f" looked at every {cells.step_s:g} s"
+            )
         caption(figure, text)
         save(figure, target)
 
@@ -54,22 +57,47 @@ def _field(axes: Any, inspection: Any) -> None:
     alpha = float(np.clip(6 / max(1, len(recorded.names)), 0.15, 0.7))
     if not alone.all():
         label = _counted(len(np.unique(recorded.host[inspection.begins[~alone]])), "track")
-        axes.add_collection(LineCollection(_lines(inspection), colors="#333333", linewidths=0.8, alpha=alpha, label=label))
+        axes.add_collection(
+            LineCollection(_lines(inspection), colors="#333333", linewidths=0.8, alpha=alpha, label=label)
+        )
     if alone.any():
-        _dots(axes, recorded.x[inspection.begins[alone]], recorded.y[inspection.begins[alone]], f"{_counted(int(alone.sum()), 'sample')} alone")
+        _dots(
+            axes,
+            recorded.x[inspection.begins[alone]],
+            recorded.y[inspection.begins[alone]],
+            f"{_counted(int(alone.sum()), 'sample')} alone",
+        )
     if cells is not None:
         x, y = cells.stations_m.T
-        axes.plot(x, y, "s", color=BLUE, markersize=6 if len(x) < 60 else 3, markeredgecolor="white", label=_counted(len(x), "station"))
+        axes.plot(
+            x,
+            y,
+            "s",
+            color=BLUE,
+            markersize=6 if len(x) < 60 else 3,
+            markeredgecolor="white",
+            label=_counted(len(x), "station"),
+        )
         if len(cells.handoffs_m):
             many = len(cells.handoffs_m)
-            axes.plot(*cells.handoffs_m.T, "x", color=RED, markersize=5 if many < 300 else 3, alpha=1 if many < 300 else 0.6, label=f"{_counted(many, 'handoff')} expected")
+            axes.plot(
+                *cells.handoffs_m.T,
+                "x",
+                color=RED,
+                markersize=5 if many < 300 else 3,
+                alpha=1 if many < 300 else 0.6,
+                label=f"{_counted(many, 'handoff')} expected",
+            )
     axes.autoscale_view()
     west, south, east, north = inspection.extent_m  # what matters is where the hosts are
     room = 0.08 * max(east - west, north - south, 10) + (cells.range_m * 0.5 if cells is not None else 0)
     axes.set(aspect="equal", xlabel="x (m)", ylabel="y (m)", title="Where")
     axes.set_xlim(west - room, east + room)
     axes.set_ylim(south - room, north + room)
-    legend = axes.legend(loc="upper center", bbox_to_anchor=(0.5, 0), borderaxespad=4.6, ncols=3, fontsize=9, frameon=False)  # below the axis' name, however flat
+    # below the axis' name, however flat
+    legend = axes.legend(
+        loc="upper center", bbox_to_anchor=(0.5, 0), borderaxespad=4.6, ncols=3, fontsize=9, frameon=False
+    )
     for handle in legend.legend_handles:
         handle.set_alpha(1)
 
@@ -79,12 +107,26 @@ def _lines(inspection: Any) -> list[Any]:
     recorded = inspection.recorded
     places = np.column_stack([recorded.x, recorded.y])
     every = max(1, len(places) // MOST_POINTS)
-    return [np.append(places[a:b:every], places[b : b + 1], axis=0) for a, b in zip(inspection.begins, inspection.ends, strict=True) if b > a]
+    return [
+        np.append(places[a:b:every], places[b : b + 1], axis=0)
+        for a, b in zip(inspection.begins, inspection.ends, strict=True)
+        if b > a
+    ]
 
 
 def _dots(axes: Any, x: Any, y: Any, label: str) -> None:
     every = max(1, len(x) // MOST_DOTS)
-    axes.plot(x[::every], y[::every], "o", color="#333333", markersize=4 if len(x) < 300 else 2, markeredgewidth=0, clip_on=False, zorder=3, label=label)
+    axes.plot(
+        x[::every],
+        y[::every],
+        "o",
+        color="#333333",
+        markersize=4 if len(x) < 300 else 2,
+        markeredgewidth=0,
+        clip_on=False,
+        zorder=3,
+        label=label,
+    )
 
 
 def _counted(number: int, what: str) -> str:
@@ -96,11 +138,24 @@ def _speeds(axes: Any, speeds: Any, lasted: Any) -> None:
     top = max(1.0, np.ceil(top * 1.1))
     bins = np.linspace(0, top, 41)
     total = max(float(lasted.sum()), 1e-9)
-    axes.hist(np.minimum(speeds, top), bins=bins, weights=100 * lasted / total, color=GREEN, edgecolor="white", linewidth=0.4)
-    axes.set(xlabel="speed (m/s)" if speeds.max(initial=0.0) <= top else f"speed (m/s; what is faster than {top:g} is in the last bar)", ylabel="% of the time", title="How fast", xlim=(0, top))
+    axes.hist(
+        np.minimum(speeds, top), bins=bins, weights=100 * lasted / total, color=GREEN, edgecolor="white", linewidth=0.4
+    )
+    axes.set(
+        xlabel=(
+            "speed (m/s)"
+            if speeds.max(initial=0.0) <= top
+            else f"speed (m/s; what is faster than {top:g} is in the last bar)"
+        ),
+        ylabel="% of the time",
+        title="How fast",
+        xlim=(0, top),
+    )
     if not len(speeds):
         axes.set(ylim=(0, 100))
-        axes.text(0.5, 0.5, "nobody is there for two samples in a row", transform=axes.transAxes, ha="center", color=QUIET)
+        axes.text(
+            0.5, 0.5, "nobody is there for two samples in a row", transform=axes.transAxes, ha="center", color=QUIET
+        )
 
 
 def _presence(axes: Any, inspection: Any) -> None:
@@ -109,24 +164,44 @@ def _presence(axes: Any, inspection: Any) -> None:
     recorded, cells = inspection.recorded, inspection.cells
     begins_s, ends_s = float(recorded.t_s.min()), float(recorded.t_s.max())
     turns_s = np.unique(recorded.t_s[np.r_[inspection.begins, inspection.ends]])  # when the number changes
-    edges_s = turns_s if cells is None and 2 <= len(turns_s) <= MOST_STEPS else _edges(begins_s, ends_s, 0.0 if cells is None else cells.step_s)
+    edges_s = (
+        turns_s
+        if cells is None and 2 <= len(turns_s) <= MOST_STEPS
+        else _edges(begins_s, ends_s, 0.0 if cells is None else cells.step_s)
+    )
     present = inspection.present(edges_s)
     if cells is None:
         axes.stairs(present, edges_s, fill=True, color="#56B4E9", linewidth=0, label="there")
     else:
         covered = present * _share_covered(cells, edges_s)
-        axes.stairs(covered, edges_s, fill=True, color="#56B4E9", linewidth=0, label="in reach of a station" + (f" ({100 * cells.covered_share:.1f} % of the time)" if inspection.host_s else ""))
+        axes.stairs(
+            covered,
+            edges_s,
+            fill=True,
+            color="#56B4E9",
+            linewidth=0,
+            label="in reach of a station"
+            + (f" ({100 * cells.covered_share:.1f} % of the time)" if inspection.host_s else ""),
+        )
         axes.stairs(present, edges_s, baseline=covered, fill=True, color=FAULT, linewidth=0, label="out of reach")
     alone = np.unique(recorded.t_s[inspection.begins[inspection.begins == inspection.ends]])
     if len(alone):
         _dots(axes, alone, np.zeros(len(alone)), "for one sample alone")
-    axes.set(xlabel="time (s)", ylabel="hosts", title="When", ylim=(0, 1.3 * max(1, float(present.max()))), xlim=(begins_s, edges_s[-1]))
+    axes.set(
+        xlabel="time (s)",
+        ylabel="hosts",
+        title="When",
+        ylim=(0, 1.3 * max(1, float(present.max()))),
+        xlim=(begins_s, edges_s[-1]),
+    )
     axes.yaxis.set_major_locator(MaxNLocator(integer=True))
     axes.legend(loc="upper left", fontsize=8, frameon=False, ncols=2, labelcolor=QUIET)
 
 
 def _edges(begins_s: float, ends_s: float, step_s: float) -> Any:
-    """Between which moments hosts are counted: MOST_STEPS times at most; with cells whole looks, from the first one on."""
+    """Between which moments hosts are counted: MOST_STEPS times at most; with cells whole looks, from the first one
+    on.
+    """
     if not step_s or ends_s - begins_s < step_s:
         return np.unique(np.linspace(begins_s, ends_s if ends_s > begins_s else begins_s + 1, MOST_STEPS + 1))
     wide_s = step_s * np.ceil((ends_s - begins_s) / step_s / MOST_STEPS)
@@ -138,7 +213,9 @@ def _share_covered(cells: Any, edges_s: Any) -> Any:
     """Of the looks between two edges; where nobody was looked at, as near by."""
     steps = len(edges_s) - 1
     place = np.clip(np.searchsorted(edges_s, cells.moments_s, side="right") - 1, 0, steps - 1)
-    seen, covered = (np.bincount(place, weights=values, minlength=steps) for values in (cells.looked_s, cells.covered_s))
+    seen, covered = (
+        np.bincount(place, weights=values, minlength=steps) for values in (cells.looked_s, cells.covered_s)
+    )
     known = np.flatnonzero(seen)
     if not len(known):
         return np.zeros(steps)

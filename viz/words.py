@@ -1,7 +1,7 @@
 """What the numbers of runs and studies are called, for people: one wording for reports, tables and axes.
 
-Model     a metric has words, and a unit where it is no bare count or share; what is not listed is told by its name, with spaces.
-          Numbers with an interval have as many digits as the interval has meaning
+Model     a metric has words, and a unit where it is no bare count or share; what is not listed is told by its name,
+          with spaces. Numbers with an interval have as many digits as the interval has meaning
 Units     s, bytes, t.u. as said
 Source    mobilenet/metrics.py, mobilenet/process_metrics.py; ours: DESIGN.md §19
 """
@@ -37,14 +37,23 @@ MEANING = {  # words, unit; those that come first in a report first
     "delivery_delay_survival_p95_s": ("delay that 95 % stay below, what is still waiting included", "s"),
     "delivery_delay_survival_p99_s": ("delay that 99 % stay below, what is still waiting included", "s"),
     "deliveries_missed_by_gaps": ("pairs (member, message) missed by gaps", ""),
-    "frames": ("frames in the air", ""), "frames_per_s": ("frames in the air per second", "1/s"),
+    "frames": ("frames in the air", ""),
+    "frames_per_s": ("frames in the air per second", "1/s"),
     "receivers_in_range_per_frame": ("receivers in range of a frame, mean", ""),
     "collision_ratio_addressed": ("share of receptions lost to collisions, of frames for that receiver", ""),
-    "collision_ratio_addressed_begun": ("share of receptions begun that were lost to collisions, of frames for that receiver", ""),
-    "copies_and_acks_per_delivery": ("copies of application messages and acknowledgements sent per delivery", "messages"),
-    "radio_bytes": ("bytes in the air", "bytes"), "radio_bytes_per_s": ("bytes in the air per second", "bytes/s"),
+    "collision_ratio_addressed_begun": (
+        "share of receptions begun that were lost to collisions, of frames for that receiver",
+        "",
+    ),
+    "copies_and_acks_per_delivery": (
+        "copies of application messages and acknowledgements sent per delivery",
+        "messages",
+    ),
+    "radio_bytes": ("bytes in the air", "bytes"),
+    "radio_bytes_per_s": ("bytes in the air per second", "bytes/s"),
     "control_bytes_per_broadcast": ("bytes of control in the air per broadcast", "bytes"),
-    "wired_messages": ("messages on wires", ""), "wired_bytes": ("bytes on wires", "bytes"),
+    "wired_messages": ("messages on wires", ""),
+    "wired_bytes": ("bytes on wires", "bytes"),
     "mac_queue_drops": ("frames dropped from full queues of the radio", ""),
     "station_sbuffer_max": ("most messages that a station keeps (SBuffer)", "messages"),
     "station_rbuffer_mean": ("messages that a station holds back (RBuffer), mean", "messages"),
@@ -61,24 +70,41 @@ MEANING = {  # words, unit; those that come first in a report first
     "handoff_recovered_mean": ("messages sent again per handoff, mean", "messages"),
     "handoff_skipped_mean": ("messages skipped per handoff, mean", "messages"),
     "backlog_slope": ("relative growth of what waits, over the second half", ""),
-    **{f"{name}_{kind}": (f"{words}, {said}", "entries") for name, words in (
-        ("m_d", "hosts named in a message of a station that must not deliver it (M_d)"), ("skip", "messages to skip that a confirmation of a handoff lists"),
-        ("handoff_undelivered_list", "undelivered messages that a station answers with (Rsp1)"), ("handoff_wanted_list", "messages that the new station asks for (Req2)"),
-        ("handoff_recovered_list", "messages that it is sent (Rsp2)"), ("handoff_received_list", "messages received meanwhile that are listed (Rsp2)"),
-    ) for kind, said in (("mean", "mean"), ("max", "most"))},
-}  # fmt: skip
+    **{
+        f"{name}_{kind}": (f"{words}, {said}", "entries")
+        for name, words in (
+            ("m_d", "hosts named in a message of a station that must not deliver it (M_d)"),
+            ("skip", "messages to skip that a confirmation of a handoff lists"),
+            ("handoff_undelivered_list", "undelivered messages that a station answers with (Rsp1)"),
+            ("handoff_wanted_list", "messages that the new station asks for (Req2)"),
+            ("handoff_recovered_list", "messages that it is sent (Rsp2)"),
+            ("handoff_received_list", "messages received meanwhile that are listed (Rsp2)"),
+        )
+        for kind, said in (("mean", "mean"), ("max", "most"))
+    },
+}
 FIRST = tuple(MEANING)[:14]
 OF_PROCESSES = {
-    "broadcasts": ("messages broadcast", ""), "deliveries": ("deliveries in the whole run, own ones included", ""), "latency": ("latency until the last message counts", "t.u."),
-    "delivery_latency_mean": ("mean delay from broadcast to delivery at another process", "t.u."), "messages": ("messages sent", ""),
-    "messages_per_process_mean": ("messages sent per process, mean", "messages"), "packets_aggregated_share": ("share of packets with several messages", ""),
-    "reception_latency_mean": ("mean delay from broadcast to reception", "t.u."), "pending_max": ("most messages held back by a process", "messages"),
-    "detector_messages": ("messages of the failure detector", ""), "crashes": ("crashes", ""), "suspicions": ("suspicions", ""),
+    "broadcasts": ("messages broadcast", ""),
+    "deliveries": ("deliveries in the whole run, own ones included", ""),
+    "latency": ("latency until the last message counts", "t.u."),
+    "delivery_latency_mean": ("mean delay from broadcast to delivery at another process", "t.u."),
+    "messages": ("messages sent", ""),
+    "messages_per_process_mean": ("messages sent per process, mean", "messages"),
+    "packets_aggregated_share": ("share of packets with several messages", ""),
+    "reception_latency_mean": ("mean delay from broadcast to reception", "t.u."),
+    "pending_max": ("most messages held back by a process", "messages"),
+    "detector_messages": ("messages of the failure detector", ""),
+    "crashes": ("crashes", ""),
+    "suspicions": ("suspicions", ""),
     "suspicions_taken_back": ("suspicions taken back", ""),
-    "delivery_delay_mean_s": ("mean delay from broadcast to delivery at another process", "t.u."), "delivery_latency_max": ("longest delay from broadcast to delivery", "t.u."),
-    "message_bytes": ("bytes sent", "bytes"), "broadcasts_complete": ("broadcasts whose source was told that all have them", ""),
-    "packets": ("packets sent", ""), "pending_max_mean": ("most messages held back, mean over processes", "messages"),
-}  # fmt: skip
+    "delivery_delay_mean_s": ("mean delay from broadcast to delivery at another process", "t.u."),
+    "delivery_latency_max": ("longest delay from broadcast to delivery", "t.u."),
+    "message_bytes": ("bytes sent", "bytes"),
+    "broadcasts_complete": ("broadcasts whose source was told that all have them", ""),
+    "packets": ("packets sent", ""),
+    "pending_max_mean": ("most messages held back, mean over processes", "messages"),
+}
 FIRST_OF_PROCESSES = tuple(OF_PROCESSES)[:13]
 SIGNED = ("backlog_slope", "handoff_interruption_excess_mean_s")  # all others cannot be below 0
 PROPERTIES = {

@@ -71,7 +71,9 @@ class Group(TyperGroup):
         except typer.TyperException as error:
             context = getattr(error, "ctx", None)
             command = context.command_path if context is not None else "mobilenet"
-            _print_error(f"{command}: {error.format_message().replace('Value error, ', '').rstrip('.')}; see {command} --help")
+            _print_error(
+                f"{command}: {error.format_message().replace('Value error, ', '').rstrip('.')}; see {command} --help"
+            )
             code = Exit.BAD_INPUT
         if not standalone:
             return code
@@ -109,7 +111,9 @@ def reporting() -> Iterator[None]:
         _forsake_stdout()
         if isinstance(error, BrokenPipeError):
             raise typer.Exit(Exit.UNFINISHED) from None
-        _internal(error) if error.filename else fail(f"the output could not be written: {error.strerror}", Exit.UNFINISHED)
+        _internal(error) if error.filename else fail(
+            f"the output could not be written: {error.strerror}", Exit.UNFINISHED
+        )
     except Exception as error:
         _internal(error)
 
@@ -179,7 +183,8 @@ def progress(quiet: bool, label: str) -> Iterator[Callable[[float, float], None]
         yield _plain_progress(started)
         return
     columns = (
-        TextColumn("{task.description}"), BarColumn(), TextColumn("{task.completed:.0f} of {task.total:.0f} s simulated"),
+        TextColumn("{task.description}"), BarColumn(),
+        TextColumn("{task.completed:.0f} of {task.total:.0f} s simulated"),
         TextColumn("{task.fields[speed]}"), TimeRemainingColumn(),
     )  # fmt: skip
     with Progress(*columns, console=error_console, transient=True) as bar:
@@ -243,7 +248,12 @@ def counting(total: int) -> Iterator[Callable[[], None]]:
     if not error_console.is_terminal:
         yield lambda: None
         return
-    columns = (TextColumn("schedules"), BarColumn(), TextColumn("{task.completed} of {task.total}"), TimeRemainingColumn())
+    columns = (
+        TextColumn("schedules"),
+        BarColumn(),
+        TextColumn("{task.completed} of {task.total}"),
+        TimeRemainingColumn(),
+    )
     with Progress(*columns, console=error_console, transient=True) as bar:
         task = bar.add_task("", total=total)
         yield lambda: bar.advance(task)

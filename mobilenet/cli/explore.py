@@ -18,16 +18,21 @@ from mobilenet.quoting import quoted
 def spacetime(
     run: RunDirectory,
     around: Annotated[
-        str, typer.Option("--around", metavar="WHAT", help="handoff:N, crash:N (from 1), message:h3:5, or seconds of simulated time.")
+        str,
+        typer.Option(
+            "--around", metavar="WHAT", help="handoff:N, crash:N (from 1), message:h3:5, or seconds of simulated time."
+        ),
     ] = "handoff:1",
     host: Annotated[
         str | None, typer.Option("--host", metavar="HOST", help="Whose, as in h12; by default whoever it happened to.")
     ] = None,
     margin_s: Annotated[
-        float | None, typer.Option("--margin-s", min=0, max=1e9, metavar="S", help="Seconds before and after; by default a fifth.")
+        float | None,
+        typer.Option("--margin-s", min=0, max=1e9, metavar="S", help="Seconds before and after; by default a fifth."),
     ] = None,
     out: Annotated[
-        Path | None, typer.Option("--out", "-o", metavar="FILE", help="SVG, PNG or PDF; by default RUN/spacetime-....svg.")
+        Path | None,
+        typer.Option("--out", "-o", metavar="FILE", help="SVG, PNG or PDF; by default RUN/spacetime-....svg."),
     ] = None,
     allow_code: AllowCode = False,
     quiet: Quiet = False,
@@ -105,7 +110,9 @@ def _print_apart(kind: str, rows: list[tuple[str, Any, Any]], show: Callable[[An
 
 
 def reference(
-    out: Annotated[Path | None, typer.Option("--out", "-o", metavar="FILE", help="Write it there instead of printing it.")] = None,
+    out: Annotated[
+        Path | None, typer.Option("--out", "-o", metavar="FILE", help="Write it there instead of printing it.")
+    ] = None,
 ) -> None:
     """Print all keys of scenario and study files: type, unit, default, range, meaning, source (Markdown)."""
     with reporting():

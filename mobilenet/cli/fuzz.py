@@ -45,20 +45,25 @@ def swarm(
         Path | None, typer.Option("--keep", metavar="DIR", help="Where run directories go that are not valid.")
     ] = None,
     protocol: Annotated[Protocol, typer.Option("--protocol", help="What is tried.")] = Protocol.MOBILE_CAUSAL,
-    backbone: Annotated[Backbone | None, typer.Option("--backbone", help="Between the stations; of mobile_causal alone.")] = None,
+    backbone: Annotated[
+        Backbone | None, typer.Option("--backbone", help="Between the stations; of mobile_causal alone.")
+    ] = None,
     mac: Annotated[Mac | None, typer.Option("--mac", help="Of the radio, dcf unless said otherwise.")] = None,
 ) -> None:
     """Run small random hostile scenarios and judge each of them.
 
-    Mobile: even seeds without physics, odd ones on the radio; over a MAC that is not dcf all of them on the radio. Broadcasts
-    over VCube: processes that crash in the middle of sends, are suspected by mistake, and are reached over links without
-    order, as far as the protocol allows it.
+    Mobile: even seeds without physics, odd ones on the radio; over a MAC that is not dcf all of them on the radio.
+    Broadcasts over VCube: processes that crash in the middle of sends, are suspected by mistake, and are reached over
+    links without order, as far as the protocol allows it.
     """
     with reporting():
         from mobilenet.experiments.fuzz.hunt import again, hunt
 
         if backbone is not None and protocol is not Protocol.MOBILE_CAUSAL:
-            fail(f"--backbone {backbone.value}: only mobile_causal has stations that choose one, not {protocol.value}", Exit.BAD_INPUT)
+            fail(
+                f"--backbone {backbone.value}: only mobile_causal has stations that choose one, not {protocol.value}",
+                Exit.BAD_INPUT,
+            )
         if mac is not None and protocol not in (Protocol.MOBILE_CAUSAL, Protocol.TCP_FLOODING):
             fail(f"--mac {mac.value}: {protocol.value} plays among processes, which have no radio", Exit.BAD_INPUT)
         others: dict[str, Any] = {"backbone": backbone.value} if backbone is not None else {}
@@ -85,14 +90,19 @@ def swarm(
         parts = ", ".join(f"{number} {answer}" for answer, number in sorted(tally.items()))
         say(f"{count} schedules in {time.perf_counter() - started:.0f} s: {parts}")
         if happened:
-            say("A schedule has " + ", ".join(f"{number / count:.1f} {event}" for event, number in sorted(happened.items())))
+            say(
+                "A schedule has "
+                + ", ".join(f"{number / count:.1f} {event}" for event, number in sorted(happened.items()))
+            )
         say(f"Next: {again(seed + count, count, **others)}")
         raise typer.Exit(Exit.VIOLATED if violated else Exit.FINE)
 
 
 def bench(
     repeat: Annotated[int, typer.Option("--repeat", min=1, help="Runs of each case; the median counts.")] = 3,
-    table: Annotated[Path, typer.Option("--csv", metavar="FILE", help="The table that lines are appended to.")] = Path("bench.csv"),
+    table: Annotated[Path, typer.Option("--csv", metavar="FILE", help="The table that lines are appended to.")] = Path(
+        "bench.csv"
+    ),
     studies: Annotated[bool, typer.Option(help="Also measure studies on Spark.")] = True,
 ) -> None:
     """Measure the speed of the simulator beside that of a bare event queue."""
@@ -104,7 +114,14 @@ def bench(
             table.open("a").close()
         except OSError as error:
             fail(f"{table}: cannot be written: {error.strerror}", Exit.BAD_INPUT)
-        say("the hot path is " + ("compiled" if native.in_use() else "interpreted: python3 make.py setup compiles it, where there is a C compiler"))
+        say(
+            "the hot path is "
+            + (
+                "compiled"
+                if native.in_use()
+                else "interpreted: python3 make.py setup compiles it, where there is a C compiler"
+            )
+        )
         say("case             hosts  simulated s  frames     a bare queue   in          cost of ten")
         say("                       per CPU s    per CPU s  M events/s     proportion  times the nodes")
         for row in simulator.measure(repeat):

@@ -1,7 +1,8 @@
 """All keys of scenario and study files, as they are declared: type, unit, default, range, meaning, and source.
 
-Model     the declarations are walked, nothing is written twice; scenarios/REFERENCE.md is this text, and a test holds it to that.
-          The source of a key is that of the module that declares it; a meaning says where a value is from another one
+Model     the declarations are walked, nothing is written twice; scenarios/REFERENCE.md is this text, and a test holds
+          it to that. The source of a key is that of the module that declares it; a meaning says where a value is from
+          another one
 Source    ours: DESIGN.md §13
 """
 
@@ -23,12 +24,26 @@ from mobilenet.parameters import Told, Within
 from mobilenet.scenario.yaml_writer import inline
 
 UNITS = {  # by the last part of a name
-    "s": "s", "ms": "ms", "ns": "ns", "m": "m", "mps": "m/s", "mbps": "Mb/s", "bytes": "bytes", "db": "dB", "frames": "frames",
+    "s": "s", "ms": "ms", "ns": "ns", "m": "m", "mps": "m/s", "mbps": "Mb/s", "bytes": "bytes", "db": "dB",
+    "frames": "frames",
     "segments": "segments", "share": "share",
 }  # fmt: skip
-WHOLE_UNITS = {"lon": "degrees", "lat": "degrees", "max_delay": "t.u.", "leave_rate_per_host_per_min": "1/min", "rate_per_host_per_min": "1/min"}
+WHOLE_UNITS = {
+    "lon": "degrees",
+    "lat": "degrees",
+    "max_delay": "t.u.",
+    "leave_rate_per_host_per_min": "1/min",
+    "rate_per_host_per_min": "1/min",
+}
 PLAIN = {bool: "true or false", int: "whole number", float: "number", str: "text", Any: "any", type(None): "null"}
-BOUNDS = {"ge": "≥ {}", "gt": "> {}", "le": "≤ {}", "lt": "< {}", "min_length": "at least {} long", "max_length": "at most {} long"}
+BOUNDS = {
+    "ge": "≥ {}",
+    "gt": "> {}",
+    "le": "≤ {}",
+    "lt": "< {}",
+    "min_length": "at least {} long",
+    "max_length": "at most {} long",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,14 +68,20 @@ def keys(model: type[BaseModel], prefix: str = "") -> Iterator[Key]:
         path = f"{prefix}{key}"
         groups = list(_groups(field.annotation))
         unit = "" if groups else _unit(key, field)
-        meaning = field.description or getattr(model, "meanings", {}).get(name) or _about(groups[0] if len(groups) == 1 else None)
+        meaning = (
+            field.description
+            or getattr(model, "meanings", {}).get(name)
+            or _about(groups[0] if len(groups) == 1 else None)
+        )
         yield Key(path, _kind(field), unit, _default(field), _bounds(field), meaning, _declaring(model, name))
         inside = path + _inside(field.annotation)
         for group in groups:
             tag = _tag(group) if len(groups) > 1 else None
             if tag:
                 place = f"{inside}{{{tag[0]}: {tag[1]}}}."
-                yield Key(f"{place}{tag[0]}", f"`{tag[1]}`", "", "must be given", "", _about(group), _about_module(group))
+                yield Key(
+                    f"{place}{tag[0]}", f"`{tag[1]}`", "", "must be given", "", _about(group), _about_module(group)
+                )
                 yield from keys(group, place)
             else:
                 yield from keys(group, f"{inside}.")
@@ -73,7 +94,9 @@ def _declaring(model: type[BaseModel], name: str) -> str:
 
 def _tag(group: type[BaseModel]) -> tuple[str, str] | None:
     """The key by which a group is chosen, and its value."""
-    return next(((name, get_args(field.annotation)[0]) for name, field in group.model_fields.items() if _is_tag(field)), None)
+    return next(
+        ((name, get_args(field.annotation)[0]) for name, field in group.model_fields.items() if _is_tag(field)), None
+    )
 
 
 def _is_tag(field: FieldInfo) -> bool:
@@ -149,7 +172,9 @@ def _unit(name: str, field: FieldInfo) -> str:
 
 def _bounds(field: FieldInfo) -> str:
     """Of the field itself, of what its type is declared with, and of the elements of a list or pair."""
-    return "; ".join(filter(None, (_own_bounds([*field.metadata, *_ornaments(field.annotation)]), _of_elements(field.annotation))))
+    return "; ".join(
+        filter(None, (_own_bounds([*field.metadata, *_ornaments(field.annotation)]), _of_elements(field.annotation)))
+    )
 
 
 def _own_bounds(metadata: list[Any]) -> str:
@@ -163,7 +188,9 @@ def _own_bounds(metadata: list[Any]) -> str:
             for name, words in BOUNDS.items():
                 value = getattr(holder, name, None)
                 if isinstance(value, (int, float)):
-                    found.append(words.format(f"{value:g}" if isinstance(value, float) or abs(value) < 10**7 else f"{value:.3g}"))
+                    found.append(
+                        words.format(f"{value:g}" if isinstance(value, float) or abs(value) < 10**7 else f"{value:.3g}")
+                    )
             pattern = getattr(holder, "pattern", None)
             if isinstance(pattern, str):  # of a name: a letter and a number
                 found.append(f"{pattern[1]}0, {pattern[1]}1, ...")
@@ -176,7 +203,9 @@ def _of_elements(annotation: Any) -> str:
         if get_origin(part) in (tuple, list):
             for element in dict.fromkeys(argument for argument in get_args(part) if argument is not Ellipsis):
                 own, within = _own_bounds(list(_ornaments(element))), _of_elements(element)
-                return "; ".join(filter(None, (f"each {own}" if own else "", f"in it {within}" if own and within else within)))
+                return "; ".join(
+                    filter(None, (f"each {own}" if own else "", f"in it {within}" if own and within else within))
+                )
     return ""
 
 
@@ -223,18 +252,26 @@ def reference() -> str:
     from mobilenet.scenario.processes import ProcessScenario
 
     parts = [
-        "# All keys of scenarios and studies\n\nMade from the declarations by `mobilenet reference`; `a.b` is key `b` inside `a`, `a[]` stands for each "
-        "entry of a list,\n`a.*` for each key of one's own, `a{name: x}.b` for a key that is there when `a` has `name: x`. [1], [2], ... are "
-        "the sources at the end.\nWhat is wrong in a file is told with line and key by `mobilenet check`.\n"
+        "# All keys of scenarios and studies\n\nMade from the declarations by `mobilenet reference`; `a.b` is key `b`"
+        " inside `a`, `a[]` stands for each entry of a list,\n`a.*` for each key of one's own, `a{name: x}.b` for a key"
+        " that is there when `a` has `name: x`. [1], [2], ... are the sources at the end.\nWhat is wrong in a file is"
+        " told with line and key by `mobilenet check`.\n"
     ]
     sources: dict[str, int] = {}  # module -> its number
     for title, model in (
-        ("Scenarios of hosts and stations", Scenario), ("Scenarios of processes (VCube)", ProcessScenario), ("Studies", Study),
+        ("Scenarios of hosts and stations", Scenario), ("Scenarios of processes (VCube)", ProcessScenario),
+        ("Studies", Study),
     ):  # fmt: skip
-        parts.append(f"\n## {title}\n\n| key | type | unit | default | range | meaning | source |\n|---|---|---|---|---|---|---|\n")
+        parts.append(
+            f"\n## {title}\n\n| key | type | unit | default | range | meaning | source"
+            " |\n|---|---|---|---|---|---|---|\n"
+        )
         for k in dict.fromkeys(keys(model)):
             source = f"[{sources.setdefault(k.module, len(sources) + 1)}]"
-            parts.append(f"| `{k.path}` | {k.kind} | {k.unit} | {_cell(k.default)} | {_cell(k.bounds)} | {_cell(k.meaning)} | {source} |\n")
+            parts.append(
+                f"| `{k.path}` | {k.kind} | {k.unit} | {_cell(k.default)} | {_cell(k.bounds)} | {_cell(k.meaning)} |"
+                f" {source} |\n"
+            )
     parts.append("\n## Sources\n\nWhere keys are declared, and what their values are taken from:\n\n")
     parts += [f"- [{number}] `{module}`: {source_of(module)}\n" for module, number in sources.items()]
     return "".join(parts)

@@ -43,7 +43,9 @@ def _version(wanted: bool) -> None:
 @app.callback()
 def main(
     context: typer.Context,
-    version: Annotated[bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")] = False,
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")
+    ] = False,
 ) -> None:
     """Emulate mobile networks and the broadcast protocols that run on them."""
     if context.invoked_subcommand is None:

@@ -11,15 +11,18 @@ ScenarioFile = Annotated[Path, typer.Argument(metavar="SCENARIO", help="A scenar
 RunDirectory = Annotated[Path, typer.Argument(metavar="RUN", help="A run directory.")]
 StudyDirectory = Annotated[Path, typer.Argument(metavar="STUDY", help="The directory of a finished study.")]
 Overrides = Annotated[
-    list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="Change one value, as in hosts.count=20. Repeatable.")
+    list[str] | None,
+    typer.Option("--set", metavar="KEY=VALUE", help="Change one value, as in hosts.count=20. Repeatable."),
 ]
 Seed = Annotated[int | None, typer.Option("--seed", metavar="N", help="Instead of the scenario's seed.")]
 AllowCode = Annotated[
-    bool, typer.Option("--allow-code", help="The scenario's own protocol, Python code, may run. It may do all that you may.")
+    bool,
+    typer.Option("--allow-code", help="The scenario's own protocol, Python code, may run. It may do all that you may."),
 ]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress, no table.")]
 Master = Annotated[
-    str | None, typer.Option("--master", metavar="URL", help="local[N], spark://HOST:PORT, yarn, ...; by default this machine.")
+    str | None,
+    typer.Option("--master", metavar="URL", help="local[N], spark://HOST:PORT, yarn, ...; by default this machine."),
 ]
 Workers = Annotated[
     int | None, typer.Option("--workers", min=1, metavar="N", help="Cores of this machine; by default all.")

@@ -15,9 +15,22 @@ from mobilenet.quoting import quoted
 
 def map_(
     run: RunDirectory,
-    out: Annotated[Path | None, typer.Option("--out", "-o", metavar="FILE", help="One HTML file; by default RUN/map.html.")] = None,
-    tiles: Annotated[bool, typer.Option("--tiles", help="Streets below the map, fetched from openstreetmap.org when it is looked at; needs an origin.")] = False,
-    losses: Annotated[bool, typer.Option("--losses", help="Also where frames were lost; a run that did not record its frames is run again for it.")] = False,
+    out: Annotated[
+        Path | None, typer.Option("--out", "-o", metavar="FILE", help="One HTML file; by default RUN/map.html.")
+    ] = None,
+    tiles: Annotated[
+        bool,
+        typer.Option(
+            "--tiles",
+            help="Streets below the map, fetched from openstreetmap.org when it is looked at; needs an origin.",
+        ),
+    ] = False,
+    losses: Annotated[
+        bool,
+        typer.Option(
+            "--losses", help="Also where frames were lost; a run that did not record its frames is run again for it."
+        ),
+    ] = False,
     allow_code: AllowCode = False,
     quiet: Quiet = False,
 ) -> None:
@@ -39,8 +52,12 @@ def map_(
 
 
 def figures(
-    directory: Annotated[Path, typer.Argument(metavar="RUN|STUDY", help="A run directory, or that of a finished study.")],
-    out: Annotated[Path | None, typer.Option("--out", "-o", metavar="DIR", help="Where they go; by default DIRECTORY/figures.")] = None,
+    directory: Annotated[
+        Path, typer.Argument(metavar="RUN|STUDY", help="A run directory, or that of a finished study.")
+    ],
+    out: Annotated[
+        Path | None, typer.Option("--out", "-o", metavar="DIR", help="Where they go; by default DIRECTORY/figures.")
+    ] = None,
 ) -> None:
     """Draw the figures of a run or a study, as SVG and PNG."""
     with reporting():
@@ -55,8 +72,13 @@ def figures(
 
 
 def report(
-    directory: Annotated[Path, typer.Argument(metavar="RUN|STUDY", help="A run directory, or that of a finished study.")],
-    out: Annotated[Path | None, typer.Option("--out", "-o", metavar="FILE", help="One HTML file; by default DIRECTORY/report.html.")] = None,
+    directory: Annotated[
+        Path, typer.Argument(metavar="RUN|STUDY", help="A run directory, or that of a finished study.")
+    ],
+    out: Annotated[
+        Path | None,
+        typer.Option("--out", "-o", metavar="FILE", help="One HTML file; by default DIRECTORY/report.html."),
+    ] = None,
 ) -> None:
     """Tell a run or a study on one page: verdict, answer, numbers, figures, map, scenario; it needs no network."""
     with reporting():

@@ -19,7 +19,9 @@ EXITS = {"valid": Exit.FINE, "violated": Exit.VIOLATED, "unknown": Exit.UNKNOWN}
 def run(
     scenario: ScenarioFile,
     seed: Seed = None,
-    out: Annotated[Path | None, typer.Option("--out", metavar="DIR", help="The run directory; by default one below runs/.")] = None,
+    out: Annotated[
+        Path | None, typer.Option("--out", metavar="DIR", help="The run directory; by default one below runs/.")
+    ] = None,
     overrides: Overrides = None,
     allow_code: AllowCode = False,
     quiet: Quiet = False,
@@ -45,7 +47,9 @@ def check(scenario: ScenarioFile, overrides: Overrides = None) -> None:
         from mobilenet.scenario import ProcessScenario, estimated_events, load_scenario
 
         loaded = load_scenario(scenario, overrides or [])
-        lasts = f"at most {loaded.duration:g} t.u." if isinstance(loaded, ProcessScenario) else f"{loaded.duration_s:g} s"
+        lasts = (
+            f"at most {loaded.duration:g} t.u." if isinstance(loaded, ProcessScenario) else f"{loaded.duration_s:g} s"
+        )
         say(f"{scenario}: fine; {lasts}, about {estimated_events(loaded):,} events")
         say(f"Next: mobilenet run {quoted(scenario)}")
 
@@ -93,11 +97,10 @@ def _summary(done: Any) -> str:
         return _process_summary(done)
     outdated = "; compiled modules were changed and are interpreted now: python3 make.py setup" if is_outdated() else ""
     return (
-        f"{manifest['simulated_s']:g} s simulated in {manifest['wall_s']:.1f} s ({speed:.0f} times as fast as time{outdated})\n"
-        f"{shown(m['broadcasts'])} broadcasts, {shown(m['deliveries'])} deliveries, "
-        f"mean delay {shown(m['delivery_delay_mean_s'])} s, {shown(m['handoffs'])} handoffs, "
-        f"{shown(m['crashes'])} crashes, collision ratio {shown(m['collision_ratio'])}\n"
-        f"verdict: {done.verdict}"
+        f"{manifest['simulated_s']:g} s simulated in {manifest['wall_s']:.1f} s ({speed:.0f} times as fast as"
+        f" time{outdated})\n{shown(m['broadcasts'])} broadcasts, {shown(m['deliveries'])} deliveries, mean delay"
+        f" {shown(m['delivery_delay_mean_s'])} s, {shown(m['handoffs'])} handoffs, {shown(m['crashes'])} crashes,"
+        f" collision ratio {shown(m['collision_ratio'])}\nverdict: {done.verdict}"
     )
 
 
@@ -106,10 +109,9 @@ def _process_summary(done: Any) -> str:
 
     m, manifest = done.metrics, done.manifest
     return (
-        f"{manifest['processes']} processes, {manifest['simulated_s']:g} t.u. simulated in {manifest['wall_s']:.1f} s\n"
-        f"{shown(m['broadcasts'])} broadcasts, {shown(m['deliveries'])} deliveries, latency {shown(m['latency'])} t.u., "
-        f"{shown(m['messages'])} messages, {shown(m['crashes'])} crashes\n"
-        f"verdict: {done.verdict}"
+        f"{manifest['processes']} processes, {manifest['simulated_s']:g} t.u. simulated in {manifest['wall_s']:.1f}"
+        f" s\n{shown(m['broadcasts'])} broadcasts, {shown(m['deliveries'])} deliveries, latency {shown(m['latency'])}"
+        f" t.u., {shown(m['messages'])} messages, {shown(m['crashes'])} crashes\nverdict: {done.verdict}"
     )
 
 

@@ -30,7 +30,8 @@ def study(
         Path | None, typer.Option("--out", metavar="DIR", help="The study's directory; by default one below studies/.")
     ] = None,
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Only say which runs there would be, how long they take, and how big they are.")
+        bool,
+        typer.Option("--dry-run", help="Only say which runs there would be, how long they take, and how big they are."),
     ] = False,
     master: Master = None,
     workers: Workers = None,
@@ -49,7 +50,10 @@ def study(
             say(f"Next: mobilenet study {quoted(study)}{where}{code}")
             return
         if master is not None and workers is not None:
-            fail("--workers counts cores of this machine; with --master the master says how many there are", Exit.BAD_INPUT)
+            fail(
+                "--workers counts cores of this machine; with --master the master says how many there are",
+                Exit.BAD_INPUT,
+            )
         with _keeping_what_is_done(), runs_progress(quiet) as update:
             done = studies.run_study(study, out, master or local_master(workers), update, allow_code=allow_code)
         _print_study(done, quiet)
@@ -87,7 +91,10 @@ def reproduce(
         Paper,
         typer.Argument(
             metavar="PAPER",
-            help="mobile (Wilhelm et al. 2020), bundling (Rodrigues et al. 2018), reliable (Jeanneau et al. 2017), causal (Rodrigues et al.).",
+            help=(
+                "mobile (Wilhelm et al. 2020), bundling (Rodrigues et al. 2018), reliable (Jeanneau et al. 2017),"
+                " causal (Rodrigues et al.)."
+            ),
         ),
     ],
     out: Annotated[
@@ -97,13 +104,23 @@ def reproduce(
     master: Master = None,
     workers: Workers = None,
     max_n: Annotated[
-        int | None, typer.Option("--max-n", min=8, max=1024, help="Only 8, 16, 32, ... processes up to this number, by default 1024; not for mobile.")
+        int | None,
+        typer.Option(
+            "--max-n",
+            min=8,
+            max=1024,
+            help="Only 8, 16, 32, ... processes up to this number, by default 1024; not for mobile.",
+        ),
     ] = None,
     processes: Annotated[
         int | None, typer.Option("--processes", min=8, max=1024, help="Only this number of processes; not for mobile.")
     ] = None,
     engineering: Annotated[
-        bool, typer.Option("--engineering", help="Also run the same with the defaults of all other scenarios, and show both; for mobile only.")
+        bool,
+        typer.Option(
+            "--engineering",
+            help="Also run the same with the defaults of all other scenarios, and show both; for mobile only.",
+        ),
     ] = False,
     quiet: Quiet = False,
 ) -> None:
@@ -113,11 +130,18 @@ def reproduce(
         from mobilenet.experiments.study.spark import local_master
 
         if paper is Paper.mobile and (max_n is not None or processes is not None):
-            fail(f"{'--max-n' if max_n is not None else '--processes'} counts processes of the papers on VCube; mobile has none", Exit.BAD_INPUT)
+            fail(
+                f"{'--max-n' if max_n is not None else '--processes'} counts processes of the papers on VCube; mobile"
+                " has none",
+                Exit.BAD_INPUT,
+            )
         if paper is not Paper.mobile and engineering:
             fail(f"--engineering is for mobile; {paper.value} has one setting only", Exit.BAD_INPUT)
         if paper is not Paper.mobile and master is not None:
-            fail(f"--master does nothing for {paper.value}, which runs on this machine: expected --workers", Exit.BAD_INPUT)
+            fail(
+                f"--master does nothing for {paper.value}, which runs on this machine: expected --workers",
+                Exit.BAD_INPUT,
+            )
         if max_n is not None and processes is not None:
             fail("--max-n and --processes: expected one of the two", Exit.BAD_INPUT)
         most = 1024 if max_n is None else max_n
@@ -130,7 +154,10 @@ def reproduce(
                 for line in lines:
                     verdict = f": {line.verdict}" if line.verdict else ""
                     beside = f" ({line.engineering} with the engineering defaults)" if line.engineering else ""
-                    say(f"{line.experiment}: {line.quantity}: {line.printed} in print, {line.ours} here{verdict}{beside}")
+                    say(
+                        f"{line.experiment}: {line.quantity}: {line.printed} in print, {line.ours}"
+                        f" here{verdict}{beside}"
+                    )
             case Paper.bundling:
                 with _keeping_what_is_done():
                     rows = bundling.reproduce(folder, most, processes, workers, tell)
@@ -172,7 +199,12 @@ def _keeping_what_is_done() -> Iterator[None]:
 def _print_rows(head: tuple[str, ...], rows: list[dict[str, Any]]) -> None:
     table = Table(*head, box=None, pad_edge=False)
     for row in rows:
-        table.add_row(*(Text("" if row[name] is None else f"{row[name]:g}" if isinstance(row[name], float) else str(row[name])) for name in head))
+        table.add_row(
+            *(
+                Text("" if row[name] is None else f"{row[name]:g}" if isinstance(row[name], float) else str(row[name]))
+                for name in head
+            )
+        )
     print_table(table)
 
 
@@ -196,4 +228,7 @@ def _print_study(done: Any, quiet: bool) -> None:
     for configuration in done.unstable:
         say(f"unstable: {configuration.label}: what waits at stations and hosts grows to the end, so there is no mean")
     if not quiet:
-        say(f"{done.done} runs done, {len(done.failed)} failed, {len(done.violated)} violated; tables in {quoted(done.store.tables)}")
+        say(
+            f"{done.done} runs done, {len(done.failed)} failed, {len(done.violated)} violated; tables in"
+            f" {quoted(done.store.tables)}"
+        )

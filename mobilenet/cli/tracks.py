@@ -22,16 +22,51 @@ RANGE_M = 120.0
 
 
 def inspect_tracks(
-    file: Annotated[Path, typer.Argument(metavar="FILE", help="Tracks: a table (CSV; its columns: t, t_s, time, time_s or timestamp; id, host, node, host_id, node_id, vehicle or person; x and y or x_m and y_m in metres, or lon and lat), SUMO's FCD (XML, CSV), ns-2, BonnMotion or GPX; .gz or not.")],
-    stations: Annotated[Path | None, typer.Option("--stations", metavar="SITES.csv", help="A table with name and x_m, y_m or lon, lat; or OpenCelliD's.")] = None,
-    range_m: Annotated[float, typer.Option("--range-m", min=1, max=100_000, metavar="M", help="How far a station reaches.")] = RANGE_M,
-    format: Annotated[str, typer.Option("--format", metavar="F", help="auto, csv, sumo_fcd, sumo_fcd_csv, ns2, bonnmotion or gpx.")] = "auto",
+    file: Annotated[
+        Path,
+        typer.Argument(
+            metavar="FILE",
+            help=(
+                "Tracks: a table (CSV; its columns: t, t_s, time, time_s or timestamp; id, host, node, host_id,"
+                " node_id, vehicle or person; x and y or x_m and y_m in metres, or lon and lat), SUMO's FCD (XML, CSV),"
+                " ns-2, BonnMotion or GPX; .gz or not."
+            ),
+        ),
+    ],
+    stations: Annotated[
+        Path | None,
+        typer.Option(
+            "--stations", metavar="SITES.csv", help="A table with name and x_m, y_m or lon, lat; or OpenCelliD's."
+        ),
+    ] = None,
+    range_m: Annotated[
+        float, typer.Option("--range-m", min=1, max=100_000, metavar="M", help="How far a station reaches.")
+    ] = RANGE_M,
+    format: Annotated[
+        str, typer.Option("--format", metavar="F", help="auto, csv, sumo_fcd, sumo_fcd_csv, ns2, bonnmotion or gpx.")
+    ] = "auto",
     coordinates: Annotated[str, typer.Option("--coordinates", metavar="C", help="auto, metres or lonlat.")] = "auto",
-    origin: Annotated[str | None, typer.Option("--origin", metavar="LON,LAT", help="Where (0, 0) lies on Earth, if the sites do not say it.")] = None,
-    out: Annotated[Path | None, typer.Option("--out", "-o", metavar="FILE", help="A picture: SVG, PNG or PDF; by default one beside you, named after FILE.")] = None,
-    scenario: Annotated[Path | None, typer.Option("--scenario", metavar="FILE.yaml", help="Also write a scenario with these tracks and sites.")] = None,
-) -> None:  # fmt: skip
-    """Show what tracks are like before any simulation: extent, speeds, gaps, coverage, expected handoffs; and draw them."""
+    origin: Annotated[
+        str | None,
+        typer.Option("--origin", metavar="LON,LAT", help="Where (0, 0) lies on Earth, if the sites do not say it."),
+    ] = None,
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            "--out",
+            "-o",
+            metavar="FILE",
+            help="A picture: SVG, PNG or PDF; by default one beside you, named after FILE.",
+        ),
+    ] = None,
+    scenario: Annotated[
+        Path | None,
+        typer.Option("--scenario", metavar="FILE.yaml", help="Also write a scenario with these tracks and sites."),
+    ] = None,
+) -> None:
+    """Show what tracks are like before any simulation: extent, speeds, gaps, coverage, expected handoffs; and draw
+    them.
+    """
     with reporting():
         from mobilenet.scenario.starter import LONGEST_S
         from mobilenet.tracks.read import FORMATS, read_tracks
@@ -40,7 +75,10 @@ def inspect_tracks(
         from viz.files import whole_file
         from viz.tracks_figure import draw
 
-        for value, known, option in ((format, FORMATS, "--format"), (coordinates, ("auto", "metres", "lonlat"), "--coordinates")):
+        for value, known, option in (
+            (format, FORMATS, "--format"),
+            (coordinates, ("auto", "metres", "lonlat"), "--coordinates"),
+        ):
             if value not in known:
                 fail(f"{option}: unknown value {value[:40]!r}, expected one of {', '.join(known)}", Exit.BAD_INPUT)
         if scenario is not None and os.path.lexists(scenario):
@@ -56,9 +94,18 @@ def inspect_tracks(
         with whole_file(target) as partial:
             draw(found, partial, file.name)
         say(f"Drawn: {quoted(target)}")
-        options = ("stations", stations and quoted(stations)), ("range-m", None if range_m == RANGE_M else f"{range_m:g}"), ("origin", origin and "".join(origin.split()))
-        kinds = ((name, None if value == "auto" else value) for name, value in (("format", format), ("coordinates", coordinates)))
-        again = f"mobilenet inspect-tracks {quoted(file)}" + "".join(f" --{name}{'=' if name == 'origin' else ' '}{value}" for name, value in (*options, *kinds) if value)
+        options = (
+            ("stations", stations and quoted(stations)),
+            ("range-m", None if range_m == RANGE_M else f"{range_m:g}"),
+            ("origin", origin and "".join(origin.split())),
+        )
+        kinds = (
+            (name, None if value == "auto" else value)
+            for name, value in (("format", format), ("coordinates", coordinates))
+        )
+        again = f"mobilenet inspect-tracks {quoted(file)}" + "".join(
+            f" --{name}{'=' if name == 'origin' else ' '}{value}" for name, value in (*options, *kinds) if value
+        )
         if impossible := no_run(found, LONGEST_S):
             why, helps = impossible
             if scenario is None:
@@ -69,27 +116,67 @@ def inspect_tracks(
         elif scenario is None:
             say(f"Next: {again} --scenario own.yaml")
         else:
-            _write_scenario(scenario, file, stations, found, range_m, at, {"format": format, "coordinates": coordinates})
+            _write_scenario(
+                scenario, file, stations, found, range_m, at, {"format": format, "coordinates": coordinates}
+            )
             say(f"Next: mobilenet run {quoted(scenario)}")
 
 
 def export(
-    directory: Annotated[Path, typer.Argument(metavar="RUN|STUDY", help="A run directory, or with --csv that of a study.")],
-    csv: Annotated[bool, typer.Option("--csv", help="Tables, into a folder: tracks, handoffs, stations, events, samples, metrics; of a study its tables.")] = False,
+    directory: Annotated[
+        Path, typer.Argument(metavar="RUN|STUDY", help="A run directory, or with --csv that of a study.")
+    ],
+    csv: Annotated[
+        bool,
+        typer.Option(
+            "--csv",
+            help="Tables, into a folder: tracks, handoffs, stations, events, samples, metrics; of a study its tables.",
+        ),
+    ] = False,
     geojson: Annotated[bool, typer.Option("--geojson", help="Stations, tracks and handoffs, one file.")] = False,
     kepler: Annotated[bool, typer.Option("--kepler", help="Tracks as trips for kepler.gl, one file.")] = False,
-    shiviz: Annotated[bool, typer.Option("--shiviz", help="Messages and events with vector clocks, one log for ShiViz.")] = False,
-    out: Annotated[Path | None, typer.Option("--out", "-o", metavar="PLACE", help="The folder (which must not exist yet) or file; by default inside the directory.")] = None,
-    origin: Annotated[str | None, typer.Option("--origin", metavar="LON,LAT", help="Where (0, 0) lies on Earth, instead of what the scenario says.")] = None,
-    from_s: Annotated[float, typer.Option("--from-s", min=0, metavar="S", help="ShiViz: from this second of simulated time on.")] = 0.0,
+    shiviz: Annotated[
+        bool, typer.Option("--shiviz", help="Messages and events with vector clocks, one log for ShiViz.")
+    ] = False,
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            "--out",
+            "-o",
+            metavar="PLACE",
+            help="The folder (which must not exist yet) or file; by default inside the directory.",
+        ),
+    ] = None,
+    origin: Annotated[
+        str | None,
+        typer.Option(
+            "--origin", metavar="LON,LAT", help="Where (0, 0) lies on Earth, instead of what the scenario says."
+        ),
+    ] = None,
+    from_s: Annotated[
+        float, typer.Option("--from-s", min=0, metavar="S", help="ShiViz: from this second of simulated time on.")
+    ] = 0.0,
     to_s: Annotated[float | None, typer.Option("--to-s", min=0, metavar="S", help="ShiViz: up to this second.")] = None,
-    epoch_s: Annotated[float, typer.Option("--epoch-s", min=0, max=1e11, metavar="S", help="kepler.gl: when the run begins, in seconds since 1970; by default 2024.")] = 1_704_067_200,
+    epoch_s: Annotated[
+        float,
+        typer.Option(
+            "--epoch-s",
+            min=0,
+            max=1e11,
+            metavar="S",
+            help="kepler.gl: when the run begins, in seconds since 1970; by default 2024.",
+        ),
+    ] = 1_704_067_200,
     allow_code: AllowCode = False,
     quiet: Quiet = False,
-) -> None:  # fmt: skip
+) -> None:
     """Write a run or a study for other programs: CSV, GeoJSON, kepler.gl, ShiViz."""
     with reporting():
-        kinds = [name for name, wanted in (("csv", csv), ("geojson", geojson), ("kepler", kepler), ("shiviz", shiviz)) if wanted]
+        kinds = [
+            name
+            for name, wanted in (("csv", csv), ("geojson", geojson), ("kepler", kepler), ("shiviz", shiviz))
+            if wanted
+        ]
         if len(kinds) != 1:
             fail("expected one of --csv, --geojson, --kepler and --shiviz", Exit.BAD_INPUT)
         at = None if origin is None else parse_origin(origin)
@@ -131,11 +218,19 @@ def _export_places(directory: Path, target: Path, origin: Any, epoch_s: float | 
         count = write_geojson(opened, partial) if epoch_s is None else write_kepler(opened, partial, epoch_s)
     left = [] if epoch_s is None else without_trip(opened)
     if left:
-        say(f"{counted(len(left), 'track')} with one position left out: {', '.join(left[:SHOWN])}{', ...' if len(left) > SHOWN else ''}")
-    say(f"{quoted(target)}: {counted(count, 'feature')}. Next: " + ("drop it on a map (QGIS, geojson.io)" if epoch_s is None else "add it at kepler.gl and press play"))
+        say(
+            f"{counted(len(left), 'track')} with one position left out:"
+            f" {', '.join(left[:SHOWN])}{', ...' if len(left) > SHOWN else ''}"
+        )
+    say(
+        f"{quoted(target)}: {counted(count, 'feature')}. Next: "
+        + ("drop it on a map (QGIS, geojson.io)" if epoch_s is None else "add it at kepler.gl and press play")
+    )
 
 
-def _export_shiviz(directory: Path, target: Path, slice_s: tuple[float, float | None], allow_code: bool, quiet: bool) -> None:
+def _export_shiviz(
+    directory: Path, target: Path, slice_s: tuple[float, float | None], allow_code: bool, quiet: bool
+) -> None:
     import pandas as pd
 
     from mobilenet.experiments.replay import protocol_messages
@@ -180,7 +275,10 @@ def parse_origin(text: str) -> Any:
         lon, lat = (float(part) for part in text.split(","))
         return Origin(lon=lon, lat=lat)
     except (ValueError, ValidationError):
-        fail(f"--origin {text[:40]!r}: expected LON,LAT in degrees, as in 13.4,52.5, with LAT between -85 and 85", Exit.BAD_INPUT)
+        fail(
+            f"--origin {text[:40]!r}: expected LON,LAT in degrees, as in 13.4,52.5, with LAT between -85 and 85",
+            Exit.BAD_INPUT,
+        )
 
 
 def _origin(given: str | None, recorded: Any, sites: Any) -> Any:
@@ -188,7 +286,11 @@ def _origin(given: str | None, recorded: Any, sites: Any) -> Any:
         return parse_origin(given)
     if sites is not None and sites.lonlat != recorded.lonlat:
         which = ("stations", "tracks") if sites.lonlat else ("tracks", "stations")
-        fail(f"the {which[0]} are in longitude and latitude, the {which[1]} in metres: say where (0, 0) lies on Earth with --origin LON,LAT", Exit.BAD_INPUT)
+        fail(
+            f"the {which[0]} are in longitude and latitude, the {which[1]} in metres: say where (0, 0) lies on Earth"
+            " with --origin LON,LAT",
+            Exit.BAD_INPUT,
+        )
     if sites is not None and sites.lonlat:
         return sites.origin()
     return recorded.origin() if recorded.lonlat else None
@@ -224,24 +326,64 @@ def _print(found: Any, sites: Any, exchanged: bool) -> None:
     recorded, cells = found.recorded, found.cells
     west, south, east, north = found.extent_m
     begins, ends = float(recorded.t_s.min()), float(recorded.t_s.max())
-    since = f", counted from {datetime.fromtimestamp(recorded.begins_s, UTC).replace(tzinfo=None).isoformat(' ', 'seconds')} UTC" if recorded.begins_s else ""
+    since = (
+        ", counted from"
+        f" {datetime.fromtimestamp(recorded.begins_s, UTC).replace(tzinfo=None).isoformat(' ', 'seconds')} UTC"
+        if recorded.begins_s
+        else ""
+    )
     rows = [
         ("format", recorded.format),
         ("hosts", f"{len(recorded.names):,}"),
         ("samples", f"{len(recorded.t_s):,}"),
         ("time", f"{begins:g} to {ends:g} s{since}"),
         ("host time", f"{found.host_s / 3600:.3g} h"),
-        ("extent", f"{east - west:,.0f} by {north - south:,.0f} m, x {west:.1f} to {east:.1f}, y {south:.1f} to {north:.1f}"),
-        ("sample interval", "p5 {:g}, median {:g}, p95 {:g} s".format(*found.interval_s) if len(recorded.t_s) > len(recorded.names) else "–"),
-        ("speed", "p5 {:.2f}, median {:.2f}, p95 {:.2f}, most {:.2f} m/s".format(*found.speed_mps) if len(found.speeds[0]) else "–"),
-        ("gaps of more than 10 s", "none between waypoints by definition" if recorded.waypoints else f"{len(found.gaps)}{_findings(found.gaps, 's')}"),
-        ("jumps above 70 m/s", f"{len(found.jumps)}{_findings(found.jumps, 'm/s')}{'; are lon and lat exchanged?' if exchanged else ''}"),
+        (
+            "extent",
+            f"{east - west:,.0f} by {north - south:,.0f} m, x {west:.1f} to {east:.1f}, y {south:.1f} to {north:.1f}",
+        ),
+        (
+            "sample interval",
+            (
+                "p5 {:g}, median {:g}, p95 {:g} s".format(*found.interval_s)
+                if len(recorded.t_s) > len(recorded.names)
+                else "–"
+            ),
+        ),
+        (
+            "speed",
+            (
+                "p5 {:.2f}, median {:.2f}, p95 {:.2f}, most {:.2f} m/s".format(*found.speed_mps)
+                if len(found.speeds[0])
+                else "–"
+            ),
+        ),
+        (
+            "gaps of more than 10 s",
+            (
+                "none between waypoints by definition"
+                if recorded.waypoints
+                else f"{len(found.gaps)}{_findings(found.gaps, 's')}"
+            ),
+        ),
+        (
+            "jumps above 70 m/s",
+            f"{len(found.jumps)}{_findings(found.jumps, 'm/s')}{'; are lon and lat exchanged?' if exchanged else ''}",
+        ),
     ]
     if cells is not None:
         merged = f" ({sites.merged} cells at the same places merged)" if sites.merged else ""
         rows += [
             ("stations", f"{len(cells.stations_m):,}{merged}, {cells.unused} of them without a host all the time"),
-            ("covered", f"{100 * cells.covered_share:.1f} % of the hosts' time; {cells.uncovered_host_s / 3600:.3g} h out of reach" if found.host_s else "–"),
+            (
+                "covered",
+                (
+                    f"{100 * cells.covered_share:.1f} % of the hosts' time; {cells.uncovered_host_s / 3600:.3g} h out"
+                    " of reach"
+                    if found.host_s
+                    else "–"
+                ),
+            ),
             ("expected handoffs", f"{len(cells.handoffs_m):,}: {found.handoffs_per_host_hour:.1f} per host and hour"),
             ("most hosts in one cell", f"{cells.busiest}"),
         ]
@@ -263,7 +405,9 @@ def _short(name: str) -> str:
     return shown if len(shown) <= 24 else shown[:23] + "…"
 
 
-def _write_scenario(target: Path, file: Path, stations: Path | None, found: Any, range_m: float, origin: Any, read: dict[str, str]) -> None:
+def _write_scenario(
+    target: Path, file: Path, stations: Path | None, found: Any, range_m: float, origin: Any, read: dict[str, str]
+) -> None:
     from mobilenet.parameters import ScenarioError
     from mobilenet.scenario import load_scenario
     from mobilenet.scenario.starter import LONGEST_S, starter
@@ -271,7 +415,10 @@ def _write_scenario(target: Path, file: Path, stations: Path | None, found: Any,
     if os.path.lexists(target):
         fail(f"{target}: exists already; name another file, or remove it", Exit.BAD_INPUT)
     folder = target.parent.resolve()
-    tracks: dict[str, Any] = {"file": os.path.relpath(file.resolve(), folder), **{key: value for key, value in read.items() if value != "auto"}}
+    tracks: dict[str, Any] = {
+        "file": os.path.relpath(file.resolve(), folder),
+        **{key: value for key, value in read.items() if value != "auto"},
+    }
     if found.gaps:
         tracks["max_gap_s"] = float(max(gap.value for gap in found.gaps)) + 1.0
     if found.speed_mps[3] > 150:
@@ -290,4 +437,7 @@ def _write_scenario(target: Path, file: Path, stations: Path | None, found: Any,
         raise
     say(f"Written: {quoted(target)}")
     if found.gaps:
-        say(f"Its hosts go straight through {counted(len(found.gaps), 'gap')} (max_gap_s {tracks['max_gap_s']:g}), which table and picture leave out: a run has more host time and may have more handoffs")
+        say(
+            f"Its hosts go straight through {counted(len(found.gaps), 'gap')} (max_gap_s {tracks['max_gap_s']:g}),"
+            " which table and picture leave out: a run has more host time and may have more handoffs"
+        )

@@ -1,8 +1,9 @@
 """Makes machine code of the modules on the hot path: `python -m mobilenet.engine.build_native`.
 
-Model     mypyc reads their types and writes C, the C compiler does the rest; what comes out takes its name when it is whole
-Needs     mypy, setuptools, a C compiler and Python's headers. Where one of them is missing nothing is made, and everything
-          runs as it is
+Model     mypyc reads their types and writes C, the C compiler does the rest; what comes out takes its name when it is
+          whole
+Needs     mypy, setuptools, a C compiler and Python's headers. Where one of them is missing nothing is made, and
+          everything runs as it is
 Errors    exit status 0 in any case; a line on stderr says what was made, or what is missing
 Source    ours: DESIGN.md, "Speed"
 """
@@ -73,7 +74,9 @@ def make() -> str | None:
         paths = [str(path.relative_to(PACKAGE.parent)) for path in sources()]
         command = [sys.executable, "-c", SCRIPT, str(settings), scratch, str(made), *paths]
         env = {name: value for name, value in os.environ.items() if name not in FLAGS}
-        done = subprocess.run(command, cwd=PACKAGE.parent, env=env, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False)
+        done = subprocess.run(
+            command, cwd=PACKAGE.parent, env=env, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False
+        )
         if done.returncode or not made.is_dir():
             report.write_bytes(done.stdout)
             return f"the compiler did not get through: see {report}"
@@ -94,7 +97,9 @@ def make() -> str | None:
 
 
 def main(tries_again: bool) -> None:
-    """Compile if that is to be done and can be done; `tries_again`: also where it failed before, and tell what is missing."""
+    """Compile if that is to be done and can be done; `tries_again`: also where it failed before, and tell what is
+    missing.
+    """
     target = folder()
     if target.is_dir():
         return
@@ -105,7 +110,10 @@ def main(tries_again: bool) -> None:
         return
     report = target.with_suffix(".failed")
     if report.exists() and not tries_again:
-        say(f"simulations take about twice as long, since the hot path could not be compiled: see {report}; `make setup` tries again")
+        say(
+            f"simulations take about twice as long, since the hot path could not be compiled: see {report}; `make"
+            " setup` tries again"
+        )
         return
     began = time.monotonic()
     say("compiling the hot path, about 20 s")
@@ -113,7 +121,11 @@ def main(tries_again: bool) -> None:
         failure = make()
     except OSError as error:
         failure = f"{error.filename or PLACE}: {error.strerror or error}"
-    say(f"compiled after {time.monotonic() - began:.0f} s" if failure is None else f"not compiled, so simulations take about twice as long: {failure}")
+    say(
+        f"compiled after {time.monotonic() - began:.0f} s"
+        if failure is None
+        else f"not compiled, so simulations take about twice as long: {failure}"
+    )
 
 
 def say(text: str) -> None:

@@ -1,14 +1,14 @@
 """What is to happen, and when: the event calendar of one run, and its clock.
 
-Model     what waits is a bare callable. The heap holds what happens within the present stretch of time; what comes later
-          waits in a list for its stretch, unsorted, so the heap stays short and in the cache however many timers there are.
-          An entry is its turn and its callable. The turn is one number, made of the time since the stretch began, the
-          priority and the place in the order of scheduling: with thousands of nodes entries come from memory, and a tuple
-          with one number in it comes sooner than one with three
+Model     what waits is a bare callable. The heap holds what happens within the present stretch of time; what comes
+          later waits in a list for its stretch, unsorted, so the heap stays short and in the cache however many
+          timers there are. An entry is its turn and its callable. The turn is one number, made of the time since the
+          stretch began, the priority and the place in the order of scheduling: with thousands of nodes entries come
+          from memory, and a tuple with one number in it comes sooner than one with three
 Ties      (time, priority, order of scheduling): what was scheduled first happens first
 Units     integer nanoseconds
-Errors    `at`: ValueError for a moment in the past. `run_until`: Runaway for a run that does not get on, looked at every
-          million events
+Errors    `at`: ValueError for a moment in the past. `run_until`: Runaway for a run that does not get on, looked at
+          every million events
 Source    ours: DESIGN.md §2
 """
 
@@ -38,7 +38,18 @@ class Runaway(Exception):
 class Calendar:
     """Everything under a frame or a message schedules here; `Kernel` is the face that it has for simpy."""
 
-    __slots__ = ("_base", "_heap", "_horizon", "_later", "_place", "_stretches", "_until", "handled", "max_events", "now")
+    __slots__ = (
+        "_base",
+        "_heap",
+        "_horizon",
+        "_later",
+        "_place",
+        "_stretches",
+        "_until",
+        "handled",
+        "max_events",
+        "now",
+    )
 
     def __init__(self) -> None:
         self.now = 0
@@ -79,7 +90,9 @@ class Calendar:
             later.append(entry)
 
     def goes_on_to(self, time_ns: int, place: int) -> bool:
-        """Advance the clock to what has that place, within an action; not if something is to happen before, or the run ends."""
+        """Advance the clock to what has that place, within an action; not if something is to happen before, or the
+        run ends.
+        """
         if time_ns > self._until:
             return False
         if time_ns >= self._horizon and self._stretches and self._stretches[0] <= time_ns >> STRETCH_BITS:
@@ -118,11 +131,20 @@ class Calendar:
                 heappop(heap)[1]()
             self.handled += LOOK_EVERY
             if self.now == begun_ns:
-                raise Runaway(f"time stands still at {self.now / 1e9:.9g} s: {LOOK_EVERY:,} events, and the next is at the same instant")
+                raise Runaway(
+                    f"time stands still at {self.now / 1e9:.9g} s: {LOOK_EVERY:,} events, and the next is at the same"
+                    " instant"
+                )
             if self._place >= 1 << PLACE_BITS:
-                raise Runaway(f"more than {1 << PLACE_BITS:,} events were scheduled by {self.now / 1e9:.9g} s: their order can no longer be told")
+                raise Runaway(
+                    f"more than {1 << PLACE_BITS:,} events were scheduled by {self.now / 1e9:.9g} s: their order can no"
+                    " longer be told"
+                )
             if self.handled > self.max_events:
-                raise Runaway(f"{self.handled:,} events at {self.now / 1e9:.9g} s, more than {self.max_events:,}; raise it if they are meant")
+                raise Runaway(
+                    f"{self.handled:,} events at {self.now / 1e9:.9g} s, more than {self.max_events:,}; raise it if"
+                    " they are meant"
+                )
 
     def _turn_over(self) -> bool:
         """The heap is empty: the next stretch begins. False if there is none."""

@@ -1,10 +1,10 @@
 """The modules under every frame as machine code, where there is any made of exactly this source.
 
-Model     mypyc compiles MODULES as they stand, so there is one source and one behaviour, only faster. The result lies in
-          `__compiled__/DIGEST` beside this file; the digest covers the source of each of them, of what they import from
-          this package and know the types of, the way of compiling, the Python and the machine. Whoever changes one of
-          these files runs what it says, interpreted, until it is compiled again. What cannot be loaded is interpreted
-          too. Protocols are never compiled: they are what people change, subclass and break
+Model     mypyc compiles MODULES as they stand, so there is one source and one behaviour, only faster. The result lies
+          in `__compiled__/DIGEST` beside this file; the digest covers the source of each of them, of what they import
+          from this package and know the types of, the way of compiling, the Python and the machine. Whoever changes
+          one of these files runs what it says, interpreted, until it is compiled again. What cannot be loaded is
+          interpreted too. Protocols are never compiled: they are what people change, subclass and break
 Switch    MOBILENET_COMPILED=0 in the environment: interpret everything
 Makes it  compiling.py
 Source    ours: DESIGN.md, "Speed"
@@ -89,4 +89,8 @@ def in_use() -> bool:
 
 def is_outdated() -> bool:
     """Whether they were compiled once, and their source was changed since."""
-    return os.environ.get("MOBILENET_COMPILED") != "0" and not in_use() and any(len(place.name) == 16 for place in PLACE.glob("*"))
+    return (
+        os.environ.get("MOBILENET_COMPILED") != "0"
+        and not in_use()
+        and any(len(place.name) == 16 for place in PLACE.glob("*"))
+    )

@@ -3,7 +3,8 @@
 Model     Philox, counter-based; the key is a hash of (seed, purpose, owner), so no stream depends on
           how many numbers another one gave, nor on which other streams exist
 Units     none; draws are float64 in [0, 1)
-Source    Salmon, Moraes, Dror, Shaw: Parallel Random Numbers: As Easy as 1, 2, 3 (2011), through numpy; the naming is ours: DESIGN.md §2
+Source    Salmon, Moraes, Dror, Shaw: Parallel Random Numbers: As Easy as 1, 2, 3 (2011), through numpy; the naming is
+          ours: DESIGN.md §2
 """
 
 from __future__ import annotations
@@ -70,7 +71,9 @@ class Dice(Protocol):
 
 
 class Stream(Dice):
-    """Single draws from one stream, the same that `generator` gives, fetched in blocks because numpy is slow one by one."""
+    """Single draws from one stream, the same that `generator` gives, fetched in blocks because numpy is slow one by
+    one.
+    """
 
     __slots__ = ("_ahead", "_key", "_next")
 

@@ -1,6 +1,7 @@
 """Timers that are restarted far more often than they expire.
 
-Model     moving the deadline back costs an assignment: the queue entry stays where it is and follows when its moment comes
+Model     moving the deadline back costs an assignment: the queue entry stays where it is and follows when its moment
+          comes
 Units     integer nanoseconds
 Errors    ValueError for a deadline in the past, when the entry is queued
 Source    ours: DESIGN.md §2

@@ -1,9 +1,9 @@
 """A run again, with what it did not record: protocols and network are deterministic, so the same thing happens.
 
-Model     the effective scenario of the run directory is simulated with `record.messages` or `record.frames`, and its fingerprint is held against
-          that of the manifest. What is recorded changes nothing that happens
-Errors    RunError when the directory is no run of hosts and stations, or its scenario no longer gives the same run (it was
-          edited, or this version of mobilenet behaves otherwise)
+Model     the effective scenario of the run directory is simulated with `record.messages` or `record.frames`, and its
+          fingerprint is held against that of the manifest. What is recorded changes nothing that happens
+Errors    RunError when the directory is no run of hosts and stations, or its scenario no longer gives the same run
+          (it was edited, or this version of mobilenet behaves otherwise)
 Source    ours: DESIGN.md §19
 """
 
@@ -57,7 +57,7 @@ def _again(directory: Path, what: str, progress: Progress | None, allow_code: bo
     recording = simulate(scenario.changed([f"record.{what}=true"]), progress).recording
     if recording.events.fingerprint() != manifest["fingerprint"]:
         raise RunError(
-            f"{directory}: its scenario does not give the same run any more (another version of mobilenet, or an edited "
-            f"file), so the {what} it did not record cannot be found out"
+            f"{directory}: its scenario does not give the same run any more (another version of mobilenet, or an edited"
+            f" file), so the {what} it did not record cannot be found out"
         )
     return recording

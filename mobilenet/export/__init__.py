@@ -1,1 +1,3 @@
-"""Runs in the forms that other programs read: tables, GeoJSON, kepler.gl's trips, ShiViz's logs. Input: a run directory."""
+"""Runs in the forms that other programs read: tables, GeoJSON, kepler.gl's trips, ShiViz's logs. Input: a run
+directory.
+"""

@@ -1,7 +1,8 @@
 """Tracks, handoffs and stations as GeoJSON, and tracks as the trips that kepler.gl plays.
 
 Model     one Feature per station (Point), host (LineString; a Point if it has one place only) and handoff (Point).
-          A trip is a LineString whose positions are [lon, lat, altitude, seconds since 1970]; the run begins at `epoch_s`
+          A trip is a LineString whose positions are [lon, lat, altitude, seconds since 1970]; the run begins at
+          `epoch_s`
 Units     degrees on WGS84 with 8 decimals (1 mm), seconds
 Errors    NoOrigin, see source.py; RunError where no host has two places, of which alone a trip can be made
 Source    RFC 7946; kepler.gl, "Trip layer"
@@ -31,7 +32,14 @@ def write_kepler(source: Source, target: Path, epoch_s: float = EPOCH_S) -> int:
     source.require_origin()
     if len(without_trip(source)) == source.tracks.id.nunique():
         hosts = source.manifest.get("hosts", 0)
-        raise RunError(f"{source.folder}: no trip to play: " + ("no hosts" if not hosts else "every track has only one position; expected a longer run, or record.positions_interval_s smaller"))
+        raise RunError(
+            f"{source.folder}: no trip to play: "
+            + (
+                "no hosts"
+                if not hosts
+                else "every track has only one position; expected a longer run, or record.positions_interval_s smaller"
+            )
+        )
     return _write(_trips(source, epoch_s), target)
 
 
@@ -44,14 +52,23 @@ def without_trip(source: Source) -> list[str]:
 def _features(source: Source) -> Iterator[dict[str, Any]]:
     origin = source.require_origin()
     for s in on_earth(source.stations, origin).itertuples():
-        yield _feature({"type": "Point", "coordinates": [s.lon, s.lat]}, kind="station", id=s.id, name=s.name, range_m=source.manifest["range_m"])
+        yield _feature(
+            {"type": "Point", "coordinates": [s.lon, s.lat]},
+            kind="station",
+            id=s.id,
+            name=s.name,
+            range_m=source.manifest["range_m"],
+        )
     for host, own in on_earth(source.tracks, origin).groupby("id", sort=False):
         path = own[["lon", "lat"]].to_numpy().tolist()
-        shape = {"type": "LineString", "coordinates": path} if len(path) > 1 else {"type": "Point", "coordinates": path[0]}
+        shape = (
+            {"type": "LineString", "coordinates": path} if len(path) > 1 else {"type": "Point", "coordinates": path[0]}
+        )
         yield _feature(shape, kind="track", id=host, name=own["name"].iloc[0], times_s=own.t_s.round(9).tolist())
     for h in on_earth(source.handoffs.dropna(subset=["x_m"]), origin).itertuples():
         yield _feature(
-            {"type": "Point", "coordinates": [h.lon, h.lat]}, kind="handoff", host=h.host, name=h.name, from_station=h.from_station,
+            {"type": "Point", "coordinates": [h.lon, h.lat]}, kind="handoff", host=h.host, name=h.name,
+            from_station=h.from_station,
             to_station=h.to_station, start_s=h.start_s, end_s=_known(h.end_s), duration_s=_known(h.duration_s),
         )  # fmt: skip
 
@@ -59,7 +76,9 @@ def _features(source: Source) -> Iterator[dict[str, Any]]:
 def _trips(source: Source, epoch_s: float) -> Iterator[dict[str, Any]]:
     for host, own in on_earth(source.tracks, source.require_origin()).groupby("id", sort=False):
         if len(own) > 1:
-            positions = [[lon, lat, 0, round(epoch_s + t_s, 3)] for t_s, lon, lat in zip(own.t_s, own.lon, own.lat, strict=True)]
+            positions = [
+                [lon, lat, 0, round(epoch_s + t_s, 3)] for t_s, lon, lat in zip(own.t_s, own.lon, own.lat, strict=True)
+            ]
             yield _feature({"type": "LineString", "coordinates": positions}, id=host, name=own["name"].iloc[0])
 
 

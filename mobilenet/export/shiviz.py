@@ -1,10 +1,11 @@
 """The messages and events of a run as a log for ShiViz, which draws who knew of what when.
 
-Model     every node has a vector clock. An event is a send (one, however many it is for), a receipt, or an event of the record; each
-          counts for its node, and a receipt first takes over the clock of its send. Of a slice of time only what lies in it is
-          known: a message that was sent before it is received without a past. Frames that got lost are no receipts
-Form      first line: the regular expression to read the log with; second line: empty (one execution); then two lines per event,
-          `host {"host": 1, ...}` and what happened. Times are in the text
+Model     every node has a vector clock. An event is a send (one, however many it is for), a receipt, or an event of
+          the record; each counts for its node, and a receipt first takes over the clock of its send. Of a slice of
+          time only what lies in it is known: a message that was sent before it is received without a past. Frames
+          that got lost are no receipts
+Form      first line: the regular expression to read the log with; second line: empty (one execution); then two lines
+          per event, `host {"host": 1, ...}` and what happened. Times are in the text
 Errors    ScenarioError where a slice has more than MOST_EVENTS
 Source    ShiViz, github.com/DistributedClocks/shiviz; vector clocks: Fidge 1988, Mattern 1989
 """
@@ -36,7 +37,9 @@ class Happening(NamedTuple):
     text: str
 
 
-def write_shiviz(messages: pd.DataFrame, events: pd.DataFrame, target: Path, from_s: float = 0.0, to_s: float | None = None) -> int:
+def write_shiviz(
+    messages: pd.DataFrame, events: pd.DataFrame, target: Path, from_s: float = 0.0, to_s: float | None = None
+) -> int:
     """How many events."""
     count = 0
     try:
@@ -50,7 +53,9 @@ def write_shiviz(messages: pd.DataFrame, events: pd.DataFrame, target: Path, fro
     return count
 
 
-def happenings(messages: pd.DataFrame, events: pd.DataFrame, from_s: float = 0.0, to_s: float | None = None) -> list[Happening]:
+def happenings(
+    messages: pd.DataFrame, events: pd.DataFrame, from_s: float = 0.0, to_s: float | None = None
+) -> list[Happening]:
     begin, end = round(from_s * 1e9), (1 << 62) if to_s is None else round(to_s * 1e9)
     found: list[Happening] = []
     sends = messages.groupby(SAME, dropna=False, sort=False)
@@ -58,15 +63,38 @@ def happenings(messages: pd.DataFrame, events: pd.DataFrame, from_s: float = 0.0
     inside = messages[(messages.send_ns >= begin) & (messages.send_ns <= end)]
     to = inside.groupby("number", sort=False).receiver.agg(lambda names: _listed(list(dict.fromkeys(names))))
     for row in inside.drop_duplicates("number").itertuples():
-        found.append(Happening(int(row.send_ns), SEND, int(row.number), row.sender, f"{_s(row.send_ns)} sends {_what(row)} to {to[row.number]} ({row.medium})"))
+        found.append(
+            Happening(
+                int(row.send_ns),
+                SEND,
+                int(row.number),
+                row.sender,
+                f"{_s(row.send_ns)} sends {_what(row)} to {to[row.number]} ({row.medium})",
+            )
+        )
     heard = messages[(messages.fate == "received") & (messages.receive_ns >= begin) & (messages.receive_ns <= end)]
     for row in heard.itertuples():
-        found.append(Happening(int(row.receive_ns), RECEIPT, int(row.number), row.receiver, f"{_s(row.receive_ns)} receives {_what(row)} from {row.sender}"))
+        found.append(
+            Happening(
+                int(row.receive_ns),
+                RECEIPT,
+                int(row.number),
+                row.receiver,
+                f"{_s(row.receive_ns)} receives {_what(row)} from {row.sender}",
+            )
+        )
     for row in events[(events.time_ns >= begin) & (events.time_ns <= end)].itertuples():
-        words = [_s(row.time_ns), row.event, *(str(value) for value in (row.message, row.station, row.detail) if isinstance(value, str))]
+        words = [
+            _s(row.time_ns),
+            row.event,
+            *(str(value) for value in (row.message, row.station, row.detail) if isinstance(value, str)),
+        ]
         found.append(Happening(int(row.time_ns), EVENT, int(row.Index), row.node, " ".join(words)))
     if len(found) > MOST_EVENTS:
-        raise ScenarioError(f"{len(found)} events from {from_s:g} s on, more than {MOST_EVENTS}, which no browser draws; expected a slice: --from-s and --to-s")
+        raise ScenarioError(
+            f"{len(found)} events from {from_s:g} s on, more than {MOST_EVENTS}, which no browser draws; expected a"
+            " slice: --from-s and --to-s"
+        )
     return sorted(found, key=lambda happening: happening[:4])
 
 

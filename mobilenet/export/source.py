@@ -1,10 +1,12 @@
 """A run as tables: what all exports are made of.
 
-Model     a handoff is a handoff_start because the cell changed; it ended with the handoff_end of the same session, if it did. It
-          comes from the station of the host's last confirmed session. Where it happened lies straight between recorded places
+Model     a handoff is a handoff_start because the cell changed; it ended with the handoff_end of the same session, if
+          it did. It comes from the station of the host's last confirmed session. Where it happened lies straight
+          between recorded places
 Units     nanoseconds in, seconds and metres out
 Shapes    tracks: t_s, id, name, x_m, y_m; handoffs: see HANDOFF; stations: id, name, x_m, y_m
-Errors    RunError for what is no run of hosts and stations; NoOrigin where places on Earth are asked for and nobody knows them
+Errors    RunError for what is no run of hosts and stations; NoOrigin where places on Earth are asked for and nobody
+          knows them
 Source    ours: DESIGN.md §21
 """
 
@@ -24,7 +26,19 @@ from mobilenet.tracks.projection import Origin, to_earth
 if TYPE_CHECKING:
     import pandas as pd
 
-HANDOFF = ("id", "host", "name", "from_station", "to_station", "session", "start_s", "end_s", "duration_s", "x_m", "y_m")
+HANDOFF = (
+    "id",
+    "host",
+    "name",
+    "from_station",
+    "to_station",
+    "session",
+    "start_s",
+    "end_s",
+    "duration_s",
+    "x_m",
+    "y_m",
+)
 SECOND = 1e9
 
 
@@ -44,7 +58,10 @@ class Source:
 
     def require_origin(self) -> Origin:
         if self.origin is None:
-            raise NoOrigin(f"{self.folder}: nothing says where this run lies on Earth; expected --origin LON,LAT, the place of (0, 0), or origin: {{lon, lat}} in its scenario")
+            raise NoOrigin(
+                f"{self.folder}: nothing says where this run lies on Earth; expected --origin LON,LAT, the place of (0,"
+                " 0), or origin: {lon, lat} in its scenario"
+            )
         return self.origin
 
 
@@ -56,7 +73,9 @@ def source(folder: Path, origin: Origin | None = None) -> Source:
 
     manifest = read_manifest(folder)
     if "processes" in manifest or "station_positions_m" not in manifest:
-        raise RunError(f"{folder}: a run without places (processes on an abstract network); its tables can be exported with --csv")
+        raise RunError(
+            f"{folder}: a run without places (processes on an abstract network); its tables can be exported with --csv"
+        )
     if origin is None:
         try:
             scenario = load_scenario(folder / "scenario.yaml")
@@ -68,9 +87,18 @@ def source(folder: Path, origin: Origin | None = None) -> Source:
     places = places[[node.startswith("h") for node in places.node]]
     order = np.lexsort((places.time_ns, [int(node[1:]) for node in places.node]))
     places = places.iloc[order].reset_index(drop=True)
-    tracks = pd.DataFrame({"t_s": places.time_ns / SECOND, "id": places.node, "name": places.node.map(names).fillna(""), "x_m": places.x_m, "y_m": places.y_m})
+    tracks = pd.DataFrame(
+        {
+            "t_s": places.time_ns / SECOND,
+            "id": places.node,
+            "name": places.node.map(names).fillna(""),
+            "x_m": places.x_m,
+            "y_m": places.y_m,
+        }
+    )
     stations = pd.DataFrame(
-        [(f"s{i}", (manifest.get("station_names") or {}).get(f"s{i}", ""), x, y) for i, (x, y) in enumerate(manifest["station_positions_m"])],
+        [(f"s{i}", (manifest.get("station_names") or {}).get(f"s{i}", ""), x, y) for i,
+        (x, y) in enumerate(manifest["station_positions_m"])],
         columns=["id", "name", "x_m", "y_m"],
     )  # fmt: skip
     events = pd.DataFrame(read_columns(folder, "events"))
@@ -79,25 +107,49 @@ def source(folder: Path, origin: Origin | None = None) -> Source:
 
 def on_earth(table: pd.DataFrame, origin: Origin) -> pd.DataFrame:
     """With lon and lat, in hundred-millionths of a degree (1 mm)."""
-    lon, lat = to_earth(table.x_m.to_numpy(), table.y_m.to_numpy(), origin) if len(table) else (np.zeros(0), np.zeros(0))
+    lon, lat = (
+        to_earth(table.x_m.to_numpy(), table.y_m.to_numpy(), origin) if len(table) else (np.zeros(0), np.zeros(0))
+    )
     return table.assign(lon=np.round(lon, 8), lat=np.round(lat, 8))
 
 
 def _handoffs(events: pd.DataFrame, tracks: pd.DataFrame, names: dict[str, str]) -> pd.DataFrame:
     import pandas as pd
 
-    at: dict[str, Any] = {name: (own.t_s.to_numpy(), own.x_m.to_numpy(), own.y_m.to_numpy()) for name, own in tracks.groupby("id")}
+    at: dict[str, Any] = {
+        name: (own.t_s.to_numpy(), own.x_m.to_numpy(), own.y_m.to_numpy()) for name, own in tracks.groupby("id")
+    }
     rows: list[list[Any]] = []
     open_: dict[tuple[str, int], int] = {}
     confirmed: dict[str, str] = {}
-    wanted = events[events.event.isin(["join", "handoff_start", "handoff_end"]) & np.array([node.startswith("h") for node in events.node], dtype=bool)]
+    wanted = events[
+        events.event.isin(["join", "handoff_start", "handoff_end"])
+        & np.array([node.startswith("h") for node in events.node], dtype=bool)
+    ]
     for event in wanted.itertuples():
         t_s = event.time_ns / SECOND
         if event.event == "handoff_start":
             if _cause(event.detail) == "cell":
                 open_[event.node, event.session] = len(rows)
-                x, y = (float(np.interp(t_s, at[event.node][0], column)) if event.node in at else None for column in (at.get(event.node, (0, 0, 0))[1:]))
-                rows.append([len(rows), event.node, names.get(event.node, ""), confirmed.get(event.node), event.station, event.session, t_s, None, None, x, y])
+                x, y = (
+                    float(np.interp(t_s, at[event.node][0], column)) if event.node in at else None
+                    for column in at.get(event.node, (0, 0, 0))[1:]
+                )
+                rows.append(
+                    [
+                        len(rows),
+                        event.node,
+                        names.get(event.node, ""),
+                        confirmed.get(event.node),
+                        event.station,
+                        event.session,
+                        t_s,
+                        None,
+                        None,
+                        x,
+                        y,
+                    ]
+                )
             continue
         confirmed[event.node] = event.station
         row = open_.pop((event.node, event.session), None)

@@ -1,9 +1,10 @@
 """A run or a study as tables in CSV.
 
-Model     of a run: tracks, handoffs, stations, events, samples, metrics, and frames and messages if they were recorded; with an
-          origin also lon and lat. tracks.csv is a file of tracks that mobilenet reads again. Of a study: its tables, the runs, and
-          the comparison if there is one. A text that a spreadsheet would take for a formula gets an apostrophe before it, and what
-          a terminal or a page would obey (control characters, also of the writing direction) is written as an escape, \\x1b
+Model     of a run: tracks, handoffs, stations, events, samples, metrics, and frames and messages if they were
+          recorded; with an origin also lon and lat. tracks.csv is a file of tracks that mobilenet reads again. Of a
+          study: its tables, the runs, and the comparison if there is one. A text that a spreadsheet would take for a
+          formula gets an apostrophe before it, and what a terminal or a page would obey (control characters, also of
+          the writing direction) is written as an escape, \\x1b
 Errors    RunError for what is neither
 Source    RFC 4180; ours: DESIGN.md §21
 """
@@ -13,7 +14,7 @@ from __future__ import annotations
 import json
 import unicodedata
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from mobilenet.export.source import Source, on_earth
 from mobilenet.rundir.reader import RunError, read_columns, read_derived, read_manifest
@@ -92,9 +93,18 @@ def study_tables(folder: Path, target: Path) -> int:
         raise RunError(f"{folder}: the study has no tables yet; `mobilenet study` makes them when its runs are done")
     for name, path in found.items():
         _copy(path, target / name)
-    about = {"study": folder.resolve().name, "files": {"planned_runs.csv": "every run and its state", "runs.csv": "one row per run, all metrics",
-             "summary.csv": "configuration x metric: n, mean, sd, interval", "buffers.csv": "buffers over time", "delays.csv": "distribution of delays",
-             "comparison.csv": "levels against a baseline"}}  # fmt: skip
-    about["files"] = {name: text for name, text in about["files"].items() if name in found}  # type: ignore[attr-defined]
+    about = {
+        "study": folder.resolve().name,
+        "files": {
+            "planned_runs.csv": "every run and its state",
+            "runs.csv": "one row per run, all metrics",
+            "summary.csv": "configuration x metric: n, mean, sd, interval",
+            "buffers.csv": "buffers over time",
+            "delays.csv": "distribution of delays",
+            "comparison.csv": "levels against a baseline",
+        },
+    }
+    files: Any = about["files"]
+    about["files"] = {name: text for name, text in files.items() if name in found}
     (target / "contents.json").write_text(json.dumps(about, indent=2) + "\n", encoding="utf-8")
     return len(found)

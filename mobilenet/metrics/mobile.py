@@ -1,15 +1,16 @@
 """One flat row of numbers from what a run recorded.
 
 Model     the window is warmup_s..duration_s. Delays are those of messages broadcast within the window, whenever they
-          arrive; rates and buffers are those of the window itself. Buffers are weighted with time: those of stations over
-          the window, those of hosts over the time in which they are members. Ratios without a denominator are null. Frames are everything above the
-          MAC that went into the air; its ACKs do not count, and what it sent again counts in `frames`, but is no message sent.
-          A pair is a frame and a node in its range. Of pairs that collided there are three shares: of all pairs; of those with
-          a node that the frame is for (a station's broadcast is for the hosts that it serves); and of these, where the
-          receiver had begun with the frame: without pairs that it never attempted, sent through, or was down for.
-          Messages sent per delivery are counted in two ways: as frames; and as copies of application messages (payload
-          in the air, divided by that of one message, so two in one segment count as two) plus frames that do nothing
-          but acknowledge (a protocol's or TCP's own); what a MAC sends again counts here.
+          arrive; rates and buffers are those of the window itself. Buffers are weighted with time: those of stations
+          over the window, those of hosts over the time in which they are members. Ratios without a denominator are
+          null. Frames are everything above the MAC that went into the air; its ACKs do not count, and what it sent
+          again counts in `frames`, but is no message sent. A pair is a frame and a node in its range. Of pairs that
+          collided there are three shares: of all pairs; of those with a node that the frame is for (a station's
+          broadcast is for the hosts that it serves); and of these, where the receiver had begun with the frame:
+          without pairs that it never attempted, sent through, or was down for. Messages sent per delivery are counted
+          in two ways: as frames; and as copies of application messages (payload in the air, divided by that of one
+          message, so two in one segment count as two) plus frames that do nothing but acknowledge (a protocol's or
+          TCP's own); what a MAC sends again counts here.
 Units     seconds, messages, bytes, as the names say
 Shapes    delays: float64 (deliveries,), seconds
 Errors    none: a record that the verifier refuses need not be measured
@@ -126,7 +127,9 @@ def _undelivered(events: dict[str, list[Any]]) -> int:
 
 
 def _missed_by_gaps(events: dict[str, list[Any]], begin: int, end: int) -> int:
-    """Pairs (member with a gap in the window, message broadcast between its join or last gap and this one) without a delivery."""
+    """Pairs (member with a gap in the window, message broadcast between its join or last gap and this one) without a
+    delivery.
+    """
     rows = list(zip(events["time_ns"], events["event"], events["node"], events["message"], strict=True))
     delivered: dict[str, set[str]] = defaultdict(set)
     for _, event, node, message in rows:
@@ -146,7 +149,9 @@ def _missed_by_gaps(events: dict[str, list[Any]], begin: int, end: int) -> int:
 
 
 def _radio(samples: dict[str, list[Any]], begin: int, end: int, row: Row, payload_bytes: int | None) -> Row:
-    """From the running totals, which were sampled at both ends of the window; `payload_bytes` of one application message."""
+    """From the running totals, which were sampled at both ends of the window; `payload_bytes` of one application
+    message.
+    """
     at: dict[int, dict[str, float]] = {begin: {}, end: {}}
     for time, node, quantity, value in zip(
         samples["time_ns"], samples["node"], samples["quantity"], samples["value"], strict=True
@@ -220,7 +225,9 @@ def _buffers(events: dict[str, list[Any]], samples: dict[str, list[Any]], begin:
                 if first < last:
                     area += time_weighted_mean(moments, values, first, last) * (last - first)
                     time += last - first
-                    highest = max([highest, *values[max(0, bisect_right(moments, first) - 1) : bisect_left(moments, last)]])
+                    highest = max(
+                        [highest, *values[max(0, bisect_right(moments, first) - 1) : bisect_left(moments, last)]]
+                    )
         row[f"{metric}_mean"] = _ratio(area, time)
         row[f"{metric}_max"] = highest
     return row
@@ -241,8 +248,10 @@ def memberships(events: dict[str, list[Any]], end: int) -> dict[str, list[tuple[
 
 
 def _handoffs(events: dict[str, list[Any]], begin: int, end: int) -> Row:
-    """A handoff lasts from the new session to its confirmation; the next session supersedes one that is not confirmed, a leave
-    ends it. Interruptions during which the host crashed or left say nothing of the handoff, and are left out."""
+    """A handoff lasts from the new session to its confirmation; the next session supersedes one that is not
+    confirmed, a leave ends it. Interruptions during which the host crashed or left say nothing of the handoff, and
+    are left out.
+    """
     ends: dict[str, list[int]] = defaultdict(list)  # of what a host can hear without a break: crashes and leaves
     deliveries: dict[str, list[int]] = defaultdict(list)
     spans: list[tuple[str, int, int, dict[str, Any]]] = []

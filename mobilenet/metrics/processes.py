@@ -1,9 +1,9 @@
 """One flat row of numbers from a run of processes on an abstract network.
 
-Model     latency: the largest over correct sources of the instant at which the last acknowledgement of a broadcast was received;
-          for protocols without acknowledgements, of the last reception of all. Instants count from 0, as in the papers, whose
-          broadcasts begin then. delivery_latency: from broadcast to delivery, at others than the source; reception_latency: from
-          broadcast to the arrival of the packet, by the network's count
+Model     latency: the largest over correct sources of the instant at which the last acknowledgement of a broadcast
+          was received; for protocols without acknowledgements, of the last reception of all. Instants count from 0,
+          as in the papers, whose broadcasts begin then. delivery_latency: from broadcast to delivery, at others than
+          the source; reception_latency: from broadcast to the arrival of the packet, by the network's count
 Units     time units (t.u.), 1 t.u. is 1 s; messages; bytes
 Source    the papers on VCube; ours: DESIGN.md §16
 """
@@ -69,7 +69,9 @@ def process_metrics(
         row |= {
             "packets": messages["sent"],
             "packets_aggregated_share": aggregated / messages["sent"] if messages["sent"] else None,
-            "reception_latency_mean": messages["receptions_waited_ns"] / messages["receptions"] / SECOND if messages["receptions"] else None,
+            "reception_latency_mean": messages["receptions_waited_ns"] / messages["receptions"] / SECOND
+            if messages["receptions"]
+            else None,
         }
     for kind, count in messages.get("by_kind", {}).items():
         row[f"messages_{kind}"] = count

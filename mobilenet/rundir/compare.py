@@ -69,4 +69,8 @@ def _metrics(directory: Path) -> dict[str, Any]:
 
 
 def _apart(a: dict[str, Any], b: dict[str, Any]) -> Rows:
-    return [(key, a.get(key), b.get(key)) for key in dict.fromkeys([*a, *b]) if a.get(key) != b.get(key) or (key in a) != (key in b)]
+    return [
+        (key, a.get(key), b.get(key))
+        for key in dict.fromkeys([*a, *b])
+        if a.get(key) != b.get(key) or (key in a) != (key in b)
+    ]

@@ -18,7 +18,8 @@ from mobilenet.scenario.run_source import AdversarySchedule
 
 
 def manifest(
-    recording: Recording, scenario: AnyScenario | AdversarySchedule, simulated_ns: int, quiescent: bool, wall_s: float,
+    recording: Recording, scenario: AnyScenario | AdversarySchedule, simulated_ns: int, quiescent: bool,
+    wall_s: float,
     command: str, **more: Any,
 ) -> dict[str, Any]:  # fmt: skip
     """The whole document; `more` is what only some readers need."""

@@ -68,11 +68,15 @@ def read_json(directory: Path, name: str) -> dict[str, Any]:
 def read_derived(directory: Path, name: str, *keys: str) -> dict[str, Any]:
     """verdict.json or metrics.json: what follows from the record, and is no part of it."""
     if not (directory / name).exists():
-        raise RunError(f"{directory / name}: missing; `mobilenet verify {quoted(directory)}` makes it anew from the record")
+        raise RunError(
+            f"{directory / name}: missing; `mobilenet verify {quoted(directory)}` makes it anew from the record"
+        )
     value = read_json(directory, name)
     for key in keys:
         if key not in value:
-            raise RunError(f"{directory / name}: {key} is missing; remove the file, and `mobilenet verify` makes it anew")
+            raise RunError(
+                f"{directory / name}: {key} is missing; remove the file, and `mobilenet verify` makes it anew"
+            )
     return value
 
 
@@ -128,7 +132,9 @@ def require_files(directory: Path, manifest: dict[str, Any]) -> None:
     """Refuse a directory whose files are not those that the run wrote."""
     written = manifest.get("files")
     if not isinstance(written, dict):
-        raise RunError(f"{directory / 'manifest.json'}: damaged: files is {written!r}, expected the digest of each file")
+        raise RunError(
+            f"{directory / 'manifest.json'}: damaged: files is {written!r}, expected the digest of each file"
+        )
     found = file_digests(directory)
     for name in sorted(written):  # what people put beside it, a picture say, is theirs
         if written[name] != found.get(name):

@@ -32,7 +32,9 @@ MESSAGE_COLUMNS = (
 
 
 class EventLog:
-    """The protocol events of a run in order of occurrence. The last three columns are as short as their last value allows."""
+    """The protocol events of a run in order of occurrence. The last three columns are as short as their last value
+    allows.
+    """
 
     COLUMNS: ClassVar[tuple[str, ...]] = ("time_ns", "node", "event", "message", "station", "session", "detail")
 
@@ -69,7 +71,9 @@ class EventLog:
         self.event.append(event)
         self.message.append(message)
 
-    def appends(self) -> tuple[Callable[[int], None], Callable[[str], None], Callable[[str], None], Callable[[str], None]]:
+    def appends(
+        self,
+    ) -> tuple[Callable[[int], None], Callable[[str], None], Callable[[str], None], Callable[[str], None]]:
         """Of time_ns, node, event and message: all that a delivery needs, for who records a million of them."""
         return self.time_ns.append, self.node.append, self.event.append, self.message.append
 
@@ -134,7 +138,9 @@ class Columns:
 
 
 class Samples:
-    """Sizes and lengths as they were measured; the columns by name, as in Columns, but a row costs four calls and no loop."""
+    """Sizes and lengths as they were measured; the columns by name, as in Columns, but a row costs four calls and no
+    loop.
+    """
 
     def __init__(self) -> None:
         self.lists: dict[str, list[Any]] = {"time_ns": [], "node": [], "quantity": [], "value": []}
@@ -163,6 +169,11 @@ class Recording:
 
     def document(self) -> dict[str, Any]:
         """counters.json: what the network counted, and how many rows each table has, of events by kind."""
-        tables: dict[str, Samples | Columns | None] = {"samples": self.samples, "positions": self.positions, "frames": self.frames, "messages": self.messages}
+        tables: dict[str, Samples | Columns | None] = {
+            "samples": self.samples,
+            "positions": self.positions,
+            "frames": self.frames,
+            "messages": self.messages,
+        }
         sizes = {name: len(table) for name, table in tables.items() if table is not None}
         return {**self.counters, "rows": {"events": dict(sorted(Counter(self.events.event).items())), **sizes}}

@@ -35,14 +35,19 @@ DERIVED_FILES = ("verdict.json", "metrics.json")  # what follows from the others
 
 def file_digests(directory: Path) -> dict[str, str]:
     """SHA-256 of every file of a run but the manifest, which holds them, and what follows from them."""
-    names = sorted(path.name for path in directory.iterdir() if path.is_file() and path.name not in ("manifest.json", *DERIVED_FILES))
+    names = sorted(
+        path.name
+        for path in directory.iterdir()
+        if path.is_file() and path.name not in ("manifest.json", *DERIVED_FILES)
+    )
     return {name: hashlib.sha256((directory / name).read_bytes()).hexdigest() for name in names}
 
 
 class RecordError(Exception):
     """The run directory cannot be written; the message is one line for people.
 
-    `is_input`: the name itself was wrong (it exists, or nothing can be written there), as opposed to a disk that filled up.
+    `is_input`: the name itself was wrong (it exists, or nothing can be written there), as opposed to a disk that
+    filled up.
     """
 
     def __init__(self, message: str, is_input: bool = False) -> None:
@@ -104,7 +109,9 @@ def run_directory(path: Path) -> Iterator[Path]:
         os.rename(partial, path)
     except OSError as error:
         what = "could not be written whole" if lock is not None else "cannot be written"
-        raise RecordError(f"{path}: {what}: {os.strerror(error.errno) if error.errno else error}", is_input=lock is None) from error
+        raise RecordError(
+            f"{path}: {what}: {os.strerror(error.errno) if error.errno else error}", is_input=lock is None
+        ) from error
     finally:
         if begun:
             shutil.rmtree(partial, ignore_errors=True)  # if it is still there

@@ -8,5 +8,6 @@ from mobilenet.scenario.preflight import check_world
 from mobilenet.scenario.processes import ProcessScenario
 
 __all__ = [
-    "AnyScenario", "OwnProtocol", "ProcessScenario", "Scenario", "ScenarioError", "check_world", "effective", "estimated_events", "load_scenario",
+    "AnyScenario", "OwnProtocol", "ProcessScenario", "Scenario", "ScenarioError", "check_world", "effective",
+    "estimated_events", "load_scenario",
 ]  # fmt: skip

@@ -1,4 +1,5 @@
-"""What all kinds of scenarios have in common: they come from a file, are changed by options, and know the file's folder.
+"""What all kinds of scenarios have in common: they come from a file, are changed by options, and know the file's
+folder.
 
 Model     bytes → nodes that remember their line → overrides → the model → checks that see all groups together
 Errors    ScenarioError, one line for each problem
@@ -29,7 +30,9 @@ class ScenarioFile(Parameters):
         return cls.from_nodes(read(path), overrides, path.parent)
 
     @classmethod
-    def from_text(cls, text: str, overrides: Sequence[str] = (), folder: str | Path = ".", name: str = "scenario") -> Self:
+    def from_text(
+        cls, text: str, overrides: Sequence[str] = (), folder: str | Path = ".", name: str = "scenario"
+    ) -> Self:
         """From text; `folder` is where the files that it names are, `name` is how messages call it."""
         return cls.from_nodes(parse(text.encode("utf-8", "surrogatepass"), name), overrides, Path(folder))
 

@@ -1,8 +1,8 @@
 """How long the tests of the failure detector take on a network: the least timeout, and how many there will be.
 
-Model     all processes begin a round together, nobody has crashed, and the links carry nothing else. On the abstract network
-          an answer waits for the tests of whom it comes from: they share a send server. So no shorter timeout can do; with
-          crashes or traffic it may take a longer one
+Model     all processes begin a round together, nobody has crashed, and the links carry nothing else. On the abstract
+          network an answer waits for the tests of whom it comes from: they share a send server. So no shorter timeout
+          can do; with crashes or traffic it may take a longer one
 Units     time units; messages
 Errors    none
 Source    ours: DESIGN.md §16

@@ -76,7 +76,11 @@ def _line(problem: Any, root: Node, model: type[BaseModel]) -> str:
     elif kind == "extra_forbidden":
         what = f"unknown key, {_known(str(location[-1]), sorted(_fields(model, location[:-1])), 'known here')}"
     elif kind == "missing":
-        what = "missing, the list is too short" if isinstance(location[-1], int) else "missing, and there is no default for it"
+        what = (
+            "missing, the list is too short"
+            if isinstance(location[-1], int)
+            else "missing, and there is no default for it"
+        )
     elif kind == "union_tag_not_found":
         key = context["discriminator"].strip("'")
         path.append(key)
@@ -127,7 +131,9 @@ def _fields(annotation: Any, location: Sequence[Any]) -> set[str]:
 
 
 def _tags(annotation: Any, location: Sequence[Any], key: str) -> set[str]:
-    return {str(model.model_fields[key].default) for model in _models(annotation, location) if key in model.model_fields}
+    return {
+        str(model.model_fields[key].default) for model in _models(annotation, location) if key in model.model_fields
+    }
 
 
 def _models(annotation: Any, location: Sequence[Any]) -> Iterator[type[BaseModel]]:

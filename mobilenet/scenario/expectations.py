@@ -1,6 +1,8 @@
-"""What is known of a run before it begins, as far as its record can be held to it: plain values, nothing is computed here.
+"""What is known of a run before it begins, as far as its record can be held to it: plain values, nothing is computed
+here.
 
-Model     scenario/plans.py derives it from a scenario, mobilenet.verify compares the record with it; neither knows the other
+Model     scenario/plans.py derives it from a scenario, mobilenet.verify compares the record with it; neither knows
+          the other
 Units     integer nanoseconds; metres, metres per second, bytes
 Source    ours: DESIGN.md §8
 """
@@ -14,7 +16,8 @@ class HostPlan(NamedTuple):
     """One host."""
 
     appears_ns: int
-    asked: list[tuple[int, str]]  # when it is asked to `join` and to `leave`, in order; each wish is repeated until it is fulfilled
+    # when it is asked to `join` and to `leave`, in order; each wish is repeated until it is fulfilled
+    asked: list[tuple[int, str]]
     vanishes_ns: int | None  # from when on it may be gone for good
     offers_ns: list[int]  # when its application wants to broadcast, if the host is there
     speed_mps: float  # it is never faster
@@ -39,12 +42,13 @@ class Places(NamedTuple):
 
 
 class Conduct(NamedTuple):
-    """What is known of the trace of a protocol: each session of a member has the next number, and a handoff ends with the station that
-    it began with. Of protocols of one's own nothing is known."""
+    """What is known of the trace of a protocol: each session of a member has the next number, and a handoff ends with
+    the station that it began with. Of protocols of one's own nothing is known."""
 
     only_connected: bool  # delivers what its station sends, and nothing from the begin of a handoff to its end
     details: dict[str, tuple[str, ...]]  # event -> the keys of its detail; with a question mark: it need not be there
-    forgets_after_s: float | None  # stations forget a host, and it its own messages, so long after they gave it up; None: never
+    # stations forget a host, and it its own messages, so long after they gave it up; None: never
+    forgets_after_s: float | None
 
 
 class Expected(NamedTuple):

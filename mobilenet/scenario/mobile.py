@@ -3,7 +3,8 @@
 Model     the parameter groups of the world, the radio, the backbone and the protocol, put together. Frozen.
           Files that it names are looked for in the scenario's own folder.
 Units     by the last part of each name
-Errors    ScenarioError, one line for each problem: `dynamic.yaml:14: wireless.range: unknown key, did you mean 'range_m'?`
+Errors    ScenarioError, one line for each problem: `dynamic.yaml:14: wireless.range: unknown key, did you mean
+          'range_m'?`
 Source    ours: DESIGN.md, "Scenarios"
 """
 
@@ -45,7 +46,10 @@ class StationsParameters(Parameters):
 
     layout: StationLayout = Field(description="where they stand")
     backbone: BackboneParameters = BackboneParameters()
-    names: tuple[Name, ...] | None = Field(default=None, description="one for each station, all different, for readers; null: those of the file, or s0, s1 and so on")
+    names: tuple[Name, ...] | None = Field(
+        default=None,
+        description="one for each station, all different, for readers; null: those of the file, or s0, s1 and so on",
+    )
 
 
 class MobileCausal(MobileCausalParameters):
@@ -58,7 +62,10 @@ class Beacon(BeaconParameters):
 
 class TcpFlooding(TcpFloodingParameters):
     name: Literal["tcp_flooding"] = "tcp_flooding"
-    tcp: TcpParameters = Field(default=TcpParameters(), description="TCP between hosts and stations, and between stations unless wired_tcp is given")
+    tcp: TcpParameters = Field(
+        default=TcpParameters(),
+        description="TCP between hosts and stations, and between stations unless wired_tcp is given",
+    )
     wired_tcp: TcpParameters | None = Field(default=None, description="TCP between stations; null: the same as tcp")
 
 
@@ -74,14 +81,18 @@ class OwnProtocol(Parameters):
     )
     settings: dict[str, Any] = Field(default={}, description="keys and values that the protocol's own Settings take")
     promises: Literal["causal", "best_effort"] = Field(
-        default="causal", description="what the verifier judges; best_effort: nothing invented, nothing twice, members only"
+        default="causal",
+        description="what the verifier judges; best_effort: nothing invented, nothing twice, members only",
     )
 
     @field_validator("reference")
     @classmethod
     def _is_a_class_or_an_offer(cls, value: str) -> str:
         if not re.fullmatch(r"[^:\\]+\.py:[A-Za-z_]\w*|[A-Za-z_][\w-]*", value):
-            raise ValueError(f"expected a file and a class in it, as in gossip.py:Gossip, or the name that an installed package offers, got {inline(value)}")
+            raise ValueError(
+                "expected a file and a class in it, as in gossip.py:Gossip, or the name that an installed package"
+                f" offers, got {inline(value)}"
+            )
         return value
 
     @property
@@ -104,13 +115,20 @@ class RecordParameters(Parameters):
 
     frames: bool = Field(default=False, description="one row for each frame and hearing node")
     messages: bool = Field(default=False, description="one row for each protocol message and receiver")
-    positions_interval_s: float | None = Field(default=1.0, ge=0.01, le=1e6, description="between two positions of each host; null: no positions")
+    positions_interval_s: float | None = Field(
+        default=1.0, ge=0.01, le=1e6, description="between two positions of each host; null: no positions"
+    )
 
 
 class LimitsParameters(Parameters):
     """How big a run may become."""
 
-    max_events: int = Field(default=100_000_000, ge=1, le=10**15, description="refuse a run that is estimated to have more, stop one that has")
+    max_events: int = Field(
+        default=100_000_000,
+        ge=1,
+        le=10**15,
+        description="refuse a run that is estimated to have more, stop one that has",
+    )
 
 
 class Scenario(ScenarioFile):
@@ -122,12 +140,19 @@ class Scenario(ScenarioFile):
     duration_s: float = Field(gt=0, le=1e6, description="how long hosts walk and broadcast")
     warmup_s: float = Field(default=0.0, ge=0, description="the beginning that metrics leave out; less than duration_s")
     drain_s: float = Field(default=60.0, ge=0, le=1e6, description="how long at most messages may arrive after that")
-    origin: Origin | None = Field(default=None, description="where (0, 0) lies on Earth; null: nowhere, or amid sites or tracks in longitude and latitude")
+    origin: Origin | None = Field(
+        default=None,
+        description="where (0, 0) lies on Earth; null: nowhere, or amid sites or tracks in longitude and latitude",
+    )
     stations: StationsParameters
-    wireless: WirelessParameters = Field(default=WirelessParameters(), description="the radio of all hosts and stations")
+    wireless: WirelessParameters = Field(
+        default=WirelessParameters(), description="the radio of all hosts and stations"
+    )
     hosts: HostsParameters
     faults: FaultsParameters | None = Field(default=None, description="which hosts crash when; null: none")
-    churn: ChurnParameters | None = Field(default=None, description="when hosts join and leave; null: members all the time, or as long as their tracks")
+    churn: ChurnParameters | None = Field(
+        default=None, description="when hosts join and leave; null: members all the time, or as long as their tracks"
+    )
     protocol: Protocol = Field(description="what hosts and stations run")
     workload: WorkloadParameters
     record: RecordParameters = RecordParameters()
@@ -136,7 +161,9 @@ class Scenario(ScenarioFile):
     @model_validator(mode="after")
     def _warm_before_the_end(self) -> Self:
         if self.warmup_s >= self.duration_s:
-            raise ValueError(f"warmup_s: should be less than duration_s, which is {self.duration_s:g}, got {self.warmup_s:g}")
+            raise ValueError(
+                f"warmup_s: should be less than duration_s, which is {self.duration_s:g}, got {self.warmup_s:g}"
+            )
         return self
 
     @property

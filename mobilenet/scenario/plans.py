@@ -1,9 +1,10 @@
 """What follows from a scenario about single hosts and stations: what hosts are asked to do, and where everybody can be.
 
-Model     what the simulation puts on the calendar before the run is a pure function of scenario and seed: when a host appears,
-          when it is asked to join and to leave, when its application wants to broadcast, when it is to crash. A wish is
-          repeated until it is fulfilled, and the last one counts. What is asked before a host has appeared waits for that, and only
-          the last of it counts. Of an adversary's schedule nothing of the kind is known: scenario.yaml does not repeat its actions
+Model     what the simulation puts on the calendar before the run is a pure function of scenario and seed: when a host
+          appears, when it is asked to join and to leave, when its application wants to broadcast, when it is to
+          crash. A wish is repeated until it is fulfilled, and the last one counts. What is asked before a host has
+          appeared waits for that, and only the last of it counts. Of an adversary's schedule nothing of the kind is
+          known: scenario.yaml does not repeat its actions
 Units     integer nanoseconds; metres per second
 Errors    ScenarioError for files that cannot be used
 Source    ours: DESIGN.md §3, §7, §8
@@ -45,7 +46,9 @@ AnyRecorded = Scenario | ProcessScenario | AdversarySchedule
 
 
 def derived(scenario: AnyRecorded) -> tuple[dict[str, Any], Expected | None]:
-    """What the manifest repeats for readers, of which older ones lack some; and what the record is held to, None for plain processes."""
+    """What the manifest repeats for readers, of which older ones lack some; and what the record is held to, None for
+    plain processes.
+    """
     if isinstance(scenario, ProcessScenario):
         return {}, None
     if isinstance(scenario, AdversarySchedule):
@@ -77,7 +80,8 @@ def _expected(scenario: Scenario | AdversarySchedule, tracks: Imported | None) -
         _crashes(scenario, len(hosts), end_ns),
         end_ns,
         Places(
-            [(x, y) for x, y in _stations_m(scenario)], scenario.wireless.range_m, attachment.hysteresis_m, attachment.error_m,
+            [(x, y) for x, y in _stations_m(scenario)], scenario.wireless.range_m, attachment.hysteresis_m,
+            attachment.error_m,
             attachment.tick_ms * MILLISECOND, None if interval_s is None else ns(interval_s),
         ),
         conduct,
@@ -87,14 +91,20 @@ def _expected(scenario: Scenario | AdversarySchedule, tracks: Imported | None) -
 
 
 def _hosts(scenario: Scenario, tracks: Imported | None, end_ns: int) -> list[HostPlan]:
-    trajectories: Sequence[Trajectory | None] = [None] * (scenario.hosts.count or 0) if tracks is None else tracks.trajectories
+    trajectories: Sequence[Trajectory | None] = (
+        [None] * (scenario.hosts.count or 0) if tracks is None else tracks.trajectories
+    )
     asked = _asked(scenario, trajectories, end_ns)
     speed_mps = _speed_mps(scenario.hosts.mobility)
     hosts = []
     for host, trajectory in enumerate(trajectories):
         appears_ns, vanishes_ns = _there(trajectory)
         offers = list(broadcast_times(scenario.workload, scenario.seed, host, appears_ns, end_ns))
-        fastest_mps = speed_mps if trajectory is None else max((hypot(leg.vx_mps, leg.vy_mps) for leg in trajectory.legs()), default=0.0)
+        fastest_mps = (
+            speed_mps
+            if trajectory is None
+            else max((hypot(leg.vx_mps, leg.vy_mps) for leg in trajectory.legs()), default=0.0)
+        )
         hosts.append(HostPlan(appears_ns, asked[host], vanishes_ns, offers, fastest_mps))
     return hosts
 
@@ -162,7 +172,8 @@ def _asked(scenario: Scenario, trajectories: Sequence[Trajectory | None], end_ns
         if vanishes_ns is not None and vanishes_ns < end_ns:
             own.append((vanishes_ns, VANISH, "leave"))
         own.sort()
-        last = next((i for i, wish in enumerate(own) if wish[1] == VANISH), len(own))  # nothing is asked of it after that
+        # nothing is asked of it after that
+        last = next((i for i, wish in enumerate(own) if wish[1] == VANISH), len(own))
         early = [wish for wish in own[: last + 1] if wish[0] < appears_ns]
         rest = [(at_ns, kind) for at_ns, _, kind in own[: last + 1] if at_ns >= appears_ns]
         asked.append(([(appears_ns, early[-1][2])] if early else []) + rest)

@@ -2,9 +2,9 @@
 
 Model     files exist, stations and hosts that are named exist, the backbone connects them, and the run is not
           far bigger than anybody can have meant. Its size is estimated as deliveries (each host gets each
-          message), their way over the stations, and a few small matters for each node and second; where tables of frames
-          or messages are wanted, also their rows: a frame for each of these things that is sent, and a row for each
-          node that is in range of it
+          message), their way over the stations, and a few small matters for each node and second; where tables of
+          frames or messages are wanted, also their rows: a frame for each of these things that is sent, and a row for
+          each node that is in range of it
 Units     events: things that happen, or rows that are written
 Errors    ScenarioError, all problems at once
 Source    ours: DESIGN.md, "Scenarios"
@@ -57,20 +57,36 @@ def require_files(scenario: Scenario, root: Node) -> None:
 
 
 def origin_of(scenario: Scenario, root: Node) -> Origin | None:
-    """Where the plane lies: as given, or in the middle of the sites, or of the tracks, if they are in longitude and latitude."""
+    """Where the plane lies: as given, or in the middle of the sites, or of the tracks, if they are in longitude and
+    latitude.
+    """
     layout, mobility = scenario.stations.layout, scenario.hosts.mobility
     if scenario.origin is not None:
         return scenario.origin
-    tracks_on_earth = isinstance(mobility, Tracks) and is_lonlat(scenario.folder / mobility.file, mobility.format, mobility.coordinates)
+    tracks_on_earth = isinstance(mobility, Tracks) and is_lonlat(
+        scenario.folder / mobility.file, mobility.format, mobility.coordinates
+    )
     sites = read_sites(scenario.folder / layout.file) if isinstance(layout, FileLayout) else None
     if sites is not None and sites.lonlat:
         if isinstance(mobility, Tracks) and not tracks_on_earth:
-            raise ScenarioError(line(root, "stations.layout.file", f"the stations are in longitude and latitude, the tracks in metres: {ADVICE}"))
+            raise ScenarioError(
+                line(
+                    root,
+                    "stations.layout.file",
+                    f"the stations are in longitude and latitude, the tracks in metres: {ADVICE}",
+                )
+            )
         return sites.origin()
     if not tracks_on_earth:
         return None
     if not isinstance(layout, HexagonLayout):
-        raise ScenarioError(line(root, "hosts.mobility.file", f"the tracks are in longitude and latitude, the stations in metres: {ADVICE}"))
+        raise ScenarioError(
+            line(
+                root,
+                "hosts.mobility.file",
+                f"the tracks are in longitude and latitude, the stations in metres: {ADVICE}",
+            )
+        )
     assert isinstance(mobility, Tracks)
     return read_tracks(scenario.folder / mobility.file, mobility.format, mobility.coordinates).origin()
 
@@ -110,7 +126,10 @@ def _objections(scenario: Scenario) -> Iterator[tuple[str, str]]:
         for path, names in listed.items():
             strangers = sorted((name for name in names if number(name) >= hosts), key=number)
             if strangers:
-                yield path, f"there is no {strangers[0]} among {hosts} hosts" + (f", h0 to h{hosts - 1}" if hosts else "")
+                yield (
+                    path,
+                    f"there is no {strangers[0]} among {hosts} hosts" + (f", h0 to h{hosts - 1}" if hosts else ""),
+                )
         yield from _too_big(scenario, hosts, sites)
         yield from _no_ground(scenario, hosts, sites)
 
@@ -133,7 +152,9 @@ def check_world(scenario: Scenario) -> Population:
     """Also read what is too long to be read each time: imported tracks. Returns all hosts' trajectories."""
     sites = station_positions(scenario.stations.layout, scenario.folder, scenario.origin)
     coverage = Coverage(sites, scenario.wireless.range_m)
-    population = trajectories(scenario.hosts, scenario.seed, coverage, ns(scenario.duration_s), scenario.folder, scenario.origin)
+    population = trajectories(
+        scenario.hosts, scenario.seed, coverage, ns(scenario.duration_s), scenario.folder, scenario.origin
+    )
     for path, what in _too_big(scenario, len(population.trajectories), sites):
         raise ScenarioError(f"{path}: {what}")
     return population
@@ -142,7 +163,9 @@ def check_world(scenario: Scenario) -> Population:
 def estimated_events(scenario: Scenario) -> int:
     """How big the run is likely to be; imported tracks are read for it."""
     hosts = len(check_world(scenario).trajectories)
-    return round(_estimate(scenario, hosts, station_positions(scenario.stations.layout, scenario.folder, scenario.origin)))
+    return round(
+        _estimate(scenario, hosts, station_positions(scenario.stations.layout, scenario.folder, scenario.origin))
+    )
 
 
 def _too_big(scenario: Scenario, hosts: int, sites: NDArray[np.float64]) -> Iterator[tuple[str, str]]:
@@ -150,8 +173,10 @@ def _too_big(scenario: Scenario, hosts: int, sites: NDArray[np.float64]) -> Iter
     if events > scenario.limits.max_events:
         yield (
             "limits.max_events",
-            f"about {events:.1e} events expected from {hosts} hosts, {len(sites)} stations and {scenario.duration_s:g} s, "
-            f"more than {scenario.limits.max_events:.1e}; raise it if they are meant",
+            (
+                f"about {events:.1e} events expected from {hosts} hosts, {len(sites)} stations and"
+                f" {scenario.duration_s:g} s, more than {scenario.limits.max_events:.1e}; raise it if they are meant"
+            ),
         )
 
 
@@ -175,7 +200,9 @@ def _estimate(scenario: Scenario, hosts: int, sites: NDArray[np.float64]) -> flo
 
 
 def _backbone(scenario: Scenario, stations: int) -> tuple[int, float]:
-    """Messages on links for each broadcast, and tests of the failure detector a second; ways over several links are taken as one."""
+    """Messages on links for each broadcast, and tests of the failure detector a second; ways over several links are
+    taken as one.
+    """
     backbone = scenario.stations.backbone
     copies = 1 if backbone.kind in ("tree", "vcube_causal") else 2  # those are acknowledged
     if backbone.kind != "vcube_reliable":

@@ -26,7 +26,12 @@ def _not_lost(time: float) -> float:
     return time
 
 
-Tu = Annotated[float, Field(ge=0, le=LONGEST), AfterValidator(_not_lost), Told(unit="t.u.", bounds=f"0 or ≥ {SHORTEST:g}, ≤ {LONGEST:g}")]
+Tu = Annotated[
+    float,
+    Field(ge=0, le=LONGEST),
+    AfterValidator(_not_lost),
+    Told(unit="t.u.", bounds=f"0 or ≥ {SHORTEST:g}, ≤ {LONGEST:g}"),
+]
 Pause = Annotated[float, Field(ge=SHORTEST, le=1e6), Told(unit="t.u.")]
 ProcessName = Annotated[str, Field(pattern=r"^p(0|[1-9]\d{0,5})$")]
 
@@ -37,9 +42,13 @@ class AbstractNetwork(Parameters):
     kind: Literal["abstract"] = "abstract"
     send: Tu = Field(default=0.1, description="a process sends one message after the other, each takes so long")
     link: Tu = Field(default=0.8, description="how long a message travels")
-    jitter: Tu = Field(default=0.0, description="longer at most, uniform for each message of the protocol: links keep no order")
+    jitter: Tu = Field(
+        default=0.0, description="longer at most, uniform for each message of the protocol: links keep no order"
+    )
     reception: Tu = Field(default=0.1, description="how long a receiver takes; its end is the instant that is measured")
-    hand_over: Tu = Field(default=0.1, description="from there until the protocol gets the message; not in what is measured")
+    hand_over: Tu = Field(
+        default=0.1, description="from there until the protocol gets the message; not in what is measured"
+    )
 
 
 class PacketNetwork(Parameters):
@@ -75,8 +84,12 @@ class DetectorParameters(Parameters):
 
     interval: Pause = Field(default=30.0, description="from the end of a round to the next one")
     timeout: Pause = Field(default=4.0, description="of an answer, from the moment that its turn has come")
-    mode: Literal["perfect", "unreliable"] = Field(default="perfect", description="unreliable: suspicions may be wrong, and an answer takes them back")
-    mistakes: tuple[Mistake, ...] = Field(default=(), max_length=10_000, description="false suspicions that are planned, for mode: unreliable alone")
+    mode: Literal["perfect", "unreliable"] = Field(
+        default="perfect", description="unreliable: suspicions may be wrong, and an answer takes them back"
+    )
+    mistakes: tuple[Mistake, ...] = Field(
+        default=(), max_length=10_000, description="false suspicions that are planned, for mode: unreliable alone"
+    )
 
     @model_validator(mode="after")
     def _perfect_makes_no_mistakes(self) -> Self:
@@ -109,7 +122,10 @@ class RandomCrashes(Parameters):
             raise ValueError(f"latest: should be at least earliest, which is {self.earliest:g}, got {self.latest:g}")
         first, last = self.whole
         if self.whole_times and last < first:
-            raise ValueError(f"latest: no whole time from {self.earliest:g} to {self.latest:g}; expected {first}, or whole_times: false")
+            raise ValueError(
+                f"latest: no whole time from {self.earliest:g} to {self.latest:g}; expected {first}, or whole_times:"
+                " false"
+            )
         return self
 
     @property

@@ -1,4 +1,5 @@
-"""A scenario of processes on an abstract network, or on wires: no radio, no movement. What makes it one is the key `processes`.
+"""A scenario of processes on an abstract network, or on wires: no radio, no movement. What makes it one is the key
+`processes`.
 
 Model     network, detector, crashes, workload and protocol, put together. Frozen
 Units     time units (t.u.), 1 t.u. is 1 s of simulated time; bytes
@@ -107,7 +108,9 @@ class ProcessRecord(Parameters):
 class ProcessLimits(Parameters):
     """How big a run may become."""
 
-    max_events: int = Field(default=100_000_000, ge=1, le=10**15, description="refuse a run that is estimated to have more")
+    max_events: int = Field(
+        default=100_000_000, ge=1, le=10**15, description="refuse a run that is estimated to have more"
+    )
 
 
 class ProcessScenario(ScenarioFile):
@@ -117,11 +120,22 @@ class ProcessScenario(ScenarioFile):
     description: str | None = Field(default=None, max_length=10_000, description="for readers")
     seed: int = Field(default=1, ge=0, le=2**63 - 1, description="all that is random in a run derives from it")
     processes: int = Field(ge=2, le=100_000, description="how many, called p0, p1 and so on")
-    duration: Annotated[float, Told(unit="t.u.")] = Field(default=100_000.0, gt=0, le=1e7, description="the run ends when all is done, at the latest then")
-    network: Network = Field(default=AbstractNetwork(), description="what carries messages; packet for causal, abstract for the others, wired for all")
-    detector: DetectorParameters | None = Field(default=DetectorParameters(), description="the failure detector of each process; null: nobody learns of crashes")
-    faults: tuple[Crash, ...] = Field(default=(), max_length=100_000, description="which processes crash when, each once and for ever")
-    random_faults: RandomCrashes | None = Field(default=None, description="other processes that crash, drawn from the seed; null: none")
+    duration: Annotated[float, Told(unit="t.u.")] = Field(
+        default=100_000.0, gt=0, le=1e7, description="the run ends when all is done, at the latest then"
+    )
+    network: Network = Field(
+        default=AbstractNetwork(),
+        description="what carries messages; packet for causal, abstract for the others, wired for all",
+    )
+    detector: DetectorParameters | None = Field(
+        default=DetectorParameters(), description="the failure detector of each process; null: nobody learns of crashes"
+    )
+    faults: tuple[Crash, ...] = Field(
+        default=(), max_length=100_000, description="which processes crash when, each once and for ever"
+    )
+    random_faults: RandomCrashes | None = Field(
+        default=None, description="other processes that crash, drawn from the seed; null: none"
+    )
     workload: ProcessWorkload = ProcessWorkload()
     protocol: ProcessProtocol = Field(description="what the processes run")
     record: ProcessRecord = ProcessRecord()
@@ -183,7 +197,9 @@ class ProcessScenario(ScenarioFile):
             except ValueError as error:
                 yield "network.edges", str(error)
                 return
-        if not isinstance(self.network, WiredNetwork) and isinstance(self.network, AbstractNetwork) == isinstance(protocol, Causal):
+        if not isinstance(self.network, WiredNetwork) and isinstance(self.network, AbstractNetwork) == isinstance(
+            protocol, Causal
+        ):
             other = "packet" if isinstance(protocol, Causal) else "abstract"
             yield "network.kind", f"{protocol.name} runs on the network of its paper: expected {other} or wired"
         yield from self._detector_objections()
@@ -199,7 +215,13 @@ class ProcessScenario(ScenarioFile):
             yield "detector", "has no effect on the packet network, where nobody crashes: expected null"
         elif detector.mode == "perfect" and ns(detector.timeout) <= ns(least := round_trip(network, self.processes)):
             what = f"a test and its answer take {least:g} on this network"
-            yield "detector.timeout", f"{what}, so at {detector.timeout:g} a perfect detector suspects correct processes: expected more than {least:g}"
+            yield (
+                "detector.timeout",
+                (
+                    f"{what}, so at {detector.timeout:g} a perfect detector suspects correct processes: expected more"
+                    f" than {least:g}"
+                ),
+            )
 
     def _too_late(self) -> Iterator[tuple[str, str]]:
         """What would never happen."""
@@ -208,7 +230,9 @@ class ProcessScenario(ScenarioFile):
             times["random_faults.latest"] = [self.random_faults.latest]
         if self.detector is not None:
             times["detector.mistakes"] = [mistake.at for mistake in self.detector.mistakes]
-        times["workload.instants"] = [self.workload.instants.typical] if self._sources and self.workload.messages else []
+        times["workload.instants"] = (
+            [self.workload.instants.typical] if self._sources and self.workload.messages else []
+        )
         for path, found in times.items():
             if max(found, default=0.0) > self.duration:
                 yield path, f"{max(found):g} is later than the end, duration: {self.duration:g}"
@@ -230,12 +254,20 @@ class ProcessScenario(ScenarioFile):
         return self.estimated_messages() + tests(self.detector, self.network, self.processes, self._span(self.detector))
 
     def _span(self, detector: DetectorParameters) -> float:
-        """About how long it takes until all is done: the last that is planned, a round of the detector where somebody crashes, a tree."""
+        """About how long it takes until all is done: the last that is planned, a round of the detector where
+        somebody crashes, a tree.
+        """
         instants, drawn = self.workload.instants, self.random_faults
         last = instants.typical * (self.workload.messages if isinstance(instants, Exponential) else 1)
-        last = max(last, drawn.latest if drawn else 0.0, *(fault.at for fault in self.faults), *(m.at for m in detector.mistakes))
+        last = max(
+            last,
+            drawn.latest if drawn else 0.0,
+            *(fault.at for fault in self.faults),
+            *(m.at for m in detector.mistakes),
+        )
         if self.crashes:
             last += detector.interval + detector.timeout
         assert not isinstance(self.network, PacketNetwork)
         hop = round_trip(self.network, self.processes) + getattr(self.protocol, "max_delay", 0.0)
-        return min(self.duration, max(1.0, last + dimension(self.processes) * hop))  # rest is looked for once per time unit
+        # rest is looked for once per time unit
+        return min(self.duration, max(1.0, last + dimension(self.processes) * hop))

@@ -1,8 +1,9 @@
 """What follows from a scenario before it has run: how long it is to last, who takes part, and what it promises.
 
 Model     the manifest repeats all this, and the verifier derives it again and holds the run to it. `heard_every_s`: a
-          reachable host is heard, and what was heard is answered, within that time almost surely. `gap_after_s`: a host may
-          have a gap after so long a silence; 0: at any time, because its connection can be lost at any time; none: never
+          reachable host is heard, and what was heard is answered, within that time almost surely. `gap_after_s`: a
+          host may have a gap after so long a silence; 0: at any time, because its connection can be lost at any time;
+          none: never
 Units     seconds, as the names say
 Source    ours: DESIGN.md §6, §11
 """
@@ -41,7 +42,8 @@ def declared(scenario: Scenario | ProcessScenario | AdversarySchedule) -> dict[s
         "drain_s": scenario.drain_s,
         "stations": stations,
         "hosts": hosts,  # None: as many as there are tracks
-        "buffers": [] if isinstance(protocol, (Beacon, OwnProtocol)) else ["sbuffer", "rbuffer"],  # of each host and station
+        # of each host and station
+        "buffers": [] if isinstance(protocol, (Beacon, OwnProtocol)) else ["sbuffer", "rbuffer"],
         "promises": {
             "broadcast": getattr(protocol, "promises", None),
             "gap_after_s": 0.0 if getattr(protocol, "gaps_any_time", False) else getattr(protocol, "expiry_s", None),
@@ -54,8 +56,10 @@ def declared(scenario: Scenario | ProcessScenario | AdversarySchedule) -> dict[s
 
 
 def _declared_of_processes(scenario: ProcessScenario) -> dict[str, Any]:
-    """The same keys, and what there is instead of hosts; `below_crashes`: nothing is promised if so many processes crash;
-    `may_hold`: the buffer that need not drain, as its messages may wait for ones that were lost with crashed processes."""
+    """The same keys, and what there is instead of hosts; `below_crashes`: nothing is promised if so many processes
+    crash; `may_hold`: the buffer that need not drain, as its messages may wait for ones that were lost with crashed
+    processes.
+    """
     protocol = scenario.protocol
     below = (scenario.processes - 1).bit_length() if protocol.delivers.endswith("below_dimension") else None
     return {
@@ -83,9 +87,11 @@ def _declared_of_processes(scenario: ProcessScenario) -> dict[str, Any]:
 
 
 def rest_within(scenario: ProcessScenario) -> float | None:
-    """When processes are at rest at the latest, in t.u.: generous, and only where detection is sure and the workload ends.
+    """When processes are at rest at the latest, in t.u.: generous, and only where detection is sure and the workload
+    ends.
 
-    All of log2(n)^2 rounds for each crash and each mistake, each with all timeouts, and all messages of all one after the other.
+    All of log2(n)^2 rounds for each crash and each mistake, each with all timeouts, and all messages of all one after
+    the other.
     """
     instants, network, detector = scenario.workload.instants, scenario.network, scenario.detector
     if instants.kind not in ("at", "uniform"):
@@ -123,7 +129,9 @@ def declared_in_format_2(scenario: Scenario | ProcessScenario | AdversarySchedul
     promises = found["promises"]
     promises.pop("no_rest_because", None)
     if isinstance(scenario, Scenario):
-        promises["heard_every_s"] = heard_every_s(getattr(scenario.protocol, "heartbeat_s", 0.0), scenario.wireless.loss)
+        promises["heard_every_s"] = heard_every_s(
+            getattr(scenario.protocol, "heartbeat_s", 0.0), scenario.wireless.loss
+        )
         promises["rest_within_s"] = None
     return found
 

@@ -1,9 +1,9 @@
 """How soon after its active part a run of hosts is surely at rest, and why that is not promised where it is not sure.
 
-Model     after `duration_s` nobody broadcasts, crashes or walks any more and everybody is in reach of a station. What is left
-          to do then has a bound, if the radio retries (dcf), loses little at random, and was not overloaded before:
-          until every host was heard and answered (heard_every_s of whatever is repeated most rarely; over TCP: until the
-          longest timeout is over), what a
+Model     after `duration_s` nobody broadcasts, crashes or walks any more and everybody is in reach of a station. What
+          is left to do then has a bound, if the radio retries (dcf), loses little at random, and was not overloaded
+          before: until every host was heard and answered (heard_every_s of whatever is repeated most rarely; over
+          TCP: until the longest timeout is over), what a
           handoff or join that is under way still says over wires, and the backlog of who was away, sent at the share of
           the time that resending may take. The bound is generous; it is a promise to be held to, no estimate
 Units     seconds; shares of a station's time
@@ -62,14 +62,21 @@ def rest(scenario: Scenario) -> Rest:
     # A list of messages may be one burst at the end; of others those may be left that somebody missed who was away.
     left = len(scenario.workload.messages) or _longest_absence_s(scenario) * _messages_per_s(scenario, hosts)
     if isinstance(protocol, MobileCausal):
-        repeated_s = max(protocol.heartbeat_s, protocol.control_interval_s, protocol.resend_first_s) * protocol.resend_jitter_high
+        repeated_s = (
+            max(protocol.heartbeat_s, protocol.control_interval_s, protocol.resend_first_s)
+            * protocol.resend_jitter_high
+        )
         answered_s = heard_every_s(max(repeated_s, protocol.ack_max_s, protocol.forwarding_jitter_s), wireless.loss)
         backlog_s = COPIES * (protocol.window + left) * airtime_s / protocol.resend_share
         return Rest(answered_s + TALK_S + on_wires_s + backlog_s, None)
     if on_wires_s > protocol.handoff_wait_s:
-        return Rest(None, f"a handoff over these wires may take longer than handoff_wait_s, {protocol.handoff_wait_s:g} s")
+        return Rest(
+            None, f"a handoff over these wires may take longer than handoff_wait_s, {protocol.handoff_wait_s:g} s"
+        )
     if protocol.tcp.max_retransmissions < FEWEST_RETRANSMISSIONS:
-        return Rest(None, f"tcp.max_retransmissions is {protocol.tcp.max_retransmissions}, so connections end without need")
+        return Rest(
+            None, f"tcp.max_retransmissions is {protocol.tcp.max_retransmissions}, so connections end without need"
+        )
     spaced_s = hosts * protocol.spacing_ms / 1e3
     longest_s = protocol.tcp.rto_max_s + 1.3 * protocol.silence_s + protocol.handoff_wait_s + spaced_s
     again_s = heard_every_s(1.5 * protocol.reconnect_s, wireless.loss)
@@ -101,16 +108,23 @@ def _overload(scenario: Scenario, hosts: int) -> str | None:
     per_s = _messages_per_s(scenario, hosts)
     airtime_s = _airtime_ns(scenario) / SECOND
     wire = scenario.stations.backbone
-    wire_share = per_s * 8 * (scenario.workload.payload_bytes + HEADERS_BYTES + wire.header_bytes) / (wire.bandwidth_mbps * 1e6)
+    wire_share = (
+        per_s * 8 * (scenario.workload.payload_bytes + HEADERS_BYTES + wire.header_bytes) / (wire.bandwidth_mbps * 1e6)
+    )
     shares = [(wire_share, MOST_WIRE_SHARE, "a wire's time")]
     if isinstance(protocol, MobileCausal):
         heartbeat = Framing(scenario.wireless).datagram(HEADERS_BYTES)[1] / SECOND / protocol.heartbeat_s
-        shares += [(per_s * airtime_s, MOST_SHARE, "a station's time"), (_crowd(scenario, hosts) * heartbeat, MOST_HEARTBEAT_SHARE, "a cell's time for heartbeats")]
+        shares += [
+            (per_s * airtime_s, MOST_SHARE, "a station's time"),
+            (_crowd(scenario, hosts) * heartbeat, MOST_HEARTBEAT_SHARE, "a cell's time for heartbeats"),
+        ]
     elif isinstance(protocol, TcpFlooding):
         copies_per_s = per_s * _crowd(scenario, hosts)
         shares.append((copies_per_s * (airtime_s + CONTENTION_NS / SECOND), MOST_SHARE_OVER_TCP, "a station's time"))
         if protocol.spacing == "per_queue":
-            shares.append((copies_per_s * protocol.spacing_ms / 1e3, MOST_QUEUE_SHARE, "a station's time between copies"))
+            shares.append(
+                (copies_per_s * protocol.spacing_ms / 1e3, MOST_QUEUE_SHARE, "a station's time between copies")
+            )
     for share, most, of_what in shares:
         if share > most:
             return f"the load takes {share:.0%} of {of_what}, which is not far below its capacity".replace("%", " %")
@@ -122,7 +136,9 @@ def _longest_absence_s(scenario: Scenario) -> float:
     faults, duration_s = scenario.faults, scenario.duration_s
     longest_s = 0.0
     if isinstance(faults, PaperFaults):
-        longest_s = faults.first_duration_s + faults.duration_step_s * max(0.0, duration_s - faults.first_at_s) / faults.every_s
+        longest_s = (
+            faults.first_duration_s + faults.duration_step_s * max(0.0, duration_s - faults.first_at_s) / faults.every_s
+        )
     elif isinstance(faults, ExplicitFaults):
         longest_s = max((outage.duration_s for outage in faults.outages), default=0.0)
     elif isinstance(faults, RandomFaults):
@@ -133,11 +149,12 @@ def _longest_absence_s(scenario: Scenario) -> float:
 
 
 def heard_every_s(heartbeat_s: float, loss: float) -> float:
-    """How long a reachable host may remain unheard, or without the answer to what was heard, but for one time in a million.
+    """How long a reachable host may remain unheard, or without the answer to what was heard, but for one time in a
+    million.
 
     Assumed is that heartbeats are lost independently of each other, each with the configured loss and LOST_ANYHOW to
-    collisions. So their intervals must differ: at equal ones a collision of two hidden hosts repeats itself. And the radio
-    must not be overloaded: where more than LOST_ANYHOW collides, hosts may be unheard for longer.
+    collisions. So their intervals must differ: at equal ones a collision of two hidden hosts repeats itself. And the
+    radio must not be overloaded: where more than LOST_ANYHOW collides, hosts may be unheard for longer.
     """
     arrives_both_ways = ((1 - loss) * (1 - LOST_ANYHOW)) ** 2
     if arrives_both_ways == 0:

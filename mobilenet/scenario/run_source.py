@@ -1,7 +1,7 @@
 """What scenario.yaml in a run directory says: a scenario, or a schedule of the swarm's adversary.
 
-Model     a schedule is drawn from its seed and flavour, so these repeat it; the rest is told for readers, and for the verifier,
-          which derives from it what the run promises. `network: adversary` is what tells it from a scenario
+Model     a schedule is drawn from its seed and flavour, so these repeat it; the rest is told for readers, and for the
+          verifier, which derives from it what the run promises. `network: adversary` is what tells it from a scenario
 Units     seconds, nanoseconds, probabilities, as the names say
 Errors    ScenarioError, one line for each problem
 Source    ours: DESIGN.md §6, §11

@@ -16,15 +16,23 @@ from mobilenet.tracks.projection import Origin
 
 LONGEST_S = 300
 MOST_CELLS = 500
-HEAD = "# Made by mobilenet inspect-tracks. All keys: mobilenet reference; change what you like, then: mobilenet check THIS_FILE\n"
+HEAD = (
+    "# Made by mobilenet inspect-tracks. All keys: mobilenet reference; change what you like, then: mobilenet check"
+    " THIS_FILE\n"
+)
 
 
 def starter(
-    tracks: dict[str, Any], sites: str | None, extent_m: tuple[float, float, float, float], times_s: tuple[float, float], range_m: float, origin: Origin | None
+    tracks: dict[str, Any], sites: str | None, extent_m: tuple[float, float, float, float],
+    times_s: tuple[float, float], range_m: float, origin: Origin | None
 ) -> str:  # fmt: skip
     """`tracks` are the keys of hosts.mobility; `sites` is a file, both as seen from the scenario's folder."""
     begins_s, ends_s = times_s
-    layout: dict[str, Any] = {"shape": "csv", "file": sites} if sites is not None else {"shape": "points", "points_m": cover(extent_m, range_m)}
+    layout: dict[str, Any] = (
+        {"shape": "csv", "file": sites}
+        if sites is not None
+        else {"shape": "points", "points_m": cover(extent_m, range_m)}
+    )
     values: dict[str, Any] = {
         "seed": 1,
         "duration_s": max(1, min(LONGEST_S, ceil(ends_s - begins_s))),
@@ -44,6 +52,13 @@ def cover(extent_m: tuple[float, float, float, float], range_m: float) -> list[l
     apart = range_m * sqrt(3) * 0.95
     columns, rows = ceil((east - west) / apart) + 1, ceil((north - south) / (apart * sqrt(3) / 2)) + 1
     if columns * rows > MOST_CELLS:
-        raise ScenarioError(f"{columns * rows} cells of {range_m:g} m would be needed to cover all tracks, more than {MOST_CELLS}; expected sites (--stations) or a longer --range-m")
+        raise ScenarioError(
+            f"{columns * rows} cells of {range_m:g} m would be needed to cover all tracks, more than {MOST_CELLS};"
+            " expected sites (--stations) or a longer --range-m"
+        )
     left, low = (west + east - (columns - 0.5) * apart) / 2, (south + north - (rows - 1) * apart * sqrt(3) / 2) / 2
-    return [[round(left + (i + 0.5 * (j % 2)) * apart, 1), round(low + j * apart * sqrt(3) / 2, 1)] for j in range(rows) for i in range(columns)]
+    return [
+        [round(left + (i + 0.5 * (j % 2)) * apart, 1), round(low + j * apart * sqrt(3) / 2, 1)]
+        for j in range(rows)
+        for i in range(columns)
+    ]

@@ -41,8 +41,10 @@ SURPRISES = (
     (re.compile(r"yes|no|on|off|y|n", re.IGNORECASE), "write true or false, or put it in quotes"),
     (re.compile(r"[-+]?0[0-9_]+(\.[0-9_]*)?"), "write a number without leading zeros, or put it in quotes"),
     (re.compile(r"[-+]?0[xob][0-9a-fA-F_]+"), "write a decimal number, or put it in quotes"),
-    (re.compile(r"[-+]?[0-9][0-9_]*(\.[0-9_]*)?(:[0-5]?[0-9])+(\.[0-9_]*)?"), "write seconds as one number, or put it in quotes"),
-    (re.compile(r"[-+]?[0-9][0-9_]*_[0-9_.]*([eE][-+]?[0-9]+)?"), "write a number without underscores, or put it in quotes"),
+    (re.compile(r"[-+]?[0-9][0-9_]*(\.[0-9_]*)?(:[0-5]?[0-9])+(\.[0-9_]*)?"),
+    "write seconds as one number, or put it in quotes"),
+    (re.compile(r"[-+]?[0-9][0-9_]*_[0-9_.]*([eE][-+]?[0-9]+)?"),
+    "write a number without underscores, or put it in quotes"),
     (re.compile(r"[-+]?\.(inf|nan)|[-+]?(inf|nan|infinity)", re.IGNORECASE), "expected a finite number"),
     (re.compile(r"[0-9]{4}-[0-9]{1,2}-[0-9]{1,2}.*"), "there are no dates here; put it in quotes"),
 )  # fmt: skip
@@ -98,7 +100,9 @@ class _Reader:
         except (YAMLError, ValueError, UnicodeError) as error:  # characters that no text has
             position = getattr(error, "position", None)
             line = text.count("\n", 0, position) + 1 if isinstance(position, int) else 1
-            raise ScenarioError(f"{self._name}{f':{line}' if self._numbered else ''}: not YAML: a control character") from None
+            raise ScenarioError(
+                f"{self._name}{f':{line}' if self._numbered else ''}: not YAML: a control character"
+            ) from None
 
     def _where(self, mark: Any) -> str:
         return f"{self._name}:{mark.line + 1}" if self._numbered and mark is not None else self._name
@@ -122,7 +126,9 @@ class _Reader:
             if not isinstance(event, (ScalarEvent, MappingStartEvent, SequenceStartEvent)):
                 continue
             if event.anchor:
-                raise self._refuse(event, f"anchor &{event.anchor}: there are no references here, write each value itself")
+                raise self._refuse(
+                    event, f"anchor &{event.anchor}: there are no references here, write each value itself"
+                )
             if event.tag:
                 raise self._refuse(event, f"tag {event.tag}: there are no tags here")
             parent = open_nodes[-1] if open_nodes else None

@@ -1,8 +1,9 @@
 """How stations reach each other: the paper's tree, or a VCube broadcast; over wired links, and through one interface.
 
 Model     tree: see wired/tree.py. VCube: each station runs its part of the protocol, with the causal layer above it and
-          every message of both on the links. Stations never fail. The detector of vcube_reliable really tests, on the same
-          links; what it believes wrongly it corrects. It never falls silent by itself: when all else is at rest it is stopped
+          every message of both on the links. Stations never fail. The detector of vcube_reliable really tests, on the
+          same links; what it believes wrongly it corrects. It never falls silent by itself: when all else is at rest
+          it is stopped
 Units     the scenario's units at the border, integer nanoseconds and bytes inside
 Errors    none: the scenario is checked
 Source    ours: DESIGN.md §5, §17
@@ -67,7 +68,9 @@ class VCubeBackbone:
             self.network.attach(station, layer.on_receive)
             return layer
         tests = DetectorPort(self, station, layer)
-        detector = Detector(tests, n, ns(p.test_interval_s or TEST_INTERVAL_S), ns(p.timeout_s or TIMEOUT_S), unreliable=True)
+        detector = Detector(
+            tests, n, ns(p.test_interval_s or TEST_INTERVAL_S), ns(p.timeout_s or TIMEOUT_S), unreliable=True
+        )
         self.detectors.append(detector)
         kernel.at(kernel.now, detector.start_round)
 
@@ -136,7 +139,9 @@ class DetectorPort:
 Backbone = TreeBackbone | VCubeBackbone
 
 
-def new_backbone(kernel: Kernel, parameters: BackboneParameters, positions: Positions, on_hop: Hop | None = None) -> Backbone:
+def new_backbone(
+    kernel: Kernel, parameters: BackboneParameters, positions: Positions, on_hop: Hop | None = None
+) -> Backbone:
     """The backbone of stations that stand at these places; `on_hop(a, b, message)` sees each message put on a link."""
     p, stations = parameters, len(positions)
     bits_per_s, delay_ns = round(p.bandwidth_mbps * 1_000_000), ns(p.delay_ms / 1000)

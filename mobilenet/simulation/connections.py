@@ -1,7 +1,7 @@
 """Connections as a protocol sees them: TCP over the radio's acknowledged unicast, and over the links of the backbone.
 
-Model     a node has an endpoint for each network that it is on, and upcalls go to whoever listens. A segment on the radio
-          is one acknowledged unicast frame; on the wire it crosses one link.
+Model     a node has an endpoint for each network that it is on, and upcalls go to whoever listens. A segment on the
+          radio is one acknowledged unicast frame; on the wire it crosses one link.
           A crash forgets all connections without a word
 Units     integer nanoseconds; bytes of headers below TCP's own 20, which are in the segment
 Source    ours: DESIGN.md §15
@@ -119,7 +119,13 @@ class RadioChannels(Channels):
         for quantity, length in message.list_sizes():
             self._samples.add(self._kernel.now, node.name, quantity, length)
         frame = Frame(
-            node.antenna, self._antenna_of(to), message, psdu_bytes, duration_ns, framing.unicast_mbps, acknowledged=True
+            node.antenna,
+            self._antenna_of(to),
+            message,
+            psdu_bytes,
+            duration_ns,
+            framing.unicast_mbps,
+            acknowledged=True,
         )
         node.transmit(frame)
 
@@ -132,7 +138,9 @@ class RadioChannels(Channels):
 
 
 class WiredChannels(Channels):
-    """Between a station and those next to it. A wire loses nothing, so what takes long only takes long: they never end."""
+    """Between a station and those next to it. A wire loses nothing, so what takes long only takes long: they never
+    end.
+    """
 
     def __init__(self, simulation: Simulation, node: Node, parameters: TcpParameters) -> None:
         super().__init__(simulation, node, parameters.model_copy(update=ENDLESS))

@@ -1,7 +1,7 @@
 """What a run counts: frames and messages by kind and fate, on air and wire.
 
-Model     the medium and the links count as they go; here their counts become samples (running totals, so that any window
-          can be measured afterwards), counters.json, and on demand a row per frame or message and receiver
+Model     the medium and the links count as they go; here their counts become samples (running totals, so that any
+          window can be measured afterwards), counters.json, and on demand a row per frame or message and receiver
 Units     integer nanoseconds, bytes
 Source    ours: DESIGN.md §6
 """
@@ -103,7 +103,8 @@ class Bookkeeping:
                 "addressed": _pairs(medium.addressed_pairs),
                 "mac_acks": medium.acks,
                 "mac_retries": medium.retries,
-                **({"mac_given_up": medium.given_up} if medium.given_up else {}),  # frames of which no acknowledgement came
+                # frames of which no acknowledgement came
+                **({"mac_given_up": medium.given_up} if medium.given_up else {}),
                 "queue_drops": medium.queue_drops,
             },
             "wired": {

@@ -1,8 +1,9 @@
-"""What a protocol's message says, in the words of the record: whom it is about, and which application message it carries.
+"""What a protocol's message says, in the words of the record: whom it is about, and which application message it
+carries.
 
-Model     protocols name the fields of their messages freely; by their names alone `host`, `ses` (or the `ses` of a request
-          `rq`) and `id` are told apart, everything else is detail. An envelope (a segment, a bundle, a stamped message)
-          with one message in it is about what that one is about. Nothing here knows any protocol
+Model     protocols name the fields of their messages freely; by their names alone `host`, `ses` (or the `ses` of a
+          request `rq`) and `id` are told apart, everything else is detail. An envelope (a segment, a bundle, a
+          stamped message) with one message in it is about what that one is about. Nothing here knows any protocol
 Shapes    host 'h12' or None, session int or None, message 'h12:5' or None, detail JSON or None
 Source    ours: DESIGN.md §6
 """
@@ -52,7 +53,11 @@ def contents(message: Any) -> Contents:
 def _fields(message: Any) -> dict[str, Any]:
     if hasattr(message, "_asdict"):
         return dict(message._asdict())
-    return {field.name: getattr(message, field.name) for field in dataclasses.fields(message)} if dataclasses.is_dataclass(message) else {}
+    return (
+        {field.name: getattr(message, field.name) for field in dataclasses.fields(message)}
+        if dataclasses.is_dataclass(message)
+        else {}
+    )
 
 
 def _spread(values: Iterable[Any]) -> Iterator[Any]:

@@ -51,7 +51,9 @@ Progress = Callable[[float, float], None]
 
 @contextmanager
 def _no_collections() -> Iterator[None]:
-    """What is built stays, and what a run allocates is gone soon or stays as well: looking for cycles is a waste of time."""
+    """What is built stays, and what a run allocates is gone soon or stays as well: looking for cycles is a waste of
+    time.
+    """
     if not gc.isenabled():
         yield
         return
@@ -94,7 +96,9 @@ class Simulation:
 
         sites = station_positions(scenario.stations.layout, scenario.folder, scenario.origin)
         self.coverage = Coverage(sites, wireless.range_m)
-        self.world = trajectories(scenario.hosts, scenario.seed, self.coverage, self.duration_ns, scenario.folder, scenario.origin)
+        self.world = trajectories(
+            scenario.hosts, scenario.seed, self.coverage, self.duration_ns, scenario.folder, scenario.origin
+        )
         tick_ns = scenario.hosts.attachment.tick_ms * MILLISECOND
         self.medium = Medium(
             self.kernel,
@@ -118,7 +122,11 @@ class Simulation:
             self.kernel,
             self.medium.neighbours,
             Attachment(
-                sites, wireless.range_m, scenario.hosts.attachment.hysteresis_m, scenario.hosts.attachment.error_m, scenario.seed
+                sites,
+                wireless.range_m,
+                scenario.hosts.attachment.hysteresis_m,
+                scenario.hosts.attachment.error_m,
+                scenario.seed,
             ),
             self.world.trajectories,
             [host.antenna for host in self.hosts],
@@ -221,7 +229,11 @@ class Simulation:
             kernel.at(trajectory.appears_ns, _call(self._appear, host))
             if host not in plan.absent_at_start:
                 # Who is there from the beginning joins within the spread, who appears later at once.
-                wait = ns(Stream(scenario.seed, "join", f"h{host}").uniform(0, spread_s)) if trajectory.appears_ns == 0 else 0
+                wait = (
+                    ns(Stream(scenario.seed, "join", f"h{host}").uniform(0, spread_s))
+                    if trajectory.appears_ns == 0
+                    else 0
+                )
                 kernel.at(trajectory.appears_ns + wait, _call(self._change, host, "join"))
             if trajectory.leaves_ns is not None and trajectory.leaves_ns < self.duration_ns:
                 kernel.at(trajectory.leaves_ns, _call(self._change, host, "vanish"))
@@ -289,7 +301,9 @@ class Simulation:
         if not all(node.protocol is None or node.protocol.settled() and not any(node.buffers) for node in nodes):
             return False
         return all(
-            host.protocol is None or host.protocol.is_out() or host.cell is not None
+            host.protocol is None
+            or host.protocol.is_out()
+            or host.cell is not None
             and self.stations[host.cell].protocol.serves(host.me)
             for host in self.hosts
         )

@@ -4,8 +4,8 @@ Model     each host walks the legs of its trajectory; a crashed one stands still
           On a tick the hosts that can have come into another cell or another bin of the spatial index since they were
           last looked at are looked at together. Positions between ticks are exact; only cell changes wait for the tick.
 Units     integer nanoseconds; metres; metres per nanosecond inside, m/s at the border
-Shapes    over hosts: places, velocities float64 (n, 2), since int64 (n, 1), present bool (n,), cell int64 (n,), -1 for none,
-          due int64 (n,): nothing about the host can change before
+Shapes    over hosts: places, velocities float64 (n, 2), since int64 (n, 1), present bool (n,), cell int64 (n,), -1
+          for none, due int64 (n,): nothing about the host can change before
 Source    ours: DESIGN.md §7
 """
 

@@ -28,7 +28,9 @@ if TYPE_CHECKING:
 
 
 def whole(what: str, value: Any) -> int:
-    """A whole number that a protocol handed over; nothing that only looks like one, so that it is recorded as what it is."""
+    """A whole number that a protocol handed over; nothing that only looks like one, so that it is recorded as what
+    it is.
+    """
     if type(value) is not int:
         raise TypeError(f"{what} is {value!r}, expected a whole number (int)")
     return value
@@ -137,7 +139,10 @@ class Node:
     def _note_buffers(self, sizes: Any) -> None:
         names = self.protocol.BUFFERS
         if not isinstance(sizes, tuple) or not isinstance(names, tuple) or len(sizes) != len(names):
-            raise ValueError(f"buffer_sizes() gives {sizes!r}, expected a tuple of whole numbers, one for each of BUFFERS, which is {names!r}")
+            raise ValueError(
+                f"buffer_sizes() gives {sizes!r}, expected a tuple of whole numbers, one for each of BUFFERS, which is"
+                f" {names!r}"
+            )
         before = self.buffers or (0,) * len(names)
         for i, size in enumerate(sizes):
             if size != before[i]:
@@ -206,7 +211,9 @@ class StationNode(Node):
         whole("expired: the host", host)
         now = self._calendar.now
         silent_s = (now - self._heard.get(host, 0)) / SECOND
-        self._simulation.recording.events.add(now, self.name, "expire", detail={"host": f"h{host}", "silent_s": silent_s})
+        self._simulation.recording.events.add(
+            now, self.name, "expire", detail={"host": f"h{host}", "silent_s": silent_s}
+        )
 
     def on_wired(self, source: int, message: Any) -> None:
         self.protocol.on_wired(source, message)

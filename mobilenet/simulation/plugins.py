@@ -1,10 +1,11 @@
 """Protocols that do not come with mobilenet: a class in a file beside the scenario, or one that a package offers.
 
-Model     `class: gossip.py:Gossip` is the class Gossip in gossip.py, in the scenario's folder; `class: gossip` is what an
-          installed package offers under that name in the group `mobilenet.protocols`. The class holds the roles as attributes:
-          host, station, and if need be stable and settings (see protocols/base.py). Code of others is run only where
-          somebody said so: whoever starts a run from the outside asks `require_allowed` first
-Errors    ScenarioError, one line: code that nobody allowed, cannot be read, is no protocol, or fails in the middle of a run
+Model     `class: gossip.py:Gossip` is the class Gossip in gossip.py, in the scenario's folder; `class: gossip` is
+          what an installed package offers under that name in the group `mobilenet.protocols`. The class holds the
+          roles as attributes: host, station, and if need be stable and settings (see protocols/base.py). Code of
+          others is run only where somebody said so: whoever starts a run from the outside asks `require_allowed` first
+Errors    ScenarioError, one line: code that nobody allowed, cannot be read, is no protocol, or fails in the middle of
+          a run
 Source    ours: DESIGN.md §20
 """
 
@@ -43,8 +44,8 @@ def require_allowed(scenario: AnyScenario, allow_code: bool) -> None:
     """Raise ScenarioError for a scenario with code of its own, unless that is allowed."""
     if isinstance(scenario.protocol, OwnProtocol) and not allow_code:
         raise ScenarioError(
-            f"protocol.class: runs Python code, {scenario.protocol.reference}, with all that you may do on this machine; "
-            "if you trust it, say --allow-code (allow_code=True in Python)"
+            f"protocol.class: runs Python code, {scenario.protocol.reference}, with all that you may do on this"
+            " machine; if you trust it, say --allow-code (allow_code=True in Python)"
         )
 
 
@@ -56,14 +57,22 @@ def roles_for(scenario: Scenario) -> tuple[Roles, Any]:
     found = _class_of(protocol, scenario.folder)
     host, station = getattr(found, "host", None), getattr(found, "station", None)
     if not callable(host) or not callable(station):
-        raise ScenarioError(f"protocol.class: {protocol.reference} is no protocol: expected a class with the attributes host and station")
+        raise ScenarioError(
+            f"protocol.class: {protocol.reference} is no protocol: expected a class with the attributes host and"
+            " station"
+        )
     settings = getattr(found, "settings", None)
     if settings is None:
         settings = _NoSettings
     if not (isinstance(settings, type) and issubclass(settings, Parameters)):
-        raise ScenarioError(f"protocol.class: {protocol.reference}: settings is no class derived from mobilenet.parameters.Parameters")
+        raise ScenarioError(
+            f"protocol.class: {protocol.reference}: settings is no class derived from mobilenet.parameters.Parameters"
+        )
     if not callable(getattr(found, "stable", BaseStable)):
-        raise ScenarioError(f"protocol.class: {protocol.reference}: stable is no class; expected one such as mobilenet.protocols.base.BaseStable")
+        raise ScenarioError(
+            f"protocol.class: {protocol.reference}: stable is no class; expected one such as"
+            " mobilenet.protocols.base.BaseStable"
+        )
     try:
         parameters = settings.model_validate(protocol.settings)
     except ValidationError as error:
@@ -131,7 +140,9 @@ def _explained(name: str) -> Iterator[None]:
 
 @contextmanager
 def blaming(scenario: AnyScenario) -> Iterator[None]:
-    """What goes wrong in a protocol's own file while it runs is told with file and line, and is no fault of the emulator."""
+    """What goes wrong in a protocol's own file while it runs is told with file and line, and is no fault of the
+    emulator.
+    """
     try:
         yield
     except ScenarioError:
@@ -140,13 +151,20 @@ def blaming(scenario: AnyScenario) -> Iterator[None]:
         protocol = scenario.protocol
         if not isinstance(protocol, OwnProtocol) or protocol.file is None or os.environ.get("MOBILENET_DEBUG"):
             raise
-        place = _raised_in(error, Path(protocol.file).name) or _not_callable_so(error, _module_name(scenario.folder / protocol.file))
+        place = _raised_in(error, Path(protocol.file).name) or _not_callable_so(
+            error, _module_name(scenario.folder / protocol.file)
+        )
         what = " ".join(str(error).split())[:200]
         if place is None:
             last = traceback.extract_tb(error.__traceback__)[-1]
-            where = f"in {Path(last.filename).name}:{last.lineno}, with what the protocol said or handed over; MOBILENET_DEBUG=1 shows more"
+            where = (
+                f"in {Path(last.filename).name}:{last.lineno}, with what the protocol said or handed over;"
+                " MOBILENET_DEBUG=1 shows more"
+            )
             raise ScenarioError(f"{protocol.file}: {type(error).__name__}: {what} ({where})") from None
-        raise ScenarioError(f"{protocol.file}:{place[0]}: {type(error).__name__}: {what} (in {place[1]}; MOBILENET_DEBUG=1 shows more)") from None
+        raise ScenarioError(
+            f"{protocol.file}:{place[0]}: {type(error).__name__}: {what} (in {place[1]}; MOBILENET_DEBUG=1 shows more)"
+        ) from None
 
 
 def _raised_in(error: BaseException, file: str) -> tuple[int, str] | None:
@@ -156,7 +174,9 @@ def _raised_in(error: BaseException, file: str) -> tuple[int, str] | None:
 
 
 def _not_callable_so(error: BaseException, module: str) -> tuple[int, str] | None:
-    """The function of a module that was called with arguments that it does not take: the call is ours, the signature is not."""
+    """The function of a module that was called with arguments that it does not take: the call is ours, the signature
+    is not.
+    """
     named = re.match(r"([\w.]+)\(\) (takes|missing|got)", str(error)) if isinstance(error, TypeError) else None
     found: Any = sys.modules.get(module)
     for name in named[1].split(".") if named else ():

@@ -1,8 +1,8 @@
 """BonnMotion's own format: one line for each node, with all its waypoints.
 
-Model     t x y t x y ...: when the node is at which place; in between it goes straight, with the same place twice it stands. A file
-          that begins with #3D has heights too, which do nothing. Nodes are called 0, 1, ..., and remain at their last
-          waypoint to the end
+Model     t x y t x y ...: when the node is at which place; in between it goes straight, with the same place twice it
+          stands. A file that begins with #3D has heights too, which do nothing. Nodes are called 0, 1, ..., and
+          remain at their last waypoint to the end
 Units     seconds, metres
 Errors    ScenarioError with line and column
 Source    BonnMotion, A Mobility Scenario Generation and Analysis Tool, documentation, "Native format"
@@ -35,13 +35,18 @@ def read(stream: IO[bytes], file: str, lonlat: bool | None) -> Recorded:
             try:
                 value = as_number(word[0])
             except ValueError:
-                raise ScenarioError(f"{file}:{line}:{word.start() + 1}: {no_number(word[0])}, expected t x y t x y ...") from None
+                raise ScenarioError(
+                    f"{file}:{line}:{word.start() + 1}: {no_number(word[0])}, expected t x y t x y ..."
+                ) from None
             column = column if waypoint else word.start() + 1
             waypoint.append(value)
             if len(waypoint) == width:
                 sink.add(waypoint[0], str(node), waypoint[1], waypoint[2], line, column)
                 waypoint.clear()
         if waypoint:
-            raise ScenarioError(f"{file}:{line}:{column}: the line ends within a waypoint; expected {'t x y' if width == 3 else 't x y z'} for each")
+            raise ScenarioError(
+                f"{file}:{line}:{column}: the line ends within a waypoint; expected"
+                f" {'t x y' if width == 3 else 't x y z'} for each"
+            )
         node += bool(text.strip())
     return sink.recorded("bonnmotion", False, waypoints=True)

@@ -1,9 +1,9 @@
 """Tracks as a table: one line for each host and moment.
 
-Model     t, id, and x, y or lon, lat (with both the plane's count). Lines are in the order of time, at least of each host. SUMO's
-          tables have vehicle_id, vehicle_x, ... and the same for persons, of which each line fills one. Times may be
-          dates (ISO 8601) or seconds since 1970; then they count from the earliest one. Of a table with both pairs x and y are
-          taken, unless longitudes are asked for
+Model     t, id, and x, y or lon, lat (with both the plane's count). Lines are in the order of time, at least of each
+          host. SUMO's tables have vehicle_id, vehicle_x, ... and the same for persons, of which each line fills one.
+          Times may be dates (ISO 8601) or seconds since 1970; then they count from the earliest one. Of a table with
+          both pairs x and y are taken, unless longitudes are asked for
 Units     seconds; metres or degrees
 Errors    ScenarioError, see table.py
 Source    ours; Eclipse SUMO, TabularOutputs and tools/xml/xml2csv
@@ -63,7 +63,9 @@ def read(path: Path, lonlat: bool | None) -> Recorded:
             sink.add(t_s, name, x, y, line, who + 1)
         who, a, b = choices[0]
         columns = {"t": time + 1, "id": who + 1, "x": a + 1, "y": b + 1, "lon": a + 1, "lat": b + 1}
-    found = sink.recorded("sumo_fcd_csv" if "timestep_time" in rows.titles else "csv", lonlat, columns, dates=bool(dates))
+    found = sink.recorded(
+        "sumo_fcd_csv" if "timestep_time" in rows.titles else "csv", lonlat, columns, dates=bool(dates)
+    )
     return replace(found, choice=(CHOSEN_LONLAT if told else CHOSEN_XY) if both else "")
 
 
@@ -107,5 +109,7 @@ def _columns(rows: Table, lonlat: bool) -> list[Columns]:
         for kind in SUMO:
             who = rows.find((f"{kind}_id",))
             if who is not None:
-                choices.append((who, *(rows.need((f"{kind}_{t[0]}" if rows.find(t) is None else t[0], *t)) for t in (a, b))))  # type: ignore[arg-type]
+                choices.append(
+                    (who, *(rows.need((f"{kind}_{t[0]}" if rows.find(t) is None else t[0], *t)) for t in (a, b)))
+                )  # type: ignore[arg-type]
     return choices or [(rows.need(ID, ID_TOO), rows.need(a), rows.need(b))]

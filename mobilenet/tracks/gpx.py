@@ -1,7 +1,7 @@
 """GPX: the tracks that receivers of satellite navigation record.
 
-Model     each <trk> is a host, called by its <name>; its segments are one track with gaps. Waypoints and routes have no times,
-          and are passed over. Times count from the earliest one in the file
+Model     each <trk> is a host, called by its <name>; its segments are one track with gaps. Waypoints and routes have
+          no times, and are passed over. Times count from the earliest one in the file
 Units     degrees; ISO 8601 dates, UTC where they say nothing
 Errors    ScenarioError, see xml.py
 Source    GPX 1.1 (topografix.com/GPX/1/1), and 1.0, whose tracks are the same
@@ -35,7 +35,12 @@ class _Reader:
             self.tracks += 1
             self.called = self.name = None
         elif name == "trkpt":
-            self.point = (self._degrees("lon", attributes), self._degrees("lat", attributes), self.xml.line, self.xml.column)
+            self.point = (
+                self._degrees("lon", attributes),
+                self._degrees("lat", attributes),
+                self.xml.line,
+                self.xml.column,
+            )
             self.time_s = None
 
     def _degrees(self, key: str, attributes: Attributes) -> float:

@@ -1,8 +1,9 @@
 """ns-2 movement, as `setdest` and many other programs write it: Tcl commands that send nodes somewhere.
 
-Model     `$node_(0) set X_ 150.0` says where a node begins, at 0 s; `$ns_ at 2.0 "$node_(0) setdest 250.0 90.0 1.5"` sends it straight
-          to (250, 90) at 1.5 m/s from wherever it is at 2 s, and it stands there until it is sent elsewhere. Nodes are there from
-          the beginning to the end. Heights, comments and other Tcl commands that are not about where nodes are do nothing
+Model     `$node_(0) set X_ 150.0` says where a node begins, at 0 s; `$ns_ at 2.0 "$node_(0) setdest 250.0 90.0 1.5"`
+          sends it straight to (250, 90) at 1.5 m/s from wherever it is at 2 s, and it stands there until it is sent
+          elsewhere. Nodes are there from the beginning to the end. Heights, comments and other Tcl commands that are
+          not about where nodes are do nothing
 Units     seconds, metres, metres per second
 Errors    ScenarioError with line and column
 Source    The ns Manual, 16.1 (mobilenode); CMU's setdest
@@ -21,8 +22,11 @@ from mobilenet.tracks.source import lines, short
 from mobilenet.tracks.table import as_number, no_number
 
 PLACE = re.compile(r"\s*\$node_\(\s*([^()\s]+)\s*\)\s+set\s+([XYZ])_\s+(\S+)\s*;?\s*(?:#.*)?")
-SENT = re.compile(r'\s*\$ns_?\s+at\s+(\S+)\s+"\s*\$node_\(\s*([^()\s]+)\s*\)\s+setdest\s+(\S+)\s+(\S+)\s+([^\s"]+)\s*"\s*;?\s*(?:#.*)?')
-SHOWN = "expected $node_(0) set X_ 1.0 or $ns_ at 2.0 \"$node_(0) setdest 3.0 4.0 1.5\""
+SENT = re.compile(
+    r'\s*\$ns_?\s+at\s+(\S+)\s+"\s*\$node_\(\s*([^()\s]+)\s*\)'
+    r'\s+setdest\s+(\S+)\s+(\S+)\s+([^\s"]+)\s*"\s*;?\s*(?:#.*)?'
+)
+SHOWN = 'expected $node_(0) set X_ 1.0 or $ns_ at 2.0 "$node_(0) setdest 3.0 4.0 1.5"'
 
 
 class _Node(NamedTuple):
@@ -44,11 +48,15 @@ def read(stream: IO[bytes], file: str, lonlat: bool | None) -> Recorded:
 
     for line, text in enumerate(lines(stream, file), 1):
         if found := SENT.fullmatch(text.rstrip("\r\n")):
-            t_s, x, y, speed = (number(line, found, group, name) for group, name in ((1, "t"), (3, "x"), (4, "y"), (5, "speed")))
+            t_s, x, y, speed = (
+                number(line, found, group, name) for group, name in ((1, "t"), (3, "x"), (4, "y"), (5, "speed"))
+            )
             if not 0 <= t_s <= 1e9:
                 raise ScenarioError(f"{file}:{line}:{found.start(1) + 1}: t: {t_s:g} s is not between 0 and 1e9")
             if not 0 <= speed < 1e6:
-                raise ScenarioError(f"{file}:{line}:{found.start(5) + 1}: speed: {speed:g} m/s, expected a number from 0 on")
+                raise ScenarioError(
+                    f"{file}:{line}:{found.start(5) + 1}: speed: {speed:g} m/s, expected a number from 0 on"
+                )
             node(found[2]).commands.extend((t_s, x, y, speed, line))
         elif found := PLACE.fullmatch(text.rstrip("\r\n")):
             if found[2] != "Z":
@@ -69,7 +77,12 @@ def _walk(sink: Sink, name: str, node: _Node) -> None:
     for axis in "XY":
         if axis not in node.begins:
             line = int(each[0][4]) if each else next(line for _, line in node.begins.values())
-            raise sink.error(line, 1, f"{axis.lower()}: nothing says where node {short(name)} begins; expected $node_({name[:20]}) set {axis}_ ...")
+            raise sink.error(
+                line,
+                1,
+                f"{axis.lower()}: nothing says where node {short(name)} begins; expected $node_({name[:20]}) set"
+                f" {axis}_ ...",
+            )
     (x, line), (y, _) = node.begins["X"], node.begins["Y"]
     t_s = 0.0
     sink.add(t_s, name, x, y, line)

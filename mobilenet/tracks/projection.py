@@ -1,9 +1,9 @@
 """Between places on Earth and the plane: once when a file is read, and back when something is exported.
 
-Model     the plane touches the ellipsoid WGS84 at the origin, x to the east and y to the north; a place on the ellipsoid is
-          dropped on it straight down (the horizontal part of local east-north-up coordinates). Both ways are closed formulas, so
-          there and back is exact to a micrometre. Distances are too short by d^2 / 2R^2: 1 cm in 300 m up to 50 km from the
-          origin, 0.01 % at 90 km, 1.2 % at 1000 km, which is as far as tracks may be
+Model     the plane touches the ellipsoid WGS84 at the origin, x to the east and y to the north; a place on the
+          ellipsoid is dropped on it straight down (the horizontal part of local east-north-up coordinates). Both ways
+          are closed formulas, so there and back is exact to a micrometre. Distances are too short by d^2 / 2R^2: 1 cm
+          in 300 m up to 50 km from the origin, 0.01 % at 90 km, 1.2 % at 1000 km, which is as far as tracks may be
 Units     degrees, metres
 Shapes    float64 arrays of one length
 Errors    none; who calls has checked that longitudes and latitudes are some
@@ -41,7 +41,9 @@ class _Frame(NamedTuple):
 
 
 def to_plane(lon: ArrayLike, lat: ArrayLike, origin: Origin) -> tuple[Floats, Floats]:
-    """x and y of places on Earth, in whole micrometres: sines differ in their last bits from machine to machine, runs must not."""
+    """x and y of places on Earth, in whole micrometres: sines differ in their last bits from machine to machine,
+    runs must not.
+    """
     frame = _frame(origin)
     east, north, _ = frame.axes @ (_geocentric(lon, lat) - frame.place[:, None])
     return np.round(east, 6) + 0.0, np.round(north, 6) + 0.0
@@ -51,7 +53,11 @@ def to_earth(x: ArrayLike, y: ArrayLike, origin: Origin) -> tuple[Floats, Floats
     """Longitude and latitude of places in the plane: up or down from there until the ellipsoid is met."""
     frame = _frame(origin)
     east, north, up = frame.axes
-    flat = frame.place[:, None] + east[:, None] * np.atleast_1d(np.asarray(x, float)) + north[:, None] * np.atleast_1d(np.asarray(y, float))
+    flat = (
+        frame.place[:, None]
+        + east[:, None] * np.atleast_1d(np.asarray(x, float))
+        + north[:, None] * np.atleast_1d(np.asarray(y, float))
+    )
     scale = np.array([A_M, A_M, B_M])
     p, u = flat / scale[:, None], up / scale  # on the unit sphere: |p + s u| = 1, the nearer of both
     a, b, c = u @ u, u @ p, (p * p).sum(axis=0) - 1
@@ -67,14 +73,19 @@ def centre(lon: Floats, lat: Floats) -> Origin:
 
 
 def beyond_the_line(lon: Floats, seen_from: float) -> NDArray[np.bool_]:
-    """Which places lie across the line of 180 degrees from a longitude, where all of them would be close together but for that line."""
+    """Which places lie across the line of 180 degrees from a longitude, where all of them would be close together
+    but for that line.
+    """
     if np.ptp(lon) <= 180 or np.ptp(lon % 360) >= 90:
         return np.zeros(len(lon), dtype=np.bool_)
     return (lon < 0) != (seen_from < 0)
 
 
 def _geocentric(lon: ArrayLike, lat: ArrayLike) -> Floats:
-    longitude, latitude = np.radians(np.atleast_1d(np.asarray(lon, float))), np.radians(np.atleast_1d(np.asarray(lat, float)))
+    longitude, latitude = (
+        np.radians(np.atleast_1d(np.asarray(lon, float))),
+        np.radians(np.atleast_1d(np.asarray(lat, float))),
+    )
     normal = A_M / np.sqrt(1 - E2 * np.sin(latitude) ** 2)
     ring = normal * np.cos(latitude)
     return np.array([ring * np.cos(longitude), ring * np.sin(longitude), normal * (1 - E2) * np.sin(latitude)])

@@ -1,6 +1,7 @@
 """Tracks of any format, known by what is in the file.
 
-Model     XML by its first element, ns-2 and BonnMotion by their first line that says something, everything else is a table
+Model     XML by its first element, ns-2 and BonnMotion by their first line that says something, everything else is a
+          table
 Errors    ScenarioError, one line
 Source    ours: DESIGN.md §21
 """
@@ -29,7 +30,9 @@ def read_tracks(path: Path, format: Format = "auto", coordinates: Coordinates = 
     kind = recognised(path) if format == "auto" else format
     lonlat = None if coordinates == "auto" else coordinates == "lonlat"
     if lonlat is False and kind == "gpx" or lonlat and kind in ("ns2", "bonnmotion"):
-        raise ScenarioError(f"{called(path)}: {kind} is always in {'lonlat' if kind == 'gpx' else 'metres'}; expected coordinates: auto")
+        raise ScenarioError(
+            f"{called(path)}: {kind} is always in {'lonlat' if kind == 'gpx' else 'metres'}; expected coordinates: auto"
+        )
     if kind in STREAMED:
         with opened(path) as stream:
             return STREAMED[kind](stream, called(path), lonlat)
@@ -57,7 +60,9 @@ def recognised(path: Path) -> Format:
             return "sumo_fcd"
         if name == "gpx":
             return "gpx"
-        raise ScenarioError(f"{called(path)}:1: XML that begins with <{name[:40]}>; expected <fcd-export> (SUMO) or <gpx>")
+        raise ScenarioError(
+            f"{called(path)}:1: XML that begins with <{name[:40]}>; expected <fcd-export> (SUMO) or <gpx>"
+        )
     said = [line.strip() for line in text.splitlines()]
     first = next((line for line in said if line and not line.startswith("#")), "")
     if re.search(r"\$(node|god|ns)_?\b", first) or any(line.startswith("$node_(") for line in said):

@@ -1,9 +1,9 @@
 """What every reader of tracks makes: columns of samples, each with the place in the file that it is from.
 
-Model     a reader hands sample after sample to a Sink, in the file's order; when it has ended they are checked, and sorted by
-          host. Nothing is kept as an object of Python's, so a sample takes 40 bytes. Times of day (beyond 1e9 s, or dates) count
-          from the earliest one. `waypoints`: the format itself says that one goes straight from each to the next, however
-          far that is, and stands at the last one for ever
+Model     a reader hands sample after sample to a Sink, in the file's order; when it has ended they are checked, and
+          sorted by host. Nothing is kept as an object of Python's, so a sample takes 40 bytes. Times of day (beyond
+          1e9 s, or dates) count from the earliest one. `waypoints`: the format itself says that one goes straight
+          from each to the next, however far that is, and stands at the last one for ever
 Units     seconds; metres, or degrees until they are put on the plane
 Shapes    host int32, t_s, x, y float64, line and column int32, all (n,), sorted by host, then time;
           the samples of host i are first[i]:first[i + 1]
@@ -30,7 +30,8 @@ MOST_SAMPLES = 20_000_000
 MOST_HOSTS = 1_000_000
 LONGEST_NAME = 1000
 EPOCH_S = 1e9  # later times are times of day
-EARLIEST_EPOCH_S, LATEST_EPOCH_S = -62_135_596_800.0, 253_402_300_800.0  # the years 1 to 9999, which is all that dates can be
+# the years 1 to 9999, which is all that dates can be
+EARLIEST_EPOCH_S, LATEST_EPOCH_S = -62_135_596_800.0, 253_402_300_800.0
 OTHER_UNITS = ("milliseconds", "microseconds", "nanoseconds")  # in which programs count the time since 1970
 LATEST_S = 1e9
 FARTHEST_M = 1_000_000.0
@@ -75,12 +76,21 @@ class Sink:
             raise self.error(line, column, f"more than {MOST_HOSTS} hosts")
         return self.numbers.setdefault(name, len(self.numbers))
 
-    def recorded(self, format: str, lonlat: bool, columns: dict[str, int] | None = None, waypoints: bool = False, dates: bool = False) -> Recorded:
+    def recorded(
+        self,
+        format: str,
+        lonlat: bool,
+        columns: dict[str, int] | None = None,
+        waypoints: bool = False,
+        dates: bool = False,
+    ) -> Recorded:
         """Checked and sorted; `columns`: where t, x and y are, if that is the same in all lines, from 1."""
         if not self._t:
             raise ScenarioError(f"{self.file}: no track in it")
         t_s, x, y = (np.frombuffer(column, dtype=np.float64) for column in (self._t, self._x, self._y))
-        host, line, column = (np.frombuffer(column, dtype=np.int32) for column in (self._host, self._line, self._column))
+        host, line, column = (
+            np.frombuffer(column, dtype=np.int32) for column in (self._host, self._line, self._column)
+        )
         begins_s = float(t_s.min()) if np.isfinite(t_s).all() else 0.0
         if begins_s >= LATEST_EPOCH_S:
             begins_s = 0.0  # neither a time of the run nor of a day: refused with what the file says
@@ -89,10 +99,14 @@ class Sink:
         else:
             begins_s = 0.0
         names = list(self.numbers)
-        made = Recorded(self.file, format, lonlat, waypoints, names, begins_s, host, t_s, x, y, line, column, columns or {})
+        made = Recorded(
+            self.file, format, lonlat, waypoints, names, begins_s, host, t_s, x, y, line, column, columns or {}
+        )
         made.require_numbers()
         order = np.argsort(host, kind="stable") if (np.diff(host) < 0).any() else np.arange(len(host))
-        made = replace(made, **{name: getattr(made, name)[order] for name in ("host", "t_s", "x", "y", "line", "column")})
+        made = replace(
+            made, **{name: getattr(made, name)[order] for name in ("host", "t_s", "x", "y", "line", "column")}
+        )
         made.require_order()
         return made
 
@@ -130,7 +144,8 @@ class Recorded:
 
     def refuse(self, *checks: Check) -> None:
         """Of all wrong rows the one that comes first in the file."""
-        found = [(int(self.line[row]), int(self.column[row]), place, row) for place, (wrong, _, _) in enumerate(checks)
+        found = [(int(self.line[row]), int(self.column[row]), place, row) for place,
+            (wrong, _, _) in enumerate(checks)
                  for row in self._first_in_file(wrong)]  # fmt: skip
         if found:
             _, _, place, row = min(found)
@@ -149,24 +164,45 @@ class Recorded:
         t_s = self.t_s
         told_s = t_s + self.begins_s if self.begins_s else t_s  # as the file has it
         yield ~np.isfinite(t_s), "t", lambda i: f"{short(f'{t_s[i]:g}')} is no finite number"
-        yield (told_s >= LATEST_EPOCH_S) & (told_s < LATEST_EPOCH_S * 1000.0 ** len(OTHER_UNITS)), "t", lambda i: _in_other_units(float(told_s[i]))
+        yield (
+            (told_s >= LATEST_EPOCH_S) & (told_s < LATEST_EPOCH_S * 1000.0 ** len(OTHER_UNITS)),
+            "t",
+            lambda i: _in_other_units(float(told_s[i])),
+        )
         yield ~((t_s >= 0) & (t_s <= LATEST_S)), "t", lambda i: f"{t_s[i]:g} s is not between 0 and 1e9"
 
     def _wrong_places(self) -> Iterator[Check]:
-        for name, v, most in (("lon", self.x, 180.0), ("lat", self.y, 90.0)) if self.lonlat else (("x", self.x, FARTHEST_M), ("y", self.y, FARTHEST_M)):
+        for name, v, most in (
+            (("lon", self.x, 180.0), ("lat", self.y, 90.0))
+            if self.lonlat
+            else (("x", self.x, FARTHEST_M), ("y", self.y, FARTHEST_M))
+        ):
             yield ~np.isfinite(v), name, partial(_infinite, v)
             yield ~(np.abs(v) <= most), name, partial(_far, v, most)
 
     def require_order(self) -> None:
         same = self.host[1:] == self.host[:-1]
         back = np.r_[False, same & (np.diff(self.t_s) <= 0)]
-        self.refuse((back, "t", lambda i: f"{short(self.names[self.host[i]])} goes from {self.t_s[i - 1]:.15g} to {self.t_s[i]:.15g} s, expected a later time"))
+        self.refuse(
+            (
+                back,
+                "t",
+                lambda i: (
+                    f"{short(self.names[self.host[i]])} goes from {self.t_s[i - 1]:.15g} to {self.t_s[i]:.15g} s,"
+                    " expected a later time"
+                ),
+            )
+        )
 
     def origin(self) -> Origin:
         """The middle of tracks in longitude and latitude."""
         first = int(np.argmin(self.line))
         self.refuse(
-            (beyond_the_line(self.x, float(self.x[first])), "lon", lambda i: f"{self.x[i]:.10g}, and {self.x[first]:.10g} in line {self.line[first]}: {ACROSS}"),
+            (
+                beyond_the_line(self.x, float(self.x[first])),
+                "lon",
+                lambda i: f"{self.x[i]:.10g}, and {self.x[first]:.10g} in line {self.line[first]}: {ACROSS}",
+            ),
             (np.abs(self.y) > 85, "lat", lambda i: f"{self.y[i]:.10g}: beyond 85 degrees there is no map"),
         )
         return centre(self.x, self.y)
@@ -175,18 +211,32 @@ class Recorded:
         if not self.lonlat:
             return self
         if origin is None:
-            raise ScenarioError(f"{self.file}: longitudes and latitudes, and nothing says where the plane's (0, 0) lies; expected origin: {{lon, lat}}")
+            raise ScenarioError(
+                f"{self.file}: longitudes and latitudes, and nothing says where the plane's (0, 0) lies; expected"
+                " origin: {lon, lat}"
+            )
         x, y = to_plane(self.x, self.y, origin)
 
         def what(i: int) -> str:
             if abs(self.x[i] - origin.lon) > 270:
                 return f"{self.x[i]:.10g}, and the origin's is {origin.lon:g}: {ACROSS}"
-            turned = "; are lon and lat exchanged?" if np.hypot(self.y[i] - origin.lon, self.x[i] - origin.lat) < 5 else ""
-            return f"({self.x[i]:.10g}, {self.y[i]:.10g}) is farther than 1000 km from the origin, longitude {origin.lon:g}, latitude {origin.lat:g}{turned}"
+            turned = (
+                "; are lon and lat exchanged?" if np.hypot(self.y[i] - origin.lon, self.x[i] - origin.lat) < 5 else ""
+            )
+            return (
+                f"({self.x[i]:.10g}, {self.y[i]:.10g}) is farther than 1000 km from the origin, longitude"
+                f" {origin.lon:g}, latitude {origin.lat:g}{turned}"
+            )
 
         far = ~((np.hypot(x, y) <= FARTHEST_M) & (np.abs(self.x - origin.lon) < 90))
         self.refuse((far, "lon", what))
-        return replace(self, x=x, y=y, lonlat=False, columns=self.columns | {k: self.columns[o] for k, o in (("x", "lon"), ("y", "lat")) if o in self.columns})
+        return replace(
+            self,
+            x=x,
+            y=y,
+            lonlat=False,
+            columns=self.columns | {k: self.columns[o] for k, o in (("x", "lon"), ("y", "lat")) if o in self.columns},
+        )
 
 
 def _in_other_units(told: float) -> str:
@@ -202,4 +252,7 @@ def _infinite(values: Floats, i: int) -> str:
 def _far(values: Floats, most: float, i: int) -> str:
     if most == FARTHEST_M:
         return f"{values[i]:.10g} m is farther than 1000 km from the origin"
-    return f"{values[i]:.10g} is not between -{most:g} and {most:g} degrees{'; are lon and lat exchanged?' if most == 90 else ''}"
+    return (
+        f"{values[i]:.10g} is not between -{most:g} and {most:g}"
+        f" degrees{'; are lon and lat exchanged?' if most == 90 else ''}"
+    )

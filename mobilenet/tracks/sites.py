@@ -1,8 +1,8 @@
 """Sites of stations as a table.
 
-Model     name (if liked), and x_m, y_m or lon, lat. OpenCelliD's tables are known by their columns, or, as they are offered for single countries,
-          by a first line without titles. A cell there is called mcc-net-area-cell; the sectors of one mast stand at the same
-          place and become one station, called by its first cell
+Model     name (if liked), and x_m, y_m or lon, lat. OpenCelliD's tables are known by their columns, or, as they are
+          offered for single countries, by a first line without titles. A cell there is called mcc-net-area-cell; the
+          sectors of one mast stand at the same place and become one station, called by its first cell
 Units     metres or degrees
 Shapes    a and b float64 (n,): x and y, or longitude and latitude
 Errors    ScenarioError, see table.py
@@ -25,7 +25,22 @@ from mobilenet.tracks.table import Table, table
 
 MOST_STATIONS = 10_000
 ACROSS_SITES = "sites across the line of 180 degrees are not read"
-OPENCELLID = ("radio", "mcc", "net", "area", "cell", "unit", "lon", "lat", "range", "samples", "changeable", "created", "updated", "averagesignal")
+OPENCELLID = (
+    "radio",
+    "mcc",
+    "net",
+    "area",
+    "cell",
+    "unit",
+    "lon",
+    "lat",
+    "range",
+    "samples",
+    "changeable",
+    "created",
+    "updated",
+    "averagesignal",
+)
 CALLED_BY = ("mcc", "net", "area", "cell")
 RADIOS = ("GSM", "UMTS", "LTE", "NR", "CDMA")
 NAME, X, Y = ("name", "id", "site"), ("x_m", "x"), ("y_m", "y")
@@ -42,21 +57,33 @@ class Sites(NamedTuple):
 
     def origin(self) -> Origin:
         for i in np.flatnonzero(beyond_the_line(self.a, float(self.a[0])))[:1]:
-            raise ScenarioError(f"{self.file}:{self.lines[i]}: longitude {self.a[i]:.10g}, and {self.a[0]:.10g} in line {self.lines[0]}: {ACROSS_SITES}")
+            raise ScenarioError(
+                f"{self.file}:{self.lines[i]}: longitude {self.a[i]:.10g}, and {self.a[0]:.10g} in line"
+                f" {self.lines[0]}: {ACROSS_SITES}"
+            )
         return centre(self.a, self.b)
 
     def on_plane(self, origin: Origin | None) -> tuple[Floats, Floats]:
         if not self.lonlat:
             return self.a, self.b
         if origin is None:
-            raise ScenarioError(f"{self.file}: longitudes and latitudes, and nothing says where the plane's (0, 0) lies; expected origin: {{lon, lat}}")
+            raise ScenarioError(
+                f"{self.file}: longitudes and latitudes, and nothing says where the plane's (0, 0) lies; expected"
+                " origin: {lon, lat}"
+            )
         x, y = to_plane(self.a, self.b, origin)
         far = np.flatnonzero(~((np.hypot(x, y) <= FARTHEST_M) & (np.abs(self.a - origin.lon) < 90)))
         if len(far):
             i = int(far[0])
             if abs(self.a[i] - origin.lon) > 270:
-                raise ScenarioError(f"{self.file}:{self.lines[i]}: longitude {self.a[i]:.10g}, and the origin's is {origin.lon:g}: {ACROSS_SITES}")
-            raise ScenarioError(f"{self.file}:{self.lines[i]}: ({self.a[i]:.10g}, {self.b[i]:.10g}) is farther than 1000 km from the origin, longitude {origin.lon:g}, latitude {origin.lat:g}")
+                raise ScenarioError(
+                    f"{self.file}:{self.lines[i]}: longitude {self.a[i]:.10g}, and the origin's is {origin.lon:g}:"
+                    f" {ACROSS_SITES}"
+                )
+            raise ScenarioError(
+                f"{self.file}:{self.lines[i]}: ({self.a[i]:.10g}, {self.b[i]:.10g}) is farther than 1000 km from the"
+                f" origin, longitude {origin.lon:g}, latitude {origin.lat:g}"
+            )
         return x, y
 
 
@@ -80,17 +107,26 @@ def read_sites(path: Path) -> Sites:
                 merged += 1
                 continue
             if place in places:
-                raise rows.error(line, a, rows.titles[a], f"a station stands there already, see line {lines[places[place]]}")
+                raise rows.error(
+                    line, a, rows.titles[a], f"a station stands there already, see line {lines[places[place]]}"
+                )
             name = "-".join(fields[column].strip() for column in parts)
             if name and name in called_so:
-                raise rows.error(line, parts[0], rows.titles[parts[0]], f"another station is called {short(name)} too, see line {called_so[name]}")
+                raise rows.error(
+                    line,
+                    parts[0],
+                    rows.titles[parts[0]],
+                    f"another station is called {short(name)} too, see line {called_so[name]}",
+                )
             places[place] = len(names)
             called_so[name] = line
             found.append(place)
             names.append(name)
             lines.append(line)
             if len(names) > MOST_STATIONS:
-                raise ScenarioError(f"{called(path)}:{line}: more than {MOST_STATIONS} stations; expected those of the area alone")
+                raise ScenarioError(
+                    f"{called(path)}:{line}: more than {MOST_STATIONS} stations; expected those of the area alone"
+                )
     if not names:
         raise ScenarioError(f"{called(path)}: no station in it")
     at = np.array(found, float)
@@ -101,7 +137,13 @@ def _coordinate(rows: Table, line: int, column: int, fields: list[str], lonlat: 
     name = rows.titles[column][:1] if not lonlat else rows.titles[column]
     value = rows.number(line, column, name, fields[column])
     if lonlat and abs(value) > most:
-        raise rows.error(line, column, name, f"{value:.10g} is not between -{most:g} and {most:g} degrees" + ("; are lon and lat exchanged?" if most < 180 else ""))
+        raise rows.error(
+            line,
+            column,
+            name,
+            f"{value:.10g} is not between -{most:g} and {most:g} degrees"
+            + ("; are lon and lat exchanged?" if most < 180 else ""),
+        )
     if not lonlat and abs(value) > FARTHEST_M:
         raise rows.error(line, column, name, f"{value:.10g} m is farther than 1000 km from the origin")
     return value

@@ -1,7 +1,7 @@
 """The bytes and lines of a file from outside, packed by gzip or not; whatever is wrong with it is one line.
 
-Model     packed is what begins with gzip's magic number, whatever its name. Text is UTF-8, decoded line by line, so that a
-          broken byte has a line and one endless line does not fill the memory
+Model     packed is what begins with gzip's magic number, whatever its name. Text is UTF-8, decoded line by line, so
+          that a broken byte has a line and one endless line does not fill the memory
 Errors    ScenarioError, `tracks.csv:17: ...`
 Source    RFC 1952; ours: DESIGN.md §21
 """
@@ -39,9 +39,13 @@ def opened(path: Path) -> Iterator[IO[bytes]]:
     except EOFError:
         raise ScenarioError(f"{called(path)}: packed by gzip, and cut off: its end is missing") from None
     except (gzip.BadGzipFile, zlib.error):
-        raise ScenarioError(f"{called(path)}: packed by gzip, and damaged: what comes out is not what was packed") from None
+        raise ScenarioError(
+            f"{called(path)}: packed by gzip, and damaged: what comes out is not what was packed"
+        ) from None
     except OSError as error:
-        raise ScenarioError(f"{called(path)}: cannot be read: {error.strerror or ' '.join(str(error).split())}") from None
+        raise ScenarioError(
+            f"{called(path)}: cannot be read: {error.strerror or ' '.join(str(error).split())}"
+        ) from None
 
 
 def head(path: Path) -> str:

@@ -1,8 +1,8 @@
 """SUMO's floating-car data as XML: all vehicles and persons, timestep by timestep.
 
-Model     <fcd-export><timestep time="1.00"><vehicle id="v0" x="5.10" y="498.35" speed="13.9" .../><person .../></timestep>...
-          Containers and everything else inside a timestep are passed over. With --fcd-output.geo x and y are longitude and
-          latitude, which is only told in a comment (SUMO's options) before the first element
+Model     <fcd-export><timestep time="1.00"><vehicle id="v0" x="5.10" y="498.35" speed="13.9" .../><person
+          .../></timestep>... Containers and everything else inside a timestep are passed over. With --fcd-output.geo
+          x and y are longitude and latitude, which is only told in a comment (SUMO's options) before the first element
 Units     seconds (or h:m:s, with --human-readable-time), metres or degrees
 Errors    ScenarioError, see xml.py
 Source    Eclipse SUMO, Simulation/Output/FCDOutput and data/xsd/fcd_file.xsd (1.8 to 1.24)
@@ -29,11 +29,18 @@ def read(stream: IO[bytes], file: str, lonlat: bool | None) -> Recorded:
         nonlocal time_s
         if name in WHO and time_s is not None:
             try:
-                sink.add(time_s, attributes["id"], as_number(attributes["x"]), as_number(attributes["y"]), xml.line, xml.column)
+                sink.add(
+                    time_s,
+                    attributes["id"],
+                    as_number(attributes["x"]),
+                    as_number(attributes["y"]),
+                    xml.line,
+                    xml.column,
+                )
             except (KeyError, ValueError):
                 who = attributes.get("id")
                 if who is None:
-                    raise xml.error(f"<{name}> without id, expected id=\"...\"") from None
+                    raise xml.error(f'<{name}> without id, expected id="..."') from None
                 for key in ("x", "y"):
                     _number(xml, name, key, attributes.get(key))
                 raise
@@ -43,7 +50,7 @@ def read(stream: IO[bytes], file: str, lonlat: bool | None) -> Recorded:
             if time_s is None:
                 raise xml.error(f"time: {text[:40]!r} is no time, expected seconds or h:m:s")
         elif name in WHO:
-            raise xml.error(f"<{name}> outside of <timestep time=\"...\">")
+            raise xml.error(f'<{name}> outside of <timestep time="...">')
         elif len(xml.open) == 1 and name != "fcd-export":
             raise xml.error(f"<{name[:40]}>, expected <fcd-export>")
 

@@ -1,7 +1,7 @@
 """Tables that people bring along: text in columns, packed by gzip or not.
 
-Model     the first line names the columns, in any order and case; more columns than needed do no harm. They are separated by
-          commas, semicolons or tabs, whichever the first line has most of
+Model     the first line names the columns, in any order and case; more columns than needed do no harm. They are
+          separated by commas, semicolons or tabs, whichever the first line has most of
 Units     as the columns' names say; metres and seconds where they say nothing
 Errors    ScenarioError, `tracks.csv:17:3: ...` for line 17, third column
 Source    RFC 4180, UTF-8
@@ -45,7 +45,10 @@ class Table:
         places = [place for place, title in enumerate(self.titles) if title in titles]
         if len(places) > 1:
             first, second = places[:2]
-            raise ScenarioError(f"{self.file}:1:{second + 1}: {short(self.titles[second])} says the same as column {first + 1}, {short(self.titles[first])}")
+            raise ScenarioError(
+                f"{self.file}:1:{second + 1}: {short(self.titles[second])} says the same as column {first + 1},"
+                f" {short(self.titles[first])}"
+            )
         return places[0] if places else None
 
     def need(self, titles: Titles, instead: Titles = ()) -> int:
@@ -71,7 +74,10 @@ class Table:
                 raise ScenarioError(f"{self.file}:{at}: {len(fields)} columns where the first line names {width}")
             if max(map(len, fields)) > MOST_CHARACTERS_IN_A_FIELD:
                 column = max(range(width), key=lambda place: len(fields[place]))
-                raise ScenarioError(f"{self.file}:{self._reader.line_num}:{column + 1}: a field of more than {MOST_CHARACTERS_IN_A_FIELD} characters")
+                raise ScenarioError(
+                    f"{self.file}:{self._reader.line_num}:{column + 1}: a field of more than"
+                    f" {MOST_CHARACTERS_IN_A_FIELD} characters"
+                )
             yield self._reader.line_num, fields
 
     def error(self, line: int, column: int, name: str, what: str) -> ScenarioError:
@@ -98,7 +104,9 @@ def _broken(file: str, line: int, error: csv.Error) -> ScenarioError:
 
 
 def as_number(text: str) -> float:
-    """As float() reads it, except for 1_0, which is 10 to Python and to nobody else; ValueError for what is no number."""
+    """As float() reads it, except for 1_0, which is 10 to Python and to nobody else; ValueError for what is no
+    number.
+    """
     if "_" in text:
         raise ValueError
     return float(text)

@@ -1,7 +1,7 @@
 """XML, piece by piece and suspiciously: what an element is told of is handled and forgotten.
 
-Model     64 kB at a time. Refused: a document type (and with it entities that grow), more than DEEPEST levels, an element or a
-          text that does not end within LONGEST bytes
+Model     64 kB at a time. Refused: a document type (and with it entities that grow), more than DEEPEST levels, an
+          element or a text that does not end within LONGEST bytes
 Errors    ScenarioError, `fcd.xml:17:5: ...`: line and column where the element begins
 Source    XML 1.0; expat
 """
@@ -24,7 +24,9 @@ Attributes = dict[str, str]
 class Xml:
     """Calls `start(name, attributes)` and `end(name, text)`; names without their namespace's prefix."""
 
-    def __init__(self, file: str, start: Callable[[str, Attributes], None], end: Callable[[str, str], None] | None = None) -> None:
+    def __init__(
+        self, file: str, start: Callable[[str, Attributes], None], end: Callable[[str, str], None] | None = None
+    ) -> None:
         self.file = file
         self.comments: list[str] = []
         self.open: list[str] = []

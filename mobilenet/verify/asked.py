@@ -3,10 +3,11 @@
 Checks    nobody joins or leaves who was not asked to, and once for each time that it was asked
           nobody refuses a broadcast as no member who is one and was not asked to leave
           nobody broadcasts any more who was asked to leave, was told so, and is not gone yet
-Model     a host is told a wish again and again until it is fulfilled, and the last wish counts; what a host was once told to do it may
-          still do when the next wish comes: who leaves waits until its own messages are through. A host that joins has not been told to leave
-          before. For a while after stations forgot it a host is a member and yet not (see given_up.py): it may refuse
-          For protocols of one's own only joins and leaves are judged: they may refuse what they like
+Model     a host is told a wish again and again until it is fulfilled, and the last wish counts; what a host was once
+          told to do it may still do when the next wish comes: who leaves waits until its own messages are through. A
+          host that joins has not been told to leave before. For a while after stations forgot it a host is a member
+          and yet not (see given_up.py): it may refuse For protocols of one's own only joins and leaves are judged:
+          they may refuse what they like
 Units     integer nanoseconds
 Source    ours: DESIGN.md §3, §8
 """

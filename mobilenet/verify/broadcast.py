@@ -3,8 +3,8 @@
 Model     Happened-before is computed from broadcasts and deliveries alone, as vector clocks over senders: past[m][o]
           is how many messages of o causally precede m. A member is entitled to every message broadcast after it
           joined (or after its last gap); it owes them all, in causal order; of older messages it may deliver some,
-          but never one that precedes what it has delivered already. Where gaps are allowed, what a host gave up when no station knew it
-          any more is owed to nobody and counts in no past: see given_up.py
+          but never one that precedes what it has delivered already. Where gaps are allowed, what a host gave up when
+          no station knew it any more is owed to nobody and counts in no past: see given_up.py
 Checks    creation      what is delivered was broadcast before, by the host that its id names, once
           duplication   no host delivers a message twice, over all its memberships
           membership    only members broadcast, deliver and have gaps, and nobody does anything while crashed
@@ -47,7 +47,8 @@ class Host:
     """What the trace says of one host so far."""
 
     __slots__ = (
-        "clock", "crashed", "delivered", "entitled", "last_handoff", "member", "name", "next", "past_of_delivered", "silence",
+        "clock", "crashed", "delivered", "entitled", "last_handoff", "member", "name", "next", "past_of_delivered",
+        "silence",
     )  # fmt: skip
 
     def __init__(self, name: str, senders: int, silence: Silence) -> None:
@@ -67,7 +68,11 @@ class BroadcastJudge:
     """Reads events in order; `violations` holds the first violation of each check."""
 
     def __init__(
-        self, events: dict[str, list[Any]], gap_after_s: float | None, heard_every_s: float, conduct: Conduct | None = None
+        self,
+        events: dict[str, list[Any]],
+        gap_after_s: float | None,
+        heard_every_s: float,
+        conduct: Conduct | None = None,
     ) -> None:
         self._events = events
         self._gap_after_ns = None if gap_after_s is None else round(gap_after_s * SECOND)
@@ -163,7 +168,9 @@ class BroadcastJudge:
         name = self._events["message"][self._row]
         key = self._keys.get(name)
         if key is None:
-            raise Violation("creation", f"{self._when()}: {host.name} delivers {name}, which nobody has broadcast before")
+            raise Violation(
+                "creation", f"{self._when()}: {host.name} delivers {name}, which nobody has broadcast before"
+            )
         if key in host.delivered:
             first = self._when(host.delivered[key])
             raise Violation(
@@ -211,7 +218,9 @@ class BroadcastJudge:
         host = self._host(detail["host"])
         problem = host.silence.expire(station, round(detail["silent_s"] * SECOND), self._now())
         if problem is not None:
-            self.violations.setdefault("gaps", f"{self._when()}: {station} gives up {host.name} {problem}\n  {host.last_handoff}")
+            self.violations.setdefault(
+                "gaps", f"{self._when()}: {station} gives up {host.name} {problem}\n  {host.last_handoff}"
+            )
 
     def _handoff_start(self, host: Host) -> None:
         host.last_handoff = f"handoff of session {self._events['session'][self._row]} begun {self._when()}"

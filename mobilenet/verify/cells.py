@@ -1,8 +1,8 @@
 """Whether coverage, cells and crashes fit to what hosts deliver and refuse.
 
 Checks    hosts come into coverage and leave it in turns
-          a delivery names the cell of its host: none out of coverage, and one within, if the network tells cells at all (an
-          adversary's does not)
+          a delivery names the cell of its host: none out of coverage, and one within, if the network tells cells at
+          all (an adversary's does not)
           a broadcast was refused either because the host was down, and it was, or because it was no member
 Model     the network sees to all of it, whatever the protocol does. Which cell, is the protocol's: see conduct.py
 Source    ours: DESIGN.md §6, §8

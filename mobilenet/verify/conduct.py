@@ -2,12 +2,12 @@
 
 Checks    each session of a member has the next number; the first of a membership is above all before it
           a handoff ends with the station that it began with; a host out of coverage begins one with no station
-          where hosts deliver only what their station sends: nothing between the begin of a handoff and its end, and all with the station
-          that the session was confirmed with; nothing is confirmed or delivered out of coverage. Elsewhere a delivery is with that station,
-          or the one that a handoff goes to
+          where hosts deliver only what their station sends: nothing between the begin of a handoff and its end, and
+          all with the station that the session was confirmed with; nothing is confirmed or delivered out of coverage.
+          Elsewhere a delivery is with that station, or the one that a handoff goes to
           a gap names the session that it is in
-Model     only for protocols of which this is known: see Conduct in mobilenet/expected.py. What does not fit is the fault of a host, or a
-          record that was changed
+Model     only for protocols of which this is known: see Conduct in mobilenet/expected.py. What does not fit is the
+          fault of a host, or a record that was changed
 Source    ours: DESIGN.md §8
 """
 
@@ -37,14 +37,21 @@ def conduct_problem(events: dict[str, list[Any]], conduct: Conduct | None) -> st
     """The first event that does not fit."""
     if conduct is None:
         return None
-    tells_cells = any(station is not None for event, station in zip(events["event"], events["station"], strict=True) if event == "in_coverage")
+    tells_cells = any(
+        station is not None
+        for event, station in zip(events["event"], events["station"], strict=True)
+        if event == "in_coverage"
+    )
     hosts: dict[str, _Host] = {}
     allowed: dict[str, Allowed] = {}
     columns = (events[name] for name in ("event", "node", "station", "session"))
     for row, (event, node, station, session) in enumerate(zip(*columns, strict=True)):
         if event == "deliver":
             if station not in allowed.get(node, NOWHERE):
-                return f"{_when(events, row)}: {node} delivers {events['message'][row]} {_why_not(hosts.get(node), station, tells_cells)}"
+                return (
+                    f"{_when(events, row)}: {node} delivers {events['message'][row]}"
+                    f" {_why_not(hosts.get(node), station, tells_cells)}"
+                )
             continue
         if event in ("broadcast", "refused", "expire"):
             continue
@@ -63,7 +70,11 @@ def _note(host: _Host, event: str, station: str | None, session: int | None) -> 
     if event in ("in_coverage", "out_of_coverage"):
         host.covered = event == "in_coverage"
     elif event == "join":
-        problem = None if session is not None and session > host.session else f"joins in session {session}, after session {host.session}"
+        problem = (
+            None
+            if session is not None and session > host.session
+            else f"joins in session {session}, after session {host.session}"
+        )
         host.is_member, host.in_handoff, host.confirmed_with = True, False, station
         return problem or _numbered(host, session, session)
     elif event == "handoff_start":

@@ -19,7 +19,11 @@ MAC_ACK_BYTES = 14
 
 
 def conservation_problem(
-    counters: dict[str, Any], samples: dict[str, list[Any]], quiescent: bool, duplicating_air: bool, expected: Expected | None = None
+    counters: dict[str, Any],
+    samples: dict[str, list[Any]],
+    quiescent: bool,
+    duplicating_air: bool,
+    expected: Expected | None = None,
 ) -> str | None:
     """The first sum that does not come out, or None."""
     try:
@@ -37,7 +41,10 @@ def _problems(counters: dict[str, Any], quiescent: bool, duplicating_air: bool) 
         known = pairs["received"] + sum(pairs["lost"].values()) + pairs.get("in_flight", 0)
         copies = pairs.get("duplicated", 0)
         if pairs["pairs_in_range"] + copies != known:
-            yield f"{label}: {pairs['pairs_in_range']} pairs in range and {copies} copies, but {known} received, lost or in flight"
+            yield (
+                f"{label}: {pairs['pairs_in_range']} pairs in range and {copies} copies, but {known} received, lost or"
+                " in flight"
+            )
         if not duplicating_air and (copies or pairs.get("in_flight", 0)):
             yield f"{label}: frames duplicated or in flight, which this run's radio cannot do"
     for key in ("pairs_in_range", "received"):
@@ -104,7 +111,8 @@ def _told_differently(counters: dict[str, Any], samples: dict[str, list[Any]]) -
         "radio_frames": radio["frames"] - radio["mac_acks"],
         "radio_bytes": radio["bytes"],
         "radio_control_bytes": control,
-        **({"radio_payload_bytes": payload} if "radio_payload_bytes" in last else {}),  # not in records of older versions
+        # not in records of older versions
+        **({"radio_payload_bytes": payload} if "radio_payload_bytes" in last else {}),
         "wired_messages": wired["sent"],
         "wired_bytes": wired["bytes"],
         "pairs_received": radio["received"],

@@ -22,7 +22,10 @@ from mobilenet.verify.totals import totals_problem
 
 
 def contradicted(
-    events: dict[str, list[Any]], samples: dict[str, list[Any]], positions: dict[str, list[Any]], manifest: dict[str, Any],
+    events: dict[str, list[Any]],
+    samples: dict[str, list[Any]],
+    positions: dict[str, list[Any]],
+    manifest: dict[str, Any],
     expected: Expected | None,
 ) -> str | None:
     """The first contradiction; without what is expected only those within the record."""

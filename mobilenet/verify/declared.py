@@ -1,8 +1,9 @@
 """Whether the manifest says what follows from the scenario, and what else follows from it.
 
-Model     nothing is believed that can be derived: what a run promises, how long it was to last and who takes part follow from
-          scenario.yaml, and the manifest must repeat them. To judge by other promises, one would have to have run
-          another scenario. What the manifest repeats for readers (places, names, sizes) must be right where it is there
+Model     nothing is believed that can be derived: what a run promises, how long it was to last and who takes part
+          follow from scenario.yaml, and the manifest must repeat them. To judge by other promises, one would have to
+          have run another scenario. What the manifest repeats for readers (places, names, sizes) must be right where
+          it is there
 Errors    RunError, one line
 Source    ours: DESIGN.md §8, §11
 """
@@ -37,7 +38,10 @@ def require_scenario(directory: Path, manifest: dict[str, Any]) -> Expected | No
     for name, is_told, value in wrong:
         if is_told != value:
             name, is_told, value = _first_difference(name, is_told, value)
-            raise RunError(f"{directory / 'manifest.json'}: damaged: {name} is {_short(is_told)}, scenario.yaml makes it {_short(value)}")
+            raise RunError(
+                f"{directory / 'manifest.json'}: damaged: {name} is {_short(is_told)}, scenario.yaml makes it"
+                f" {_short(value)}"
+            )
     return found
 
 

@@ -1,10 +1,11 @@
 """Which messages are owed to nobody.
 
-Model     a host whom no station knows any more gives up what it had not got through, and has a gap (and asks to join anew, in the same
-          nanosecond: `gap`, then `handoff_start` because of `join`). It cannot know whether a message had got through, so what
-          somebody delivers was not given up. A station takes a host's messages in their order, so with one that somebody delivers all
-          before it had got through as well. What is given up is therefore what nobody delivers, was broadcast after the last one that somebody
-          delivers, and before the gap. With any other gap a host keeps its own messages, and says them again
+Model     a host whom no station knows any more gives up what it had not got through, and has a gap (and asks to join
+          anew, in the same nanosecond: `gap`, then `handoff_start` because of `join`). It cannot know whether a
+          message had got through, so what somebody delivers was not given up. A station takes a host's messages in
+          their order, so with one that somebody delivers all before it had got through as well. What is given up is
+          therefore what nobody delivers, was broadcast after the last one that somebody delivers, and before the gap.
+          With any other gap a host keeps its own messages, and says them again
 Source    ours: DESIGN.md §3, §8
 """
 
@@ -26,7 +27,11 @@ def forgotten_rows(events: dict[str, list[Any]]) -> set[int]:
             last[node] = row
         elif node in last:
             gap = last.pop(node)
-            if event == "handoff_start" and events["time_ns"][row] == events["time_ns"][gap] and _cause(events["detail"][row]) == "join":
+            if (
+                event == "handoff_start"
+                and events["time_ns"][row] == events["time_ns"][gap]
+                and _cause(events["detail"][row]) == "join"
+            ):
                 found.add(gap)
     return found
 
@@ -47,7 +52,8 @@ def given_up(events: dict[str, list[Any]], forgotten: set[int]) -> set[str]:
         if event == "deliver":
             if message in sent:
                 delivered.add(message)
-        elif event == "broadcast" and message == f"{node}:{numbers.get(node, 0)}":  # others are a violation of their own
+        # others are a violation of their own
+        elif event == "broadcast" and message == f"{node}:{numbers.get(node, 0)}":
             numbers[node] = numbers.get(node, 0) + 1
             sent[message] = row
     pending: dict[str, list[str]] = {}

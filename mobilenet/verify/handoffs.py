@@ -2,14 +2,14 @@
 
 Checks    each detail has the keys that the protocol's have, and whole numbers of messages
           a handoff begins because of `recovery` exactly when the host has just recovered
-          `recovered`: so many messages come first, all broadcast before the handoff ended, and none more than there were that the host
-          had not delivered. Where the session lasts until the run is at rest, all of them come
+          `recovered`: so many messages come first, all broadcast before the handoff ended, and none more than there
+          were that the host had not delivered. Where the session lasts until the run is at rest, all of them come
           `skipped`: not more than messages were broadcast before
-          where the lengths of lists are sampled, `skipped` is that of a list `skip` that the station sent since the handoff began, and
-          `recovered` that of a list `bodies` sent between stations since the last session was confirmed, or what may be left of
-          the last one where the station is the same; none where stations may forget
-Model     what was recovered or skipped for which host is in no table but messages.parquet: a list of the same length that was sent
-          for another host in the meantime is taken as well
+          where the lengths of lists are sampled, `skipped` is that of a list `skip` that the station sent since the
+          handoff began, and `recovered` that of a list `bodies` sent between stations since the last session was
+          confirmed, or what may be left of the last one where the station is the same; none where stations may forget
+Model     what was recovered or skipped for which host is in no table but messages.parquet: a list of the same length
+          that was sent for another host in the meantime is taken as well
 Source    ours: DESIGN.md §3, §6, §8
 """
 
@@ -28,14 +28,17 @@ Lengths = dict[str, tuple[list[int], list[float]]]  # of a kind of list, or at a
 
 
 class _Handoffs:
-    def __init__(self, events: dict[str, list[Any]], conduct: Conduct, quiescent: bool, lengths: Lengths | None) -> None:
+    def __init__(
+        self, events: dict[str, list[Any]], conduct: Conduct, quiescent: bool, lengths: Lengths | None
+    ) -> None:
         self._events = events
         self._conduct = conduct
         self._quiescent = quiescent
         self._lengths = lengths
         self._sent_at: dict[str, int] = {}  # message -> row of its broadcast
         self._delivered: dict[str, int] = {}  # host -> how many messages
-        self._due: dict[str, list[int]] = {}  # host -> [how many recovered ones are still to come, row of the end of the handoff]
+        # host -> [how many recovered ones are still to come, row of the end of the handoff]
+        self._due: dict[str, list[int]] = {}
         self._begun_ns: dict[str, int] = {}
         self._confirmed: dict[str, tuple[int, str | None, int]] = {}  # host -> when, by whom, how many were recovered
         self._recovered_ns: dict[str, int] = {}  # host -> when it came up
@@ -56,7 +59,10 @@ class _Handoffs:
                     return f"{self._when(row)}: {node}: {event} {problem}"
         if self._quiescent:
             for node, (left, row) in due.items():
-                return f"{self._when(row)}: {node}: handoff_end says {left} more messages recovered than it delivers before the run is at rest"
+                return (
+                    f"{self._when(row)}: {node}: handoff_end says {left} more messages recovered than it delivers"
+                    " before the run is at rest"
+                )
         return None
 
     def _note(self, row: int, event: str, node: str) -> str | None:
@@ -64,7 +70,9 @@ class _Handoffs:
         now_ns, detail = events["time_ns"][row], json.loads(events["detail"][row] or "{}")
         keys = self._conduct.details.get(event, ())
         if event in self._conduct.details:
-            if not set(detail) <= {key.rstrip("?") for key in keys} or any(key not in detail for key in keys if not key.endswith("?")):
+            if not set(detail) <= {key.rstrip("?") for key in keys} or any(
+                key not in detail for key in keys if not key.endswith("?")
+            ):
                 return f"has detail {detail}, expected {', '.join(keys) or 'none'}"
             if "cause" in detail and detail["cause"] not in CAUSES:
                 return f"is because of {detail['cause']!r}, expected {', '.join(CAUSES)}"
@@ -79,7 +87,9 @@ class _Handoffs:
             self._confirmed[node] = now_ns, events["station"][row], 0
         elif event == "handoff_start":
             self._begun_ns[node] = now_ns
-            if (detail["cause"] == "recovery") != (self._recovered_ns.pop(node, None) == now_ns) and detail["cause"] != "join":
+            if (detail["cause"] == "recovery") != (self._recovered_ns.pop(node, None) == now_ns) and detail[
+                "cause"
+            ] != "join":
                 return f"is because of {detail['cause']!r}, which is not so"
         elif event == "handoff_end" and "recovered" in detail:
             return self._end_problem(row, node, detail["recovered"], detail["skipped"])
@@ -114,7 +124,10 @@ class _Handoffs:
     def _delivery_problem(self, node: str, message: str) -> str | None:
         due = self._due[node]
         if self._sent_at.get(message, 0) > due[1]:
-            return f"{node} delivers {message}, broadcast after its last handoff, and {due[0]} messages recovered then are still to come"
+            return (
+                f"{node} delivers {message}, broadcast after its last handoff, and {due[0]} messages recovered then are"
+                " still to come"
+            )
         due[0] -= 1
         if not due[0]:
             del self._due[node]

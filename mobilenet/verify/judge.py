@@ -1,8 +1,10 @@
 """All verdicts on one run directory.
 
-Checks    record        the record can be what it claims to be, or else nothing else is judged: see wellformed.py; and it does not contradict itself
+Checks    record        the record can be what it claims to be, or else nothing else is judged: see wellformed.py; and
+          it does not contradict itself
                         or the scenario: see contradicted.py
-          creation .. delivery: see broadcast.py; to membership belongs that hosts do what they are asked to, and what their protocol
+          creation .. delivery: see broadcast.py; to membership belongs that hosts do what they are asked to, and what
+          their protocol
                         says that they do: see asked.py, conduct.py
           conservation  every frame and every pair (frame, receiver in range) is accounted for: see conservation.py
           drained       after quiescence every buffer is empty, and no member is in a handoff
@@ -104,7 +106,11 @@ def verify(
         verdicts["drained"] = Verdict("violated", f"{left[0]} after quiescence")
     elif unfinished := unfinished_handoffs(events):
         verdicts["drained"] = Verdict("violated", f"{unfinished[0]} is in a handoff after quiescence")
-    elif manifest.get("buffers", BUFFERS) and promises["broadcast"] is not None and (unknown := _unsampled(events, sizes)):
+    elif (
+        manifest.get("buffers", BUFFERS)
+        and promises["broadcast"] is not None
+        and (unknown := _unsampled(events, sizes))
+    ):
         verdicts["drained"] = Verdict("unknown", f"the buffers of {unknown} were never sampled")
     else:
         verdicts["drained"] = VALID

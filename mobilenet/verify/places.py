@@ -2,11 +2,11 @@
 
 Checks    positions are finite numbers; those of stations are the scenario's, once, at the beginning
           a host's positions are told at the scenario's interval, from when it appears on, without a hole
-          nobody moves faster than the scenario lets it. When the active part is over, who is in no cell is put at the nearest covered place
-          a host joins, begins and ends handoffs with a station that its positions before and after allow: in range, and no further than
-          the hysteresis behind the nearest one
-Model     a host may go on for a tick with a station that it should have left. How far a host errs is normal: eight standard deviations
-          in each coordinate are never exceeded
+          nobody moves faster than the scenario lets it. When the active part is over, who is in no cell is put at the
+          nearest covered place a host joins, begins and ends handoffs with a station that its positions before and
+          after allow: in range, and no further than the hysteresis behind the nearest one
+Model     a host may go on for a tick with a station that it should have left. How far a host errs is normal: eight
+          standard deviations in each coordinate are never exceeded
 Units     metres, integer nanoseconds
 Shapes    x, y: float64 (positions of one host,)
 Source    ours: DESIGN.md §7, §8
@@ -31,7 +31,9 @@ WITH_STATION = ("in_coverage", "join", "handoff_start", "handoff_end")
 Track = tuple[list[int], list[float], list[float]]  # of one host: time_ns, x_m, y_m
 
 
-def places_problem(events: dict[str, list[Any]], positions: dict[str, list[Any]], expected: Expected | None) -> str | None:
+def places_problem(
+    events: dict[str, list[Any]], positions: dict[str, list[Any]], expected: Expected | None
+) -> str | None:
     """The first position, or station, that cannot be."""
     tracks: dict[str, Track] = {}
     columns = (positions[name] for name in ("time_ns", "node", "x_m", "y_m"))
@@ -49,9 +51,26 @@ def places_problem(events: dict[str, list[Any]], positions: dict[str, list[Any]]
     plans = {f"h{number}": plan for number, plan in enumerate(expected.hosts)}
     return (
         _stations_problem(tracks, stations)
-        or next((f"positions: {node} is no host of the scenario" for node in tracks if node not in plans and node not in stations), None)
+        or next(
+            (
+                f"positions: {node} is no host of the scenario"
+                for node in tracks
+                if node not in plans and node not in stations
+            ),
+            None,
+        )
         or _times_problem(tracks, plans, places, expected.end_ns)
-        or next(filter(None, (_walk_problem(node, tracks[node], plan, places, expected.end_ns) for node, plan in plans.items() if node in tracks)), None)
+        or next(
+            filter(
+                None,
+                (
+                    _walk_problem(node, tracks[node], plan, places, expected.end_ns)
+                    for node, plan in plans.items()
+                    if node in tracks
+                ),
+            ),
+            None,
+        )
         or _cells_problem(events, tracks, plans, expected)
     )
 
@@ -60,7 +79,13 @@ def _stations_problem(tracks: dict[str, Track], stations: dict[str, tuple[float,
     for node, place in stations.items():
         found = tracks.get(node)
         if found is None or found != ([0], [place[0]], [place[1]]):
-            told = "nowhere" if found is None else f"at ({found[1][0]:g}, {found[2][0]:g}) m" if len(found[0]) == 1 else f"told {len(found[0])} times"
+            told = (
+                "nowhere"
+                if found is None
+                else f"at ({found[1][0]:g}, {found[2][0]:g}) m"
+                if len(found[0]) == 1
+                else f"told {len(found[0])} times"
+            )
             return f"positions: {node} is {told}, the scenario has it at ({place[0]:g}, {place[1]:g}) m, once, at 0 s"
     return None
 
@@ -78,7 +103,10 @@ def _times_problem(tracks: dict[str, Track], plans: dict[str, HostPlan], places:
         wanted = range(first, until_ns + 1, places.every_ns)
         if times != list(wanted):
             odd = min(set(times) ^ set(wanted), default=last_ns)
-            return f"positions: {node} is {'told' if odd in times else 'not told'} at {odd / SECOND:g} s, expected each {places.every_ns / SECOND:g} s"
+            return (
+                f"positions: {node} is {'told' if odd in times else 'not told'} at {odd / SECOND:g} s, expected each"
+                f" {places.every_ns / SECOND:g} s"
+            )
     if stay and (last_ns < end_ns - places.every_ns or last_ns > end_ns + places.every_ns):
         return f"positions: they end at {last_ns / SECOND:g} s, the active part at {end_ns / SECOND:g} s"
     return None
@@ -102,11 +130,14 @@ def _was_brought_back(x: float, y: float, places: Places) -> bool:
     return abs(min(hypot(x - sx, y - sy) for sx, sy in places.stations_m) - places.range_m) < ROUNDING_M
 
 
-def _cells_problem(events: dict[str, list[Any]], tracks: dict[str, Track], plans: dict[str, HostPlan], expected: Expected) -> str | None:
+def _cells_problem(
+    events: dict[str, list[Any]], tracks: dict[str, Track], plans: dict[str, HostPlan], expected: Expected
+) -> str | None:
     places = expected.places
     assert places is not None
     stations_m = np.array(places.stations_m)
-    kinds = WITH_STATION if expected.conduct is not None else WITH_STATION[:1]  # what protocols of one's own say is theirs
+    # what protocols of one's own say is theirs
+    kinds = WITH_STATION if expected.conduct is not None else WITH_STATION[:1]
     for row in (row for row, event in enumerate(events["event"]) if event in kinds):
         node, station, now_ns = events["node"][row], events["station"][row], events["time_ns"][row]
         if station is None or node not in tracks:
@@ -120,7 +151,11 @@ def _cells_problem(events: dict[str, list[Any]], tracks: dict[str, Track], plans
             if 0 <= i < len(times):
                 walks_ns = abs(min(now_ns, expected.end_ns) - min(times[i], expected.end_ns))
                 distances = np.hypot(*(stations_m - (xs[i], ys[i])).T)
-                slack_m = plans[node].speed_mps * (walks_ns + places.tick_ns) / SECOND + MOST_SIGMAS * places.error_m + ROUNDING_M
+                slack_m = (
+                    plans[node].speed_mps * (walks_ns + places.tick_ns) / SECOND
+                    + MOST_SIGMAS * places.error_m
+                    + ROUNDING_M
+                )
                 if now_ns >= expected.end_ns:
                     slack_m += max(0.0, float(distances.min()) - places.range_m)
                 problem = _too_far(float(distances[int(station[1:])]), float(distances.min()), slack_m, places)

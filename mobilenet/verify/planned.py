@@ -1,10 +1,11 @@
 """Whether what the scenario plans happened when it was planned, and nothing else of the kind.
 
 Checks    nothing happens at a host that has not appeared yet, or of which the scenario does not know
-          each time that an application wants to broadcast, its host broadcasts or refuses, in that nanosecond, and at no other time
-          hosts crash when it is their turn, all that can, and recover when their time is over, or when the active part is
-Model     all this is the world's doing, whatever the protocol does: what does not fit is damage. A host that may be gone for good need not
-          broadcast any more
+          each time that an application wants to broadcast, its host broadcasts or refuses, in that nanosecond, and at
+          no other time hosts crash when it is their turn, all that can, and recover when their time is over, or when
+          the active part is
+Model     all this is the world's doing, whatever the protocol does: what does not fit is damage. A host that may be
+          gone for good need not broadcast any more
 Units     integer nanoseconds
 Source    ours: DESIGN.md §3, §7, §8
 """
@@ -54,7 +55,10 @@ def _offer_problem(plan: HostPlan, over: int, now_ns: int, event: str) -> str | 
         next_ns = plan.offers_ns[over]
         if next_ns == now_ns:
             return None
-        return f"{event}, and its application wants to broadcast {'next' if next_ns > now_ns else 'before, and nothing happened,'} at {_s(next_ns)}"
+        return (
+            f"{event}, and its application wants to broadcast"
+            f" {'next' if next_ns > now_ns else 'before, and nothing happened,'} at {_s(next_ns)}"
+        )
     return f"{event}, and its application does not want to broadcast any more"
 
 

@@ -7,14 +7,16 @@ Checks    record        the record can be what it claims to be: as for other run
           order         fifo: of each source in the order of its broadcasts; causal: nothing before what its source had
                         delivered or broadcast before; where the run promises it
           validity      a correct process delivers what it broadcasts
-          agreement     every correct process delivers what a correct process broadcast, and (where the run promises it) whatever
-                        some correct process delivers; unknown where more processes crash than the protocol says it survives
-          completion    a source that is told that its broadcast is complete is told so once, and only when all correct processes
-                        have delivered it; where the detector is perfect
+          agreement     every correct process delivers what a correct process broadcast, and (where the run promises
+                        it) whatever some correct process delivers; unknown where more processes crash than the
+                        protocol says it survives
+          completion    a source that is told that its broadcast is complete is told so once, and only when all
+                        correct processes have delivered it; where the detector is perfect
           conservation  every message is accounted for
-          drained       at rest all buffers of correct processes are empty; and the run comes to rest. Where messages may be
-                        held for ever: all correct processes hold equally many, and not more than there are messages of crashed processes
-                        that no correct process delivers and whose past holds another one that no correct process delivers
+          drained       at rest all buffers of correct processes are empty; and the run comes to rest. Where messages
+                        may be held for ever: all correct processes hold equally many, and not more than there are
+                        messages of crashed processes that no correct process delivers and whose past holds another
+                        one that no correct process delivers
 Model     what a process has delivered is a set of messages, an integer, so all of the past is one operation
 Source    Hadzilacos, Toueg (1994), for the properties; ours: DESIGN.md §8, §16
 """
@@ -62,7 +64,9 @@ def verify_processes(
             verdicts[check] = NOTHING_DELIVERED if idle else VALID
     below = manifest["promises"]["below_crashes"]
     if below is not None and manifest["crashes"] >= below:
-        verdicts["agreement"] = Verdict("unknown", f"{manifest['crashes']} crashes: nothing is promised from {below} on")
+        verdicts["agreement"] = Verdict(
+            "unknown", f"{manifest['crashes']} crashes: nothing is promised from {below} on"
+        )
     lost = _conservation_problem(counters, quiescent)
     verdicts["conservation"] = Verdict("violated", lost) if lost else VALID
     verdicts["drained"] = _drained(samples, judge, manifest)
@@ -142,7 +146,9 @@ class ProcessJudge:
             return
         self._told.add(message)
         if self._promises["completes_when_delivered"]:
-            lacking = {name: place for name, has in self._has.items() if not has >> place & 1 and name not in self.crashed}
+            lacking = {
+                name: place for name, has in self._has.items() if not has >> place & 1 and name not in self.crashed
+            }
             if lacking:
                 self._completed.append((message, place, lacking))
 
@@ -164,7 +170,9 @@ class ProcessJudge:
         return None
 
     def lost_for_ever(self) -> int:
-        """Of how many messages no correct process delivers, something of the past is delivered by no correct process either."""
+        """Of how many messages no correct process delivers, something of the past is delivered by no correct process
+        either.
+        """
         somewhere = 0
         for name in self._correct():
             somewhere |= self._has[name]
@@ -232,10 +240,16 @@ def _conservation_problem(counters: dict[str, Any], quiescent: bool) -> str | No
             if lane is None:
                 continue
             if lane["sent"] != lane["received"] + lane["receiver_down"] + lane["in_flight"]:
-                return f"{name}: {lane['sent']} sent, but {lane['received']} received, {lane['receiver_down']} at processes that were down, {lane['in_flight']} in flight"
+                return (
+                    f"{name}: {lane['sent']} sent, but {lane['received']} received, {lane['receiver_down']} at"
+                    f" processes that were down, {lane['in_flight']} in flight"
+                )
             kinds = lane.get("by_kind")
             if kinds is not None and sum(kinds.values()) != lane["sent"] + lane["never_left"]:
-                return f"{name}: {lane['sent']} sent and {lane['never_left']} that never left, but {sum(kinds.values())} by kind"
+                return (
+                    f"{name}: {lane['sent']} sent and {lane['never_left']} that never left, but {sum(kinds.values())}"
+                    " by kind"
+                )
         if quiescent and counters["messages"]["in_flight"]:
             return f"messages: quiescent, but {counters['messages']['in_flight']} in flight"
     except (KeyError, TypeError, AttributeError) as error:
@@ -249,7 +263,11 @@ def _drained(samples: Columns, judge: ProcessJudge, manifest: dict[str, Any]) ->
         if node not in judge.crashed:
             last[node, quantity] = value
     may_hold = manifest["promises"].get("may_hold")
-    left = [f"{node} still holds {value:g} in {quantity}" for (node, quantity), value in last.items() if value and quantity != may_hold]
+    left = [
+        f"{node} still holds {value:g} in {quantity}"
+        for (node, quantity), value in last.items()
+        if value and quantity != may_hold
+    ]
     held: dict[float, str] = {}
     for (node, quantity), value in last.items():
         if quantity == may_hold:
@@ -266,7 +284,11 @@ def _drained(samples: Columns, judge: ProcessJudge, manifest: dict[str, Any]) ->
 
 def _held_problems(held: dict[float, str], most: int) -> list[str]:
     """What correct processes hold for ever: as many messages everywhere, none that could be delivered."""
-    found = [f"{node} holds {value:g} messages, {most} wait for what no correct process has" for value, node in held.items() if value > most]
+    found = [
+        f"{node} holds {value:g} messages, {most} wait for what no correct process has"
+        for value, node in held.items()
+        if value > most
+    ]
     if len(held) > 1:
         (some, one), (others, other), *_ = held.items()
         found.append(f"{one} holds {some:g} messages and {other} {others:g}")

@@ -2,8 +2,9 @@
 
 Checks    a node, a quantity and a finite number each; the times of one quantity never go back
           the network's quantities are sampled at the very end
-          so is every buffer of every node that ever existed: a node has the buffers that follow from the scenario, and those
-          that others of its kind have; it existed if the scenario says so, or if any event, sample or position names it
+          so is every buffer of every node that ever existed: a node has the buffers that follow from the scenario,
+          and those that others of its kind have; it existed if the scenario says so, or if any event, sample or
+          position names it
 Units     integer nanoseconds
 Source    ours: DESIGN.md §6, §8
 """
@@ -19,7 +20,10 @@ Quantity = tuple[str, str]  # node, quantity
 
 
 def samples_problem(
-    events: dict[str, list[Any]], samples: dict[str, list[Any]], positions: dict[str, list[Any]], manifest: dict[str, Any]
+    events: dict[str, list[Any]],
+    samples: dict[str, list[Any]],
+    positions: dict[str, list[Any]],
+    manifest: dict[str, Any],
 ) -> str | None:
     """The first thing that cannot be."""
     end_ns = round(manifest["simulated_s"] * 1e9)
@@ -43,7 +47,9 @@ def _expected(
     """What has to be sampled at the end."""
     nodes = {node for node, quantity in last if quantity in BUFFERS} | set(events["node"]) | set(positions["node"])
     nodes |= {station for station in events["station"] if station is not None}
-    nodes |= {f"s{number}" for number in range(manifest["stations"])} | {f"h{number}" for number in range(manifest["hosts"] or 0)}
+    nodes |= {f"s{number}" for number in range(manifest["stations"])} | {
+        f"h{number}" for number in range(manifest["hosts"] or 0)
+    }
     buffers = {kind: set(manifest.get("buffers", ())) for kind in "hs"}  # kind of node -> what its nodes have
     for node, quantity in last:
         if quantity in BUFFERS:

@@ -1,10 +1,11 @@
 """Whether joins, handoffs and deliveries fit together: a record from which some of them were cut out does not.
 
 Checks    a handoff that ends was begun, in the same session, and has not ended yet
-          a delivery names the session that was confirmed last, by a join or the end of a handoff; it has none only if that had none
-Model     both are seen to by the network that records them, whatever the protocol does; so a row that does not fit is damage,
-          and no fault of a protocol. What a host that never joined, or left, delivers is for the property of members to judge. Which
-          numbers sessions have is the protocol's: see conduct.py
+          a delivery names the session that was confirmed last, by a join or the end of a handoff; it has none only if
+          that had none
+Model     both are seen to by the network that records them, whatever the protocol does; so a row that does not fit is
+          damage, and no fault of a protocol. What a host that never joined, or left, delivers is for the property of
+          members to judge. Which numbers sessions have is the protocol's: see conduct.py
 Source    ours: DESIGN.md §8
 """
 
@@ -20,7 +21,10 @@ def sessions_problem(events: dict[str, list[Any]]) -> str | None:
     for row, (event, node, session) in enumerate(zip(events["event"], events["node"], events["session"], strict=True)):
         if event == "deliver":
             if session != confirmed.get(node, session):
-                return f"events: {node} delivers in session {session} at event {row}, its last confirmed one is {confirmed[node]}"
+                return (
+                    f"events: {node} delivers in session {session} at event {row}, its last confirmed one is"
+                    f" {confirmed[node]}"
+                )
         elif event == "handoff_start":
             under_way[node] = session
         elif event == "handoff_end":

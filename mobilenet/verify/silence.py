@@ -1,14 +1,14 @@
 """How long a host was silent: what a gap is measured by.
 
-Model     a station that gives a host up says so (`expire`), and the network notes with it how long it had handed nothing
-          of that host to that station. This must be T or more, and the station must be the one that the host was with: what
-          was last confirmed elsewhere (`join`, `handoff_end`) was confirmed before that station heard it last.
-          A gap follows such an event, and the host was not surely heard since. Gaps may repeat until it was: who announces
-          one cannot know that it arrived.
+Model     a station that gives a host up says so (`expire`), and the network notes with it how long it had handed
+          nothing of that host to that station. This must be T or more, and the station must be the one that the host
+          was with: what was last confirmed elsewhere (`join`, `handoff_end`) was confirmed before that station heard
+          it last. A gap follows such an event, and the host was not surely heard since. Gaps may repeat until it was:
+          who announces one cannot know that it arrived.
           A host is reachable while it is a member, up, in coverage, and no handoff of it is under way. One that was
           reachable for `heard_every_s` without a break was surely heard in that time, and what was heard was answered,
-          whatever the air did to single frames; the run promises that. So the last moment at which it was surely heard is
-          `heard_every_s` before the last end of such a stretch, or when it last left
+          whatever the air did to single frames; the run promises that. So the last moment at which it was surely
+          heard is `heard_every_s` before the last end of such a stretch, or when it last left
           T = 0 is the promise of a protocol over connections, which can be lost at any time: any gap is allowed, and no
           station has to say so
 Units     integer nanoseconds
@@ -27,7 +27,17 @@ MARGIN_NS = 1000  # silences are told as decimal fractions
 class Silence:
     """What one host's silence allows; a problem is a sentence."""
 
-    __slots__ = ("_after_ns", "_aspects", "_confirmed_by", "_confirmed_ns", "_given_up_ns", "_given_up_since_ns", "_heard_every_ns", "_heard_ns", "_since")
+    __slots__ = (
+        "_after_ns",
+        "_aspects",
+        "_confirmed_by",
+        "_confirmed_ns",
+        "_given_up_ns",
+        "_given_up_since_ns",
+        "_heard_every_ns",
+        "_heard_ns",
+        "_since",
+    )
 
     def __init__(self, after_ns: int | None, heard_every_ns: int) -> None:
         """`after_ns`: T; None: no gaps at all."""

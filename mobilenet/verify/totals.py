@@ -1,9 +1,10 @@
 """Whether the network's running totals can be what was counted, at each moment at which they were sampled.
 
 Checks    no total ever falls
-          all are sampled at the same moments: at both ends of the window, at the end of the run, and each second between (an adversary's
-          only at the end). What only begins to be counted when it happens for the first time is sampled from then on
-          at each moment no more addressed pairs than pairs, and as many bytes as control information, payload and MAC ACKs
+          all are sampled at the same moments: at both ends of the window, at the end of the run, and each second
+          between (an adversary's only at the end). What only begins to be counted when it happens for the first time
+          is sampled from then on at each moment no more addressed pairs than pairs, and as many bytes as control
+          information, payload and MAC ACKs
 Units     integer nanoseconds; frames, pairs, bytes
 Source    ours: DESIGN.md §6, §8
 """
@@ -38,7 +39,10 @@ def _moments_problem(series: dict[str, list[tuple[int, float]]], manifest: dict[
     for quantity, own in moments.items():
         if own != (most[len(most) - len(own) :] if quantity in BEGINS_LATE else most):
             missing = min(set(most) ^ set(own), default=own[0])
-            return f"samples: {quantity} and other totals of the network are not sampled at the same moments, as at {missing / SECOND:g} s"
+            return (
+                f"samples: {quantity} and other totals of the network are not sampled at the same moments, as at"
+                f" {missing / SECOND:g} s"
+            )
     if not series or manifest["promises"]["duplicating_air"] or "warmup_s" not in manifest:
         return None
     end_ns = round(manifest["duration_s"] * SECOND)
@@ -59,5 +63,8 @@ def _sums_problem(series: dict[str, list[tuple[int, float]]]) -> str | None:
         for (time, size), (_, control), (_, payload) in zip(*parts, strict=True):  # type: ignore[arg-type]
             rest = size - control - payload
             if rest < 0 or rest % MAC_ACK_BYTES:
-                return f"samples: at {time / SECOND:g} s {size:.15g} radio_bytes, of which {control:.15g} are control and {payload:.15g} payload"
+                return (
+                    f"samples: at {time / SECOND:g} s {size:.15g} radio_bytes, of which {control:.15g} are control and"
+                    f" {payload:.15g} payload"
+                )
     return None

@@ -1,6 +1,7 @@
 """Who waits for what, at the end of a run that did not come to rest.
 
-Model     what the record shows: buffers that hold messages, handoffs that have not ended, hosts that never became members
+Model     what the record shows: buffers that hold messages, handoffs that have not ended, hosts that never became
+          members
 Units     seconds
 Source    ours: DESIGN.md §8
 """
@@ -17,7 +18,9 @@ SECOND = 1_000_000_000
 
 def held(sizes: dict[tuple[str, str], float]) -> list[str]:
     """Buffers that are not empty; `sizes` at the end, by node and buffer."""
-    return [f"{node} still holds {size:g} messages in its {quantity}" for (node, quantity), size in sizes.items() if size]
+    return [
+        f"{node} still holds {size:g} messages in its {quantity}" for (node, quantity), size in sizes.items() if size
+    ]
 
 
 def waiting(events: dict[str, list[Any]], sizes: dict[tuple[str, str], float], hosts: int | None) -> str:

@@ -1,8 +1,8 @@
 """Whether a record can be what it claims to be, before any property is asked for.
 
 Checks    manifest   every key that verdicts rest on has its type
-          events     the fingerprint fits, times never go back nor beyond the run, every event is of a known kind and well
-                     formed; sessions fit together: see sessions.py
+          events     the fingerprint fits, times never go back nor beyond the run, every event is of a known kind and
+                     well formed; sessions fit together: see sessions.py
           samples    see sampled.py
           rows       each table has as many as were counted, of events each kind
           the end    a run that was not quiescent used up its drain
@@ -73,7 +73,10 @@ def _is_amount(value: object) -> bool:
 
 
 def record_problem(
-    events: dict[str, list[Any]], samples: dict[str, list[Any]], positions: dict[str, list[Any]], counters: dict[str, Any],
+    events: dict[str, list[Any]],
+    samples: dict[str, list[Any]],
+    positions: dict[str, list[Any]],
+    counters: dict[str, Any],
     manifest: dict[str, Any],
 ) -> str | None:
     """The first thing that cannot be."""
@@ -91,7 +94,10 @@ def _end_problem(manifest: dict[str, Any]) -> str | None:
     if simulated_s < duration_s - MARGIN_S:
         return f"manifest: {simulated_s} s simulated, less than the {duration_s} s asked for"
     if not manifest["quiescent"] and simulated_s < duration_s + drain_s - MARGIN_S:
-        return f"manifest: not quiescent, yet it ended after {simulated_s} s, before its {duration_s} + {drain_s} s were over"
+        return (
+            f"manifest: not quiescent, yet it ended after {simulated_s} s, before its {duration_s} + {drain_s} s were"
+            " over"
+        )
     return None
 
 
@@ -104,7 +110,10 @@ def events_problem(events: dict[str, list[Any]], manifest: dict[str, Any]) -> st
             return f"events: time goes back at event {row}, from {times[row - 1]} to {times[row]} ns"
     end_ns = (manifest["simulated_s"] + MARGIN_S) * 1e9
     if times and (times[0] < 0 or times[-1] > end_ns):
-        return f"events: times reach from {times[0]} to {times[-1]} ns, outside of the {manifest['simulated_s']} s simulated"
+        return (
+            f"events: times reach from {times[0]} to {times[-1]} ns, outside of the {manifest['simulated_s']} s"
+            " simulated"
+        )
     columns = (events[name] for name in ("event", "node", "message", "station", "session", "detail"))
     for row, (event, node, message, station, session, detail) in enumerate(zip(*columns, strict=True)):
         if event not in EVENTS:
@@ -130,7 +139,10 @@ def events_problem(events: dict[str, list[Any]], manifest: dict[str, Any]) -> st
 
 
 def rows_problem(
-    events: dict[str, list[Any]], samples: dict[str, list[Any]], positions: dict[str, list[Any]], counters: dict[str, Any]
+    events: dict[str, list[Any]],
+    samples: dict[str, list[Any]],
+    positions: dict[str, list[Any]],
+    counters: dict[str, Any],
 ) -> str | None:
     counted = counters.get("rows")
     if not isinstance(counted, dict) or not isinstance(counted.get("events"), dict):

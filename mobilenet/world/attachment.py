@@ -1,9 +1,9 @@
 """Which station a host talks to.
 
 Model     geometric, without beacons: the nearest station within range; a host keeps its station while that is in
-          range and no other one is nearer by at least the hysteresis. While it walks, a host may judge by a place with an
-          error, drawn anew on each tick: near the middle between two stations it then goes back and forth, as real ones
-          do. Who stands knows where it is. The error belongs to the host and the tick, whoever else walks
+          range and no other one is nearer by at least the hysteresis. While it walks, a host may judge by a place
+          with an error, drawn anew on each tick: near the middle between two stations it then goes back and forth, as
+          real ones do. Who stands knows where it is. The error belongs to the host and the tick, whoever else walks
 Units     metres
 Shapes    stations float64 (m, 2); hosts float64 (n, 2); cells int64 (n,), -1 where there is none
 Errors    none
@@ -26,8 +26,15 @@ DENSE = 64  # up to so many stations all distances are computed; beyond, a tree 
 class AttachmentParameters(Parameters):
     """Which station a host talks to: the nearest, within range."""
 
-    hysteresis_m: float = Field(default=5.0, ge=0, le=3000, description="how much nearer another station has to be for a handoff")
-    error_m: float = Field(default=0.0, ge=0, le=3000, description="standard deviation of the error in each coordinate by which a host judges its place")
+    hysteresis_m: float = Field(
+        default=5.0, ge=0, le=3000, description="how much nearer another station has to be for a handoff"
+    )
+    error_m: float = Field(
+        default=0.0,
+        ge=0,
+        le=3000,
+        description="standard deviation of the error in each coordinate by which a host judges its place",
+    )
     tick_ms: int = Field(default=100, ge=1, le=60_000, description="how often each host's station is looked for anew")
 
 
@@ -44,7 +51,9 @@ class Attachment:
         self._tree = cKDTree(self._stations) if len(self._stations) > DENSE else None
 
     def errors(self, tick: int, velocities: NDArray[np.float64]) -> NDArray[np.float64] | None:
-        """By how much each host misjudges its place on this tick, float64 (n, 2) in metres, if it walks; None if none does."""
+        """By how much each host misjudges its place on this tick, float64 (n, 2) in metres, if it walks; None if
+        none does.
+        """
         if not self._error_m or not velocities.any():
             return None
         errors = generator(self._seed, "attachment", str(tick)).normal(0, self._error_m, velocities.shape)
@@ -55,8 +64,12 @@ class Attachment:
         """The cells of hosts at `xy` that were in the cells `current`; the latter stays as it is."""
         return self.look(xy, current)[0]
 
-    def look(self, xy: NDArray[np.float64], current: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-        """The cells, as `update`, and float64 (n,): how many metres each host may walk before it can be in another one."""
+    def look(
+        self, xy: NDArray[np.float64], current: NDArray[np.int64]
+    ) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+        """The cells, as `update`, and float64 (n,): how many metres each host may walk before it can be in another
+        one.
+        """
         if self._tree is None:
             dx = xy[:, :1] - self._x
             dy = xy[:, 1:] - self._y
@@ -65,7 +78,8 @@ class Attachment:
             nearest = distances.argmin(axis=1)
             rows = np.arange(len(xy))
             to_nearest, nearest_squared = distances[rows, nearest], squares[rows, nearest]
-            to_current, current_squared = distances[rows, current], squares[rows, current]  # -1 names the last station; it is ruled out below
+            # -1 names the last station; it is ruled out below
+            to_current, current_squared = distances[rows, current], squares[rows, current]
             to_second = np.partition(distances, 1)[:, 1] if len(self._stations) > 1 else np.inf
         else:
             # Which of several equally near stations is found depends on how one asks, so it is asked for alone.

@@ -38,16 +38,26 @@ class ListedChange(Parameters):
 
     host: HostName = Field(description="who joins or leaves")
     at_s: float = Field(ge=0, le=1e6, description="when")
-    kind: Kind = Field(description="which of both; alternating for a host, and one whose first is join is not there before")
+    kind: Kind = Field(
+        description="which of both; alternating for a host, and one whose first is join is not there before"
+    )
 
 
 class ChurnParameters(Parameters):
     """When hosts join and leave while the run goes on."""
 
-    leave_rate_per_host_per_min: float = Field(default=0.0, ge=0, le=600, description="mean number of departures in a minute of being a member; exponential")
-    mean_away_s: float = Field(default=30.0, gt=0, le=1e6, description="mean time until a host that left joins again; exponential")
-    initial_fraction: float = Field(default=1.0, ge=0, le=1, description="probability that a host is a member at the beginning")
-    changes: tuple[ListedChange, ...] = Field(default=(), max_length=100_000, description="a list; the hosts in it join and leave as it says, not at random")
+    leave_rate_per_host_per_min: float = Field(
+        default=0.0, ge=0, le=600, description="mean number of departures in a minute of being a member; exponential"
+    )
+    mean_away_s: float = Field(
+        default=30.0, gt=0, le=1e6, description="mean time until a host that left joins again; exponential"
+    )
+    initial_fraction: float = Field(
+        default=1.0, ge=0, le=1, description="probability that a host is a member at the beginning"
+    )
+    changes: tuple[ListedChange, ...] = Field(
+        default=(), max_length=100_000, description="a list; the hosts in it join and leave as it says, not at random"
+    )
 
     @model_validator(mode="after")
     def _alternating(self) -> ChurnParameters:
@@ -55,7 +65,9 @@ class ChurnParameters(Parameters):
         for change in sorted(self.changes, key=lambda change: change.at_s):
             before = last.get(change.host)
             if before and (before.kind == change.kind or before.at_s == change.at_s):
-                raise ValueError(f"changes: {change.host} at {change.at_s:g} s: join and leave should alternate in time")
+                raise ValueError(
+                    f"changes: {change.host} at {change.at_s:g} s: join and leave should alternate in time"
+                )
             last[change.host] = change
         return self
 

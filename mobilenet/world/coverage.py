@@ -31,7 +31,9 @@ class AreaParameters(Parameters):
     """A box with holes, instead of the covered ground."""
 
     box_m: Box = Field(description="[west, south, east, north], with west < east and south < north")
-    hole_boxes_m: tuple[Box, ...] = Field(default=(), max_length=1000, description="where nobody walks, each like box_m")
+    hole_boxes_m: tuple[Box, ...] = Field(
+        default=(), max_length=1000, description="where nobody walks, each like box_m"
+    )
     hole_polygons_m: tuple[Annotated[tuple[Point, ...], Field(min_length=3, max_length=1000)], ...] = Field(
         default=(), max_length=1000, description="where nobody walks, each a list of corners [x, y]"
     )
@@ -55,7 +57,9 @@ class AreaParameters(Parameters):
 
 def solid(shape: shapely.Geometry) -> shapely.Polygon | shapely.MultiPolygon:
     """The polygons of a shape, made ready for many questions."""
-    parts = [part for part in shapely.get_parts(shape) if isinstance(part, shapely.Polygon) and part.area > LEAST_AREA_M2]
+    parts = [
+        part for part in shapely.get_parts(shape) if isinstance(part, shapely.Polygon) and part.area > LEAST_AREA_M2
+    ]
     if not parts:
         raise ScenarioError("nothing is left of the area that hosts walk in")
     ground = parts[0] if len(parts) == 1 else shapely.MultiPolygon(parts)
@@ -95,7 +99,9 @@ class Coverage:
         return float(self.ground.area)
 
     def _squares(self, x_m: float, y_m: float) -> NDArray[np.float64]:
-        """Squared distances to all stations, as the medium and the attachment compute them: at the rim all three must agree."""
+        """Squared distances to all stations, as the medium and the attachment compute them: at the rim all three
+        must agree.
+        """
         dx, dy = self.stations_m.T - np.array([[x_m], [y_m]])
         return np.asarray(dx * dx + dy * dy, dtype=np.float64)
 

@@ -52,7 +52,9 @@ class ExplicitFaults(Parameters):
     """As listed."""
 
     schedule: Literal["explicit"] = "explicit"
-    outages: tuple[Fault, ...] = Field(max_length=100_000, description="who crashes, when and for how long; a host is down once at a time")
+    outages: tuple[Fault, ...] = Field(
+        max_length=100_000, description="who crashes, when and for how long; a host is down once at a time"
+    )
 
     @model_validator(mode="after")
     def _one_at_a_time(self) -> ExplicitFaults:
@@ -86,7 +88,9 @@ def outages(faults: Faults | None, seed: int, hosts: int, end_ns: int) -> list[O
             found.append(Outage(ns(at_s), ns(lasts_s), None, number(faults.station), stream.random()))
             at_s, lasts_s = at_s + faults.every_s, lasts_s + faults.duration_step_s
     elif isinstance(faults, ExplicitFaults):
-        listed = (Outage(ns(fault.at_s), ns(fault.duration_s), number(fault.host), None, 0.0) for fault in faults.outages)
+        listed = (
+            Outage(ns(fault.at_s), ns(fault.duration_s), number(fault.host), None, 0.0) for fault in faults.outages
+        )
         found = [outage for outage in listed if outage.at_ns < end_ns]
     elif faults is not None:
         for host in range(hosts):

@@ -35,10 +35,16 @@ class GaussMarkov(Parameters):
     """A velocity that remembers itself, reflected at the border."""
 
     model: Literal["gauss_markov"] = "gauss_markov"
-    speed_mps: float = Field(gt=0, le=1000, description="mean; the speed itself is Rayleigh distributed, at most five times this")
+    speed_mps: float = Field(
+        gt=0, le=1000, description="mean; the speed itself is Rayleigh distributed, at most five times this"
+    )
     alpha: float = Field(default=0.75, ge=0, lt=1, description="memory of one step: 0 none, nearly 1 straight on")
-    step_s: float = Field(default=1.0, ge=0.01, le=3600, description="how long a velocity lasts until the next is drawn")
-    area: AreaParameters | None = Field(default=None, description="where hosts are; null: the ground that the stations cover")
+    step_s: float = Field(
+        default=1.0, ge=0.01, le=3600, description="how long a velocity lasts until the next is drawn"
+    )
+    area: AreaParameters | None = Field(
+        default=None, description="where hosts are; null: the ground that the stations cover"
+    )
 
     @property
     def speed_limit_mps(self) -> float:

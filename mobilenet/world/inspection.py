@@ -1,9 +1,11 @@
 """What tracks are like, and what cells would see of them, before anything is simulated.
 
-Model     a host is there from one sample to the next, unless a gap lies between: for a span of time each, of no length for a sample
-          alone. Host time is the length of all spans, and the picture draws the same ones. For cells hosts are looked at every
-          step_s (1 s, more where that would be more than MOST_LOOKS), straight between two samples, within spans. A handoff is expected where a host's cell by the rule of attachment.py is not the last one it had, also
-          after a time out of reach. What joins, leaves and ticks cost is not in it, so a run has a few less
+Model     a host is there from one sample to the next, unless a gap lies between: for a span of time each, of no
+          length for a sample alone. Host time is the length of all spans, and the picture draws the same ones. For
+          cells hosts are looked at every step_s (1 s, more where that would be more than MOST_LOOKS), straight
+          between two samples, within spans. A handoff is expected where a host's cell by the rule of attachment.py is
+          not the last one it had, also after a time out of reach. What joins, leaves and ticks cost is not in it, so
+          a run has a few less
 Units     seconds, metres
 Errors    ScenarioError, see formats
 Source    ours: DESIGN.md §21
@@ -44,7 +46,8 @@ class Cells:
     stations_m: NDArray[np.float64]
     range_m: float
     moments_s: Floats
-    looked_s: Floats  # host seconds that the looks at each of these moments stand for: until the next look, or the end of the span
+    # host seconds that the looks at each of these moments stand for: until the next look, or the end of the span
+    looked_s: Floats
     covered_s: Floats  # of them in reach of a station
     handoffs_m: NDArray[np.float64]  # (n, 2): where they are expected
     step_s: float
@@ -112,7 +115,9 @@ class Inspection:
         return 3600 * len(self.cells.handoffs_m) / self.host_s if self.host_s else 0.0
 
 
-def inspect(recorded: Recorded, stations_m: NDArray[np.float64] | None, range_m: float, max_gap_s: float = LONG_GAP_S) -> Inspection:
+def inspect(
+    recorded: Recorded, stations_m: NDArray[np.float64] | None, range_m: float, max_gap_s: float = LONG_GAP_S
+) -> Inspection:
     """`recorded` is on the plane."""
     gap_s, speed_mps = steps(recorded)
     known = np.isfinite(gap_s)
@@ -121,8 +126,10 @@ def inspect(recorded: Recorded, stations_m: NDArray[np.float64] | None, range_m:
     speeds, lasted = speed_mps[steady], gap_s[steady]
     spread = _weighted(speeds, lasted, (0.05, 0.5, 0.95))
     return Inspection(
-        recorded, float(lasted.sum()), _three(gap_s[known]), (*spread, float(speeds.max(initial=0.0))), (speeds, lasted),  # type: ignore[arg-type]
-        _findings(recorded, long, gap_s), _findings(recorded, np.nan_to_num(speed_mps) > JUMP_MPS, speed_mps), np.flatnonzero(~steady),
+        recorded, float(lasted.sum()), _three(gap_s[known]), (*spread, float(speeds.max(initial=0.0))),
+        (speeds, lasted),  # type: ignore[arg-type]
+        _findings(recorded, long, gap_s), _findings(recorded, np.nan_to_num(speed_mps) > JUMP_MPS, speed_mps),
+        np.flatnonzero(~steady),
         None if stations_m is None else _cells(recorded, long, stations_m, range_m, float(lasted.sum())),
     )  # fmt: skip
 
@@ -131,13 +138,22 @@ def no_run(found: Inspection, most_s: float) -> tuple[str, str] | None:
     """Why no run of at most most_s can be made of these tracks, and what would help."""
     gap = max(found.gaps, key=lambda gap: gap.value, default=None)
     if gap is not None and gap.value + 1 > LONGEST_GAP_S:
-        return f"line {gap.line}: {short(gap.host)} is silent for {gap.value:.0f} s, and {LONGEST_GAP_S:.0f} s at most can be bridged", "cut the file there"
+        return (
+            (
+                f"line {gap.line}: {short(gap.host)} is silent for {gap.value:.0f} s, and {LONGEST_GAP_S:.0f} s at most"
+                " can be bridged"
+            ),
+            "cut the file there",
+        )
     if found.window_s(most_s) is not None:
         return None
     why = f"no host is there for more than {LEAST_S:g} s"
     if len(found.recorded.t_s) == len(found.recorded.names):
         return f"{why}, each has one sample", "give all samples of a host the same id"
-    return f"{why}, the longest for {found.longest_s():g} s", "bring longer tracks, or see whether the times are seconds"
+    return (
+        f"{why}, the longest for {found.longest_s():g} s",
+        "bring longer tracks, or see whether the times are seconds",
+    )
 
 
 def _since(moments_s: Floats, until_s: Floats) -> Floats:
@@ -149,7 +165,10 @@ def _since(moments_s: Floats, until_s: Floats) -> Floats:
 
 def _findings(recorded: Recorded, wrong: Any, values: Floats) -> list[Finding]:
     """In the order of the file."""
-    found = [Finding(int(recorded.line[i]), recorded.names[recorded.host[i]], float(values[i])) for i in np.flatnonzero(wrong)]
+    found = [
+        Finding(int(recorded.line[i]), recorded.names[recorded.host[i]], float(values[i]))
+        for i in np.flatnonzero(wrong)
+    ]
     return sorted(found)
 
 
@@ -165,7 +184,9 @@ def _weighted(values: Floats, weights: Floats, shares: tuple[float, ...]) -> tup
         return tuple(0.0 for _ in shares)
     order = np.argsort(values)
     total = np.cumsum(weights[order])
-    return tuple(float(values[order][min(len(order) - 1, int(np.searchsorted(total, share * total[-1])))]) for share in shares)
+    return tuple(
+        float(values[order][min(len(order) - 1, int(np.searchsorted(total, share * total[-1])))]) for share in shares
+    )
 
 
 def _cells(recorded: Recorded, long: Any, stations_m: NDArray[np.float64], range_m: float, host_s: float) -> Cells:
@@ -192,7 +213,9 @@ def _cells(recorded: Recorded, long: Any, stations_m: NDArray[np.float64], range
         used |= load > 0
     places = np.concatenate(handoffs) if handoffs else np.zeros((0, 2))
     looked_s = np.add.reduceat(lasts_s, begins) if len(tick) else np.zeros(0)
-    return Cells(stations_m, range_m, moments * step_s, looked_s, covered_s, places, step_s, busiest, int((~used).sum()))
+    return Cells(
+        stations_m, range_m, moments * step_s, looked_s, covered_s, places, step_s, busiest, int((~used).sum())
+    )
 
 
 def _looks(recorded: Recorded, long: Any, step_s: float) -> tuple[Any, Any, Any, Any]:

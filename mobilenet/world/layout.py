@@ -51,7 +51,9 @@ class FileLayout(Parameters):
     """A table of places in a file."""
 
     shape: Literal["csv"] = "csv"
-    file: str = Field(min_length=1, description="a table with the columns x_m, y_m or lon, lat and, if liked, name; or OpenCelliD's")
+    file: str = Field(
+        min_length=1, description="a table with the columns x_m, y_m or lon, lat and, if liked, name; or OpenCelliD's"
+    )
 
 
 StationLayout = Annotated[HexagonLayout | GridLayout | PointsLayout | FileLayout, Field(discriminator="shape")]

@@ -36,7 +36,9 @@ class Static(Parameters):
     """Uniform in the area, and there to stay."""
 
     model: Literal["static"] = "static"
-    area: AreaParameters | None = Field(default=None, description="where hosts are; null: the ground that the stations cover")
+    area: AreaParameters | None = Field(
+        default=None, description="where hosts are; null: the ground that the stations cover"
+    )
 
 
 Mobility = Annotated[Static | RandomWaypoint | GaussMarkov | Tracks, Field(discriminator="model")]
@@ -45,7 +47,9 @@ Mobility = Annotated[Static | RandomWaypoint | GaussMarkov | Tracks, Field(discr
 class HostsParameters(Parameters):
     """How many hosts there are, how they move, and which station they talk to."""
 
-    count: int | None = Field(default=None, ge=0, le=MOST_HOSTS, description="how many; must be given unless they come from a file")
+    count: int | None = Field(
+        default=None, ge=0, le=MOST_HOSTS, description="how many; must be given unless they come from a file"
+    )
     mobility: Mobility = Field(description="how all of them move")
     attachment: AttachmentParameters = AttachmentParameters()
 
@@ -82,7 +86,10 @@ def trajectories(
     if isinstance(mobility, RandomWaypoint):
         legs, speed_limit_mps = partial(random_waypoint.legs, mobility, ground), mobility.speed_mps[1]
     elif isinstance(mobility, GaussMarkov):
-        legs, speed_limit_mps = partial(gauss_markov.legs, mobility, ground, Walls(ground.area)), mobility.speed_limit_mps
+        legs, speed_limit_mps = (
+            partial(gauss_markov.legs, mobility, ground, Walls(ground.area)),
+            mobility.speed_limit_mps,
+        )
     else:
         legs = partial(_stand, ground)
     found = [Trajectory(partial(_begin, legs, seed, f"h{host}")) for host in range(hosts.count)]

@@ -39,7 +39,9 @@ class RandomWaypoint(Parameters):
     pause_s: Annotated[Range, Within(0, 1_000_000, ("shortest", "longest"))] = Field(
         default=(0.0, 0.0), description="[shortest, longest] at each waypoint, uniform; one number: always that"
     )
-    area: AreaParameters | None = Field(default=None, description="where hosts are; null: the ground that the stations cover")
+    area: AreaParameters | None = Field(
+        default=None, description="where hosts are; null: the ground that the stations cover"
+    )
     start: Literal["steady_state", "uniform"] = Field(
         default="steady_state", description="uniform: hosts start anywhere alike, and gather in the middle later"
     )

@@ -34,14 +34,28 @@ class Tracks(Parameters):
     """As recorded, or computed by another program, in a file."""
 
     model: Literal["tracks"] = "tracks"
-    file: str = Field(min_length=1, description="a table with t, id, x, y or t, id, lon, lat, or another format; packed by gzip or not")
+    file: str = Field(
+        min_length=1,
+        description="a table with t, id, x, y or t, id, lon, lat, or another format; packed by gzip or not",
+    )
     format: Format = Field(default="auto", description="auto: by what is in the file")
     coordinates: Coordinates = Field(default="auto", description="auto: as the format or the titles of the columns say")
     start_s: float = Field(default=0.0, ge=0, le=1e9, description="the file's time at which the run begins")
-    end_s: float | None = Field(default=None, gt=0, le=1e9, description="time in the file at which all tracks end at the latest, after start_s; null: where they end")
-    max_hosts: int | None = Field(default=None, ge=1, le=100_000, description="only the first so many tracks that are usable; null: all")
-    leave_before_end_s: float = Field(default=5.0, gt=0, le=3600, description="a host asks to leave so long before its track ends")
-    max_gap_s: float = Field(default=10.0, gt=0, le=1e6, description="a track that is silent for longer is refused; waypoints may be")
+    end_s: float | None = Field(
+        default=None,
+        gt=0,
+        le=1e9,
+        description="time in the file at which all tracks end at the latest, after start_s; null: where they end",
+    )
+    max_hosts: int | None = Field(
+        default=None, ge=1, le=100_000, description="only the first so many tracks that are usable; null: all"
+    )
+    leave_before_end_s: float = Field(
+        default=5.0, gt=0, le=3600, description="a host asks to leave so long before its track ends"
+    )
+    max_gap_s: float = Field(
+        default=10.0, gt=0, le=1e6, description="a track that is silent for longer is refused; waypoints may be"
+    )
     max_speed_mps: float = Field(default=150.0, gt=0, le=1e6, description="a track that is faster is refused")
 
     @model_validator(mode="after")
@@ -76,7 +90,11 @@ def imported(parameters: Tracks, folder: Path, duration_s: float, origin: Origin
     recorded = read_tracks(folder / parameters.file, parameters.format, parameters.coordinates).on_plane(origin)
     require_continuous(recorded, parameters.max_gap_s, parameters.max_speed_mps)
     for name, *columns in recorded.tracks():
-        track = cut(lasting(Track(*columns), window_ends_s) if recorded.waypoints else Track(*columns), parameters.start_s, window_ends_s)
+        track = cut(
+            lasting(Track(*columns), window_ends_s) if recorded.waypoints else Track(*columns),
+            parameters.start_s,
+            window_ends_s,
+        )
         if track is None:
             continue
         begins_s, ends_s = float(track.t_s[0]), float(track.t_s[-1])
@@ -106,10 +124,16 @@ def require_continuous(recorded: Recorded, max_gap_s: float, max_speed_mps: floa
     gap_s, speed_mps = steps(recorded)
 
     def silent(i: int) -> str:
-        return f"{short(recorded.names[recorded.host[i]])} is silent for {gap_s[i]:g} s, which is more than max_gap_s {max_gap_s:g}"
+        return (
+            f"{short(recorded.names[recorded.host[i]])} is silent for {gap_s[i]:g} s, which is more than max_gap_s"
+            f" {max_gap_s:g}"
+        )
 
     def fast(i: int) -> str:
-        return f"{short(recorded.names[recorded.host[i]])} moves at {speed_mps[i]:.0f} m/s, above max_speed_mps {max_speed_mps:g}"
+        return (
+            f"{short(recorded.names[recorded.host[i]])} moves at {speed_mps[i]:.0f} m/s, above max_speed_mps"
+            f" {max_speed_mps:g}"
+        )
 
     with np.errstate(invalid="ignore"):
         checks = [(speed_mps > max_speed_mps, "x", fast)]
@@ -129,7 +153,9 @@ def lasting(track: Track, until_s: float) -> Track:
     """Standing at its end until then."""
     if track.t_s[-1] >= until_s:
         return track
-    return Track(np.append(track.t_s, until_s), np.append(track.x_m, track.x_m[-1]), np.append(track.y_m, track.y_m[-1]))
+    return Track(
+        np.append(track.t_s, until_s), np.append(track.x_m, track.x_m[-1]), np.append(track.y_m, track.y_m[-1])
+    )
 
 
 def cut(track: Track, begin_s: float, end_s: float) -> Track | None:

@@ -29,11 +29,19 @@ class WorkloadParameters(Parameters):
     """When hosts broadcast, and how much."""
 
     arrivals: Literal["exponential", "periodic", "explicit", "none"] = Field(
-        default="exponential", description="a host's intervals are exponential, or equal with a random phase; or as listed; or nobody does"
+        default="exponential",
+        description="a host's intervals are exponential, or equal with a random phase; or as listed; or nobody does",
     )
-    interval_s: float | None = Field(default=None, ge=0.001, le=1e6, description="mean time between a host's broadcasts; must be given if exponential or periodic")
+    interval_s: float | None = Field(
+        default=None,
+        ge=0.001,
+        le=1e6,
+        description="mean time between a host's broadcasts; must be given if exponential or periodic",
+    )
     payload_bytes: int = Field(default=100, ge=0, le=1400, description="of each message; it fits into one frame")
-    messages: tuple[ListedMessage, ...] = Field(default=(), max_length=1_000_000, description="who broadcasts when, for arrivals: explicit alone")
+    messages: tuple[ListedMessage, ...] = Field(
+        default=(), max_length=1_000_000, description="who broadcasts when, for arrivals: explicit alone"
+    )
 
     @model_validator(mode="after")
     def _complete(self) -> WorkloadParameters:
@@ -60,7 +68,9 @@ def broadcast_times(parameters: WorkloadParameters, seed: int, host: int, start_
         stream = Stream(seed, "workload", f"h{host}")
         periodic = parameters.arrivals == "periodic"
         interval_ns = ns(parameters.interval_s)
-        at_ns = start_ns + (int(stream.random() * interval_ns) if periodic else ns(stream.exponential(parameters.interval_s)))
+        at_ns = start_ns + (
+            int(stream.random() * interval_ns) if periodic else ns(stream.exponential(parameters.interval_s))
+        )
         while at_ns < stop_ns:
             yield at_ns
             at_ns += interval_ns if periodic else max(1, ns(stream.exponential(parameters.interval_s)))

@@ -1,4 +1,6 @@
-"""Gossip: whoever hears a rumour for the first time tells it some more times. No order, no acknowledgement, no handoff."""
+"""Gossip: whoever hears a rumour for the first time tells it some more times. No order, no acknowledgement, no
+handoff.
+"""
 
 from dataclasses import dataclass, field
 

@@ -21,7 +21,14 @@ Words = tuple[str | bytes | Path, ...]
 def mobilenet(*words: str | bytes | Path, place: Path, **environment: str) -> subprocess.CompletedProcess[str]:
     env = os.environ | environment
     return subprocess.run(
-        [*COMMAND, *words], cwd=place, env=env, capture_output=True, encoding="utf-8", errors="replace", timeout=120, check=False
+        [*COMMAND, *words],
+        cwd=place,
+        env=env,
+        capture_output=True,
+        encoding="utf-8",
+        errors="replace",
+        timeout=120,
+        check=False,
     )
 
 
@@ -34,7 +41,8 @@ def _with_signals() -> None:
 def begun(*words: str | Path, place: Path) -> subprocess.Popen[str]:
     """A long run that has begun to fill its directory `runs/it`."""
     process = subprocess.Popen(
-        [*COMMAND, "run", *LONG, "--out", "runs/it", *words], cwd=place, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+        [*COMMAND, "run", *LONG, "--out", "runs/it", *words], cwd=place, stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
         text=True, preexec_fn=_with_signals,
     )  # fmt: skip
     for _ in range(600):

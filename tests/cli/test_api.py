@@ -14,7 +14,19 @@ import pytest
 import mobilenet
 from cli.command import FIRST
 
-HEAVY = ("pyspark", "folium", "matplotlib", "pandas", "scipy", "shapely", "pyarrow", "numpy", "simpy", "pydantic", "typer")
+HEAVY = (
+    "pyspark",
+    "folium",
+    "matplotlib",
+    "pandas",
+    "scipy",
+    "shapely",
+    "pyarrow",
+    "numpy",
+    "simpy",
+    "pydantic",
+    "typer",
+)
 
 
 @pytest.fixture(scope="module")
@@ -89,4 +101,7 @@ def test_a_run_needs_neither_spark_nor_java_nor_drawing(tmp_path: Path) -> None:
     code = f"import mobilenet; assert mobilenet.run({str(FIRST)!r}, out={str(tmp_path / 'it')!r}).verdict == 'valid'"
     loaded = loaded_after(blocked + code, PATH="", JAVA_HOME="/nowhere", SPARK_HOME="/nowhere")
     assert "simpy" in loaded
-    assert not loaded_after(f"import mobilenet; mobilenet.load({str(tmp_path / 'it')!r}).metrics") & {"pyspark", "matplotlib"}
+    assert not loaded_after(f"import mobilenet; mobilenet.load({str(tmp_path / 'it')!r}).metrics") & {
+        "pyspark",
+        "matplotlib",
+    }

@@ -21,7 +21,10 @@ SCENARIOS: dict[str, tuple[bytes, str]] = {
     "twice": (FIRST_TEXT.encode() + b"seed: 2\n", "duplicate key 'seed'"),
     "unknown key": (FIRST_TEXT.encode() + b"wireless: {range: 3}\n", "unknown key, did you mean 'range_m'?"),
     "wrong type": (FIRST_TEXT.replace("count: 6", "count: six").encode(), "hosts.count: expected"),
-    "too many": (FIRST_TEXT.replace("count: 6", "count: 100000").replace("interval_s: 2", "interval_s: 0.001").encode(), "limits.max_events"),
+    "too many": (
+        FIRST_TEXT.replace("count: 6", "count: 100000").replace("interval_s: 2", "interval_s: 0.001").encode(),
+        "limits.max_events",
+    ),
     "deep": (b"[" * 10_000, "more than 20 levels"),
     "an alias": (b"a: &x [1]\nb: *x\n", "anchor &x"),
     "binary": (bytes(range(256)) * 8, "not text in UTF-8"),
@@ -60,10 +63,12 @@ COMMAND_LINES = {
     "a huge value": (("run", FIRST, "--set", "duration_s=1e300"), "duration_s: should be at most 1000000"),
     "a value of many digits": (("run", FIRST, "--set", "hosts.count=" + "9" * 5000), "a number of 5000 characters"),
     "a value without end": (("run", FIRST, "--set", "hosts.count=[" * 3), "--set hosts.count=["),
-    "a value that would fill the disk": (("run", FIRST, "--set", "workload.interval_s=0.001", "--set", "duration_s=1e6"), "limits.max_events"),
+    "a value that would fill the disk": (("run", FIRST, "--set", "workload.interval_s=0.001", "--set",
+    "duration_s=1e6"), "limits.max_events"),
     "no equals sign": (("check", FIRST, "--set", "seed"), "--set seed: expected key=value"),
     "a value that is no text": (("check", FIRST, "--set", b"name=\xff"), "--set name="),
-    "an output that is no text": (("run", FIRST, *SHORT, "--out", b"x\xff"), "x\\udcff: cannot be written: the name is not text"),
+    "an output that is no text": (("run", FIRST, *SHORT, "--out", b"x\xff"),
+    "x\\udcff: cannot be written: the name is not text"),
     "no run": (("show", "nothing"), "nothing: no such run directory"),
     "a file as a run": (("verify", FIRST), "no such run directory"),
     "another directory as a run": (("verify", ROOT / "scenarios"), "missing; this is not a complete run directory"),
@@ -134,4 +139,7 @@ def test_an_output_in_a_folder_of_somebody_else(tmp_path: Path) -> None:
 def test_several_problems_are_a_line_each(tmp_path: Path) -> None:
     done = mobilenet("check", FIRST, "--set", "hosts.count=-1", "--set", "protocol.windw=3", place=tmp_path)
     assert done.returncode == 2 and done.stdout == ""
-    assert [line.split(":")[0] for line in done.stderr.splitlines()] == ["--set hosts.count=-1", "--set protocol.windw=3"]
+    assert [line.split(":")[0] for line in done.stderr.splitlines()] == [
+        "--set hosts.count=-1",
+        "--set protocol.windw=3",
+    ]

@@ -71,7 +71,9 @@ def test_a_second_run_finds_another_name(place: Path) -> None:
     one, other = api.Run(place / "runs/first-s7"), api.Run(place / "runs/first-s7-2")
     assert one.manifest["seed"] == other.manifest["seed"] == 7
     assert set(one.positions["node"]) - set(other.positions["node"]) == set()
-    assert "h2" in set(one.positions["node"]) and {"h3", "h4", "h5"} <= set(other.positions["node"]) - set(one.positions["node"])
+    assert "h2" in set(one.positions["node"]) and {"h3", "h4", "h5"} <= set(other.positions["node"]) - set(
+        one.positions["node"]
+    )
     assert "count: 3" in (one.path / "scenario.yaml").read_text()
 
 
@@ -103,14 +105,20 @@ def test_verify_and_show(place: Path) -> None:
 def test_a_violation_is_explained_and_exits_with_1(violated: Path) -> None:
     done = mobilenet("verify", violated, place=violated.parent)
     assert done.returncode == 1 and done.stderr == ""
-    assert "conservation violated: " in done.stdout and done.stdout.splitlines()[-1].startswith(f"{violated}: violated. Next: ")
+    assert "conservation violated: " in done.stdout and done.stdout.splitlines()[-1].startswith(
+        f"{violated}: violated. Next: "
+    )
 
 
-def test_run_exits_with_1_when_the_run_is_violated(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_run_exits_with_1_when_the_run_is_violated(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     from mobilenet.verify import Verdict
 
     real = api.verify
-    monkeypatch.setattr(api, "verify", lambda *columns: real(*columns) | {"duplication": Verdict("violated", "h1 twice")})
+    monkeypatch.setattr(
+        api, "verify", lambda *columns: real(*columns) | {"duplication": Verdict("violated", "h1 twice")}
+    )
     monkeypatch.chdir(tmp_path)
     assert call("run", FIRST, *SHORT) == Exit.VIOLATED
     said = capsys.readouterr().out
@@ -156,12 +164,19 @@ def test_progress_without_a_terminal(monkeypatch: pytest.MonkeyPatch, capsys: py
         assert update is None
 
 
-def test_an_internal_error_says_how_to_report_it(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_internal_error_says_how_to_report_it(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     import pyarrow as pa
 
     monkeypatch.chdir(tmp_path)
     monkeypatch.delenv("MOBILENET_DEBUG", raising=False)
-    for error in (AssertionError("two\nlines " + "x" * 500), pa.ArrowInvalid("no"), RecursionError("deep"), KeyError("key")):
+    for error in (
+        AssertionError("two\nlines " + "x" * 500),
+        pa.ArrowInvalid("no"),
+        RecursionError("deep"),
+        KeyError("key"),
+    ):
         with monkeypatch.context() as patch:
 
             def broken(*_: object, error: Exception = error) -> None:

@@ -33,11 +33,15 @@ def test_the_same(runs: Path) -> None:
 def test_the_first_event_that_is_not_the_same(runs: Path, other: str, key: str) -> None:
     found = difference(runs / "one", runs / other)
     assert [row[0] for row in found.scenario] == [key]
-    a, b = (mobilenet.Run(runs / name).events.astype(object).where(lambda t: t.notna(), None) for name in ("one", other))
+    a, b = (
+        mobilenet.Run(runs / name).events.astype(object).where(lambda t: t.notna(), None) for name in ("one", other)
+    )
     rows = [[tuple(row) for row in table.to_numpy()] for table in (a, b)]
     assert rows[0][: found.common] == rows[1][: found.common]
     for row, event in zip(rows, found.events, strict=True):
-        assert (None if event is None else tuple(event.values())) == (row[found.common] if found.common < len(row) else None)
+        assert (None if event is None else tuple(event.values())) == (
+            row[found.common] if found.common < len(row) else None
+        )
     assert found.events[0] != found.events[1]
     assert "deliveries" in [row[0] for row in found.metrics]
 

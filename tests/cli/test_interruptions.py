@@ -36,7 +36,9 @@ def test_a_signal_that_the_caller_has_us_ignore(tmp_path: Path) -> None:
             "def run(*a): os.kill(os.getpid(), signal.SIGHUP); return real(*a)\n" \
             "api.run = run; from mobilenet.cli.main import app; app()"  # fmt: skip
     words[2] = check
-    done = subprocess.run([sys.executable, "-c", shell, *words], cwd=tmp_path, capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        [sys.executable, "-c", shell, *words], cwd=tmp_path, capture_output=True, text=True, check=False
+    )
     assert (done.returncode, done.stdout, done.stderr) == (0, "Next: mobilenet show runs/first-s1\n", "")
 
 
@@ -75,7 +77,10 @@ def test_two_runs_to_one_name(tmp_path: Path) -> None:
 
 
 def test_a_name_that_is_taken_meanwhile(tmp_path: Path) -> None:
-    with pytest.raises(RecordError, match="appeared while this run was being written") as raised, run_directory(tmp_path / "it"):
+    with (
+        pytest.raises(RecordError, match="appeared while this run was being written") as raised,
+        run_directory(tmp_path / "it"),
+    ):
         (tmp_path / "it").write_text("mine")
     assert not raised.value.is_input
     assert everything_below(tmp_path) == ["it"] and (tmp_path / "it").read_text() == "mine"
@@ -129,7 +134,12 @@ def test_a_limit_on_the_size_of_files(size_bytes: int, tmp_path: Path) -> None:
         resource.setrlimit(resource.RLIMIT_FSIZE, (size_bytes, size_bytes))
 
     done = subprocess.run(
-        [*COMMAND, "run", str(FIRST), "-q", "--out", "it"], cwd=tmp_path, capture_output=True, text=True, preexec_fn=limit, check=False
+        [*COMMAND, "run", str(FIRST), "-q", "--out", "it"],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        preexec_fn=limit,
+        check=False,
     )
     assert one_line(done, 3) == "it: could not be written whole: File too large"
     assert everything_below(tmp_path) == []
@@ -139,11 +149,15 @@ def test_an_output_that_nobody_reads(tmp_path: Path) -> None:
     api.run(FIRST, overrides=["duration_s=5"], out=tmp_path / "it")
     reading, writing = os.pipe()
     os.close(reading)
-    done = subprocess.run([*COMMAND, "show", "it"], cwd=tmp_path, stdout=writing, stderr=subprocess.PIPE, text=True, check=False)
+    done = subprocess.run(
+        [*COMMAND, "show", "it"], cwd=tmp_path, stdout=writing, stderr=subprocess.PIPE, text=True, check=False
+    )
     os.close(writing)
     assert (done.returncode, done.stderr) == (3, "")
     with open("/dev/full", "w") as full:
-        done = subprocess.run([*COMMAND, "show", "it"], cwd=tmp_path, stdout=full, stderr=subprocess.PIPE, text=True, check=False)
+        done = subprocess.run(
+            [*COMMAND, "show", "it"], cwd=tmp_path, stdout=full, stderr=subprocess.PIPE, text=True, check=False
+        )
     assert (done.returncode, done.stderr) == (3, "the output could not be written: No space left on device\n")
 
 

@@ -23,10 +23,16 @@ def test_what_nobody_sees_is_spelled_out(character: str) -> None:
     assert spelled_out("a\tb\nc\N{NO-BREAK SPACE}d") == "a\tb\nc\N{NO-BREAK SPACE}d"
 
 
-@given(st.text(st.characters(exclude_categories=("Cs",), exclude_characters="\0/\r\n"), min_size=1, max_size=12).filter(lambda name: name not in (".", "..")))
+@given(
+    st.text(st.characters(exclude_categories=("Cs",), exclude_characters="\0/\r\n"), min_size=1, max_size=12).filter(
+        lambda name: name not in (".", "..")
+    )
+)
 def test_a_shell_reads_what_was_quoted(name: str) -> None:
     bash = shutil.which("bash")
     if bash is None:
         pytest.skip("no bash")
-    done = subprocess.run([bash, "-c", f"printf %s {quoted(Path(name))}"], capture_output=True, env={"LC_ALL": "C.UTF-8"}, check=True)
+    done = subprocess.run(
+        [bash, "-c", f"printf %s {quoted(Path(name))}"], capture_output=True, env={"LC_ALL": "C.UTF-8"}, check=True
+    )
     assert done.stdout.decode() == name

@@ -41,7 +41,13 @@ def test_code_runs_only_when_allowed(gossip: Path, tmp_path: Path) -> None:
     (tmp_path / "ran").unlink()
     with pytest.raises(ScenarioError, match="--allow-code"):
         mobilenet.run(done.path / "scenario.yaml", out=tmp_path / "again")
-    for arguments in (("run", gossip), ("check", gossip), ("verify", done.path), ("show", done.path), ("spacetime", done.path)):
+    for arguments in (
+        ("run", gossip),
+        ("check", gossip),
+        ("verify", done.path),
+        ("show", done.path),
+        ("spacetime", done.path),
+    ):
         result = command(*map(str, arguments), place=tmp_path)
         assert "Traceback" not in result.stderr
     assert not (tmp_path / "ran").exists()
@@ -79,7 +85,10 @@ def test_its_run_repeats_itself(gossip: Path, tmp_path: Path) -> None:
         ('protocol.class="gossip.py:Rumour"', "expected a class with the attributes host and station"),
         ('protocol.class="other.py:Gossip"', "no file 'other.py'"),
         ("protocol.class=gossip", "no installed package offers 'gossip'"),
-        ('protocol.class="gossip.py"', "protocol.class: expected a file and a class in it, as in gossip.py:Gossip, .* got gossip.py"),
+        (
+            'protocol.class="gossip.py"',
+            "protocol.class: expected a file and a class in it, as in gossip.py:Gossip, .* got gossip.py",
+        ),
         ("protocol.promises=much", "unknown value much"),
     ],
 )
@@ -94,27 +103,69 @@ def test_what_is_no_protocol(gossip: Path, tmp_path: Path, change: str, message:
     [
         ("class Gossip:", "class Gossip", r"gossip.py:\d+: SyntaxError"),
         ("class Gossip:", "import nothing_of_that_name\nclass Gossip:", r"gossip.py:\d+: ModuleNotFoundError"),
-        ("self.port.send(self.cell, rumour)", "self.port.sent(self.cell, rumour)", r"gossip.py:\d+: AttributeError: .*\(in tell"),
-        ("def on_wired(self, source: int, rumour: Rumour)", "def on_wired(self)", r"gossip.py:\d+: TypeError: Station.on_wired\(\) takes 1"),
-        ("def __init__(self, *parts: object)", "def __init__(self)", r"gossip.py:\d+: TypeError: Station.__init__\(\) takes 1"),
+        (
+            "self.port.send(self.cell, rumour)",
+            "self.port.sent(self.cell, rumour)",
+            r"gossip.py:\d+: AttributeError: .*\(in tell",
+        ),
+        (
+            "def on_wired(self, source: int, rumour: Rumour)",
+            "def on_wired(self)",
+            r"gossip.py:\d+: TypeError: Station.on_wired\(\) takes 1",
+        ),
+        (
+            "def __init__(self, *parts: object)",
+            "def __init__(self)",
+            r"gossip.py:\d+: TypeError: Station.__init__\(\) takes 1",
+        ),
         ("self.port.send(self.cell, rumour)", "raise SystemExit(0)", r"gossip.py:\d+: SystemExit: 0 \(in tell"),
         ("class Gossip:", "raise SystemExit(0)\nclass Gossip:", r"gossip.py:\d+: SystemExit"),
         ("self.port.send(self.cell, rumour)", "raise GeneratorExit", r"gossip.py:\d+: GeneratorExit"),
-        ("self.port.deliver(rumour.id, ", "self.port.deliver('x', ", r"gossip.py:\d+: TypeError: the message is 'x', expected a MessageId of two whole numbers"),
-        ("class Host(BaseHost):", "class Host(BaseHost):\n    BUFFERS = ('a',)\n    def buffer_sizes(self): return ('x',)\n", "gossip.py: TypeError"),
-        ("self.port.send(self.cell, rumour)", "self.port.send(True, rumour)", r"gossip.py:\d+: TypeError: send: the receiver is True, expected a whole number"),
-        ("self.port.send(self.cell, rumour)", "self.port.timer(print).start(0.5)", r"gossip.py:\d+: TypeError: a timer's delay in nanoseconds is 0.5, expected"),
         (
-            "class Host(BaseHost):", "class Host(BaseHost):\n    BUFFERS = ('a',)\n    def buffer_sizes(self): return (1, 2)\n",
-            r"gossip.py: ValueError: buffer_sizes\(\) gives \(1, 2\), expected a tuple of whole numbers, one for each of BUFFERS",
+            "self.port.deliver(rumour.id, ",
+            "self.port.deliver('x', ",
+            r"gossip.py:\d+: TypeError: the message is 'x', expected a MessageId of two whole numbers",
+        ),
+        (
+            "class Host(BaseHost):",
+            "class Host(BaseHost):\n    BUFFERS = ('a',)\n    def buffer_sizes(self): return ('x',)\n",
+            "gossip.py: TypeError",
+        ),
+        (
+            "self.port.send(self.cell, rumour)",
+            "self.port.send(True, rumour)",
+            r"gossip.py:\d+: TypeError: send: the receiver is True, expected a whole number",
+        ),
+        (
+            "self.port.send(self.cell, rumour)",
+            "self.port.timer(print).start(0.5)",
+            r"gossip.py:\d+: TypeError: a timer's delay in nanoseconds is 0.5, expected",
+        ),
+        (
+            "class Host(BaseHost):",
+            "class Host(BaseHost):\n    BUFFERS = ('a',)\n    def buffer_sizes(self): return (1, 2)\n",
+            (
+                r"gossip.py: ValueError: buffer_sizes\(\) gives \(1, 2\), expected a tuple of whole numbers, one for"
+                r" each of BUFFERS"
+            ),
         ),
         ("Host, Station, Memory, Settings", "Host, Station, Memory, int", "settings is no class derived from"),
         ("Host, Station, Memory, Settings", "Host, Station, 3, Settings", "stable is no class"),
-        ("class Host(BaseHost):", "class Host(BaseHost):\n    def join(self): self.port.joined('x', 99)\n", r"gossip.py:\d+: TypeError: join: the session is 'x'"),
-        ("self.port.send(self.cell, rumour)", "self.later(0, lambda: self.tell(rumour))", "limits.max_events: time stands still at .* s: 1,000,000 events"),
+        (
+            "class Host(BaseHost):",
+            "class Host(BaseHost):\n    def join(self): self.port.joined('x', 99)\n",
+            r"gossip.py:\d+: TypeError: join: the session is 'x'",
+        ),
+        (
+            "self.port.send(self.cell, rumour)",
+            "self.later(0, lambda: self.tell(rumour))",
+            "limits.max_events: time stands still at .* s: 1,000,000 events",
+        ),
     ],
 )
-def test_faults_in_its_code_are_told_with_their_line(gossip: Path, tmp_path: Path, old: str, new: str, message: str) -> None:
+def test_faults_in_its_code_are_told_with_their_line(
+    gossip: Path, tmp_path: Path, old: str, new: str, message: str
+) -> None:
     edited(gossip, old, new)
     with pytest.raises(ScenarioError, match=message):
         mobilenet.run(gossip, out=tmp_path / "run", overrides=SMALL, allow_code=True)

@@ -18,7 +18,9 @@ ROOT = Path(__file__).parents[2]
 
 
 def test_the_file_is_up_to_date() -> None:
-    assert (ROOT / "scenarios" / "REFERENCE.md").read_text() == reference(), "mobilenet reference -o scenarios/REFERENCE.md"
+    assert (ROOT / "scenarios" / "REFERENCE.md").read_text() == reference(), (
+        "mobilenet reference -o scenarios/REFERENCE.md"
+    )
 
 
 def leaves(value: object, path: str = "") -> list[str]:
@@ -67,8 +69,13 @@ def test_ranges_of_elements_and_of_what_a_validator_holds() -> None:
     walk = "hosts.mobility{model: random_waypoint}."
     assert found[walk + "speed_mps"] == "each ≥ 0.001, ≤ 1000, highest ≤ 1000 × lowest"
     assert found[walk + "pause_s"] == "each ≥ 0, ≤ 1e+06"
-    assert found["stations.layout{shape: points}.points_m"] == "at least 1 long, at most 10000 long; each ≥ -1e+06, ≤ 1e+06"
-    assert found[walk + "area.hole_polygons_m"].endswith("each at least 3 long, at most 1000 long; in it each ≥ -1e+06, ≤ 1e+06")
+    assert (
+        found["stations.layout{shape: points}.points_m"]
+        == "at least 1 long, at most 10000 long; each ≥ -1e+06, ≤ 1e+06"
+    )
+    assert found[walk + "area.hole_polygons_m"].endswith(
+        "each at least 3 long, at most 1000 long; in it each ≥ -1e+06, ≤ 1e+06"
+    )
     assert found["churn.changes[].host"] == "h0, h1, ..."
     assert found["network{kind: abstract}.link"] == "0 or ≥ 1e-09, ≤ 1e+07"
 

@@ -68,12 +68,28 @@ def test_frozen() -> None:
         ("  range_m: 120", "  range_m: 5000", "a.yaml:8: wireless.range_m: should be at most 3000, got 5000"),
         ("  count: 70", "  count: 1e3", "a.yaml:10: hosts.count: expected a whole number, got 1000"),
         ("  count: 70", "  count: -5", "a.yaml:10: hosts.count: should be at least 0, got -5"),
-        ("  count: 70", "  count: 10000000000000", "a.yaml:10: hosts.count: should be at most 100000, got 10000000000000"),
+        (
+            "  count: 70",
+            "  count: 10000000000000",
+            "a.yaml:10: hosts.count: should be at most 100000, got 10000000000000",
+        ),
         ("  count: 70\n", "", "a.yaml:9: hosts.count: missing, expected how many hosts there are"),
         ("duration_s: 400\n", "", "a.yaml:2: duration_s: missing, and there is no default for it"),
-        ("random_waypoint", "random_way", "a.yaml:11: hosts.mobility.model: unknown model random_way, did you mean 'random_waypoint'?"),
-        ("mobile_causal", "none", "a.yaml:12: protocol.name: unknown name none, expected one of: mobile_causal, tcp_flooding, beacon, own"),
-        ("{name: mobile_causal}", "{windw: 3}", "a.yaml:12: protocol.name: missing, expected one of beacon, mobile_causal, own, tcp_flooding"),
+        (
+            "random_waypoint",
+            "random_way",
+            "a.yaml:11: hosts.mobility.model: unknown model random_way, did you mean 'random_waypoint'?",
+        ),
+        (
+            "mobile_causal",
+            "none",
+            "a.yaml:12: protocol.name: unknown name none, expected one of: mobile_causal, tcp_flooding, beacon, own",
+        ),
+        (
+            "{name: mobile_causal}",
+            "{windw: 3}",
+            "a.yaml:12: protocol.name: missing, expected one of beacon, mobile_causal, own, tcp_flooding",
+        ),
         ("rings: 1", "rings: 1000", "a.yaml:5: stations.layout.rings: should be at most 50, got 1000"),
         ("seed: 1", "seed: 1\nseed: 2", "a.yaml:3: duplicate key 'seed', first at a.yaml:2"),
         ("seed: 1", "- 3", None),
@@ -94,7 +110,10 @@ def test_refused_with_line_path_and_advice(old: str, new: str, expected: str | N
         ("wireless.unicast_rate_mbps=3", "wireless.unicast_rate_mbps: mode g_mixed has no rate of 3 Mb/s"),
         ("wireless.interference_range_m=100", "should be at least range_m, which is 120, got 100"),
         ("wireless.range_m=1e-9", "wireless.range_m: nothing is left of the area that hosts walk in"),
-        ("hosts.mobility.area={box_m: [0, 0, 9, 9], hole_boxes_m: [[0, 0, 9, 9]]}", "hosts.mobility.area: nothing is left of the area"),
+        (
+            "hosts.mobility.area={box_m: [0, 0, 9, 9], hole_boxes_m: [[0, 0, 9, 9]]}",
+            "hosts.mobility.area: nothing is left of the area",
+        ),
         ("wireless.loss=1.5", "wireless.loss: should be at most 1, got 1.5"),
         ("wireless.eifs=on", "on: write true or false"),
         ("seed=010", "010: write a number without leading zeros"),
@@ -111,9 +130,15 @@ def test_refused_with_line_path_and_advice(old: str, new: str, expected: str | N
         ("hosts.mobility.area={box_m: [0, 0, 1]}", "hosts.mobility.area.box_m.3: missing, the list is too short"),
         ("faults={schedule: paper, station: s9}", "faults.station: there is no s9 among 7 stations, s0 to s6"),
         ("faults={schedule: paper, station: x}", "faults.station: expected a name such as s0 or s12, got x"),
-        ("faults={schedule: explicit, outages: [{host: h70, at_s: 1, duration_s: 1}]}", "no h70 among 70 hosts, h0 to h69"),
         (
-            "faults={schedule: explicit, outages: [{host: h1, at_s: 1, duration_s: 3}, {host: h1, at_s: 2, duration_s: 3}]}",
+            "faults={schedule: explicit, outages: [{host: h70, at_s: 1, duration_s: 1}]}",
+            "no h70 among 70 hosts, h0 to h69",
+        ),
+        (
+            (
+                "faults={schedule: explicit, outages: [{host: h1, at_s: 1, duration_s: 3}, {host: h1, at_s: 2,"
+                " duration_s: 3}]}"
+            ),
             "faults.outages: h1 would crash at 2 s while it is down",
         ),
         ("churn.changes=[{host: h1, at_s: 1, kind: leave}, {host: h1, at_s: 2, kind: leave}]", "should alternate"),
@@ -161,32 +186,56 @@ def test_keys_of_the_other_mac_are_refused_with_set(mac: str, key: str) -> None:
     (other,) = set(ONLY) - {mac}
     text = {"dcf": TEXT, "acking": ACKING}
     override = f"wireless.{key}={a_value(key)}"
-    assert refusal(text[other], override) == f"--set {override}: wireless.{key}: means nothing with mac: {other}; leave it out"
+    assert (
+        refusal(text[other], override)
+        == f"--set {override}: wireless.{key}: means nothing with mac: {other}; leave it out"
+    )
     Scenario.from_text(text[mac], [override])
 
 
 @pytest.mark.parametrize(
     ("text", "overrides", "expected"),
     [
-        (TEXT.replace("  range_m: 120", "  mode: b"), ["wireless.mac=acking"],
-         "a.yaml:8: wireless.mode: means nothing with mac: acking; leave it out"),
-        (ACKING.replace("  range_m: 120", "  full_duplex: false"), ["wireless.mac=dcf"],
-         "a.yaml:8: wireless.full_duplex: means nothing with mac: dcf; leave it out"),
-        (TEXT, ["wireless={mac: acking, eifs: true}"],
-         "--set wireless={mac: acking, eifs: true}: wireless.eifs: means nothing with mac: acking; leave it out"),
-        (TEXT, ["wireless.mac=csma"], "--set wireless.mac=csma: wireless.mac: unknown value csma, expected one of: dcf, acking"),
-        (ACKING, ["wireless.bitrate_mbps=0"],
-         "--set wireless.bitrate_mbps=0: wireless.bitrate_mbps: should be at least 0.01, got 0"),
-        (ACKING, ["wireless.link_ack_timeout_ms=0"],
-         "--set wireless.link_ack_timeout_ms=0: wireless.link_ack_timeout_ms: should be more than 0, got 0"),
+        (
+            TEXT.replace("  range_m: 120", "  mode: b"),
+            ["wireless.mac=acking"],
+            "a.yaml:8: wireless.mode: means nothing with mac: acking; leave it out",
+        ),
+        (
+            ACKING.replace("  range_m: 120", "  full_duplex: false"),
+            ["wireless.mac=dcf"],
+            "a.yaml:8: wireless.full_duplex: means nothing with mac: dcf; leave it out",
+        ),
+        (
+            TEXT,
+            ["wireless={mac: acking, eifs: true}"],
+            "--set wireless={mac: acking, eifs: true}: wireless.eifs: means nothing with mac: acking; leave it out",
+        ),
+        (
+            TEXT,
+            ["wireless.mac=csma"],
+            "--set wireless.mac=csma: wireless.mac: unknown value csma, expected one of: dcf, acking",
+        ),
+        (
+            ACKING,
+            ["wireless.bitrate_mbps=0"],
+            "--set wireless.bitrate_mbps=0: wireless.bitrate_mbps: should be at least 0.01, got 0",
+        ),
+        (
+            ACKING,
+            ["wireless.link_ack_timeout_ms=0"],
+            "--set wireless.link_ack_timeout_ms=0: wireless.link_ack_timeout_ms: should be more than 0, got 0",
+        ),
     ],
-)  # fmt: skip
+)
 def test_the_mac_is_chosen_with_its_own_keys(text: str, overrides: list[str], expected: str) -> None:
     assert refusal(text, *overrides) == expected
 
 
 def test_another_mac_for_a_scenario_that_names_none_of_its_keys() -> None:
-    wireless = Scenario.from_text(TEXT, ["wireless.mac=acking", "wireless.bitrate_mbps=2", "wireless.queue_frames=7"]).wireless
+    wireless = Scenario.from_text(
+        TEXT, ["wireless.mac=acking", "wireless.bitrate_mbps=2", "wireless.queue_frames=7"]
+    ).wireless
     assert (wireless.mac, wireless.bitrate_mbps, wireless.queue_frames, wireless.range_m) == ("acking", 2, 7, 120)
     assert wireless.detection_m is None and wireless.reach_m == 120
 
@@ -213,18 +262,33 @@ def test_each_problem_has_its_line() -> None:
 
 def test_overrides() -> None:
     scenario = Scenario.from_text(
-        TEXT, ["seed=7", "wireless.range_m=100", "hosts.mobility={model: static}", "churn.initial_fraction=0.5", "record.frames=true"]
+        TEXT,
+        [
+            "seed=7",
+            "wireless.range_m=100",
+            "hosts.mobility={model: static}",
+            "churn.initial_fraction=0.5",
+            "record.frames=true",
+        ],
     )
     assert (scenario.seed, scenario.wireless.range_m, scenario.hosts.mobility.model) == (7, 100, "static")
     assert scenario.churn is not None and scenario.churn.initial_fraction == 0.5 and scenario.record.frames
     assert scenario.changed(["seed=8"]).seed == 8
-    listed = Scenario.from_text(TEXT, ["stations.layout={shape: points, points_m: [[0, 0], [9, 9]]}", "stations.layout.points_m.1.0=5"])
+    listed = Scenario.from_text(
+        TEXT, ["stations.layout={shape: points, points_m: [[0, 0], [9, 9]]}", "stations.layout.points_m.1.0=5"]
+    )
     assert listed.stations.layout.points_m == ((0, 0), (5, 9))
 
 
 def test_effective_text_names_every_default() -> None:
     text = effective(Scenario.from_text(TEXT))
-    for key in ("interference_range_m: null", "retry_limit: 7", "hysteresis_m: 5", "window: 150", "max_events: 100000000"):
+    for key in (
+        "interference_range_m: null",
+        "retry_limit: 7",
+        "hysteresis_m: 5",
+        "window: 150",
+        "max_events: 100000000",
+    ):
         assert key in text
 
 
@@ -236,7 +300,9 @@ def test_effective_text_names_every_default() -> None:
     loss=st.floats(0, 1),
     slow=st.floats(0.01, 1),
     fast=st.floats(1, 10),
-    wireless=st.fixed_dictionaries({"mac": st.just("dcf"), "mode": st.sampled_from(["b", "g_mixed", "g_erp"]), "eifs": st.booleans()})
+    wireless=st.fixed_dictionaries(
+        {"mac": st.just("dcf"), "mode": st.sampled_from(["b", "g_mixed", "g_erp"]), "eifs": st.booleans()}
+    )
     | st.fixed_dictionaries(
         {
             "mac": st.just("acking"),
@@ -249,13 +315,21 @@ def test_effective_text_names_every_default() -> None:
     ),
     capture_db=st.none() | st.floats(0, 100),
     frames=st.booleans(),
-    faults=st.sampled_from(["null", "{schedule: paper}", "{schedule: random, rate_per_host_per_min: 1, mean_duration_s: 0.1}"]),
-)  # fmt: skip
-def test_effective_text_loads_to_the_same(seed, name, duration_s, loss, slow, fast, wireless, capture_db, frames, faults) -> None:  # type: ignore[no-untyped-def]
+    faults=st.sampled_from(
+        ["null", "{schedule: paper}", "{schedule: random, rate_per_host_per_min: 1, mean_duration_s: 0.1}"]
+    ),
+)
+def test_effective_text_loads_to_the_same(
+    seed, name, duration_s, loss, slow, fast, wireless, capture_db, frames, faults
+) -> None:  # type: ignore[no-untyped-def]
     overrides = [f"seed={seed}", f"duration_s={duration_s!r}"]
     values = {"loss": loss, "capture_db": capture_db, **wireless}
     overrides += [f"wireless.{key}={'null' if value is None else str(value).lower()}" for key, value in values.items()]
-    overrides += [f"hosts.mobility.speed_mps=[{slow!r}, {fast!r}]", f"record.frames={str(frames).lower()}", f"faults={faults}"]
+    overrides += [
+        f"hosts.mobility.speed_mps=[{slow!r}, {fast!r}]",
+        f"record.frames={str(frames).lower()}",
+        f"faults={faults}",
+    ]
     scenario = Scenario.from_text(TEXT, overrides)
     if name is not None:
         scenario = scenario.model_copy(update={"name": name})
@@ -298,7 +372,13 @@ def test_the_size_of_a_run_with_imported_tracks_is_checked_too() -> None:
 
 @pytest.mark.parametrize(
     ("name", "overrides"),
-    [("first", []), ("first", ["workload.interval_s=0.2", "hosts.count=40"]), ("static_heavy", []), ("churn", []), ("radio_check", [])],
+    [
+        ("first", []),
+        ("first", ["workload.interval_s=0.2", "hosts.count=40"]),
+        ("static_heavy", []),
+        ("churn", []),
+        ("radio_check", []),
+    ],
 )
 def test_the_rows_of_frames_and_messages_are_in_the_estimate(name: str, overrides: list[str]) -> None:
     """In the right order of magnitude, and rather too many: ten seconds of each are counted."""

@@ -24,7 +24,16 @@ from mobilenet.scenario import Scenario
 from mobilenet.tracks.projection import Origin, to_plane
 from mobilenet.tracks.read import read_tracks
 
-HOSTILE = ["=HYPERLINK(\"http://x\")", "</script><img src=x onerror=alert(1)>", "{{7*7}} ${x}", "a\nb", "h1 {\"h1\": 9}", "[red]no[/red] \x1b[31m", "../../etc/passwd", "'; DROP TABLE"]
+HOSTILE = [
+    '=HYPERLINK("http://x")',
+    "</script><img src=x onerror=alert(1)>",
+    "{{7*7}} ${x}",
+    "a\nb",
+    'h1 {"h1": 9}',
+    "[red]no[/red] \x1b[31m",
+    "../../etc/passwd",
+    "'; DROP TABLE",
+]
 ROOT = Path(__file__).parents[2]
 
 
@@ -35,12 +44,17 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
     with (folder / "t$(id) {{x}}.csv").open("w", newline="") as file:
         writer = csv.writer(file)
         writer.writerow(["t", "id", "lon", "lat"])
-        writer.writerows([t, name, -30 + 0.00015 * t, 45 + 0.0001 * i] for t in range(31) for i, name in enumerate(HOSTILE))
+        writer.writerows(
+            [t, name, -30 + 0.00015 * t, 45 + 0.0001 * i] for t in range(31) for i, name in enumerate(HOSTILE)
+        )
     with (folder / "sites.csv").open("w", newline="") as file:
-        csv.writer(file).writerows([["name", "lon", "lat"], [HOSTILE[0], -30.0, 45.0], [HOSTILE[1], -29.9975, 45.0], ["", -29.995, 45.0]])
+        csv.writer(file).writerows(
+            [["name", "lon", "lat"], [HOSTILE[0], -30.0, 45.0], [HOSTILE[1], -29.9975, 45.0], ["", -29.995, 45.0]]
+        )
     text = (
-        'duration_s: 30\nstations: {layout: {shape: csv, file: sites.csv}}\nhosts: {mobility: {model: tracks, file: "t$(id) {{x}}.csv"}}\n'
-        "protocol: {name: mobile_causal}\nworkload: {interval_s: 3, payload_bytes: 100}\nrecord: {messages: true}\n"
+        "duration_s: 30\nstations: {layout: {shape: csv, file: sites.csv}}\nhosts: {mobility: {model: tracks, file:"
+        ' "t$(id) {{x}}.csv"}}\nprotocol: {name: mobile_causal}\nworkload: {interval_s: 3, payload_bytes: 100}\nrecord:'
+        " {messages: true}\n"
     )
     done = api.run(Scenario.from_text(text, folder=folder), out=folder / "run")
     assert done.verdict == "valid"
@@ -50,9 +64,15 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_tables_and_their_tracks_read_again(run: Path, tmp_path: Path) -> None:
     opened = source(run)
     run_tables(opened, run, tmp_path)
-    assert {p.name for p in tmp_path.iterdir()} == {f"{n}.csv" for n in ("tracks", "handoffs", "stations", "events", "samples", "messages", "metrics")}
+    assert {p.name for p in tmp_path.iterdir()} == {
+        f"{n}.csv" for n in ("tracks", "handoffs", "stations", "events", "samples", "messages", "metrics")
+    }
     tracks = pd.read_csv(tmp_path / "tracks.csv")
-    assert set(tracks.name) == {"'" + HOSTILE[0], *(name.replace("\n", "\\n").replace("\x1b", "\\x1b") for name in HOSTILE[1:])} and not tracks.name.str.match(r"[=+@-]").any()
+    assert (
+        set(tracks.name)
+        == {"'" + HOSTILE[0], *(name.replace("\n", "\\n").replace("\x1b", "\\x1b") for name in HOSTILE[1:])}
+        and not tracks.name.str.match(r"[=+@-]").any()
+    )
     again = read_tracks(tmp_path / "tracks.csv")
     assert again.names == [f"h{i}" for i in range(8)] and len(again.t_s) == len(opened.tracks)
     assert np.hypot(again.x - opened.tracks.x_m, again.y - opened.tracks.y_m).max() < 0.01
@@ -125,8 +145,8 @@ def test_named_like_files_of_a_run(tmp_path: Path) -> None:
         (tmp_path / folder).mkdir()
         (tmp_path / folder / "events.parquet").write_text(text)
     text = (
-        "duration_s: 9\nstations: {layout: {shape: csv, file: b/events.parquet}}\nhosts: {mobility: {model: tracks, file: a/events.parquet}}\n"
-        "protocol: {name: mobile_causal}\nworkload: {interval_s: 3, payload_bytes: 100}\n"
+        "duration_s: 9\nstations: {layout: {shape: csv, file: b/events.parquet}}\nhosts: {mobility: {model: tracks,"
+        " file: a/events.parquet}}\nprotocol: {name: mobile_causal}\nworkload: {interval_s: 3, payload_bytes: 100}\n"
     )
     once = api.run(Scenario.from_text(text, folder=tmp_path), out=tmp_path / "once")
     again = api.run(tmp_path / "once" / "scenario.yaml", out=tmp_path / "again")
@@ -144,7 +164,9 @@ def test_without_an_origin(tmp_path: Path) -> None:
     api.run(ROOT / "scenarios" / "first.yaml", out=tmp_path / "run", overrides=["duration_s=5"])
     with pytest.raises(NoOrigin, match=r"expected --origin LON,LAT"):
         write_geojson(source(tmp_path / "run"), tmp_path / "a.geojson")
-    assert one_line(mobilenet("export", "run", "--geojson", place=tmp_path), 2).startswith("run: nothing says where this run lies on Earth; expected --origin")
+    assert one_line(mobilenet("export", "run", "--geojson", place=tmp_path), 2).startswith(
+        "run: nothing says where this run lies on Earth; expected --origin"
+    )
     assert sorted(p.name for p in tmp_path.iterdir()) == ["run"] and not (tmp_path / "run" / "geojson.geojson").exists()
     done = mobilenet("export", "run", "--geojson", "--origin", "-30,45", "-o", "a.geojson", place=tmp_path)
     assert done.returncode == 0 and json.loads((tmp_path / "a.geojson").read_text())["features"], done
@@ -157,19 +179,30 @@ def test_without_an_origin(tmp_path: Path) -> None:
         (("--kepler", "--origin", "5,95"), "--origin '5,95': expected LON,LAT"),
     ):
         assert one_line(mobilenet("export", "run", *words, place=tmp_path), 2).startswith(said)
-    assert one_line(mobilenet("export", ".", "--csv", place=tmp_path), 2).startswith(".: neither a run directory nor that of a study")
+    assert one_line(mobilenet("export", ".", "--csv", place=tmp_path), 2).startswith(
+        ".: neither a run directory nor that of a study"
+    )
     done = mobilenet("export", "run", "--csv", place=tmp_path)
-    assert done.returncode == 0 and "lon" not in (tmp_path / "run" / "csv" / "tracks.csv").read_text().splitlines()[0], done
+    assert (
+        done.returncode == 0 and "lon" not in (tmp_path / "run" / "csv" / "tracks.csv").read_text().splitlines()[0]
+    ), done
 
 
 def test_runs_with_little_in_them(tmp_path: Path) -> None:
     api.run(ROOT / "scenarios" / "first.yaml", out=tmp_path / "none", overrides=["duration_s=5", "hosts.count=0"])
     api.run(ROOT / "scenarios" / "first.yaml", out=tmp_path / "short", overrides=["duration_s=0.5", "drain_s=0"])
     done = mobilenet("export", "none", "--geojson", "--origin", "1,1", "-o", "a.geojson", place=tmp_path)
-    assert done.returncode == 0 and {f["properties"]["kind"] for f in json.loads((tmp_path / "a.geojson").read_text())["features"]} == {"station"}, done
+    assert done.returncode == 0 and {
+        f["properties"]["kind"] for f in json.loads((tmp_path / "a.geojson").read_text())["features"]
+    } == {"station"}, done
     assert mobilenet("export", "none", "--csv", place=tmp_path).returncode == 0
-    assert one_line(mobilenet("export", "none", "--kepler", "--origin", "1,1", place=tmp_path), 2) == "none: no trip to play: no hosts"
-    assert one_line(mobilenet("export", "short", "--kepler", "--origin", "1,1", place=tmp_path), 2).startswith("short: no trip to play: every track has only one position")
+    assert (
+        one_line(mobilenet("export", "none", "--kepler", "--origin", "1,1", place=tmp_path), 2)
+        == "none: no trip to play: no hosts"
+    )
+    assert one_line(mobilenet("export", "short", "--kepler", "--origin", "1,1", place=tmp_path), 2).startswith(
+        "short: no trip to play: every track has only one position"
+    )
     assert not list(tmp_path.glob("*/kepler*"))
 
 
@@ -199,7 +232,12 @@ def test_the_tables_of_a_study(tmp_path: Path) -> None:
         (tmp_path / "s" / name).write_text(name)
     (tmp_path / "to").mkdir()
     assert study_tables(tmp_path / "s", tmp_path / "to") == 3
-    assert {p.name for p in (tmp_path / "to").iterdir()} == {"runs.csv", "summary.csv", "planned_runs.csv", "contents.json"}
+    assert {p.name for p in (tmp_path / "to").iterdir()} == {
+        "runs.csv",
+        "summary.csv",
+        "planned_runs.csv",
+        "contents.json",
+    }
     (tmp_path / "s" / "tables" / "summary.csv").write_text("level,mean\n=HYPERLINK(1),-0.5\n,1e-3\n")
     study_tables(tmp_path / "s", tmp_path / "to")
     assert (tmp_path / "to" / "summary.csv").read_text() == "level,mean\n'=HYPERLINK(1),-0.5\n,1e-3\n"
@@ -215,5 +253,17 @@ def test_hostile_names_stay_names_in_the_map(run: Path, tmp_path: Path) -> None:
     done = mobilenet("map", run, "-o", "map.html", place=tmp_path)
     assert done.returncode == 0, done
     assert "<img src=x" not in (tmp_path / "map.html").read_text()
-    done = mobilenet("inspect-tracks", run / "t$(id) {{x}}.csv", "--stations", run / "sites.csv", "--scenario", "own.yaml", place=tmp_path)
-    assert done.returncode == 0 and sorted(p.name for p in tmp_path.iterdir()) == ["map.html", "own.yaml", "t--id----x--_tracks.png"], done
+    done = mobilenet(
+        "inspect-tracks",
+        run / "t$(id) {{x}}.csv",
+        "--stations",
+        run / "sites.csv",
+        "--scenario",
+        "own.yaml",
+        place=tmp_path,
+    )
+    assert done.returncode == 0 and sorted(p.name for p in tmp_path.iterdir()) == [
+        "map.html",
+        "own.yaml",
+        "t--id----x--_tracks.png",
+    ], done

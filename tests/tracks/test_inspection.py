@@ -24,14 +24,22 @@ ROOT = Path(__file__).parents[2]
 
 def test_known_numbers(tmp_path: Path) -> None:
     """a walks 400 m at 2 m/s past two stations, b stands out of reach, silent in between, and jumps at the end."""
-    lines = [f"{t},a,{2 * t},0" for t in range(201)] + [f"{t},b,0,900" for t in (*range(50), *range(100, 151))] + ["151,b,100,900"]
+    lines = (
+        [f"{t},a,{2 * t},0" for t in range(201)]
+        + [f"{t},b,0,900" for t in (*range(50), *range(100, 151))]
+        + ["151,b,100,900"]
+    )
     (tmp_path / "a.csv").write_text("t,id,x,y\n" + "\n".join(lines) + "\n")
     found = inspect(read_tracks(tmp_path / "a.csv"), np.array([(100.0, 0.0), (300.0, 0.0)]), 120)
     assert found.cells is not None and found.extent_m == (0, 0, 400, 900)
     assert found.gaps == [(253, "b", 51.0)] and found.jumps == [(304, "b", 100.0)]
     assert found.host_s == 200 + 49 + 51 and found.speed_mps[3] == 100 and found.speed_mps[1] == 2
     assert found.cells.handoffs_m.tolist() == [[204, 0]]  # past the middle by 2.5 m and more
-    assert found.cells.covered_share == pytest.approx(200 / (200 + 49 + 51)) and found.cells.busiest == 1 and found.cells.unused == 0
+    assert (
+        found.cells.covered_share == pytest.approx(200 / (200 + 49 + 51))
+        and found.cells.busiest == 1
+        and found.cells.unused == 0
+    )
     assert inspect(read_tracks(tmp_path / "a.csv"), None, 120).handoffs_per_host_hour is None
 
 
@@ -47,17 +55,43 @@ def test_a_run_has_nearly_as_many_handoffs(tmp_path: Path) -> None:
 def test_from_tracks_to_a_scenario_that_runs(tmp_path: Path) -> None:
     for name in ("town_lonlat.csv.gz", "sites_lonlat.csv"):
         (tmp_path / name).write_bytes((DATA / "formats" / name).read_bytes())
-    done = mobilenet("inspect-tracks", "town_lonlat.csv.gz", "--stations", "sites_lonlat.csv", "--scenario", "own.yaml", place=tmp_path)
-    assert done.returncode == 0 and "98.4 per host and hour" in done.stdout and done.stdout.endswith("Next: mobilenet run own.yaml\n"), done
+    done = mobilenet(
+        "inspect-tracks",
+        "town_lonlat.csv.gz",
+        "--stations",
+        "sites_lonlat.csv",
+        "--scenario",
+        "own.yaml",
+        place=tmp_path,
+    )
+    assert (
+        done.returncode == 0
+        and "98.4 per host and hour" in done.stdout
+        and done.stdout.endswith("Next: mobilenet run own.yaml\n")
+    ), done
     assert (tmp_path / "town_lonlat_tracks.png").stat().st_size > 10_000
     done = mobilenet("run", "own.yaml", "--set", "duration_s=20", "--out", "run", place=tmp_path)
     assert done.returncode == 0, done
-    assert Scenario.load(tmp_path / "run" / "scenario.yaml").origin == Scenario.load(tmp_path / "own.yaml").origin is not None
+    assert (
+        Scenario.load(tmp_path / "run" / "scenario.yaml").origin
+        == Scenario.load(tmp_path / "own.yaml").origin
+        is not None
+    )
 
 
 @pytest.mark.parametrize("name", ["walk.tcl", "walk.gpx", "walk.fcd.xml"])
 def test_without_sites_cells_are_laid_over_the_tracks(name: str, tmp_path: Path) -> None:
-    done = mobilenet("inspect-tracks", DATA / "formats" / name, "-o", "a.svg", "--scenario", "own.yaml", "--range-m", "150", place=tmp_path)
+    done = mobilenet(
+        "inspect-tracks",
+        DATA / "formats" / name,
+        "-o",
+        "a.svg",
+        "--scenario",
+        "own.yaml",
+        "--range-m",
+        "150",
+        place=tmp_path,
+    )
     assert done.returncode == 0, done
     scenario = Scenario.load(tmp_path / "own.yaml")
     recorded = read_tracks(DATA / "formats" / name).on_plane(scenario.origin)
@@ -69,13 +103,16 @@ def test_without_sites_cells_are_laid_over_the_tracks(name: str, tmp_path: Path)
     ("words", "said"),
     [
         (("nowhere.csv",), "nowhere.csv: there is no such file"),
-        ((DATA / "formats/walk.csv", "--stations", DATA / "formats/sites_lonlat.csv"), "the stations are in longitude and latitude, the tracks in metres"),
+        (
+            (DATA / "formats/walk.csv", "--stations", DATA / "formats/sites_lonlat.csv"),
+            "the stations are in longitude and latitude, the tracks in metres",
+        ),
         ((DATA / "formats/walk.csv", "--format", "kml"), "--format: unknown value 'kml', expected one of auto, csv"),
         ((DATA / "formats/walk.csv", "--format", "gpx"), "walk.csv:1:1: not XML"),
         ((DATA / "formats/walk.csv", "--origin", "1"), "--origin '1': expected LON,LAT in degrees"),
         ((DATA / "formats/walk.csv", "-o", "a.txt"), "a.txt: expected a name that ends in .svg or .png or .pdf"),
     ],
-)  # fmt: skip
+)
 def test_wrong_requests(words: tuple[str | Path, ...], said: str, tmp_path: Path) -> None:
     done = mobilenet("inspect-tracks", *words, place=tmp_path)
     assert done.returncode == 2 and done.stderr.startswith(said) and done.stderr.count("\n") == 1, done
@@ -85,14 +122,31 @@ def test_wrong_requests(words: tuple[str | Path, ...], said: str, tmp_path: Path
 @pytest.mark.parametrize(
     ("layout", "tracks", "said"),
     [
-        ("{shape: csv, file: sites_lonlat.csv}", "walk.csv", "a.yaml:2: stations.layout.file: the stations are in longitude and latitude, the tracks in metres: say where (0, 0) lies"),
-        ("{shape: points, points_m: [[0, 0]]}", "walk.gpx", "a.yaml:3: hosts.mobility.file: the tracks are in longitude and latitude, the stations in metres: say where (0, 0) lies"),
+        (
+            "{shape: csv, file: sites_lonlat.csv}",
+            "walk.csv",
+            (
+                "a.yaml:2: stations.layout.file: the stations are in longitude and latitude, the tracks in metres: say"
+                " where (0, 0) lies"
+            ),
+        ),
+        (
+            "{shape: points, points_m: [[0, 0]]}",
+            "walk.gpx",
+            (
+                "a.yaml:3: hosts.mobility.file: the tracks are in longitude and latitude, the stations in metres: say"
+                " where (0, 0) lies"
+            ),
+        ),
         ("{shape: csv, file: sites_lonlat.csv}", "walk.gpx", ""),
         ("{shape: hexagon, rings: 1}", "walk_lonlat.csv", ""),
     ],
-)  # fmt: skip
+)
 def test_both_have_to_lie_in_one_world(layout: str, tracks: str, said: str, tmp_path: Path) -> None:
-    text = f"duration_s: 10\nstations: {{layout: {layout}}}\nhosts: {{mobility: {{model: tracks, file: {tracks}}}}}\nprotocol: {{name: mobile_causal}}\nworkload: {{interval_s: 5, payload_bytes: 100}}\n"
+    text = (
+        f"duration_s: 10\nstations: {{layout: {layout}}}\nhosts: {{mobility: {{model: tracks, file:"
+        f" {tracks}}}}}\nprotocol: {{name: mobile_causal}}\nworkload: {{interval_s: 5, payload_bytes: 100}}\n"
+    )
     for name in ("sites_lonlat.csv", tracks):
         (tmp_path / name).write_bytes((DATA / "formats" / name).read_bytes())
     (tmp_path / "a.yaml").write_text(text)
@@ -105,7 +159,9 @@ def test_both_have_to_lie_in_one_world(layout: str, tracks: str, said: str, tmp_
 
 
 def test_titles_that_people_use(tmp_path: Path) -> None:
-    for number, titles in enumerate(("time_s,host,x_m,y_m", "timestamp,vehicle,x,y", "t_s,node_id,x,y_m", "t,id,x,y,vehicle,time_s")):
+    for number, titles in enumerate(
+        ("time_s,host,x_m,y_m", "timestamp,vehicle,x,y", "t_s,node_id,x,y_m", "t,id,x,y,vehicle,time_s")
+    ):
         row = "{},a,1,2" + ",5,5" * (titles.count(",") > 3)
         (tmp_path / f"{number}.csv").write_text("\n".join([titles, row.format(0), row.format(1)]) + "\n")
         assert read_tracks(tmp_path / f"{number}.csv").names == ["a"]
@@ -118,7 +174,10 @@ def test_titles_that_people_use(tmp_path: Path) -> None:
 
 def test_a_scenario_that_does_not_hold_is_not_left_behind(tmp_path: Path) -> None:
     (tmp_path / "tracks.csv").write_text("t,id,x,y\n0,a,0,0\n30,a,40,0\n")
-    for sites, said in (("name,x_m,y_m\na,0,0\na,50,0\n", "sites.csv:3:1: name: another station is called 'a' too, see line 2"), ("x,y\n1,2\n1,2\n", "sites.csv:3:1: x: a station stands there")):
+    for sites, said in (
+        ("name,x_m,y_m\na,0,0\na,50,0\n", "sites.csv:3:1: name: another station is called 'a' too, see line 2"),
+        ("x,y\n1,2\n1,2\n", "sites.csv:3:1: x: a station stands there"),
+    ):
         (tmp_path / "sites.csv").write_text(sites)
         for more in ((), ("--scenario", "own.yaml")):
             done = mobilenet("inspect-tracks", "tracks.csv", "--stations", "sites.csv", *more, place=tmp_path)
@@ -129,23 +188,34 @@ def test_a_scenario_that_does_not_hold_is_not_left_behind(tmp_path: Path) -> Non
 
 def test_little_and_strange_tracks(tmp_path: Path) -> None:
     (tmp_path / "a.csv").write_text("t,id,x,y\n1e308,a,0,0\n1.5e308,a,1,0\n")
-    assert one_line(mobilenet("inspect-tracks", "a.csv", place=tmp_path), 2) == "a.csv:2:1: t: 1e+308 s is not between 0 and 1e9"
+    assert (
+        one_line(mobilenet("inspect-tracks", "a.csv", place=tmp_path), 2)
+        == "a.csv:2:1: t: 1e+308 s is not between 0 and 1e9"
+    )
     (tmp_path / "b.csv").write_text("t,id,x,y\n0,a,0,0\n")
     done = mobilenet("inspect-tracks", "b.csv", "-o", "b.svg", place=tmp_path)
-    assert done.returncode == 0 and [line.split()[-1] for line in done.stdout.splitlines() if line.startswith(("speed", "sample interval"))] == ["–", "–"], done
+    assert done.returncode == 0 and [
+        line.split()[-1] for line in done.stdout.splitlines() if line.startswith(("speed", "sample interval"))
+    ] == ["–", "–"], done
     (tmp_path / "own.yaml").write_text("")
-    assert one_line(mobilenet("inspect-tracks", "b.csv", "-o", "c.svg", "--scenario", "own.yaml", place=tmp_path), 2).startswith("own.yaml: exists already")
+    assert one_line(
+        mobilenet("inspect-tracks", "b.csv", "-o", "c.svg", "--scenario", "own.yaml", place=tmp_path), 2
+    ).startswith("own.yaml: exists already")
     assert not (tmp_path / "c.svg").exists()
     lines = [f"{t},a,{67 + 0.0003 * t},{20 + 0.001 * t}" for t in range(9)]  # near the Arctic Circle, exchanged
     (tmp_path / "d.csv").write_text("t,id,lon,lat\n" + "\n".join(lines) + "\n")
-    assert "are lon and lat exchanged?" in " ".join(mobilenet("inspect-tracks", "d.csv", "-o", "d.svg", place=tmp_path).stdout.split())
+    assert "are lon and lat exchanged?" in " ".join(
+        mobilenet("inspect-tracks", "d.csv", "-o", "d.svg", place=tmp_path).stdout.split()
+    )
 
 
 GAP = "t,id,x,y\n0,a,0,0\n1,a,3,0\n2,a,5,2\n100,a,100,40\n101,a,103,40\n"
 
 
 def test_one_definition_of_who_is_there(tmp_path: Path) -> None:
-    """What the picture encloses is the table's host time, with stations and without, and nobody is there within a gap."""
+    """What the picture encloses is the table's host time, with stations and without, and nobody is there within a
+    gap.
+    """
     (tmp_path / "a.csv").write_text(GAP)
     for stations in (None, np.array([(0.0, 0.0)])):
         found = inspect(read_tracks(tmp_path / "a.csv"), stations, 90)
@@ -153,7 +223,11 @@ def test_one_definition_of_who_is_there(tmp_path: Path) -> None:
             assert found.present(edges) @ np.diff(edges) == pytest.approx(found.host_s) == 3
         assert found.present(np.array([0.0, 2, 100, 101])).tolist() == [1, 0, 1]
     assert found.cells is not None and found.cells.moments_s.tolist() == [0, 1, 2, 100, 101]
-    assert found.cells.looked_s.tolist() == [1, 1, 0, 1, 0] and found.cells.covered_share == pytest.approx(2 / 3) and found.cells.uncovered_host_s == 1
+    assert (
+        found.cells.looked_s.tolist() == [1, 1, 0, 1, 0]
+        and found.cells.covered_share == pytest.approx(2 / 3)
+        and found.cells.uncovered_host_s == 1
+    )
     (tmp_path / "b.csv").write_text("t,id,x,y\n0.5,a,0,0\n")  # no look at it
     assert inspect(read_tracks(tmp_path / "b.csv"), stations, 90).cells.covered_share == 0  # type: ignore[union-attr]
 
@@ -162,7 +236,12 @@ def test_one_definition_of_who_is_there(tmp_path: Path) -> None:
 def test_the_picture_is_broken_within_gaps(stations: np.ndarray | None, tmp_path: Path) -> None:
     (tmp_path / "a.csv").write_text(GAP + "50,b,1,1\n")
     where, _, when = drawn(inspect(read_tracks(tmp_path / "a.csv"), stations, 90), tmp_path)
-    lines = [path.vertices.tolist() for each in where.collections if isinstance(each, LineCollection) for path in each.get_paths()]
+    lines = [
+        path.vertices.tolist()
+        for each in where.collections
+        if isinstance(each, LineCollection)
+        for path in each.get_paths()
+    ]
     assert lines == [[[0, 0], [3, 0], [5, 2]], [[100, 40], [103, 40]]]
     assert [line.get_xydata().tolist() for line in where.lines if "alone" in str(line.get_label())] == [[[1, 1]]]
     assert _height(when.patches[-1], np.array([0.5, 1.5, 2.5, 30, 50, 99.5, 100.5])).tolist() == [1, 1, 0, 0, 0, 0, 1]
@@ -185,13 +264,22 @@ def _height(patch: StepPatch, moments: np.ndarray) -> np.ndarray:
 def test_one_sample_each_is_drawn_and_no_scenario_written(tmp_path: Path) -> None:
     (tmp_path / "a.csv").write_text("t,id,x,y\n0,a,0,0\n1,b,3,0\n")
     where, speeds, when = drawn(inspect(read_tracks(tmp_path / "a.csv"), None, 120), tmp_path)
-    assert where.lines[0].get_xydata().tolist() == [[0, 0], [3, 0]] and when.lines[0].get_xydata().tolist() == [[0, 0], [1, 0]]
+    assert where.lines[0].get_xydata().tolist() == [[0, 0], [3, 0]] and when.lines[0].get_xydata().tolist() == [
+        [0, 0],
+        [1, 0],
+    ]
     assert min(*speeds.get_ylim(), *speeds.get_xlim(), *when.get_ylim(), *when.get_xlim()) == 0
     done = mobilenet("inspect-tracks", "a.csv", place=tmp_path)
-    assert done.returncode == 0 and "\nNo run can be made of this: no host is there for more than 5 s, each has one sample\n" in done.stdout, done
+    assert (
+        done.returncode == 0
+        and "\nNo run can be made of this: no host is there for more than 5 s, each has one sample\n" in done.stdout
+    ), done
     assert done.stdout.endswith("\nNext: give all samples of a host the same id, then mobilenet inspect-tracks a.csv\n")
     done = mobilenet("inspect-tracks", "a.csv", "--scenario", "own.yaml", place=tmp_path)
-    assert (done.returncode, done.stderr) == (2, "own.yaml: not written: no host is there for more than 5 s, each has one sample\n")
+    assert (done.returncode, done.stderr) == (
+        2,
+        "own.yaml: not written: no host is there for more than 5 s, each has one sample\n",
+    )
     assert not (tmp_path / "own.yaml").exists() and "mobilenet run" not in done.stdout
 
 
@@ -217,15 +305,27 @@ def test_what_is_said_of_gaps_and_of_two_pairs_of_coordinates(tmp_path: Path) ->
     lines = GAP.splitlines()
     (tmp_path / "a.csv").write_text("\n".join([lines[0] + ",lon,lat", *(line + ",13,52" for line in lines[1:])]))
     done = mobilenet("inspect-tracks", "a.csv", "--scenario", "own.yaml", place=tmp_path)
-    assert "\nCoordinates: x and y are taken, as metres; its lon and lat are not looked at (--coordinates lonlat takes them)\n" in done.stdout, done
+    assert (
+        "\nCoordinates: x and y are taken, as metres; its lon and lat are not looked at (--coordinates lonlat takes"
+        " them)\n" in done.stdout
+    ), done
     assert "\nIts hosts go straight through 1 gap (max_gap_s 99), which table and picture leave out: " in done.stdout
     done = mobilenet("inspect-tracks", "a.csv", "--coordinates", "lonlat", "--range-m", "50", place=tmp_path)
     assert "\nCoordinates: lon and lat are taken, as asked" in done.stdout
-    assert done.stdout.endswith("Next: mobilenet inspect-tracks a.csv --range-m 50 --coordinates lonlat --scenario own.yaml\n")
+    assert done.stdout.endswith(
+        "Next: mobilenet inspect-tracks a.csv --range-m 50 --coordinates lonlat --scenario own.yaml\n"
+    )
 
 
 def test_a_run_refuses_times_in_milliseconds_as_the_inspection_does(tmp_path: Path) -> None:
     (tmp_path / "a.csv").write_text("t,id,x,y\n1714521600000,a,1,2\n1714521601000,a,5,2\n")
-    (tmp_path / "a.yaml").write_text("duration_s: 10\nstations: {layout: {shape: hexagon, rings: 1}}\nhosts: {mobility: {model: tracks, file: a.csv}}\nprotocol: {name: mobile_causal}\nworkload: {interval_s: 5, payload_bytes: 100}\n")
+    (tmp_path / "a.yaml").write_text(
+        "duration_s: 10\nstations: {layout: {shape: hexagon, rings: 1}}\nhosts: {mobility: {model: tracks, file:"
+        " a.csv}}\nprotocol: {name: mobile_causal}\nworkload: {interval_s: 5, payload_bytes: 100}\n"
+    )
     said = "a.csv:2:1: t: 1714521600000 is beyond the year 9999; are these milliseconds? expected seconds"
-    assert one_line(mobilenet("inspect-tracks", "a.csv", place=tmp_path), 2) == one_line(mobilenet("run", "a.yaml", "--out", "run", place=tmp_path), 2) == said
+    assert (
+        one_line(mobilenet("inspect-tracks", "a.csv", place=tmp_path), 2)
+        == one_line(mobilenet("run", "a.yaml", "--out", "run", place=tmp_path), 2)
+        == said
+    )

@@ -19,8 +19,12 @@ from tracks.test_round_trip import KNOWN
 from tracks.writers import DATA, WRITERS
 
 FCD = '<fcd-export>\n<timestep time="1">\n{}\n</timestep>\n</fcd-export>'
-GPX = '<gpx>\n<trk><trkseg>\n{}\n</trkseg></trk>\n</gpx>'
-BOMB = '<!DOCTYPE a [<!ENTITY b "bbbbbbbbbb">' + "".join(f'<!ENTITY {c} "{f"&{p};" * 10}">' for p, c in zip("bcdefgh", "cdefghi", strict=True)) + "]>"
+GPX = "<gpx>\n<trk><trkseg>\n{}\n</trkseg></trk>\n</gpx>"
+BOMB = (
+    '<!DOCTYPE a [<!ENTITY b "bbbbbbbbbb">'
+    + "".join(f'<!ENTITY {c} "{f"&{p};" * 10}">' for p, c in zip("bcdefgh", "cdefghi", strict=True))
+    + "]>"
+)
 
 
 def refused(path: Path) -> str:
@@ -39,37 +43,73 @@ def refused(path: Path) -> str:
         (FCD.format('  <vehicle id="a" x="1,5" y="1"/>'), "f:3:3: x: '1,5' is no number; write it with a point"),
         (FCD.format('<vehicle id="a" x="1" y="inf"/>'), "f:3:1: y: 'inf' is no finite number"),
         (FCD.format('<vehicle id="" x="1" y="1"/>'), "f:3:1: id: empty, expected a name"),
-        (FCD.format('<vehicle id="a" x="1" y="1"/>\n<vehicle id="a" x="2" y="1"/>'), "f:4:1: t: 'a' goes from 1 to 1 s, expected a later time"),
-        (FCD.format('<vehicle id="a" x="1" y="1"/>').replace('time="1"', 'time="soon"'), "f:2:1: time: 'soon' is no number"),
-        (FCD.format('<vehicle id="a" x="1" y="1"/>').replace('time="1"', 'time="1:b"'), "f:2:1: time: '1:b' is no time, expected seconds or h:m:s"),
-        (FCD.format('<vehicle id="a" x="1" y="1"/>').replace(' time="1"', ""), 'f:2:1: <timestep> without time, expected time="..."'),
+        (
+            FCD.format('<vehicle id="a" x="1" y="1"/>\n<vehicle id="a" x="2" y="1"/>'),
+            "f:4:1: t: 'a' goes from 1 to 1 s, expected a later time",
+        ),
+        (
+            FCD.format('<vehicle id="a" x="1" y="1"/>').replace('time="1"', 'time="soon"'),
+            "f:2:1: time: 'soon' is no number",
+        ),
+        (
+            FCD.format('<vehicle id="a" x="1" y="1"/>').replace('time="1"', 'time="1:b"'),
+            "f:2:1: time: '1:b' is no time, expected seconds or h:m:s",
+        ),
+        (
+            FCD.format('<vehicle id="a" x="1" y="1"/>').replace(' time="1"', ""),
+            'f:2:1: <timestep> without time, expected time="..."',
+        ),
         (FCD.format(""), "f: no track in it"),
         (FCD.format('<vehicle id="a" x="1" y="1">'), "f:4:3: not XML: mismatched tag, inside <vehicle>"),
         ('<fcd-export>\n<timestep time="1">\n', "f:3:1: not XML: no element found, inside <timestep>"),
         ('<fcd-export>\n<timestep time="1">\n<vehicle id=', "f:3:1: not XML: unclosed token, inside <timestep>"),
-        ('<fcd-export>\n<vehicle id="a" x="1" y="2"/></fcd-export>', 'f:2:1: <vehicle> outside of <timestep time="...">'),
+        (
+            '<fcd-export>\n<vehicle id="a" x="1" y="2"/></fcd-export>',
+            'f:2:1: <vehicle> outside of <timestep time="...">',
+        ),
         ("<kml>\n</kml>", "f:1: XML that begins with <kml>; expected <fcd-export> (SUMO) or <gpx>"),
         (BOMB + FCD.format('<vehicle id="&i;" x="1" y="2"/>'), "f:1:13: a document type (<!DOCTYPE>)"),
         ("<gpx>" + "<a>" * 40, "f:1:99: more than 32 elements inside each other"),
         (GPX.format('<trkpt lat="1" lon="2"></trkpt>'), "f:3:1: <trkpt> without <time>; expected when it was there"),
-        (GPX.format('<trkpt lat="1"><time>2024-05-01T08:00:00Z</time></trkpt>'), 'f:3:1: <trkpt> without lon, expected lon="..."'),
+        (
+            GPX.format('<trkpt lat="1"><time>2024-05-01T08:00:00Z</time></trkpt>'),
+            'f:3:1: <trkpt> without lon, expected lon="..."',
+        ),
         (GPX.format('<trkpt lat="1" lon="b"/>'), "f:3:1: lon: 'b' is no number"),
-        (GPX.format('<trkpt lat="1" lon="2"><time>noon</time></trkpt>'), "f:3:34: time: 'noon' is no date, expected one as in 2024-05-01T08:00:00Z"),
-        (GPX.format('<trkpt lat="91" lon="2"><time>2024-05-01T08:00:00Z</time></trkpt>'), "f:3:1: lat: 91 is not between -90 and 90 degrees; are lon and lat exchanged?"),
-        (GPX.format('<trkpt lat="1" lon="2"><time>2024-05-01T08:00:00Z</time></trkpt>'), "f: longitudes and latitudes, and nothing says where the plane's (0, 0) lies; expected origin: {lon, lat}"),
+        (
+            GPX.format('<trkpt lat="1" lon="2"><time>noon</time></trkpt>'),
+            "f:3:34: time: 'noon' is no date, expected one as in 2024-05-01T08:00:00Z",
+        ),
+        (
+            GPX.format('<trkpt lat="91" lon="2"><time>2024-05-01T08:00:00Z</time></trkpt>'),
+            "f:3:1: lat: 91 is not between -90 and 90 degrees; are lon and lat exchanged?",
+        ),
+        (
+            GPX.format('<trkpt lat="1" lon="2"><time>2024-05-01T08:00:00Z</time></trkpt>'),
+            "f: longitudes and latitudes, and nothing says where the plane's (0, 0) lies; expected origin: {lon, lat}",
+        ),
         ("0 1 2 3 4", "f:1:7: the line ends within a waypoint; expected t x y for each"),
         ("0 1 2\n0 1 2 5 1e5 x", "f:2:13: 'x' is no number, expected t x y t x y ..."),
         ("5 1 2 4 1 2", "f:1:7: t: '0' goes from 5 to 4 s, expected a later time"),
         ("$node_(0) set X_ 1\n$node_(0) set Y_ one", "f:2:18: y: 'one' is no number"),
-        ('$ns_ at 1 "$node_(0) setdest 1 2 3"', "f:1:1: x: nothing says where node '0' begins; expected $node_(0) set X_ ..."),
-        ('$node_(0) set X_ 1\n$node_(0) set Y_ 1\n$ns_ at 1 "$node_(0) setdest 1 2"', "f:3:12: '$ns_ at 1 \"$node_(0) setdest 1 2\"': expected $node_(0) set X_"),
-        ('$node_(0) set X_ 1\n$ns_ at 1 "$node_(0) setdest 1 2 -3"', "f:2:34: speed: -3 m/s, expected a number from 0 on"),
+        (
+            '$ns_ at 1 "$node_(0) setdest 1 2 3"',
+            "f:1:1: x: nothing says where node '0' begins; expected $node_(0) set X_ ...",
+        ),
+        (
+            '$node_(0) set X_ 1\n$node_(0) set Y_ 1\n$ns_ at 1 "$node_(0) setdest 1 2"',
+            "f:3:12: '$ns_ at 1 \"$node_(0) setdest 1 2\"': expected $node_(0) set X_",
+        ),
+        (
+            '$node_(0) set X_ 1\n$ns_ at 1 "$node_(0) setdest 1 2 -3"',
+            "f:2:34: speed: -3 m/s, expected a number from 0 on",
+        ),
         ('$node_(0) set X_ 1\n$ns_ at -1 "$node_(0) setdest 1 2 3"', "f:2:9: t: -1 s is not between 0 and 1e9"),
         ("t,id,lon,lat\n1,a,10,20\n2,a,10,95", "f:3:4: lat: 95 is not between -90 and 90 degrees"),
         ("0 1 2 5 abc 2", "f:1:9: 'abc' is no number, expected t x y t x y ..."),
         ("t,id,x,y\r1,a,1,2\r", "f:1: lines end with CR alone; expected LF, or CR and LF"),
         ("0 1 1 5 nan 2", "f:1:7: x: 'nan' is no finite number"),
-        ('$node_(0) set X_ 1\n$node_(0) set Y_ 1\n$ns', "f:3:4: the file ends within a command, '$ns'"),
+        ("$node_(0) set X_ 1\n$node_(0) set Y_ 1\n$ns", "f:3:4: the file ends within a command, '$ns'"),
         ("\n \n", "f:1: empty, expected tracks"),
         ('t,id,x,y\n1,a,1,2\n2,"a,3,4\n3,a,5,6\n', "f:3: a quotation mark is opened here and never closed"),
         (f"t,id,x,y\n1,{'a' * 1001},1,2\n", "f:2:2: a field of more than 1000 characters"),
@@ -77,27 +117,63 @@ def refused(path: Path) -> str:
         ("t,id,lon,lat\n1,a,10,144.9985", "f:2:4: lat: 144.9985 is not between -90 and 90 degrees"),
         ("t,id,lon,lat\n1,a,10,20\n2,a,10", "f:3:4: 3 columns where the first line names 4"),
         ("t;id;x;y\n1;a;1,5;2", "f:2:3: x: '1,5' is no number; write it with a point"),
-        ("t,id,x,y\n2024-05-01T08:00:00Z,a,1,2\n1,a,1,2", "f:3:1: t: '1' is no date, expected one as in 2024-05-01T08:00:00Z"),
-        ("t,id,x,y\n1714550400,a,1,2\n1714550400000,a,1,2", "f:3:1: t: 1714550400000 is beyond the year 9999; are these milliseconds? expected seconds"),
-        ("t,id,x,y\n1714521600000,a,1,2\n1714521601000,a,5,2", "f:2:1: t: 1714521600000 is beyond the year 9999; are these milliseconds? expected seconds"),
-        ("t,id,x,y\n1714521600000000,a,1,2", "f:2:1: t: 1714521600000000 is beyond the year 9999; are these microseconds? expected seconds"),
-        ("t,id,x,y\n1714521600000000000,a,1,2", "f:2:1: t: 1714521600000000000 is beyond the year 9999; are these nanoseconds? expected seconds"),
-        (FCD.format('<vehicle id="a" x="1" y="1"/>').replace('time="1"', 'time="1714521600000"'), "f:3:1: t: 1714521600000 is beyond the year 9999; are these milliseconds?"),
-        ("t,id,x,y\n0001-01-01T00:00:00+14:00,a,1,2", "f:2:1: t: '0001-01-01T00:00:00+14:00' is not within the years 1 to 9999 in UTC"),
-        ("t,id,x,y\n9999-12-31T23:59:59.999999Z,a,1,2", "f:2:1: t: '9999-12-31T23:59:59.999999Z' is not within the years 1 to 9999 in UTC"),
-        (GPX.format('<trkpt lat="1" lon="2"><time>0001-01-01T00:00:00+10:00</time></trkpt>'), "f:3:55: time: '0001-01-01T00:00:00+10:00' is not within the years 1 to 9999 in UTC"),
+        (
+            "t,id,x,y\n2024-05-01T08:00:00Z,a,1,2\n1,a,1,2",
+            "f:3:1: t: '1' is no date, expected one as in 2024-05-01T08:00:00Z",
+        ),
+        (
+            "t,id,x,y\n1714550400,a,1,2\n1714550400000,a,1,2",
+            "f:3:1: t: 1714550400000 is beyond the year 9999; are these milliseconds? expected seconds",
+        ),
+        (
+            "t,id,x,y\n1714521600000,a,1,2\n1714521601000,a,5,2",
+            "f:2:1: t: 1714521600000 is beyond the year 9999; are these milliseconds? expected seconds",
+        ),
+        (
+            "t,id,x,y\n1714521600000000,a,1,2",
+            "f:2:1: t: 1714521600000000 is beyond the year 9999; are these microseconds? expected seconds",
+        ),
+        (
+            "t,id,x,y\n1714521600000000000,a,1,2",
+            "f:2:1: t: 1714521600000000000 is beyond the year 9999; are these nanoseconds? expected seconds",
+        ),
+        (
+            FCD.format('<vehicle id="a" x="1" y="1"/>').replace('time="1"', 'time="1714521600000"'),
+            "f:3:1: t: 1714521600000 is beyond the year 9999; are these milliseconds?",
+        ),
+        (
+            "t,id,x,y\n0001-01-01T00:00:00+14:00,a,1,2",
+            "f:2:1: t: '0001-01-01T00:00:00+14:00' is not within the years 1 to 9999 in UTC",
+        ),
+        (
+            "t,id,x,y\n9999-12-31T23:59:59.999999Z,a,1,2",
+            "f:2:1: t: '9999-12-31T23:59:59.999999Z' is not within the years 1 to 9999 in UTC",
+        ),
+        (
+            GPX.format('<trkpt lat="1" lon="2"><time>0001-01-01T00:00:00+10:00</time></trkpt>'),
+            "f:3:55: time: '0001-01-01T00:00:00+10:00' is not within the years 1 to 9999 in UTC",
+        ),
         ("t,id,x,y\n1,a,1_0,2", "f:2:3: x: '1_0' is no number"),
         ("t,id,x,y\n1_0,a,1,2", "f:2:1: t: '1_0' is no number"),
         (GPX.format('<trkpt lat="1_0" lon="2"/>'), "f:3:1: lat: '1_0' is no number"),
         (FCD.format('<vehicle id="a" x="1_0" y="1"/>'), "f:3:1: x: '1_0' is no number"),
-        (FCD.format('<vehicle id="a" x="1" y="1"/>').replace('time="1"', 'time="1_0"'), "f:2:1: time: '1_0' is no number"),
-        (FCD.format('<vehicle id="a" x="1" y="1"/>').replace('time="1"', 'time="1:1_0"'), "f:2:1: time: '1:1_0' is no time"),
+        (
+            FCD.format('<vehicle id="a" x="1" y="1"/>').replace('time="1"', 'time="1_0"'),
+            "f:2:1: time: '1_0' is no number",
+        ),
+        (
+            FCD.format('<vehicle id="a" x="1" y="1"/>').replace('time="1"', 'time="1:1_0"'),
+            "f:2:1: time: '1:1_0' is no time",
+        ),
         ("$node_(0) set X_ 1_0\n$node_(0) set Y_ 1", "f:1:18: x: '1_0' is no number"),
         ('$node_(0) set X_ 1\n$ns_ at 1_0 "$node_(0) setdest 1 2 3"', "f:2:9: t: '1_0' is no number"),
         ("0 1_0 2 5 1 2", "f:1:3: '1_0' is no number, expected t x y t x y ..."),
-        ("timestep_time;vehicle_id;vehicle_x\n1;a;1", "f:1: no column 'vehicle_y' (or y, y_m), only: timestep_time, vehicle_id, vehicle_x"),
+        (
+            "timestep_time;vehicle_id;vehicle_x\n1;a;1",
+            "f:1: no column 'vehicle_y' (or y, y_m), only: timestep_time, vehicle_id, vehicle_x",
+        ),
     ],
-)  # fmt: skip
+)
 def test_what_is_said(text: str, expected: str, tmp_path: Path) -> None:
     (tmp_path / "f").write_text(text)
     assert refused(tmp_path / "f").startswith(expected)
@@ -128,7 +204,7 @@ def test_across_the_line_of_180_degrees(tmp_path: Path) -> None:
 
 def test_of_two_pairs_of_coordinates_one_is_named(tmp_path: Path) -> None:
     (tmp_path / "a.csv").write_text("t,id,x,y,lon,lat\n0,a,1,2,13,52\n")
-    plain, asked = (read_tracks(tmp_path / "a.csv", coordinates=which) for which in ("auto", "lonlat"))  # type: ignore[arg-type]
+    plain, asked = (read_tracks(tmp_path / "a.csv", coordinates=which) for which in ("auto", "lonlat"))
     assert (plain.lonlat, plain.x[0], plain.y[0]) == (False, 1, 2) and plain.choice.startswith("x and y are taken")
     assert (asked.lonlat, asked.x[0], asked.y[0]) == (True, 13, 52) and asked.choice.startswith("lon and lat are taken")
     (tmp_path / "b.csv").write_text("t,id,x,y,lon\n0,a,1,2,13\n")
@@ -137,7 +213,10 @@ def test_of_two_pairs_of_coordinates_one_is_named(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("damage", "said"),
-    [(lambda packed: packed[:-20], "cut off: its end is missing"), (lambda packed: packed[:40] + bytes(10) + packed[50:], "damaged: ")],
+    [
+        (lambda packed: packed[:-20], "cut off: its end is missing"),
+        (lambda packed: packed[:40] + bytes(10) + packed[50:], "damaged: "),
+    ],
 )
 def test_packed_files_that_came_to_harm(damage: Callable[[bytes], bytes], said: str, tmp_path: Path) -> None:
     rows = "".join(f"{t},a,{t * 7919 % 1000},{t * 104729 % 1000}\n" for t in range(2000))
@@ -167,7 +246,10 @@ def test_names_are_only_names(tmp_path: Path) -> None:
     path.write_text('t,id,x,y\n0,"[red]</script>\n=1+1",1,2\n0,"[red]</script>\n=1+1",1,2\n')
     with pytest.raises(ScenarioError) as caught:
         read_tracks(path)
-    assert str(caught.value) == "$(touch x)�<b>�[31m.csv:5:1: t: '[red]</script>\\n=1+1' goes from 0 to 0 s, expected a later time"
+    assert (
+        str(caught.value)
+        == "$(touch x)�<b>�[31m.csv:5:1: t: '[red]</script>\\n=1+1' goes from 0 to 0 s, expected a later time"
+    )
 
 
 @given(st.data())
@@ -180,7 +262,25 @@ def test_damaged_samples(tmp_path_factory: pytest.TempPathFactory, data: st.Data
     for _ in range(data.draw(st.integers(1, 4))):
         at = data.draw(st.integers(0, len(text)))
         to = data.draw(st.integers(at, min(len(text), at + 40)))
-        what = data.draw(st.sampled_from([b"", b"-", b"1e400", b"nan", b"\xff", b"\n", b'"', b"<", b"&x;", b"\x00", b",,", text[at:to] * 2, text[:20]]))
+        what = data.draw(
+            st.sampled_from(
+                [
+                    b"",
+                    b"-",
+                    b"1e400",
+                    b"nan",
+                    b"\xff",
+                    b"\n",
+                    b'"',
+                    b"<",
+                    b"&x;",
+                    b"\x00",
+                    b",,",
+                    text[at:to] * 2,
+                    text[:20],
+                ]
+            )
+        )
         text = text[:at] + what + text[to:]
     if data.draw(st.booleans()):
         text = text[: data.draw(st.integers(0, len(text)))]
@@ -214,7 +314,11 @@ def test_anything(tmp_path_factory: pytest.TempPathFactory, data: bytes) -> None
 def test_damaged_sites(tmp_path_factory: pytest.TempPathFactory, data: st.DataObject) -> None:
     text = (DATA / "formats" / data.draw(st.sampled_from(["sites_lonlat.csv", "sites_opencellid.csv"]))).read_bytes()
     at = data.draw(st.integers(0, len(text)))
-    text = text[:at] + data.draw(st.sampled_from([b"", b"-", b"1e400", b"nan", b"\xff", b"\n", b'"', b","])) + text[at + data.draw(st.integers(0, 9)) :]
+    text = (
+        text[:at]
+        + data.draw(st.sampled_from([b"", b"-", b"1e400", b"nan", b"\xff", b"\n", b'"', b","]))
+        + text[at + data.draw(st.integers(0, 9)) :]
+    )
     path = tmp_path_factory.mktemp("sites") / "f"
     path.write_bytes(text)
     try:

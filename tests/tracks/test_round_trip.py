@@ -20,7 +20,7 @@ from tracks.writers import AT_SEA, DATA, WRITERS, Track, town
 
 KNOWN: list[Track] = [
     ("first", [(t / 2, 80 * cos(t / 9), 60 * sin(t / 7)) for t in range(60)]),
-    ("the & <second> \"one\"", [(t / 2, -200 + 1.234 * t, 33.333) for t in range(60)]),
+    ('the & <second> "one"', [(t / 2, -200 + 1.234 * t, 33.333) for t in range(60)]),
     ("Köln ✈", [(t / 2, 10.0, -5.0) if t < 30 else (t / 2, 10 + 0.4 * (t - 30), -5.0) for t in range(60)]),
 ]
 
@@ -62,11 +62,20 @@ def test_the_samples_are_the_same_six_in_all_formats(format: str) -> None:
     check(read_tracks(DATA / "formats" / WRITERS[format][0]), town(100, 160, 6, whole=True))
 
 
-@given(st.integers(0, 3), st.lists(st.tuples(st.floats(0, 50), st.floats(-500, 500), st.floats(-500, 500), st.floats(0, 40)), max_size=6))
-def test_ns2_nodes_go_where_they_are_sent(tmp_path_factory: pytest.TempPathFactory, node: int, orders: list[tuple[float, float, float, float]]) -> None:
+@given(
+    st.integers(0, 3),
+    st.lists(st.tuples(st.floats(0, 50), st.floats(-500, 500), st.floats(-500, 500), st.floats(0, 40)), max_size=6),
+)
+def test_ns2_nodes_go_where_they_are_sent(
+    tmp_path_factory: pytest.TempPathFactory, node: int, orders: list[tuple[float, float, float, float]]
+) -> None:
     """Against a walk in steps of a millisecond would be slow: against the definition, at moments of its own."""
     orders = sorted((round(t, 2), round(x, 1), round(y, 1), round(v, 1)) for t, x, y, v in orders)
-    lines = [f"$node_({node}) set X_ 1.5", f"$node_({node}) set Y_ -2.5", *(f'$ns_ at {t} "$node_({node}) setdest {x} {y} {v}"' for t, x, y, v in orders)]
+    lines = [
+        f"$node_({node}) set X_ 1.5",
+        f"$node_({node}) set Y_ -2.5",
+        *(f'$ns_ at {t} "$node_({node}) setdest {x} {y} {v}"' for t, x, y, v in orders),
+    ]
     path = tmp_path_factory.mktemp("ns2") / "a.tcl"
     path.write_text("\n".join(lines))
     found = read_tracks(path, "ns2")
@@ -94,7 +103,14 @@ def test_heights_and_comments_of_bonnmotion(tmp_path: Path) -> None:
     assert found.x.tolist() == [1, 3, 5] and found.names == ["0", "1"]
 
 
-@pytest.mark.parametrize("times", [("1714550400.25", "1714550401.5"), ("2024-05-01T08:00:00.250Z", "2024-05-01T10:00:01.5+02:00"), ("2024-05-01 08:00:00.25", "2024-05-01 08:00:01.5")])
+@pytest.mark.parametrize(
+    "times",
+    [
+        ("1714550400.25", "1714550401.5"),
+        ("2024-05-01T08:00:00.250Z", "2024-05-01T10:00:01.5+02:00"),
+        ("2024-05-01 08:00:00.25", "2024-05-01 08:00:01.5"),
+    ],
+)
 def test_times_of_day_count_from_the_earliest(times: tuple[str, str], tmp_path: Path) -> None:
     (tmp_path / "a.csv").write_text(f"time;id;lon;lat\n{times[0]};a;-30;45\n{times[1]};a;-30;45\n")
     found = read_tracks(tmp_path / "a.csv")
@@ -102,7 +118,11 @@ def test_times_of_day_count_from_the_earliest(times: tuple[str, str], tmp_path: 
 
 
 def test_sumo_with_clocks_and_degrees(tmp_path: Path) -> None:
-    text = '<!--<configuration><output><fcd-output.geo value="true"/></output></configuration>-->\n<fcd-export><timestep time="1:00:00.50"><vehicle id="v" x="-30.01" y="45.01"/><container id="c" x="0" y="0"/></timestep></fcd-export>'
+    text = (
+        '<!--<configuration><output><fcd-output.geo value="true"/></output></configuration>-->\n<fcd-export><timestep'
+        ' time="1:00:00.50"><vehicle id="v" x="-30.01" y="45.01"/><container id="c" x="0"'
+        ' y="0"/></timestep></fcd-export>'
+    )
     (tmp_path / "a.xml").write_text(text)
     found = read_tracks(tmp_path / "a.xml")
     assert found.lonlat and is_lonlat(tmp_path / "a.xml") and found.t_s.tolist() == [3600.5] and found.names == ["v"]
@@ -110,7 +130,9 @@ def test_sumo_with_clocks_and_degrees(tmp_path: Path) -> None:
 
 def test_tracks_of_one_name_in_gpx_are_different_hosts(tmp_path: Path) -> None:
     point = '<trkseg><trkpt lat="45" lon="-30"><time>2024-05-01T08:00:0{}Z</time></trkpt></trkseg>'
-    body = "".join(f"<trk>{name}{point.format(i)}</trk>" for i, name in enumerate(["<name>a</name>", "<name>a</name>", ""]))
+    body = "".join(
+        f"<trk>{name}{point.format(i)}</trk>" for i, name in enumerate(["<name>a</name>", "<name>a</name>", ""])
+    )
     (tmp_path / "a.gpx").write_text(f'<x:gpx xmlns:x="http://www.topografix.com/GPX/1/0">{body}</x:gpx>')
     assert read_tracks(tmp_path / "a.gpx").names == ["a", "a (2)", "track 3"]
 

@@ -1,4 +1,5 @@
-"""Known tracks in every format, as the programs behind the formats write them: for round trips, and for the samples in data/formats.
+"""Known tracks in every format, as the programs behind the formats write them: for round trips, and for the samples
+in data/formats.
 
     python -m tests.formats.writers        writes the samples anew
 
@@ -41,25 +42,45 @@ def degrees(x: float, y: float) -> tuple[float, float]:
 
 
 def sumo_fcd(tracks: Tracks) -> str:
-    lines = ['<?xml version="1.0" encoding="UTF-8"?>', "", "<!-- in the form of the output of Eclipse SUMO sumo 1.20.0 -->", "",
-             '<fcd-export xmlns:xsi="http://www.w3.org/2001/XMLSchema-instance" xsi:noNamespaceSchemaLocation="http://sumo.dlr.de/xsd/fcd_file.xsd">']  # fmt: skip
+    lines = [
+        '<?xml version="1.0" encoding="UTF-8"?>',
+        "",
+        "<!-- in the form of the output of Eclipse SUMO sumo 1.20.0 -->",
+        "",
+        (
+            '<fcd-export xmlns:xsi="http://www.w3.org/2001/XMLSchema-instance"'
+            ' xsi:noNamespaceSchemaLocation="http://sumo.dlr.de/xsd/fcd_file.xsd">'
+        ),
+    ]
     for t_s, hosts in by_time(tracks):
         lines.append(f'    <timestep time="{t_s:.3f}">')
         for i, (name, x, y) in enumerate(hosts):
             kind = "person" if i % 2 else "vehicle"
-            lines.append(f'        <{kind} id={quoteattr(name)} x="{x:.3f}" y="{y:.3f}" angle="90.00" speed="1.30" pos="5.10" slope="0.00"/>')
+            lines.append(
+                f'        <{kind} id={quoteattr(name)} x="{x:.3f}" y="{y:.3f}" angle="90.00" speed="1.30" pos="5.10"'
+                ' slope="0.00"/>'
+            )
         lines.append("    </timestep>")
     return "\n".join([*lines, "</fcd-export>", ""])
 
 
 def sumo_fcd_csv(tracks: Tracks) -> str:
-    """As xml2csv.py writes it: all attributes in the order of the alphabet, semicolons, vehicles and persons side by side."""
-    lines = ["timestep_time;person_id;person_x;person_y;vehicle_id;vehicle_lane;vehicle_speed;vehicle_type;vehicle_x;vehicle_y"]
+    """As xml2csv.py writes it: all attributes in the order of the alphabet, semicolons, vehicles and persons side by
+    side.
+    """
+    lines = [
+        "timestep_time;person_id;person_x;person_y;"
+        "vehicle_id;vehicle_lane;vehicle_speed;vehicle_type;vehicle_x;vehicle_y"
+    ]
     lines.append("0.000;;;;;;;;;")  # a moment at which nobody was there
     for t_s, hosts in by_time(tracks):
         for i, (name, x, y) in enumerate(hosts):
             place = f"{x:.3f};{y:.3f}"
-            lines.append(f"{t_s:.3f};{name};{place};;;;;;" if i % 2 else f"{t_s:.3f};;;;{name};1fi_0;1.30;DEFAULT_VEHTYPE;{place}")
+            lines.append(
+                f"{t_s:.3f};{name};{place};;;;;;"
+                if i % 2
+                else f"{t_s:.3f};;;;{name};1fi_0;1.30;DEFAULT_VEHTYPE;{place}"
+            )
     return "\n".join([*lines, ""])
 
 
@@ -99,7 +120,10 @@ def bonnmotion(tracks: Tracks) -> str:
 
 
 def gpx(tracks: Tracks) -> str:
-    lines = ['<?xml version="1.0" encoding="UTF-8"?>', '<gpx version="1.1" creator="mobilenet" xmlns="http://www.topografix.com/GPX/1/1">']
+    lines = [
+        '<?xml version="1.0" encoding="UTF-8"?>',
+        '<gpx version="1.1" creator="mobilenet" xmlns="http://www.topografix.com/GPX/1/1">',
+    ]
     for name, samples in tracks:
         lines += ["  <trk>", f"    <name>{quoteattr(name)[1:-1]}</name>", "    <trkseg>"]
         for t_s, x, y in samples:
@@ -111,9 +135,14 @@ def gpx(tracks: Tracks) -> str:
 
 
 WRITERS: dict[str, tuple[str, Callable[[Tracks], str]]] = {
-    "sumo_fcd": ("walk.fcd.xml", sumo_fcd), "sumo_fcd_csv": ("walk.fcd.csv", sumo_fcd_csv), "csv": ("walk.csv", metres),
-    "lonlat": ("walk_lonlat.csv", lonlat), "ns2": ("walk.tcl", ns2), "bonnmotion": ("walk.movements", bonnmotion), "gpx": ("walk.gpx", gpx),
-}  # fmt: skip
+    "sumo_fcd": ("walk.fcd.xml", sumo_fcd),
+    "sumo_fcd_csv": ("walk.fcd.csv", sumo_fcd_csv),
+    "csv": ("walk.csv", metres),
+    "lonlat": ("walk_lonlat.csv", lonlat),
+    "ns2": ("walk.tcl", ns2),
+    "bonnmotion": ("walk.movements", bonnmotion),
+    "gpx": ("walk.gpx", gpx),
+}
 
 
 def town(begin_s: int, end_s: int, hosts: int, whole: bool) -> list[Track]:
@@ -135,13 +164,18 @@ def write_samples() -> None:
         (folder / name).write_text(write(walk), encoding="utf-8")
     packed = gzip.compress(lonlat(town(60, 180, 60, whole=False)).encode(), mtime=0)
     (folder / "town_lonlat.csv.gz").write_bytes(packed)
-    sites, cells = ["name,lon,lat"], ["radio,mcc,net,area,cell,unit,lon,lat,range,samples,changeable,created,updated,averageSignal"]
+    sites, cells = (
+        ["name,lon,lat"],
+        ["radio,mcc,net,area,cell,unit,lon,lat,range,samples,changeable,created,updated,averageSignal"],
+    )
     with (DATA / "streets_sites.csv").open(encoding="utf-8") as file:
         for number, row in enumerate(csv.DictReader(file)):
             lon, lat = degrees(float(row["x_m"]) - 240, float(row["y_m"]) - 240)
             sites.append(f"{row['name']},{lon:.8f},{lat:.8f}")
             for sector in (1, 2):
-                cells.append(f"LTE,1,1,100,{256 * (number + 1) + sector},0,{lon:.8f},{lat:.8f},1000,1,1,1714550400,1714550400,0")
+                cells.append(
+                    f"LTE,1,1,100,{256 * (number + 1) + sector},0,{lon:.8f},{lat:.8f},1000,1,1,1714550400,1714550400,0"
+                )
     (folder / "sites_lonlat.csv").write_text("\n".join([*sites, ""]), encoding="utf-8")
     (folder / "sites_opencellid.csv").write_text("\n".join([*cells, ""]), encoding="utf-8")
 

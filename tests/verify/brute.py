@@ -1,7 +1,7 @@
 """The definitions of causal broadcast with membership, word by word, without any cleverness.
 
-Model     sets of pairs over the events of a trace: happened-before is the transitive closure of "same host, earlier" and
-          "broadcast before its delivery"; every rule is a loop over all pairs. Slow, and obviously right
+Model     sets of pairs over the events of a trace: happened-before is the transitive closure of "same host, earlier"
+          and "broadcast before its delivery"; every rule is a loop over all pairs. Slow, and obviously right
           A `reset` is the gap of a host that no station knows any more
 Shapes    judge(rows, gaps) -> the names of the violated properties; rows: (host, event, message or None)
 Source    ours: DESIGN.md §8
@@ -20,7 +20,11 @@ def happened_before(rows: Sequence[Row], counts: set[int]) -> set[tuple[int, int
     pairs = set()
     for a in counts:
         for b in counts:
-            if a < b and (rows[a][0] == rows[b][0] or (rows[a][1], rows[b][1]) == ("broadcast", "deliver") and rows[a][2] == rows[b][2]):
+            if a < b and (
+                rows[a][0] == rows[b][0]
+                or (rows[a][1], rows[b][1]) == ("broadcast", "deliver")
+                and rows[a][2] == rows[b][2]
+            ):
                 pairs.add((a, b))
     for middle in sorted(counts):  # Warshall
         before = {a for a, b in pairs if b == middle}
@@ -80,7 +84,8 @@ def judge(rows: Sequence[Row], gaps_allowed: bool) -> set[str]:
         message for message, row in sent.items()
         if message not in delivered
         and any(reset > row and rows[reset][0] == rows[row][0]
-                and not any(row < other < reset and host == rows[row][0] for other, host in got_through.items()) for reset in resets)
+                and not any(row < other < reset and host == rows[row][0] for other,
+                host in got_through.items()) for reset in resets)
     }  # fmt: skip
     owed = {message: row for message, row in sent.items() if message not in given_up}
     before = happened_before(rows, {*sent.values(), *got.values()})

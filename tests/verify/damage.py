@@ -1,8 +1,8 @@
 """A run directory, and ways to damage it.
 
-Model     `Copy.events` and so on are the tables as columns; what is changed is written back by `save`, which also renews the
-          fingerprint, the digests of files and, unless told otherwise, the number of rows, so that a property has to catch the damage and not
-          the checksum
+Model     `Copy.events` and so on are the tables as columns; what is changed is written back by `save`, which also
+          renews the fingerprint, the digests of files and, unless told otherwise, the number of rows, so that a
+          property has to catch the damage and not the checksum
 Source    ours: DESIGN.md §8
 """
 
@@ -28,7 +28,11 @@ stations: {layout: {shape: points, points_m: [[0, 0], [130, 0]]}}
 wireless: {range_m: 80, loss: 0.05}
 hosts: {count: 5, mobility: {model: random_waypoint, speed_mps: [8, 12]}}
 faults: {schedule: explicit, outages: [{host: h1, at_s: 6, duration_s: 2}]}
-churn: {changes: [{host: h2, at_s: 8, kind: leave}, {host: h2, at_s: 11, kind: join}, {host: h3, at_s: 12, kind: leave}]}
+churn:
+  changes:
+  - {host: h2, at_s: 8, kind: leave}
+  - {host: h2, at_s: 11, kind: join}
+  - {host: h3, at_s: 12, kind: leave}
 protocol: {name: mobile_causal}
 workload: {interval_s: 1}
 """
@@ -92,7 +96,9 @@ class Copy:
 Damage = Callable[[Copy], None]
 
 
-def verdicts_after(whole: Path, path: Path, damage: Damage, renew: bool = True, recount: bool = True) -> dict[str, Verdict]:
+def verdicts_after(
+    whole: Path, path: Path, damage: Damage, renew: bool = True, recount: bool = True
+) -> dict[str, Verdict]:
     copy = Copy(whole, path)
     damage(copy)
     copy.save(renew, recount)

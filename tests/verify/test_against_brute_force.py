@@ -1,7 +1,7 @@
 """The verifier and the slow judge agree, on traces that are right, nearly right, and nonsense.
 
-Model     a small reference run: messages are numbered by one sequencer in the order of their broadcasts, and each member
-          delivers in that order, late and with gaps; then somebody removes, repeats, moves or renames events
+Model     a small reference run: messages are numbered by one sequencer in the order of their broadcasts, and each
+          member delivers in that order, late and with gaps; then somebody removes, repeats, moves or renames events
 Source    ours: DESIGN.md §8
 """
 
@@ -52,7 +52,16 @@ def sound(dice: Random, gaps: bool) -> list[Row]:
     numbers = dict.fromkeys(HOSTS, 0)
     waiting: dict[str, list[str]] = {host: [] for host in HOSTS}  # broadcast, not in the stream yet
     done: dict[str, set[str]] = {host: set() for host in HOSTS}
-    weights = {"join": 2, "leave": 0.5, "broadcast": 3, "send": 4, "deliver": 5, "catch up": 2, "gap": 0.3 * gaps, "reset": 0.3 * gaps}
+    weights = {
+        "join": 2,
+        "leave": 0.5,
+        "broadcast": 3,
+        "send": 4,
+        "deliver": 5,
+        "catch up": 2,
+        "gap": 0.3 * gaps,
+        "reset": 0.3 * gaps,
+    }
     for _ in range(dice.randrange(5, 90)):
         host, (kind,) = dice.choice(HOSTS), dice.choices(list(weights), list(weights.values()))
         is_in = host in position
@@ -149,7 +158,9 @@ def found_by_both(kind: str, seed: int, gaps: bool) -> set[str]:
 @pytest.mark.parametrize("kind", KINDS)
 def test_both_judges_say_the_same(kind: str, gaps: bool) -> None:
     counts = Counter(check for seed in range(500) for check in found_by_both(kind, seed, gaps) or {"valid"})
-    assert set(counts) == {"valid", "delivery"} if kind == "sound" else min(counts[check] for check in COUNTED) > 10, counts
+    assert set(counts) == {"valid", "delivery"} if kind == "sound" else min(counts[check] for check in COUNTED) > 10, (
+        counts
+    )
 
 
 @settings(max_examples=500)
@@ -160,8 +171,10 @@ def test_both_judges_say_the_same_of_other_traces(kind: str, seed: int, gaps: bo
 
 def test_given_up_is_what_nobody_delivered_before_its_sender_was_forgotten() -> None:
     rows: list[Row] = [
-        ("h0", "broadcast", "h0:0"), ("h0", "broadcast", "h0:1"), ("h0", "broadcast", "h0:2"), ("h1", "broadcast", "h1:0"),
-        ("h0", "reset", None), ("h0", "broadcast", "h0:3"), ("h1", "deliver", "h0:1"), ("h0", "gap", None), ("h0", "handoff_start", None),
+        ("h0", "broadcast", "h0:0"), ("h0", "broadcast", "h0:1"), ("h0", "broadcast", "h0:2"),
+        ("h1", "broadcast", "h1:0"),
+        ("h0", "reset", None), ("h0", "broadcast", "h0:3"), ("h1", "deliver", "h0:1"), ("h0", "gap", None),
+        ("h0", "handoff_start", None),
     ]  # fmt: skip
     events = columns(rows)
     assert given_up(events, forgotten_rows(events)) == {"h0:2"}

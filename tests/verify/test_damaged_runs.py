@@ -307,7 +307,11 @@ def samples_out_of_order(copy: Copy) -> None:
 
 @damage("drained")
 def a_buffer_left_full(copy: Copy) -> None:
-    rows = [row for row, (n, q) in enumerate(zip(copy.samples["node"], copy.samples["quantity"], strict=True)) if (n, q) == ("s0", "sbuffer")]
+    rows = [
+        row
+        for row, (n, q) in enumerate(zip(copy.samples["node"], copy.samples["quantity"], strict=True))
+        if (n, q) == ("s0", "sbuffer")
+    ]
     copy.samples["value"][rows[-1]] = 3.0
 
 
@@ -323,7 +327,8 @@ def counter(*path: str, change: int = 1) -> Damage:
 
 
 for _path in (
-    ("radio", "frames"), ("radio", "bytes"), ("radio", "pairs_in_range"), ("radio", "received"), ("radio", "lost", "collision"),
+    ("radio", "frames"), ("radio", "bytes"), ("radio", "pairs_in_range"), ("radio", "received"),
+    ("radio", "lost", "collision"),
     ("radio", "lost", "random"), ("radio", "addressed", "received"), ("radio", "addressed", "lost", "half_duplex"),
     ("radio", "mac_acks"), ("wired", "sent"), ("wired", "delivered"), ("wired", "bytes"), ("wired", "in_flight"),
     ("by_message_type", "host", "AckH", "count"), ("by_message_type", "station", "AppSh", "bytes"),
@@ -370,7 +375,8 @@ def test_the_fingerprint_catches_any_change(whole: Path, tmp_path: Path) -> None
         copy.events["detail"][row] = '{"cause": "reinit"}'
 
     assert verdicts_after(whole, tmp_path / "a", cause_changed, renew=False)["record"].answer == "violated"
-    assert overall(verdicts_after(whole, tmp_path / "b", cause_changed)) == "valid"  # which of the two it was nobody knows
+    # which of the two it was nobody knows
+    assert overall(verdicts_after(whole, tmp_path / "b", cause_changed)) == "valid"
 
 
 def test_buffers_that_were_never_sampled_anywhere_are_unknown(whole: Path, tmp_path: Path) -> None:
@@ -384,7 +390,9 @@ def cut(share: float, *events: str) -> Damage:
     """Without the last part of the events, or of those of some kinds only."""
 
     def function(copy: Copy) -> None:
-        rows = [row for event in events for row in copy.rows(event)] if events else list(range(len(copy.events["node"])))
+        rows = (
+            [row for event in events for row in copy.rows(event)] if events else list(range(len(copy.events["node"])))
+        )
         for row in sorted(rows, reverse=True)[: max(1, round(share * len(rows)))]:
             copy.remove(row)
 
@@ -404,7 +412,9 @@ CUTS: dict[str, Damage] = {
 
 
 @pytest.mark.parametrize("name", CUTS)
-def test_rows_that_are_cut_off_are_missed_by_their_number(name: str, whole: Path, adversary: Path, tmp_path: Path) -> None:
+def test_rows_that_are_cut_off_are_missed_by_their_number(
+    name: str, whole: Path, adversary: Path, tmp_path: Path
+) -> None:
     for path in (whole, adversary):
         if name == "a position" and path is adversary:
             continue  # nobody has one there
@@ -480,8 +490,10 @@ UNREADABLE: dict[str, Callable[[Path], object]] = {
     "no promises": lambda path: rewrite(path / "manifest.json", lambda m: m.pop("promises")),
     "quiescent as text": lambda path: rewrite(path / "manifest.json", lambda m: m.update(quiescent="yes")),
     "simulated time as text": lambda path: rewrite(path / "manifest.json", lambda m: m.update(simulated_s="20")),
-    "simulated time not finite": lambda path: rewrite(path / "manifest.json", lambda m: m.update(simulated_s=float("inf"))),
-    "promise of a wrong type": lambda path: rewrite(path / "manifest.json", lambda m: m["promises"].update(heard_every_s=None)),
+    "simulated time not finite": lambda path: rewrite(path / "manifest.json",
+    lambda m: m.update(simulated_s=float("inf"))),
+    "promise of a wrong type": lambda path: rewrite(path / "manifest.json",
+    lambda m: m["promises"].update(heard_every_s=None)),
 }  # fmt: skip
 
 

@@ -1,4 +1,6 @@
-"""verdict.json and metrics.json follow from the record: `show` wants them, `verify` does not, and makes missing ones anew."""
+"""verdict.json and metrics.json follow from the record: `show` wants them, `verify` does not, and makes missing ones
+anew.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +23,9 @@ from verify.damage import SCENARIO, Copy, Damage
 
 @pytest.fixture(scope="module")
 def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return mobilenet.run(Scenario.from_text(SCENARIO, ["duration_s=8", "churn=null"]), out=tmp_path_factory.mktemp("runs") / "whole").path
+    return mobilenet.run(
+        Scenario.from_text(SCENARIO, ["duration_s=8", "churn=null"]), out=tmp_path_factory.mktemp("runs") / "whole"
+    ).path
 
 
 @pytest.fixture
@@ -47,7 +51,9 @@ def test_verify_makes_them_anew_as_they_were(names: tuple[str, ...], run: Path) 
     for name in names:
         (run / name).unlink()
     code, said = command("verify", run)
-    assert code == 0 and [f"{run / name} was missing, and is made anew" in said for name in DERIVED_FILES] == [n in names for n in DERIVED_FILES]
+    assert code == 0 and [f"{run / name} was missing, and is made anew" in said for name in DERIVED_FILES] == [
+        n in names for n in DERIVED_FILES
+    ]
     assert {name: json.loads((run / name).read_text()) for name in DERIVED_FILES} == before
     assert command("show", run)[0] == 0
 
@@ -60,7 +66,9 @@ def test_verify_leaves_alone_what_is_there_and_says_where_it_is_wrong(run: Path)
     assert (run / "verdict.json").read_text() == text
 
 
-@pytest.mark.parametrize("text", ["{", "[]", "{}", '{"checks": 3}', '{"checks": {"record": {}}}', '{"checks": {"record": 1}}'])
+@pytest.mark.parametrize(
+    "text", ["{", "[]", "{}", '{"checks": 3}', '{"checks": {"record": {}}}', '{"checks": {"record": 1}}']
+)
 def test_a_garbled_verdict(text: str, run: Path) -> None:
     (run / "verdict.json").write_text(text)
     verdicts, notes = judge_anew(run)
@@ -106,7 +114,8 @@ def test_where_nothing_can_be_written(run: Path, monkeypatch: pytest.MonkeyPatch
 def test_edited_files_are_noticed(whole: Path, tmp_path: Path) -> None:
     """Even where the record stays possible: a scenario, samples or counters that the run did not write."""
     for name, old, new in (
-        ("scenario.yaml", "max_events: 1", "max_events: 2"), ("counters.json", '"queue_drops": 0', '"queue_drops": 55'),
+        ("scenario.yaml", "max_events: 1", "max_events: 2"), ("counters.json", '"queue_drops": 0',
+        '"queue_drops": 55'),
     ):  # fmt: skip
         path = tmp_path / name.partition(".")[0]
         shutil.copytree(whole, path)

@@ -1,4 +1,6 @@
-"""Gaps at T = 3 s, on both networks: true ones are valid, early ones are not, and the measured silence is the network's."""
+"""Gaps at T = 3 s, on both networks: true ones are valid, early ones are not, and the measured silence is the
+network's.
+"""
 
 from __future__ import annotations
 
@@ -113,7 +115,9 @@ def test_a_station_that_gives_hosts_up_early_is_caught(network: str, mutant: typ
     for verdicts in judged(NETWORKS[network], range(4), tmp_path, mutant):
         assert verdicts["gaps"].answer == "violated", verdicts
         told = verdicts["gaps"].explanation
-        assert any(words in told for words in ("gives up", "no station has given it up", "it was unheard for at most")), told
+        assert any(
+            words in told for words in ("gives up", "no station has given it up", "it was unheard for at most")
+        ), told
 
 
 @pytest.fixture(scope="module")
@@ -161,7 +165,9 @@ def another_gap(copy: Copy) -> None:
 DAMAGES: dict[str, Damage] = {
     "nobody gave it up": lambda copy: copy.remove(first(copy, "expire")),
     "somebody else was given up": lambda copy: silence_of(copy, lambda detail: detail.update(host="h4")),
-    "it was silent for less": lambda copy: silence_of(copy, lambda detail: detail.update(silent_s=detail["silent_s"] - 0.5)),
+    "it was silent for less": lambda copy: silence_of(
+        copy, lambda detail: detail.update(silent_s=detail["silent_s"] - 0.5)
+    ),
     "a host that nobody gave up": another_gap,
 }
 

@@ -14,7 +14,13 @@ LISTS = [("s1", "bodies", 1), ("s1", "skip", 1)]  # sent while the handoff is un
 
 
 def problem(
-    recovered: int, skipped: int, after: list[str], lists: list[tuple[str, str, int]] = LISTS, on_air: bool = True, quiescent: bool = True, may_forget: bool = False
+    recovered: int,
+    skipped: int,
+    after: list[str],
+    lists: list[tuple[str, str, int]] = LISTS,
+    on_air: bool = True,
+    quiescent: bool = True,
+    may_forget: bool = False,
 ) -> str | None:
     """h1 hands over to s1; an event a second."""
     recording = Recording()

@@ -1,7 +1,8 @@
-"""Whoever edits a record and renews its checksums and counts is caught by what the scenario and the rest of the record say.
+"""Whoever edits a record and renews its checksums and counts is caught by what the scenario and the rest of the
+record say.
 
-Model     each edit is made in a run that was really recorded, as carefully as somebody would who knows the format: what would be noticed
-          before is changed along. `caught by`: the property that has to be violated
+Model     each edit is made in a run that was really recorded, as carefully as somebody would who knows the format:
+          what would be noticed before is changed along. `caught by`: the property that has to be violated
 Source    ours: DESIGN.md §8
 """
 
@@ -54,7 +55,12 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
 
     radio("mobile", SCENARIO, "warmup_s=5")
     radio("steady", SCENARIO, "churn=null", "faults=null")
-    radio("rare", SCENARIO, "churn=null", "workload={arrivals: explicit, messages: [{host: h0, at_s: 3}, {host: h1, at_s: 15}]}")
+    radio(
+        "rare",
+        SCENARIO,
+        "churn=null",
+        "workload={arrivals: explicit, messages: [{host: h0, at_s: 3}, {host: h1, at_s: 15}]}",
+    )
     radio("tcp", SCENARIO, "protocol={name: tcp_flooding}")
     radio("silent", SILENT_HOSTS)
     tracks = tmp_path_factory.mktemp("tracks")
@@ -91,7 +97,9 @@ def edit(caught_by: str, *names: str) -> Callable[[Damage], Damage]:
 def test_an_edit_is_caught(how: str, name: str, runs: dict[str, Path], tmp_path: Path) -> None:
     check, function = EDITS[how, name]
     verdicts = verdicts_after(runs[name], tmp_path / "edited", function)
-    assert verdicts[check].answer == "violated", {name: verdict for name, verdict in verdicts.items() if verdict.answer != "valid"}
+    assert verdicts[check].answer == "violated", {
+        name: verdict for name, verdict in verdicts.items() if verdict.answer != "valid"
+    }
     assert 1 <= len(verdicts[check].explanation.splitlines()) < 10
 
 
@@ -126,7 +134,8 @@ def quiet_host(copy: Copy) -> str:
     """One that is a member from its first join to the end, and never crashes."""
     return next(
         host for host in sorted(set(copy.events["node"]))
-        if host[0] == "h" and len(copy.rows("join", host)) == 1 and not copy.rows("leave", host) and not copy.rows("crash", host)
+        if host[0] == "h" and len(copy.rows("join", host)) == 1 and not copy.rows("leave",
+        host) and not copy.rows("crash", host)
     )  # fmt: skip
 
 
@@ -136,7 +145,9 @@ def quiet_host(copy: Copy) -> str:
 @edit("membership", "mobile", "steady", "tcp", "gossip", "silent", "tracks")
 def leaves_at_the_end_unasked(copy: Copy) -> None:
     host = quiet_host(copy)
-    sessions = [s for n, s in zip(copy.events["node"], copy.events["session"], strict=True) if n == host and s is not None]
+    sessions = [
+        s for n, s in zip(copy.events["node"], copy.events["session"], strict=True) if n == host and s is not None
+    ]
     copy.events = {name: [*column, None] for name, column in copy.events.items()}
     change(copy, -1, time_ns=copy.events["time_ns"][-2], node=host, event="leave", session=max(sessions) + 1)
 
@@ -176,7 +187,9 @@ def leaves_and_joins_again_at_once(copy: Copy) -> None:
     session, station = copy.events["session"][end], copy.events["station"][end]
     sessions_from(copy, host, end + 1, 2)
     for event, more in (("join", 2), ("leave", 1)):
-        copy.insert(delivery, node=host, event=event, session=session + more, station=station if event == "join" else None)
+        copy.insert(
+            delivery, node=host, event=event, session=session + more, station=station if event == "join" else None
+        )
 
 
 @edit("membership", "tracks")
@@ -220,7 +233,11 @@ def sessions_begin_anew_in_a_second_membership(copy: Copy) -> None:
 @edit("membership", "steady", "tcp", "adversary")
 def a_handoff_ends_with_another_station_than_it_began_with(copy: Copy) -> None:
     """One that nothing is delivered in."""
-    end = next(row for row in copy.rows("handoff_end") if (after := own(copy, copy.events["node"][row], row + 1)) and copy.events["event"][after[0]] != "deliver")
+    end = next(
+        row
+        for row in copy.rows("handoff_end")
+        if (after := own(copy, copy.events["node"][row], row + 1)) and copy.events["event"][after[0]] != "deliver"
+    )
     copy.events["station"][end] = "s1" if copy.events["station"][end] == "s0" else "s0"
 
 
@@ -243,7 +260,9 @@ def a_delivery_in_the_session_before(copy: Copy) -> None:
 def delivers_within_a_handoff(copy: Copy) -> None:
     """The first delivery after a handoff comes before its end, in the session before, with either station."""
     host, end, delivery = handed_over(copy)
-    confirmed = [row for row in own(copy, host) if row < end and copy.events["event"][row] in ("join", "handoff_end")][-1]
+    confirmed = [row for row in own(copy, host) if row < end and copy.events["event"][row] in ("join", "handoff_end")][
+        -1
+    ]
     change(copy, delivery, session=copy.events["session"][confirmed])
     values = {name: copy.events[name][delivery] for name in copy.events if name != "time_ns"}
     copy.remove(delivery)
@@ -254,7 +273,9 @@ def delivers_within_a_handoff(copy: Copy) -> None:
 def delivers_out_of_coverage(copy: Copy) -> None:
     host, end, delivery = handed_over(copy)
     change(copy, delivery, station=None)
-    copy.insert(delivery + 1, node=host, event="in_coverage", station=copy.events["station"][end] if own_cells(copy) else None)
+    copy.insert(
+        delivery + 1, node=host, event="in_coverage", station=copy.events["station"][end] if own_cells(copy) else None
+    )
     copy.insert(delivery, node=host, event="out_of_coverage")
 
 
@@ -301,14 +322,17 @@ def detail(copy: Copy, row: int, **values: Any) -> None:
     copy.events["detail"][row] = json.dumps(json.loads(copy.events["detail"][row] or "{}") | values, sort_keys=True)
 
 
-for _values in ({"recovered": -1}, {"recovered": 1.5}, {"recovered": "2"}, {"recovered": 9}, {"recovered": 10**6}, {"skipped": -1},
+for _values in ({"recovered": -1}, {"recovered": 1.5}, {"recovered": "2"}, {"recovered": 9}, {"recovered": 10**6},
+    {"skipped": -1},
                 {"skipped": True}, {"skipped": 71}, {"skipped": 10**6}, {"healed": 1}):  # fmt: skip
 
     def _told(copy: Copy, values: dict[str, Any] = _values) -> None:
         detail(copy, copy.rows("handoff_end")[0], **values)
 
     _told.__name__ = "handoff_end says " + json.dumps(_values)
-    edit("record", "steady", "tracks", *(() if _values in ({"recovered": 9}, {"skipped": 71}) else ("adversary",)))(_told)
+    edit("record", "steady", "tracks", *(() if _values in ({"recovered": 9}, {"skipped": 71}) else ("adversary",)))(
+        _told
+    )
 
 
 @edit("record", "steady", "adversary")
@@ -336,7 +360,9 @@ def a_handoff_of_a_host_that_did_not_recover(copy: Copy) -> None:
 def more_recovered_than_is_delivered(copy: Copy) -> None:
     """In the last session of a host, that lasts until the run is at rest."""
     ends = {copy.events["node"][row]: row for row in copy.rows("handoff_end")}
-    host, row = min(ends.items(), key=lambda pair: sum(copy.events["event"][r] == "deliver" for r in own(copy, pair[0], pair[1])))
+    host, row = min(
+        ends.items(), key=lambda pair: sum(copy.events["event"][r] == "deliver" for r in own(copy, pair[0], pair[1]))
+    )
     detail(copy, row, recovered=1 + sum(copy.events["event"][r] == "deliver" for r in own(copy, host, row)))
 
 
@@ -499,7 +525,8 @@ def a_total_falls(copy: Copy) -> None:
 def at(copy: Copy, time_s: float, quantity: str | None = None) -> None:
     """Without the totals at a moment."""
     rows = [
-        row for row, (time, node, name) in enumerate(zip(*(copy.samples[k] for k in ("time_ns", "node", "quantity")), strict=True))
+        row for row, (time, node, name) in enumerate(zip(*(copy.samples[k] for k in ("time_ns", "node", "quantity")),
+        strict=True))
         if node == "network" and time == round(time_s * 1e9) and quantity in (None, name)
     ]  # fmt: skip
     assert rows
@@ -543,7 +570,9 @@ def more_addressed_pairs_than_pairs(copy: Copy) -> None:
     for place in range(3, 6):
         for quantity in ("addressed_pairs_random", "pairs_random"):
             copy.samples["value"][totals(copy, quantity)[place]] = copy.samples["value"][totals(copy, quantity)[3]]
-        copy.samples["value"][totals(copy, "addressed_pairs_random")[place]] = copy.samples["value"][totals(copy, "pairs_random")[3]] + 1
+        copy.samples["value"][totals(copy, "addressed_pairs_random")[place]] = (
+            copy.samples["value"][totals(copy, "pairs_random")[3]] + 1
+        )
     for row in totals(copy, "addressed_pairs_random")[6:]:
         copy.samples["value"][row] += copy.samples["value"][totals(copy, "pairs_random")[3]] + 1
 
@@ -631,7 +660,9 @@ def all_deliveries_of_what_hosts_said_before_a_gap(copy: Copy) -> None:
     """Gaps excuse what their hosts missed; what they said themselves they keep."""
     last = {copy.events["node"][row]: row for row in copy.rows("gap")}
     assert last
-    said = {copy.events["message"][row] for row in copy.rows("broadcast") if row < last.get(copy.events["node"][row], 0)}
+    said = {
+        copy.events["message"][row] for row in copy.rows("broadcast") if row < last.get(copy.events["node"][row], 0)
+    }
     assert len(said) >= 10
     for row in reversed(copy.rows("deliver")):
         if copy.events["message"][row] in said:
@@ -666,7 +697,9 @@ OTHER: dict[str, Callable[[Any], Any]] = {
 
 @pytest.mark.parametrize("key", OTHER)
 @pytest.mark.parametrize("name", ["steady", "tracks"])
-def test_what_the_manifest_tells_readers_follows_from_the_scenario(name: str, key: str, runs: dict[str, Path], tmp_path: Path) -> None:
+def test_what_the_manifest_tells_readers_follows_from_the_scenario(
+    name: str, key: str, runs: dict[str, Path], tmp_path: Path
+) -> None:
     copy = Copy(runs[name], tmp_path / "edited")
     copy.manifest[key] = OTHER[key](copy.manifest[key])
     copy.save()

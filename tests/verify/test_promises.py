@@ -44,7 +44,9 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     place = tmp_path_factory.mktemp("runs")
     (place / "adversary").mkdir()
     record_adversary(draw(8, "expiry"), place / "adversary")
-    radio = mobilenet.run(Scenario.from_text(SCENARIO, ["protocol.expiry_s=4", "duration_s=8", "churn=null"]), out=place / "radio").path
+    radio = mobilenet.run(
+        Scenario.from_text(SCENARIO, ["protocol.expiry_s=4", "duration_s=8", "churn=null"]), out=place / "radio"
+    ).path
     return {"radio": radio, "adversary": place / "adversary"}
 
 
@@ -104,7 +106,9 @@ def test_a_scenario_that_is_not_that_of_the_run(network: str, name: str, runs: d
 
 def test_a_scenario_whose_files_are_gone(tmp_path: Path) -> None:
     streets = Path(mobilenet.__file__).parents[1] / "scenarios" / "streets.yaml"
-    path = mobilenet.run(streets, out=tmp_path / "run", overrides=["warmup_s=0", "duration_s=10", "hosts.mobility.max_hosts=5"]).path
+    path = mobilenet.run(
+        streets, out=tmp_path / "run", overrides=["warmup_s=0", "duration_s=10", "hosts.mobility.max_hosts=5"]
+    ).path
     assert json.loads((path / "manifest.json").read_text())["hosts"] is None  # as many as there are tracks
     assert verify_run(path)["record"].answer == "valid"
     for file in path.glob("*.csv*"):

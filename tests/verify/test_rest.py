@@ -67,11 +67,16 @@ def test_the_promise_follows_the_heartbeat_the_absences_and_tcp_s_longest_timeou
     for key in ("resend_first_s", "ack_max_s", "control_interval_s"):
         assert within_s(f"protocol.{key}=60") > 400
     assert within_s("protocol={name: tcp_flooding, spacing_ms: 10000}") > 600
-    assert within_s("protocol.name=tcp_flooding", "protocol.tcp.rto_max_s=10") < within_s("protocol.name=tcp_flooding") - 40
+    assert (
+        within_s("protocol.name=tcp_flooding", "protocol.tcp.rto_max_s=10")
+        < within_s("protocol.name=tcp_flooding") - 40
+    )
 
 
 def test_equal_intervals_of_heartbeats_are_found_out(tmp_path: Path) -> None:
-    """What went unnoticed once: in an idle network hidden hosts collide for ever. Now it is a violation that names them."""
+    """What went unnoticed once: in an idle network hidden hosts collide for ever. Now it is a violation that names
+    them.
+    """
     broken = static(*ONE_CELL, *IDLE, "seed=9541", "protocol.resend_jitter_low=1", "protocol.resend_jitter_high=1")
     run = api.run(broken, out=tmp_path / "run")
     assert run.verdict == "violated"
@@ -86,7 +91,8 @@ def test_equal_intervals_of_heartbeats_are_found_out(tmp_path: Path) -> None:
 def test_an_idle_network_hears_every_host_and_comes_to_rest(seed: int, rate_mbps: int) -> None:
     """Ten minutes in which nobody says anything but that it is there: every host is heard, none is given up."""
     idle = static(
-        *ONE_CELL, f"wireless.broadcast_rate_mbps={rate_mbps}", "duration_s=600", "warmup_s=0", "workload={arrivals: none}",
+        *ONE_CELL, f"wireless.broadcast_rate_mbps={rate_mbps}", "duration_s=600", "warmup_s=0",
+        "workload={arrivals: none}",
         "protocol.expiry_s=30", f"seed={seed}", "record.positions_interval_s=null",
     )  # fmt: skip
     simulation = Simulation(idle)

@@ -20,9 +20,11 @@ SENT = BOTH + "h0 broadcast h0:0\nh0 deliver h0:0\nh0 broadcast h0:1\nh0 deliver
         SENT + "h1 deliver h0:0\nh1 leave",
         SENT + "h1 deliver h0:0\nh1 leave\nh1 join",  # what was broadcast before is not owed again
         SENT + "h1 deliver h0:0\nh1 leave\nh1 join\nh1 deliver h0:1",  # but may come
-        SENT + "h2 join\nh1 deliver h0:0\nh1 deliver h0:1\nh2 deliver h0:1",  # a late joiner need not have what came before
+        # a late joiner need not have what came before
+        SENT + "h2 join\nh1 deliver h0:0\nh1 deliver h0:1\nh2 deliver h0:1",
         SENT + "h1 crash\nh1 recover\nh1 deliver h0:0\nh1 deliver h0:1",
-        BOTH + "h0 broadcast h0:0\nh1 broadcast h1:0\nh0 deliver h1:0\nh0 deliver h0:0\nh1 deliver h0:0\nh1 deliver h1:0",
+        BOTH
+        + "h0 broadcast h0:0\nh1 broadcast h1:0\nh0 deliver h1:0\nh0 deliver h0:0\nh1 deliver h0:0\nh1 deliver h1:0",
     ],
 )
 def test_valid(lines: str) -> None:
@@ -45,10 +47,20 @@ def test_valid(lines: str) -> None:
         ("membership", SENT + "h1 leave\nh1 crash\nh1 join"),
         ("causal_order", SENT + "h1 deliver h0:1\nh1 deliver h0:0"),
         ("causal_order", SENT + "h1 deliver h0:1\nh1 leave"),
-        ("causal_order", SENT + "h2 join\nh2 deliver h0:1\nh2 deliver h0:0\nh1 deliver h0:0\nh1 deliver h0:1"),  # old, too late
-        ("causal_order", SENT + "h1 deliver h0:0\nh1 broadcast h1:0\nh2 join\nh2 deliver h1:0\nh2 deliver h0:0\nh1 leave"),
-        ("causal_order", BOTH + "h2 join\nh0 broadcast h0:0\nh1 deliver h0:0\nh1 broadcast h1:0\nh2 deliver h1:0\nh2 deliver h0:0"),
-        ("causal_order", BOTH + "h0 broadcast h0:0\nh1 deliver h0:0\nh1 broadcast h1:0\nh0 deliver h1:0\nh0 deliver h0:0"),
+        # old, too late
+        ("causal_order", SENT + "h2 join\nh2 deliver h0:1\nh2 deliver h0:0\nh1 deliver h0:0\nh1 deliver h0:1"),
+        (
+            "causal_order",
+            SENT + "h1 deliver h0:0\nh1 broadcast h1:0\nh2 join\nh2 deliver h1:0\nh2 deliver h0:0\nh1 leave",
+        ),
+        (
+            "causal_order",
+            BOTH + "h2 join\nh0 broadcast h0:0\nh1 deliver h0:0\nh1 broadcast h1:0\nh2 deliver h1:0\nh2 deliver h0:0",
+        ),
+        (
+            "causal_order",
+            BOTH + "h0 broadcast h0:0\nh1 deliver h0:0\nh1 broadcast h1:0\nh0 deliver h1:0\nh0 deliver h0:0",
+        ),
         ("gaps", SENT + "h1 gap"),
         ("delivery", SENT + "h1 deliver h0:0"),
         ("delivery", BOTH + "h0 broadcast h0:0\nh1 deliver h0:0"),  # one's own
@@ -62,8 +74,8 @@ def test_violated(check: str, lines: str) -> None:
 
 def test_an_explanation_says_which_overtook_which_and_where() -> None:
     lines = "h0 join\nh1 join\nh0 broadcast h0:0\nh0 broadcast h0:1\nh1 handoff_start\nh1 handoff_end\nh1 deliver h0:1"
-    assert verdicts(lines)["causal_order"].explanation == (
-        "h0:1 overtook h0:0 at h1:\n"
+    assert (
+        verdicts(lines)["causal_order"].explanation == "h0:1 overtook h0:0 at h1:\n"
         "  h0:0 was broadcast at 0.003000 s (event 2)\n"
         "  h0:1 was broadcast at 0.004000 s (event 3), after it causally\n"
         "  h1 delivered h0:1 at 0.007000 s (event 6), and had not delivered h0:0\n"
@@ -110,7 +122,10 @@ def gaps(lines: str) -> str:
         # said again
         "60 h1 crash\n70 s0 expire h1 10\nh1 recover\nh1 gap\n70.1 h1 handoff_start\n70.2 h1 handoff_end\nh1 gap",
         # given up where it was last, and it comes back elsewhere
-        "51 h1 handoff_start\n51.1 h1 handoff_end s1\n60 h1 crash\n70 s1 expire h1 10\nh1 recover\nh1 handoff_start\nh1 handoff_end s0\nh1 gap",
+        (
+            "51 h1 handoff_start\n51.1 h1 handoff_end s1\n60 h1 crash\n70 s1 expire h1 10\nh1 recover\nh1"
+            " handoff_start\nh1 handoff_end s0\nh1 gap"
+        ),
         # given up while it asked to join
         "51 h1 leave\n61 s0 expire h1 10\n62 h1 join s0\nh1 gap",
     ],
@@ -127,10 +142,13 @@ def test_a_gap_of_a_host_that_was_given_up_after_that_long_a_silence(lines: str)
         "60 h1 out_of_coverage\n70 s0 expire h1 9.999\nh1 gap",
         "60 h1 out_of_coverage\n70 s0 expire h1 9.999",  # the gap itself was lost
         "60 h1 out_of_coverage\n68.9 s0 expire h1 10\nh1 gap",
-        "60 h1 out_of_coverage\n65 h1 in_coverage\n67 h1 out_of_coverage\n75 s0 expire h1 15\nh1 gap",  # heard between 65 and 67
+        # heard between 65 and 67
+        "60 h1 out_of_coverage\n65 h1 in_coverage\n67 h1 out_of_coverage\n75 s0 expire h1 15\nh1 gap",
         "60 h1 out_of_coverage\n70 s0 expire h1 10\n90 h1 in_coverage\n92 h1 gap",  # heard again before it
-        "60 h1 crash\n70 s0 expire h1 10\nh1 recover\nh1 gap\n75 h1 handoff_start\n75.1 h1 handoff_end\nh1 gap",  # heard since the first
-        "60 h1 crash\n70 s0 expire h1 10\n80 h1 recover\n82 h1 crash\n95 h1 recover\nh1 gap",  # heard since it was given up
+        # heard since the first
+        "60 h1 crash\n70 s0 expire h1 10\nh1 recover\nh1 gap\n75 h1 handoff_start\n75.1 h1 handoff_end\nh1 gap",
+        # heard since it was given up
+        "60 h1 crash\n70 s0 expire h1 10\n80 h1 recover\n82 h1 crash\n95 h1 recover\nh1 gap",
         "60 h1 leave\n61 h1 join\nh1 gap",
         # another one than the one that it was with
         "51 h1 handoff_start\n51.1 h1 handoff_end s1\n60 h1 crash\n70 s0 expire h1 19\nh1 recover\nh1 gap",
@@ -146,11 +164,14 @@ def test_to_give_up_a_host_is_a_violation_where_no_gaps_are_promised() -> None:
 
 def test_what_is_given_up_is_owed_to_nobody() -> None:
     gap = "50 s0 expire h1 49\n50 h1 gap\n50 h1 handoff_start because_of join\nh1 handoff_end\n"
-    lines = HERE + "h1 out_of_coverage\nh1 broadcast h1:0\n" + gap + "h1 broadcast h1:1\nh0 deliver h1:1\nh1 deliver h1:1"
+    lines = (
+        HERE + "h1 out_of_coverage\nh1 broadcast h1:0\n" + gap + "h1 broadcast h1:1\nh0 deliver h1:1\nh1 deliver h1:1"
+    )
     assert answers(lines, gap_after_s=10.0) == {}
     assert answers(lines.replace(gap, "")) == {"causal_order": "violated", "delivery": "violated"}
     assert answers(lines.replace(gap, gap.replace("h1", "h0")), gap_after_s=10.0)["delivery"] == "violated"
-    assert answers(lines.replace("because_of join", "because_of cell"), gap_after_s=10.0)["delivery"] == "violated"  # it kept its messages
+    # it kept its messages
+    assert answers(lines.replace("because_of join", "because_of cell"), gap_after_s=10.0)["delivery"] == "violated"
 
 
 def test_what_was_given_up_and_yet_delivered_is_owed() -> None:

@@ -1,8 +1,9 @@
 """Traces written by hand, and the verdicts on them.
 
-Shapes    a line is `[seconds] host event [message]`, as in `2.5 h0 deliver h1:0`; without seconds, a moment after the last.
-          A host's `join` and `handoff_end` are followed by a station, if any, and a station's `expire` by the host and for
-          how long it was silent: `70 s0 expire h1 10`. A `handoff_start` may say `because_of` and its cause
+Shapes    a line is `[seconds] host event [message]`, as in `2.5 h0 deliver h1:0`; without seconds, a moment after the
+          last. A host's `join` and `handoff_end` are followed by a station, if any, and a station's `expire` by the
+          host and for how long it was silent: `70 s0 expire h1 10`. A `handoff_start` may say `because_of` and its
+          cause
 """
 
 from __future__ import annotations
@@ -14,7 +15,15 @@ from mobilenet.verify import Verdict, verify
 
 NO_PAIRS: dict[str, Any] = {"pairs_in_range": 0, "received": 0, "lost": {}}
 NO_COUNTERS: dict[str, Any] = {
-    "radio": {"frames": 0, "bytes": 0, **NO_PAIRS, "addressed": NO_PAIRS, "mac_acks": 0, "mac_retries": 0, "queue_drops": 0},
+    "radio": {
+        "frames": 0,
+        "bytes": 0,
+        **NO_PAIRS,
+        "addressed": NO_PAIRS,
+        "mac_acks": 0,
+        "mac_retries": 0,
+        "queue_drops": 0,
+    },
     "wired": {"sent": 0, "delivered": 0, "bytes": 0, "in_flight": 0},
     "by_message_type": {"host": {}, "station": {}, "wired": {}},
 }
@@ -57,7 +66,8 @@ def verdicts(
         samples.add(round(END_S * 1e9), node, "sbuffer", size)
     recording.counters = NO_COUNTERS
     manifest = {
-        "fingerprint": log.fingerprint(), "quiescent": quiescent, "simulated_s": END_S, "duration_s": 500.0, "drain_s": 60.0,
+        "fingerprint": log.fingerprint(), "quiescent": quiescent, "simulated_s": END_S, "duration_s": 500.0,
+        "drain_s": 60.0,
         "hosts": None, "stations": 0,
         "promises": {"broadcast": broadcast, "gap_after_s": gap_after_s, "heard_every_s": heard_every_s,
                      "rest_within_s": rest_within_s, "duplicating_air": False},

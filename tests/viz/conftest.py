@@ -42,6 +42,10 @@ def page(run: Path) -> Path:
 
 def document_in(page: Path) -> dict[str, Any]:
     """What the page has in it, read from the page."""
-    found = re.search(r"<script type='application/json' id='mobilenet-data'>(.*?)</script>", page.read_text(encoding="utf-8"), re.DOTALL)
+    found = re.search(
+        r"<script type='application/json' id='mobilenet-data'>(.*?)</script>",
+        page.read_text(encoding="utf-8"),
+        re.DOTALL,
+    )
     assert found is not None
     return dict(json.loads(found[1]))

@@ -14,7 +14,11 @@ def overlapping(figure: Any) -> list[tuple[str, str]]:
     seen = [(text.get_text(), text.get_window_extent()) for text in _texts(figure)]
     pairs = [(a, b) for (a, one), (b, other) in combinations(seen, 2) if one.padded(-1).overlaps(other.padded(-1))]
     page = figure.bbox
-    return pairs + [(a, "outside the page") for a, box in seen if box.x0 < -1 or box.y0 < -1 or box.x1 > page.x1 + 1 or box.y1 > page.y1 + 1]
+    return pairs + [
+        (a, "outside the page")
+        for a, box in seen
+        if box.x0 < -1 or box.y0 < -1 or box.x1 > page.x1 + 1 or box.y1 > page.y1 + 1
+    ]
 
 
 def legends_on_curves(figure: Any) -> list[str]:
@@ -31,9 +35,23 @@ def legends_on_curves(figure: Any) -> list[str]:
 def _texts(figure: Any) -> list[Text]:
     found = []
     for text in figure.findobj(Text):
-        if not text.get_visible() or not text.get_text().strip() or (text.axes is not None and not text.axes.get_visible()):
+        if (
+            not text.get_visible()
+            or not text.get_text().strip()
+            or (text.axes is not None and not text.axes.get_visible())
+        ):
             continue
-        if text.axes is not None and not text.axes.axison and text in (text.axes.xaxis.label, text.axes.yaxis.label, *text.axes.get_xticklabels(), *text.axes.get_yticklabels()):
+        if (
+            text.axes is not None
+            and not text.axes.axison
+            and text
+            in (
+                text.axes.xaxis.label,
+                text.axes.yaxis.label,
+                *text.axes.get_xticklabels(),
+                *text.axes.get_yticklabels(),
+            )
+        ):
             continue
         found.append(text)
     hidden = set()  # of ticks beyond the limits

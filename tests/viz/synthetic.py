@@ -1,4 +1,6 @@
-"""A run directory of any size that nobody simulated: walkers, handoffs, crashes, gaps and messages in the promised form."""
+"""A run directory of any size that nobody simulated: walkers, handoffs, crashes, gaps and messages in the promised
+form.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +14,9 @@ import pyarrow.parquet as pq
 SECOND = 1_000_000_000
 
 
-def write_run(folder: Path, hosts: int, seconds: int, columns: int = 20, rows: int = 10, broadcasts: int = 600, seed: int = 1) -> Path:
+def write_run(
+    folder: Path, hosts: int, seconds: int, columns: int = 20, rows: int = 10, broadcasts: int = 600, seed: int = 1
+) -> Path:
     """Everybody walks at 1.4 m/s over a grid of stations, and a host has a handoff each minute."""
     folder.mkdir(parents=True)
     dice = np.random.Generator(np.random.PCG64(seed))
@@ -20,20 +24,35 @@ def write_run(folder: Path, hosts: int, seconds: int, columns: int = 20, rows: i
     moments = np.arange(seconds + 1)
     turns = np.cumsum(dice.normal(0, 0.15, (hosts, seconds + 1)), axis=1) + dice.uniform(0, 6.28, (hosts, 1))
     box = np.array([(columns - 1) * 170.0, (rows - 1) * 170.0])
-    way = np.cumsum(np.stack([np.cos(turns), np.sin(turns)], axis=2) * 1.4, axis=1) + dice.uniform(0, 1, (hosts, 1, 2)) * box
+    way = (
+        np.cumsum(np.stack([np.cos(turns), np.sin(turns)], axis=2) * 1.4, axis=1)
+        + dice.uniform(0, 1, (hosts, 1, 2)) * box
+    )
     way = np.abs((way + box) % (2 * box) - box)  # mirrored at the walls
     names = np.array([f"h{i}" for i in range(hosts)])
     pq.write_table(pa.table({
         "time_ns": pa.array(np.repeat(moments * SECOND, hosts)), "node": pa.array(np.tile(names, seconds + 1)),
         "x_m": pa.array(way[:, :, 0].T.ravel()), "y_m": pa.array(way[:, :, 1].T.ravel()),
     }), folder / "positions.parquet")  # fmt: skip
-    parts = [_rows(np.zeros(hosts), names, "in_coverage", station="s0"), _rows(dice.uniform(0, 2, hosts), names, "join", station="s0", session=1)]
+    parts = [
+        _rows(np.zeros(hosts), names, "in_coverage", station="s0"),
+        _rows(dice.uniform(0, 2, hosts), names, "join", station="s0", session=1),
+    ]
     for k in range(seconds // 60):
         begin = 60 * k + dice.uniform(3, 59, hosts)
         column, row = np.rint(way[np.arange(hosts), begin.astype(int)] / 170).astype(int).T
         station = np.array([f"s{i}" for i in row * columns + column])
         parts.append(_rows(begin, names, "handoff_start", station=station, session=k + 2, detail='{"cause": "cell"}'))
-        parts.append(_rows(begin + 0.05, names, "handoff_end", station=station, session=k + 2, detail='{"recovered": 3, "skipped": 4}'))
+        parts.append(
+            _rows(
+                begin + 0.05,
+                names,
+                "handoff_end",
+                station=station,
+                session=k + 2,
+                detail='{"recovered": 3, "skipped": 4}',
+            )
+        )
     some = names[:: max(1, hosts // 50)]
     for event, at in (("crash", 0.3), ("recover", 0.35), ("gap", 0.5), ("out_of_coverage", 0.6), ("in_coverage", 0.65)):
         parts.append(_rows(np.full(len(some), at * seconds), some, event))
@@ -48,12 +67,15 @@ def write_run(folder: Path, hosts: int, seconds: int, columns: int = 20, rows: i
     nodes = np.concatenate([names, [f"s{i}" for i in range(len(stations))]])
     each = min(seconds, 300)
     pq.write_table(pa.table({
-        "time_ns": pa.array(np.repeat(np.arange(each) * (seconds * SECOND // each), len(nodes))), "node": pa.array(np.tile(nodes, each)),
-        "quantity": pa.array(np.full(each * len(nodes), "sbuffer")), "value": pa.array(dice.integers(0, 300, each * len(nodes)).astype(float)),
+        "time_ns": pa.array(np.repeat(np.arange(each) * (seconds * SECOND // each), len(nodes))),
+        "node": pa.array(np.tile(nodes, each)),
+        "quantity": pa.array(np.full(each * len(nodes), "sbuffer")),
+        "value": pa.array(dice.integers(0, 300, each * len(nodes)).astype(float)),
     }), folder / "samples.parquet")  # fmt: skip
     documents = {
         "manifest.json": {
-            "format_version": 2, "mobilenet_version": "0", "seed": seed, "simulated_s": float(seconds), "duration_s": float(seconds), "protocol": "none",
+            "format_version": 2, "mobilenet_version": "0", "seed": seed, "simulated_s": float(seconds),
+            "duration_s": float(seconds), "protocol": "none",
             "station_positions_m": stations, "range_m": 120.0, "station_names": {}, "host_names": {},
         },
         "counters.json": {}, "verdict.json": {"verdict": "unknown", "checks": {}}, "metrics.json": {},
@@ -65,11 +87,19 @@ def write_run(folder: Path, hosts: int, seconds: int, columns: int = 20, rows: i
 
 
 def _rows(
-    seconds: np.ndarray, nodes: np.ndarray, event: str, message: str | None = None, station: np.ndarray | str | None = None, session: int | None = None, detail: str | None = None
+    seconds: np.ndarray,
+    nodes: np.ndarray,
+    event: str,
+    message: str | None = None,
+    station: np.ndarray | str | None = None,
+    session: int | None = None,
+    detail: str | None = None,
 ) -> pa.Table:
     n = len(nodes)
     return pa.table({
-        "time_ns": pa.array((seconds * SECOND).astype(np.int64)), "node": pa.array(nodes), "event": pa.array([event] * n),
-        "message": pa.array([message] * n, pa.string()), "station": pa.array([station] * n if station is None or isinstance(station, str) else station, pa.string()),
+        "time_ns": pa.array((seconds * SECOND).astype(np.int64)), "node": pa.array(nodes),
+        "event": pa.array([event] * n),
+        "message": pa.array([message] * n, pa.string()),
+        "station": pa.array([station] * n if station is None or isinstance(station, str) else station, pa.string()),
         "session": pa.array([session] * n, pa.int64()), "detail": pa.array([detail] * n, pa.string()),
     })  # fmt: skip

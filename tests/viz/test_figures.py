@@ -1,4 +1,6 @@
-"""Figures that a stranger can read: nothing lies on anything else, captions say how it was measured, empty ones say so in words."""
+"""Figures that a stranger can read: nothing lies on anything else, captions say how it was measured, empty ones say
+so in words.
+"""
 
 from __future__ import annotations
 
@@ -52,7 +54,9 @@ def test_of_a_run_of_hosts(run: Path, checked: Checked) -> None:
 
 @pytest.mark.parametrize("name", ["causal", "causal_reliable", "bundling"])
 def test_of_processes(name: str, checked: Checked, tmp_path: Path) -> None:
-    done = mobilenet.run(ROOT / "scenarios" / "vcube" / f"{name}.yaml", out=tmp_path / "run", overrides=["processes=16"])
+    done = mobilenet.run(
+        ROOT / "scenarios" / "vcube" / f"{name}.yaml", out=tmp_path / "run", overrides=["processes=16"]
+    )
     notes = {figure.path.stem: figure.note for figure in checked(done.path)}
     pending = done.samples[done.samples.quantity == "pending"]
     if len(pending):
@@ -73,7 +77,10 @@ def test_places_that_are_none(run: Path, tmp_path: Path) -> None:
     places = pq.read_table(copy / "positions.parquet")
     x_m = places["x_m"].to_numpy().copy()
     x_m[40:60] = float("nan")
-    pq.write_table(places.set_column(places.column_names.index("x_m"), "x_m", pa.array(x_m, from_pandas=False)), copy / "positions.parquet")
+    pq.write_table(
+        places.set_column(places.column_names.index("x_m"), "x_m", pa.array(x_m, from_pandas=False)),
+        copy / "positions.parquet",
+    )
     field = next(figure for figure in run_figures(copy, tmp_path / "figures", (".svg",)) if figure.path.stem == "field")
     assert "recorded places that are no places are left out" in field.note
     for command in ("map", "report"):
@@ -88,6 +95,8 @@ def test_hosts_that_only_come_back(run: Path, checked: Checked, tmp_path: Path) 
     events = pq.read_table(copy / "events.parquet")
     at = events.column_names.index("detail")
     details = [text.replace('"cell"', '"recovery"') if text else text for text in events["detail"].to_pylist()]
-    pq.write_table(events.set_column(at, events.schema.field(at), pa.array(details, pa.string())), copy / "events.parquet")
+    pq.write_table(
+        events.set_column(at, events.schema.field(at), pa.array(details, pa.string())), copy / "events.parquet"
+    )
     notes = {figure.path.stem: figure.note for figure in checked(copy)}
     assert "No change of station was confirmed." in notes["handoffs"]

@@ -31,12 +31,14 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
         rows.writerow(("t", "id", "x", "y"))
         for t in range(0, 61, 10):
             for number, name in enumerate(STRINGS):
-                rows.writerow((t, name[:900] + str(number), 10 * number, 5 + t))  # names of spaces alone, or of more than 1 000 characters, are refused
+                # names of spaces alone, or of more than 1 000 characters, are refused
+                rows.writerow((t, name[:900] + str(number), 10 * number, 5 + t))
     names = [text[:150] + f" {number}" for number, text in enumerate(STRINGS)]
     (folder / "all.yaml").write_text(
-        f"name: {quoted(STRINGS[1])}\ndescription: {quoted(' '.join(STRINGS)[:9_000])}\nduration_s: 20\n"
-        f"stations: {{layout: {{shape: grid, columns: 10, rows: 6, spacing_m: 100}}, names: [{', '.join(map(quoted, names))}]}}\n"
-        "hosts: {mobility: {model: tracks, file: tracks.csv}}\nprotocol: {name: mobile_causal}\nworkload: {interval_s: 3}\n",
+        f"name: {quoted(STRINGS[1])}\ndescription: {quoted(' '.join(STRINGS)[:9_000])}\nduration_s: 20\nstations:"
+        " {layout: {shape: grid, columns: 10, rows: 6, spacing_m: 100}, names:"
+        f" [{', '.join(map(quoted, names))}]}}\nhosts: {{mobility: {{model: tracks, file: tracks.csv}}}}\nprotocol:"
+        " {name: mobile_causal}\nworkload: {interval_s: 3}\n",
         encoding="utf-8",
     )
     return mobilenet.run(folder / "all.yaml", out=folder / "run").path
@@ -44,7 +46,9 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_the_run_keeps_the_names(run: Path) -> None:
     manifest = mobilenet.Run(run).manifest
-    assert {name.strip() for name in manifest["host_names"].values()} == {f"{text[:900]}{number}".strip() for number, text in enumerate(STRINGS)}
+    assert {name.strip() for name in manifest["host_names"].values()} == {
+        f"{text[:900]}{number}".strip() for number, text in enumerate(STRINGS)
+    }
     assert len(manifest["station_names"]) == 60
     again = mobilenet.run(run / "scenario.yaml", out=run.parent / "again")
     assert again.manifest["fingerprint"] == manifest["fingerprint"]
@@ -61,7 +65,10 @@ def test_in_a_browser(run: Path, tmp_path: Path, draw: object) -> None:
         for key in "h" * 3 + " ":
             page.key(key)
         for _ in range(20):  # cards of hosts and stations show their names
-            page.evaluate(f"(() => {{ const d = {frame}; d.querySelectorAll('button, a').forEach(b => b.dispatchEvent(new MouseEvent('mouseover', {{bubbles: true}}))); }})()")
+            page.evaluate(
+                f"(() => {{ const d = {frame}; d.querySelectorAll('button, a').forEach(b => b.dispatchEvent(new"
+                " MouseEvent('mouseover', {bubbles: true}))); })()"
+            )
         assert page.evaluate(f"window.hit === undefined && ({frame}).defaultView.hit === undefined")
         assert page.evaluate(f"({frame}).querySelectorAll('base, plaintext, meta[http-equiv=refresh]').length") == 0
         assert page.complaints == []
@@ -80,13 +87,22 @@ def test_as_names_of_files(text: str, tmp_path: Path) -> None:
     assert not (tmp_path / "hit").exists()
 
 
-@pytest.mark.parametrize("text", [STRINGS[0], STRINGS[38], STRINGS[48], STRINGS[50], STRINGS[58]], ids=["script", "shell", "rich", "bidi", "lines"])
+@pytest.mark.parametrize(
+    "text",
+    [STRINGS[0], STRINGS[38], STRINGS[48], STRINGS[50], STRINGS[58]],
+    ids=["script", "shell", "rich", "bidi", "lines"],
+)
 def test_on_the_command_line(text: str, tmp_path: Path) -> None:
     name = text.replace("/", "∕") + ".yaml"
     (tmp_path / name).write_bytes(FIRST.read_bytes())
     result = command("run", name, "--out", "run " + name, "--set", "duration_s=6", place=tmp_path)
     assert result.returncode == 0, result.stderr
-    for words in (("show", "run " + name), ("report", "run " + name), ("verify", "run " + name), ("spacetime", "run " + name)):
+    for words in (
+        ("show", "run " + name),
+        ("report", "run " + name),
+        ("verify", "run " + name),
+        ("spacetime", "run " + name),
+    ):
         result = command(*words, place=tmp_path)
         assert result.returncode in (0, 2), result.stderr  # in six seconds there may be no handoff
         assert "Traceback" not in result.stderr

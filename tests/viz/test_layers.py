@@ -7,10 +7,19 @@ import sys
 
 import pytest
 
-SIMULATOR = ("mobilenet.simulation.mobile", "mobilenet.simulation.nodes", "mobilenet.simulation.movement", "mobilenet.network.radio.medium", "mobilenet.network.radio.mac", "mobilenet.simulation.processes.experiment")
+SIMULATOR = (
+    "mobilenet.simulation.mobile",
+    "mobilenet.simulation.nodes",
+    "mobilenet.simulation.movement",
+    "mobilenet.network.radio.medium",
+    "mobilenet.network.radio.mac",
+    "mobilenet.simulation.processes.experiment",
+)
 
 
-@pytest.mark.parametrize("module", ["viz.map", "viz.figures", "viz.report", "viz.spacetime", "mobilenet.verify", "mobilenet.rundir.compare"])
+@pytest.mark.parametrize(
+    "module", ["viz.map", "viz.figures", "viz.report", "viz.spacetime", "mobilenet.verify", "mobilenet.rundir.compare"]
+)
 def test_what_it_loads(module: str) -> None:
     code = f"import sys, {module}; print(*[name for name in {SIMULATOR!r} if name in sys.modules])"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=True)

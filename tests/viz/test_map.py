@@ -76,9 +76,15 @@ def test_events_are_complete(run: Path, page: Path) -> None:
     data, record = document_in(page), table(run, "events")
     e, names = data["events"], host_names(data)
     columns = (unpacked(e[name]) for name in ("time_ns", "kind", "host", "station", "session"))
-    ours = [(int(t), e["kinds"][k], names[h], f"s{s}" if s >= 0 else None, int(c)) for t, k, h, s, c in zip(*columns, strict=True)]
+    ours = [
+        (int(t), e["kinds"][k], names[h], f"s{s}" if s >= 0 else None, int(c))
+        for t, k, h, s, c in zip(*columns, strict=True)
+    ]
     record = record[~record.event.isin(["broadcast", "deliver"])]
-    theirs = [(r.time_ns, r.event, r.node, r.station, -1 if pd.isna(r.session) else int(r.session)) for r in record.itertuples()]
+    theirs = [
+        (r.time_ns, r.event, r.node, r.station, -1 if pd.isna(r.session) else int(r.session))
+        for r in record.itertuples()
+    ]
     assert ours == theirs
     assert {"crash", "recover", "handoff_start", "out_of_coverage"} <= set(record.event)
 
@@ -86,22 +92,40 @@ def test_events_are_complete(run: Path, page: Path) -> None:
 def test_handoffs_are_those_of_the_record(run: Path, page: Path) -> None:
     data, record = document_in(page), table(run, "events")
     h = data["handoffs"]
-    columns = (unpacked(h[name]) for name in ("start_ns", "host", "to", "session", "end_ns", "cause", "recovered", "skipped"))
+    columns = (
+        unpacked(h[name]) for name in ("start_ns", "host", "to", "session", "end_ns", "cause", "recovered", "skipped")
+    )
     names = host_names(data)
-    ours = [(int(a), names[n], f"s{to}", int(c), int(b), h["causes"][k], int(r), int(s)) for a, n, to, c, b, k, r, s in zip(*columns, strict=True)]
+    ours = [
+        (int(a), names[n], f"s{to}", int(c), int(b), h["causes"][k], int(r), int(s))
+        for a, n, to, c, b, k, r, s in zip(*columns, strict=True)
+    ]
     ends = {(r.node, r.session): r for r in record[record.event == "handoff_end"].itertuples()}
     theirs = []
     for row in record[record.event == "handoff_start"].itertuples():
         end = ends.get((row.node, row.session))
         said = {"recovered": -1, "skipped": -1} if end is None else json.loads(end.detail)
         cause = json.loads(row.detail)["cause"]
-        theirs.append((row.time_ns, row.node, row.station, int(row.session), -1 if end is None else end.time_ns, cause, said["recovered"], said["skipped"]))
+        theirs.append(
+            (
+                row.time_ns,
+                row.node,
+                row.station,
+                int(row.session),
+                -1 if end is None else end.time_ns,
+                cause,
+                said["recovered"],
+                said["skipped"],
+            )
+        )
     assert ours == theirs and len(ours) > 10
 
 
 def test_durations_and_interruptions_are_those_of_the_metrics(run: Path, page: Path) -> None:
     h, metrics = document_in(page)["handoffs"], json.loads((run / "metrics.json").read_text())
-    start, end, before, after, cause = (unpacked(h[name]) for name in ("start_ns", "end_ns", "last_before_ns", "first_after_ns", "cause"))
+    start, end, before, after, cause = (
+        unpacked(h[name]) for name in ("start_ns", "end_ns", "last_before_ns", "first_after_ns", "cause")
+    )
     counted = (end >= 0) & (cause == h["causes"].index("cell")) & (start >= 2e9) & (start < 25e9)
     assert counted.sum() == metrics["handoffs"]
     assert np.mean((end - start)[counted]) / 1e9 == pytest.approx(metrics["handoff_duration_mean_s"])
@@ -113,7 +137,11 @@ def deliveries(data: dict[str, Any]) -> dict[tuple[str, str], float]:
     m, names = data["messages"], host_names(data)
     ids = [f"{names[h]}:{n}" for h, n in zip(unpacked(m["host"]), unpacked(m["number"]), strict=True)]
     ends, sent, to, delay = (unpacked(m[name]) for name in ("ends", "time_ns", "to", "delay_s"))
-    return {(ids[i], names[to[k]]): sent[i] / 1e9 + float(delay[k]) for i in range(len(ids)) for k in range(ends[i - 1] if i else 0, ends[i])}
+    return {
+        (ids[i], names[to[k]]): sent[i] / 1e9 + float(delay[k])
+        for i in range(len(ids))
+        for k in range(ends[i - 1] if i else 0, ends[i])
+    }
 
 
 def test_all_messages_are_in_a_small_map(run: Path, page: Path) -> None:
@@ -132,7 +160,11 @@ def test_a_sample_of_messages_says_so_and_keeps_their_predecessors(run: Path) ->
     assert ours.keys() < all_.keys() and all(all_[key] == value for key, value in ours.items())
     picked, unknown = unpacked(m["picked"]).astype(bool), unpacked(m["before_unknown"])
     assert picked.sum() == -(-m["total"] // m["every"]) and not unknown[picked].any()
-    assert part["handoffs"] == whole["handoffs"] and part["events"] == whole["events"] and part["tracks"] == whole["tracks"]
+    assert (
+        part["handoffs"] == whole["handoffs"]
+        and part["events"] == whole["events"]
+        and part["tracks"] == whole["tracks"]
+    )
 
 
 def test_predecessors_are_the_maximal_messages_of_the_past(run: Path) -> None:
@@ -155,13 +187,20 @@ def test_predecessors_are_the_maximal_messages_of_the_past(run: Path) -> None:
         maximal = {a for a in past[name] if not any(a in past[b] for b in past[name])}
         late += ours != maximal
         assert maximal <= ours <= past[name], name
-    assert late <= len(ids) // 20  # a host that joins late delivers some messages without their past, and keeps them apart
+    # a host that joins late delivers some messages without their past, and keeps them apart
+    assert late <= len(ids) // 20
 
 
 def test_the_wires_are_those_that_the_run_had(run: Path, tmp_path: Path) -> None:
     data = document(run)
-    assert data["stations"]["edges"] == SHAPES["breadth_first"]([[x, y] for x, y in zip(data["stations"]["x_m"], data["stations"]["y_m"], strict=True)])
-    mesh = mobilenet.run("scenarios/first.yaml", overrides=["duration_s=1", "stations.backbone={kind: vcube_causal}"], out=tmp_path / "mesh")
+    assert data["stations"]["edges"] == SHAPES["breadth_first"](
+        [[x, y] for x, y in zip(data["stations"]["x_m"], data["stations"]["y_m"], strict=True)]
+    )
+    mesh = mobilenet.run(
+        "scenarios/first.yaml",
+        overrides=["duration_s=1", "stations.backbone={kind: vcube_causal}"],
+        out=tmp_path / "mesh",
+    )
     assert document(mesh.path)["stations"]["edges"] == [(a, b) for a in range(3) for b in range(a)]
     assert edges({"station_links": None}, 17) == []  # a knot
     assert edges({"station_links": [[0, 1], [0, 9], "no", [1], [0, None]]}, 2) == [(0, 1)]
@@ -187,7 +226,9 @@ def test_buffers_are_the_largest_in_each_bin(run: Path) -> None:
         steps = samples[(samples.node == f"s{s}") & (samples.quantity == "sbuffer")]
         assert ours[s].max() == steps.value.max()
         for b in (0, own["bins"] // 3, own["bins"] - 1):
-            inside = steps[(steps.time_ns / 1e9 >= b * own["bin_s"]) & (steps.time_ns / 1e9 < (b + 1) * own["bin_s"])].value.tolist()
+            inside = steps[
+                (steps.time_ns / 1e9 >= b * own["bin_s"]) & (steps.time_ns / 1e9 < (b + 1) * own["bin_s"])
+            ].value.tolist()
             carried = steps[steps.time_ns / 1e9 < b * own["bin_s"]].value.tolist()[-1:]
             assert ours[s, b] == max(inside + carried, default=0)
 
@@ -209,12 +250,19 @@ def damage(text: str) -> Callable[[Path], None]:
 @pytest.mark.parametrize(
     ("file", "change"),
     [
-        ("events.parquet", damage("no table")), ("positions.parquet", damage("")), ("samples.parquet", Path.unlink), ("manifest.json", damage("{}")),
-        ("manifest.json", damage('{"format_version": 2}')), ("manifest.json", damage('{"format_version": 2, "station_positions_m": [[1e400, 0]], "range_m": 1}')),
-        ("scenario.yaml", damage("a: [")), ("frames.parquet", damage("no table")),
+        ("events.parquet", damage("no table")),
+        ("positions.parquet", damage("")),
+        ("samples.parquet", Path.unlink),
+        ("manifest.json", damage("{}")),
+        ("manifest.json", damage('{"format_version": 2}')),
+        ("manifest.json", damage('{"format_version": 2, "station_positions_m": [[1e400, 0]], "range_m": 1}')),
+        ("scenario.yaml", damage("a: [")),
+        ("frames.parquet", damage("no table")),
     ],
-)  # fmt: skip
-def test_a_damaged_run_is_one_line_and_no_file(run: Path, tmp_path: Path, file: str, change: Callable[[Path], None]) -> None:
+)
+def test_a_damaged_run_is_one_line_and_no_file(
+    run: Path, tmp_path: Path, file: str, change: Callable[[Path], None]
+) -> None:
     shutil.copytree(run, tmp_path / "run")
     change(tmp_path / "run" / file)
     with pytest.raises(RunError) as caught:

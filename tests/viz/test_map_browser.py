@@ -82,7 +82,10 @@ def test_keys(browser: Page, page: Path) -> None:
 
 def test_the_time_line_is_a_slider(browser: Page, page: Path) -> None:
     shown(browser, page)
-    x, y, width = browser.evaluate("(() => { const r = document.querySelector('.mn-line').getBoundingClientRect(); return [r.x, r.y + 15, r.width]; })()")
+    x, y, width = browser.evaluate(
+        "(() => { const r = document.querySelector('.mn-line').getBoundingClientRect(); return [r.x, r.y + 15,"
+        " r.width]; })()"
+    )
     browser.click(x + width / 2, y)
     end = browser.evaluate("Mobilenet.app.run.end_s")
     assert browser.evaluate("Mobilenet.app.clock.t") == pytest.approx(end / 2, abs=end / 100)
@@ -113,10 +116,10 @@ def test_cards_of_hosts_stations_handoffs_and_messages(browser: Page, page: Path
 def test_a_message_says_who_has_it_and_what_the_others_wait_for(browser: Page, page: Path) -> None:
     shown(browser, page)
     waits = browser.evaluate(
-        "(() => { const run = Mobilenet.app.run, msg = run.messages; for (let m = 0; m < msg.count; m++) {"
-        " const t = msg.time[m] + 0.02, { have, lack } = run.progress(m, t), hit = lack.find(each => each.waits.length);"
-        " if (hit) { Mobilenet.app.select({kind: 'message', id: m}); Mobilenet.app.clock.seek(t);"
-        " return [have.length, lack.length, msg.label(hit.waits[0]), run.hostLabel(hit.host)]; } } })()"
+        "(() => { const run = Mobilenet.app.run, msg = run.messages; for (let m = 0; m < msg.count; m++) { const t ="
+        " msg.time[m] + 0.02, { have, lack } = run.progress(m, t), hit = lack.find(each => each.waits.length); if (hit)"
+        " { Mobilenet.app.select({kind: 'message', id: m}); Mobilenet.app.clock.seek(t); return [have.length,"
+        " lack.length, msg.label(hit.waits[0]), run.hostLabel(hit.host)]; } } })()"
     )
     browser.until(f"{CARD}.innerText.includes('Not yet: {waits[1]} host')")
     text = browser.evaluate(f"{CARD}.innerText")
@@ -152,10 +155,18 @@ def test_hostile_names_do_nothing(browser: Page, run: Path, tmp_path: Path) -> N
     draw(hostile(run, tmp_path / "run"), tmp_path / "map.html")
     shown(browser, tmp_path / "map.html")
     browser.evaluate("window.alert = () => { window.attacked = true; }")
-    for what in ("{kind: 'host', id: 0}", "{kind: 'station', id: 0}", "{kind: 'message', id: 0}", "{kind: 'handoff', id: 0, mark: 0}", "null"):
+    for what in (
+        "{kind: 'host', id: 0}",
+        "{kind: 'station', id: 0}",
+        "{kind: 'message', id: 0}",
+        "{kind: 'handoff', id: 0, mark: 0}",
+        "null",
+    ):
         browser.evaluate(f"Mobilenet.app.select({what})")
     browser.click_on("[data-layer=names]")
-    assert browser.evaluate("window.attacked === undefined && document.querySelectorAll('img, b[onmouseover]').length === 0")
+    assert browser.evaluate(
+        "window.attacked === undefined && document.querySelectorAll('img, b[onmouseover]').length === 0"
+    )
     assert browser.evaluate("document.querySelector('.mn-head h1').textContent").startswith("</script><img")
 
 
@@ -166,12 +177,17 @@ def test_on_earth_metres_are_leaflets(browser: Page, run: Path, tmp_path: Path) 
     draw(tmp_path / "run", tmp_path / "map.html")
     shown(browser, tmp_path / "map.html")
     off = browser.evaluate(
-        "(() => { const { map, view } = Mobilenet.app; view.renew(); return [[0, 0], [300, -80], [-200, 500]].map(([x, y]) => {"
-        " const p = view.point(x, y), q = map.latLngToContainerPoint(view.latLng(x, y)); return Math.hypot(p.x - q.x, p.y - q.y); }); })()"
+        "(() => { const { map, view } = Mobilenet.app; view.renew(); return [[0, 0], [300, -80], [-200, 500]].map(([x,"
+        " y]) => { const p = view.point(x, y), q = map.latLngToContainerPoint(view.latLng(x, y)); return Math.hypot(p.x"
+        " - q.x, p.y - q.y); }); })()"
     )
     assert max(off) < 1.0  # Leaflet rounds to whole pixels
-    assert browser.evaluate("Mobilenet.app.map.distance(Mobilenet.app.view.latLng(0, 0), Mobilenet.app.view.latLng(0, 300))") == pytest.approx(300, abs=0.01)
-    assert browser.evaluate("Mobilenet.app.map.distance(Mobilenet.app.view.latLng(0, 0), Mobilenet.app.view.latLng(300, 0))") == pytest.approx(300, abs=0.01)
+    assert browser.evaluate(
+        "Mobilenet.app.map.distance(Mobilenet.app.view.latLng(0, 0), Mobilenet.app.view.latLng(0, 300))"
+    ) == pytest.approx(300, abs=0.01)
+    assert browser.evaluate(
+        "Mobilenet.app.map.distance(Mobilenet.app.view.latLng(0, 0), Mobilenet.app.view.latLng(300, 0))"
+    ) == pytest.approx(300, abs=0.01)
 
 
 def test_two_thousand_hosts_stay_smooth(browser: Page, tmp_path: Path) -> None:
@@ -185,16 +201,30 @@ def test_two_thousand_hosts_stay_smooth(browser: Page, tmp_path: Path) -> None:
 
 def test_what_has_the_focus_keeps_its_keys(browser: Page, page: Path) -> None:
     shown(browser, page)
-    browser.evaluate("(document.querySelector('.mn-layers').open = true, document.querySelector('[data-layer=names]').focus())")
+    browser.evaluate(
+        "(document.querySelector('.mn-layers').open = true, document.querySelector('[data-layer=names]').focus())"
+    )
     for wanted in (True, False):
         browser.key(" ")
         browser.until(f"Mobilenet.app.layers.names === {str(wanted).lower()}")
-    assert browser.evaluate("document.activeElement.dataset.layer") == "names" and browser.evaluate("Mobilenet.app.clock.playing") is False
-    taken = "(([selector, key]) => { const e = new KeyboardEvent('keydown', { key, bubbles: true, cancelable: true }); document.querySelector(selector).dispatchEvent(e); return !e.defaultPrevented; })"
+    assert (
+        browser.evaluate("document.activeElement.dataset.layer") == "names"
+        and browser.evaluate("Mobilenet.app.clock.playing") is False
+    )
+    taken = (
+        "(([selector, key]) => { const e = new KeyboardEvent('keydown', { key, bubbles: true, cancelable: true });"
+        " document.querySelector(selector).dispatchEvent(e); return !e.defaultPrevented; })"
+    )
     for selector, key, own in (
-        ("[data-heat=none]", "ArrowDown", True), ("[data-heat=none]", " ", True), (".mn-speed", "ArrowUp", True), (".mn-layers summary", " ", True), (".mn-play", " ", True),
-        ("[data-layer=names]", "ArrowRight", False), ("body", " ", False), (".mn-line", "ArrowLeft", False),
-    ):  # fmt: skip
+        ("[data-heat=none]", "ArrowDown", True),
+        ("[data-heat=none]", " ", True),
+        (".mn-speed", "ArrowUp", True),
+        (".mn-layers summary", " ", True),
+        (".mn-play", " ", True),
+        ("[data-layer=names]", "ArrowRight", False),
+        ("body", " ", False),
+        (".mn-line", "ArrowLeft", False),
+    ):
         assert browser.evaluate(f"{taken}({[selector, key]!r})") is own, (selector, key)
     browser.evaluate("Mobilenet.app.clock.pause()")
     browser.click_on("[data-layer=names]")  # by the mouse: Space plays again
@@ -205,29 +235,43 @@ def test_what_has_the_focus_keeps_its_keys(browser: Page, page: Path) -> None:
 def test_a_narrow_window_keeps_the_field_and_every_button(page: Path) -> None:
     with Page(400, 700) as browser:
         shown(browser, page)
-        assert browser.evaluate("[document.documentElement.scrollWidth, document.body.scrollWidth, document.querySelector('.mn-bar').scrollWidth].every((w) => w <= innerWidth)")
+        assert browser.evaluate(
+            "[document.documentElement.scrollWidth, document.body.scrollWidth,"
+            " document.querySelector('.mn-bar').scrollWidth].every((w) => w <= innerWidth)"
+        )
         outside = browser.evaluate(
-            "[...document.querySelectorAll('.mn-bar > *, .mn-left, .mn-right-side')].filter((e) => { const r = e.getBoundingClientRect();"
-            " return r.left < 0 || r.right > innerWidth || r.top < 0 || r.bottom > innerHeight || r.width < 10; }).map((e) => e.className)"
+            "[...document.querySelectorAll('.mn-bar > *, .mn-left, .mn-right-side')].filter((e) => { const r ="
+            " e.getBoundingClientRect(); return r.left < 0 || r.right > innerWidth || r.top < 0 || r.bottom >"
+            " innerHeight || r.width < 10; }).map((e) => e.className)"
         )
         assert outside == []
-        assert browser.evaluate("!document.querySelector('.mn-layers').open && document.querySelector('.mn-right-side').offsetHeight + document.querySelector('.mn-left').offsetHeight < 140")
+        assert browser.evaluate(
+            "!document.querySelector('.mn-layers').open && document.querySelector('.mn-right-side').offsetHeight +"
+            " document.querySelector('.mn-left').offsetHeight < 140"
+        )
         assert browser.evaluate("document.querySelector('.mn-line').getBoundingClientRect().width > 350")
         assert browser.evaluate("document.querySelector('.mn-summary').textContent").startswith(": ")
         browser.click_on(".mn-fold")
         assert browser.evaluate("document.querySelector('.mn-content').offsetHeight > 50")
         browser.click_on("[aria-label='Keys (?)']")
-        assert browser.evaluate("(() => { const r = document.querySelector('.mn-help').getBoundingClientRect(); return r.left >= 0 && r.right <= innerWidth && r.top >= 0; })()")
+        assert browser.evaluate(
+            "(() => { const r = document.querySelector('.mn-help').getBoundingClientRect(); return r.left >= 0 &&"
+            " r.right <= innerWidth && r.top >= 0; })()"
+        )
         browser.key("Escape")
         browser.evaluate("Mobilenet.app.select({kind: 'host', id: 1})")
         assert browser.evaluate("document.querySelector('.mn-content').offsetHeight > 50")
         browser.evaluate("Mobilenet.app.select(null)")
         for _ in range(3):  # who is jumped to is not below the card
             browser.key("h")
-            browser.evaluate("new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))")  # the card has its size
+            # the card has its size
+            browser.evaluate("new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))")
             top, own, card = browser.evaluate(
-                "((p) => [document.querySelector('.mn-left').getBoundingClientRect().bottom, Mobilenet.app.view.point(p.x, p.y).y,"
-                " document.querySelector('.mn-right-side').getBoundingClientRect().top])(Mobilenet.app.run.place(Mobilenet.app.followed(), Mobilenet.app.clock.t))"
+                "((p) => [document.querySelector('.mn-left').getBoundingClientRect().bottom,"
+                " Mobilenet.app.view.point(p.x, p.y).y,"
+                " document.querySelector('.mn-right-side').getBoundingClientRect().top])"
+                "(Mobilenet.app.run.place(Mobilenet.app.followed(),"
+                " Mobilenet.app.clock.t))"
             )
             assert top < own < card
 
@@ -237,21 +281,42 @@ def test_the_focus_stays_in_the_lists_and_goes_to_the_card(browser: Page, page: 
     browser.evaluate("(Mobilenet.app.clock.pause(), Mobilenet.app.clock.seek(8))")
     browser.until("document.querySelectorAll('[data-list=messages] button').length > 3")
     for name in ("messages", "events"):
-        browser.evaluate(f"(Mobilenet.app.clock.seek(8), document.querySelector('[data-list={name}]').querySelectorAll('button')[0].focus())")
+        browser.evaluate(
+            "(Mobilenet.app.clock.seek(8),"
+            f" document.querySelector('[data-list={name}]').querySelectorAll('button')[0].focus())"
+        )
         browser.evaluate("window.own = document.activeElement")
         for t in (8.4, 9, 12, 20):
-            browser.evaluate(f"(Mobilenet.app.clock.seek({t}), new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done))))")
+            browser.evaluate(
+                f"(Mobilenet.app.clock.seek({t}), new Promise((done) => requestAnimationFrame(() =>"
+                " requestAnimationFrame(done))))"
+            )
             assert browser.evaluate(f"document.activeElement.closest('[data-list={name}]') !== null"), (name, t)
         assert browser.evaluate("!window.own.isConnected")
-    for key, kind, title in (("o", "host", "Host h0"), ("o", "host", "Host h1"), ("O", "host", "Host h0"), ("s", "station", "Station s0"), ("S", "station", "Station s3")):
+    for key, kind, title in (
+        ("o", "host", "Host h0"),
+        ("o", "host", "Host h1"),
+        ("O", "host", "Host h0"),
+        ("s", "station", "Station s0"),
+        ("S", "station", "Station s3"),
+    ):
         browser.key(key)
         assert browser.evaluate(f"[{CARD}.dataset.card, document.activeElement.textContent]") == [kind, title]
-    assert {"next, previous host", "next, previous station"} <= set(browser.evaluate("[...document.querySelectorAll('.mn-help .mn-row span')].map((e) => e.textContent)"))
+    assert {"next, previous host", "next, previous station"} <= set(
+        browser.evaluate("[...document.querySelectorAll('.mn-help .mn-row span')].map((e) => e.textContent)")
+    )
 
 
 def test_a_long_list_opens(browser: Page, page: Path) -> None:
     shown(browser, page)
-    browser.evaluate("(() => { const box = document.createElement('div'); document.body.append(box); box.id = 'long'; Mobilenet.app.cards.some(box, 2, (h) => h, Mobilenet.app.cards.hostLink)([0, 1, 2, 3, 4]); })()")
-    assert browser.evaluate("[...document.querySelector('#long').children].map((e) => e.textContent)") == ["h0", "h1", "and 3 more"]
+    browser.evaluate(
+        "(() => { const box = document.createElement('div'); document.body.append(box); box.id = 'long';"
+        " Mobilenet.app.cards.some(box, 2, (h) => h, Mobilenet.app.cards.hostLink)([0, 1, 2, 3, 4]); })()"
+    )
+    assert browser.evaluate("[...document.querySelector('#long').children].map((e) => e.textContent)") == [
+        "h0",
+        "h1",
+        "and 3 more",
+    ]
     browser.evaluate("document.querySelector('#long').lastChild.click()")
     assert browser.evaluate("document.querySelector('#long').textContent") == "h0h1h2h3h4"

@@ -1,4 +1,6 @@
-"""One's own names stand wherever a host or a station is named; nothing in a card is cut off; one look for each station."""
+"""One's own names stand wherever a host or a station is named; nothing in a card is cut off; one look for each
+station.
+"""
 
 from __future__ import annotations
 
@@ -19,9 +21,15 @@ from viz.style import STATIONS, station_colour
 
 SEEN_BY = {  # Machado, Oliveira, Fernandes (2009), the whole deficiency
     "everybody": np.eye(3),
-    "protanopes": np.array([[0.152286, 1.052583, -0.204868], [0.114503, 0.786281, 0.099216], [-0.003882, -0.048116, 1.051998]]),
-    "deuteranopes": np.array([[0.367322, 0.860646, -0.227968], [0.280085, 0.672501, 0.047413], [-0.011820, 0.042940, 0.968881]]),
-    "tritanopes": np.array([[1.255528, -0.076749, -0.178779], [-0.078411, 0.930809, 0.147602], [0.004733, 0.691367, 0.303900]]),
+    "protanopes": np.array(
+        [[0.152286, 1.052583, -0.204868], [0.114503, 0.786281, 0.099216], [-0.003882, -0.048116, 1.051998]]
+    ),
+    "deuteranopes": np.array(
+        [[0.367322, 0.860646, -0.227968], [0.280085, 0.672501, 0.047413], [-0.011820, 0.042940, 0.968881]]
+    ),
+    "tritanopes": np.array(
+        [[1.255528, -0.076749, -0.178779], [-0.078411, 0.930809, 0.147602], [0.004733, 0.691367, 0.303900]]
+    ),
 }
 
 
@@ -52,10 +60,22 @@ def card(browser: Page, what: str, t: float = 12) -> str:
 
 
 def test_cards_name_hosts_and_stations(browser: Page) -> None:
-    index = browser.evaluate("(() => { const r = Mobilenet.app.run.handoffs; return [...r.from].findIndex((s, i) => s >= 0 && s !== r.to[i]); })()")
-    host, a, b = browser.evaluate(f"(() => {{ const r = Mobilenet.app.run.handoffs; return [r.host[{index}], r.from[{index}], r.to[{index}]]; }})()")
+    index = browser.evaluate(
+        "(() => { const r = Mobilenet.app.run.handoffs; return [...r.from].findIndex((s, i) => s >= 0 && s !=="
+        " r.to[i]); })()"
+    )
+    host, a, b = browser.evaluate(
+        f"(() => {{ const r = Mobilenet.app.run.handoffs; return [r.host[{index}], r.from[{index}], r.to[{index}]];"
+        " })()"
+    )
     text = card(browser, f"{{kind: 'handoff', id: {index}}}")
-    for words in (f"Handoff of walker{host}", f"walker{host} (h{host})", f"Mast {a} (s{a})", f"Mast {b} (s{b})", f"Deliveries at walker{host}"):
+    for words in (
+        f"Handoff of walker{host}",
+        f"walker{host} (h{host})",
+        f"Mast {a} (s{a})",
+        f"Mast {b} (s{b})",
+        f"Deliveries at walker{host}",
+    ):
         assert words in text
     text = card(browser, "{kind: 'host', id: 3}")
     assert "Host walker3" in text and "h3" in text
@@ -68,14 +88,17 @@ def test_cards_name_hosts_and_stations(browser: Page) -> None:
 def test_nothing_in_a_card_is_cut_off(browser: Page) -> None:
     """With long waits behind each host, at the moment at which most is missing."""
     browser.evaluate(
-        "(() => { const { run, clock } = Mobilenet.app, msg = run.messages; let best = [0, 0, 0];"
-        " for (let m = 0; m < msg.count; m += 3) for (const d of [0.02, 0.1, 0.3]) { const n = run.progress(m, msg.time[m] + d).lack.reduce((sum, each) => sum + each.waits.length, 0); if (n > best[0]) best = [n, m, d]; }"
-        " clock.seek(msg.time[best[1]] + best[2]); Mobilenet.app.select({ kind: 'message', id: best[1] }); return best[0]; })()"
+        "(() => { const { run, clock } = Mobilenet.app, msg = run.messages; let best = [0, 0, 0]; for (let m = 0; m <"
+        " msg.count; m += 3) for (const d of [0.02, 0.1, 0.3]) { const n = run.progress(m, msg.time[m] +"
+        " d).lack.reduce((sum, each) => sum + each.waits.length, 0); if (n > best[0]) best = [n, m, d]; }"
+        " clock.seek(msg.time[best[1]] + best[2]); Mobilenet.app.select({ kind: 'message', id: best[1] }); return"
+        " best[0]; })()"
     )
     browser.until("document.querySelectorAll('.mn-why').length > 0")
     outside = browser.evaluate(
-        "(() => { const box = document.querySelector('.mn-content').getBoundingClientRect();"
-        " return [...document.querySelectorAll('.mn-content *')].filter((e) => e.getBoundingClientRect().right > box.right + 0.5).map((e) => e.textContent); })()"
+        "(() => { const box = document.querySelector('.mn-content').getBoundingClientRect(); return"
+        " [...document.querySelectorAll('.mn-content *')].filter((e) => e.getBoundingClientRect().right > box.right +"
+        " 0.5).map((e) => e.textContent); })()"
     )
     assert outside == []
     assert browser.evaluate("[...document.querySelectorAll('.mn-why')].every((e) => e.scrollWidth <= e.clientWidth)")
@@ -85,7 +108,8 @@ def test_what_hosts_keep_has_a_legend_and_at_first_words(browser: Page) -> None:
     """What is written on a canvas is caught on its way there."""
     browser.evaluate(
         "(() => { window.written = []; const own = CanvasRenderingContext2D.prototype.fillText;"
-        " CanvasRenderingContext2D.prototype.fillText = function (words, x, y, ...rest) { window.written.push([words, y]); return own.call(this, words, x, y, ...rest); }; })()"
+        " CanvasRenderingContext2D.prototype.fillText = function (words, x, y, ...rest) { window.written.push([words,"
+        " y]); return own.call(this, words, x, y, ...rest); }; })()"
     )
     card(browser, "{kind: 'host', id: 3}", 0)
     written = browser.evaluate("window.written")
@@ -101,7 +125,11 @@ def test_what_hosts_keep_has_a_legend_and_at_first_words(browser: Page) -> None:
 def _lab(colour: str, seen: np.ndarray) -> np.ndarray:
     rgb = np.array([int(colour[i : i + 2], 16) / 255 for i in (1, 3, 5)])
     linear = seen @ np.where(rgb <= 0.04045, rgb / 12.92, ((rgb + 0.055) / 1.055) ** 2.4)
-    x, y, z = np.array([[0.4124, 0.3576, 0.1805], [0.2126, 0.7152, 0.0722], [0.0193, 0.1192, 0.9505]]) @ np.clip(linear, 0, 1) / (0.9505, 1, 1.089)
+    x, y, z = (
+        np.array([[0.4124, 0.3576, 0.1805], [0.2126, 0.7152, 0.0722], [0.0193, 0.1192, 0.9505]])
+        @ np.clip(linear, 0, 1)
+        / (0.9505, 1, 1.089)
+    )
     x, y, z = (np.cbrt(v) if v > 0.008856 else 7.787 * v + 16 / 116 for v in (x, y, z))
     return np.array([116 * y - 16, 500 * (x - y), 200 * (y - z)])
 

@@ -16,7 +16,8 @@ from viz.map.pack import for_script
 from viz.map.record import shown
 
 HOSTILE = (
-    "</script><img src=x onerror=alert(1)>", "<!--<script>", "]]>", "{{ 7 * 7 }}{% raw %}", "\u202egnp.exe", "\u2028\u2029\x00\x1b[31m", "'\"`${1}`", "\ud800",
+    "</script><img src=x onerror=alert(1)>", "<!--<script>", "]]>", "{{ 7 * 7 }}{% raw %}", "\u202egnp.exe",
+    "\u2028\u2029\x00\x1b[31m", "'\"`${1}`", "\ud800",
     "x" * 10_000, "&lt;b&gt;",
 )  # fmt: skip
 
@@ -29,7 +30,10 @@ def without_names(html: str) -> str:
 def test_a_page_names_no_place_outside_itself(page: Path) -> None:
     html = page.read_text(encoding="utf-8")
     assert not re.search(r"""(?:src|href)\s*=\s*["']?\s*(?:https?:)?//""", without_names(html))
-    assert not re.search(r"<(?:link|img|iframe|object|embed|base)\b(?![^>]*\bonly\b)[^>]*(?:href|src|data)=", re.sub(r"<script.*?</script>", "", html, flags=re.DOTALL))
+    assert not re.search(
+        r"<(?:link|img|iframe|object|embed|base)\b(?![^>]*\bonly\b)[^>]*(?:href|src|data)=",
+        re.sub(r"<script.*?</script>", "", html, flags=re.DOTALL),
+    )
     assert "url(" not in re.sub(r"url\(#[\w#]+\)", "", re.sub(r"<script.*?</script>", "", html, flags=re.DOTALL))
     assert "sourceMappingURL" not in html and "@import" not in html
     assert set(re.findall(r"https?://[^\s\"'<>)]+", without_names(html))) == set()
@@ -49,7 +53,10 @@ def hostile(run: Path, folder: Path) -> Path:
     manifest |= {"protocol": HOSTILE[0], "mobilenet_version": HOSTILE[1], "fingerprint": HOSTILE[0]}
     (folder / "manifest.json").write_text(json.dumps(manifest))
     scenario = (folder / "scenario.yaml").read_text()
-    for key, value in (("name", "</script><img src=x onerror=alert(2)>"), ("description", "<b onmouseover=alert(3)>\\u202e")):
+    for key, value in (
+        ("name", "</script><img src=x onerror=alert(2)>"),
+        ("description", "<b onmouseover=alert(3)>\\u202e"),
+    ):
         line = f'{key}: "{value}"'
         scenario = "\n".join(line if old.startswith(f"{key}:") else old for old in scenario.splitlines()) + "\n"
     (folder / "scenario.yaml").write_text(scenario)
@@ -63,11 +70,17 @@ def test_hostile_names_stay_text(run: Path, page: Path, tmp_path: Path) -> None:
     html, plain = ((path).read_text(encoding="utf-8") for path in (tmp_path / "map.html", page))
     for sign in ("<script", "</script", "<img", "onerror", "<!--", "\u202e", "\u2028"):
         if sign == "onerror":
-            assert "onerror=alert" not in re.sub(r"<script type='application/json'.*?</script>", "", html, flags=re.DOTALL)
+            assert "onerror=alert" not in re.sub(
+                r"<script type='application/json'.*?</script>", "", html, flags=re.DOTALL
+            )
         else:
             assert html.count(sign) == plain.count(sign), sign
     data = document_in(tmp_path / "map.html")
-    assert data["hosts"]["names"][0] == HOSTILE[0] and data["hosts"]["names"][3] == HOSTILE[3] and data["about"]["name"].startswith("</script>")
+    assert (
+        data["hosts"]["names"][0] == HOSTILE[0]
+        and data["hosts"]["names"][3] == HOSTILE[3]
+        and data["about"]["name"].startswith("</script>")
+    )
     assert max(map(len, data["hosts"]["names"])) <= 200
 
 
@@ -96,7 +109,11 @@ def test_with_an_origin_it_lies_on_earth_and_tiles_are_asked_for_only_when_wishe
 
 
 def test_a_run_of_processes_has_no_map(tmp_path: Path) -> None:
-    scenario = next(path for path in sorted((Path(__file__).parents[2] / "scenarios" / "vcube").glob("*.yaml")) if "processes:" in path.read_text())
+    scenario = next(
+        path
+        for path in sorted((Path(__file__).parents[2] / "scenarios" / "vcube").glob("*.yaml"))
+        if "processes:" in path.read_text()
+    )
     done = mobilenet.run(scenario, out=tmp_path / "run")
     with pytest.raises(mobilenet.rundir.reader.RunError, match="no map"):
         draw(done.path, tmp_path / "map.html")

@@ -25,7 +25,12 @@ ROOT = Path(__file__).parents[2]
 
 def words(page: Path) -> str:
     """The page's text, without what is inside pictures and frames."""
-    text = re.sub(r"<(style|iframe)\b.*?(</\1>|srcdoc=\"[^\"]*\"></iframe>)", " ", page.read_text(encoding="utf-8"), flags=re.DOTALL)
+    text = re.sub(
+        r"<(style|iframe)\b.*?(</\1>|srcdoc=\"[^\"]*\"></iframe>)",
+        " ",
+        page.read_text(encoding="utf-8"),
+        flags=re.DOTALL,
+    )
     return " ".join(unescape(re.sub(r"<[^>]+>", " ", text)).split())
 
 
@@ -48,12 +53,17 @@ def test_it_says_what_the_run_recorded(run: Path, report: Path) -> None:
     for check in opened.verdicts:
         assert f"{check} valid" in text
     assert " ".join((run / "scenario.yaml").read_text().split()) in text
-    assert len(re.findall(r"<img alt='([^']+)' src='data:image/svg", report.read_text())) == 8  # where hosts went is there twice: on paper instead of the map
+    # where hosts went is there twice: on paper instead of the map
+    assert len(re.findall(r"<img alt='([^']+)' src='data:image/svg", report.read_text())) == 8
 
 
 def test_it_asks_for_nothing(report: Path) -> None:
     outside = re.sub(r"src='data:[^']*'", "", report.read_text(encoding="utf-8"))
-    outside = outside.replace("http://www.w3.org", "").replace("https://leafletjs.com", "").replace("https://www.openstreetmap.org/copyright", "")
+    outside = (
+        outside.replace("http://www.w3.org", "")
+        .replace("https://leafletjs.com", "")
+        .replace("https://www.openstreetmap.org/copyright", "")
+    )
     assert not re.findall(r"(?:src|href)=.{0,10}https?:", outside)
 
 
@@ -73,7 +83,10 @@ def test_a_violation_stands_on_top(run: Path, tmp_path: Path) -> None:
     broken = Path(shutil.copytree(run, tmp_path / "broken"))
     verdict = json.loads((broken / "verdict.json").read_text())
     verdict["verdict"] = "violated"
-    verdict["checks"]["causal_order"] = {"answer": "violated", "explanation": "h1:2 overtook <script>h1:1</script> at h3"}
+    verdict["checks"]["causal_order"] = {
+        "answer": "violated",
+        "explanation": "h1:2 overtook <script>h1:1</script> at h3",
+    }
     (broken / "verdict.json").write_text(json.dumps(verdict))
     draw(broken, tmp_path / "report.html")
     text = (tmp_path / "report.html").read_text()
@@ -127,7 +140,9 @@ def test_new_folders_go_when_nothing_came_of_them(command: str, run: Path, tmp_p
     broken = Path(shutil.copytree(run, tmp_path / "broken"))
     (broken / "events.parquet").write_bytes(b"")
     (tmp_path / "there").mkdir()
-    result = CliRunner().invoke(app, [command, str(broken), "-o", str(tmp_path / "there" / "new" / "newer" / "out.html")])
+    result = CliRunner().invoke(
+        app, [command, str(broken), "-o", str(tmp_path / "there" / "new" / "newer" / "out.html")]
+    )
     assert result.exit_code == 2
     assert list((tmp_path / "there").iterdir()) == []
 

@@ -1,4 +1,5 @@
-"""Map and report of the scenarios that the README shows, in a browser without a network: hosts move, layers toggle, cards open.
+"""Map and report of the scenarios that the README shows, in a browser without a network: hosts move, layers toggle,
+cards open.
 
 Model     dynamic.yaml, faults.yaml and streets.yaml as shipped, but 20 s long: faults.yaml has one fault in it, at 15 s
 """
@@ -36,7 +37,9 @@ def test_the_map(shipped: Path, tmp_path: Path) -> None:
         browser.evaluate("Mobilenet.app.clock.seek(12)")
         browser.until("document.querySelector('.mn-time').textContent.startsWith('12.0')")
         host = browser.evaluate(  # one that walks
-            "(() => { const run = Mobilenet.app.run; for (let h = 0; h < run.count; h++) { const a = run.place(h, 12); if (!a) continue; const { x, y } = a, b = run.place(h, 16); if (b && Math.hypot(b.x - x, b.y - y) > 2) return h; } return -1; })()"
+            "(() => { const run = Mobilenet.app.run; for (let h = 0; h < run.count; h++) { const a = run.place(h, 12);"
+            " if (!a) continue; const { x, y } = a, b = run.place(h, 16); if (b && Math.hypot(b.x - x, b.y - y) > 2)"
+            " return h; } return -1; })()"
         )
         assert host >= 0
         before, picture = pixels(browser, host), browser.screenshot()
@@ -71,11 +74,18 @@ def test_the_report(shipped: Path, tmp_path: Path) -> None:
     draw_report(shipped, tmp_path / "report.html")
     with Page(1400, 900) as browser:
         browser.open(tmp_path / "report.html")
-        browser.until(f"{INSIDE} !== null && {INSIDE}.querySelector('.mn-time') !== null && {INSIDE}.querySelector('.mn-time').textContent !== ''")
-        browser.until("[...document.images].every(i => i.complete && i.naturalWidth > 100) && document.images.length > 0")
+        browser.until(
+            f"{INSIDE} !== null && {INSIDE}.querySelector('.mn-time') !== null &&"
+            f" {INSIDE}.querySelector('.mn-time').textContent !== ''"
+        )
+        browser.until(
+            "[...document.images].every(i => i.complete && i.naturalWidth > 100) && document.images.length > 0"
+        )
         assert browser.evaluate("document.querySelector('.verdict').textContent") == "valid"
         assert "exactly once and in causal order? Yes." in browser.evaluate("document.body.innerText")
-        assert browser.evaluate(f"document.querySelector('h1').textContent === {INSIDE}.querySelector('.mn-head h1').textContent")
+        assert browser.evaluate(
+            f"document.querySelector('h1').textContent === {INSIDE}.querySelector('.mn-head h1').textContent"
+        )
         browser.evaluate("document.querySelector('iframe').scrollIntoView({block: 'center'})")
         press(browser, "ArrowRight", shift=True)
         browser.until(f"{INSIDE}.querySelector('.mn-time').textContent.startsWith('10.0')")
@@ -98,4 +108,7 @@ def test_the_report(shipped: Path, tmp_path: Path) -> None:
 
 def press(browser: Page, key: str, shift: bool = False) -> None:
     """In the map inside the report."""
-    browser.evaluate(f"({INSIDE}.dispatchEvent(new KeyboardEvent('keydown', {{ key: '{key}', shiftKey: {str(shift).lower()} }})), {DONE})")
+    browser.evaluate(
+        f"({INSIDE}.dispatchEvent(new KeyboardEvent('keydown', {{ key: '{key}', shiftKey: {str(shift).lower()} }})),"
+        f" {DONE})"
+    )

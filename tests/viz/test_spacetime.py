@@ -29,7 +29,9 @@ workload: {interval_s: 1}
 
 def expected(messages: pd.DataFrame, events: pd.DataFrame, host: str, begin: int, end: int) -> set[int]:
     """By the rule in words, row by row."""
-    delivered = {e.message for e in events.itertuples() if e.event == "deliver" and e.node == host and begin <= e.time_ns <= end}
+    delivered = {
+        e.message for e in events.itertuples() if e.event == "deliver" and e.node == host and begin <= e.time_ns <= end
+    }
     inside = []
     for row in messages.itertuples():
         arrives = row.send_ns if pd.isna(row.receive_ns) else row.receive_ns
@@ -41,7 +43,12 @@ def expected(messages: pd.DataFrame, events: pd.DataFrame, host: str, begin: int
     for row in inside:
         if row.medium == "wired" and row.host == host:
             found.add(row.Index)
-        if row.medium == "wired" and row.host is None and row.message in delivered and {row.sender, row.receiver} <= heard:
+        if (
+            row.medium == "wired"
+            and row.host is None
+            and row.message in delivered
+            and {row.sender, row.receiver} <= heard
+        ):
             found.add(row.Index)
     return found
 
@@ -126,7 +133,10 @@ def test_the_way_of_a_message(plain: mobilenet.Run, tmp_path: Path) -> None:
 
 def windows(run: mobilenet.Run) -> list[str]:
     sent = run.events[run.events.event == "broadcast"].message
-    return [*(f"handoff:{number}" for number in range(1, len(handoffs(run.events)) + 1)), *(f"message:{name}" for name in sent[5:8])]
+    return [
+        *(f"handoff:{number}" for number in range(1, len(handoffs(run.events)) + 1)),
+        *(f"message:{name}" for name in sent[5:8]),
+    ]
 
 
 def test_no_words_lie_on_each_other(plain: mobilenet.Run) -> None:
@@ -197,7 +207,15 @@ def test_names_stand_on_the_lanes(plain: mobilenet.Run) -> None:
     messages, _ = protocol_messages(plain.path)
     window = window_around(plain.events, "handoff:1")
     with page(13, 4, layout="none") as (figure, axes):
-        compose(figure, axes, shown_messages(messages, plain.events, window), plain.events, window, "run", {window.host: "walker"})
+        compose(
+            figure,
+            axes,
+            shown_messages(messages, plain.events, window),
+            plain.events,
+            window,
+            "run",
+            {window.host: "walker"},
+        )
         assert f"{window.host} walker" in [label.get_text() for label in axes.get_yticklabels()]
         assert any(text.get_text().startswith(f"walker ({window.host}): session") for text in figure.texts)
 

@@ -1,4 +1,6 @@
-"""Reports and figures of studies: a damaged directory is one line, numbers have words and no more digits than meaning."""
+"""Reports and figures of studies: a damaged directory is one line, numbers have words and no more digits than
+meaning.
+"""
 
 from __future__ import annotations
 
@@ -56,21 +58,33 @@ DAMAGES: dict[str, tuple[str, Callable[[Path], object], str]] = {
     "comparison with words for numbers": ("comparison.json", lambda path: _finding(path, "ratio", "much"), "both"),
     "comparison with half an interval": ("comparison.json", lambda path: _finding(path, "ratio_low", None), "both"),
     "comparison with words for pairs": ("comparison.json", lambda path: _finding(path, "pairs", "x<b>"), "both"),
-    "comparison with words for replications": ("comparison.json", lambda path: _finding(path, "more_replications", "many"), "both"),
+    "comparison with words for replications": (
+        "comparison.json",
+        lambda path: _finding(path, "more_replications", "many"),
+        "both",
+    ),
     "comparison with a number in quotes": ("comparison.json", lambda path: _finding(path, "ratio", "1.5"), "both"),
     "comparison of nothing": ("comparison.json", lambda path: path.write_bytes(b""), "both"),
     "summary with other columns": ("tables/summary.csv", lambda path: path.write_text("a,b\n1,2\n"), "both"),
     "summary that is a list": ("tables/summary.csv", lambda path: path.write_text("[]"), "both"),
     "summary without levels": ("tables/summary.csv", _without_levels, "both"),
     "summary cut in half": ("tables/summary.csv", _cut, "both"),
-    "summary with words for numbers": ("tables/summary.csv", lambda path: path.write_text(path.read_text().replace(",0.", ",much", 5)), "both"),
+    "summary with words for numbers": (
+        "tables/summary.csv",
+        lambda path: path.write_text(path.read_text().replace(",0.", ",much", 5)),
+        "both",
+    ),
     "summary that is no text": ("tables/summary.csv", lambda path: path.write_bytes(b"\xff\xfe\x00"), "both"),
     "delays with other columns": ("tables/delays.csv", lambda path: path.write_text("a,b\n1,2\n"), "both"),
     "buffers that are no text": ("tables/buffers.csv", lambda path: path.write_bytes(b"\xff\x00"), "both"),
     "runs that are no text": ("runs.csv", lambda path: path.write_bytes(b"\xff\xfe\x00garbage"), "report"),
     "runs' table is missing": ("tables/runs.csv", Path.unlink, "report"),
     "the study's own file is no text": ("study.yaml", lambda path: path.write_bytes(b"\xff\xfe"), "report"),
-    "the first scenario is no text": ("configurations/c000/scenario.yaml", lambda path: path.write_bytes(b"\xff\xfe"), "report"),
+    "the first scenario is no text": (
+        "configurations/c000/scenario.yaml",
+        lambda path: path.write_bytes(b"\xff\xfe"),
+        "report",
+    ),
     "the study's own file is missing": ("study.yaml", Path.unlink, "both"),
 }
 
@@ -87,7 +101,9 @@ def test_damaged(compared: Path, damage: str, tmp_path: Path) -> None:
     name, spoil, commands = DAMAGES[damage]
     spoil(study / name)
     for command in ("report", "figures") if commands == "both" else (commands,):
-        result = CliRunner().invoke(app, [command, str(study), "-o", str(tmp_path / "out.html" if command == "report" else tmp_path / "out")])
+        result = CliRunner().invoke(
+            app, [command, str(study), "-o", str(tmp_path / "out.html" if command == "report" else tmp_path / "out")]
+        )
         assert result.exit_code == 2, result.output
         assert len(result.stderr.strip().splitlines()) == 1
         assert Path(name).name in result.stderr and "internal error" not in result.stderr
@@ -96,7 +112,9 @@ def test_damaged(compared: Path, damage: str, tmp_path: Path) -> None:
 
 def test_a_study_that_is_no_text_and_was_not_compared(compared: Path, tmp_path: Path) -> None:
     """Its confidence stands in there, and in no other place."""
-    study = Path(shutil.copytree(compared, tmp_path / "study", ignore=shutil.ignore_patterns("runs", "comparison.json")))
+    study = Path(
+        shutil.copytree(compared, tmp_path / "study", ignore=shutil.ignore_patterns("runs", "comparison.json"))
+    )
     (study / "study.yaml").write_bytes(b"\xff\xfe")
     result = CliRunner().invoke(app, ["figures", str(study), "-o", str(tmp_path / "out")])
     assert result.exit_code == 2 and "study.yaml" in result.stderr
@@ -132,7 +150,9 @@ def test_figures_can_be_read(compared: Path, tmp_path: Path, monkeypatch: pytest
 
 
 def test_the_comparison_fits_a_page(compared: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Narrow with many metrics too; no ratio is said in words, no tick is bare, and the caption stands there only if asked for."""
+    """Narrow with many metrics too; no ratio is said in words, no tick is bare, and the caption stands there only if
+    asked for.
+    """
     study = Path(shutil.copytree(compared, tmp_path / "study", ignore=shutil.ignore_patterns("runs")))
     document = json.loads((study / "comparison.json").read_text())
     one = document["findings"][0]
@@ -149,11 +169,17 @@ def test_the_comparison_fits_a_page(compared: Path, tmp_path: Path, monkeypatch:
         assert len(said) == 1 and said[0].startswith("No ratio")
         for axes in figure.axes:
             if axes.axison:
-                assert all(tick.label1.get_text() for tick in (*axes.xaxis.get_major_ticks(), *axes.yaxis.get_major_ticks()) if tick.label1.get_visible())
+                assert all(
+                    tick.label1.get_text()
+                    for tick in (*axes.xaxis.get_major_ticks(), *axes.yaxis.get_major_ticks())
+                    if tick.label1.get_visible()
+                )
                 assert not axes.yaxis.get_minor_ticks()
         legend = figure.legends[0]
         assert legend.get_texts()[0].get_text().startswith(document["factor"].rpartition(".")[2] + " ")
-        assert ("paired over the same worlds" in legend.get_title().get_text().replace("\n", " ")) == ("with" in target.name)
+        assert ("paired over the same worlds" in legend.get_title().get_text().replace("\n", " ")) == (
+            "with" in target.name
+        )
 
     monkeypatch.setattr(comparison, "save", look)
     comparison.draw(study, tmp_path / "with.svg")
@@ -172,7 +198,10 @@ def test_the_command_that_repeats_a_study_is_quoted(compared: Path, tmp_path: Pa
     study = Path(shutil.copytree(compared, tmp_path / "x; touch PWN #", ignore=shutil.ignore_patterns("runs")))
     result = CliRunner().invoke(app, ["report", str(study), "-o", str(tmp_path / "out.html")])
     assert result.exit_code == 0, result.output
-    assert "mobilenet study &#x27;x; touch PWN #/study.yaml&#x27; --out &#x27;x; touch PWN #-again&#x27;</pre>" in (tmp_path / "out.html").read_text()
+    assert (
+        "mobilenet study &#x27;x; touch PWN #/study.yaml&#x27; --out &#x27;x; touch PWN #-again&#x27;</pre>"
+        in (tmp_path / "out.html").read_text()
+    )
 
 
 def test_words_and_numbers() -> None:

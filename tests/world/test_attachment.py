@@ -64,7 +64,9 @@ def test_agrees_with_the_obvious_one(seed: int, stations: int, hosts: int) -> No
     found = Attachment(places, RANGE_M, HYSTERESIS_M).update(xy, current)
     assert found.tolist() == obvious(places, xy, current.tolist())
     assert (current == before).all()
-    assert (Attachment(places, RANGE_M, HYSTERESIS_M).update(xy, found) == found).all(), "who stands still keeps the cell"
+    assert (Attachment(places, RANGE_M, HYSTERESIS_M).update(xy, found) == found).all(), (
+        "who stands still keeps the cell"
+    )
 
 
 def test_tree_and_table_agree(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -78,7 +80,9 @@ def test_tree_and_table_agree(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_equally_near_stations_of_a_tree_are_those_that_one_question_for_the_nearest_gives() -> None:
-    """Hosts at round places on a grid; which one of several it is has no meaning, but must not change from one version to another."""
+    """Hosts at round places on a grid; which one of several it is has no meaning, but must not change from one
+    version to another.
+    """
     places = np.array([(100.0 * x, 100.0 * y) for x in range(10) for y in range(7)])
     xy = np.array([(50.0 * x, 50.0 * y) for x in range(20) for y in range(14)])
     to_nearest, nearest = cKDTree(places).query(xy, distance_upper_bound=np.nextafter(RANGE_M, np.inf))
@@ -140,7 +144,13 @@ def test_who_stands_is_not_handed_to_and_fro_because_a_stranger_walks(tmp_path: 
             folder=tmp_path,
         )
         events = Simulation(scenario).run().recording.events
-        found.append([(t, n, e) for t, n, e in zip(events.time_ns, events.node, events.event, strict=True) if e == "handoff_start"])
+        found.append(
+            [
+                (t, n, e)
+                for t, n, e in zip(events.time_ns, events.node, events.event, strict=True)
+                if e == "handoff_start"
+            ]
+        )
     assert found[0] == found[1] and len(found[0]) <= 3
 
 
@@ -151,9 +161,13 @@ def test_errors_of_place_do_not_keep_hosts_at_the_rim_from_coming_back(seed: int
 
 
 @given(
-    angle=st.floats(0, 6.3), range_m=st.floats(1, 3000), away_m=st.floats(0, 1e-6), x_m=st.floats(-1e6, 1e6), y_m=st.floats(-1e6, 1e6),
+    angle=st.floats(0, 6.3),
+    range_m=st.floats(1, 3000),
+    away_m=st.floats(0, 1e-6),
+    x_m=st.floats(-1e6, 1e6),
+    y_m=st.floats(-1e6, 1e6),
     many=st.booleans(),
-)  # fmt: skip
+)
 def test_who_is_brought_back_to_the_rim_is_attached_and_heard(
     angle: float, range_m: float, away_m: float, x_m: float, y_m: float, many: bool
 ) -> None:
@@ -194,7 +208,9 @@ def test_the_slack_is_no_more_cautious_than_need_be() -> None:
 
 @pytest.mark.parametrize("error_m", [0, 2])
 @pytest.mark.parametrize("place", ["grid, columns: 3, rows: 3", "grid, columns: 10, rows: 7"])
-def test_looking_only_when_something_can_change_changes_nothing(place: str, error_m: float, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_looking_only_when_something_can_change_changes_nothing(
+    place: str, error_m: float, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """The same cell changes at the same ticks as if everybody were looked at on each of them."""
     path = tmp_path / "walk.yaml"
     path.write_text(

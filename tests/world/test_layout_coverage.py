@@ -100,7 +100,9 @@ def test_the_nearest_covered_point(x: float, y: float) -> None:
 def test_the_drawn_ground_is_covered_all_of_it() -> None:
     cover, a_hair_more = Coverage(hexagon(1, 200), 120), Coverage(hexagon(1, 200), 120 + 1e-9)
     border = cover.ground.exterior
-    assert all(a_hair_more.contains(*border.interpolate(share, normalized=True).coords[0]) for share in np.linspace(0, 1, 500))
+    assert all(
+        a_hair_more.contains(*border.interpolate(share, normalized=True).coords[0]) for share in np.linspace(0, 1, 500)
+    )
 
 
 def test_the_range_is_inclusive() -> None:
@@ -110,7 +112,9 @@ def test_the_range_is_inclusive() -> None:
 
 
 def test_a_box_with_holes() -> None:
-    area = AreaParameters(box_m=(0, 0, 10, 10), hole_boxes_m=((2, 2, 4, 4),), hole_polygons_m=(((6, 6), (8, 6), (8, 8)),))
+    area = AreaParameters(
+        box_m=(0, 0, 10, 10), hole_boxes_m=((2, 2, 4, 4),), hole_polygons_m=(((6, 6), (8, 6), (8, 8)),)
+    )
     assert area.ground().area == pytest.approx(100 - 4 - 2)
     with pytest.raises(ScenarioError):
         AreaParameters(box_m=(0, 0, 10, 10), hole_boxes_m=((-1, -1, 11, 11),)).ground()

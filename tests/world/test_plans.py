@@ -27,7 +27,13 @@ def test_the_schedule_of_the_paper() -> None:
 
 
 def test_listed_faults_are_put_in_order() -> None:
-    listed = ExplicitFaults(outages=(Fault(host="h3", at_s=20, duration_s=1), Fault(host="h0", at_s=5, duration_s=2), Fault(host="h1", at_s=90, duration_s=1)))
+    listed = ExplicitFaults(
+        outages=(
+            Fault(host="h3", at_s=20, duration_s=1),
+            Fault(host="h0", at_s=5, duration_s=2),
+            Fault(host="h1", at_s=90, duration_s=1),
+        )
+    )
     assert outages(listed, 1, 9, 50 * SECOND) == [
         Outage(5 * SECOND, 2 * SECOND, 0, None, 0.0),
         Outage(20 * SECOND, SECOND, 3, None, 0.0),
@@ -36,7 +42,9 @@ def test_listed_faults_are_put_in_order() -> None:
 
 
 @settings(max_examples=30, deadline=None)
-@given(seed=st.integers(0, 10**6), rate=st.sampled_from([0.5, 10.0, 600.0]), mean_s=st.sampled_from([0.001, 2.0, 500.0]))
+@given(
+    seed=st.integers(0, 10**6), rate=st.sampled_from([0.5, 10.0, 600.0]), mean_s=st.sampled_from([0.001, 2.0, 500.0])
+)
 def test_random_faults_of_a_host_do_not_overlap(seed: int, rate: float, mean_s: float) -> None:
     found = outages(RandomFaults(rate_per_host_per_min=rate, mean_duration_s=mean_s), seed, 4, 60 * SECOND)
     assert found == sorted(found, key=lambda outage: outage.at_ns)
@@ -85,12 +93,16 @@ def test_a_host_that_never_comes_within_the_run_is_absent_all_the_same() -> None
 
 
 def test_churn_keeps_its_fractions() -> None:
-    plan = changes(ChurnParameters(initial_fraction=0.8, leave_rate_per_host_per_min=2, mean_away_s=30), 1, 2000, 300 * SECOND)
+    plan = changes(
+        ChurnParameters(initial_fraction=0.8, leave_rate_per_host_per_min=2, mean_away_s=30), 1, 2000, 300 * SECOND
+    )
     assert len(plan.absent_at_start) == pytest.approx(400, abs=70)
     assert len(plan.changes) == pytest.approx(2000 * 300 / 30, rel=0.05)  # 30 s in, 30 s out
 
 
-def times(parameters: WorkloadParameters, host: int = 0, seed: int = 1, start_s: int = 0, stop_s: int = 1000) -> list[int]:
+def times(
+    parameters: WorkloadParameters, host: int = 0, seed: int = 1, start_s: int = 0, stop_s: int = 1000
+) -> list[int]:
     return list(broadcast_times(parameters, seed, host, start_s * SECOND, stop_s * SECOND))
 
 

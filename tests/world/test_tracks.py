@@ -106,7 +106,12 @@ def test_broken_files(tmp_path: Path, text: str, expected: str) -> None:
 
 def test_files_that_are_no_text(tmp_path: Path) -> None:
     packed = gzip.compress(b"t,id,x,y\n" + b"0,a,1,2\n" * 100)
-    for name, data in (("a.csv", bytes(range(256))), ("a.csv.gz", b"no gzip"), ("b.csv.gz", packed[:-20]), ("c.csv.gz", b"")):
+    for name, data in (
+        ("a.csv", bytes(range(256))),
+        ("a.csv.gz", b"no gzip"),
+        ("b.csv.gz", packed[:-20]),
+        ("c.csv.gz", b""),
+    ):
         (tmp_path / name).write_bytes(data)
     for name in ("a.csv", "a.csv.gz", "b.csv.gz", "c.csv.gz", "nowhere.csv", "."):
         with pytest.raises(ScenarioError) as caught:

@@ -34,16 +34,21 @@ GROUNDS = [COVER.ground, CORNER.ground(), POND.ground(), SPLIT.ground()]
 
 
 def waypoint(area: shapely.Geometry, seed: int, host: int = 0, **parameters: object) -> Iterator[Leg]:
-    return random_waypoint.legs(RandomWaypoint(**parameters), Ground(area), Stream(seed, "mobility", f"h{host}"))  # type: ignore[arg-type]
+    stream = Stream(seed, "mobility", f"h{host}")
+    return random_waypoint.legs(RandomWaypoint(**parameters), Ground(area), stream)  # type: ignore[arg-type]
 
 
 def markov(area: shapely.Geometry, seed: int, host: int = 0, **parameters: object) -> Iterator[Leg]:
-    return gauss_markov.legs(GaussMarkov(**parameters), Ground(area), Walls(area), Stream(seed, "mobility", f"h{host}"))  # type: ignore[arg-type]
+    stream = Stream(seed, "mobility", f"h{host}")
+    return gauss_markov.legs(GaussMarkov(**parameters), Ground(area), Walls(area), stream)  # type: ignore[arg-type]
 
 
 def check_inside(area: shapely.Geometry, legs: list[Leg]) -> None:
     ends = [
-        ((leg.x_m, leg.y_m), (leg.x_m + leg.vx_mps * leg.duration_ns / SECOND, leg.y_m + leg.vy_mps * leg.duration_ns / SECOND))
+        (
+            (leg.x_m, leg.y_m),
+            (leg.x_m + leg.vx_mps * leg.duration_ns / SECOND, leg.y_m + leg.vy_mps * leg.duration_ns / SECOND),
+        )
         for leg in legs
         if leg.duration_ns is not None
     ]
@@ -62,7 +67,12 @@ def test_random_waypoint_stays_inside(seed: int, ground: shapely.Geometry, pause
 
 
 @settings(max_examples=25, deadline=None)
-@given(seed=st.integers(0, 10**6), ground=st.sampled_from(GROUNDS), alpha=st.sampled_from([0.0, 0.75, 0.99]), speed=st.sampled_from([1.38, 40.0]))
+@given(
+    seed=st.integers(0, 10**6),
+    ground=st.sampled_from(GROUNDS),
+    alpha=st.sampled_from([0.0, 0.75, 0.99]),
+    speed=st.sampled_from([1.38, 40.0]),
+)
 def test_gauss_markov_stays_inside(seed: int, ground: shapely.Geometry, alpha: float, speed: float) -> None:
     legs = list(islice(markov(ground, seed, speed_mps=speed, alpha=alpha), 200))
     check_inside(ground, legs)
@@ -136,7 +146,12 @@ def test_gauss_markov_stays_uniform_with_the_mean_speed_asked_for() -> None:
 
 def test_gauss_markov_remembers_as_much_as_alpha_says() -> None:
     wide = shapely.box(0, 0, 1e6, 1e6)
-    velocities = np.array([[(leg.vx_mps, leg.vy_mps) for leg in islice(markov(wide, 1, host, speed_mps=1, alpha=0.7), 2)] for host in range(4000)])
+    velocities = np.array(
+        [
+            [(leg.vx_mps, leg.vy_mps) for leg in islice(markov(wide, 1, host, speed_mps=1, alpha=0.7), 2)]
+            for host in range(4000)
+        ]
+    )
     before, after = velocities[:, 0].ravel(), velocities[:, 1].ravel()
     assert np.corrcoef(before, after)[0, 1] == pytest.approx(0.7, abs=0.03)
 
@@ -167,4 +182,12 @@ def test_no_host_and_one_host() -> None:
     for count in (0, 1):
         hosts = HostsParameters(count=count, mobility=Static())
         assert len(trajectories(hosts, 1, COVER, SECOND, Path(".")).trajectories) == count
-    assert list(takewhile(lambda leg: leg.duration_ns is not None, trajectories(hosts, 1, COVER, SECOND, Path(".")).trajectories[0].legs())) == []
+    assert (
+        list(
+            takewhile(
+                lambda leg: leg.duration_ns is not None,
+                trajectories(hosts, 1, COVER, SECOND, Path(".")).trajectories[0].legs(),
+            )
+        )
+        == []
+    )

@@ -22,7 +22,9 @@ def place(legs: Iterator[Leg], at_s: tuple[float, ...]) -> list[tuple[float, flo
             assert leg.duration_ns is not None
             begins_ns, leg = begins_ns + leg.duration_ns, next(legs)
         elapsed = (ns(moment) - begins_ns) / 1e9
-        found.append((leg.x_m + leg.vx_mps * elapsed, leg.y_m + leg.vy_mps * elapsed, float(np.hypot(leg.vx_mps, leg.vy_mps))))
+        found.append(
+            (leg.x_m + leg.vx_mps * elapsed, leg.y_m + leg.vy_mps * elapsed, float(np.hypot(leg.vx_mps, leg.vy_mps)))
+        )
     return found
 
 

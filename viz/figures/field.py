@@ -34,16 +34,34 @@ def field(axes: Any, record: Record) -> str:
     tracks = [track[["x_m", "y_m"]].to_numpy() for _, track in positions.groupby("node") if track.x_m.nunique() > 1]
     axes.add_collection(LineCollection(tracks, colors=QUIET, linewidths=0.5, alpha=0.6))
     last = positions.groupby("node").last()
-    axes.plot(last.x_m, last.y_m, ".", color=COLOURS[6], markersize=4, label=f"{thousands(len(last))} host{'' if len(last) == 1 else 's'}, where they end")
+    axes.plot(
+        last.x_m,
+        last.y_m,
+        ".",
+        color=COLOURS[6],
+        markersize=4,
+        label=f"{thousands(len(last))} host{'' if len(last) == 1 else 's'}, where they end",
+    )
     ends = _handoffs(record.events)
     if len(ends):
-        places = pd.merge_asof(ends.sort_values("time_ns"), positions.sort_values("time_ns"), on="time_ns", by="node", direction="nearest")
-        axes.plot(places.x_m, places.y_m, "x", color="#000000", markersize=5, label=f"{thousands(len(ends))} handoff{'' if len(ends) == 1 else 's'}, where confirmed")
+        places = pd.merge_asof(
+            ends.sort_values("time_ns"), positions.sort_values("time_ns"), on="time_ns", by="node", direction="nearest"
+        )
+        axes.plot(
+            places.x_m,
+            places.y_m,
+            "x",
+            color="#000000",
+            markersize=5,
+            label=f"{thousands(len(ends))} handoff{'' if len(ends) == 1 else 's'}, where confirmed",
+        )
     if len(stations) <= 40:
         for number, (x, y) in enumerate(stations):
             name = cut((record.manifest.get("station_names") or {}).get(f"s{number}", ""), 14)
-            axes.annotate(f"s{number}" + (f"\n{plain(name)}" if name else ""), (x, y), ha="center", va="center", fontsize=8 if not name else 7, color="#222222", fontweight="bold",
-                          bbox={"boxstyle": "round,pad=0.15", "facecolor": "white", "edgecolor": "none", "alpha": 0.8})  # fmt: skip
+            axes.annotate(f"s{number}" + (f"\n{plain(name)}" if name else ""), (x, y), ha="center", va="center",
+                fontsize=8 if not name else 7, color="#222222", fontweight="bold",
+                          bbox={"boxstyle": "round,pad=0.15", "facecolor": "white", "edgecolor": "none",
+                          "alpha": 0.8})  # fmt: skip
     axes.set(aspect="equal", xlabel="x (m)", ylabel="y (m)")
     axes.autoscale_view()
     axes.plot([], [], color=QUIET, linewidth=0.8, label="ways of hosts")

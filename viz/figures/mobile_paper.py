@@ -1,7 +1,7 @@
 """Figures 6, 7 and 8 of the mobile paper, redrawn from our runs, and what its text says of flooding over TCP.
 
-Model     drawn from the tables that `mobilenet reproduce mobile` wrote. Lines are means over replications, bands their t intervals
-          for each moment by itself, thin lines the first replication alone: a paper shows one run
+Model     drawn from the tables that `mobilenet reproduce mobile` wrote. Lines are means over replications, bands
+          their t intervals for each moment by itself, thin lines the first replication alone: a paper shows one run
 Units     seconds, messages
 Errors    OSError, pandas.errors.ParserError where a table is damaged
 Source    Wilhelm, Arantes, Sens (2020), section V; the layout is ours: DESIGN.md §19
@@ -41,7 +41,9 @@ def mobile_figures(folder: Path) -> list[Path]:
     return drawn
 
 
-def _course(axes: Any, table: pd.DataFrame, experiment: str, quantity: str, number: int, label: str, alone: bool = True) -> int:
+def _course(
+    axes: Any, table: pd.DataFrame, experiment: str, quantity: str, number: int, label: str, alone: bool = True
+) -> int:
     """One line with its band; how many replications it has."""
     rows = table[(table.experiment == experiment) & (table.quantity == quantity)]
     x, colour = (rows.from_s + rows.to_s) / 2, COLOURS[number]
@@ -73,7 +75,15 @@ def _figure_6(axes: Any, table: pd.DataFrame) -> str:
     axes[1].set(title="Figure 6b: messages sent per delivery", ylabel="messages per delivery, so far", ylim=(0, 4))
     for height, number in ((0.4, 0), (1.58, 1)):
         axes[1].axhline(height, color=COLOURS[number], linewidth=0.8, linestyle=":")
-        axes[1].annotate(f"{height:g} in print", (1, height), xycoords=("axes fraction", "data"), ha="right", va="top", fontsize=8, color=COLOURS[number])
+        axes[1].annotate(
+            f"{height:g} in print",
+            (1, height),
+            xycoords=("axes fraction", "data"),
+            ha="right",
+            va="top",
+            fontsize=8,
+            color=COLOURS[number],
+        )
     axes[0].legend(fontsize=8, frameon=False, loc="lower right")
     return f"Hosts that stand still, 5.6 messages a second. {METHOD.format(n=_range(counts))}"
 
@@ -85,7 +95,7 @@ def _figure_7(axes: Any, table: pd.DataFrame) -> str:
     axes[0].set_ylim(bottom=0)
     axes[0].legend(fontsize=8, frameon=False, loc="upper right", bbox_to_anchor=(1, 0.45))
     _course(axes[1], table, "dynamic", "delivery_delay_s", 2, "delivery delay")
-    axes[1].set(title="Delivery delay, which \"keeps stable\"", ylabel="mean delay of messages broadcast then (s)")
+    axes[1].set(title='Delivery delay, which "keeps stable"', ylabel="mean delay of messages broadcast then (s)")
     axes[1].set_ylim(bottom=0)
     axes[1].axhline(0.3, color=COLOURS[6], linewidth=0.8, linestyle=":", label="about 0.3 s in print")
     axes[1].legend(fontsize=8, frameon=False, loc="lower right")
@@ -94,31 +104,53 @@ def _figure_7(axes: Any, table: pd.DataFrame) -> str:
 
 def _figure_8(axes: Any, table: pd.DataFrame) -> str:
     for each, quantity, title in (
-        (axes[0], "sbuffer", "Figure 8a: what a station keeps"), (axes[1], "sbuffer_of_s3", "Figure 8b: what s3 keeps"),
+        (axes[0], "sbuffer", "Figure 8a: what a station keeps"),
+        (axes[1], "sbuffer_of_s3", "Figure 8b: what s3 keeps"),
     ):  # fmt: skip
         n = _course(each, table, "faults", quantity, 0, "SBuffer")
         end_s = each.get_xlim()[1]
         for number in range(int((end_s - 15) // 30) + 1):
             each.axvspan(15 + 30 * number, min(end_s, 18 + 31 * number), color=FAULT, alpha=0.25, linewidth=0)
-        each.set(title=title, ylabel="messages in SBuffer" + (", mean of all stations" if quantity == "sbuffer" else ""))
+        each.set(
+            title=title, ylabel="messages in SBuffer" + (", mean of all stations" if quantity == "sbuffer" else "")
+        )
         each.set_ylim(bottom=0)
-    return f"Hosts that walk, 25 messages a second; shaded: a host of the cell of s3 is down, for 3 s first and 1 s longer each time. {METHOD.format(n=n)}"
+    return (
+        "Hosts that walk, 25 messages a second; shaded: a host of the cell of s3 is down, for 3 s first and 1 s longer"
+        f" each time. {METHOD.format(n=n)}"
+    )
 
 
 def _tcp(axes: Any, table: pd.DataFrame, lengths: pd.DataFrame) -> str:
-    for number, (kind, label) in enumerate((("delivered", "of what is delivered until then"), ("all", "of all that was broadcast until then"))):
+    for number, (kind, label) in enumerate(
+        (("delivered", "of what is delivered until then"), ("all", "of all that was broadcast until then"))
+    ):
         mean = lengths[f"mean_{kind}_s"]
         half = lengths[f"high_{kind}_s"] - mean
-        axes[0].errorbar(lengths.length_s, mean, half, fmt=LINES[number] + "os"[number], color=COLOURS[number], capsize=2, markersize=5, label=label)
+        axes[0].errorbar(
+            lengths.length_s,
+            mean,
+            half,
+            fmt=LINES[number] + "os"[number],
+            color=COLOURS[number],
+            capsize=2,
+            markersize=5,
+            label=label,
+        )
     axes[0].axhline(2, color=COLOURS[6], linewidth=0.8, linestyle=":")
     axes[0].annotate("2 s in print", (1, 2), xycoords=("axes fraction", "data"), ha="right", va="bottom", fontsize=8)
     axes[0].set(title="Delay, 5.6 messages a second", xlabel="length of the run (s)", ylabel="mean delivery delay (s)")
     axes[0].set_ylim(bottom=0)
     axes[0].legend(fontsize=8, frameon=False, loc="upper left")
     counts = [
-        _course(axes[1], table, "tcp_heavy", "sbuffer", 3, "35 messages a second"), _course(axes[1], table, "tcp_static", "sbuffer", 1, "5.6 messages a second"),
+        _course(axes[1], table, "tcp_heavy", "sbuffer", 3, "35 messages a second"),
+        _course(axes[1], table, "tcp_static", "sbuffer", 1, "5.6 messages a second"),
     ]  # fmt: skip
     _log(axes[1], 1)
     axes[1].set(title="What a station keeps", ylabel="messages in SBuffer, mean of all stations")
     axes[1].legend(fontsize=8, frameon=False, loc="lower right")
-    return f"Flooding over TCP, hosts that stand still. Left: means over n = {lengths.n.max()} runs of the longest length, with 95 % t intervals. On the right: {METHOD.format(n=_range(counts))[0].lower()}{METHOD.format(n=_range(counts))[1:]}"
+    return (
+        f"Flooding over TCP, hosts that stand still. Left: means over n = {lengths.n.max()} runs of the longest length,"
+        " with 95 % t intervals. On the right:"
+        f" {METHOD.format(n=_range(counts))[0].lower()}{METHOD.format(n=_range(counts))[1:]}"
+    )

@@ -1,9 +1,11 @@
 """The figures of the VCube papers, redrawn from our values; what is printed stands beside as hollow marks.
 
-Model     drawn from the tables that `mobilenet reproduce` wrote; lines, bars and filled marks are ours, intervals are those of the tables
+Model     drawn from the tables that `mobilenet reproduce` wrote; lines, bars and filled marks are ours, intervals are
+          those of the tables
 Units     time units (t.u.), messages, per cent
-Source    Figures 3 and 4 and Tables 3 to 5 of Rodrigues et al. (LADC 2018); Figures 3 to 6 of Jeanneau et al. (JBCS 2017); Tables 1 to 3
-          and Figures 6 to 11 of Rodrigues, Duarte and Arantes on causal aggregation; the layout is ours: DESIGN.md §19
+Source    Figures 3 and 4 and Tables 3 to 5 of Rodrigues et al. (LADC 2018); Figures 3 to 6 of Jeanneau et al. (JBCS
+          2017); Tables 1 to 3 and Figures 6 to 11 of Rodrigues, Duarte and Arantes on causal aggregation; the layout
+          is ours: DESIGN.md §19
 """
 
 from __future__ import annotations
@@ -29,7 +31,9 @@ def paper_figures(paper: str, folder: Path) -> list[Path]:
             note = draw(axes, table)
             handles, labels = axes[0].get_legend_handles_labels()
             if axes[0].get_legend() is None:  # else each has its own
-                figure.legend(handles, labels, loc="outside upper center", ncols=min(6, len(labels)), fontsize=9, frameon=False)
+                figure.legend(
+                    handles, labels, loc="outside upper center", ncols=min(6, len(labels)), fontsize=9, frameon=False
+                )
             caption(figure, note)
             for suffix in (".svg", ".png"):
                 save(figure, folder / f"{paper}_{name}{suffix}")
@@ -48,8 +52,17 @@ def _lines(axes: Any, groups: list[tuple[str, pd.DataFrame]], x: str) -> None:
     for number, (label, rows) in enumerate(groups):
         colour, mark = COLOURS[number % len(COLOURS)], MARKS[number % len(MARKS)]
         values = [_value(text) for text in rows.ours]
-        axes.errorbar(rows[x], [mean for mean, _ in values], [half for _, half in values], fmt=LINES[number % 4] + mark, color=colour,
-                      markersize=5, linewidth=1.2, capsize=2, label=label)  # fmt: skip
+        axes.errorbar(
+            rows[x],
+            [mean for mean, _ in values],
+            [half for _, half in values],
+            fmt=LINES[number % 4] + mark,
+            color=colour,
+            markersize=5,
+            linewidth=1.2,
+            capsize=2,
+            label=label,
+        )
         shown = rows[rows.printed.notna()]
         if len(shown):
             printed = [_value(text)[0] for text in shown.printed]
@@ -61,9 +74,15 @@ def _lines(axes: Any, groups: list[tuple[str, pd.DataFrame]], x: str) -> None:
 
 def _bundling(scenario: str, tables: tuple[int, int | None]) -> Callable[[Any, pd.DataFrame], str]:
     def draw(axes: Any, table: pd.DataFrame) -> str:
-        for each, number, quantity, label in zip(axes, tables, ("latency", "messages"), ("latency (t.u.)", "messages of all processes"), strict=True):
+        for each, number, quantity, label in zip(
+            axes, tables, ("latency", "messages"), ("latency (t.u.)", "messages of all processes"), strict=True
+        ):
             rows = table[(table.table == number) & (table.scenario == scenario) & (table.quantity == quantity)]
-            _lines(each, [(str(name), own.sort_values("size")) for name, own in rows.groupby("configuration", sort=False)], "size")
+            _lines(
+                each,
+                [(str(name), own.sort_values("size")) for name, own in rows.groupby("configuration", sort=False)],
+                "size",
+            )
             each.set_ylabel(label)
             each.set_yscale("log")
             plain_log(each.yaxis)
@@ -73,7 +92,10 @@ def _bundling(scenario: str, tables: tuple[int, int | None]) -> Callable[[Any, p
             axes[1].remove()
             axes[0].set_subplotspec(axes[0].get_gridspec()[:])
         kind = "mean of 10 replications with 95 % intervals" if "random" in scenario else "deterministic"
-        return f"Best-effort broadcast over VCube, every process a source, {scenario}; filled: ours ({kind}), hollow: in print."
+        return (
+            f"Best-effort broadcast over VCube, every process a source, {scenario}; filled: ours ({kind}), hollow: in"
+            " print."
+        )
 
     return draw
 
@@ -84,7 +106,16 @@ def _reliable(experiment: str, words: str) -> Callable[[Any, pd.DataFrame], str]
         for each, quantity, label in zip(axes, ("latency", "messages"), ("latency (t.u.)", "messages"), strict=True):
             for number, (name, own) in enumerate(rows.groupby("protocol", sort=False)):
                 half = own[f"{quantity}_half_width"].fillna(0)
-                each.errorbar(own.n, own[quantity], half, fmt=LINES[number] + MARKS[number], color=COLOURS[number], markersize=5, capsize=2, label=name)
+                each.errorbar(
+                    own.n,
+                    own[quantity],
+                    half,
+                    fmt=LINES[number] + MARKS[number],
+                    color=COLOURS[number],
+                    markersize=5,
+                    capsize=2,
+                    label=name,
+                )
             each.set_xscale("log", base=2)
             each.xaxis.set_major_formatter(lambda value, place: f"{value:g}")
             each.set(xlabel="processes", ylabel=label, title=quantity.capitalize())
@@ -98,7 +129,11 @@ def _reliable(experiment: str, words: str) -> Callable[[Any, pd.DataFrame], str]
 def _packets(axes: Any, table: pd.DataFrame) -> str:
     rows = table[(table.table == "1") & (table["size"] != "all")].astype({"size": int})
     for each, quantities, label in (
-        (axes[0], {"reduction_percent": "packets saved", "aggregated_percent": "packets with several messages"}, "per cent of packets"),
+        (
+            axes[0],
+            {"reduction_percent": "packets saved", "aggregated_percent": "packets with several messages"},
+            "per cent of packets",
+        ),
         (axes[1], {"packets_plain": "without aggregation", "packets": "with aggregation"}, "packets"),
     ):
         _lines(each, [(name, rows[rows.quantity == quantity]) for quantity, name in quantities.items()], "size")
@@ -108,7 +143,10 @@ def _packets(axes: Any, table: pd.DataFrame) -> str:
     axes[1].legend(fontsize=8, frameon=False)
     axes[0].set_title("What aggregation saves")
     axes[1].set_title("Packets")
-    return "Causal broadcast with aggregation, one message per process in U(0, 500) t.u.; filled: ours, means with 95 % intervals, hollow: in print."
+    return (
+        "Causal broadcast with aggregation, one message per process in U(0, 500) t.u.; filled: ours, means with 95 %"
+        " intervals, hollow: in print."
+    )
 
 
 def _latencies(axes: Any, table: pd.DataFrame) -> str:
@@ -117,26 +155,40 @@ def _latencies(axes: Any, table: pd.DataFrame) -> str:
         pairs = ((f"{kind}_latency_plain", "without aggregation"), (f"{kind}_latency", "with aggregation"))
         _lines(each, [(name, rows[rows.quantity == quantity]) for quantity, name in pairs], "size")
         each.set(ylabel=f"mean {kind} latency (t.u.)", title=f"{kind.capitalize()} latency")
-    return "Causal broadcast with aggregation, one message per process in U(0, 500) t.u.; ours, means with 95 % intervals."
+    return (
+        "Causal broadcast with aggregation, one message per process in U(0, 500) t.u.; ours, means with 95 % intervals."
+    )
 
 
 def _pairs(axes: Any, table: pd.DataFrame) -> str:
     rows = table[table.table == "8"].astype({"size": int})
     for each, kind in zip(axes, ("reception", "delivery"), strict=True):
-        pairs = ((f"{kind}_latency_plain_of_pairs", "without aggregation"), (f"{kind}_latency_of_pairs", "with aggregation"))
+        pairs = (
+            (f"{kind}_latency_plain_of_pairs", "without aggregation"),
+            (f"{kind}_latency_of_pairs", "with aggregation"),
+        )
         _lines(each, [(name, rows[rows.quantity == quantity]) for quantity, name in pairs], "size")
         each.set(ylabel=f"mean {kind} latency (t.u.)", title=f"{kind.capitalize()} of messages in packets of two")
-    return ("Causal broadcast, one message per process in U(0, 500) t.u.: messages that came in a packet of two, and the same ones at the same processes without aggregation; "
-            "ours, means with 95 % intervals. The figure's values are not printed.")  # fmt: skip
+    return (
+        "Causal broadcast, one message per process in U(0, 500) t.u.: messages that came in a packet of two, and the"
+        " same ones at the same processes without aggregation; ours, means with 95 % intervals. The figure's values are"
+        " not printed."
+    )
 
 
 def _company(axes: Any, table: pd.DataFrame) -> str:
     rows = table[table["size"] != "all"].astype({"size": int})
-    sizes = [(f"{k} messages", rows[(rows.table == "2") & (rows.quantity == f"packets_of_{k}_percent")]) for k in (*range(2, 6), "more")]
+    sizes = [
+        (f"{k} messages", rows[(rows.table == "2") & (rows.quantity == f"packets_of_{k}_percent")])
+        for k in (*range(2, 6), "more")
+    ]
     _lines(axes[0], [(name.replace("more messages", "more"), own) for name, own in sizes if len(own)], "size")
     axes[0].set(ylabel="per cent of packets", title="Packets with several messages")
-    lines = [(f"{name}, {trees}", rows[(rows.table == "11") & (rows.quantity == f"{name}_messages{suffix}")])
-             for name in ("aggregated", "delayed") for suffix, trees in (("", "a tree for each source"), ("_single_tree", "a single tree"))]  # fmt: skip
+    lines = [
+        (f"{name}, {trees}", rows[(rows.table == "11") & (rows.quantity == f"{name}_messages{suffix}")])
+        for name in ("aggregated", "delayed")
+        for suffix, trees in (("", "a tree for each source"), ("_single_tree", "a single tree"))
+    ]
     _lines(axes[1], lines, "size")
     axes[1].set(ylabel="messages", title="Aggregated and delayed messages")
     axes[1].set_yscale("log", base=2, nonpositive="clip")
@@ -144,50 +196,106 @@ def _company(axes: Any, table: pd.DataFrame) -> str:
     axes[1].yaxis.set_major_formatter(lambda value, place: f"{value:,g}")
     axes[0].legend(fontsize=8, frameon=False)
     axes[1].legend(fontsize=8, frameon=False)
-    return "Causal broadcast with aggregation, one message per process in U(0, 500) t.u.; filled: ours, means with 95 % intervals, hollow: in print."
+    return (
+        "Causal broadcast with aggregation, one message per process in U(0, 500) t.u.; filled: ours, means with 95 %"
+        " intervals, hollow: in print."
+    )
 
 
 def _packets_of_p0(axes: Any, table: pd.DataFrame) -> str:
-    for each, column, label in zip(axes, ("messages", "size_bytes"), ("messages in a packet", "bytes in a packet"), strict=True):
+    for each, column, label in zip(
+        axes, ("messages", "size_bytes"), ("messages in a packet", "bytes in a packet"), strict=True
+    ):
         for number, (name, rows) in enumerate(table.groupby("configuration", sort=False)):
-            each.plot(rows.time, rows[column], MARKS[number], color=COLOURS[number], markersize=4, alpha=0.6, markeredgewidth=0, label=name)
+            each.plot(
+                rows.time,
+                rows[column],
+                MARKS[number],
+                color=COLOURS[number],
+                markersize=4,
+                alpha=0.6,
+                markeredgewidth=0,
+                label=name,
+            )
         each.set(xlabel="time at which it was sent (t.u.)", ylabel=label, ylim=(0, None))
     axes[0].set_title("Bundled messages")
     axes[1].set_title("Sizes")
     counted = ", ".join(f"{len(rows):,} of {name}" for name, rows in table.groupby("configuration", sort=False))
     axes[0].yaxis.get_major_locator().set_params(integer=True)
     n = table["size"].iloc[0]
-    return f"Best-effort broadcast over VCube, {n:,} processes, every one a source, without faults: each packet of p0 ({counted}); ours, deterministic. The figure's values are not printed."
+    return (
+        f"Best-effort broadcast over VCube, {n:,} processes, every one a source, without faults: each packet of p0"
+        f" ({counted}); ours, deterministic. The figure's values are not printed."
+    )
 
 
 def _dependencies(axes: Any, table: pd.DataFrame) -> str:
     rows = table[table.figure == 6]
     n = rows["size"].iloc[0]
     axes[0].bar(rows.value, 100 * rows["count"] / n, width=0.85, color=COLOURS[0])
-    axes[0].set(xlabel="messages of other sources that a message depends on", ylabel="per cent of messages", title="Dependencies of a message")
+    axes[0].set(
+        xlabel="messages of other sources that a message depends on",
+        ylabel="per cent of messages",
+        title="Dependencies of a message",
+    )
     left = 100 * (rows["count"].sum() - rows["count"].cumsum()) / n
     axes[1].step(rows.value, left, where="post", color=COLOURS[0], linewidth=1.5)
     for each in axes:
         each.xaxis.get_major_locator().set_params(integer=True)
-    axes[1].set(xlabel="messages of other sources", ylabel="per cent of messages", title="Messages that depend on more than so many", ylim=(0, None))
-    return f"Causal broadcast with aggregation, {n:,} processes, one message each in U(0, 500) t.u.: entries of a message's compressed clock beside its own; ours, mean of {_runs(rows)}."
+    axes[1].set(
+        xlabel="messages of other sources",
+        ylabel="per cent of messages",
+        title="Messages that depend on more than so many",
+        ylim=(0, None),
+    )
+    return (
+        f"Causal broadcast with aggregation, {n:,} processes, one message each in U(0, 500) t.u.: entries of a"
+        f" message's compressed clock beside its own; ours, mean of {_runs(rows)}."
+    )
 
 
 def _processes(axes: Any, table: pd.DataFrame) -> str:
     n = table[table.figure == 9]["size"].iloc[0]
     for number, (mode, rows) in enumerate(table[table.figure == 9].groupby("mode", sort=False)):
-        axes[0].step([0, *rows.value], [0, *rows["count"].cumsum()], LINES[number], where="post", color=COLOURS[number], linewidth=1.5,
-                     label={"plain": "without aggregation", "aggregated": "with aggregation"}[str(mode)])  # fmt: skip
-    axes[0].set(xlabel="most messages held back at once", ylabel="processes that held at most so many", title="Messages held back", ylim=(0, None))
+        axes[0].step(
+            [0, *rows.value],
+            [0, *rows["count"].cumsum()],
+            LINES[number],
+            where="post",
+            color=COLOURS[number],
+            linewidth=1.5,
+            label={"plain": "without aggregation", "aggregated": "with aggregation"}[str(mode)],
+        )
+    axes[0].set(
+        xlabel="most messages held back at once",
+        ylabel="processes that held at most so many",
+        title="Messages held back",
+        ylim=(0, None),
+    )
     axes[0].legend(fontsize=8, frameon=False, loc="lower right")
     for number, (mode, rows) in enumerate(table[table.figure == 10].groupby("mode", sort=False)):
-        axes[1].plot(rows.value, rows["count"], LINES[number] + MARKS[number], color=COLOURS[number + 2], markersize=5, linewidth=1.2,
-                     label={"aggregated": "messages of 50 bytes", "short messages": "messages of 5 bytes"}[str(mode)])  # fmt: skip
+        axes[1].plot(
+            rows.value,
+            rows["count"],
+            LINES[number] + MARKS[number],
+            color=COLOURS[number + 2],
+            markersize=5,
+            linewidth=1.2,
+            label={"aggregated": "messages of 50 bytes", "short messages": "messages of 5 bytes"}[str(mode)],
+        )
     for each in (axes[0].xaxis, axes[0].yaxis, axes[1].xaxis):
         each.get_major_locator().set_params(integer=True)
-    axes[1].set(xlabel="most messages put into one packet", ylabel="processes", title="Messages in the fullest packet", ylim=(0, None))
+    axes[1].set(
+        xlabel="most messages put into one packet",
+        ylabel="processes",
+        title="Messages in the fullest packet",
+        ylim=(0, None),
+    )
     axes[1].legend(fontsize=8, frameon=False)
-    return f"Causal broadcast, {n:,} processes, one message each in U(0, 500) t.u.: the most of each process in the whole run; ours, mean of {_runs(table[table.figure != 6])}."
+    return (
+        f"Causal broadcast, {n:,} processes, one message each in U(0, 500) t.u.: the most of each process in the whole"
+        f" run; ours, mean of {_runs(table[table.figure != 6])}."
+    )
 
 
 def _runs(rows: pd.DataFrame) -> str:
@@ -201,12 +309,34 @@ def _bytes(axes: Any, table: pd.DataFrame) -> str:
     own = rows[rows["size"] == n]
     for each, is_plain, label in zip(axes, (True, False), ("without aggregation", "with aggregation"), strict=True):
         mine = own[own.quantity.str.startswith("plain_") == is_plain]
-        names = [re.sub(r"plain_|_bytes_percent", "", quantity).replace("_to_", "–").replace("_", " ") for quantity in mine.quantity]
-        each.bar(names, [_value(text)[0] for text in mine.ours], yerr=[_value(text)[1] for text in mine.ours], width=0.7, color=COLOURS[0], capsize=2, label="ours")
+        names = [
+            re.sub(r"plain_|_bytes_percent", "", quantity).replace("_to_", "–").replace("_", " ")
+            for quantity in mine.quantity
+        ]
+        each.bar(
+            names,
+            [_value(text)[0] for text in mine.ours],
+            yerr=[_value(text)[1] for text in mine.ours],
+            width=0.7,
+            color=COLOURS[0],
+            capsize=2,
+            label="ours",
+        )
         if mine.printed.notna().all():
-            each.plot(names, [_value(text)[0] for text in mine.printed], "o", color=COLOURS[3], markersize=9, markerfacecolor="none", linestyle="none", label="in print")
+            each.plot(
+                names,
+                [_value(text)[0] for text in mine.printed],
+                "o",
+                color=COLOURS[3],
+                markersize=9,
+                markerfacecolor="none",
+                linestyle="none",
+                label="in print",
+            )
         each.set(xlabel="bytes in a packet", ylabel="per cent of packets", title=f"Packets {label}", ylim=(0, None))
-    return f"Causal broadcast, {n:,} processes, one message each in U(0, 500) t.u.; bars: ours, means with 95 % intervals."
+    return (
+        f"Causal broadcast, {n:,} processes, one message each in U(0, 500) t.u.; bars: ours, means with 95 % intervals."
+    )
 
 
 Draw = Callable[[Any, pd.DataFrame], str]
@@ -222,7 +352,10 @@ FIGURES: dict[str, dict[str, tuple[str, Draw]]] = {  # by paper, each from one o
         "crash_at_0": ("reliable", _reliable("crash of p(n/2) at t0", "p(n/2) crashes at 0")),
         "crash_at_t1": ("reliable", _reliable("crash of p(n/2) at t1", "p(n/2) crashes at log2 n")),
         "crash_of_source": ("reliable", _reliable("crash of the source", "which crashes when its last copy has left")),
-        "random_crashes": ("reliable", _reliable("random crashes", "log2(n) - 1 random crashes, 32 replications with 95 % intervals")),
+        "random_crashes": (
+            "reliable",
+            _reliable("random crashes", "log2(n) - 1 random crashes, 32 replications with 95 % intervals"),
+        ),
     },
     "causal": {
         "packets": ("causal", _packets),

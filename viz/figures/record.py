@@ -27,12 +27,19 @@ def manifest_of(directory: Path) -> dict[str, Any]:
     """manifest.json, in which what is drawn from it has its type; RunError else."""
     manifest = read_manifest(directory)
     of_processes = "processes" in manifest
-    numbers = ("simulated_s", "processes") if of_processes else ("simulated_s", "warmup_s", "duration_s", "range_m", "stations")
+    numbers = (
+        ("simulated_s", "processes")
+        if of_processes
+        else ("simulated_s", "warmup_s", "duration_s", "range_m", "stations")
+    )
     for name in numbers:
         if not _is_number(manifest.get(name)):
             raise RunError(f"{directory / 'manifest.json'}: damaged: {name} is no number")
     places = manifest.get("station_positions_m")
-    if not of_processes and not (isinstance(places, list) and all(isinstance(place, list) and len(place) == 2 and all(map(_is_number, place)) for place in places)):
+    if not of_processes and not (
+        isinstance(places, list)
+        and all(isinstance(place, list) and len(place) == 2 and all(map(_is_number, place)) for place in places)
+    ):
         raise RunError(f"{directory / 'manifest.json'}: damaged: station_positions_m is no list of places")
     return manifest
 
@@ -120,7 +127,14 @@ def _shade_outages(axes: Any, record: Record) -> str:
                 begin = row.time_ns
             elif begin is not None:
                 end = record.end_s * SECOND if row is None else row.time_ns
-                axes.axvspan(begin / SECOND, end / SECOND, color=FAULT, alpha=0.22, linewidth=0, label=None if count else "a node is down")
+                axes.axvspan(
+                    begin / SECOND,
+                    end / SECOND,
+                    color=FAULT,
+                    alpha=0.22,
+                    linewidth=0,
+                    label=None if count else "a node is down",
+                )
                 count, begin = count + 1, None
     often = {1: "once", 2: "twice"}.get(count, f"{count} times")
     return f" Orange: a node is down ({often})." if count else ""

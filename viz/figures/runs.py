@@ -1,10 +1,11 @@
 """The figures of one run: what waits where, how long messages take, what is in the air, how handoffs go.
 
 Model     each figure is a function of the record that gets axes and draws; `run_figures` draws those that the run has
-          something for. Buffers and rates are means over 1/200 of the time each; the warm-up and the time in which a node is
-          down are shaded; delays are those of messages broadcast between warmup_s and duration_s
+          something for. Buffers and rates are means over 1/200 of the time each; the warm-up and the time in which a
+          node is down are shaded; delays are those of messages broadcast between warmup_s and duration_s
 Units     seconds, messages, frames; in runs of processes time units instead of seconds
-Source    buffers, messages and delays after Figures 6 to 8 of Wilhelm, Arantes, Sens (2020); the layout is ours: DESIGN.md §19
+Source    buffers, messages and delays after Figures 6 to 8 of Wilhelm, Arantes, Sens (2020); the layout is ours:
+          DESIGN.md §19
 """
 
 from __future__ import annotations
@@ -40,9 +41,11 @@ MOST_LINES = 8
 SHORTEST = 1e-4  # that a logarithmic axis shows
 
 
-def run_figures(directory: Path, folder: Path, suffixes: tuple[str, ...] = (".svg", ".png"), captions: bool = True) -> list[Drawn]:
-    """Draw what there is into `folder`; the files of the first suffix, in the order of reading. Without captions the figures are
-    smaller, for a page that sets them itself."""
+def run_figures(
+    directory: Path, folder: Path, suffixes: tuple[str, ...] = (".svg", ".png"), captions: bool = True
+) -> list[Drawn]:
+    """Draw what there is into `folder`; the files of the first suffix, in the order of reading. Without captions the
+    figures are smaller, for a page that sets them itself."""
     manifest = manifest_of(directory)
     tables = (read_frame(directory, name) for name in ("events", "samples", "positions"))
     record = Record(directory.resolve().name, manifest, *tables)
@@ -74,7 +77,9 @@ def station_buffers(axes: Any, record: Record) -> str:
     x = middles_s(edges)
     if len(stations) > MOST_LINES:
         every = np.array(list(levels.values()))
-        axes.fill_between(x, every.min(axis=0), every.max(axis=0), color=COLOURS[4], alpha=0.35, linewidth=0, label="least to most")
+        axes.fill_between(
+            x, every.min(axis=0), every.max(axis=0), color=COLOURS[4], alpha=0.35, linewidth=0, label="least to most"
+        )
         axes.plot(x, every.mean(axis=0), color=COLOURS[0], label=f"mean of all {len(stations)} stations")
     else:
         for number, (station, level) in enumerate(levels.items()):
@@ -89,7 +94,9 @@ def host_buffers(axes: Any, record: Record) -> str:
     edges = edges_of(record)
     x = middles_s(edges)
     members = _members(record, edges)
-    for number, (quantity, label) in enumerate((("rbuffer", "RBuffer: waits for earlier ones"), ("sbuffer", "SBuffer: not acknowledged yet"))):
+    for number, (quantity, label) in enumerate(
+        (("rbuffer", "RBuffer: waits for earlier ones"), ("sbuffer", "SBuffer: not acknowledged yet"))
+    ):
         rows = record.samples[(record.samples.quantity == quantity) & record.samples.node.str.startswith("h")]
         level = mean_level(rows, edges)
         mean = np.divide(level, members, out=np.zeros_like(level), where=members > 0)
@@ -102,7 +109,9 @@ def host_buffers(axes: Any, record: Record) -> str:
 
 def _members(record: Record, edges: NDArray[np.float64]) -> NDArray[np.float64]:
     changes = record.events[record.events.event.isin(["join", "leave"])]
-    rows = pd.DataFrame({"time_ns": changes.time_ns, "node": changes.node, "value": (changes.event == "join").astype(float)})
+    rows = pd.DataFrame(
+        {"time_ns": changes.time_ns, "node": changes.node, "value": (changes.event == "join").astype(float)}
+    )
     return mean_level(rows, edges)
 
 
@@ -111,7 +120,9 @@ def delay_distribution(axes: Any, record: Record) -> str:
     axes.step(delays, np.arange(1, len(delays) + 1) / len(delays), where="post", color=COLOURS[0], linewidth=1.5)
     for share, name, style in ((0.5, "median", "-"), (0.95, "95 %", "--"), (0.99, "99 %", ":")):
         value = float(np.quantile(delays, share))
-        axes.plot([value, value], [0, share], style, color=QUIET, linewidth=1.1, label=f"{name}: {value:.3g} {record.unit}")
+        axes.plot(
+            [value, value], [0, share], style, color=QUIET, linewidth=1.1, label=f"{name}: {value:.3g} {record.unit}"
+        )
     least = max(delays[0], SHORTEST)  # own messages may be delivered at once
     if delays[-1] > 50 * least:
         log_axis(axes.xaxis, least, delays[-1])
@@ -120,8 +131,16 @@ def delay_distribution(axes: Any, record: Record) -> str:
         axes.set_xlim(left=0)
     axes.set(xlabel=f"delay from broadcast to delivery ({record.unit})", ylabel="share of deliveries", ylim=(0, 1.02))
     legend_below(axes, 3)
-    whose = "deliveries at others than the source, of the whole run" if record.of_processes else f"deliveries of messages broadcast {record.window}, whenever they arrived"
-    return f"Share that took at most so long, of {thousands(len(delays))} {whose}; mean {delays.mean():.4g} {record.unit}".rstrip(".") + "."
+    whose = (
+        "deliveries at others than the source, of the whole run"
+        if record.of_processes
+        else f"deliveries of messages broadcast {record.window}, whenever they arrived"
+    )
+    return (
+        f"Share that took at most so long, of {thousands(len(delays))} {whose}; "
+        f"mean {delays.mean():.4g} {record.unit}".rstrip(".")
+        + "."
+    )
 
 
 def delay_over_time(axes: Any, record: Record) -> str:
@@ -155,10 +174,15 @@ def in_the_air(axes: Any, record: Record) -> str:
     other.set_ylim(bottom=0)
     other.spines["right"].set_visible(True)
     legend_below(axes, 2, handles=[*axes.get_legend_handles_labels()[0], *other.get_lines()])
-    return f"From the network's totals, which are sampled each second. A reception is a frame at one receiver in range.{shaded}"
+    return (
+        "From the network's totals, which are sampled each second. A reception is a frame at one receiver in"
+        f" range.{shaded}"
+    )
 
 
-def _rates(times_ns: NDArray[Any], totals: NDArray[Any], record: Record) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def _rates(
+    times_ns: NDArray[Any], totals: NDArray[Any], record: Record
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Of a running total, between samples."""
     times, first = np.unique(times_ns, return_index=True)
     values = totals[first].astype(float)
@@ -169,7 +193,11 @@ def _rates(times_ns: NDArray[Any], totals: NDArray[Any], record: Record) -> tupl
 
 def handoffs(axes: Any, record: Record) -> str:
     own = record.events[record.events.event.isin(["handoff_start", "handoff_end"])]
-    starts = own[(own.event == "handoff_start") & own.detail.str.contains('"cell"', na=False)].set_index(["node", "session"]).time_ns
+    starts = (
+        own[(own.event == "handoff_start") & own.detail.str.contains('"cell"', na=False)]
+        .set_index(["node", "session"])
+        .time_ns
+    )
     ends = own[own.event == "handoff_end"].set_index(["node", "session"]).time_ns
     both = pd.concat([starts.rename("begin"), ends.rename("end")], axis=1, join="inner")
     more = len(starts) - len(both)
@@ -177,15 +205,21 @@ def handoffs(axes: Any, record: Record) -> str:
     if both.empty:
         return _in_words(axes, "No change of station was confirmed.") + rest + "."
     durations_ms = np.sort((both.end - both.begin).to_numpy() / 1e6)
-    axes.step(durations_ms, np.arange(1, len(durations_ms) + 1) / len(durations_ms), where="post", color=COLOURS[0], linewidth=1.5)
+    axes.step(
+        durations_ms,
+        np.arange(1, len(durations_ms) + 1) / len(durations_ms),
+        where="post",
+        color=COLOURS[0],
+        linewidth=1.5,
+    )
     if durations_ms[-1] > 20 * durations_ms[0]:
         log_axis(axes.xaxis, durations_ms[0], durations_ms[-1])
     axes.set(xlabel="from the new session to its confirmation (ms)", ylabel="share of handoffs", ylim=(0, 1.02))
     inside = int(both.begin.between(record.warmup_s * SECOND, record.end_s * SECOND, inclusive="left").sum())
     window = "all" if inside == len(both) else thousands(inside)
     return (
-        f"Share that took at most so long, of all {_counted(len(both), 'handoff')} of the whole run ({window} of them began {record.window}); "
-        f"median {np.median(durations_ms):.1f} ms{rest}."
+        f"Share that took at most so long, of all {_counted(len(both), 'handoff')} of the whole run ({window} of them"
+        f" began {record.window}); median {np.median(durations_ms):.1f} ms{rest}."
     )
 
 
@@ -201,7 +235,10 @@ def pending(axes: Any, record: Record) -> str:
     axes.set_ylabel("messages held back per process")
     shaded = time_axis(axes, record)
     legend_below(axes)
-    return f"Mean over {count} processes and over each {record.end_s / BUCKETS:g} t.u.; most at once at one process: {most.max():g}, at half of them at most {most.median():g}.{shaded}"
+    return (
+        f"Mean over {count} processes and over each {record.end_s / BUCKETS:g} t.u.; most at once at one process:"
+        f" {most.max():g}, at half of them at most {most.median():g}.{shaded}"
+    )
 
 
 def _in_words(axes: Any, words: str) -> str:
@@ -225,11 +262,16 @@ def _samples(quantity: str, kind: str) -> Callable[[Record], bool]:
 
 FIGURES: tuple[tuple[str, str, Callable[[Record], bool], Callable[[Any, Record], str]], ...] = (
     ("delays", "How long messages take", lambda record: len(record.delays_s) > 0, delay_distribution),
-    ("delays_over_time", "Delay over time", lambda record: _has("deliver")(record) and not record.of_processes, delay_over_time),
+    (
+        "delays_over_time",
+        "Delay over time",
+        lambda record: _has("deliver")(record) and not record.of_processes,
+        delay_over_time,
+    ),
     ("station_buffers", "What stations keep", _samples("sbuffer", "s"), station_buffers),
     ("host_buffers", "What hosts keep", _samples("rbuffer", "h"), host_buffers),
     ("radio", "What is in the air", _samples("radio_frames", "network"), in_the_air),
     ("handoffs", "How long handoffs take", _has("handoff_end"), handoffs),
     ("field", "Where hosts went", lambda record: bool(record.positions.node.str.startswith("h").any()), field),
     ("pending", "What waits for its causal past", _samples("pending", "p"), pending),
-)  # fmt: skip
+)

@@ -1,7 +1,7 @@
 """The figures of a study: the comparison with its intervals, the distribution of delays, buffers over time.
 
-Model     drawn from the tables that the study wrote, not from its runs; a line for each configuration, a band for the interval
-          over replications
+Model     drawn from the tables that the study wrote, not from its runs; a line for each configuration, a band for the
+          interval over replications
 Units     those of the tables
 Errors    StudyError for a study that is not finished, or damaged
 Source    ours: DESIGN.md §19
@@ -23,7 +23,9 @@ MOST_LINES = 8
 SHORTEST_S = 1e-4  # that a logarithmic axis shows
 
 
-def study_figures(study: Path, folder: Path, suffixes: tuple[str, ...] = (".svg", ".png"), captions: bool = True) -> list[Drawn]:
+def study_figures(
+    study: Path, folder: Path, suffixes: tuple[str, ...] = (".svg", ".png"), captions: bool = True
+) -> list[Drawn]:
     """Draw what there is into `folder`; the files of the first suffix. `captions` as for run_figures."""
     tables = study_tables(study)
     frames = {name: _frame(tables.rows(f"tables/{name}.csv")) for name in ("delays", "buffers")}
@@ -32,11 +34,21 @@ def study_figures(study: Path, folder: Path, suffixes: tuple[str, ...] = (".svg"
     if tables.comparison is not None and tables.comparison["findings"]:
         for suffix in suffixes:
             comparison.draw(study, folder / f"comparison{suffix}", captions)
-        drawn.append(Drawn("The levels beside each other", folder / f"comparison{suffixes[0]}", comparison.method(tables)))
+        drawn.append(
+            Drawn("The levels beside each other", folder / f"comparison{suffixes[0]}", comparison.method(tables))
+        )
     for name, title, draw in (
         ("delays", "How long messages take", lambda axes: _delays(axes, frames["delays"], tables)),
-        ("station_buffers", "What stations keep (SBuffer)", lambda axes: _buffer(axes, frames["buffers"], tables, "station_sbuffer")),
-        ("host_buffers", "What hosts keep (RBuffer)", lambda axes: _buffer(axes, frames["buffers"], tables, "host_rbuffer")),
+        (
+            "station_buffers",
+            "What stations keep (SBuffer)",
+            lambda axes: _buffer(axes, frames["buffers"], tables, "station_sbuffer"),
+        ),
+        (
+            "host_buffers",
+            "What hosts keep (RBuffer)",
+            lambda axes: _buffer(axes, frames["buffers"], tables, "host_rbuffer"),
+        ),
     ):
         with page(*((8, 4.6) if captions else (6, 4))) as (figure, axes):
             note = draw(axes)
@@ -78,13 +90,18 @@ def _delays(axes: Any, table: pd.DataFrame, tables: StudyTables) -> str | None:
     groups = _configurations(table, tables.factors)
     unit = "t.u." if tables.of_processes else "s"
     for number, (label, own) in enumerate(groups[:MOST_LINES]):
-        axes.plot(own.delay_s, own.share, LINES[number % 4], color=COLOURS[number % len(COLOURS)], marker=".", label=label)
+        axes.plot(
+            own.delay_s, own.share, LINES[number % 4], color=COLOURS[number % len(COLOURS)], marker=".", label=label
+        )
     least = max(table.delay_s.min(), SHORTEST_S)  # own messages are delivered at once
     if table.delay_s.max() > 50 * least:
         log_axis(axes.xaxis, least, table.delay_s.max())
         axes.set_xlim(left=least / 1.2)
     axes.set(xlabel=f"delay from broadcast to delivery ({unit})", ylabel="share of deliveries", ylim=(0, 1.02))
-    return f"Share of deliveries that took at most so long; all deliveries of n = {tables.replications} replications together.{_rest(groups)}"
+    return (
+        f"Share of deliveries that took at most so long; all deliveries of n = {tables.replications} replications"
+        f" together.{_rest(groups)}"
+    )
 
 
 def _buffer(axes: Any, table: pd.DataFrame, tables: StudyTables, buffer: str) -> str | None:
@@ -99,7 +116,10 @@ def _buffer(axes: Any, table: pd.DataFrame, tables: StudyTables, buffer: str) ->
     axes.set(xlabel="simulated time (s)", ylabel="messages per node", xlim=(0, table.to_s.max()))
     axes.set_ylim(bottom=0)
     sure = f"{tables.confidence:.0%}".replace("%", " %")
-    return f"Lines: means over n = {tables.replications} replications; bands: {sure} t intervals over replications, for each moment by itself.{_rest(groups)}"
+    return (
+        f"Lines: means over n = {tables.replications} replications; bands: {sure} t intervals over replications, for"
+        f" each moment by itself.{_rest(groups)}"
+    )
 
 
 def _rest(groups: list[Any]) -> str:

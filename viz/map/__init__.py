@@ -17,13 +17,16 @@ from viz.map.page import page
 
 
 def draw(run: Path, out: Path, tiles: bool = False, deliveries: int = DELIVERIES, frames_in: Path | None = None) -> int:
-    """Write the map of a run; returns its size in bytes. A file of that name is replaced only by a complete one. `frames_in`: the
-    folder of frames.parquet, if the run itself has none."""
+    """Write the map of a run; returns its size in bytes. A file of that name is replaced only by a complete one.
+    `frames_in`: the folder of frames.parquet, if the run itself has none."""
     read_manifest(run)
     with whole_file(out, (".html", ".htm")) as partial:
         data = document(run, deliveries, frames_in)
         if tiles and data["origin"] is None:
-            raise RunError(f"{run}: tiles show places on Earth, and the scenario gives none (origin: {{lon, lat}}); draw the map without them")
+            raise RunError(
+                f"{run}: tiles show places on Earth, and the scenario gives none (origin: {{lon, lat}}); draw the map"
+                " without them"
+            )
         content = page(data, tiles).encode("utf-8")
         partial.write_bytes(content)
     return len(content)

@@ -3,8 +3,9 @@
 Model     Complete: places (rounded to a centimetre), handoffs and all other events but broadcasts and deliveries.
           Messages: see messages.py. Buffers: the largest value in each bin of time, as many bins as VALUES allow
 Units     centimetres in tracks, nanoseconds for moments, else as the names say
-Shapes    tracks: hosts one after the other; host i has tracks.count[i] places, at the consecutive moments of `moments_ns`
-          from tracks.first[i] on (or, with tracks.moment, at those); x_cm, y_cm of the first place, then differences
+Shapes    tracks: hosts one after the other; host i has tracks.count[i] places, at the consecutive moments of
+          `moments_ns` from tracks.first[i] on (or, with tracks.moment, at those); x_cm, y_cm of the first place, then
+          differences
 Errors    RunError, see record.py
 Source    ours: DESIGN.md, "Maps"
 """
@@ -49,7 +50,8 @@ def document(folder: Path, deliveries: int = DELIVERIES, frames_in: Path | None 
             "edges": edges(run.manifest, len(run.stations_m)), "backbone": shown(backbone.get("kind", "tree")),
         },
         "area": _area(run.scenario),
-        "hosts": {"number": narrow([int(h[1:]) for h in run.hosts]), "names": [shown(host_names.get(h, "")) for h in run.hosts] if host_names else []},
+        "hosts": {"number": narrow([int(h[1:]) for h in run.hosts]),
+        "names": [shown(host_names.get(h, "")) for h in run.hosts] if host_names else []},
         **_tracks(run),
         "events": events(run),
         "handoffs": handoffs(run),
@@ -78,15 +80,18 @@ def _about(run: Record) -> dict[str, Any]:
     return {
         "name": called(run.folder, run.scenario), "description": shown(run.scenario.get("description") or ""),
         "protocol": shown(m.get("protocol", "")), "version": shown(m.get("mobilenet_version", "")),
-        "fingerprint": shown(m.get("fingerprint", ""))[:12], **{k: v if _number(v) is not None or isinstance(v, bool) else None for k, v in numbers.items()},
+        "fingerprint": shown(m.get("fingerprint", ""))[:12], **{k: v if _number(v) is not None or isinstance(v,
+        bool) else None for k, v in numbers.items()},
         "verdict": shown(verdict.get("verdict", "not judged")),
-        "checks": {shown(k): shown(v.get("answer", "")) for k, v in checks.items() if isinstance(v, dict)} if isinstance(checks, dict) else {},
+        "checks": {shown(k): shown(v.get("answer", "")) for k,
+        v in checks.items() if isinstance(v, dict)} if isinstance(checks, dict) else {},
         "metrics": {name: row.get(name) for name in METRICS if _number(row.get(name)) is not None},
     }  # fmt: skip
 
 
 METRICS = (
-    "delivery_delay_mean_s", "delivery_delay_p95_s", "handoffs", "handoff_duration_mean_s", "handoff_interruption_mean_s",
+    "delivery_delay_mean_s", "delivery_delay_p95_s", "handoffs", "handoff_duration_mean_s",
+    "handoff_interruption_mean_s",
     "collision_ratio", "deliveries", "gaps", "crashes",
 )  # fmt: skip
 
@@ -101,7 +106,11 @@ def _beside(run: Record, name: str) -> dict[str, Any]:
 
 
 def _number(value: Any) -> float | None:
-    return float(value) if isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value) else None
+    return (
+        float(value)
+        if isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value)
+        else None
+    )
 
 
 def _group(values: dict[str, Any], *keys: str) -> dict[str, Any]:
@@ -143,7 +152,8 @@ def _tracks(run: Record) -> dict[str, Any]:
         "moments_ns": packed(moments, "f64"),
         "tracks": {
             "first": narrow(begin), "count": narrow(count), "moment": None if regular else narrow(moment),
-            "interval_ns": max(apart_ns, 1e9 * (_number(_group(run.scenario, "record").get("positions_interval_s")) or 0)), **columns,
+            "interval_ns": max(apart_ns, 1e9 * (_number(_group(run.scenario,
+            "record").get("positions_interval_s")) or 0)), **columns,
         },
     }  # fmt: skip
 
@@ -163,7 +173,11 @@ def _samples(run: Record, end_s: float) -> dict[str, Any]:
         own: dict[str, Any] = {"bin_s": bin_s, "bins": bins}
         for name, code in quantity_codes(quantity).items():
             rows = np.flatnonzero((owner >= 0) & (quantity.codes == code))
-            own[name] = narrow(_largest(owner[rows], time_ns[rows], value[rows], len(numbers), bins, bin_s)) if len(rows) else None
+            own[name] = (
+                narrow(_largest(owner[rows], time_ns[rows], value[rows], len(numbers), bins, bin_s))
+                if len(rows)
+                else None
+            )
         found["buffers"][kind] = own
     return found
 
@@ -190,7 +204,9 @@ def _largest(owner: Any, time_ns: Any, value: Any, owners: int, bins: int, bin_s
 
 
 def _losses(node: Coded, quantity: Coded, time_ns: Any, value: Any) -> dict[str, Any]:
-    """Of the whole network: the share of pairs (frame, receiver in range) that were lost, between the moments at which it was sampled."""
+    """Of the whole network: the share of pairs (frame, receiver in range) that were lost, between the moments at
+    which it was sampled.
+    """
     names = {word: code for code, word in enumerate(quantity.words) if word.startswith("pairs_")}
     rows = np.flatnonzero((node.as_({"network": 0}) == 0) & np.isin(quantity.codes, list(names.values())))
     if not len(rows):
@@ -205,4 +221,7 @@ def _losses(node: Coded, quantity: Coded, time_ns: Any, value: Any) -> dict[str,
         totals[0] += level
         totals[1] += level if lost[own].any() else 0
     pairs, gone = np.diff(totals, axis=1)
-    return {"time_ns": packed(moments[1:], "f64"), "share": packed(np.where(pairs > 0, gone / np.maximum(pairs, 1), 0), "f32")}
+    return {
+        "time_ns": packed(moments[1:], "f64"),
+        "share": packed(np.where(pairs > 0, gone / np.maximum(pairs, 1), 0), "f32"),
+    }

@@ -18,13 +18,16 @@ from viz.map.pack import narrow, packed
 from viz.map.record import Record, shown
 
 KINDS = (
-    "join", "leave", "handoff_start", "handoff_end", "out_of_coverage", "in_coverage", "crash", "recover", "gap", "expire", "refused",
+    "join", "leave", "handoff_start", "handoff_end", "out_of_coverage", "in_coverage", "crash", "recover", "gap",
+    "expire", "refused",
 )  # fmt: skip
 CAUSES = ("cell", "recovery", "reinit")
 
 
 def events(run: Record) -> dict[str, Any]:
-    """Every row of events.parquet but broadcasts and deliveries, in order. `about` is the host that a station gave up."""
+    """Every row of events.parquet but broadcasts and deliveries, in order. `about` is the host that a station gave
+    up.
+    """
     kind = run.event.as_({name: i for i, name in enumerate(KINDS)})
     rows = np.flatnonzero(kind >= 0)
     host, at = run.node.as_(run.host_of)[rows], run.node.as_(run.station_of)[rows]
@@ -55,7 +58,8 @@ def handoffs(run: Record) -> dict[str, Any]:
             if h in open_:
                 open_[h]["next"] = len(rows)
             open_[h] = {
-                "start": int(run.time_ns[row]), "host": h, "from": confirmed[h], "to": station, "session": session, "end": -1,
+                "start": int(run.time_ns[row]), "host": h, "from": confirmed[h], "to": station, "session": session,
+                "end": -1,
                 "cause": (*CAUSES, *others).index(cause), "recovered": -1, "skipped": -1, "next": -1,
             }  # fmt: skip
             rows.append(open_[h])
@@ -63,15 +67,22 @@ def handoffs(run: Record) -> dict[str, Any]:
             confirmed[h] = station
             if h in open_ and open_[h]["session"] == session:
                 said = run.details(row)
-                open_.pop(h).update(end=int(run.time_ns[row]), recovered=_count(said, "recovered"), skipped=_count(said, "skipped"))
+                open_.pop(h).update(
+                    end=int(run.time_ns[row]), recovered=_count(said, "recovered"), skipped=_count(said, "skipped")
+                )
         else:
             confirmed[h] = station
     _interruptions(run, rows)
-    columns = {name: [row[name] for row in rows] for name in ("host", "from", "to", "session", "cause", "recovered", "skipped", "next")}
+    columns = {
+        name: [row[name] for row in rows]
+        for name in ("host", "from", "to", "session", "cause", "recovered", "skipped", "next")
+    }
     return {
         "causes": [shown(cause) for cause in (*CAUSES, *others)],
-        "start_ns": packed([row["start"] for row in rows], "f64"), "end_ns": packed([row["end"] for row in rows], "f64"),
-        "last_before_ns": packed([row["before"] for row in rows], "f64"), "first_after_ns": packed([row["after"] for row in rows], "f64"),
+        "start_ns": packed([row["start"] for row in rows], "f64"),
+        "end_ns": packed([row["end"] for row in rows], "f64"),
+        "last_before_ns": packed([row["before"] for row in rows], "f64"),
+        "first_after_ns": packed([row["after"] for row in rows], "f64"),
         **{name: narrow(values) for name, values in columns.items()},
     }  # fmt: skip
 

@@ -1,8 +1,8 @@
 """Broadcasts, their deliveries and what each of them has to wait for, as columns.
 
-Model     happened-before from the events alone: the immediate predecessors of a message are its sender's frontier when it
-          broadcast, that is what it had broadcast or delivered and what nothing else in there follows from. A host that
-          delivers m has all of m's predecessors (causal order), so they leave its frontier when m enters.
+Model     happened-before from the events alone: the immediate predecessors of a message are its sender's frontier
+          when it broadcast, that is what it had broadcast or delivered and what nothing else in there follows from. A
+          host that delivers m has all of m's predecessors (causal order), so they leave its frontier when m enters.
           Where a run has more than DELIVERIES deliveries, the page holds those of a sample: every k-th message, and the
           immediate predecessors of these, so that it can say what each k-th one waits for
 Units     nanoseconds; delays in seconds (float32: seven digits)
@@ -46,7 +46,8 @@ def messages(run: Record, most: int = DELIVERIES) -> dict[str, Any]:
         "time_ns": packed(run.time_ns[rows], "f64"), "host": narrow(hosts[rows]),
         "number": narrow([_number(run.message.words[m]) for m in kept.tolist()]),
         "picked": packed(_picked(all_ids, every, kept), "u8"),
-        "before_ends": narrow(np.cumsum([len(p) for p in known])), "before": narrow([p for each in known for p in each]),
+        "before_ends": narrow(np.cumsum([len(p) for p in known])),
+        "before": narrow([p for each in known for p in each]),
         "before_unknown": narrow([len(before[m]) - len(p) for m, p in zip(kept.tolist(), known, strict=True)]),
         "ends": narrow(np.searchsorted(index, np.arange(len(kept)), side="right")),
         "to": narrow(hosts[own]), "delay_s": packed((run.time_ns[own] - run.time_ns[rows][index]) / 1e9, "f32"),

@@ -21,7 +21,9 @@ def packed(values: Any, kind: str) -> dict[str, str]:
     column = np.asarray(values)
     if kind[0] != "f" and len(column):
         limits = np.iinfo(TYPES[kind])
-        assert limits.min <= column.min() and column.max() <= limits.max, f"{column.min()}..{column.max()} does not fit {kind}"
+        assert limits.min <= column.min() and column.max() <= limits.max, (
+            f"{column.min()}..{column.max()} does not fit {kind}"
+        )
     return {"type": kind, "data": base64.b64encode(column.astype(TYPES[kind]).tobytes()).decode("ascii")}
 
 

@@ -1,8 +1,9 @@
 """The page: folium's map, Leaflet inside it, our drawing on top; nothing in it asks for anything.
 
-Model     folium writes the page with marks of ours, which are replaced by Leaflet's text and ours afterwards: folium takes what
-          its elements render for templates once more, so a host called {{...}} would be computed. Nothing that comes from a run
-          is part of a template, of HTML or of a script: it is JSON in an element of its own, and the scripts write text only
+Model     folium writes the page with marks of ours, which are replaced by Leaflet's text and ours afterwards: folium
+          takes what its elements render for templates once more, so a host called {{...}} would be computed. Nothing
+          that comes from a run is part of a template, of HTML or of a script: it is JSON in an element of its own,
+          and the scripts write text only
 Units     without an origin the plane itself in metres (L.CRS.Simple), else degrees on Leaflet's sphere
 Errors    none
 Source    ours: DESIGN.md, "Maps"
@@ -17,7 +18,22 @@ from typing import Any
 
 from viz.map.pack import for_script
 
-SCRIPTS = ("data.js", "state.js", "colours.js", "ground.js", "field.js", "marks.js", "charts.js", "playback.js", "timeline.js", "parts.js", "cards.js", "messages.js", "panel.js", "start.js")
+SCRIPTS = (
+    "data.js",
+    "state.js",
+    "colours.js",
+    "ground.js",
+    "field.js",
+    "marks.js",
+    "charts.js",
+    "playback.js",
+    "timeline.js",
+    "parts.js",
+    "cards.js",
+    "messages.js",
+    "panel.js",
+    "start.js",
+)
 LEAFLET_JS, LEAFLET_CSS = "leaflet-inside.js", "leaflet-inside.css"
 STYLE, CODE, DATA = "/* the style */", "/* the code */", "/* the data */"
 TILES = "https://tile.openstreetmap.org/{z}/{x}/{y}.png"
@@ -32,9 +48,9 @@ def page(document: dict[str, Any], tiles: bool = False) -> str:
 
     class Playback(MacroElement):  # type: ignore[misc]
         _template = Template(
-            f"{{% macro header(this, kwargs) %}}<style>{STYLE}</style>{{% endmacro %}}"
-            f"{{% macro html(this, kwargs) %}}<script type='application/json' id='mobilenet-data'>{DATA}</script>{{% endmacro %}}"
-            f"{{% macro script(this, kwargs) %}}{CODE}\nMobilenet.start({{{{ this._parent.get_name() }}}}, L);{{% endmacro %}}"
+            f"{{% macro header(this, kwargs) %}}<style>{STYLE}</style>{{% endmacro %}}{{% macro html(this, kwargs)"
+            f" %}}<script type='application/json' id='mobilenet-data'>{DATA}</script>{{% endmacro %}}{{% macro"
+            f" script(this, kwargs) %}}{CODE}\nMobilenet.start({{{{ this._parent.get_name() }}}}, L);{{% endmacro %}}"
         )
 
         def __init__(self) -> None:
@@ -43,9 +59,12 @@ def page(document: dict[str, Any], tiles: bool = False) -> str:
 
     origin = document["origin"]
     map_ = folium.Map(
-        location=[origin["lat"], origin["lon"]] if origin else [0, 0], zoom_start=15 if origin else 0, crs="EPSG3857" if origin else "Simple",
-        tiles=TILES if tiles and origin else None, attr="© OpenStreetMap contributors (https://www.openstreetmap.org/copyright)",
-        zoom_control=False, keyboard=False, zoom_snap=0, zoom_delta=0.5, min_zoom=-12, max_zoom=22, wheel_px_per_zoom_level=100,
+        location=[origin["lat"], origin["lon"]] if origin else [0, 0], zoom_start=15 if origin else 0,
+        crs="EPSG3857" if origin else "Simple",
+        tiles=TILES if tiles and origin else None,
+        attr="© OpenStreetMap contributors (https://www.openstreetmap.org/copyright)",
+        zoom_control=False, keyboard=False, zoom_snap=0, zoom_delta=0.5, min_zoom=-12, max_zoom=22,
+        wheel_px_per_zoom_level=100,
     )  # fmt: skip
     map_._id = "mobilenet"
     for child in map_._children.values():

@@ -26,12 +26,21 @@ LOST = ("collision", "never_attempted")
 def places(run: Record, frames_in: Path) -> dict[str, Any]:
     """Both grids; `losses` is null where there are no frames in their folder."""
     grid = _Grid(run)
-    return {"x_m": grid.x_m, "y_m": grid.y_m, "side_m": grid.side_m, "delays": _delays(run, grid), "losses": _losses(run, grid, frames_in)}
+    return {
+        "x_m": grid.x_m,
+        "y_m": grid.y_m,
+        "side_m": grid.side_m,
+        "delays": _delays(run, grid),
+        "losses": _losses(run, grid, frames_in),
+    }
 
 
 class _Grid:
     def __init__(self, run: Record) -> None:
-        xs, ys = (np.concatenate(pair) for pair in ((run.places.x_m, run.stations_m[:, 0]), (run.places.y_m, run.stations_m[:, 1])))
+        xs, ys = (
+            np.concatenate(pair)
+            for pair in ((run.places.x_m, run.stations_m[:, 0]), (run.places.y_m, run.stations_m[:, 1]))
+        )
         self.x_m, self.y_m = (float(v.min(initial=0.0 if not len(v) else v[0])) for v in (xs, ys))
         extent = max(float(xs.max(initial=0)) - self.x_m, float(ys.max(initial=0)) - self.y_m, 1.0)
         self.side_m = max(run.range_m / SQUARES_ACROSS_A_RANGE, extent / MOST_ACROSS)
@@ -39,7 +48,9 @@ class _Grid:
     def means(self, x: Floats, y: Floats, values: Floats) -> dict[str, Any]:
         """The mean of the values in each square."""
         known = np.isfinite(x) & np.isfinite(y)
-        column, row = (np.floor((v[known] - o) / self.side_m).astype(np.int64) for v, o in ((x, self.x_m), (y, self.y_m)))
+        column, row = (
+            np.floor((v[known] - o) / self.side_m).astype(np.int64) for v, o in ((x, self.x_m), (y, self.y_m))
+        )
         squares, inverse, counts = np.unique(row * 100_000 + column, return_inverse=True, return_counts=True)
         means = np.bincount(inverse, weights=values[known], minlength=len(squares)) / np.maximum(counts, 1)
         return {

@@ -55,8 +55,14 @@ class Places:
     y_m: Floats
 
     def at(self, host: Ints, time_ns: Ints) -> tuple[Floats, Floats]:
-        """Between two known places on the straight way; before the first and after the last one there. NaN for hosts without any."""
-        unit = 1_000 if (int(self.time_ns.max(initial=1)) // 1_000 + 1) * (int(host.max(initial=0)) + 2) < 2**62 else 1_000_000
+        """Between two known places on the straight way; before the first and after the last one there. NaN for hosts
+        without any.
+        """
+        unit = (
+            1_000
+            if (int(self.time_ns.max(initial=1)) // 1_000 + 1) * (int(host.max(initial=0)) + 2) < 2**62
+            else 1_000_000
+        )
         span = int(max(self.time_ns.max(initial=0), time_ns.max(initial=0))) // unit + 1
         keys = self.host * span + self.time_ns // unit
         after = np.searchsorted(keys, host * span + time_ns // unit, side="right")
@@ -104,17 +110,29 @@ def record(folder: Path) -> Record:
     """Open a run directory."""
     manifest = read_manifest(folder)
     if "processes" in manifest:
-        raise RunError(f"{folder}: a run of processes on an abstract network has no places, so there is no map; `mobilenet show` has its numbers")
+        raise RunError(
+            f"{folder}: a run of processes on an abstract network has no places, so there is no map; `mobilenet show`"
+            " has its numbers"
+        )
     stations_m, range_m = _stations(folder, manifest)
-    events, positions = table(folder, "events", COLUMN_TYPES["events"]), table(folder, "positions", COLUMN_TYPES["positions"])
+    events, positions = (
+        table(folder, "events", COLUMN_TYPES["events"]),
+        table(folder, "positions", COLUMN_TYPES["positions"]),
+    )
     node, placed = coded(events, "node"), coded(positions, "node")
-    hosts = sorted({word for word in (*node.words, *placed.words) if word[:1] == "h" and word[1:].isdecimal()}, key=lambda h: int(h[1:]))
+    hosts = sorted(
+        {word for word in (*node.words, *placed.words) if word[:1] == "h" and word[1:].isdecimal()},
+        key=lambda h: int(h[1:]),
+    )
     host_of = {name: i for i, name in enumerate(hosts)}
     station_of = {f"s{i}": i for i in range(len(stations_m))}
     return Record(
-        folder=folder, manifest=manifest, scenario=scenario_of(folder), hosts=hosts, host_of=host_of, station_of=station_of,
-        stations_m=stations_m, range_m=range_m, time_ns=integers(events, "time_ns"), event=coded(events, "event"), node=node,
-        message=coded(events, "message"), station=coded(events, "station").as_(station_of), session=integers(events, "session"),
+        folder=folder, manifest=manifest, scenario=scenario_of(folder), hosts=hosts, host_of=host_of,
+        station_of=station_of,
+        stations_m=stations_m, range_m=range_m, time_ns=integers(events, "time_ns"), event=coded(events, "event"),
+        node=node,
+        message=coded(events, "message"), station=coded(events, "station").as_(station_of),
+        session=integers(events, "session"),
         detail=events["detail"].to_pylist(), places=_places(folder, positions, placed.as_(host_of)),
     )  # fmt: skip
 
@@ -145,7 +163,9 @@ def coded(data: pa.Table, column: str) -> Coded:
     if pa.types.is_null(values.type):
         return Coded([], np.full(len(values), -1, dtype=np.int64))
     packed = values.dictionary_encode()
-    return Coded(packed.dictionary.to_pylist(), pc.fill_null(packed.indices, -1).to_numpy(zero_copy_only=False).astype(np.int64))
+    return Coded(
+        packed.dictionary.to_pylist(), pc.fill_null(packed.indices, -1).to_numpy(zero_copy_only=False).astype(np.int64)
+    )
 
 
 def integers(data: pa.Table, column: str) -> Ints:
@@ -158,8 +178,13 @@ def integers(data: pa.Table, column: str) -> Ints:
 
 
 def shown(text: object) -> str:
-    """Text from outside as one harmless, not too long line: no control characters, nothing that turns the direction of writing."""
-    line = "".join("\N{REPLACEMENT CHARACTER}" if unicodedata.category(c) in ("Cc", "Cf", "Cs", "Co", "Zl", "Zp") else c for c in str(text)[: LONGEST_TEXT + 1])
+    """Text from outside as one harmless, not too long line: no control characters, nothing that turns the direction
+    of writing.
+    """
+    line = "".join(
+        "\N{REPLACEMENT CHARACTER}" if unicodedata.category(c) in ("Cc", "Cf", "Cs", "Co", "Zl", "Zp") else c
+        for c in str(text)[: LONGEST_TEXT + 1]
+    )
     return line if len(line) <= LONGEST_TEXT else line[: LONGEST_TEXT - 1] + "…"
 
 
@@ -183,7 +208,9 @@ def _stations(folder: Path, manifest: dict[str, Any]) -> tuple[Floats, float]:
         stations_m = np.array(manifest["station_positions_m"], dtype=np.float64).reshape(-1, 2)
         range_m = float(manifest["range_m"])
     except (KeyError, TypeError, ValueError):
-        raise RunError(f"{folder / 'manifest.json'}: does not say where the stations are (station_positions_m, range_m)") from None
+        raise RunError(
+            f"{folder / 'manifest.json'}: does not say where the stations are (station_positions_m, range_m)"
+        ) from None
     if not (np.abs(stations_m) <= FARTHEST_M).all() or not 0 < range_m <= FARTHEST_M:
         raise RunError(f"{folder / 'manifest.json'}: a station that is nowhere on the plane, or a range that is none")
     return stations_m, range_m

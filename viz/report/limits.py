@@ -3,15 +3,33 @@
 from __future__ import annotations
 
 MOBILE = (
-    "Radio: unit disk. Within range a frame is heard unless another one overlaps it there; no fading, no walls, and no capture unless the scenario asks.",
-    "802.11 DCF without RTS/CTS; broadcast frames are not acknowledged. Rates, queue and retries are those of the scenario, which stands above.",
+    (
+        "Radio: unit disk. Within range a frame is heard unless another one overlaps it there; no fading, no walls, and"
+        " no capture unless the scenario asks."
+    ),
+    (
+        "802.11 DCF without RTS/CTS; broadcast frames are not acknowledged. Rates, queue and retries are those of the"
+        " scenario, which stands above."
+    ),
     "Stations never fail, and the links between them lose nothing; a crashed host comes back with its stable store.",
-    "Hosts move as the scenario's model or tracks say, at constant speed between two points; they do not avoid each other.",
-    "Messages count from the broadcast at the sender's application to the delivery at a member's; processing takes no time.",
+    (
+        "Hosts move as the scenario's model or tracks say, at constant speed between two points; they do not avoid each"
+        " other."
+    ),
+    (
+        "Messages count from the broadcast at the sender's application to the delivery at a member's; processing takes"
+        " no time."
+    ),
 )
 PROCESSES = (
-    "Times are time units of the abstract network: processes send one message after the other, links have a constant or drawn delay, nothing is lost but what crashes take away.",
+    (
+        "Times are time units of the abstract network: processes send one message after the other, links have a"
+        " constant or drawn delay, nothing is lost but what crashes take away."
+    ),
     "Computing takes no time beyond the delays of the scenario.",
     "The detector's tests are real messages and are counted apart.",
 )
-ONE_RUN = "One run is one world: n = 1, no inference. Whether a difference is more than chance takes a study (mobilenet study)."
+ONE_RUN = (
+    "One run is one world: n = 1, no inference. Whether a difference is more than chance takes a study (mobilenet"
+    " study)."
+)

@@ -1,7 +1,7 @@
 """The layout that all reports share: verdict on top, then the answer in words, numbers, figures, and how to repeat it.
 
-Model     every text that comes from outside passes through `text`; figures are SVG inside the page, as pictures, so that nothing
-          in them runs; the page makes no request and has no script of its own
+Model     every text that comes from outside passes through `text`; figures are SVG inside the page, as pictures, so
+          that nothing in them runs; the page makes no request and has no script of its own
 Source    ours: DESIGN.md §19
 """
 
@@ -29,7 +29,9 @@ def text(value: object) -> str:
 
 
 def code(value: object) -> str:
-    """As it is, but for characters that nobody sees, which are spelled out: some of them turn the direction of writing."""
+    """As it is, but for characters that nobody sees, which are spelled out: some of them turn the direction of
+    writing.
+    """
     return f"<pre>{escape(spelled_out(str(value)))}</pre>"
 
 
@@ -72,10 +74,10 @@ def whole(title: str, verdict: str, subtitle: str, answer: str, sections: Iterab
     style = files("viz.report").joinpath("report.css").read_text(encoding="utf-8")
     body = "".join(f"<section><h2>{text(heading)}</h2>{inside}</section>" for heading, inside in sections if inside)
     return (
-        "<!doctype html><html lang=en><head><meta charset=utf-8>"
-        "<meta name=viewport content='width=device-width, initial-scale=1'>"
-        "<meta http-equiv=Content-Security-Policy content=\"default-src 'none'; img-src data: blob:; style-src 'unsafe-inline'; "
-        "script-src 'unsafe-inline'; frame-src 'self'\">"
-        f"<title>{escape(cut(title, 200))}</title><style>{style}</style></head><body><header><p class='verdict {verdict}'>{verdict}</p>"
-        f"<h1>{text(title)}</h1><p class=sub>{subtitle}</p></header><main><section class=answer>{answer}</section>{body}</main></body></html>\n"
+        "<!doctype html><html lang=en><head><meta charset=utf-8><meta name=viewport content='width=device-width,"
+        " initial-scale=1'><meta http-equiv=Content-Security-Policy content=\"default-src 'none'; img-src data: blob:;"
+        " style-src 'unsafe-inline'; script-src 'unsafe-inline'; frame-src"
+        f" 'self'\"><title>{escape(cut(title, 200))}</title><style>{style}</style></head><body><header><p"
+        f" class='verdict {verdict}'>{verdict}</p><h1>{text(title)}</h1><p"
+        f" class=sub>{subtitle}</p></header><main><section class=answer>{answer}</section>{body}</main></body></html>\n"
     )

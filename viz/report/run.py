@@ -37,33 +37,78 @@ def run_page(directory: Path) -> str:
     run = Run(directory)
     manifest, metrics, verdicts = run.manifest, run.metrics, run.verdicts
     of_processes = "processes" in manifest
-    first = [(meaning(key, of_processes), shown(metrics[key])) for key in (FIRST_OF_PROCESSES if of_processes else FIRST) if metrics.get(key) is not None]
-    rest = table(("name", "quantity", "value"), [(key, meaning(key, of_processes), shown(value)) for key, value in metrics.items()], numbers=2)
-    checks = [(check, verdict.answer, PROPERTIES.get(check, ""), verdict.explanation or "") for check, verdict in verdicts.items()]
+    first = [
+        (meaning(key, of_processes), shown(metrics[key]))
+        for key in (FIRST_OF_PROCESSES if of_processes else FIRST)
+        if metrics.get(key) is not None
+    ]
+    rest = table(
+        ("name", "quantity", "value"),
+        [(key, meaning(key, of_processes), shown(value)) for key, value in metrics.items()],
+        numbers=2,
+    )
+    checks = [
+        (check, verdict.answer, PROPERTIES.get(check, ""), verdict.explanation or "")
+        for check, verdict in verdicts.items()
+    ]
     with tempfile.TemporaryDirectory(prefix="mobilenet-report-") as folder:
         drawn = run_figures(directory, Path(folder), (".svg",), captions=False)
         figures, still = pictures(drawn), pictures(figure for figure in drawn if figure.path.stem == "field")
     scenario = (directory / "scenario.yaml").read_text(encoding="utf-8")
     sections = [
-        ("The numbers", ("" if of_processes else paragraph(text(_window(manifest)))) + table(("quantity", "this run"), first) + folded("all metrics", rest)),
-        ("The map", "" if of_processes else "<p class=onscreen>Space plays, h jumps to the next handoff; click a host, a station or a message.</p>" + f"<div class=onpaper>{still}</div>" + framed(map_page(document(directory)), "map of the run")),
+        (
+            "The numbers",
+            ("" if of_processes else paragraph(text(_window(manifest))))
+            + table(("quantity", "this run"), first)
+            + folded("all metrics", rest),
+        ),
+        (
+            "The map",
+            (
+                ""
+                if of_processes
+                else (
+                    "<p class=onscreen>Space plays, h jumps to the next handoff; click a host, a station or a"
+                    " message.</p>"
+                )
+                + f"<div class=onpaper>{still}</div>"
+                + framed(map_page(document(directory)), "map of the run")
+            ),
+        ),
         ("Figures", figures),
         ("The verdict, property by property", table(("property", "answer", "what it asks", ""), checks, numbers=4)),
         ("The scenario, all defaults filled in", code(scenario)),
-        ("How to repeat it", paragraph("From the folder that holds the run directory:") + code(manifest["command"]) + paragraph(f"The same events {'at the same times' if of_processes else 'to the nanosecond'}. Fingerprint:") + code(manifest["fingerprint"])),
-        ("What the models leave out", "<ul>" + "".join(f"<li>{text(limit)}</li>" for limit in (PROCESSES if of_processes else MOBILE)) + "</ul>"),
-    ]  # fmt: skip
+        (
+            "How to repeat it",
+            paragraph("From the folder that holds the run directory:")
+            + code(manifest["command"])
+            + paragraph(f"The same events {'at the same times' if of_processes else 'to the nanosecond'}. Fingerprint:")
+            + code(manifest["fingerprint"]),
+        ),
+        (
+            "What the models leave out",
+            "<ul>" + "".join(f"<li>{text(limit)}</li>" for limit in (PROCESSES if of_processes else MOBILE)) + "</ul>",
+        ),
+    ]
     subtitle = text(
-        f"{manifest['protocol']}, {_who(manifest)}, seed {manifest['seed']}, {manifest['simulated_s']:g} "
-        f"{'t.u.' if of_processes else 's'} simulated, mobilenet {manifest['mobilenet_version']}; folder {directory.resolve().name}"
+        f"{manifest['protocol']}, {_who(manifest)}, seed {manifest['seed']}, {manifest['simulated_s']:g}"
+        f" {'t.u.' if of_processes else 's'} simulated, mobilenet {manifest['mobilenet_version']}; folder"
+        f" {directory.resolve().name}"
     )
-    return whole(called(directory, scenario_of(directory)), run.verdict, subtitle, _answer(run) + f"<p class=caveat>{text(ONE_RUN)}</p>", sections)
+    return whole(
+        called(directory, scenario_of(directory)),
+        run.verdict,
+        subtitle,
+        _answer(run) + f"<p class=caveat>{text(ONE_RUN)}</p>",
+        sections,
+    )
 
 
 def _window(manifest: dict[str, Any]) -> str:
     return (
-        f"The measured time is from {manifest['warmup_s']:g} to {manifest['duration_s']:g} s: what happened then is counted, and delays are those of messages broadcast then, "
-        f"whenever they arrived. The verdict, the map and the figure of handoffs are of the whole run, from its beginning to {manifest['simulated_s']:g} s."
+        f"The measured time is from {manifest['warmup_s']:g} to {manifest['duration_s']:g} s: what happened then is"
+        " counted, and delays are those of messages broadcast then, whenever they arrived. The verdict, the map and"
+        f" the figure of handoffs are of the whole run, from its beginning to {manifest['simulated_s']:g} s."
     )
 
 
@@ -71,19 +116,33 @@ def _who(manifest: dict[str, Any]) -> str:
     if "processes" in manifest:
         return f"{manifest['processes']} processes"
     hosts = len(manifest["host_names"]) if manifest["hosts"] is None else manifest["hosts"]
-    return f"{hosts} host{'' if hosts == 1 else 's'}, {manifest['stations']} station{'' if manifest['stations'] == 1 else 's'}"
+    return (
+        f"{hosts} host{'' if hosts == 1 else 's'}, {manifest['stations']}"
+        f" station{'' if manifest['stations'] == 1 else 's'}"
+    )
 
 
 def _answer(run: Run) -> str:
     """The question of a run, and its answer, in words."""
     promise = run.manifest["promises"]["broadcast"]
-    asked = (ASKED_OF_PROCESSES if "processes" in run.manifest else ASKED).get(promise, f"Did the broadcast keep what it promises ({promise})?")
-    broken = [f"{name}: {verdict.explanation}" for name, verdict in run.verdicts.items() if verdict.answer == "violated"]
-    unknown = [f"{name}: {verdict.explanation}" for name, verdict in run.verdicts.items() if verdict.answer == "unknown"]
+    asked = (ASKED_OF_PROCESSES if "processes" in run.manifest else ASKED).get(
+        promise, f"Did the broadcast keep what it promises ({promise})?"
+    )
+    broken = [
+        f"{name}: {verdict.explanation}" for name, verdict in run.verdicts.items() if verdict.answer == "violated"
+    ]
+    unknown = [
+        f"{name}: {verdict.explanation}" for name, verdict in run.verdicts.items() if verdict.answer == "unknown"
+    ]
     if broken:
         return paragraph(f"<b>{text(asked)} No.</b>") + "".join(code(line) for line in broken)
     happened = run.events.event.value_counts()
-    counts = f"{shown(int(happened.get('deliver', 0)))} deliveries of {shown(int(happened.get('broadcast', 0)))} broadcasts were judged, all of the whole run."
+    counts = (
+        f"{shown(int(happened.get('deliver', 0)))} deliveries of {shown(int(happened.get('broadcast', 0)))} broadcasts"
+        " were judged, all of the whole run."
+    )
     if unknown:
-        return paragraph(f"<b>{text(asked)} Not known.</b>", text(counts)) + "".join(paragraph(text(line)) for line in unknown)
+        return paragraph(f"<b>{text(asked)} Not known.</b>", text(counts)) + "".join(
+            paragraph(text(line)) for line in unknown
+        )
     return paragraph(f"<b>{text(asked)} Yes.</b>", text(counts))

@@ -23,7 +23,15 @@ from viz.study_tables import StudyTables, study_tables, words_of
 from viz.style import level_label
 from viz.words import SIGNED, meaning, probability, with_interval
 
-FIRST = ("delivery_delay_mean_s", "latency", "messages_sent_per_delivery", "messages", "collision_ratio", "station_sbuffer_mean", "handoff_interruption_mean_s")
+FIRST = (
+    "delivery_delay_mean_s",
+    "latency",
+    "messages_sent_per_delivery",
+    "messages",
+    "collision_ratio",
+    "station_sbuffer_mean",
+    "handoff_interruption_mean_s",
+)
 MOST_ROWS = 2_000
 WORDS = {
     "different": "differs",
@@ -40,7 +48,9 @@ def study_page(directory: Path) -> str:
     of_processes = tables.of_processes
     verdicts = Counter(run["verdict"] for run in runs)
     failed = sum(run["state"] == "failed" for run in listed)
-    overall = "violated" if verdicts["violated"] else "unknown" if verdicts["unknown"] or failed or not runs else "valid"
+    overall = (
+        "violated" if verdicts["violated"] else "unknown" if verdicts["unknown"] or failed or not runs else "valid"
+    )
     factors = tables.factors
     with tempfile.TemporaryDirectory(prefix="mobilenet-report-") as folder:
         figures = pictures(study_figures(directory, Path(folder), (".svg",), captions=False))
@@ -49,13 +59,33 @@ def study_page(directory: Path) -> str:
         ("The numbers", _numbers(main, tables) + folded("all metrics", _numbers(rows[:MOST_ROWS], tables, names=True))),
         ("The comparison", _findings(tables)),
         ("Figures", figures),
-        ("The runs", _counts(verdicts, failed) + (code("\n".join(run["run"] for run in runs if run["verdict"] == "violated")[:5000]) if verdicts["violated"] else "")),
+        (
+            "The runs",
+            _counts(verdicts, failed)
+            + (
+                code("\n".join(run["run"] for run in runs if run["verdict"] == "violated")[:5000])
+                if verdicts["violated"]
+                else ""
+            ),
+        ),
         ("The study", code(words_of(directory, "study.yaml"))),
-        ("The scenario of the first configuration, all defaults filled in", folded("scenario.yaml", code(_scenario(directory)))),
-        ("How to repeat it", paragraph("From the folder that holds the study, into a new one:") + code(_again(directory))),
-        ("What the models leave out", "<ul>" + "".join(f"<li>{text(limit)}</li>" for limit in (PROCESSES if of_processes else MOBILE)) + "</ul>"),
-    ]  # fmt: skip
-    subtitle = text(f"{len(runs)} runs of {len({run['configuration'] for run in runs})} configurations; factors: {', '.join(factors) or 'none'}")
+        (
+            "The scenario of the first configuration, all defaults filled in",
+            folded("scenario.yaml", code(_scenario(directory))),
+        ),
+        (
+            "How to repeat it",
+            paragraph("From the folder that holds the study, into a new one:") + code(_again(directory)),
+        ),
+        (
+            "What the models leave out",
+            "<ul>" + "".join(f"<li>{text(limit)}</li>" for limit in (PROCESSES if of_processes else MOBILE)) + "</ul>",
+        ),
+    ]
+    subtitle = text(
+        f"{len(runs)} runs of {len({run['configuration'] for run in runs})} configurations; factors:"
+        f" {', '.join(factors) or 'none'}"
+    )
     return whole(directory.resolve().name, overall, subtitle, _answer(tables, verdicts, failed), sections)
 
 
@@ -79,7 +109,9 @@ def _scenario(directory: Path) -> str:
 
 
 def _counts(verdicts: Counter[str], failed: int) -> str:
-    parts = [f"{count} {verdict}" for verdict, count in sorted(verdicts.items())] + ([f"{failed} failed"] if failed else [])
+    parts = [f"{count} {verdict}" for verdict, count in sorted(verdicts.items())] + (
+        [f"{failed} failed"] if failed else []
+    )
     return paragraph(text(", ".join(parts) or "none"))
 
 
@@ -90,12 +122,27 @@ def _float(value: str) -> float | None:
 def _numbers(rows: list[dict[str, str]], tables: StudyTables, names: bool = False) -> str:
     """One line per configuration and metric; `names`: with the metrics' names in files beside their words."""
     factors, sure = tables.factors, f"{tables.confidence:.0%}".replace("%", " %")
-    head = (*(factor.rpartition(".")[2] for factor in factors), *(("name",) if names else ()), "quantity", "n", "mean", f"{sure} interval from", "to", "")
+    head = (
+        *(factor.rpartition(".")[2] for factor in factors),
+        *(("name",) if names else ()),
+        "quantity",
+        "n",
+        "mean",
+        f"{sure} interval from",
+        "to",
+        "",
+    )
     lines = [
-        (*(level_label(row[factor]) for factor in factors), *((row["metric"],) if names else ()), meaning(row["metric"], tables.of_processes), row["n"],
-         *with_interval(row["metric"], _float(row["mean"]), _float(row["low"]), _float(row["high"])), row["label"])
+        (
+            *(level_label(row[factor]) for factor in factors),
+            *((row["metric"],) if names else ()),
+            meaning(row["metric"], tables.of_processes),
+            row["n"],
+            *with_interval(row["metric"], _float(row["mean"]), _float(row["low"]), _float(row["high"])),
+            row["label"],
+        )
         for row in rows
-    ]  # fmt: skip
+    ]
     said = f"n replications, each with a world of its own; mean over them, and its {sure} t interval."
     if any(line[-3] == "< 0" for line in lines):
         said += " “< 0”: the interval is symmetric and reaches below what this quantity can be."
@@ -104,27 +151,64 @@ def _numbers(rows: list[dict[str, str]], tables: StudyTables, names: bool = Fals
 
 def _answer(tables: StudyTables, verdicts: Counter[str], failed: int) -> str:
     comparison = tables.comparison
-    judged = "Every run was judged by the verifier: " + ", ".join(f"{count} {verdict}" for verdict, count in sorted(verdicts.items())) + "."
+    judged = (
+        "Every run was judged by the verifier: "
+        + ", ".join(f"{count} {verdict}" for verdict, count in sorted(verdicts.items()))
+        + "."
+    )
     judged += f" {failed} runs failed and are not in the numbers." if failed else ""
     if comparison is None or not comparison["findings"]:
-        return paragraph("<b>What do the runs measure?</b>", text("The means below, with t intervals over replications."), text(judged))
+        return paragraph(
+            "<b>What do the runs measure?</b>",
+            text("The means below, with t intervals over replications."),
+            text(judged),
+        )
     asked = f"What does {comparison['factor']} change, against {level_label(comparison['baseline'])}?"
     lines = "".join(f"<li>{text(_in_words(finding, tables))}</li>" for finding in comparison["findings"][:40])
     more = len(comparison["findings"]) - 40
-    return paragraph(f"<b>{text(asked)}</b>") + f"<ul>{lines}</ul>" + (paragraph(text(f"{more} more below.")) if more > 0 else "") + paragraph(text(judged))
+    return (
+        paragraph(f"<b>{text(asked)}</b>")
+        + f"<ul>{lines}</ul>"
+        + (paragraph(text(f"{more} more below.")) if more > 0 else "")
+        + paragraph(text(judged))
+    )
 
 
 def _in_words(finding: dict[str, Any], tables: StudyTables) -> str:
     comparison = tables.comparison or {}
-    fixed = {"level", "baseline", "metric", "pairs", "mean", "baseline_mean", "difference", "difference_low", "difference_high", "ratio",
-             "ratio_low", "ratio_high", "p_adjusted", "equivalence_p_adjusted", "verdict", "more_replications"}  # fmt: skip
-    where = ", ".join(f"{key.rpartition('.')[2]} {level_label(value)}" for key, value in finding.items() if key not in fixed)
+    fixed = {
+        "level",
+        "baseline",
+        "metric",
+        "pairs",
+        "mean",
+        "baseline_mean",
+        "difference",
+        "difference_low",
+        "difference_high",
+        "ratio",
+        "ratio_low",
+        "ratio_high",
+        "p_adjusted",
+        "equivalence_p_adjusted",
+        "verdict",
+        "more_replications",
+    }
+    where = ", ".join(
+        f"{key.rpartition('.')[2]} {level_label(value)}" for key, value in finding.items() if key not in fixed
+    )
     factor = comparison["factor"].rpartition(".")[2]
-    words = f"{meaning(finding['metric'], tables.of_processes)}: under {factor} {level_label(finding['level'])} it {WORDS.get(finding['verdict'], finding['verdict'])}"
+    words = (
+        f"{meaning(finding['metric'], tables.of_processes)}: under {factor} {level_label(finding['level'])} it"
+        f" {WORDS.get(finding['verdict'], finding['verdict'])}"
+    )
     if finding.get("mean") is not None:
         words += f": {shown(finding['mean'])} against {shown(finding['baseline_mean'])}"
     if finding.get("ratio") is not None:
-        words += f", {finding['ratio']:.3g} times as much ({comparison['confidence'] * 100:g} % interval {finding['ratio_low']:.3g} to {finding['ratio_high']:.3g}, {finding['pairs']} pairs)"
+        words += (
+            f", {finding['ratio']:.3g} times as much ({comparison['confidence'] * 100:g} % interval"
+            f" {finding['ratio_low']:.3g} to {finding['ratio_high']:.3g}, {finding['pairs']} pairs)"
+        )
     if finding.get("verdict") == "inconclusive" and finding.get("more_replications"):
         words += f"; about {finding['more_replications']} more replications would probably tell"
     return (f"{where}: " if where else "") + words + "."
@@ -137,12 +221,29 @@ def _findings(tables: StudyTables) -> str:
     head = ("level", "quantity", "verdict", "mean", "baseline", "difference", "from", "to", "p, adjusted", "pairs")
     lines = []
     for f in comparison["findings"]:
-        others = [f"{name.rpartition('.')[2]} {level_label(f[name])}" for name in tables.factors if name != comparison["factor"]]
+        others = [
+            f"{name.rpartition('.')[2]} {level_label(f[name])}"
+            for name in tables.factors
+            if name != comparison["factor"]
+        ]
         level = ", ".join([level_label(f["level"]), *others])
         difference = with_interval(SIGNED[0], f.get("difference"), f.get("difference_low"), f.get("difference_high"))
-        lines.append((level, meaning(f["metric"], tables.of_processes), f["verdict"], shown(f.get("mean")), shown(f.get("baseline_mean")), *difference,
-                      probability(f.get("p_adjusted")), shown(f.get("pairs"))))  # fmt: skip
+        lines.append(
+            (
+                level,
+                meaning(f["metric"], tables.of_processes),
+                f["verdict"],
+                shown(f.get("mean")),
+                shown(f.get("baseline_mean")),
+                *difference,
+                probability(f.get("p_adjusted")),
+                shown(f.get("pairs")),
+            )
+        )
     margin = comparison["equivalence_margin"]
-    said = f"Differences and their {comparison['confidence'] * 100:g} % t intervals are paired over the same worlds; p values are adjusted by Holm."
+    said = (
+        f"Differences and their {comparison['confidence'] * 100:g} % t intervals are paired over the same worlds; p"
+        " values are adjusted by Holm."
+    )
     said += f" Equivalent: two one-sided tests put the ratio within ±{margin * 100:g} %." if margin is not None else ""
     return paragraph(text(said)) + table(head, lines, numbers=3)

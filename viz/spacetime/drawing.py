@@ -1,10 +1,11 @@
 """One window of a run as a picture: time from left to right, a line for each node, an arrow for each message.
 
-Model     radio messages are solid, wired ones dashed; what got lost breaks off half-way with a cross, and the line below says
-          why. Sessions are bands on the host's line in the colour of their station: hatched while they are being set up, filled
-          once confirmed. Dots are deliveries, stars broadcasts, the name of the message beside them. Words never lie on each
-          other (labels.py); messages of one kind that go the same way at nearly the same time share a label.
-          Every arrow bears the identifier `message-N` in the SVG, N its row in messages.parquet
+Model     radio messages are solid, wired ones dashed; what got lost breaks off half-way with a cross, and the line
+          below says why. Sessions are bands on the host's line in the colour of their station: hatched while they are
+          being set up, filled once confirmed. Dots are deliveries, stars broadcasts, the name of the message beside
+          them. Words never lie on each other (labels.py); messages of one kind that go the same way at nearly the
+          same time share a label. Every arrow bears the identifier `message-N` in the SVG, N its row in
+          messages.parquet
 Units     milliseconds from the beginning of the window on the axis; its simulated time in the caption
 Source    after Figure 5 of Wilhelm, Arantes, Sens (2020); the layout is ours: DESIGN.md §19
 """
@@ -32,9 +33,16 @@ WIDTH_INCHES = 13.0
 BAND = 0.16  # half of its height, in lanes
 
 
-def draw(messages: pd.DataFrame, events: pd.DataFrame, window: Window, target: Path, name: str, called: dict[str, str] | None = None) -> list[int]:
-    """Write the picture as SVG, PNG or PDF, by the target's suffix. `called`: the nodes' own names. The rows of `messages` that
-    are its arrows."""
+def draw(
+    messages: pd.DataFrame,
+    events: pd.DataFrame,
+    window: Window,
+    target: Path,
+    name: str,
+    called: dict[str, str] | None = None,
+) -> list[int]:
+    """Write the picture as SVG, PNG or PDF, by the target's suffix. `called`: the nodes' own names. The rows of
+    `messages` that are its arrows."""
     shown = shown_messages(messages, events, window)
     with page(WIDTH_INCHES, 4, layout="none") as (figure, axes):
         compose(figure, axes, shown, events, window, name, called or {})
@@ -42,7 +50,9 @@ def draw(messages: pd.DataFrame, events: pd.DataFrame, window: Window, target: P
     return [int(row) for row in shown.index]
 
 
-def compose(figure: Any, axes: Any, shown: pd.DataFrame, events: pd.DataFrame, window: Window, name: str, called: dict[str, str]) -> Labels:
+def compose(
+    figure: Any, axes: Any, shown: pd.DataFrame, events: pd.DataFrame, window: Window, name: str, called: dict[str, str]
+) -> Labels:
     nodes = nodes_of(shown, window, events)
     levels = {node: -number for number, node in enumerate(nodes)}
     notes = [line for told in explained(shown.kind, shown.fate) for line in textwrap.wrap(told, 215)]
@@ -51,7 +61,9 @@ def compose(figure: Any, axes: Any, shown: pd.DataFrame, events: pd.DataFrame, w
     figure.set_size_inches(WIDTH_INCHES, high)
     names = {node: cut(called[node], 16) for node in nodes if called.get(node)}
     left = 0.5 if not names else 0.65 + 0.085 * max(map(len, names.values()))
-    figure.subplots_adjust(left=left / WIDTH_INCHES, right=1 - 0.2 / WIDTH_INCHES, top=1 - above / high, bottom=below / high)
+    figure.subplots_adjust(
+        left=left / WIDTH_INCHES, right=1 - 0.2 / WIDTH_INCHES, top=1 - above / high, bottom=below / high
+    )
     _frame(axes, nodes, levels, window, names)
     figure.canvas.draw()  # from here on the places of words are known
     labels = Labels(axes)
@@ -65,17 +77,37 @@ def compose(figure: Any, axes: Any, shown: pd.DataFrame, events: pd.DataFrame, w
     if too_many:
         notes.append(f"{too_many} application messages and losses are without a label: there are too many.")
     if labels.left_out:
-        notes.append(f"{labels.left_out} label{'' if labels.left_out == 1 else 's'} found no room and {'is' if labels.left_out == 1 else 'are'} left out.")
+        notes.append(
+            f"{labels.left_out} label{'' if labels.left_out == 1 else 's'} found no room and"
+            f" {'is' if labels.left_out == 1 else 'are'} left out."
+        )
     own = re.compile(rf"\b{re.escape(window.host)}\b(?!:\d)")
     in_full = f"{called[window.host]} ({window.host})" if called.get(window.host) else window.host
-    figure.text(0.1 / WIDTH_INCHES, 1 - 0.12 / high, plain(own.sub(lambda _: in_full, window.title, count=1)), fontsize=12, fontweight="bold", ha="left", va="top")
+    figure.text(
+        0.1 / WIDTH_INCHES,
+        1 - 0.12 / high,
+        plain(own.sub(lambda _: in_full, window.title, count=1)),
+        fontsize=12,
+        fontweight="bold",
+        ha="left",
+        va="top",
+    )
     axes.set_xlabel(
         f"milliseconds after {window.begin_ns / SECOND:.6f} s of simulated time    "
         f"({plain(name)}, {thousands(len(shown))} message{'' if len(shown) == 1 else 's'}, n = 1 run)"
     )
     legend(figure, {_style(row) for row in shown.itertuples()}, shown.fate, happened, bands, y=(below - 0.58) / high)
     if notes:
-        figure.text(0.1 / WIDTH_INCHES, 0.06 / high, "\n".join(notes), fontsize=8, color=QUIET, ha="left", va="bottom", linespacing=1.25)
+        figure.text(
+            0.1 / WIDTH_INCHES,
+            0.06 / high,
+            "\n".join(notes),
+            fontsize=8,
+            color=QUIET,
+            ha="left",
+            va="bottom",
+            linespacing=1.25,
+        )
     return labels
 
 
@@ -87,9 +119,17 @@ def _frame(axes: Any, nodes: list[str], levels: dict[str, int], window: Window, 
     width = _ms(window.end_ns, window)
     for node in nodes:
         own = node == window.host
-        axes.plot([0, width], [levels[node]] * 2, color="#000000" if own else "#555555", linewidth=1.8 if own else 1.0, zorder=1)
+        axes.plot(
+            [0, width],
+            [levels[node]] * 2,
+            color="#000000" if own else "#555555",
+            linewidth=1.8 if own else 1.0,
+            zorder=1,
+        )
     axes.set(xlim=(0, width), ylim=(-len(nodes) + 0.35, 0.65), yticks=list(levels.values()))
-    axes.set_yticklabels([f"{node} {plain(names[node])}" if node in names else node for node in nodes], fontsize=10 if names else 11)
+    axes.set_yticklabels(
+        [f"{node} {plain(names[node])}" if node in names else node for node in nodes], fontsize=10 if names else 11
+    )
     for node, label in zip(nodes, axes.get_yticklabels(), strict=True):
         label.set_fontweight("bold" if node == window.host else "normal")
     axes.tick_params(axis="y", length=0)
@@ -97,9 +137,13 @@ def _frame(axes: Any, nodes: list[str], levels: dict[str, int], window: Window, 
 
 
 def _sessions(axes: Any, events: pd.DataFrame, levels: dict[str, int], window: Window, labels: Labels) -> set[str]:
-    """Bands: from the beginning of a session to its confirmation, and from there to the beginning of the next one; their kinds."""
+    """Bands: from the beginning of a session to its confirmation, and from there to the beginning of the next one;
+    their kinds.
+    """
     kinds = set()
-    own = events[(events.node == window.host) & events.event.isin(["join", "handoff_start", "handoff_end", "crash", "leave"])]
+    own = events[
+        (events.node == window.host) & events.event.isin(["join", "handoff_start", "handoff_end", "crash", "leave"])
+    ]
     level = levels[window.host]
     stations = {row.session: row.station for row in own[own.event != "handoff_end"].itertuples()}
     rows = list(own.itertuples())
@@ -116,14 +160,28 @@ def _sessions(axes: Any, events: pd.DataFrame, levels: dict[str, int], window: W
             colour = station_colour(int(station[1:])) if isinstance(station, str) and station[1:].isdecimal() else QUIET
             opening = row.event == "handoff_start"
             kind = "handoff" if opening else "session"
-            style = {"facecolor": "none", "edgecolor": colour, "hatch": "////", "linewidth": 0} if opening else {"facecolor": colour, "alpha": 0.35, "linewidth": 0}
+            style = (
+                {"facecolor": "none", "edgecolor": colour, "hatch": "////", "linewidth": 0}
+                if opening
+                else {"facecolor": colour, "alpha": 0.35, "linewidth": 0}
+            )
             axes.fill_between([left, right], level - BAND, level + BAND, zorder=0, **style)
             at = f" at {station}" if isinstance(station, str) else ""
             text = f"session {int(row.session)}{at}" + (": handoff" if opening else "")
         kinds.add(kind)
         if right - left > 0.02 * _ms(window.end_ns, window):
             middle, top = (left + right) / 2, level + BAND + 0.04
-            labels.write(text, ((middle, top, "center", "bottom"), (left, top, "left", "bottom"), (right, top, "right", "bottom"), (middle, top + 0.17, "center", "bottom")), "#333333", 8)
+            labels.write(
+                text,
+                (
+                    (middle, top, "center", "bottom"),
+                    (left, top, "left", "bottom"),
+                    (right, top, "right", "bottom"),
+                    (middle, top + 0.17, "center", "bottom"),
+                ),
+                "#333333",
+                8,
+            )
     return kinds
 
 
@@ -134,7 +192,9 @@ def _style(row: Any) -> tuple[str, str]:
         return LOST, line
     if row.kind.startswith("Ack") or row.kind == "TcpAck":
         return ACKNOWLEDGEMENT, line
-    carries = isinstance(row.message, str) or (row.kind == "TcpData" and isinstance(row.detail, str) and "App" in row.detail)
+    carries = isinstance(row.message, str) or (
+        row.kind == "TcpData" and isinstance(row.detail, str) and "App" in row.detail
+    )
     if carries and not isinstance(row.host, str):
         return (WIRED if row.medium == "wired" else APPLICATION), line
     return (APPLICATION if carries else HANDOFF), line
@@ -144,7 +204,8 @@ def _arrows(axes: Any, shown: pd.DataFrame, levels: dict[str, int], window: Wind
     """All arrows, and their labels; how many are without one because there would be too many."""
     width, many = _ms(window.end_ns, window), len(shown) > MANY_ARROWS
     groups: dict[tuple[Any, ...], list[tuple[Any, float, float, float, float]]] = {}
-    last: dict[tuple[Any, ...], tuple[float, int]] = {}  # where the latest of each way began, and how many groups it has
+    # where the latest of each way began, and how many groups it has
+    last: dict[tuple[Any, ...], tuple[float, int]] = {}
     for row in shown.itertuples():
         colour, line = _style(row)
         x, y = _ms(row.send_ns, window), levels[row.sender]
@@ -153,7 +214,8 @@ def _arrows(axes: Any, shown: pd.DataFrame, levels: dict[str, int], window: Wind
         y2 = levels[row.receiver] if reaches else y + 0.5 * (levels[row.receiver] - y)
         arrow = axes.annotate(
             "", xy=(x2, y2), xytext=(x, y), annotation_clip=False, zorder=3,
-            arrowprops={"arrowstyle": "-|>" if reaches else "-", "color": colour, "linestyle": line, "linewidth": 0.6 if many else 1.1,
+            arrowprops={"arrowstyle": "-|>" if reaches else "-", "color": colour, "linestyle": line,
+            "linewidth": 0.6 if many else 1.1,
                         "shrinkA": 0, "shrinkB": 0, "mutation_scale": 6 if many else 9},
         )  # fmt: skip
         arrow.arrow_patch.set_gid(f"message-{row.Index}")
@@ -176,7 +238,9 @@ def _arrows(axes: Any, shown: pd.DataFrame, levels: dict[str, int], window: Wind
     return rest if too_many else 0
 
 
-def _label(rows: list[Any], ends: tuple[float, float, float, float], line: str, colour: str, labels: Labels, width: float) -> None:
+def _label(
+    rows: list[Any], ends: tuple[float, float, float, float], line: str, colour: str, labels: Labels, width: float
+) -> None:
     """The kind of message, and what it carries; once for several that go the same way together."""
     names = list(dict.fromkeys(row.message for row in rows if isinstance(row.message, str)))
     text = rows[0].kind
@@ -188,7 +252,13 @@ def _label(rows: list[Any], ends: tuple[float, float, float, float], line: str, 
         text += f" ×{len(rows)}"
     x, y, x2, y2 = ends
     lost = rows[0].fate != "received"
-    alongs = (1.0, 0.8, 0.6, 0.4) if lost else (0.28, 0.4, 0.2, 0.6, 0.72, 0.12) if line == "--" else (0.5, 0.35, 0.65, 0.22, 0.78, 0.12, 0.88)
+    alongs = (
+        (1.0, 0.8, 0.6, 0.4)
+        if lost
+        else (0.28, 0.4, 0.2, 0.6, 0.72, 0.12)
+        if line == "--"
+        else (0.5, 0.35, 0.65, 0.22, 0.78, 0.12, 0.88)
+    )
     beside = (0.007 if lost else 0.003) * width
     places = []
     for along in alongs:
@@ -200,8 +270,12 @@ def _label(rows: list[Any], ends: tuple[float, float, float, float], line: str, 
 
 
 def _deliveries(axes: Any, events: pd.DataFrame, levels: dict[str, int], window: Window, labels: Labels) -> set[str]:
-    """Dots and stars on the host's line, and on all lines for the message that the picture is about; what of them there is."""
-    inside = events[events.time_ns.between(window.begin_ns, window.end_ns) & events.event.isin(["deliver", "broadcast"])]
+    """Dots and stars on the host's line, and on all lines for the message that the picture is about; what of them
+    there is.
+    """
+    inside = events[
+        events.time_ns.between(window.begin_ns, window.end_ns) & events.event.isin(["deliver", "broadcast"])
+    ]
     asked = (inside.node == window.host) | (inside.message == window.message if window.message is not None else False)
     width, found = _ms(window.end_ns, window), set()
     for node, own in inside[asked & inside.node.isin(list(levels))].groupby("node", sort=False):
@@ -209,7 +283,8 @@ def _deliveries(axes: Any, events: pd.DataFrame, levels: dict[str, int], window:
         for row in own.itertuples():
             x, star = _ms(row.time_ns, window), row.event == "broadcast"
             found.add(row.event)
-            axes.plot([x], [levels[str(node)]], "*" if star else "o", color=BROADCAST if star else "#000000", markeredgecolor="#000000",
+            axes.plot([x], [levels[str(node)]], "*" if star else "o", color=BROADCAST if star else "#000000",
+                markeredgecolor="#000000",
                       markeredgewidth=0.6, markersize=10 if star else 5, zorder=7 if star else 6)  # fmt: skip
             if groups and x - groups[-1][0] < 0.035 * width:
                 if row.message not in groups[-1][1]:  # broadcast, and delivered at once to its own sender
@@ -220,5 +295,14 @@ def _deliveries(axes: Any, events: pd.DataFrame, levels: dict[str, int], window:
             rest = len(names) - MOST_NAMES
             text = "\n".join(names[:MOST_NAMES]) + (f"\n+{rest} more" if rest > 0 else "")
             level = levels[str(node)] - (BAND + 0.04 if node == window.host else 0.06)
-            labels.write(text, [(x + shift * width, level - down, "center", "top") for down in (0, 0.12, 0.24) for shift in (0, 0.01, -0.01, 0.02, -0.02, 0.03, -0.03)], "#000000", 7)
+            labels.write(
+                text,
+                [
+                    (x + shift * width, level - down, "center", "top")
+                    for down in (0, 0.12, 0.24)
+                    for shift in (0, 0.01, -0.01, 0.02, -0.02, 0.03, -0.03)
+                ],
+                "#000000",
+                7,
+            )
     return found

@@ -1,7 +1,8 @@
-"""Words in a picture that never lie on each other: each goes to the first of its places that is free, or is counted as left out.
+"""Words in a picture that never lie on each other: each goes to the first of its places that is free, or is counted
+as left out.
 
-Model     boxes as they will be drawn, in pixels; what must stay free (lanes, bands) is given as boxes, too. The layout of the
-          axes must be final before
+Model     boxes as they will be drawn, in pixels; what must stay free (lanes, bands) is given as boxes, too. The
+          layout of the axes must be final before
 Source    ours: DESIGN.md §19
 """
 
@@ -33,10 +34,18 @@ class Labels:
         (x0, y0), (x1, y1) = self._axes.transData.transform([(left, bottom), (right, top)])
         self._taken.append((x0, y0, x1, y1))
 
-    def write(self, text: str, places: Iterable[tuple[float, float, str, str]], colour: str, size: float = 7.5, zorder: float = 8) -> bool:
+    def write(
+        self,
+        text: str,
+        places: Iterable[tuple[float, float, str, str]],
+        colour: str,
+        size: float = 7.5,
+        zorder: float = 8,
+    ) -> bool:
         """At the first place (x, y, horizontal and vertical alignment) with room for all of it."""
         made = self._axes.text(0, 0, plain(text), fontsize=size, color=colour, zorder=zorder, linespacing=1.15,
-                               bbox={"boxstyle": "square,pad=0.08", "facecolor": "white", "edgecolor": "none", "alpha": 0.9})  # fmt: skip
+                               bbox={"boxstyle": "square,pad=0.08", "facecolor": "white", "edgecolor": "none",
+                               "alpha": 0.9})  # fmt: skip
         extent = made.get_window_extent(self._renderer)
         wide, high = extent.width, extent.height
         for x, y, across, up in places:
@@ -58,4 +67,6 @@ class Labels:
         inside = self._inside
         if left < inside[0] - 2 or right > inside[2] + 2 or bottom < inside[1] or top > inside[3]:
             return False
-        return all(right <= other[0] or left >= other[2] or top <= other[1] or bottom >= other[3] for other in self._taken)
+        return all(
+            right <= other[0] or left >= other[2] or top <= other[1] or bottom >= other[3] for other in self._taken
+        )

@@ -15,30 +15,61 @@ HANDOFF, APPLICATION, ACKNOWLEDGEMENT, WIRED, LOST = COLOURS[3], COLOURS[0], COL
 BROADCAST, DOWN = "#F0E442", "#BBBBBB"
 ARROWS: tuple[tuple[str, Any, str], ...] = (
     (HANDOFF, "-", "control, radio"), (HANDOFF, "--", "control, wired"),
-    (APPLICATION, "-", "application message, radio"), (APPLICATION, "--", "application message for one host, wired"), (WIRED, "--", "application message, wired"),
+    (APPLICATION, "-", "application message, radio"), (APPLICATION, "--", "application message for one host, wired"),
+    (WIRED, "--", "application message, wired"),
     (ACKNOWLEDGEMENT, "-", "acknowledgement"), (ACKNOWLEDGEMENT, "--", "acknowledgement, wired"),
 )  # fmt: skip
 
 
-def legend(figure: Any, styles: set[tuple[str, str]], fates: pd.Series, happened: set[str], bands: set[str], y: float) -> Any:
-    """`styles`: colours and lines of arrows; `happened`: deliver, broadcast; `bands`: session, handoff, down, no member."""
+def legend(
+    figure: Any, styles: set[tuple[str, str]], fates: pd.Series, happened: set[str], bands: set[str], y: float
+) -> Any:
+    """`styles`: colours and lines of arrows; `happened`: deliver, broadcast; `bands`: session, handoff, down, no
+    member.
+    """
     from matplotlib.lines import Line2D
     from matplotlib.patches import Patch
 
-    handles: list[Any] = [Line2D([], [], color=colour, linestyle=line, label=text) for colour, line, text in ARROWS if (colour, line) in styles]
+    handles: list[Any] = [
+        Line2D([], [], color=colour, linestyle=line, label=text)
+        for colour, line, text in ARROWS
+        if (colour, line) in styles
+    ]
     lost = [fate.replace("_", " ") for fate in dict.fromkeys(fates) if fate != "received"]
     if lost:
         handles.append(Line2D([], [], color=LOST, marker="x", label=f"lost: {', '.join(lost)}"))
     if "broadcast" in happened:
-        handles.append(Line2D([], [], color=BROADCAST, marker="*", markersize=10, markeredgecolor="#000000", markeredgewidth=0.6, linestyle="none", label="broadcast"))
+        handles.append(
+            Line2D(
+                [],
+                [],
+                color=BROADCAST,
+                marker="*",
+                markersize=10,
+                markeredgecolor="#000000",
+                markeredgewidth=0.6,
+                linestyle="none",
+                label="broadcast",
+            )
+        )
     if "deliver" in happened:
         handles.append(Line2D([], [], color="#000000", marker="o", markersize=5, linestyle="none", label="delivery"))
     if "session" in bands:
         handles.append(Patch(facecolor=QUIET, alpha=0.35, label="session, colour of its station"))
     if "handoff" in bands:
-        handles.append(Patch(facecolor="none", edgecolor=QUIET, hatch="////", linewidth=0, label="session not confirmed yet"))
+        handles.append(
+            Patch(facecolor="none", edgecolor=QUIET, hatch="////", linewidth=0, label="session not confirmed yet")
+        )
     for band in ("down", "no member"):
         if band in bands:
             handles.append(Patch(facecolor=DOWN, label=band))
     columns = min(6, -(-len(handles) // 2)) if len(handles) > 6 else max(1, len(handles))
-    return figure.legend(handles=handles, loc="upper center", bbox_to_anchor=(0.5, y), ncols=columns, fontsize=8, frameon=False, borderaxespad=0)
+    return figure.legend(
+        handles=handles,
+        loc="upper center",
+        bbox_to_anchor=(0.5, y),
+        ncols=columns,
+        fontsize=8,
+        frameon=False,
+        borderaxespad=0,
+    )

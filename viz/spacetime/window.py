@@ -1,13 +1,13 @@
 """Which part of a run a space-time diagram shows: from when to when, which nodes, which messages.
 
-Model     a window is about one host. It shows every recorded message that the host sends or is sent, and every one between
-          stations that names it; of application messages on the wire those that the host delivers within the window.
-          Nodes are the host and whoever sends or receives one of these
+Model     a window is about one host. It shows every recorded message that the host sends or is sent, and every one
+          between stations that names it; of application messages on the wire those that the host delivers within the
+          window. Nodes are the host and whoever sends or receives one of these
 Units     integer nanoseconds
 Shapes    messages: the rows of messages.parquet, in the order of sending, with their row numbers as index
 Errors    WindowError: no such handoff, message, crash or host, with what there is
-Source    after Lamport, Time, clocks, and the ordering of events in a distributed system (1978), and Figure 5 of Wilhelm,
-          Arantes, Sens (2020); the rules are ours: DESIGN.md §19
+Source    after Lamport, Time, clocks, and the ordering of events in a distributed system (1978), and Figure 5 of
+          Wilhelm, Arantes, Sens (2020); the rules are ours: DESIGN.md §19
 """
 
 from __future__ import annotations
@@ -50,8 +50,12 @@ def window_around(events: pd.DataFrame, what: str, host: str | None = None, marg
     else:
         begin, end, host, title = _moment(events, what, host)
     last = int(events.time_ns.max())
-    margin = max(LEAST_MARGIN_NS, (end - begin) // 5) if margin_s is None else round(min(margin_s, last / SECOND) * SECOND)
-    return Window(host, max(0, begin - margin), min(end, last) + min(margin, last), title, argument if kind == "message" else None)
+    margin = (
+        max(LEAST_MARGIN_NS, (end - begin) // 5) if margin_s is None else round(min(margin_s, last / SECOND) * SECOND)
+    )
+    return Window(
+        host, max(0, begin - margin), min(end, last) + min(margin, last), title, argument if kind == "message" else None
+    )
 
 
 Place = tuple[int, int, str, str]  # begin, end, host, title
@@ -70,7 +74,9 @@ def _numbered(found: pd.DataFrame, argument: str, kind: str, host: str | None) -
 
 
 def handoffs(events: pd.DataFrame) -> pd.DataFrame:
-    """One row per session that was begun and confirmed: node, session, begin_ns, end_ns, cause, in order of the beginning."""
+    """One row per session that was begun and confirmed: node, session, begin_ns, end_ns, cause, in order of the
+    beginning.
+    """
     starts = events[events.event == "handoff_start"][["time_ns", "node", "session", "station", "detail"]]
     ends = events[events.event == "handoff_end"][["time_ns", "node", "session"]]
     both = starts.merge(ends, on=["node", "session"], suffixes=("", "_end"))
@@ -154,7 +160,9 @@ def nodes_of(messages: pd.DataFrame, window: Window, events: pd.DataFrame) -> li
     new = next((station for station in now if station != old), None)
     top = [old] if old in others else []
     below = [new] if new in others and new != old else []
-    rest = sorted(others - set(top) - set(below), key=lambda name: (name[0] != "s", int(name[1:]) if name[1:].isdecimal() else 0))
+    rest = sorted(
+        others - set(top) - set(below), key=lambda name: (name[0] != "s", int(name[1:]) if name[1:].isdecimal() else 0)
+    )
     return [*top, window.host, *below, *rest]
 
 

@@ -1,6 +1,7 @@
 """What the names in a space-time diagram mean, for whoever does not know the protocol by heart: one short line each.
 
-Model     of the fates all, of the kinds of messages those whose names say too little; only what is in the picture is explained
+Model     of the fates all, of the kinds of messages those whose names say too little; only what is in the picture is
+          explained
 Source    mobilenet/radio/medium.py; mobilenet/protocols/mobile_causal/messages.py, after Wilhelm, Arantes, Sens (2020)
 """
 

@@ -1,11 +1,12 @@
 """How fast the broadcasts over VCube are at the papers' scale, beside a bare event queue.
 
-Model     each case is one run with 1 024 processes in a process of its own, as in bench.py: the run with the median figure
-          counts, the yardstick takes turns with it. Deliveries are recorded, as in any run; buffers are not
-Cases     bundling: every process broadcasts at 0, without bundling (NO-AGGR), no faults, no detector: 2 095 104 messages.
-          causal_plain, causal: one message each, 1 047 552 packets without aggregation
-Units     messages (packets) per CPU second; `share` is that divided by the yardstick's events per CPU second. For `causal` the
-          messages count that the packets carry over links, N(N - 1), as aggregation saves packets and not messages
+Model     each case is one run with 1 024 processes in a process of its own, as in bench.py: the run with the median
+          figure counts, the yardstick takes turns with it. Deliveries are recorded, as in any run; buffers are not
+Cases     bundling: every process broadcasts at 0, without bundling (NO-AGGR), no faults, no detector: 2 095 104
+          messages. causal_plain, causal: one message each, 1 047 552 packets without aggregation
+Units     messages (packets) per CPU second; `share` is that divided by the yardstick's events per CPU second. For
+          `causal` the messages count that the packets carry over links, N(N - 1), as aggregation saves packets and
+          not messages
 Errors    RuntimeError when a case fails
 Source    ours: DESIGN.md §16
 """
@@ -70,8 +71,10 @@ def measure(repeat: int) -> Iterator[Row]:
         speed = found["messages"] / found["cpu_s"]
         share = speed / found["yardstick"]
         yield Row(
-            datetime.now(UTC).isoformat(timespec="seconds"), __version__, platform.python_version(), native.in_use(), case.name, PROCESSES,
-            int(found["messages"]), round(found["cpu_s"], 3), round(speed), round(found["yardstick"]), round(share, 4), case.target, share >= case.target,
+            datetime.now(UTC).isoformat(timespec="seconds"), __version__, platform.python_version(), native.in_use(),
+            case.name, PROCESSES,
+            int(found["messages"]), round(found["cpu_s"], 3), round(speed), round(found["yardstick"]),
+            round(share, 4), case.target, share >= case.target,
         )  # fmt: skip
 
 

@@ -7,8 +7,8 @@ Model     each case runs in a process of its own, as often as asked; the run wit
 Cases     dynamic.yaml for 60 s; the radio cross-check (radio_check.yaml) with 70, 700 and 7000 hosts and exactly a
           tenth as many stations: those places of a triangular lattice of 200 m that are nearest to its middle. Seven of
           them are the scenario's own hexagon. Inner cells overlap with six neighbours and outer ones with fewer, so a
-          frame of the bigger networks has more hearers; their mean number is in the table. The smallest of the three also over
-          the other MAC, at the same bit rate
+          frame of the bigger networks has more hearers; their mean number is in the table. The smallest of the three
+          also over the other MAC, at the same bit rate
 Units     simulated seconds and frames per CPU second
 Errors    ScenarioError without the scenarios beside the package; OSError for a table that cannot be written
 Source    ours: DESIGN.md, "Speed"
@@ -163,7 +163,9 @@ def lattice(count: int) -> list[tuple[float, float]]:
     """The places of a triangular lattice that are nearest to one of them, itself included."""
     reach = 2 + int(sqrt(count))
     places = [
-        (SPACING_M * (i + j / 2), SPACING_M * j * sqrt(3) / 2) for i in range(-2 * reach, 2 * reach + 1) for j in range(-reach, reach + 1)
+        (SPACING_M * (i + j / 2), SPACING_M * j * sqrt(3) / 2)
+        for i in range(-2 * reach, 2 * reach + 1)
+        for j in range(-reach, reach + 1)
     ]
     places.sort(key=lambda place: (round(hypot(*place), 6), round(atan2(place[1], place[0]), 6)))
     return places[:count]

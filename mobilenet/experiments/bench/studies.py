@@ -1,8 +1,8 @@
 """How many simulations a minute a study makes, and what Spark costs.
 
-Model     the same runs (dynamic.yaml, 20 s each) three times: one after the other without Spark, then as tasks on local[1]
-          and local[2]. Counted is wall time from the first run to the last; starting Spark is told apart, since it is
-          paid once per study. Overhead: wall time on local[1] over that without Spark, less one
+Model     the same runs (dynamic.yaml, 20 s each) three times: one after the other without Spark, then as tasks on
+          local[1] and local[2]. Counted is wall time from the first run to the last; starting Spark is told apart,
+          since it is paid once per study. Overhead: wall time on local[1] over that without Spark, less one
 Units     simulations per minute of wall time, seconds
 Source    ours: DESIGN.md §12
 """
@@ -59,7 +59,14 @@ def measure_studies() -> Iterator[StudySpeed]:
                 run_all(store, spark, lambda done, failed, left: None)
                 wall_s = time.perf_counter() - started
             overhead = round(wall_s / alone_s - 1, 3) if cores == 1 else None
-            yield StudySpeed(local_master(cores), RUNS, round(started - began, 2), round(wall_s, 2), round(60 * RUNS / wall_s, 1), overhead)
+            yield StudySpeed(
+                local_master(cores),
+                RUNS,
+                round(started - began, 2),
+                round(wall_s, 2),
+                round(60 * RUNS / wall_s, 1),
+                overhead,
+            )
 
 
 def append(path: Path, row: StudySpeed) -> None:

@@ -55,9 +55,19 @@ class Adversary:
     """Stations, hosts, and everything between them."""
 
     def __init__(
-        self, kernel: Kernel, recording: Recording, seed: int, parameters: MobileCausalParameters, parents: Sequence[int],
-        slowest_ns: Sequence[int], hosts: int, host_class: type[Host] = Host, station_class: type[Station] = Station,
-        check: bool = True, backbone: str = "tree", layer: Layer | None = None,
+        self,
+        kernel: Kernel,
+        recording: Recording,
+        seed: int,
+        parameters: MobileCausalParameters,
+        parents: Sequence[int],
+        slowest_ns: Sequence[int],
+        hosts: int,
+        host_class: type[Host] = Host,
+        station_class: type[Station] = Station,
+        check: bool = True,
+        backbone: str = "tree",
+        layer: Layer | None = None,
     ) -> None:
         self.kernel = kernel
         self.recording = recording
@@ -79,8 +89,13 @@ class Adversary:
             self.backbone = VCubeWire(kernel, dice, self.tally, parents, slowest_ns, backbone, layer)
         self.backbone.handle = self._handle_wired
         self.stations = [
-            station_class(StationPort(self, s, Stream(seed, "swarm/station", f"s{s}")), self.backbone.port(s),
-                          parameters, count, check)
+            station_class(
+                StationPort(self, s, Stream(seed, "swarm/station", f"s{s}")),
+                self.backbone.port(s),
+                parameters,
+                count,
+                check,
+            )
             for s in range(count)
         ]
         self.stable = [Stable() for _ in range(hosts)]
@@ -147,7 +162,9 @@ class Adversary:
 
     def from_station(self, s: int, to: int | None, message: Any) -> None:
         station = self.stations[s]
-        if not self._leaves_the_queue(True, message, lambda dropped: (station.on_dropped if dropped else station.on_sent)(message)):
+        if not self._leaves_the_queue(
+            True, message, lambda dropped: (station.on_dropped if dropped else station.on_sent)(message)
+        ):
             return
         for h, cell in enumerate(self.cells):
             if to is not None and to != h:
@@ -206,7 +223,9 @@ class Adversary:
         return True
 
     def heard_ns(self, s: int, host: int) -> int:
-        """When the last packet of a host arrived at a station; the network's own note, whatever the protocol believes."""
+        """When the last packet of a host arrived at a station; the network's own note, whatever the protocol
+        believes.
+        """
         return self._heard.get((s, host), 0)
 
     def _at_host(self, h: int, sender: int, message: Any) -> bool:
@@ -222,8 +241,11 @@ class Adversary:
 
     def _one_token(self, host: int) -> None:
         """At no instant do two stations own, or hand over, the same host."""
-        holders = [s for s, station in enumerate(self.stations)
-                   if (c := station.ctx.get(host)) is not None and c.state in (State.OWN, State.REL)]
+        holders = [
+            s
+            for s, station in enumerate(self.stations)
+            if (c := station.ctx.get(host)) is not None and c.state in (State.OWN, State.REL)
+        ]
         assert len(holders) <= 1, f"h{host} is owned at {holders}"
 
     # --- the end
@@ -243,7 +265,9 @@ class Adversary:
     def sample_at_end(self) -> None:
         """Every buffer and every counter, into the recording."""
         now, samples = self.kernel.now, self.recording.samples
-        nodes = {f"s{s}": node for s, node in enumerate(self.stations)} | {f"h{h}": node for h, node in enumerate(self.hosts)}
+        nodes = {f"s{s}": node for s, node in enumerate(self.stations)} | {
+            f"h{h}": node for h, node in enumerate(self.hosts)
+        }
         for name, node in nodes.items():
             if node is not None:
                 for buffer, size in zip(node.BUFFERS, node.buffer_sizes(), strict=True):

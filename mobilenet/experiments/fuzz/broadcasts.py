@@ -1,11 +1,12 @@
 """A small hostile experiment with the broadcasts over VCube, drawn from one seed.
 
-Model     2-20 processes, not only powers of two, on the network of the protocol's paper; several sources and messages; links that keep
-          no order in half of the schedules. Crashes, most of them in the middle of a send of their process: soon after one of its
-          broadcasts, or after a message of others has reached it. False suspicions for protocols that allow them: planned ones, and
-          in some schedules timeouts that are too short. Bundling delays, small bundles and packets, single trees
-Within    what each protocol allows: best effort and VCube-RB run on any n, DPath-RB on powers of two; a perfect detector for best
-          effort, none for DPath-RB; no crash for the causal broadcast
+Model     2-20 processes, not only powers of two, on the network of the protocol's paper; several sources and
+          messages; links that keep no order in half of the schedules. Crashes, most of them in the middle of a send
+          of their process: soon after one of its broadcasts, or after a message of others has reached it. False
+          suspicions for protocols that allow them: planned ones, and in some schedules timeouts that are too short.
+          Bundling delays, small bundles and packets, single trees
+Within    what each protocol allows: best effort and VCube-RB run on any n, DPath-RB on powers of two; a perfect
+          detector for best effort, none for DPath-RB; no crash for the causal broadcast
 Units     time units of the papers, bytes
 Errors    none: what is drawn is a valid scenario
 Source    ours: DESIGN.md §11, §16
@@ -70,7 +71,13 @@ def _protocol(dice: Stream, name: str) -> Values:
         return {"name": name}
     tree, ack = dice.one_of((1, 1), (24, 20), (80, 20), (500, 20))
     most = dice.one_of(1, tree, tree + ack, 2 * tree + ack - 1, 1460)
-    return {"name": name, "tree_bytes": tree, "ack_bytes": ack, "max_payload_bytes": most, "max_delay": dice.one_of(0.0, 0.7, 2.0, 10.0)}
+    return {
+        "name": name,
+        "tree_bytes": tree,
+        "ack_bytes": ack,
+        "max_payload_bytes": most,
+        "max_delay": dice.one_of(0.0, 0.7, 2.0, 10.0),
+    }
 
 
 def _aggregation(dice: Stream) -> Values:
@@ -97,7 +104,8 @@ def _detector(dice: Stream, n: int, network: AbstractNetwork, latest: float, may
         for _ in range(dice.below(3 if hasty else 9))
     ]
     mistakes = tuple(mistake for mistake in drawn if mistake["by"] != mistake["about"])
-    timeout = 2 * (network.send + 1) + dice.uniform(0, n * network.send) if hasty else sure  # an answer at once is in time
+    # an answer at once is in time
+    timeout = 2 * (network.send + 1) + dice.uniform(0, n * network.send) if hasty else sure
     return {"interval": interval, "timeout": timeout, "mode": "unreliable", "mistakes": mistakes}
 
 

@@ -1,11 +1,12 @@
 """The hunt: small hostile scenarios by the thousand, each judged from its run directory by the verifier.
 
 Model     a seed is a schedule: an even one for the adversary's network, which does its worst without physics, an odd
-          one for the real medium access and air. TCP-flooding plays on the air alone, and so does whatever is tried over a MAC
-          that is not DCF; broadcasts over VCube play among processes (broadcasts.py). Each is recorded into a run directory
-          and judged from that alone. A protocol whose self-checks fail, or that raises anything, has violated them
-Shapes    Result.explanation: the violated properties, or why the answer is unknown; otherwise empty. Result.happened: how many
-          events of each kind were recorded
+          one for the real medium access and air. TCP-flooding plays on the air alone, and so does whatever is tried
+          over a MAC that is not DCF; broadcasts over VCube play among processes (broadcasts.py). Each is recorded
+          into a run directory and judged from that alone. A protocol whose self-checks fail, or that raises anything,
+          has violated them
+Shapes    Result.explanation: the violated properties, or why the answer is unknown; otherwise empty. Result.happened:
+          how many events of each kind were recorded
 Errors    RecordError when a run directory cannot be written
 Source    ours: DESIGN.md §3, §8
 """

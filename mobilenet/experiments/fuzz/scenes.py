@@ -2,8 +2,8 @@
 
 Model     2-4 stations a little too near or too far from each other, 1-6 hosts that run to and fro over the borders of
           their cells, half of the time in a small box around them; loss, short outages that hit handoffs, churn, busy
-          hosts, slow wires, small windows and queues; a T extension in a quarter of them. What belongs to the other protocol or
-          the other MAC comes from dice of its own, so all else of a seed is the same
+          hosts, slow wires, small windows and queues; a T extension in a quarter of them. What belongs to the other
+          protocol or the other MAC comes from dice of its own, so all else of a seed is the same
 Units     metres, seconds, milliseconds, Mb/s, as the names say
 Errors    none: what is drawn is a valid scenario
 Source    ours: DESIGN.md §3
@@ -24,8 +24,8 @@ Mac = Literal["dcf", "acking"]
 
 
 def draw(seed: int, protocol: Protocol = "mobile_causal", backbone: str = "tree", mac: Mac = "dcf") -> Scenario:
-    """The scenario of a seed; places, walks, radio, faults and churn are the same under either protocol and on each backbone, and
-    of the radio its range and the random loss with either MAC."""
+    """The scenario of a seed; places, walks, radio, faults and churn are the same under either protocol and on each
+    backbone, and of the radio its range and the random loss with either MAC."""
     dice = Stream(seed, "swarm/scene")
     expires = dice.chance(0.25)
     range_m = dice.uniform(40, 120)

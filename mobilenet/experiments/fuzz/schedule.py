@@ -1,8 +1,9 @@
 """A whole small scenario drawn from one seed, and its run: faults, then peace, then what is left.
 
 Model     2-4 stations, 2-4 hosts, a tree, a kind of trouble (FLAVOURS), and for each host a list of actions with their
-          times; the last host stays where it is, and a member, so that in the end there is one who broadcasts. When they are through the faults stop: every host is up and in coverage, late packets run out, old
-          packets come again a last time in some schedules, and each member broadcasts once more
+          times; the last host stays where it is, and a member, so that in the end there is one who broadcasts. When
+          they are through the faults stop: every host is up and in coverage, late packets run out, old packets come
+          again a last time in some schedules, and each member broadcasts once more
 Units     integer nanoseconds; seconds where a name says so
 Shapes    Outcome.recording: events, counters, and at the end a sample of every buffer
 Errors    none of its own; AssertionError from the protocol's self-checks
@@ -56,8 +57,19 @@ FLAVOURS = {
     "stale": Flavour(broadcast=1, leave=6, move=6, crash=0, outage_s=0.05, wire_s=0.3, hurry=0.7, loss=0.2, late=0.5),
     "late": Flavour(leave=2, move=6, late=0.4, loss=0.1, pause_s=0.15),
     "expiry": Flavour(expiry_s=(0.7, 1.5), heartbeat_s=0.4, hole=3, crash=3, outage_s=1.5, pause_s=0.4, move=3),
-    "calm_expiry": Flavour(expiry_s=(1.1, 1.8), heartbeat_s=0.1, hole=3, crash=3, outage_s=2, pause_s=0.4, move=3, loss=0, late=0,
-                           drop=0, replays=0),
+    "calm_expiry": Flavour(
+        expiry_s=(1.1, 1.8),
+        heartbeat_s=0.1,
+        hole=3,
+        crash=3,
+        outage_s=2,
+        pause_s=0.4,
+        move=3,
+        loss=0,
+        late=0,
+        drop=0,
+        replays=0,
+    ),
     "lossy": Flavour(loss=0.8, move=3, crash=0.3),
 }
 
@@ -101,8 +113,12 @@ def draw(seed: int, flavour: str | None = None, backbone: str = "tree") -> Sched
     slow = [int(dice.random() * ns(f.wire_s)) + MILLISECOND for _ in range(stations - 1)]
     late = f.late * dice.random()
     air = Air(
-        loss=f.loss * dice.random(), duplicate=0.2 * dice.random(), late=late, overhear=0.3 * dice.random(),
-        drop=f.drop * dice.random(), delay_ns=int(dice.uniform(2, 60)) * MILLISECOND,
+        loss=f.loss * dice.random(),
+        duplicate=0.2 * dice.random(),
+        late=late,
+        overhear=0.3 * dice.random(),
+        drop=f.drop * dice.random(),
+        delay_ns=int(dice.uniform(2, 60)) * MILLISECOND,
         late_ns=int(dice.uniform(0.2, 3) * SECOND),
     )
     actions: list[tuple[int, int, str, int]] = []
@@ -116,9 +132,14 @@ def draw(seed: int, flavour: str | None = None, backbone: str = "tree") -> Sched
     actions.sort(key=lambda action: action[0])
     again = dice.random() < f.replays
     return Schedule(
-        seed=seed, flavour=name, parents=tuple(dice.below(child) for child in range(1, stations)),
-        slowest_ns=tuple(slow), parameters=_parameters(dice, f), air=air,
-        first_cells=tuple(dice.below(stations) for _ in range(hosts)), actions=tuple(actions),
+        seed=seed,
+        flavour=name,
+        parents=tuple(dice.below(child) for child in range(1, stations)),
+        slowest_ns=tuple(slow),
+        parameters=_parameters(dice, f),
+        air=air,
+        first_cells=tuple(dice.below(stations) for _ in range(hosts)),
+        actions=tuple(actions),
         replay_every_ns=int(dice.uniform(0.02, 0.3) * SECOND) if again else 0,
         late_replays=dice.below(40) if again else 0,
         backbone=backbone,
@@ -130,10 +151,14 @@ def _parameters(dice: Stream, f: Flavour) -> MobileCausalParameters:
     return MobileCausalParameters(
         window=(150, 150, 8, 3)[dice.below(4)],
         mac_backlog=(20, 2)[dice.below(2)],
-        resend_first_s=dice.uniform(0.2, 1.0), resend_full_s=dice.uniform(0.05, 0.2),
-        ack_min_s=0.05, ack_max_s=dice.uniform(0.1, 0.75),
-        heartbeat_s=f.heartbeat_s or dice.uniform(0.5, 2.0), silent_after_s=dice.uniform(1, 5),
-        control_interval_s=dice.uniform(0.05, 0.25), forwarding_jitter_s=0.02 * dice.below(2),
+        resend_first_s=dice.uniform(0.2, 1.0),
+        resend_full_s=dice.uniform(0.05, 0.2),
+        ack_min_s=0.05,
+        ack_max_s=dice.uniform(0.1, 0.75),
+        heartbeat_s=f.heartbeat_s or dice.uniform(0.5, 2.0),
+        silent_after_s=dice.uniform(1, 5),
+        control_interval_s=dice.uniform(0.05, 0.25),
+        forwarding_jitter_s=0.02 * dice.below(2),
         cookie_lifetime_s=dice.uniform(0.3, 10),
         expiry_s=dice.uniform(*f.expiry_s) if f.expiry_s else None,
         stub_lifetime_s=dice.uniform(0.3, 1) if f.expiry_s and dice.random() < 0.3 else None,
@@ -185,8 +210,18 @@ def run(
     """Faults, then a fair completion. `layer`: another one above VCube than the right one."""
     recording = Recording()
     network = Adversary(
-        Kernel(), recording, schedule.seed, schedule.parameters, schedule.parents, schedule.slowest_ns,
-        len(schedule.first_cells), host_class, station_class, check, schedule.backbone, layer,
+        Kernel(),
+        recording,
+        schedule.seed,
+        schedule.parameters,
+        schedule.parents,
+        schedule.slowest_ns,
+        len(schedule.first_cells),
+        host_class,
+        station_class,
+        check,
+        schedule.backbone,
+        layer,
     )
     quiescent = _Run(network, schedule).play()
     network.sample_at_end()

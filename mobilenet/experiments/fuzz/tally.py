@@ -1,7 +1,7 @@
 """What became of every packet of the adversary, in the shape of a radio's counters.
 
-Model     each packet that leaves a queue is a frame; each receiver that the adversary throws it at is a pair. A pair may
-          be duplicated, so that for each kind of pair
+Model     each packet that leaves a queue is a frame; each receiver that the adversary throws it at is a pair. A pair
+          may be duplicated, so that for each kind of pair
               pairs_in_range + duplicated = received + lost + in_flight
           No frame collides here, there are no MAC ACKs, and no headers: bytes are those of the messages
 Units     packets, bytes
@@ -29,7 +29,8 @@ class Pairs:
     def counters(self) -> dict[str, Any]:
         lost = {fate: count for fate, count in self.fates.items() if fate != "received"}
         return {
-            "pairs_in_range": self.in_range, "duplicated": self.duplicated, "received": self.fates["received"], "lost": lost,
+            "pairs_in_range": self.in_range, "duplicated": self.duplicated, "received": self.fates["received"],
+            "lost": lost,
             "in_flight": self.in_flight,
         }  # fmt: skip
 
@@ -91,7 +92,10 @@ class Tally:
     def counters(self) -> dict[str, Any]:
         """counters.json"""
         kinds = {
-            side: {name: {"count": n, "bytes": size, "control_bytes": size - load} for name, (n, size, load) in kinds.items()}
+            side: {
+                name: {"count": n, "bytes": size, "control_bytes": size - load}
+                for name, (n, size, load) in kinds.items()
+            }
             for side, kinds in self._kinds.items()
         }
         return {

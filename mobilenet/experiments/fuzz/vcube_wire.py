@@ -1,8 +1,8 @@
 """The adversary's other wire: VCube between the stations, on links that keep no order.
 
-Model     any two stations have a link, and each message takes a delay of its own, drawn up to that of the slowest link of
-          the schedule's tree: one that is sent later may arrive much earlier. With the reliable broadcast also false
-          suspicions, each taken back after a while
+Model     any two stations have a link, and each message takes a delay of its own, drawn up to that of the slowest
+          link of the schedule's tree: one that is sent later may arrive much earlier. With the reliable broadcast
+          also false suspicions, each taken back after a while
 Units     integer nanoseconds, bytes
 Errors    none
 Source    ours: DESIGN.md §11, §17
@@ -25,7 +25,8 @@ SUSPICION = 0.01  # probability of one, for each message
 
 class VCubeWire:
     def __init__(
-        self, kernel: Kernel, dice: Stream, tally: Tally, parents: Sequence[int], slowest_ns: Sequence[int], kind: str,
+        self, kernel: Kernel, dice: Stream, tally: Tally, parents: Sequence[int], slowest_ns: Sequence[int],
+        kind: str,
         layer: Layer | None = None,
     ) -> None:  # fmt: skip
         self._kernel = kernel
@@ -37,7 +38,9 @@ class VCubeWire:
         self.handle: Callable[[int, int, Any], None] = lambda at, source, message: None
         count = len(parents) + 1
         mtu_bytes = 1 + dice.below(1500)
-        self.layers = [new_layer(kind, _StationPort(self, s), count, MAX_DELAY_NS, mtu_bytes, layer) for s in range(count)]
+        self.layers = [
+            new_layer(kind, _StationPort(self, s), count, MAX_DELAY_NS, mtu_bytes, layer) for s in range(count)
+        ]
 
     @property
     def is_at_rest(self) -> bool:

@@ -1,8 +1,8 @@
 """Tables 2 to 5 of the bundling paper: every printed figure beside ours.
 
-Model     full simulations of scenarios/vcube/bundling.yaml with the configurations of scenarios/studies/vcube_bundling.yaml.
-          Tables 2 to 4 are deterministic. Table 5: log2(n)-1 random crashes at whole times in [0, log2 n] (the paper does not
-          say when), ten replications, mean with its t interval
+Model     full simulations of scenarios/vcube/bundling.yaml with the configurations of
+          scenarios/studies/vcube_bundling.yaml. Tables 2 to 4 are deterministic. Table 5: log2(n)-1 random crashes at
+          whole times in [0, log2 n] (the paper does not say when), ten replications, mean with its t interval
 Units     time units; messages
 Errors    ScenarioError, StudyError
 Source    Rodrigues et al. (LADC 2018), section 6; data/papers/rodrigues2018_bundling.csv; ours: DESIGN.md §16
@@ -29,12 +29,28 @@ STUDY = ROOT / "scenarios" / "studies" / "vcube_bundling.yaml"
 SHARED = 16  # processes, and messages, of Table 2
 REPLICATIONS = 10
 WATCHED = ("SMALL2", "BIG2")  # of which Figure 4 shows the packets of p0
-HEAD = ("table", "size", "configuration", "scenario", "quantity", "printed", "ours", "difference", "percent", "model", "note")
+HEAD = (
+    "table",
+    "size",
+    "configuration",
+    "scenario",
+    "quantity",
+    "printed",
+    "ours",
+    "difference",
+    "percent",
+    "model",
+    "note",
+)
 Key = tuple[Any, ...]
 
 
-def reproduce(out: Path, max_n: int, processes: int | None, workers: int | None, say: Callable[[str], None]) -> list[dict[str, Any]]:
-    """Run everything, hold it against print, write OUT/bundling.csv, .parquet and .md, and what p0 sent to OUT/bundling_packets.csv."""
+def reproduce(
+    out: Path, max_n: int, processes: int | None, workers: int | None, say: Callable[[str], None]
+) -> list[dict[str, Any]]:
+    """Run everything, hold it against print, write OUT/bundling.csv, .parquet and .md, and what p0 sent to
+    OUT/bundling_packets.csv.
+    """
     wanted = sizes(max_n, processes)
     jobs = list(_jobs(wanted))
     prepare(out, jobs)
@@ -63,7 +79,9 @@ def _jobs(wanted: list[int]) -> Iterator[Job]:
         for n in wanted:
             size = (*changes, f"processes={n}")
             d = (n - 1).bit_length()
-            yield Job((3, n, name, "fault-free"), "bundling.yaml", size, is_watched=n == max(wanted) and name in WATCHED)
+            yield Job(
+                (3, n, name, "fault-free"), "bundling.yaml", size, is_watched=n == max(wanted) and name in WATCHED
+            )
             yield Job((3, n, name, "p1 faulty"), "bundling.yaml", (*size, "faults=[{process: p1, at: 0}]"))
             for seed in range(1, REPLICATIONS + 1) if d > 1 else ():
                 crashes = f"random_faults={{count: {d - 1}, latest: {d}}}"
@@ -87,13 +105,21 @@ def _packets(results: dict[Key, list[Result]], n: int) -> Iterator[dict[str, Any
         (result,) = results[3, n, name, "fault-free"]
         assert result.watched is not None
         for number, (time_ns, messages, size_bytes) in enumerate(result.watched["packets"], 1):
-            yield {"size": n, "configuration": name, "packet": number, "time": time_ns / SECOND, "messages": messages, "size_bytes": size_bytes}
+            yield {
+                "size": n,
+                "configuration": name,
+                "packet": number,
+                "time": time_ns / SECOND,
+                "messages": messages,
+                "size_bytes": size_bytes,
+            }
 
 
 def _printed() -> dict[Key, dict[str, str]]:
     with PRINTED.open(newline="", encoding="utf-8") as file:
         return {
-            (int(r["table"]), int(r["size"]), r["configuration"], r["scenario"], r["quantity"]): r for r in csv.DictReader(file)
+            (int(r["table"]), int(r["size"]), r["configuration"], r["scenario"], r["quantity"]): r
+            for r in csv.DictReader(file)
         }
 
 
@@ -106,7 +132,9 @@ def _row(key: Key, paper: dict[str, str] | None, values: Any) -> dict[str, Any]:
     in_print = float(paper["printed"]) if paper is not None else None
     difference = None if in_print is None else round(mean - in_print, 2)
     row: dict[str, Any] = dict(zip(HEAD[:5], key, strict=True))
-    row["printed"] = "" if paper is None else paper["printed"] + (f" ± {paper['half_width']}" if paper["half_width"] else "")
+    row["printed"] = (
+        "" if paper is None else paper["printed"] + (f" ± {paper['half_width']}" if paper["half_width"] else "")
+    )
     row["ours"] = f"{mean:.10g}" if half is None else f"{mean:.1f} ± {half:.1f}"
     row["difference"] = difference
     row["percent"] = None if difference is None or not in_print else round(100 * difference / in_print, 2)

@@ -1,13 +1,14 @@
 """The tables of the paper on causal broadcast with aggregation, and what its text prints, beside ours.
 
-Model     full simulations of scenarios/vcube/causal.yaml, each mode on the same broadcasts and link delays; replications of which
-          the number falls with the size (a run at N = 1024 is a million packets), means with t intervals. Without aggregation
-          the number of packets is exact. When processes broadcast: uniform in [0, 500] t.u., as the scenario says; no literal
-          reading of the paper's "Poisson, lambda = 1000" gives its numbers (DESIGN.md §16)
+Model     full simulations of scenarios/vcube/causal.yaml, each mode on the same broadcasts and link delays;
+          replications of which the number falls with the size (a run at N = 1024 is a million packets), means with t
+          intervals. Without aggregation the number of packets is exact. When processes broadcast: uniform in [0, 500]
+          t.u., as the scenario says; no literal reading of the paper's "Poisson, lambda = 1000" gives its numbers
+          (DESIGN.md §16)
 Units     time units; packets; per cent
 Errors    ScenarioError
-Source    Rodrigues, Duarte, Arantes, causal aggregation broadcast on VCube, section 5; data/papers/rodrigues_causal.csv;
-          ours: DESIGN.md §16
+Source    Rodrigues, Duarte, Arantes, causal aggregation broadcast on VCube, section 5;
+          data/papers/rodrigues_causal.csv; ours: DESIGN.md §16
 """
 
 from __future__ import annotations
@@ -54,8 +55,12 @@ def replications(n: int) -> int:
     return max(2, min(30, 1_200_000 // (n * (n - 1))))
 
 
-def reproduce(out: Path, max_n: int, processes: int | None, workers: int | None, say: Callable[[str], None]) -> list[dict[str, Any]]:
-    """Run everything, hold it against print, write OUT/causal.csv, .parquet and .md, and the figures' counts to OUT/causal_distributions.csv."""
+def reproduce(
+    out: Path, max_n: int, processes: int | None, workers: int | None, say: Callable[[str], None]
+) -> list[dict[str, Any]]:
+    """Run everything, hold it against print, write OUT/causal.csv, .parquet and .md, and the figures' counts to
+    OUT/causal_distributions.csv.
+    """
     wanted = sizes(max_n, processes)
     jobs = list(_jobs(wanted))
     prepare(out, jobs)
@@ -81,7 +86,9 @@ def _jobs(wanted: list[int]) -> Iterator[Job]:
             buffers = "record.buffers=true" if n == max(wanted) else "record.buffers=false"
             for seed in range(1, replications(n) + 1):
                 beside = MODES[PLAIN] if mode == AGGREGATED else None
-                yield Job((mode, n), "causal.yaml", (*changes, f"processes={n}", f"seed={seed}", buffers), is_watched, beside)
+                yield Job(
+                    (mode, n), "causal.yaml", (*changes, f"processes={n}", f"seed={seed}", buffers), is_watched, beside
+                )
 
 
 def _rows(results: Runs, wanted: list[int]) -> Iterator[dict[str, Any]]:
@@ -104,7 +111,9 @@ def _rows(results: Runs, wanted: list[int]) -> Iterator[dict[str, Any]]:
     for n in wanted:
         for prefix, mode in (("plain_", PLAIN), ("", AGGREGATED)):
             for low in BYTES:
-                name = f"below_{BYTES[1]}" if not low else f"above_{low}" if low == BYTES[-1] else f"{low}_to_{low + 100}"
+                name = (
+                    f"below_{BYTES[1]}" if not low else f"above_{low}" if low == BYTES[-1] else f"{low}_to_{low + 100}"
+                )
                 shares = [_share_by_bytes(result, low) for result in results[mode, n]]
                 yield _row(printed, "3", n, f"{prefix}{name}_bytes_percent", np.array(shares))
     for n, figure, quantity, values in _stated(results, wanted):
@@ -141,7 +150,10 @@ def _spread(results: Runs, wanted: list[int]) -> Iterator[dict[str, Any]]:
 def _text(results: Runs, wanted: list[int], printed: Printed) -> Iterator[dict[str, Any]]:
     """What the text says of latencies, of the single tree and of packets of two."""
     for n in wanted:
-        reception, delivery = ({mode: _of(results[mode, n], f"{kind}_latency_mean") for mode in (PLAIN, AGGREGATED)} for kind in ("reception", "delivery"))
+        reception, delivery = (
+            {mode: _of(results[mode, n], f"{kind}_latency_mean") for mode in (PLAIN, AGGREGATED)}
+            for kind in ("reception", "delivery")
+        )
         held = {mode: delivery[mode] - reception[mode] for mode in reception}
         higher = 100 * (reception[AGGREGATED] / reception[PLAIN] - 1)
         yield _row(printed, "text", n, "reception_latency_plain", reception[PLAIN])
@@ -159,7 +171,11 @@ def _text(results: Runs, wanted: list[int], printed: Printed) -> Iterator[dict[s
     is_all = wanted == sizes(1024, None)  # which the mean in print is over
     if SMALLEST in wanted and others:
         for suffix, mode in (("_plain", PLAIN), ("", AGGREGATED)):
-            grown = [_of(results[mode, n], "reception_latency_mean").mean() / _of(results[mode, SMALLEST], "reception_latency_mean").mean() for n in others]
+            grown = [
+                _of(results[mode, n], "reception_latency_mean").mean()
+                / _of(results[mode, SMALLEST], "reception_latency_mean").mean()
+                for n in others
+            ]
             yield _row(printed if is_all else {}, "text", "all", f"reception_growth{suffix}", np.mean(grown))
             yield _row(printed, "text", others[-1], f"reception_largest_growth{suffix}", np.array(grown[-1]))
 
@@ -167,7 +183,9 @@ def _text(results: Runs, wanted: list[int], printed: Printed) -> Iterator[dict[s
 def _single_tree(results: Runs, n: int, printed: Printed) -> Iterator[dict[str, Any]]:
     """Figure 11, and what the text says of it."""
     for name, count in (("aggregated", _aggregated), ("delayed", _delayed)):
-        many, one = (np.array([count(result) for result in results[mode, n]], dtype=np.float64) for mode in (AGGREGATED, SINGLE))
+        many, one = (
+            np.array([count(result) for result in results[mode, n]], dtype=np.float64) for mode in (AGGREGATED, SINGLE)
+        )
         yield _row(printed, "11", n, f"{name}_messages", many)
         yield _row(printed, "11", n, f"{name}_messages_single_tree", one)
         if many.any() and n > SMALLEST:  # too few to tell at the smallest, and none aggregated there in print
@@ -186,7 +204,9 @@ def _pairs(found: list[Result], n: int, printed: Printed) -> Iterator[dict[str, 
     ):  # fmt: skip
         yield _row(printed, "8", n, f"{quantity}_of_pairs", values)
     held, held_plain = delivered - received, delivered_plain - received_plain
-    yield _row(printed, "text", n, "pairs_reception_higher_percent", 100 * (received.mean() / received_plain.mean() - 1))
+    yield _row(
+        printed, "text", n, "pairs_reception_higher_percent", 100 * (received.mean() / received_plain.mean() - 1)
+    )
     if held_plain.any():
         yield _row(printed, "text", n, "pairs_held_shorter_percent", 100 * (1 - held.mean() / held_plain.mean()))
 
@@ -233,9 +253,17 @@ def _row(printed: Printed, table: str, size: int | str, quantity: str, values: A
     ours = f"{mean:.0f}" if mean.is_integer() else f"{mean:.6g}"
     if not exact and len(values) > 1:
         ours += f" ± {t_interval(values).half_width:.2g}"
-    model = "the same in all runs" if exact and len(values) > 1 else "ratio of means, or one run" if len(values) < 2 else "mean, 95 %"
+    model = (
+        "the same in all runs"
+        if exact and len(values) > 1
+        else "ratio of means, or one run"
+        if len(values) < 2
+        else "mean, 95 %"
+    )
     return {
-        "table": table, "size": size, "quantity": quantity, "printed": paper["printed"] if paper else "", "ours": ours,
-        "difference": round(mean - float(paper["printed"]), 2) if paper else None, "runs": len(values) if len(values) > 1 else None,
+        "table": table, "size": size, "quantity": quantity, "printed": paper["printed"] if paper else "",
+        "ours": ours,
+        "difference": round(mean - float(paper["printed"]), 2) if paper else None,
+        "runs": len(values) if len(values) > 1 else None,
         "model": model, "note": paper["note"] if paper else "",
     }  # fmt: skip

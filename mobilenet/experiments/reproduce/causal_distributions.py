@@ -1,7 +1,9 @@
-"""How things are spread over messages and processes in the paper on causal aggregation: its Figures 6, 9 and 10, and what its text says of them.
+"""How things are spread over messages and processes in the paper on causal aggregation: its Figures 6, 9 and 10, and
+what its text says of them.
 
-Model     from the runs that were watched; counts are means over them. Figure 6: messages by what they depend on. Figure 9: processes
-          by the most messages they held back at once. Figure 10: processes by the most messages they put into one packet
+Model     from the runs that were watched; counts are means over them. Figure 6: messages by what they depend on.
+          Figure 9: processes by the most messages they held back at once. Figure 10: processes by the most messages
+          they put into one packet
 Units     messages; processes; per cent of either
 Source    Rodrigues, Duarte, Arantes, causal aggregation broadcast on VCube, section 5; ours: DESIGN.md §16
 """
@@ -66,20 +68,34 @@ PENDING: tuple[Statement, ...] = (
 )
 COMPANY: dict[int, tuple[Statement, ...]] = {  # by the bytes of a message
     50: (("10", "processes_sending_7_to_11_percent", _percent(7, 11)), ("10", "most_in_a_packet", _most)),
-    5: (("10", "processes_sending_8_to_12_percent_5_bytes", _percent(8, 12)), ("10", "most_in_a_packet_5_bytes", _most)),
+    5: (
+        ("10", "processes_sending_8_to_12_percent_5_bytes", _percent(8, 12)),
+        ("10", "most_in_a_packet_5_bytes", _most),
+    ),
 }
 
 
-def stated(found: list[Result], counted: Callable[[Result], Counts], statements: tuple[Statement, ...], suffix: str = "") -> Iterator[tuple[str, str, Any]]:
+def stated(
+    found: list[Result], counted: Callable[[Result], Counts], statements: tuple[Statement, ...], suffix: str = ""
+) -> Iterator[tuple[str, str, Any]]:
     """Figure, quantity and a value for each run."""
     for figure, quantity, measure in statements:
         yield figure, quantity + suffix, np.array([measure(counted(result)) for result in found], dtype=np.float64)
 
 
-def spread(found: list[Result], counted: Callable[[Result], Counts], figure: str, n: int, mode: str) -> Iterator[dict[str, Any]]:
+def spread(
+    found: list[Result], counted: Callable[[Result], Counts], figure: str, n: int, mode: str
+) -> Iterator[dict[str, Any]]:
     """Rows for a figure: each value that occurs, and how many have it, on average over the runs."""
     total: Counts = Counter()
     for result in found:
         total.update(counted(result))
     for value, number in sorted(total.items()):
-        yield {"figure": figure, "size": n, "mode": mode, "value": value, "count": number / len(found), "runs": len(found)}
+        yield {
+            "figure": figure,
+            "size": n,
+            "mode": mode,
+            "value": value,
+            "count": number / len(found),
+            "runs": len(found),
+        }

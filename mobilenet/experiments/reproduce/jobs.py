@@ -1,8 +1,9 @@
 """Many runs of processes, on all cores, each judged; what a reproduction is made of.
 
 Model     a job is a scenario and its changes; its result the metrics and the verdict. Full simulations, no shortcuts
-Kept      each result is a line of OUT/PAPER.results.jsonl, as soon as it is there; a job whose line is there is not run again.
-          A line belongs to the job's scenario with all its values, and to mobilenet's code as it was. One that is torn counts for nothing
+Kept      each result is a line of OUT/PAPER.results.jsonl, as soon as it is there; a job whose line is there is not
+          run again. A line belongs to the job's scenario with all its values, and to mobilenet's code as it was. One
+          that is torn counts for nothing
 Errors    ScenarioError: a scenario cannot be, or OUT cannot be written; both before the first run
 Source    ours: DESIGN.md §16
 """
@@ -70,7 +71,9 @@ def perform(job: Job) -> Result:
     if watch is not None and watched is not None and job.beside is not None and (of := watch.of_two()):
         other, its_watch = _watched(scenario.changed(job.beside))
         its_events = other.recording.events.columns()
-        watched["pairs"] = latencies(of, watch.received, delivered(events)) + latencies(of, its_watch.received, delivered(its_events))
+        watched["pairs"] = latencies(of, watch.received, delivered(events)) + latencies(
+            of, its_watch.received, delivered(its_events)
+        )
     return Result(job.key, metrics(events, samples, counters, facts), counters, answer, watched)
 
 
@@ -109,7 +112,9 @@ def perform_all(
     return found
 
 
-def performed(work: Callable[[Job], Done], jobs: Sequence[Job], chosen: list[int], workers: int | None) -> Iterator[tuple[int, Done]]:
+def performed(
+    work: Callable[[Job], Done], jobs: Sequence[Job], chosen: list[int], workers: int | None
+) -> Iterator[tuple[int, Done]]:
     """What `work` makes of the chosen jobs, in the order in which it is done."""
     if not chosen:
         return
@@ -125,7 +130,9 @@ def performed(work: Callable[[Job], Done], jobs: Sequence[Job], chosen: list[int
 
 def identity(job: Job) -> str:
     """Of what its result depends on. Raises ScenarioError."""
-    text = json.dumps([scenario_of(job).model_dump(mode="json"), digest_of_code(), job.is_watched, job.beside], sort_keys=True)
+    text = json.dumps(
+        [scenario_of(job).model_dump(mode="json"), digest_of_code(), job.is_watched, job.beside], sort_keys=True
+    )
     return sha256(text.encode()).hexdigest()
 
 
@@ -158,7 +165,13 @@ def kept(results: Path) -> dict[str, Result]:
 
 def keep(results: Path, name: str, result: Result) -> None:
     """On a line of its own, even after a torn one."""
-    row = {"job": name, "metrics": result.metrics, "counters": result.counters, "answer": result.answer, "watched": result.watched}
+    row = {
+        "job": name,
+        "metrics": result.metrics,
+        "counters": result.counters,
+        "answer": result.answer,
+        "watched": result.watched,
+    }
     with results.open("a", encoding="utf-8") as file:
         fcntl.flock(file, fcntl.LOCK_EX)
         file.write(("\n" if _is_torn(results) else "") + json.dumps(row) + "\n")

@@ -1,10 +1,11 @@
 """Section V of the mobile paper: every printed figure beside ours, with an interval.
 
-Model     one study for each experiment (mobile_plan.py), run or taken as it is; ours is the mean over replications with its t
-          interval. `fits`: our mean lies in what the printed figure can mean; else our mean over the printed number (the
-          middle of what it can mean; where that begins at 0, its end). One
-          definition for each printed word, in all rows: collisions are those of all pairs in range, messages per delivery
-          are copies of application messages and acknowledgements. The other definitions stand in a table of their own
+Model     one study for each experiment (mobile_plan.py), run or taken as it is; ours is the mean over replications
+          with its t interval. `fits`: our mean lies in what the printed figure can mean; else our mean over the
+          printed number (the middle of what it can mean; where that begins at 0, its end). One
+          definition for each printed word, in all rows: collisions are those of all pairs in range, messages per
+          delivery are copies of application messages and acknowledgements. The other definitions stand in a table of
+          their own
 Units     those of the metrics
 Errors    StudyError, ScenarioError, RunError
 Source    Wilhelm, Arantes, Sens (2020), section V; data/papers/wilhelm2020_mobile.csv; ours: DESIGN.md §10
@@ -43,9 +44,12 @@ BACK_WITHIN = 2.0  # times what it was before: it has recovered
 NOT_RECOVERED = {9.0: "does not entirely recover before the next"}  # length of an outage -> what Section V.C says of it
 LOOK_S = 5.0  # before each fault, the mean SBuffer of s3 over so long
 DEFINITIONS = (
-    "collision_ratio", "collision_ratio_addressed", "collision_ratio_addressed_begun", "messages_sent_per_delivery",
+    "collision_ratio",
+    "collision_ratio_addressed",
+    "collision_ratio_addressed_begun",
+    "messages_sent_per_delivery",
     "copies_and_acks_per_delivery",
-)  # fmt: skip
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,14 +68,19 @@ class Line:
 def reproduce(
     out: Path, master: str, progress: Progress, say: Callable[[str], None], engineering: bool = False
 ) -> list[Line]:
-    """Run what is missing, and hold it against the paper; writes OUT/mobile.md, mobile.csv and the tables of the figures."""
+    """Run what is missing, and hold it against the paper; writes OUT/mobile.md, mobile.csv and the tables of the
+    figures.
+    """
     with spark_session(master) as session:
         for place, experiment in enumerate(EXPERIMENTS, 1):
             say(f"{place} of {len(EXPERIMENTS)}: {experiment.words}: {out / experiment.name}")
             run_study(experiment.study(), out / experiment.name, master, progress, session=session)
         if engineering:
             for place, experiment in enumerate(ENGINEERING, 1):
-                say(f"engineering defaults, {place} of {len(ENGINEERING)}: {experiment.words}: {out / 'engineering' / experiment.name}")
+                say(
+                    f"engineering defaults, {place} of {len(ENGINEERING)}: {experiment.words}:"
+                    f" {out / 'engineering' / experiment.name}"
+                )
                 run_study(experiment.study(), out / "engineering" / experiment.name, master, progress, session=session)
     return hold_against_print(out, engineering)
 
@@ -81,8 +90,11 @@ def hold_against_print(out: Path, engineering: bool) -> list[Line]:
     runs = rows_of(EXPERIMENTS, out)
     others = rows_of(ENGINEERING, out / "engineering") if engineering else {}
     lines = [
-        *printed_lines(runs, others), *compared_lines(runs, others), *collapse_lines(out, runs), *recovery_lines(out, runs)
-    ]  # fmt: skip
+        *printed_lines(runs, others),
+        *compared_lines(runs, others),
+        *collapse_lines(out, runs),
+        *recovery_lines(out, runs),
+    ]
     rows = [{field: getattr(line, field) for field in Line.__slots__} for line in lines]
     tables = {
         "mobile_definitions": definition_rows(runs),
@@ -114,20 +126,44 @@ def printed_lines(runs: dict[str, list[dict[str, str]]], others: dict[str, list[
             values = values_of(runs[name], metric)
             beside = values_of(others[name], metric) if name in others else None
             yield line(
-                WORDS[name], metric, printed["printed"], values, float(printed["low"]), float(printed["high"]),
-                printed["place"], printed["remark"], beside,
-            )  # fmt: skip
+                WORDS[name],
+                metric,
+                printed["printed"],
+                values,
+                float(printed["low"]),
+                float(printed["high"]),
+                printed["place"],
+                printed["remark"],
+                beside,
+            )
 
 
 def line(
-    experiment: str, quantity: str, printed: str, values: Values, low: float | None, high: float | None, place: str,
-    remark: str = "", beside: Values | None = None,
-) -> Line:  # fmt: skip
+    experiment: str,
+    quantity: str,
+    printed: str,
+    values: Values,
+    low: float | None,
+    high: float | None,
+    place: str,
+    remark: str = "",
+    beside: Values | None = None,
+) -> Line:
     """Values of the replications beside what is printed, which can mean all from `low` to `high`."""
     found = t_interval(values)
     verdict = "" if low is None or high is None else held_against(found.mean, low, high)
     other = "" if beside is None or not len(beside) else shown(t_interval(beside))
-    return Line(experiment, quantity, printed, shown(found), verdict, known(found, values), other, place, "" if verdict == "fits" else remark)
+    return Line(
+        experiment,
+        quantity,
+        printed,
+        shown(found),
+        verdict,
+        known(found, values),
+        other,
+        place,
+        "" if verdict == "fits" else remark,
+    )
 
 
 def shown(i: Interval) -> str:
@@ -161,18 +197,35 @@ def compared_lines(runs: dict[str, list[dict[str, str]]], others: dict[str, list
         ratio = ratio_of(runs["tcp_static"], runs["static"], metric)
         beside = ratio_of(others["tcp_static"], others["static"], metric) if others else ""
         number = float(ratio.split()[0])
-        yield Line(over, f"{metric}, ratio", printed, ratio, held_against(number, low, high), "geometric mean over pairs", beside, place)
+        yield Line(
+            over,
+            f"{metric}, ratio",
+            printed,
+            ratio,
+            held_against(number, low, high),
+            "geometric mean over pairs",
+            beside,
+            place,
+        )
     walking, standing = paired(runs["dynamic"], runs["static_25"], "delivery_delay_mean_s")
     beside_each_other = paired(others["dynamic"], others["static_25"], "delivery_delay_mean_s") if others else None
     yield line(
-        "walking against standing, 25 messages a second", "delivery_delay_mean_s, difference", "+0.05 s", walking - standing, 0.045, 0.055, "V.B",
+        "walking against standing, 25 messages a second",
+        "delivery_delay_mean_s, difference",
+        "+0.05 s",
+        walking - standing,
+        0.045,
+        0.055,
+        "V.B",
         beside=None if beside_each_other is None else beside_each_other[0] - beside_each_other[1],
-    )  # fmt: skip
+    )
 
 
 def paired(rows: list[dict[str, str]], baseline: list[dict[str, str]], metric: str) -> tuple[Values, Values]:
     """Of the replications that both have."""
-    one, other = ({row["replication"]: float(row[metric]) for row in table if row[metric]} for table in (rows, baseline))
+    one, other = (
+        {row["replication"]: float(row[metric]) for row in table if row[metric]} for table in (rows, baseline)
+    )
     both = [replication for replication in one if replication in other]
     return np.array([one[r] for r in both]), np.array([other[r] for r in both])
 
@@ -195,13 +248,35 @@ def collapse_lines(out: Path, runs: dict[str, list[dict[str, str]]]) -> Iterator
     i = t_interval(growth)
     verdict = "collapses" if i.low > 0 else "holds"
     printed = "hardly handled, no meaningful figures"
-    yield Line(words, "growth of all SBuffers, messages a second", printed, shown(i), verdict, known(i, growth), "", place)
+    yield Line(
+        words, "growth of all SBuffers, messages a second", printed, shown(i), verdict, known(i, growth), "", place
+    )
     for metric in ("station_sbuffer_mean", "delivery_delay_mean_s"):
         remark = "no steady value: it grows with the length of the run"
         values = values_of(runs["tcp_heavy"], metric)
-        yield Line(words, metric, printed, shown(t_interval(values)), "unstable", known(t_interval(values), values), "", place, remark)
-    missing = np.array([series.never_joined(directory) for directory in directories(out, runs, "tcp_static")], dtype=np.float64)
-    yield line(WORDS["tcp_static"], "hosts of 70 that never become members", "connections fail (75 s are exceeded)", missing, None, None, place)
+        yield Line(
+            words,
+            metric,
+            printed,
+            shown(t_interval(values)),
+            "unstable",
+            known(t_interval(values), values),
+            "",
+            place,
+            remark,
+        )
+    missing = np.array(
+        [series.never_joined(directory) for directory in directories(out, runs, "tcp_static")], dtype=np.float64
+    )
+    yield line(
+        WORDS["tcp_static"],
+        "hosts of 70 that never become members",
+        "connections fail (75 s are exceeded)",
+        missing,
+        None,
+        None,
+        place,
+    )
 
 
 def recovery_lines(out: Path, runs: dict[str, list[dict[str, str]]]) -> Iterator[Line]:
@@ -215,15 +290,27 @@ def recovery_lines(out: Path, runs: dict[str, list[dict[str, str]]]) -> Iterator
         printed = NOT_RECOVERED.get(outage_s, "back a few seconds after")
         verdict = "recovers" if recovers else f"{then.mean / first.mean:.2g} times"
         yield Line(
-            WORDS["faults"], f"SBuffer of s3 around an outage of {outage_s:g} s", printed,
-            f"{shown(first)} before, {shown(then)} before the next", verdict + (", unlike print" if recovers == (outage_s in NOT_RECOVERED) else ""), f"n = {then.n}",
-            "", "V.C, Figure 8b",
-        )  # fmt: skip
+            WORDS["faults"],
+            f"SBuffer of s3 around an outage of {outage_s:g} s",
+            printed,
+            f"{shown(first)} before, {shown(then)} before the next",
+            verdict + (", unlike print" if recovers == (outage_s in NOT_RECOVERED) else ""),
+            f"n = {then.n}",
+            "",
+            "V.C, Figure 8b",
+        )
     most = values_of(runs["faults"], "station_sbuffer_max")
     yield Line(
-        WORDS["faults"], "station_sbuffer_max", "unstable from some 400 on", shown(t_interval(most)), "", known(t_interval(most), most), "", "V.C",
+        WORDS["faults"],
+        "station_sbuffer_max",
+        "unstable from some 400 on",
+        shown(t_interval(most)),
+        "",
+        known(t_interval(most), most),
+        "",
+        "V.C",
         "not seen: ours stay below 400 here; in the search a station with 642 recovered in 1.5 s",
-    )  # fmt: skip
+    )
 
 
 # --- the tables beside
@@ -245,11 +332,20 @@ def length_rows(out: Path, runs: dict[str, list[dict[str, str]]]) -> list[dict[s
     rows = []
     for length_s in LENGTHS_S:
         seen, all_of_them = (t_interval(np.array([delays[length_s][kind] for delays in found])) for kind in (0, 1))
-        rows.append({
-            "length_s": f"{length_s:g}", "n": seen.n, "delivered until then, s": shown(seen), "all that was broadcast until then, s": shown(all_of_them),
-            "mean_delivered_s": seen.mean, "low_delivered_s": seen.low, "high_delivered_s": seen.high,
-            "mean_all_s": all_of_them.mean, "low_all_s": all_of_them.low, "high_all_s": all_of_them.high,
-        })  # fmt: skip
+        rows.append(
+            {
+                "length_s": f"{length_s:g}",
+                "n": seen.n,
+                "delivered until then, s": shown(seen),
+                "all that was broadcast until then, s": shown(all_of_them),
+                "mean_delivered_s": seen.mean,
+                "low_delivered_s": seen.low,
+                "high_delivered_s": seen.high,
+                "mean_all_s": all_of_them.mean,
+                "low_all_s": all_of_them.low,
+                "high_all_s": all_of_them.high,
+            }
+        )
     return rows
 
 
@@ -259,7 +355,11 @@ def verdict_rows(out: Path, runs: dict[str, list[dict[str, str]]]) -> list[dict[
     for experiment in EXPERIMENTS:
         verdicts = [row["verdict"] for row in runs[experiment.name]]
         counts = {answer: verdicts.count(answer) for answer in ("valid", "unknown", "violated")}
-        reasons = Counter(filter(None, (series.unrest(run) for run in directories(out, runs, experiment.name)))) if counts["unknown"] else {}
+        reasons = (
+            Counter(filter(None, (series.unrest(run) for run in directories(out, runs, experiment.name))))
+            if counts["unknown"]
+            else {}
+        )
         why = ", ".join(f"{count} with {reason}" for reason, count in sorted(reasons.items()))
         rows.append({"experiment": experiment.words, "runs": len(verdicts), **counts, "not at rest at the end": why})
     return rows
@@ -271,7 +371,11 @@ def over_time(out: Path, runs: dict[str, list[dict[str, str]]]) -> list[dict[str
     def rows(name: str, step_s: float, **found: series.Course) -> list[dict[str, Any]]:
         runs_of_it = directories(out, runs, name)
         at = series.edges(series.duration_s(runs_of_it[0]), step_s)
-        return [row for quantity, course in found.items() for row in series.over_replications(runs_of_it, at, course, name, quantity)]
+        return [
+            row
+            for quantity, course in found.items()
+            for row in series.over_replications(runs_of_it, at, course, name, quantity)
+        ]
 
     def of(station: str | None, name: str = "sbuffer") -> series.Course:
         return lambda directory, at: series.buffer(directory, at, name, station)
@@ -280,7 +384,9 @@ def over_time(out: Path, runs: dict[str, list[dict[str, str]]]) -> list[dict[str
         *rows("static", 2.0, sbuffer=of(None), sent_per_delivery=series.sent_per_delivery),
         *rows("tcp_static", 2.0, sbuffer=of(None), sent_per_delivery=series.sent_per_delivery),
         *rows("tcp_heavy", 2.0, sbuffer=of(None)),
-        *rows("dynamic", 2.0, sbuffer=of(None), host_rbuffer=series.host_rbuffer, delivery_delay_s=series.delivery_delay),
+        *rows(
+            "dynamic", 2.0, sbuffer=of(None), host_rbuffer=series.host_rbuffer, delivery_delay_s=series.delivery_delay
+        ),
         *rows("faults", 1.0, sbuffer=of(None), sbuffer_of_s3=of("s3")),
     ]
 
@@ -291,16 +397,30 @@ def document(rows: list[dict[str, Any]], tables: dict[str, list[dict[str, Any]]]
     def table(rows: list[dict[str, Any]], names: dict[str, str]) -> str:
         return markdown(tuple(names.values()), [[row[name] for name in names] for row in rows])
 
-    columns = {"experiment": "experiment", "quantity": "quantity", "printed": "in print", "ours": "ours", "verdict": "", "known": "known to"}
+    columns = {
+        "experiment": "experiment",
+        "quantity": "quantity",
+        "printed": "in print",
+        "ours": "ours",
+        "verdict": "",
+        "known": "known to",
+    }
     columns |= {"engineering": "engineering defaults"} if with_engineering else {}
-    tried = list(dict.fromkeys(f"- {row['experiment']}, {row['quantity']}: {row['remark']}\n" for row in rows if row["remark"]))
+    tried = list(
+        dict.fromkeys(f"- {row['experiment']}, {row['quantity']}: {row['remark']}\n" for row in rows if row["remark"])
+    )
     as_they_are = {name: list(next(iter(found))) for name, found in tables.items()}
     lengths = [name for name in as_they_are["mobile_lengths"] if not name.startswith(("mean_", "low_", "high_"))]
     return (
-        "# Wilhelm, Arantes and Sens (2020), Section V\n\nMeans over replications with 95 % t intervals, on seeds from 2000 on.\n\n"
+        "# Wilhelm, Arantes and Sens (2020), Section V\n\nMeans over replications with 95 % t intervals, on seeds from"
+        " 2000 on.\n\n"
         + table(rows, columns | {"place": "where"})
-        + "\n## What does not come out\n\n" + "".join(tried)
-        + "\n## Other definitions\n\n" + table(tables["mobile_definitions"], {name: name for name in as_they_are["mobile_definitions"]})
-        + "\n## Delay of flooding over TCP and the length of the run\n\n" + table(tables["mobile_lengths"], {name: name for name in lengths})
-        + "\n## Verdicts\n\n" + table(tables["mobile_verdicts"], {name: name for name in as_they_are["mobile_verdicts"]})
-    )  # fmt: skip
+        + "\n## What does not come out\n\n"
+        + "".join(tried)
+        + "\n## Other definitions\n\n"
+        + table(tables["mobile_definitions"], {name: name for name in as_they_are["mobile_definitions"]})
+        + "\n## Delay of flooding over TCP and the length of the run\n\n"
+        + table(tables["mobile_lengths"], {name: name for name in lengths})
+        + "\n## Verdicts\n\n"
+        + table(tables["mobile_verdicts"], {name: name for name in as_they_are["mobile_verdicts"]})
+    )

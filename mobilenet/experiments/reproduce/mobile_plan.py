@@ -1,7 +1,8 @@
 """Which runs the reproduction of the mobile paper consists of.
 
-Model     each experiment is a study of one preset (scenarios/paper/) on consecutive seeds from FIRST_SEED on, which the search
-          for the presets never saw; beside it, if wanted, one of the scenario with the engineering defaults. Replications are added until the delay is known to 10 %, or there are `most` of them
+Model     each experiment is a study of one preset (scenarios/paper/) on consecutive seeds from FIRST_SEED on, which
+          the search for the presets never saw; beside it, if wanted, one of the scenario with the engineering
+          defaults. Replications are added until the delay is known to 10 %, or there are `most` of them
 Source    Wilhelm, Arantes, Sens (2020), section V; ours: DESIGN.md §10
 """
 
@@ -53,16 +54,39 @@ EXPERIMENTS = (
     Experiment("faults", "faults", "walking, with crashes in the cell of s3"),
     Experiment("tcp_static", "tcp_static", "flooding over TCP, 5.6 messages a second", most=MOST),
     Experiment("tcp_heavy", "tcp_heavy", "flooding over TCP, 35 messages a second"),
-    Experiment("tcp_long", "tcp_static", f"flooding over TCP, {LONG_S:g} s", least=10, most=10, changes=(("duration_s", LONG_S),)),
+    Experiment(
+        "tcp_long",
+        "tcp_static",
+        f"flooding over TCP, {LONG_S:g} s",
+        least=10,
+        most=10,
+        changes=(("duration_s", LONG_S),),
+    ),
 )
 WORDS = {experiment.name: experiment.words for experiment in EXPERIMENTS}
 
 
 ENGINEERING = (  # the same with the settings that all other scenarios have, on the same seeds
     Experiment("static", "../static", "static, 5.6 messages a second", 10, 10, (("duration_s", 100.0),)),
-    Experiment("static_25", "../static", "static, 25 messages a second", 10, 10, (("duration_s", 100.0), ("workload.interval_s", 2.8))),
+    Experiment(
+        "static_25",
+        "../static",
+        "static, 25 messages a second",
+        10,
+        10,
+        (("duration_s", 100.0), ("workload.interval_s", 2.8)),
+    ),
     Experiment("static_heavy", "../static_heavy", "static, 35 messages a second", 10, 10, (("duration_s", 100.0),)),
     Experiment("dynamic", "../dynamic", "walking, 25 messages a second", 10, 10, (("duration_s", 250.0),)),
-    Experiment("tcp_static", "../tcp_static", "flooding over TCP, 5.6 messages a second", 10, 10, (("duration_s", 100.0),)),
-    Experiment("tcp_heavy", "../tcp_static", "flooding over TCP, 35 messages a second", 10, 10, (("duration_s", 100.0), ("workload.interval_s", 2.0))),
+    Experiment(
+        "tcp_static", "../tcp_static", "flooding over TCP, 5.6 messages a second", 10, 10, (("duration_s", 100.0),)
+    ),
+    Experiment(
+        "tcp_heavy",
+        "../tcp_static",
+        "flooding over TCP, 35 messages a second",
+        10,
+        10,
+        (("duration_s", 100.0), ("workload.interval_s", 2.0)),
+    ),
 )

@@ -1,7 +1,7 @@
 """What the figures and the text of Section V say about the course of a run, from run directories.
 
-Model     buckets of equal length from 0 to the end of the run. Of each replication one value for each bucket; intervals over
-          replications, for each bucket by itself
+Model     buckets of equal length from 0 to the end of the run. Of each replication one value for each bucket;
+          intervals over replications, for each bucket by itself
 Units     seconds, messages; time in the record is in nanoseconds
 Shapes    edges: float64 (buckets + 1,), seconds; series: float64 (buckets,), NaN where there is nothing to tell
 Errors    RunError for a directory that is damaged
@@ -44,7 +44,9 @@ def buffer(directory: Path, at: Series, quantity: str = "sbuffer", station: str 
 
 
 def host_rbuffer(directory: Path, at: Series) -> Series:
-    """Messages that a host holds back, the mean over all hosts; the preset's hosts are members from the first seconds on."""
+    """Messages that a host holds back, the mean over all hosts; the preset's hosts are members from the first
+    seconds on.
+    """
     samples = read_frame(directory, "samples")
     rows = samples[(samples["quantity"] == "rbuffer") & samples["node"].str.startswith("h")]
     hosts = read_json(directory, "manifest.json")["hosts"]
@@ -52,13 +54,18 @@ def host_rbuffer(directory: Path, at: Series) -> Series:
 
 
 def sent_per_delivery(directory: Path, at: Series) -> Series:
-    """Copies of application messages and acknowledgements since the beginning over deliveries since then, at the end of each bucket."""
+    """Copies of application messages and acknowledgements since the beginning over deliveries since then, at the end
+    of each bucket.
+    """
     samples, events = read_frame(directory, "samples"), read_frame(directory, "events")
     totals = samples[samples["node"] == "network"]
     payload, acknowledgements = (
         totals[totals["quantity"] == quantity] for quantity in ("radio_payload_bytes", "radio_acknowledgements")
     )
-    sent = payload["value"].to_numpy() / read_json(directory, "manifest.json")["payload_bytes"] + acknowledgements["value"].to_numpy()
+    sent = (
+        payload["value"].to_numpy() / read_json(directory, "manifest.json")["payload_bytes"]
+        + acknowledgements["value"].to_numpy()
+    )
     deliveries = events.loc[events["event"] == "deliver", "time_ns"].to_numpy()
     ends = at[1:] * SECOND
     so_far = sent[np.searchsorted(payload["time_ns"].to_numpy(), ends, side="right") - 1]
@@ -103,7 +110,9 @@ def backlog_growth_per_s(directory: Path) -> float:
 def never_joined(directory: Path) -> int:
     """Hosts that never became members."""
     events = read_frame(directory, "events")
-    return int(read_json(directory, "manifest.json")["hosts"]) - int(events.loc[events["event"] == "join", "node"].nunique())
+    return int(read_json(directory, "manifest.json")["hosts"]) - int(
+        events.loc[events["event"] == "join", "node"].nunique()
+    )
 
 
 def over_replications(
@@ -118,7 +127,8 @@ def over_replications(
             continue
         i = t_interval(known)
         rows.append({
-            "experiment": experiment, "quantity": quantity, "from_s": float(at[k]), "to_s": float(at[k + 1]), "n": i.n, "mean": i.mean,
+            "experiment": experiment, "quantity": quantity, "from_s": float(at[k]), "to_s": float(at[k + 1]),
+            "n": i.n, "mean": i.mean,
             "low": i.low, "high": i.high, "first": None if np.isnan(values[0, k]) else float(values[0, k]),
         })  # fmt: skip
     return rows

@@ -1,14 +1,15 @@
 """The experiments of the reliable broadcast paper, and whether what it says of them holds.
 
-Model     p0 broadcasts once, with VCube-RB, All-RB and DPath-RB: without faults; p_(n/2) crashes at 0 and at log2 n, for All-RB and DPath-RB
-          also p1 and p_(n-1); p0 crashes when its last copy has left; log2(n)-1 random crashes at whole times in [0, log2 n], p0 spared,
-          32 replications. Of what the paper says without a figure: p_(n/2) crashes at 0 and p0 broadcasts at 20, when all suspect it; p0
-          alone, or all others, suspect it wrongly; p0 suspects everybody. The figures' values are not in the text that we have, nor is
-          Table 1, so every sentence on them is checked instead: reliable_statements.py
+Model     p0 broadcasts once, with VCube-RB, All-RB and DPath-RB: without faults; p_(n/2) crashes at 0 and at log2 n,
+          for All-RB and DPath-RB also p1 and p_(n-1); p0 crashes when its last copy has left; log2(n)-1 random
+          crashes at whole times in [0, log2 n], p0 spared, 32 replications. Of what the paper says without a figure:
+          p_(n/2) crashes at 0 and p0 broadcasts at 20, when all suspect it; p0 alone, or all others, suspect it
+          wrongly; p0 suspects everybody. The figures' values are not in the text that we have, nor is Table 1, so
+          every sentence on them is checked instead: reliable_statements.py
 Units     time units; messages
 Errors    ScenarioError
-Source    Jeanneau et al. (JBCS 2017), "Discussion on the performance" and "Experimental evaluation"; data/papers/jeanneau2017_reliable.csv;
-          ours: DESIGN.md §16
+Source    Jeanneau et al. (JBCS 2017), "Discussion on the performance" and "Experimental evaluation";
+          data/papers/jeanneau2017_reliable.csv; ours: DESIGN.md §16
 """
 
 from __future__ import annotations
@@ -44,14 +45,32 @@ from mobilenet.parameters import ScenarioError
 PROTOCOLS = {"VCube-RB": "reliable", "All-RB": "all_to_all", "DPath-RB": "disjoint_paths"}
 REPLICATIONS = 32
 LATER = 20  # when everybody suspects who crashed at 0
-PATIENT = 1000  # a timeout with which nobody is suspected beside who is meant: who suspects everybody tests everybody, and answers late
+# a timeout with which nobody is suspected beside who is meant: who suspects everybody tests everybody, and answers
+# late
+PATIENT = 1000
 Z = 1.96  # "standard normal z-table"
-HEAD = ("experiment", "n", "protocol", "latency", "messages", "trees", "delvs", "acks", "deliveries", "latency_half_width", "messages_half_width", "runs", "not valid")
+HEAD = (
+    "experiment",
+    "n",
+    "protocol",
+    "latency",
+    "messages",
+    "trees",
+    "delvs",
+    "acks",
+    "deliveries",
+    "latency_half_width",
+    "messages_half_width",
+    "runs",
+    "not valid",
+)
 COUNTED = {
     *((experiment, "VCube-RB") for experiment in (FREE, T0, T1, SOURCE, BEFORE, ALONE, EVERYBODY)),
     *((experiment, "All-RB") for experiment in (FREE, T0, T1)),
     (FREE, "DPath-RB"),
-}  # fmt: skip
+}
+
+VERDICTS = ("hold", "hold in part", "fail", "not checked")
 
 
 def reproduce(
@@ -68,15 +87,21 @@ def reproduce(
     seen = [job for job in jobs if (job.key[0], job.key[2]) in COUNTED] + [_noticed(n) for n in wanted]
     counts = count_all(seen, workers, say, kept)
     rows = [_row(key, found) for key, found in results.items()]
-    found = list(statements(wanted, Runs({_place(row): row for row in rows}, {(e, p, n): one for (e, n, p), one in counts.items()})))
+    found = list(
+        statements(
+            wanted, Runs({_place(row): row for row in rows}, {(e, p, n): one for (e, n, p), one in counts.items()})
+        )
+    )
     rows = [_rounded(row) for row in rows]
     write_rows(out, "reliable", rows)
     write_rows(out, "statements", found)
     text = markdown(HEAD, [[row[name] for name in HEAD] for row in rows])
-    text += "\n" + markdown(("statement", "answer", "where"), [[s["statement"], s["answer"], s["place"]] for s in found])
+    text += "\n" + markdown(
+        ("statement", "answer", "where"), [[s["statement"], s["answer"], s["place"]] for s in found]
+    )
     write_text(out / "reliable.md", text)
     verdicts = Counter(s["verdict"] for s in found)
-    say(f"{len(found)} statements: {', '.join(f'{verdicts[name]} {name}' for name in ('hold', 'hold in part', 'fail', 'not checked') if verdicts[name])}")
+    say(f"{len(found)} statements: {', '.join(f'{verdicts[name]} {name}' for name in VERDICTS if verdicts[name])}")
     return rows, found
 
 
@@ -105,17 +130,31 @@ def _suspicions(n: int) -> Iterator[Job]:
     """Somebody is suspected before the broadcast."""
     for name in ("VCube-RB", "All-RB"):
         later = f"workload.instants={{kind: at, time: {LATER}}}"
-        yield Job((BEFORE, n, name), "reliable.yaml", (f"processes={n}", f"protocol={{name: {PROTOCOLS[name]}}}", _crash(n // 2, 0), later))
+        yield Job(
+            (BEFORE, n, name),
+            "reliable.yaml",
+            (f"processes={n}", f"protocol={{name: {PROTOCOLS[name]}}}", _crash(n // 2, 0), later),
+        )
     half = n // 2
-    mistakes = {ALONE: [(0, half)], ALL_MISTAKEN: [(i, half) for i in range(n) if i != half], EVERYBODY: [(0, i) for i in range(1, n)]}
+    mistakes = {
+        ALONE: [(0, half)],
+        ALL_MISTAKEN: [(i, half) for i in range(n) if i != half],
+        EVERYBODY: [(0, i) for i in range(1, n)],
+    }
     for experiment, wrong in mistakes.items():
         listed = ", ".join(f"{{at: 0, by: p{by}, about: p{about}}}" for by, about in wrong)
         detector = ("detector.mode=unreliable", f"detector.timeout={PATIENT}", f"detector.mistakes=[{listed}]")
-        yield Job((experiment, n, "VCube-RB"), "reliable.yaml", (f"processes={n}", "protocol={name: reliable}", "faults=[]", *detector))
+        yield Job(
+            (experiment, n, "VCube-RB"),
+            "reliable.yaml",
+            (f"processes={n}", "protocol={name: reliable}", "faults=[]", *detector),
+        )
 
 
 def _noticed(n: int) -> Job:
-    """When p0's crash is noticed, without the broadcast: the detector has its own lane, and All-RB sends a million messages after it."""
+    """When p0's crash is noticed, without the broadcast: the detector has its own lane, and All-RB sends a million
+    messages after it.
+    """
     idle = (f"processes={n}", "protocol={name: all_to_all}", "workload.sources=0", _crash(0, _left(n, "All-RB")))
     return Job((NOTICED, n, "All-RB"), "reliable.yaml", idle)
 
@@ -137,7 +176,12 @@ def _row(key: tuple[Any, ...], found: list[Result]) -> dict[str, Any]:
     row: dict[str, Any] = {"experiment": key[0], "n": key[1], "protocol": key[2]}
     begun = LATER if key[0] == BEFORE else 0
     row |= {"latency": round(mean("latency") - begun, 6), "messages": mean("messages"), "trees": mean("messages_tree")}
-    row |= {"delvs": mean("messages_delv"), "acks": mean("messages_ack"), "deliveries": mean("deliveries"), "complete": mean("broadcasts_complete")}
+    row |= {
+        "delvs": mean("messages_delv"),
+        "acks": mean("messages_ack"),
+        "deliveries": mean("deliveries"),
+        "complete": mean("broadcasts_complete"),
+    }
     row |= {"never_left": sum(r.counters["messages"]["never_left"] for r in found)}
     row |= {"runs": len(found), "not valid": sum(r.answer != "valid" for r in found)}
     for quantity in ("latency", "messages"):
@@ -148,5 +192,16 @@ def _row(key: tuple[Any, ...], found: list[Result]) -> dict[str, Any]:
 
 def _rounded(row: dict[str, Any]) -> dict[str, Any]:
     """As it is written and printed."""
-    digits = {"latency": 2, "messages": 1, "trees": 1, "delvs": 1, "acks": 1, "deliveries": 1, "latency_half_width": 2, "messages_half_width": 2}
-    return {name: row[name] if row[name] is None or name not in digits else round(row[name], digits[name]) for name in HEAD}
+    digits = {
+        "latency": 2,
+        "messages": 1,
+        "trees": 1,
+        "delvs": 1,
+        "acks": 1,
+        "deliveries": 1,
+        "latency_half_width": 2,
+        "messages_half_width": 2,
+    }
+    return {
+        name: row[name] if row[name] is None or name not in digits else round(row[name], digits[name]) for name in HEAD
+    }

@@ -1,7 +1,8 @@
-"""Who sends what to whom, and when crashes are noticed: what sentences of the reliable broadcast paper on single processes need.
+"""Who sends what to whom, and when crashes are noticed: what sentences of the reliable broadcast paper on single
+processes need.
 
-Model     a run of a job once more, with an eye on each message that is handed to the network; nothing else differs. Copies that never
-          left count, as in `messages_KIND` of the metrics
+Model     a run of a job once more, with an eye on each message that is handed to the network; nothing else differs.
+          Copies that never left count, as in `messages_KIND` of the metrics
 Kept      lines of the same file as the other results, under a name of their own
 Units     messages; time units
 Errors    ScenarioError
@@ -63,7 +64,9 @@ def count(job: Job) -> Counts:
     return Counts(sent, received, source_trees, max(clusters.values(), default=0), acks, suspected)
 
 
-def count_all(jobs: Sequence[Job], workers: int | None, say: Callable[[str], None], results: Path) -> dict[tuple[Any, ...], Counts]:
+def count_all(
+    jobs: Sequence[Job], workers: int | None, say: Callable[[str], None], results: Path
+) -> dict[tuple[Any, ...], Counts]:
     """Counts by key; `results` is the file that keeps them."""
     names = [f"{identity(job)} counts" for job in jobs]
     done = kept(results)

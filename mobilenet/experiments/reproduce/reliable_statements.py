@@ -1,12 +1,14 @@
 """What the reliable broadcast paper says, sentence by sentence, and whether it is so in our runs.
 
-Model     a statement is a row of data/papers/jeanneau2017_reliable.csv, with the sizes it speaks of, and the function of its name here:
-          comparisons of what the runs of one size gave. It holds at a size if all of them do; without any it does not speak of this
-          size. A size that was not run, or is compared with one that was not, is not checked. Where the paper says "much", "slightly"
-          or "considerably" without a number, the direction is checked alone
+Model     a statement is a row of data/papers/jeanneau2017_reliable.csv, with the sizes it speaks of, and the function
+          of its name here: comparisons of what the runs of one size gave. It holds at a size if all of them do;
+          without any it does not speak of this size. A size that was not run, or is compared with one that was not,
+          is not checked. Where the paper says "much", "slightly" or "considerably" without a number, the direction is
+          checked alone
 Exact     "the same" and "no effect" have no tolerance; "similar" is within a tenth, ours
 Units     time units; messages
-Source    Jeanneau et al. (JBCS 2017), "Discussion on the performance" and "Experimental evaluation"; ours: DESIGN.md §16
+Source    Jeanneau et al. (JBCS 2017), "Discussion on the performance" and "Experimental evaluation"; ours: DESIGN.md
+          §16
 """
 
 from __future__ import annotations
@@ -22,7 +24,13 @@ from mobilenet.experiments.reproduce.jobs import ROOT, SCENARIOS, sizes
 from mobilenet.experiments.reproduce.reliable_counts import Counts
 
 PRINTED = ROOT / "data" / "papers" / "jeanneau2017_reliable.csv"
-FREE, T0, T1, SOURCE, RANDOM = "fault-free", "crash of p(n/2) at t0", "crash of p(n/2) at t1", "crash of the source", "random crashes"
+FREE, T0, T1, SOURCE, RANDOM = (
+    "fault-free",
+    "crash of p(n/2) at t0",
+    "crash of p(n/2) at t1",
+    "crash of the source",
+    "random crashes",
+)
 OTHERS = {at: tuple(f"crash of {who} at {at[-2:]}" for who in ("p1", "p(n-1)")) for at in (T0, T1)}
 BEFORE = "p(n/2) suspected before"
 ALONE = "p(n/2) suspected by p0 alone, wrongly"
@@ -33,7 +41,8 @@ V, A, D = "VCube-RB", "All-RB", "DPath-RB"
 SEND = 0.1  # of the scenario
 SIMILAR = 0.1
 SIGNS: dict[str, tuple[Callable[[float, float], bool], str]] = {
-    "<": (operator.lt, "below "), ">": (operator.gt, "above "), "≤": (operator.le, "at most "), "≥": (operator.ge, "at least "),
+    "<": (operator.lt, "below "), ">": (operator.gt, "above "), "≤": (operator.le, "at most "),
+    "≥": (operator.ge, "at least "),
     "=": (operator.eq, ""), "≠": (operator.ne, "other than "),
 }  # fmt: skip
 Claim = tuple[float, str, float]
@@ -66,7 +75,13 @@ def statements(wanted: list[int], runs: Runs) -> Iterator[dict[str, str]]:
         for row in csv.DictReader(file):
             spoken = [n for n in sizes(1024, None) if int(row["smallest"] or 0) <= n <= int(row["largest"] or n)]
             verdict, answer = judged(CHECKS[row["id"]], runs, spoken, wanted)
-            yield {"id": row["id"], "verdict": verdict, "answer": answer, "statement": row["statement"], "place": row["place"]}
+            yield {
+                "id": row["id"],
+                "verdict": verdict,
+                "answer": answer,
+                "statement": row["statement"],
+                "place": row["place"],
+            }
 
 
 def judged(check: Check, runs: Runs, spoken: list[int], wanted: list[int]) -> tuple[str, str]:
@@ -203,10 +218,13 @@ CHECKS: dict[str, Check] = {
     "suspected_before_delv": value(BEFORE, V, "delvs", "=", lambda n: 1),
     "suspected_alone_tree": value(ALONE, V, "trees", "=", lambda n: n - 2),
     "suspected_alone_delv": value(ALONE, V, "delvs", "=", lambda n: 1),
-    "suspected_per_process": every(*(counted(e, V, lambda c, n: [(max(c.sent["tree"]), "≤", log(n)), (max(c.sent["delv"]), "≤", 1)]) for e in (BEFORE, ALONE))),
-    "tree_reaches_all": every(*(counted(e, V, lambda c, n: [(min(c.received["tree"][1:]), "≥", 1)]) for e in (FREE, ALONE))),
+    "suspected_per_process": every(*(counted(e, V, lambda c, n: [(max(c.sent["tree"]), "≤", log(n)),
+    (max(c.sent["delv"]), "≤", 1)]) for e in (BEFORE, ALONE))),
+    "tree_reaches_all": every(*(counted(e, V, lambda c, n: [(min(c.received["tree"][1:]), "≥", 1)]) for e in (FREE,
+    ALONE))),
     "everybody_delv": value(EVERYBODY, V, "delvs", "=", lambda n: n - 1),
-    "everybody_one_to_all": counted(EVERYBODY, V, lambda c, n: [(c.sent["delv"][0], "=", n - 1), (sum(map(sum, c.sent.values())), "=", n - 1)]),
+    "everybody_one_to_all": counted(EVERYBODY, V, lambda c, n: [(c.sent["delv"][0], "=", n - 1), (sum(map(sum,
+    c.sent.values())), "=", n - 1)]),
     "resend_costs_most": compare((SOURCE, V), ">", (T1, V), "messages"),
     "false_as_true": same((ALL_MISTAKEN, V), (BEFORE, V), "trees", "delvs", "acks"),
     # approaches and parameters
@@ -222,14 +240,17 @@ CHECKS: dict[str, Check] = {
     "all_grows_faster_vcube": lambda r, n: [(r.grown(A, n), ">", r.grown(V, n))],
     "all_grows_faster_dpath": lambda r, n: [(r.grown(A, n), ">", r.grown(D, n))],
     "all_grows_by_copies": lambda r, n: [(r.grown(A, n), "=", round(SEND * (n - n // 2), 6))],
-    "source_sends_few": counted(FREE, V, lambda c, n: [(c.sent["tree"][0], "=", log(n)), (len(set(c.source_trees)), "=", log(n))]),
+    "source_sends_few": counted(FREE, V, lambda c, n: [(c.sent["tree"][0], "=", log(n)), (len(set(c.source_trees)),
+    "=", log(n))]),
     "neighbours_forward": counted(FREE, V, lambda c, n: [(sum(c.sent["tree"][1:]), "=", n - 1 - log(n))]),
-    "all_one_sender": counted(FREE, A, lambda c, n: [(c.sent["tree"][0], "=", n - 1), (max(c.sent["tree"][1:]), "=", 0)]),
+    "all_one_sender": counted(FREE, A, lambda c, n: [(c.sent["tree"][0], "=", n - 1), (max(c.sent["tree"][1:]), "=",
+    0)]),
     "dpath_below_vcube": compare((FREE, D), "<", (FREE, V)),
     "vcube_scales": lambda r, n: [(r.grown(V, n), "≤", r.grown(V, n // 2))],
     "messages_same": compare((FREE, V), "=", (FREE, A), "messages"),
     "messages_trees": every(*(value(FREE, p, "messages", "=", lambda n: 2 * (n - 1)) for p in (V, A))),
-    "messages_kinds": every(*(value(FREE, p, kind, "=", lambda n: n - 1) for p in (V, A) for kind in ("trees", "acks"))),
+    "messages_kinds": every(*(value(FREE, p, kind, "=", lambda n: n - 1) for p in (V, A) for kind in ("trees",
+    "acks"))),
     "dpath_more": every(*(compare((FREE, D), ">", (FREE, p), "messages") for p in (V, A))),
     "dpath_copies": counted(FREE, D, lambda c, n: exactly(c.received["copy"][1:], log(n))),
     # one faulty node in the subtree
@@ -241,8 +262,10 @@ CHECKS: dict[str, Check] = {
     "forwards_before_t1": counted(T1, V, lambda c, n: [(c.sent["tree"][n // 2], "=", log(n) - 1)]),
     "next_at_t1": counted(T1, V, next_one),
     "twice_at_t1": counted(T1, V, lambda c, n: inside(c, n, 2)),
-    "delivered_once_at_t1": every(value(T1, V, "deliveries", "=", lambda n: n), value(T1, V, "not valid", "=", lambda n: 0)),
-    "second_round_at_t1": counted(T1, V, lambda c, n: [(first(c), "≥", interval()), (by_source(c), "<", 2 * interval())]),
+    "delivered_once_at_t1": every(value(T1, V, "deliveries", "=", lambda n: n),
+    value(T1, V, "not valid", "=", lambda n: 0)),
+    "second_round_at_t1": counted(T1, V, lambda c, n: [(first(c), "≥", interval()), (by_source(c), "<",
+    2 * interval())]),
     "completed_at_t1": value(T1, V, "complete", "=", lambda n: 1),
     "higher_vcube_t0": compare((T0, V), ">", (FREE, V)),
     "higher_vcube_t1": compare((T1, V), ">", (FREE, V)),
@@ -250,7 +273,8 @@ CHECKS: dict[str, Check] = {
     "higher_all_t1": compare((T1, A), ">", (FREE, A)),
     "all_at_detection_t0": at_detection(T0),
     "all_at_detection_t1": at_detection(T1),
-    "suspected_get_it": every(value(BEFORE, A, "trees", "=", lambda n: n - 1), value(BEFORE, V, "delvs", "≥", lambda n: 1)),
+    "suspected_get_it": every(value(BEFORE, A, "trees", "=", lambda n: n - 1),
+    value(BEFORE, V, "delvs", "≥", lambda n: 1)),
     "in_the_cluster": every(*(counted(t, V, outside) for t in (T0, T1))),
     "more_at_t1": compare((T1, V), ">", (FREE, V), "messages"),
     "more_than_all_at_t1": compare((T1, V), ">", (T1, A), "messages"),
@@ -281,7 +305,8 @@ CHECKS: dict[str, Check] = {
     "ack_cancelled": counted(SOURCE, V, lambda c, n: [(c.acks_to_suspected, "=", 0)]),
     "sent_again_fewer": lambda r, n: [(again(r, n, V), "<", again(r, n, A))],
     "source_dpath_latency": similar,
-    "source_dpath_messages": every(compare((SOURCE, D), "≥", (T0, D), "messages"), compare((SOURCE, D), "≤", (T1, D), "messages")),
+    "source_dpath_messages": every(compare((SOURCE, D), "≥", (T0, D), "messages"),
+    compare((SOURCE, D), "≤", (T1, D), "messages")),
     "dpath_best_latency_t0": best(T0, "latency"),
     "dpath_best_latency_t1": best(T1, "latency"),
     "dpath_best_latency_source": best(SOURCE, "latency"),

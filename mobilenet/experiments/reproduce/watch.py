@@ -1,15 +1,15 @@
 """What figures of the papers show of single processes and messages, and metrics do not hold.
 
-Model     dependencies: of a message, the sources of which its source has delivered something since its own last broadcast: so many
-          entries has its compressed vector clock beside its own. From the events alone
+Model     dependencies: of a message, the sources of which its source has delivered something since its own last
+          broadcast: so many entries has its compressed vector clock beside its own. From the events alone
           pending: of each process, the most messages it held back at once. From the samples
-          company: of each process, the most messages it put into one packet; and every packet of p0, as it was handed to the network
-          delayed: how many messages were delivered later than they came, all processes together. From events and arrivals
-          pairs: the mean latencies of messages that came in a packet of two, and of the same messages at the same processes in a
-          run of the same broadcasts without aggregation
+          company: of each process, the most messages it put into one packet; and every packet of p0, as it was handed
+          to the network delayed: how many messages were delivered later than they came, all processes together. From
+          events and arrivals pairs: the mean latencies of messages that came in a packet of two, and of the same
+          messages at the same processes in a run of the same broadcasts without aggregation
 Units     nanoseconds, bytes; means of latencies in time units
-Source    Figure 4 of Rodrigues et al. (LADC 2018); Figures 6 and 8 to 11 of Rodrigues, Duarte and Arantes on causal aggregation;
-          ours: DESIGN.md §16
+Source    Figure 4 of Rodrigues et al. (LADC 2018); Figures 6 and 8 to 11 of Rodrigues, Duarte and Arantes on causal
+          aggregation; ours: DESIGN.md §16
 """
 
 from __future__ import annotations
@@ -21,7 +21,8 @@ from typing import Any
 from mobilenet.engine.kernel import SECOND
 from mobilenet.protocols.vcube.port import MessageId
 
-Watched = dict[str, Any]  # dependencies: [[dependencies, messages]]; pending, company: one number for each process; packets: of p0
+# dependencies: [[dependencies, messages]]; pending, company: one number for each process; packets: of p0
+Watched = dict[str, Any]
 Instants = dict[tuple[int, MessageId], int]  # (process, message) -> time_ns
 WATCHED = 0  # the process of which all packets are kept
 
@@ -91,11 +92,17 @@ def _id(message: str) -> MessageId:
 
 def delayed(received: Instants, delivered: Instants) -> int:
     """How often a process had to wait with a message."""
-    return sum(delivered[place] > came_ns for place, came_ns in received.items() if place[1].source != place[0] and place in delivered)
+    return sum(
+        delivered[place] > came_ns
+        for place, came_ns in received.items()
+        if place[1].source != place[0] and place in delivered
+    )
 
 
 def latencies(of: list[tuple[int, MessageId]], received: Instants, delivered: Instants) -> list[float]:
-    """Means, in time units, from broadcast to reception and to delivery, of these messages at these processes. A source delivers its own at once."""
+    """Means, in time units, from broadcast to reception and to delivery, of these messages at these processes. A
+    source delivers its own at once.
+    """
     begun = [delivered[m.source, m] for _, m in of]
     came, handed_up = sum(received[place] for place in of), sum(delivered[place] for place in of)
     return [(came - sum(begun)) / len(of) / SECOND, (handed_up - sum(begun)) / len(of) / SECOND]

@@ -53,7 +53,10 @@ def aggregate(store: Store, spark: SparkSession, runs: list[PlannedRun]) -> set[
     levels = [_levels(store, number) for number in range(len(store.configurations))]
     write_rows(store.tables, "runs", [{"run": row["run"], **levels[row["configuration"]], **row} for row in per_run])
     write_rows(store.tables, "summary", _summary_rows(collected, levels, unstable, restless))
-    width_s = {run.configuration: read_json(store.runs / run.id, "manifest.json")["duration_s"] / BUCKETS for run in reversed(done)}
+    width_s = {
+        run.configuration: read_json(store.runs / run.id, "manifest.json")["duration_s"] / BUCKETS
+        for run in reversed(done)
+    }
     write_rows(store.tables, "buffers", _buffer_rows(collected, levels, width_s, unstable))
     write_rows(store.tables, "delays", _delay_rows(bins, levels))
     return unstable
@@ -63,7 +66,9 @@ def _values(store: Store, spark: SparkSession, done: list[PlannedRun]) -> DataFr
     kind = store.study.kind
     jobs = [(run.configuration, run.replication, str((store.runs / run.id).absolute())) for run in done]
     frame = spark.createDataFrame(jobs or [], "configuration int, replication int, directory string")
-    return frame.repartition(max(1, len(jobs)), "directory").mapInArrow(lambda batches: _measured(batches, kind), VALUES_SCHEMA)
+    return frame.repartition(max(1, len(jobs)), "directory").mapInArrow(
+        lambda batches: _measured(batches, kind), VALUES_SCHEMA
+    )
 
 
 def _measured(batches: Iterator[pa.RecordBatch], kind: str) -> Iterator[pa.RecordBatch]:
@@ -96,13 +101,17 @@ def _summarised(key: tuple[Any, ...], rows: pd.DataFrame, confidence: float) -> 
         numbers: list[Any] = [i.n, i.mean, i.sd, i.low, i.high]
     else:
         numbers = [len(values), float(values[0]), None, None, None]
-    return pd.DataFrame([[*key, *numbers]], columns=["configuration", "metric", "bucket", "n", "mean", "sd", "low", "high"])
+    return pd.DataFrame(
+        [[*key, *numbers]], columns=["configuration", "metric", "bucket", "n", "mean", "sd", "low", "high"]
+    )
 
 
 def _per_run(store: Store, values: DataFrame, done: list[PlannedRun]) -> Rows:
     """One row per run, in order."""
     found: dict[tuple[int, int], dict[str, float]] = {}
-    whole = values.where(f"metric != '{DELAY_BIN}' and bucket = {WHOLE}").select("configuration", "replication", "metric", "value")
+    whole = values.where(f"metric != '{DELAY_BIN}' and bucket = {WHOLE}").select(
+        "configuration", "replication", "metric", "value"
+    )
     for configuration, replication, metric, value in whole.collect():
         found.setdefault((configuration, replication), {})[metric] = value
     names = sorted({metric for row in found.values() for metric in row})
@@ -142,15 +151,26 @@ def _summary_rows(collected: list[Any], levels: Rows, unstable: set[int], restle
         label = "unstable" if number in unstable else "not steady" if number in restless else ""
         hidden = number in unstable and row["metric"] != "backlog_slope"
         numbers = {name: None if hidden else row[name] for name in ("mean", "sd", "low", "high")}
-        rows.append({"configuration": number, **levels[number], "metric": row["metric"], "n": row["n"], **numbers, "label": label})
+        rows.append(
+            {
+                "configuration": number,
+                **levels[number],
+                "metric": row["metric"],
+                "n": row["n"],
+                **numbers,
+                "label": label,
+            }
+        )
     return rows
 
 
 def _buffer_rows(collected: list[Any], levels: Rows, width_s: dict[int, float], unstable: set[int]) -> Rows:
     return [
         {"configuration": row["configuration"], **levels[row["configuration"]], "buffer": row["metric"],
-         "from_s": row["bucket"] * width_s[row["configuration"]], "to_s": (row["bucket"] + 1) * width_s[row["configuration"]], "n": row["n"]}
-        | {name: row[name] for name in ("mean", "low", "high")} | {"label": "unstable" if row["configuration"] in unstable else ""}
+         "from_s": row["bucket"] * width_s[row["configuration"]],
+         "to_s": (row["bucket"] + 1) * width_s[row["configuration"]], "n": row["n"]}
+        | {name: row[name] for name in ("mean", "low",
+        "high")} | {"label": "unstable" if row["configuration"] in unstable else ""}
         for row in collected if row["bucket"] != WHOLE
     ]  # fmt: skip
 
@@ -167,7 +187,8 @@ def _delay_rows(bins: list[Any], levels: Rows) -> Rows:
         for bucket, count in own:
             seen += count
             while share is not None and seen >= share * total:
-                rows.append({"configuration": number, **levels[number], "share": share, "delay_s": delay_of_bin(bucket),
+                rows.append({"configuration": number, **levels[number], "share": share,
+                    "delay_s": delay_of_bin(bucket),
                              "deliveries": total})  # fmt: skip
                 share = next(shares, None)  # type: ignore[assignment]
     return rows

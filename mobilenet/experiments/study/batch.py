@@ -1,7 +1,7 @@
 """Run what a study still misses, round by round, one Spark task per run.
 
-Model     a round is a block of replications of every configuration. When all of it is there, or has failed, the stopping
-          rule is asked; so how many workers there are, and in which order they finish, decides nothing
+Model     a round is a block of replications of every configuration. When all of it is there, or has failed, the
+          stopping rule is asked; so how many workers there are, and in which order they finish, decides nothing
 Errors    JobLost when Spark gives up, StudyError for a metric that does not exist; failed runs are rows, not errors
 Source    ours: DESIGN.md §14
 """
@@ -62,7 +62,9 @@ def is_known_well(store: Store, replications: int) -> bool:
     for configuration in store.configurations:
         runs = [r for r in planned(store.study, len(store.configurations), range(1, replications + 1))
                 if r.configuration == configuration.number]  # fmt: skip
-        values = [v for run in runs if (v := metric_of(store.runs / run.id, until.metric, store.study.kind)) is not None]
+        values = [
+            v for run in runs if (v := metric_of(store.runs / run.id, until.metric, store.study.kind)) is not None
+        ]
         if len(values) < 2:
             continue  # more replications would fail like these
         interval = t_interval(np.array(values), store.study.confidence)
@@ -77,7 +79,10 @@ def metric_of(directory: Path, metric: str, kind: str) -> float | None:
         return None
     row = read_json(directory, "metrics.json")
     if metric in row and kind == "steady_state":
-        return next((value for name, bucket, value in measure(directory, kind).values if name == metric and bucket == WHOLE), None)
+        return next(
+            (value for name, bucket, value in measure(directory, kind).values if name == metric and bucket == WHOLE),
+            None,
+        )
     if metric not in row:
         raise StudyError(f"there is no metric {metric!r}; there are: {', '.join(sorted(row))}")
     value = row[metric]

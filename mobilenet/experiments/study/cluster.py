@@ -2,7 +2,8 @@
 
     python -m mobilenet.experiments.study.cluster [--workers 2] [--port 7077]
 
-Model     child processes of this one; they end with it. Executors start with an empty PYTHONPATH, as on strange machines
+Model     child processes of this one; they end with it. Executors start with an empty PYTHONPATH, as on strange
+          machines
 Errors    one line and exit code 3 when a part does not start within a minute
 Source    ours: DESIGN.md §14
 """
@@ -36,7 +37,16 @@ def cluster(workers: int = 2, port: int = 7077) -> Iterator[tuple[str, list[subp
     with ExitStack() as stack, tempfile.TemporaryDirectory(prefix="mobilenet-cluster-") as folder:
         start = _starter(stack, Path(folder))
         host = ("--host", "127.0.0.1")
-        start("master", MASTER_READY, "org.apache.spark.deploy.master.Master", *host, "--port", str(port), "--webui-port", "0")
+        start(
+            "master",
+            MASTER_READY,
+            "org.apache.spark.deploy.master.Master",
+            *host,
+            "--port",
+            str(port),
+            "--webui-port",
+            "0",
+        )
         started = [
             start(
                 f"worker-{number}", WORKER_READY, "org.apache.spark.deploy.worker.Worker", *host, "--cores", "1",
@@ -59,7 +69,11 @@ def _starter(stack: ExitStack, folder: Path) -> Callable[..., subprocess.Popen[b
     def start(name: str, ready: str, *arguments: str) -> subprocess.Popen[bytes]:
         log = stack.enter_context((folder / f"{name}.log").open("w+", encoding="utf-8"))
         process = subprocess.Popen(
-            [home / "bin" / "spark-class", *arguments], stdout=log, stderr=subprocess.STDOUT, env=environment, start_new_session=True
+            [home / "bin" / "spark-class", *arguments],
+            stdout=log,
+            stderr=subprocess.STDOUT,
+            env=environment,
+            start_new_session=True,
         )
         stack.callback(_end, process)
         _await(name, process, log, ready)

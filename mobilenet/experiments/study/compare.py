@@ -1,7 +1,7 @@
 """Is it better, by how much, and how sure is that: levels of one factor against the baseline, metric by metric.
 
-Model     pairs of runs with the same replication number, so the same world. Within each combination of the other factors
-          the p values of all metrics and levels are adjusted together (Holm). A verdict is one of
+Model     pairs of runs with the same replication number, so the same world. Within each combination of the other
+          factors the p values of all metrics and levels are adjusted together (Holm). A verdict is one of
               different     the difference is not 0 at the study's confidence
               equivalent    the ratio is within the margin (two one-sided tests), whether or not it is 1
               inconclusive  neither; `more` says how many replications would probably settle it
@@ -108,5 +108,3 @@ def _judge(family: list[tuple[Finding, Any, Any]], alpha: float, margin: float |
             finding.verdict = "inconclusive"
             needed = replications_needed(x, y, alpha / max(1, len(results)), margin)
             finding.more = None if needed is None else max(1, needed - result.pairs)
-
-

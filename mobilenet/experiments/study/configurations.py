@@ -66,11 +66,15 @@ def combinations(study: Study) -> list[dict[str, Any]]:
 
 
 def configurations(study: Study, allow_code: bool = False) -> list[Configuration]:
-    """All of them, each tried on the scenario once, so that no run fails for a wrong key, or runs code that nobody allowed."""
+    """All of them, each tried on the scenario once, so that no run fails for a wrong key, or runs code that nobody
+    allowed.
+    """
     factors = {factor: study.levels(factor) for factor in study.factors}
     count = math.prod(len(levels) for levels in factors.values())
     if count * study.replications.most > MOST_RUNS:
-        raise study.problem(("factors",), f"{count} configurations of {study.replications.most} runs, more than {MOST_RUNS} runs")
+        raise study.problem(
+            ("factors",), f"{count} configurations of {study.replications.most} runs, more than {MOST_RUNS} runs"
+        )
     _require_plain(study, factors)
     _require_allowed(study, allow_code)
     for key, value in study.set.items():
@@ -151,5 +155,7 @@ def seed_of(study: Study, replication: int) -> int:
 
 
 def planned(study: Study, count: int, replications: range) -> list[PlannedRun]:
-    """The runs of these replications, replication by replication: a round is complete when all configurations have it."""
+    """The runs of these replications, replication by replication: a round is complete when all configurations have
+    it.
+    """
     return [PlannedRun(number, r, seed_of(study, r)) for r in replications for number in range(count)]

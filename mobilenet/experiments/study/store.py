@@ -1,9 +1,9 @@
 """The directory of a study: whose it is, what is to be run, what has been.
 
-Model     study.yaml                      the study with its defaults; written last, so its presence says that the rest is there
-          configurations/c000/            the effective scenario of each configuration, with copies of the files it names
-          runs.parquet, runs.csv          one row per planned run and its state: planned, done or failed
-          runs/c000-r0001/                run directories; complete or absent
+Model     study.yaml                      the study with its defaults; written last, so its presence says that the
+          rest is there configurations/c000/            the effective scenario of each configuration, with copies of
+          the files it names runs.parquet, runs.csv          one row per planned run and its state: planned, done or
+          failed runs/c000-r0001/                run directories; complete or absent
           failed/c000-r0001.json          why a run failed; gone when it succeeds
           tables/, comparison.json, ...   what aggregation and comparison make of it (aggregate.py, report.py)
           What is done is decided by looking at the disk alone, so a killed study goes on where it stood
@@ -116,7 +116,9 @@ def create(study: Study, path: Path, allow_code: bool = False) -> Store:
     text = effective_study(study.model_copy(update={"scenario": "configurations/c000/scenario.yaml"}))
     if (path / "study.yaml").is_file():
         _require_same(path, study, found)
-    elif path.exists() and (not path.is_dir() or any(child for child in path.iterdir() if child.name != "configurations")):
+    elif path.exists() and (
+        not path.is_dir() or any(child for child in path.iterdir() if child.name != "configurations")
+    ):
         raise StudyError(f"{path}: exists and is no study; name another directory with --out")
     store = Store(path, study, found)
     try:
@@ -204,9 +206,7 @@ def write_rows(folder: Path, name: str, rows: list[dict[str, Any]]) -> None:
     columns = list(dict.fromkeys(key for row in rows for key in row))
     partial = folder / f".{name}.partial"
     mixed = {c for c in columns if _is_mixed({type(row[c]) for row in rows if row.get(c) is not None})}
-    pq.write_table(
-        pa.table({c: pa.array([_plain(row.get(c), c in mixed) for row in rows]) for c in columns}), partial
-    )
+    pq.write_table(pa.table({c: pa.array([_plain(row.get(c), c in mixed) for row in rows]) for c in columns}), partial)
     os.replace(partial, folder / f"{name}.parquet")
     with partial.open("w", newline="", encoding="utf-8") as file:
         writer = csv.DictWriter(file, columns, lineterminator="\n")
@@ -228,4 +228,3 @@ def record_failure(folder: Path, run: str, error: str) -> None:
     partial = folder / f".{run}.{os.getpid()}"
     write_json(partial, {"run": run, "error": error})
     os.replace(partial, folder / f"{run}.json")
-

@@ -62,7 +62,8 @@ def run_study(
 ) -> Result:
     """Everything that is missing; `progress(done, failed, left)` is called now and then; `allow_code`: as for runs.run.
 
-    `study` is a file, or a study that no file holds, which needs `out`. `session`: one of `master` that is open already.
+    `study` is a file, or a study that no file holds, which needs `out`. `session`: one of `master` that is open
+    already.
     """
     if isinstance(study, Path):
         out = out if out is not None else default_directory(study)
@@ -70,7 +71,10 @@ def run_study(
     if out is None:
         raise StudyError("a study that no file holds needs a directory: out")
     require_master(master)
-    for metric in (*(study.compare.metrics if study.compare else ()), *([study.replications.until.metric] if study.replications.until else ())):
+    for metric in (
+        *(study.compare.metrics if study.compare else ()),
+        *([study.replications.until.metric] if study.replications.until else ()),
+    ):
         require_metric(study, metric)
     store = create(study, out, allow_code)
     with store.alone():
@@ -99,7 +103,10 @@ def require_metric(study: Study, metric: str) -> None:
     known = known_metrics()
     if metric not in known:
         close = get_close_matches(metric, known, 1)
-        raise StudyError(f"there is no metric {metric!r}{f', did you mean {close[0]!r}?' if close else ''}; there are: {', '.join(known)}")
+        raise StudyError(
+            f"there is no metric {metric!r}{f', did you mean {close[0]!r}?' if close else ''}; there are:"
+            f" {', '.join(known)}"
+        )
 
 
 def known_metrics() -> list[str]:
@@ -125,7 +132,9 @@ def compare_study(path: Path) -> list[Finding]:
         for row in rows:
             if row.get(metric):
                 values.setdefault((int(row["configuration"]), metric), {})[int(row["replication"])] = float(row[metric])
-    unstable = {int(row["configuration"]) for row in read_rows(store.tables / "summary.csv") if row["label"] == "unstable"}
+    unstable = {
+        int(row["configuration"]) for row in read_rows(store.tables / "summary.csv") if row["label"] == "unstable"
+    }
     found = findings(wanted, store.configurations, values, unstable, store.study.confidence)
     write_rows(path, "comparison", [finding.row() for finding in found])
     write_json(
@@ -165,7 +174,11 @@ def estimate(file: Path, allow_code: bool = False) -> list[Estimate]:
     with tempfile.TemporaryDirectory(prefix="mobilenet-trial-") as folder:
         for c in found:
             whole = load_scenario(study.scenario_path, (*c.overrides, f"seed={seed}"))
-            trial = whole if isinstance(whole, ProcessScenario) else whole.changed([f"duration_s={min(whole.duration_s, max(TRIAL_S, whole.warmup_s + 1))}"])
+            trial = (
+                whole
+                if isinstance(whole, ProcessScenario)
+                else whole.changed([f"duration_s={min(whole.duration_s, max(TRIAL_S, whole.warmup_s + 1))}"])
+            )
             started = time.process_time()
             directory = run(trial, out=Path(folder) / str(c.number), allow_code=allow_code).path
             cpu_s = time.process_time() - started
@@ -184,7 +197,10 @@ def shown_finding(finding: Finding) -> list[str]:
         verdict += f", {more} more replications"
     lines = [f"  {finding.metric}: {shown_level(finding.level)} against {shown_level(finding.baseline)}: {verdict}"]
     if r is not None:
-        numbers = f"    {r.mean:.4g} against {r.baseline_mean:.4g}, difference {r.difference.mean:.3g} ± {r.difference.half_width:.2g}"
+        numbers = (
+            f"    {r.mean:.4g} against {r.baseline_mean:.4g}, difference {r.difference.mean:.3g} ±"
+            f" {r.difference.half_width:.2g}"
+        )
         if r.ratio is not None:
             numbers += f", ratio {r.ratio:.3g} ({r.ratio_low:.3g} to {r.ratio_high:.3g})"
         lines.append(f"{numbers}, {r.pairs} pairs")

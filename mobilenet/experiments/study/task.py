@@ -1,7 +1,7 @@
 """One run of a study, wherever it happens to be computed.
 
-Model     a task leaves a complete run directory, or a note why there is none. Doing it twice is harmless: what is complete
-          is not computed again, and the seed fixes the content
+Model     a task leaves a complete run directory, or a note why there is none. Doing it twice is harmless: what is
+          complete is not computed again, and the seed fixes the content
 Errors    none: whatever goes wrong becomes the note, and does not disturb the other runs
 Source    ours: DESIGN.md §14
 """
@@ -39,7 +39,9 @@ def perform(job: Job) -> None:
         if not is_done(directory, job.seed):  # else a second copy of this task was faster
             record_failure(folder / "failed", job.run, " ".join(str(error).split()))
     except Exception as error:
-        record_failure(folder / "failed", job.run, f"internal error: {type(error).__name__}: {' '.join(str(error).split())[:200]}")
+        record_failure(
+            folder / "failed", job.run, f"internal error: {type(error).__name__}: {' '.join(str(error).split())[:200]}"
+        )
     else:
         with suppress(FileNotFoundError):
             (folder / "failed" / f"{job.run}.json").unlink()

@@ -27,13 +27,16 @@ class Antenna:
 
     __slots__ = (
         "air_d2", "air_until", "bin", "busy_from", "busy_until", "candidates", "candidates_until", "contending",
-        "free_from", "hand_up", "idle_since", "index", "is_station", "lock_d2", "lock_frame", "lock_until", "loss", "mac",
+        "free_from", "hand_up", "idle_since", "index", "is_station", "lock_d2", "lock_frame", "lock_until", "loss",
+        "mac",
         "name", "number", "serving", "since_ns", "transmit_until", "up", "vx", "vy", "x_m", "y_m",
     )  # fmt: skip
 
     def __init__(self, index: int, name: str, number: int, is_station: bool) -> None:
-        # Every frame looks at these first fourteen at every node that it reaches. Compiled they lie in this order, in two
-        # lines of the cache (an Antenna takes 256 bytes with its header, and so begins with one): with thousands of nodes
+        # Every frame looks at these first fourteen at every node that it reaches. Compiled they lie in this order, in
+        # two
+        # lines of the cache (an Antenna takes 256 bytes with its header, and so begins with one): with thousands of
+        # nodes
         # they come from memory, and a third line would take its time.
 
         # Position at since_ns and velocity: exact at any later moment until the next move().
@@ -56,7 +59,8 @@ class Antenna:
         self.is_station = is_station
         self.air_until = NEVER
         self.transmit_until = NEVER
-        self.lock_d2 = 0.0  # of the locked frame, and the least in the air since it was last silent: kept for capture only
+        # of the locked frame, and the least in the air since it was last silent: kept for capture only
+        self.lock_d2 = 0.0
         self.air_d2 = 0.0
 
         self.hand_up: Callable[[Frame], None] = _ignore
@@ -78,7 +82,9 @@ class Antenna:
         self.x_m, self.y_m, self.vx, self.vy, self.since_ns = x_m, y_m, vx, vy, now
 
     def sense(self, start: int, end: int) -> None:
-        """Energy from `start` to `end`; calls come in order of sending, hence up to one propagation delay out of order."""
+        """Energy from `start` to `end`; calls come in order of sending, hence up to one propagation delay out of
+        order.
+        """
         if self.busy_until < start:
             self.idle_since = self.busy_until
             self.busy_from = start

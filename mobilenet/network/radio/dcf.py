@@ -46,7 +46,8 @@ class Dcf(Mac):
     """802.11's distributed coordination function. The deadline is the end of the back-off."""
 
     __slots__ = (
-        "_ack_timer", "_attempts", "_backoff", "_before_freeze", "_eifs_until", "_frozen_at", "_last_heard", "_not_before",
+        "_ack_timer", "_attempts", "_backoff", "_before_freeze", "_eifs_until", "_frozen_at", "_last_heard",
+        "_not_before",
         "_rules", "_slots",
     )  # fmt: skip
 

@@ -1,7 +1,8 @@
 """What surrounds a message in the air, and how long the whole lasts.
 
 Model     dcf: an 802.11 frame (LLC/SNAP 8, MAC header 24, FCS 4 bytes) in the air time of its mode, at one rate for
-          everybody and one for acknowledged unicast. acking: a MAC header and a PHY header of given sizes, no preamble, one rate
+          everybody and one for acknowledged unicast. acking: a MAC header and a PHY header of given sizes, no
+          preamble, one rate
 Units     integer nanoseconds, Mb/s, bytes
 Source    phy.py for dcf; for acking the sizes that INET 4.2 has by default: DESIGN.md §4
 """
@@ -41,7 +42,9 @@ class Framing:
         return known
 
     def segment(self, size_bytes: int) -> tuple[int, int]:
-        """Bytes and air time of the acknowledged frame that carries a TCP segment of that size, TCP's header included."""
+        """Bytes and air time of the acknowledged frame that carries a TCP segment of that size, TCP's header
+        included.
+        """
         known = self._segments.get(size_bytes)
         if known is None:
             in_all = size_bytes + IP_BYTES + self._link_bytes
@@ -51,5 +54,6 @@ class Framing:
     def _airtime_ns(self, size_bytes: int, rate_mbps: float) -> int:
         if self._is_plain:
             bits = self._wireless.phy_header_bits + 8 * size_bytes
-            return ceil(bits * MICROSECOND / Fraction(repr(rate_mbps)))  # of the rate as it is written: 0.7 is no binary fraction
+            # of the rate as it is written: 0.7 is no binary fraction
+            return ceil(bits * MICROSECOND / Fraction(repr(rate_mbps)))
         return MODES[self._wireless.mode].airtime_ns(size_bytes, rate_mbps)

@@ -1,8 +1,9 @@
 """What every kind of MAC is to its node and to the medium: a queue, and an answer to what arrives.
 
-Model     one drop-tail queue; its first frame is the one that the kind of MAC is busy with: dcf.py (802.11's CSMA/CA) or
-          acking.py (no carrier sense at all). The medium calls `sent` when all receivers have had a frame of this MAC,
-          `take_unicast` for each that received an acknowledged one, and the other three only while the antenna contends
+Model     one drop-tail queue; its first frame is the one that the kind of MAC is busy with: dcf.py (802.11's CSMA/CA)
+          or acking.py (no carrier sense at all). The medium calls `sent` when all receivers have had a frame of this
+          MAC, `take_unicast` for each that received an acknowledged one, and the other three only while the antenna
+          contends
 Units     integer nanoseconds, frames
 Source    ours: DESIGN.md §4
 """

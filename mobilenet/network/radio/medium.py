@@ -62,7 +62,8 @@ class Medium:
         self.neighbours = neighbours
         self.frames = 0
         self.bytes = 0
-        self.by_kind: dict[tuple[bool, type], list[int]] = {}  # (from a station, message class) -> frames, bytes, payload bytes
+        # (from a station, message class) -> frames, bytes, payload bytes
+        self.by_kind: dict[tuple[bool, type], list[int]] = {}
         self.acks = 0
         self.retries = 0
         self.queue_drops = 0
@@ -82,10 +83,12 @@ class Medium:
         self._listens = listens  # False: nothing is handed up, beacons are for the statistics alone
 
     def start(self, frame: Frame, before: Frame | None = None) -> None:
-        """The sender's antenna begins to radiate the frame now; it sends one at a time, and a frame is in the air once at a time.
+        """The sender's antenna begins to radiate the frame now; it sends one at a time, and a frame is in the air
+        once at a time.
 
-        `before`: the sender's last frame, if this one may follow it without a gap. Who comes closer has a shorter delay now, and
-        yet what it sends cannot overtake what it has sent: no receiver hears it before it has all of the one before.
+        `before`: the sender's last frame, if this one may follow it without a gap. Who comes closer has a shorter
+        delay now, and yet what it sends cannot overtake what it has sent: no receiver hears it before it has all of
+        the one before.
         """
         now = self._calendar.now
         sender = frame.sender
@@ -219,13 +222,16 @@ class Medium:
     def _survives(self, wanted_d2: float, other_d2: float) -> bool:
         if self._capture is None:
             return False
-        if wanted_d2 == 0.0:  # at the very place power has no bound: stronger than all others but those that are there as well
+        # at the very place power has no bound: stronger than all others but those that are there as well
+        if wanted_d2 == 0.0:
             return other_d2 > 0.0 or self._capture <= 1.0
         return other_d2 >= wanted_d2 * self._capture
 
     def settle(self, frame: Frame) -> bool:
-        """Whether the one that the frame is for has received it. Asked in the instant in which its last bit arrives there:
-        nothing that comes later can change that, so it is decided now, before the last of the others has the frame."""
+        """Whether the one that the frame is for has received it. Asked in the instant in which its last bit arrives
+        there: nothing that comes later can change that, so it is decided now, before the last of the others has the
+        frame.
+        """
         assert frame.to is not None
         i = frame.receivers.index(frame.to)
         if frame.serial in self._in_air and frame.fates[i] == RECEIVED:  # else `finish` was faster
@@ -256,7 +262,8 @@ class Medium:
         frame.sender.mac.sent(frame)
         delays = frame.delays_ns
         listens = self._listens or answered
-        for i, fate in enumerate(fates):  # receivers[i].contending, without a hold of the node: one line of the cache less
+        # receivers[i].contending, without a hold of the node: one line of the cache less
+        for i, fate in enumerate(fates):
             if fate == RECEIVED:
                 if receivers[i].contending:
                     receivers[i].mac.heard_well()
@@ -311,8 +318,9 @@ def _square(range_m: float) -> float:
 def _touch(nodes: tuple[Antenna, ...]) -> int:
     """Touch every one of them once, so that they come from memory side by side.
 
-    The work on one of them takes longer than the processor looks ahead, so it would wait for each in turn. Nobody asks for
-    what is returned, until when some of them sense something: it is there so that a compiler does not drop the loop.
+    The work on one of them takes longer than the processor looks ahead, so it would wait for each in turn. Nobody
+    asks for what is returned, until when some of them sense something: it is there so that a compiler does not drop
+    the loop.
     """
     latest = NEVER
     for node in nodes:

@@ -5,8 +5,8 @@ Model     some keys mean something for one kind of MAC only (ONLY); with another
 Units     metres, Mb/s, dB, frames, bits, milliseconds
 Errors    pydantic.ValidationError: a rate that the mode does not have, a range within the communication range, a key of
           another MAC
-Source    IEEE 802.11-2016 for modes and rates; INET 4.2's AckingMac and unit disk radio for the defaults of acking, except its
-          bit rate, which is inferred (DESIGN.md §10); ours: DESIGN.md §4
+Source    IEEE 802.11-2016 for modes and rates; INET 4.2's AckingMac and unit disk radio for the defaults of acking,
+          except its bit rate, which is inferred (DESIGN.md §10); ours: DESIGN.md §4
 """
 
 from __future__ import annotations
@@ -26,20 +26,35 @@ ONLY = {
 
 class WirelessParameters(Parameters):
     mac: Literal["dcf", "acking"] = Field(
-        default="dcf", description="802.11's CSMA/CA, or INET's AckingMac, which sends without listening and never tries again"
+        default="dcf",
+        description="802.11's CSMA/CA, or INET's AckingMac, which sends without listening and never tries again",
     )
     range_m: float = Field(default=120.0, gt=0, le=3000, description="frames are received up to here, inclusive")
-    interference_range_m: float | None = Field(default=None, gt=0, le=3000, description="they disturb up to here; null: range_m")
-    detection_range_m: float | None = Field(default=None, gt=0, le=3000, description="dcf: they are sensed up to here; null: range_m")
-    mode: Literal["b", "g_mixed", "g_erp", "a"] = Field(default="g_mixed", description="dcf: slot, spaces, window and rates")
-    broadcast_rate_mbps: float = Field(default=2.0, gt=0, description="dcf: of frames to everybody, all of a causal broadcast's")
-    unicast_rate_mbps: float | None = Field(default=None, gt=0, description="dcf: of frames with an ACK; null: 11 in mode b, else 24")
+    interference_range_m: float | None = Field(
+        default=None, gt=0, le=3000, description="they disturb up to here; null: range_m"
+    )
+    detection_range_m: float | None = Field(
+        default=None, gt=0, le=3000, description="dcf: they are sensed up to here; null: range_m"
+    )
+    mode: Literal["b", "g_mixed", "g_erp", "a"] = Field(
+        default="g_mixed", description="dcf: slot, spaces, window and rates"
+    )
+    broadcast_rate_mbps: float = Field(
+        default=2.0, gt=0, description="dcf: of frames to everybody, all of a causal broadcast's"
+    )
+    unicast_rate_mbps: float | None = Field(
+        default=None, gt=0, description="dcf: of frames with an ACK; null: 11 in mode b, else 24"
+    )
     eifs: bool = Field(default=True, description="dcf: wait longer after a frame that arrived broken")
     loss: float = Field(default=0.0, ge=0, le=1, description="share of receptions lost at random, beside collisions")
     capture_db: float | None = Field(default=None, ge=0, le=100, description="so much stronger survives; null: never")
-    queue_frames: int = Field(default=100, ge=1, le=1_000_000, description="waiting at a node; a further one is dropped")
+    queue_frames: int = Field(
+        default=100, ge=1, le=1_000_000, description="waiting at a node; a further one is dropped"
+    )
     retry_limit: int = Field(default=7, ge=1, le=255, description="dcf: attempts at a frame with an ACK")
-    bitrate_mbps: float = Field(default=12.0, ge=0.01, le=10_000, description="acking: of all frames (inferred for the paper)")
+    bitrate_mbps: float = Field(
+        default=12.0, ge=0.01, le=10_000, description="acking: of all frames (inferred for the paper)"
+    )
     phy_header_bits: int = Field(default=96, ge=0, le=100_000, description="acking: sent before each frame (INET: 96)")
     mac_header_bytes: int = Field(default=16, ge=0, le=1_000, description="acking: of each frame (INET: 16)")
     link_ack_timeout_ms: float = Field(

@@ -63,7 +63,8 @@ class Mode:
 _US = MICROSECOND
 MODES = {
     "b": Mode("b", 20 * _US, 10 * _US, 31, 1023, DSSS_RATES, (1, 2), 0),
-    "g_mixed": Mode("g_mixed", 20 * _US, 10 * _US, 31, 1023, DSSS_RATES + OFDM_RATES, (1, 2, 5.5, 11, 6, 12, 24), 6 * _US),
+    "g_mixed": Mode("g_mixed", 20 * _US, 10 * _US, 31, 1023, DSSS_RATES + OFDM_RATES, (1, 2, 5.5, 11, 6, 12, 24),
+    6 * _US),
     "g_erp": Mode("g_erp", 9 * _US, 10 * _US, 15, 1023, DSSS_RATES + OFDM_RATES, (1, 2, 5.5, 11, 6, 12, 24), 6 * _US),
     "a": Mode("a", 9 * _US, 16 * _US, 15, 1023, OFDM_RATES, (6, 12, 24), 0),
 }  # fmt: skip

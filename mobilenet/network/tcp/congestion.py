@@ -20,7 +20,9 @@ MAX_WINDOW = 2**30  # RFC 7323, 2.3: what window scaling can express
 
 
 def initial_window(mss: int) -> int:
-    """IW in bytes.                                                                                        RFC 5681, 3.1"""
+    """IW in bytes.                                                                                        RFC 5681,
+    3.1
+    """
     if mss > 2190:
         return 2 * mss
     if mss > 1095:
@@ -55,7 +57,9 @@ class Congestion:
 
     @property
     def allowance(self) -> int:
-        """Bytes that may be under way now.                                                    RFC 5681, 3.1; RFC 3042, 2"""
+        """Bytes that may be under way now.                                                    RFC 5681, 3.1; RFC
+        3042, 2
+        """
         if self.duplicates and self._limited and not self.recovering:
             return self.window + min(self.duplicates, 2) * self._mss
         return self.window
@@ -63,7 +67,8 @@ class Congestion:
     def on_ack(self, acked: int, ack: int, flight: int) -> bool:
         """All below `ack` is acknowledged, `acked` bytes more than before; `flight` are left.
 
-        True: something else is lost, send the first unacknowledged segment again.              RFC 5681, 3.1; RFC 6582, 3.2, 3
+        True: something else is lost, send the first unacknowledged segment again.              RFC 5681, 3.1; RFC
+        6582, 3.2, 3
         """
         self.duplicates = 0
         mss = self._mss
@@ -82,7 +87,9 @@ class Congestion:
         return False
 
     def _on_partial_ack(self, acked: int) -> bool:
-        """What was acknowledged has left the network; the next byte was lost, too.                    RFC 6582, 3.2, 3"""
+        """What was acknowledged has left the network; the next byte was lost, too.                    RFC 6582, 3.2,
+        3
+        """
         self.partials += 1
         self.window -= acked
         if acked >= self._mss:
@@ -93,7 +100,8 @@ class Congestion:
     def on_duplicate_ack(self, una: int, flight: int, highest: int) -> bool:
         """Nothing new, but a segment arrived out of order. `highest` is one past the highest byte sent.
 
-        True: send the first unacknowledged segment again.                                      RFC 5681, 3.2; RFC 6582, 3.2
+        True: send the first unacknowledged segment again.                                      RFC 5681, 3.2; RFC
+        6582, 3.2
         """
         self.duplicates += 1
         if self.recovering:
@@ -122,7 +130,9 @@ class Congestion:
         self.duplicates = 0
 
     def on_idle(self) -> None:
-        """Nothing was sent for longer than a timeout: the window tells nothing any more.                  RFC 5681, 4.1"""
+        """Nothing was sent for longer than a timeout: the window tells nothing any more.                  RFC 5681,
+        4.1
+        """
         self.window = min(self._initial, self.window)
 
     def _halve(self, flight: int) -> None:

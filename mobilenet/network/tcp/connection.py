@@ -7,8 +7,8 @@ Model     Sans-io: it acts through its port only, so it is as deterministic as w
           on which nothing is to be said is silent.
           After a timeout everything unacknowledged counts as lost and is sent again as the window allows (go-back-N),
           cut anew. One segment at a time is measured, as in BSD; anything sent again ends the measurement (Karn).
-Left out  FIN (end it with `reset`, or `abort` where a node crashed), simultaneous open, keep-alive and probes of a closed
-          window, data in a SYN, SACK, timestamps, ECN, path MTU, urgent data, wrap-around of sequence numbers
+Left out  FIN (end it with `reset`, or `abort` where a node crashed), simultaneous open, keep-alive and probes of a
+          closed window, data in a SYN, SACK, timestamps, ECN, path MTU, urgent data, wrap-around of sequence numbers
 Units     integer nanoseconds, bytes
 Errors    RuntimeError for a call in the wrong state, ValueError for a message without bytes
 Source    RFC 9293 (3.10: events), RFC 5681, RFC 6298, RFC 6582 and RFC 1122, 4.2.3; where free: DESIGN.md, "TCP"
@@ -51,8 +51,10 @@ class Connection:
     """`connect` or `accept`, then `send`; feed it with `on_segment`. A closed one is not opened again."""
 
     __slots__ = (
-        "_ack_delay_ns", "_ack_every", "_ack_timer", "_attempts", "_deadline", "_last_sent", "_mss", "_nagle", "_owed",
-        "_parameters", "_peer_window", "_port", "_timed_at", "_timed_end", "_timer", "_window", "backlog", "congestion",
+        "_ack_delay_ns", "_ack_every", "_ack_timer", "_attempts", "_deadline", "_last_sent", "_mss", "_nagle",
+        "_owed",
+        "_parameters", "_peer_window", "_port", "_timed_at", "_timed_end", "_timer", "_window", "backlog",
+        "congestion",
         "counts", "estimator", "incarnation", "incoming", "peer_incarnation", "state",
     )  # fmt: skip
 
@@ -92,18 +94,24 @@ class Connection:
     # --- calls of the user
 
     def connect(self) -> None:
-        """OPEN, active: ask the other end.                                                        RFC 9293, 3.5, 3.10.1"""
+        """OPEN, active: ask the other end.                                                        RFC 9293, 3.5,
+        3.10.1
+        """
         self._begin(State.SYN_SENT)
 
     def accept(self, syn: Segment) -> None:
-        """OPEN, passive, and the SYN that it waited for.                                        RFC 9293, 3.5, 3.10.7.2"""
+        """OPEN, passive, and the SYN that it waited for.                                        RFC 9293, 3.5,
+        3.10.7.2
+        """
         if syn.flags != SYN or syn.target != UNKNOWN:
             raise ValueError("only a SYN opens a connection")
         self._learn(syn)
         self._begin(State.SYN_RECEIVED)
 
     def send(self, message: Sized) -> None:
-        """SEND: queue the message, and send what the windows let out.                                  RFC 9293, 3.10.2"""
+        """SEND: queue the message, and send what the windows let out.                                  RFC 9293,
+        3.10.2
+        """
         if self.state is State.CLOSED:
             raise RuntimeError("the connection is closed")
         backlog = self.backlog
@@ -120,7 +128,9 @@ class Connection:
         self._ack_timer.stop()
 
     def reset(self) -> None:
-        """ABORT: forget the connection, and tell the other end once.                                   RFC 9293, 3.10.5"""
+        """ABORT: forget the connection, and tell the other end once.                                   RFC 9293,
+        3.10.5
+        """
         if self.state is State.CLOSED:
             return
         known = self.peer_incarnation != UNKNOWN
@@ -141,7 +151,9 @@ class Connection:
         self._send_syn()
 
     def _send_syn(self) -> None:
-        """SYN or SYN-ACK; again after a timeout, until the deadline.                        RFC 9293, 3.5; RFC 1122, 4.2.3.5"""
+        """SYN or SYN-ACK; again after a timeout, until the deadline.                        RFC 9293, 3.5; RFC 1122,
+        4.2.3.5
+        """
         flags, ack = (SYN, 0) if self.state is State.SYN_SENT else (SYN_ACK, FIRST_BYTE)
         mss = self._parameters.mss_bytes
         self.counts.syns += 1
@@ -150,13 +162,17 @@ class Connection:
             self._timer.start(min(self.estimator.rto_ns, self._deadline - self._port.now))
 
     def _learn(self, syn: Segment) -> None:
-        """What the other end says of itself. A segment never exceeds its window.                        RFC 9293, 3.7.1"""
+        """What the other end says of itself. A segment never exceeds its window.                        RFC 9293,
+        3.7.1
+        """
         self.peer_incarnation = syn.source
         self._peer_window = syn.window
         self._mss = min(self._mss, syn.mss, syn.window)
 
     def _establish(self) -> None:
-        """The other end has answered our SYN.                                RFC 9293, 3.10.7.3-4; RFC 6298, 5.7; RFC 5681, 3.1"""
+        """The other end has answered our SYN.                                RFC 9293, 3.10.7.3-4; RFC 6298, 5.7;
+        RFC 5681, 3.1
+        """
         self._timer.stop()
         if self._attempts:
             self.estimator.wait(ns(self._parameters.rto_after_lost_syn_s))
@@ -174,7 +190,9 @@ class Connection:
     # --- segments
 
     def on_segment(self, segment: Segment) -> None:
-        """SEGMENT ARRIVES.                                                                             RFC 9293, 3.10.7"""
+        """SEGMENT ARRIVES.                                                                             RFC 9293,
+        3.10.7
+        """
         if segment.source != self.peer_incarnation or segment.target != self.incarnation or self.state is State.CLOSED:
             self._on_stranger(segment)
         elif segment.flags == ACK:
@@ -190,7 +208,9 @@ class Connection:
             self._send_ack()
 
     def _on_stranger(self, segment: Segment) -> None:
-        """Not of the connection that stands, if one does.                                          RFC 9293, 3.10.7.1-4, 3.5.3"""
+        """Not of the connection that stands, if one does.                                          RFC 9293,
+        3.10.7.1-4, 3.5.3
+        """
         if self.state is State.SYN_SENT and segment.target == self.incarnation:
             if segment.flags & RST:
                 self._close("refused")
@@ -214,7 +234,9 @@ class Connection:
                 self._port.send(answer)
 
     def _on_ack(self, segment: Segment) -> None:
-        """The ACK field.                               RFC 9293, 3.10.7.4; RFC 5681, 3; RFC 6298, 5.2-5.3; RFC 6582, 3.2"""
+        """The ACK field.                               RFC 9293, 3.10.7.4; RFC 5681, 3; RFC 6298, 5.2-5.3; RFC 6582,
+        3.2
+        """
         backlog = self.backlog
         ack = segment.ack
         una = backlog.una
@@ -265,14 +287,18 @@ class Connection:
                 self._ack_timer.start(self._ack_delay_ns)
 
     def _send_ack(self) -> None:
-        """All that has arrived in order, and nothing else.                              RFC 5681, 4.2; RFC 1122, 4.2.3.2"""
+        """All that has arrived in order, and nothing else.                              RFC 5681, 4.2; RFC 1122,
+        4.2.3.2
+        """
         self.counts.pure_acks += 1
         self._emit(TcpAck(self.incarnation, self.peer_incarnation, ACK, self.backlog.highest, self.incoming.nxt))
 
     # --- sending
 
     def _output(self) -> None:
-        """Send what the windows let out: full segments, or all there is.           RFC 9293, 3.7.4, 3.8.6.2.1; RFC 5681, 3.1"""
+        """Send what the windows let out: full segments, or all there is.           RFC 9293, 3.7.4, 3.8.6.2.1; RFC
+        5681, 3.1
+        """
         backlog = self.backlog
         mss = self._mss
         while True:
@@ -287,7 +313,9 @@ class Connection:
             self._transmit(backlog.take(length), fresh)
 
     def _transmit(self, piece: Piece, fresh: bool) -> None:
-        """Data, with the acknowledgement riding along.                                                RFC 6298, 3, 5.1"""
+        """Data, with the acknowledgement riding along.                                                RFC 6298, 3,
+        5.1
+        """
         counts = self.counts
         counts.data_segments += 1
         now = self._port.now
@@ -305,7 +333,9 @@ class Connection:
         self._emit(TcpData(self.incarnation, self.peer_incarnation, ACK, seq, ack, length, payload_bytes, messages))
 
     def _retransmit(self) -> None:
-        """The first segment that is not acknowledged.                                                    RFC 5681, 3.2"""
+        """The first segment that is not acknowledged.                                                    RFC 5681,
+        3.2
+        """
         self._transmit(self.backlog.again(self._mss), fresh=False)
 
     def _emit(self, segment: Segment) -> None:
@@ -318,7 +348,9 @@ class Connection:
     # --- ends
 
     def _on_timeout(self) -> None:
-        """RETRANSMISSION TIMEOUT.                            RFC 9293, 3.10.8; RFC 6298, 5.4-5.6; RFC 5681, 3.1; RFC 1122, 4.2.3.5"""
+        """RETRANSMISSION TIMEOUT.                            RFC 9293, 3.10.8; RFC 6298, 5.4-5.6; RFC 5681, 3.1; RFC
+        1122, 4.2.3.5
+        """
         if self.state is not State.ESTABLISHED:
             if self._port.now >= self._deadline:
                 self._close("connect_timeout")

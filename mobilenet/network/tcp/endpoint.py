@@ -1,7 +1,7 @@
 """All TCP connections of a node: who is meant, who is new, who is unknown.
 
-Model     A node calls `connect` or waits for others to. Connections are found by peer and incarnation; a segment of none
-          is answered with a RST, so an end that outlived the other learns it when it next speaks.
+Model     A node calls `connect` or waits for others to. Connections are found by peer and incarnation; a segment of
+          none is answered with a RST, so an end that outlived the other learns it when it next speaks.
           A peer has one accepted connection at a time: when a newer one is complete (so its SYN was not an old copy),
           the older one is closed as "replaced". A connection that the other end opened and never completed is
           forgotten without an upcall.
@@ -131,7 +131,9 @@ class Endpoint:
         return link
 
     def on_segment(self, peer: int, segment: Segment) -> None:
-        """A segment from `peer` arrived.                                                           RFC 9293, 3.10.7.1-2"""
+        """A segment from `peer` arrived.                                                           RFC 9293,
+        3.10.7.1-2
+        """
         if segment.target == UNKNOWN:
             link = self._asked.get((peer, segment.source))
             if link is None and segment.flags == SYN and self.owner.accepts(peer):

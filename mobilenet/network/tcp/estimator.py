@@ -34,7 +34,9 @@ class Estimator:
         self.wait(ns(parameters.rto_initial_s))
 
     def sample(self, rtt_ns: int) -> None:
-        """A round trip was measured.                                                                RFC 6298, 2.2-2.5"""
+        """A round trip was measured.                                                                RFC 6298,
+        2.2-2.5
+        """
         if self.samples:
             self.rttvar_ns = (3 * self.rttvar_ns + abs(self.srtt_ns - rtt_ns)) // 4
             self.srtt_ns = (7 * self.srtt_ns + rtt_ns) // 8
@@ -46,9 +48,13 @@ class Estimator:
         self.rto_ns = min(max(self.srtt_ns + margin, self._floor_ns), self._ceiling_ns)
 
     def back_off(self) -> None:
-        """The timer expired.                                                                             RFC 6298, 5.5"""
+        """The timer expired.                                                                             RFC 6298,
+        5.5
+        """
         self.rto_ns = min(2 * self.rto_ns, self._ceiling_ns)
 
     def wait(self, rto_ns: int) -> None:
-        """The timeout is this, until a sample says otherwise.                                       RFC 6298, 2.1, 5.7"""
+        """The timeout is this, until a sample says otherwise.                                       RFC 6298, 2.1,
+        5.7
+        """
         self.rto_ns = min(rto_ns, self._ceiling_ns)

@@ -123,7 +123,9 @@ class Outgoing:
             self._at = number
 
     def _cut(self, seq: int, length: int, number: int) -> tuple[Piece, int]:
-        """Bytes seq to seq + length - 1; `number` is the message that holds the first, and that of the first after it."""
+        """Bytes seq to seq + length - 1; `number` is the message that holds the first, and that of the first after
+        it.
+        """
         stop = seq + length
         payload = 0
         ending = []

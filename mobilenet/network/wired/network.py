@@ -1,7 +1,7 @@
 """Stations, the links between them, and the way of a message over several links.
 
-Model     a full mesh, or the edges of a connected graph. Where two stations are no neighbours, messages go hop by hop on
-          a shortest way (of several the one over the lowest numbers), stored and forwarded at each station on it.
+Model     a full mesh, or the edges of a connected graph. Where two stations are no neighbours, messages go hop by hop
+          on a shortest way (of several the one over the lowest numbers), stored and forwarded at each station on it.
           In a mesh the links are FIFO, and so are ways; but two ways to one station take different times
 Shapes    edges: pairs of station numbers
 Errors    ValueError for edges that leave stations unconnected
@@ -35,7 +35,13 @@ def adjacency(edges: Sequence[Edge], stations: int) -> list[list[int]]:
     seen = {0}
     frontier = [0]
     while frontier:
-        frontier = [j for i in frontier for j in near[i] if j not in seen and not seen.add(j)]  # type: ignore[func-returns-value]
+        # `add` returns None: each is taken once.
+        frontier = [
+            j
+            for i in frontier
+            for j in near[i]
+            if j not in seen and not seen.add(j)  # type: ignore[func-returns-value]
+        ]
     if len(seen) != stations:
         raise ValueError(f"{len(edges)} edges do not connect {stations} stations")
     return [sorted(row) for row in near]
@@ -72,8 +78,8 @@ class WiredNetwork:
         header_bytes: int,
         on_hop: Hop | None = None,
     ) -> None:
-        """`near`: the neighbours of each station; None: a full mesh. `on_hop(a, b, message)` sees each message put on a link,
-        and may return what to call when it arrives."""
+        """`near`: the neighbours of each station; None: a full mesh. `on_hop(a, b, message)` sees each message put on
+        a link, and may return what to call when it arrives."""
         self.kernel = kernel
         self.stations = stations
         self.links: dict[Edge, Link] = {}
@@ -109,9 +115,7 @@ class WiredNetwork:
         else:
             self.route(source, at, to, message)
 
-    def _send(
-        self, a: int, b: int, message: Any, arrive: Callable[[], None], header_bytes: int | None = None
-    ) -> None:
+    def _send(self, a: int, b: int, message: Any, arrive: Callable[[], None], header_bytes: int | None = None) -> None:
         arrived = None if self._on_hop is None else self._on_hop(a, b, message)
         if arrived is not None:
             note, handle = arrived, arrive

@@ -23,10 +23,15 @@ Station = Annotated[int, Field(ge=0, le=10_000)]
 class LinkParameters(Parameters):
     """Links with a bandwidth and a delay."""
 
-    edges: tuple[tuple[Station, Station], ...] | None = Field(default=None, description="links as pairs of numbers, [[0, 1], ...]; null: as shape says, between processes a full mesh")
+    edges: tuple[tuple[Station, Station], ...] | None = Field(
+        default=None,
+        description="links as pairs of numbers, [[0, 1], ...]; null: as shape says, between processes a full mesh",
+    )
     bandwidth_mbps: float = Field(default=10.0, ge=0.001, le=1_000_000, description="of each link, each way")
     delay_ms: float = Field(default=10.0, ge=0, le=60_000, description="of each link")
-    header_bytes: int = Field(default=40, ge=0, le=1000, description="around each message on a link; 40 are TCP 20 and IP 20")
+    header_bytes: int = Field(
+        default=40, ge=0, le=1000, description="around each message on a link; 40 are TCP 20 and IP 20"
+    )
 
 
 class BackboneParameters(LinkParameters):
@@ -36,19 +41,32 @@ class BackboneParameters(LinkParameters):
         default="tree", description="how stations broadcast to each other: over a tree of links, or as over VCube"
     )
     shape: Literal["star", "chain", "breadth_first", "full_mesh"] | None = Field(
-        default=None, description="of the links, unless edges are given; null: breadth_first for a tree, full_mesh for the others"
+        default=None,
+        description="of the links, unless edges are given; null: breadth_first for a tree, full_mesh for the others",
     )
     max_delay_ms: float | None = Field(
-        default=None, ge=0, le=60_000, description="vcube_best_effort: how long an application message may wait for others; null: 5"
+        default=None,
+        ge=0,
+        le=60_000,
+        description="vcube_best_effort: how long an application message may wait for others; null: 5",
     )
     mtu_bytes: int | None = Field(
-        default=None, ge=1, le=1_000_000, description="vcube_best_effort, vcube_causal: the longest bundle or packet of several; null: 1460"
+        default=None,
+        ge=1,
+        le=1_000_000,
+        description="vcube_best_effort, vcube_causal: the longest bundle or packet of several; null: 1460",
     )
     test_interval_s: float | None = Field(
-        default=None, ge=1e-9, le=1e6, description="vcube_reliable: from the end of a round of the failure detector to the next; null: 1"
+        default=None,
+        ge=1e-9,
+        le=1e6,
+        description="vcube_reliable: from the end of a round of the failure detector to the next; null: 1",
     )
     timeout_s: float | None = Field(
-        default=None, ge=1e-9, le=1e6, description="vcube_reliable: wait for an answer after which a station is suspected; null: 0.5"
+        default=None,
+        ge=1e-9,
+        le=1e6,
+        description="vcube_reliable: wait for an answer after which a station is suspected; null: 0.5",
     )
 
     @model_validator(mode="after")

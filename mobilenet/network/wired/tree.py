@@ -81,7 +81,11 @@ def links(parameters: BackboneParameters, positions: Sequence[Sequence[float]]) 
     """Pairs of stations with a wire between them; None: all with all."""
     if parameters.is_mesh:
         return None
-    return list(parameters.edges) if parameters.edges is not None else SHAPES[parameters.shape or "breadth_first"](positions)
+    return (
+        list(parameters.edges)
+        if parameters.edges is not None
+        else SHAPES[parameters.shape or "breadth_first"](positions)
+    )
 
 
 def neighbours_of(edges: Sequence[Edge], stations: int) -> list[list[int]]:

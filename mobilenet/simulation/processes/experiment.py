@@ -1,12 +1,13 @@
 """A scenario of processes, run and recorded.
 
 Model     builds network, detectors and protocol; plays crashes, planned mistakes and broadcasts; records. The run ends
-          when everything planned has happened, no message of the protocol is on its way, and all processes that live have
-          empty buffers (but for one that the protocol may have to hold for ever) and, with a detector, know of all crashes: the
-          detector itself never falls silent. Looked at once per time unit
+          when everything planned has happened, no message of the protocol is on its way, and all processes that live
+          have empty buffers (but for one that the protocol may have to hold for ever) and, with a detector, know of
+          all crashes: the detector itself never falls silent. Looked at once per time unit
 Counts    the network counts messages, and on the packet network who received what when: no protocol is asked
 Units     integer nanoseconds; 1 time unit is 1 s
-Errors    ScenarioError: a perfect detector suspects who has not crashed, as its timeout is too short; a run that does not get on
+Errors    ScenarioError: a perfect detector suspects who has not crashed, as its timeout is too short; a run that does
+          not get on
 Source    ours: DESIGN.md §16
 """
 
@@ -49,8 +50,12 @@ class Outcome:
 
 
 class Experiment:
-    def __init__(self, scenario: ProcessScenario, on_send: OnMessage | None = None, on_receive: OnMessage | None = None) -> None:
-        """`on_send` is told what is handed to the network, `on_receive` what the network hands to a process, just before."""
+    def __init__(
+        self, scenario: ProcessScenario, on_send: OnMessage | None = None, on_receive: OnMessage | None = None
+    ) -> None:
+        """`on_send` is told what is handed to the network, `on_receive` what the network hands to a process, just
+        before.
+        """
         self.scenario = scenario
         self._on_send = on_send
         self.n = n = scenario.processes
@@ -65,7 +70,9 @@ class Experiment:
         self.steps: StepNetwork | WireNetwork | None = None
         self.packets: Packets | None = None
         if isinstance(network, AbstractNetwork):
-            self.steps = StepNetwork(self.kernel, n, ns(network.send), ns(network.link), ns(network.reception), ns(network.hand_over))
+            self.steps = StepNetwork(
+                self.kernel, n, ns(network.send), ns(network.link), ns(network.reception), ns(network.hand_over)
+            )
         elif isinstance(network, WiredNetwork):
             self.steps = WireNetwork(wires(self.kernel, n, network))
         else:
@@ -116,7 +123,9 @@ class Experiment:
     # --- what processes need
 
     def sender(self, i: int) -> Callable[[int, Any], None]:
-        send: Callable[[int, Any], None] = partial(self.packets.send, i) if self.packets is not None else self.lane.sender(i)
+        send: Callable[[int, Any], None] = (
+            partial(self.packets.send, i) if self.packets is not None else self.lane.sender(i)
+        )
         if self._on_send is None:
             return send
         calendar, on_send = self.kernel.calendar, self._on_send
@@ -128,14 +137,20 @@ class Experiment:
         return watched
 
     def timer(self, i: int, action: Callable[[], None]) -> Any:
-        return self.steps.timer(i, action) if self.steps is not None else self.packets.timer(action)  # type: ignore[union-attr]
+        if self.steps is not None:
+            return self.steps.timer(i, action)
+        assert self.packets is not None
+        return self.packets.timer(action)
 
     def may_suspect(self, by: int, process: int) -> None:
         """Nobody is to blame a protocol for a detector that is called perfect and is not."""
         detector = self.scenario.detector
         if self.processes[process].up and detector is not None and detector.mode == "perfect":
             at = f"p{by} suspects p{process} at {self.kernel.now / SECOND:g}, which has not crashed"
-            raise ScenarioError(f"detector.timeout: {detector.timeout:g} is too short to be perfect here: {at}; expected more, or mode: unreliable")
+            raise ScenarioError(
+                f"detector.timeout: {detector.timeout:g} is too short to be perfect here: {at}; expected more, or mode:"
+                " unreliable"
+            )
 
     @property
     def measured_ns(self) -> int:
@@ -205,7 +220,7 @@ class Experiment:
         return Outcome(self.recording, self.kernel.now, quiescent)
 
     def _is_quiescent(self) -> bool:
-        is_empty = self.lane.is_empty if self.steps is not None else not self.packets.in_flight  # type: ignore[union-attr]
+        is_empty = self.lane.is_empty if self.packets is None else not self.packets.in_flight
         if not is_empty or self.kernel.now < self._last_plan_ns:
             return False
         alive = [process for process in self.processes if process.up]

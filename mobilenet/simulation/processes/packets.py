@@ -1,13 +1,15 @@
 """The packet network of the causal paper: an output queue per node, and links with random delays.
 
-Model     a packet pays t_pc of processing (latency only), waits for the sender's one output queue, whose head holds it for t_t,
-          and then takes the delay of its link: drawn for each packet from a normal distribution, cut off at 0; or fixed
-          for each link, drawn once. Links do not keep order where delays are drawn for each packet. Nothing is lost
-Counts    packets and bytes, and who received which message when: no protocol is asked. A packet says which `messages` are received with
-          it, and its `size_bytes`
-Slots     what arrives later than in the present 2^30 ns lies unsorted until its slot begins: hundreds of thousands of packets are under way
-          at once, and a heap of as many reads main memory for every comparison. Nobody can tell: what arrives at the same instant
-          does so in the order of sending, and after what was to happen at that instant when its slot began
+Model     a packet pays t_pc of processing (latency only), waits for the sender's one output queue, whose head holds
+          it for t_t, and then takes the delay of its link: drawn for each packet from a normal distribution, cut off
+          at 0; or fixed for each link, drawn once. Links do not keep order where delays are drawn for each packet.
+          Nothing is lost
+Counts    packets and bytes, and who received which message when: no protocol is asked. A packet says which `messages`
+          are received with it, and its `size_bytes`
+Slots     what arrives later than in the present 2^30 ns lies unsorted until its slot begins: hundreds of thousands of
+          packets are under way at once, and a heap of as many reads main memory for every comparison. Nobody can
+          tell: what arrives at the same instant does so in the order of sending, and after what was to happen at that
+          instant when its slot began
 Units     integer nanoseconds
 Source    Rodrigues, Duarte, Arantes, "Causal Aggregation Broadcast" on VCube, section 5; ours: DESIGN.md §16
 """
@@ -36,7 +38,8 @@ Receive = Callable[[int, Any], None]
 
 class PacketNetwork:
     def __init__(
-        self, kernel: Kernel, n: int, seed: int, processing_ns: int, queue_ns: int, delay_mean_ns: int, delay_sd_ns: int,
+        self, kernel: Kernel, n: int, seed: int, processing_ns: int, queue_ns: int, delay_mean_ns: int,
+        delay_sd_ns: int,
         fixed: bool = False,
     ) -> None:  # fmt: skip
         self.kernel = kernel
@@ -55,7 +58,8 @@ class PacketNetwork:
         self._slots: dict[int, list[Any]] = {}  # number -> (arrival, receiver, sender, packet) in the order of sending
         self._by_bytes: dict[int, int] = {}  # size -> packets sent
         self._by_messages: dict[int, int] = {}  # messages, if not one -> packets sent
-        self._begun: dict[Any, int] = {}  # message -> when it was broadcast; hashed by identity, which is faster than its name
+        # message -> when it was broadcast; hashed by identity, which is faster than its name
+        self._begun: dict[Any, int] = {}
         self._arrived = 0
         self._receptions = 0
         self._waited_ns = 0
@@ -104,7 +108,9 @@ class PacketNetwork:
         assert self._fixed is not None
         if (i, to) not in self._fixed:  # a stream of its own: who uses the link first must not matter
             dice = generator(self._seed, "link delay", f"p{i}-p{to}")
-            self._fixed[i, to] = self._processing_ns + max(0, round(dice.normal(self._delay_mean_ns, self._delay_sd_ns)))
+            self._fixed[i, to] = self._processing_ns + max(
+                0, round(dice.normal(self._delay_mean_ns, self._delay_sd_ns))
+            )
         return self._fixed[i, to]
 
     def _draw(self) -> list[int]:
@@ -125,7 +131,8 @@ class PacketNetwork:
         rest = iter(self._slots.pop(slot))
         coming = list(zip(rest, rest, rest, rest, strict=True))
         coming.reverse()
-        coming.sort(key=itemgetter(0), reverse=True)  # stable: the last one is the next, and among equals that sent first
+        # stable: the last one is the next, and among equals that sent first
+        coming.sort(key=itemgetter(0), reverse=True)
         self._arrive(coming, self.kernel.calendar.place())
 
     def _arrive(self, coming: list[tuple[int, int, int, Any]], place: int) -> None:
@@ -184,6 +191,7 @@ class Packets(PacketNetwork):
     def __init__(self, kernel: Kernel, scenario: ProcessScenario) -> None:
         network: Any = scenario.network
         super().__init__(
-            kernel, scenario.processes, scenario.seed, ns(network.processing), ns(network.queue), ns(network.delay_mean),
+            kernel, scenario.processes, scenario.seed, ns(network.processing), ns(network.queue),
+            ns(network.delay_mean),
             ns(network.delay_sd), network.fixed_delays,
         )  # fmt: skip

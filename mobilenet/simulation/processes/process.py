@@ -1,7 +1,7 @@
 """What a process of an experiment sees, and what is recorded of it.
 
-Model     the port of its protocol and, on the detector's lane, of its detector; events as they happen, samples of its buffers
-          whenever they change
+Model     the port of its protocol and, on the detector's lane, of its detector; events as they happen, samples of its
+          buffers whenever they change
 Units     integer nanoseconds
 Errors    AssertionError: a protocol that does not count its broadcasts from 0
 Source    ours: DESIGN.md §16

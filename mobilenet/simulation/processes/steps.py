@@ -1,17 +1,20 @@
 """The abstract network of the papers on VCube: sending takes time, links and receivers never get busy.
 
-Model     a message waits for its sender's send server (first come, first served, t_s each), travels t_t, is received for
-          t_r, and is handed over t_h later, when the handler runs. The end of the reception is the instant that the papers
-          measure. Each lane has send servers of its own: broadcasts on one, the tests of the detector on another
-Jitter    0 in the papers. Otherwise each message of a lane that has jitter takes up to so much longer, drawn for each: a link keeps no order
-Crashes   what has not left the send server is lost, and so is what reaches a process that is down by the time it would be
-          handed over; timers die with their process. A message that would leave at the instant of the crash is lost
+Model     a message waits for its sender's send server (first come, first served, t_s each), travels t_t, is received
+          for t_r, and is handed over t_h later, when the handler runs. The end of the reception is the instant that
+          the papers measure. Each lane has send servers of its own: broadcasts on one, the tests of the detector on
+          another
+Jitter    0 in the papers. Otherwise each message of a lane that has jitter takes up to so much longer, drawn for
+          each: a link keeps no order
+Crashes   what has not left the send server is lost, and so is what reaches a process that is down by the time it
+          would be handed over; timers die with their process. A message that would leave at the instant of the crash
+          is lost
 Ties      in order of scheduling, messages and timers alike: an instant is one list, and one entry of the kernel's queue
-Speed     a message is an entry (receive, sender, message) of its instant. Nothing is counted on arrival: what is in flight is
-          what the calendar holds, and a crash, which is rare, looks through it for what it changes
+Speed     a message is an entry (receive, sender, message) of its instant. Nothing is counted on arrival: what is in
+          flight is what the calendar holds, and a crash, which is rare, looks through it for what it changes
 Units     integer nanoseconds; 1 time unit of the papers is 1 s
-Source    Rodrigues et al. (LADC 2018), section 6.1; Jeanneau et al. (JBCS 2017), simulation parameters; t_h = 0.1 is inferred
-          from their figures: DESIGN.md §16
+Source    Rodrigues et al. (LADC 2018), section 6.1; Jeanneau et al. (JBCS 2017), simulation parameters; t_h = 0.1 is
+          inferred from their figures: DESIGN.md §16
 """
 
 from __future__ import annotations
@@ -30,7 +33,9 @@ Bucket = list[Any]  # receive, sender, message, receive, sender, message, ...: n
 
 
 class StepNetwork:
-    def __init__(self, kernel: Kernel, n: int, send_ns: int, link_ns: int, reception_ns: int, hand_over_ns: int) -> None:
+    def __init__(
+        self, kernel: Kernel, n: int, send_ns: int, link_ns: int, reception_ns: int, hand_over_ns: int
+    ) -> None:
         self.kernel = kernel
         self.n = n
         self.send_ns = send_ns
@@ -127,7 +132,13 @@ class Lane:
 
     def sender(self, i: int) -> Send:
         """How process i sends: the hot path."""
-        network, calendar, instants, receive, kinds = self._network, self._network.kernel.calendar, self._instants, self._receive, self.kinds
+        network, calendar, instants, receive, kinds = (
+            self._network,
+            self._network.kernel.calendar,
+            self._instants,
+            self._receive,
+            self.kinds,
+        )
         send_ns, travel_ns = network.send_ns, network.travel_ns
         free_at = 0
 

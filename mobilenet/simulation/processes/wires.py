@@ -1,7 +1,7 @@
 """Processes on the emulated wired network: the same links that stations have, in place of the papers' abstract network.
 
-Model     a full mesh or given edges; see wired/. Broadcasts and the tests of the detector share the links. The handler runs
-          at the instant of the arrival
+Model     a full mesh or given edges; see wired/. Broadcasts and the tests of the detector share the links. The
+          handler runs at the instant of the arrival
 Crashes   of a process: its timers die, and what arrives for it is lost. What it had handed to its links still travels,
           and where messages are routed over it they go on
 Units     integer nanoseconds; 1 time unit of the papers is 1 s

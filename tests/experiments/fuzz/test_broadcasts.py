@@ -60,7 +60,9 @@ class Overtakings(LaneWithoutOrder):
 
 
 @pytest.mark.parametrize("protocol", [name for name in PROTOCOLS if name != "causal"])
-def test_schedules_have_crashes_within_sends_mistakes_and_links_without_order(protocol: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_schedules_have_crashes_within_sends_mistakes_and_links_without_order(
+    protocol: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr("mobilenet.simulation.processes.steps.LaneWithoutOrder", Overtakings)
     found: Counter[str] = Counter()
     for seed in SAMPLE:
@@ -70,7 +72,11 @@ def test_schedules_have_crashes_within_sends_mistakes_and_links_without_order(pr
         found["cut short"] += bool(experiment.recording.counters["messages"]["never_left"])
         found["without order"] += getattr(experiment.lane, "count", 0) > 0
         crashed = {int(node[1:]) for node, event in zip(events.node, events.event, strict=True) if event == "crash"}
-        wrong = [d["process"] for d, event in zip(events.columns()["detail"], events.event, strict=True) if event == "suspect" and isinstance(d, dict)]
+        wrong = [
+            d["process"]
+            for d, event in zip(events.columns()["detail"], events.event, strict=True)
+            if event == "suspect" and isinstance(d, dict)
+        ]
         found["mistaken"] += any(int(name[1:]) not in crashed for name in wrong)
     assert found["crash"] > 0.5 * len(SAMPLE) and found["deliver"] > 50 * len(SAMPLE)
     assert found["cut short"] >= 5 and found["without order"] >= 15
@@ -96,7 +102,10 @@ def test_aggregation_is_split_and_held_back() -> None:
 def test_a_kept_schedule_says_how_to_repeat_it(protocol: str, tmp_path: Path) -> None:
     keep_run(3, tmp_path / "kept", protocol=protocol)
     run = mobilenet.Run(tmp_path / "kept")
-    assert run.verdict == "valid" and run.manifest["command"] == f"mobilenet swarm --count 1 --seed 3 --protocol {protocol}"
+    assert (
+        run.verdict == "valid"
+        and run.manifest["command"] == f"mobilenet swarm --count 1 --seed 3 --protocol {protocol}"
+    )
     assert run.manifest["fingerprint"] == judge_seed(3, protocol=protocol).fingerprint
     if protocol == "causal_reliable":
         again = mobilenet.run(ProcessScenario.load(tmp_path / "kept" / "scenario.yaml"), out=tmp_path / "again")

@@ -1,4 +1,6 @@
-"""What the hunt has found in the simulator, each once more: without its fix each of these is violated, unknown, or raises."""
+"""What the hunt has found in the simulator, each once more: without its fix each of these is violated, unknown, or
+raises.
+"""
 
 from __future__ import annotations
 

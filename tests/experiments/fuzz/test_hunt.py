@@ -39,7 +39,9 @@ def test_workers_change_nothing_not_even_the_order() -> None:
 def test_neither_hash_seed_nor_folder_matters(hash_seed: str, tmp_path: Path) -> None:
     code = "from mobilenet.experiments.fuzz.hunt import hunt; print([r.fingerprint for r in hunt(range(100, 108), 1)])"
     environment = os.environ | {"PYTHONHASHSEED": hash_seed, "PYTHONPATH": str(ROOT)}
-    there = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, env=environment, capture_output=True, text=True, check=True)
+    there = subprocess.run(
+        [sys.executable, "-c", code], cwd=tmp_path, env=environment, capture_output=True, text=True, check=True
+    )
     assert there.stdout.strip() == str([judge_seed(seed).fingerprint for seed in range(100, 108)])
 
 
@@ -85,12 +87,20 @@ def test_a_protocol_that_raises_has_violated_its_self_checks(monkeypatch: pytest
 def test_the_command_names_the_seed_and_how_to_repeat_it(monkeypatch: pytest.MonkeyPatch) -> None:
     def found(seeds: range, workers: int, keep: Path | None) -> Iterator[Result]:
         for seed in seeds:
-            yield Result(seed, "radio", "violated" if seed == 7 else "valid", "causal_order: h0:1 overtook h0:0" if seed == 7 else "")
+            yield Result(
+                seed,
+                "radio",
+                "violated" if seed == 7 else "valid",
+                "causal_order: h0:1 overtook h0:0" if seed == 7 else "",
+            )
 
     monkeypatch.setattr(hunting, "hunt", found)
     result = CliRunner().invoke(app, ["swarm", "--count", "5", "--seed", "5", "--workers", "1"])
     assert result.exit_code == 1
-    assert "schedule 7 (radio) violated:" in result.output and "Repeat: mobilenet swarm --count 1 --seed 7" in result.output
+    assert (
+        "schedule 7 (radio) violated:" in result.output
+        and "Repeat: mobilenet swarm --count 1 --seed 7" in result.output
+    )
 
 
 def test_what_is_not_valid_is_kept(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

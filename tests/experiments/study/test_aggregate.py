@@ -41,7 +41,11 @@ def test_summary_is_the_t_interval_over_runs(finished: Result) -> None:
                 continue
             half = stats.t.ppf(0.975, len(values) - 1) * values.std(ddof=1) / np.sqrt(len(values))
             found = own.loc[metric]
-            assert found["n"] == len(values) and close(found["mean"], values.mean()) and close(found["high"], values.mean() + half)
+            assert (
+                found["n"] == len(values)
+                and close(found["mean"], values.mean())
+                and close(found["high"], values.mean() + half)
+            )
 
 
 def test_delays_of_all_runs_together(finished: Result) -> None:
@@ -98,7 +102,9 @@ def _area(steps: np.ndarray, begin: float, end: float) -> float:
 
 @given(st.lists(st.tuples(st.integers(0, 1000), st.sampled_from(["s0", "s1"]), st.integers(0, 9)), max_size=30))
 def test_integral_is_the_sum_over_nodes(samples: list[tuple[int, str, int]]) -> None:
-    rows = pd.DataFrame(sorted(samples, key=lambda row: row[0]), columns=["time_ns", "node", "value"]).astype({"time_ns": "int64", "value": "float64"})
+    rows = pd.DataFrame(sorted(samples, key=lambda row: row[0]), columns=["time_ns", "node", "value"]).astype(
+        {"time_ns": "int64", "value": "float64"}
+    )
     edges = np.array([0.0, 100.0, 250.0, 1000.0, 1500.0])
     found = np.diff(integral(rows, edges))
     for place, (begin, end) in enumerate(pairwise(edges)):
@@ -119,7 +125,10 @@ def test_steady_state_cuts_what_is_slow_at_first() -> None:
     rows = []
     for i in range(1000):
         delay = (2.0 if i < 150 else 0.2) + noise[i]
-        rows += [(i * 10**8, "h0", "broadcast", f"h0:{i}"), (round(i * 10**8 + delay * 1e9), "h1", "deliver", f"h0:{i}")]
+        rows += [
+            (i * 10**8, "h0", "broadcast", f"h0:{i}"),
+            (round(i * 10**8 + delay * 1e9), "h1", "deliver", f"h0:{i}"),
+        ]
     events = pd.DataFrame(rows, columns=["time_ns", "node", "event", "message"])
     cut_s = steady_from_s(events, 0, 100)
     assert cut_s is not None and 15 <= cut_s <= 30
@@ -133,4 +142,6 @@ def test_measure_counts_every_delivery_of_the_window(finished: Result) -> None:
     sent = events[events["event"] == "broadcast"].set_index("message")["time_ns"]
     at = events[events["event"] == "deliver"]["message"].map(sent) / 1e9
     assert sum(count for _, count in found.bins) == ((at >= window["warmup_s"]) & (at < window["duration_s"])).sum()
-    assert Path(run).is_dir() and {"delivery_delay_survival_p95_s", "backlog_slope"} <= {name for name, _, _ in found.values}
+    assert Path(run).is_dir() and {"delivery_delay_survival_p95_s", "backlog_slope"} <= {
+        name for name, _, _ in found.values
+    }

@@ -33,8 +33,12 @@ def test_every_combination_of_levels_is_a_configuration(tmp_path: Path) -> None:
     assert len(found) == 2 * 3 * 2 and [c.number for c in found] == list(range(12))
     assert found[0].levels == {"workload.interval_s": 1, "hosts.count": 4, "load": {"duration_s": 20, "drain_s": 30}}
     assert found[1].overrides == (
-        "wireless.loss=0.1", "workload.interval_s=1", "hosts.count=4", "duration_s=25", "drain_s=40",
-    )  # fmt: skip
+        "wireless.loss=0.1",
+        "workload.interval_s=1",
+        "hosts.count=4",
+        "duration_s=25",
+        "drain_s=40",
+    )
 
 
 def test_the_seed_depends_on_study_and_replication_alone() -> None:
@@ -60,7 +64,14 @@ def test_effective_study_loads_to_the_same(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("old", "new", "expected"),
     [
-        ("[1, 2.5]", "[1, -2.5]", "study.yaml:3: factors.workload.interval_s: level -2.5: workload.interval_s: should be at least 0.001, got -2.5"),
+        (
+            "[1, 2.5]",
+            "[1, -2.5]",
+            (
+                "study.yaml:3: factors.workload.interval_s: level -2.5: workload.interval_s: should be at least 0.001,"
+                " got -2.5"
+            ),
+        ),
         ("[1, 2.5]", "[]", "study.yaml:3: factors.workload.interval_s: expected at least 1 entries, got 0"),
         ("[1, 2.5]", "soon", "study.yaml:3: factors.workload.interval_s: expected a list in [ ], got soon"),
         ("workload.interval_s: [", "workload.intervall_s: [", "compare"),
@@ -68,23 +79,46 @@ def test_effective_study_loads_to_the_same(tmp_path: Path) -> None:
         ("from: 4", "form: 4", "study.yaml:4: factors.hosts.count.from: missing"),
         ("to: 8", "to: 2", "factors.hosts.count.to: should be more than from, which is 4, got 2"),
         ("step: 2", "step: 0.5", "factors.hosts.count: level 4.5: hosts.count: expected a whole number, got 4.5"),
-        ("load: [{duration_s: 20, drain_s: 30}, {duration_s: 25, drain_s: 40}]", "load: [1, 2]", "factors.load: no key of a scenario"),
-        ("{duration_s: 20,", "{duration: 20,", "factors.load: level {duration: 20, drain_s: 30}: duration: unknown key"),
-        ("wireless.loss: 0.1", "wireless.lost: 0.1", "study.yaml:6: set.wireless.lost: --set wireless.lost=0.1: wireless.lost: unknown key, did you mean 'loss'?"),
+        (
+            "load: [{duration_s: 20, drain_s: 30}, {duration_s: 25, drain_s: 40}]",
+            "load: [1, 2]",
+            "factors.load: no key of a scenario",
+        ),
+        (
+            "{duration_s: 20,",
+            "{duration: 20,",
+            "factors.load: level {duration: 20, drain_s: 30}: duration: unknown key",
+        ),
+        (
+            "wireless.loss: 0.1",
+            "wireless.lost: 0.1",
+            (
+                "study.yaml:6: set.wireless.lost: --set wireless.lost=0.1: wireless.lost: unknown key, did you mean"
+                " 'loss'?"
+            ),
+        ),
         ("wireless.loss: 0.1", "hosts.count: 7", "set: hosts.count is a factor as well"),
         ("min: 3", "min: 1", "replications.min: should be at least 2, got 1"),
         ("max: 9", "max: 2", "replications.max: should be at least min, which is 3, got 2"),
         ("min: 3, max: 9", "min: 3", "replications.until: needs max"),
         ("baseline: 1", "baseline: 3", "study.yaml:8: compare: baseline 3 is not a level of workload.interval_s"),
-        ("compare: {factor: workload.interval_s", "compare: {factor: seed", "compare: factor 'seed' is not one of the factors"),
+        (
+            "compare: {factor: workload.interval_s",
+            "compare: {factor: seed",
+            "compare: factor 'seed' is not one of the factors",
+        ),
         ("set:", "sett:", "study.yaml:6: sett: unknown key, did you mean 'set'?"),
         (str(FIRST), "nowhere.yaml", "study.yaml:1: scenario: there is no file"),
         ("step: 2}", "step: 1e-300}", "factors.hosts.count.step: more than 1000 levels"),
         ("[1, 2.5]", "[1, 2.5, 1]", "factors.workload.interval_s: level 1 twice"),
-        ("{duration_s: 20,", "{hosts.count: 5, duration_s: 20,", "factors.load: hosts.count is set by factors.hosts.count as well"),
+        (
+            "{duration_s: 20,",
+            "{hosts.count: 5, duration_s: 20,",
+            "factors.load: hosts.count is set by factors.hosts.count as well",
+        ),
         ("wireless.loss: 0.1", "seed: 4", "study.yaml:6: set.seed: runs take their seeds from the study's own seed"),
     ],
-)  # fmt: skip
+)
 def test_what_is_wrong_is_said_with_its_place(tmp_path: Path, old: str, new: str, expected: str) -> None:
     assert old in GOOD
     with pytest.raises(ScenarioError) as caught:

@@ -42,22 +42,35 @@ def test_one_definition_of_a_collision_and_one_of_a_message_for_all_printed_figu
 
 
 @pytest.mark.parametrize("experiment", EXPERIMENTS, ids=lambda experiment: experiment.name)
-def test_each_experiment_is_a_study_of_a_preset_on_seeds_that_were_not_searched(experiment: mobile_plan.Experiment) -> None:
+def test_each_experiment_is_a_study_of_a_preset_on_seeds_that_were_not_searched(
+    experiment: mobile_plan.Experiment,
+) -> None:
     study = experiment.study()
     (configuration,) = configurations(study)
     assert study.scenario_path == PRESETS / f"{experiment.preset}.yaml"
     runs_of_it = planned(study, 1, range(1, study.replications.most + 1))
-    assert [run.seed for run in runs_of_it[:3]] == [FIRST_SEED, FIRST_SEED + 1, FIRST_SEED + 2] and len(runs_of_it) >= 10
+    assert [run.seed for run in runs_of_it[:3]] == [FIRST_SEED, FIRST_SEED + 1, FIRST_SEED + 2] and len(
+        runs_of_it
+    ) >= 10
     assert configuration.number == 0
 
 
 def test_the_engineering_defaults_have_the_load_and_the_length_of_the_presets_and_their_own_radio() -> None:
     for experiment in ENGINEERING:
         preset = next(e for e in EXPERIMENTS if e.name == experiment.name)
-        ours, theirs = (load_scenario(e.study().scenario_path, configurations(e.study())[0].overrides) for e in (experiment, preset))
+        ours, theirs = (
+            load_scenario(e.study().scenario_path, configurations(e.study())[0].overrides) for e in (experiment, preset)
+        )
         assert isinstance(ours, Scenario) and isinstance(theirs, Scenario)
-        assert (ours.workload, ours.duration_s, ours.hosts.count) == (theirs.workload, theirs.duration_s, theirs.hosts.count)
-        assert ours.protocol.name == theirs.protocol.name and (ours.wireless.mac, theirs.wireless.mac) == ("dcf", "acking")
+        assert (ours.workload, ours.duration_s, ours.hosts.count) == (
+            theirs.workload,
+            theirs.duration_s,
+            theirs.hosts.count,
+        )
+        assert ours.protocol.name == theirs.protocol.name and (ours.wireless.mac, theirs.wireless.mac) == (
+            "dcf",
+            "acking",
+        )
 
 
 @pytest.mark.parametrize("path", sorted(PRESETS.glob("*.yaml")), ids=lambda path: path.stem)
@@ -82,7 +95,13 @@ def test_presets_differ_only_in_what_the_experiments_vary() -> None:
 
 @pytest.mark.parametrize(
     ("mean", "low", "high", "said"),
-    [(0.2, 0.195, 0.205, "fits"), (0.1, 0.195, 0.205, "0.5 times"), (0.44, 0.195, 0.205, "2.2 times"), (3, 0, 0, "above"), (1, 0, 0.5, "2 times")],
+    [
+        (0.2, 0.195, 0.205, "fits"),
+        (0.1, 0.195, 0.205, "0.5 times"),
+        (0.44, 0.195, 0.205, "2.2 times"),
+        (3, 0, 0, "above"),
+        (1, 0, 0.5, "2 times"),
+    ],
 )
 def test_fits_or_by_how_much_not(mean: float, low: float, high: float, said: str) -> None:
     assert held_against(mean, low, high) == said
@@ -117,7 +136,9 @@ def test_buffers_over_time_have_the_mean_that_the_metrics_have(preset: Path) -> 
     metrics = api.Run(preset).metrics
     assert series.buffer(preset, at)[10:].mean() == pytest.approx(metrics["station_sbuffer_mean"], rel=1e-9)
     assert series.host_rbuffer(preset, at)[10:].mean() == pytest.approx(metrics["host_rbuffer_mean"], rel=1e-6)
-    assert np.mean([series.buffer(preset, at, station=f"s{k}") for k in range(7)], axis=0) == pytest.approx(series.buffer(preset, at))
+    assert np.mean([series.buffer(preset, at, station=f"s{k}") for k in range(7)], axis=0) == pytest.approx(
+        series.buffer(preset, at)
+    )
 
 
 def test_delays_by_length_end_with_those_of_the_metrics(preset: Path) -> None:
@@ -130,7 +151,12 @@ def test_delays_by_length_end_with_those_of_the_metrics(preset: Path) -> None:
 def test_messages_per_delivery_are_counted_from_the_beginning(preset: Path) -> None:
     """Against counting by hand in the tables."""
     events, samples = (pd.read_parquet(preset / f"{name}.parquet") for name in ("events", "samples"))
-    end = samples[(samples.node == "network") & (samples.time_ns == 50 * 10**9)].drop_duplicates("quantity").set_index("quantity").value
+    end = (
+        samples[(samples.node == "network") & (samples.time_ns == 50 * 10**9)]
+        .drop_duplicates("quantity")
+        .set_index("quantity")
+        .value
+    )
     deliveries = ((events.event == "deliver") & (events.time_ns <= 50 * 10**9)).sum()
     expected = (end["radio_payload_bytes"] / 100 + end["radio_acknowledgements"]) / deliveries
     assert series.sent_per_delivery(preset, series.edges(50.0, 10.0))[-1] == pytest.approx(expected)
@@ -156,7 +182,9 @@ def test_a_small_reproduction_from_runs_to_figures(tmp_path: Path, monkeypatch: 
     monkeypatch.setattr(mobile, "EXPERIMENTS", tuple(small))
     monkeypatch.setattr(mobile, "LENGTHS_S", (30.0, 48.0))
     done: list[int] = []
-    once = mobile.reproduce(tmp_path / "out", local_master(2), lambda *counts: done.append(counts[0]), lambda text: None)
+    once = mobile.reproduce(
+        tmp_path / "out", local_master(2), lambda *counts: done.append(counts[0]), lambda text: None
+    )
     tables = {path.name: path.read_bytes() for path in (tmp_path / "out").glob("mobile*")}
     again = mobile.reproduce(tmp_path / "out", local_master(2), lambda *counts: None, lambda text: None)
     assert once == again and tables == {path.name: path.read_bytes() for path in (tmp_path / "out").glob("mobile*")}

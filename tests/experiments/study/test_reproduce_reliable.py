@@ -1,4 +1,6 @@
-"""What the reliable broadcast paper says: each check on results made by hand, where it must hold and where it must fail; and a real run."""
+"""What the reliable broadcast paper says: each check on results made by hand, where it must hold and where it must
+fail; and a real run.
+"""
 
 from __future__ import annotations
 
@@ -43,13 +45,27 @@ ONES, NOBODY = [0, *[1] * 7], [0] * 8
 TREES = [3, 0, 1, 0, 2, 0, 1, 0]  # that each sends without faults
 
 
-def row(latency: float, messages: float, trees: float = 0, delvs: float = 0, acks: float = 0, **more: float) -> dict[str, Any]:
-    found = {"latency": latency, "messages": messages, "trees": trees, "delvs": delvs, "acks": acks, "deliveries": N, "complete": 1}
+def row(
+    latency: float, messages: float, trees: float = 0, delvs: float = 0, acks: float = 0, **more: float
+) -> dict[str, Any]:
+    found = {
+        "latency": latency,
+        "messages": messages,
+        "trees": trees,
+        "delvs": delvs,
+        "acks": acks,
+        "deliveries": N,
+        "complete": 1,
+    }
     return {**found, "never_left": 0, "not valid": 0, **more}
 
 
 def counts(
-    sent: dict[str, list[int]], received: dict[str, list[int]], source_trees: tuple[int, ...] = (4, 2, 1), acks: int = 0, at: float | None = None
+    sent: dict[str, list[int]],
+    received: dict[str, list[int]],
+    source_trees: tuple[int, ...] = (4, 2, 1),
+    acks: int = 0,
+    at: float | None = None,
 ) -> Counts:
     filled = [{kind: list(given.get(kind, NOBODY)) for kind in KINDS} for given in (sent, received)]
     return Counts(filled[0], filled[1], list(source_trees), 1, acks, [at] * N)
@@ -76,7 +92,8 @@ def as_printed() -> Runs:
     restart = counts({"tree": [3, *[5] * 7]}, {"tree": ONES}, at=4)
     restart.suspected[0] = None
     counted = {
-        (FREE, V): free, (FREE, A): counts({"tree": [7, *[0] * 7]}, {"tree": ONES}), (FREE, D): counts({}, {"copy": [0, *[3] * 7]}),
+        (FREE, V): free, (FREE, A): counts({"tree": [7, *[0] * 7]}, {"tree": ONES}),
+        (FREE, D): counts({}, {"copy": [0, *[3] * 7]}),
         (T0, V): counts({"tree": TREES}, {"tree": ONES}, (4, 2, 1, 5), at=6.3), (T0, A): counts({}, {}, at=6.3),
         (T1, V): twice, (T1, A): counts({}, {}, at=35), (SOURCE, V): restart, (NOTICED, A): counts({}, {}, at=4),
         (BEFORE, V): counts({"tree": TREES, "delv": [1, *[0] * 7]}, {"tree": ONES}),
@@ -91,7 +108,9 @@ Change = Callable[[Runs], None]
 
 def now(experiment: str, protocol: str, n: int = N, **values: float) -> Change:
     """Another value in the table."""
-    return lambda runs: runs.table[experiment, protocol, n].update({name.replace("_valid", " valid"): value for name, value in values.items()})
+    return lambda runs: runs.table[experiment, protocol, n].update(
+        {name.replace("_valid", " valid"): value for name, value in values.items()}
+    )
 
 
 def sends(experiment: str, protocol: str, kind: str, process: int, number: int) -> Change:
@@ -257,8 +276,13 @@ def test_complete_before_the_detection_says_nothing_of_it() -> None:
 def test_the_sentence_on_large_systems_is_checked_at_both_instants() -> None:
     """Figure 4a and 4b: what holds at t0 need not at t1."""
     table = {(e, p, 256): row(at, 0) for e, p, at in ((T0, V, 24.3), (T0, A, 27.5), (T1, V, 57.2), (T1, A, 39.7))}
-    found = {name: judged(CHECKS[name], Runs(table, {}), [256], [256]) for name in ("all_higher_big_t0", "all_higher_big_t1")}
-    assert found == {"all_higher_big_t0": ("hold", "holds"), "all_higher_big_t1": ("fail", "fails for n = 256 (39.7, expected above 57.2)")}
+    found = {
+        name: judged(CHECKS[name], Runs(table, {}), [256], [256]) for name in ("all_higher_big_t0", "all_higher_big_t1")
+    }
+    assert found == {
+        "all_higher_big_t0": ("hold", "holds"),
+        "all_higher_big_t1": ("fail", "fails for n = 256 (39.7, expected above 57.2)"),
+    }
 
 
 @pytest.fixture(scope="module")
@@ -280,7 +304,9 @@ def test_a_real_run(run: tuple[Path, list[dict[str, Any]], dict[str, dict[str, s
     assert found["everybody_delv"]["answer"].startswith("holds for n = 8; not checked for n = 16")
 
 
-def test_what_is_counted_is_what_the_metrics_count(run: tuple[Path, list[dict[str, Any]], dict[str, dict[str, str]]]) -> None:
+def test_what_is_counted_is_what_the_metrics_count(
+    run: tuple[Path, list[dict[str, Any]], dict[str, dict[str, str]]],
+) -> None:
     out, rows, _ = run
     table = {(one["experiment"], one["protocol"]): one for one in rows}
     lines = [json.loads(line) for line in (out / "reliable.results.jsonl").read_text().splitlines()]
@@ -318,7 +344,12 @@ def test_another_number_of_processes_is_refused_in_a_line(monkeypatch: pytest.Mo
 @pytest.mark.parametrize("protocol", [AllToAllBroadcast, DisjointPathsBroadcast])
 def test_a_message_is_as_long_as_its_body_and_its_own_bytes(protocol: Any) -> None:
     sizes: list[int] = []
-    port = SimpleNamespace(me=0, send=lambda to, message: sizes.append(message.size_bytes), deliver=lambda *_: None, complete=lambda _: None)
+    port = SimpleNamespace(
+        me=0,
+        send=lambda to, message: sizes.append(message.size_bytes),
+        deliver=lambda *_: None,
+        complete=lambda _: None,
+    )
     for body in (None, 7, SimpleNamespace(size_bytes=40)):  # an int is payload that the declared size already has
         protocol(port, 4, tree_bytes=3).broadcast(body)
     copies = len(sizes) // 3

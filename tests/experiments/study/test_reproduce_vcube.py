@@ -1,4 +1,6 @@
-"""Reproductions of the papers on VCube: what can be wrong is wrong before the first run, and what is done is not done again."""
+"""Reproductions of the papers on VCube: what can be wrong is wrong before the first run, and what is done is not
+done again.
+"""
 
 from __future__ import annotations
 
@@ -27,7 +29,9 @@ JOBS = [Job((n,), "bundling.yaml", (f"processes={n}",)) for n in (2, 4)]
         (["causal", "--max-n", "16", "--processes", "16"], "expected one of the two"),
     ],
 )
-def test_what_cannot_be_is_refused_at_once(arguments: list[str], said: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_what_cannot_be_is_refused_at_once(
+    arguments: list[str], said: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(jobs, "performed", lambda *_: pytest.fail("a run"))
     done = CliRunner().invoke(app, ["reproduce", *arguments])

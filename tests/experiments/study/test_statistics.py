@@ -24,7 +24,8 @@ from mobilenet.experiments.study.statistics import (
 
 
 def test_t_interval_of_a_textbook() -> None:
-    interval = t_interval(np.array([1.20, 1.50, 1.68, 1.89, 0.95, 1.49, 1.58, 1.55, 0.50, 1.09]), 0.90)  # Law (2015), example 4.26
+    # Law (2015), example 4.26
+    interval = t_interval(np.array([1.20, 1.50, 1.68, 1.89, 0.95, 1.49, 1.58, 1.55, 0.50, 1.09]), 0.90)
     assert interval.mean == pytest.approx(1.343, abs=5e-4)
     assert interval.half_width == pytest.approx(0.24, abs=5e-3)
 
@@ -89,21 +90,28 @@ def test_kaplan_meier_by_hand() -> None:
 
 def test_verdicts() -> None:
     wanted = Compare(factor="p", baseline="a", metrics=("m", "n"), equivalence_margin=0.05)
-    all_of_them = [Configuration(i, {"p": p, "x": x}, ()) for i, (x, p) in enumerate([(1, "a"), (1, "b"), (2, "a"), (2, "b")])]
+    all_of_them = [
+        Configuration(i, {"p": p, "x": x}, ()) for i, (x, p) in enumerate([(1, "a"), (1, "b"), (2, "a"), (2, "b")])
+    ]
     noise = generator(1, "test").normal(0, 0.01, (8, 10))
 
     def replicated(mean: float, row: int) -> dict[int, float]:
         return {r + 1: mean + float(noise[row, r]) for r in range(10)}
 
     values = {
-        (0, "m"): replicated(1, 0), (1, "m"): replicated(2, 1), (0, "n"): replicated(1, 2), (1, "n"): replicated(1.001, 3),
+        (0, "m"): replicated(1, 0), (1, "m"): replicated(2, 1), (0, "n"): replicated(1, 2),
+        (1, "n"): replicated(1.001, 3),
         (2, "m"): replicated(1, 4), (3, "m"): {1: 1.0},
     }  # fmt: skip
     found = findings(wanted, all_of_them, values, set(), 0.95)
     assert [(f.others, f.metric, f.verdict) for f in found] == [
-        ({"x": 1}, "m", "different"), ({"x": 1}, "n", "equivalent"), ({"x": 2}, "m", "no data"), ({"x": 2}, "n", "no data"),
+        ({"x": 1}, "m", "different"), ({"x": 1}, "n", "equivalent"), ({"x": 2}, "m", "no data"),
+        ({"x": 2}, "n", "no data"),
     ]  # fmt: skip
     assert {f.verdict for f in findings(wanted, all_of_them, values, {0, 2}, 0.95)} == {"unstable"}
-    wide = {key: {r: v + (3 if r % 2 else -0.9) for r, v in row.items()} if key == (1, "n") else row for key, row in values.items()}
+    wide = {
+        key: {r: v + (3 if r % 2 else -0.9) for r, v in row.items()} if key == (1, "n") else row
+        for key, row in values.items()
+    }
     inconclusive = findings(wanted, all_of_them, wide, set(), 0.95)[1]
     assert inconclusive.verdict == "inconclusive"

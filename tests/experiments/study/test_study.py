@@ -84,7 +84,9 @@ def complete(out: Path) -> list[str]:
     return [path.name for path in runs.iterdir() if not path.name.startswith(".")] if runs.is_dir() else []
 
 
-def test_a_cluster_that_loses_a_worker_gives_the_same_tables(finished: Result, study_file: Path, tmp_path: Path) -> None:
+def test_a_cluster_that_loses_a_worker_gives_the_same_tables(
+    finished: Result, study_file: Path, tmp_path: Path
+) -> None:
     out = tmp_path / "cluster"
     killed = []
     with cluster(2, 7391) as (url, workers):
@@ -105,7 +107,12 @@ def test_a_run_that_fails_is_a_row_and_is_tried_again(finished: Result, study_fi
     shutil.rmtree(out / "runs" / "c001-r0002")
     (out / "runs" / "c001-r0002").write_text("in the way")
     result = run_study(study_file, out, local_master(2), nothing)
-    assert result.done == 15 and len(result.failed) == 1 and "c001-r0002: " in result.failed[0] and "exists already" in result.failed[0]
+    assert (
+        result.done == 15
+        and len(result.failed) == 1
+        and "c001-r0002: " in result.failed[0]
+        and "exists already" in result.failed[0]
+    )
     rows = pd.read_csv(out / "runs.csv").set_index("run")
     assert rows.loc["c001-r0002", "state"] == "failed" and (rows["state"] == "done").sum() == 15
     assert set(pd.read_csv(out / "tables" / "summary.csv").query("configuration == 1")["n"]) == {3}
@@ -150,7 +157,9 @@ def test_who_listens_need_not_be_a_master() -> None:
             f"    with s.spark_session('spark://127.0.0.1:{listener.getsockname()[1]}'): pass\n"
             "except s.StudyError as error: print(error, flush=True)\nimport os; os._exit(0)"
         )
-        done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, timeout=90, check=True)
+        done = subprocess.run(
+            [sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, timeout=90, check=True
+        )
     assert "no Spark master took us" in done.stdout
 
 
@@ -165,7 +174,9 @@ def test_a_scenario_that_cannot_be_read_is_a_note(tmp_path: Path) -> None:
 def test_what_is_refused(finished: Result, study_file: Path, tmp_path: Path) -> None:
     other = tmp_path / "other.yaml"
     other.write_text(study_file.read_text().replace("[1, 2]", "[1, 3]"))
-    with pytest.raises(StudyError, match=r"belongs to another study: factors.workload.interval_s was \[1, 2\], is \[1, 3\]"):
+    with pytest.raises(
+        StudyError, match=r"belongs to another study: factors.workload.interval_s was \[1, 2\], is \[1, 3\]"
+    ):
         run_study(other, finished.store.path, local_master(1), nothing)
     (tmp_path / "full").mkdir()
     (tmp_path / "full" / "letter.txt").write_text("dear")
@@ -203,7 +214,22 @@ def test_the_packaged_java_runs_spark(tmp_path: Path) -> None:
     """Where the machine has none: in a process of its own, with a PATH without Java."""
     bare = tmp_path / "bin"
     bare.mkdir()
-    for tool in ("sh", "bash", "dirname", "basename", "cat", "ps", "uname", "env", "nice", "id", "hostname", "tr", "sed", "grep"):
+    for tool in (
+        "sh",
+        "bash",
+        "dirname",
+        "basename",
+        "cat",
+        "ps",
+        "uname",
+        "env",
+        "nice",
+        "id",
+        "hostname",
+        "tr",
+        "sed",
+        "grep",
+    ):
         found = shutil.which(tool)
         if found:
             (bare / tool).symlink_to(found)
@@ -211,7 +237,11 @@ def test_the_packaged_java_runs_spark(tmp_path: Path) -> None:
         "from mobilenet.experiments.study.spark import *\n"
         "with spark_session('local[1]') as spark: print(java_home(), spark.range(5).count())"
     )
-    environment = {key: value for key, value in os.environ.items() if key not in ("JAVA_HOME", "PATH")} | {"PATH": str(bare)}
-    done = subprocess.run([sys.executable, "-c", code], env=environment, cwd=ROOT, capture_output=True, text=True, timeout=300, check=True)
+    environment = {key: value for key, value in os.environ.items() if key not in ("JAVA_HOME", "PATH")} | {
+        "PATH": str(bare)
+    }
+    done = subprocess.run(
+        [sys.executable, "-c", code], env=environment, cwd=ROOT, capture_output=True, text=True, timeout=300, check=True
+    )
     home, count = done.stdout.split()
     assert "mobilenet-java" in home and count == "5" and java_version(Path(home)) in (17, 21)

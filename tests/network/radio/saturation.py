@@ -35,7 +35,8 @@ def saturate(stations: int, size_bytes: int, rate_mbps: float, unicast: bool, se
 
 def unicast_throughput(stations: int, rate_mbps: float, seconds: float, seed: int = 1) -> float:
     """Share of channel time spent on payload, 1500-byte payloads behind 8 + 28 bytes of headers."""
-    air = saturate(stations, 1500 - 28, rate_mbps, True, seconds, seed)  # 28 of the 64 bytes of overhead count as payload
+    # 28 of the 64 bytes of overhead count as payload
+    air = saturate(stations, 1500 - 28, rate_mbps, True, seconds, seed)
     medium = air.medium
     delivered = sum(medium.addressed_pairs[:1]) - medium.acks
     return delivered * 1500 * 8 / (rate_mbps * 1e6) / seconds

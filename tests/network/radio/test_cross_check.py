@@ -1,7 +1,8 @@
 """The radio against INET 4.5 and ns-3 3.44 under the same load of beacons (scenarios/radio_check.yaml).
 
-Measured there, 60 s: INET 21 366 frames, 11.4 to 12.0 receivers in range, 4.0 to 5.0 % of pairs lost, half of them never
-attempted; ns-3 21 096 to 21 307 frames, 11.6 to 12.7 receivers, 2.1 to 2.9 % lost (its preamble saves one of two at times).
+Measured there, 60 s: INET 21 366 frames, 11.4 to 12.0 receivers in range, 4.0 to 5.0 % of pairs lost, half of them
+never attempted; ns-3 21 096 to 21 307 frames, 11.6 to 12.7 receivers, 2.1 to 2.9 % lost (its preamble saves one of
+two at times).
 """
 
 from __future__ import annotations
@@ -18,14 +19,19 @@ SEEDS = (1, 2, 3)
 
 
 def test_cross_check() -> None:
-    """Frames and losses in each seed; receivers in range in the mean, since one placement of 70 hosts moves them by 5 %."""
+    """Frames and losses in each seed; receivers in range in the mean, since one placement of 70 hosts moves them by
+    5 %.
+    """
     in_range = []
     for seed in SEEDS:
         radio = Simulation(Scenario.load(SCENARIO, [f"seed={seed}"])).run().recording.counters["radio"]
         lost = radio["lost"]
         collided = lost["collision"] + lost["never_attempted"]
         in_range.append(radio["pairs_in_range"] / radio["frames"])
-        print(f"seed {seed}: {radio['frames']} frames, {in_range[-1]:.3f} in range, {collided / radio['pairs_in_range']:.2%} lost")
+        print(
+            f"seed {seed}: {radio['frames']} frames, {in_range[-1]:.3f} in range,"
+            f" {collided / radio['pairs_in_range']:.2%} lost"
+        )
         assert 20_500 <= radio["frames"] <= 22_500
         assert 0.035 <= collided / radio["pairs_in_range"] <= 0.055
         assert 0.45 <= lost["never_attempted"] / collided <= 0.55

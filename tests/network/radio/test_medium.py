@@ -76,7 +76,9 @@ def test_detection_reaches_farther_than_reception() -> None:
 
 
 def test_equal_powers_are_not_captured_at_the_sender_s_own_place_either() -> None:
-    """All three stand at one place: neither frame is stronger, so neither survives, unless nothing more is asked for."""
+    """All three stand at one place: neither frame is stronger, so neither survives, unless nothing more is asked
+    for.
+    """
     for capture_db, fate in ((6.0, "collision"), (0.0, "received")):
         air = Air(capture_db=capture_db)
         a, b, c = air.node(0), air.node(0), air.node(0)

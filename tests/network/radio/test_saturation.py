@@ -14,12 +14,21 @@ from network.radio.saturation import broadcast_collisions, unicast_throughput
 
 @pytest.mark.parametrize(
     ("stations", "rate_mbps", "seconds", "share"),
-    [(5, 1, 100, 0.842), (10, 1, 100, 0.783), (20, 1, 80, 0.718), (50, 1, 60, 0.627), (5, 11, 20, 0.575), (50, 11, 10, 0.459)],
-)  # fmt: skip
+    [
+        (5, 1, 100, 0.842),
+        (10, 1, 100, 0.783),
+        (20, 1, 80, 0.718),
+        (50, 1, 60, 0.627),
+        (5, 11, 20, 0.575),
+        (50, 11, 10, 0.459),
+    ],
+)
 def test_unicast_throughput(stations: int, rate_mbps: float, seconds: float, share: float) -> None:
     assert unicast_throughput(stations, rate_mbps, seconds) == pytest.approx(share, rel=0.03)
 
 
-@pytest.mark.parametrize(("stations", "seconds", "share"), [(5, 100, 0.219), (10, 60, 0.427), (20, 30, 0.685), (50, 20, 0.930)])
+@pytest.mark.parametrize(
+    ("stations", "seconds", "share"), [(5, 100, 0.219), (10, 60, 0.427), (20, 30, 0.685), (50, 20, 0.930)]
+)
 def test_broadcast_collisions(stations: int, seconds: float, share: float) -> None:
     assert broadcast_collisions(stations, seconds) == pytest.approx(share, rel=0.03)

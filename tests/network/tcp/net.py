@@ -145,7 +145,7 @@ def check_transfer(
 
     def plan(node: Node, link: Link) -> None:
         for size in sizes[node.number]:
-            net.kernel.after(round(5 * SECOND * dice.random()), lambda size=size: node.say(link, size))  # type: ignore[misc]
+            net.kernel.after(round(5 * SECOND * dice.random()), lambda size=size: node.say(link, size))
 
     a.endpoint.connect(b.number)
     net.run_s(20_000)

@@ -84,9 +84,12 @@ def test_without_aggregation_every_segment_is_of_one_message() -> None:
     wire.run_ms(9000)
     assert all(len(segment.messages) <= 1 for segment in wire.segments)
     assert wire.said("a")[:5] == [
-        (1000, "1:301 ack 1"), (1000, "301:601 ack 1"), (1000, "601:901 ack 1"),
-        (1100, "901:1201 ack 1"), (1100, "1201:1501 ack 1"),
-    ]  # fmt: skip
+        (1000, "1:301 ack 1"),
+        (1000, "301:601 ack 1"),
+        (1000, "601:901 ack 1"),
+        (1100, "901:1201 ack 1"),
+        (1100, "1201:1501 ack 1"),
+    ]
     assert wire.b.got == list(range(9))
 
 
@@ -95,8 +98,10 @@ def test_nagle_one_short_segment_at_a_time() -> None:
     wire = Wire(tcp(nagle=True)).open()
     wire.a.say(*range(25), size_bytes=100)
     assert [(names(segment), segment.length) for segment in wire.segments] == [
-        ([0], 100), (list(range(1, 11)), 1000), (list(range(11, 21)), 1000),
-    ]  # fmt: skip
+        ([0], 100),
+        (list(range(1, 11)), 1000),
+        (list(range(11, 21)), 1000),
+    ]
     wire.run_ms(2000)
     assert wire.said("a")[3:] == [(1100, "2101:2501 ack 1")]
     assert wire.b.got == list(range(25))
@@ -149,9 +154,19 @@ def test_the_papers_defaults() -> None:
 
 @pytest.mark.parametrize(
     "wrong",
-    [{"mss_bytes": 10}, {"window_bytes": 0}, {"messages_in_flight": 0}, {"delayed_ack_s": 0.6}, {"rto_min_s": float("nan")},
-     {"recovery": "vegas"}, {"rto_min_s": 2.0, "rto_max_s": 1.0}, {"aggregation": False, "nagle": True}, {"mss": 536}, {"mss_bytes": 536.0}],
-)  # fmt: skip
+    [
+        {"mss_bytes": 10},
+        {"window_bytes": 0},
+        {"messages_in_flight": 0},
+        {"delayed_ack_s": 0.6},
+        {"rto_min_s": float("nan")},
+        {"recovery": "vegas"},
+        {"rto_min_s": 2.0, "rto_max_s": 1.0},
+        {"aggregation": False, "nagle": True},
+        {"mss": 536},
+        {"mss_bytes": 536.0},
+    ],
+)
 def test_impossible_parameters_are_refused(wrong: dict[str, Any]) -> None:
     with pytest.raises(ValidationError):
         TcpParameters(**wrong)
@@ -193,8 +208,10 @@ def test_data_takes_the_acknowledgement_along() -> None:
     wire.at_ms(1100, wire.b.say, "answer")
     wire.run_ms(9000)
     assert wire.log == [
-        (1_000_000_000, "a", "1:1001 ack 1"), (1_100_000_000, "b", "1:1001 ack 1001"), (1_350_000_000, "a", "ack 1001"),
-    ]  # fmt: skip
+        (1_000_000_000, "a", "1:1001 ack 1"),
+        (1_100_000_000, "b", "1:1001 ack 1001"),
+        (1_350_000_000, "a", "ack 1001"),
+    ]
 
 
 def test_an_answer_from_on_message_needs_no_pure_acknowledgement() -> None:

@@ -48,7 +48,9 @@ def test_shapes() -> None:
     assert breadth_first([(0.0, 0.0)]) == []
 
 
-@pytest.mark.parametrize("edges", [[(0, 1)], [(0, 1), (1, 0)], [(0, 1), (1, 3)], [(0, 0), (1, 2)], [(0, 1), (1, 2), (2, 0)]])
+@pytest.mark.parametrize(
+    "edges", [[(0, 1)], [(0, 1), (1, 0)], [(0, 1), (1, 3)], [(0, 0), (1, 2)], [(0, 1), (1, 2), (2, 0)]]
+)
 def test_what_is_no_tree_is_refused(edges: list[tuple[int, int]]) -> None:
     with pytest.raises(ValueError):
         neighbours_of(edges, 3)
@@ -72,7 +74,9 @@ def test_hops_lead_to_their_destination(seed: int, stations: int) -> None:
 
 @given(seed=st.integers(0, 10**6), stations=st.integers(2, 6))
 def test_delivery_is_causal_across_broadcasts_and_sends(seed: int, stations: int) -> None:
-    """If b was sent or delivered at x's sender before x, b is delivered at x's destination before x; all exactly once."""
+    """If b was sent or delivered at x's sender before x, b is delivered at x's destination before x; all exactly
+    once.
+    """
     dice = Stream(seed, "test")
     kernel = Kernel()
     tree = Tree(kernel, random_tree(dice, stations), stations, 1_000_000, 5 * MILLISECOND, 40)

@@ -27,7 +27,15 @@ class Note(NamedTuple):
 
 
 class World:
-    def __init__(self, kind: str, n: int, seed: int, layer: Layer | None = None, wait_ns: int = 20 * MILLISECOND, answers: float = 0.2) -> None:
+    def __init__(
+        self,
+        kind: str,
+        n: int,
+        seed: int,
+        layer: Layer | None = None,
+        wait_ns: int = 20 * MILLISECOND,
+        answers: float = 0.2,
+    ) -> None:
         self.kernel = Kernel()
         self.n = n
         self.dice = Stream(seed, "stations")
@@ -50,7 +58,7 @@ class World:
                 if i != j:
                     at = self.dice.below(SECOND)
                     self.kernel.at(at, lambda i=i, j=j: self.layers[i].on_crash(j))  # type: ignore[misc]
-                    self.kernel.at(at + self.dice.below(SECOND), lambda i=i, j=j: self.layers[i].on_up(j))  # type: ignore[misc]
+                    self.kernel.at(at + self.dice.below(SECOND), lambda i=i, j=j: self.layers[i].on_up(j))
         self.kernel.run_until(10**4 * SECOND)
 
     def say(self, i: int) -> None:

@@ -30,7 +30,9 @@ MUTANTS = [
 @pytest.mark.parametrize("kind", KINDS)
 @settings(max_examples=150, deadline=None)
 @given(seed=st.integers(0, 2**32), n=st.integers(1, 11), messages=st.integers(1, 80))
-def test_broadcasts_come_before_what_was_sent_after_them_and_everything_once(kind: str, seed: int, n: int, messages: int) -> None:
+def test_broadcasts_come_before_what_was_sent_after_them_and_everything_once(
+    kind: str, seed: int, n: int, messages: int
+) -> None:
     world = World(kind, n, seed)
     world.play(messages)
     assert world.problems() == []
@@ -103,7 +105,9 @@ def test_control_messages_do_not_wait_in_bundles_and_take_along_what_does() -> N
 
 
 def test_a_directed_send_waits_for_a_broadcast_that_waits_at_its_source() -> None:
-    """Line 7 of the reliable broadcast: the second one starts when the first is acknowledged, and x names it already."""
+    """Line 7 of the reliable broadcast: the second one starts when the first is acknowledged, and x names it
+    already.
+    """
     world = World("vcube_reliable", 2, 1)
     notes = [Note(0, None, 50), Note(1, None, 50), Note(2, 1, 0)]
     world.before = dict.fromkeys(notes, frozenset())

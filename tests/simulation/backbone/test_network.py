@@ -12,14 +12,16 @@ MEGABIT = 1_000_000
 NOTE = Note(0, None, 0, size_bytes=85)  # with 40 bytes of headers: 0.1 ms at 10 Mb/s
 
 
-def arrivals(edges: list[tuple[int, int]] | None, sends: list[tuple[int, int]], stations: int = 4) -> list[tuple[int, int, int]]:
+def arrivals(
+    edges: list[tuple[int, int]] | None, sends: list[tuple[int, int]], stations: int = 4
+) -> list[tuple[int, int, int]]:
     """(station, source, microseconds)"""
     kernel = Kernel()
     near = None if edges is None else adjacency(edges, stations)
     network = WiredNetwork(kernel, stations, near, 10 * MEGABIT, 10 * MILLISECOND, 40)
     found: list[tuple[int, int, int]] = []
     for i in range(stations):
-        network.attach(i, lambda source, message, i=i: found.append((i, source, kernel.now // 1000)))  # type: ignore[misc]
+        network.attach(i, lambda source, message, i=i: found.append((i, source, kernel.now // 1000)))
     for a, b in sends:
         network.route(a, a, b, NOTE)
     kernel.run_until(MILLISECOND)
@@ -31,8 +33,12 @@ def arrivals(edges: list[tuple[int, int]] | None, sends: list[tuple[int, int]], 
 
 def test_in_a_mesh_every_pair_has_a_link_of_its_own() -> None:
     assert arrivals(None, [(0, 1), (0, 2), (0, 3), (3, 0), (0, 1)]) == [
-        (1, 0, 10_100), (2, 0, 10_100), (3, 0, 10_100), (0, 3, 10_100), (1, 0, 10_200),
-    ]  # fmt: skip
+        (1, 0, 10_100),
+        (2, 0, 10_100),
+        (3, 0, 10_100),
+        (0, 3, 10_100),
+        (1, 0, 10_200),
+    ]
 
 
 def test_over_given_edges_messages_are_routed_hop_by_hop() -> None:

@@ -14,7 +14,8 @@ PROTOCOLS = ("best_effort", "reliable", "all_to_all", "disjoint_paths", "causal"
 
 
 @pytest.mark.parametrize(
-    ("protocol", "hops", "messages"), [("best_effort", 6, 14), ("reliable", 6, 14), ("all_to_all", 2, 14), ("disjoint_paths", 4, 21)]
+    ("protocol", "hops", "messages"),
+    [("best_effort", 6, 14), ("reliable", 6, 14), ("all_to_all", 2, 14), ("disjoint_paths", 4, 21)],
 )
 def test_a_wave_takes_its_hops(protocol: str, hops: int, messages: int) -> None:
     played = play(8, protocol, WIRED, "workload.sources=1", "detector=null")  # whose tests share the links
@@ -23,7 +24,9 @@ def test_a_wave_takes_its_hops(protocol: str, hops: int, messages: int) -> None:
 
 
 @pytest.mark.parametrize("protocol", PROTOCOLS)
-@pytest.mark.parametrize("more", [(), (CHAIN,), ("workload.messages=5", "workload.instants={kind: uniform, latest: 0.2}")])
+@pytest.mark.parametrize(
+    "more", [(), (CHAIN,), ("workload.messages=5", "workload.instants={kind: uniform, latest: 0.2}")]
+)
 def test_every_protocol_runs_on_wires(protocol: str, more: tuple[str, ...]) -> None:
     played = play(8, protocol, WIRED, *more)
     assert not played.wrong and played.metrics["deliveries"] in (64, 320)

@@ -18,7 +18,9 @@ CHAIN = "[[0, 1], [1, 2], [2, 3], [3, 4], [4, 5], [5, 6]]"
 
 
 def played(place: Path, name: str, *overrides: str) -> api.Run:
-    done = api.run(ROOT / "scenarios" / f"{name}.yaml", out=place / "run", overrides=["duration_s=20", "warmup_s=5", *overrides])
+    done = api.run(
+        ROOT / "scenarios" / f"{name}.yaml", out=place / "run", overrides=["duration_s=20", "warmup_s=5", *overrides]
+    )
     assert done.verdict == "valid" and done.manifest["quiescent"], done.verdicts
     return done
 
@@ -40,7 +42,9 @@ def test_an_experiment_is_valid_on_each_backbone(name: str, kind: str, tmp_path:
     [(KINDS[0], "shape=star"), (KINDS[1], f"edges={CHAIN}"), (KINDS[2], f"edges={CHAIN[:-1]}, [6, 0]]")],
 )
 def test_messages_are_routed_over_given_edges(kind: str, way: str, tmp_path: Path) -> None:
-    mesh = api.run(DYNAMIC, out=tmp_path / "mesh", overrides=["duration_s=20", "warmup_s=5", f"stations.backbone.kind={kind}"])
+    mesh = api.run(
+        DYNAMIC, out=tmp_path / "mesh", overrides=["duration_s=20", "warmup_s=5", f"stations.backbone.kind={kind}"]
+    )
     done = played(tmp_path, "dynamic", f"stations.backbone.kind={kind}", f"stations.backbone.{way}")
     assert done.counters["wired"]["sent"] > 1.2 * mesh.counters["wired"]["sent"]
 
@@ -49,7 +53,10 @@ def test_the_detector_s_tests_are_on_the_links(tmp_path: Path) -> None:
     """Each test is answered, and all of it is control."""
     done = played(tmp_path, "first", "stations.backbone.kind=vcube_reliable", "stations.backbone.test_interval_s=2")
     by_kind = done.counters["by_message_type"]["wired"]
-    assert by_kind["Test"]["count"] == by_kind["Answer"]["count"] > 10 and by_kind["Test"]["control_bytes"] == by_kind["Test"]["bytes"]
+    assert (
+        by_kind["Test"]["count"] == by_kind["Answer"]["count"] > 10
+        and by_kind["Test"]["control_bytes"] == by_kind["Test"]["bytes"]
+    )
 
 
 def test_false_suspicions_lose_nothing(tmp_path: Path) -> None:
@@ -88,9 +95,15 @@ def test_combinations_that_do_not_go_together() -> None:
     vcube = "stations.backbone.kind=vcube_causal"
     for changes, said in (
         (["stations.backbone.shape=star", f"stations.backbone.edges={CHAIN}"], "shape: star, but edges are given"),
-        (["stations.backbone.timeout_s=1"], "timeout_s: does nothing with kind: vcube_causal; it belongs to vcube_reliable"),
+        (
+            ["stations.backbone.timeout_s=1"],
+            "timeout_s: does nothing with kind: vcube_causal; it belongs to vcube_reliable",
+        ),
         (["stations.backbone.edges=[[0, 1]]"], "stations.backbone.edges: 1 edges do not connect 7 stations"),
-        (["protocol={name: tcp_flooding}"], "stations.backbone.kind: tcp_flooding has connections between neighbours: expected tree"),
+        (
+            ["protocol={name: tcp_flooding}"],
+            "stations.backbone.kind: tcp_flooding has connections between neighbours: expected tree",
+        ),
     ):
         with pytest.raises(ScenarioError) as error:
             Scenario.load(DYNAMIC, [vcube, *changes])
@@ -98,6 +111,8 @@ def test_combinations_that_do_not_go_together() -> None:
 
 
 def test_a_backbone_s_messages_count_for_the_size_of_a_run() -> None:
-    estimates = [estimated_events(Scenario.load(DYNAMIC, [f"stations.backbone.kind={kind}"])) for kind in ("tree", *KINDS)]
+    estimates = [
+        estimated_events(Scenario.load(DYNAMIC, [f"stations.backbone.kind={kind}"])) for kind in ("tree", *KINDS)
+    ]
     tree, best_effort, reliable, causal = estimates
     assert tree == causal < best_effort < reliable
