@@ -1,7 +1,8 @@
 // Small charts on canvases: steps over time, sessions, deliveries, delays.
 "use strict";
 Mobilenet.charts = (app) => {
-  const { run } = app, { INK, QUIET, withAlpha, upTo } = Mobilenet;
+  const { run } = app,
+    { INK, QUIET, withAlpha, upTo } = Mobilenet;
   const make = (height, label, width = 296) => {
     const made = Mobilenet.canvas(document.createElement("div"), "mn-chart");
     made.canvas.setAttribute("role", "img");
@@ -9,50 +10,98 @@ Mobilenet.charts = (app) => {
     made.fit(width, height);
     return { ...made, width, height };
   };
-  const text = (g, words, x, y, align = "left", colour = QUIET) => { g.font = "10px system-ui, sans-serif"; g.textAlign = align; g.textBaseline = "alphabetic"; g.fillStyle = colour; g.fillText(words, x, y); };
-  const now = (g, x, height, top = 0) => { g.strokeStyle = INK; g.lineWidth = 1; g.beginPath(); g.moveTo(x, top); g.lineTo(x, height); g.stroke(); };
+  const text = (g, words, x, y, align = "left", colour = QUIET) => {
+    g.font = "10px system-ui, sans-serif";
+    g.textAlign = align;
+    g.textBaseline = "alphabetic";
+    g.fillStyle = colour;
+    g.fillText(words, x, y);
+  };
+  const now = (g, x, height, top = 0) => {
+    g.strokeStyle = INK;
+    g.lineWidth = 1;
+    g.beginPath();
+    g.moveTo(x, top);
+    g.lineTo(x, height);
+    g.stroke();
+  };
 
   const short = (g, words, most) => {
     g.font = "10px system-ui, sans-serif";
     let shown = words;
-    while (shown.length > 1 && g.measureText(shown).width > most) shown = shown.slice(0, shown.endsWith("…") ? -2 : -1) + "…";
+    while (shown.length > 1 && g.measureText(shown).width > most)
+      shown = shown.slice(0, shown.endsWith("…") ? -2 : -1) + "…";
     return shown;
   };
-  const label = (g, called, number, x, y, room, colour) => { // the name where it fits, else the number, else nothing
+  const label = (g, called, number, x, y, room, colour) => {
+    // the name where it fits, else the number, else nothing
     g.font = "10px system-ui, sans-serif";
-    for (const words of [called, number]) if (g.measureText(words).width <= room) { text(g, words, x, y, "left", colour); return; }
+    for (const words of [called, number])
+      if (g.measureText(words).width <= room) {
+        text(g, words, x, y, "left", colour);
+        return;
+      }
   };
 
   // Buffers over the whole run, up to two quantities; a click goes to that moment.
   const buffers = (kind, i, colour) => {
-    const c = make(92, "Messages in the buffers over time"), series = run.buffers[kind], { g, width, height } = c, base = height - 14;
-    const lines = [["sbuffer", colour, "SBuffer"], ["rbuffer", INK, "RBuffer"]].filter(([name]) => series[name]);
+    const c = make(92, "Messages in the buffers over time"),
+      series = run.buffers[kind],
+      { g, width, height } = c,
+      base = height - 14;
+    const lines = [
+      ["sbuffer", colour, "SBuffer"],
+      ["rbuffer", INK, "RBuffer"],
+    ].filter(([name]) => series[name]);
     let most = 0;
-    for (const [name] of lines) for (let b = 0; b < series.bins; b++) most = Math.max(most, series[name][i * series.bins + b]);
-    const top = Math.max(4, most), TOP = 17;
+    for (const [name] of lines)
+      for (let b = 0; b < series.bins; b++) most = Math.max(most, series[name][i * series.bins + b]);
+    const top = Math.max(4, most),
+      TOP = 17;
     c.canvas.addEventListener("click", (event) => app.clock.seek((event.offsetX / width) * run.end_s));
     const still = document.createElement("canvas");
-    still.width = c.canvas.width; still.height = c.canvas.height;
+    still.width = c.canvas.width;
+    still.height = c.canvas.height;
     const s = still.getContext("2d");
     s.setTransform(still.width / width, 0, 0, still.height / height, 0, 0);
-    s.strokeStyle = "#e3e1da"; s.lineWidth = 1;
-    for (const y of [TOP, base]) { s.beginPath(); s.moveTo(0, y); s.lineTo(width, y); s.stroke(); }
+    s.strokeStyle = "#e3e1da";
+    s.lineWidth = 1;
+    for (const y of [TOP, base]) {
+      s.beginPath();
+      s.moveTo(0, y);
+      s.lineTo(width, y);
+      s.stroke();
+    }
     lines.forEach(([name, ink], k) => {
       s.beginPath();
       for (let b = 0; b < series.bins; b++) {
-        const x = (b * series.bin_s * width) / run.end_s, y = base - ((base - TOP) * series[name][i * series.bins + b]) / top;
-        if (b) s.lineTo(x, y); else s.moveTo(x, y);
+        const x = (b * series.bin_s * width) / run.end_s,
+          y = base - ((base - TOP) * series[name][i * series.bins + b]) / top;
+        if (b) s.lineTo(x, y);
+        else s.moveTo(x, y);
       }
-      s.strokeStyle = ink; s.lineWidth = 1.3; s.setLineDash(k ? [3, 2] : []); s.stroke(); s.setLineDash([]);
+      s.strokeStyle = ink;
+      s.lineWidth = 1.3;
+      s.setLineDash(k ? [3, 2] : []);
+      s.stroke();
+      s.setLineDash([]);
     });
-    text(s, "0 s", 0, height - 3); text(s, app.clockText(run.end_s), width, height - 3, "right");
+    text(s, "0 s", 0, height - 3);
+    text(s, app.clockText(run.end_s), width, height - 3, "right");
     const update = (t) => {
       g.clearRect(0, 0, width, height);
       g.drawImage(still, 0, 0, width, height);
       now(g, (t / run.end_s) * width, base, TOP);
       let x = 0; // the legend is the reading: the look of each line, its name, its value now
       lines.forEach(([name, ink, words], k) => {
-        g.strokeStyle = ink; g.lineWidth = 1.6; g.setLineDash(k ? [3, 2] : []); g.beginPath(); g.moveTo(x, 6); g.lineTo(x + 16, 6); g.stroke(); g.setLineDash([]);
+        g.strokeStyle = ink;
+        g.lineWidth = 1.6;
+        g.setLineDash(k ? [3, 2] : []);
+        g.beginPath();
+        g.moveTo(x, 6);
+        g.lineTo(x + 16, 6);
+        g.stroke();
+        g.setLineDash([]);
         const reading = words + " " + run.valueAt(kind, name, i, t);
         text(g, reading, x + 20, 9, "left", INK);
         x += 34 + g.measureText(reading).width;
@@ -64,89 +113,188 @@ Mobilenet.charts = (app) => {
 
   // Which station served a host when; without a cell grey, down black.
   const sessions = (h) => {
-    const c = make(34, "Sessions over time, coloured by station"), { g, width } = c, states = run.states(h), { DOWN, COVERED } = Mobilenet;
+    const c = make(34, "Sessions over time, coloured by station"),
+      { g, width } = c,
+      states = run.states(h),
+      { DOWN, COVERED } = Mobilenet;
     c.canvas.addEventListener("click", (event) => app.clock.seek((event.offsetX / width) * run.end_s));
     const update = (t) => {
       g.clearRect(0, 0, width, c.height);
       states.times.forEach((from, i) => {
-        const to = i + 1 < states.times.length ? states.times[i + 1] : run.end_s, f = states.flags[i], s = states.stations[i];
-        g.fillStyle = f & DOWN ? INK : !(f & COVERED) || s < 0 ? "#dcdad3" : withAlpha(app.colours[s], f & Mobilenet.MEMBER ? 0.85 : 0.3);
-        const x = (from / run.end_s) * width, w = Math.max(0.5, ((to - from) / run.end_s) * width);
+        const to = i + 1 < states.times.length ? states.times[i + 1] : run.end_s,
+          f = states.flags[i],
+          s = states.stations[i];
+        g.fillStyle =
+          f & DOWN
+            ? INK
+            : !(f & COVERED) || s < 0
+              ? "#dcdad3"
+              : withAlpha(app.colours[s], f & Mobilenet.MEMBER ? 0.85 : 0.3);
+        const x = (from / run.end_s) * width,
+          w = Math.max(0.5, ((to - from) / run.end_s) * width);
         g.fillRect(x, 4, w, 16);
-        if (s >= 0 && !(f & DOWN) && f & COVERED) label(g, run.stationCalled(s), run.stationLabel(s), x + 4, 16, w - 6, Mobilenet.readable(app.colours[s], f & Mobilenet.MEMBER ? 0.85 : 0.3));
+        if (s >= 0 && !(f & DOWN) && f & COVERED)
+          label(
+            g,
+            run.stationCalled(s),
+            run.stationLabel(s),
+            x + 4,
+            16,
+            w - 6,
+            Mobilenet.readable(app.colours[s], f & Mobilenet.MEMBER ? 0.85 : 0.3),
+          );
       });
       now(g, (t / run.end_s) * width, 24);
-      text(g, "0 s", 0, 33); text(g, app.clockText(run.end_s), width, 33, "right");
+      text(g, "0 s", 0, 33);
+      text(g, app.clockText(run.end_s), width, 33, "right");
     };
     return { canvas: c.canvas, update };
   };
 
   // One tick per delivery at a host, with its handoffs as bands: an interruption is where ticks are missing.
   const deliveries = (h, span, bracket) => {
-    const c = make(58, "Deliveries at this host around this moment, one line each"), { g, width } = c, own = run.deliveriesOf(h);
+    const c = make(58, "Deliveries at this host around this moment, one line each"),
+      { g, width } = c,
+      own = run.deliveriesOf(h);
     const update = (t) => {
-      const [from, to] = span ? span() : [t - 4, t + 2], at = (when) => ((when - from) / (to - from)) * width;
+      const [from, to] = span ? span() : [t - 4, t + 2],
+        at = (when) => ((when - from) / (to - from)) * width;
       g.clearRect(0, 0, width, c.height);
-      g.fillStyle = "#f4f2ec"; g.fillRect(0, 18, width, 26);
-      let free = 0, any = false; // labels stand above the bands, side by side, and whole
+      g.fillStyle = "#f4f2ec";
+      g.fillRect(0, 18, width, 26);
+      let free = 0,
+        any = false; // labels stand above the bands, side by side, and whole
       for (const i of run.handoffsOf(h)) {
-        const a = run.handoffs.start[i], b = Number.isNaN(run.handoffs.end[i]) ? a : run.handoffs.end[i];
+        const a = run.handoffs.start[i],
+          b = Number.isNaN(run.handoffs.end[i]) ? a : run.handoffs.end[i];
         if (b < from || a > to) continue;
         const colour = run.handoffs.to[i] >= 0 ? app.colours[run.handoffs.to[i]] : QUIET;
-        g.fillStyle = withAlpha(colour, 0.45); g.fillRect(at(a), 14, Math.max(2, at(b) - at(a)), 30);
-        const words = short(g, run.stationCalled(run.handoffs.to[i]), 120), wide = g.measureText(words).width, x = Math.max(0, Math.min(at(a), width - wide));
-        if (x >= free) { text(g, words, x, 10, "left", INK); free = x + wide + 5; }
+        g.fillStyle = withAlpha(colour, 0.45);
+        g.fillRect(at(a), 14, Math.max(2, at(b) - at(a)), 30);
+        const words = short(g, run.stationCalled(run.handoffs.to[i]), 120),
+          wide = g.measureText(words).width,
+          x = Math.max(0, Math.min(at(a), width - wide));
+        if (x >= free) {
+          text(g, words, x, 10, "left", INK);
+          free = x + wide + 5;
+        }
       }
       for (let i = upTo(own.time, from); i < own.time.length && own.time[i] <= to; i++) {
-        const past = own.time[i] <= t, x = at(own.time[i]);
-        g.strokeStyle = past ? INK : withAlpha(INK, 0.22); g.lineWidth = 1;
-        g.beginPath(); g.moveTo(x, 20); g.lineTo(x, 42); g.stroke();
+        const past = own.time[i] <= t,
+          x = at(own.time[i]);
+        g.strokeStyle = past ? INK : withAlpha(INK, 0.22);
+        g.lineWidth = 1;
+        g.beginPath();
+        g.moveTo(x, 20);
+        g.lineTo(x, 42);
+        g.stroke();
         any = true;
       }
       if (bracket) {
-        g.strokeStyle = "#b24c0e"; g.lineWidth = 2; g.beginPath(); g.moveTo(at(bracket[0]), 46); g.lineTo(at(bracket[1]), 46); g.stroke();
-        for (const end of bracket) { g.beginPath(); g.moveTo(at(end), 43); g.lineTo(at(end), 49); g.stroke(); }
+        g.strokeStyle = "#b24c0e";
+        g.lineWidth = 2;
+        g.beginPath();
+        g.moveTo(at(bracket[0]), 46);
+        g.lineTo(at(bracket[1]), 46);
+        g.stroke();
+        for (const end of bracket) {
+          g.beginPath();
+          g.moveTo(at(end), 43);
+          g.lineTo(at(end), 49);
+          g.stroke();
+        }
       }
-      if (t >= from && t <= to) { g.strokeStyle = "#c0392b"; g.lineWidth = 1.5; g.beginPath(); g.moveTo(at(t), 14); g.lineTo(at(t), 46); g.stroke(); }
-      if (!any) text(g, own.time.length && own.time[0] > t ? "nothing yet" : "no delivery in this time", width / 2, 35, "center");
-      text(g, app.clockText(from, true), 0, 57); text(g, app.clockText(to, true), width, 57, "right");
+      if (t >= from && t <= to) {
+        g.strokeStyle = "#c0392b";
+        g.lineWidth = 1.5;
+        g.beginPath();
+        g.moveTo(at(t), 14);
+        g.lineTo(at(t), 46);
+        g.stroke();
+      }
+      if (!any)
+        text(
+          g,
+          own.time.length && own.time[0] > t ? "nothing yet" : "no delivery in this time",
+          width / 2,
+          35,
+          "center",
+        );
+      text(g, app.clockText(from, true), 0, 57);
+      text(g, app.clockText(to, true), width, 57, "right");
     };
     return { canvas: c.canvas, update };
   };
 
   // How many hosts have a message, over the time since its broadcast (the axis is logarithmic: from a millisecond on).
   const spread = (m) => {
-    const c = make(80, "Hosts that have the message, over the time since its broadcast"), { g, width } = c, base = 64, msg = run.messages;
+    const c = make(80, "Hosts that have the message, over the time since its broadcast"),
+      { g, width } = c,
+      base = 64,
+      msg = run.messages;
     const delays = Array.from(msg.delay_s.subarray(msg.begin(m), msg.ends[m])).sort((a, b) => a - b);
-    const longest = Math.max(1, delays.length ? delays[delays.length - 1] : 1), scale = (s) => (Math.log10(Math.max(s, 0.001) / 0.001) / Math.log10(longest / 0.001)) * width;
+    const longest = Math.max(1, delays.length ? delays[delays.length - 1] : 1),
+      scale = (s) => (Math.log10(Math.max(s, 0.001) / 0.001) / Math.log10(longest / 0.001)) * width;
     const update = (t) => {
       g.clearRect(0, 0, width, c.height);
       for (const tick of [0.001, 0.01, 0.1, 1, 10, 100]) {
         if (tick > longest) break;
-        g.strokeStyle = "#e3e1da"; g.lineWidth = 1; g.beginPath(); g.moveTo(scale(tick), 4); g.lineTo(scale(tick), base); g.stroke();
+        g.strokeStyle = "#e3e1da";
+        g.lineWidth = 1;
+        g.beginPath();
+        g.moveTo(scale(tick), 4);
+        g.lineTo(scale(tick), base);
+        g.stroke();
         text(g, tick < 1 ? tick * 1000 + " ms" : tick + " s", Math.min(scale(tick) + 2, width - 24), 76);
       }
-      g.beginPath(); g.moveTo(0, base);
-      delays.forEach((d, i) => { g.lineTo(scale(d), base - ((base - 6) * i) / delays.length); g.lineTo(scale(d), base - ((base - 6) * (i + 1)) / delays.length); });
-      g.strokeStyle = INK; g.lineWidth = 1.6; g.stroke();
-      if (t > msg.time[m]) { g.strokeStyle = "#c0392b"; g.beginPath(); g.moveTo(Math.min(width - 1, scale(t - msg.time[m])), 2); g.lineTo(Math.min(width - 1, scale(t - msg.time[m])), base); g.stroke(); }
+      g.beginPath();
+      g.moveTo(0, base);
+      delays.forEach((d, i) => {
+        g.lineTo(scale(d), base - ((base - 6) * i) / delays.length);
+        g.lineTo(scale(d), base - ((base - 6) * (i + 1)) / delays.length);
+      });
+      g.strokeStyle = INK;
+      g.lineWidth = 1.6;
+      g.stroke();
+      if (t > msg.time[m]) {
+        g.strokeStyle = "#c0392b";
+        g.beginPath();
+        g.moveTo(Math.min(width - 1, scale(t - msg.time[m])), 2);
+        g.lineTo(Math.min(width - 1, scale(t - msg.time[m])), base);
+        g.stroke();
+      }
     };
     return { canvas: c.canvas, update };
   };
 
   // The share of receptions lost in the whole network, second by second.
   const losses = () => {
-    const c = make(66, "Share of receptions lost, over time", 200), { g, width } = c, base = 52;
+    const c = make(66, "Share of receptions lost, over time", 200),
+      { g, width } = c,
+      base = 52;
     let top = 0.05;
     for (const v of run.losses.share) top = Math.max(top, v);
     const update = (t) => {
       g.clearRect(0, 0, width, c.height);
       g.beginPath();
-      run.losses.time.forEach((when, i) => { const x = (when / run.end_s) * width, y = base - ((base - 18) * run.losses.share[i]) / top; if (i) g.lineTo(x, y); else g.moveTo(x, y); });
-      g.strokeStyle = "#b24c0e"; g.lineWidth = 1.3; g.stroke();
-      g.save(); g.beginPath(); g.rect(0, 13, width, base); g.clip(); now(g, (t / run.end_s) * width, base); g.restore();
+      run.losses.time.forEach((when, i) => {
+        const x = (when / run.end_s) * width,
+          y = base - ((base - 18) * run.losses.share[i]) / top;
+        if (i) g.lineTo(x, y);
+        else g.moveTo(x, y);
+      });
+      g.strokeStyle = "#b24c0e";
+      g.lineWidth = 1.3;
+      g.stroke();
+      g.save();
+      g.beginPath();
+      g.rect(0, 13, width, base);
+      g.clip();
+      now(g, (t / run.end_s) * width, base);
+      g.restore();
       text(g, "at most " + (100 * top).toFixed(1) + " %", 0, 9);
-      text(g, "0 s", 0, 64); text(g, app.clockText(run.end_s), width, 64, "right");
+      text(g, "0 s", 0, 64);
+      text(g, app.clockText(run.end_s), width, 64, "right");
     };
     return { canvas: c.canvas, update, empty: !run.losses.time.length };
   };

@@ -1,31 +1,67 @@
 // Colours told apart by colour-blind eyes (after Okabe and Ito), and the shapes of marks.
 "use strict";
-Mobilenet.INK = "#22303c"; Mobilenet.QUIET = "#7b868f"; Mobilenet.PAPER = "#f8f7f3"; Mobilenet.ALONE = "#9aa2a8";
+Mobilenet.INK = "#22303c";
+Mobilenet.QUIET = "#7b868f";
+Mobilenet.PAPER = "#f8f7f3";
+Mobilenet.ALONE = "#9aa2a8";
 
-// From the ninth station on hues come again, darker, then lighter (viz/style.py); a second mark in the dot says so, too.
+// From the ninth station on hues come again, darker, then lighter (viz/style.py); a second mark in the dot says so,
+// too.
 Mobilenet.HUES = 8;
 Mobilenet.lookOf = (s) => (s < 0 ? 0 : Math.floor(s / Mobilenet.HUES) % 3);
-Mobilenet.dot = (g, x, y, r, colour, look, edge = 1.4) => { // look 0: plain; 1: white centre; 2: dark edge
-  g.beginPath(); g.arc(x, y, r, 0, 6.2832); g.fillStyle = colour; g.fill();
-  g.lineWidth = edge; g.strokeStyle = look === 2 ? Mobilenet.INK : "#fff"; g.stroke();
-  if (look === 1) { g.beginPath(); g.arc(x, y, Math.max(0.8, 0.36 * r), 0, 6.2832); g.fillStyle = "#fff"; g.fill(); }
+Mobilenet.dot = (g, x, y, r, colour, look, edge = 1.4) => {
+  // look 0: plain; 1: white centre; 2: dark edge
+  g.beginPath();
+  g.arc(x, y, r, 0, 6.2832);
+  g.fillStyle = colour;
+  g.fill();
+  g.lineWidth = edge;
+  g.strokeStyle = look === 2 ? Mobilenet.INK : "#fff";
+  g.stroke();
+  if (look === 1) {
+    g.beginPath();
+    g.arc(x, y, Math.max(0.8, 0.36 * r), 0, 6.2832);
+    g.fillStyle = "#fff";
+    g.fill();
+  }
 };
 
 // Black or white, whatever can be read on this colour over white.
 Mobilenet.readable = (hex, alpha = 1) => {
-  const [r, g, b] = [1, 3, 5].map((i) => { const v = (parseInt(hex.slice(i, i + 2), 16) * alpha + 255 * (1 - alpha)) / 255; return v <= 0.04045 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4; });
+  const [r, g, b] = [1, 3, 5].map((i) => {
+    const v = (parseInt(hex.slice(i, i + 2), 16) * alpha + 255 * (1 - alpha)) / 255;
+    return v <= 0.04045 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4;
+  });
   return 0.2126 * r + 0.7152 * g + 0.0722 * b > 0.33 ? Mobilenet.INK : "#fff";
 };
 
-Mobilenet.withAlpha = (hex, alpha) => hex + Math.round(Math.max(0, Math.min(1, alpha)) * 255).toString(16).padStart(2, "0");
+Mobilenet.withAlpha = (hex, alpha) =>
+  hex +
+  Math.round(Math.max(0, Math.min(1, alpha)) * 255)
+    .toString(16)
+    .padStart(2, "0");
 
 // From pale to dark, in one hue, so that it also reads in grey.
 Mobilenet.RAMPS = {
-  losses: [[255, 247, 224], [253, 208, 130], [236, 140, 50], [178, 76, 14], [102, 37, 6]],
-  delays: [[243, 240, 250], [201, 194, 228], [150, 136, 198], [102, 77, 160], [56, 25, 105]],
+  losses: [
+    [255, 247, 224],
+    [253, 208, 130],
+    [236, 140, 50],
+    [178, 76, 14],
+    [102, 37, 6],
+  ],
+  delays: [
+    [243, 240, 250],
+    [201, 194, 228],
+    [150, 136, 198],
+    [102, 77, 160],
+    [56, 25, 105],
+  ],
 };
 Mobilenet.ramp = (name, share) => {
-  const colours = Mobilenet.RAMPS[name], at = Math.max(0, Math.min(1, share)) * (colours.length - 1), i = Math.min(colours.length - 2, Math.floor(at));
+  const colours = Mobilenet.RAMPS[name],
+    at = Math.max(0, Math.min(1, share)) * (colours.length - 1),
+    i = Math.min(colours.length - 2, Math.floor(at));
   return "rgb(" + colours[i].map((v, k) => Math.round(v + (colours[i + 1][k] - v) * (at - i))).join(",") + ")";
 };
 
@@ -35,7 +71,8 @@ Mobilenet.sprites = () => {
   return (g, key, x, y, side, paint) => {
     let sprite = made.get(key);
     if (!sprite) {
-      const canvas = document.createElement("canvas"), ratio = Math.min(2, window.devicePixelRatio || 1);
+      const canvas = document.createElement("canvas"),
+        ratio = Math.min(2, window.devicePixelRatio || 1);
       canvas.width = canvas.height = side * ratio;
       const own = canvas.getContext("2d");
       own.scale(ratio, ratio);
@@ -49,21 +86,124 @@ Mobilenet.sprites = () => {
 // Marks of events: a shape each, so that nothing hangs on colour. `left`, `right` colour the halves of a handoff.
 Mobilenet.mark = (g, kind, x, y, r, left, right) => {
   const { INK } = Mobilenet;
-  g.lineWidth = 1.5; g.lineJoin = "round"; g.lineCap = "round"; g.strokeStyle = INK; g.fillStyle = "#fff";
-  const path = (points, close = true) => { g.beginPath(); points.forEach(([a, b], i) => (i ? g.lineTo(x + a * r, y + b * r) : g.moveTo(x + a * r, y + b * r))); if (close) g.closePath(); };
+  g.lineWidth = 1.5;
+  g.lineJoin = "round";
+  g.lineCap = "round";
+  g.strokeStyle = INK;
+  g.fillStyle = "#fff";
+  const path = (points, close = true) => {
+    g.beginPath();
+    points.forEach(([a, b], i) => (i ? g.lineTo(x + a * r, y + b * r) : g.moveTo(x + a * r, y + b * r)));
+    if (close) g.closePath();
+  };
   if (kind === "handoff") {
-    path([[0, -1.15], [0, 1.15], [-1.15, 0]]); g.fillStyle = left || "#fff"; g.fill();
-    path([[0, -1.15], [0, 1.15], [1.15, 0]]); g.fillStyle = right || "#fff"; g.fill();
-    path([[0, -1.15], [1.15, 0], [0, 1.15], [-1.15, 0]]); g.lineWidth = 1.2; g.stroke();
+    path([
+      [0, -1.15],
+      [0, 1.15],
+      [-1.15, 0],
+    ]);
+    g.fillStyle = left || "#fff";
+    g.fill();
+    path([
+      [0, -1.15],
+      [0, 1.15],
+      [1.15, 0],
+    ]);
+    g.fillStyle = right || "#fff";
+    g.fill();
+    path([
+      [0, -1.15],
+      [1.15, 0],
+      [0, 1.15],
+      [-1.15, 0],
+    ]);
+    g.lineWidth = 1.2;
+    g.stroke();
   } else if (kind === "crash") {
-    g.lineWidth = 4.5; g.strokeStyle = "#fff"; path([[-0.8, -0.8], [0.8, 0.8]], false); g.stroke(); path([[-0.8, 0.8], [0.8, -0.8]], false); g.stroke();
-    g.lineWidth = 2.4; g.strokeStyle = INK; path([[-0.8, -0.8], [0.8, 0.8]], false); g.stroke(); path([[-0.8, 0.8], [0.8, -0.8]], false); g.stroke();
-  } else if (kind === "recover") { path([[0, -1], [0.95, 0.75], [-0.95, 0.75]]); g.fill(); g.stroke(); }
-  else if (kind === "out_of_coverage" || kind === "in_coverage") {
-    g.beginPath(); g.arc(x, y, r * 0.9, 0, 7); g.fill(); g.setLineDash(kind === "in_coverage" ? [] : [2.5, 2.5]); g.stroke(); g.setLineDash([]);
-    if (kind === "out_of_coverage") { path([[-0.45, 0], [0.45, 0]], false); g.stroke(); }
+    g.lineWidth = 4.5;
+    g.strokeStyle = "#fff";
+    path(
+      [
+        [-0.8, -0.8],
+        [0.8, 0.8],
+      ],
+      false,
+    );
+    g.stroke();
+    path(
+      [
+        [-0.8, 0.8],
+        [0.8, -0.8],
+      ],
+      false,
+    );
+    g.stroke();
+    g.lineWidth = 2.4;
+    g.strokeStyle = INK;
+    path(
+      [
+        [-0.8, -0.8],
+        [0.8, 0.8],
+      ],
+      false,
+    );
+    g.stroke();
+    path(
+      [
+        [-0.8, 0.8],
+        [0.8, -0.8],
+      ],
+      false,
+    );
+    g.stroke();
+  } else if (kind === "recover") {
+    path([
+      [0, -1],
+      [0.95, 0.75],
+      [-0.95, 0.75],
+    ]);
+    g.fill();
+    g.stroke();
+  } else if (kind === "out_of_coverage" || kind === "in_coverage") {
+    g.beginPath();
+    g.arc(x, y, r * 0.9, 0, 7);
+    g.fill();
+    g.setLineDash(kind === "in_coverage" ? [] : [2.5, 2.5]);
+    g.stroke();
+    g.setLineDash([]);
+    if (kind === "out_of_coverage") {
+      path(
+        [
+          [-0.45, 0],
+          [0.45, 0],
+        ],
+        false,
+      );
+      g.stroke();
+    }
   } else if (kind === "gap" || kind === "expire") {
-    g.fillStyle = kind === "gap" ? INK : "#fff"; path([[-0.85, -0.85], [0.85, -0.85], [0.85, 0.85], [-0.85, 0.85]]); g.fill(); g.stroke();
-  } else if (kind === "recovery") { path([[0, -1.1], [1.1, 0], [0, 1.1], [-1.1, 0]]); g.fill(); g.stroke(); }
-  else { g.beginPath(); g.arc(x, y, r * 0.55, 0, 7); g.fill(); g.stroke(); }
+    g.fillStyle = kind === "gap" ? INK : "#fff";
+    path([
+      [-0.85, -0.85],
+      [0.85, -0.85],
+      [0.85, 0.85],
+      [-0.85, 0.85],
+    ]);
+    g.fill();
+    g.stroke();
+  } else if (kind === "recovery") {
+    path([
+      [0, -1.1],
+      [1.1, 0],
+      [0, 1.1],
+      [-1.1, 0],
+    ]);
+    g.fill();
+    g.stroke();
+  } else {
+    g.beginPath();
+    g.arc(x, y, r * 0.55, 0, 7);
+    g.fill();
+    g.stroke();
+  }
 };

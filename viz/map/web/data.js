@@ -1,10 +1,19 @@
 // The document of a run, decoded: columns become typed arrays, moments become seconds.
 "use strict";
 const Mobilenet = {};
-Mobilenet.TYPES = { u8: Uint8Array, i16: Int16Array, u16: Uint16Array, i32: Int32Array, u32: Uint32Array, f32: Float32Array, f64: Float64Array };
+Mobilenet.TYPES = {
+  u8: Uint8Array,
+  i16: Int16Array,
+  u16: Uint16Array,
+  i32: Int32Array,
+  u32: Uint32Array,
+  f32: Float32Array,
+  f64: Float64Array,
+};
 
 Mobilenet.column = (packed) => {
-  const text = atob(packed.data), bytes = new Uint8Array(text.length);
+  const text = atob(packed.data),
+    bytes = new Uint8Array(text.length);
   for (let i = 0; i < text.length; i++) bytes[i] = text.charCodeAt(i);
   return new Mobilenet.TYPES[packed.type](bytes.buffer);
 };
@@ -12,7 +21,8 @@ Mobilenet.column = (packed) => {
 // Every {type, data} in a tree becomes an array.
 Mobilenet.decoded = (value) => {
   if (Array.isArray(value) || value === null || typeof value !== "object") return value;
-  if (typeof value.type === "string" && typeof value.data === "string" && value.type in Mobilenet.TYPES) return Mobilenet.column(value);
+  if (typeof value.type === "string" && typeof value.data === "string" && value.type in Mobilenet.TYPES)
+    return Mobilenet.column(value);
   return Object.fromEntries(Object.entries(value).map(([name, inner]) => [name, Mobilenet.decoded(inner)]));
 };
 
@@ -22,7 +32,8 @@ Mobilenet.seconds = (column) => Float64Array.from(column, (ns) => (ns < 0 ? NaN 
 Mobilenet.upTo = (sorted, value, low = 0, high = sorted.length) => {
   while (low < high) {
     const middle = (low + high) >> 1;
-    if (sorted[middle] <= value) low = middle + 1; else high = middle;
+    if (sorted[middle] <= value) low = middle + 1;
+    else high = middle;
   }
   return low;
 };
@@ -41,9 +52,13 @@ Mobilenet.read = (text) => {
   run.hostCalled = (h) => (h >= 0 && run.hostName(h)) || run.hostLabel(h);
   run.stationCalled = (s) => (s >= 0 && run.stationName(s)) || run.stationLabel(s);
   run.hostInFull = (h) => (run.hostName(h) ? run.hostName(h) + " (" + run.hostLabel(h) + ")" : run.hostLabel(h));
-  run.stationInFull = (s) => (run.stationName(s) ? run.stationName(s) + " (" + run.stationLabel(s) + ")" : run.stationLabel(s));
+  run.stationInFull = (s) =>
+    run.stationName(s) ? run.stationName(s) + " (" + run.stationLabel(s) + ")" : run.stationLabel(s);
 
-  const tracks = run.tracks, starts = new Int32Array(run.count), x = new Int32Array(tracks.x_cm.length), y = new Int32Array(x.length);
+  const tracks = run.tracks,
+    starts = new Int32Array(run.count),
+    x = new Int32Array(tracks.x_cm.length),
+    y = new Int32Array(x.length);
   for (let h = 0, at = 0, known = 0; h < run.count; h++) {
     starts[h] = at;
     if (!tracks.count[h]) continue;
@@ -55,17 +70,26 @@ Mobilenet.read = (text) => {
     }
     at += tracks.count[h];
   }
-  run.starts = starts; run.x_cm = x; run.y_cm = y;
-  const apart = tracks.interval_ns / 1e9, last = run.moments.length - 1;
-  let cachedTime = NaN, cachedMoment = -1;
+  run.starts = starts;
+  run.x_cm = x;
+  run.y_cm = y;
+  const apart = tracks.interval_ns / 1e9,
+    last = run.moments.length - 1;
+  let cachedTime = NaN,
+    cachedMoment = -1;
   const momentUpTo = (t) => {
-    if (t !== cachedTime) { cachedTime = t; cachedMoment = upTo(run.moments, t) - 1; }
+    if (t !== cachedTime) {
+      cachedTime = t;
+      cachedMoment = upTo(run.moments, t) - 1;
+    }
     return cachedMoment;
   };
   const place = { x: 0, y: 0 };
   run.momentOf = (h, i) => (tracks.moment ? tracks.moment[starts[h] + i] : tracks.first[h] + i);
-  run.indexAt = (h, t) => { // the last of its places at or before t; -1 before the first
-    const moment = momentUpTo(t), count = tracks.count[h];
+  run.indexAt = (h, t) => {
+    // the last of its places at or before t; -1 before the first
+    const moment = momentUpTo(t),
+      count = tracks.count[h];
     if (!tracks.moment) return Math.min(count - 1, moment - tracks.first[h]);
     return upTo(tracks.moment, moment, starts[h], starts[h] + count) - starts[h] - 1;
   };
@@ -73,10 +97,13 @@ Mobilenet.read = (text) => {
   run.place = (h, t) => {
     const i = run.indexAt(h, t);
     if (i < 0) return null;
-    const at = starts[h] + i, moment = run.momentOf(h, i), since = t - run.moments[moment];
+    const at = starts[h] + i,
+      moment = run.momentOf(h, i),
+      since = t - run.moments[moment];
     if (i + 1 >= tracks.count[h]) {
       if (moment < last && since > apart) return null;
-      place.x = x[at] / 100; place.y = y[at] / 100;
+      place.x = x[at] / 100;
+      place.y = y[at] / 100;
       return place;
     }
     const step = run.moments[run.momentOf(h, i + 1)] - run.moments[moment];
@@ -91,7 +118,8 @@ Mobilenet.read = (text) => {
     const found = run.place(h, t);
     if (found || h < 0 || !tracks.count[h]) return found;
     const at = starts[h] + Math.max(0, run.indexAt(h, t));
-    place.x = x[at] / 100; place.y = y[at] / 100;
+    place.x = x[at] / 100;
+    place.y = y[at] / 100;
     return place;
   };
 

@@ -1,41 +1,87 @@
 // What stands still: uncovered ground, cells, walls, wires, heat, stations. Drawn anew only when the view changes.
 "use strict";
 Mobilenet.ground = (app) => {
-  const { run, view } = app, { INK, withAlpha, ramp } = Mobilenet, st = run.stations;
+  const { run, view } = app,
+    { INK, withAlpha, ramp } = Mobilenet,
+    st = run.stations;
   let hatch = null;
   const pattern = (g) => {
     if (hatch) return hatch;
     const tile = document.createElement("canvas");
     tile.width = tile.height = 8;
     const p = tile.getContext("2d");
-    p.strokeStyle = "#d9d5ca"; p.lineWidth = 1;
-    p.beginPath(); p.moveTo(-2, 10); p.lineTo(10, -2); p.moveTo(-2, 2); p.lineTo(2, -2); p.moveTo(6, 10); p.lineTo(10, 6); p.stroke();
+    p.strokeStyle = "#d9d5ca";
+    p.lineWidth = 1;
+    p.beginPath();
+    p.moveTo(-2, 10);
+    p.lineTo(10, -2);
+    p.moveTo(-2, 2);
+    p.lineTo(2, -2);
+    p.moveTo(6, 10);
+    p.lineTo(10, 6);
+    p.stroke();
     return (hatch = g.createPattern(tile, "repeat"));
   };
-  const corners = (g, ring) => { g.beginPath(); ring.forEach(([x, y], i) => { const p = view.point(x, y); if (i) g.lineTo(p.x, p.y); else g.moveTo(p.x, p.y); }); g.closePath(); };
-  const circle = (g, i) => { const p = view.point(st.x_m[i], st.y_m[i]); g.beginPath(); g.arc(p.x, p.y, run.range_m * view.scaleAt(st.y_m[i]), 0, 7); return p; };
+  const corners = (g, ring) => {
+    g.beginPath();
+    ring.forEach(([x, y], i) => {
+      const p = view.point(x, y);
+      if (i) g.lineTo(p.x, p.y);
+      else g.moveTo(p.x, p.y);
+    });
+    g.closePath();
+  };
+  const circle = (g, i) => {
+    const p = view.point(st.x_m[i], st.y_m[i]);
+    g.beginPath();
+    g.arc(p.x, p.y, run.range_m * view.scaleAt(st.y_m[i]), 0, 7);
+    return p;
+  };
 
-  const uncovered = (g) => { // the box of the field, less all cells: what is left are the holes
+  const uncovered = (g) => {
+    // the box of the field, less all cells: what is left are the holes
     const [[left, bottom], [right, top]] = app.bounds;
     g.save();
-    corners(g, [[left, bottom], [right, bottom], [right, top], [left, top]]);
-    g.fillStyle = pattern(g); g.fill();
+    corners(g, [
+      [left, bottom],
+      [right, bottom],
+      [right, top],
+      [left, top],
+    ]);
+    g.fillStyle = pattern(g);
+    g.fill();
     g.globalCompositeOperation = "destination-out";
-    for (let i = 0; i < run.stationCount; i++) { circle(g, i); g.fill(); }
+    for (let i = 0; i < run.stationCount; i++) {
+      circle(g, i);
+      g.fill();
+    }
     g.restore();
   };
   const cells = (g) => {
-    for (let i = 0; i < run.stationCount; i++) { circle(g, i); g.fillStyle = withAlpha(app.colours[i], 0.1); g.fill(); }
+    for (let i = 0; i < run.stationCount; i++) {
+      circle(g, i);
+      g.fillStyle = withAlpha(app.colours[i], 0.1);
+      g.fill();
+    }
     g.lineWidth = 1;
-    for (let i = 0; i < run.stationCount; i++) { circle(g, i); g.strokeStyle = withAlpha(app.colours[i], 0.55); g.stroke(); }
+    for (let i = 0; i < run.stationCount; i++) {
+      circle(g, i);
+      g.strokeStyle = withAlpha(app.colours[i], 0.55);
+      g.stroke();
+    }
   };
   const heat = (g, name) => {
-    const grid = run.places[name], side = run.places.side_m;
+    const grid = run.places[name],
+      side = run.places.side_m;
     if (!grid) return;
     const top = app.heatTop(name);
     for (let i = 0; i < grid.mean.length; i++) {
-      const x = run.places.x_m + grid.column[i] * side, y = run.places.y_m + grid.row[i] * side;
-      const a = view.point(x, y + side), ax = a.x, ay = a.y, b = view.point(x + side, y);
+      const x = run.places.x_m + grid.column[i] * side,
+        y = run.places.y_m + grid.row[i] * side;
+      const a = view.point(x, y + side),
+        ax = a.x,
+        ay = a.y,
+        b = view.point(x + side, y);
       g.globalAlpha = 0.35 + 0.55 * Math.min(1, grid.count[i] / 20);
       g.fillStyle = ramp(name, grid.mean[i] / top);
       g.fillRect(ax, ay, b.x - ax + 0.6, b.y - ay + 0.6);
@@ -43,26 +89,66 @@ Mobilenet.ground = (app) => {
     g.globalAlpha = 1;
   };
   const walls = (g) => {
-    g.lineWidth = 1.4; g.strokeStyle = withAlpha(INK, 0.45);
-    if (run.area.box_m) { const [w, s, e, n] = run.area.box_m; g.setLineDash([7, 5]); corners(g, [[w, s], [e, s], [e, n], [w, n]]); g.stroke(); g.setLineDash([]); }
-    for (const ring of run.area.holes_m) { corners(g, ring); g.fillStyle = "#e4e1d8"; g.fill(); g.stroke(); }
+    g.lineWidth = 1.4;
+    g.strokeStyle = withAlpha(INK, 0.45);
+    if (run.area.box_m) {
+      const [w, s, e, n] = run.area.box_m;
+      g.setLineDash([7, 5]);
+      corners(g, [
+        [w, s],
+        [e, s],
+        [e, n],
+        [w, n],
+      ]);
+      g.stroke();
+      g.setLineDash([]);
+    }
+    for (const ring of run.area.holes_m) {
+      corners(g, ring);
+      g.fillStyle = "#e4e1d8";
+      g.fill();
+      g.stroke();
+    }
   };
   const wires = (g) => {
     const mesh = st.edges.length > run.stationCount;
-    g.strokeStyle = withAlpha(INK, mesh ? 0.18 : 0.5); g.lineWidth = mesh ? 1 : 2;
+    g.strokeStyle = withAlpha(INK, mesh ? 0.18 : 0.5);
+    g.lineWidth = mesh ? 1 : 2;
     for (const [a, b] of st.edges) {
-      const p = view.point(st.x_m[a], st.y_m[a]), px = p.x, py = p.y, q = view.point(st.x_m[b], st.y_m[b]);
-      g.beginPath(); g.moveTo(px, py); g.lineTo(q.x, q.y); g.stroke();
+      const p = view.point(st.x_m[a], st.y_m[a]),
+        px = p.x,
+        py = p.y,
+        q = view.point(st.x_m[b], st.y_m[b]);
+      g.beginPath();
+      g.moveTo(px, py);
+      g.lineTo(q.x, q.y);
+      g.stroke();
     }
   };
   const stations = (g) => {
     const small = run.range_m * view.scaleAt(0) < 30;
     for (let i = 0; i < run.stationCount; i++) {
-      const p = view.point(st.x_m[i], st.y_m[i]), r = small ? 4 : 10;
-      g.fillStyle = "#fff"; g.strokeStyle = app.colours[i]; g.lineWidth = small ? 2 : 3;
-      g.beginPath(); if (g.roundRect) g.roundRect(p.x - r, p.y - r, 2 * r, 2 * r, 3); else g.rect(p.x - r, p.y - r, 2 * r, 2 * r); g.fill(); g.stroke();
+      const p = view.point(st.x_m[i], st.y_m[i]),
+        r = small ? 4 : 10;
+      g.fillStyle = "#fff";
+      g.strokeStyle = app.colours[i];
+      g.lineWidth = small ? 2 : 3;
+      g.beginPath();
+      if (g.roundRect) g.roundRect(p.x - r, p.y - r, 2 * r, 2 * r, 3);
+      else g.rect(p.x - r, p.y - r, 2 * r, 2 * r);
+      g.fill();
+      g.stroke();
       const look = Mobilenet.lookOf(i); // the same second mark as its hosts have
-      if (!small && look) { g.lineWidth = look === 1 ? 1.2 : 1.4; g.strokeStyle = look === 1 ? "#fff" : INK; g.strokeRect(p.x - r - (look === 2 ? 2 : 0), p.y - r - (look === 2 ? 2 : 0), 2 * r + (look === 2 ? 4 : 0), 2 * r + (look === 2 ? 4 : 0)); }
+      if (!small && look) {
+        g.lineWidth = look === 1 ? 1.2 : 1.4;
+        g.strokeStyle = look === 1 ? "#fff" : INK;
+        g.strokeRect(
+          p.x - r - (look === 2 ? 2 : 0),
+          p.y - r - (look === 2 ? 2 : 0),
+          2 * r + (look === 2 ? 4 : 0),
+          2 * r + (look === 2 ? 4 : 0),
+        );
+      }
     }
   };
   return (g, width, height) => {

@@ -1,27 +1,64 @@
 // Marks of events at their places, and the small charts beside the stations.
 "use strict";
-Mobilenet.LAYER_OF = { handoff: "handoffs", recovery: "handoffs", crash: "crashes", recover: "crashes", out_of_coverage: "coverage", in_coverage: "coverage", gap: "gaps", expire: "gaps" };
+Mobilenet.LAYER_OF = {
+  handoff: "handoffs",
+  recovery: "handoffs",
+  crash: "crashes",
+  recover: "crashes",
+  out_of_coverage: "coverage",
+  in_coverage: "coverage",
+  gap: "gaps",
+  expire: "gaps",
+};
 Mobilenet.WORDS = {
-  handoff: "handoff", recovery: "new session", crash: "crash", recover: "recovery", out_of_coverage: "loses coverage",
-  in_coverage: "back in coverage", gap: "gap", expire: "given up by its station", join: "joins", leave: "leaves", refused: "broadcast refused",
+  handoff: "handoff",
+  recovery: "new session",
+  crash: "crash",
+  recover: "recovery",
+  out_of_coverage: "loses coverage",
+  in_coverage: "back in coverage",
+  gap: "gap",
+  expire: "given up by its station",
+  join: "joins",
+  leave: "leaves",
+  refused: "broadcast refused",
 };
 Mobilenet.marks = (app) => {
-  const { run, view } = app, { upTo, LAYER_OF, INK, QUIET, withAlpha } = Mobilenet, MOST = 3000, sprite = Mobilenet.sprites();
+  const { run, view } = app,
+    { upTo, LAYER_OF, INK, QUIET, withAlpha } = Mobilenet,
+    MOST = 3000,
+    sprite = Mobilenet.sprites();
   const items = [];
   const seen = new Set(); // the first coverage of a host is no event to mark
   for (let i = 0; i < run.events.time.length; i++) {
-    const kind = run.events.kinds[run.events.kind[i]], h = run.events.host[i];
-    if (kind === "in_coverage" && !seen.has(h)) { seen.add(h); continue; }
+    const kind = run.events.kinds[run.events.kind[i]],
+      h = run.events.host[i];
+    if (kind === "in_coverage" && !seen.has(h)) {
+      seen.add(h);
+      continue;
+    }
     if (LAYER_OF[kind] && h >= 0) items.push({ t: run.events.time[i], kind, host: h, event: i });
   }
   for (let i = 0; i < run.handoffs.count; i++)
-    if (run.handoffs.host[i] >= 0) items.push({ t: run.handoffs.start[i], kind: run.handoffs.causes[run.handoffs.cause[i]] === "cell" ? "handoff" : "recovery", host: run.handoffs.host[i], handoff: i });
+    if (run.handoffs.host[i] >= 0)
+      items.push({
+        t: run.handoffs.start[i],
+        kind: run.handoffs.causes[run.handoffs.cause[i]] === "cell" ? "handoff" : "recovery",
+        host: run.handoffs.host[i],
+        handoff: i,
+      });
   items.sort((a, b) => a.t - b.t);
-  const times = Float64Array.from(items, (item) => item.t), ofHandoff = new Map(), ofEvent = new Map();
-  for (const item of items) if (item.handoff === undefined) ofEvent.set(item.event, item); else ofHandoff.set(item.handoff, item);
+  const times = Float64Array.from(items, (item) => item.t),
+    ofHandoff = new Map(),
+    ofEvent = new Map();
+  for (const item of items)
+    if (item.handoff === undefined) ofEvent.set(item.event, item);
+    else ofHandoff.set(item.handoff, item);
   items.forEach((item, i) => {
     const place = run.lastPlace(item.host, item.t);
-    item.x = place ? place.x : NaN; item.y = place ? place.y : NaN; item.id = i;
+    item.x = place ? place.x : NaN;
+    item.y = place ? place.y : NaN;
+    item.id = i;
   });
   // Marks stay for half a minute; for less where there would be hundreds.
   const KEEP_S = Math.max(2, Math.min(30, (250 * run.end_s) / Math.max(1, items.length)));
@@ -45,15 +82,33 @@ Mobilenet.marks = (app) => {
     each(t, (item, fresh) => {
       const p = view.point(item.x, item.y);
       g.globalAlpha = 0.3 + 0.7 * fresh;
-      const r = small * (5 + Math.round(3 * fresh) / 2), h = item.handoff, key = item.kind + r + (h === undefined ? "" : colour(run.handoffs.from[h]) + colour(run.handoffs.to[h]));
-      if (p.x > -20 && p.y > -20 && p.x < app.size.width + 20 && p.y < app.size.height + 20) sprite(g, key, p.x, p.y, 2 * Math.ceil(1.3 * r + 1), (own, x, y) => paint(own, item, x, y, r));
-      if (app.selected && app.selected.mark === item.id) { g.globalAlpha = 1; g.lineWidth = 2; g.strokeStyle = INK; g.beginPath(); g.arc(p.x, p.y, 12, 0, 7); g.stroke(); }
+      const r = small * (5 + Math.round(3 * fresh) / 2),
+        h = item.handoff,
+        key = item.kind + r + (h === undefined ? "" : colour(run.handoffs.from[h]) + colour(run.handoffs.to[h]));
+      if (p.x > -20 && p.y > -20 && p.x < app.size.width + 20 && p.y < app.size.height + 20)
+        sprite(g, key, p.x, p.y, 2 * Math.ceil(1.3 * r + 1), (own, x, y) => paint(own, item, x, y, r));
+      if (app.selected && app.selected.mark === item.id) {
+        g.globalAlpha = 1;
+        g.lineWidth = 2;
+        g.strokeStyle = INK;
+        g.beginPath();
+        g.arc(p.x, p.y, 12, 0, 7);
+        g.stroke();
+      }
     });
     g.globalAlpha = 1;
   };
   const near = (x, y, t) => {
-    let best = null, nearest = 100;
-    each(t, (item) => { const p = view.point(item.x, item.y), d = (p.x - x) ** 2 + (p.y - y) ** 2; if (d < nearest) { nearest = d; best = item; } });
+    let best = null,
+      nearest = 100;
+    each(t, (item) => {
+      const p = view.point(item.x, item.y),
+        d = (p.x - x) ** 2 + (p.y - y) ** 2;
+      if (d < nearest) {
+        nearest = d;
+        best = item;
+      }
+    });
     return best;
   };
   // The last half minute of each station's SBuffer, on a scale common to all.
@@ -62,38 +117,69 @@ Mobilenet.marks = (app) => {
   if (series.sbuffer) for (const v of series.sbuffer) if (v > top) top = v;
   const buffers = (g, t) => {
     if (!series.sbuffer || run.range_m * view.scaleAt(0) < 45) return;
-    const w = 68, h = 26, span = 30, end = Math.floor(t / series.bin_s), count = Math.max(8, Math.round(span / series.bin_s));
+    const w = 68,
+      h = 26,
+      span = 30,
+      end = Math.floor(t / series.bin_s),
+      count = Math.max(8, Math.round(span / series.bin_s));
     for (let s = 0; s < run.stationCount; s++) {
-      const p = view.point(run.stations.x_m[s], run.stations.y_m[s]), x = p.x + 15, y = p.y - h / 2;
-      g.fillStyle = "rgba(255,255,255,.88)"; g.strokeStyle = withAlpha(INK, 0.18); g.lineWidth = 1;
-      g.beginPath(); if (g.roundRect) g.roundRect(x, y, w, h, 4); else g.rect(x, y, w, h); g.fill(); g.stroke();
+      const p = view.point(run.stations.x_m[s], run.stations.y_m[s]),
+        x = p.x + 15,
+        y = p.y - h / 2;
+      g.fillStyle = "rgba(255,255,255,.88)";
+      g.strokeStyle = withAlpha(INK, 0.18);
+      g.lineWidth = 1;
+      g.beginPath();
+      if (g.roundRect) g.roundRect(x, y, w, h, 4);
+      else g.rect(x, y, w, h);
+      g.fill();
+      g.stroke();
       let highest = 0;
-      g.beginPath(); g.moveTo(x + 3, y + h - 3);
+      g.beginPath();
+      g.moveTo(x + 3, y + h - 3);
       for (let k = 0; k <= count; k++) {
-        const bin = Math.min(series.bins - 1, end - count + k), v = bin >= 0 ? series.sbuffer[s * series.bins + bin] : 0;
+        const bin = Math.min(series.bins - 1, end - count + k),
+          v = bin >= 0 ? series.sbuffer[s * series.bins + bin] : 0;
         highest = Math.max(highest, v);
         g.lineTo(x + 3 + ((w - 6) * k) / count, y + h - 3 - ((h - 8) * v) / top);
       }
-      g.lineTo(x + w - 3, y + h - 3); g.closePath();
-      g.fillStyle = withAlpha(app.colours[s], 0.45); g.fill();
-      if (!highest) { g.font = "10px system-ui, sans-serif"; g.textAlign = "left"; g.textBaseline = "alphabetic"; g.fillStyle = QUIET; g.fillText(t > 0 ? "empty" : "nothing yet", x + 5, y + h - 5); }
+      g.lineTo(x + w - 3, y + h - 3);
+      g.closePath();
+      g.fillStyle = withAlpha(app.colours[s], 0.45);
+      g.fill();
+      if (!highest) {
+        g.font = "10px system-ui, sans-serif";
+        g.textAlign = "left";
+        g.textBaseline = "alphabetic";
+        g.fillStyle = QUIET;
+        g.fillText(t > 0 ? "empty" : "nothing yet", x + 5, y + h - 5);
+      }
     }
   };
   const numbers = (g, t) => {
     if (!series.sbuffer || run.range_m * view.scaleAt(0) < 45) return;
-    g.font = "10px system-ui, sans-serif"; g.textBaseline = "alphabetic"; g.textAlign = "right";
+    g.font = "10px system-ui, sans-serif";
+    g.textBaseline = "alphabetic";
+    g.textAlign = "right";
     for (let s = 0; s < run.stationCount; s++) {
-      const p = view.point(run.stations.x_m[s], run.stations.y_m[s]), x = p.x + 79, y = p.y - 2, words = String(run.valueAt("stations", "sbuffer", s, t));
+      const p = view.point(run.stations.x_m[s], run.stations.y_m[s]),
+        x = p.x + 79,
+        y = p.y - 2,
+        words = String(run.valueAt("stations", "sbuffer", s, t));
       if (words === "0") continue; // the box says "empty"
       const wide = g.measureText(words).width;
-      g.fillStyle = "rgba(255,255,255,.92)"; g.fillRect(x - wide - 2, y - 9, wide + 4, 11); // above hosts that stand there
-      g.fillStyle = INK; g.fillText(words, x, y);
+      g.fillStyle = "rgba(255,255,255,.92)";
+      g.fillRect(x - wide - 2, y - 9, wide + 4, 11); // above hosts that stand there
+      g.fillStyle = INK;
+      g.fillText(words, x, y);
     }
   };
-  const next = (t, step, of) => { // the next or previous event of the layers that are shown
+  const next = (t, step, of) => {
+    // the next or previous event of the layers that are shown
     const wanted = (item) => shown(item) && (!of || item.kind === of);
-    if (step > 0) { for (let i = upTo(times, t + 1e-6); i < items.length; i++) if (wanted(items[i])) return items[i]; }
-    else for (let i = upTo(times, t - 1e-6) - 1; i >= 0; i--) if (wanted(items[i])) return items[i];
+    if (step > 0) {
+      for (let i = upTo(times, t + 1e-6); i < items.length; i++) if (wanted(items[i])) return items[i];
+    } else for (let i = upTo(times, t - 1e-6) - 1; i >= 0; i--) if (wanted(items[i])) return items[i];
     return null;
   };
   return { items, times, ofHandoff, ofEvent, keepS: KEEP_S, draw, near, buffers, numbers, paint, next, shown };

@@ -1,51 +1,151 @@
 // The card of a message: who has it, who does not, and what it waits for there.
 "use strict";
 Mobilenet.messageCard = (app, m) => {
-  const { run, clock } = app, msg = run.messages, { el, row, link, action, heading, note, counted, duration } = app.parts;
+  const { run, clock } = app,
+    msg = run.messages,
+    { el, row, link, action, heading, note, counted, duration } = app.parts;
   const open = (p) => app.select({ kind: "message", id: p });
-  const reached = app.cards.live("Delivered"), bar = el("i"), chart = app.charts.spread(m), have = el("div", { class: "mn-list" }), lack = el("div", { class: "mn-list" });
-  const predecessors = msg.predecessors(m), haveHead = heading("Delivered, latest first"), lackHead = heading("Not yet");
+  const reached = app.cards.live("Delivered"),
+    bar = el("i"),
+    chart = app.charts.spread(m),
+    have = el("div", { class: "mn-list" }),
+    lack = el("div", { class: "mn-list" });
+  const predecessors = msg.predecessors(m),
+    haveHead = heading("Delivered, latest first"),
+    lackHead = heading("Not yet");
   const before = el("div", { class: "mn-chips" });
-  app.cards.some(before, 40, (p) => p, (p) => link(msg.label(p), () => open(p)))(predecessors);
-  const body = el("div", {},
-    row("Broadcast by", app.cards.hostLink(msg.host[m], true)), row("When", app.clockText(msg.time[m], true, 3)), reached.node, el("div", { class: "mn-bar-of" }, bar),
-    chart.canvas, lackHead, lack, haveHead, have,
-    heading("Has to follow"), predecessors.length ? before : note(msg.before_unknown[m] ? "" : "nothing: its sender had neither sent nor delivered anything"),
+  app.cards.some(
+    before,
+    40,
+    (p) => p,
+    (p) => link(msg.label(p), () => open(p)),
+  )(predecessors);
+  const body = el(
+    "div",
+    {},
+    row("Broadcast by", app.cards.hostLink(msg.host[m], true)),
+    row("When", app.clockText(msg.time[m], true, 3)),
+    reached.node,
+    el("div", { class: "mn-bar-of" }, bar),
+    chart.canvas,
+    lackHead,
+    lack,
+    haveHead,
+    have,
+    heading("Has to follow"),
+    predecessors.length
+      ? before
+      : note(msg.before_unknown[m] ? "" : "nothing: its sender had neither sent nor delivered anything"),
     msg.before_unknown[m] ? note(counted(msg.before_unknown[m], "message") + " outside the sample") : null,
-    note("Causal order: a host may deliver this message only after those it follows. On the map a full ring marks hosts that have it, a broken red ring those that wait; the square is its sender."));
-  const placeOf = (h, t) => { const s = run.stationAt(h, t); return s >= 0 ? "at " + run.stationCalled(s) : "no cell"; };
+    note(
+      "Causal order: a host may deliver this message only after those it follows. On the map a full " +
+        "ring marks hosts that have it, a broken red ring those that wait; the square is its sender.",
+    ),
+  );
+  const placeOf = (h, t) => {
+    const s = run.stationAt(h, t);
+    return s >= 0 ? "at " + run.stationCalled(s) : "no cell";
+  };
   const why = ({ host, waits }, t) => {
-    if (waits.length) return el("span", { class: "mn-why" }, "after ", ...waits.slice(0, 3).flatMap((p, i) => [i ? ", " : "", link(msg.label(p), () => open(p))]), waits.length > 3 ? " and " + (waits.length - 3) + " more" : "");
+    if (waits.length)
+      return el(
+        "span",
+        { class: "mn-why" },
+        "after ",
+        ...waits.slice(0, 3).flatMap((p, i) => [i ? ", " : "", link(msg.label(p), () => open(p))]),
+        waits.length > 3 ? " and " + (waits.length - 3) + " more" : "",
+      );
     const f = run.flagsAt(host, t);
     if (f & Mobilenet.DOWN) return el("span", {}, "is down");
     if (!(f & Mobilenet.COVERED)) return el("span", {}, "out of coverage");
     if (f & Mobilenet.HANDING) return el("span", {}, "in a handoff");
-    return el("span", { class: "mn-why" }, "has not arrived there" + (msg.before_unknown[m] ? ", or waits for what is outside the sample" : ""));
+    return el(
+      "span",
+      { class: "mn-why" },
+      "has not arrived there" + (msg.before_unknown[m] ? ", or waits for what is outside the sample" : ""),
+    );
   };
-  const lacking = app.cards.some(lack, 12, (each) => [each.host, each.where, each.waits, run.flagsAt(each.host, each.t)].join(" "),
-    (each) => el("div", { class: "mn-event mn-waits" }, app.cards.hostLink(each.host), el("span", { class: "mn-note mn-name" }, each.where), why(each, each.t)));
+  const lacking = app.cards.some(
+    lack,
+    12,
+    (each) => [each.host, each.where, each.waits, run.flagsAt(each.host, each.t)].join(" "),
+    (each) =>
+      el(
+        "div",
+        { class: "mn-event mn-waits" },
+        app.cards.hostLink(each.host),
+        el("span", { class: "mn-note mn-name" }, each.where),
+        why(each, each.t),
+      ),
+  );
   const update = (t) => {
-    const now = run.progress(m, t), at = msg.deliveredAt(m), all = now.have.length + now.lack.length;
+    const now = run.progress(m, t),
+      at = msg.deliveredAt(m),
+      all = now.have.length + now.lack.length;
     reached.set(t < msg.time[m] ? "not broadcast yet" : now.have.length + " of " + all + " hosts");
     bar.style.width = (all ? (100 * now.have.length) / all : 0) + "%";
-    lackHead.textContent = now.lack.length ? "Not yet: " + counted(now.lack.length, "host") + ", and what it waits for" : t < msg.time[m] ? "Not broadcast yet" : "Delivered to all";
+    lackHead.textContent = now.lack.length
+      ? "Not yet: " + counted(now.lack.length, "host") + ", and what it waits for"
+      : t < msg.time[m]
+        ? "Not broadcast yet"
+        : "Delivered to all";
     lacking(now.lack.map((each) => ({ ...each, t, where: placeOf(each.host, t) })));
     const latest = now.have.sort((a, b) => at.get(b) - at.get(a)).slice(0, 6);
-    app.parts.keep(have, latest, (h) => h, (h) => el("div", { class: "mn-event" }, app.cards.hostLink(h), el("span", { class: "mn-note mn-name" }, placeOf(h, at.get(h))), el("span", { class: "mn-right" }, h === msg.host[m] && at.get(h) === msg.time[m] ? "its sender" : "after " + duration(at.get(h) - msg.time[m]))));
+    app.parts.keep(
+      have,
+      latest,
+      (h) => h,
+      (h) =>
+        el(
+          "div",
+          { class: "mn-event" },
+          app.cards.hostLink(h),
+          el("span", { class: "mn-note mn-name" }, placeOf(h, at.get(h))),
+          el(
+            "span",
+            { class: "mn-right" },
+            h === msg.host[m] && at.get(h) === msg.time[m]
+              ? "its sender"
+              : "after " + duration(at.get(h) - msg.time[m]),
+          ),
+        ),
+    );
     haveHead.hidden = !latest.length;
     chart.update(t);
   };
-  const when = () => { clock.pause(); clock.at(0.1); clock.seek(msg.time[m] - 0.02); clock.play(); };
+  const when = () => {
+    clock.pause();
+    clock.at(0.1);
+    clock.seek(msg.time[m] - 0.02);
+    clock.play();
+  };
   return { title: "Message " + msg.label(m), body, update, actions: [action("Watch it spread", when)] };
 };
 
 // One line of the list of recent messages.
 Mobilenet.messageLine = (app, m) => {
-  const msg = app.run.messages, { el, link } = app.parts, bar = el("i"), count = el("span", { class: "mn-right" });
-  const line = link("", () => { app.select({ kind: "message", id: m }); app.clock.pause(); }, "Where is this message?");
+  const msg = app.run.messages,
+    { el, link } = app.parts,
+    bar = el("i"),
+    count = el("span", { class: "mn-right" });
+  const line = link(
+    "",
+    () => {
+      app.select({ kind: "message", id: m });
+      app.clock.pause();
+    },
+    "Where is this message?",
+  );
   line.classList.add("mn-event");
-  line.append(el("span", { class: "mn-when" }, app.clockText(msg.time[m], true)), el("span", {}, msg.label(m)), el("span", { class: "mn-bar-of" }, bar), count);
-  const own = app.run.progress(m, Infinity), all = own.have.length + own.lack.length, times = Float64Array.from(msg.deliveredAt(m).values()).sort();
+  line.append(
+    el("span", { class: "mn-when" }, app.clockText(msg.time[m], true)),
+    el("span", {}, msg.label(m)),
+    el("span", { class: "mn-bar-of" }, bar),
+    count,
+  );
+  const own = app.run.progress(m, Infinity),
+    all = own.have.length + own.lack.length,
+    times = Float64Array.from(msg.deliveredAt(m).values()).sort();
   const update = (t) => {
     const have = Mobilenet.upTo(times, t);
     bar.style.width = (100 * have) / Math.max(1, all) + "%";

@@ -4,46 +4,108 @@ Mobilenet.parts = () => {
   const el = (tag, properties = {}, ...children) => {
     const node = document.createElement(tag);
     for (const [name, value] of Object.entries(properties)) node.setAttribute(name, value);
-    for (const child of children) if (child !== null && child !== undefined) node.append(child); // strings become text nodes
+    // strings become text nodes
+    for (const child of children) if (child !== null && child !== undefined) node.append(child);
     return node;
   };
   const SHAPES = {
-    play: "M6 4l11 7-11 7z", pause: "M5 4h4v14H5zM13 4h4v14h-4z", next: "M4 5l7 6-7 6zM11 5l7 6-7 6z", previous: "M18 5l-7 6 7 6zM11 5l-7 6 7 6z",
-    forward: "M7 5l8 6-8 6z", back: "M15 5l-8 6 8 6z", fit: "M3 8V3h5v2H5v3zM14 3h5v5h-2V5h-3zM19 14v5h-5v-2h3v-3zM8 19H3v-5h2v3h3z",
-    help: "M8 8a3 3 0 1 1 4.5 2.6c-.9.6-.9 1-.9 2.1h-1.7c0-1.7.3-2.4 1.5-3.2A1.3 1.3 0 1 0 9.700 8zM9.800 14.500h1.800v1.900H9.800z",
+    play: "M6 4l11 7-11 7z",
+    pause: "M5 4h4v14H5zM13 4h4v14h-4z",
+    next: "M4 5l7 6-7 6zM11 5l7 6-7 6z",
+    previous: "M18 5l-7 6 7 6zM11 5l-7 6 7 6z",
+    forward: "M7 5l8 6-8 6z",
+    back: "M15 5l-8 6 8 6z",
+    fit: "M3 8V3h5v2H5v3zM14 3h5v5h-2V5h-3zM19 14v5h-5v-2h3v-3zM8 19H3v-5h2v3h3z",
+    help:
+      "M8 8a3 3 0 1 1 4.5 2.6c-.9.6-.9 1-.9 2.1h-1.7c0-1.7.3-2.4 1.5-3.2A1.3 1.3 0 1 0 9.700 8zM9.800 " +
+      "14.500h1.800v1.900H9.800z",
   };
   const icon = (name) => {
-    const svg = document.createElementNS("http://www.w3.org/2000/svg", "svg"), path = document.createElementNS("http://www.w3.org/2000/svg", "path");
-    svg.setAttribute("viewBox", "0 0 22 22"); svg.setAttribute("width", "20"); svg.setAttribute("height", "20"); svg.setAttribute("aria-hidden", "true");
-    path.setAttribute("d", SHAPES[name]); path.setAttribute("fill", "currentColor");
+    const svg = document.createElementNS("http://www.w3.org/2000/svg", "svg"),
+      path = document.createElementNS("http://www.w3.org/2000/svg", "path");
+    svg.setAttribute("viewBox", "0 0 22 22");
+    svg.setAttribute("width", "20");
+    svg.setAttribute("height", "20");
+    svg.setAttribute("aria-hidden", "true");
+    path.setAttribute("d", SHAPES[name]);
+    path.setAttribute("fill", "currentColor");
     svg.append(path);
     return svg;
   };
-  const row = (name, value) => el("div", { class: "mn-row" }, el("span", {}, name), value instanceof Node ? value : el("b", {}, String(value)));
+  const row = (name, value) =>
+    el("div", { class: "mn-row" }, el("span", {}, name), value instanceof Node ? value : el("b", {}, String(value)));
   // Who clicks wants Space to play afterwards; who uses the keyboard wants to stay where they are.
   let byKeyboard = false;
-  document.addEventListener("keydown", () => { byKeyboard = true; }, true);
-  document.addEventListener("pointerdown", () => { byKeyboard = false; }, true);
-  const keyboard = () => byKeyboard, release = (node) => { if (!byKeyboard) node.blur(); };
-  const link = (words, act, title) => { const b = el("button", { class: "mn-link", ...(title ? { title } : {}) }, words); b.addEventListener("click", () => { act(); release(b); }); return b; };
-  const action = (words, act) => { const b = el("button", { class: "mn-action" }, words); b.addEventListener("click", () => { act(); release(b); }); return b; };
-  // A list shows these items: lines that stay are the same nodes, so that the focus stays; if its line goes, the next one has it.
+  document.addEventListener(
+    "keydown",
+    () => {
+      byKeyboard = true;
+    },
+    true,
+  );
+  document.addEventListener(
+    "pointerdown",
+    () => {
+      byKeyboard = false;
+    },
+    true,
+  );
+  const keyboard = () => byKeyboard,
+    release = (node) => {
+      if (!byKeyboard) node.blur();
+    };
+  const link = (words, act, title) => {
+    const b = el("button", { class: "mn-link", ...(title ? { title } : {}) }, words);
+    b.addEventListener("click", () => {
+      act();
+      release(b);
+    });
+    return b;
+  };
+  const action = (words, act) => {
+    const b = el("button", { class: "mn-action" }, words);
+    b.addEventListener("click", () => {
+      act();
+      release(b);
+    });
+    return b;
+  };
+  // A list shows these items: lines that stay are the same nodes, so that the focus stays; if its line goes, the
+  // next one has it.
   const keep = (list, items, keyOf, make) => {
-    const old = list.mnLines || new Map(), fresh = new Map(), at = [...list.children].findIndex((node) => node.contains(document.activeElement));
-    for (const item of items) { const key = String(keyOf(item)); fresh.set(key, old.get(key) || make(item)); }
+    const old = list.mnLines || new Map(),
+      fresh = new Map(),
+      at = [...list.children].findIndex((node) => node.contains(document.activeElement));
+    for (const item of items) {
+      const key = String(keyOf(item));
+      fresh.set(key, old.get(key) || make(item));
+    }
     const wanted = new Set(fresh.values());
     for (const node of [...list.children]) if (!wanted.has(node)) node.remove();
     let here = list.firstChild;
-    for (const node of wanted) if (node === here) here = here.nextSibling; else list.insertBefore(node, here);
+    for (const node of wanted)
+      if (node === here) here = here.nextSibling;
+      else list.insertBefore(node, here);
     list.mnLines = fresh;
     if (at < 0 || list.contains(document.activeElement)) return;
-    const places = [...list.querySelectorAll("button")], next = places[Math.min(at, places.length - 1)] || list.closest("aside").querySelector("h2");
+    const places = [...list.querySelectorAll("button")],
+      next = places[Math.min(at, places.length - 1)] || list.closest("aside").querySelector("h2");
     next.focus({ preventScroll: true });
   };
   const heading = (words) => el("h3", {}, words);
   const note = (words) => el("p", { class: "mn-note" }, words);
-  const symbol = (draw, width = 22, height = 18) => { const c = Mobilenet.canvas(document.createElement("span"), "mn-symbol"); c.fit(width, height); draw(c.g, width / 2, height / 2); return c.canvas; };
+  const symbol = (draw, width = 22, height = 18) => {
+    const c = Mobilenet.canvas(document.createElement("span"), "mn-symbol");
+    c.fit(width, height);
+    draw(c.g, width / 2, height / 2);
+    return c.canvas;
+  };
   const counted = (n, one, many) => n + " " + (n === 1 ? one : many || one + "s");
-  const duration = (s) => (Number.isNaN(s) || s === null || s === undefined ? "–" : s < 1 ? (s * 1000).toFixed(s < 0.1 ? 1 : 0) + " ms" : s.toFixed(s < 10 ? 2 : 1) + " s");
+  const duration = (s) =>
+    Number.isNaN(s) || s === null || s === undefined
+      ? "–"
+      : s < 1
+        ? (s * 1000).toFixed(s < 0.1 ? 1 : 0) + " ms"
+        : s.toFixed(s < 10 ? 2 : 1) + " s";
   return { el, icon, row, link, action, heading, note, symbol, counted, duration, keyboard, release, keep };
 };

@@ -2,26 +2,54 @@
 "use strict";
 Mobilenet.SPEEDS = [0.05, 0.1, 0.25, 0.5, 1, 2, 4, 8, 16, 32];
 Mobilenet.clock = (app) => {
-  const { run } = app, clock = { t: 0, speed: 1, playing: false };
+  const { run } = app,
+    clock = { t: 0, speed: 1, playing: false };
   let before = null;
   clock.tick = (stamp) => {
-    if (!clock.playing) { before = null; return; }
+    if (!clock.playing) {
+      before = null;
+      return;
+    }
     if (before !== null) clock.t += Math.min(0.25, (stamp - before) / 1000) * clock.speed;
     before = stamp;
-    if (clock.t >= run.end_s) { clock.t = run.end_s; clock.pause(); }
+    if (clock.t >= run.end_s) {
+      clock.t = run.end_s;
+      clock.pause();
+    }
   };
-  clock.play = () => { if (clock.t >= run.end_s) clock.t = 0; clock.playing = true; app.changed(); };
-  clock.pause = () => { clock.playing = false; app.changed(); };
+  clock.play = () => {
+    if (clock.t >= run.end_s) clock.t = 0;
+    clock.playing = true;
+    app.changed();
+  };
+  clock.pause = () => {
+    clock.playing = false;
+    app.changed();
+  };
   clock.toggle = () => (clock.playing ? clock.pause() : clock.play());
-  clock.seek = (t) => { clock.t = Math.max(0, Math.min(run.end_s, t)); before = null; app.changed(); };
-  clock.faster = (step) => { clock.at(Mobilenet.SPEEDS[Math.max(0, Math.min(Mobilenet.SPEEDS.length - 1, Mobilenet.SPEEDS.indexOf(clock.speed) + step))]); };
-  clock.at = (speed) => { clock.speed = speed; app.changed(); };
+  clock.seek = (t) => {
+    clock.t = Math.max(0, Math.min(run.end_s, t));
+    before = null;
+    app.changed();
+  };
+  clock.faster = (step) => {
+    clock.at(
+      Mobilenet.SPEEDS[
+        Math.max(0, Math.min(Mobilenet.SPEEDS.length - 1, Mobilenet.SPEEDS.indexOf(clock.speed) + step))
+      ],
+    );
+  };
+  clock.at = (speed) => {
+    clock.speed = speed;
+    app.changed();
+  };
   return clock;
 };
 
 // Whether what has the focus makes something of this key itself.
 Mobilenet.takesKey = (node, key) => {
-  const role = node && node.tagName, arrow = key.startsWith("Arrow");
+  const role = node && node.tagName,
+    arrow = key.startsWith("Arrow");
   if (role === "BUTTON" || role === "SUMMARY") return key === " " || key === "Enter";
   if (role === "INPUT" && node.type === "checkbox") return key === " ";
   if (role === "INPUT" && node.type === "radio") return key === " " || arrow;
@@ -31,13 +59,31 @@ Mobilenet.takesKey = (node, key) => {
 Mobilenet.keyboard = (app) => {
   const { clock } = app;
   const keys = {
-    " ": () => clock.toggle(), k: () => clock.toggle(),
-    ArrowRight: (e) => clock.seek(clock.t + (e.shiftKey ? 10 : 1)), ArrowLeft: (e) => clock.seek(clock.t - (e.shiftKey ? 10 : 1)),
-    ArrowUp: () => clock.faster(1), ArrowDown: () => clock.faster(-1), "+": () => clock.faster(1), "=": () => clock.faster(1), "-": () => clock.faster(-1),
-    n: () => app.jump(1), p: () => app.jump(-1), h: () => app.jump(1, "handoff"), H: () => app.jump(-1, "handoff"),
-    o: () => app.another("host", 1), O: () => app.another("host", -1), s: () => app.another("station", 1), S: () => app.another("station", -1),
-    Home: () => clock.seek(0), End: () => clock.seek(app.run.end_s),
-    f: () => app.follow(!app.following), z: () => app.fit(), Escape: () => { if (!app.help(false) && app.selected) app.select(null); }, "?": () => app.help(),
+    " ": () => clock.toggle(),
+    k: () => clock.toggle(),
+    ArrowRight: (e) => clock.seek(clock.t + (e.shiftKey ? 10 : 1)),
+    ArrowLeft: (e) => clock.seek(clock.t - (e.shiftKey ? 10 : 1)),
+    ArrowUp: () => clock.faster(1),
+    ArrowDown: () => clock.faster(-1),
+    "+": () => clock.faster(1),
+    "=": () => clock.faster(1),
+    "-": () => clock.faster(-1),
+    n: () => app.jump(1),
+    p: () => app.jump(-1),
+    h: () => app.jump(1, "handoff"),
+    H: () => app.jump(-1, "handoff"),
+    o: () => app.another("host", 1),
+    O: () => app.another("host", -1),
+    s: () => app.another("station", 1),
+    S: () => app.another("station", -1),
+    Home: () => clock.seek(0),
+    End: () => clock.seek(app.run.end_s),
+    f: () => app.follow(!app.following),
+    z: () => app.fit(),
+    Escape: () => {
+      if (!app.help(false) && app.selected) app.select(null);
+    },
+    "?": () => app.help(),
   };
   document.addEventListener("keydown", (event) => {
     if (event.ctrlKey || event.metaKey || event.altKey || !(event.key in keys)) return;

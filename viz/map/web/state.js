@@ -1,29 +1,60 @@
 // What each host is at a moment, and who has which message, both from the events alone.
 "use strict";
-Mobilenet.MEMBER = 1; Mobilenet.DOWN = 2; Mobilenet.HANDING = 4; Mobilenet.COVERED = 8;
+Mobilenet.MEMBER = 1;
+Mobilenet.DOWN = 2;
+Mobilenet.HANDING = 4;
+Mobilenet.COVERED = 8;
 
 Mobilenet.addStates = (run) => {
   const { MEMBER, DOWN, HANDING, COVERED, upTo } = Mobilenet;
-  const kinds = run.events.kinds, n = run.count;
-  const times = Array.from({ length: n }, () => []), stations = times.map(() => []), flags = times.map(() => []);
-  const members = times.map(() => []), own = times.map(() => []), ownHandoffs = times.map(() => []);
-  const flag = new Uint8Array(n), station = new Int32Array(n).fill(-1);
+  const kinds = run.events.kinds,
+    n = run.count;
+  const times = Array.from({ length: n }, () => []),
+    stations = times.map(() => []),
+    flags = times.map(() => []);
+  const members = times.map(() => []),
+    own = times.map(() => []),
+    ownHandoffs = times.map(() => []);
+  const flag = new Uint8Array(n),
+    station = new Int32Array(n).fill(-1);
   for (let i = 0; i < run.events.time.length; i++) {
-    const h = run.events.host[i], t = run.events.time[i], kind = kinds[run.events.kind[i]], s = run.events.station[i];
+    const h = run.events.host[i],
+      t = run.events.time[i],
+      kind = kinds[run.events.kind[i]],
+      s = run.events.station[i];
     if (h < 0 || h >= n) continue;
     own[h].push(i);
     if (kind === "expire" || kind === "refused") continue;
-    const spans = members[h], open = spans.length && spans[spans.length - 1][1] === Infinity ? spans[spans.length - 1] : null;
-    if (kind === "join") { flag[h] |= MEMBER; if (open) open[1] = t; spans.push([t, Infinity]); if (s >= 0) station[h] = s; }
-    else if (kind === "leave") { flag[h] &= ~(MEMBER | HANDING); if (open) open[1] = t; }
-    else if (kind === "gap") { if (open) open[1] = t; spans.push([t, Infinity]); }
-    else if (kind === "handoff_start") { flag[h] |= HANDING; if (s >= 0) station[h] = s; }
-    else if (kind === "handoff_end") { flag[h] &= ~HANDING; if (s >= 0) station[h] = s; }
-    else if (kind === "out_of_coverage") { flag[h] &= ~COVERED; station[h] = -1; }
-    else if (kind === "in_coverage") { flag[h] |= COVERED; if (s >= 0) station[h] = s; }
-    else if (kind === "crash") flag[h] |= DOWN;
+    const spans = members[h],
+      open = spans.length && spans[spans.length - 1][1] === Infinity ? spans[spans.length - 1] : null;
+    if (kind === "join") {
+      flag[h] |= MEMBER;
+      if (open) open[1] = t;
+      spans.push([t, Infinity]);
+      if (s >= 0) station[h] = s;
+    } else if (kind === "leave") {
+      flag[h] &= ~(MEMBER | HANDING);
+      if (open) open[1] = t;
+    } else if (kind === "gap") {
+      if (open) open[1] = t;
+      spans.push([t, Infinity]);
+    } else if (kind === "handoff_start") {
+      flag[h] |= HANDING;
+      if (s >= 0) station[h] = s;
+    } else if (kind === "handoff_end") {
+      flag[h] &= ~HANDING;
+      if (s >= 0) station[h] = s;
+    } else if (kind === "out_of_coverage") {
+      flag[h] &= ~COVERED;
+      station[h] = -1;
+    } else if (kind === "in_coverage") {
+      flag[h] |= COVERED;
+      if (s >= 0) station[h] = s;
+    } else if (kind === "crash") flag[h] |= DOWN;
     else if (kind === "recover") flag[h] &= ~DOWN;
-    times[h].push(t); stations[h].push(station[h]); flags[h].push(flag[h]);
+    times[h].push(t);
+    stations[h].push(station[h]);
+    flags[h].push(flag[h]);
   }
   for (let i = 0; i < run.handoffs.count; i++) if (run.handoffs.host[i] >= 0) ownHandoffs[run.handoffs.host[i]].push(i);
   const cursor = new Int32Array(n);
@@ -35,14 +66,25 @@ Mobilenet.addStates = (run) => {
     while (c > 0 && own_[c - 1] > t) c--;
     return (cursor[h] = c) - 1;
   };
-  run.flagsAt = (h, t) => { const c = seek(h, t); return c < 0 ? 0 : flags[h][c]; };
-  run.stationAt = (h, t) => { const c = seek(h, t); return c < 0 ? -1 : stations[h][c]; };
+  run.flagsAt = (h, t) => {
+    const c = seek(h, t);
+    return c < 0 ? 0 : flags[h][c];
+  };
+  run.stationAt = (h, t) => {
+    const c = seek(h, t);
+    return c < 0 ? -1 : stations[h][c];
+  };
   run.states = (h) => ({ times: times[h], stations: stations[h], flags: flags[h] });
   run.eventsOf = (h) => own[h];
   run.handoffsOf = (h) => ownHandoffs[h];
-  run.served = (s, t) => { const found = []; for (let h = 0; h < n; h++) if (run.stationAt(h, t) === s && run.flagsAt(h, t) & MEMBER) found.push(h); return found; };
+  run.served = (s, t) => {
+    const found = [];
+    for (let h = 0; h < n; h++) if (run.stationAt(h, t) === s && run.flagsAt(h, t) & MEMBER) found.push(h);
+    return found;
+  };
   run.sayState = (h, t) => {
-    const f = run.flagsAt(h, t), s = run.stationAt(h, t);
+    const f = run.flagsAt(h, t),
+      s = run.stationAt(h, t);
     if (!run.place(h, t)) return "not here";
     if (f & DOWN) return "down";
     if (!(f & COVERED)) return "out of reach of every station";
@@ -58,7 +100,8 @@ Mobilenet.addStates = (run) => {
   msg.begin = (m) => (m ? msg.ends[m - 1] : 0);
   msg.predecessors = (m) => Array.from(msg.before.subarray(m ? msg.before_ends[m - 1] : 0, msg.before_ends[m]));
   const known = new Map();
-  msg.deliveredAt = (m) => { // host -> moment of delivery
+  msg.deliveredAt = (m) => {
+    // host -> moment of delivery
     if (!known.has(m)) {
       if (known.size > 400) known.clear();
       const at = new Map();
@@ -75,31 +118,55 @@ Mobilenet.addStates = (run) => {
       const counts = new Uint32Array(n + 1);
       for (const to of msg.to) counts[to + 1]++;
       for (let i = 0; i < n; i++) counts[i + 1] += counts[i];
-      const next = counts.slice(), time = new Float64Array(msg.to.length), message = new Uint32Array(msg.to.length);
+      const next = counts.slice(),
+        time = new Float64Array(msg.to.length),
+        message = new Uint32Array(msg.to.length);
       for (let m = 0; m < msg.count; m++)
-        for (let i = msg.begin(m); i < msg.ends[m]; i++) { const at = next[msg.to[i]]++; time[at] = msg.time[m] + msg.delay_s[i]; message[at] = m; }
+        for (let i = msg.begin(m); i < msg.ends[m]; i++) {
+          const at = next[msg.to[i]]++;
+          time[at] = msg.time[m] + msg.delay_s[i];
+          message[at] = m;
+        }
       byHost = { counts, time, message, sorted: new Map() };
     }
     if (!byHost.sorted.has(h)) {
-      const from = byHost.counts[h], to = byHost.counts[h + 1];
-      const order = Array.from({ length: to - from }, (_, i) => from + i).sort((a, b) => byHost.time[a] - byHost.time[b]);
-      byHost.sorted.set(h, { time: Float64Array.from(order, (i) => byHost.time[i]), message: order.map((i) => byHost.message[i]) });
+      const from = byHost.counts[h],
+        to = byHost.counts[h + 1];
+      const order = Array.from({ length: to - from }, (_, i) => from + i).sort(
+        (a, b) => byHost.time[a] - byHost.time[b],
+      );
+      byHost.sorted.set(h, {
+        time: Float64Array.from(order, (i) => byHost.time[i]),
+        message: order.map((i) => byHost.message[i]),
+      });
     }
     return byHost.sorted.get(h);
   };
   // How far a message is at t: who has it, who does not although entitled, and what each of these waits for.
   run.progress = (m, t) => {
-    const at = msg.deliveredAt(m), have = [], lack = [], predecessors = msg.predecessors(m);
+    const at = msg.deliveredAt(m),
+      have = [],
+      lack = [],
+      predecessors = msg.predecessors(m);
     for (const [h, when] of at) if (when <= t) have.push(h);
     for (let h = 0; h < n; h++) {
       if (at.has(h) && at.get(h) <= t) continue;
       if (!run.entitled(h, m, t) && !(at.has(h) && t >= msg.time[m])) continue;
-      lack.push({ host: h, waits: predecessors.filter((p) => { const when = msg.deliveredAt(p).get(h); return (when === undefined || when > t) && run.entitled(h, p, t); }) });
+      lack.push({
+        host: h,
+        waits: predecessors.filter((p) => {
+          const when = msg.deliveredAt(p).get(h);
+          return (when === undefined || when > t) && run.entitled(h, p, t);
+        }),
+      });
     }
     return { have, lack };
   };
   run.valueAt = (kind, quantity, i, t) => {
-    const series = run.buffers[kind], column = series[quantity];
-    return column ? column[i * series.bins + Math.min(series.bins - 1, Math.max(0, Math.floor(t / series.bin_s)))] : null;
+    const series = run.buffers[kind],
+      column = series[quantity];
+    return column
+      ? column[i * series.bins + Math.min(series.bins - 1, Math.max(0, Math.floor(t / series.bin_s)))]
+      : null;
   };
 };
