@@ -26,6 +26,7 @@ PLACE = PACKAGE / "__compiled__"
 LIBRARY = "mobilenet__mypyc"  # what the modules share, as mypyc calls it
 MODULES = (
     "mobilenet.engine.event_queue",
+    "mobilenet.simulation.hosts",
     "mobilenet.simulation.nodes",
     "mobilenet.network.radio.acking",
     "mobilenet.network.radio.antenna",
@@ -39,12 +40,11 @@ MODULES = (
     "mobilenet.engine.timer",
 )
 KNOWN = (  # by their types, which are compiled in
-    "mobilenet.simulation.connections",
     "mobilenet.engine.build_native",
     "mobilenet.engine.kernel",
     "mobilenet.protocols.port",
+    "mobilenet.network.radio.framing",
     "mobilenet.network.radio.phy",
-    "mobilenet.simulation.mobile",
 )
 
 

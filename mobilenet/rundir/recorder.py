@@ -77,6 +77,10 @@ class EventLog:
         """Of time_ns, node, event and message: all that a delivery needs, for who records a million of them."""
         return self.time_ns.append, self.node.append, self.event.append, self.message.append
 
+    def rows(self, first: int) -> list[tuple[Any, ...]]:
+        """Those from number `first` on."""
+        return list(zip(*(column[first:] for column in self.columns().values()), strict=True))
+
     def fingerprint(self) -> str:
         return fingerprint(self.columns())
 

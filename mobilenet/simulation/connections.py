@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from mobilenet.engine.timer import Timer
 from mobilenet.network.radio.antenna import Antenna
@@ -20,13 +20,10 @@ from mobilenet.network.tcp.endpoint import Endpoint, Link
 from mobilenet.network.tcp.parameters import TcpParameters
 from mobilenet.network.tcp.port import Counts, Reason
 from mobilenet.network.tcp.segment import HEADER_BYTES, Segment
+from mobilenet.network.wired.network import WiredNetwork
 from mobilenet.network.wired.tree import Tree
 from mobilenet.protocols.port import ChannelClient
-
-if TYPE_CHECKING:
-    from mobilenet.simulation.mobile import Simulation
-    from mobilenet.simulation.nodes import Node
-
+from mobilenet.simulation.nodes import Context, Node
 
 ENDLESS = {"max_retransmissions": 10**9, "connect_timeout_s": 1e9}
 
@@ -34,10 +31,10 @@ ENDLESS = {"max_retransmissions": 10**9, "connect_timeout_s": 1e9}
 class Channels:
     """The connections of a node over one network; it owns the endpoint."""
 
-    def __init__(self, simulation: Simulation, node: Node, parameters: TcpParameters) -> None:
+    def __init__(self, context: Context, node: Node, parameters: TcpParameters) -> None:
         self.me = node.me
         self._node = node
-        self._kernel = simulation.kernel
+        self._kernel = context.kernel
         self._client: ChannelClient | None = None
         self._endpoint = Endpoint(self, parameters)
 
@@ -107,10 +104,10 @@ class Channels:
 class RadioChannels(Channels):
     """Between hosts and stations."""
 
-    def __init__(self, simulation: Simulation, node: Node, parameters: TcpParameters) -> None:
-        super().__init__(simulation, node, parameters)
-        self._framing = simulation.framing
-        self._samples = simulation.recording.samples
+    def __init__(self, context: Context, node: Node, parameters: TcpParameters) -> None:
+        super().__init__(context, node, parameters)
+        self._framing = context.framing
+        self._samples = context.recording.samples
 
     def send(self, to: int, message: Any) -> None:
         node = self._node
@@ -142,13 +139,22 @@ class WiredChannels(Channels):
     end.
     """
 
-    def __init__(self, simulation: Simulation, node: Node, parameters: TcpParameters) -> None:
-        super().__init__(simulation, node, parameters.model_copy(update=ENDLESS))
-        self._simulation = simulation
-        if not isinstance(simulation.wires, Tree):
+    def __init__(
+        self,
+        context: Context,
+        node: Node,
+        parameters: TcpParameters,
+        wires: WiredNetwork,
+        header_bytes: int,
+        at: Callable[[int], WiredChannels],
+    ) -> None:
+        """`header_bytes`: of a message on a wire, TCP's included; `at(station)`: the other end of the wire."""
+        super().__init__(context, node, parameters.model_copy(update=ENDLESS))
+        if not isinstance(wires, Tree):
             raise TypeError("connections between stations need a tree")
-        self._tree = simulation.wires
-        self._header_bytes = max(0, simulation.scenario.stations.backbone.header_bytes - HEADER_BYTES)
+        self._tree = wires
+        self._header_bytes = max(0, header_bytes - HEADER_BYTES)
+        self._at = at
 
     @property
     def neighbours(self) -> Sequence[int]:
@@ -158,4 +164,4 @@ class WiredChannels(Channels):
         self._tree.hop(self.me, to, message, self._header_bytes, partial(self._arrive, to, message))
 
     def _arrive(self, at: int, segment: Segment) -> None:
-        self._simulation.wired_channels[at].on_segment(self.me, segment)
+        self._at(at).on_segment(self.me, segment)

@@ -17,11 +17,12 @@ from mobilenet.network.radio.medium import Medium
 from mobilenet.network.wired.network import WiredNetwork
 from mobilenet.rundir.recorder import Recording
 from mobilenet.simulation.message_fields import contents
+from mobilenet.simulation.observer import Observer
 
 OUT_OF_RANGE = "out_of_range"  # of a message for one node that is too far away; no pair for the medium
 
 
-class Bookkeeping:
+class Counters:
     """The counts of one run."""
 
     def __init__(self, kernel: Kernel, recording: Recording) -> None:
@@ -125,3 +126,15 @@ def _pairs(counts: list[int]) -> dict[str, Any]:
 
 def _tally(counts: list[int]) -> dict[str, int]:
     return {"count": counts[0], "bytes": counts[1], "control_bytes": counts[1] - counts[2]}
+
+
+class Totals(Observer):
+    """The first who watches a run: it samples the running totals once per simulated second."""
+
+    def __init__(self, counters: Counters, medium: Medium, wires: WiredNetwork) -> None:
+        self._counters = counters
+        self._medium = medium
+        self._wires = wires
+
+    def on_slice(self, now_ns: int) -> None:
+        self._counters.sample_totals(self._medium, self._wires)

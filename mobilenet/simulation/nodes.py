@@ -1,4 +1,4 @@
-"""Hosts and stations: where a protocol meets the network, through its port and nothing else.
+"""Nodes: where a protocol meets the network, through its port and nothing else. What only hosts do is in hosts.py.
 
 Model     a node runs handlers to completion, one at a time. A crash takes away everything but the stable
           store: handlers, timers, the radio's queue. What the protocol says through its port is recorded
@@ -10,21 +10,19 @@ Source    ours: DESIGN.md §3
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from mobilenet.engine.event_queue import Calendar
-from mobilenet.engine.kernel import SECOND
+from mobilenet.engine.kernel import SECOND, Kernel
 from mobilenet.engine.random_streams import Stream
 from mobilenet.engine.timer import Timer
 from mobilenet.network.radio.antenna import Antenna
 from mobilenet.network.radio.frame import Frame
+from mobilenet.network.radio.framing import Framing
 from mobilenet.network.radio.mac import Mac
+from mobilenet.network.radio.medium import Medium
 from mobilenet.protocols.port import MessageId
-
-if TYPE_CHECKING:
-    from mobilenet.engine.kernel import Kernel
-    from mobilenet.simulation.connections import Channels, RadioChannels
-    from mobilenet.simulation.mobile import Simulation
+from mobilenet.rundir.recorder import Recording
 
 
 def whole(what: str, value: Any) -> int:
@@ -43,23 +41,59 @@ def name_of(message: Any) -> str:
     return f"h{message.host}:{message.seq}"
 
 
-class Node:
-    """What hosts and stations share: the port to the air, the clock and the dice."""
+class Context:
+    """What a node needs of the run that it lives in. It is complete, and stays as it is, when the run begins.
 
-    def __init__(self, simulation: Simulation, number: int, name: str, antenna: Antenna, mac: Mac) -> None:
+    stations, hosts: the transceivers of all, by number; new_host(node): the host's protocol, built on what survived
+    """
+
+    def __init__(
+        self,
+        kernel: Kernel,
+        recording: Recording,
+        framing: Framing,
+        medium: Medium,
+        seed: int,
+        new_host: Callable[[Any], Any],
+    ) -> None:
+        self.kernel = kernel
+        self.recording = recording
+        self.framing = framing
+        self.medium = medium
+        self.seed = seed
+        self.new_host = new_host
+        self.stations: list[Antenna] = []
+        self.hosts: list[Antenna] = []
+
+    def station(self, number: int) -> Antenna:
+        if not 0 <= number < len(self.stations):
+            raise ValueError(f"there is no station {number}, only 0 to {len(self.stations) - 1}")
+        return self.stations[number]
+
+    def host(self, number: int) -> Antenna:
+        if not 0 <= number < len(self.hosts):
+            raise ValueError(f"there is no host {number}, only 0 to {len(self.hosts) - 1}")
+        return self.hosts[number]
+
+
+class Node:
+    """What hosts and stations share: the port to the radio, the clock and the random stream."""
+
+    def __init__(self, context: Context, number: int, name: str, antenna: Antenna, mac: Mac) -> None:
         self.me = number
         self.name = name
         self.antenna = antenna
         self.protocol: Any = None  # None while crashed
         self.buffers: tuple[int, ...] = ()
         self._buffer_names: tuple[str, ...] = ()
-        self._simulation = simulation
-        self._calendar: Calendar = simulation.kernel.calendar
+        self._context = context
+        self._framing = context.framing
+        self._calendar: Calendar = context.kernel.calendar
         self._mac = mac
-        self._dice = Stream(simulation.scenario.seed, "protocol", name)
+        self._random = Stream(context.seed, "protocol", name)
         self._timers: list[Timer] = []
-        self._channels: list[Channels] = []
-        self._samples = simulation.recording.samples
+        self._channels: list[Any] = []  # connections.py; over the radio first
+        self._samples = context.recording.samples
         antenna.hand_up = self.hand_up
 
     # --- the port
@@ -69,10 +103,10 @@ class Node:
         return self._calendar.now
 
     def uniform(self, low: Any, high: Any) -> float:
-        return self._dice.uniform(float(low), float(high))
+        return self._random.uniform(float(low), float(high))
 
     def timer(self, action: Callable[[], None]) -> Timer:
-        timer = NodeTimer(self, self._simulation.kernel, action)
+        timer = NodeTimer(self, self._context.kernel, action)
         self._timers.append(timer)
         return timer
 
@@ -88,11 +122,11 @@ class Node:
     # --- for protocols that talk over connections
 
     @property
-    def channels(self) -> Channels:
+    def channels(self) -> Any:
         """Those over the radio."""
         return self._channels[0]
 
-    def use_channels(self, radio: RadioChannels, *others: Channels) -> None:
+    def use_channels(self, radio: Any, *others: Any) -> None:
         """From now on the radio's frames are segments."""
         self._channels = [radio, *others]
         self.antenna.hand_up = radio.hand_up
@@ -101,12 +135,12 @@ class Node:
         self._mac.enqueue(frame)
 
     def _transmit(self, to: Antenna | None, message: Any) -> None:
-        simulation = self._simulation
-        psdu_bytes, duration_ns = simulation.framing.datagram(whole("size_bytes", message.size_bytes))
+        framing = self._framing
+        psdu_bytes, duration_ns = framing.datagram(whole("size_bytes", message.size_bytes))
         for quantity, length in message.list_sizes():
             self._samples.add(self._calendar.now, self.name, str(quantity), whole("list_sizes: a length", length))
         self._mac.enqueue(
-            Frame(self.antenna, to, message, psdu_bytes, duration_ns, simulation.framing.broadcast_mbps, client=self)
+            Frame(self.antenna, to, message, psdu_bytes, duration_ns, framing.broadcast_mbps, client=self)
         )
 
     # --- called by the radio
@@ -189,14 +223,16 @@ class StationNode(Node):
     that the record tells how long a host was not heard, and not what the protocol believes.
     """
 
-    def __init__(self, simulation: Simulation, number: int, name: str, antenna: Antenna, mac: Mac) -> None:
-        super().__init__(simulation, number, name, antenna, mac)
+    def __init__(
+        self, context: Context, number: int, name: str, antenna: Antenna, mac: Mac, notes_silence: bool
+    ) -> None:
+        super().__init__(context, number, name, antenna, mac)
         self._heard: dict[int, int] = {}  # host -> when its last frame was handed up here
-        if getattr(simulation.scenario.protocol, "expiry_s", None) is not None:
+        if notes_silence:
             antenna.hand_up = self._note_and_hand_up
 
     def counterpart(self, to: int) -> Antenna:
-        return self._simulation.hosts[to].antenna
+        return self._context.host(to)
 
     def hand_up(self, frame: Frame) -> None:
         if not frame.sender.is_station:
@@ -211,134 +247,8 @@ class StationNode(Node):
         whole("expired: the host", host)
         now = self._calendar.now
         silent_s = (now - self._heard.get(host, 0)) / SECOND
-        self._simulation.recording.events.add(
-            now, self.name, "expire", detail={"host": f"h{host}", "silent_s": silent_s}
-        )
+        self._context.recording.events.add(now, self.name, "expire", detail={"host": f"h{host}", "silent_s": silent_s})
 
     def on_wired(self, source: int, message: Any) -> None:
         self.protocol.on_wired(source, message)
-        self.sample()
-
-
-class HostNode(Node):
-    """A mobile host: present or not, up or crashed, in a cell or in none; member when it says so."""
-
-    def __init__(self, simulation: Simulation, number: int, name: str, antenna: Antenna, mac: Mac, stable: Any) -> None:
-        super().__init__(simulation, number, name, antenna, mac)
-        self.stable = stable
-        self.cell: int | None = None
-        self.member = False
-        self.session: int | None = None  # of the last join or end of a handoff
-        self.covered = False
-        self._handoff: int | None = None  # the session of the handoff under way
-        self._held: list[str] | None = None  # deliveries during a broadcast
-        self._events = simulation.recording.events
-
-    @property
-    def up(self) -> bool:
-        return self.protocol is not None
-
-    def counterpart(self, to: int) -> Antenna:
-        return self._simulation.stations[to].antenna
-
-    def _record(self, event: str, session: Any = None, station: Any = None, **detail: Any) -> None:
-        if session is not None and abs(whole(f"{event}: the session", session)) >= 2**63:
-            raise TypeError(f"{event}: the session is {session}, more than 63 bits")
-        name = None if station is None else f"s{whole(f'{event}: the station', station)}"
-        self._events.add(self._calendar.now, self.name, event, None, name, session, detail or None)
-
-    # --- upcalls of the protocol: the trace. It may be anybody's, so what it says is looked at
-
-    def deliver(self, message: Any, body: Any) -> None:
-        text = name_of(message)
-        if self._held is not None:
-            self._held.append(text)
-        else:
-            self._note_delivery(text)
-
-    def _note_delivery(self, text: str) -> None:
-        cell = None if self.cell is None else f"s{self.cell}"
-        self._events.add(self._calendar.now, self.name, "deliver", text, cell, self.session)
-
-    def joined(self, session: Any, station: Any) -> None:
-        self._record("join", session, station)
-        self.member = True
-        self.session = session
-
-    def left(self, session: Any) -> None:
-        self._record("leave", session)
-        self.member = False
-
-    def gap(self, session: Any, station: Any) -> None:
-        self._record("gap", session, station)
-
-    def session_opened(self, session: Any, station: Any, cause: Any) -> None:
-        if self.member:
-            self._record("handoff_start", session, station, cause=cause)
-            self._handoff = session
-
-    def session_confirmed(self, session: Any, station: Any, detail: Any) -> None:
-        if self._handoff == session:
-            self._record("handoff_end", session, station, **detail)
-            self.session = session
-            self._handoff = None
-
-    # --- what the world does to it
-
-    def set_cell(self, cell: int | None) -> None:
-        """The nearest station in range is now this one, or none is."""
-        self.cell = cell
-        self.antenna.serving = None if cell is None else self._simulation.stations[cell].antenna
-        if cell is None and self.covered:
-            self._record("out_of_coverage")
-        elif cell is not None and not self.covered:
-            self._record("in_coverage", station=cell)
-        self.covered = cell is not None
-        if self.protocol is not None:
-            self.protocol.on_cell(cell)
-            self.sample()
-
-    def boot(self) -> None:
-        """Power on, at the first time or after a crash: a new protocol object on the stable store."""
-        self.antenna.up = True
-        self.protocol = self._simulation.new_host(self)
-        if self.cell is not None:
-            self.protocol.on_cell(self.cell)
-
-    def crash(self) -> None:
-        self._record("crash")
-        self._lose_volatile()
-        self.halt()
-        self._simulation.medium.drop_out(self.antenna)
-        self.protocol = None
-
-    def _lose_volatile(self) -> None:
-        """Buffers that do not survive are empty from now on, and are seen to be."""
-        kept = getattr(self.protocol, "STABLE_BUFFERS", ())
-        left = [size if name in kept else 0 for name, size in zip(self._buffer_names, self.buffers, strict=True)]
-        for name, size, before in zip(self._buffer_names, left, self.buffers, strict=True):
-            if size != before:
-                self._samples.add(self._calendar.now, self.name, name, size)
-        self.buffers = tuple(left)
-
-    def recover(self) -> None:
-        self._record("recover")
-        self.boot()
-        self.protocol.on_recover()
-        self.sample()
-
-    def offer(self, payload_bytes: int) -> None:
-        """The application wants to broadcast."""
-        if self.protocol is None:
-            self._record("refused", cause="down")
-            return
-        self._held = []  # a protocol may deliver its own message at once: the broadcast comes first
-        message = self.protocol.co_broadcast(payload_bytes)
-        held, self._held = self._held, None
-        if message is None:
-            self._record("refused", cause="not a member")
-        else:
-            self._events.add(self._calendar.now, self.name, "broadcast", name_of(message))
-        for text in held:
-            self._note_delivery(text)
         self.sample()

@@ -109,7 +109,6 @@ def _columns(rows: Table, lonlat: bool) -> list[Columns]:
         for kind in SUMO:
             who = rows.find((f"{kind}_id",))
             if who is not None:
-                choices.append(
-                    (who, *(rows.need((f"{kind}_{t[0]}" if rows.find(t) is None else t[0], *t)) for t in (a, b)))
-                )  # type: ignore[arg-type]
+                x, y = (rows.need((f"{kind}_{t[0]}" if rows.find(t) is None else t[0], *t)) for t in (a, b))
+                choices.append((who, x, y))
     return choices or [(rows.need(ID, ID_TOO), rows.need(a), rows.need(b))]

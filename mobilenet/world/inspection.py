@@ -124,10 +124,10 @@ def inspect(
     long = np.zeros(len(gap_s), dtype=bool) if recorded.waypoints else known & (np.nan_to_num(gap_s) > max_gap_s)
     steady = known & ~long
     speeds, lasted = speed_mps[steady], gap_s[steady]
-    spread = _weighted(speeds, lasted, (0.05, 0.5, 0.95))
+    slow, middle, fast = _weighted(speeds, lasted, (0.05, 0.5, 0.95))
     return Inspection(
-        recorded, float(lasted.sum()), _three(gap_s[known]), (*spread, float(speeds.max(initial=0.0))),
-        (speeds, lasted),  # type: ignore[arg-type]
+        recorded, float(lasted.sum()), _three(gap_s[known]), (slow, middle, fast, float(speeds.max(initial=0.0))),
+        (speeds, lasted),
         _findings(recorded, long, gap_s), _findings(recorded, np.nan_to_num(speed_mps) > JUMP_MPS, speed_mps),
         np.flatnonzero(~steady),
         None if stations_m is None else _cells(recorded, long, stations_m, range_m, float(lasted.sum())),

@@ -1,0 +1,140 @@
+"""A mobile host: what its protocol says becomes the run's events, and what the world does to it reaches its protocol.
+
+Model     present or not, up or crashed, in a cell or in none; a member when its protocol says so. A crash takes away
+          everything but the stable store and what was recorded
+Units     integer nanoseconds, bytes
+Errors    TypeError for what a protocol says that is no whole number or no MessageId
+Source    ours: DESIGN.md §3
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from mobilenet.network.radio.antenna import Antenna
+from mobilenet.network.radio.mac import Mac
+from mobilenet.simulation.nodes import Context, Node, name_of, whole
+
+
+class HostNode(Node):
+    """A mobile host: present or not, up or crashed, in a cell or in none; member when it says so."""
+
+    def __init__(self, context: Context, number: int, name: str, antenna: Antenna, mac: Mac, stable: Any) -> None:
+        super().__init__(context, number, name, antenna, mac)
+        self.stable = stable
+        self.cell: int | None = None
+        self.member = False
+        self.session: int | None = None  # of the last join or end of a handoff
+        self.covered = False
+        self._handoff: int | None = None  # the session of the handoff under way
+        self._held: list[str] | None = None  # deliveries during a broadcast
+        self._events = context.recording.events
+
+    @property
+    def up(self) -> bool:
+        return self.protocol is not None
+
+    def counterpart(self, to: int) -> Antenna:
+        return self._context.station(to)
+
+    def _record(self, event: str, session: Any = None, station: Any = None, **detail: Any) -> None:
+        if session is not None and abs(whole(f"{event}: the session", session)) >= 2**63:
+            raise TypeError(f"{event}: the session is {session}, more than 63 bits")
+        name = None if station is None else f"s{whole(f'{event}: the station', station)}"
+        self._events.add(self._calendar.now, self.name, event, None, name, session, detail or None)
+
+    # --- upcalls of the protocol: the trace. It may be anybody's, so what it says is looked at
+
+    def deliver(self, message: Any, body: Any) -> None:
+        text = name_of(message)
+        if self._held is not None:
+            self._held.append(text)
+        else:
+            self._note_delivery(text)
+
+    def _note_delivery(self, text: str) -> None:
+        cell = None if self.cell is None else f"s{self.cell}"
+        self._events.add(self._calendar.now, self.name, "deliver", text, cell, self.session)
+
+    def joined(self, session: Any, station: Any) -> None:
+        self._record("join", session, station)
+        self.member = True
+        self.session = session
+
+    def left(self, session: Any) -> None:
+        self._record("leave", session)
+        self.member = False
+
+    def gap(self, session: Any, station: Any) -> None:
+        self._record("gap", session, station)
+
+    def session_opened(self, session: Any, station: Any, cause: Any) -> None:
+        if self.member:
+            self._record("handoff_start", session, station, cause=cause)
+            self._handoff = session
+
+    def session_confirmed(self, session: Any, station: Any, detail: Any) -> None:
+        if self._handoff == session:
+            self._record("handoff_end", session, station, **detail)
+            self.session = session
+            self._handoff = None
+
+    # --- what the world does to it
+
+    def set_cell(self, cell: int | None) -> None:
+        """The nearest station in range is now this one, or none is."""
+        self.cell = cell
+        self.antenna.serving = None if cell is None else self._context.station(cell)
+        if cell is None and self.covered:
+            self._record("out_of_coverage")
+        elif cell is not None and not self.covered:
+            self._record("in_coverage", station=cell)
+        self.covered = cell is not None
+        if self.protocol is not None:
+            self.protocol.on_cell(cell)
+            self.sample()
+
+    def boot(self) -> None:
+        """Power on, at the first time or after a crash: a new protocol object on the stable store."""
+        self.antenna.up = True
+        self.protocol = self._context.new_host(self)
+        if self.cell is not None:
+            self.protocol.on_cell(self.cell)
+
+    def crash(self) -> None:
+        self._record("crash")
+        self._lose_volatile()
+        self.halt()
+        self._context.medium.drop_out(self.antenna)
+        self.protocol = None
+
+    def _lose_volatile(self) -> None:
+        """Buffers that do not survive are empty from now on, and are seen to be."""
+        kept = getattr(self.protocol, "STABLE_BUFFERS", ())
+        left = [size if name in kept else 0 for name, size in zip(self._buffer_names, self.buffers, strict=True)]
+        for name, size, before in zip(self._buffer_names, left, self.buffers, strict=True):
+            if size != before:
+                self._samples.add(self._calendar.now, self.name, name, size)
+        self.buffers = tuple(left)
+
+    def recover(self) -> None:
+        self._record("recover")
+        self.boot()
+        self.protocol.on_recover()
+        self.sample()
+
+    def offer(self, payload_bytes: int) -> None:
+        """The application wants to broadcast."""
+        if self.protocol is None:
+            self._record("refused", cause="down")
+            return
+        self._held = []  # a protocol may deliver its own message at once: the broadcast comes first
+        message = self.protocol.co_broadcast(payload_bytes)
+        held, self._held = self._held, None
+        if message is None:
+            self._record("refused", cause="not a member")
+        else:
+            self._events.add(self._calendar.now, self.name, "broadcast", name_of(message))
+        for text in held:
+            self._note_delivery(text)
+        self.sample()

@@ -1,0 +1,85 @@
+"""Somebody who watches a run while it goes on: the recorder of totals, a progress bar, a live window.
+
+Model     a run is cut into slices of simulated time. Before each slice an observer is told the events since the last
+          one, in order of occurrence, and then the moment. Looking costs the hot path nothing, and changes nothing:
+          a run has the same fingerprint whoever watches it
+Units     integer nanoseconds
+Example   class Deliveries(Observer):
+              count = 0
+              def on_event(self, event):
+                  self.count += event.event == "deliver"
+          Simulation(scenario).run(observers=[Deliveries()])
+Source    ours: docs/architecture.md, "Observers"
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from mobilenet.engine.kernel import SECOND
+from mobilenet.rundir.recorder import EventLog
+
+
+class Event(NamedTuple):
+    """One row of events.parquet."""
+
+    time_ns: int
+    node: str
+    event: str
+    message: str | None
+    station: str | None
+    session: int | None
+    detail: str | None  # JSON
+
+
+class Observer:
+    """Override what you need."""
+
+    every_ns: int = SECOND  # the longest slice that it wants; simulated time
+
+    def on_event(self, event: Event) -> None:
+        """An event of the slice that is over."""
+
+    def on_slice(self, now_ns: int) -> None:
+        """A slice is over (at the beginning: none has been yet), and the next is about to begin."""
+
+    def on_end(self, now_ns: int) -> None:
+        """The run is over, and all of its events have been told."""
+
+
+class Watch:
+    """Tells observers what they want to know, each at its own pace."""
+
+    def __init__(self, events: EventLog, observers: Sequence[Observer]) -> None:
+        self._events = events
+        self._observers = observers
+        self._due_ns = [0] * len(observers)
+        self._listeners = [o for o in observers if type(o).on_event is not Observer.on_event]
+        self._told = 0
+
+    def restart(self, now_ns: int) -> None:
+        """Slices are counted from now on."""
+        self._due_ns = [now_ns] * len(self._observers)
+
+    def look(self, now_ns: int) -> int:
+        """Tell those whose slice is over; until when the next slice lasts."""
+        self._tell_events()
+        for i, observer in enumerate(self._observers):
+            if self._due_ns[i] <= now_ns:
+                observer.on_slice(now_ns)
+                self._due_ns[i] = now_ns + observer.every_ns
+        return min(self._due_ns)
+
+    def end(self, now_ns: int) -> None:
+        self._tell_events()
+        for observer in self._observers:
+            observer.on_end(now_ns)
+
+    def _tell_events(self) -> None:
+        if self._listeners:
+            for row in self._events.rows(self._told):
+                event = Event(*row)
+                for observer in self._listeners:
+                    observer.on_event(event)
+        self._told = len(self._events)
