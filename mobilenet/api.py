@@ -142,7 +142,8 @@ def run(
     `progress(simulated_s, duration_s)` is called about once per simulated second; `allow_code`: a scenario with a
     protocol of its own may run that code.
     """
-    from mobilenet.simulation.plugins import require_allowed, uses_code
+    from mobilenet.simulation.plugin_code import require_allowed
+    from mobilenet.simulation.plugins import with_its_promises
 
     changes = [*overrides, *([f"seed={seed}"] if seed is not None else [])]
     loaded: AnyScenario
@@ -151,6 +152,7 @@ def run(
     else:
         source, loaded = Path(scenario), load_scenario(scenario, changes)
     require_allowed(loaded, allow_code)
+    loaded = with_its_promises(loaded)
     directory = Path(out) if out is not None else free_directory(loaded, source)
     with run_directory(directory) as partial:
         started = time.perf_counter()
@@ -158,7 +160,7 @@ def run(
         wall_s = time.perf_counter() - started
         write_recording(partial, outcome.recording)
         write_scenario(partial, loaded)
-        facts = manifest_of(loaded, outcome, wall_s, _command(directory, uses_code(loaded)))
+        facts = manifest_of(loaded, outcome, wall_s, _command(directory, any(loaded.code())))
         write_json(partial / "manifest.json", {**facts, "files": file_digests(partial)})
         judge(partial, outcome.recording, facts)
     return Run(directory)
@@ -167,12 +169,12 @@ def run(
 def simulate(scenario: AnyScenario, progress: Progress | None = None) -> Outcome | ProcessOutcome:
     """Let a scenario of either kind happen."""
     from mobilenet.simulation.mobile import Simulation
-    from mobilenet.simulation.plugins import blaming
+    from mobilenet.simulation.plugin_code import attributing_errors
     from mobilenet.simulation.processes.experiment import Experiment
 
     if isinstance(scenario, ProcessScenario):
         return Experiment(scenario).run(progress)
-    with blaming(scenario):
+    with attributing_errors(scenario):
         return Simulation(scenario).run(progress)
 
 

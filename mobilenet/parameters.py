@@ -24,6 +24,23 @@ class Parameters(BaseModel):
     model_config = ConfigDict(frozen=True, strict=True, extra="forbid", allow_inf_nan=False)
 
 
+class ClassInFile(Parameters):
+    """Code of one's own: a class in a file beside the scenario. It runs only where somebody allowed it."""
+
+    model_config = ConfigDict(serialize_by_alias=True)
+    reference: str = Field(
+        alias="class",
+        max_length=200,
+        pattern=r"^[^:\\]+\.py:[A-Za-z_]\w*$",
+        description="a class in a file beside the scenario, as patrol.py:Patrol",
+    )
+    settings: dict[str, Any] = Field(default={}, description="keys and values that the class's own fields take")
+
+    @property
+    def file(self) -> str:
+        return self.reference.rpartition(":")[0]
+
+
 def _as_range(value: Any) -> Any:
     """One number stands for the range from it to itself."""
     if isinstance(value, (int, float)) and not isinstance(value, bool):

@@ -94,14 +94,14 @@ def not_for_protocols(tree: Tree) -> Iterator[tuple[str, str]]:
 
 def not_for_readers(tree: Tree) -> Iterator[tuple[str, str]]:
     """What reads a run does not know what wrote it; what judges or counts knows no protocol either."""
-    closed = ("mobilenet.api", "mobilenet.scenario", "mobilenet.simulation.plugins")
+    closed = ("mobilenet.api", "mobilenet.scenario", "mobilenet.simulation.plugin_code")
     for module in tree.modules:
         judges = inside(module, "mobilenet.verify", "mobilenet.metrics", "mobilenet.rundir.reader")
         if judges or inside(module, "mobilenet.export", "viz", "mobilenet.rundir.writer"):
             forbidden = ("mobilenet.simulation", "mobilenet.network", "mobilenet.engine.kernel")
             also = ("mobilenet.protocols", "mobilenet.api", "mobilenet.rundir.manifest") if judges else ()
             for name in sorted(tree.reached(module, *closed)):
-                if inside(name, *forbidden, *also) and name != "mobilenet.simulation.plugins":
+                if inside(name, *forbidden, *also) and name != "mobilenet.simulation.plugin_code":
                     yield module, name
 
 
@@ -140,7 +140,7 @@ def test_the_verifier_reads_the_scenario_in_one_place() -> None:
     assert {module for module, name in pairs if name != "mobilenet.scenario.expectations"} == {
         "mobilenet.verify.declared"
     }
-    assert OURS.imports["mobilenet.scenario.expectations"] <= {"__future__", "typing"}  # plain values
+    assert OURS.imports["mobilenet.scenario.expectations"] <= {"__future__", "collections.abc", "typing"}  # plain values
 
 
 def test_metrics_know_no_scenario() -> None:

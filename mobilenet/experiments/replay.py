@@ -18,7 +18,7 @@ from mobilenet.rundir.reader import RunError, read_frame, read_manifest
 from mobilenet.rundir.recorder import Recording
 from mobilenet.rundir.writer import write_table
 from mobilenet.scenario import ProcessScenario, load_scenario
-from mobilenet.simulation.plugins import require_allowed
+from mobilenet.simulation.plugin_code import require_allowed
 
 if TYPE_CHECKING:
     import pandas as pd

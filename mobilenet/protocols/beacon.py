@@ -13,6 +13,7 @@ from functools import cache
 from typing import Any, ClassVar, NamedTuple
 
 from mobilenet.protocols.beacon_parameters import BeaconParameters
+from mobilenet.protocols.declaration import Declaration
 from mobilenet.protocols.port import MessageId, Port
 
 SECOND = 1_000_000_000
@@ -66,7 +67,7 @@ class Beaconing:
         return ()
 
     def on_receive(self, sender: int, message: Any) -> None:
-        """It does not listen, and is not called: see catalogue.py."""
+        """It does not listen (see BeaconLoad below), so this is not called."""
 
     def on_sent(self, message: Any) -> None:
         pass
@@ -135,3 +136,17 @@ class BeaconStation(Beaconing):
 
     def on_wired(self, source: int, message: Any) -> None:
         pass
+
+
+class BeaconLoad(Declaration):
+    """Nothing but load: it delivers nothing, and promises nothing."""
+
+    name = "beacon"
+    host, station, stable, parameters = BeaconHost, BeaconStation, BeaconMember, BeaconParameters
+    promises = None
+    listens = False
+
+    @staticmethod
+    def frames_per_s(p: BeaconParameters, hosts: int, stations: int) -> float:
+        beacons = stations / p.station_interval_s + hosts / p.host_interval_s
+        return beacons + (hosts + stations) / p.hello_interval_s

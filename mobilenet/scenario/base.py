@@ -71,6 +71,10 @@ class ScenarioFile(Parameters):
         """The files that it names: the dotted path of the key, and where the file is."""
         yield from ()
 
+    def code(self) -> Iterator[tuple[str, str, str | None]]:
+        """The code of its own that it names: dotted path, what the scenario says there, and the file, if it is one."""
+        yield from ()
+
     def __eq__(self, other: object) -> bool:
         """The same values; from which folder they came does not matter."""
         return type(other) is type(self) and isinstance(other, ScenarioFile) and self.model_dump() == other.model_dump()

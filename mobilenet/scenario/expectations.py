@@ -9,6 +9,7 @@ Source    ours: DESIGN.md §8
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import NamedTuple
 
 
@@ -46,7 +47,9 @@ class Conduct(NamedTuple):
     the station that it began with. Of protocols of one's own nothing is known."""
 
     only_connected: bool  # delivers what its station sends, and nothing from the begin of a handoff to its end
-    details: dict[str, tuple[str, ...]]  # event -> the keys of its detail; with a question mark: it need not be there
+    details: Mapping[
+        str, tuple[str, ...]
+    ]  # event -> the keys of its detail; with a question mark: it need not be there
     # stations forget a host, and it its own messages, so long after they gave it up; None: never
     forgets_after_s: float | None
 

@@ -10,29 +10,24 @@ Source    ours: DESIGN.md, "Scenarios"
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Self
 
-from pydantic import BeforeValidator, ConfigDict, Field, field_validator, model_validator
+from pydantic import Field, model_validator
 
 from mobilenet.network.radio.parameters import WirelessParameters
-from mobilenet.network.tcp.parameters import TcpParameters
 from mobilenet.network.wired.parameters import BackboneParameters
 from mobilenet.parameters import Parameters
-from mobilenet.protocols.beacon_parameters import BeaconParameters
-from mobilenet.protocols.mobile_causal.parameters import MobileCausalParameters
-from mobilenet.protocols.tcp_flooding.parameters import TcpFloodingParameters
 from mobilenet.scenario.base import ScenarioFile, effective
 from mobilenet.scenario.preflight import check, origin_of, require_files
+from mobilenet.scenario.protocol_groups import OwnProtocol, Protocol
 from mobilenet.scenario.yaml_reader import Node
-from mobilenet.scenario.yaml_writer import inline
 from mobilenet.tracks.projection import Origin
 from mobilenet.world.churn import ChurnParameters
 from mobilenet.world.faults import FaultsParameters
 from mobilenet.world.layout import FileLayout, StationLayout, station_positions
-from mobilenet.world.mobility import HostsParameters
+from mobilenet.world.mobility import HostsParameters, OwnMobility
 from mobilenet.world.tracks import Tracks
 from mobilenet.world.workload import WorkloadParameters
 
@@ -50,64 +45,6 @@ class StationsParameters(Parameters):
         default=None,
         description="one for each station, all different, for readers; null: those of the file, or s0, s1 and so on",
     )
-
-
-class MobileCausal(MobileCausalParameters):
-    name: Literal["mobile_causal"] = "mobile_causal"
-
-
-class Beacon(BeaconParameters):
-    name: Literal["beacon"] = "beacon"
-
-
-class TcpFlooding(TcpFloodingParameters):
-    name: Literal["tcp_flooding"] = "tcp_flooding"
-    tcp: TcpParameters = Field(
-        default=TcpParameters(),
-        description="TCP between hosts and stations, and between stations unless wired_tcp is given",
-    )
-    wired_tcp: TcpParameters | None = Field(default=None, description="TCP between stations; null: the same as tcp")
-
-
-class OwnProtocol(Parameters):
-    """A protocol of one's own; the name is not needed where class is given."""
-
-    model_config = ConfigDict(serialize_by_alias=True)
-    name: Literal["own"] = "own"
-    reference: str = Field(
-        alias="class",
-        max_length=200,
-        description="a class in a file beside the scenario, as gossip.py:Gossip, or an installed package's",
-    )
-    settings: dict[str, Any] = Field(default={}, description="keys and values that the protocol's own Settings take")
-    promises: Literal["causal", "best_effort"] = Field(
-        default="causal",
-        description="what the verifier judges; best_effort: nothing invented, nothing twice, members only",
-    )
-
-    @field_validator("reference")
-    @classmethod
-    def _is_a_class_or_an_offer(cls, value: str) -> str:
-        if not re.fullmatch(r"[^:\\]+\.py:[A-Za-z_]\w*|[A-Za-z_][\w-]*", value):
-            raise ValueError(
-                "expected a file and a class in it, as in gossip.py:Gossip, or the name that an installed package"
-                f" offers, got {inline(value)}"
-            )
-        return value
-
-    @property
-    def file(self) -> str | None:
-        return self.reference.rpartition(":")[0] or None
-
-
-def _class_names_it(protocol: Any) -> Any:
-    """`protocol: {class: ...}` needs no name."""
-    return {"name": "own", **protocol} if isinstance(protocol, dict) and "class" in protocol else protocol
-
-
-Protocol = Annotated[
-    MobileCausal | TcpFlooding | Beacon | OwnProtocol, Field(discriminator="name"), BeforeValidator(_class_names_it)
-]
 
 
 class RecordParameters(Parameters):
@@ -184,5 +121,13 @@ class Scenario(ScenarioFile):
             yield "stations.layout.file", self._folder / self.stations.layout.file
         if isinstance(self.hosts.mobility, Tracks):
             yield "hosts.mobility.file", self._folder / self.hosts.mobility.file
+        if isinstance(self.hosts.mobility, OwnMobility):
+            yield "hosts.mobility.class", self._folder / self.hosts.mobility.file
         if isinstance(self.protocol, OwnProtocol) and self.protocol.file is not None:
             yield "protocol.class", self._folder / self.protocol.file
+
+    def code(self) -> Iterator[tuple[str, str, str | None]]:
+        if isinstance(self.protocol, OwnProtocol):
+            yield "protocol.class", self.protocol.reference, self.protocol.file
+        if isinstance(self.hosts.mobility, OwnMobility):
+            yield "hosts.mobility.class", self.hosts.mobility.reference, self.hosts.mobility.file

@@ -21,26 +21,20 @@ from mobilenet.engine.random_streams import Stream
 from mobilenet.network.tcp.segment import HEADER_BYTES as TCP_HEADER_BYTES
 from mobilenet.network.wired.tree import links
 from mobilenet.scenario.expectations import Conduct, Crashes, Expected, HostPlan, Places
-from mobilenet.scenario.mobile import MobileCausal, Scenario, TcpFlooding
+from mobilenet.scenario.mobile import Scenario
 from mobilenet.scenario.processes import ProcessScenario
+from mobilenet.scenario.protocol_groups import declaration_of
 from mobilenet.scenario.run_source import AdversarySchedule
 from mobilenet.world.churn import changes
 from mobilenet.world.faults import outages
-from mobilenet.world.gauss_markov import GaussMarkov
 from mobilenet.world.layout import names as layout_names
 from mobilenet.world.layout import station_positions
-from mobilenet.world.random_waypoint import RandomWaypoint
 from mobilenet.world.tracks import Imported, Tracks, imported
 from mobilenet.world.trajectory import Trajectory
 from mobilenet.world.workload import broadcast_times
 
 JOIN, VANISH, CHANGE = range(3)  # in this order, where they fall into one nanosecond
 
-
-CONDUCT = {  # of protocols that are not one's own
-    "mobile_causal": Conduct(True, {"handoff_start": ("cause",), "handoff_end": ("recovered", "skipped")}, None),
-    "tcp_flooding": Conduct(False, {"handoff_start": ("cause",), "handoff_end": ("relayed?",)}, None),
-}
 
 AnyRecorded = Scenario | ProcessScenario | AdversarySchedule
 
@@ -66,9 +60,11 @@ def expected(scenario: AnyRecorded) -> Expected | None:
 
 def _expected(scenario: Scenario | AdversarySchedule, tracks: Imported | None) -> Expected:
     protocol = scenario.protocol
-    conduct = CONDUCT.get(protocol.name)
-    if conduct is not None:
-        conduct = conduct._replace(forgets_after_s=getattr(protocol, "stub_lifetime_s", None))
+    declaration = declaration_of(protocol)
+    conduct = None
+    if declaration.details is not None:
+        forgets_after_s = declaration.forgets_after_s(protocol)
+        conduct = Conduct(declaration.delivers_only_connected, declaration.details, forgets_after_s)
     if isinstance(scenario, AdversarySchedule):
         return Expected(None, None, ns(scenario.duration_s), None, conduct, None, 0)
     end_ns = ns(scenario.duration_s)
@@ -85,8 +81,8 @@ def _expected(scenario: Scenario | AdversarySchedule, tracks: Imported | None) -
             attachment.tick_ms * MILLISECOND, None if interval_s is None else ns(interval_s),
         ),
         conduct,
-        scenario.workload.payload_bytes if isinstance(protocol, MobileCausal) else None,
-        max(0, header_bytes - TCP_HEADER_BYTES) if isinstance(protocol, TcpFlooding) else header_bytes,
+        scenario.workload.payload_bytes if declaration.messages_stay_whole else None,
+        max(0, header_bytes - TCP_HEADER_BYTES) if "connections" in declaration.needs else header_bytes,
     )  # fmt: skip
 
 
@@ -95,7 +91,8 @@ def _hosts(scenario: Scenario, tracks: Imported | None, end_ns: int) -> list[Hos
         [None] * (scenario.hosts.count or 0) if tracks is None else tracks.trajectories
     )
     asked = _asked(scenario, trajectories, end_ns)
-    speed_mps = _speed_mps(scenario.hosts.mobility)
+    mobility = scenario.hosts.mobility
+    speed_mps = 0.0 if isinstance(mobility, Tracks) else mobility.speed_limit_mps
     hosts = []
     for host, trajectory in enumerate(trajectories):
         appears_ns, vanishes_ns = _there(trajectory)
@@ -149,15 +146,9 @@ def _imported(scenario: Scenario) -> Imported | None:
     return imported(mobility, scenario.folder, ns(scenario.duration_s) / 1e9, scenario.origin)
 
 
-def _speed_mps(mobility: Any) -> float:
-    if isinstance(mobility, RandomWaypoint):
-        return mobility.speed_mps[1]
-    return mobility.speed_limit_mps if isinstance(mobility, GaussMarkov) else 0.0
-
-
 def _asked(scenario: Scenario, trajectories: Sequence[Trajectory | None], end_ns: int) -> list[list[tuple[int, str]]]:
     """As Simulation._plan puts it on the calendar."""
-    spread_s = getattr(scenario.protocol, "first_join_spread_s", 0.0)
+    spread_s = declaration_of(scenario.protocol).first_join_spread_s(scenario.protocol)
     churn = changes(scenario.churn, scenario.seed, len(trajectories), end_ns)
     wishes: list[list[tuple[int, int, str]]] = [[] for _ in trajectories]
     for change in churn.changes:

@@ -24,9 +24,8 @@ from mobilenet.network.wired.network import adjacency
 from mobilenet.network.wired.parameters import TEST_INTERVAL_S
 from mobilenet.network.wired.tree import neighbours_of
 from mobilenet.parameters import ScenarioError, number
-from mobilenet.protocols.beacon_parameters import BeaconParameters
-from mobilenet.protocols.tcp_flooding.parameters import TcpFloodingParameters
 from mobilenet.scenario.error_messages import line
+from mobilenet.scenario.protocol_groups import declaration_of
 from mobilenet.scenario.yaml_reader import Node
 from mobilenet.tracks.projection import Origin
 from mobilenet.tracks.read import is_lonlat, read_tracks
@@ -112,7 +111,7 @@ def _objections(scenario: Scenario) -> Iterator[tuple[str, str]]:
             (neighbours_of if backbone.kind == "tree" else adjacency)(backbone.edges, count)
         except ValueError as error:
             yield "stations.backbone.edges", str(error)
-    if backbone.kind != "tree" and isinstance(scenario.protocol, TcpFloodingParameters):
+    if backbone.kind != "tree" and "connections" in declaration_of(scenario.protocol).needs:
         yield "stations.backbone.kind", f"{scenario.protocol.name} has connections between neighbours: expected tree"
     if isinstance(scenario.faults, PaperFaults) and number(scenario.faults.station) >= count:
         yield "faults.station", f"there is no {scenario.faults.station} among {count} stations, s0 to s{count - 1}"
@@ -183,12 +182,10 @@ def _too_big(scenario: Scenario, hosts: int, sites: NDArray[np.float64]) -> Iter
 def _estimate(scenario: Scenario, hosts: int, sites: NDArray[np.float64]) -> float:
     workload, duration_s, stations = scenario.workload, scenario.duration_s, len(sites)
     broadcasts = len(workload.messages) or hosts * duration_s * workload.broadcasts_per_host_per_s
+    protocol = declaration_of(scenario.protocol)
     rate_per_s = (hosts + stations) * float(SMALL_MATTERS_PER_S)
-    if isinstance(scenario.protocol, BeaconParameters):
-        beacon = scenario.protocol
-        rate_per_s += stations / beacon.station_interval_s + hosts / beacon.host_interval_s
-        rate_per_s += (hosts + stations) / beacon.hello_interval_s
-    copies = hosts if isinstance(scenario.protocol, TcpFloodingParameters) else 1 + stations
+    rate_per_s += protocol.frames_per_s(scenario.protocol, hosts, stations)
+    copies = protocol.frames_per_broadcast(scenario.protocol, hosts, stations)
     frames = broadcasts * copies * SENT_AGAIN + duration_s * rate_per_s
     rows = frames * _in_range(scenario, hosts, sites) * (scenario.record.frames + scenario.record.messages)
     if scenario.record.positions_interval_s is not None:

@@ -12,9 +12,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from mobilenet.scenario.mobile import Beacon, OwnProtocol, Scenario
+from mobilenet.scenario.mobile import Scenario
 from mobilenet.scenario.process_parameters import AbstractNetwork
 from mobilenet.scenario.processes import ProcessScenario
+from mobilenet.scenario.protocol_groups import declaration_of, promised
 from mobilenet.scenario.rest import Rest, heard_every_s, rest
 from mobilenet.scenario.run_source import AdversarySchedule
 
@@ -28,12 +29,13 @@ def declared(scenario: Scenario | ProcessScenario | AdversarySchedule) -> dict[s
         air = scenario.air
         hosts, stations, warmup_s = scenario.hosts, scenario.stations, 0.0
         loss, late_s = 1 - (1 - air.loss) * (1 - air.drop), (air.late_ns if air.late else air.delay_ns) / 1e9
-        promised, duplicating_air = Rest(scenario.drain_s, None), True
+        at_rest, duplicating_air = Rest(scenario.drain_s, None), True
     else:
         hosts, stations = scenario.hosts.count, scenario.station_count
         warmup_s, loss, late_s = scenario.warmup_s, scenario.wireless.loss, 0.0
-        promised, duplicating_air = rest(scenario), False
+        at_rest, duplicating_air = rest(scenario), False
     protocol = scenario.protocol
+    declaration = declaration_of(protocol)
     return {
         "seed": scenario.seed,
         "protocol": protocol.name,
@@ -42,14 +44,13 @@ def declared(scenario: Scenario | ProcessScenario | AdversarySchedule) -> dict[s
         "drain_s": scenario.drain_s,
         "stations": stations,
         "hosts": hosts,  # None: as many as there are tracks
-        # of each host and station
-        "buffers": [] if isinstance(protocol, (Beacon, OwnProtocol)) else ["sbuffer", "rbuffer"],
+        "buffers": list(declaration.buffers),  # of each host and station
         "promises": {
-            "broadcast": getattr(protocol, "promises", None),
-            "gap_after_s": 0.0 if getattr(protocol, "gaps_any_time", False) else getattr(protocol, "expiry_s", None),
-            "heard_every_s": heard_every_s(longest_heartbeat_s(protocol), loss) + late_s,
-            "rest_within_s": promised.within_s,
-            "no_rest_because": promised.because,
+            "broadcast": promised(protocol),
+            "gap_after_s": 0.0 if declaration.loses_at_any_time else declaration.expiry_s(protocol),
+            "heard_every_s": heard_every_s(declaration.longest_heartbeat_s(protocol), loss) + late_s,
+            "rest_within_s": at_rest.within_s,
+            "no_rest_because": at_rest.because,
             "duplicating_air": duplicating_air,
         },
     }
@@ -134,8 +135,3 @@ def declared_in_format_2(scenario: Scenario | ProcessScenario | AdversarySchedul
         )
         promises["rest_within_s"] = None
     return found
-
-
-def longest_heartbeat_s(protocol: Any) -> float:
-    """From one heartbeat to the next, at most; 0: it has none."""
-    return float(getattr(protocol, "heartbeat_s", 0.0) * getattr(protocol, "resend_jitter_high", 1.0))

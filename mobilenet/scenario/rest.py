@@ -18,7 +18,8 @@ from typing import NamedTuple
 
 from mobilenet.engine.kernel import MICROSECOND, SECOND
 from mobilenet.network.radio.framing import Framing
-from mobilenet.scenario.mobile import MobileCausal, Scenario, TcpFlooding
+from mobilenet.scenario.mobile import Scenario
+from mobilenet.scenario.protocol_groups import declaration_of
 from mobilenet.world.faults import ExplicitFaults, PaperFaults, RandomFaults
 
 UNHEARD_IS_RARER_THAN = 1e-6
@@ -46,7 +47,7 @@ class Rest(NamedTuple):
 def rest(scenario: Scenario) -> Rest:
     """The promise of a scenario of hosts."""
     protocol, wireless, hosts = scenario.protocol, scenario.wireless, scenario.hosts.count
-    if not isinstance(protocol, (MobileCausal, TcpFlooding)):
+    if protocol.name not in ("mobile_causal", "tcp_flooding"):
         return Rest(None, f"{protocol.name} says nothing of rest")
     if wireless.mac != "dcf":
         return Rest(None, f"wireless.mac is {wireless.mac}, which gives up what is not acknowledged")
@@ -61,7 +62,7 @@ def rest(scenario: Scenario) -> Rest:
     airtime_s = _airtime_ns(scenario) / SECOND
     # A list of messages may be one burst at the end; of others those may be left that somebody missed who was away.
     left = len(scenario.workload.messages) or _longest_absence_s(scenario) * _messages_per_s(scenario, hosts)
-    if isinstance(protocol, MobileCausal):
+    if protocol.name == "mobile_causal":
         repeated_s = (
             max(protocol.heartbeat_s, protocol.control_interval_s, protocol.resend_first_s)
             * protocol.resend_jitter_high
@@ -92,9 +93,9 @@ def _crowd(scenario: Scenario, hosts: int) -> int:
 
 
 def _airtime_ns(scenario: Scenario) -> int:
-    framing = Framing(scenario.wireless)
+    framing, needs = Framing(scenario.wireless), declaration_of(scenario.protocol).needs
     size = scenario.workload.payload_bytes + HEADERS_BYTES
-    return (framing.datagram if isinstance(scenario.protocol, MobileCausal) else framing.segment)(size)[1]
+    return (framing.segment if "connections" in needs else framing.datagram)(size)[1]
 
 
 def _messages_per_s(scenario: Scenario, hosts: int) -> float:
@@ -112,13 +113,13 @@ def _overload(scenario: Scenario, hosts: int) -> str | None:
         per_s * 8 * (scenario.workload.payload_bytes + HEADERS_BYTES + wire.header_bytes) / (wire.bandwidth_mbps * 1e6)
     )
     shares = [(wire_share, MOST_WIRE_SHARE, "a wire's time")]
-    if isinstance(protocol, MobileCausal):
+    if protocol.name == "mobile_causal":
         heartbeat = Framing(scenario.wireless).datagram(HEADERS_BYTES)[1] / SECOND / protocol.heartbeat_s
         shares += [
             (per_s * airtime_s, MOST_SHARE, "a station's time"),
             (_crowd(scenario, hosts) * heartbeat, MOST_HEARTBEAT_SHARE, "a cell's time for heartbeats"),
         ]
-    elif isinstance(protocol, TcpFlooding):
+    else:
         copies_per_s = per_s * _crowd(scenario, hosts)
         shares.append((copies_per_s * (airtime_s + CONTENTION_NS / SECOND), MOST_SHARE_OVER_TCP, "a station's time"))
         if protocol.spacing == "per_queue":

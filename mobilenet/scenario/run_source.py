@@ -16,8 +16,9 @@ from pydantic import Field, ValidationError
 
 from mobilenet.parameters import Parameters, ScenarioError
 from mobilenet.scenario.error_messages import problems
-from mobilenet.scenario.mobile import MobileCausal, Scenario
+from mobilenet.scenario.mobile import Scenario
 from mobilenet.scenario.processes import ProcessScenario
+from mobilenet.scenario.protocol_groups import MobileCausal
 from mobilenet.scenario.yaml_reader import MOST_BYTES, Node, parse
 
 Share = Field(ge=0, le=1)

@@ -15,6 +15,7 @@ from mobilenet.engine.kernel import MILLISECOND, Kernel, ns
 from mobilenet.engine.random_streams import Stream
 from mobilenet.network.radio.medium import Medium
 from mobilenet.scenario import Scenario
+from mobilenet.scenario.protocol_groups import declaration_of
 from mobilenet.simulation.hosts import HostNode
 from mobilenet.simulation.movement import Movement
 from mobilenet.world.churn import changes
@@ -52,7 +53,7 @@ class Lifecycle:
         """Put everything on the calendar that the protocol has no say in."""
         scenario = self._scenario
         kernel = self._kernel
-        spread_s = getattr(scenario.protocol, "first_join_spread_s", 0.0)
+        spread_s = declaration_of(scenario.protocol).first_join_spread_s(scenario.protocol)
         plan = changes(scenario.churn, scenario.seed, len(self._hosts), self._duration_ns)
         for host, trajectory in enumerate(self._trajectories):
             if trajectory.appears_ns >= self._duration_ns:

@@ -28,6 +28,7 @@ from mobilenet.network.radio.mac import Mac
 from mobilenet.network.radio.medium import Medium
 from mobilenet.network.radio.neighbours import Neighbours
 from mobilenet.network.radio.phy import MODES
+from mobilenet.network.tcp.parameters import TcpParameters
 from mobilenet.network.wired.tree import links
 from mobilenet.parameters import ScenarioError
 from mobilenet.rundir.recorder import Recording
@@ -40,7 +41,7 @@ from mobilenet.simulation.lifecycle import Lifecycle
 from mobilenet.simulation.movement import Movement
 from mobilenet.simulation.nodes import Context, Node, StationNode
 from mobilenet.simulation.observer import Observer, Watch
-from mobilenet.simulation.plugins import roles_for
+from mobilenet.simulation.plugins import declaration_for, mobility_for
 from mobilenet.world.attachment import Attachment
 from mobilenet.world.coverage import Coverage
 from mobilenet.world.layout import station_positions
@@ -89,7 +90,7 @@ class Simulation:
         self.recording = Recording(scenario.record.frames, scenario.record.messages)
         self._counters = Counters(self.kernel, self.recording)
         self.duration_ns = ns(scenario.duration_s)
-        self._roles, self._parameters = roles_for(scenario)
+        self._protocol, self._parameters = declaration_for(scenario)
 
         wireless = scenario.wireless
         self._rules = Rules(MODES[wireless.mode], wireless.eifs, wireless.queue_frames, wireless.retry_limit)
@@ -97,7 +98,13 @@ class Simulation:
         sites = station_positions(scenario.stations.layout, scenario.folder, scenario.origin)
         self.coverage = Coverage(sites, wireless.range_m)
         self.world = trajectories(
-            scenario.hosts, scenario.seed, self.coverage, self.duration_ns, scenario.folder, scenario.origin
+            scenario.hosts,
+            scenario.seed,
+            self.coverage,
+            self.duration_ns,
+            scenario.folder,
+            scenario.origin,
+            mobility_for(scenario),
         )
         tick_ns = scenario.hosts.attachment.tick_ms * MILLISECOND
         self.medium = Medium(
@@ -109,7 +116,7 @@ class Simulation:
             wireless.loss,
             wireless.capture_db,
             self._counters.frame_observer(),
-            self._roles.listens,
+            self._protocol.listens,
             full_duplex=wireless.mac == "acking" and wireless.full_duplex,
         )
 
@@ -165,35 +172,36 @@ class Simulation:
         self.medium.neighbours.add(antenna, 0)
         self._context.stations.append(antenna)
         protocol: Any = self.scenario.protocol
-        notes_silence = getattr(protocol, "expiry_s", None) is not None
+        notes_silence = self._protocol.expiry_s(self._parameters) is not None
         station = StationNode(self._context, number, name, antenna, mac, notes_silence)
         wired: Any = None
-        if self._roles.over_channels:
+        if "connections" in self._protocol.needs:
             header_bytes = self.scenario.stations.backbone.header_bytes
-            parameters = protocol.wired_tcp or protocol.tcp
+            tcp = protocol.tcp or TcpParameters()
+            parameters = protocol.wired_tcp or tcp
             wired = WiredChannels(
                 self._context, station, parameters, self.wires, header_bytes, self._wired_channels.__getitem__
             )
             self._wired_channels.append(wired)
-            station.use_channels(RadioChannels(self._context, station, protocol.tcp), wired)
+            station.use_channels(RadioChannels(self._context, station, tcp), wired)
         else:
             wired = self.backbone.port(number, station.on_wired)
-        station.protocol = self._roles.station(station, wired, self._parameters, self.wires.stations)
+        station.protocol = self._protocol.station(station, wired, self._parameters, self.wires.stations)
         return station
 
     def _new_host_node(self, number: int) -> HostNode:
         name = f"h{number}"
         antenna, mac = self._antenna(name, number, False)
         self._context.hosts.append(antenna)
-        host = HostNode(self._context, number, name, antenna, mac, self._roles.stable())
+        host = HostNode(self._context, number, name, antenna, mac, self._protocol.stable())
         protocol: Any = self.scenario.protocol
-        if self._roles.over_channels:
-            host.use_channels(RadioChannels(self._context, host, protocol.tcp))
+        if "connections" in self._protocol.needs:
+            host.use_channels(RadioChannels(self._context, host, protocol.tcp or TcpParameters()))
         return host
 
     def _new_host(self, node: HostNode) -> Any:
         """The host's protocol, built on what survived."""
-        return self._roles.host(node, node.stable, self._parameters, len(self.stations))
+        return self._protocol.host(node, node.stable, self._parameters, len(self.stations))
 
     # --- running
 

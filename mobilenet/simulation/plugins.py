@@ -1,66 +1,34 @@
-"""Protocols that do not come with mobilenet: a class in a file beside the scenario, or one that a package offers.
+"""What plug-ins a scenario has: its protocol, its mobility model, as the simulation uses them.
 
-Model     `class: gossip.py:Gossip` is the class Gossip in gossip.py, in the scenario's folder; `class: gossip` is
-          what an installed package offers under that name in the group `mobilenet.protocols`. The class holds the
-          roles as attributes: host, station, and if need be stable and settings (see protocols/base.py). Code of
-          others is run only where somebody said so: whoever starts a run from the outside asks `require_allowed` first
-Errors    ScenarioError, one line: code that nobody allowed, cannot be read, is no protocol, or fails in the middle of
-          a run
+Model     a protocol's class declares what protocols/declaration.py lists, and holds host and station; a mobility
+          model's class is like one of world/mobility.py. Their settings are checked as strictly as a scenario's keys
+Errors    ScenarioError, one line: what is no protocol, or no mobility model, or declares what makes no sense
 Source    ours: DESIGN.md §20
 """
 
 from __future__ import annotations
 
-import importlib.metadata
-import importlib.util
-import os
-import re
-import sys
-import traceback
-from collections.abc import Iterator
-from contextlib import contextmanager
-from hashlib import sha256
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 from pydantic import ValidationError
 
 from mobilenet.parameters import Parameters, ScenarioError
-from mobilenet.protocols.base import BaseStable
-from mobilenet.protocols.catalogue import Roles, roles_of
+from mobilenet.protocols.declaration import Declaration, filled_in
 from mobilenet.scenario import AnyScenario, OwnProtocol, Scenario
 from mobilenet.scenario.error_messages import problems
+from mobilenet.scenario.protocol_groups import declaration_of
 from mobilenet.scenario.yaml_reader import Node
-
-GROUP = "mobilenet.protocols"
-
-
-def uses_code(scenario: AnyScenario) -> bool:
-    return isinstance(scenario.protocol, OwnProtocol)
+from mobilenet.simulation.plugin_code import named
+from mobilenet.world.mobility import OwnMobility
 
 
-def require_allowed(scenario: AnyScenario, allow_code: bool) -> None:
-    """Raise ScenarioError for a scenario with code of its own, unless that is allowed."""
-    if isinstance(scenario.protocol, OwnProtocol) and not allow_code:
-        raise ScenarioError(
-            f"protocol.class: runs Python code, {scenario.protocol.reference}, with all that you may do on this"
-            " machine; if you trust it, say --allow-code (allow_code=True in Python)"
-        )
-
-
-def roles_for(scenario: Scenario) -> tuple[Roles, Any]:
-    """The parties of a scenario's protocol, and their parameters."""
+def declaration_for(scenario: Scenario) -> tuple[type[Declaration], Any]:
+    """What a scenario's protocol declares, and its parameters; of a plug-in its code is run."""
     protocol = scenario.protocol
     if not isinstance(protocol, OwnProtocol):
-        return roles_of(protocol), protocol
-    found = _class_of(protocol, scenario.folder)
-    host, station = getattr(found, "host", None), getattr(found, "station", None)
-    if not callable(host) or not callable(station):
-        raise ScenarioError(
-            f"protocol.class: {protocol.reference} is no protocol: expected a class with the attributes host and"
-            " station"
-        )
+        return declaration_of(protocol), protocol
+    found = filled_in(_declared_class(protocol, scenario.folder))
     settings = getattr(found, "settings", None)
     if settings is None:
         settings = _NoSettings
@@ -68,118 +36,79 @@ def roles_for(scenario: Scenario) -> tuple[Roles, Any]:
         raise ScenarioError(
             f"protocol.class: {protocol.reference}: settings is no class derived from mobilenet.parameters.Parameters"
         )
-    if not callable(getattr(found, "stable", BaseStable)):
+    _require_sense(protocol, found)
+    if "connections" in found.needs and scenario.stations.backbone.kind != "tree":
+        raise ScenarioError(
+            f"stations.backbone.kind: {protocol.reference} has connections between neighbours: expected tree"
+        )
+    return found, _validated(settings, protocol.settings, "protocol.settings")
+
+
+def mobility_for(scenario: Scenario) -> Any:
+    """The mobility model of a scenario that brings its own; None: it has one of ours."""
+    mobility = scenario.hosts.mobility
+    if not isinstance(mobility, OwnMobility):
+        return None
+    found = named("hosts.mobility.class", mobility.reference, scenario.folder)
+    if not (isinstance(found, type) and issubclass(found, Parameters) and callable(getattr(found, "walk", None))):
+        raise ScenarioError(
+            f"hosts.mobility.class: {mobility.reference} is no mobility model: expected a class derived from"
+            " mobilenet.parameters.Parameters, with walk(ground)"
+        )
+    return _validated(found, mobility.settings, "hosts.mobility.settings")
+
+
+def _validated(kind: type[Parameters], settings: dict[str, Any], key: str) -> Parameters:
+    try:
+        return kind.model_validate(settings)
+    except ValidationError as error:
+        raise ScenarioError("\n".join(problems(error, _nodes(settings, key), kind))) from None
+
+
+def with_its_promises(scenario: AnyScenario) -> AnyScenario:
+    """The same, with what its plug-in's class declares filled in, so that a run is judged without running its code."""
+    if not isinstance(scenario, Scenario) or not isinstance(scenario.protocol, OwnProtocol):
+        return scenario
+    if scenario.protocol.promises is not None:
+        return scenario
+    declared, _ = declaration_for(scenario)
+    protocol = scenario.protocol.model_copy(update={"promises": declared.promises})
+    return scenario.model_copy(update={"protocol": protocol})
+
+
+def _declared_class(protocol: OwnProtocol, folder: Path) -> type:
+    found = named("protocol.class", protocol.reference, folder)
+    if not isinstance(found, type) or not all(callable(getattr(found, role, None)) for role in ("host", "station")):
+        raise ScenarioError(
+            f"protocol.class: {protocol.reference} is no protocol: expected a class with the attributes host and"
+            " station"
+        )
+    return found
+
+
+def _require_sense(protocol: OwnProtocol, found: type[Declaration]) -> None:
+    """What a plug-in declares must be something that we know."""
+    if not callable(found.stable):
         raise ScenarioError(
             f"protocol.class: {protocol.reference}: stable is no class; expected one such as"
             " mobilenet.protocols.base.BaseStable"
         )
-    try:
-        parameters = settings.model_validate(protocol.settings)
-    except ValidationError as error:
-        raise ScenarioError("\n".join(problems(error, _nodes(protocol.settings), settings))) from None
-    return Roles(host, station, getattr(found, "stable", BaseStable)), parameters
+    if found.promises not in ("causal", "best_effort"):
+        raise ScenarioError(
+            f"protocol.class: {protocol.reference}: promises is {found.promises!r}, expected causal or best_effort"
+        )
+    if not isinstance(found.needs, tuple) or any(need != "connections" for need in found.needs):
+        raise ScenarioError(
+            f'protocol.class: {protocol.reference}: needs is {found.needs!r}, expected () or ("connections",)'
+        )
 
 
 class _NoSettings(Parameters):
     pass
 
 
-def _nodes(value: Any) -> Node:
+def _nodes(value: Any, key: str) -> Node:
     """As if they came from a file."""
-    inside = {key: _nodes(item) for key, item in value.items()} if isinstance(value, dict) else value
-    inside = [_nodes(item) for item in value] if isinstance(value, (list, tuple)) else inside
-    return Node(inside, "protocol.settings")
-
-
-def _class_of(protocol: OwnProtocol, folder: Path) -> Any:
-    if protocol.file is None:
-        offers = importlib.metadata.entry_points(group=GROUP)
-        if protocol.reference not in offers.names:
-            there = ", ".join(sorted(offers.names)) or "none"
-            raise ScenarioError(
-                f"protocol.class: no installed package offers {protocol.reference!r} in {GROUP} (there are: {there}); "
-                "a class in a file is named like gossip.py:Gossip"
-            )
-        with _explained(protocol.reference):
-            return offers[protocol.reference].load()
-    name = protocol.reference.rpartition(":")[2]
-    module = _module(folder / protocol.file)
-    if not hasattr(module, name):
-        raise ScenarioError(f"protocol.class: {protocol.file} has no {name}")
-    return getattr(module, name)
-
-
-def _module(path: Path) -> ModuleType:
-    """The file's code, run anew: two simulations share nothing."""
-    name = _module_name(path)
-    spec = importlib.util.spec_from_file_location(name, path)
-    if spec is None or spec.loader is None:
-        raise ScenarioError(f"protocol.class: {path.name} is no Python file")
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[name] = module  # dataclasses look their module up
-    with _explained(path.name):
-        spec.loader.exec_module(module)
-    return module
-
-
-def _module_name(path: Path) -> str:
-    return "mobilenet_own_" + sha256(str(path.resolve()).encode()).hexdigest()[:12]
-
-
-@contextmanager
-def _explained(name: str) -> Iterator[None]:
-    """What goes wrong while code is read."""
-    try:
-        yield
-    except (Exception, SystemExit, GeneratorExit) as error:
-        if os.environ.get("MOBILENET_DEBUG"):
-            raise
-        place = getattr(error, "lineno", None) or traceback.extract_tb(error.__traceback__)[-1].lineno
-        raise ScenarioError(f"{name}:{place}: {type(error).__name__}: {error.args[0] if error.args else ''}") from None
-
-
-@contextmanager
-def blaming(scenario: AnyScenario) -> Iterator[None]:
-    """What goes wrong in a protocol's own file while it runs is told with file and line, and is no fault of the
-    emulator.
-    """
-    try:
-        yield
-    except ScenarioError:
-        raise
-    except (Exception, SystemExit, GeneratorExit) as error:
-        protocol = scenario.protocol
-        if not isinstance(protocol, OwnProtocol) or protocol.file is None or os.environ.get("MOBILENET_DEBUG"):
-            raise
-        place = _raised_in(error, Path(protocol.file).name) or _not_callable_so(
-            error, _module_name(scenario.folder / protocol.file)
-        )
-        what = " ".join(str(error).split())[:200]
-        if place is None:
-            last = traceback.extract_tb(error.__traceback__)[-1]
-            where = (
-                f"in {Path(last.filename).name}:{last.lineno}, with what the protocol said or handed over;"
-                " MOBILENET_DEBUG=1 shows more"
-            )
-            raise ScenarioError(f"{protocol.file}: {type(error).__name__}: {what} ({where})") from None
-        raise ScenarioError(
-            f"{protocol.file}:{place[0]}: {type(error).__name__}: {what} (in {place[1]}; MOBILENET_DEBUG=1 shows more)"
-        ) from None
-
-
-def _raised_in(error: BaseException, file: str) -> tuple[int, str] | None:
-    """Line and function of a file where an error came up last."""
-    own = [frame for frame in traceback.extract_tb(error.__traceback__) if Path(frame.filename).name == file]
-    return (own[-1].lineno or 0, own[-1].name) if own else None
-
-
-def _not_callable_so(error: BaseException, module: str) -> tuple[int, str] | None:
-    """The function of a module that was called with arguments that it does not take: the call is ours, the signature
-    is not.
-    """
-    named = re.match(r"([\w.]+)\(\) (takes|missing|got)", str(error)) if isinstance(error, TypeError) else None
-    found: Any = sys.modules.get(module)
-    for name in named[1].split(".") if named else ():
-        found = getattr(found, name, None)
-    code = getattr(found, "__code__", None)
-    return (code.co_firstlineno, code.co_name) if named and code is not None else None
+    inside = {name: _nodes(item, key) for name, item in value.items()} if isinstance(value, dict) else value
+    inside = [_nodes(item, key) for item in value] if isinstance(value, (list, tuple)) else inside
+    return Node(inside, key)

@@ -12,7 +12,8 @@ Source    Liang, Haas: Predictive distance-based mobility management (1999), in 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
 from math import cos, hypot, log, pi, sin, sqrt
 from typing import Literal
 
@@ -24,7 +25,7 @@ from mobilenet.engine.kernel import SECOND, ns
 from mobilenet.engine.random_streams import Stream
 from mobilenet.parameters import Parameters
 from mobilenet.world.coverage import AreaParameters
-from mobilenet.world.random_waypoint import Ground
+from mobilenet.world.ground import Ground
 from mobilenet.world.trajectory import Leg
 
 KEEP_OFF_M = 1e-6  # from the border: a host turns round so far before it
@@ -49,6 +50,9 @@ class GaussMarkov(Parameters):
     @property
     def speed_limit_mps(self) -> float:
         return 5 * self.speed_mps
+
+    def walk(self, ground: Ground) -> Callable[[Stream], Iterator[Leg]]:
+        return partial(legs, self, ground, Walls(ground.area))
 
 
 class Walls:

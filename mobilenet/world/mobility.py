@@ -1,35 +1,43 @@
 """Who walks how: the trajectories of all hosts of a scenario.
 
-Model     one movement model for all; each host draws from its own stream ("mobility", its name)
+Model     one mobility model for all; each host draws from its own stream ("mobility", its name). A model is a group of
+          parameters with `speed_limit_mps`, which nobody ever exceeds, and `walk(ground)`, which gives for a host's
+          stream the legs that it follows. To add one, write such a class and name it in `Mobility`; a plug-in's class
+          (`hosts.mobility.class`) is the same, and names nothing
 Units     metres, seconds, integer nanoseconds
-Errors    ScenarioError for a file that cannot be used and for an area too thin to walk in
+Errors    ScenarioError for a file that cannot be used, for an area too thin to walk in, and for a plug-in's host that
+          walks faster than its scenario says
 Source    ours: DESIGN.md, "World"
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import partial
+from math import hypot
 from pathlib import Path
-from typing import Annotated, Literal, NamedTuple
+from typing import Annotated, Any, Literal, NamedTuple
 
-from pydantic import Field, model_validator
+from pydantic import BeforeValidator, Field, model_validator
 
 from mobilenet.engine.kernel import SECOND
 from mobilenet.engine.random_streams import Stream
-from mobilenet.parameters import Parameters
+from mobilenet.parameters import ClassInFile, Parameters, ScenarioError
 from mobilenet.tracks.projection import Origin
-from mobilenet.world import gauss_markov, random_waypoint, tracks
+from mobilenet.world import tracks
 from mobilenet.world.attachment import AttachmentParameters
 from mobilenet.world.coverage import AreaParameters, Coverage
-from mobilenet.world.gauss_markov import GaussMarkov, Walls
-from mobilenet.world.random_waypoint import Ground, RandomWaypoint
+from mobilenet.world.gauss_markov import GaussMarkov
+from mobilenet.world.ground import Ground
+from mobilenet.world.random_waypoint import RandomWaypoint
 from mobilenet.world.tracks import Tracks
 from mobilenet.world.trajectory import Leg, Trajectory, standing
 
-__all__ = ["HostsParameters", "Leg", "Population", "Static", "Trajectory", "trajectories"]
+__all__ = ["HostsParameters", "Leg", "OwnMobility", "Population", "Static", "Trajectory", "Walk", "trajectories"]
 
 MOST_HOSTS = 100_000
+HARDLY_FASTER = 1 + 1e-6  # than the limit: legs last whole nanoseconds
+Walk = Callable[[Stream], Iterator[Leg]]
 
 
 class Static(Parameters):
@@ -40,8 +48,34 @@ class Static(Parameters):
         default=None, description="where hosts are; null: the ground that the stations cover"
     )
 
+    @property
+    def speed_limit_mps(self) -> float:
+        return 0.0
 
-Mobility = Annotated[Static | RandomWaypoint | GaussMarkov | Tracks, Field(discriminator="model")]
+    def walk(self, ground: Ground) -> Walk:
+        return partial(_stand, ground)
+
+
+class OwnMobility(ClassInFile):
+    """A mobility model of one's own, from a file beside the scenario; the model is not needed where class is given."""
+
+    model: Literal["own"] = "own"
+    speed_limit_mps: float = Field(ge=0, le=1000, description="nobody walks faster; a host that does ends the run")
+    area: AreaParameters | None = Field(
+        default=None, description="the ground that the model is given; null: what the stations cover"
+    )
+
+
+def _class_names_it(mobility: Any) -> Any:
+    """`mobility: {class: ...}` needs no model."""
+    return {"model": "own", **mobility} if isinstance(mobility, dict) and "class" in mobility else mobility
+
+
+Mobility = Annotated[
+    Static | RandomWaypoint | GaussMarkov | Tracks | OwnMobility,
+    Field(discriminator="model"),
+    BeforeValidator(_class_names_it),
+]
 
 
 class HostsParameters(Parameters):
@@ -70,9 +104,17 @@ class Population(NamedTuple):
 
 
 def trajectories(
-    hosts: HostsParameters, seed: int, coverage: Coverage, duration_ns: int, folder: Path, origin: Origin | None = None
+    hosts: HostsParameters,
+    seed: int,
+    coverage: Coverage,
+    duration_ns: int,
+    folder: Path,
+    origin: Origin | None = None,
+    own: Any = None,
 ) -> Population:
-    """A file is looked for in `folder`; `origin` is for one in longitude and latitude."""
+    """A file is looked for in `folder`; `origin` is for one in longitude and latitude; `own`: the plug-in's model of an
+    OwnMobility, without which its hosts have trajectories that cannot be followed.
+    """
     mobility = hosts.mobility
     if isinstance(mobility, Tracks):
         imported = tracks.imported(mobility, folder, duration_ns / SECOND, origin)
@@ -81,24 +123,40 @@ def trajectories(
     if not hosts.count:
         return Population([], 0.0, 0, {})
     ground = Ground(mobility.area.ground() if mobility.area else coverage.ground)
-    speed_limit_mps = 0.0
-    legs: partial[Iterator[Leg]]
-    if isinstance(mobility, RandomWaypoint):
-        legs, speed_limit_mps = partial(random_waypoint.legs, mobility, ground), mobility.speed_mps[1]
-    elif isinstance(mobility, GaussMarkov):
-        legs, speed_limit_mps = (
-            partial(gauss_markov.legs, mobility, ground, Walls(ground.area)),
-            mobility.speed_limit_mps,
-        )
+    if isinstance(mobility, OwnMobility):
+        walk: Walk = partial(_within_the_limit, mobility, _unknown if own is None else own.walk(ground))
     else:
-        legs = partial(_stand, ground)
-    found = [Trajectory(partial(_begin, legs, seed, f"h{host}")) for host in range(hosts.count)]
-    return Population(found, speed_limit_mps, 0, {})
+        walk = mobility.walk(ground)
+    found = [Trajectory(partial(_begin, walk, seed, f"h{host}")) for host in range(hosts.count)]
+    return Population(found, mobility.speed_limit_mps, 0, {})
 
 
-def _begin(legs: partial[Iterator[Leg]], seed: int, host: str) -> Iterator[Leg]:
-    return legs(Stream(seed, "mobility", host))
+def _begin(walk: Walk, seed: int, host: str) -> Iterator[Leg]:
+    return walk(Stream(seed, "mobility", host))
 
 
 def _stand(ground: Ground, stream: Stream) -> Iterator[Leg]:
     yield standing(*ground.point(stream))
+
+
+def _unknown(stream: Stream) -> Iterator[Leg]:
+    raise ScenarioError("hosts.mobility.class: its code was not run, so nobody knows where hosts walk")
+
+
+def _within_the_limit(mobility: OwnMobility, walk: Walk, stream: Stream) -> Iterator[Leg]:
+    limit_mps = mobility.speed_limit_mps
+    for leg in walk(stream):
+        if not isinstance(leg, Leg):
+            raise ScenarioError(f"hosts.mobility.class: {mobility.reference}: {leg!r} is no Leg")
+        speed_mps = hypot(leg.vx_mps, leg.vy_mps)
+        if not speed_mps <= limit_mps * HARDLY_FASTER:
+            raise ScenarioError(
+                f"hosts.mobility.speed_limit_mps: {mobility.reference} walks at {speed_mps:g} m/s, faster than"
+                f" {limit_mps:g}"
+            )
+        if leg.duration_ns is not None and (type(leg.duration_ns) is not int or leg.duration_ns <= 0):
+            raise ScenarioError(
+                f"hosts.mobility.class: {mobility.reference}: a leg lasts {leg.duration_ns!r} ns, expected a whole"
+                " number above 0, or None for ever"
+            )
+        yield leg

@@ -13,20 +13,19 @@ Source    Le Boudec, Vojnovic: Perfect simulation and stationarity of a class of
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterator
+from collections.abc import Callable, Generator, Iterator
+from functools import partial
 from math import hypot
 from typing import Annotated, Literal
 
-import shapely
 from pydantic import Field
 
 from mobilenet.engine.kernel import ns
 from mobilenet.engine.random_streams import Stream
 from mobilenet.parameters import Parameters, Range, ScenarioError, Within
 from mobilenet.world.coverage import AreaParameters
+from mobilenet.world.ground import TRIES, Ground
 from mobilenet.world.trajectory import Leg, between, standing
-
-TRIES = 100_000
 
 
 class RandomWaypoint(Parameters):
@@ -46,30 +45,12 @@ class RandomWaypoint(Parameters):
         default="steady_state", description="uniform: hosts start anywhere alike, and gather in the middle later"
     )
 
-
-class Ground:
-    """An area to draw points from."""
-
-    def __init__(self, area: shapely.Polygon | shapely.MultiPolygon) -> None:
-        self.area = area
-        shapely.prepare(area)
-        self.west, self.south, self.east, self.north = area.bounds
-        self.convex = area.equals(area.convex_hull)
-
     @property
-    def diameter_m(self) -> float:
-        """No two points are farther apart."""
-        return hypot(self.east - self.west, self.north - self.south)
+    def speed_limit_mps(self) -> float:
+        return self.speed_mps[1]
 
-    def point(self, stream: Stream) -> tuple[float, float]:
-        for _ in range(TRIES):
-            x, y = stream.uniform(self.west, self.east), stream.uniform(self.south, self.north)
-            if shapely.contains_xy(self.area, x, y):
-                return x, y
-        raise ScenarioError("the area that hosts walk in is too thin to place a host in it")
-
-    def sees(self, ax: float, ay: float, bx: float, by: float) -> bool:
-        return self.convex or bool(shapely.covers(self.area, shapely.linestrings(((ax, ay), (bx, by)))))
+    def walk(self, ground: Ground) -> Callable[[Stream], Iterator[Leg]]:
+        return partial(legs, self, ground)
 
 
 def legs(parameters: RandomWaypoint, ground: Ground, stream: Stream) -> Iterator[Leg]:

@@ -30,7 +30,7 @@ def edited(scenario: Path, old: str, new: str) -> None:
 
 
 def test_it_is_short() -> None:
-    assert len((FOLDER / "gossip.py").read_text().splitlines()) <= 60
+    assert len((FOLDER / "gossip.py").read_text().splitlines()) <= 70
 
 
 def test_code_runs_only_when_allowed(gossip: Path, tmp_path: Path) -> None:

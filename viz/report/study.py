@@ -15,7 +15,6 @@ from mobilenet.api import shown
 from mobilenet.parameters import ScenarioError
 from mobilenet.quoting import quoted
 from mobilenet.scenario import load_scenario
-from mobilenet.simulation.plugins import uses_code
 from viz.figures import study_figures
 from viz.report.limits import MOBILE, PROCESSES
 from viz.report.page import code, folded, paragraph, pictures, table, text, whole
@@ -98,7 +97,7 @@ def _again(directory: Path) -> str:
 
 def _uses_code(scenario: Path) -> bool:
     try:
-        return uses_code(load_scenario(scenario))
+        return any(load_scenario(scenario).code())
     except ScenarioError:
         return False
 

@@ -19,7 +19,7 @@ from mobilenet.experiments.study.declaration import Study
 from mobilenet.parameters import ScenarioError
 from mobilenet.scenario import ProcessScenario, Scenario, load_scenario
 from mobilenet.scenario.yaml_writer import inline
-from mobilenet.simulation.plugins import require_allowed
+from mobilenet.simulation.plugin_code import require_allowed
 
 MOST_RUNS = 1_000_000
 

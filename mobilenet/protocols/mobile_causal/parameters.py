@@ -8,7 +8,7 @@ Source    "paper" is Wilhelm, Arantes, Sens: A scalable causal broadcast that to
 
 from __future__ import annotations
 
-from typing import ClassVar, Self
+from typing import Self
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
@@ -18,7 +18,6 @@ class MobileCausalParameters(BaseModel):
 
     model_config = ConfigDict(frozen=True, strict=True, extra="forbid", allow_inf_nan=False)
 
-    promises: ClassVar[str] = "causal"  # what the verifier is to expect of a run
 
     window: int = Field(
         default=150, ge=1, le=100_000,

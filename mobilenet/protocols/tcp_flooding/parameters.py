@@ -8,7 +8,7 @@ Source    "paper" is Wilhelm, Arantes, Sens: A scalable causal broadcast that to
 
 from __future__ import annotations
 
-from typing import ClassVar, Literal
+from typing import Literal
 
 from pydantic import Field
 
@@ -18,8 +18,6 @@ from mobilenet.parameters import Parameters
 class TcpFloodingParameters(Parameters):
     """Causal broadcast by flooding over TCP connections, the paper's baseline."""
 
-    promises: ClassVar[str] = "causal"  # what the verifier is to expect of a run
-    gaps_any_time: ClassVar[bool] = True  # a connection can be lost at any time
 
     spacing_ms: float = Field(
         default=5.0, ge=0, le=10_000,

@@ -1,0 +1,86 @@
+"""What a protocol says of itself: who plays, what it promises, what it needs, what is measured of it.
+
+Model     a class with these attributes and no state. The scenario, the network, the verifier and the fuzzer read it, and
+          know nothing else of the protocol. Built-in ones are listed in catalogue.py; a plug-in's class may say the same
+          things, in a file of its own, and what it leaves out is as here
+Units     seconds, as the names say
+Source    ours: docs/guide/plug-ins.md
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, ClassVar, Literal
+
+from .base import BaseStable
+
+Promise = Literal["causal", "best_effort"]
+Need = Literal["connections"]
+
+
+class Declaration:
+    """Derive from it, or give a plain class some of these attributes.
+
+    host(port, stable, parameters, stations), station(port, wired, parameters, stations), stable(): the parties.
+    `parameters`: the class of what a scenario says of a built-in protocol; a plug-in has `settings` instead.
+    """
+
+    name: ClassVar[str] = ""
+    host: ClassVar[type]
+    station: ClassVar[type]
+    stable: ClassVar[type] = BaseStable
+    parameters: ClassVar[type]
+
+    # --- what it promises
+    promises: ClassVar[Promise | None] = "causal"  # what the verifier judges; None: nothing at all
+    loses_at_any_time: ClassVar[bool] = False  # hosts may have a gap at any time, not only after they expired
+
+    # --- what it needs
+    needs: ClassVar[tuple[Need, ...]] = ()  # connections: TCP over the radio and between neighbouring stations
+    listens: ClassVar[bool] = True  # False: no frame is handed up, which makes being heard free of cost
+
+    # --- what is known of its trace
+    buffers: ClassVar[tuple[str, ...]] = ()  # measured of each host and station, and empty when the run is at rest
+    delivers_only_connected: ClassVar[bool] = False  # nothing between the begin of a handoff and its end
+    # event -> the keys of its detail; with a question mark: it need not be there. None: nothing is known of them
+    details: ClassVar[Mapping[str, tuple[str, ...]] | None] = None
+    messages_stay_whole: ClassVar[bool] = False  # a frame's payload is one application message, or none
+
+    # --- what follows from its parameters `p`
+
+    @staticmethod
+    def first_join_spread_s(p: Any) -> float:
+        """Hosts that are there from the beginning join within this time."""
+        return 0.0
+
+    @staticmethod
+    def longest_heartbeat_s(p: Any) -> float:
+        """A host that has nothing to say is heard that often at least; 0: it has no heartbeat."""
+        return 0.0
+
+    @staticmethod
+    def expiry_s(p: Any) -> float | None:
+        """A host that was not heard for so long is given up; None: never."""
+        return None
+
+    @staticmethod
+    def forgets_after_s(p: Any) -> float | None:
+        """A host that was given up is forgotten altogether after so much more; None: never."""
+        return None
+
+    @staticmethod
+    def frames_per_broadcast(p: Any, hosts: int, stations: int) -> float:
+        """First copies of a message in the air, for the estimate of how big a run becomes."""
+        return 1 + stations
+
+    @staticmethod
+    def frames_per_s(p: Any, hosts: int, stations: int) -> float:
+        """What it sends whether or not anybody broadcasts, beyond a few frames per node."""
+        return 0.0
+
+
+def filled_in(found: type) -> type[Declaration]:
+    """A class that declares all of it: what `found`, a plug-in's, does not say is as in Declaration."""
+    if issubclass(found, Declaration):
+        return found
+    return type(found.__name__, (found, Declaration), {"__module__": found.__module__, "__doc__": found.__doc__})

@@ -1,0 +1,33 @@
+"""What flooding over TCP says of itself.
+
+Source    Wilhelm, Arantes, Sens (2020), section V; ours: DESIGN.md §15
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import ClassVar
+
+from ..declaration import Declaration
+from .host import Host
+from .parameters import TcpFloodingParameters
+from .stable import Stable
+from .station import Station
+
+
+class TcpFlooding(Declaration):
+    name = "tcp_flooding"
+    host, station, stable, parameters = Host, Station, Stable, TcpFloodingParameters
+    promises = "causal"
+    loses_at_any_time = True  # a connection can be lost at any time
+    needs = ("connections",)
+    buffers = ("sbuffer", "rbuffer")
+    details: ClassVar[Mapping[str, tuple[str, ...]]] = {"handoff_start": ("cause",), "handoff_end": ("relayed?",)}
+
+    @staticmethod
+    def first_join_spread_s(p: TcpFloodingParameters) -> float:
+        return p.first_join_spread_s
+
+    @staticmethod
+    def frames_per_broadcast(p: TcpFloodingParameters, hosts: int, stations: int) -> float:
+        return hosts

@@ -1,0 +1,110 @@
+"""The group `protocol` of a scenario: one model for each protocol of the catalogue, and one for a plug-in.
+
+Model     a protocol's own parameters and its name; where it needs connections, those of TCP beside them. What the
+          protocol declares (promises, needs, buffers) is told by `declaration_of`, without running any code of a plug-in
+Errors    pydantic.ValidationError, which the scenario turns into lines
+Source    ours: DESIGN.md, "Scenarios"
+"""
+
+from __future__ import annotations
+
+import re
+from functools import reduce
+from operator import or_
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
+
+from pydantic import BeforeValidator, ConfigDict, Field, create_model, field_validator
+
+from mobilenet.network.tcp.parameters import TcpParameters
+from mobilenet.parameters import Parameters
+from mobilenet.protocols.catalogue import CATALOGUE
+from mobilenet.protocols.declaration import Declaration
+from mobilenet.scenario.yaml_writer import inline
+
+TCP = Field(
+    default=TcpParameters(),
+    description="TCP between hosts and stations, and between stations unless wired_tcp is given",
+)
+WIRED_TCP = Field(default=None, description="TCP between stations; null: the same as tcp")
+
+
+def _group(declaration: type[Declaration]) -> Any:
+    fields: dict[str, Any] = {"name": (Literal[declaration.name], declaration.name)}
+    if "connections" in declaration.needs:
+        fields |= {"tcp": (TcpParameters, TCP), "wired_tcp": (TcpParameters | None, WIRED_TCP)}
+    base: Any = declaration.parameters
+    return create_model(declaration.__name__, __base__=base, __module__=__name__, **fields)
+
+
+GROUPS = {declaration.name: _group(declaration) for declaration in CATALOGUE}
+DECLARATIONS = {declaration.name: declaration for declaration in CATALOGUE}
+globals().update({group.__name__: group for group in GROUPS.values()})  # where they say that they are
+
+
+class OwnProtocol(Parameters):
+    """A protocol of one's own; the name is not needed where class is given."""
+
+    model_config = ConfigDict(serialize_by_alias=True)
+    name: Literal["own"] = "own"
+    reference: str = Field(
+        alias="class",
+        max_length=200,
+        description="a class in a file beside the scenario, as gossip.py:Gossip, or an installed package's",
+    )
+    settings: dict[str, Any] = Field(default={}, description="keys and values that the protocol's own Settings take")
+    promises: Literal["causal", "best_effort"] | None = Field(
+        default=None,
+        description="what the verifier judges; best_effort: nothing invented, nothing twice, members only; "
+        "null: what the class declares, causal if it declares nothing",
+    )
+    tcp: TcpParameters | None = Field(
+        default=None, description="for a protocol that needs connections: TCP; null: with all defaults"
+    )
+    wired_tcp: TcpParameters | None = WIRED_TCP
+
+    @field_validator("reference")
+    @classmethod
+    def _is_a_class_or_an_offer(cls, value: str) -> str:
+        if not re.fullmatch(r"[^:\\]+\.py:[A-Za-z_]\w*|[A-Za-z_][\w-]*", value):
+            raise ValueError(
+                "expected a file and a class in it, as in gossip.py:Gossip, or the name that an installed package"
+                f" offers, got {inline(value)}"
+            )
+        return value
+
+    @property
+    def file(self) -> str | None:
+        return self.reference.rpartition(":")[0] or None
+
+
+class OwnDeclaration(Declaration):
+    """What is known of a plug-in as long as its code is not run: its buffers have any names, its trace any details."""
+
+    name: ClassVar[str] = "own"
+
+
+def declaration_of(protocol: Any) -> type[Declaration]:
+    """Of the group `protocol` of a scenario."""
+    return DECLARATIONS.get(protocol.name, OwnDeclaration)
+
+
+def promised(protocol: Any) -> str | None:
+    """What the verifier judges."""
+    if isinstance(protocol, OwnProtocol):
+        return protocol.promises or OwnDeclaration.promises
+    return declaration_of(protocol).promises
+
+
+def _class_names_it(protocol: Any) -> Any:
+    """`protocol: {class: ...}` needs no name."""
+    return {"name": "own", **protocol} if isinstance(protocol, dict) and "class" in protocol else protocol
+
+
+if TYPE_CHECKING:
+    MobileCausal = Any
+    Protocol = Any
+else:
+    MobileCausal = GROUPS["mobile_causal"]
+    Protocol = Annotated[
+        reduce(or_, (*GROUPS.values(), OwnProtocol)), Field(discriminator="name"), BeforeValidator(_class_names_it)
+    ]
