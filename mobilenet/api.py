@@ -16,7 +16,9 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
-from mobilenet.metrics.mobile import metrics
+from mobilenet.metrics import OwnMetric, metrics
+from mobilenet.metrics.own import own_metric
+from mobilenet.parameters import ScenarioError
 from mobilenet.quoting import quoted
 from mobilenet.rundir.manifest import manifest
 from mobilenet.rundir.reader import (
@@ -142,8 +144,8 @@ def run(
     `progress(simulated_s, duration_s)` is called about once per simulated second; `allow_code`: a scenario with a
     protocol of its own may run that code.
     """
-    from mobilenet.simulation.plugin_code import require_allowed
-    from mobilenet.simulation.plugins import with_its_promises
+    from mobilenet.simulation.plugin_code import attributing_errors, require_allowed
+    from mobilenet.simulation.plugins import with_declared
 
     changes = [*overrides, *([f"seed={seed}"] if seed is not None else [])]
     loaded: AnyScenario
@@ -152,7 +154,7 @@ def run(
     else:
         source, loaded = Path(scenario), load_scenario(scenario, changes)
     require_allowed(loaded, allow_code)
-    loaded = with_its_promises(loaded)
+    loaded = with_declared(loaded)
     directory = Path(out) if out is not None else free_directory(loaded, source)
     with run_directory(directory) as partial:
         started = time.perf_counter()
@@ -160,9 +162,13 @@ def run(
         wall_s = time.perf_counter() - started
         write_recording(partial, outcome.recording)
         write_scenario(partial, loaded)
+        own = own_metrics(loaded)
         facts = manifest_of(loaded, outcome, wall_s, _command(directory, any(loaded.code())))
+        if own:
+            facts["own_metrics"] = {metric.name: [metric.words, metric.unit] for metric in own}
         write_json(partial / "manifest.json", {**facts, "files": file_digests(partial)})
-        judge(partial, outcome.recording, facts)
+        with attributing_errors(loaded):
+            judge(partial, outcome.recording, facts, own)
     return Run(directory)
 
 
@@ -189,12 +195,32 @@ def free_directory(scenario: AnyScenario, source: Path | None) -> Path:
     return candidate
 
 
-def judge(directory: Path, recording: Recording, facts: dict[str, Any]) -> None:
+def own_metrics(scenario: AnyScenario) -> list[OwnMetric]:
+    """The metrics that a scenario brings along; their code is run."""
+    from mobilenet.simulation.plugin_code import named
+
+    found = []
+    for i, reference in enumerate(scenario.metrics):
+        try:
+            found.append(own_metric(named(f"metrics.{i}", reference, scenario.folder), reference))
+        except ValueError as error:
+            raise ScenarioError(f"metrics.{i}: {error}") from None
+    return found
+
+
+def own_metrics_of(directory: Path) -> list[OwnMetric]:
+    """Those of a run; their code is run."""
+    if "own_metrics" not in read_manifest(directory):
+        return []
+    return own_metrics(load_scenario(directory / "scenario.yaml"))
+
+
+def judge(directory: Path, recording: Recording, facts: dict[str, Any], own: Sequence[OwnMetric] = ()) -> None:
     """verdict.json and metrics.json from what was recorded."""
     events, samples, counters = recording.events.columns(), recording.samples.lists, recording.document()
     verdicts = verify(events, samples, recording.positions.lists, counters, facts, expected_of(directory))
     write_json(directory / "verdict.json", verdict_document(verdicts))
-    write_json(directory / "metrics.json", metrics(events, samples, counters, facts))
+    write_json(directory / "metrics.json", metrics(events, samples, counters, facts, own))
 
 
 def judge_anew(directory: Path) -> tuple[dict[str, Verdict], list[str]]:
@@ -221,7 +247,12 @@ def judge_anew(directory: Path) -> tuple[dict[str, Verdict], list[str]]:
             notes.append(f"{path} is missing, and is not made anew: the record is damaged")
         return verdicts, notes
     tables = read_events(directory), read_columns(directory, "samples")
-    found = metrics(*tables, read_json(directory, "counters.json"), read_manifest(directory))
+    facts = read_manifest(directory)
+    found = metrics(*tables, read_json(directory, "counters.json"), facts)
+    if own := facts.get("own_metrics"):
+        notes.append(f"{', '.join(own)}: metrics of a plug-in are left as they are, since that would run its code")
+        kept = read_json(directory, "metrics.json") if path.exists() else {}
+        found |= {name: kept.get(name) for name in own}
     if not path.exists():
         notes.append(_made_anew(path, found))
     elif (stored := read_json(directory, "metrics.json")) != found:
@@ -261,6 +292,7 @@ def verdict_document(verdicts: dict[str, Verdict]) -> dict[str, Any]:
 def write_scenario(directory: Path, scenario: AnyScenario) -> None:
     """The effective scenario, and copies of the files that it names beside it."""
     values = scenario.model_dump()
+    values["metrics"] = list(values["metrics"])
     copies: dict[Path, str] = {}
     for path, file in scenario.files():
         name = copies.setdefault(file.resolve(), free_copy_name(file.name, copies.values()))
@@ -268,7 +300,9 @@ def write_scenario(directory: Path, scenario: AnyScenario) -> None:
         group = values
         for step in groups:
             group = group[step]
-        group[key] = f"{name}:{group[key].rpartition(':')[2]}" if key == "class" else name
+        place: Any = int(key) if isinstance(group, list) else key
+        colon, what = group[place].rpartition(":")[1:]
+        group[place] = f"{name}:{what}" if colon else name
         shutil.copyfile(file, directory / name)
     (directory / "scenario.yaml").write_text(to_yaml(values), encoding="utf-8")
 

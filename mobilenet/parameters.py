@@ -88,6 +88,11 @@ class Told:
     bounds: str = ""
 
 
+MetricName = Annotated[str, Field(max_length=200, pattern=r"^[^:\\]+\.py:[A-Za-z_]\w*$")]
+OwnMetrics = Annotated[
+    tuple[MetricName, ...],
+    Field(description="metrics of one's own: functions in files beside the scenario, as slo.py:deliveries_within_1_s"),
+]
 Metres = Annotated[float, Field(ge=-1_000_000, le=1_000_000)]
 Point = tuple[Metres, Metres]
 HostName = Annotated[str, Field(pattern=r"^h(0|[1-9]\d{0,6})$")]

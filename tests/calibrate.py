@@ -18,7 +18,7 @@ from multiprocessing import Pool
 from pathlib import Path
 from typing import Any
 
-from mobilenet.metrics.mobile import metrics
+from mobilenet.metrics import metrics
 from mobilenet.rundir.recorder import EventLog
 from mobilenet.scenario import Scenario
 from mobilenet.simulation.mobile import Simulation

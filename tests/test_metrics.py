@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from mobilenet.metrics.mobile import metrics, time_weighted_mean
+from mobilenet.metrics import metrics
+from mobilenet.metrics.buffers import time_weighted_mean
 from mobilenet.rundir.recorder import EventLog, Samples
 
 SECOND = 1_000_000_000

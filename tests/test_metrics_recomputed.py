@@ -1,7 +1,7 @@
 """Every metric of a run computed a second time, slowly, from its tables as they lie on disk, by the words of the
 definitions alone.
 
-Nothing of mobilenet.metrics.mobile is used but its result: sums are over whole numbers of nanoseconds, each question
+Nothing of mobilenet.metrics is used but its result: sums are over whole numbers of nanoseconds, each question
 is asked of all rows anew. Pairs come from the table of frames, where the product reads running totals.
 """
 

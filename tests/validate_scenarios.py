@@ -30,7 +30,7 @@ from typing import Any
 from mobilenet import api
 from mobilenet.engine.kernel import SECOND
 from mobilenet.experiments.reproduce.jobs import digest_of_code
-from mobilenet.metrics.mobile import steps, time_weighted_mean
+from mobilenet.metrics.buffers import steps, time_weighted_mean
 from mobilenet.rundir.reader import read_columns
 from mobilenet.scenario import Scenario
 

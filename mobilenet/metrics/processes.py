@@ -13,8 +13,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-SECOND = 1_000_000_000
-Row = dict[str, float | int | None]
+from mobilenet.metrics.registry import SECOND, Row
 
 
 def process_metrics(

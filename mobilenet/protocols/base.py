@@ -148,3 +148,15 @@ class BaseStation(_Base):
 
     def serves(self, host: int) -> bool:
         return True
+
+
+class BaseClient:
+    """Gets the upcalls of connections (`port.channels.listen`, `wired.listen`). Override what you need."""
+
+    def accepts(self, peer: int) -> bool:
+        return True
+
+    def on_open(self, channel: Any) -> None: ...
+    def on_message(self, channel: Any, message: Any) -> None: ...
+    def on_taken(self, channel: Any) -> None: ...
+    def on_closed(self, channel: Any, reason: str) -> None: ...

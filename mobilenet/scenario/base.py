@@ -15,7 +15,7 @@ from typing import Any, Self
 from pydantic import PrivateAttr, ValidationError
 
 from mobilenet.parameters import Parameters, ScenarioError
-from mobilenet.scenario.error_messages import problems
+from mobilenet.scenario.error_messages import line, problems
 from mobilenet.scenario.yaml_reader import MOST_BYTES, Node, parse, parse_value
 from mobilenet.scenario.yaml_writer import to_yaml
 
@@ -80,6 +80,26 @@ class ScenarioFile(Parameters):
         return type(other) is type(self) and isinstance(other, ScenarioFile) and self.model_dump() == other.model_dump()
 
     __hash__ = None  # type: ignore[assignment]
+
+
+def code_of_metrics(metrics: Sequence[str]) -> Iterator[tuple[str, str, str | None]]:
+    """As ScenarioFile.code has them."""
+    yield from ((f"metrics.{i}", name, name.rpartition(":")[0]) for i, name in enumerate(metrics))
+
+
+def files_of_metrics(metrics: Sequence[str], folder: Path) -> Iterator[tuple[str, Path]]:
+    """As ScenarioFile.files has them."""
+    yield from ((f"metrics.{i}", folder / name.rpartition(":")[0]) for i, name in enumerate(metrics))
+
+
+def require_files(scenario: ScenarioFile, root: Node) -> None:
+    absent = [
+        line(root, path, f"there is no file {file.name!r} beside the scenario")
+        for path, file in scenario.files()
+        if not file.is_file()
+    ]
+    if absent:
+        raise ScenarioError("\n".join(absent))
 
 
 def read(path: Path) -> Node:

@@ -18,9 +18,9 @@ from pydantic import Field, model_validator
 
 from mobilenet.network.radio.parameters import WirelessParameters
 from mobilenet.network.wired.parameters import BackboneParameters
-from mobilenet.parameters import Parameters
-from mobilenet.scenario.base import ScenarioFile, effective
-from mobilenet.scenario.preflight import check, origin_of, require_files
+from mobilenet.parameters import OwnMetrics, Parameters
+from mobilenet.scenario.base import ScenarioFile, code_of_metrics, effective, files_of_metrics, require_files
+from mobilenet.scenario.preflight import check, origin_of
 from mobilenet.scenario.protocol_groups import OwnProtocol, Protocol
 from mobilenet.scenario.yaml_reader import Node
 from mobilenet.tracks.projection import Origin
@@ -92,6 +92,7 @@ class Scenario(ScenarioFile):
     )
     protocol: Protocol = Field(description="what hosts and stations run")
     workload: WorkloadParameters
+    metrics: OwnMetrics = ()
     record: RecordParameters = RecordParameters()
     limits: LimitsParameters = LimitsParameters()
 
@@ -125,9 +126,11 @@ class Scenario(ScenarioFile):
             yield "hosts.mobility.class", self._folder / self.hosts.mobility.file
         if isinstance(self.protocol, OwnProtocol) and self.protocol.file is not None:
             yield "protocol.class", self._folder / self.protocol.file
+        yield from files_of_metrics(self.metrics, self._folder)
 
     def code(self) -> Iterator[tuple[str, str, str | None]]:
         if isinstance(self.protocol, OwnProtocol):
             yield "protocol.class", self.protocol.reference, self.protocol.file
         if isinstance(self.hosts.mobility, OwnMobility):
             yield "hosts.mobility.class", self.hosts.mobility.reference, self.hosts.mobility.file
+        yield from code_of_metrics(self.metrics)

@@ -45,16 +45,6 @@ SENT_AGAIN = 1.5  # frames for each message and cell
 HOSTS_LOOKED_AT_IN_ONE = 100  # on a tick, for the price of one event
 
 
-def require_files(scenario: Scenario, root: Node) -> None:
-    absent = [
-        line(root, path, f"there is no file {file.name!r} beside the scenario")
-        for path, file in scenario.files()
-        if not file.is_file()
-    ]
-    if absent:
-        raise ScenarioError("\n".join(absent))
-
-
 def origin_of(scenario: Scenario, root: Node) -> Origin | None:
     """Where the plane lies: as given, or in the middle of the sites, or of the tracks, if they are in longitude and
     latitude.

@@ -10,13 +10,14 @@ Source    ours: DESIGN.md §16
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Annotated, ClassVar, Literal
+from pathlib import Path
+from typing import Annotated, ClassVar, Literal, Self
 
 from pydantic import Field
 
 from mobilenet.engine.kernel import ns
 from mobilenet.network.wired.network import adjacency
-from mobilenet.parameters import Parameters, ScenarioError, Told, number
+from mobilenet.parameters import OwnMetrics, Parameters, ScenarioError, Told, number
 from mobilenet.protocols.vcube.parameters import (
     AllToAllParameters,
     BestEffortParameters,
@@ -26,7 +27,7 @@ from mobilenet.protocols.vcube.parameters import (
     ReliableParameters,
 )
 from mobilenet.protocols.vcube.topology import dimension
-from mobilenet.scenario.base import ScenarioFile
+from mobilenet.scenario.base import ScenarioFile, code_of_metrics, files_of_metrics, require_files
 from mobilenet.scenario.detector_timing import messages as tests
 from mobilenet.scenario.detector_timing import round_trip
 from mobilenet.scenario.error_messages import line
@@ -139,6 +140,7 @@ class ProcessScenario(ScenarioFile):
     workload: ProcessWorkload = ProcessWorkload()
     protocol: ProcessProtocol = Field(description="what the processes run")
     record: ProcessRecord = ProcessRecord()
+    metrics: OwnMetrics = ()
     limits: ProcessLimits = ProcessLimits()
 
     @property
@@ -158,6 +160,16 @@ class ProcessScenario(ScenarioFile):
     def may_hold(self) -> str | None:
         """The buffer that need not drain."""
         return getattr(self.protocol, "may_hold", None)
+
+    def completed(self, root: Node) -> Self:
+        require_files(self, root)
+        return self
+
+    def files(self) -> Iterator[tuple[str, Path]]:
+        yield from files_of_metrics(self.metrics, self._folder)
+
+    def code(self) -> Iterator[tuple[str, str, str | None]]:
+        yield from code_of_metrics(self.metrics)
 
     def check(self, root: Node) -> None:
         found = [line(root, path, what) for path, what in self._objections()]

@@ -58,7 +58,7 @@ class OwnProtocol(Parameters):
         "null: what the class declares, causal if it declares nothing",
     )
     tcp: TcpParameters | None = Field(
-        default=None, description="for a protocol that needs connections: TCP; null: with all defaults"
+        default=None, description="for a protocol that needs connections, and only for one; null: all defaults"
     )
     wired_tcp: TcpParameters | None = WIRED_TCP
 
@@ -83,9 +83,17 @@ class OwnDeclaration(Declaration):
     name: ClassVar[str] = "own"
 
 
+class OwnOverConnections(OwnDeclaration):
+    """The same of one that needs connections."""
+
+    needs = ("connections",)
+
+
 def declaration_of(protocol: Any) -> type[Declaration]:
-    """Of the group `protocol` of a scenario."""
-    return DECLARATIONS.get(protocol.name, OwnDeclaration)
+    """Of the group `protocol` of a scenario; of a plug-in what can be told without its code."""
+    if isinstance(protocol, OwnProtocol):
+        return OwnDeclaration if protocol.tcp is None else OwnOverConnections
+    return DECLARATIONS[protocol.name]
 
 
 def promised(protocol: Any) -> str | None:

@@ -13,6 +13,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
+from mobilenet.network.tcp.parameters import TcpParameters
 from mobilenet.parameters import Parameters, ScenarioError
 from mobilenet.protocols.declaration import Declaration, filled_in
 from mobilenet.scenario import AnyScenario, OwnProtocol, Scenario
@@ -37,6 +38,10 @@ def declaration_for(scenario: Scenario) -> tuple[type[Declaration], Any]:
             f"protocol.class: {protocol.reference}: settings is no class derived from mobilenet.parameters.Parameters"
         )
     _require_sense(protocol, found)
+    if protocol.tcp is not None and "connections" not in found.needs:
+        raise ScenarioError(
+            f'protocol.tcp: {protocol.reference} has no connections; expected needs = ("connections",) in its class'
+        )
     if "connections" in found.needs and scenario.stations.backbone.kind != "tree":
         raise ScenarioError(
             f"stations.backbone.kind: {protocol.reference} has connections between neighbours: expected tree"
@@ -65,14 +70,14 @@ def _validated(kind: type[Parameters], settings: dict[str, Any], key: str) -> Pa
         raise ScenarioError("\n".join(problems(error, _nodes(settings, key), kind))) from None
 
 
-def with_its_promises(scenario: AnyScenario) -> AnyScenario:
+def with_declared(scenario: AnyScenario) -> AnyScenario:
     """The same, with what its plug-in's class declares filled in, so that a run is judged without running its code."""
     if not isinstance(scenario, Scenario) or not isinstance(scenario.protocol, OwnProtocol):
         return scenario
-    if scenario.protocol.promises is not None:
-        return scenario
     declared, _ = declaration_for(scenario)
-    protocol = scenario.protocol.model_copy(update={"promises": declared.promises})
+    own = scenario.protocol
+    tcp = (own.tcp or TcpParameters()) if "connections" in declared.needs else None
+    protocol = own.model_copy(update={"promises": own.promises or declared.promises, "tcp": tcp})
     return scenario.model_copy(update={"protocol": protocol})
 
 

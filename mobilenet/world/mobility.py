@@ -57,7 +57,7 @@ class Static(Parameters):
 
 
 class OwnMobility(ClassInFile):
-    """A mobility model of one's own, from a file beside the scenario; the model is not needed where class is given."""
+    """A mobility model of one's own, in a file beside the scenario; not needed where class is given."""
 
     model: Literal["own"] = "own"
     speed_limit_mps: float = Field(ge=0, le=1000, description="nobody walks faster; a host that does ends the run")

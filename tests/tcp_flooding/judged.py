@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from mobilenet.api import manifest_of
-from mobilenet.metrics.mobile import metrics
+from mobilenet.metrics import metrics
 from mobilenet.scenario import Scenario
 from mobilenet.simulation.mobile import Simulation
 from mobilenet.verify import Verdict, verify

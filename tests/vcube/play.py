@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from mobilenet.engine.kernel import ns
-from mobilenet.metrics.mobile import metrics
+from mobilenet.metrics import metrics
 from mobilenet.protocols.vcube import catalogue
 from mobilenet.rundir.manifest import manifest
 from mobilenet.scenario import ProcessScenario

@@ -17,12 +17,13 @@ from typer.testing import CliRunner
 from mobilenet.api import shown
 from mobilenet.cli.main import app
 from mobilenet.experiments.study.study import Result, compare_study
+from mobilenet.metrics.registry import MOBILE
 from tests.viz.overlap import legends_on_curves, overlapping
 from tests.viz.test_report import words
 from viz import comparison
 from viz.figures import studies, study_figures
 from viz.report import draw
-from viz.words import MEANING, meaning, with_interval
+from viz.words import meaning, with_interval
 
 
 def _cut(path: Path, share: float = 0.5) -> None:
@@ -214,4 +215,4 @@ def test_words_and_numbers() -> None:
 
 
 def test_every_metric_of_a_run_has_words(run: Path) -> None:
-    assert set(json.loads((run / "metrics.json").read_text())) <= set(MEANING)
+    assert set(json.loads((run / "metrics.json").read_text())) <= set(MOBILE)

@@ -21,9 +21,9 @@ from mobilenet.world import gauss_markov, random_waypoint
 from mobilenet.world.coverage import AreaParameters, Coverage
 from mobilenet.world.gauss_markov import GaussMarkov, Walls
 from mobilenet.world.ground import Ground
-from mobilenet.world.random_waypoint import RandomWaypoint
 from mobilenet.world.layout import hexagon
 from mobilenet.world.mobility import HostsParameters, Static, trajectories
+from mobilenet.world.random_waypoint import RandomWaypoint
 from mobilenet.world.trajectory import Leg, between
 from world.walks import check_continuous, place, table
 

@@ -37,14 +37,18 @@ def run_page(directory: Path) -> str:
     run = Run(directory)
     manifest, metrics, verdicts = run.manifest, run.metrics, run.verdicts
     of_processes = "processes" in manifest
+    own = manifest.get("own_metrics", {})  # a plug-in's
     first = [
-        (meaning(key, of_processes), shown(metrics[key]))
-        for key in (FIRST_OF_PROCESSES if of_processes else FIRST)
+        (meaning(key, of_processes, own), shown(metrics[key]))
+        for key in (*own, *(FIRST_OF_PROCESSES if of_processes else FIRST))
         if metrics.get(key) is not None
     ]
     rest = table(
         ("name", "quantity", "value"),
-        [(key, meaning(key, of_processes), shown(value)) for key, value in metrics.items()],
+        [
+            (key, meaning(key, of_processes, run.manifest.get("own_metrics")), shown(value))
+            for key, value in metrics.items()
+        ],
         numbers=2,
     )
     checks = [

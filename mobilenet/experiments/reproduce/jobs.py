@@ -55,7 +55,7 @@ class Result(NamedTuple):
 
 def perform(job: Job) -> Result:
     """One run, in memory."""
-    from mobilenet.metrics.mobile import metrics
+    from mobilenet.metrics import metrics
     from mobilenet.rundir.manifest import manifest
     from mobilenet.simulation.processes.experiment import Experiment
     from mobilenet.verify import verify

@@ -20,8 +20,11 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from mobilenet.api import own_metrics_of
 from mobilenet.experiments.study.statistics import mser5, relative_slope, survival_quantile
-from mobilenet.metrics.mobile import BUFFERS, metrics
+from mobilenet.metrics import metrics
+from mobilenet.metrics.buffers import BUFFERS
+from mobilenet.metrics.fold import EventFold
 from mobilenet.rundir.reader import read_columns, read_json
 
 SECOND = 1_000_000_000
@@ -102,7 +105,7 @@ def steady_from_s(events: pd.DataFrame, begin_s: float, end_s: float) -> float |
 def _metrics_from(directory: Path, manifest: dict[str, Any], warmup_s: float) -> dict[str, Any]:
     events, samples = read_columns(directory, "events"), read_columns(directory, "samples")
     counters = read_json(directory, "counters.json")
-    return dict(metrics(events, samples, counters, {**manifest, "warmup_s": warmup_s}))
+    return dict(metrics(events, samples, counters, {**manifest, "warmup_s": warmup_s}, own_metrics_of(directory)))
 
 
 def _survival(
@@ -121,24 +124,10 @@ def _survival(
 def _still_waiting(events: pd.DataFrame, begin_s: float, end_s: float) -> NDArray[np.float64]:
     """How long the members at the end have waited for each message of the window that they do not have."""
     last = int(events["time_ns"].max())
-    since: dict[str, int] = {}
-    order: list[tuple[str, int]] = []
-    has: dict[str, set[str]] = {}
-    for time, node, event, message in events.itertuples(index=False):
-        if event == "deliver":
-            has.setdefault(node, set()).add(message)
-        elif event == "broadcast":
-            order.append((message, time))
-        elif event in ("join", "gap"):
-            since[node] = len(order)
-        elif event == "leave":
-            since.pop(node, None)
-    waits = [
-        (last - time) / SECOND
-        for node, first in since.items()
-        for message, time in order[first:]
-        if begin_s * SECOND <= time < end_s * SECOND and message not in has.get(node, ())
-    ]
+    columns = {name: events[name].tolist() for name in events.columns}
+    columns |= {name: [None] * len(events) for name in ("session", "detail")}  # of handoffs, which are not asked for
+    owed = EventFold(round(begin_s * SECOND), round(end_s * SECOND)).take(columns).owed()
+    waits = [(last - sent) / SECOND for _, _, sent in owed if begin_s * SECOND <= sent < end_s * SECOND]
     return np.array(waits, dtype=np.float64)
 
 

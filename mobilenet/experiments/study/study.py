@@ -26,7 +26,7 @@ from mobilenet.experiments.study.declaration import Study
 from mobilenet.experiments.study.measure import SURVIVAL
 from mobilenet.experiments.study.spark import require_master, spark_session
 from mobilenet.experiments.study.store import Store, StudyError, create, open_store, write_rows
-from mobilenet.metrics.mobile import metrics
+from mobilenet.metrics import metrics
 from mobilenet.rundir.recorder import EventLog
 from mobilenet.rundir.writer import write_json
 from mobilenet.scenario import ProcessScenario, estimated_events, load_scenario

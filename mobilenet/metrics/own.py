@@ -1,0 +1,124 @@
+"""Metrics of one's own: a function over the rows of a run, in a plug-in's file.
+
+Example   from mobilenet.metrics import Record, metric
+
+          @metric("share of deliveries within a second")
+          def deliveries_within_1_s(run: Record) -> float | None:
+              delays = [d.delay_s for d in run.deliveries()]
+              return sum(delay < 1 for delay in delays) / len(delays) if delays else None
+Model     a scenario names it, `metrics: [slo.py:deliveries_within_1_s]`; its name is the function's. It shows up wherever
+          ours do: show, studies, reports. It reads rows where ours read columns, which is slower, and easier to write
+Units     seconds and integer nanoseconds, as the names say
+Errors    ValueError: what is no metric, has the name of one of ours, or gives something that is no number
+Source    ours: docs/guide/plug-ins.md
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, NamedTuple
+
+from mobilenet.metrics.fold import Columns
+from mobilenet.metrics.registry import MOBILE, PROCESSES, SECOND, Row
+
+
+class EventRow(NamedTuple):
+    """One row of events.parquet."""
+
+    time_ns: int
+    node: str
+    event: str
+    message: str | None
+    station: str | None
+    session: int | None
+    detail: str | None  # JSON
+
+
+class SampleRow(NamedTuple):
+    """One row of samples.parquet: at this node (or the network) this quantity has had this value since."""
+
+    time_ns: int
+    node: str
+    quantity: str
+    value: float
+
+
+class Delivery(NamedTuple):
+    """A message that arrived: broadcast within the window, delivered whenever."""
+
+    message: str
+    node: str
+    broadcast_ns: int
+    delivered_ns: int
+
+    @property
+    def delay_s(self) -> float:
+        return (self.delivered_ns - self.broadcast_ns) / SECOND
+
+
+class Record:
+    """What a run recorded; `begin_ns`..`end_ns` is the window that metrics measure."""
+
+    def __init__(self, events: Columns, samples: Columns, counters: dict[str, Any], manifest: dict[str, Any]) -> None:
+        self._events, self._samples = events, samples
+        self.counters, self.manifest = counters, manifest
+        self.begin_ns, self.end_ns = (round(manifest[key] * SECOND) for key in ("warmup_s", "duration_s"))
+
+    def events(self) -> Iterator[EventRow]:
+        """All of the run, in order of occurrence."""
+        return map(EventRow._make, zip(*(self._events[name] for name in EventRow._fields), strict=True))
+
+    def samples(self) -> Iterator[SampleRow]:
+        return map(SampleRow._make, zip(*(self._samples[name] for name in SampleRow._fields), strict=True))
+
+    def deliveries(self) -> Iterator[Delivery]:
+        sent: dict[str | None, int] = {}
+        for row in self.events():
+            if row.event == "broadcast":
+                sent[row.message] = row.time_ns
+            elif row.event == "deliver" and self.begin_ns <= sent.get(row.message, -1) < self.end_ns:
+                yield Delivery(str(row.message), row.node, sent[row.message], row.time_ns)
+
+
+Function = Callable[[Record], float | int | None]
+
+
+def metric(words: str, unit: str = "") -> Callable[[Function], Function]:
+    """Say what a function measures; `unit`: s, bytes, messages and so on, nothing for counts and shares."""
+
+    def mark(function: Function) -> Function:
+        function.words, function.unit = words, unit  # type: ignore[attr-defined]
+        return function
+
+    return mark
+
+
+class OwnMetric(NamedTuple):
+    name: str
+    words: str
+    unit: str
+    function: Function
+
+
+def own_metric(found: Any, reference: str) -> OwnMetric:
+    """What `reference` names, if it is a metric."""
+    name = reference.rpartition(":")[2]
+    words, unit = getattr(found, "words", None), getattr(found, "unit", "")
+    if not callable(found) or not isinstance(words, str) or not isinstance(unit, str):
+        raise ValueError(f"{reference} is no metric: expected a function below @metric(words, unit)")
+    if name in MOBILE or name in PROCESSES:
+        raise ValueError(f"{reference}: there is a metric {name} already, expected another name")
+    return OwnMetric(name, words, unit, found)
+
+
+def own_row(own: Iterable[OwnMetric], record: Record) -> Row:
+    """The values of a user's metrics."""
+    row: Row = {}
+    for name, _, _, function in own:
+        value = function(record)
+        is_number = isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value)
+        if value is not None and not is_number:
+            raise ValueError(f"metric {name} gives {value!r}, expected a finite number or None")
+        row[name] = value
+    return row

@@ -1,0 +1,99 @@
+"""Plug-ins that are shipped as examples: each is one short file, touches nothing of the package, and is judged."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+import mobilenet
+from mobilenet.api import own_metrics_of
+from mobilenet.experiments.study.measure import measure
+from mobilenet.parameters import ScenarioError
+
+FOLDER = Path(__file__).parents[2] / "scenarios"
+SHORT = ["duration_s=8", "hosts.count=6"]
+EXAMPLES = ("own_protocol/gossip", "own_protocol/courier", "own_mobility/patrol", "own_metric/fairness")
+
+
+@pytest.mark.parametrize("example", EXAMPLES)
+def test_an_example_is_one_short_file_and_its_run_is_valid_and_repeats_itself(example: str, tmp_path: Path) -> None:
+    assert len((FOLDER / f"{example}.py").read_text(encoding="utf-8").splitlines()) <= 80
+    once = mobilenet.run(FOLDER / f"{example}.yaml", out=tmp_path / "once", overrides=SHORT, allow_code=True)
+    assert once.verdict == "valid"
+    again = mobilenet.run(once.path / "scenario.yaml", out=tmp_path / "again", allow_code=True)
+    assert again.manifest["fingerprint"] == once.manifest["fingerprint"]
+    with pytest.raises(ScenarioError, match="runs Python code"):
+        mobilenet.run(FOLDER / f"{example}.yaml", out=tmp_path / "forbidden")
+
+
+def test_what_a_class_declares_stands_in_the_scenario_of_the_run(tmp_path: Path) -> None:
+    run = mobilenet.run(FOLDER / "own_protocol/courier.yaml", out=tmp_path / "run", overrides=SHORT, allow_code=True)
+    text = (run.path / "scenario.yaml").read_text(encoding="utf-8")
+    assert "promises: best_effort" in text and "rto_min_s" in text
+    assert run.manifest["promises"]["broadcast"] == "best_effort"
+
+
+def test_metrics_of_ones_own_are_computed_from_the_record(tmp_path: Path) -> None:
+    run = mobilenet.run(FOLDER / "own_metric/fairness.yaml", out=tmp_path / "run", overrides=SHORT, allow_code=True)
+    delays = []
+    sent = {}
+    for time, event, message in zip(run.events["time_ns"], run.events["event"], run.events["message"], strict=True):
+        if event == "broadcast":
+            sent[message] = time
+        elif event == "deliver" and sent[message] < 8e9:
+            delays.append(time - sent[message])
+    assert run.metrics["deliveries_late_share"] == sum(delay > 5e8 for delay in delays) / len(delays)
+    assert run.manifest["own_metrics"]["delivery_fairness"][0].startswith("Jain's")
+    assert [metric.name for metric in own_metrics_of(run.path)] == ["delivery_fairness", "deliveries_late_share"]
+    measured = {name for name, _, _ in measure(run.path, "steady_state").values}
+    assert {"delivery_fairness", "deliveries_late_share"} <= measured
+
+
+@pytest.mark.parametrize(
+    ("example", "code", "change", "complaint"),
+    [
+        ("own_metric/fairness", "def f(run): return 1", "metrics=[own.py:f]", "metrics.0: own.py:f is no metric"),
+        (
+            "own_metric/fairness",
+            "from mobilenet.metrics import metric\n@metric('x')\ndef frames(run): return 1",
+            "metrics=[own.py:frames]",
+            "there is a metric frames already",
+        ),
+        (
+            "own_metric/fairness",
+            "from mobilenet.metrics import metric\n@metric('x')\ndef f(run): return 'no'",
+            "metrics=[own.py:f]",
+            "metric f gives 'no', expected a finite number or None",
+        ),
+        (
+            "own_metric/fairness",
+            "from mobilenet.metrics import metric\n@metric('x')\ndef f(run):\n    return 1 / 0",
+            "metrics=[own.py:f]",
+            "own.py:4: ZeroDivisionError",
+        ),
+        ("own_mobility/patrol", "class P: pass", "hosts.mobility.class=own.py:P", "is no mobility model"),
+        (
+            "own_mobility/patrol",
+            None,
+            "hosts.mobility.speed_limit_mps=1.2",
+            "patrol.py:Patrol walks at 1.5 m/s, faster than 1.2",
+        ),
+        ("own_mobility/patrol", None, "hosts.mobility.settings.side=3", "side: unknown key, did you mean 'side_m'?"),
+        ("own_protocol/courier", None, "stations.backbone.kind=vcube_causal", "connections between neighbours"),
+        ("own_protocol/gossip", None, "protocol.tcp={}", "gossip.py:Gossip has no connections"),
+    ],
+)
+def test_nonsense_is_told_in_one_line(
+    example: str, code: str | None, change: str, complaint: str, tmp_path: Path
+) -> None:
+    for file in (FOLDER / example).parent.iterdir():
+        if file.is_file():
+            (tmp_path / file.name).write_text(file.read_text(encoding="utf-8"), encoding="utf-8")
+    if code is not None:
+        (tmp_path / "own.py").write_text(code + "\n", encoding="utf-8")
+    scenario = tmp_path / f"{Path(example).name}.yaml"
+    with pytest.raises(ScenarioError) as caught:
+        mobilenet.run(scenario, out=tmp_path / "run", overrides=[*SHORT, change], allow_code=True)
+    assert complaint in str(caught.value) and "\n" not in str(caught.value)
+    assert not (tmp_path / "run").exists()
