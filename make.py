@@ -6,7 +6,7 @@ Model     one environment in .venv, filled from requirements.lock; a stamp insid
 Needs     the standard library only; git, make, a compiler, Java, a writable home: none of them. With a C compiler the
           simulator's hot path is compiled, which takes half a minute and makes it about twice as fast
 Errors    one line on stderr and exit status 1; a failed command's own status otherwise
-Source    ours: DESIGN.md, "Set-up"
+Source    ours: docs/architecture/set-up.md
 """
 
 # This file has to be understood by any Python 3 at all, in order to say which one it wants.
@@ -336,7 +336,7 @@ def validate_statistics(arguments):
 
 
 def test_docs(arguments):
-    """the long commands of README and DESIGN, about half an hour; the quick ones are in the tests"""
+    """the long commands of the documents, about half an hour; the quick ones are in the tests"""
     tool("python", "-m", "tests.long_docs", *arguments)
 
 

@@ -4,7 +4,7 @@ Model     everything between scenario and directory happens under a temporary na
           metrics, which are computed from what was recorded. What has the final name is complete.
 Units     seconds of simulated and of wall time, as the names say
 Errors    ScenarioError for the input, RecordError for the output, RunError for a directory that is no run
-Source    ours: DESIGN.md §6
+Source    ours: docs/run-directory.md
 """
 
 from __future__ import annotations

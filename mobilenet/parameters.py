@@ -4,7 +4,7 @@ Model     a group is declared beside the code it configures; the scenario compos
 Units     named by the last part of a field's name: _m, _s, _ms, _mps, _mbps, _bytes
 Errors    ScenarioError: what a scenario, or a file that it names, asks for cannot be; one line for each problem.
           A check over several fields raises ValueError("field: what is wrong"), and the line of that field is named.
-Source    ours: DESIGN.md, "Scenarios"
+Source    ours: docs/guide/scenarios.md
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 Model     a character that nobody sees is spelled out as in \\u202e: some of them turn the direction of writing, and
           what follows is read backwards
-Source    ours: DESIGN.md §9
+Source    ours: docs/architecture/command-line.md
 """
 
 from __future__ import annotations

@@ -6,7 +6,7 @@ Model     every `mobilenet ...` and `python -m ...` in README.md and DESIGN.md t
           placeholders such as RUN or [--seed N]. They run in a temporary folder with the scenarios, after those of
           the tour
 Units     minutes: about an hour and a half in all, on two cores
-Source    ours: DESIGN.md §11
+Source    ours: docs/validation/trust.md
 """
 
 from __future__ import annotations

@@ -6,7 +6,7 @@ Model     synthetic run directories: 70 hosts, gamma-distributed delays, buffers
           computed on local[2] and compared with a reckoning by pandas over the same files; the memory is that of this
           process and of its Java, at its highest
 Units     seconds, bytes
-Source    ours: DESIGN.md §14
+Source    ours: docs/guide/studies.md
 """
 
 from __future__ import annotations
@@ -188,7 +188,7 @@ def main() -> None:
         " pandas"
     )
     fine = exact <= 1e-9 and approximate <= 1e-3
-    print("Next: the figures stand in DESIGN.md §14" if fine else "MISS")
+    print("Next: the figures stand in docs/guide/studies.md" if fine else "MISS")
     sys.exit(0 if fine else 1)
 
 

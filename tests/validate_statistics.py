@@ -8,7 +8,7 @@ Model     each experiment has 10 replications (each one number: the mean of a si
           exactly. A/A: two configurations with the same distribution on independent streams, compared pair by pair.
           Power: a difference of 5 % with a standard deviation of 10 % and a correlation of 0.8 between the two
 Units     shares of experiments
-Source    Law: Simulation Modeling and Analysis (2015), 9.4; ours: DESIGN.md §14
+Source    Law: Simulation Modeling and Analysis (2015), 9.4; ours: docs/guide/studies.md
 """
 
 from __future__ import annotations
@@ -127,7 +127,7 @@ def main() -> None:
     paired, unpaired = found_after(count, True), found_after(count, False)
     line("replications to find 5 %, correlation 0.8, unpaired", unpaired)
     line("replications to find 5 %, correlation 0.8, paired", paired, 0, unpaired / 2)
-    print("Next: the figures stand in DESIGN.md §14" if not failed else "a promise was missed")
+    print("Next: the figures stand in docs/guide/studies.md" if not failed else "a promise was missed")
     sys.exit(int(failed))
 
 

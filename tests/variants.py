@@ -6,7 +6,7 @@
 Model     static: 100 s of static.yaml, the first 10 left out. Printed in the paper: delay 2 s, 1.58 messages sent per
           delivery, 5 % of receptions collide, and for the mobile protocol 0.20 s, 0.40 and 10 %
 Prints    Markdown; means of the runs with their standard deviation
-Source    Wilhelm, Arantes, Sens (2020), Figure 6; DESIGN.md §15
+Source    Wilhelm, Arantes, Sens (2020), Figure 6; docs/models/tcp.md
 """
 
 from __future__ import annotations

@@ -7,7 +7,7 @@ Model     two metrics beside each other, the next below; upper panel: the mean o
           its interval, and the margin of equivalence as a band. An unstable configuration has no mean and no mark
 Units     those of the metrics
 Errors    StudyError: no finished study with a comparison, or a damaged one
-Source    ours: DESIGN.md §14
+Source    ours: docs/guide/studies.md
 """
 
 from __future__ import annotations

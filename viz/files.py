@@ -1,7 +1,7 @@
 """A picture or a page appears under its name when it is whole, and not before.
 
 Errors    RecordError, one line: a suffix that is no kind of picture, a directory, a place where nothing can be written
-Source    ours: DESIGN.md §6
+Source    ours: docs/run-directory.md
 """
 
 from __future__ import annotations

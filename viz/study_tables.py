@@ -2,7 +2,7 @@
 
 Model     what is read is what is shown: summary, buffers, delays, runs, comparison
 Errors    StudyError, one line with the file: no directory of a study, not finished, or a file that is damaged
-Source    mobilenet/study/aggregate.py; ours: DESIGN.md §14
+Source    mobilenet/study/aggregate.py; ours: docs/guide/studies.md
 """
 
 from __future__ import annotations

@@ -4,7 +4,7 @@ Model     left: cells, tracks, a mark for each expected handoff; right: how much
           and how many are there and in reach over time. Lines and surfaces are broken where a host is silent, by the
           spans of the inspection, so that what "When" encloses is the table's host time; a sample alone is a dot
 Units     metres, metres per second, seconds
-Source    ours: DESIGN.md §21
+Source    ours: docs/guide/tracks.md
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
 Model     a metric has words, and a unit where it is no bare count or share; what is not listed is told by its name,
           with spaces. Numbers with an interval have as many digits as the interval has meaning
 Units     s, bytes, t.u. as said
-Source    mobilenet/metrics.py, mobilenet/process_metrics.py; ours: DESIGN.md §19
+Source    mobilenet/metrics.py, mobilenet/process_metrics.py; ours: docs/guide/pictures.md
 """
 
 from __future__ import annotations

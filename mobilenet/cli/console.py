@@ -4,7 +4,7 @@ Exit codes  0 nothing violated; 1 violated; 2 bad input; 3 the run could not be 
 Errors      one line on stderr for each problem, never a traceback (MOBILENET_DEBUG=1 shows it)
 Signals     SIGINT, SIGTERM and SIGHUP unwind the command, which removes what it had begun to write; those that the
             caller has us ignore (nohup) stay ignored
-Source      ours: DESIGN.md §9
+Source      ours: docs/architecture/command-line.md
 """
 
 from __future__ import annotations

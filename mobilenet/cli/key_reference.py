@@ -3,7 +3,7 @@
 Model     the declarations are walked, nothing is written twice; scenarios/REFERENCE.md is this text, and a test holds
           it to that. The source of a key is that of the module that declares it; a meaning says where a value is from
           another one
-Source    ours: DESIGN.md §13
+Source    ours: docs/guide/scenarios.md
 """
 
 from __future__ import annotations

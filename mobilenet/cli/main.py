@@ -1,6 +1,6 @@
 """The command line: which commands there are. How they end is in console.py.
 
-Source    ours: DESIGN.md §9
+Source    ours: docs/architecture/command-line.md
 """
 
 from __future__ import annotations

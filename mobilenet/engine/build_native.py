@@ -5,7 +5,7 @@ Model     mypyc reads their types and writes C, the C compiler does the rest; wh
 Needs     mypy, setuptools, a C compiler and Python's headers. Where one of them is missing nothing is made, and
           everything runs as it is
 Errors    exit status 0 in any case; a line on stderr says what was made, or what is missing
-Source    ours: DESIGN.md, "Speed"
+Source    ours: docs/performance.md
 """
 
 from __future__ import annotations

@@ -9,7 +9,7 @@ Ties      (time, priority, order of scheduling): what was scheduled first happen
 Units     integer nanoseconds
 Errors    `at`: ValueError for a moment in the past. `run_until`: Runaway for a run that does not get on, looked at
           every million events
-Source    ours: DESIGN.md §2
+Source    ours: docs/architecture/time-and-chance.md
 """
 
 from __future__ import annotations

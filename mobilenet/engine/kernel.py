@@ -5,7 +5,7 @@ Units     integer nanoseconds
 Errors    `at`, `after`: ValueError for a moment in the past. They and `run_until`: TypeError for a time that is no
           whole number (simpy's own delays are cut to one). `run_until`: Runaway for a run that does not get on,
           looked at every million events. ValueError for a priority that has no room
-Source    ours: DESIGN.md §2
+Source    ours: docs/architecture/time-and-chance.md
 """
 
 from __future__ import annotations

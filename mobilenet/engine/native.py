@@ -7,7 +7,7 @@ Model     mypyc compiles MODULES as they stand, so there is one source and one b
           interpreted too. Protocols are never compiled: they are what people change, subclass and break
 Switch    MOBILENET_COMPILED=0 in the environment: interpret everything
 Makes it  compiling.py
-Source    ours: DESIGN.md, "Speed"
+Source    ours: docs/performance.md
 """
 
 from __future__ import annotations

@@ -4,7 +4,7 @@ Model     Philox, counter-based; the key is a hash of (seed, purpose, owner), so
           how many numbers another one gave, nor on which other streams exist
 Units     none; draws are float64 in [0, 1)
 Source    Salmon, Moraes, Dror, Shaw: Parallel Random Numbers: As Easy as 1, 2, 3 (2011), through numpy; the naming is
-          ours: DESIGN.md §2
+          ours: docs/architecture/time-and-chance.md
 """
 
 from __future__ import annotations

@@ -4,7 +4,7 @@ Model     moving the deadline back costs an assignment: the queue entry stays wh
           comes
 Units     integer nanoseconds
 Errors    ValueError for a deadline in the past, when the entry is queued
-Source    ours: DESIGN.md §2
+Source    ours: docs/architecture/time-and-chance.md
 """
 
 from __future__ import annotations

@@ -4,7 +4,7 @@ Model     the effective scenario of the run directory is simulated with `record.
           fingerprint is held against that of the manifest. What is recorded changes nothing that happens
 Errors    RunError when the directory is no run of hosts and stations, or its scenario no longer gives the same run
           (it was edited, or this version of mobilenet behaves otherwise)
-Source    ours: DESIGN.md §19
+Source    ours: docs/guide/pictures.md
 """
 
 from __future__ import annotations

@@ -7,7 +7,7 @@ Units     nanoseconds in, seconds and metres out
 Shapes    tracks: t_s, id, name, x_m, y_m; handoffs: see HANDOFF; stations: id, name, x_m, y_m
 Errors    RunError for what is no run of hosts and stations; NoOrigin where places on Earth are asked for and nobody
           knows them
-Source    ours: DESIGN.md §21
+Source    ours: docs/guide/tracks.md
 """
 
 from __future__ import annotations

@@ -6,7 +6,7 @@ Model     of a run: tracks, handoffs, stations, events, samples, metrics, and fr
           formula gets an apostrophe before it, and what a terminal or a page would obey (control characters, also of
           the writing direction) is written as an escape, \\x1b
 Errors    RunError for what is neither
-Source    RFC 4180; ours: DESIGN.md §21
+Source    RFC 4180; ours: docs/guide/tracks.md
 """
 
 from __future__ import annotations

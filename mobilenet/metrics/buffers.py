@@ -3,7 +3,7 @@
 Model     a buffer's size is a step function of time. Those of stations are weighted over the window, those of hosts over
           the time in which they are members
 Units     messages; integer nanoseconds
-Source    the quantities of Wilhelm, Arantes, Sens (2020), section V; ours: docs/metrics.md
+Source    the quantities of Wilhelm, Arantes, Sens (2020), section V; ours: docs/verdicts-and-metrics.md
 """
 
 from __future__ import annotations

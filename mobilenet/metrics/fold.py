@@ -7,7 +7,7 @@ Model     events are taken in batches of columns, in order of occurrence; what i
 Units     integer nanoseconds
 Shapes    columns of events.parquet, as lists
 Errors    none: a record that the verifier refuses need not be measured
-Source    ours: docs/metrics.md
+Source    ours: docs/verdicts-and-metrics.md
 """
 
 from __future__ import annotations

@@ -6,7 +6,7 @@ Model     the window is warmup_s..duration_s. Delays are those of messages broad
 Units     seconds, messages, bytes, as the names say
 Shapes    delays: float64 (deliveries,), seconds
 Errors    none: a record that the verifier refuses need not be measured
-Source    the quantities of Wilhelm, Arantes, Sens (2020), section V; ours: docs/metrics.md
+Source    the quantities of Wilhelm, Arantes, Sens (2020), section V; ours: docs/verdicts-and-metrics.md
 """
 
 from __future__ import annotations

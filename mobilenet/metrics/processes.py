@@ -5,7 +5,7 @@ Model     latency: the largest over correct sources of the instant at which the 
           as in the papers, whose broadcasts begin then. delivery_latency: from broadcast to delivery, at others than
           the source; reception_latency: from broadcast to the arrival of the packet, by the network's count
 Units     time units (t.u.), 1 t.u. is 1 s; messages; bytes
-Source    the papers on VCube; ours: DESIGN.md §16
+Source    the papers on VCube; ours: docs/protocols/vcube.md
 """
 
 from __future__ import annotations

@@ -4,7 +4,7 @@ Model     a metric has words, and a unit where it is no bare count or share. Tho
           here. A metric that is not listed (of an older version, or a buffer of a plug-in) is called by its name, with
           spaces. A user's own metrics (own.py) bring words and unit with them
 Units     s, bytes, t.u. as said
-Source    ours: docs/metrics.md
+Source    ours: docs/verdicts-and-metrics.md
 """
 
 from __future__ import annotations

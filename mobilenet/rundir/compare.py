@@ -2,7 +2,7 @@
 
 Model     events are compared row by row in order of occurrence; scenarios key by key with all defaults filled in
 Errors    RunError for a directory that is no run
-Source    ours: DESIGN.md §19
+Source    ours: docs/guide/pictures.md
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 Model     part of it repeats what follows from the scenario (scenario/promises.py); the rest tells how the run went
 Units     seconds, as the names say
-Source    ours: DESIGN.md §6, §8
+Source    ours: docs/run-directory.md, docs/verdicts-and-metrics.md
 """
 
 from __future__ import annotations

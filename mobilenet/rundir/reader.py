@@ -2,7 +2,7 @@
 
 Shapes    see record.py
 Errors    RunError when the directory or one of its files is missing, damaged or of another format
-Source    ours: DESIGN.md §6
+Source    ours: docs/run-directory.md
 """
 
 from __future__ import annotations

@@ -6,7 +6,7 @@ Shapes    events: time_ns int64, node, event, message, station str, session int6
           samples: time_ns int64, node, quantity str, value float64
           positions: time_ns int64, node str, x_m, y_m float64
           frames: see FRAME_COLUMNS; messages: see MESSAGE_COLUMNS
-Source    ours: DESIGN.md §6
+Source    ours: docs/run-directory.md
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 Model     the directory is written under a temporary name, synced and renamed, so what bears its name is whole
 Errors    RecordError when the directory exists, cannot be written or the disk is full
-Source    ours: DESIGN.md §6
+Source    ours: docs/run-directory.md
 """
 
 from __future__ import annotations

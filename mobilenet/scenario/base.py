@@ -3,7 +3,7 @@ folder.
 
 Model     bytes → nodes that remember their line → overrides → the model → checks that see all groups together
 Errors    ScenarioError, one line for each problem
-Source    ours: DESIGN.md §13
+Source    ours: docs/guide/scenarios.md
 """
 
 from __future__ import annotations

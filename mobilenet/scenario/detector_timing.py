@@ -5,7 +5,7 @@ Model     all processes begin a round together, nobody has crashed, and the link
           can do; with crashes or traffic it may take a longer one
 Units     time units; messages
 Errors    none
-Source    ours: DESIGN.md §16
+Source    ours: docs/protocols/vcube.md
 """
 
 from __future__ import annotations

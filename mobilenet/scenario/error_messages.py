@@ -4,7 +4,7 @@ Model     a location among the values is followed through the nodes of the file;
           a branch of a union are passed over
 Units     none
 Errors    none
-Source    ours: DESIGN.md, "Scenarios"
+Source    ours: docs/guide/scenarios.md
 """
 
 from __future__ import annotations

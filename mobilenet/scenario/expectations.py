@@ -4,7 +4,7 @@ here.
 Model     scenario/plans.py derives it from a scenario, mobilenet.verify compares the record with it; neither knows
           the other
 Units     integer nanoseconds; metres, metres per second, bytes
-Source    ours: DESIGN.md §8
+Source    ours: docs/verdicts-and-metrics.md
 """
 
 from __future__ import annotations

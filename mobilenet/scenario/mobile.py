@@ -5,7 +5,7 @@ Model     the parameter groups of the world, the radio, the backbone and the pro
 Units     by the last part of each name
 Errors    ScenarioError, one line for each problem: `dynamic.yaml:14: wireless.range: unknown key, did you mean
           'range_m'?`
-Source    ours: DESIGN.md, "Scenarios"
+Source    ours: docs/guide/scenarios.md
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Any kind of scenario, by what is in the file.
 
 Errors    ScenarioError, one line for each problem
-Source    ours: DESIGN.md §13
+Source    ours: docs/guide/scenarios.md
 """
 
 from __future__ import annotations

@@ -7,7 +7,7 @@ Model     what the simulation puts on the calendar before the run is a pure func
           known: scenario.yaml does not repeat its actions
 Units     integer nanoseconds; metres per second
 Errors    ScenarioError for files that cannot be used
-Source    ours: DESIGN.md §3, §7, §8
+Source    ours: docs/protocols/mobile-causal.md, docs/models/world.md, docs/verdicts-and-metrics.md
 """
 
 from __future__ import annotations

@@ -7,7 +7,7 @@ Model     files exist, stations and hosts that are named exist, the backbone con
           each node that is in range of it
 Units     events: things that happen, or rows that are written
 Errors    ScenarioError, all problems at once
-Source    ours: DESIGN.md, "Scenarios"
+Source    ours: docs/guide/scenarios.md
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """What can be set of processes, beside their protocol: network, detector, who crashes, who broadcasts when.
 
 Units     time units (t.u.) of the papers, 1 t.u. is 1 s of simulated time
-Source    the papers on VCube; ours: DESIGN.md §16
+Source    the papers on VCube; ours: docs/protocols/vcube.md
 """
 
 from __future__ import annotations

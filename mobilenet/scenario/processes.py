@@ -4,7 +4,7 @@
 Model     network, detector, crashes, workload and protocol, put together. Frozen
 Units     time units (t.u.), 1 t.u. is 1 s of simulated time; bytes
 Errors    ScenarioError, one line for each problem
-Source    ours: DESIGN.md §16
+Source    ours: docs/protocols/vcube.md
 """
 
 from __future__ import annotations

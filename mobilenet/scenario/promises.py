@@ -5,7 +5,7 @@ Model     the manifest repeats all this, and the verifier derives it again and h
           host may have a gap after so long a silence; 0: at any time, because its connection can be lost at any time;
           none: never
 Units     seconds, as the names say
-Source    ours: DESIGN.md §6, §11
+Source    ours: docs/run-directory.md, docs/validation/trust.md
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
 Model     a protocol's own parameters and its name; where it needs connections, those of TCP beside them. What the
           protocol declares (promises, needs, buffers) is told by `declaration_of`, without running any code of a plug-in
 Errors    pydantic.ValidationError, which the scenario turns into lines
-Source    ours: DESIGN.md, "Scenarios"
+Source    ours: docs/guide/scenarios.md
 """
 
 from __future__ import annotations

@@ -8,7 +8,7 @@ Model     after `duration_s` nobody broadcasts, crashes or walks any more and ev
           the time that resending may take. The bound is generous; it is a promise to be held to, no estimate
 Units     seconds; shares of a station's time
 Errors    none
-Source    ours: DESIGN.md §11
+Source    ours: docs/validation/trust.md
 """
 
 from __future__ import annotations

@@ -4,7 +4,7 @@ Model     a schedule is drawn from its seed and flavour, so these repeat it; the
           verifier, which derives from it what the run promises. `network: adversary` is what tells it from a scenario
 Units     seconds, nanoseconds, probabilities, as the names say
 Errors    ScenarioError, one line for each problem
-Source    ours: DESIGN.md §6, §11
+Source    ours: docs/run-directory.md, docs/validation/trust.md
 """
 
 from __future__ import annotations

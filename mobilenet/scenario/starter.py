@@ -2,7 +2,7 @@
 
 Model     as long as the tracks last, at most LONGEST_S; without sites, cells side by side over where the hosts are
 Errors    ScenarioError where that would be too many cells
-Source    ours: DESIGN.md §21
+Source    ours: docs/guide/tracks.md
 """
 
 from __future__ import annotations

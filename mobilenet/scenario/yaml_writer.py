@@ -4,7 +4,7 @@ Model     YAML that the strict loader reads back into equal values: mappings in 
           line, every string in quotes unless it is a plain word
 Units     none
 Errors    none
-Source    ours: DESIGN.md, "Scenarios"
+Source    ours: docs/guide/scenarios.md
 """
 
 from __future__ import annotations

@@ -6,7 +6,7 @@ Model     tree: see wired/tree.py. VCube: each station runs its part of the prot
           it is stopped
 Units     the scenario's units at the border, integer nanoseconds and bytes inside
 Errors    none: the scenario is checked
-Source    ours: DESIGN.md §5, §17
+Source    ours: docs/models/wires.md, docs/models/backbone.md
 """
 
 from __future__ import annotations

@@ -4,7 +4,7 @@ Model     a node has an endpoint for each network that it is on, and upcalls go 
           radio is one acknowledged unicast frame; on the wire it crosses one link.
           A crash forgets all connections without a word
 Units     integer nanoseconds; bytes of headers below TCP's own 20, which are in the segment
-Source    ours: DESIGN.md §15
+Source    ours: docs/models/tcp.md
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
 Model     the medium and the links count as they go; here their counts become samples (running totals, so that any
           window can be measured afterwards), counters.json, and on demand a row per frame or message and receiver
 Units     integer nanoseconds, bytes
-Source    ours: DESIGN.md §6
+Source    ours: docs/run-directory.md
 """
 
 from __future__ import annotations

@@ -4,7 +4,7 @@ Model     present or not, up or crashed, in a cell or in none; a member when its
           everything but the stable store and what was recorded
 Units     integer nanoseconds, bytes
 Errors    TypeError for what a protocol says that is no whole number or no MessageId
-Source    ours: DESIGN.md §3
+Source    ours: docs/architecture.md
 """
 
 from __future__ import annotations

@@ -5,7 +5,7 @@ Model     protocols name the fields of their messages freely; by their names alo
           request `rq`) and `id` are told apart, everything else is detail. An envelope (a segment, a bundle, a
           stamped message) with one message in it is about what that one is about. Nothing here knows any protocol
 Shapes    host 'h12' or None, session int or None, message 'h12:5' or None, detail JSON or None
-Source    ours: DESIGN.md §6
+Source    ours: docs/run-directory.md
 """
 
 from __future__ import annotations

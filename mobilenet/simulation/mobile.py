@@ -5,7 +5,7 @@ Model     workload, faults, churn and movement stop at duration_s; then crashed 
           is quiescent (no buffer holds a message, nothing is under way, the wire is empty) or drain_s is over
 Units     integer nanoseconds inside; the scenario's units at the border
 Errors    ScenarioError for what only shows when the parts are put together, and for a run that does not get on
-Source    ours: DESIGN.md §3, §7
+Source    ours: docs/architecture.md, docs/models/world.md
 """
 
 from __future__ import annotations

@@ -6,7 +6,7 @@ Model     each host walks the legs of its trajectory; a crashed one stands still
 Units     integer nanoseconds; metres; metres per nanosecond inside, m/s at the border
 Shapes    over hosts: places, velocities float64 (n, 2), since int64 (n, 1), present bool (n,), cell int64 (n,), -1
           for none, due int64 (n,): nothing about the host can change before
-Source    ours: DESIGN.md §7
+Source    ours: docs/models/world.md
 """
 
 from __future__ import annotations

@@ -4,7 +4,7 @@ Model     a node runs handlers to completion, one at a time. A crash takes away 
           store: handlers, timers, the radio's queue. What the protocol says through its port is recorded
           here as the run's events; buffer sizes are sampled whenever a handler changed them.
 Units     integer nanoseconds, bytes
-Source    ours: DESIGN.md §3
+Source    ours: docs/architecture.md
 """
 
 from __future__ import annotations

@@ -4,7 +4,7 @@ Model     a scenario names it as `file.py:Name`, beside the scenario, or by the 
           offers it. It runs only where somebody said so: whoever starts a run from the outside asks `require_allowed`
           first. A file is read anew for each run, so that two runs share nothing
 Errors    ScenarioError, one line: code that nobody allowed, that cannot be read, or that fails in the middle of a run
-Source    ours: DESIGN.md §20
+Source    ours: docs/guide/plug-ins.md
 """
 
 from __future__ import annotations

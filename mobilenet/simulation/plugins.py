@@ -3,7 +3,7 @@
 Model     a protocol's class declares what protocols/declaration.py lists, and holds host and station; a mobility
           model's class is like one of world/mobility.py. Their settings are checked as strictly as a scenario's keys
 Errors    ScenarioError, one line: what is no protocol, or no mobility model, or declares what makes no sense
-Source    ours: DESIGN.md §20
+Source    ours: docs/guide/plug-ins.md
 """
 
 from __future__ import annotations

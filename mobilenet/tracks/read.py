@@ -3,7 +3,7 @@
 Model     XML by its first element, ns-2 and BonnMotion by their first line that says something, everything else is a
           table
 Errors    ScenarioError, one line
-Source    ours: DESIGN.md §21
+Source    ours: docs/guide/tracks.md
 """
 
 from __future__ import annotations

@@ -8,7 +8,7 @@ Units     seconds; metres, or degrees until they are put on the plane
 Shapes    host int32, t_s, x, y float64, line and column int32, all (n,), sorted by host, then time;
           the samples of host i are first[i]:first[i + 1]
 Errors    ScenarioError, `tracks.csv:17:3: ...`
-Source    ours: DESIGN.md §21
+Source    ours: docs/guide/tracks.md
 """
 
 from __future__ import annotations

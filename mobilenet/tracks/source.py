@@ -3,7 +3,7 @@
 Model     packed is what begins with gzip's magic number, whatever its name. Text is UTF-8, decoded line by line, so
           that a broken byte has a line and one endless line does not fill the memory
 Errors    ScenarioError, `tracks.csv:17: ...`
-Source    RFC 1952; ours: DESIGN.md §21
+Source    RFC 1952; ours: docs/guide/tracks.md
 """
 
 from __future__ import annotations

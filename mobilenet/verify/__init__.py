@@ -2,7 +2,7 @@
 
 Model     three verdicts: valid, violated (with an explanation), unknown (nothing to judge, or not quiescent)
 Source    Hadzilacos, Toueg, A modular approach to fault-tolerant broadcasts and related problems (1994), for
-          the properties; ours: DESIGN.md §8
+          the properties; ours: docs/verdicts-and-metrics.md
 """
 
 from mobilenet.verify.judge import Verdict, verify, verify_run

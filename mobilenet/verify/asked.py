@@ -9,7 +9,7 @@ Model     a host is told a wish again and again until it is fulfilled, and the l
           and yet not (see given_up.py): it may refuse For protocols of one's own only joins and leaves are judged:
           they may refuse what they like
 Units     integer nanoseconds
-Source    ours: DESIGN.md §3, §8
+Source    ours: docs/protocols/mobile-causal.md, docs/verdicts-and-metrics.md
 """
 
 from __future__ import annotations

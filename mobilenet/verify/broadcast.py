@@ -15,7 +15,7 @@ Checks    creation      what is delivered was broadcast before, by the host that
           delivery      at the end every member has delivered all that it is entitled to (liveness)
 Shapes    clocks: int64 (number of senders,)
 Source    Lamport, Time, clocks, and the ordering of events in a distributed system (1978); Mattern, Virtual time and
-          global states of distributed systems (1988); ours: DESIGN.md §8
+          global states of distributed systems (1988); ours: docs/verdicts-and-metrics.md
 """
 
 from __future__ import annotations

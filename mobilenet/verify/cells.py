@@ -5,7 +5,7 @@ Checks    hosts come into coverage and leave it in turns
           all (an adversary's does not)
           a broadcast was refused either because the host was down, and it was, or because it was no member
 Model     the network sees to all of it, whatever the protocol does. Which cell, is the protocol's: see conduct.py
-Source    ours: DESIGN.md §6, §8
+Source    ours: docs/run-directory.md, docs/verdicts-and-metrics.md
 """
 
 from __future__ import annotations

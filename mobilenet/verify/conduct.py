@@ -8,7 +8,7 @@ Checks    each session of a member has the next number; the first of a membershi
           a gap names the session that it is in
 Model     only for protocols of which this is known: see Conduct in mobilenet/expected.py. What does not fit is the
           fault of a host, or a record that was changed
-Source    ours: DESIGN.md §8
+Source    ours: docs/verdicts-and-metrics.md
 """
 
 from __future__ import annotations

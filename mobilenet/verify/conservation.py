@@ -4,7 +4,7 @@ Model     a pair is a frame and a node in its range: it was received, or lost fo
           (only an adversary's does) adds `duplicated`, and what had not arrived at the end is `in_flight`. Counters
           that are told twice, in counters.json and in the samples of the network, agree
 Units     frames, bytes of PSDU
-Source    IEEE 802.11-2016, 9.3.1.4 (an ACK has 14 bytes); ours: DESIGN.md §8
+Source    IEEE 802.11-2016, 9.3.1.4 (an ACK has 14 bytes); ours: docs/verdicts-and-metrics.md
 """
 
 from __future__ import annotations

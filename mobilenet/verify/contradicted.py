@@ -6,7 +6,7 @@ Checks    totals     of the network never fall: see totals.py
           places     everybody was where the scenario lets them be: see places.py
           handoffs   their details fit to what follows: see handoffs.py
 Model     what is contradicted here can still be read, so all properties are judged as well
-Source    ours: DESIGN.md §8
+Source    ours: docs/verdicts-and-metrics.md
 """
 
 from __future__ import annotations

@@ -5,7 +5,7 @@ Model     nothing is believed that can be derived: what a run promises, how long
           have run another scenario. What the manifest repeats for readers (places, names, sizes) must be right where
           it is there
 Errors    RunError, one line
-Source    ours: DESIGN.md §8, §11
+Source    ours: docs/verdicts-and-metrics.md, docs/validation/trust.md
 """
 
 from __future__ import annotations

@@ -6,7 +6,7 @@ Model     a host whom no station knows any more gives up what it had not got thr
           their order, so with one that somebody delivers all before it had got through as well. What is given up is
           therefore what nobody delivers, was broadcast after the last one that somebody delivers, and before the gap.
           With any other gap a host keeps its own messages, and says them again
-Source    ours: DESIGN.md §3, §8
+Source    ours: docs/protocols/mobile-causal.md, docs/verdicts-and-metrics.md
 """
 
 from __future__ import annotations

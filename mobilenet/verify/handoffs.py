@@ -10,7 +10,7 @@ Checks    each detail has the keys that the protocol's have, and whole numbers o
           confirmed, or what may be left of the last one where the station is the same; none where stations may forget
 Model     what was recovered or skipped for which host is in no table but messages.parquet: a list of the same length
           that was sent for another host in the meantime is taken as well
-Source    ours: DESIGN.md §3, §6, §8
+Source    ours: docs/protocols/mobile-causal.md, docs/run-directory.md, docs/verdicts-and-metrics.md
 """
 
 from __future__ import annotations

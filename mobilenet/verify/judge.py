@@ -12,7 +12,7 @@ Model     what only holds after quiescence is unknown in a run that ended before
           within some time after its active part (scenario/rest.py; an adversary's, which then lets everything through)
           and is not, violates `drained`, and its deliveries are judged. What is unknown says why
 Errors    RunError when the directory cannot be read at all
-Source    ours: DESIGN.md §8
+Source    ours: docs/verdicts-and-metrics.md
 """
 
 from __future__ import annotations

@@ -9,7 +9,7 @@ Model     a host may go on for a tick with a station that it should have left. H
           standard deviations in each coordinate are never exceeded
 Units     metres, integer nanoseconds
 Shapes    x, y: float64 (positions of one host,)
-Source    ours: DESIGN.md §7, §8
+Source    ours: docs/models/world.md, docs/verdicts-and-metrics.md
 """
 
 from __future__ import annotations

@@ -7,7 +7,7 @@ Checks    nothing happens at a host that has not appeared yet, or of which the s
 Model     all this is the world's doing, whatever the protocol does: what does not fit is damage. A host that may be
           gone for good need not broadcast any more
 Units     integer nanoseconds
-Source    ours: DESIGN.md §3, §7, §8
+Source    ours: docs/protocols/mobile-causal.md, docs/models/world.md, docs/verdicts-and-metrics.md
 """
 
 from __future__ import annotations

@@ -18,7 +18,7 @@ Checks    record        the record can be what it claims to be: as for other run
                         messages of crashed processes that no correct process delivers and whose past holds another
                         one that no correct process delivers
 Model     what a process has delivered is a set of messages, an integer, so all of the past is one operation
-Source    Hadzilacos, Toueg (1994), for the properties; ours: DESIGN.md §8, §16
+Source    Hadzilacos, Toueg (1994), for the properties; ours: docs/verdicts-and-metrics.md, docs/protocols/vcube.md
 """
 
 from __future__ import annotations

@@ -6,7 +6,7 @@ Checks    a node, a quantity and a finite number each; the times of one quantity
           and those that others of its kind have; it existed if the scenario says so, or if any event, sample or
           position names it
 Units     integer nanoseconds
-Source    ours: DESIGN.md §6, §8
+Source    ours: docs/run-directory.md, docs/verdicts-and-metrics.md
 """
 
 from __future__ import annotations

@@ -6,7 +6,7 @@ Checks    a handoff that ends was begun, in the same session, and has not ended 
 Model     both are seen to by the network that records them, whatever the protocol does; so a row that does not fit is
           damage, and no fault of a protocol. What a host that never joined, or left, delivers is for the property of
           members to judge. Which numbers sessions have is the protocol's: see conduct.py
-Source    ours: DESIGN.md §8
+Source    ours: docs/verdicts-and-metrics.md
 """
 
 from __future__ import annotations

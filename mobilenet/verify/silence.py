@@ -12,7 +12,7 @@ Model     a station that gives a host up says so (`expire`), and the network not
           T = 0 is the promise of a protocol over connections, which can be lost at any time: any gap is allowed, and no
           station has to say so
 Units     integer nanoseconds
-Source    ours: DESIGN.md §8, §11
+Source    ours: docs/verdicts-and-metrics.md, docs/validation/trust.md
 """
 
 from __future__ import annotations

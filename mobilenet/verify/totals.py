@@ -6,7 +6,7 @@ Checks    no total ever falls
           is sampled from then on at each moment no more addressed pairs than pairs, and as many bytes as control
           information, payload and MAC ACKs
 Units     integer nanoseconds; frames, pairs, bytes
-Source    ours: DESIGN.md §6, §8
+Source    ours: docs/run-directory.md, docs/verdicts-and-metrics.md
 """
 
 from __future__ import annotations

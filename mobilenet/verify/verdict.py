@@ -1,6 +1,6 @@
 """What a check answers.
 
-Source    ours: DESIGN.md §8
+Source    ours: docs/verdicts-and-metrics.md
 """
 
 from __future__ import annotations

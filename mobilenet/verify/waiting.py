@@ -3,7 +3,7 @@
 Model     what the record shows: buffers that hold messages, handoffs that have not ended, hosts that never became
           members
 Units     seconds
-Source    ours: DESIGN.md §8
+Source    ours: docs/verdicts-and-metrics.md
 """
 
 from __future__ import annotations

@@ -7,7 +7,7 @@ Checks    manifest   every key that verdicts rest on has its type
           rows       each table has as many as were counted, of events each kind
           the end    a run that was not quiescent used up its drain
 Errors    RunError for a manifest that cannot be read; everything else is a sentence, or None
-Source    ours: DESIGN.md §8
+Source    ours: docs/verdicts-and-metrics.md
 """
 
 from __future__ import annotations

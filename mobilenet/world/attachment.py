@@ -7,7 +7,7 @@ Model     geometric, without beacons: the nearest station within range; a host k
 Units     metres
 Shapes    stations float64 (m, 2); hosts float64 (n, 2); cells int64 (n,), -1 where there is none
 Errors    none
-Source    ours: DESIGN.md, "World"
+Source    ours: docs/models/world.md
 """
 
 from __future__ import annotations

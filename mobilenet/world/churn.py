@@ -6,7 +6,7 @@ Model     at random: a member leaves after an exponential time and comes back af
           Hosts from imported tracks join and leave with their tracks, and these changes come on top.
 Units     seconds in parameters, integer nanoseconds in changes
 Errors    none here
-Source    ours: DESIGN.md, "World"
+Source    ours: docs/models/world.md
 """
 
 from __future__ import annotations

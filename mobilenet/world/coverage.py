@@ -5,7 +5,7 @@ Model     a cell is a disk. Questions about single points are answered from dist
 Units     metres, square metres
 Shapes    stations float64 (n, 2)
 Errors    ScenarioError for an area without ground
-Source    ours: DESIGN.md, "World"
+Source    ours: docs/models/world.md
 """
 
 from __future__ import annotations

@@ -7,7 +7,7 @@ Model     `paper`: one host of a given station's cell at regular moments, each o
 Units     seconds in parameters, integer nanoseconds in outages
 Errors    none here
 Source    Wilhelm, Arantes, Sens: A scalable causal broadcast that tolerates dynamics of mobile networks (2020),
-          Section V.C, for `paper`; ours: DESIGN.md, "World"
+          Section V.C, for `paper`; ours: docs/models/world.md
 """
 
 from __future__ import annotations

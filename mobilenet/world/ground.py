@@ -3,7 +3,7 @@
 Model     a polygon, or several; points are drawn from it uniformly
 Units     metres
 Errors    ScenarioError where it is so thin that nobody can be placed
-Source    ours: DESIGN.md, "World"
+Source    ours: docs/models/world.md
 """
 
 from __future__ import annotations

@@ -8,7 +8,7 @@ Model     a host is there from one sample to the next, unless a gap lies between
           a run has a few less
 Units     seconds, metres
 Errors    ScenarioError, see formats
-Source    ours: DESIGN.md §21
+Source    ours: docs/guide/tracks.md
 """
 
 from __future__ import annotations

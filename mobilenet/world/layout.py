@@ -5,7 +5,7 @@ Model     a hexagon numbers its centre first, then ring by ring from the east, c
 Units     metres
 Shapes    float64 (n, 2)
 Errors    ScenarioError for a file that cannot be read, with its line
-Source    ours: DESIGN.md, "World"
+Source    ours: docs/models/world.md
 """
 
 from __future__ import annotations

@@ -7,7 +7,7 @@ Model     one mobility model for all; each host draws from its own stream ("mobi
 Units     metres, seconds, integer nanoseconds
 Errors    ScenarioError for a file that cannot be used, for an area too thin to walk in, and for a plug-in's host that
           walks faster than its scenario says
-Source    ours: DESIGN.md, "World"
+Source    ours: docs/models/world.md
 """
 
 from __future__ import annotations

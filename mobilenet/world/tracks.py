@@ -6,7 +6,7 @@ Model     straight at constant speed from sample to sample. Hosts are numbered i
           stands at the last one. One too short for joining and leaving is skipped, and counted.
 Units     seconds and metres. Legs: integer nanoseconds
 Errors    ScenarioError with file, line and column
-Source    ours: DESIGN.md, "World", §21; formats/ reads the files
+Source    ours: docs/models/world.md, docs/guide/tracks.md; formats/ reads the files
 """
 
 from __future__ import annotations

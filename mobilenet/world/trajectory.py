@@ -4,7 +4,7 @@ Model     a host follows straight legs at constant speed, from the moment it app
           they are needed, and count the host's own moving time: while a host is crashed its legs wait.
 Units     integer nanoseconds, metres, metres per second
 Errors    none
-Source    ours: DESIGN.md, "World"
+Source    ours: docs/models/world.md
 """
 
 from __future__ import annotations

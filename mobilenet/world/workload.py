@@ -3,7 +3,7 @@
 Model     each host by itself: at exponential intervals, at equal ones with a random phase, by a list, or never
 Units     seconds in parameters, integer nanoseconds in times
 Errors    none here
-Source    ours: DESIGN.md, "World"
+Source    ours: docs/models/world.md
 """
 
 from __future__ import annotations

@@ -4,7 +4,7 @@ Model     sets of pairs over the events of a trace: happened-before is the trans
           and "broadcast before its delivery"; every rule is a loop over all pairs. Slow, and obviously right
           A `reset` is the gap of a host that no station knows any more
 Shapes    judge(rows, gaps) -> the names of the violated properties; rows: (host, event, message or None)
-Source    ours: DESIGN.md §8
+Source    ours: docs/verdicts-and-metrics.md
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
 Model     `Copy.events` and so on are the tables as columns; what is changed is written back by `save`, which also
           renews the fingerprint, the digests of files and, unless told otherwise, the number of rows, so that a
           property has to catch the damage and not the checksum
-Source    ours: DESIGN.md §8
+Source    ours: docs/verdicts-and-metrics.md
 """
 
 from __future__ import annotations

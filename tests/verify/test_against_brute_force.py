@@ -2,7 +2,7 @@
 
 Model     a small reference run: messages are numbered by one sequencer in the order of their broadcasts, and each
           member delivers in that order, late and with gaps; then somebody removes, repeats, moves or renames events
-Source    ours: DESIGN.md §8
+Source    ours: docs/verdicts-and-metrics.md
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@ record say.
 
 Model     each edit is made in a run that was really recorded, as carefully as somebody would who knows the format:
           what would be noticed before is changed along. `caught by`: the property that has to be violated
-Source    ours: DESIGN.md §8
+Source    ours: docs/verdicts-and-metrics.md
 """
 
 from __future__ import annotations

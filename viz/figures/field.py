@@ -2,7 +2,7 @@
 
 Model     cells and stations, the tracks of all hosts, a mark where a handoff was confirmed
 Units     metres of the scenario's plane
-Source    after Figure 2 of Wilhelm, Arantes, Sens (2020); the layout is ours: DESIGN.md §19
+Source    after Figure 2 of Wilhelm, Arantes, Sens (2020); the layout is ours: docs/guide/pictures.md
 """
 
 from __future__ import annotations

@@ -4,7 +4,7 @@ Model     drawn from the tables that `mobilenet reproduce mobile` wrote. Lines a
           their t intervals for each moment by itself, thin lines the first replication alone: a paper shows one run
 Units     seconds, messages
 Errors    OSError, pandas.errors.ParserError where a table is damaged
-Source    Wilhelm, Arantes, Sens (2020), section V; the layout is ours: DESIGN.md §19
+Source    Wilhelm, Arantes, Sens (2020), section V; the layout is ours: docs/guide/pictures.md
 """
 
 from __future__ import annotations

@@ -5,7 +5,7 @@ Model     drawn from the tables that `mobilenet reproduce` wrote; lines, bars an
 Units     time units (t.u.), messages, per cent
 Source    Figures 3 and 4 and Tables 3 to 5 of Rodrigues et al. (LADC 2018); Figures 3 to 6 of Jeanneau et al. (JBCS
           2017); Tables 1 to 3 and Figures 6 to 11 of Rodrigues, Duarte and Arantes on causal aggregation; the layout
-          is ours: DESIGN.md §19
+          is ours: docs/guide/pictures.md
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 Model     the axis goes from 0 to duration_s (of processes: to the end); means are over 1/200 of that each
 Units     seconds; in runs of processes time units
-Source    ours: DESIGN.md §19
+Source    ours: docs/guide/pictures.md
 """
 
 from __future__ import annotations

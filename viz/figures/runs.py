@@ -5,7 +5,7 @@ Model     each figure is a function of the record that gets axes and draws; `run
           node is down are shaded; delays are those of messages broadcast between warmup_s and duration_s
 Units     seconds, messages, frames; in runs of processes time units instead of seconds
 Source    buffers, messages and delays after Figures 6 to 8 of Wilhelm, Arantes, Sens (2020); the layout is ours:
-          DESIGN.md §19
+          docs/guide/pictures.md
 """
 
 from __future__ import annotations

@@ -4,7 +4,7 @@ Model     drawn from the tables that the study wrote, not from its runs; a line 
           interval over replications
 Units     those of the tables
 Errors    StudyError for a study that is not finished, or damaged
-Source    ours: DESIGN.md §19
+Source    ours: docs/guide/pictures.md
 """
 
 from __future__ import annotations

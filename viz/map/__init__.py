@@ -2,7 +2,7 @@
 
 Model     run directory → one JSON document of columns (data.py) → a page (page.py) whose scripts (web/) draw it
 Errors    RunError for a directory that is no run of hosts and stations, RecordError for a file that cannot be written
-Source    ours: DESIGN.md, "Maps"
+Source    ours: docs/guide/maps.md
 """
 
 from __future__ import annotations

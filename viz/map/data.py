@@ -7,7 +7,7 @@ Shapes    tracks: hosts one after the other; host i has tracks.count[i] places, 
           `moments_ns` from tracks.first[i] on (or, with tracks.moment, at those); x_cm, y_cm of the first place, then
           differences
 Errors    RunError, see record.py
-Source    ours: DESIGN.md, "Maps"
+Source    ours: docs/guide/maps.md
 """
 
 from __future__ import annotations

@@ -8,7 +8,7 @@ Model     happened-before from the events alone: the immediate predecessors of a
 Units     nanoseconds; delays in seconds (float32: seven digits)
 Shapes    deliveries sorted by message, then time; `ends[i]` is where those of message i end
 Errors    none
-Source    Lamport, Time, clocks, and the ordering of events in a distributed system (1978); ours: DESIGN.md, "Maps"
+Source    Lamport, Time, clocks, and the ordering of events in a distributed system (1978); ours: docs/guide/maps.md
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 Shapes    a packed column is {"type": "i16", "data": base64 of its little-endian bytes}; `unpacked` is its inverse
 Errors    none
-Source    ours: DESIGN.md, "Maps"
+Source    ours: docs/guide/maps.md
 """
 
 from __future__ import annotations

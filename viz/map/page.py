@@ -6,7 +6,7 @@ Model     folium writes the page with marks of ours, which are replaced by Leafl
           and the scripts write text only
 Units     without an origin the plane itself in metres (L.CRS.Simple), else degrees on Leaflet's sphere
 Errors    none
-Source    ours: DESIGN.md, "Maps"
+Source    ours: docs/guide/maps.md
 """
 
 from __future__ import annotations

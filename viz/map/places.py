@@ -5,7 +5,7 @@ Model     a delivery counts where its host was; a frame at a node in range count
 Units     metres, seconds
 Shapes    only squares where something happened: their column and row, value, count
 Errors    none
-Source    ours: DESIGN.md, "Maps"
+Source    ours: docs/guide/maps.md
 """
 
 from __future__ import annotations

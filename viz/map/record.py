@@ -4,7 +4,7 @@ Model     hosts are numbered in the order of their names (h0, h1, ...), stations
 Units     integer nanoseconds, metres
 Shapes    events: int arrays of one length; places sorted by host, then time
 Errors    RunError for what is no run of hosts and stations, or is damaged
-Source    ours: DESIGN.md, "Maps"
+Source    ours: docs/guide/maps.md
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 Model     a full mesh is drawn only while it is no black knot
 Errors    none: what cannot be understood is not drawn
-Source    ours: DESIGN.md §18
+Source    ours: docs/guide/maps.md
 """
 
 from __future__ import annotations

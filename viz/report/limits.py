@@ -1,4 +1,4 @@
-"""What a reader must know of the models before believing a number; the long version is DESIGN.md."""
+"""What a reader must know of the models before believing a number; the long version is docs/models."""
 
 from __future__ import annotations
 

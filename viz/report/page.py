@@ -2,7 +2,7 @@
 
 Model     every text that comes from outside passes through `text`; figures are SVG inside the page, as pictures, so
           that nothing in them runs; the page makes no request and has no script of its own
-Source    ours: DESIGN.md §19
+Source    ours: docs/guide/pictures.md
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The report of one run.
 
 Errors    RunError for a directory that is no run
-Source    ours: DESIGN.md §19
+Source    ours: docs/guide/pictures.md
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The report of a study, whatever the number of its runs.
 
 Errors    StudyError for a directory that is no finished study, or is damaged
-Source    ours: DESIGN.md §19
+Source    ours: docs/guide/pictures.md
 """
 
 from __future__ import annotations

@@ -7,7 +7,7 @@ Model     radio messages are solid, wired ones dashed; what got lost breaks off 
           same time share a label. Every arrow bears the identifier `message-N` in the SVG, N its row in
           messages.parquet
 Units     milliseconds from the beginning of the window on the axis; its simulated time in the caption
-Source    after Figure 5 of Wilhelm, Arantes, Sens (2020); the layout is ours: DESIGN.md §19
+Source    after Figure 5 of Wilhelm, Arantes, Sens (2020); the layout is ours: docs/guide/pictures.md
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@ as left out.
 
 Model     boxes as they will be drawn, in pixels; what must stay free (lanes, bands) is given as boxes, too. The
           layout of the axes must be final before
-Source    ours: DESIGN.md §19
+Source    ours: docs/guide/pictures.md
 """
 
 from __future__ import annotations

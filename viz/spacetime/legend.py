@@ -1,6 +1,6 @@
 """The legend of a space-time diagram: what is in the picture, all of it, and nothing else.
 
-Source    ours: DESIGN.md §19
+Source    ours: docs/guide/pictures.md
 """
 
 from __future__ import annotations

@@ -7,7 +7,7 @@ Units     integer nanoseconds
 Shapes    messages: the rows of messages.parquet, in the order of sending, with their row numbers as index
 Errors    WindowError: no such handoff, message, crash or host, with what there is
 Source    after Lamport, Time, clocks, and the ordering of events in a distributed system (1978), and Figure 5 of
-          Wilhelm, Arantes, Sens (2020); the rules are ours: DESIGN.md §19
+          Wilhelm, Arantes, Sens (2020); the rules are ours: docs/guide/pictures.md
 """
 
 from __future__ import annotations

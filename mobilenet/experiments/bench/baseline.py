@@ -8,7 +8,7 @@ Model     a heap of 10 000 tuples (time, priority, number, nothing), as simpy's 
           The machine that the targets were set on made 0.35 M such events a CPU second and 0.17 M simpy events; with
           10 000 entries the two are in the same ratio here
 Units     CPU seconds
-Source    ours: DESIGN.md, "Speed"
+Source    ours: docs/performance.md
 """
 
 from __future__ import annotations

@@ -8,7 +8,7 @@ Units     messages (packets) per CPU second; `share` is that divided by the yard
           `causal` the messages count that the packets carry over links, N(N - 1), as aggregation saves packets and
           not messages
 Errors    RuntimeError when a case fails
-Source    ours: DESIGN.md §16
+Source    ours: docs/protocols/vcube.md
 """
 
 from __future__ import annotations

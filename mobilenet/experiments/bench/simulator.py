@@ -11,7 +11,7 @@ Cases     dynamic.yaml for 60 s; the radio cross-check (radio_check.yaml) with 7
           also over the other MAC, at the same bit rate
 Units     simulated seconds and frames per CPU second
 Errors    ScenarioError without the scenarios beside the package; OSError for a table that cannot be written
-Source    ours: DESIGN.md, "Speed"
+Source    ours: docs/performance.md
 """
 
 from __future__ import annotations

@@ -4,7 +4,7 @@ Model     the same runs (dynamic.yaml, 20 s each) three times: one after the oth
           local[1] and local[2]. Counted is wall time from the first run to the last; starting Spark is told apart,
           since it is paid once per study. Overhead: wall time on local[1] over that without Spark, less one
 Units     simulations per minute of wall time, seconds
-Source    ours: DESIGN.md §12
+Source    ours: docs/performance.md
 """
 
 from __future__ import annotations

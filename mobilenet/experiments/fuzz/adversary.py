@@ -5,7 +5,7 @@ Model     radio: each receiver on its own loses, doubles and delays each packet;
           wire: see wire.py and vcube_wire.py. What becomes of every packet is counted: see tally.py
 Units     integer nanoseconds; probabilities
 Errors    none: what the protocols raise passes through
-Source    ours: DESIGN.md §3
+Source    ours: docs/architecture.md
 """
 
 from __future__ import annotations

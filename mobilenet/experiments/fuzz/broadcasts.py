@@ -9,7 +9,7 @@ Within    what each protocol allows: best effort and VCube-RB run on any n, DPat
           detector for best effort, none for DPath-RB; no crash for the causal broadcast
 Units     time units of the papers, bytes
 Errors    none: what is drawn is a valid scenario
-Source    ours: DESIGN.md §11, §16
+Source    ours: docs/validation/trust.md, docs/protocols/vcube.md
 """
 
 from __future__ import annotations

@@ -8,7 +8,7 @@ Model     a seed is a schedule: an even one for the adversary's network, which d
 Shapes    Result.explanation: the violated properties, or why the answer is unknown; otherwise empty. Result.happened:
           how many events of each kind were recorded
 Errors    RecordError when a run directory cannot be written
-Source    ours: DESIGN.md §3, §8
+Source    ours: docs/architecture.md, docs/verdicts-and-metrics.md
 """
 
 from __future__ import annotations

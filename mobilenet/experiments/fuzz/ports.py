@@ -3,7 +3,7 @@
 Model     one port for each life of a node: its timers die with it
 Units     integer nanoseconds
 Errors    NotImplementedError for a host that broadcasts: its frames have one addressee
-Source    ours: DESIGN.md §3
+Source    ours: docs/architecture.md
 """
 
 from __future__ import annotations

@@ -6,7 +6,7 @@ Model     2-4 stations a little too near or too far from each other, 1-6 hosts t
           protocol or the other MAC comes from dice of its own, so all else of a seed is the same
 Units     metres, seconds, milliseconds, Mb/s, as the names say
 Errors    none: what is drawn is a valid scenario
-Source    ours: DESIGN.md §3
+Source    ours: docs/architecture.md
 """
 
 from __future__ import annotations

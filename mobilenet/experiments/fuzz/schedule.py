@@ -7,7 +7,7 @@ Model     2-4 stations, 2-4 hosts, a tree, a kind of trouble (FLAVOURS), and for
 Units     integer nanoseconds; seconds where a name says so
 Shapes    Outcome.recording: events, counters, and at the end a sample of every buffer
 Errors    none of its own; AssertionError from the protocol's self-checks
-Source    ours: DESIGN.md §3
+Source    ours: docs/architecture.md
 """
 
 from __future__ import annotations

@@ -6,7 +6,7 @@ Model     each packet that leaves a queue is a frame; each receiver that the adv
           No frame collides here, there are no MAC ACKs, and no headers: bytes are those of the messages
 Units     packets, bytes
 Errors    none
-Source    ours: DESIGN.md §3, §8
+Source    ours: docs/architecture.md, docs/verdicts-and-metrics.md
 """
 
 from __future__ import annotations

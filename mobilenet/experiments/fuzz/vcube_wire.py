@@ -5,7 +5,7 @@ Model     any two stations have a link, and each message takes a delay of its ow
           also false suspicions, each taken back after a while
 Units     integer nanoseconds, bytes
 Errors    none
-Source    ours: DESIGN.md §11, §17
+Source    ours: docs/validation/trust.md, docs/models/backbone.md
 """
 
 from __future__ import annotations

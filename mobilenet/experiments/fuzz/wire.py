@@ -4,7 +4,7 @@ Model     broadcasts flood the tree, forwarded before they are handled, and mess
           so delivery is causal over both calls
 Units     integer nanoseconds, bytes
 Errors    none
-Source    ours: DESIGN.md §3
+Source    ours: docs/architecture.md
 """
 
 from __future__ import annotations

@@ -5,7 +5,7 @@ Model     full simulations of scenarios/vcube/bundling.yaml with the configurati
           whole times in [0, log2 n] (the paper does not say when), ten replications, mean with its t interval
 Units     time units; messages
 Errors    ScenarioError, StudyError
-Source    Rodrigues et al. (LADC 2018), section 6; data/papers/rodrigues2018_bundling.csv; ours: DESIGN.md §16
+Source    Rodrigues et al. (LADC 2018), section 6; data/papers/rodrigues2018_bundling.csv; ours: docs/protocols/vcube.md
 """
 
 from __future__ import annotations

@@ -4,11 +4,11 @@ Model     full simulations of scenarios/vcube/causal.yaml, each mode on the same
           replications of which the number falls with the size (a run at N = 1024 is a million packets), means with t
           intervals. Without aggregation the number of packets is exact. When processes broadcast: uniform in [0, 500]
           t.u., as the scenario says; no literal reading of the paper's "Poisson, lambda = 1000" gives its numbers
-          (DESIGN.md §16)
+          (docs/protocols/vcube.md)
 Units     time units; packets; per cent
 Errors    ScenarioError
 Source    Rodrigues, Duarte, Arantes, causal aggregation broadcast on VCube, section 5;
-          data/papers/rodrigues_causal.csv; ours: DESIGN.md §16
+          data/papers/rodrigues_causal.csv; ours: docs/protocols/vcube.md
 """
 
 from __future__ import annotations

@@ -5,7 +5,7 @@ Model     from the runs that were watched; counts are means over them. Figure 6:
           Figure 9: processes by the most messages they held back at once. Figure 10: processes by the most messages
           they put into one packet
 Units     messages; processes; per cent of either
-Source    Rodrigues, Duarte, Arantes, causal aggregation broadcast on VCube, section 5; ours: DESIGN.md §16
+Source    Rodrigues, Duarte, Arantes, causal aggregation broadcast on VCube, section 5; ours: docs/protocols/vcube.md
 """
 
 from __future__ import annotations

@@ -5,7 +5,7 @@ Kept      each result is a line of OUT/PAPER.results.jsonl, as soon as it is the
           run again. A line belongs to the job's scenario with all its values, and to mobilenet's code as it was. One
           that is torn counts for nothing
 Errors    ScenarioError: a scenario cannot be, or OUT cannot be written; both before the first run
-Source    ours: DESIGN.md §16
+Source    ours: docs/protocols/vcube.md
 """
 
 from __future__ import annotations

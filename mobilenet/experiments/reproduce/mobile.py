@@ -8,7 +8,7 @@ Model     one study for each experiment (mobile_plan.py), run or taken as it is;
           their own
 Units     those of the metrics
 Errors    StudyError, ScenarioError, RunError
-Source    Wilhelm, Arantes, Sens (2020), section V; data/papers/wilhelm2020_mobile.csv; ours: DESIGN.md §10
+Source    Wilhelm, Arantes, Sens (2020), section V; data/papers/wilhelm2020_mobile.csv; ours: docs/validation/paper.md
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
 Model     each experiment is a study of one preset (scenarios/paper/) on consecutive seeds from FIRST_SEED on, which
           the search for the presets never saw; beside it, if wanted, one of the scenario with the engineering
           defaults. Replications are added until the delay is known to 10 %, or there are `most` of them
-Source    Wilhelm, Arantes, Sens (2020), section V; ours: DESIGN.md §10
+Source    Wilhelm, Arantes, Sens (2020), section V; ours: docs/validation/paper.md
 """
 
 from __future__ import annotations

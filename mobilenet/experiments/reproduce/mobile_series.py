@@ -5,7 +5,7 @@ Model     buckets of equal length from 0 to the end of the run. Of each replicat
 Units     seconds, messages; time in the record is in nanoseconds
 Shapes    edges: float64 (buckets + 1,), seconds; series: float64 (buckets,), NaN where there is nothing to tell
 Errors    RunError for a directory that is damaged
-Source    Wilhelm, Arantes, Sens (2020), Figures 6 to 8; ours: DESIGN.md §10
+Source    Wilhelm, Arantes, Sens (2020), Figures 6 to 8; ours: docs/validation/paper.md
 """
 
 from __future__ import annotations

@@ -9,7 +9,7 @@ Model     p0 broadcasts once, with VCube-RB, All-RB and DPath-RB: without faults
 Units     time units; messages
 Errors    ScenarioError
 Source    Jeanneau et al. (JBCS 2017), "Discussion on the performance" and "Experimental evaluation";
-          data/papers/jeanneau2017_reliable.csv; ours: DESIGN.md §16
+          data/papers/jeanneau2017_reliable.csv; ours: docs/protocols/vcube.md
 """
 
 from __future__ import annotations

@@ -6,7 +6,7 @@ Model     a run of a job once more, with an eye on each message that is handed t
 Kept      lines of the same file as the other results, under a name of their own
 Units     messages; time units
 Errors    ScenarioError
-Source    ours: DESIGN.md §16
+Source    ours: docs/protocols/vcube.md
 """
 
 from __future__ import annotations

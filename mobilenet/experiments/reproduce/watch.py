@@ -9,7 +9,7 @@ Model     dependencies: of a message, the sources of which its source has delive
           messages at the same processes in a run of the same broadcasts without aggregation
 Units     nanoseconds, bytes; means of latencies in time units
 Source    Figure 4 of Rodrigues et al. (LADC 2018); Figures 6 and 8 to 11 of Rodrigues, Duarte and Arantes on causal
-          aggregation; ours: DESIGN.md §16
+          aggregation; ours: docs/protocols/vcube.md
 """
 
 from __future__ import annotations

@@ -10,7 +10,7 @@ Model     one task per run reads its directory and returns values (measure.py); 
               tables/delays         configuration x share of all deliveries: the delay within which they happen
           label     empty, or `unstable` (the backlog grows: no mean is given), `not steady` (no warm-up end was found)
 Units     seconds and messages, as the names say
-Source    ours: DESIGN.md §14
+Source    ours: docs/guide/studies.md
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
 Model     a round is a block of replications of every configuration. When all of it is there, or has failed, the
           stopping rule is asked; so how many workers there are, and in which order they finish, decides nothing
 Errors    JobLost when Spark gives up, StudyError for a metric that does not exist; failed runs are rows, not errors
-Source    ours: DESIGN.md §14
+Source    ours: docs/guide/studies.md
 """
 
 from __future__ import annotations

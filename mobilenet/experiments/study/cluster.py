@@ -5,7 +5,7 @@
 Model     child processes of this one; they end with it. Executors start with an empty PYTHONPATH, as on strange
           machines
 Errors    one line and exit code 3 when a part does not start within a minute
-Source    ours: DESIGN.md §14
+Source    ours: docs/guide/studies.md
 """
 
 from __future__ import annotations

@@ -9,7 +9,7 @@ Model     pairs of runs with the same replication number, so the same world. Wit
               no data       fewer than two pairs
 Units     those of the metrics
 Errors    none; what cannot be computed is null
-Source    ours: DESIGN.md §14
+Source    ours: docs/guide/studies.md
 """
 
 from __future__ import annotations

@@ -4,7 +4,7 @@ Model     configurations are numbered in the order of the file, the last factor 
           the study's seed and the replication alone, so replication 3 of every configuration meets the same world:
           who walks where, who speaks when, who fails (common random numbers)
 Errors    ScenarioError: a level that makes no scenario, named by file, line and factor
-Source    ours: DESIGN.md §14
+Source    ours: docs/guide/studies.md
 """
 
 from __future__ import annotations

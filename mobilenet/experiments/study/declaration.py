@@ -4,7 +4,7 @@ Model     a study is frozen and strict like a scenario, and read by the same loa
           combination of levels is a configuration (configurations.py)
 Units     by the last part of each name
 Errors    ScenarioError, one line for each problem: `study.yaml:4: factors.workload.interval_s: ...`
-Source    ours: DESIGN.md §14
+Source    ours: docs/guide/studies.md
 """
 
 from __future__ import annotations

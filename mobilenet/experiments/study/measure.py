@@ -7,7 +7,7 @@ Model     a value is (metric, bucket, value); bucket -1 stands for the whole win
           broadcasts, up to the next whole second
 Units     seconds and messages, as the names say
 Shapes    columns of equal length
-Source    Wilhelm, Arantes, Sens (2020), section V, for the quantities; ours: DESIGN.md §14
+Source    Wilhelm, Arantes, Sens (2020), section V, for the quantities; ours: docs/guide/studies.md
 """
 
 from __future__ import annotations

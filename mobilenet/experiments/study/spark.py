@@ -4,7 +4,7 @@ Model     Java 17 to 21 is looked for in JAVA_HOME, then on the PATH; else the p
           installs. Its runtime lacks a module that Spark's launcher asks for, so a small wrapper around `java` drops
           that argument. Executors use the Python of this process; a remote master is sent the package itself
 Errors    StudyError: no pyspark, no Java, a master that does not answer
-Source    ours: DESIGN.md §14
+Source    ours: docs/guide/studies.md
 """
 
 from __future__ import annotations

@@ -6,7 +6,7 @@ Shapes    values: float64 (replications,); pairs: two of the same length, replic
 Units     those of the values; a log-ratio has none
 Errors    ValueError where there are fewer than two values
 Source    Student's t, Holm (1979), TOST of Schuirmann (1987) from scipy and statsmodels; MSER-5 of White, Cobb and
-          Spratt (2000); Law: Simulation Modeling and Analysis (2015), chapters 9 and 10; ours: DESIGN.md §14
+          Spratt (2000); Law: Simulation Modeling and Analysis (2015), chapters 9 and 10; ours: docs/guide/studies.md
 """
 
 from __future__ import annotations

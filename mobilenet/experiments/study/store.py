@@ -8,7 +8,7 @@ Model     study.yaml                      the study with its defaults; written l
           tables/, comparison.json, ...   what aggregation and comparison make of it (aggregate.py, report.py)
           What is done is decided by looking at the disk alone, so a killed study goes on where it stood
 Errors    StudyError: not a study's directory, another study's, or in use by another process
-Source    ours: DESIGN.md §14
+Source    ours: docs/guide/studies.md
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
 Model     run_study: the table of runs, the runs, the aggregation, the comparison, each on disk before the next begins;
           called again it does what is missing. compare_study reads the tables alone and needs no Spark.
 Errors    ScenarioError for the file, StudyError for the directory, Spark or a metric that does not exist
-Source    ours: DESIGN.md §14
+Source    ours: docs/guide/studies.md
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
 Model     a task leaves a complete run directory, or a note why there is none. Doing it twice is harmless: what is
           complete is not computed again, and the seed fixes the content
 Errors    none: whatever goes wrong becomes the note, and does not disturb the other runs
-Source    ours: DESIGN.md §14
+Source    ours: docs/guide/studies.md
 """
 
 from __future__ import annotations

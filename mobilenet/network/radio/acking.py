@@ -12,7 +12,7 @@ Model     no carrier sense, no back-off, no retries. A frame for everybody, or o
 Units     integer nanoseconds
 Source    the behaviour of AckingMac in INET 4 as its documentation has it (no real medium access, optional
           acknowledgement out of band); own code. Wilhelm, Arantes and Sens (2020) name no MAC, that it was this one
-          is inferred: DESIGN.md §10
+          is inferred: docs/validation/paper.md
 """
 
 from __future__ import annotations

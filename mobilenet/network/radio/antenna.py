@@ -5,7 +5,7 @@ Model     the medium writes, the MAC reads. A period of sensed energy is kept as
           busy_until) is busy, and it is idle again from busy_until on. Both ends may lie in the
           future, since a frame's end is known when it starts.
 Units     integer nanoseconds, metres, metres per nanosecond
-Source    ours: DESIGN.md §4
+Source    ours: docs/models/radio.md
 """
 
 from __future__ import annotations

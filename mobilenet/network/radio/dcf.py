@@ -9,7 +9,7 @@ Model     802.11 DCF without RTS. Before each frame DIFS (EIFS after a broken fr
           Acknowledged: ACK after SIFS, CW doubles up to CWmax, retry_limit attempts, others keep NAV,
           the receiver drops duplicates; after a missing ACK slots count from the timeout.
 Units     integer nanoseconds, slots
-Source    IEEE 802.11-2016, 10.3; the semantics of INET 4.5's Contention module; or ours: DESIGN.md §4
+Source    IEEE 802.11-2016, 10.3; the semantics of INET 4.5's Contention module; or ours: docs/models/radio.md
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """A frame in the air, and what can become of it at each node that is in range.
 
 Units     integer nanoseconds, bytes
-Source    ours: DESIGN.md §4
+Source    ours: docs/models/radio.md
 """
 
 from __future__ import annotations

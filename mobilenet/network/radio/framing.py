@@ -4,7 +4,7 @@ Model     dcf: an 802.11 frame (LLC/SNAP 8, MAC header 24, FCS 4 bytes) in the a
           everybody and one for acknowledged unicast. acking: a MAC header and a PHY header of given sizes, no
           preamble, one rate
 Units     integer nanoseconds, Mb/s, bytes
-Source    phy.py for dcf; for acking the sizes that INET 4.2 has by default: DESIGN.md §4
+Source    phy.py for dcf; for acking the sizes that INET 4.2 has by default: docs/models/radio.md
 """
 
 from __future__ import annotations

@@ -5,7 +5,7 @@ Model     one drop-tail queue; its first frame is the one that the kind of MAC i
           MAC, `take_unicast` for each that received an acknowledged one, and the other three only while the antenna
           contends
 Units     integer nanoseconds, frames
-Source    ours: DESIGN.md §4
+Source    ours: docs/models/radio.md
 """
 
 from __future__ import annotations

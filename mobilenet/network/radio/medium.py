@@ -12,7 +12,7 @@ Model     unit disk; a frame is lost where any other one overlaps it at the rece
 Units     integer nanoseconds, metres, bytes
 Counts    pairs (frame, receiver in communication range) by fate
 Errors    none: parameters are validated with the scenario
-Source    IEEE 802.11-2016, 10.3; the semantics of INET 4.5's unit disk radio; or ours: DESIGN.md §4
+Source    IEEE 802.11-2016, 10.3; the semantics of INET 4.5's unit disk radio; or ours: docs/models/radio.md
 """
 
 from __future__ import annotations

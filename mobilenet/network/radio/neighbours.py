@@ -4,7 +4,7 @@ Model     Square bins as wide as the longest range; around them a candidate list
           all nodes within range plus a margin, good until two of them can have used the margin up.
           The medium tests the exact distance of the candidates, so the list may hold too many, never too few.
 Units     metres, integer nanoseconds
-Source    Verlet, Computer "Experiments" on Classical Fluids I (1967) for the margin; ours: DESIGN.md §4
+Source    Verlet, Computer "Experiments" on Classical Fluids I (1967) for the margin; ours: docs/models/radio.md
 """
 
 from __future__ import annotations

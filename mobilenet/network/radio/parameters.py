@@ -6,7 +6,7 @@ Units     metres, Mb/s, dB, frames, bits, milliseconds
 Errors    pydantic.ValidationError: a rate that the mode does not have, a range within the communication range, a key of
           another MAC
 Source    IEEE 802.11-2016 for modes and rates; INET 4.2's AckingMac and unit disk radio for the defaults of acking,
-          except its bit rate, which is inferred (DESIGN.md §10); ours: DESIGN.md §4
+          except its bit rate, which is inferred (docs/validation/paper.md); ours: docs/models/radio.md
 """
 
 from __future__ import annotations

@@ -11,7 +11,7 @@ Left out  FIN (end it with `reset`, or `abort` where a node crashed), simultaneo
           closed window, data in a SYN, SACK, timestamps, ECN, path MTU, urgent data, wrap-around of sequence numbers
 Units     integer nanoseconds, bytes
 Errors    RuntimeError for a call in the wrong state, ValueError for a message without bytes
-Source    RFC 9293 (3.10: events), RFC 5681, RFC 6298, RFC 6582 and RFC 1122, 4.2.3; where free: DESIGN.md, "TCP"
+Source    RFC 9293 (3.10: events), RFC 5681, RFC 6298, RFC 6582 and RFC 1122, 4.2.3; where free: docs/models/tcp.md
 """
 
 from __future__ import annotations

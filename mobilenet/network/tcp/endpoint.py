@@ -9,7 +9,7 @@ Model     A node calls `connect` or waits for others to. Connections are found b
           higher. So a node that crashes and comes back with a new endpoint never repeats one, as long as it is down
           for more nanoseconds than connections were begun in its last instant.
 Units     integer nanoseconds
-Source    RFC 9293, 3.4.1, 3.5.1-3.5.3, 3.10.7.1-2; ours: DESIGN.md, "TCP"
+Source    RFC 9293, 3.4.1, 3.5.1-3.5.3, 3.10.7.1-2; ours: docs/models/tcp.md
 """
 
 from __future__ import annotations

@@ -5,7 +5,7 @@ Model     Messages lie end to end. A segment takes as many bytes as it may, so i
           acknowledged, and forgotten then.
 Names     SND.UNA una, SND.NXT nxt; highest is one past the highest byte ever sent (BSD: snd_max)
 Units     bytes, sequence numbers
-Source    RFC 9293, 3.3.1, 3.7.1; the limit on messages is ours, after the paper: DESIGN.md, "TCP"
+Source    RFC 9293, 3.3.1, 3.7.1; the limit on messages is ours, after the paper: docs/models/tcp.md
 """
 
 from __future__ import annotations

@@ -13,7 +13,7 @@ Defaults  those of the paper's baseline where it names them, else the RFCs'. The
 Units     named by the last part of a field's name; a segment and a message count as one
 Errors    pydantic.ValidationError at construction only
 Source    "paper" is Wilhelm, Arantes, Sens: A scalable causal broadcast that tolerates dynamics of mobile networks
-          (2020), section V; "INET" is INET 4.5's Tcp.ned and TcpBaseAlg; "ours" is DESIGN.md, "TCP"
+          (2020), section V; "INET" is INET 4.5's Tcp.ned and TcpBaseAlg; "ours" is docs/models/tcp.md
 """
 
 from __future__ import annotations

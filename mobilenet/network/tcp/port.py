@@ -3,7 +3,7 @@
 Model     `send` hands a segment to the network and returns; it must not arrive anywhere within that call.
           An upcall may call `send`, `reset` or `abort` of the connection at once.
 Units     integer nanoseconds
-Source    ours: DESIGN.md, "TCP"; the user interface of RFC 9293, 3.9.1, as far as needed
+Source    ours: docs/models/tcp.md; the user interface of RFC 9293, 3.9.1, as far as needed
 """
 
 from __future__ import annotations

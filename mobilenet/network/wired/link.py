@@ -3,7 +3,7 @@
 Model     store and forward; a message waits until those before it are on the wire, takes size / bandwidth
           to get there, and arrives one propagation delay later; nothing is lost
 Units     integer nanoseconds, bytes (headers included), bits per second
-Source    ours: DESIGN.md §5
+Source    ours: docs/models/wires.md
 """
 
 from __future__ import annotations

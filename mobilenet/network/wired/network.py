@@ -5,7 +5,7 @@ Model     a full mesh, or the edges of a connected graph. Where two stations are
           In a mesh the links are FIFO, and so are ways; but two ways to one station take different times
 Shapes    edges: pairs of station numbers
 Errors    ValueError for edges that leave stations unconnected
-Source    ours: DESIGN.md §5
+Source    ours: docs/models/wires.md
 """
 
 from __future__ import annotations

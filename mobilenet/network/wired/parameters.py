@@ -2,7 +2,7 @@
 
 Units     Mb/s, milliseconds, seconds, bytes
 Errors    pydantic.ValidationError
-Source    ours: DESIGN.md §5, §17
+Source    ours: docs/models/wires.md, docs/models/backbone.md
 """
 
 from __future__ import annotations

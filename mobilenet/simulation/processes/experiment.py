@@ -8,7 +8,7 @@ Counts    the network counts messages, and on the packet network who received wh
 Units     integer nanoseconds; 1 time unit is 1 s
 Errors    ScenarioError: a perfect detector suspects who has not crashed, as its timeout is too short; a run that does
           not get on
-Source    ours: DESIGN.md §16
+Source    ours: docs/protocols/vcube.md
 """
 
 from __future__ import annotations

@@ -11,7 +11,7 @@ Slots     what arrives later than in the present 2^30 ns lies unsorted until its
           tell: what arrives at the same instant does so in the order of sending, and after what was to happen at that
           instant when its slot began
 Units     integer nanoseconds
-Source    Rodrigues, Duarte, Arantes, "Causal Aggregation Broadcast" on VCube, section 5; ours: DESIGN.md §16
+Source    Rodrigues, Duarte, Arantes, "Causal Aggregation Broadcast" on VCube, section 5; ours: docs/protocols/vcube.md
 """
 
 from __future__ import annotations

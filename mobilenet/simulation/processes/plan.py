@@ -3,7 +3,7 @@
 Model     crashes as listed, and as drawn from the stream "faults"; broadcasts from one stream for each process
 Units     integer nanoseconds; 1 time unit is 1 s
 Errors    none
-Source    ours: DESIGN.md §16
+Source    ours: docs/protocols/vcube.md
 """
 
 from __future__ import annotations

@@ -4,7 +4,7 @@ Model     the port of its protocol and, on the detector's lane, of its detector;
           buffers whenever they change
 Units     integer nanoseconds
 Errors    AssertionError: a protocol that does not count its broadcasts from 0
-Source    ours: DESIGN.md §16
+Source    ours: docs/protocols/vcube.md
 """
 
 from __future__ import annotations

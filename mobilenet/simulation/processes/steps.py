@@ -14,7 +14,7 @@ Speed     a message is an entry (receive, sender, message) of its instant. Nothi
           flight is what the calendar holds, and a crash, which is rare, looks through it for what it changes
 Units     integer nanoseconds; 1 time unit of the papers is 1 s
 Source    Rodrigues et al. (LADC 2018), section 6.1; Jeanneau et al. (JBCS 2017), simulation parameters; t_h = 0.1 is
-          inferred from their figures: DESIGN.md §16
+          inferred from their figures: docs/protocols/vcube.md
 """
 
 from __future__ import annotations

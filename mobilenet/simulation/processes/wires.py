@@ -5,7 +5,7 @@ Model     a full mesh or given edges; see wired/. Broadcasts and the tests of th
 Crashes   of a process: its timers die, and what arrives for it is lost. What it had handed to its links still travels,
           and where messages are routed over it they go on
 Units     integer nanoseconds; 1 time unit of the papers is 1 s
-Source    ours: DESIGN.md §5, §17
+Source    ours: docs/models/wires.md, docs/models/backbone.md
 """
 
 from __future__ import annotations
