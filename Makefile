@@ -2,6 +2,6 @@
 PYTHON ?= python3
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test check bench validate-scenarios validate-statistics test-docs cluster clean
-help setup demo test check bench validate-scenarios validate-statistics test-docs cluster clean:
+.PHONY: help setup demo test test-fast check docs bench validate-scenarios validate-statistics test-docs cluster clean
+help setup demo test test-fast check docs bench validate-scenarios validate-statistics test-docs cluster clean:
 	@$(PYTHON) make.py $@ $(ARGS)

@@ -314,10 +314,45 @@ def test(arguments):
     tool("python", "-m", "pytest", *(spread + list(arguments)))
 
 
+FAST = (
+    "tests/test_layering.py",
+    "tests/test_style.py",
+    "tests/test_kernel.py",
+    "tests/test_metrics.py",
+    "tests/controlled",
+    "tests/network/radio/test_mac.py",
+    "tests/network/radio/test_medium.py",
+    "tests/network/wired",
+    "tests/protocols/mobile_causal/test_clauses.py",
+    "tests/scenario/test_load.py",
+    "tests/scenario/test_schema.py",
+    "tests/tracks/test_round_trip.py",
+    "tests/verify/test_verdicts.py",
+    "tests/world/test_layout_coverage.py",
+)
+
+
+def test_fast(arguments):
+    """tests of every room that take less than a minute in all"""
+    there = [path for path in FAST if os.path.exists(os.path.join(HERE, path))]
+    spread = ["-n", "auto", "--maxprocesses", "4", "--dist", "loadfile", "--no-loadscope-reorder"]
+    tool("python", "-m", "pytest", *(spread + there + list(arguments)))
+
+
 def check(arguments):
-    """ruff and mypy"""
+    """lint, format, types, layers, and whether the documents can be built"""
     tool("ruff", "check", ".")
-    tool("mypy", *[folder for folder in ("mobilenet", "viz") if os.path.isdir(os.path.join(HERE, folder))])
+    tool("ruff", "format", "--check", "--quiet", ".")
+    tool("mypy", "mobilenet", "viz")
+    tool("python", "-m", "pytest", "tests/test_layering.py", "tests/test_style.py")
+    docs(["--quiet"])
+
+
+def docs(arguments):
+    """the site of the documents, which opens from disk: site/index.html"""
+    os.environ["NO_MKDOCS_2_WARNING"] = "1"
+    tool("mkdocs", "build", "--strict", *arguments)
+    say("Next: open site/index.html in a browser")
 
 
 def bench(arguments):
@@ -357,6 +392,7 @@ def clean(arguments):
         ".hypothesis",
         "mobilenet.egg-info",
         "build",
+        "site",
         "mobilenet/__compiled__",
     ):
         shutil.rmtree(os.path.join(HERE, folder), ignore_errors=True)
@@ -377,7 +413,9 @@ COMMANDS = {
     "setup": lambda arguments: setup(),
     "demo": demo,
     "test": test,
+    "test-fast": test_fast,
     "check": check,
+    "docs": docs,
     "bench": bench,
     "validate-scenarios": validate_scenarios,
     "validate-statistics": validate_statistics,

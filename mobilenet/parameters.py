@@ -50,7 +50,9 @@ def _as_range(value: Any) -> Any:
     return value
 
 
-Range = Annotated[tuple[float, float], BeforeValidator(_as_range)]  # uniform between the two
+Range = Annotated[
+    tuple[float, float], BeforeValidator(_as_range, json_schema_input_type=float | tuple[float, float])
+]  # uniform between the two
 
 
 @dataclass(frozen=True, slots=True)

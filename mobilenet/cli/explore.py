@@ -124,3 +124,26 @@ def reference(
         else:
             out.write_text(reference(), encoding="utf-8")
             say(f"Next: read {quoted(out)}")
+
+
+def schema(
+    out: Annotated[
+        Path | None, typer.Option("--out", "-o", metavar="FOLDER", help="Write them there instead of printing them.")
+    ] = None,
+) -> None:
+    """Write JSON Schemas of scenario and study files, so that editors complete and check them."""
+    with reporting():
+        from mobilenet.cli.json_schema import schemas, text_of
+
+        if out is None:
+            say(text_of({name: schema for name, schema in schemas().items()}).rstrip())
+            error_console.print("Next: mobilenet schema --out FOLDER")  # what is printed may be on its way into a file
+            return
+        try:
+            out.mkdir(parents=True, exist_ok=True)
+            for name, made in schemas().items():
+                (out / name).write_text(text_of(made), encoding="utf-8")
+        except OSError as error:
+            fail(f"{out}: cannot be written: {error.strerror}", Exit.BAD_INPUT)
+        say(f"{', '.join(schemas())} in {quoted(out)}")
+        say("Next: begin a scenario with  # yaml-language-server: $schema=FOLDER/scenario.schema.json")

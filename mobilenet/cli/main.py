@@ -12,26 +12,30 @@ import typer
 from mobilenet import __version__
 from mobilenet.cli import explore, fuzz, pictures, run, study, tracks
 from mobilenet.cli.console import Group, say
+from mobilenet.engine import native
 
 app = typer.Typer(
     cls=Group,
     name="mobilenet",
     help="Emulate mobile networks and the broadcast protocols that run on them.",
     invoke_without_command=True,
-    add_completion=False,
+    add_completion=True,  # mobilenet --install-completion
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
 
 for command in (
     run.run, run.check, run.verify, run.show,
-    pictures.figures, pictures.report, explore.spacetime, explore.diff, explore.reference,
+    pictures.figures, pictures.report, explore.spacetime, explore.diff, explore.reference, explore.schema,
     study.study, study.compare, study.reproduce,
     tracks.inspect_tracks, tracks.export,
     fuzz.swarm, fuzz.bench,
 ):  # fmt: skip
     app.command()(command)
 app.command("map")(pictures.map_)
+
+
+SIMULATING = ("run", "study", "reproduce", "swarm", "bench")  # where edited sources would cost half of the speed
 
 
 def _version(wanted: bool) -> None:
@@ -48,6 +52,8 @@ def main(
     ] = False,
 ) -> None:
     """Emulate mobile networks and the broadcast protocols that run on them."""
+    if context.invoked_subcommand in SIMULATING:
+        native.renew()
     if context.invoked_subcommand is None:
         say(context.get_help())
         say("\nNext: mobilenet run scenarios/first.yaml")

@@ -94,3 +94,12 @@ def is_outdated() -> bool:
         and not in_use()
         and any(len(place.name) == 16 for place in PLACE.glob("*"))
     )
+
+
+def renew() -> None:
+    """Compile anew what was compiled before its source was edited, and use it; says so, and says if it cannot be."""
+    if is_outdated() and not any(name in sys.modules for name in MODULES):
+        from mobilenet.engine import build_native
+
+        build_native.main(tries_again=False)
+        use()

@@ -1,7 +1,7 @@
 """The group `protocol` of a scenario: one model for each protocol of the catalogue, and one for a plug-in.
 
 Model     a protocol's own parameters and its name; where it needs connections, those of TCP beside them. What the
-          protocol declares (promises, needs, buffers) is told by `declaration_of`, without running any code of a plug-in
+          protocol declares (promises, needs, buffers) is told by `declaration_of`, and no code of a plug-in is run
 Errors    pydantic.ValidationError, which the scenario turns into lines
 Source    ours: docs/guide/scenarios.md
 """

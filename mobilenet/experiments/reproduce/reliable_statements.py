@@ -7,7 +7,8 @@ Model     a statement is a row of data/papers/jeanneau2017_reliable.csv, with th
           checked alone
 Exact     "the same" and "no effect" have no tolerance; "similar" is within a tenth, ours
 Units     time units; messages
-Source    Jeanneau et al. (JBCS 2017), "Discussion on the performance" and "Experimental evaluation"; ours: docs/protocols/vcube.md
+Source    Jeanneau et al. (JBCS 2017), "Discussion on the performance" and "Experimental evaluation"; ours:
+          docs/protocols/vcube.md
 """
 
 from __future__ import annotations

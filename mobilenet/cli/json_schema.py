@@ -1,0 +1,43 @@
+"""JSON Schemas of scenarios and studies, so that editors complete keys and mark wrong ones.
+
+Model     made from the same declarations that check a file; what they say of single values (types, ranges, choices,
+          unknown keys) the schema says, too. Rules over several keys stay with `mobilenet check`
+Source    JSON Schema 2020-12; ours: docs/guide/scenarios.md
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from pydantic import BaseModel, TypeAdapter
+
+from mobilenet.experiments.study.declaration import Study
+from mobilenet.scenario import ProcessScenario, Scenario
+
+DIALECT = "https://json-schema.org/draft/2020-12/schema"
+NAMES = ("scenario.schema.json", "study.schema.json")
+
+
+def schemas() -> dict[str, dict[str, Any]]:
+    """File name -> schema."""
+    of_scenarios: TypeAdapter[Any] = TypeAdapter(Scenario | ProcessScenario)
+    scenario = of_scenarios.json_schema(by_alias=True)
+    return {
+        NAMES[0]: {"$schema": DIALECT, "title": "A scenario of mobilenet"} | _told_apart(scenario),
+        NAMES[1]: {"$schema": DIALECT} | _plain(Study) | {"title": "A study of mobilenet"},
+    }
+
+
+def text_of(schema: dict[str, Any]) -> str:
+    return json.dumps(schema, indent=1, ensure_ascii=False, sort_keys=True) + "\n"
+
+
+def _plain(model: type[BaseModel]) -> dict[str, Any]:
+    return model.model_json_schema(by_alias=True)
+
+
+def _told_apart(schema: dict[str, Any]) -> dict[str, Any]:
+    """A scenario of processes has the key `processes`, others have not: editors then complain about the right one."""
+    hosts, processes = schema.pop("anyOf")
+    return schema | {"if": {"required": ["processes"]}, "then": processes, "else": hosts}

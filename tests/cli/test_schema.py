@@ -1,0 +1,72 @@
+"""Schemas say of shipped files what the loader says: they are right; and that misspelt keys and wrong values are not."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import pytest
+from ruamel.yaml import YAML
+
+from mobilenet.cli.json_schema import NAMES, schemas, text_of
+
+SCENARIOS = Path(__file__).parents[2] / "scenarios"
+FILES = sorted(SCENARIOS.rglob("*.yaml"))
+
+
+def validator(name: str) -> jsonschema.Draft202012Validator:
+    schema = schemas()[name]
+    jsonschema.Draft202012Validator.check_schema(schema)
+    return jsonschema.Draft202012Validator(schema)
+
+
+VALIDATORS = {name: validator(name) for name in NAMES}
+
+
+def content(path: Path) -> Any:
+    return json.loads(json.dumps(YAML(typ="safe").load(path.read_text(encoding="utf-8"))))
+
+
+def schema_of(path: Path) -> str:
+    return NAMES[1] if "studies" in path.parts else NAMES[0]
+
+
+def test_the_shipped_schemas_are_up_to_date() -> None:
+    for name, schema in schemas().items():
+        assert (SCENARIOS / name).read_text(encoding="utf-8") == text_of(schema), "mobilenet schema --out scenarios"
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(SCENARIOS)))
+def test_a_shipped_file_names_its_schema_and_fits_it(path: Path) -> None:
+    first = path.read_text(encoding="utf-8").splitlines()[0]
+    prefix = "# yaml-language-server: $schema="
+    assert first.startswith(prefix)
+    assert (path.parent / first.removeprefix(prefix)).resolve() == SCENARIOS / schema_of(path)
+    assert [error.message for error in VALIDATORS[schema_of(path)].iter_errors(content(path))] == []
+
+
+@pytest.mark.parametrize(
+    ("file", "path", "value"),
+    [
+        ("first.yaml", ("wireless", "range"), 100),
+        ("first.yaml", ("wireless", "range_m"), "far"),
+        ("first.yaml", ("duration_s",), -1),
+        ("first.yaml", ("protocol", "name"), "mobil_causal"),
+        ("first.yaml", ("hosts", "mobility", "model"), "flying"),
+        ("first.yaml", ("workloads",), {}),
+        ("vcube/causal.yaml", ("processes",), 1.5),
+        ("vcube/causal.yaml", ("hosts",), {"count": 3}),
+        ("studies/loss.yaml", ("replication",), {"min": 3}),
+        ("studies/loss.yaml", ("confidence",), 2),
+    ],
+)
+def test_what_the_loader_refuses_an_editor_marks(file: str, path: tuple[str, ...], value: Any) -> None:
+    document = content(SCENARIOS / file)
+    *groups, key = path
+    inside = document
+    for group in groups:
+        inside = inside.setdefault(group, {})
+    inside[key] = value
+    assert list(VALIDATORS[schema_of(SCENARIOS / file)].iter_errors(document)) != []

@@ -1,0 +1,53 @@
+"""How long lines and modules may be, and that the words of the house are kept."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from statistics import median
+
+ROOT = Path(__file__).parents[1]
+CODE = [
+    path
+    for folder in ("mobilenet", "viz", "tests", "scenarios")
+    for kind in ("*.py", "*.js", "*.css")
+    for path in sorted((ROOT / folder).rglob(kind))
+] + [ROOT / "make.py"]
+DOCUMENTS = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
+GENERATED = ("scenarios/REFERENCE.md",)
+
+
+def too_long(path: Path, most: int) -> list[str]:
+    lines = path.read_text(encoding="utf-8").splitlines()
+    return [f"{path.relative_to(ROOT)}:{n}" for n, line in enumerate(lines, 1) if len(line) > most]
+
+
+def test_no_line_of_code_is_longer_than_120_columns() -> None:
+    assert [place for path in CODE for place in too_long(path, 120)] == []
+
+
+def test_no_line_of_a_document_is_longer_than_100_columns() -> None:
+    """Tables, links, pictures and code blocks excepted."""
+    found = []
+    for path in DOCUMENTS:
+        in_code = False
+        for n, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
+            in_code ^= line.startswith("```")
+            excepted = in_code or line.startswith(("|", "    ", "![", "```")) or re.search(r"\]\(|https?://", line)
+            if len(line) > 100 and not excepted:
+                found.append(f"{path.relative_to(ROOT)}:{n}")
+    assert found == []
+
+
+def test_modules_are_short() -> None:
+    lengths = {
+        path: len(path.read_text(encoding="utf-8").splitlines())
+        for path in sorted((ROOT / "mobilenet").rglob("*.py"))
+        if path.name != "__init__.py"
+    }
+    assert median(lengths.values()) <= 120
+    assert [f"{path.relative_to(ROOT)}: {n}" for path, n in lengths.items() if n > 400] == []
+
+
+def test_the_readme_is_short() -> None:
+    assert len((ROOT / "README.md").read_text(encoding="utf-8").splitlines()) <= 150
