@@ -140,7 +140,11 @@ def test_the_verifier_reads_the_scenario_in_one_place() -> None:
     assert {module for module, name in pairs if name != "mobilenet.scenario.expectations"} == {
         "mobilenet.verify.declared"
     }
-    assert OURS.imports["mobilenet.scenario.expectations"] <= {"__future__", "collections.abc", "typing"}  # plain values
+    assert OURS.imports["mobilenet.scenario.expectations"] <= {
+        "__future__",
+        "collections.abc",
+        "typing",
+    }  # plain values
 
 
 def test_metrics_know_no_scenario() -> None:

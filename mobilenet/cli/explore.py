@@ -136,7 +136,7 @@ def schema(
         from mobilenet.cli.json_schema import schemas, text_of
 
         if out is None:
-            say(text_of({name: schema for name, schema in schemas().items()}).rstrip())
+            say(text_of(dict(schemas())).rstrip())
             error_console.print("Next: mobilenet schema --out FOLDER")  # what is printed may be on its way into a file
             return
         try:

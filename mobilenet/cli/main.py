@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 
 from mobilenet import __version__
-from mobilenet.cli import explore, fuzz, pictures, run, study, tracks
+from mobilenet.cli import explore, export, fuzz, pictures, run, study, tracks
 from mobilenet.cli.console import Group, say
 from mobilenet.engine import native
 
@@ -28,7 +28,7 @@ for command in (
     run.run, run.check, run.verify, run.show,
     pictures.figures, pictures.report, explore.spacetime, explore.diff, explore.reference, explore.schema,
     study.study, study.compare, study.reproduce,
-    tracks.inspect_tracks, tracks.export,
+    tracks.inspect_tracks, export.export,
     fuzz.swarm, fuzz.bench,
 ):  # fmt: skip
     app.command()(command)

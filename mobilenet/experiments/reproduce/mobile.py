@@ -14,7 +14,6 @@ Source    Wilhelm, Arantes, Sens (2020), section V; data/papers/wilhelm2020_mobi
 from __future__ import annotations
 
 import csv
-from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -28,28 +27,29 @@ from mobilenet.experiments.reproduce.mobile_plan import (
     ENGINEERING,
     EXPERIMENTS,
     KNOWN_TO,
-    LENGTHS_S,
     WORDS,
-    Experiment,
+)
+from mobilenet.experiments.reproduce.mobile_tables import (
+    definition_rows,
+    directories,
+    length_rows,
+    over_time,
+    rows_of,
+    shown,
+    values_of,
+    verdict_rows,
 )
 from mobilenet.experiments.study.batch import Progress
 from mobilenet.experiments.study.spark import spark_session
 from mobilenet.experiments.study.statistics import Interval, Values, compare_pairs, t_interval
 from mobilenet.experiments.study.store import write_rows, write_text
-from mobilenet.experiments.study.study import read_rows, run_study
+from mobilenet.experiments.study.study import run_study
 
 ROOT = Path(__file__).parents[3]
 PRINTED = ROOT / "data" / "papers" / "wilhelm2020_mobile.csv"
 BACK_WITHIN = 2.0  # times what it was before: it has recovered
 NOT_RECOVERED = {9.0: "does not entirely recover before the next"}  # length of an outage -> what Section V.C says of it
 LOOK_S = 5.0  # before each fault, the mean SBuffer of s3 over so long
-DEFINITIONS = (
-    "collision_ratio",
-    "collision_ratio_addressed",
-    "collision_ratio_addressed_begun",
-    "messages_sent_per_delivery",
-    "copies_and_acks_per_delivery",
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,16 +109,6 @@ def hold_against_print(out: Path, engineering: bool) -> list[Line]:
     return lines
 
 
-def rows_of(experiments: tuple[Experiment, ...], out: Path) -> dict[str, list[dict[str, str]]]:
-    """Experiment -> a row for each of its runs."""
-    return {experiment.name: read_rows(out / experiment.name / "tables" / "runs.csv") for experiment in experiments}
-
-
-def values_of(rows: list[dict[str, str]], metric: str) -> Values:
-    """One value for each replication, in their order."""
-    return np.array([float(row[metric]) for row in rows if row[metric]])
-
-
 def printed_lines(runs: dict[str, list[dict[str, str]]], others: dict[str, list[dict[str, str]]]) -> Iterator[Line]:
     with PRINTED.open(newline="", encoding="utf-8") as file:
         for printed in csv.DictReader(file):
@@ -164,10 +154,6 @@ def line(
         place,
         "" if verdict == "fits" else remark,
     )
-
-
-def shown(i: Interval) -> str:
-    return f"{i.mean:.3g} ± {i.half_width:.2g}"
 
 
 def held_against(mean: float, low: float, high: float) -> str:
@@ -233,11 +219,6 @@ def paired(rows: list[dict[str, str]], baseline: list[dict[str, str]], metric: s
 def ratio_of(rows: list[dict[str, str]], baseline: list[dict[str, str]], metric: str) -> str:
     found = compare_pairs(*paired(rows, baseline, metric))
     return f"{found.ratio:.3g} times ({found.ratio_low:.3g} to {found.ratio_high:.3g})"
-
-
-def directories(out: Path, runs: dict[str, list[dict[str, str]]], name: str) -> list[Path]:
-    """The runs of an experiment, in the order of the replications."""
-    return [out / name / "runs" / row["run"] for row in sorted(runs[name], key=lambda row: int(row["replication"]))]
 
 
 def collapse_lines(out: Path, runs: dict[str, list[dict[str, str]]]) -> Iterator[Line]:
@@ -314,81 +295,6 @@ def recovery_lines(out: Path, runs: dict[str, list[dict[str, str]]]) -> Iterator
 
 
 # --- the tables beside
-
-
-def definition_rows(runs: dict[str, list[dict[str, str]]]) -> list[dict[str, Any]]:
-    """Each definition of a collision and of a message per delivery, in each experiment that has a figure in print."""
-    printed = {"static": ("10 %", "0.4"), "dynamic": ("7.5-8.5 %", ""), "tcp_static": ("5 %", "1.58")}
-    return [
-        {"experiment": WORDS[name], "collisions in print": collisions, "messages in print": messages}
-        | {metric: shown(t_interval(values_of(runs[name], metric))) for metric in DEFINITIONS}
-        for name, (collisions, messages) in printed.items()
-    ]
-
-
-def length_rows(out: Path, runs: dict[str, list[dict[str, str]]]) -> list[dict[str, Any]]:
-    """The delay of flooding over TCP for each length that a reader might assume."""
-    found = [series.delays_by_length(directory, LENGTHS_S) for directory in directories(out, runs, "tcp_long")]
-    rows = []
-    for length_s in LENGTHS_S:
-        seen, all_of_them = (t_interval(np.array([delays[length_s][kind] for delays in found])) for kind in (0, 1))
-        rows.append(
-            {
-                "length_s": f"{length_s:g}",
-                "n": seen.n,
-                "delivered until then, s": shown(seen),
-                "all that was broadcast until then, s": shown(all_of_them),
-                "mean_delivered_s": seen.mean,
-                "low_delivered_s": seen.low,
-                "high_delivered_s": seen.high,
-                "mean_all_s": all_of_them.mean,
-                "low_all_s": all_of_them.low,
-                "high_all_s": all_of_them.high,
-            }
-        )
-    return rows
-
-
-def verdict_rows(out: Path, runs: dict[str, list[dict[str, str]]]) -> list[dict[str, Any]]:
-    """What the verifier says of all runs, and why it cannot say more of some."""
-    rows = []
-    for experiment in EXPERIMENTS:
-        verdicts = [row["verdict"] for row in runs[experiment.name]]
-        counts = {answer: verdicts.count(answer) for answer in ("valid", "unknown", "violated")}
-        reasons = (
-            Counter(filter(None, (series.unrest(run) for run in directories(out, runs, experiment.name))))
-            if counts["unknown"]
-            else {}
-        )
-        why = ", ".join(f"{count} with {reason}" for reason, count in sorted(reasons.items()))
-        rows.append({"experiment": experiment.words, "runs": len(verdicts), **counts, "not at rest at the end": why})
-    return rows
-
-
-def over_time(out: Path, runs: dict[str, list[dict[str, str]]]) -> list[dict[str, Any]]:
-    """What Figures 6 to 8 show: a row for each experiment, quantity and bucket of time."""
-
-    def rows(name: str, step_s: float, **found: series.Course) -> list[dict[str, Any]]:
-        runs_of_it = directories(out, runs, name)
-        at = series.edges(series.duration_s(runs_of_it[0]), step_s)
-        return [
-            row
-            for quantity, course in found.items()
-            for row in series.over_replications(runs_of_it, at, course, name, quantity)
-        ]
-
-    def of(station: str | None, name: str = "sbuffer") -> series.Course:
-        return lambda directory, at: series.buffer(directory, at, name, station)
-
-    return [
-        *rows("static", 2.0, sbuffer=of(None), sent_per_delivery=series.sent_per_delivery),
-        *rows("tcp_static", 2.0, sbuffer=of(None), sent_per_delivery=series.sent_per_delivery),
-        *rows("tcp_heavy", 2.0, sbuffer=of(None)),
-        *rows(
-            "dynamic", 2.0, sbuffer=of(None), host_rbuffer=series.host_rbuffer, delivery_delay_s=series.delivery_delay
-        ),
-        *rows("faults", 1.0, sbuffer=of(None), sbuffer_of_s3=of("s3")),
-    ]
 
 
 def document(rows: list[dict[str, Any]], tables: dict[str, list[dict[str, Any]]], with_engineering: bool) -> str:

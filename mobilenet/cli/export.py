@@ -1,0 +1,155 @@
+"""Runs and studies for other programs."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from mobilenet.cli.console import Exit, fail, progress, reporting, say
+from mobilenet.cli.options import AllowCode, Quiet
+from mobilenet.cli.tracks import counted, parse_origin
+from mobilenet.quoting import quoted
+
+SHOWN = 5
+
+
+def export(
+    directory: Annotated[
+        Path, typer.Argument(metavar="RUN|STUDY", help="A run directory, or with --csv that of a study.")
+    ],
+    csv: Annotated[
+        bool,
+        typer.Option(
+            "--csv",
+            help="Tables, into a folder: tracks, handoffs, stations, events, samples, metrics; of a study its tables.",
+        ),
+    ] = False,
+    geojson: Annotated[bool, typer.Option("--geojson", help="Stations, tracks and handoffs, one file.")] = False,
+    kepler: Annotated[bool, typer.Option("--kepler", help="Tracks as trips for kepler.gl, one file.")] = False,
+    shiviz: Annotated[
+        bool, typer.Option("--shiviz", help="Messages and events with vector clocks, one log for ShiViz.")
+    ] = False,
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            "--out",
+            "-o",
+            metavar="PLACE",
+            help="The folder (which must not exist yet) or file; by default inside the directory.",
+        ),
+    ] = None,
+    origin: Annotated[
+        str | None,
+        typer.Option(
+            "--origin", metavar="LON,LAT", help="Where (0, 0) lies on Earth, instead of what the scenario says."
+        ),
+    ] = None,
+    from_s: Annotated[
+        float, typer.Option("--from-s", min=0, metavar="S", help="ShiViz: from this second of simulated time on.")
+    ] = 0.0,
+    to_s: Annotated[float | None, typer.Option("--to-s", min=0, metavar="S", help="ShiViz: up to this second.")] = None,
+    epoch_s: Annotated[
+        float,
+        typer.Option(
+            "--epoch-s",
+            min=0,
+            max=1e11,
+            metavar="S",
+            help="kepler.gl: when the run begins, in seconds since 1970; by default 2024.",
+        ),
+    ] = 1_704_067_200,
+    allow_code: AllowCode = False,
+    quiet: Quiet = False,
+) -> None:
+    """Write a run or a study for other programs: CSV, GeoJSON, kepler.gl, ShiViz."""
+    with reporting():
+        kinds = [
+            name
+            for name, wanted in (("csv", csv), ("geojson", geojson), ("kepler", kepler), ("shiviz", shiviz))
+            if wanted
+        ]
+        if len(kinds) != 1:
+            fail("expected one of --csv, --geojson, --kepler and --shiviz", Exit.BAD_INPUT)
+        at = None if origin is None else parse_origin(origin)
+        if not directory.is_dir():
+            fail(f"{directory}: no such run directory", Exit.BAD_INPUT)
+        if csv:
+            _export_csv(directory, out or directory / "csv", at)
+        elif shiviz:
+            _export_shiviz(directory, out or directory / "shiviz.log", (from_s, to_s), allow_code, quiet)
+        else:
+            _export_places(directory, out or directory / f"{kinds[0]}.geojson", at, epoch_s if kepler else None)
+
+
+def _export_csv(directory: Path, target: Path, origin: Any) -> None:
+    from mobilenet.export.source import source
+    from mobilenet.export.tables import run_tables, study_tables
+    from mobilenet.rundir.reader import read_manifest
+    from mobilenet.rundir.writer import run_directory
+
+    is_run = (directory / "manifest.json").is_file()
+    opened = source(directory, origin) if is_run and "station_positions_m" in read_manifest(directory) else None
+    with run_directory(target) as folder:
+        if is_run:
+            run_tables(opened, directory, folder)
+        else:
+            study_tables(directory, folder)
+        names = ", ".join(sorted(path.name for path in folder.iterdir()))
+    say(f"{quoted(target)}: {names}. Next: open them in whatever reads CSV")
+
+
+def _export_places(directory: Path, target: Path, origin: Any, epoch_s: float | None) -> None:
+    from mobilenet.export.geojson import without_trip, write_geojson, write_kepler
+    from mobilenet.export.source import source
+    from viz.files import whole_file
+
+    opened = source(directory, origin)
+    opened.require_origin()
+    with whole_file(target, (".geojson", ".json")) as partial:
+        count = write_geojson(opened, partial) if epoch_s is None else write_kepler(opened, partial, epoch_s)
+    left = [] if epoch_s is None else without_trip(opened)
+    if left:
+        say(
+            f"{counted(len(left), 'track')} with one position left out:"
+            f" {', '.join(left[:SHOWN])}{', ...' if len(left) > SHOWN else ''}"
+        )
+    say(
+        f"{quoted(target)}: {counted(count, 'feature')}. Next: "
+        + ("drop it on a map (QGIS, geojson.io)" if epoch_s is None else "add it at kepler.gl and press play")
+    )
+
+
+def _export_shiviz(
+    directory: Path, target: Path, slice_s: tuple[float, float | None], allow_code: bool, quiet: bool
+) -> None:
+    import pandas as pd
+
+    from mobilenet.experiments.replay import protocol_messages
+    from mobilenet.export.shiviz import write_shiviz
+    from mobilenet.rundir.reader import read_events, read_manifest
+    from viz.files import whole_file
+
+    _check_slice(*slice_s, read_manifest(directory).get("simulated_s"))
+    with progress(quiet, "replaying") as update:
+        messages, replayed = protocol_messages(directory, update, allow_code)
+    events = pd.DataFrame(read_events(directory))
+    with whole_file(target, (".log", ".txt")) as partial:
+        count = write_shiviz(messages, events, partial, *slice_s)
+    if replayed:
+        say("The run had not recorded its messages (record.messages), so it was replayed: same fingerprint.")
+    say(f"{quoted(target)}: {counted(count, 'event')}. Next: open it in ShiViz (bestchai.bitbucket.io/shiviz)")
+
+
+def _check_slice(from_s: float, to_s: float | None, ends_s: float | None) -> None:
+    for option, value in (("--from-s", from_s), ("--to-s", to_s)):
+        if value is None:
+            continue
+        if not math.isfinite(value):
+            fail(f"{option} {value:g}: expected a finite number of seconds", Exit.BAD_INPUT)
+        if ends_s is not None and value > ends_s:
+            fail(f"{option} {value:g}: after the end of the run at {ends_s:g} s", Exit.BAD_INPUT)
+    if to_s is not None and from_s > to_s:
+        fail(f"--from-s {from_s:g} is after --to-s {to_s:g}: no time lies between", Exit.BAD_INPUT)
