@@ -30,7 +30,8 @@ from mobilenet.experiments.study.configurations import PlannedRun, planned
 from mobilenet.experiments.study.declaration import Study
 from mobilenet.experiments.study.spark import local_master, spark_session
 from mobilenet.experiments.study.store import Store, create
-from mobilenet.rundir.writer import FORMAT_VERSION, REQUIRED_FILES, file_digests
+from mobilenet.rundir.schema import FORMAT_VERSION, REQUIRED_FILES
+from mobilenet.rundir.writer import file_digests
 
 HOSTS, DURATION_S = 70, 400.0
 

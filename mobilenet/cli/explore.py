@@ -13,6 +13,7 @@ from rich.text import Text
 from mobilenet.cli.console import Exit, error_console, fail, print_table, progress, reporting, say
 from mobilenet.cli.options import AllowCode, Quiet, RunDirectory
 from mobilenet.quoting import quoted
+from mobilenet.rundir.schema import kind_of
 
 
 def spacetime(
@@ -47,7 +48,7 @@ def spacetime(
         from viz.spacetime import WindowError, draw, window_around
 
         manifest = read_manifest(run)
-        if "processes" in manifest:
+        if kind_of(manifest) == "processes":
             fail(f"{run}: a run of processes; space-time diagrams are of runs with hosts and stations", Exit.BAD_INPUT)
         events = pd.DataFrame(read_events(run))
         try:

@@ -12,6 +12,7 @@ from rich.text import Text
 from mobilenet.cli.console import Exit, print_table, progress, reporting, say
 from mobilenet.cli.options import AllowCode, Overrides, Quiet, RunDirectory, ScenarioFile, Seed
 from mobilenet.quoting import quoted
+from mobilenet.rundir.schema import kind_of
 
 EXITS = {"valid": Exit.FINE, "violated": Exit.VIOLATED, "unknown": Exit.UNKNOWN}
 
@@ -93,7 +94,7 @@ def _summary(done: Any) -> str:
 
     m, manifest = done.metrics, done.manifest
     speed = manifest["simulated_s"] / max(manifest["wall_s"], 1e-9)
-    if "processes" in manifest:
+    if kind_of(manifest) == "processes":
         return _process_summary(done)
     outdated = "; compiled modules were changed and are interpreted now: python3 make.py setup" if is_outdated() else ""
     return (

@@ -43,6 +43,7 @@ KNOWN = (  # by their types, which are compiled in
     "mobilenet.engine.build_native",
     "mobilenet.engine.kernel",
     "mobilenet.protocols.port",
+    "mobilenet.rundir.schema",
     "mobilenet.network.radio.framing",
     "mobilenet.network.radio.phy",
 )

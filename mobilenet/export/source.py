@@ -21,6 +21,7 @@ import numpy as np
 
 from mobilenet.parameters import ScenarioError
 from mobilenet.rundir.reader import RunError, read_columns, read_manifest
+from mobilenet.rundir.schema import kind_of
 from mobilenet.tracks.projection import Origin, to_earth
 
 if TYPE_CHECKING:
@@ -72,7 +73,7 @@ def source(folder: Path, origin: Origin | None = None) -> Source:
     from mobilenet.scenario import Scenario, load_scenario
 
     manifest = read_manifest(folder)
-    if "processes" in manifest or "station_positions_m" not in manifest:
+    if kind_of(manifest) == "processes" or "station_positions_m" not in manifest:
         raise RunError(
             f"{folder}: a run without places (processes on an abstract network); its tables can be exported with --csv"
         )

@@ -15,6 +15,7 @@ from mobilenet.metrics.mobile import mobile_metrics
 from mobilenet.metrics.own import OwnMetric, Record, metric, own_row
 from mobilenet.metrics.processes import process_metrics
 from mobilenet.metrics.registry import Row
+from mobilenet.rundir.schema import kind_of
 
 __all__ = ["OwnMetric", "Record", "metric", "metrics"]
 
@@ -27,6 +28,6 @@ def metrics(
     own: Iterable[OwnMetric] = (),
 ) -> Row:
     """One row from the columns of a run; the manifest tells its kind and the window; `own`: a user's metrics."""
-    measure = process_metrics if "processes" in manifest else mobile_metrics
+    measure = process_metrics if kind_of(manifest) == "processes" else mobile_metrics
     row = measure(events, samples, counters, manifest)
     return row | own_row(own, Record(events, samples, counters, manifest))

@@ -11,7 +11,7 @@ from typing import Any
 
 from mobilenet import __version__
 from mobilenet.rundir.recorder import Recording
-from mobilenet.rundir.writer import FORMAT_VERSION
+from mobilenet.rundir.schema import FORMAT_VERSION
 from mobilenet.scenario import AnyScenario
 from mobilenet.scenario.promises import declared
 from mobilenet.scenario.run_source import AdversarySchedule

@@ -1,6 +1,6 @@
 """Reading a run directory: columns and documents, with errors for what is not whole.
 
-Shapes    see record.py
+Shapes    see schema.py
 Errors    RunError when the directory or one of its files is missing, damaged or of another format
 Source    ours: docs/run-directory.md
 """
@@ -8,35 +8,25 @@ Source    ours: docs/run-directory.md
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from mobilenet.quoting import quoted
-from mobilenet.rundir.recorder import EventLog
-from mobilenet.rundir.writer import (
+from mobilenet.rundir.schema import (
+    COLUMNS,
     DERIVED_FILES,
     FORMAT_VERSION,
+    NULLABLE,
     OLDER_FORMAT,
+    OPTIONAL_TABLES,
     REQUIRED_FILES,
-    file_digests,
-    is_partial,
 )
+from mobilenet.rundir.writer import file_digests, is_partial
 
 if TYPE_CHECKING:
     import pandas as pd
-
-COLUMN_TYPES = {
-    "events": {
-        "time_ns": "int64", "node": "string", "event": "string", "message": "string",
-        "station": "string", "session": "int64", "detail": "string",
-    },
-    "samples": {"time_ns": "int64", "node": "string", "quantity": "string", "value": "double"},
-    "positions": {"time_ns": "int64", "node": "string", "x_m": "double", "y_m": "double"},
-}  # fmt: skip
-
-
-OPTIONAL_TABLES = ("frames", "messages")
+    import pyarrow as pa
 
 
 def free_copy_name(name: str, taken: Iterable[str]) -> str:
@@ -81,33 +71,37 @@ def read_derived(directory: Path, name: str, *keys: str) -> dict[str, Any]:
 
 
 def read_columns(directory: Path, table: str) -> dict[str, list[Any]]:
-    """One of the tables of a run as lists, with the types that the format promises."""
-    data = _read(directory, table)
-    return {name: data[name].to_pylist() for name in COLUMN_TYPES[table]}
+    """One of the tables of a run as lists."""
+    data = read_table(directory, table)
+    return {name: data[name].to_pylist() for name in COLUMNS[table]}
 
 
-def read_frame(directory: Path, table: str) -> pd.DataFrame:
-    """The same as a pandas frame."""
-    return _read(directory, table).to_pandas()
+def read_frame(directory: Path, table: str, columns: Sequence[str] | None = None) -> pd.DataFrame:
+    """The same, or some of its columns, as a pandas frame."""
+    return read_table(directory, table, columns).to_pandas()
 
 
-def _read(directory: Path, table: str) -> Any:
+def read_table(directory: Path, table: str, columns: Sequence[str] | None = None) -> pa.Table:
+    """The same as Arrow has it. The types are those that the schema promises, and nothing is null that may not be."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
     path = directory / f"{table}.parquet"
     try:
-        data = pq.read_table(path)
+        data = pq.read_table(path, columns=None if columns is None else list(columns))
     except FileNotFoundError:
         raise RunError(f"{path}: missing; this is not a complete run directory") from None
     except (OSError, pa.ArrowException) as error:
         raise RunError(f"{path}: not readable as Parquet: {str(error).splitlines()[0]}") from None
-    for name, kind in COLUMN_TYPES.get(table, {}).items():
+    for name in COLUMNS[table] if columns is None else columns:
+        kind = COLUMNS[table][name]
         if name not in data.column_names:
             raise RunError(f"{path}: column {name} is missing")
-        found = str(data.schema.field(name).type)
-        if found != kind and not (found == "null" and len(data) == data[name].null_count):
+        found, nulls = str(data.schema.field(name).type), data[name].null_count
+        if found != kind and not (found == "null" and len(data) == nulls):
             raise RunError(f"{path}: column {name} is {found}, expected {kind}")
+        if nulls and name not in NULLABLE:
+            raise RunError(f"{path}: column {name} has rows without a value")
     return data
 
 
@@ -164,5 +158,4 @@ def read_manifest(directory: Path) -> dict[str, Any]:
 
 def read_events(directory: Path) -> dict[str, list[Any]]:
     """The events' columns in order of occurrence."""
-    columns = read_columns(directory, "events")
-    return {name: columns[name] for name in EventLog.COLUMNS}
+    return read_columns(directory, "events")

@@ -2,10 +2,7 @@
 
 Model     append-only columns, never rows: one list per column
 Units     integer nanoseconds; positions in metres
-Shapes    events: time_ns int64, node, event, message, station str, session int64, detail JSON str
-          samples: time_ns int64, node, quantity str, value float64
-          positions: time_ns int64, node str, x_m, y_m float64
-          frames: see FRAME_COLUMNS; messages: see MESSAGE_COLUMNS
+Shapes    the columns of schema.py
 Source    ours: docs/run-directory.md
 """
 
@@ -18,17 +15,14 @@ from collections import Counter
 from collections.abc import Callable
 from typing import Any, ClassVar
 
+from mobilenet.rundir.schema import COLUMNS
+
 EVENTS = {  # each kind of event, and the kinds of nodes that it happens at: hosts, stations, plain processes
     **dict.fromkeys(("join", "leave", "broadcast", "refused", "deliver", "gap", "crash", "recover"), "hp"),
     **dict.fromkeys(("complete", "suspect", "trust"), "p"),
     **dict.fromkeys(("handoff_start", "handoff_end", "out_of_coverage", "in_coverage"), "h"),
     "expire": "s",
 }
-FRAME_COLUMNS = ("start_ns", "end_ns", "sender", "receiver", "kind", "psdu_bytes", "addressed", "fate")
-MESSAGE_COLUMNS = (
-    "send_ns", "receive_ns", "sender", "receiver", "medium", "kind", "size_bytes", "fate",
-    "host", "session", "message", "detail",
-)  # fmt: skip
 
 
 class EventLog:
@@ -36,7 +30,7 @@ class EventLog:
     allows.
     """
 
-    COLUMNS: ClassVar[tuple[str, ...]] = ("time_ns", "node", "event", "message", "station", "session", "detail")
+    COLUMNS: ClassVar[tuple[str, ...]] = tuple(COLUMNS["events"])
 
     def __init__(self) -> None:
         self.time_ns: list[int] = []
@@ -166,9 +160,9 @@ class Recording:
     def __init__(self, frames: bool = False, messages: bool = False) -> None:
         self.events = EventLog()
         self.samples = Samples()
-        self.positions = Columns("time_ns", "node", "x_m", "y_m")
-        self.frames = Columns(*FRAME_COLUMNS) if frames else None
-        self.messages = Columns(*MESSAGE_COLUMNS) if messages else None
+        self.positions = Columns(*COLUMNS["positions"])
+        self.frames = Columns(*COLUMNS["frames"]) if frames else None
+        self.messages = Columns(*COLUMNS["messages"]) if messages else None
         self.counters: dict[str, Any] = {}
 
     def document(self) -> dict[str, Any]:

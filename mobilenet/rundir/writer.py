@@ -19,18 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from mobilenet.rundir.recorder import Recording
-
-OLDER_FORMAT = 2
-FORMAT_VERSION = 3  # 2: heard_every_s of equal intervals, no rest promised on the radio
-REQUIRED_FILES = (
-    "scenario.yaml",
-    "manifest.json",
-    "events.parquet",
-    "samples.parquet",
-    "positions.parquet",
-    "counters.json",
-)
-DERIVED_FILES = ("verdict.json", "metrics.json")  # what follows from the others, and can be made anew
+from mobilenet.rundir.schema import COLUMNS, DERIVED_FILES
 
 
 def file_digests(directory: Path) -> dict[str, str]:
@@ -55,24 +44,13 @@ class RecordError(Exception):
         self.is_input = is_input
 
 
-_TYPES = {
-    "time_ns": "int64", "start_ns": "int64", "end_ns": "int64", "send_ns": "int64", "receive_ns": "int64",
-    "session": "int64", "psdu_bytes": "int64", "size_bytes": "int64",
-    "value": "float64", "x_m": "float64", "y_m": "float64",
-    "addressed": "bool",
-}  # fmt: skip
-
-
 def write_table(path: Path, columns: dict[str, list[Any]]) -> None:
-    """One Parquet file from equally long lists; types follow the column names."""
+    """One table as Parquet, from equally long lists; the file's name tells which."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    types = {"int64": pa.int64(), "float64": pa.float64(), "bool": pa.bool_()}
-    arrays = {
-        name: pa.array(values, type=types[_TYPES[name]] if name in _TYPES else pa.string())
-        for name, values in columns.items()
-    }
+    types = COLUMNS[path.stem]
+    arrays = {name: pa.array(values, type=pa.type_for_alias(types[name])) for name, values in columns.items()}
     pq.write_table(pa.table(arrays), path)
 
 

@@ -16,7 +16,7 @@ from typing import Any
 
 from mobilenet.parameters import ScenarioError
 from mobilenet.rundir.reader import RunError
-from mobilenet.rundir.writer import OLDER_FORMAT
+from mobilenet.rundir.schema import OLDER_FORMAT
 from mobilenet.scenario.expectations import Expected
 from mobilenet.scenario.plans import derived, expected
 from mobilenet.scenario.promises import declared, declared_in_format_2

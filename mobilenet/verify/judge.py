@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from mobilenet.rundir.reader import read_columns, read_events, read_json, read_manifest, require_files, require_tables
+from mobilenet.rundir.schema import kind_of
 from mobilenet.scenario.expectations import Expected
 from mobilenet.verify.asked import asked_problem
 from mobilenet.verify.broadcast import SAFETY, BroadcastJudge
@@ -72,7 +73,7 @@ def verify(
     `expected`: what follows from its scenario; without it the record alone is judged.
     """
     require_manifest(manifest)
-    if "processes" in manifest:
+    if kind_of(manifest) == "processes":
         return verify_processes(events, samples, positions, counters, manifest)
     damage = record_problem(events, samples, positions, counters, manifest)
     if damage is not None:

@@ -15,7 +15,7 @@ import mobilenet
 from mobilenet.api import judge_anew
 from mobilenet.cli.main import app
 from mobilenet.rundir.reader import RunError
-from mobilenet.rundir.writer import DERIVED_FILES
+from mobilenet.rundir.schema import DERIVED_FILES
 from mobilenet.scenario import Scenario
 from mobilenet.verify import verify_run
 from verify.damage import SCENARIO, Copy, Damage

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from mobilenet.experiments.study.measure import delays_of, integral
 from mobilenet.rundir.reader import RunError, read_manifest
+from mobilenet.rundir.schema import kind_of
 from viz.style import FAULT
 
 SECOND = 1_000_000_000
@@ -26,7 +27,7 @@ BUCKETS = 200
 def manifest_of(directory: Path) -> dict[str, Any]:
     """manifest.json, in which what is drawn from it has its type; RunError else."""
     manifest = read_manifest(directory)
-    of_processes = "processes" in manifest
+    of_processes = kind_of(manifest) == "processes"
     numbers = (
         ("simulated_s", "processes")
         if of_processes
@@ -60,7 +61,7 @@ class Record:
 
     @property
     def of_processes(self) -> bool:
-        return "processes" in self.manifest
+        return kind_of(self.manifest) == "processes"
 
     @property
     def unit(self) -> str:

@@ -19,12 +19,12 @@ from typing import Any
 
 import numpy as np
 
-from mobilenet.rundir.reader import COLUMN_TYPES, RunError
+from mobilenet.rundir.reader import RunError, read_table
 from viz.map.handoffs import events, handoffs
 from viz.map.messages import DELIVERIES, messages
 from viz.map.pack import narrow, packed
 from viz.map.places import places
-from viz.map.record import Coded, Record, called, coded, integers, record, shown, table
+from viz.map.record import Coded, Record, called, coded, integers, record, shown
 from viz.map.wires import edges
 from viz.style import station_colour
 
@@ -159,7 +159,7 @@ def _tracks(run: Record) -> dict[str, Any]:
 
 
 def _samples(run: Record, end_s: float) -> dict[str, Any]:
-    data = table(run.folder, "samples", COLUMN_TYPES["samples"])
+    data = read_table(run.folder, "samples")
     node, quantity, time_ns = coded(data, "node"), coded(data, "quantity"), integers(data, "time_ns")
     value = data["value"].combine_chunks().to_numpy(zero_copy_only=False)
     if not np.isfinite(value).all():

@@ -15,8 +15,9 @@ from typing import Any
 
 import numpy as np
 
+from mobilenet.rundir.reader import read_table
 from viz.map.pack import narrow, packed
-from viz.map.record import FRAMES, Floats, Ints, Record, coded, integers, table
+from viz.map.record import Floats, Ints, Record, coded, integers
 
 SQUARES_ACROSS_A_RANGE = 10
 MOST_ACROSS = 240
@@ -74,7 +75,7 @@ def _delays(run: Record, grid: _Grid) -> dict[str, Any]:
 def _losses(run: Record, grid: _Grid, frames_in: Path) -> dict[str, Any] | None:
     if not (frames_in / "frames.parquet").exists():
         return None
-    frames = table(frames_in, "frames", FRAMES)
+    frames = read_table(frames_in, "frames", ("start_ns", "receiver", "fate"))
     receiver, time_ns, fate = coded(frames, "receiver"), integers(frames, "start_ns"), coded(frames, "fate")
     host, station = receiver.as_(run.host_of), receiver.as_(run.station_of)
     x, y = run.places.at(np.maximum(host, 0), time_ns)

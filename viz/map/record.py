@@ -18,17 +18,16 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from mobilenet.parameters import ScenarioError
-from mobilenet.rundir.reader import COLUMN_TYPES, RunError, read_manifest
+from mobilenet.rundir.reader import RunError, read_manifest, read_table
+from mobilenet.rundir.schema import kind_of
 from mobilenet.scenario.base import read
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
 LONGEST_TEXT = 200  # of a name from outside; what is longer ends in "…"
-FRAMES = {"start_ns": "int64", "receiver": "string", "fate": "string"}
 FARTHEST_M = 20_000_000.0  # a place farther out than half the Earth is no place; and centimetres still fit 32 bits
 
 
@@ -109,15 +108,15 @@ class Record:
 def record(folder: Path) -> Record:
     """Open a run directory."""
     manifest = read_manifest(folder)
-    if "processes" in manifest:
+    if kind_of(manifest) == "processes":
         raise RunError(
             f"{folder}: a run of processes on an abstract network has no places, so there is no map; `mobilenet show`"
             " has its numbers"
         )
     stations_m, range_m = _stations(folder, manifest)
     events, positions = (
-        table(folder, "events", COLUMN_TYPES["events"]),
-        table(folder, "positions", COLUMN_TYPES["positions"]),
+        read_table(folder, "events"),
+        read_table(folder, "positions"),
     )
     node, placed = coded(events, "node"), coded(positions, "node")
     hosts = sorted(
@@ -135,27 +134,6 @@ def record(folder: Path) -> Record:
         session=integers(events, "session"),
         detail=events["detail"].to_pylist(), places=_places(folder, positions, placed.as_(host_of)),
     )  # fmt: skip
-
-
-def table(folder: Path, name: str, columns: dict[str, str]) -> pa.Table:
-    """The named columns of a table, of the types that the format promises."""
-    path = folder / f"{name}.parquet"
-    try:
-        data = pq.read_table(path, columns=list(columns))
-    except FileNotFoundError:
-        raise RunError(f"{path}: missing; this is not a complete run directory") from None
-    except (OSError, pa.ArrowException) as error:
-        raise RunError(f"{path}: not readable as Parquet: {str(error).splitlines()[0]}") from None
-    for column, kind in columns.items():
-        if column not in data.column_names:
-            raise RunError(f"{path}: column {column} is missing")
-        found = str(data.schema.field(column).type)
-        empty = data[column].null_count == len(data)
-        if found != kind and not (found == "null" and empty):
-            raise RunError(f"{path}: column {column} is {found}, expected {kind}")
-        if data[column].null_count and column not in ("message", "station", "session", "detail"):
-            raise RunError(f"{path}: column {column} has rows without a value")
-    return data
 
 
 def coded(data: pa.Table, column: str) -> Coded:

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from mobilenet.api import Run, shown
+from mobilenet.rundir.schema import kind_of
 from viz.figures import run_figures
 from viz.figures.record import manifest_of
 from viz.map.data import document
@@ -36,7 +37,7 @@ def run_page(directory: Path) -> str:
     manifest_of(directory)  # before anything is drawn
     run = Run(directory)
     manifest, metrics, verdicts = run.manifest, run.metrics, run.verdicts
-    of_processes = "processes" in manifest
+    of_processes = kind_of(manifest) == "processes"
     own = manifest.get("own_metrics", {})  # a plug-in's
     first = [
         (meaning(key, of_processes, own), shown(metrics[key]))
@@ -117,7 +118,7 @@ def _window(manifest: dict[str, Any]) -> str:
 
 
 def _who(manifest: dict[str, Any]) -> str:
-    if "processes" in manifest:
+    if kind_of(manifest) == "processes":
         return f"{manifest['processes']} processes"
     hosts = len(manifest["host_names"]) if manifest["hosts"] is None else manifest["hosts"]
     return (
@@ -129,7 +130,7 @@ def _who(manifest: dict[str, Any]) -> str:
 def _answer(run: Run) -> str:
     """The question of a run, and its answer, in words."""
     promise = run.manifest["promises"]["broadcast"]
-    asked = (ASKED_OF_PROCESSES if "processes" in run.manifest else ASKED).get(
+    asked = (ASKED_OF_PROCESSES if kind_of(run.manifest) == "processes" else ASKED).get(
         promise, f"Did the broadcast keep what it promises ({promise})?"
     )
     broken = [

@@ -25,7 +25,7 @@ from mobilenet.experiments.study.statistics import mser5, relative_slope, surviv
 from mobilenet.metrics import metrics
 from mobilenet.metrics.buffers import BUFFERS
 from mobilenet.metrics.fold import EventFold
-from mobilenet.rundir.reader import read_columns, read_json
+from mobilenet.rundir.reader import read_columns, read_frame, read_json
 
 SECOND = 1_000_000_000
 BUCKETS = 60
@@ -46,8 +46,8 @@ def measure(directory: Path, kind: str) -> Measured:
     """All that a study needs of one run directory."""
     manifest = read_json(directory, "manifest.json")
     begin, end = manifest["warmup_s"], manifest["duration_s"]
-    events = pd.read_parquet(directory / "events.parquet", columns=["time_ns", "node", "event", "message"])
-    samples = pd.read_parquet(directory / "samples.parquet")
+    events = read_frame(directory, "events", ("time_ns", "node", "event", "message"))
+    samples = read_frame(directory, "samples")
     if kind == "steady_state":
         cut_s = steady_from_s(events, begin, end)
         found = _metrics_from(directory, manifest, begin if cut_s is None else cut_s)

@@ -34,7 +34,8 @@ from mobilenet.experiments.study.configurations import (
 from mobilenet.experiments.study.declaration import Study, effective_study
 from mobilenet.parameters import ScenarioError
 from mobilenet.rundir.reader import RunError, read_manifest, require_files
-from mobilenet.rundir.writer import DERIVED_FILES, write_json
+from mobilenet.rundir.schema import DERIVED_FILES
+from mobilenet.rundir.writer import write_json
 from mobilenet.scenario import AnyScenario, load_scenario
 
 MOST_DIFFERENCES = 5

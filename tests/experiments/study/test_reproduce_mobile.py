@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 
 from mobilenet import api
-from mobilenet.experiments.reproduce import mobile, mobile_plan
+from mobilenet.experiments.reproduce import mobile, mobile_plan, mobile_tables
 from mobilenet.experiments.reproduce import mobile_series as series
 from mobilenet.experiments.reproduce.mobile import PRINTED, held_against, known, line, ratio_of
 from mobilenet.experiments.reproduce.mobile_plan import ENGINEERING, EXPERIMENTS, FIRST_SEED, PRESETS
@@ -38,7 +38,7 @@ def test_each_printed_figure_has_an_experiment_and_a_metric() -> None:
 def test_one_definition_of_a_collision_and_one_of_a_message_for_all_printed_figures() -> None:
     with PRINTED.open(newline="") as file:
         metrics = {row["metric"] for row in csv.DictReader(file)}
-    assert metrics & set(mobile.DEFINITIONS) == {"collision_ratio", "copies_and_acks_per_delivery"}
+    assert metrics & set(mobile_tables.DEFINITIONS) == {"collision_ratio", "copies_and_acks_per_delivery"}
 
 
 @pytest.mark.parametrize("experiment", EXPERIMENTS, ids=lambda experiment: experiment.name)
@@ -180,7 +180,7 @@ def test_a_small_reproduction_from_runs_to_figures(tmp_path: Path, monkeypatch: 
     short = (("duration_s", 48.0), ("hosts.count", 14), ("drain_s", 20.0))
     small = [e._replace(least=2, most=2, changes=short) for e in EXPERIMENTS]
     monkeypatch.setattr(mobile, "EXPERIMENTS", tuple(small))
-    monkeypatch.setattr(mobile, "LENGTHS_S", (30.0, 48.0))
+    monkeypatch.setattr(mobile_tables, "LENGTHS_S", (30.0, 48.0))
     done: list[int] = []
     once = mobile.reproduce(
         tmp_path / "out", local_master(2), lambda *counts: done.append(counts[0]), lambda text: None

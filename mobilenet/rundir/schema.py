@@ -1,0 +1,72 @@
+"""What a run directory holds: files, tables, columns, types, versions. Writer, readers and pictures go by this alone.
+
+Model     two kinds of runs: `mobile`, hosts and stations, and `processes`, plain processes on an abstract network
+Units     the last part of a column's name: _ns, _m, _bytes
+Shapes    a table is columns of equal length; types are Arrow's names; those of NULLABLE may be null
+Source    ours: docs/run-directory.md
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final, Literal
+
+Kind = Literal["mobile", "processes"]
+
+FORMAT_VERSION: Final = 3
+OLDER_FORMAT: Final = 2  # heard_every_s of equal intervals, no rest promised on the radio
+REQUIRED_FILES: Final = (
+    "scenario.yaml",
+    "manifest.json",
+    "events.parquet",
+    "samples.parquet",
+    "positions.parquet",
+    "counters.json",
+)
+DERIVED_FILES: Final = ("verdict.json", "metrics.json")  # what follows from the others, and can be made anew
+OPTIONAL_TABLES: Final = ("frames", "messages")
+
+COLUMNS: Final[dict[str, dict[str, str]]] = {  # table -> column -> type
+    "events": {
+        "time_ns": "int64",
+        "node": "string",
+        "event": "string",
+        "message": "string",
+        "station": "string",
+        "session": "int64",
+        "detail": "string",  # JSON
+    },
+    "samples": {"time_ns": "int64", "node": "string", "quantity": "string", "value": "double"},
+    "positions": {"time_ns": "int64", "node": "string", "x_m": "double", "y_m": "double"},
+    "frames": {
+        "start_ns": "int64",
+        "end_ns": "int64",
+        "sender": "string",
+        "receiver": "string",
+        "kind": "string",
+        "psdu_bytes": "int64",
+        "addressed": "bool",
+        "fate": "string",
+    },
+    "messages": {
+        "send_ns": "int64",
+        "receive_ns": "int64",
+        "sender": "string",
+        "receiver": "string",
+        "medium": "string",
+        "kind": "string",
+        "size_bytes": "int64",
+        "fate": "string",
+        "host": "string",
+        "session": "int64",
+        "message": "string",
+        "detail": "string",  # JSON
+    },
+}
+
+NULLABLE: Final = ("message", "station", "session", "detail", "host", "receive_ns")
+
+
+def kind_of(manifest: Mapping[str, Any]) -> Kind:
+    """Which kind of run a manifest describes."""
+    return "processes" if "processes" in manifest else "mobile"
