@@ -28,7 +28,11 @@ EVERY_CELL = host(
     "if True:",
 )
 APP_HS_OF_WHOM = "if c is None or c.state is not State.OWN:  # F4a, F4b"
-T_OF_STATION = "self._p = parameters"
+T_OF_STATION = "self._expiry_s = parameters.expiry_s  # F15 (T; None: never)"
+
+INIT_ACK = (
+    "init_ack = InitAck(c.host, c.ses, c.nxt, base, skip, c.seq_h, c.gap)  # F15 (gap: until it is confirmed)"
+)
 
 # --- numbers, and what the host believes
 
@@ -81,10 +85,10 @@ NUMBERS: dict[str, Rule] = {
     )),
     "md_only": ("F3a", "the host goes by the M_d of each copy, not by the skip set", None, (
         host(
-            "stable.status, stable.lc, stable.nxt = Status.MEMBER, m.ses, m.start  # A1:42, F5, F8",
+            "self._rbuf.base, self._rbuf.skip = m.base, set(m.skip)  # F3a",
             """
             m = m._replace(skip=())
-            stable.status, stable.lc, stable.nxt = Status.MEMBER, m.ses, m.start
+            self._rbuf.base, self._rbuf.skip = m.base, set()
             """,
         ),
         host(
@@ -156,7 +160,7 @@ NUMBERS: dict[str, Rule] = {
     )),
     "lazy_nxt": ("F8", "the position is saved with acks, not with each delivery", "crash", (
         host(
-            "self.stable = stable",
+            "self.stable = stable  # F8 (lc and nxt are in it: nothing delivered is forgotten)",
             """
             self.stable = stable
             saved = self.saved.get(id(stable), (None, 0))
@@ -239,9 +243,9 @@ REQUESTS: dict[str, Rule] = {
             """,
         ),
     )),
-    "unpinned": ("F9", "a requester keeps nothing for its host", "slow_talk", (
+    "unpinned": ("A2:32", "a requester keeps nothing for its host", "slow_talk", (
         handover(
-            "pin=self._stream.oldest,  # A2:32, F9 (all that comes from now on is kept for h)",
+            "pin=self._stream.oldest,  # A2:32 (IV.D: all that comes from now on is kept for h)",
             "pin=1 << 60 if state is State.REQ else self._stream.oldest,",
         ),
         handover(
@@ -390,26 +394,23 @@ EXPIRY: dict[str, Rule] = {
         handover("c.gap = m.gap  # F15", "c.gap = False"),
     )),
     "gap_once": ("F15", "the gap is told in one init_ACK only", "expiry", (
-        handover(
-            "self._stream.begin_recovery(c)  # A4:91",
-            "self._stream.begin_recovery(c)\nc.gap = False",
-        ),
+        handover(INIT_ACK, "init_ack = InitAck(c.host, c.ses, c.nxt, base, skip, c.seq_h, c.gap)\nc.gap = False"),
     )),
     "revive_position": ("F15", "a revived context goes on at its old position", "expiry", (
         station("c.base = c.nxt = self._stream.next_number  # F15 (next number)", "pass"),
     )),
     "expires_early": ("F15", "a host is given up long before T", "calm_expiry", (
-        station(T_OF_STATION, 'self._p = parameters = parameters.model_copy(update={"expiry_s": parameters.expiry_s / 6})'),
+        station(T_OF_STATION, "self._expiry_s = parameters.expiry_s and parameters.expiry_s / 6"),
     )),
     "expires_at_half": ("F15", "a host is given up after half of T", "expiry", (
-        station(T_OF_STATION, 'self._p = parameters = parameters.model_copy(update={"expiry_s": parameters.expiry_s / 2})'),
+        station(T_OF_STATION, "self._expiry_s = parameters.expiry_s and parameters.expiry_s / 2"),
     )),
     "expires_in_silence": ("F15", "the same, and the network is not told", "expiry", (
-        station(T_OF_STATION, 'self._p = parameters = parameters.model_copy(update={"expiry_s": parameters.expiry_s / 2})'),
+        station(T_OF_STATION, "self._expiry_s = parameters.expiry_s and parameters.expiry_s / 2"),
         station("self._port.expired(c.host)  # F15 (the network is told)", "pass"),
     )),
     "gap_for_nothing": ("F15", "every handoff announces a gap", "calm_expiry", (
-        handover("skip = tuple(sorted(c.skip))  # F3a", "skip = tuple(sorted(c.skip))\nc.gap = True"),
+        handover(INIT_ACK, "c.gap = True\ninit_ack = InitAck(c.host, c.ses, c.nxt, base, skip, c.seq_h, c.gap)"),
     )),
 }
 
@@ -417,7 +418,7 @@ EXPIRY: dict[str, Rule] = {
 
 WINDOWS: dict[str, Rule] = {
     "send_window": ("F14", "a send window that starts at the oldest pending message", None, (
-        Edit("stream", "number = self.next_number", """
+        Edit("stream", "number = self.next_number  # F14 (no window holds it back)", """
             if self.next_number >= self.oldest + 150:
                 return  # it would wait for the window to move: as good as lost while it does not
             number = self.next_number

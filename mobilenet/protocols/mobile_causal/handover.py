@@ -67,7 +67,7 @@ class Handover:
         rq = Request(ses, next(self._numbers))  # F10
         c = Context(
             host, state, ses, rq, seq_h=seq_h, heard_ns=self._port.now,
-            pin=self._stream.oldest,  # A2:32, F9 (all that comes from now on is kept for h)
+            pin=self._stream.oldest,  # A2:32 (IV.D: all that comes from now on is kept for h)
         )  # fmt: skip
         self._contexts[host] = c
         self._stream.collect()
@@ -222,6 +222,6 @@ class Handover:
         """init_ACK, then what remains of the recovery messages"""
         skip = tuple(sorted(c.skip))  # F3a
         base = max(c.base, c.nxt)
-        init_ack = InitAck(c.host, c.ses, c.nxt, base, skip, c.seq_h, c.gap)
+        init_ack = InitAck(c.host, c.ses, c.nxt, base, skip, c.seq_h, c.gap)  # F15 (gap: until it is confirmed)
         self._port.send(c.host, init_ack)  # A2:17, A2:30, A2:35, A4:95, A4:96, F5
         self._stream.begin_recovery(c)  # A4:91

@@ -70,7 +70,7 @@ class Host:
     ) -> None:
         """`stations`, their number, is of no interest to a host; nor has it assertions for `check`."""
         self._port = port
-        self.stable = stable
+        self.stable = stable  # F8 (lc and nxt are in it: nothing delivered is forgotten)
         self._p = parameters
         self._recovering = stable.status is not Status.OUT  # until on_recover
         self._connected = False  # the paper's estab; False in status MEMBER: its init
@@ -84,9 +84,15 @@ class Host:
         self._heartbeat_timer = port.timer(self._send_ack)
         self._resender: Resender[int] = Resender(port, parameters, self._make_app, self._to_cell)
         self._on: dict[type, Callable[[Any], None]] = {
-            AppSh: self._on_app_sh, AppCo: self._on_app_co, AckC: self._on_ack_c, Chal: self._on_chal, InitAck: self._on_init_ack,
-            LeaveAck: self._on_leave_ack, Reinit: self._on_reinit, Reset: self._on_reset,
-        }  # fmt: skip
+            AppSh: self._on_app_sh,  # A1:15
+            AppCo: self._on_app_co,  # A1:23
+            AckC: self._on_ack_c,  # A1:33
+            Chal: self._on_chal,  # F11
+            InitAck: self._on_init_ack,  # A1:36
+            LeaveAck: self._on_leave_ack,  # A1:45
+            Reinit: self._on_reinit,  # F15
+            Reset: self._on_reset,  # F15
+        }
 
     def buffer_sizes(self) -> tuple[int, ...]:
         rbuf = self._rbuf
@@ -283,7 +289,7 @@ class Host:
         self._fifo_deliver()  # A1:44
         self._try_leave()
         if self._connected:
-            self._send_ack()  # A1:38, A1:39, F5 (at once: print never sends acks before the recovery messages are through)
+            self._send_ack()  # A1:38, A1:39, F5 (at once, with recovery messages still to come)
             self._heartbeat_timer.start(ns(self._port.uniform(0, self._p.heartbeat_s)))
             for seq in stable.sbuf:
                 self._resender.soon(seq)

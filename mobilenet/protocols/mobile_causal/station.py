@@ -71,6 +71,7 @@ class Station:
         self._wired = wired
         self._p = parameters
         self._check = check
+        self._expiry_s = parameters.expiry_s  # F15 (T; None: never)
         numbers = count(1)  # of requests and cookies
         self.ctx = Contexts()
         self._stream = CellStream(port, parameters, self.ctx, check)
@@ -78,16 +79,26 @@ class Station:
         self._handover = Handover(port, wired, self.ctx, self._stream, self._cookies, numbers, stations, check)
         self._ack_timer = port.timer(self._on_ack_timer)
         self._expiry_timer = port.timer(self._on_expiry_timer)
-        if parameters.expiry_s is not None:
-            self._expiry_timer.start(ns(parameters.expiry_s / 8))
+        if self._expiry_s is not None:
+            self._expiry_timer.start(ns(self._expiry_s / 8))
         self._from_host: dict[type, Callable[[Any], None]] = {
-            AppHs: self._on_app_hs, AckH: self._on_ack_h, Join: self._on_join, Init: self._on_init, Leave: self._on_leave,
-        }  # fmt: skip
+            AppHs: self._on_app_hs,  # A2:2
+            AckH: self._on_ack_h,  # A2:9
+            Join: self._on_join,  # A2:18
+            Init: self._on_init,  # A2:18
+            Leave: self._on_leave,  # A2:39
+        }
         handover = self._handover
         self._from_station: dict[type, Callable[[int, Any], None]] = {
-            App: self._on_app, Req1: handover.on_req1, Nothing: handover.on_nothing, Objection: handover.on_objection,
-            Rsp1: handover.on_rsp1, Req2: handover.on_req2, Rsp2: handover.on_rsp2, Delete: handover.on_delete,
-        }  # fmt: skip
+            App: self._on_app,  # A4:52
+            Req1: handover.on_req1,  # A4:54
+            Nothing: handover.on_nothing,  # F9c, F9e
+            Objection: handover.on_objection,  # F9d
+            Rsp1: handover.on_rsp1,  # A4:69
+            Req2: handover.on_req2,  # A4:77
+            Rsp2: handover.on_rsp2,  # A4:85
+            Delete: handover.on_delete,  # A4:97
+        }
 
     @property
     def next_number(self) -> int:
@@ -159,7 +170,7 @@ class Station:
         """init                                                          A2:18-38"""
         c = self.ctx.get(m.host)
         if c is None:
-            self._handover.request(State.REQ, m.host, m.ses, 0, m.lc, m.nxt)  # A2:31, A2:32, A2:38
+            self._handover.request(State.REQ, m.host, m.ses, 0, m.lc, m.nxt)  # A2:31, A2:32, A2:37, A2:38
         elif m.ses < c.ses or c.state is not State.OWN:  # A2:20, F7
             pass  # not while the token is on its way, in either direction: the host repeats
         elif m.ses > c.ses:  # A2:21
@@ -205,9 +216,9 @@ class Station:
 
     def _on_expiry_timer(self) -> None:
         """Look at everybody eight times per T."""
-        assert self._p.expiry_s is not None
-        self._expiry_timer.start(ns(self._p.expiry_s / 8))
-        now, limit = self._port.now, ns(self._p.expiry_s)
+        assert self._expiry_s is not None
+        self._expiry_timer.start(ns(self._expiry_s / 8))
+        now, limit = self._port.now, ns(self._expiry_s)
         stub = self._p.stub_lifetime_s
         for c in list(self.ctx.values()):
             silent = now - c.heard_ns

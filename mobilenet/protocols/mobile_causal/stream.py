@@ -50,7 +50,7 @@ class CellStream:
 
     def append(self, item: Item, from_wire: bool) -> None:
         """Number a message and radio it; what nobody needs is numbered and forgotten."""
-        number = self.next_number
+        number = self.next_number  # F14 (no window holds it back)
         self.next_number = number + 1  # A2:47
         if self._contexts.floor_of is None:
             return
@@ -59,7 +59,7 @@ class CellStream:
         if from_wire and self._jitter_s:
             when += ns(self._port.uniform(0, self._jitter_s))
         elif not self._waiting:
-            self._resender.first((number, CELL), self._app_sh(number, item))  # A2:44, F14 (whatever is pending)
+            self._resender.first((number, CELL), self._app_sh(number, item))  # A2:44
             return
         if self._waiting:
             when = max(when, self._waiting[-1][0])
