@@ -6,7 +6,7 @@ Source    docs/protocols/mobile-causal.md, Deviations; who plays them: mutants.p
 
 from __future__ import annotations
 
-from ..edits import Edit
+from tests.edits import Edit
 
 Rule = tuple[str, str, str | None, tuple[Edit, ...]]
 

@@ -27,8 +27,8 @@ from mobilenet.protocols.mobile_causal import Station
 from mobilenet.swarm.hunt import record_adversary
 from mobilenet.swarm.schedule import Schedule, draw
 from mobilenet.verify import Verdict, verify_run
+from tests.edits import Edit, broken
 
-from ..edits import Edit, broken
 from .broken_rules import RULES
 from .crowd import deaf_host_blocks_nobody, nothing_is_resent_to_the_silent, radio_is_not_flooded
 

@@ -1,4 +1,4 @@
-"""One small scene per repaired rule; the labels are those of the headers of host.py, station.py and handover.py."""
+"""One small scene per repaired rule; the labels are those of docs/protocols/mobile-causal.md."""
 
 from mobilenet.protocols.mobile_causal import Status
 from mobilenet.protocols.mobile_causal.context import State
