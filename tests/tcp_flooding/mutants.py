@@ -58,7 +58,7 @@ class OutOfOrder(Station):
     def _receive(self, m: App, neighbour: int | None, source: HostLink | None) -> None:
         if not self._is_new(m):
             return
-        self._seen[m.origin] = m.seq
+        self._received[m.origin] = m.seq
         self._backbone.flood(m, neighbour)
         for link in self._receivers(m, source):
             held = self._held.pop(link.host, None)
@@ -79,7 +79,7 @@ class LateFlood(Station):
     def _receive(self, m: App, neighbour: int | None, source: HostLink | None) -> None:
         if not self._is_new(m):
             return
-        self._seen[m.origin] = m.seq
+        self._received[m.origin] = m.seq
         if self.late is None and source is not None:
             self.late = m, neighbour
         else:
@@ -122,7 +122,7 @@ MUTANTS["copies_at_stations"] = MUTANTS["copies_at_stations"]._replace(host=_Tak
 class UnsafeAtOnce(Station):
     """the new link is used at once, in both directions"""
 
-    def _ask_gently(self, link: HostLink, via: int) -> None:
+    def _ping_old_link(self, link: HostLink, via: int) -> None:
         self._make_safe(link)
 
 
@@ -134,8 +134,8 @@ class StaleReturn(Station):
         super().__init__(*arguments)
         self._asked: dict[tuple[int, int], int] = {}
 
-    def _ask_gently(self, link: HostLink, via: int) -> None:
-        super()._ask_gently(link, via)
+    def _ping_old_link(self, link: HostLink, via: int) -> None:
+        super()._ping_old_link(link, via)
         assert link.ping is not None
         self._asked[link.ping] = link.host
 
@@ -148,7 +148,7 @@ class NothingKept(Station):
     """what comes between Ping and Return is not kept"""
 
     def _make_safe(self, link: HostLink) -> None:
-        link.kept = None
+        link.buffer = None
         super()._make_safe(link)
 
 
@@ -157,15 +157,15 @@ class KeptLast(Station):
     """what was kept goes after what comes next"""
 
     def _make_safe(self, link: HostLink) -> None:
-        kept, link.kept = link.kept or [], None
+        kept, link.buffer = link.buffer or [], None
         super()._make_safe(link)
-        link.kept = kept
+        link.buffer = kept
 
     def _receive(self, m: App, neighbour: int | None, source: HostLink | None) -> None:
         super()._receive(m, neighbour, source)
         for link in self._links.values():
-            if link.safe and link.kept:
-                kept, link.kept = link.kept, None
+            if link.safe and link.buffer:
+                kept, link.buffer = link.buffer, None
                 for late in kept:
                     self._spacing.say(link, late)
 
@@ -187,9 +187,9 @@ class OnlyOwnAgain(Host):
     """between Return and Safe only own messages are kept"""
 
     def _deliver(self, m: App) -> None:
-        kept, self._kept = self._kept, None
+        kept, self._buffer = self._buffer, None
         super()._deliver(m)
-        self._kept = kept
+        self._buffer = kept
 
 
 @mutant("only_unacknowledged_again")
@@ -197,7 +197,7 @@ class OnlyUnacknowledgedAgain(Host):
     """of the own messages since Return, those that the old station has are not kept"""
 
     def _on_safe(self, channel: Any) -> None:
-        self._kept = [m for m in self._kept or [] if m.seq in self.stable.unsent and m.origin == self._port.me]
+        self._buffer = [m for m in self._buffer or [] if m.seq in self.stable.unsent and m.origin == self._port.me]
         super()._on_safe(channel)
 
 
@@ -206,7 +206,7 @@ class SaysNothingAgain(Host):
     """nothing is kept between Return and Safe"""
 
     def _on_safe(self, channel: Any) -> None:
-        self._kept = []
+        self._buffer = []
         super()._on_safe(channel)
 
 
@@ -215,8 +215,8 @@ class ReturnOnNew(Host):
     """Return is said over the new link"""
 
     def _on_ping(self, channel: Any, m: Ping) -> None:
-        if self._gentle and m.ses == self.stable.ses and self._kept is None and self._next is not None:
-            self._kept = []
+        if self._by_ping and m.ses == self.stable.ses and self._buffer is None and self._next is not None:
+            self._buffer = []
             self._next.say(Return(m.id))
 
 
@@ -275,7 +275,7 @@ class _Mute:
 class PastIgnored(Host):
     """what was before the link may still come"""
 
-    def _count_as_seen(self, m: Welcome) -> None:
+    def _take_past(self, m: Welcome) -> None:
         pass
 
 
