@@ -75,7 +75,10 @@ def broken(package: str, name: str, edits: Iterable[Edit], shared: Collection[st
     finder = _Copies(copy, folder, sources)
     sys.meta_path.insert(0, finder)
     try:
-        return import_module(copy)
+        loaded_copy = import_module(copy)
+        for module in by_module:
+            import_module(f"{copy}.{module}")
+        return loaded_copy
     finally:
         sys.meta_path.remove(finder)
 

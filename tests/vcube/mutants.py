@@ -25,7 +25,7 @@ from mobilenet.protocols.vcube.reliable import NOBODY, Delv, Message, ReliableBr
 from mobilenet.protocols.vcube.topology import c, children, cluster, first_fault_free
 from mobilenet.swarm.broadcasts import draw
 
-from . import printed_causal
+from . import readings
 from .play import Played
 
 LIMIT = 3000
@@ -313,7 +313,7 @@ MUTANTS: dict[str, Mutant] = {
         not_to_suspects=("broadcast", NotToSuspects),
     ),
     **_of("disjoint_paths", "DisjointPathsBroadcast", only_the_first_copy=("every copy goes on", OnlyTheFirstCopy)),
-    **_of("causal", "CausalBroadcast", **printed_causal.MUTANTS),
+    **_of("causal", "CausalBroadcast", **readings.MUTANTS),
     **_of(
         "causal_reliable", "CausalLayer",
         hands_up_when_suspected=("Held", HandsUpWhenSuspected),
