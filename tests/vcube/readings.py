@@ -53,8 +53,8 @@ READINGS: dict[str, tuple[str, str, str]] = {  # name -> (lines, as they stand, 
     ),
     "sender_too": (
         "l.30, k != s",
-        "return m.vc[m.source] == clock[m.source] + 1 and all(m.vc[k] <= clock[k] for k in range(self._n) if k != m.source)  # l.30",
-        "return m.vc[m.source] == clock[m.source] + 1 and all(m.vc[k] <= clock[k] for k in range(self._n))",
+        "return follows and all(m.vc[k] <= clock[k] for k in range(self._n) if k != m.source)  # l.30",
+        "return follows and all(m.vc[k] <= clock[k] for k in range(self._n))",
     ),
 }
 

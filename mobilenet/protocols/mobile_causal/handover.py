@@ -5,30 +5,34 @@ Source      Wilhelm, Arantes, Sens: A scalable causal broadcast that tolerates d
 Names       Req_1 Rsp_1 Req_2 Rsp_2 Delete as there; Nothing, Objection: the answers it lacks; see context.py
 Assumes     a causal backbone: what was sent or delivered at x's sender before x is delivered before x, for broadcasts
             and sends together; a FIFO tree that forwards before it handles, control on the same links, is one
-Invariant   one token per host: its OWN context, or the pair REL -> FETCH while it moves (I3). Only OWN grants or objects
-Deviations  F1b  A4:65,81  `seq > seqC` drops the message whose number is "next": >= everywhere
-            F3b  A4:62,73,88  boundary of the skip set by the HOST's number: what reached the new station between Rsp1 and
-                           Rsp2 is marked delivered and lost. Here: the station's own counter at Rsp1, on both sides
-            F3c  A4:81     the second list of Rsp2 looks redundant: what reached the new station after Req1 and the old
-                           one after Rsp1 is in no first list and would be skipped. Kept
-            F5   A4:91-96  init_ACK waits for the acknowledgement of the recovery messages: here it comes first
-            F6   A4:62     the number in Req1 is taken before A4:63 looks whose it is: used only if LC = ses
-            F9a  A4:55     a request reaching a station that is not ready is dropped, the host hangs: kept in pend
-            F9b  A4:56-57  one slot for requests: the replaced one's station keeps its structure for ever. All are kept;
-                           the owner serves the highest and objects to the others
-            F9c  A4:58-60  a station that is not owner deletes a requester to which the token is already on its way:
-                           only the owner objects to init requests
-            F9d  A4:99     Delete names a session, test strict: the stale requester never goes. Exact request identity
-            F9e  -         two requesters wait for each other when nobody owns the host: a lower one gets Nothing at once
-            F10  -         a session alone identifies a request: a late init after leave re-creates the requester, the old
-                           Rsp1 fits and it waits for ever. Identity is (Ses, station counter)
-            F12b A2:35     a join starts at minSeq(), the oldest stored message: delivered in a life before. At the next number
-            F12c A2:35     a join is answered at once: messages delivered in the life before may still be under way to
-                           this station. Here: n-1 answers first
-            F16  A4:70-71,78-79,86-87,103  a station relays what is for another one, without a return before the code that
-                           follows, and repeats Delete: both are the backbone's business
-            F17  A2:31-38  Delete (A2:36) is in one reading not sent by a station that knows the host already: a join asks all
-                           stations, and each drops what it has of older sessions
+Invariant   one token per host: its OWN context, or the pair REL -> FETCH while it moves (I3). Only OWN grants, or
+            objects to an init
+Deviations  F1b  A4:65,81    `seq > seqC` drops the message whose number is "next": >= everywhere
+            F3b  A4:62,73,88 boundary of the skip set by the HOST's number: what reached the new station between Rsp1
+                             and Rsp2 is marked delivered and lost. Here: the station's own counter at Rsp1, both sides
+            F3c  A4:81       the second list of Rsp2 looks redundant: what reached the new station after Req1 and the
+                             old one after Rsp1 is in no first list and would be skipped. Kept
+            F5   A4:91-96    init_ACK waits for the acknowledgement of the recovery messages: here it comes first
+            F6   A4:62       the number in Req1 is taken before A4:63 looks whose it is: used only if LC = ses
+            F9a  A4:55       a request reaching a station that is not ready is dropped, the host hangs: kept in pend
+            F9b  A4:56-57    one slot for requests: the replaced one's station keeps its structure for ever. All are
+                             kept; the owner serves the highest and objects to the others
+            F9c  A4:58-60    a station that is not owner deletes a requester to which the token is already on its way:
+                             only the owner objects to init requests
+            F9d  A4:99       Delete names a session, test strict: the stale requester never goes. Exact request identity
+            F9e  -           two requesters wait for each other when nobody owns the host: a lower one gets Nothing at
+                             once
+            F10  A4:54,69    a session alone identifies a request: a late init after leave re-creates the requester, the
+                             old Rsp1 fits and it waits for ever. Identity is (Ses, station counter)
+            F12b A2:35       a join starts at minSeq(), the oldest stored message: one that the host delivered in a life
+                             before. At the next number
+            F12c A2:35       a join is answered at once: messages delivered in the life before may still be under way to
+                             this station. Here: n-1 answers first
+            F16  A4:70-71,78-79,86-87,103
+                             a station relays what is for another one, without a return before the code that follows,
+                             and repeats Delete: both are the backbone's business
+            F17  A2:31-38    Delete (A2:36) is in one reading not sent by a station that knows the host already: a join
+                             asks all stations, and each drops what it has of older sessions
 """
 
 from __future__ import annotations

@@ -7,30 +7,31 @@ Names       seq_h -> stable.seq_h, Ses -> stable.ses, Ses_LC -> stable.lc, seq_C
             state -> stable.status and _connected (the paper's estab), id_C -> _cell
 Assumes     radio packets are lost, doubled, reordered and arbitrarily late, also from cells left behind; not corrupted.
             Stable survives crashes; what one statement group writes there is written atomically
-Deviations  F1a  A1:35  ack_C sets the delivery counter from an acknowledgement of the host's OWN broadcasts: with nothing
-                        delivered and one broadcast, the next message is skipped. Here ack_C trims SBuffer only
+Deviations  F1a  A1:35  ack_C sets the delivery counter from an acknowledgement of the host's OWN broadcasts: with
+                        nothing delivered and one broadcast, the next message is skipped. Here ack_C trims SBuffer only
             F2a  A1:15  App_sh taken in any state: number 3 of the new cell is delivered at once though the host had it
                         from the old one. Here: only when connected, only from the own cell
             F2b  A1:17  RBuffer outlives a cell change, but numbers belong to a station: number 7 of the old cell is
                         delivered as number 7 of the new one. Cleared at each new session, filtered at init_ACK
-            F3a  A1:20  M_d of each copy decides: a copy sent before the handoff ended has an empty M_d, waits in RBuffer
-                        and is delivered a second time. Here the skip set comes with init_ACK
-            F5   A1:26  recovery messages numbered from 0 on, and a 4th state: a host that moves on after one of them asks
-                        with "1", which the next station reads as its stream's number. Here recovery messages have the
-                        numbers base-k..base-1, and a lane of their own in RBuffer
-            F8   IV.E   seq_C saved with acks (A1:49): deliver, crash, recover, deliver again; Ses_LC saved apart from seq_C:
-                        one station's session with another one's number. Here (LC, nxt) is one record, written at each delivery
-            F11  A1:5   a join that is answered at once: here it carries a station's cookie, or a late copy of it would create
-                        a context that nobody removes
+            F3a  A1:20  M_d of each copy decides: a copy sent before the handoff ended has an empty M_d, waits in
+                        RBuffer and is delivered a second time. Here the skip set comes with init_ACK
+            F5   A1:26  recovery messages numbered from 0 on, and a 4th state: a host that moves on after one of them
+                        asks with "1", which the next station reads as its stream's number. Here recovery messages have
+                        the numbers base-k..base-1, and a lane of their own in RBuffer
+            F8   IV.E   seq_C saved with acks (A1:49): deliver, crash, recover, deliver again; Ses_LC saved apart from
+                        seq_C: one station's session with another one's number. Here (LC, nxt) is one record, written at
+                        each delivery
+            F11  A1:5   a join that is answered at once: here it carries a station's cookie, or a late copy of it would
+                        create a context that nobody removes
             F12a A1:1   join resets the counters: ids repeat and later messages pass for duplicates. Never reset
-            F13b A1:13  leave with the session in use: the owner elsewhere, asked to forget sessions below its own, does not.
-                        With a fresh session, repeated until acknowledged
+            F13b A1:13  leave with the session in use: the owner elsewhere, asked to forget sessions below its own, does
+                        not. With a fresh session, repeated until acknowledged
             F13c A1:13  leave at once: own messages are lost or resent in the next life. Here: after SBuffer is empty
             F15  IV.E   reinit and reset: what a station forgot after T is announced to the host, which gets Gap()
-            A1:48       a heartbeat beside the acknowledgement timer, begun anew by each acknowledgement: a host that receives
-                        nothing would else never be told that it is forgotten. Its interval is drawn each time: with equal ones
-                        two hosts that do not hear each other, once they collide, collide for ever, and one of them is taken
-                        for silent
+            A1:48       a heartbeat beside the acknowledgement timer, begun anew by each acknowledgement: a host that
+                        receives nothing would else never be told that it is forgotten. Its interval is drawn each time:
+                        with equal ones two hosts that do not hear each other, once they collide, collide for ever, and
+                        one of them is taken for silent
 """
 
 from __future__ import annotations

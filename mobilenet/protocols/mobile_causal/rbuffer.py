@@ -1,11 +1,11 @@
 """What a host has received and may not deliver yet: RBuffer.
 
 Source      Wilhelm, Arantes, Sens (2020), Algorithm 1 lines 16-22 and 27-32
-Names       RBuffer -> recovery and stream: two lanes under one counter. Positions below `base` are recovery messages (App_Co),
-            from `base` on the cell's stream (App_sh)
+Names       RBuffer -> recovery and stream: two lanes under one counter. Positions below `base` are recovery messages
+            (App_Co), from `base` on the cell's stream (App_sh)
 Assumes     a number names at most one message of its lane within a session
-Deviations  F3a  numbers in `skip` were delivered in another cell: they need not come, and are not delivered if they do. In print
-                 the M_d of each copy decides (A1:20)
+Deviations  F3a  numbers in `skip` were delivered in another cell: they need not come, and are not delivered if they do.
+                 In print the M_d of each copy decides (A1:20)
             F5   two lanes: a copy of the stream never passes for a recovery message
 """
 

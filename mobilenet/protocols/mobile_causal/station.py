@@ -2,27 +2,29 @@
 
 Source      Wilhelm, Arantes, Sens: A scalable causal broadcast that tolerates dynamics of mobile networks (2020),
             Algorithms 2 and 3, and Algorithm 4 lines 51-53; the repaired rules: docs/protocols/mobile-causal.md
-Names       see context.py. Its parts, each of which knows only those before it: contexts (context.py), the cell's stream
-            (stream.py), cookies (cookies.py), the wired half of a handoff (handover.py)
+Names       see context.py. Its parts, each of which knows only those before it: contexts (context.py), the cell's
+            stream (stream.py), cookies (cookies.py), the wired half of a handoff (handover.py)
 Assumes     stations do not crash; the backbone of handover.py
-Deviations  F4a  A2:2   the giver goes on accepting App_hs after Rsp1: the message is disseminated by both stations.
-                        Accepted in OWN only
-            F4b  A2:32  a new structure has seq_h = 0 and takes App_hs at once: a message accepted elsewhere, its ack
-                        lost, is disseminated twice. As F4a
-            F5   A2:13-17,27-30  init_ACK after the recovery messages: see host.py. Here init_ACK first (handover.py)
-            F6   A2:26-28  a number counts although LC (A2:22) says that it is another station's: only if it was told with this
-                        context's session
-            F7   A2:20  init at a station that is handing over finds a "locked" structure and is acknowledged, then the
-                        structure goes: the host hangs. Ignored until the token is gone; the host repeats
-            F11  A2:32  a late join after a leave creates a structure for ever: a cookie first (cookies.py)
-            F12b A2:32,35  a join starts at minSeq(), the oldest stored message: a host that leaves and returns delivers it
-                        again. It starts at the next number, after all answers (handover.py)
-            F13a A2:40  leave answered only if registered: with the first answer lost the host can never leave.
-                        Always answered
-            F13b A2:42  Delete carries the session in use, the test is strict: the owner elsewhere stays. A fresh session
-            F15  IV.E   after T everything is forgotten: an unacknowledged but disseminated message comes again with the
-                        host. Here a stub (ses, seq_h) remains, the old session is answered by reinit, and the host's
-                        application hears Gap()
+Deviations  F4a  A2:2      the giver goes on accepting App_hs after Rsp1: the message is disseminated by both stations.
+                           Accepted in OWN only
+            F4b  A2:32     a new structure has seq_h = 0 and takes App_hs at once: a message accepted elsewhere, its ack
+                           lost, is disseminated twice. As F4a
+            F5   A2:13-17,27-30
+                           init_ACK after the recovery messages: see host.py. Here init_ACK first (handover.py)
+            F6   A2:26-28  a number counts although LC (A2:22) says that it is another station's: only if it was told
+                           with this context's session
+            F7   A2:20     init at a station that is handing over finds a "locked" structure and is acknowledged, then
+                           the structure goes: the host hangs. Ignored until the token is gone; the host repeats
+            F11  A2:32     a late join after a leave creates a structure for ever: a cookie first (cookies.py)
+            F12b A2:32,35  a join starts at minSeq(), the oldest stored message: a host that leaves and returns delivers
+                           it again. It starts at the next number, after all answers (handover.py)
+            F13a A2:40     leave answered only if registered: with the first answer lost the host can never leave.
+                           Always answered
+            F13b A2:42     Delete carries the session in use, the test is strict: the owner elsewhere stays. A fresh
+                           session
+            F15  IV.E      after T everything is forgotten: an unacknowledged but disseminated message comes again with
+                           the host. Here a stub (ses, seq_h) remains, the old session is answered by reinit, and the
+                           host's application hears Gap()
 """
 
 from __future__ import annotations

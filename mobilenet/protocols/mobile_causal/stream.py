@@ -1,16 +1,17 @@
-"""What a station radios to its cell: the numbered stream, until all have acknowledged it, and each host's recovery messages.
+"""What a station radios to its cell: the numbered stream, until all have it, and each host's recovery messages.
 
 Source      Wilhelm, Arantes, Sens: A scalable causal broadcast that tolerates dynamics of mobile networks (2020),
             Algorithm 2 lines 44-47 (Disseminate) and `clear` of lines 12 and 83
 Names       seq_C -> next_number, SBuffer -> sbuf, minSeq() -> oldest, clear(SBuffer) -> collect, m_nd -> Context.rec
-Assumes     one radio for the whole cell; numbers are given on arrival and never reset. What arrives while nobody in the cell
-            needs it is numbered, and neither kept nor radioed
-Deviations  F14      first frames are never held back, so that one silent host does not block its cell: the window of print is a
-                     limit of resending (resend.py)
-            A2:44    the first frame of a message that came over the wire waits U[0, forwarding jitter], order kept: stations
-                     at equal depth of the tree receive at the same instant, do not hear each other, and would collide at
-                     every host between them. Ours
-            A2:44-47 print radios before it stores and floods; here it floods, numbers, stores, radios. Nothing happens between
+Assumes     one radio for the whole cell; numbers are given on arrival and never reset. What arrives while nobody in the
+            cell needs it is numbered, and neither kept nor radioed
+Deviations  F14      first frames are never held back, so that one silent host does not block its cell: the window of
+                     print is a limit of resending (resend.py)
+            A2:44    the first frame of a message that came over the wire waits U[0, forwarding jitter], order kept:
+                     stations at equal depth of the tree receive at the same instant, do not hear each other, and would
+                     collide at every host between them. Ours
+            A2:44-47 print radios before it stores and floods; here it floods, numbers, stores, radios. Nothing happens
+                     between
 """
 
 from __future__ import annotations

@@ -1,26 +1,28 @@
 """A mobile host: one safe link to a station, and a second one while it changes cells.
 
-Source      Nédelec, Molli, Mostéfaoui: Breaking the scalability barrier of causal broadcast for large and dynamic systems
-            (2018), PC-broadcast; the rules R1 to R8 are ours: docs/protocols/tcp-flooding.md
+Source      Nédelec, Molli, Mostéfaoui: Breaking the scalability barrier of causal broadcast for large and dynamic
+            systems (2018), PC-broadcast; the rules R1 to R8 are ours: docs/protocols/tcp-flooding.md
 Names       safe link -> _primary, link that is not safe yet -> _next, B (buffer) -> _buffer, received -> _received,
             ping, pong -> Ping, Return; keep-alive probe -> Here. Labels `PC ...` name the step of PC-broadcast
 Assumes     channels are FIFO and may end at any time. Stable survives crashes; what one handler writes there is written
             atomically
 Rules       each with what happens without it:
-            R1  all that is delivered or broadcast between Return and Safe is sent again over the new link, first: what the
-                host delivers from s1 in that time may be slower on the wire than its own next message over s2
-            R2  `via`: while these are under way, both s1 and s2 know a part of the host's past. A host that crashes now and
-                comes back at s3 has to be known from both
-            R3  own messages are unsent until a station has them: a crash would lose them, though the host has delivered them
-            R4  Moved: only the host knows when it needs s1 no more. s1 closing at Return would break the link before Safe is
-                here
-            R5  Stay: a host that turns back says so, or s2 fills its buffer for ever. Also if its connection to s2 has ended
-                by itself by then: the session that it opened for it is never confirmed otherwise
-            R6  the probe: a station that gave the connection up (the host was out of reach) is silent, and so is TCP. A host
-                that has nothing to send would wait for ever, on the link that serves as on one that is to become safe or
-                to be left
+            R1  all that is delivered or broadcast between Return and Safe is sent again over the new link, first: what
+                the host delivers from s1 in that time may be slower on the wire than its own next message over s2
+            R2  `via`: while these are under way, both s1 and s2 know a part of the host's past. A host that crashes now
+                and comes back at s3 has to be known from both
+            R3  own messages are unsent until a station has them: a crash would lose them, though the host has delivered
+                them
+            R4  Moved: only the host knows when it needs s1 no more. s1 closing at Return would break the link before
+                Safe is here
+            R5  Stay: a host that turns back says so, or s2 fills its buffer for ever. Also if its connection to s2 has
+                ended by itself by then: the session that it opened for it is never confirmed otherwise
+            R6  the probe: a station that gave the connection up (the host was out of reach) is silent, and so is TCP. A
+                host that has nothing to send would wait for ever, on the link that serves as on one that is to become
+                safe or to be left
             R7  each link has a new session: frames of a link left behind arrive late
-            R8  the highest number of each origin is remembered: copies come over both links. It begins with what Welcome tells
+            R8  the highest number of each origin is remembered: copies come over both links. It begins with what
+                Welcome tells
 """
 
 from __future__ import annotations
@@ -51,7 +53,7 @@ class Host:
         self._next_is_open = False
         self._unconfirmed = False  # a session was opened, and is not confirmed yet
         self._by_ping = False  # Attach was sent, and the old link is to be kept until the new one is safe
-        self._received: dict[int, int] = {}  # R8: origin -> its highest number that was delivered here, or never will be
+        self._received: dict[int, int] = {}  # R8: origin -> its highest number delivered here, or never to be
         self._buffer: list[App] | None = None  # B: delivered or broadcast since Return
         self._sent: deque[tuple[int, int]] = deque()  # (place among all sent over the safe link, own number)
         self._buffer_end: int | None = None  # the place of the last of the buffer

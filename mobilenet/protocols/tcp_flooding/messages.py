@@ -1,8 +1,8 @@
 """What TCP flooding says over its links, and how many bytes that is.
 
 Source    ours: docs/protocols/tcp-flooding.md. Ping and Return are ping and pong of PC-broadcast
-Units     bytes; an identifier takes 4, a number 8, a flag 1, the body what it declares; a procedure is named by a station
-          and its own number
+Units     bytes; an identifier takes 4, a number 8, a flag 1, the body what it declares; a procedure is named by a
+          station and its own number
 Body      an int: the declared payload bytes. Nothing looks inside
 """
 
@@ -58,7 +58,10 @@ class _Attach(NamedTuple):
 
 
 class Attach(_Attach, Control):
-    """The first word over a new link: the stations in `via` know the host's past; `keep`: the link to the last still stands."""
+    """The first word over a new link: the stations in `via` know the host's past.
+
+    `keep`: the link to the last of them still stands.
+    """
 
     __slots__ = ()
 

@@ -1,7 +1,7 @@
 """A station's links to its hosts, and the rest between the copies that it sends them.
 
-Model     per message: the copy for the i-th host goes i steps after the message came; per queue: each copy goes a step after
-          the one before it, of whatever message. Never does a message overtake another one on the same link
+Model     per message: the copy for the i-th host goes i steps after the message came; per queue: each copy goes a step
+          after the one before it, of whatever message. Never does a message overtake another one on the same link
 Units     integer nanoseconds
 Source    Wilhelm, Arantes, Sens (2020), section V.A; `per_queue` is ours: docs/protocols/tcp-flooding.md
 """

@@ -1,30 +1,32 @@
 """A station: passes every message on once over each link, and lets hosts in and out between two messages.
 
-Source      Nédelec, Molli, Mostéfaoui: Breaking the scalability barrier of causal broadcast for large and dynamic systems
-            (2018), PC-broadcast; Wilhelm, Arantes, Sens (2020), section V.A, "TCP-Flooding", for tree, TCP and spacing. What
-            happens when the only link of a host is lost is ours: docs/protocols/tcp-flooding.md
+Source      Nédelec, Molli, Mostéfaoui: Breaking the scalability barrier of causal broadcast for large and dynamic
+            systems (2018), PC-broadcast; Wilhelm, Arantes, Sens (2020), section V.A, "TCP-Flooding", for tree, TCP and
+            spacing. What happens when the only link of a host is lost is ours: docs/protocols/tcp-flooding.md
 Names       Q -> links, safe -> HostLink.safe, B (buffer) -> HostLink.buffer, received -> _received, ping -> Ping,
-            pong -> Return, expected id -> HostLink.ping; keep-alive probe -> Here. Labels `PC ...` name the step of PC-broadcast
+            pong -> Return, expected id -> HostLink.ping; keep-alive probe -> Here. Labels `PC ...` name the step of
+            PC-broadcast
 Assumes     channels are FIFO; those between stations form a tree and never break. A session is never used twice
-Causal      every first reception is forwarded over all links at once and then counts as delivered. So a FIFO link carries m
-            behind all that its sender delivered before m, and what arrives over links that are safe arrives in causal order.
-            A link is safe from a moment on at which both ends know the same of each other's past:
-            by ping  s2 sent Ping behind all that it had delivered, which so came to s1 and to the host; the host sent Return
-                     behind all that it had broadcast, and delivered from s1, which so came to s2. What either delivered
-                     meanwhile it buffers, and sends first. (Buffered by s2 only: a host that delivers x from s1 just after its
-                     Return, and broadcasts y over s2, sends y before x comes to s2 from s1.)
-            by gap   s1 sent Closed behind all that it passed to the host or took from it: s1 forwards to stations first. So s2
-                     knows the host's past, and the host gets nothing that is older than the link: its gap
+Causal      every first reception is forwarded over all links at once and then counts as delivered. So a FIFO link
+            carries m behind all that its sender delivered before m, and what arrives over links that are safe arrives
+            in causal order. A link is safe from a moment on at which both ends know the same of each other's past:
+            by ping  s2 sent Ping behind all that it had delivered, which so came to s1 and to the host; the host sent
+                     Return behind all that it had broadcast, and delivered from s1, which so came to s2. What either
+                     delivered meanwhile it buffers, and sends first. (Buffered by s2 only: a host that delivers x from
+                     s1 just after its Return, and broadcasts y over s2, sends y before x comes to s2 from s1.)
+            by gap   s1 sent Closed behind all that it passed to the host or took from it: s1 forwards to stations
+                     first. So s2 knows the host's past, and the host gets nothing that is older than the link: its gap
 Rules       each with what happens without it:
-            R9   a Return must name the outstanding Ping: h asks s2, turns back, asks s2 again; the Return of the first Ping
-                 makes the second link safe although what s2 forwarded in between is still behind h
-            R10  Closed is awaited before Welcome: h received m from s1, and its answer m' overtakes m at s2 where s1's copy is
-                 slow
-            R11  Welcome tells the past: h joins at s1 behind m, delivers m' that follows m, and changes to s2 where m is still to
-                 come: without having received m it would take it for new, after m'
-            R12  links of older sessions are dropped everywhere when a newer one stands: s3 would fill a buffer for a host that
-                 will never acknowledge, and never be at rest
-            R13  an Attach of an older session than one heard of is refused: its frame waited in a queue while the host moved on
+            R9   a Return must name the outstanding Ping: h asks s2, turns back, asks s2 again; the Return of the first
+                 Ping makes the second link safe although what s2 forwarded in between is still behind h
+            R10  Closed is awaited before Welcome: h received m from s1, and its answer m' overtakes m at s2 where s1's
+                 copy is slow
+            R11  Welcome tells the past: h joins at s1 behind m, delivers m' that follows m, and changes to s2 where m
+                 is still to come: without having received m it would take it for new, after m'
+            R12  links of older sessions are dropped everywhere when a newer one stands: s3 would fill a buffer for a
+                 host that will never acknowledge, and never be at rest
+            R13  an Attach of an older session than one heard of is refused: its frame waited in a queue while the host
+                 moved on
 """
 
 from __future__ import annotations
@@ -73,7 +75,8 @@ class Station:
             Moved: self._on_moved, Stay: self._on_stay, Leave: self._on_leave, Here: self._on_here,
         }  # fmt: skip
         self._on_wired: dict[type, Callable[[int, Any], None]] = {
-            App: self._on_wired_app, Ping: self._on_ping, Return: self._on_return, Close: self._on_close, Closed: self._on_closed_id,
+            App: self._on_wired_app, Ping: self._on_ping, Return: self._on_return, Close: self._on_close,
+            Closed: self._on_closed_id,
         }  # fmt: skip
         port.channels.listen(self)
 

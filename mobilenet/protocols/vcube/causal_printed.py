@@ -1,6 +1,7 @@
 """Causal broadcast with message aggregation as printed: the reference that the fast one (causal.py) is tested against.
 
-Source      Rodrigues, Duarte, Arantes: "Causal Aggregation Broadcast" on VCube, Algorithms 1 and 2; l.N is line N of Algorithm 2
+Source      Rodrigues, Duarte, Arantes: "Causal Aggregation Broadcast" on VCube, Algorithms 1 and 2; l.N is line N of
+            Algorithm 2
 Names       vector_clock, vector_max, pending, m.vc, agg as there; m.s -> source
 Assumes     reliable links, in any order; nobody fails; a tree per source. Any n
 Deviations  Alg. 1 l.3  "1 < s <= h" reaches half of the processes only (n = 2): 1 <= s <= h
@@ -133,7 +134,8 @@ class PrintedCausalBroadcast:
 
     def _is_deliverable(self, m: Message) -> bool:
         clock = self.vector_clock
-        return m.vc[m.source] == clock[m.source] + 1 and all(m.vc[k] <= clock[k] for k in range(self._n) if k != m.source)  # l.30
+        follows = m.vc[m.source] == clock[m.source] + 1  # l.30
+        return follows and all(m.vc[k] <= clock[k] for k in range(self._n) if k != m.source)  # l.30
 
     def _send(self, messages: tuple[Message, ...], k: int) -> None:
         """Split at the MTU; a message larger than that travels alone."""
