@@ -1,0 +1,36 @@
+"""The documents of the protocols: what they name exists, and they are wrapped."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+DOCUMENTS = sorted((ROOT / "docs" / "protocols").glob("*.md"))
+PLACES = (ROOT, ROOT / "mobilenet", *(path for path in (ROOT / "mobilenet" / "protocols").iterdir() if path.is_dir()))
+
+
+@pytest.mark.parametrize("path", DOCUMENTS, ids=lambda path: path.name)
+def test_lines_are_wrapped(path: Path) -> None:
+    text = re.sub(r"```.*?```", "", path.read_text(encoding="utf-8"), flags=re.DOTALL)
+    assert [line for line in text.splitlines() if len(line) > 100 and not line.startswith("|")] == []
+
+
+@pytest.mark.parametrize("path", DOCUMENTS, ids=lambda path: path.name)
+def test_files_that_are_named_exist(path: Path) -> None:
+    text = path.read_text(encoding="utf-8")
+    named = set(re.findall(r"`([\w/]+\.(?:py|yaml|md)|(?:tests|mobilenet|scenarios)/[\w/.]*)`", text))
+    assert [name for name in sorted(named) if not any((place / name).exists() for place in PLACES)] == []
+    for target in re.findall(r"\]\(([^)#]+)\)", text):
+        assert (path.parent / target).exists(), target
+
+
+@pytest.mark.parametrize("path", DOCUMENTS, ids=lambda path: path.name)
+def test_links_within_a_document_have_their_heading(path: Path) -> None:
+    text = path.read_text(encoding="utf-8")
+    headings = {re.sub(r"[^\w -]", "", title).strip().lower().replace(" ", "-") for title in re.findall(r"^#+ (.*)$", text, re.MULTILINE)}
+    assert [link for link in re.findall(r"\]\(#([^)]+)\)", text) if link not in headings] == []
+
+
+def test_every_protocol_of_the_package_has_its_document() -> None:
+    assert {path.stem for path in DOCUMENTS} == {"mobile-causal", "tcp-flooding", "vcube"}
