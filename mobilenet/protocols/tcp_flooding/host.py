@@ -205,13 +205,10 @@ class Host:
     def _on_app(self, m: App) -> None:
         """upon receive m: the first copy is delivered                   PC receive"""
         if m.origin != self._port.me and m.seq > self._received.get(m.origin, -1):  # PC receive, R8
-            self._deliver(m)
-
-    def _deliver(self, m: App) -> None:
-        self._received[m.origin] = m.seq
-        if self._buffer is not None:
-            self._buffer.append(m)  # PC buffer, R1
-        self._port.deliver(MessageId(m.origin, m.seq), m.body)  # PC deliver
+            self._received[m.origin] = m.seq
+            if self._buffer is not None:
+                self._buffer.append(m)  # PC buffer, R1
+            self._port.deliver(MessageId(m.origin, m.seq), m.body)  # PC deliver
 
     def _on_ping(self, channel: Channel, m: Ping) -> None:
         """upon receive ping: all that the new station had forwarded before is here     PC pong"""
@@ -243,7 +240,7 @@ class Host:
         stable = self.stable
         joins = stable.status is Status.JOIN
         stable.status, stable.via = Status.MEMBER, (channel.peer,)
-        self._take_past(m)
+        self._received = dict(m.past)  # R8, R11 (what came before this link never will)
         self._adopt(channel)
         self._confirmed(channel.peer, {})
         if joins:
@@ -257,10 +254,6 @@ class Host:
     def _confirmed(self, station: int, detail: dict[str, int]) -> None:
         self._unconfirmed = False
         self._port.session_confirmed(self.stable.ses, station, detail)
-
-    def _take_past(self, m: Welcome) -> None:
-        """What came before this link never will; all that was delivered here is part of it."""
-        self._received = dict(m.past)  # R8, R11
 
     def _adopt(self, channel: Channel) -> None:
         self._primary, self._next, self._next_is_open = channel, None, False

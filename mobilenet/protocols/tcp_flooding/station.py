@@ -104,25 +104,18 @@ class Station:
 
     def _receive(self, m: App, neighbour: int | None, source: HostLink | None) -> None:
         """At the first reception on all outgoing links, at once; later copies are dropped."""
-        if not self._is_new(m):  # PC receive
+        if m.seq <= self._received.get(m.origin, -1):  # PC receive (FIFO from each origin, so the highest number tells)
             return
         self._received[m.origin] = m.seq  # PC deliver
         self._backbone.flood(m, None if self._p.echo else neighbour)  # PC forward
-        self._spacing.copies(self._receivers(m, source), m)  # PC forward, V.A (point-to-point, 5 ms apart)
-        for link in self._links.values():
-            if link.buffer is not None and link.host != m.origin:
-                link.buffer.append(m)  # PC buffer
-
-    def _is_new(self, m: App) -> bool:
-        """FIFO from each origin, so the highest number tells."""
-        return m.seq > self._received.get(m.origin, -1)
-
-    def _receivers(self, m: App, source: HostLink | None) -> list[HostLink]:
-        """Hosts that get a copy: not the one that it came from, nor the one that broadcast it."""
-        return [
+        receivers = [  # not the host that it came from, nor the one that broadcast it
             link for link in self._links.values()
             if link.safe and (self._p.echo or (link is not source and link.host != m.origin))
         ]  # fmt: skip
+        self._spacing.copies(receivers, m)  # PC forward, V.A (point-to-point, 5 ms apart)
+        for link in self._links.values():
+            if link.buffer is not None and link.host != m.origin:
+                link.buffer.append(m)  # PC buffer
 
     # --- hosts that come
 
@@ -154,11 +147,8 @@ class Station:
     def _try_welcome(self, link: HostLink) -> None:
         """When all that the host may know is here."""
         if not link.closing:  # R10
-            self._welcome(link)
-
-    def _welcome(self, link: HostLink) -> None:
-        link.close, link.safe = None, True
-        self._spacing.say(link, Welcome(link.ses, tuple(self._received.items())))  # R11
+            link.close, link.safe = None, True
+            self._spacing.say(link, Welcome(link.ses, tuple(self._received.items())))  # R11
 
     def _make_safe(self, link: HostLink) -> None:
         """Both ends know the same now, but for what is in the buffer: it goes first     PC safe"""
@@ -226,11 +216,8 @@ class Station:
             self._backbone.flood(m, neighbour)
             return
         for link in self._links.values():
-            if self._is_awaited(link, m):
+            if link.ping == m.id:  # R9
                 self._make_safe(link)
-
-    def _is_awaited(self, link: HostLink, m: Return) -> bool:
-        return link.ping == m.id  # R9
 
     def _on_close(self, neighbour: int, m: Close) -> None:
         """A newer link of this host: older ones are dropped, and forgotten by the host already."""
