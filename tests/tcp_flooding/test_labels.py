@@ -3,6 +3,8 @@
 import re
 from pathlib import Path
 
+from .mutants import MUTANTS
+
 ROOT = Path(__file__).parents[2]
 PROTOCOL = ROOT / "mobilenet" / "protocols" / "tcp_flooding"
 TEXT = (ROOT / "docs" / "protocols" / "tcp-flooding.md").read_text(encoding="utf-8")
@@ -28,3 +30,10 @@ def test_the_document_names_every_message_and_parameter() -> None:
     assert [name for name in messages if f"`{name}`" not in TEXT] == []
     parameters = re.findall(r"^    (\w+): .*= Field", SOURCES["parameters.py"], re.MULTILINE)
     assert [name for name in parameters if name not in TEXT and name not in ("spacing", "first_join_spread_s")] == []
+
+
+def test_the_document_names_every_mutant() -> None:
+    assert [name for name in MUTANTS if f"`{name}`" not in TEXT] == []
+    rules = re.findall(r"^\| R\d+ \|.*\| (.*) \|$", TEXT, re.MULTILINE)
+    assert len(rules) == 13
+    assert {name for cell in rules for name in re.findall(r"`(\w+)`", cell)} <= set(MUTANTS)
