@@ -11,8 +11,8 @@ Deviations  F4a  A2:2      the giver goes on accepting App_hs after Rsp1: the me
                            lost, is disseminated twice. As F4a
             F5   A2:13-17,27-30
                            init_ACK after the recovery messages: see host.py. Here init_ACK first (handover.py)
-            F6   A2:26-28  a number counts although LC (A2:22) says that it is another station's: only if it was told
-                           with this context's session
+            F6   A2:26-28  a number is used outside the test of LC in A2:22 (as far as the indentation of print tells),
+                           though it may be another station's: only if it was told with this context's session
             F7   A2:20     init at a station that is handing over finds a "locked" structure and is acknowledged, then
                            the structure goes: the host hangs. Ignored until the token is gone; the host repeats
             F11  A2:32     a late join after a leave creates a structure for ever: a cookie first (cookies.py)
