@@ -1,9 +1,9 @@
 """Broken copies of a package: a few lines of its source are edited, and the copy is loaded under a private name.
 
-Model     an edit names a module of the package, lines that stand there exactly once, and what stands there instead. A block
-          of lines may be given with any common indentation: it is found, and replaced, at its own. Modules are copied whole,
-          but for those that carry the vocabulary (`shared`: messages, settings, what survives crashes), so that objects of
-          the copy and of its surroundings understand each other
+Model     an edit names a module of the package, lines that stand there exactly once, and what stands there instead. A
+          block of lines may be given with any common indentation: it is found, and replaced, at its own. Modules are
+          copied whole, but for those that carry the vocabulary (`shared`: messages, settings, what survives crashes),
+          so that objects of the copy and of its surroundings understand each other
 Errors    EditError when an edit does not apply any more: the lines are not there, or more than once, or change nothing
 Source    ours: docs/protocols/mobile-causal.md, Mutants
 """

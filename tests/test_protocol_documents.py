@@ -28,7 +28,8 @@ def test_files_that_are_named_exist(path: Path) -> None:
 @pytest.mark.parametrize("path", DOCUMENTS, ids=lambda path: path.name)
 def test_links_within_a_document_have_their_heading(path: Path) -> None:
     text = path.read_text(encoding="utf-8")
-    headings = {re.sub(r"[^\w -]", "", title).strip().lower().replace(" ", "-") for title in re.findall(r"^#+ (.*)$", text, re.MULTILINE)}
+    titles = re.findall(r"^#+ (.*)$", text, re.MULTILINE)
+    headings = {re.sub(r"[^\w -]", "", title).strip().lower().replace(" ", "-") for title in titles}
     assert [link for link in re.findall(r"\]\(#([^)]+)\)", text) if link not in headings] == []
 
 

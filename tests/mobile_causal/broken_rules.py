@@ -57,7 +57,7 @@ NUMBERS: dict[str, Rule] = {
         host(
             """
             if self._connected:  # F2a
-                if m.number >= self.stable.nxt and self._rbuf.wants(m.number):  # A1:16, A1:18 (most copies are for others)
+                if m.number >= self.stable.nxt and self._rbuf.wants(m.number):  # A1:16, A1:18 (most are for others)
                     self._rbuf.stream[m.number] = m  # A1:17
                     self._fifo_deliver()  # A1:18-22
                 if not self._ack_timer.running:
@@ -190,7 +190,10 @@ NUMBERS: dict[str, Rule] = {
             """,
         ),
         host(
-            "self._ack_timer.stop()\njitter = self._port.uniform(self._p.resend_jitter_low, self._p.resend_jitter_high)",
+            """
+            self._ack_timer.stop()
+            jitter = self._port.uniform(self._p.resend_jitter_low, self._p.resend_jitter_high)
+            """,
             """
             self.saved[id(self.stable)] = (self.stable.lc, self.stable.nxt)
             self._ack_timer.stop()
@@ -361,7 +364,7 @@ ACKNOWLEDGEMENTS: dict[str, Rule] = {
 # --- the T extension
 
 EXPIRY: dict[str, Rule] = {
-    "forget_everything": ("F15", "after T everything is forgotten, the host comes with its pending messages", "expiry", (
+    "forget_everything": ("F15", "after T all is forgotten, the host comes with its pending messages", "expiry", (
         host("stable.sbuf.clear()  # F15", "pass"),
         station(
             """
@@ -430,7 +433,7 @@ WINDOWS: dict[str, Rule] = {
     "no_backlog": ("F14", "copies are queued in the radio whatever waits there", None, (
         Edit(
             "resend",
-            "while self._ready and len(self._waiting_copies) < self._p.mac_backlog:  # F14 (the radio's queue is finite)",
+            "while self._ready and len(self._waiting_copies) < self._p.mac_backlog:  # F14 (its queue is finite)",
             "while self._ready and len(self._waiting_copies) < 10_000:",
         ),
     )),

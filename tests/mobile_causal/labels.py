@@ -1,7 +1,7 @@
 """The labels in the mobile causal broadcast: lines of print, repaired rules, invariants.
 
-Model     a label stands in a comment at the end of a line of code: `# A4:64, F1b` or `# F15 (why)`. A1:16-18 is a range. What
-          stands in docstrings is prose
+Model     a label stands in a comment at the end of a line of code: `# A4:64, F1b` or `# F15 (why)`. A1:16-18 is a
+          range. What stands in docstrings is prose
 Source    ours: docs/protocols/mobile-causal.md, Notation
 """
 

@@ -2,9 +2,9 @@
 
     python -m tests.tcp_flooding.mutants [--limit N] [names]
 
-Model     scenarios of the swarm's radio half, under this protocol. A mutant is caught when the verdict is `violated`; one that
-          raises has not been caught by the verifier, and goes on. Mutants are subclasses where a whole handler changes, and
-          edits of a few lines in a fresh copy of the package (tests/edits.py) where a clause does
+Model     scenarios of the swarm's radio half, under this protocol. A mutant is caught when the verdict is `violated`; one
+          that raises has not been caught by the verifier, and goes on. Mutants are subclasses where a whole handler
+          changes, and edits of a few lines in a fresh copy of the package (tests/edits.py) where a clause does
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ def edited_mutant(name: str, rule: str, *edits: Edit) -> None:
 # --- flooding
 
 
-ALREADY_HERE = "if m.seq <= self._received.get(m.origin, -1):  # PC receive (FIFO from each origin, so the highest number tells)"
+ALREADY_HERE = "if m.seq <= self._received.get(m.origin, -1):  # PC receive (FIFO from each origin: the highest tells)"
 TAKES_COPIES = Edit(
     "host",
     "if m.origin != self._port.me and m.seq > self._received.get(m.origin, -1):  # PC receive, R8",

@@ -1,4 +1,4 @@
-"""Readings of Algorithm 2 of the causal paper that are wrong, as edits of its printed form, and wrong versions of the fast one.
+"""Wrong readings of Algorithm 2 of the causal paper, as edits of its printed form, and wrong versions of the fast one.
 
 Source      mobilenet/protocols/vcube/causal_printed.py, whose reading is the right one; l.N is line N of Algorithm 2
 """
@@ -45,7 +45,11 @@ READINGS: dict[str, tuple[str, str, str]] = {  # name -> (lines, as they stand, 
         """,
         "self.vector_max[m.source] = max(self.vector_max[m.source], m.vc[m.source])",
     ),
-    "without_first_condition": ("l.26, first", "precedes = other.vc[m.source] >= m.vc[m.source]  # l.26", "precedes = True"),
+    "without_first_condition": (
+        "l.26, first",
+        "precedes = other.vc[m.source] >= m.vc[m.source]  # l.26",
+        "precedes = True",
+    ),
     "without_children": (
         "l.26, second",
         "other.vc[x] > self.vector_max[x] and k in self._children_in_tree_of[x] for x in range(self._n)  # l.26",
@@ -67,7 +71,7 @@ def load(name: str) -> Any:
 
 
 class Misread:
-    """Makes a process of a reading. Over a single tree it is the fast one: the paper means its algorithm for a tree per source."""
+    """Makes a process of a reading. Over a single tree it is the fast one: print has a tree per source."""
 
     def __init__(self, name: str) -> None:
         self.__name__ = name

@@ -159,7 +159,7 @@ class Resender(Generic[Key]):
             return
         self._batch_began = self._port.now
         self._pumping = True
-        while self._ready and len(self._waiting_copies) < self._p.mac_backlog:  # F14 (the radio's queue is finite)
+        while self._ready and len(self._waiting_copies) < self._p.mac_backlog:  # F14 (its queue is finite)
             key = heappop(self._ready)
             if self._state.get(key) != READY:
                 continue
