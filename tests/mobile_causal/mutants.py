@@ -107,8 +107,11 @@ def main() -> int:
         for kill in pool.map(hunt, arguments.names, [arguments.limit] * len(arguments.names)):
             seed = "" if kill.seed is None else kill.seed
             first_line = kill.explanation.partition("\n")[0][:90]
-            print(f"{kill.name:20} {MUTANTS[kill.name].rule:5} {kill.schedules:9} {seed:5}  {kill.flavour:12} "
-                  f"{kill.check or 'SURVIVES':13} {first_line}", flush=True)
+            print(
+                f"{kill.name:20} {MUTANTS[kill.name].rule:5} {kill.schedules:9} {seed:5}  {kill.flavour:12} "
+                f"{kill.check or 'SURVIVES':13} {first_line}",
+                flush=True,
+            )
             if kill.check is not None:
                 killed_by[kill.check] += 1
     alive = len(arguments.names) - killed_by.total()

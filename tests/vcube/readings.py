@@ -76,8 +76,16 @@ class Misread:
     def __init__(self, name: str) -> None:
         self.__name__ = name
 
-    def __call__(self, port: Any, n: int, aggregate: bool = True, release: str = "packet", trees: str = "per_source",
-                 *sizes: int, **named: int) -> Any:
+    def __call__(
+        self,
+        port: Any,
+        n: int,
+        aggregate: bool = True,
+        release: str = "packet",
+        trees: str = "per_source",
+        *sizes: int,
+        **named: int,
+    ) -> Any:
         kind = CausalBroadcast if trees == "single" else load(self.__name__)
         return kind(port, n, True, release, trees, *sizes, **named)
 

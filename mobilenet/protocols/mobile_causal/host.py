@@ -229,7 +229,7 @@ class Host:
     def _on_app_sh(self, m: AppSh) -> None:
         """App_sh: the cell's stream                                     A1:15-22"""
         if self._connected:  # F2a
-            if m.number >= self.stable.nxt and self._rbuf.wants(m.number):  # A1:16, A1:18 (most are for others)
+            if m.number >= self.stable.nxt and self._rbuf.wants(m.number):  # A1:16, A1:18
                 self._rbuf.stream[m.number] = m  # A1:17
                 self._fifo_deliver()  # A1:18-22
             if not self._ack_timer.running:

@@ -1,7 +1,7 @@
 """Causal broadcast with message aggregation over the spanning trees of VCube.
 
-Source      Rodrigues, Duarte, Arantes: "Causal Aggregation Broadcast" on VCube, Algorithms 1 and 2. causal_printed.py is
-            the readable form; tests hold this fast one against it, step by step
+Source      Rodrigues, Duarte, Arantes: "Causal Aggregation Broadcast" on VCube, Algorithms 1 and 2. Readable form:
+            causal_printed.py; tests hold this fast one against it, step by step
 Names       vector_clock -> _delivered (a set), vector_max -> _received (a set), pending -> _waiting, Children(i, h) ->
             _children[h], m.vc -> m.depends (a set); CheckAgg -> _hand_on, CheckDelivery -> _deliver_when_ready
 Sets        a vector clock says which messages were delivered, and delivery is FIFO: so a clock is a set of messages,
