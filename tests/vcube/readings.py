@@ -52,8 +52,8 @@ READINGS: dict[str, tuple[str, str, str]] = {  # name -> (lines, as they stand, 
     ),
     "without_children": (
         "l.26, second",
-        "other.vc[x] > self.vector_max[x] and k in self._children_in_tree_of[x] for x in range(self._n)  # l.26",
-        "other.vc[x] > self.vector_max[x] for x in range(self._n)",
+        "other.vc[x] > self.vector_max[x] and k in self._children_in_tree_of[x]  # l.26",
+        "other.vc[x] > self.vector_max[x]",
     ),
     "sender_too": (
         "l.30, k != s",

@@ -119,8 +119,8 @@ class PrintedCausalBroadcast:
                 continue
             precedes = other.vc[m.source] >= m.vc[m.source]  # l.26
             missing = any(
-                other.vc[x] > self.vector_max[x] and k in self._children_in_tree_of[x]
-                for x in range(self._n)  # l.26
+                other.vc[x] > self.vector_max[x] and k in self._children_in_tree_of[x]  # l.26
+                for x in range(self._n)
             )
             if precedes and not missing:
                 agg.append(other)  # l.27
