@@ -1,7 +1,7 @@
 """One station, one host that answers and one that does not: what windows, backlog and silence are for.
 
 Model     each function plays one scene and returns what is wrong with it, or None
-Source    F14 in station.py and resend.py; ours: DESIGN.md §3
+Source    F14 in docs/protocols/mobile-causal.md
 """
 
 from __future__ import annotations

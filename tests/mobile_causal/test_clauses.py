@@ -1,4 +1,4 @@
-"""One small scene per repaired rule; the labels are those of the headers of host.py, station.py and handover.py."""
+"""One small scene per repaired rule; the labels are those of docs/protocols/mobile-causal.md."""
 
 from mobile_causal.bench import Bench
 from mobilenet.protocols.mobile_causal import Status

@@ -25,19 +25,19 @@ def test_no_schedule_breaks_the_protocol(seed: int, flavour: str) -> None:
     with TemporaryDirectory() as folder:
         record_adversary(draw(seed, flavour), Path(folder))
         answers = {name: verdict for name, verdict in verify_run(Path(folder)).items() if verdict.answer != "valid"}
-    assert answers == {}
+    assert answers == {}  # I5 (a token that is lost would be seen as a gap)
 
 
 def leaks(outcome: Outcome) -> list[str]:
     """What no run directory shows: contexts that nobody needs, and stations that count differently."""
     network = outcome.network
     found = []
-    if len({station.next_number for station in network.stations}) > 1:
+    if len({station.next_number for station in network.stations}) > 1:  # I7
         found.append("the stations have not numbered the same messages")
     for h, stable in enumerate(network.stable):
         contexts = [s for s, station in enumerate(network.stations) if h in station.ctx]
         expected = [network.cells[h]] if stable.status is Status.MEMBER else []
-        if contexts != expected:
+        if contexts != expected:  # I8
             found.append(f"h{h}: contexts at {contexts}, expected at {expected}")
     return found
 

@@ -2,8 +2,9 @@
 
     python -m tests.tcp_flooding.mutants [--limit N] [names]
 
-Model     scenarios of the swarm's radio half, under this protocol. A mutant is caught when the verdict is `violated`; one that
-          raises has not been caught by the verifier, and goes on
+Model     scenarios of the swarm's radio half, under this protocol. A mutant is caught when the verdict is `violated`; one
+          that raises has not been caught by the verifier, and goes on. Mutants are subclasses where a whole handler
+          changes, and edits of a few lines in a fresh copy of the package (tests/edits.py) where a clause does
 """
 
 from __future__ import annotations
@@ -15,12 +16,16 @@ from typing import Any, NamedTuple, TypeVar
 import pytest
 
 from mobilenet.experiments.fuzz import scenes
-from mobilenet.protocols import catalogue
 from mobilenet.protocols.tcp_flooding import Host, Stable, Station, Status, TcpFloodingParameters
+from mobilenet.protocols.tcp_flooding.declaration import TcpFlooding
 from mobilenet.protocols.tcp_flooding.messages import App, Attach, Closed, Moved, Ping, Return, Stay, Welcome
 from mobilenet.protocols.tcp_flooding.spacing import HostLink
-from tcp_flooding.judged import judged
+from mobilenet.experiments.fuzz import scenes
+from tests.edits import Edit, broken
 
+from .judged import judged
+
+SHARED = ("messages", "parameters", "stable")  # the network and the scenarios know these
 LIMIT = 3000
 
 
@@ -43,23 +48,30 @@ def mutant(name: str) -> Callable[[Class], Class]:
     return note
 
 
+def edited_mutant(name: str, rule: str, *edits: Edit) -> None:
+    """Register a mutant made of edits; the lines that they replace carry the label of the step or rule."""
+    copy = broken("mobilenet.protocols.tcp_flooding", name, edits, SHARED)
+    MUTANTS[name] = Mutant(rule, copy.Host, copy.Station)
+
+
 # --- flooding
 
 
-@mutant("out_of_order")
-class OutOfOrder(Station):
-    """of what waits for a host, the newest goes first"""
+ALREADY_HERE = "if m.seq <= self._received.get(m.origin, -1):  # PC receive (FIFO from each origin: the highest tells)"
+TAKES_COPIES = Edit(
+    "host",
+    "if m.origin != self._port.me and m.seq > self._received.get(m.origin, -1):  # PC receive, R8",
+    "if m.origin != self._port.me:",
+)
 
-    def __init__(self, *arguments: Any) -> None:
-        super().__init__(*arguments)
+edited_mutant(
+    "out_of_order", "of what waits for a host, the newest goes first",
+    Edit("station", "self._number = 0  # of the last Ping or Close of this station", """
+        self._number = 0
         self._held: dict[int, App] = {}
-
-    def _receive(self, m: App, neighbour: int | None, source: HostLink | None) -> None:
-        if not self._is_new(m):
-            return
-        self._seen[m.origin] = m.seq
-        self._backbone.flood(m, neighbour)
-        for link in self._receivers(m, source):
+    """),
+    Edit("station", "self._spacing.copies(receivers, m)  # PC forward, V.A (point-to-point, 5 ms apart)", """
+        for link in receivers:
             held = self._held.pop(link.host, None)
             if held is None and m.seq % 3 == 0:
                 self._held[link.host] = m
@@ -67,79 +79,57 @@ class OutOfOrder(Station):
             self._spacing.say(link, m)
             if held is not None:
                 self._spacing.say(link, held)
-
-
-@mutant("late_flood")
-class LateFlood(Station):
-    """hosts of the cell first, the other stations after the next message only"""
-
-    late: tuple[App, int | None] | None = None
-
-    def _receive(self, m: App, neighbour: int | None, source: HostLink | None) -> None:
-        if not self._is_new(m):
-            return
-        self._seen[m.origin] = m.seq
-        if self.late is None and source is not None:
-            self.late = m, neighbour
+    """),
+)
+edited_mutant(
+    "late_flood", "hosts of the cell first, the other stations after the next message only",
+    Edit("station", "self._number = 0  # of the last Ping or Close of this station", """
+        self._number = 0
+        self._late: tuple[App, int | None] | None = None
+    """),
+    Edit("station", "self._backbone.flood(m, None if self._p.echo else neighbour)  # PC forward", """
+        if self._late is None and source is not None:
+            self._late = m, neighbour
         else:
             self._backbone.flood(m, neighbour)
-            if self.late is not None:
-                late, self.late = self.late, None
+            if self._late is not None:
+                late, self._late = self._late, None
                 self._backbone.flood(*late)
-        self._spacing.copies(self._receivers(m, source), m)
+    """),
+)
+edited_mutant(
+    "copies_at_stations", "later copies are passed on to hosts as well, and hosts take them",
+    Edit("station", ALREADY_HERE, """
+        if m.seq <= self._received.get(m.origin, -1):
+            self._spacing.copies([link for link in self._links.values() if link.safe and link.host != m.origin], m)
+    """),
+    TAKES_COPIES,
+)
+edited_mutant("copies_at_hosts", "hosts deliver every copy", TAKES_COPIES)
 
-
-@mutant("copies_at_stations")
-class CopiesAtStations(Station):
-    """later copies are passed on to hosts as well, and hosts take them"""
-
-    def _is_new(self, m: App) -> bool:
-        if super()._is_new(m):
-            return True
-        self._spacing.copies(self._receivers(m, None), m)
-        return False
-
-
-class _TakesCopies(Host):
-    def _on_app(self, m: App) -> None:
-        if m.origin != self._port.me:
-            self._deliver(m)
-
-
-@mutant("copies_at_hosts")
-class CopiesAtHosts(_TakesCopies):
-    """hosts deliver every copy"""
-
-
-MUTANTS["copies_at_stations"] = MUTANTS["copies_at_stations"]._replace(host=_TakesCopies)
-
-
-# --- gentle
+# --- by ping
 
 
 @mutant("unsafe_at_once")
 class UnsafeAtOnce(Station):
     """the new link is used at once, in both directions"""
 
-    def _ask_gently(self, link: HostLink, via: int) -> None:
+    def _ping_old_link(self, link: HostLink, via: int) -> None:
         self._make_safe(link)
 
 
-@mutant("stale_return")
-class StaleReturn(Station):
-    """the Return of any ping to this host will do"""
-
-    def __init__(self, *arguments: Any) -> None:
-        super().__init__(*arguments)
-        self._asked: dict[tuple[int, int], int] = {}
-
-    def _ask_gently(self, link: HostLink, via: int) -> None:
-        super()._ask_gently(link, via)
-        assert link.ping is not None
+edited_mutant(
+    "stale_return", "the Return of any ping to this host will do",
+    Edit("station", "self._number = 0  # of the last Ping or Close of this station", """
+        self._number = 0
+        self._asked: dict[Procedure, int] = {}
+    """),
+    Edit("station", "self._backbone.flood(Ping(link.ping, link.host, link.ses, via))  # PC ping", """
+        self._backbone.flood(Ping(link.ping, link.host, link.ses, via))
         self._asked[link.ping] = link.host
-
-    def _is_awaited(self, link: HostLink, m: Return) -> bool:
-        return link.ping is not None and self._asked.get(m.id) == link.host
+    """),
+    Edit("station", "if link.ping == m.id:  # R9", "if link.ping is not None and self._asked.get(m.id) == link.host:"),
+)
 
 
 @mutant("nothing_kept")
@@ -147,7 +137,7 @@ class NothingKept(Station):
     """what comes between Ping and Return is not kept"""
 
     def _make_safe(self, link: HostLink) -> None:
-        link.kept = None
+        link.buffer = None
         super()._make_safe(link)
 
 
@@ -156,15 +146,15 @@ class KeptLast(Station):
     """what was kept goes after what comes next"""
 
     def _make_safe(self, link: HostLink) -> None:
-        kept, link.kept = link.kept or [], None
+        kept, link.buffer = link.buffer or [], None
         super()._make_safe(link)
-        link.kept = kept
+        link.buffer = kept
 
     def _receive(self, m: App, neighbour: int | None, source: HostLink | None) -> None:
         super()._receive(m, neighbour, source)
         for link in self._links.values():
-            if link.safe and link.kept:
-                kept, link.kept = link.kept, None
+            if link.safe and link.buffer:
+                kept, link.buffer = link.buffer, None
                 for late in kept:
                     self._spacing.say(link, late)
 
@@ -181,14 +171,14 @@ class PingOvertakes(Station):
             super()._on_ping(neighbour, m)
 
 
-@mutant("only_own_again")
-class OnlyOwnAgain(Host):
-    """between Return and Safe only own messages are kept"""
-
-    def _deliver(self, m: App) -> None:
-        kept, self._kept = self._kept, None
-        super()._deliver(m)
-        self._kept = kept
+edited_mutant(
+    "only_own_again", "between Return and Safe only own messages are kept",
+    Edit("host", """
+        self._received[m.origin] = m.seq
+        if self._buffer is not None:
+            self._buffer.append(m)  # PC buffer, R1
+    """, "self._received[m.origin] = m.seq"),
+)
 
 
 @mutant("only_unacknowledged_again")
@@ -196,7 +186,7 @@ class OnlyUnacknowledgedAgain(Host):
     """of the own messages since Return, those that the old station has are not kept"""
 
     def _on_safe(self, channel: Any) -> None:
-        self._kept = [m for m in self._kept or [] if m.seq in self.stable.unsent and m.origin == self._port.me]
+        self._buffer = [m for m in self._buffer or [] if m.seq in self.stable.unsent and m.origin == self._port.me]
         super()._on_safe(channel)
 
 
@@ -205,7 +195,7 @@ class SaysNothingAgain(Host):
     """nothing is kept between Return and Safe"""
 
     def _on_safe(self, channel: Any) -> None:
-        self._kept = []
+        self._buffer = []
         super()._on_safe(channel)
 
 
@@ -214,21 +204,18 @@ class ReturnOnNew(Host):
     """Return is said over the new link"""
 
     def _on_ping(self, channel: Any, m: Ping) -> None:
-        if self._gentle and m.ses == self.stable.ses and self._kept is None and self._next is not None:
-            self._kept = []
+        if self._by_ping and m.ses == self.stable.ses and self._buffer is None and self._next is not None:
+            self._buffer = []
             self._next.say(Return(m.id))
 
 
 # --- by gap
 
 
-@mutant("closed_not_awaited")
-class ClosedNotAwaited(Station):
-    """Welcome without waiting for Closed"""
-
-    def _try_welcome(self, link: HostLink) -> None:
-        if not link.safe:
-            self._welcome(link)
+edited_mutant(
+    "closed_not_awaited", "Welcome without waiting for Closed",
+    Edit("station", "if not link.closing:  # R10", "if not link.safe:"),
+)
 
 
 @mutant("one_via")
@@ -270,12 +257,10 @@ class _Mute:
         return getattr(self._port, name)
 
 
-@mutant("past_ignored")
-class PastIgnored(Host):
-    """what was before the link may still come"""
-
-    def _count_as_seen(self, m: Welcome) -> None:
-        pass
+edited_mutant(
+    "past_ignored", "what was before the link may still come",
+    Edit("host", "self._received = dict(m.past)  # R8, R11 (what came before this link never will)", "pass"),
+)
 
 
 @mutant("closed_before_done")
@@ -362,8 +347,8 @@ def hunt(name: str, limit: int = LIMIT, first: int = 0) -> Kill:
     """Scenario after scenario until the mutant is caught."""
     m = MUTANTS[name]
     with pytest.MonkeyPatch.context() as patch:
-        roles = catalogue.Roles(m.host, m.station, Stable, over_channels=True)
-        patch.setitem(catalogue.ROLES, TcpFloodingParameters, roles)
+        patch.setattr(TcpFlooding, "host", m.host)
+        patch.setattr(TcpFlooding, "station", m.station)
         for seed in range(first, first + limit):
             try:
                 verdicts = judged(scenes.draw(seed, "tcp_flooding"))

@@ -24,8 +24,10 @@ from mobilenet.protocols.vcube.disjoint_paths import DisjointPathsBroadcast
 from mobilenet.protocols.vcube.port import MessageId
 from mobilenet.protocols.vcube.reliable import NOBODY, Delv, Message, ReliableBroadcast
 from mobilenet.protocols.vcube.topology import c, children, cluster, first_fault_free
-from vcube import printed_causal
-from vcube.play import Played
+from mobilenet.experiments.fuzz.broadcasts import draw
+
+from . import readings
+from .play import Played
 
 LIMIT = 3000
 
@@ -312,7 +314,7 @@ MUTANTS: dict[str, Mutant] = {
         not_to_suspects=("broadcast", NotToSuspects),
     ),
     **_of("disjoint_paths", "DisjointPathsBroadcast", only_the_first_copy=("every copy goes on", OnlyTheFirstCopy)),
-    **_of("causal", "CausalBroadcast", **printed_causal.MUTANTS),
+    **_of("causal", "CausalBroadcast", **readings.MUTANTS),
     **_of(
         "causal_reliable", "CausalLayer",
         hands_up_when_suspected=("Held", HandsUpWhenSuspected),

@@ -16,7 +16,7 @@ import pytest
 import mobilenet
 from mobilenet.experiments.fuzz.hunt import record_adversary
 from mobilenet.experiments.fuzz.schedule import draw
-from mobilenet.protocols import catalogue
+from mobilenet.protocols.mobile_causal.declaration import MobileCausal
 from mobilenet.protocols.mobile_causal import Host, MobileCausalParameters, Stable, Station
 from mobilenet.protocols.mobile_causal.context import State
 from mobilenet.rundir.reader import read_columns, read_events
@@ -80,7 +80,7 @@ Recorder = Callable[[int, Path, type[Station]], None]
 
 def on_the_radio(seed: int, directory: Path, station: type[Station]) -> None:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setitem(catalogue.ROLES, MobileCausalParameters, catalogue.Roles(Host, station, Stable))
+        patch.setattr(MobileCausal, "station", station)
         mobilenet.run(Scenario.from_text(SILENT_HOSTS, [f"seed={seed}"]), out=directory)
 
 

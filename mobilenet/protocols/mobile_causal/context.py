@@ -1,8 +1,14 @@
-"""What a station keeps for one host.
+"""What a station keeps for its hosts: the paper's h[id_h].
 
-Source    Wilhelm, Arantes, Sens (2020), section IV.A, "structure associated to h_i"; repaired: ours, DESIGN.md §3
-Names     Ses_j -> ses, seq_hj -> seq_h, seq_ACK -> nxt, m_nd -> rec and undelivered, seq_C0 -> bound,
-          H_lock -> state, CoRequest -> pend, RBuffer_j -> rbuf
+Source      Wilhelm, Arantes, Sens (2020), section IV.A, "structure associated to h_i"; the fields as repaired:
+            docs/protocols/mobile-causal.md, Contexts
+Names       h -> Contexts, Ses_j -> ses, seq_hj -> seq_h, seq_Cj and seq_ACK -> nxt, m_ndj -> rec and undelivered,
+            seq_C0j -> bound, H_lockj -> state, CoRequestj -> pend, RBufferj -> rbuf
+Assumes     changes of `skip` and `rbuf` are reported (index_skip, clear_rbuf): both are counted
+Deviations  F5   m_nd becomes numbers nxt..base-1 below the stream: a position never needs to be interpreted
+            F10  rq: a request is named by its session and a number of the requesting station
+            F9b  pend: all requests that came too early, where print has one slot
+            F15  expired, gap: print forgets everything after T
 """
 
 from __future__ import annotations
@@ -12,6 +18,8 @@ from enum import Enum
 
 from ..port import MessageId
 from .messages import Item, Req1, Request
+
+NOBODY = 1 << 62  # above every number
 
 
 class State(Enum):
@@ -25,19 +33,19 @@ class State(Enum):
 @dataclass(slots=True)
 class Context:
     host: int
-    state: State
+    state: State  # H_lock in print, with opposite meanings in its text and its code
     ses: int  # session served, or of the own request
-    rq: Request
+    rq: Request  # F10
     pin: int  # REQ, REQJ, FETCH: oldest number of the stream kept for this host
     seq_h: int = 0  # next App_hs expected
     base: int = 0  # OWN, REL: where the stream begins for this host ...
-    nxt: int = 0  # ... and its next position
+    nxt: int = 0  # ... and the next position that it will deliver (F1b: "next", where print says now this, now "last")
     rec: dict[int, Item] = field(default_factory=dict)  # recovery messages left: numbers nxt..base-1
     skip: set[int] = field(default_factory=set)  # numbers of the stream it delivered elsewhere
     rbuf: dict[int, int] = field(default_factory=dict)  # OWN: App_hs out of order, number -> body
     pend: list[Req1] = field(default_factory=list)  # requests of higher sessions, caught while not owner
     answers: set[int] = field(default_factory=set)  # stations that answered Nothing; only counted
-    peer: int = -1  # the station at the other end of the handover
+    peer: int = -1  # the station at the other end of the handoff
     grq: Request | None = None  # the request granted
     bound: int = 0  # own seq_C when Rsp1 was sent or received
     undelivered: frozenset[MessageId] = frozenset()  # announced by Rsp1; only asked
@@ -53,3 +61,50 @@ class Context:
         if self.state is State.OWN or self.state is State.REL:
             return self.nxt if self.nxt > self.base else self.base
         return self.pin
+
+
+class Contexts(dict[int, Context]):
+    """The contexts of one station, by host, and what follows from all of them together."""
+
+    __slots__ = ("_skipping", "floor_of", "rbuf_total")
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.floor_of: int | None = None  # the host that holds back the oldest message
+        self.rbuf_total = 0  # App_hs out of order, of all hosts
+        self._skipping: dict[int, Context] = {}  # the contexts with a skip set
+
+    def floor(self) -> int:
+        """The oldest number that anybody holds back."""
+        floor, self.floor_of = NOBODY, None
+        for host, c in self.items():
+            low = c.low
+            if low is not None and low < floor:
+                floor, self.floor_of = low, host
+        return floor
+
+    def wanted_from(self, now: int, silent_ns: float) -> int:
+        """The oldest number needed by a host that is connected and not silent."""
+        lowest = NOBODY
+        for c in self.values():
+            low = c.nxt if c.nxt > c.base else c.base
+            if low < lowest and now - c.heard_ns <= silent_ns and c.state is State.OWN and not c.expired:
+                lowest = low
+        return lowest  # F14 (nothing is resent for those who are not heard)
+
+    def delivered_elsewhere(self, number: int) -> tuple[int, ...]:
+        """M_d of a message."""
+        if not self._skipping:
+            return ()
+        return tuple(sorted(host for host, c in self._skipping.items() if number in c.skip))
+
+    def index_skip(self, c: Context) -> None:
+        """To be called when its skip set was changed."""
+        if c.skip:
+            self._skipping[c.host] = c
+        else:
+            self._skipping.pop(c.host, None)
+
+    def clear_rbuf(self, c: Context) -> None:
+        self.rbuf_total -= len(c.rbuf)
+        c.rbuf.clear()

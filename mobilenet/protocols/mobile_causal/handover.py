@@ -1,355 +1,231 @@
 """Which station owns a host, and how the ownership moves.
 
 Source      Wilhelm, Arantes, Sens: A scalable causal broadcast that tolerates dynamics of mobile networks (2020),
-            Algorithm 4 lines 54-103 and section IV.D; the repaired rules are ours: DESIGN.md §3
+            Algorithm 4 lines 54-103 and section IV.D; the repaired rules: docs/protocols/mobile-causal.md
 Names       Req_1 Rsp_1 Req_2 Rsp_2 Delete as there; Nothing, Objection: the answers it lacks; see context.py
 Assumes     a causal backbone: what was sent or delivered at x's sender before x is delivered before x, for broadcasts
             and sends together; a FIFO tree that forwards before it handles, control on the same links, is one
-Invariant   one token per host: its OWN context, or the pair REL -> FETCH while it moves. Only OWN grants or objects
-Deviations  F1b l.65,81  `seq > seqC` drops the message whose number is "next": >= everywhere
-            F3b l.62,88  boundary of the skip set by the HOST's number: what reached the new station between Rsp1 and
-                         Rsp2 is marked delivered and lost. Here: the station's own counter at Rsp1, on both sides
-            F3c l.81     the second list of Rsp2 looks redundant: what reached the new station after Req1 and the old
-                         one after Rsp1 is in no first list and would be skipped. Kept
-            F6  l.59     the number in Req1 taken without looking whose it is (l.63 does): used only if LC = ses
-            F9a l.55     a request reaching a station that is not ready is dropped, the host hangs: kept in pend
-            F9b l.56-57  one slot for requests: the replaced one's station keeps its structure for ever. All are kept;
-                         the owner serves the highest and objects to the others
-            F9c l.58-60  a station that is not owner deletes a requester to which the token is already on its way:
-                         only the owner objects to init requests
-            F9d l.99     Delete names a session, test strict: the stale requester never goes. Exact request identity
-            F9e -        two requesters wait for each other when nobody owns the host: a lower one gets Nothing at once
-            F10 -        a session alone identifies a request: a late init after leave re-creates the requester, the old
-                         Rsp1 fits and it waits for ever. Identity is (Ses, station counter)
-            F12 l.35     a join is answered at once: messages delivered in the life before may still be under way to
-                         this station. Here: n-1 answers first, then start at the next number
-            F16 l.70     relaying between stations is the backbone's business
+Invariant   one token per host: its OWN context, or the pair REL -> FETCH while it moves (I3). Only OWN grants, or
+            objects to an init
+Deviations  F1b  A4:65,81    `seq > seqC` drops the message whose number is "next": >= everywhere
+            F3b  A4:62,73,88 boundary of the skip set by the HOST's number: what reached the new station between Rsp1
+                             and Rsp2 is marked delivered and lost. Here: the station's own counter at Rsp1, both sides
+            F3c  A4:81       the second list of Rsp2 looks redundant: what reached the new station after Req1 and the
+                             old one after Rsp1 is in no first list and would be skipped. Kept
+            F5   A4:91-96    init_ACK waits for the acknowledgement of the recovery messages: here it comes first
+            F6   A4:62       the number in Req1 is taken before A4:63 looks whose it is: used only if LC = ses
+            F9a  A4:55       a request reaching a station that is not ready is dropped, the host hangs: kept in pend
+            F9b  A4:56-57    one slot for requests: the replaced one's station keeps its structure for ever. All are
+                             kept; the owner serves the highest and objects to the others
+            F9c  A4:58-60    a station that is not owner deletes a requester to which the token is already on its way:
+                             only the owner objects to init requests
+            F9d  A4:99       Delete names a session, test strict: the stale requester never goes. Exact request identity
+            F9e  -           two requesters wait for each other when nobody owns the host: a lower one gets Nothing at
+                             once
+            F10  A4:54,69    a session alone identifies a request: a late init after leave re-creates the requester, the
+                             old Rsp1 fits and it waits for ever. Identity is (Ses, station counter)
+            F12b A2:35       a join starts at minSeq(), the oldest stored message: one that the host delivered in a life
+                             before. At the next number
+            F12c A2:35       a join is answered at once: messages delivered in the life before may still be under way to
+                             this station. Here: n-1 answers first
+            F16  A4:70-71,78-79,86-87,103
+                             a station relays what is for another one, without a return before the code that follows,
+                             and repeats Delete: both are the backbone's business
+            F17  A2:31-38    Delete (A2:36) is in one reading not sent by a station that knows the host already: a join
+                             asks all stations, and each drops what it has of older sessions
 """
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Iterator
 
-from ..port import MessageId, StationPort, WiredPort
-from .context import Context, State
-from .messages import (
-    AppCo,
-    AppSh,
-    Delete,
-    InitAck,
-    Item,
-    Nothing,
-    Objection,
-    Req1,
-    Req2,
-    Request,
-    Reset,
-    Rsp1,
-    Rsp2,
-)
-from .parameters import MobileCausalParameters
-from .resend import Resender
-from .stream import CELL, CellStream, Key
-
-NOBODY = 1 << 62  # above every number
+from ..port import StationPort, WiredPort
+from .context import Context, Contexts, State
+from .cookies import Cookies
+from .messages import Delete, InitAck, Nothing, Objection, Req1, Req2, Request, Reset, Rsp1, Rsp2
+from .stream import CellStream
 
 REQUESTING = (State.REQ, State.REQJ)
 
 
 class Handover:
+    """`numbers` gives this station's requests and cookies their numbers."""
+
     def __init__(
-        self, port: StationPort, wired: WiredPort, parameters: MobileCausalParameters, stations: int, check: bool = True
-    ) -> None:
+        self, port: StationPort, wired: WiredPort, contexts: Contexts, stream: CellStream, cookies: Cookies,
+        numbers: Iterator[int], stations: int, check: bool,
+    ) -> None:  # fmt: skip
         self._port = port
         self._wired = wired
-        self._p = parameters
+        self._contexts = contexts
+        self._stream = stream
+        self._cookies = cookies
+        self._numbers = numbers
         self._n = stations
         self._check = check
-        self.ctx: dict[int, Context] = {}
-        self._k = 0  # counter of requests and cookies
-        self._floor_of: int | None = None  # the host that holds back the oldest message
-        self._skipping: dict[int, Context] = {}  # the contexts with a skip set
-        self._rbuf_total = 0
-        self._resender: Resender[Key] = Resender(port, parameters, self._make_copy, self._transmit)
-        self._stream = CellStream(port, parameters, self._resender, self._delivered_elsewhere)
 
-    @property
-    def next_number(self) -> int:
-        """seq_C, for measuring and checks."""
-        return self._stream.next_number
+    # --- the requester
 
-    # --- what is kept for whom
-
-    def _delivered_elsewhere(self, number: int) -> tuple[int, ...]:
-        """M_d of a message."""
-        if not self._skipping:
-            return ()
-        return tuple(sorted(host for host, c in self._skipping.items() if number in c.skip))
-
-    def _wanted_from(self) -> int:
-        """The oldest number needed by a host that is connected and not silent."""
-        now, silent_ns = self._port.now, self._p.silent_after_s * 1e9
-        lowest = NOBODY
-        for c in self.ctx.values():
-            low = c.nxt if c.nxt > c.base else c.base
-            if low < lowest and now - c.heard_ns <= silent_ns and c.state is State.OWN and not c.expired:
-                lowest = low
-        return lowest
-
-    def _collect(self) -> None:
-        """gc(): forget what no context holds back any more."""
-        floor, self._floor_of = NOBODY, None
-        for host, c in self.ctx.items():
-            low = c.low
-            if low is not None and low < floor:
-                floor, self._floor_of = low, host
-        self._stream.trim(floor)
-        stream = self._stream
-        assert not self._check or stream.oldest <= floor
-        assert not self._check or stream.oldest + len(stream.sbuf) == stream.next_number
-
-    def _advance(self, c: Context, position: int) -> None:
-        """h has delivered everything below `position`."""
-        if position <= c.nxt:
-            return
-        for number in range(c.nxt, min(position, c.base)):
-            if c.rec.pop(number, None) is not None:
-                self._resender.forget((number, c.host))
-        if c.skip:
-            c.skip.difference_update([q for q in c.skip if q < position])
-            self._index_skip(c)
-        c.nxt = position
-        if self._floor_of == c.host:
-            self._collect()
-
-    def _index_skip(self, c: Context) -> None:
-        if c.skip:
-            self._skipping[c.host] = c
-        else:
-            self._skipping.pop(c.host, None)
-
-    def _forget_lists(self, c: Context) -> None:
-        """No recovery messages, no skip set."""
-        for number in c.rec:
-            self._resender.forget((number, c.host))
-        c.rec.clear()
-        c.skip.clear()
-        self._index_skip(c)
-
-    def _clear_rbuf(self, c: Context) -> None:
-        self._rbuf_total -= len(c.rbuf)
-        c.rbuf.clear()
-
-    def _delete(self, c: Context) -> None:
-        self._forget_lists(c)
-        self._clear_rbuf(c)
-        del self.ctx[c.host]
-        self._collect()
-
-    def _drop(self, c: Context) -> None:
-        """Delete it; whoever waits for it learns that nothing is here."""
-        for request in c.pend:
-            self._wired.send(request.source, Nothing(c.host, request.rq))
-        self._delete(c)
-
-    # --- requester
-
-    def _request(self, state: State, host: int, ses: int, seq_h: int, lc: int, nxt: int) -> None:
+    def request(self, state: State, host: int, ses: int, seq_h: int, lc: int, nxt: int) -> None:
         """A context that waits, pins the stream from here on, and asks all stations."""
-        self._k += 1
-        rq = Request(ses, self._k)
-        c = Context(host, state, ses, rq, pin=self._stream.oldest, seq_h=seq_h, heard_ns=self._port.now)
-        self.ctx[host] = c
-        self._collect()
-        self._wired.broadcast(Req1(host, rq, lc, nxt, state is State.REQJ, self._port.me))
-        if self._n == 1:
+        rq = Request(ses, next(self._numbers))  # F10
+        c = Context(
+            host, state, ses, rq, seq_h=seq_h, heard_ns=self._port.now,
+            pin=self._stream.oldest,  # A2:32 (IV.D: all that comes from now on is kept for h)
+        )  # fmt: skip
+        self._contexts[host] = c
+        self._stream.collect()
+        self._wired.broadcast(Req1(host, rq, lc, nxt, state is State.REQJ, self._port.me))  # A2:36, A2:38, F17
+        if self._n == 1:  # F12c (else a join waits for all answers)
             self._all_answered(c)
 
-    def _waiting(self, host: int, rq: Request, states: tuple[State, ...]) -> Context | None:
+    def _waiting(self, host: int, rq: Request, *states: State) -> Context | None:
         """The context to which an answer belongs, if it still waits for this very one."""
-        c = self.ctx.get(host)
-        return c if c is not None and c.state in states and c.rq == rq else None
+        c = self._contexts.get(host)
+        return c if c is not None and c.state in states and c.rq == rq else None  # F10
 
-    def _on_nothing(self, source: int, m: Nothing) -> None:
-        c = self._waiting(m.host, m.rq, REQUESTING)
+    def on_nothing(self, source: int, m: Nothing) -> None:
+        """upon reception of Nothing: `source` has nothing of h, or nothing any more"""
+        c = self._waiting(m.host, m.rq, *REQUESTING)
         if c is not None:
             c.answers.add(source)
             if len(c.answers) == self._n - 1:
                 self._all_answered(c)
 
     def _all_answered(self, c: Context) -> None:
+        """Everything older on the wire arrived before the last answer."""
         if c.state is State.REQJ:
-            self._join_done(c)
+            c.base = c.nxt = self._stream.next_number  # A2:35, F12b
+            self._become_owner(c)
         else:  # nobody owns h, or this request is superseded
-            self._port.send(c.host, Reset(c.host, c.ses))
-            self._drop(c)
+            self._port.send(c.host, Reset(c.host, c.ses))  # F15
+            self.drop(c)
 
-    def _join_done(self, c: Context) -> None:
-        """Start at the next number: everything older on the wire arrived before the last answer."""
-        c.base = c.nxt = self._stream.next_number
-        self._become_owner(c)
-
-    def _on_objection(self, source: int, m: Objection) -> None:
-        c = self._waiting(m.host, m.rq, REQUESTING)
+    def on_objection(self, source: int, m: Objection) -> None:
+        """upon reception of Objection: h is elsewhere, with a higher session"""
+        c = self._waiting(m.host, m.rq, *REQUESTING)  # A4:99, F9d
         if c is not None:
-            self._drop(c)
+            self.drop(c)  # A4:102
 
-    def _on_rsp1(self, source: int, m: Rsp1) -> None:
-        """upon reception of Rsp_1                                       Algorithm 4 l.69-76"""
-        c = self._waiting(m.host, m.rq, (State.REQ,))
+    def on_rsp1(self, source: int, m: Rsp1) -> None:
+        """upon reception of Rsp_1                                       A4:69-76"""
+        c = self._waiting(m.host, m.rq, State.REQ)
         if c is None:
             return
-        c.state, c.peer, c.seq_h, c.gap = State.FETCH, source, m.seq_h, m.gap
-        c.undelivered = frozenset(m.undelivered)
-        c.bound = self._stream.next_number
-        if m.expired:
+        c.state, c.peer, c.seq_h = State.FETCH, source, m.seq_h  # A4:72
+        c.gap = m.gap  # F15
+        c.undelivered = frozenset(m.undelivered)  # A4:74
+        c.bound = self._stream.next_number  # A4:73, F3b
+        if m.expired:  # F15
             c.pin = c.bound
-            self._collect()
+            self._stream.collect()
         here = {item.id for item in self._stream.sbuf.values()}
-        self._wired.send(source, Req2(c.host, c.rq, tuple(mid for mid in m.undelivered if mid not in here)))
+        wanted = tuple(mid for mid in m.undelivered if mid not in here)  # A4:75
+        self._wired.send(source, Req2(c.host, c.rq, wanted))  # A4:76
 
-    def _on_rsp2(self, source: int, m: Rsp2) -> None:
-        """upon reception of Rsp_2                                       Algorithm 4 l.85-96"""
-        c = self._waiting(m.host, m.rq, (State.FETCH,))
+    def on_rsp2(self, source: int, m: Rsp2) -> None:
+        """upon reception of Rsp_2                                       A4:85-96"""
+        c = self._waiting(m.host, m.rq, State.FETCH)
         if c is None:
             return
         c.base = c.pin
-        c.nxt = c.base - len(m.bodies)
+        c.nxt = c.base - len(m.bodies)  # F5
         c.rec = dict(enumerate(m.bodies, c.nxt))
-        c.skip = self._skip_set(c, m)
-        self._index_skip(c)
+        undelivered = c.undelivered.union(m.new_ids)  # A4:88, F3c
+        c.skip = {
+            q for q, item in self._stream.sbuf.items()
+            if c.base <= q < c.bound and item.id not in undelivered  # A4:88, A4:89, F3b
+        }  # fmt: skip
+        self._contexts.index_skip(c)
         c.ses = c.rq.ses
-        assert not self._check or all(c.base <= q < self._stream.next_number for q in c.skip)
+        assert not self._check or all(c.base <= q < self._stream.next_number for q in c.skip)  # I6
         self._become_owner(c)
 
-    def _skip_set(self, c: Context, m: Rsp2) -> set[int]:
-        """What the giver had at Rsp1 and did not announce as undelivered, h has delivered."""
-        undelivered = c.undelivered.union(m.new_ids)
-        sbuf = self._stream.sbuf
-        return {q for q, item in sbuf.items() if c.base <= q < c.bound and item.id not in undelivered}
-
     def _become_owner(self, c: Context) -> None:
-        c.state = State.OWN
-        self._collect()
+        c.state = State.OWN  # A2:34, A4:90
+        self._stream.collect()
         if not c.pend:
-            self._send_init_ack(c)
+            self.send_init_ack(c)
             return
-        requests = sorted(c.pend, key=lambda request: request.rq)  # the host is elsewhere
+        requests = sorted(c.pend, key=lambda request: request.rq)  # A4:92, F9b
         c.pend = []
         for request in requests[:-1]:
-            self._wired.send(request.source, Objection(c.host, request.rq))
-        self._grant(c, requests[-1])
+            self._wired.send(request.source, Objection(c.host, request.rq))  # F9b
+        self._grant(c, requests[-1])  # A4:93 (no init_ACK: the host is elsewhere)
 
-    # --- owner, and those who are not
+    # --- the owner, and those who are not
 
-    def _on_req1(self, source: int, m: Req1) -> None:
-        """upon reception of Req_1                                       Algorithm 4 l.54-61"""
-        c = self.ctx.get(m.host)
+    def on_req1(self, source: int, m: Req1) -> None:
+        """upon reception of Req_1                                       A4:54-68"""
+        c = self._contexts.get(m.host)
         if m.join:
-            self._forget_cookie(m.host, m.rq.ses)
-            if c is not None and c.ses < m.rq.ses:
-                self._drop(c)
+            self._cookies.forget(m.host, m.rq.ses)  # F11
+            if c is not None and c.ses < m.rq.ses:  # A4:99, F17
+                self.drop(c)
                 c = None
         if c is None or c.state is State.REL:
             self._wired.send(m.source, Nothing(m.host, m.rq))
         elif c.state is State.OWN:
-            self._asked_while_owner(c, m)
-        else:
-            self._asked_while_waiting(c, m)
-
-    def _asked_while_owner(self, c: Context, m: Req1) -> None:
-        if m.rq.ses > c.ses:
-            self._grant(c, m)
-        else:
-            self._wired.send(m.source, Objection(m.host, m.rq))
-
-    def _asked_while_waiting(self, c: Context, m: Req1) -> None:
-        if m.rq.ses > c.ses:
-            c.pend.append(m)
+            if m.rq.ses > c.ses:  # A4:55
+                self._grant(c, m)
+            else:
+                self._wired.send(m.source, Objection(m.host, m.rq))  # A4:59, A4:60, F9d
+        elif m.rq.ses > c.ses:
+            c.pend.append(m)  # A4:57, F9a
         elif m.join:
-            self._wired.send(m.source, Objection(m.host, m.rq))
+            self._wired.send(m.source, Objection(m.host, m.rq))  # A4:59, A4:60
         else:
-            self._wired.send(m.source, Nothing(m.host, m.rq))
+            self._wired.send(m.source, Nothing(m.host, m.rq))  # F9c, F9e
 
     def _grant(self, c: Context, request: Req1) -> None:
-        """Answer with Rsp_1; from here on h's own messages, acks and init are ignored    Algorithm 4 l.62-68"""
-        assert not self._check or request.lc <= c.ses
-        if self._number_is_ours(c, request.lc):
-            self._advance(c, request.nxt)
-        undelivered = () if c.expired else self._undelivered(c)
-        c.state, c.peer, c.grq, c.bound = State.REL, request.source, request.rq, self._stream.next_number
-        self._clear_rbuf(c)
+        """Answer with Rsp_1; from here on h's own messages, acks and init are ignored           A4:62-68"""
+        assert not self._check or request.lc <= c.ses  # I1
+        if request.lc == c.ses:  # A4:63, F6
+            self._stream.advance(c, request.nxt)  # A4:62
+        position, sbuf = max(c.nxt, c.base), self._stream.sbuf
+        undelivered = (
+            *(item.id for item in c.rec.values()),
+            *(item.id for q, item in sbuf.items() if q >= position and q not in c.skip),  # A4:64, A4:65, A4:67, F1b
+        )
+        if c.expired:  # F15
+            undelivered = ()
+        c.state, c.peer, c.grq = State.REL, request.source, request.rq
+        c.bound = self._stream.next_number  # A4:62, F3b
+        self._contexts.clear_rbuf(c)
         answer = Rsp1(c.host, request.rq, undelivered, c.seq_h, c.gap or c.expired, c.expired)
-        self._wired.send(request.source, answer)
+        self._wired.send(request.source, answer)  # A4:68
 
-    def _number_is_ours(self, c: Context, lc: int) -> bool:
-        """Whether a position told with `lc` counts in this station's numbers."""
-        return lc == c.ses
-
-    def _undelivered(self, c: Context) -> tuple[MessageId, ...]:
-        """m_nd: what h has not delivered, in an order that it may be delivered in."""
-        position = max(c.nxt, c.base)
-        stream = [item.id for q, item in self._stream.sbuf.items() if q >= position and q not in c.skip]
-        return (*(item.id for item in c.rec.values()), *stream)
-
-    def _on_req2(self, source: int, m: Req2) -> None:
-        """upon reception of Req_2                                       Algorithm 4 l.77-84"""
-        c = self.ctx.get(m.host)
+    def on_req2(self, source: int, m: Req2) -> None:
+        """upon reception of Req_2                                       A4:77-84"""
+        c = self._contexts.get(m.host)
         if c is None or c.state is not State.REL or c.grq != m.rq or c.peer != source:
             return
         wanted, sbuf = set(m.wanted), self._stream.sbuf
-        bodies = [item for lane in (c.rec, sbuf) for item in lane.values() if item.id in wanted]
-        assert not self._check or len(bodies) == len(m.wanted)
-        self._wired.send(source, Rsp2(c.host, m.rq, tuple(bodies), self._received_since_rsp1(c)))
-        self._delete(c)
+        bodies = tuple(item for lane in (c.rec, sbuf) for item in lane.values() if item.id in wanted)  # A4:80
+        assert not self._check or len(bodies) == len(m.wanted)  # I2
+        new_ids = tuple(item.id for q, item in sbuf.items() if q >= c.bound)  # A4:81, F1b, F3b, F3c
+        self._wired.send(source, Rsp2(c.host, m.rq, bodies, new_ids))  # A4:84
+        self._stream.delete(c)  # A4:82, A4:83
 
-    def _received_since_rsp1(self, c: Context) -> tuple[MessageId, ...]:
-        return tuple(item.id for q, item in self._stream.sbuf.items() if q >= c.bound)
+    def on_delete(self, source: int, m: Delete) -> None:
+        """upon reception of Delete                                      A4:97-103"""
+        self._cookies.forget(m.host, m.ses)  # F11
+        c = self._contexts.get(m.host)
+        if c is not None and c.ses < m.ses:  # A4:98, A4:99
+            self.drop(c)
 
-    def _on_delete(self, source: int, m: Delete) -> None:
-        """upon reception of Delete                                      Algorithm 4 l.97-103"""
-        self._forget_cookie(m.host, m.ses)
-        c = self.ctx.get(m.host)
-        if c is not None and c.ses < m.ses:
-            self._drop(c)
-
-    def _forget_cookie(self, host: int, below_ses: int) -> None:
-        raise NotImplementedError
+    def drop(self, c: Context) -> None:
+        """Delete it; whoever waits for it learns that nothing is here."""
+        for request in c.pend:  # A4:100, F9b
+            self._wired.send(request.source, Nothing(c.host, request.rq))  # A4:101
+        self._stream.delete(c)  # A2:41, A4:102
 
     # --- telling the host
 
-    def _send_init_ack(self, c: Context) -> None:
-        """init_ACK, then what remains of the recovery messages, each by its own timer"""
-        skip = tuple(sorted(c.skip))
+    def send_init_ack(self, c: Context) -> None:
+        """init_ACK, then what remains of the recovery messages"""
+        skip = tuple(sorted(c.skip))  # F3a
         base = max(c.base, c.nxt)
-        self._port.send(c.host, InitAck(c.host, c.ses, c.nxt, base, skip, c.seq_h, c.gap))
-        for number in c.rec:
-            self._resender.begin((number, c.host))
-
-    # --- the radio
-
-    def _make_copy(self, key: Key) -> AppSh | AppCo | None:
-        """What is resent, unless only silent hosts, or hosts on their way elsewhere, still need it."""
-        number, host = key
-        if host == CELL:
-            return self._stream.copy(number) if number >= self._wanted_from() else None
-        c = self.ctx[host]
-        if c.state is not State.OWN or self._port.now - c.heard_ns > self._p.silent_after_s * 1e9:
-            return None
-        item: Item = c.rec[number]
-        return AppCo(host, c.ses, number, item.id, item.body)
-
-    def _transmit(self, message: AppSh | AppCo) -> None:
-        if isinstance(message, AppSh):
-            self._port.broadcast(message)
-        else:
-            self._port.send(message.host, message)
-
-    def on_sent(self, message: Any) -> None:
-        if type(message) is AppSh:
-            self._resender.done((message.number, CELL), message)
-        elif type(message) is AppCo:
-            self._resender.done((message.number, message.host), message)
-
-    def on_dropped(self, message: Any) -> None:
-        self.on_sent(message)
+        init_ack = InitAck(c.host, c.ses, c.nxt, base, skip, c.seq_h, c.gap)  # F15 (gap: until it is confirmed)
+        self._port.send(c.host, init_ack)  # A2:17, A2:30, A2:35, A4:95, A4:96, F5
+        self._stream.begin_recovery(c)  # A4:91

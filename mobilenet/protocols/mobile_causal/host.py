@@ -1,35 +1,37 @@
 """A mobile host: broadcasts, delivers, and opens a new session wherever it arrives.
 
 Source      Wilhelm, Arantes, Sens: A scalable causal broadcast that tolerates dynamics of mobile networks (2020),
-            Algorithm 1 and section IV; the repaired rules are ours: DESIGN.md §3
+            Algorithm 1 and section IV; the repaired rules: docs/protocols/mobile-causal.md
 Names       seq_h -> stable.seq_h, Ses -> stable.ses, Ses_LC -> stable.lc, seq_C -> stable.nxt (the number of the
             NEXT message to deliver, everywhere), SBuffer -> stable.sbuf, RBuffer -> _rbuf,
             state -> stable.status and _connected (the paper's estab), id_C -> _cell
 Assumes     radio packets are lost, doubled, reordered and arbitrarily late, also from cells left behind; not corrupted.
             Stable survives crashes; what one statement group writes there is written atomically
-Deviations  F1a l.35  ack_C sets the delivery counter from an acknowledgement of the host's OWN broadcasts: with nothing
-                      delivered and one broadcast, the next message is skipped. Here ack_C trims SBuffer only
-            F2a l.15  App_sh taken in any state: number 3 of the new cell is delivered at once though the host had it
-                      from the old one. Here: only when connected, only from the own cell
-            F2b l.17  RBuffer outlives a cell change, but numbers belong to a station: number 7 of the old cell is
-                      delivered as number 7 of the new one. Cleared at each new session, filtered at init_ACK
-            F3a l.20  M_d of each copy decides: a copy sent before the handoff ended has an empty M_d, waits in RBuffer
-                      and is delivered a second time. Here the skip set comes with init_ACK
-            F5  l.26  recovery messages numbered from 0 on, and a 4th state: a host that moves on after one of them asks
-                      with "1", which the next station reads as its stream's number. Here recovery messages have the
-                      numbers base-k..base-1, and a lane of their own in RBuffer
-            F8  l.49  seq_C saved with acks: deliver, crash, recover, deliver again; Ses_LC saved apart from seq_C: one
-                      station's session with another one's number. Here (LC, nxt) is one record, written at each delivery
-            F12 l.1   join resets the counters: ids repeat and later messages pass for duplicates. Never reset
-            F13 l.13  leave at once, with the session in use: own messages are lost or resent in the next life, and the
-                      owner elsewhere, asked to forget sessions below its own, does not. Here: after SBuffer is empty,
-                      with a fresh session, repeated until acknowledged
-            F11 -     join carries a station's cookie: a late copy of a join must not create a context nobody removes
-            l.48 -    a heartbeat beside the acknowledgement timer, begun anew by each acknowledgement: a host that receives
-                      nothing would else never be told that it is forgotten. Its interval is drawn each time: with equal ones
-                      two hosts that do not hear each other, once they collide, collide for ever, and one of them is taken
-                      for silent
-            F15 -     reinit and reset: what a station forgot after T is announced to the host, which gets Gap()
+Deviations  F1a  A1:35  ack_C sets the delivery counter from an acknowledgement of the host's OWN broadcasts: with
+                        nothing delivered and one broadcast, the next message is skipped. Here ack_C trims SBuffer only
+            F2a  A1:15  App_sh taken in any state: number 3 of the new cell is delivered at once though the host had it
+                        from the old one. Here: only when connected, only from the own cell
+            F2b  A1:17  RBuffer outlives a cell change, but numbers belong to a station: number 7 of the old cell is
+                        delivered as number 7 of the new one. Cleared at each new session, filtered at init_ACK
+            F3a  A1:20  M_d of each copy decides: a copy sent before the handoff ended has an empty M_d, waits in
+                        RBuffer and is delivered a second time. Here the skip set comes with init_ACK
+            F5   A1:26  recovery messages numbered from 0 on, and a 4th state: a host that moves on after one of them
+                        asks with "1", which the next station reads as its stream's number. Here recovery messages have
+                        the numbers base-k..base-1, and a lane of their own in RBuffer
+            F8   IV.E   seq_C saved with acks (A1:49): deliver, crash, recover, deliver again; Ses_LC saved apart from
+                        seq_C: one station's session with another one's number. Here (LC, nxt) is one record, written at
+                        each delivery
+            F11  A1:5   a join that is answered at once: here it carries a station's cookie, or a late copy of it would
+                        create a context that nobody removes
+            F12a A1:1   join resets the counters: ids repeat and later messages pass for duplicates. Never reset
+            F13b A1:13  leave with the session in use: the owner elsewhere, asked to forget sessions below its own, does
+                        not. With a fresh session, repeated until acknowledged
+            F13c A1:13  leave at once: own messages are lost or resent in the next life. Here: after SBuffer is empty
+            F15  IV.E   reinit and reset: what a station forgot after T is announced to the host, which gets Gap()
+            A1:48       a heartbeat beside the acknowledgement timer, begun anew by each acknowledgement: a host that
+                        receives nothing would else never be told that it is forgotten. Its interval is drawn each time:
+                        with equal ones two hosts that do not hear each other, once they collide, collide for ever, and
+                        one of them is taken for silent
 """
 
 from __future__ import annotations
@@ -69,7 +71,7 @@ class Host:
     ) -> None:
         """`stations`, their number, is of no interest to a host; nor has it assertions for `check`."""
         self._port = port
-        self.stable = stable
+        self.stable = stable  # F8 (lc and nxt are in it: nothing delivered is forgotten)
         self._p = parameters
         self._recovering = stable.status is not Status.OUT  # until on_recover
         self._connected = False  # the paper's estab; False in status MEMBER: its init
@@ -78,13 +80,19 @@ class Host:
         self._session_station: int | None = None  # the station this session was opened with
         self._cookie: int | None = None
         self._want_leave = False
-        self._control_timer = port.timer(self._on_control_timer)
+        self._control_timer = port.timer(self._send_control)
         self._ack_timer = port.timer(self._send_ack)
         self._heartbeat_timer = port.timer(self._send_ack)
         self._resender: Resender[int] = Resender(port, parameters, self._make_app, self._to_cell)
         self._on: dict[type, Callable[[Any], None]] = {
-            AppSh: self._on_app_sh, AppCo: self._on_app_co, AckC: self._on_ack_c, Chal: self._on_chal, InitAck: self._on_init_ack,
-            LeaveAck: self._on_leave_ack, Reinit: self._on_reinit, Reset: self._on_reset,
+            AppSh: self._on_app_sh,  # A1:15
+            AppCo: self._on_app_co,  # A1:23
+            AckC: self._on_ack_c,  # A1:33
+            Chal: self._on_chal,  # F11
+            InitAck: self._on_init_ack,  # A1:36
+            LeaveAck: self._on_leave_ack,  # A1:45
+            Reinit: self._on_reinit,  # F15
+            Reset: self._on_reset,  # F15
         }
 
     def buffer_sizes(self) -> tuple[int, ...]:
@@ -101,31 +109,31 @@ class Host:
     # --- the application
 
     def join(self) -> None:
-        """Join()                                                        Algorithm 1 l.1-5"""
+        """Join()                                                        A1:1-5"""
         if self.stable.status is Status.OUT:
-            self.stable.status = Status.JOIN
-            self.stable.lc = NO_SESSION
-            self._new_session("join")
+            self.stable.status = Status.JOIN  # A1:4
+            self.stable.lc = NO_SESSION  # A1:1, F12a (seq_h and Ses go on)
+            self._new_session("join")  # A1:2, A1:3, A1:5
 
     def leave(self) -> bool:
-        """Leave(). Refused before Joined()                              Algorithm 1 l.13"""
+        """Leave(). Refused before Joined()                              A1:13"""
         if self.stable.status is Status.JOIN:
             return False
         if self.stable.status is Status.MEMBER:
             self._want_leave = True
-            self._try_leave()
+            self._try_leave()  # A1:13, F13c (as soon as it may)
         return True
 
     def co_broadcast(self, body: int) -> MessageId | None:
-        """CoBroadcast(m): stored now, sent now if connected             Algorithm 1 l.10-12"""
+        """CoBroadcast(m): stored now, sent now if connected             A1:10-12"""
         stable = self.stable
         if stable.status is not Status.MEMBER or self._want_leave:
             return None
         seq = stable.seq_h
-        stable.seq_h, stable.sbuf[seq] = seq + 1, body
-        message = self._make_app(seq)
+        stable.seq_h, stable.sbuf[seq] = seq + 1, body  # A1:12
+        message = self._make_app(seq)  # A1:10
         if message is not None:
-            self._resender.first(seq, message)
+            self._resender.first(seq, message)  # A1:11
         elif self._connected:  # out of coverage: when it returns
             self._resender.soon(seq)
         return MessageId(self._port.me, seq)
@@ -133,8 +141,8 @@ class Host:
     # --- where the host is
 
     def on_cell(self, station: int | None) -> None:
-        """upon changing cell                                            Algorithm 1 l.6-9"""
-        self._cell = station
+        """upon changing cell                                            A1:6-9"""
+        self._cell = station  # A1:3, A1:6
         if station is None:
             self._control_timer.stop()
         elif self._recovering:
@@ -143,78 +151,70 @@ class Host:
             self._send_control()
         elif self.stable.status is not Status.OUT:
             if station != self._session_station:
-                self._new_session("cell")
+                self._new_session("cell")  # A1:7-9
             elif not self._connected:
                 self._send_control()
 
     def on_recover(self) -> None:
-        """upon recovery: what was volatile is gone                      section IV.E"""
+        """upon recovery: what was volatile is gone                      IV.E"""
         self._recovering = False
         if self.stable.status is Status.LEAVING:
             self._send_control()
         elif self.stable.status is not Status.OUT:
-            self._new_session("recovery")
+            self._new_session("recovery")  # A1:7-9
 
     # --- sessions
 
     def _new_session(self, cause: str) -> None:
         stable = self.stable
-        stable.ses += 1
-        self._connected = False
+        stable.ses += 1  # A1:8
+        self._connected = False  # A1:7
         self._session_station = self._cell
         self._cookie = None
-        self._clear_rbuf()
+        self._rbuf.clear()  # A1:2, F2b
         self._resender.clear()
         self._ack_timer.stop()
         self._heartbeat_timer.stop()
         opened_by = "join" if stable.status is Status.JOIN else cause
         self._port.session_opened(stable.ses, self._session_station, opened_by)
-        self._send_control()
-
-    def _clear_rbuf(self) -> None:
-        self._rbuf.clear()
+        self._send_control()  # A1:9
 
     def _control_message(self) -> Join | Init | Leave | None:
         """What this state repeats until it is answered."""
         stable, me = self.stable, self._port.me
         if stable.status is Status.JOIN:
-            return Join(me, stable.ses, next(iter(stable.sbuf), stable.seq_h), self._cookie)
+            return Join(me, stable.ses, next(iter(stable.sbuf), stable.seq_h), self._cookie)  # A1:5, F11
         if stable.status is Status.LEAVING:
-            return Leave(me, stable.ses)
+            return Leave(me, stable.ses)  # A1:13
         if stable.status is Status.MEMBER and not self._connected:
-            return Init(me, stable.ses, stable.lc, stable.nxt)
+            position = stable.nxt  # F5 (one counter for both lanes)
+            return Init(me, stable.ses, stable.lc, position)  # A1:9, F8 (number and session of one station)
         return None
 
     def _send_control(self) -> None:
         message = self._control_message()
         if message is None or self._cell is None:
             return
-        self._port.send(self._cell, message)
+        self._port.send(self._cell, message)  # A1:5, A1:9, A1:13, A1:51
         jitter = self._port.uniform(self._p.resend_jitter_low, self._p.resend_jitter_high)
-        self._control_timer.start(ns(self._p.control_interval_s * jitter))
-
-    def _on_control_timer(self) -> None:
-        self._send_control()
+        self._control_timer.start(ns(self._p.control_interval_s * jitter))  # A1:52
 
     def _try_leave(self) -> None:
         """Leave as soon as no own message is unacknowledged."""
         stable = self.stable
-        if self._want_leave and stable.status is Status.MEMBER and self._may_leave():
+        if self._want_leave and stable.status is Status.MEMBER and not stable.sbuf:  # F13c
             stable.status = Status.LEAVING
-            stable.ses += 1
+            stable.ses += 1  # F13b
             self._clear_volatile()
             self._port.left(stable.ses)
-            self._send_control()
-
-    def _may_leave(self) -> bool:
-        return not self.stable.sbuf
+            self._send_control()  # A1:13
 
     def _clear_volatile(self) -> None:
-        self._connected = False
+        self._connected = False  # F13b (it delivers nothing more)
         self._want_leave = False
         self._session_station = None
         self._rbuf.skip.clear()
-        self._clear_rbuf()
+        self._rbuf.clear()
         self._resender.clear()
         for timer in (self._ack_timer, self._heartbeat_timer, self._control_timer):
             timer.stop()
@@ -222,78 +222,75 @@ class Host:
     # --- from stations
 
     def on_receive(self, sender: int, message: Any) -> None:
-        """upon reception of m from a station                            Algorithm 1 l.14-47"""
-        if sender == self._cell or type(message) is AckC:
-            self._on[type(message)](message)
+        """upon reception of m from a station                            A1:14-47"""
+        if sender == self._cell or type(message) is AckC:  # F2a
+            self._on[type(message)](message)  # A1:14
 
     def _on_app_sh(self, m: AppSh) -> None:
-        """App_sh: the cell's stream                                     Algorithm 1 l.15-22"""
-        if self._connected:
-            if m.number >= self.stable.nxt and self._rbuf.wants(m.number):  # most copies are for others
-                self._rbuf.stream[m.number] = m
-                self._fifo_deliver()
-            if not self._ack_timer.running:  # _arm_ack(), without its call
-                self._arm_ack()
+        """App_sh: the cell's stream                                     A1:15-22"""
+        if self._connected:  # F2a
+            if m.number >= self.stable.nxt and self._rbuf.wants(m.number):  # A1:16, A1:18
+                self._rbuf.stream[m.number] = m  # A1:17
+                self._fifo_deliver()  # A1:18-22
+            if not self._ack_timer.running:
+                self._start_ack_timer()
         elif self.stable.status is Status.MEMBER and len(self._rbuf.stream) < self._p.window:
-            self._rbuf.stream[m.number] = m  # for init_ACK to judge
+            self._rbuf.stream[m.number] = m  # F2a (for init_ACK to judge)
 
     def _on_app_co(self, m: AppCo) -> None:
-        """App_Co: what the new station had discarded                    Algorithm 1 l.23-32"""
-        if m.host != self._port.me or m.ses != self.stable.ses or self.stable.status is not Status.MEMBER:
+        """App_Co: what the new station had discarded                    A1:23-32"""
+        if m.host != self._port.me or m.ses != self.stable.ses or self.stable.status is not Status.MEMBER:  # A1:24
             return
-        if not self._connected:
-            self._rbuf.recovery[m.number] = m
+        if not self._connected:  # A1:25
+            self._rbuf.recovery[m.number] = m  # A1:26, F5 (print counts from 0; here init_ACK tells from where)
             return
-        if self.stable.nxt <= m.number < self._rbuf.base:
-            self._rbuf.recovery[m.number] = m
-            self._fifo_deliver()
-        self._arm_ack()
+        if self.stable.nxt <= m.number < self._rbuf.base:  # A1:27, A1:29, F5
+            self._rbuf.recovery[m.number] = m  # A1:28
+            self._fifo_deliver()  # A1:29-32
+        if not self._ack_timer.running:
+            self._start_ack_timer()
 
     def _fifo_deliver(self) -> None:
-        """FIFODeliver(): everything that follows without a hole."""
+        """FIFODeliver(): everything that follows without a hole         A1:19-22, A1:30-32"""
         stable, rbuf = self.stable, self._rbuf
         while True:
             if rbuf.skip:
-                stable.nxt = rbuf.after_skipped(stable.nxt)
+                stable.nxt = rbuf.after_skipped(stable.nxt)  # A1:19, A1:20, F3a
             item = rbuf.take(stable.nxt)
             if item is None:
                 return
-            self._deliver(stable.nxt, item)
-
-    def _deliver(self, number: int, item: AppSh | AppCo) -> None:
-        """CoDeliver(m), atomically with the counter."""
-        self.stable.nxt = number + 1
-        self._port.deliver(item.id, item.body)
+            stable.nxt += 1  # A1:19, A1:30, F8 (with the upcall)
+            self._port.deliver(item.id, item.body)  # A1:21, A1:31
 
     def _on_chal(self, m: Chal) -> None:
         """chal: a join must prove that it is not a late copy."""
         if m.host == self._port.me and m.ses == self.stable.ses and self.stable.status is Status.JOIN:
-            self._cookie = m.cookie
+            self._cookie = m.cookie  # F11
             self._send_control()
 
     def _on_init_ack(self, m: InitAck) -> None:
-        """init_ACK: the session is confirmed                            Algorithm 1 l.36-44"""
+        """init_ACK: the session is confirmed                            A1:36-44"""
         stable = self.stable
-        if m.host != self._port.me or m.ses != stable.ses or self._connected:
+        if m.host != self._port.me or m.ses != stable.ses or self._connected:  # A1:37
             return
         if stable.status not in (Status.JOIN, Status.MEMBER):
             return
         joining = stable.status is Status.JOIN
         station = self._cell
         assert station is not None
-        stable.status, stable.lc, stable.nxt = Status.MEMBER, m.ses, m.start
-        self._rbuf.base, self._rbuf.skip = m.base, set(m.skip)
-        self._connected = True
-        self._control_timer.stop()
+        stable.status, stable.lc, stable.nxt = Status.MEMBER, m.ses, m.start  # A1:42, F5, F8
+        self._rbuf.base, self._rbuf.skip = m.base, set(m.skip)  # F3a
+        self._connected = True  # A1:42
+        self._control_timer.stop()  # A1:40, A1:41
         detail = {"recovered": m.base - m.start, "skipped": len(m.skip)}
         self._port.session_confirmed(m.ses, station, detail)
         self._announce(joining, m.gap, station)
-        self._acknowledged(m.seq_h)
-        self._filter_rbuf()
-        self._fifo_deliver()
+        self._acknowledged(m.seq_h)  # A1:43
+        self._rbuf.keep_from(stable.nxt)  # F2b
+        self._fifo_deliver()  # A1:44
         self._try_leave()
         if self._connected:
-            self._send_ack()
+            self._send_ack()  # A1:38, A1:39, F5 (at once, with recovery messages still to come)
             self._heartbeat_timer.start(ns(self._port.uniform(0, self._p.heartbeat_s)))
             for seq in stable.sbuf:
                 self._resender.soon(seq)
@@ -304,42 +301,39 @@ class Host:
         if joining and not self.stable.gap_on_join:
             self._port.joined(ses, station)
         elif joining or gap:
-            self._port.gap(ses, station)
+            self._port.gap(ses, station)  # F15
         self.stable.gap_on_join = False
 
-    def _filter_rbuf(self) -> None:
-        self._rbuf.keep_from(self.stable.nxt)
-
     def _on_ack_c(self, m: AckC) -> None:
-        """ack_C, from any station in any state                          Algorithm 1 l.33-35"""
-        below = m.seq_h.get(self._port.me)
+        """ack_C, from any station in any state                          A1:33-35"""
+        below = m.seq_h.get(self._port.me)  # F1a (a number of h's own messages: A1:35 is not done)
         if below is not None and self.stable.sbuf:
-            self._acknowledged(below)
+            self._acknowledged(below)  # A1:34
             self._try_leave()
 
     def _acknowledged(self, below: int) -> None:
         sbuf = self.stable.sbuf
-        while sbuf and (seq := next(iter(sbuf))) < below:
-            del sbuf[seq]
+        while sbuf and (seq := next(iter(sbuf))) < below:  # F1b (`below` is the next expected)
+            del sbuf[seq]  # A1:34, A1:43
             self._resender.forget(seq)
 
     def _on_leave_ack(self, m: LeaveAck) -> None:
-        """leave_ACK                                                     Algorithm 1 l.45-47"""
-        if m.host == self._port.me and m.ses == self.stable.ses and self.stable.status is Status.LEAVING:
-            self.stable.status = Status.OUT
+        """leave_ACK                                                     A1:45-47"""
+        if m.host == self._port.me and m.ses == self.stable.ses and self.stable.status is Status.LEAVING:  # A1:46
+            self.stable.status = Status.OUT  # A1:47
             self._clear_volatile()
 
     def _on_reinit(self, m: Reinit) -> None:
         """reinit: what this session was promised is gone."""
         if m.host == self._port.me and m.ses == self.stable.ses and self.stable.status is Status.MEMBER:
-            self._new_session("reinit")
+            self._new_session("reinit")  # F15
 
     def _on_reset(self, m: Reset) -> None:
         """reset: no station knows this host any more; its own pending messages are given up."""
         stable = self.stable
         if m.host != self._port.me or m.ses != stable.ses or stable.status is not Status.MEMBER or self._connected:
             return
-        stable.sbuf.clear()
+        stable.sbuf.clear()  # F15
         stable.lc, stable.status, stable.gap_on_join = NO_SESSION, Status.JOIN, True
         assert self._cell is not None
         self._port.gap(stable.ses, self._cell)
@@ -347,27 +341,26 @@ class Host:
 
     # --- timers and the radio
 
-    def _arm_ack(self) -> None:
-        if not self._ack_timer.running:
-            self._ack_timer.start(ns(self._port.uniform(self._p.ack_min_s, self._p.ack_max_s)))
+    def _start_ack_timer(self) -> None:
+        self._ack_timer.start(ns(self._port.uniform(self._p.ack_min_s, self._p.ack_max_s)))  # A1:52
 
     def _send_ack(self) -> None:
-        """upon expiration of ackTimeout                                 Algorithm 1 l.48-49"""
+        """upon expiration of ackTimeout                                 A1:48-49"""
         self._ack_timer.stop()
         jitter = self._port.uniform(self._p.resend_jitter_low, self._p.resend_jitter_high)
         self._heartbeat_timer.start(ns(self._p.heartbeat_s * jitter))
-        if self._connected and self._cell is not None and self._cell == self._session_station:
-            self._port.send(self._cell, AckH(self._port.me, self.stable.ses, self.stable.nxt))
+        if self._connected and self._cell is not None and self._cell == self._session_station:  # A1:48
+            self._port.send(self._cell, AckH(self._port.me, self.stable.ses, self.stable.nxt))  # A1:49
 
     def _make_app(self, seq: int) -> AppHs | None:
-        """upon expiration of the timeout of a message                   Algorithm 1 l.50-52"""
-        if not self._connected or self._cell is None or self._cell != self._session_station:
+        """A copy of an own message, if there is whom to send it to      A1:10, A1:50-52"""
+        if not self._connected or self._cell is None or self._cell != self._session_station:  # F4b
             return None
-        return AppHs(self._port.me, seq, self.stable.sbuf[seq])
+        return AppHs(self._port.me, seq, self.stable.sbuf[seq])  # A1:10
 
     def _to_cell(self, message: AppHs) -> None:
         assert self._cell is not None
-        self._port.send(self._cell, message)
+        self._port.send(self._cell, message)  # A1:11, A1:51
 
     def on_sent(self, message: Any) -> None:
         if type(message) is AppHs:

@@ -1,9 +1,12 @@
-"""What a host has received and may not deliver yet.
+"""What a host has received and may not deliver yet: RBuffer.
 
-Model     two lanes under one counter: positions below `base` are recovery messages (App_Co), from `base` on the cell's
-          stream (App_sh), so a copy of the stream never passes for a recovery message (F5). Numbers in `skip` were
-          delivered in another cell: they need not come, and are not delivered if they do (F3a)
-Source    Wilhelm, Arantes, Sens (2020), Algorithm 1 lines 16-22 and 27-32; the lanes are ours: DESIGN.md §3
+Source      Wilhelm, Arantes, Sens (2020), Algorithm 1 lines 16-22 and 27-32
+Names       RBuffer -> recovery and stream: two lanes under one counter. Positions below `base` are recovery messages
+            (App_Co), from `base` on the cell's stream (App_sh)
+Assumes     a number names at most one message of its lane within a session
+Deviations  F3a  numbers in `skip` were delivered in another cell: they need not come, and are not delivered if they do.
+                 In print the M_d of each copy decides (A1:20)
+            F5   two lanes: a copy of the stream never passes for a recovery message
 """
 
 from __future__ import annotations
@@ -30,8 +33,8 @@ class RBuffer:
     def keep_from(self, start: int) -> None:
         """Keep what is still to come from `start` on, lane by lane."""
         base, skip = self.base, self.skip
-        self.recovery = {n: item for n, item in self.recovery.items() if start <= n < base}
-        self.stream = {n: item for n, item in self.stream.items() if n >= start and n >= base and n not in skip}
+        self.recovery = {n: item for n, item in self.recovery.items() if start <= n < base}  # F5
+        self.stream = {n: item for n, item in self.stream.items() if n >= start and n >= base and n not in skip}  # F2b
 
     def wants(self, number: int) -> bool:
         """Whether this number, which is not delivered, is to come with the stream."""
@@ -39,10 +42,10 @@ class RBuffer:
 
     def after_skipped(self, nxt: int) -> int:
         """The next position that is to be delivered."""
-        while nxt in self.skip:
+        while nxt in self.skip:  # A1:20, F3a
             self.skip.discard(nxt)
-            nxt += 1
+            nxt += 1  # A1:19
         return nxt
 
     def take(self, number: int) -> AppSh | AppCo | None:
-        return self.recovery.pop(number, None) if number < self.base else self.stream.pop(number, None)
+        return self.recovery.pop(number, None) if number < self.base else self.stream.pop(number, None)  # F5

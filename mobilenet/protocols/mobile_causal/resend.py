@@ -9,8 +9,9 @@ Model     a message is due I(x) after the radio has sent, or dropped, its last c
           First transmissions are never held back: a window that starts at the oldest pending message would let one
           silent host block its whole cell (F14)
 Units     integer nanoseconds
-Source    Wilhelm, Arantes, Sens (2020), Algorithm 1 lines 50-52 (calcTimeout) and section V: 1 s, 200 ms, 150;
-          the line between the end points, the jitter and the batches are ours: DESIGN.md §3
+Names     M -> key, calcTimeout() -> interval_ns, setTimer(M, ...) -> _wait
+Source    Wilhelm, Arantes, Sens (2020), Algorithm 1 lines 50-52 (calcTimeout) and section V.A: 1 s, 200 ms, 150;
+          the line between the end points, the jitter and the batches are ours: docs/protocols/mobile-causal.md
 """
 
 from __future__ import annotations
@@ -67,7 +68,7 @@ class Resender(Generic[Key]):
 
     def first(self, key: Key, message: Any) -> None:
         """The first transmission: at once."""
-        self._hand_over(key, message)
+        self._hand_over(key, message)  # F14 (whatever is pending)
 
     def soon(self, key: Key) -> None:
         """As early as the backlog permits, unless a copy is queued already."""
@@ -121,7 +122,7 @@ class Resender(Generic[Key]):
         self._transmit(message)
 
     def _wait(self, key: Key) -> None:
-        due = self._port.now + self.interval_ns()
+        due = self._port.now + self.interval_ns()  # A1:52
         self._state[key] = due
         heappush(self._heap, (due, key))
         if self._heap[0][0] == due or not self._timer.running:
@@ -132,7 +133,7 @@ class Resender(Generic[Key]):
         heap, state = self._heap, self._state
         while heap and heap[0][0] <= now:
             due, key = heappop(heap)
-            if state.get(key) == due:
+            if state.get(key) == due:  # A1:50
                 state[key] = READY
                 heappush(self._ready, key)
         self._pump()
@@ -158,14 +159,14 @@ class Resender(Generic[Key]):
             return
         self._batch_began = self._port.now
         self._pumping = True
-        while self._ready and len(self._waiting_copies) < self._p.mac_backlog:
+        while self._ready and len(self._waiting_copies) < self._p.mac_backlog:  # F14 (its queue is finite)
             key = heappop(self._ready)
             if self._state.get(key) != READY:
                 continue
             if self._port.now >= self._round_end:
                 self._round_end = self._port.now + self.interval_ns()
                 self._left = self._p.window
-            if self._left == 0:
+            if self._left == 0:  # F14 (the window limits resending only)
                 heappush(self._ready, key)
                 self._restart_timer()
                 break
@@ -179,4 +180,4 @@ class Resender(Generic[Key]):
             return
         self._left -= 1
         self._waiting_copies[key] = message
-        self._hand_over(key, message)
+        self._hand_over(key, message)  # A1:51

@@ -2,7 +2,7 @@
 
 Model     what one statement or one group of statements writes is written atomically; (lc, nxt) always together, and
           nxt with each delivery (F8)
-Source    Wilhelm, Arantes, Sens (2020), section IV.E; which values and when: ours, DESIGN.md §3
+Source    Wilhelm, Arantes, Sens (2020), section IV.E; which values and when: docs/protocols/mobile-causal.md
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ class Status(Enum):
 @dataclass(slots=True)
 class Stable:
     status: Status = Status.OUT
-    ses: int = 0  # Ses: never reset
+    ses: int = 0  # Ses: never reset (F12a)
     lc: int = NO_SESSION  # Ses_LC: the last session whose init_ACK arrived
     nxt: int = 0  # seq_C: number of the next message to deliver in session lc; written together with lc
-    seq_h: int = 0  # number of the next own message: never reset
+    seq_h: int = 0  # number of the next own message: never reset (F12a)
     sbuf: dict[int, int] = field(default_factory=dict)  # SBuffer: own number -> body, oldest first
     gap_on_join: bool = False  # this join repairs a lost context: the application hears Gap(), not Joined()

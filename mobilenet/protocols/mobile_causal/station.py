@@ -1,37 +1,41 @@
 """A station: takes its hosts' messages, numbers everything for its cell, and answers joins, moves and leaves.
 
 Source      Wilhelm, Arantes, Sens: A scalable causal broadcast that tolerates dynamics of mobile networks (2020),
-            Algorithms 2 and 3, and Algorithm 4 lines 52-53; the repaired rules are ours: DESIGN.md §3
-Names       see context.py; the wired half of a handoff is handover.py, the cell's stream stream.py
+            Algorithms 2 and 3, and Algorithm 4 lines 51-53; the repaired rules: docs/protocols/mobile-causal.md
+Names       see context.py. Its parts, each of which knows only those before it: contexts (context.py), the cell's
+            stream (stream.py), cookies (cookies.py), the wired half of a handoff (handover.py)
 Assumes     stations do not crash; the backbone of handover.py
-Deviations  F4a l.2   the giver goes on accepting App_hs after Rsp1: the message is disseminated by both stations.
-                      Accepted in OWN only
-            F4b l.32  a new structure has seq_h = 0 and takes App_hs at once: a message accepted elsewhere, its ack
-                      lost, is disseminated twice. As F4a
-            F5  l.13  init_ACK after the recovery messages: see host.py. Here init_ACK first
-            F6  l.62  a position counts only if it was told with this context's session
-            F7  l.20  init at a station that is handing over finds a "locked" structure and is acknowledged, then the
-                      structure goes: the host hangs. Ignored until the token is gone; the host repeats
-            F11 l.32  a late join after a leave creates a structure for ever: a cookie first
-            F12 l.29  join starts at the oldest stored message: a host that leaves and returns delivers it again.
-                      It starts at the next number, after all answers
-            F13 l.40  leave answered only if registered: with the first answer lost the host can never leave.
-                      Always answered
-            F14       the window limits resending per interval and is no send window (resend.py)
-            F11 -     an older join never replaces the cookie of a newer one: a late copy could keep the newer one out
-            I(x) -    x counts the stream and all recovery messages of a station together, and so do W and the backlog (resend.py)
-            F15 IV.E  after T everything is forgotten: an unacknowledged but disseminated message comes again with the
-                      host. Here a stub (ses, seq_h) remains, the old session is answered by reinit, and the host's
-                      application hears Gap()
+Deviations  F4a  A2:2      the giver goes on accepting App_hs after Rsp1: the message is disseminated by both stations.
+                           Accepted in OWN only
+            F4b  A2:32     a new structure has seq_h = 0 and takes App_hs at once: a message accepted elsewhere, its ack
+                           lost, is disseminated twice. As F4a
+            F5   A2:13-17,27-30
+                           init_ACK after the recovery messages: see host.py. Here init_ACK first (handover.py)
+            F6   A2:26-28  a number is used outside the test of LC in A2:22 (as far as the indentation of print tells),
+                           though it may be another station's: only if it was told with this context's session
+            F7   A2:20     init at a station that is handing over finds a "locked" structure and is acknowledged, then
+                           the structure goes: the host hangs. Ignored until the token is gone; the host repeats
+            F11  A2:32     a late join after a leave creates a structure for ever: a cookie first (cookies.py)
+            F12b A2:32,35  a join starts at minSeq(), the oldest stored message: a host that leaves and returns delivers
+                           it again. It starts at the next number, after all answers (handover.py)
+            F13a A2:40     leave answered only if registered: with the first answer lost the host can never leave.
+                           Always answered
+            F13b A2:42     Delete carries the session in use, the test is strict: the owner elsewhere stays. A fresh
+                           session
+            F15  IV.E      after T everything is forgotten: an unacknowledged but disseminated message comes again with
+                           the host. Here a stub (ses, seq_h) remains, the old session is answered by reinit, and the
+                           host's application hears Gap()
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, ClassVar, NamedTuple
+from itertools import count
+from typing import Any, ClassVar
 
 from ..port import MessageId, StationPort, WiredPort
-from .context import Context, State
+from .context import Context, Contexts, State
+from .cookies import Cookies
 from .handover import Handover
 from .messages import (
     ACKS_PER_FRAME,
@@ -40,7 +44,6 @@ from .messages import (
     AckH,
     App,
     AppHs,
-    Chal,
     Delete,
     Init,
     Item,
@@ -57,36 +60,55 @@ from .messages import (
 )
 from .parameters import MobileCausalParameters
 from .resend import ns
+from .stream import CellStream
 
 
-class Cookie(NamedTuple):
-    ses: int
-    k: int
-    issued_ns: int
-
-
-class Station(Handover):
+class Station:
     BUFFERS: ClassVar[tuple[str, ...]] = ("sbuffer", "rbuffer")
 
     def __init__(
         self, port: StationPort, wired: WiredPort, parameters: MobileCausalParameters, stations: int, check: bool = True
     ) -> None:
-        super().__init__(port, wired, parameters, stations, check)
-        self._cookies: dict[int, Cookie] = {}  # soft: may be forgotten at any time
+        self._port = port
+        self._wired = wired
+        self._p = parameters
+        self._check = check
+        self._expiry_s = parameters.expiry_s  # F15 (T; None: never)
+        numbers = count(1)  # of requests and cookies
+        self.ctx = Contexts()
+        self._stream = CellStream(port, parameters, self.ctx, check)
+        self._cookies = Cookies(port, parameters, numbers)
+        self._handover = Handover(port, wired, self.ctx, self._stream, self._cookies, numbers, stations, check)
         self._ack_timer = port.timer(self._on_ack_timer)
         self._expiry_timer = port.timer(self._on_expiry_timer)
-        if parameters.expiry_s is not None:
-            self._expiry_timer.start(ns(parameters.expiry_s / 8))
+        if self._expiry_s is not None:
+            self._expiry_timer.start(ns(self._expiry_s / 8))
         self._from_host: dict[type, Callable[[Any], None]] = {
-            AppHs: self._on_app_hs, AckH: self._on_ack_h, Join: self._on_join, Init: self._on_init, Leave: self._on_leave,
+            AppHs: self._on_app_hs,  # A2:2
+            AckH: self._on_ack_h,  # A2:9
+            Join: self._on_join,  # A2:18
+            Init: self._on_init,  # A2:18
+            Leave: self._on_leave,  # A2:39
         }
+        handover = self._handover
         self._from_station: dict[type, Callable[[int, Any], None]] = {
-            App: self._on_app, Req1: self._on_req1, Nothing: self._on_nothing, Objection: self._on_objection,
-            Rsp1: self._on_rsp1, Req2: self._on_req2, Rsp2: self._on_rsp2, Delete: self._on_delete,
+            App: self._on_app,  # A4:52
+            Req1: handover.on_req1,  # A4:54
+            Nothing: handover.on_nothing,  # F9c, F9e
+            Objection: handover.on_objection,  # F9d
+            Rsp1: handover.on_rsp1,  # A4:69
+            Req2: handover.on_req2,  # A4:77
+            Rsp2: handover.on_rsp2,  # A4:85
+            Delete: handover.on_delete,  # A4:97
         }
 
+    @property
+    def next_number(self) -> int:
+        """seq_C, for measuring and checks."""
+        return self._stream.next_number
+
     def buffer_sizes(self) -> tuple[int, ...]:
-        return len(self._stream.sbuf), self._rbuf_total
+        return len(self._stream.sbuf), self.ctx.rbuf_total
 
     def settled(self) -> bool:
         """No join and no handoff is under way here."""
@@ -100,173 +122,131 @@ class Station(Handover):
     # --- from hosts
 
     def on_receive(self, sender: int, message: Any) -> None:
-        """upon reception of m from h_i                                  Algorithm 2 l.1-43"""
+        """upon reception of m from h_i                                  A2:1-43"""
         c = self.ctx.get(sender)
         if c is not None:
             c.heard_ns = self._port.now
-        self._from_host[type(message)](message)
-
-    def on_wired(self, source: int, message: Any) -> None:
-        """upon reception of m from a station                            Algorithm 4 l.51-103"""
-        self._from_station[type(message)](source, message)
+        self._from_host[type(message)](message)  # A2:1
 
     def _on_app_hs(self, m: AppHs) -> None:
-        """App_hs: accepted by the owner only                            Algorithm 2 l.2-8"""
+        """App_hs: accepted by the owner only                            A2:2-8, A2:44-47"""
         c = self.ctx.get(m.host)
-        if c is None or not self._accepts(c):
+        if c is None or c.state is not State.OWN:  # F4a, F4b
             return
-        if c.seq_h <= m.seq < c.seq_h + self._p.window and m.seq not in c.rbuf:
-            c.rbuf[m.seq] = m.body
-            self._rbuf_total += 1
-            self._fifo_disseminate(c)
+        if c.seq_h <= m.seq < c.seq_h + self._p.window and m.seq not in c.rbuf:  # A2:3, A2:7
+            c.rbuf[m.seq] = m.body  # A2:8
+            self.ctx.rbuf_total += 1
+            while (body := c.rbuf.pop(c.seq_h, None)) is not None:  # A2:6
+                self.ctx.rbuf_total -= 1
+                item = Item(MessageId(c.host, c.seq_h), body)
+                c.seq_h += 1  # A2:5
+                self._wired.broadcast(App(item.id, item.body))  # A2:4, A2:46
+                self._stream.append(item, from_wire=False)  # A2:4, A2:44-47
         if not self._ack_timer.running:  # by a duplicate too: the ack was lost
-            self._ack_timer.start(ns(self._port.uniform(self._p.ack_min_s, self._p.ack_max_s)))
-
-    def _accepts(self, c: Context) -> bool:
-        return c.state is State.OWN
-
-    def _fifo_disseminate(self, c: Context) -> None:
-        while (body := c.rbuf.pop(c.seq_h, None)) is not None:
-            self._rbuf_total -= 1
-            item = Item(MessageId(c.host, c.seq_h), body)
-            c.seq_h += 1
-            self._disseminate(item)
-
-    def _disseminate(self, item: Item) -> None:
-        """Disseminate()                                                 Algorithm 2 l.44-47"""
-        self._wired.broadcast(App(item.id, item.body))
-        self._receive_app(item, from_wire=False)
-
-    def _receive_app(self, item: Item, from_wire: bool) -> None:
-        self._stream.append(item, from_wire, keep=self._floor_of is not None)
-
-    def _on_app(self, source: int, m: App) -> None:
-        """App_ss                                                        Algorithm 4 l.52-53"""
-        self._receive_app(Item(m.id, m.body), from_wire=True)
+            self._ack_timer.start(ns(self._port.uniform(self._p.ack_min_s, self._p.ack_max_s)))  # A3:50
 
     def _on_ack_h(self, m: AckH) -> None:
-        """ack_h                                                         Algorithm 2 l.9-17"""
+        """ack_h                                                         A2:9-17"""
         c = self.ctx.get(m.host)
-        if c is None:
-            self._on_ack_without_context(m)
-        elif m.ses == c.ses and c.state is State.OWN:
+        if c is None:  # harmless if the ack is stale: only its own session heeds the answer
+            self._port.send(m.host, Reinit(m.host, m.ses))  # F15 (the stub is gone)
+        elif m.ses == c.ses and c.state is State.OWN:  # A2:10
             if c.expired:
-                self._port.send(m.host, Reinit(m.host, m.ses))
+                self._port.send(m.host, Reinit(m.host, m.ses))  # F15 (expired)
             else:
-                c.gap = False  # the session that announced it is confirmed
-                self._advance(c, m.nxt)
-
-    def _on_ack_without_context(self, m: AckH) -> None:
-        """Harmless if the ack is stale: only its own session heeds it."""
-        self._port.send(m.host, Reinit(m.host, m.ses))
+                c.gap = False  # F15 (the session that announced it is confirmed)
+                self._stream.advance(c, m.nxt)  # A2:11-14
 
     def _on_join(self, m: Join) -> None:
-        """join                                                          Algorithm 2 l.18-36"""
+        """join                                                          A2:18-36"""
         c = self.ctx.get(m.host)
-        if c is not None and m.ses <= c.ses:
+        if c is not None and m.ses <= c.ses:  # A2:19
             if m.ses == c.ses and c.state is State.OWN:
-                self._send_init_ack(c)
-        elif self._cookie_is_good(m):
+                self._handover.send_init_ack(c)  # A2:30
+        elif self._cookies.admits(m):  # F11
             if c is not None:
-                self._drop(c)
-            self._request(State.REQJ, m.host, m.ses, m.first_seq, lc=NO_SESSION, nxt=0)
-
-    def _cookie_is_good(self, m: Join) -> bool:
-        """Consume the cookie, or answer with it."""
-        held = self._cookies.get(m.host)
-        now = self._port.now
-        if held is not None and now - held.issued_ns > ns(self._p.cookie_lifetime_s):
-            held = None
-        if held is None or held.ses < m.ses:
-            self._k += 1
-            held = Cookie(m.ses, self._k, now)
-            self._cookies[m.host] = held
-        elif held.ses == m.ses and held.k == m.cookie:
-            del self._cookies[m.host]
-            return True
-        if held.ses == m.ses:
-            self._port.send(m.host, Chal(m.host, m.ses, held.k))
-        return False
-
-    def _forget_cookie(self, host: int, below_ses: int) -> None:
-        held = self._cookies.get(host)
-        if held is not None and held.ses < below_ses:
-            del self._cookies[host]
+                self._handover.drop(c)
+            self._handover.request(State.REQJ, m.host, m.ses, m.first_seq, lc=NO_SESSION, nxt=0)  # A2:31-36, F12c
 
     def _on_init(self, m: Init) -> None:
-        """init                                                          Algorithm 2 l.18-38"""
+        """init                                                          A2:18-38"""
         c = self.ctx.get(m.host)
         if c is None:
-            self._request(State.REQ, m.host, m.ses, 0, m.lc, m.nxt)
-        elif m.ses >= c.ses and self._answers_init(c):
-            if m.ses > c.ses:
-                self._new_session_here(c, m)
-            elif c.expired:
-                self._init_again_after_expiry(c, m)
-            else:
-                self._send_init_ack(c)
+            self._handover.request(State.REQ, m.host, m.ses, 0, m.lc, m.nxt)  # A2:31, A2:32, A2:37, A2:38
+        elif m.ses < c.ses or c.state is not State.OWN:  # A2:20, F7
+            pass  # not while the token is on its way, in either direction: the host repeats
+        elif m.ses > c.ses:  # A2:21
+            self._new_session(c, m)
+        elif c.expired:  # the same session cannot be confirmed twice with different contents
+            self._port.send(m.host, Reinit(m.host, m.ses))  # F15 (same session)
+        else:
+            self._handover.send_init_ack(c)  # A2:30
 
-    def _answers_init(self, c: Context) -> bool:
-        """Not while the token is on its way, in either direction: the host repeats."""
-        return c.state is State.OWN
-
-    def _new_session_here(self, c: Context, m: Init) -> None:
-        """The owner goes on serving its host under a new session."""
-        assert not self._check or m.lc <= c.ses
-        if c.expired:
-            self._revive(c)
-        elif self._number_is_ours(c, m.lc):
-            self._advance(c, m.nxt)
-        c.ses = m.ses
-        self._clear_rbuf(c)
-        self._send_init_ack(c)
+    def _new_session(self, c: Context, m: Init) -> None:
+        """The owner goes on serving its host under a new session        A2:21-30"""
+        assert not self._check or m.lc <= c.ses  # I1
+        if c.expired:  # F15 (a new session begins at the next number, with a gap)
+            c.expired, c.gap = False, True
+            c.base = c.nxt = self._stream.next_number  # F15 (next number)
+            self._stream.collect()
+        elif m.lc == c.ses:  # A2:22, F6
+            self._stream.advance(c, m.nxt)  # A2:23, A2:24
+        c.ses = m.ses  # A2:25
+        self.ctx.clear_rbuf(c)
+        self._handover.send_init_ack(c)  # A2:30
 
     def _on_leave(self, m: Leave) -> None:
-        """leave: always answered                                        Algorithm 2 l.39-43"""
-        c = self.ctx.get(m.host)
-        self._forget_cookie(m.host, m.ses)
-        if c is not None and c.ses < m.ses:
-            self._drop(c)
-        self._wired.broadcast(Delete(m.host, m.ses))
-        self._port.send(m.host, LeaveAck(m.host, m.ses))
+        """leave: always answered                                        A2:39-43"""
+        c = self.ctx.get(m.host)  # F13a
+        self._cookies.forget(m.host, m.ses)
+        if c is not None and c.ses < m.ses:  # A2:40, F13b
+            self._handover.drop(c)  # A2:41
+        self._wired.broadcast(Delete(m.host, m.ses))  # A2:42
+        self._port.send(m.host, LeaveAck(m.host, m.ses))  # A2:43
+
+    # --- from stations
+
+    def on_wired(self, source: int, message: Any) -> None:
+        """upon reception of m from a station                            A4:51-103"""
+        self._from_station[type(message)](source, message)  # A4:51
+
+    def _on_app(self, source: int, m: App) -> None:
+        """App_ss: the backbone floods                                   A4:52-53"""
+        self._stream.append(Item(m.id, m.body), from_wire=True)  # A4:53, F16
 
     # --- long failures: the T extension
 
     def _on_expiry_timer(self) -> None:
         """Look at everybody eight times per T."""
-        assert self._p.expiry_s is not None
-        self._expiry_timer.start(ns(self._p.expiry_s / 8))
-        now, limit = self._port.now, ns(self._p.expiry_s)
+        assert self._expiry_s is not None
+        self._expiry_timer.start(ns(self._expiry_s / 8))
+        now, limit = self._port.now, ns(self._expiry_s)
         stub = self._p.stub_lifetime_s
         for c in list(self.ctx.values()):
             silent = now - c.heard_ns
-            if c.state is State.OWN and not c.expired and silent >= limit:
-                self._port.expired(c.host)
+            if c.state is State.OWN and not c.expired and silent >= limit:  # F15
+                self._port.expired(c.host)  # F15 (the network is told)
                 self._expire(c)
             elif c.state is State.OWN and c.expired and stub is not None and silent >= limit + ns(stub):
-                self._drop(c)
+                self._handover.drop(c)
 
     def _expire(self, c: Context) -> None:
         """Forget what h was promised; its session and seq_h stay, or its messages would be disseminated again."""
-        c.expired = True
-        self._forget_lists(c)
-        self._clear_rbuf(c)
-        self._collect()
+        c.expired = True  # F15 (a stub)
+        self._stream.forget_lists(c)
+        self.ctx.clear_rbuf(c)
+        self._stream.collect()
 
-    def _revive(self, c: Context) -> None:
-        """A new session after expiry begins at the next number, with a gap."""
-        c.expired, c.gap = False, True
-        c.base = c.nxt = self._stream.next_number
-        self._collect()
-
-    def _init_again_after_expiry(self, c: Context, m: Init) -> None:
-        """The same session cannot be confirmed twice with different contents."""
-        self._port.send(m.host, Reinit(m.host, m.ses))
-
-    # --- timers
+    # --- timers and the radio
 
     def _on_ack_timer(self) -> None:
-        """upon expiration of ackTimeout                                 Algorithm 3 l.48-50"""
-        owned = [(c.host, c.seq_h) for c in self.ctx.values() if c.state is State.OWN]
+        """upon expiration of ackTimeout                                 A3:48-50"""
+        owned = [(c.host, c.seq_h) for c in self.ctx.values() if c.state is State.OWN]  # A3:48
         for i in range(0, len(owned), ACKS_PER_FRAME):
-            self._port.broadcast(AckC(dict(owned[i : i + ACKS_PER_FRAME])))
+            self._port.broadcast(AckC(dict(owned[i : i + ACKS_PER_FRAME])))  # A3:49
+
+    def on_sent(self, message: Any) -> None:
+        self._stream.on_sent(message)
+
+    def on_dropped(self, message: Any) -> None:
+        self._stream.on_sent(message)

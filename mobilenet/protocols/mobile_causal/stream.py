@@ -1,20 +1,27 @@
-"""The numbered stream of one cell: what a station radios to everybody in it, until all have acknowledged.
+"""What a station radios to its cell: the numbered stream, until all have it, and each host's recovery messages.
 
-Model     numbers are given on arrival and never reset; the first radio frame of a message that came over the wire
-          waits U[0, forwarding jitter], order kept: stations at equal depth of the tree receive at the same instant,
-          do not hear each other, and would collide at every host between them. What arrives while nobody in the cell
-          needs it is numbered, and neither kept nor radioed
-Source    Wilhelm, Arantes, Sens (2020), Algorithm 2 lines 44-47 (Disseminate); the jitter is ours: DESIGN.md §3
-Names     seq_C -> next_number, SBuffer -> sbuf
+Source      Wilhelm, Arantes, Sens: A scalable causal broadcast that tolerates dynamics of mobile networks (2020),
+            Algorithm 2 lines 44-47 (Disseminate) and `clear` of lines 12 and 83
+Names       seq_C -> next_number, SBuffer -> sbuf, minSeq() -> oldest, clear(SBuffer) -> collect, m_nd -> Context.rec
+Assumes     one radio for the whole cell; numbers are given on arrival and never reset. What arrives while nobody in the
+            cell needs it is numbered, and neither kept nor radioed
+Deviations  F14      first frames are never held back, so that one silent host does not block its cell: the window of
+                     print is a limit of resending (resend.py)
+            A2:44    the first frame of a message that came over the wire waits U[0, forwarding jitter], order kept:
+                     stations at equal depth of the tree receive at the same instant, do not hear each other, and would
+                     collide at every host between them. Ours
+            A2:44-47 print radios before it stores and floods; here it floods, numbers, stores, radios. Nothing happens
+                     between
 """
 
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable
+from typing import Any
 
 from ..port import Port
-from .messages import AppSh, Item
+from .context import Context, Contexts, State
+from .messages import AppCo, AppSh, Item
 from .parameters import MobileCausalParameters
 from .resend import Resender, ns
 
@@ -23,39 +30,37 @@ Key = tuple[int, int]  # (number, host or CELL): what a station resends, oldest 
 
 
 class CellStream:
-    def __init__(
-        self,
-        port: Port,
-        parameters: MobileCausalParameters,
-        resender: Resender[Key],
-        delivered: Callable[[int], tuple[int, ...]],
-    ) -> None:
+    def __init__(self, port: Port, parameters: MobileCausalParameters, contexts: Contexts, check: bool) -> None:
         self._port = port
+        self._contexts = contexts
+        self._check = check
         self._jitter_s = parameters.forwarding_jitter_s
-        self._delivered = delivered  # M_d of a number
+        self._silent_ns = parameters.silent_after_s * 1e9
         self.next_number = 0
         self.sbuf: dict[int, Item] = {}  # contiguous, oldest first
         self._waiting: deque[tuple[int, int]] = deque()  # (when, number) of first frames
+        self._resender: Resender[Key] = Resender(port, parameters, self._copy, self._transmit)
         self._timer = port.timer(self._release)
-        self._resender = resender
 
     @property
     def oldest(self) -> int:
         """minSeq(): the oldest number kept."""
         return next(iter(self.sbuf), self.next_number)
 
-    def append(self, item: Item, from_wire: bool, keep: bool) -> None:
+    # --- numbers
+
+    def append(self, item: Item, from_wire: bool) -> None:
         """Number a message and radio it; what nobody needs is numbered and forgotten."""
-        number = self.next_number
-        self.next_number = number + 1
-        if not keep:
+        number = self.next_number  # F14 (no window holds it back)
+        self.next_number = number + 1  # A2:47
+        if self._contexts.floor_of is None:
             return
-        self.sbuf[number] = item
+        self.sbuf[number] = item  # A2:45
         when = self._port.now
         if from_wire and self._jitter_s:
             when += ns(self._port.uniform(0, self._jitter_s))
         elif not self._waiting:
-            self._resender.first((number, CELL), self._make(number, item))
+            self._resender.first((number, CELL), self._app_sh(number, item))  # A2:44
             return
         if self._waiting:
             when = max(when, self._waiting[-1][0])
@@ -63,25 +68,88 @@ class CellStream:
             self._timer.start(when - self._port.now)
         self._waiting.append((when, number))
 
-    def trim(self, floor: int) -> None:
-        """Forget everything below `floor`."""
-        sbuf = self.sbuf
-        while sbuf and (number := next(iter(sbuf))) < floor:
-            del sbuf[number]
-            self._resender.forget((number, CELL))
-
     def _release(self) -> None:
+        """The first frames whose time has come."""
         now, waiting = self._port.now, self._waiting
         while waiting and waiting[0][0] <= now:
             number = waiting.popleft()[1]
             item = self.sbuf.get(number)
             if item is not None:
-                self._resender.first((number, CELL), self._make(number, item))
+                self._resender.first((number, CELL), self._app_sh(number, item))  # A2:44
         if waiting:
             self._timer.start(waiting[0][0] - now)
 
-    def _make(self, number: int, item: Item) -> AppSh:
-        return AppSh(number, item.id, item.body, self._delivered(number))
+    def collect(self) -> None:
+        """clear(SBuffer): forget what no context holds back any more."""
+        floor, sbuf = self._contexts.floor(), self.sbuf
+        while sbuf and (number := next(iter(sbuf))) < floor:
+            del sbuf[number]  # A2:12, A4:83
+            self._resender.forget((number, CELL))
+        assert not self._check or self.oldest <= floor  # I4
+        assert not self._check or self.oldest + len(sbuf) == self.next_number  # I4
 
-    def copy(self, number: int) -> AppSh:
-        return self._make(number, self.sbuf[number])
+    # --- positions
+
+    def advance(self, c: Context, position: int) -> None:
+        """h has delivered everything below `position`."""
+        if position <= c.nxt:
+            return
+        for number in range(c.nxt, min(position, c.base)):
+            if c.rec.pop(number, None) is not None:  # A2:14, A2:23
+                self._resender.forget((number, c.host))
+        if c.skip:
+            c.skip.difference_update([q for q in c.skip if q < position])
+            self._contexts.index_skip(c)
+        c.nxt = position  # A2:11, A2:24
+        if self._contexts.floor_of == c.host:
+            self.collect()  # A2:12
+
+    def forget_lists(self, c: Context) -> None:
+        """No recovery messages, no skip set."""
+        for number in c.rec:
+            self._resender.forget((number, c.host))
+        c.rec.clear()
+        c.skip.clear()
+        self._contexts.index_skip(c)
+
+    def delete(self, c: Context) -> None:
+        """delete(h[id_h]), clear(SBuffer)"""
+        self.forget_lists(c)
+        self._contexts.clear_rbuf(c)
+        del self._contexts[c.host]
+        self.collect()
+
+    def begin_recovery(self, c: Context) -> None:
+        """BroadcastCo(msg): what remains of the recovery messages, each by its own timer."""
+        for number in c.rec:
+            self._resender.begin((number, c.host))  # A4:91
+
+    # --- the radio
+
+    def _app_sh(self, number: int, item: Item) -> AppSh:
+        return AppSh(number, item.id, item.body, self._contexts.delivered_elsewhere(number))
+
+    def _copy(self, key: Key) -> AppSh | AppCo | None:
+        """What is resent, unless only silent hosts, or hosts on their way elsewhere, still need it."""
+        number, host = key
+        if host == CELL:
+            wanted = number >= self._contexts.wanted_from(self._port.now, self._silent_ns)
+            return self._app_sh(number, self.sbuf[number]) if wanted else None
+        c = self._contexts[host]
+        if c.state is not State.OWN or self._port.now - c.heard_ns > self._silent_ns:  # F14
+            return None
+        item = c.rec[number]
+        return AppCo(host, c.ses, number, item.id, item.body)
+
+    def _transmit(self, message: AppSh | AppCo) -> None:
+        if isinstance(message, AppSh):
+            self._port.broadcast(message)
+        else:
+            self._port.send(message.host, message)
+
+    def on_sent(self, message: Any) -> None:
+        """The radio has sent or dropped a copy."""
+        if type(message) is AppSh:
+            self._resender.done((message.number, CELL), message)
+        elif type(message) is AppCo:
+            self._resender.done((message.number, message.host), message)

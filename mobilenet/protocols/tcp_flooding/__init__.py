@@ -1,4 +1,4 @@
-"""Flooding over FIFO links that are TCP connections: the baseline of Wilhelm, Arantes, Sens (2020), with moving hosts added."""
+"""Flooding over TCP connections: the baseline of Wilhelm, Arantes, Sens (2020), with moving hosts added."""
 
 from .host import Host
 from .parameters import TcpFloodingParameters

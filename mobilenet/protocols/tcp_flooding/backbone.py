@@ -1,7 +1,7 @@
 """The links between stations: a fixed tree of FIFO channels, over which everything is flooded.
 
 Model     of two neighbours the one with the lower number asks for the channel. What is said before it stands waits
-Source    ours: DESIGN.md §15
+Source    Wilhelm, Arantes, Sens (2020), section III: a static tree of FIFO links, TCP; docs/protocols/tcp-flooding.md
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class Backbone:
                 if channel is None:
                     self._early[neighbour].append(message)
                 else:
-                    channel.say(message)
+                    channel.say(message)  # PC forward
 
     def settled(self) -> bool:
         """Everything said here has arrived."""

@@ -1,21 +1,28 @@
 """A mobile host: one safe link to a station, and a second one while it changes cells.
 
-Source      Nédelec, Molli, Mostéfaoui (2018), PC-broadcast; the rest is ours: see station.py and DESIGN.md §15
-Names       safe link -> _primary, link that is not safe yet -> _next, B -> _kept
-Assumes     channels are FIFO and may end at any time. Stable survives crashes; what one handler writes there is written atomically
+Source      Nédelec, Molli, Mostéfaoui: Breaking the scalability barrier of causal broadcast for large and dynamic
+            systems (2018), PC-broadcast; the rules R1 to R8 are ours: docs/protocols/tcp-flooding.md
+Names       safe link -> _primary, link that is not safe yet -> _next, B (buffer) -> _buffer, received -> _received,
+            ping, pong -> Ping, Return; keep-alive probe -> Here. Labels `PC ...` name the step of PC-broadcast
+Assumes     channels are FIFO and may end at any time. Stable survives crashes; what one handler writes there is written
+            atomically
 Rules       each with what happens without it:
-            kept     all that is delivered or broadcast between Return and Safe is said again over the new link, first: what the host
-                     delivers from s1 in that time may be slower on the wire than its own next message over s2
-            via      while these are under way, both s1 and s2 know a part of the host's past. A host that crashes now and
-                     comes back at s3 has to be known from both
-            unsent   own messages until a station has them: a crash would lose them, though the host has delivered them
-            Moved    only the host knows when it needs s1 no more: s1 closing at Return would break the link before Safe is here
-            Stay     a host that turns back says so: else s2 fills its buffer for ever. Also if its connection to s2 has ended by
-                     itself by then: the session that it opened for it is never confirmed otherwise
-            Here     a station that gave the connection up (the host was out of reach) is silent, and so is TCP: a host that has nothing
-                     to say would wait for ever, on the link that serves as on one that is to become safe, or to be left
-            ses      each link has a new session: frames of a link left behind arrive late
-            seen     the highest number of each origin: copies come over both links. It begins with what Welcome tells
+            R1  all that is delivered or broadcast between Return and Safe is sent again over the new link, first: what
+                the host delivers from s1 in that time may be slower on the wire than its own next message over s2
+            R2  `via`: while these are under way, both s1 and s2 know a part of the host's past. A host that crashes now
+                and comes back at s3 has to be known from both
+            R3  own messages are unsent until a station has them: a crash would lose them, though the host has delivered
+                them
+            R4  Moved: only the host knows when it needs s1 no more. s1 closing at Return would break the link before
+                Safe is here
+            R5  Stay: a host that turns back says so, or s2 fills its buffer for ever. Also if its connection to s2 has
+                ended by itself by then: the session that it opened for it is never confirmed otherwise
+            R6  the probe: a station that gave the connection up (the host was out of reach) is silent, and so is TCP. A
+                host that has nothing to send would wait for ever, on the link that serves as on one that is to become
+                safe or to be left
+            R7  each link has a new session: frames of a link left behind arrive late
+            R8  the highest number of each origin is remembered: copies come over both links. It begins with what
+                Welcome tells
 """
 
 from __future__ import annotations
@@ -45,11 +52,11 @@ class Host:
         self._next: Channel | None = None
         self._next_is_open = False
         self._unconfirmed = False  # a session was opened, and is not confirmed yet
-        self._gentle = False  # Attach was said, and the old link was to be kept
-        self._seen: dict[int, int] = {}  # origin -> its highest number that was delivered here, or never will be
-        self._kept: list[App] | None = None  # delivered or broadcast since Return
-        self._said: deque[tuple[int, int]] = deque()  # (place among all said over the safe link, own number)
-        self._kept_end: int | None = None  # the place of the last that was kept
+        self._by_ping = False  # Attach was sent, and the old link is to be kept until the new one is safe
+        self._received: dict[int, int] = {}  # R8: origin -> its highest number delivered here, or never to be
+        self._buffer: list[App] | None = None  # B: delivered or broadcast since Return
+        self._sent: deque[tuple[int, int]] = deque()  # (place among all sent over the safe link, own number)
+        self._buffer_end: int | None = None  # the place of the last of the buffer
         self._want_leave = False
         self._wait_timer = port.timer(self._on_wait)
         self._retry_timer = port.timer(self._on_retry)
@@ -87,22 +94,22 @@ class Host:
         return True
 
     def co_broadcast(self, body: int) -> MessageId | None:
-        """On all outgoing links, then delivered at once"""
+        """On all outgoing safe links, then delivered at once            PC broadcast"""
         stable, me = self.stable, self._port.me
         if stable.status is not Status.MEMBER or self._want_leave:
             return None
         m = App(me, stable.seq, body)
-        stable.seq, stable.unsent[m.seq] = m.seq + 1, body
+        stable.seq, stable.unsent[m.seq] = m.seq + 1, body  # R3
         if self._primary is not None:
-            self._say_own(self._primary, m)
-        if self._kept is not None:
-            self._kept.append(m)
-        self._port.deliver(MessageId(me, m.seq), body)
+            self._send_own(self._primary, m)  # PC broadcast
+        if self._buffer is not None:
+            self._buffer.append(m)  # PC buffer, R1
+        self._port.deliver(MessageId(me, m.seq), body)  # PC deliver
         return MessageId(me, m.seq)
 
-    def _say_own(self, link: Channel, m: App) -> None:
+    def _send_own(self, link: Channel, m: App) -> None:
         link.say(m)
-        self._said.append((link.taken + link.backlog, m.seq))
+        self._sent.append((link.taken + link.backlog, m.seq))
 
     # --- where the host is
 
@@ -138,7 +145,7 @@ class Host:
 
     def _attach(self, cause: str) -> None:
         """Ask this cell's station for a link."""
-        self.stable.ses += 1
+        self.stable.ses += 1  # R7
         self._port.session_opened(self.stable.ses, self._cell, cause)
         self._unconfirmed = True
         self._connect()
@@ -151,15 +158,15 @@ class Host:
     def _forget_next(self) -> None:
         if self._next is not None:
             self._next.reset()
-        self._next, self._next_is_open, self._gentle, self._kept = None, False, False, None
+        self._next, self._next_is_open, self._by_ping, self._buffer = None, False, False, None
         self._wait_timer.stop()
         self._retry_timer.stop()
 
     def _forget_primary(self) -> None:
         if self._primary is not None:
             self._primary.reset()
-        self._primary, self._kept_end = None, None
-        self._said.clear()
+        self._primary, self._buffer_end = None, None
+        self._sent.clear()
 
     def _stay(self) -> None:
         """Back before it was away: the old link serves, under a new session."""
@@ -168,7 +175,7 @@ class Host:
         ses, station = self.stable.ses + 1, self._primary.peer
         self.stable.ses = ses
         self._port.session_opened(ses, station, "cell")
-        self._primary.say(Stay(ses))
+        self._primary.say(Stay(ses))  # R5
         self._confirmed(station, {})
 
     def _try_leave(self) -> None:
@@ -184,7 +191,7 @@ class Host:
 
     def on_message(self, channel: Channel, m: Any) -> None:
         if channel is self._primary:
-            self._listen()
+            self._heard_station()
             if type(m) is App:
                 self._on_app(m)
             elif type(m) is Ping:
@@ -196,39 +203,36 @@ class Host:
                 self._on_welcome(channel, m)
 
     def _on_app(self, m: App) -> None:
-        """The first copy is forwarded (to a link that is not safe yet: kept) and delivered."""
-        if m.origin != self._port.me and m.seq > self._seen.get(m.origin, -1):
-            self._deliver(m)
-
-    def _deliver(self, m: App) -> None:
-        self._seen[m.origin] = m.seq
-        if self._kept is not None:
-            self._kept.append(m)
-        self._port.deliver(MessageId(m.origin, m.seq), m.body)
+        """upon receive m: the first copy is delivered                   PC receive"""
+        if m.origin != self._port.me and m.seq > self._received.get(m.origin, -1):  # PC receive, R8
+            self._received[m.origin] = m.seq
+            if self._buffer is not None:
+                self._buffer.append(m)  # PC buffer, R1
+            self._port.deliver(MessageId(m.origin, m.seq), m.body)  # PC deliver
 
     def _on_ping(self, channel: Channel, m: Ping) -> None:
-        """All that the new station had forwarded before is here."""
-        if self._gentle and m.ses == self.stable.ses and self._kept is None:
-            self._kept = []
-            channel.say(Return(m.id))
+        """upon receive ping: all that the new station had forwarded before is here     PC pong"""
+        if self._by_ping and m.ses == self.stable.ses and self._buffer is None:
+            self._buffer = []  # PC buffer, R1
+            channel.say(Return(m.id))  # PC pong
 
     def _on_safe(self, channel: Channel) -> None:
-        """All that was said before Return is there: the rest is said now, and the old link is left."""
-        stable, kept = self.stable, self._kept or []
-        again = {m.seq for m in kept if m.origin == self._port.me}
+        """The new link is safe: what is in the buffer is sent now, and the old link is left    PC safe"""
+        stable, buffer = self.stable, self._buffer or []
+        again = {m.seq for m in buffer if m.origin == self._port.me}
         for seq in [seq for seq in stable.unsent if seq not in again]:
-            del stable.unsent[seq]
-        stable.via = (*stable.via[-1:], channel.peer) if kept else (channel.peer,)
+            del stable.unsent[seq]  # R3 (the new station has them: they came before Return)
+        stable.via = (*stable.via[-1:], channel.peer) if buffer else (channel.peer,)  # R2
         self._forget_primary()
         self._adopt(channel)
-        channel.say(Moved(stable.ses))
-        for m in kept:
+        channel.say(Moved(stable.ses))  # R4
+        for m in buffer:  # PC buffer, R1
             if m.origin == self._port.me:
-                self._say_own(channel, m)
+                self._send_own(channel, m)
             else:
                 channel.say(m)
-        self._kept_end = channel.taken + channel.backlog
-        self._confirmed(channel.peer, {"relayed": len(kept)})
+        self._buffer_end = channel.taken + channel.backlog
+        self._confirmed(channel.peer, {"relayed": len(buffer)})
         self._try_leave()
 
     def _on_welcome(self, channel: Channel, m: Welcome) -> None:
@@ -236,29 +240,25 @@ class Host:
         stable = self.stable
         joins = stable.status is Status.JOIN
         stable.status, stable.via = Status.MEMBER, (channel.peer,)
-        self._count_as_seen(m)
+        self._received = dict(m.past)  # R8, R11 (what came before this link never will)
         self._adopt(channel)
         self._confirmed(channel.peer, {})
         if joins:
             self._port.joined(stable.ses, channel.peer)
         else:
             self._port.gap(stable.ses, channel.peer)
-        for seq, body in stable.unsent.items():
-            self._say_own(channel, App(self._port.me, seq, body))
+        for seq, body in stable.unsent.items():  # R3
+            self._send_own(channel, App(self._port.me, seq, body))
         self._try_leave()
 
     def _confirmed(self, station: int, detail: dict[str, int]) -> None:
         self._unconfirmed = False
         self._port.session_confirmed(self.stable.ses, station, detail)
 
-    def _count_as_seen(self, m: Welcome) -> None:
-        """What came before this link never will; all that was delivered here is part of it."""
-        self._seen = dict(m.past)
-
     def _adopt(self, channel: Channel) -> None:
         self._primary, self._next, self._next_is_open = channel, None, False
-        self._listen()
-        self._gentle, self._kept = False, None
+        self._heard_station()
+        self._by_ping, self._buffer = False, None
         self._wait_timer.stop()
 
     # --- from the channels and timers
@@ -267,34 +267,34 @@ class Host:
         return False
 
     def on_open(self, channel: Channel) -> None:
-        """The first word."""
+        """The first message of a link."""
         if channel is not self._next:
             return
         self._next_is_open = True
-        self._listen()
+        self._heard_station()
         if self.stable.status is Status.LEAVING:
             channel.say(Leave(self.stable.ses))
             return
-        self._gentle = self._primary is not None
-        channel.say(Attach(self.stable.ses, self.stable.via, self._gentle))
-        if self._gentle:
+        self._by_ping = self._primary is not None
+        channel.say(Attach(self.stable.ses, self.stable.via, self._by_ping))  # R2
+        if self._by_ping:
             self._wait_timer.start(round(self._p.handoff_wait_s * SECOND))
 
     def on_taken(self, channel: Channel) -> None:
         """A station has these: it will pass them on, whatever becomes of this host."""
         if channel is not self._primary:
             return
-        said, taken = self._said, channel.taken
-        while said and said[0][0] <= taken:
-            self.stable.unsent.pop(said.popleft()[1], None)
-        if self._kept_end is not None and self._kept_end <= taken:
-            self.stable.via, self._kept_end = (channel.peer,), None
+        sent, taken = self._sent, channel.taken
+        while sent and sent[0][0] <= taken:
+            self.stable.unsent.pop(sent.popleft()[1], None)  # R3
+        if self._buffer_end is not None and self._buffer_end <= taken:
+            self.stable.via, self._buffer_end = (channel.peer,), None  # R2
         self._try_leave()
 
     def on_closed(self, channel: Channel, reason: str) -> None:
         if channel is self._primary:
             self._forget_primary()
-            if self._gentle:
+            if self._by_ping:
                 self._reenter()
             elif self._next is None:
                 self._attach("reinit")
@@ -313,21 +313,22 @@ class Host:
 
     def _reenter(self) -> None:
         assert self._next is not None
-        self._gentle = False
+        self._by_ping = False
         self._wait_timer.stop()
         self._next.say(Reenter(self.stable.ses))
 
-    def _listen(self) -> None:
-        self._silence_timer.start(round(self._p.silence_s * self._port.uniform(0.7, 1.3) * SECOND))  # hidden hosts must not keep step
+    def _heard_station(self) -> None:
+        """The probe waits anew; its interval is drawn, since hosts that do not hear each other must not keep step."""
+        self._silence_timer.start(round(self._p.silence_s * self._port.uniform(0.7, 1.3) * SECOND))
 
     def _on_silence(self) -> None:
-        """What is not acknowledged asks the same question."""
+        """The keep-alive probe; where something is not acknowledged, TCP asks the same question already."""
         links = [link for link in (self._primary, self._next if self._next_is_open else None) if link is not None]
         for link in links:
             if not link.backlog and self._cell is not None:
-                link.say(Here())
+                link.say(Here())  # R6
         if links:
-            self._listen()
+            self._heard_station()
 
     def _on_retry(self) -> None:
         if self._next is None and self._cell is not None:

@@ -1,8 +1,8 @@
 """What TCP flooding says over its links, and how many bytes that is.
 
-Source    ours: DESIGN.md §15
-Units     bytes; an identifier takes 4, a number 8, a flag 1, the body what it declares; a procedure is named by a station
-          and its own number
+Source    ours: docs/protocols/tcp-flooding.md. Ping and Return are ping and pong of PC-broadcast
+Units     bytes; an identifier takes 4, a number 8, a flag 1, the body what it declares; a procedure is named by a
+          station and its own number
 Body      an int: the declared payload bytes. Nothing looks inside
 """
 
@@ -58,7 +58,10 @@ class _Attach(NamedTuple):
 
 
 class Attach(_Attach, Control):
-    """The first word over a new link: the stations in `via` know the host's past; `keep`: the link to the last still stands."""
+    """The first word over a new link: the stations in `via` know the host's past.
+
+    `keep`: the link to the last of them still stands.
+    """
 
     __slots__ = ()
 
@@ -72,7 +75,7 @@ class _Session(NamedTuple):
 
 
 class Reenter(_Session, Control):
-    """The old link is lost: safe it cannot become in the gentle way."""
+    """The old link is lost: the new one cannot become safe by a ping."""
 
     __slots__ = ()
     size_bytes = NUMBER
@@ -93,7 +96,7 @@ class Stay(_Session, Control):
 
 
 class Here(Control):
-    """Is anybody there? A station that has lost the connection answers with its end."""
+    """The keep-alive probe: a station that has lost the connection answers by ending it (R6)."""
 
     __slots__ = ()
     size_bytes = FLAG
@@ -110,7 +113,7 @@ class Leave(_Session, Control):
 
 
 class Safe(_Session, Control):
-    """The host's answer came round: what was kept for this link follows."""
+    """The host's answer came round: what was buffered for this link follows."""
 
     __slots__ = ()
     size_bytes = NUMBER

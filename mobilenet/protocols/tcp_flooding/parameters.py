@@ -2,8 +2,8 @@
 
 Units     seconds and milliseconds, as the names say
 Errors    pydantic.ValidationError at construction only
-Source    "paper" is Wilhelm, Arantes, Sens: A scalable causal broadcast that tolerates dynamics of mobile networks (2020),
-          section V.A; "ours" is DESIGN.md §15
+Source    "paper" is Wilhelm, Arantes, Sens: A scalable causal broadcast that tolerates dynamics of mobile networks
+          (2020), section V.A; "ours" is docs/protocols/tcp-flooding.md
 """
 
 from __future__ import annotations

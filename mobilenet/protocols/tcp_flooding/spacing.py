@@ -1,9 +1,9 @@
 """A station's links to its hosts, and the rest between the copies that it sends them.
 
-Model     per message: the copy for the i-th host goes i steps after the message came; per queue: each copy goes a step after
-          the one before it, of whatever message. Never does a message overtake another one on the same link
+Model     per message: the copy for the i-th host goes i steps after the message came; per queue: each copy goes a step
+          after the one before it, of whatever message. Never does a message overtake another one on the same link
 Units     integer nanoseconds
-Source    Wilhelm, Arantes, Sens (2020), section V.A; ours: DESIGN.md §15
+Source    Wilhelm, Arantes, Sens (2020), section V.A; `per_queue` is ours: docs/protocols/tcp-flooding.md
 """
 
 from __future__ import annotations
@@ -20,25 +20,25 @@ from .parameters import TcpFloodingParameters
 
 @dataclass(slots=True, eq=False)
 class HostLink:
-    """A station's end of a host's link."""
+    """A station's end of a host's link: an element of Q."""
 
     channel: Channel
     host: int
     ses: int
     via: tuple[int, ...]
     safe: bool = False
-    ping: Procedure | None = None  # its Return is awaited
-    close: Procedure | None = None  # Closed is awaited ...
+    ping: Procedure | None = None  # its Return is awaited (R9)
+    close: Procedure | None = None  # Closed is awaited ... (R10)
     closing: set[int] = field(default_factory=set)  # ... from these stations
-    kept: list[App] | None = None  # delivered since Ping, for this link when it is safe
+    buffer: list[App] | None = None  # B: delivered since Ping, for this link when it is safe
     waiting: int = 0  # in the spacing
     due_ns: int = 0  # when the last of them goes
     dropped: bool = False
 
     @property
     def messages(self) -> int:
-        """Queued, kept, or said and not acknowledged."""
-        return self.waiting + self.channel.backlog + (0 if self.kept is None else len(self.kept))
+        """SBuffer: queued, buffered, or sent and not acknowledged."""
+        return self.waiting + self.channel.backlog + (0 if self.buffer is None else len(self.buffer))
 
 
 class Spacing:
@@ -59,7 +59,7 @@ class Spacing:
         due_ns = max(now, self._free_ns) if self._one_queue else now
         for link in links:
             self._say_at(due_ns, link, message)
-            due_ns += self._step_ns
+            due_ns += self._step_ns  # V.A ("5ms delay between every point-to-point sending")
         if self._one_queue:
             self._free_ns = due_ns
 

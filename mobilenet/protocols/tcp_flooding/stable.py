@@ -1,8 +1,9 @@
 """What a host remembers through a crash.
 
-Model     what a handler writes here is written atomically. Not here is what was delivered: a link begins with Welcome, which
-          tells all that the station has seen, and this contains all that the host has (see station.py, "by gap")
-Source    ours: DESIGN.md §15
+Model     what a handler writes here is written atomically. Not here is what was delivered: a link begins with Welcome,
+          which tells all that the station has received, and this contains all that the host has (see station.py, "by
+          gap")
+Source    ours: docs/protocols/tcp-flooding.md
 """
 
 from __future__ import annotations

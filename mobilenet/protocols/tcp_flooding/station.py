@@ -1,28 +1,32 @@
 """A station: passes every message on once over each link, and lets hosts in and out between two messages.
 
-Source      Nédelec, Molli, Mostéfaoui: Breaking the scalability barrier of causal broadcast for large and dynamic systems
-            (2018), PC-broadcast; Wilhelm, Arantes, Sens (2020), section V, for the spacing. What happens when the only link
-            of a host is lost is ours: DESIGN.md §15
-Names       Q -> links, safe -> HostLink.safe, B -> HostLink.kept, ping -> Ping, pong -> Return, expected id -> HostLink.ping
+Source      Nédelec, Molli, Mostéfaoui: Breaking the scalability barrier of causal broadcast for large and dynamic
+            systems (2018), PC-broadcast; Wilhelm, Arantes, Sens (2020), section V.A, "TCP-Flooding", for tree, TCP and
+            spacing. What happens when the only link of a host is lost is ours: docs/protocols/tcp-flooding.md
+Names       Q -> links, safe -> HostLink.safe, B (buffer) -> HostLink.buffer, received -> _received, ping -> Ping,
+            pong -> Return, expected id -> HostLink.ping; keep-alive probe -> Here. Labels `PC ...` name the step of
+            PC-broadcast
 Assumes     channels are FIFO; those between stations form a tree and never break. A session is never used twice
-Causal      every first reception is forwarded over all links at once and then counts as delivered. So a FIFO link carries m
-            behind all that its sender delivered before m, and what arrives over links that are safe arrives in causal order.
-            A link is safe from a moment on at which both ends know the same of each other's past:
-            gentle   s2 said Ping behind all that it had delivered, which so came to s1 and to the host; the host said Return behind
-                     all that it had said and delivered from s1, which so came to s2. What either delivered meanwhile it keeps,
-                     and says first. (Kept by s2 only: a host that delivers x from s1 just after its Return, and broadcasts y over s2,
-                     sends y before x comes to s2 from s1.)
-            by gap   s1 said Closed behind all that it passed to the host or took from it: s1 forwards to stations first. So s2
-                     knows the host's past, and the host gets nothing that is older than the link: its gap
+Causal      every first reception is forwarded over all links at once and then counts as delivered. So a FIFO link
+            carries m behind all that its sender delivered before m, and what arrives over links that are safe arrives
+            in causal order. A link is safe from a moment on at which both ends know the same of each other's past:
+            by ping  s2 sent Ping behind all that it had delivered, which so came to s1 and to the host; the host sent
+                     Return behind all that it had broadcast, and delivered from s1, which so came to s2. What either
+                     delivered meanwhile it buffers, and sends first. (Buffered by s2 only: a host that delivers x from
+                     s1 just after its Return, and broadcasts y over s2, sends y before x comes to s2 from s1.)
+            by gap   s1 sent Closed behind all that it passed to the host or took from it: s1 forwards to stations
+                     first. So s2 knows the host's past, and the host gets nothing that is older than the link: its gap
 Rules       each with what happens without it:
-            ids      a Return must name the outstanding Ping: h asks s2, turns back, asks s2 again; the Return of the first Ping
-                     makes the second link safe although what s2 forwarded in between is still behind h
-            Close    awaited before Welcome: h heard m from s1, and its answer m' overtakes m at s2 where s1's copy is slow
-            past     Welcome tells it: h joins at s1 behind m, delivers m' that follows m, and changes to s2 where m is still to come:
-                     without having seen m it would take it for new, after m'
-            older    links of older sessions are dropped everywhere when a newer one stands: s3 would fill a buffer for a
-                     host that will never acknowledge, and never be at rest
-            refused  an Attach of an older session than one heard of: its frame waited in a queue while the host moved on
+            R9   a Return must name the outstanding Ping: h asks s2, turns back, asks s2 again; the Return of the first
+                 Ping makes the second link safe although what s2 forwarded in between is still behind h
+            R10  Closed is awaited before Welcome: h received m from s1, and its answer m' overtakes m at s2 where s1's
+                 copy is slow
+            R11  Welcome tells the past: h joins at s1 behind m, delivers m' that follows m, and changes to s2 where m
+                 is still to come: without having received m it would take it for new, after m'
+            R12  links of older sessions are dropped everywhere when a newer one stands: s3 would fill a buffer for a
+                 host that will never acknowledge, and never be at rest
+            R13  an Attach of an older session than one heard of is refused: its frame waited in a queue while the host
+                 moved on
 """
 
 from __future__ import annotations
@@ -60,7 +64,7 @@ class Station:
     ) -> None:
         self._me = port.me
         self._p = parameters
-        self._seen: dict[int, int] = {}  # origin -> its highest number delivered here
+        self._received: dict[int, int] = {}  # origin -> its highest number delivered here
         self._links: dict[int, HostLink] = {}  # host -> its link
         self._newest: dict[int, int] = {}  # host -> the highest session heard of
         self._number = 0  # of the last Ping or Close of this station
@@ -71,7 +75,8 @@ class Station:
             Moved: self._on_moved, Stay: self._on_stay, Leave: self._on_leave, Here: self._on_here,
         }  # fmt: skip
         self._on_wired: dict[type, Callable[[int, Any], None]] = {
-            App: self._on_wired_app, Ping: self._on_ping, Return: self._on_return, Close: self._on_close, Closed: self._on_closed_id,
+            App: self._on_wired_app, Ping: self._on_ping, Return: self._on_return, Close: self._on_close,
+            Closed: self._on_closed_id,
         }  # fmt: skip
         port.channels.listen(self)
 
@@ -90,34 +95,27 @@ class Station:
     # --- flooding
 
     def _on_app(self, link: HostLink, m: App) -> None:
-        """upon receive m from a host"""
+        """upon receive m from a host                                    PC receive"""
         self._receive(m, None, link)
 
     def _on_wired_app(self, neighbour: int, m: App) -> None:
-        """upon receive m from a neighbour"""
+        """upon receive m from a neighbour                               PC receive"""
         self._receive(m, neighbour, None)
 
     def _receive(self, m: App, neighbour: int | None, source: HostLink | None) -> None:
         """At the first reception on all outgoing links, at once; later copies are dropped."""
-        if not self._is_new(m):
+        if m.seq <= self._received.get(m.origin, -1):  # PC receive (FIFO from each origin: the highest tells)
             return
-        self._seen[m.origin] = m.seq
-        self._backbone.flood(m, None if self._p.echo else neighbour)
-        self._spacing.copies(self._receivers(m, source), m)
-        for link in self._links.values():
-            if link.kept is not None and link.host != m.origin:
-                link.kept.append(m)
-
-    def _is_new(self, m: App) -> bool:
-        """FIFO from each origin, so the highest number tells."""
-        return m.seq > self._seen.get(m.origin, -1)
-
-    def _receivers(self, m: App, source: HostLink | None) -> list[HostLink]:
-        """Hosts that get a copy: not the one that it came from, nor the one that broadcast it."""
-        return [
+        self._received[m.origin] = m.seq  # PC deliver
+        self._backbone.flood(m, None if self._p.echo else neighbour)  # PC forward
+        receivers = [  # not the host that it came from, nor the one that broadcast it
             link for link in self._links.values()
             if link.safe and (self._p.echo or (link is not source and link.host != m.origin))
         ]  # fmt: skip
+        self._spacing.copies(receivers, m)  # PC forward, V.A (point-to-point, 5 ms apart)
+        for link in self._links.values():
+            if link.buffer is not None and link.host != m.origin:
+                link.buffer.append(m)  # PC buffer
 
     # --- hosts that come
 
@@ -125,42 +123,39 @@ class Station:
         """A host's first word; the link is known already."""
         self._newest[link.host] = m.ses
         if m.keep and m.via and m.via[-1] != self._me:
-            self._ask_gently(link, m.via[-1])
+            self._ping_old_link(link, m.via[-1])  # PC ping
         else:
             self._enter(link)
 
-    def _ask_gently(self, link: HostLink, via: int) -> None:
-        """The old link stands: ping over it, and keep what comes meanwhile."""
-        link.ping, link.kept = self._new_procedure(), []
-        self._backbone.flood(Ping(link.ping, link.host, link.ses, via))
+    def _ping_old_link(self, link: HostLink, via: int) -> None:
+        """The old link stands: ping over it, and buffer what comes meanwhile        PC ping"""
+        link.ping, link.buffer = self._new_procedure(), []  # PC buffer, R9
+        self._backbone.flood(Ping(link.ping, link.host, link.ses, via))  # PC ping
 
     def _on_reenter(self, link: HostLink, m: Reenter) -> None:
         """The old link is lost. If this one became safe in the meantime, Safe is on its way."""
         if m.ses == link.ses and not link.safe and link.close is None:
-            link.ping = link.kept = None
+            link.ping = link.buffer = None
             self._enter(link)
 
     def _enter(self, link: HostLink) -> None:
         """No old link, or none to rely on: older ones are closed, and where the last safe one was they say so."""
         link.closing = {station for station in link.via if station != self._me}
-        link.close = self._close_others(link, tuple(sorted(link.closing)))
+        link.close = self._close_others(link, tuple(sorted(link.closing)))  # R10
         self._try_welcome(link)
 
     def _try_welcome(self, link: HostLink) -> None:
         """When all that the host may know is here."""
-        if not link.closing:
-            self._welcome(link)
-
-    def _welcome(self, link: HostLink) -> None:
-        link.close, link.safe = None, True
-        self._spacing.say(link, Welcome(link.ses, tuple(self._seen.items())))
+        if not link.closing:  # R10
+            link.close, link.safe = None, True
+            self._spacing.say(link, Welcome(link.ses, tuple(self._received.items())))  # R11
 
     def _make_safe(self, link: HostLink) -> None:
-        """Both ends know the same now, but for what is kept: it goes first."""
-        kept, link.kept, link.ping, link.safe = link.kept or [], None, None, True
-        self._spacing.say(link, Safe(link.ses))
-        for m in kept:
-            self._spacing.say(link, m)
+        """Both ends know the same now, but for what is in the buffer: it goes first     PC safe"""
+        buffer, link.buffer, link.ping, link.safe = link.buffer or [], None, None, True
+        self._spacing.say(link, Safe(link.ses))  # PC safe
+        for m in buffer:
+            self._spacing.say(link, m)  # PC buffer
 
     def _close_others(self, link: HostLink, via: tuple[int, ...] = ()) -> Procedure:
         procedure = self._new_procedure()
@@ -178,16 +173,16 @@ class Station:
         self._on_return(None, m)
 
     def _on_here(self, link: HostLink, m: Here) -> None:
-        """TCP has answered."""
+        """The keep-alive probe: TCP has answered it                     R6"""
 
     def _on_moved(self, link: HostLink, m: Moved) -> None:
         """The host has come over: nobody else needs a link to it."""
-        self._close_others(link)
+        self._close_others(link)  # R4, R12
 
     def _on_stay(self, link: HostLink, m: Stay) -> None:
         """The host has turned back before it was away."""
         link.ses = self._newest[link.host] = m.ses
-        self._close_others(link)
+        self._close_others(link)  # R5, R12
 
     def _on_leave(self, link: HostLink, m: Leave) -> None:
         """The end of the connection is the answer."""
@@ -213,19 +208,16 @@ class Station:
             return
         link = self._links.get(m.host)
         if link is not None and link.safe and link.ses < m.ses:
-            self._spacing.say(link, m)
+            self._spacing.say(link, m)  # PC ping
 
     def _on_return(self, neighbour: int | None, m: Return) -> None:
-        """Only the answer to the outstanding ping counts."""
+        """upon receive pong: only the answer to the outstanding ping counts       PC pong"""
         if m.id[0] != self._me:
             self._backbone.flood(m, neighbour)
             return
         for link in self._links.values():
-            if self._is_awaited(link, m):
+            if link.ping == m.id:  # R9
                 self._make_safe(link)
-
-    def _is_awaited(self, link: HostLink, m: Return) -> bool:
-        return link.ping == m.id
 
     def _on_close(self, neighbour: int, m: Close) -> None:
         """A newer link of this host: older ones are dropped, and forgotten by the host already."""
@@ -233,10 +225,10 @@ class Station:
         self._backbone.flood(m, neighbour)
         link = self._links.get(m.host)
         if link is not None and link.ses < m.ses:
-            self._drop(link)
+            self._drop(link)  # R12
             link.channel.abort()
         if self._me in m.via:
-            self._backbone.flood(Closed(m.id, self._me))
+            self._backbone.flood(Closed(m.id, self._me))  # R10
 
     def _on_closed_id(self, neighbour: int, m: Closed) -> None:
         """All that the last station passed to the host is here."""
@@ -269,7 +261,7 @@ class Station:
     def _admit(self, channel: Channel, message: Any) -> HostLink | None:
         """None: of a session that the host has left behind."""
         if type(message) not in (Attach, Leave) or message.ses < self._newest.get(channel.peer, 0):
-            return None
+            return None  # R13
         older = self._links.get(channel.peer)
         if older is not None:
             self._drop(older)

@@ -1,11 +1,11 @@
-"""Stations' ways to each other over VCube: one of the broadcasts, and above it what makes it causal for directed sends too.
+"""Stations' ways to each other over VCube: a broadcast, and above it what makes it causal for directed sends too.
 
 Kinds     vcube_best_effort   Bundling; needs a perfect detector. As stations never fail, it needs none
           vcube_reliable      VCube-RB; its detector may be wrong
           vcube_causal        causal broadcast with aggregation, ordered by its own vector clocks
 Units     bytes. A message says who broadcast it, and its number there; an acknowledgement the same
 Errors    KeyError for another kind (the scenario refuses unknown names before)
-Source    ours: DESIGN.md §17
+Source    ours: docs/protocols/vcube.md
 """
 
 from __future__ import annotations
@@ -21,14 +21,19 @@ from .reliable import ReliableBroadcast
 ID_BYTES = 12
 Layer = Callable[[LayerPort, int, Callable[[ProcessPort], BroadcastProtocol]], StampedSends]
 
-LAYERS: dict[str, Layer] = {"vcube_best_effort": CausalLayer, "vcube_reliable": CausalLayer, "vcube_causal": StampedSends}
+LAYERS: dict[str, Layer] = {
+    "vcube_best_effort": CausalLayer, "vcube_reliable": CausalLayer, "vcube_causal": StampedSends,
+}  # fmt: skip
 
 
 def new_layer(
     kind: str, port: LayerPort, n: int, max_delay_ns: int, mtu_bytes: int, layer: Layer | None = None
 ) -> StampedSends:
-    """One station's part. `max_delay_ns`: how long an application message may wait for others (best effort); `mtu_bytes`: how
-    long a bundle or packet may become; `layer`: another one than the right one, to see what goes wrong."""
+    """One station's part.
+
+    `max_delay_ns`: how long an application message may wait for others (best effort); `mtu_bytes`: how long a bundle or
+    packet may become; `layer`: another one than the right one, to see what goes wrong.
+    """
 
     def make(beneath: ProcessPort) -> BroadcastProtocol:
         if kind == "vcube_best_effort":

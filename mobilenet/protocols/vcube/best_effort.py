@@ -2,31 +2,35 @@
 
 Source      Rodrigues, Duarte, de Araujo, Arantes, Sens: Bundling Messages to Reduce the Cost of Tree-Based Broadcast
             Algorithms (LADC 2018), Algorithm 2; l.N is its line N
-Names       correct_i -> correct, rcv_base_i -> rcv_base, rcv_win_i -> rcv_win, delay_msg_i[k], timer_i[k] -> delayed[k] (Waiting),
-            ack_set_i -> ack_set: m -> all (j, k) with <j,k,m>; msg_set_i -> the m of ack_set
+Names       correct_i -> correct, rcv_base_i -> rcv_base, rcv_win_i -> rcv_win, delay_msg_i[k], timer_i[k] -> delayed[k]
+            (Waiting), ack_set_i -> ack_set: m -> all (j, k) with <j,k,m>; msg_set_i -> the m of ack_set
 Assumes     reliable links in any order, crash-stop, a perfect detector. Any n
 Promises    what a correct source broadcasts, every correct process delivers, once
-Shared      section 6.2: messages of several sources on fewer trees are messages of the roots of these trees (30 messages for 16
-            broadcasts on one tree leave no room for handing them to a root): a matter of the workload
+Shared      section 6.2: messages of several sources on fewer trees are messages of the roots of these trees (30
+            messages for 16 broadcasts on one tree leave no room for handing them to a root): a matter of the workload
 Deviations, each with what goes wrong in print
-  l.33      subtree_i(m.src) has to be relative to the parent j. n = 4, no fault: 3 sends a message of 0 back to 2, for ever
+  l.33      subtree_i(m.src) has to be relative to the parent j. n = 4, no fault: 3 sends a message of 0 back to 2, for
+            ever
   l.12-13   with rcv_base = bottom the whole test is true: arrivals 1, 1, 0 deliver 1 twice. (l.28: msg_win is rcv_win)
-  l.37-38   a message that is too long overtakes what waits for the same neighbour: the list goes first. The flush that this adds
-            would send an empty bundle where nothing waits: it is not sent. Order only: no promise is broken
-  l.53      drops m when the rows of ONE parent are complete; after a crash the rows of another one may still need it (l.84
-            finds nothing to send): dropped when no row of m is left
-  l.67      picks one k with <k,j,m>. After a crash there may be <p1,j,m> and <p2,j,m>, and j answers once: all rows of (j, m)
-            go. n = 32, all broadcast at 0, crashes of 10 at 2, 22 at 3, 20 at 2, 24 at 5: 4 waits for 21 for ever, 21 for 29, ...
-            (nobody does if 4 broadcasts alone); the same with crashes of 31 at 1, 0 at 2, 12 at 5, 17 at 5, and source 28
+  l.37-38   a message that is too long overtakes what waits for the same neighbour: the list goes first. The flush that
+            this adds would send an empty bundle where nothing waits: it is not sent. Order only: no promise is broken
+  l.53      drops m when the rows of ONE parent are complete; after a crash the rows of another one may still need it
+            (l.84 finds nothing to send): dropped when no row of m is left
+  l.67      picks one k with <k,j,m>. After a crash there may be <p1,j,m> and <p2,j,m>, and j answers once: all rows of
+            (j, m) go. n = 32, all broadcast at 0, crashes of 10 at 2, 22 at 3, 20 at 2, 24 at 5: 4 waits for 21 for
+            ever, 21 for 29, ... (nobody does if 4 broadcasts alone); the same with crashes of 31 at 1, 0 at 2, 12 at 5,
+            17 at 5, and source 28
   l.33, 76  FF_neighbor may be nobody: skipped
-  l.77      message by message, and rows in the order in which they came: it says nothing of order, and no promise needs one, but runs must be repeatable
+  l.77      message by message, and rows in the order in which they came: it says nothing of order, and no promise needs
+            one, but runs must be repeatable
 Reads       l.16-17 also for what is delivered already: a new parent needs its ACK, and its subtree may be another one.
             l.33 children in descending order of clusters: what takes longest goes first (the printed latencies need it)
             l.49-50 the timer starts with the first element, and anew after an overflow
             l.3, 11, 53 what has no rows would be dropped at once: so msg_set is what ack_set has rows of
 Own         a message without application payload does not wait: it takes along what waits for the same neighbour
-Speed       every process has rows of almost every message at the same time, and what is not in the cache costs more than what is
-            computed: rows are tuples, as new the same one for all messages from a parent; equal `correct` are one set
+Speed       every process has rows of almost every message at the same time, and what is not in the cache costs more
+            than what is computed: rows are tuples, as new the same one for all messages from a parent; equal `correct`
+            are one set
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Which broadcast over VCube a scenario means.
 
 Errors    KeyError for parameters of no known protocol (the scenario refuses unknown names before)
-Source    ours: DESIGN.md §16
+Source    ours: docs/protocols/vcube.md
 """
 
 from __future__ import annotations

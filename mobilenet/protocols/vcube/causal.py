@@ -1,22 +1,27 @@
 """Causal broadcast with message aggregation over the spanning trees of VCube.
 
-Source      Rodrigues, Duarte, Arantes: "Causal Aggregation Broadcast" on VCube, Algorithms 1 and 2
-Names       vector_clock -> _delivered (a set), vector_max -> _received (a set), pending -> _waiting, Children(i, h) -> _children[h],
-            m.vc -> m.depends (a set); CheckAgg -> _hand_on, CheckDelivery -> _deliver_when_ready
-Sets        a vector clock says which messages were delivered, and delivery is FIFO: so a clock is a set of messages, and
-            its entries are the last ones of each source. Sets are integers, message (s, ts) the bit ts * n + s, so the
-            vector test over all sources is one operation. The last ones are worked out when they are needed, for a broadcast of one's own
+Source      Rodrigues, Duarte, Arantes: "Causal Aggregation Broadcast" on VCube, Algorithms 1 and 2. Readable form:
+            causal_printed.py; tests hold this fast one against it, step by step
+Names       vector_clock -> _delivered (a set), vector_max -> _received (a set), pending -> _waiting, Children(i, h) ->
+            _children[h], m.vc -> m.depends (a set); CheckAgg -> _hand_on, CheckDelivery -> _deliver_when_ready
+Sets        a vector clock says which messages were delivered, and delivery is FIFO: so a clock is a set of messages,
+            and its entries are the last ones of each source. Sets are integers, message (s, ts) the bit ts * n + s, so
+            the vector test over all sources is one operation. The last ones are worked out when they are needed, for a
+            broadcast of one's own
 Assumes     reliable links, in any order; nobody fails. Nobody gets a message twice (trees)
 Deviations  Alg. 1 l.3   "1 < s <= h" reaches half of the processes only (n = 2): 1 <= s <= h
-            Alg. 2 l.14  the loop over the packet decides after each message what to hand on; by default it is decided once per packet,
-                         which puts more into one packet. `release: message` is the loop of the paper. In both, what
-                         is handed on is what the packet, or the message, has set free
-            l.30         "for all k != s" in CheckDelivery: the sign is lost in print, and for k = s nothing would ever be delivered
-Reads       l.16-17      _received is the contiguous prefix of each source; the highest number received would free messages too early
-            l.15, 26     the first condition keeps a message from going to a child twice. Here what has to wait for a child stands in _held
-                         below one message that is missing, is looked at when that one comes, and goes once
-Aggregation  m waits at i for child k while i has not received a message that m depends on and that k will get through i as
-            well: k could not deliver m before. So delivery is never later (same instants if links have fixed delays)
+            Alg. 2 l.14  the loop over the packet decides after each message what to hand on; by default it is decided
+                         once per packet, which puts more into one packet. `release: message` is the loop of the paper.
+                         In both, what is handed on is what the packet, or the message, has set free
+            l.30         "for all k != s" in CheckDelivery: the sign is lost in print, and for k = s nothing would ever
+                         be delivered
+Reads       l.16-17      _received is the contiguous prefix of each source; the highest number received would free
+                         messages too early
+            l.15, 26     the first condition keeps a message from going to a child twice. Here what has to wait for a
+                         child stands in _held below one message that is missing, is looked at when that one comes, and
+                         goes once
+Aggregation  m waits at i for child k while i has not received a message that m depends on and that k will get through i
+            as well: k could not deliver m before. So delivery is never later (same instants if links have fixed delays)
 """
 
 from __future__ import annotations
@@ -80,12 +85,12 @@ class CausalBroadcast:
         self._beyond: dict[int, Message] = {}  # bit -> received, with a hole before it
         self._waiting: dict[int, list[Message]] = {}  # missing message -> those that wait for it to be delivered
         self._pending = 0
-        self._held: dict[int, list[tuple[Branch, int, Message]]] = {}  # missing message -> what waits for it to be received
+        self._held: dict[int, list[tuple[Branch, int, Message]]] = {}  # missing message -> who waits to receive it
         self._order = 0
         self._covered = n  # how many bits the masks of the branches cover
         self._branches = self._make_branches()
         everywhere = [[k for k in self._neighbours(h) if k in self._branches] for h in range(dimension(n) + 1)]
-        self._children = [tuple(found) for found in everywhere]  # h -> Children(i, h); the last are those of an own message
+        self._children = [tuple(found) for found in everywhere]  # h -> Children(i, h); the last: of an own message
         self._below = [tuple(self._branches[k] for k in found) for found in everywhere]  # the same as branches
 
     def _make_branches(self) -> dict[int, Branch]:
@@ -253,7 +258,7 @@ class CausalBroadcast:
                 branch.free.append((order, m))
 
     def _covering(self, missing: int) -> int:
-        """These, after the masks of the branches have been made to cover them: a message may depend on ones far ahead of the prefix."""
+        """These, after the masks of the branches cover them: a message may depend on ones far ahead of the prefix."""
         while missing.bit_length() > self._covered:
             for branch in self._branches.values():
                 branch.sources |= branch.sources << self._covered

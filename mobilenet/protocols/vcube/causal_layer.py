@@ -1,19 +1,19 @@
 """Causal delivery across broadcasts and directed sends: what makes a broadcast over VCube a backbone between stations.
 
-Promises    exactly once; and for a broadcast b and any message x, broadcast or directed: if b was sent or delivered at x's
-            sender before x, b is delivered at x's destination before x, whoever sent b. FIFO per source is not enough: with
-            three stations a message of the third reaches the new station of a host but not yet the previous one, and
-            the handoff loses it
+Promises    exactly once; and for a broadcast b and any message x, broadcast or directed: if b was sent or delivered at
+            x's sender before x, b is delivered at x's destination before x, whoever sent b. FIFO per source is not
+            enough: with three stations a message of the third reaches the new station of a host but not yet the
+            previous one, and the handoff loses it
 Source      Birman, Schiper, Stephenson: Lightweight causal and atomic group multicast (1991), CBCAST; compression as in
             Singhal, Kshemkalyani: An efficient implementation of vector clocks (1992), for broadcasts; the stamped
-            sends are ours: DESIGN.md §17
+            sends are ours: docs/protocols/vcube.md
 Names       clock[l]: how many broadcasts of station l this one has handed up, or made if l is itself
-Assumes     a reliable broadcast beneath that delivers each message once and counts a source's messages from 0 in the order of
-            the calls; a reliable network, in any order; stations never fail (what becomes of broadcasts where processes do:
-            causal_reliable.py)
+Assumes     a reliable broadcast beneath that delivers each message once and counts a source's messages from 0 in the
+            order of the calls; a reliable network, in any order; stations never fail (what becomes of broadcasts where
+            processes do: causal_reliable.py)
 Broadcasts  tick and are stamped when they are called for, however long the broadcast beneath makes them wait (line 7 of
-            the reliable one): whatever is sent later names them. A stamp holds the entries that changed since the source's
-            last broadcast, its own included; it is read when all earlier stamps of the source are known
+            the reliable one): whatever is sent later names them. A stamp holds the entries that changed since the
+            source's last broadcast, its own included; it is read when all earlier stamps of the source are known
 Directed    sends carry the whole clock, do not tick, and wait at the destination until its clock is not behind
 Upcalls     after the handlers beneath have run to completion, one at a time
 """
@@ -186,7 +186,7 @@ class CausalLayer(StampedSends):
     def __init__(self, port: LayerPort, n: int, make: Callable[[ProcessPort], BroadcastProtocol]) -> None:
         self._told = [0] * n  # the clock at the own last broadcast
         self._read = [[0] * n for _ in range(n)]  # of each source the last stamp that was read
-        self._unread: list[dict[int, Stamped]] = [{} for _ in range(n)]  # of each source, ts -> one with a hole before it
+        self._unread: list[dict[int, Stamped]] = [{} for _ in range(n)]  # source: ts -> one with a hole before it
         super().__init__(port, n, make)
 
     @property
@@ -195,7 +195,8 @@ class CausalLayer(StampedSends):
 
     def broadcast(self, message: Any) -> None:
         self.clock[self.me] += 1
-        changed = tuple((station, new) for station, (old, new) in enumerate(zip(self._told, self.clock, strict=True)) if old != new)
+        both = enumerate(zip(self._told, self.clock, strict=True))
+        changed = tuple((station, new) for station, (old, new) in both if old != new)
         self._told = self.clock.copy()
         self.beneath.broadcast(Stamped(changed, message))
 

@@ -1,23 +1,25 @@
 """Causal broadcast that survives crashes: the causal layer above VCube-RB, with its detector, which may be wrong.
 
-Source      ours; left as future work by Rodrigues, Duarte, Arantes: "Causal Aggregation Broadcast" on VCube. The layer is that
-            of causal_layer.py (CBCAST), the broadcast beneath is reliable.py; both unchanged
+Source      ours; left as future work by Rodrigues, Duarte, Arantes: "Causal Aggregation Broadcast" on VCube. The layer
+            is that of causal_layer.py (CBCAST), the broadcast beneath is reliable.py; both unchanged
 Names       beneath: VCube-RB; a message is received when VCube-RB delivers it, held while something of its past is
             missing, and delivered when the layer hands it up
 Assumes     as VCube-RB: reliable links in any order, crash-stop, a detector that finds every crash. Any n
-Promises    all correct processes deliver the same messages, those of correct sources among them; each once, and after all that its
-            source had broadcast or delivered before it
-Why         correct processes receive the same set (agreement beneath), each message with the same stamp, so each delivers its
-            largest part that is closed under "names". A correct source names only what it delivered, which all correct
-            processes receive: what it broadcasts is delivered everywhere
-Own         messages are delivered, and stamped, at the call; l.7 beneath may make their sending wait. What is broadcast then
-            and still waits when its source crashes, the source alone has delivered: agreement is among correct processes
-Held        for ever, and by all correct processes alike, is a message that names one that no correct process receives. n = 4, no
-            false suspicion: 2 is down, 0 sends m1 to 2 and to 1 and crashes before 0.3; 1 delivers m1, broadcasts m2, which names
-            m1, at 1.35, and crashes at 1.5 with only its copy to 3 sent: 3 has m2, and m1 does not exist any more. Nobody correct
-            ever names m2, so nothing else waits for it
+Promises    all correct processes deliver the same messages, those of correct sources among them; each once, and after
+            all that its source had broadcast or delivered before it
+Why         correct processes receive the same set (agreement beneath), each message with the same stamp, so each
+            delivers its largest part that is closed under "names". A correct source names only what it delivered, which
+            all correct processes receive: what it broadcasts is delivered everywhere
+Own         messages are delivered, and stamped, at the call; l.7 beneath may make their sending wait. What is broadcast
+            then and still waits when its source crashes, the source alone has delivered: agreement is among correct
+            processes
+Held        for ever, and by all correct processes alike, is a message that names one that no correct process receives.
+            n = 4, no false suspicion: 2 is down, 0 sends m1 to 2 and to 1 and crashes before 0.3; 1 delivers m1,
+            broadcasts m2, which names m1, at 1.35, and crashes at 1.5 with only its copy to 3 sent: 3 has m2, and m1
+            does not exist any more. Nobody correct ever names m2, so nothing else waits for it
             It is kept and not dropped: that its past is lost cannot be seen here. m1 may be on its way still, at
-            somebody who is slow, or suspected by mistake. So `held` need not drain; the verifier counts what may be left in it
+            somebody who is slow, or suspected by mistake. So `held` need not drain; the verifier counts what may be
+            left in it
 Not told    complete(): acknowledgements come from beneath, where others may still hold the message
 """
 
@@ -38,7 +40,8 @@ class CausalReliableBroadcast:
     def __init__(self, port: ProcessPort, n: int, tree_bytes: int = 1, ack_bytes: int = 1) -> None:
         self._port = port
         self._count = 0
-        self._layer = CausalLayer(_Above(self, port), n, lambda beneath: ReliableBroadcast(beneath, n, tree_bytes, ack_bytes))
+        above = _Above(self, port)
+        self._layer = CausalLayer(above, n, lambda beneath: ReliableBroadcast(beneath, n, tree_bytes, ack_bytes))
 
     def buffer_sizes(self) -> tuple[int, ...]:
         return (*self._layer.beneath.buffer_sizes(), self._layer.held)

@@ -1,18 +1,20 @@
-"""The failure detector of VCube: each process tests a few others in rounds, and learns from their answers whom they suspect.
+"""The failure detector of VCube: each process tests a few others in rounds, and learns whom they suspect.
 
-Source    Duarte, Bona, Ruoso: VCube: a provably scalable distributed diagnosis algorithm (2014); section 3.1 of the bundling
-          paper and "VCube topology and failure detection" of the reliable one, which say how often and how long
-Names     timestamps -> stamps: process -> how often its state changed, as far as known here; odd is suspected, absent is 0
-Round     i tests, clusters ascending, each j for which i is the first non-suspected process of c(j,s); j answers with its
-          stamps. All tests leave at once, the answers are collected one after the other: the timeout of a process begins
-          when its turn comes. The next round begins `interval_ns` after the last answer or timeout of this one,
+Source    Duarte, Bona, Ruoso: VCube: a provably scalable distributed diagnosis algorithm (2014); section 3.1 of the
+          bundling paper and "VCube topology and failure detection" of the reliable one, which say how often and how
+          long
+Names     timestamps -> stamps: process -> how often its state changed, as far as known here; odd is suspected, absent
+          is 0
+Round     i tests, clusters ascending, each j for which i is the first non-suspected process of c(j,s); j answers with
+          its stamps. All tests leave at once, the answers are collected one after the other: the timeout of a process
+          begins when its turn comes. The next round begins `interval_ns` after the last answer or timeout of this one,
           exactly: tests go over wires, where nothing collides
 Merging   the higher stamp wins. Nobody believes that it is suspected itself
 Modes     perfect      a suspicion is for ever. Right where the timeout is longer than any test can take
-          unreliable   an answer, late or of a later round, takes a suspicion back. False suspicions come from timeouts that
-                       are too short, or from `suspect`
-          In both, who is suspected is tested on: so rounds with crashed processes last longer (the bundling paper's Table 5
-          needs it)
+          unreliable   an answer, late or of a later round, takes a suspicion back. False suspicions come from timeouts
+                       that are too short, or from `suspect`
+          In both, who is suspected is tested on: so rounds with crashed processes last longer (the bundling paper's
+          Table 5 needs it)
 Errors    none
 """
 

@@ -1,9 +1,10 @@
 """What can be set of the broadcasts over VCube, and what each of them promises.
 
 Units     time units (t.u.) of the papers for times, 1 t.u. is 1 s of simulated time; bytes
-Promises  `order`: none, fifo or causal. `delivers`: whose messages reach every correct process: those of correct sources, or
-          (agreement) also whatever any correct process has delivered. `tolerates_crashes`: whether processes may fail at all.
-          `may_hold`: the buffer that need not drain, as its messages may wait for what was lost with a crashed process
+Promises  `order`: none, fifo or causal. `delivers`: whose messages reach every correct process: those of correct
+          sources, or (agreement) also whatever any correct process has delivered. `tolerates_crashes`: whether
+          processes may fail at all. `may_hold`: the buffer that need not drain, as its messages may wait for what was
+          lost with a crashed process
 Source    the papers named by each protocol; ours: DESIGN.md §16
 """
 

@@ -1,24 +1,27 @@
 """VCube-RB: reliable broadcast over the trees of VCube, with a detector that may be wrong.
 
 Source      Jeanneau, Rodrigues, Arantes, Duarte: An autonomic hierarchical reliable broadcast protocol for asynchronous
-            distributed systems with failure detection (JBCS 2017), Algorithm 1. Its figure is not in the text that we have;
-            the lines are those that its prose names; the numbers of the others are our own count between these
+            distributed systems with failure detection (JBCS 2017), Algorithm 1. Its figure is not in the text that we
+            have; the lines are those that its prose names; the numbers of the others are our own count between these
 Names       last_i -> last, ack_set_i -> ack_set: m -> j -> the k with <j,k,m>, pending_i -> pending: source -> ts -> m,
             history_i -> history: (j, m) -> h, correct_i -> correct; bottom as a parent -> NOBODY
-Assumes     reliable links in any order, crash-stop; the detector may suspect anybody for a while, and finds every crash. Any n
-Promises    all correct processes deliver the same messages, those of correct sources among them; each once, in the order of its source
+Assumes     reliable links in any order, crash-stop; the detector may suspect anybody for a while, and finds every
+            crash. Any n
+Promises    all correct processes deliver the same messages, those of correct sources among them; each once, in the
+            order of its source
 Deviations, each with what goes wrong otherwise
-  history   keyed by (parent, m). By m alone: n = 16, source 0 correct, no false suspicion. 8 crashes after it sent only to 12;
-            13 crashes; 0 sends to 9 instead; 9 sends to 12; 12 finds m in its history, forwards nothing and acknowledges
-            to 9 while <8,14,m> is pending; 14 crashes before it forwards; 12 crashes: 15 never gets m
-  l.27      the TREE is not repeated while any <*,k,m> is pending; the row is added nevertheless, so the new parent waits too
-  l.34      a parent that is suspected gets its ACK all the same (section "Failure of the sender" says it does not): else, after
-            a false suspicion, l.7 blocks for ever, n = 2
+  history   keyed by (parent, m). By m alone: n = 16, source 0 correct, no false suspicion. 8 crashes after it sent only
+            to 12; 13 crashes; 0 sends to 9 instead; 9 sends to 12; 12 finds m in its history, forwards nothing and
+            acknowledges to 9 while <8,14,m> is pending; 14 crashes before it forwards; 12 crashes: 15 never gets m
+  l.27      the TREE is not repeated while any <*,k,m> is pending; the row is added nevertheless, so the new parent
+            waits too
+  l.34      a parent that is suspected gets its ACK all the same (section "Failure of the sender" says it does not):
+            else, after a false suspicion, l.7 blocks for ever, n = 2
   l.43, 61  last[source] may be bottom (m waits for an earlier one): nothing to restart
-Reads       l.43 and l.46 both: a TREE from a source that is suspected restarts the last message of the source, and the TREE that
-            came is handed on in its own cluster all the same, as its parent waits for the ACK
-Open        a DELV on its way from a process that crashes may be lost: nobody waits for it. The model allows that, for whoever
-            delivered m restarts it when the source is suspected; a correct source does not crash
+Reads       l.43 and l.46 both: a TREE from a source that is suspected restarts the last message of the source, and the
+            TREE that came is handed on in its own cluster all the same, as its parent waits for the ACK
+Open        a DELV on its way from a process that crashes may be lost: nobody waits for it. The model allows that, for
+            whoever delivered m restarts it when the source is suspected; a correct source does not crash
 Own         a broadcast that has to wait (l.7) is queued; complete() tells that <NOBODY,*,last[i]> is empty
 """
 

@@ -1,11 +1,11 @@
 """The virtual hypercube: clusters, and who forwards what to whom. Pure functions of numbers.
 
-Model     processes 0..n-1; d = dimension(n) clusters each. For n that is no power of two, numbers from n on count as faulty
-          from the start. `believed` is the set of processes believed correct
+Model     processes 0..n-1; d = dimension(n) clusters each. For n that is no power of two, numbers from n on count as
+          faulty from the start. `believed` is the set of processes believed correct
 Source    Duarte, Bona, Ruoso: VCube: a provably scalable distributed diagnosis algorithm (2014); as used by Rodrigues,
           Arantes, Duarte: An autonomic implementation of reliable broadcast based on dynamic spanning trees (2014).
-          One error in print: "1 < s <= h" in Algorithm 1 of the causal broadcast with aggregation must be "1 <= s <= h",
-          or half of the processes are never reached (n = 2)
+          One error in print: "1 < s <= h" in Algorithm 1 of the causal broadcast with aggregation must be "1 <= s <=
+          h", or half of the processes are never reached (n = 2)
 """
 
 from __future__ import annotations
@@ -60,6 +60,6 @@ def children(i: int, parent: int | None, d: int, believed: Container[int]) -> li
 
 
 def parent_without_faults(i: int, root: int) -> int:
-    """Of i in the tree of `root`, nobody having failed and n a power of two: the lowest bit in which they differ is the link."""
+    """Of i in the tree of `root`, without faults, n a power of two: the lowest bit in which they differ is the link."""
     differing = i ^ root
     return i ^ (differing & -differing)

@@ -1,0 +1,53 @@
+"""Cookies: a join must prove that it is not a late copy.
+
+Source      ours: docs/protocols/mobile-causal.md, F11
+Names       cookie -> the number that chal carries and the next join brings back
+Assumes     soft state: what is held here may be forgotten at any time, the host repeats its join
+Deviations  F11  print answers every join (A2:31-36): a late copy of a join, behind a leave, creates a structure that
+                 nobody removes. Here nothing is created before the host has answered a challenge. An older join never
+                 replaces the cookie of a newer one: a late copy could keep the newer one out
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from ..port import Port
+from .messages import Chal, Join
+from .parameters import MobileCausalParameters
+from .resend import ns
+
+
+class Cookie(NamedTuple):
+    ses: int
+    k: int
+    issued_ns: int
+
+
+class Cookies:
+    def __init__(self, port: Port, parameters: MobileCausalParameters, numbers: Iterator[int]) -> None:
+        self._port = port
+        self._lifetime_ns = ns(parameters.cookie_lifetime_s)
+        self._numbers = numbers
+        self._held: dict[int, Cookie] = {}  # host -> the cookie it was sent
+
+    def admits(self, m: Join) -> bool:
+        """Consume the cookie, or answer with it."""
+        held = self._held.get(m.host)
+        now = self._port.now
+        if held is not None and now - held.issued_ns > self._lifetime_ns:
+            held = None
+        if held is None or held.ses < m.ses:
+            held = self._held[m.host] = Cookie(m.ses, next(self._numbers), now)
+        elif held.ses == m.ses and held.k == m.cookie:
+            del self._held[m.host]
+            return True
+        if held.ses == m.ses:
+            self._port.send(m.host, Chal(m.host, m.ses, held.k))
+        return False
+
+    def forget(self, host: int, below_ses: int) -> None:
+        held = self._held.get(host)
+        if held is not None and held.ses < below_ses:
+            del self._held[host]

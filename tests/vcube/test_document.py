@@ -1,0 +1,38 @@
+"""The document of the VCube family names every mutant, every file, and the lines that the headers name."""
+
+import re
+from pathlib import Path
+
+from .mutants import MUTANTS
+
+ROOT = Path(__file__).parents[2]
+PROTOCOLS = ROOT / "mobilenet" / "protocols" / "vcube"
+TEXT = (ROOT / "docs" / "protocols" / "vcube.md").read_text(encoding="utf-8")
+
+
+def test_every_mutant_is_named() -> None:
+    assert [name for name in MUTANTS if f"`{name}`" not in TEXT] == []
+
+
+def test_every_protocol_has_its_file_and_source() -> None:
+    beside = {"__init__.py", "catalogue.py", "parameters.py", "port.py", "causal_messages.py"}
+    files = {path.name for path in PROTOCOLS.glob("*.py")} - beside
+    assert {name for name in files if f"`{name}`" not in TEXT} == set()
+
+
+def test_repaired_lines_of_the_headers_are_in_the_document() -> None:
+    for name in ("best_effort.py", "reliable.py"):
+        header = (PROTOCOLS / name).read_text(encoding="utf-8").partition("Deviations")[2].partition("Reads")[0]
+        for line in re.findall(r"^  (l\.\d+)", header, re.MULTILINE):
+            assert line in TEXT, (name, line)
+
+
+def test_the_printed_causal_broadcast_carries_every_line() -> None:
+    """But the ends of loops and functions."""
+    source = (PROTOCOLS / "causal_printed.py").read_text(encoding="utf-8")
+    found = set()
+    for first, last in re.findall(r"# (?:[^#\n]*, )?l\.(\d+)(?:, \d+|-(\d+))?", source):
+        found |= set(range(int(first), int(last or first) + 1))
+    found |= {int(n) for n in re.findall(r"# l\.\d+, (\d+)", source)}
+    procedures = {5, 13, 23, 29}  # in docstrings
+    assert set(range(2, 34)) - procedures == found & set(range(2, 34))
