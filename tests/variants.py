@@ -18,10 +18,9 @@ from pathlib import Path
 from statistics import mean, stdev
 from typing import Any
 
-from tcp_flooding.judged import measured
-
 from mobilenet.scenario import Scenario
 from mobilenet.verify.judge import overall
+from tests.protocols.tcp_flooding.judged import measured
 
 SCENARIOS = Path(__file__).parents[1] / "scenarios"
 FLOODING = "protocol.name=tcp_flooding"

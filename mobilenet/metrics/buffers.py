@@ -1,7 +1,7 @@
 """Buffer sizes of stations and hosts, and the lists that messages carry.
 
-Model     a buffer's size is a step function of time. Those of stations are weighted over the window, those of hosts over
-          the time in which they are members
+Model     a buffer's size is a step function of time. Those of stations are weighted over the window, those of hosts
+          over the time in which they are members
 Units     messages; integer nanoseconds
 Source    the quantities of Wilhelm, Arantes, Sens (2020), section V; ours: docs/verdicts-and-metrics.md
 """

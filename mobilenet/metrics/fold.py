@@ -1,8 +1,8 @@
 """What happened to hosts and messages, gathered in one pass over the events of a run.
 
-Model     events are taken in batches of columns, in order of occurrence; what is asked afterwards is worked out from what
-          was gathered. A member is entitled to what is broadcast after its join, or after its last gap, until it leaves.
-          A handoff lasts from the new session to its confirmation; the next session supersedes one that is not
+Model     events are taken in batches of columns, in order of occurrence; what is asked afterwards is worked out from
+          what was gathered. A member is entitled to what is broadcast after its join, or after its last gap, until it
+          leaves. A handoff lasts from the new session to its confirmation; the next session supersedes one that is not
           confirmed, a leave ends it
 Units     integer nanoseconds
 Shapes    columns of events.parquet, as lists

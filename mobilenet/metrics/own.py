@@ -6,8 +6,9 @@ Example   from mobilenet.metrics import Record, metric
           def deliveries_within_1_s(run: Record) -> float | None:
               delays = [d.delay_s for d in run.deliveries()]
               return sum(delay < 1 for delay in delays) / len(delays) if delays else None
-Model     a scenario names it, `metrics: [slo.py:deliveries_within_1_s]`; its name is the function's. It shows up wherever
-          ours do: show, studies, reports. It reads rows where ours read columns, which is slower, and easier to write
+Model     a scenario names it, `metrics: [slo.py:deliveries_within_1_s]`; its name is the function's. It shows up
+          wherever ours do: show, studies, reports. It reads rows where ours read columns, which is slower, and easier
+          to write
 Units     seconds and integer nanoseconds, as the names say
 Errors    ValueError: what is no metric, has the name of one of ours, or gives something that is no number
 Source    ours: docs/guide/plug-ins.md

@@ -1,8 +1,8 @@
 """All metrics: what each is called, in which unit it is, and what it means, in words for people.
 
-Model     a metric has words, and a unit where it is no bare count or share. Those that come first in a report come first
-          here. A metric that is not listed (of an older version, or a buffer of a plug-in) is called by its name, with
-          spaces. A user's own metrics (own.py) bring words and unit with them
+Model     a metric has words, and a unit where it is no bare count or share. Those that come first in a report come
+          first here. A metric that is not listed (of an older version, or a buffer of a plug-in) is called by its
+          name, with spaces. A user's own metrics (own.py) bring words and unit with them
 Units     s, bytes, t.u. as said
 Source    ours: docs/verdicts-and-metrics.md
 """

@@ -1,9 +1,10 @@
 """What a broadcast protocol of one's own starts from: members, numbers and waits; what is said to whom is left open.
 
-Model     a host is a member from the moment it is in a cell and asked to join; there are no sessions beyond counting joins.
-          `spread` and `on_receive` are to be written, and for stations `on_wired`. What waits in `later` dies with a crash
+Model     a host is a member from the moment it is in a cell and asked to join; there are no sessions beyond counting
+          joins. `spread` and `on_receive` are to be written, and for stations `on_wired`. What waits in `later` dies
+          with a crash
 Units     seconds for waits, bytes for bodies
-Source    ours: DESIGN.md §20; an example is scenarios/own_protocol/gossip.py
+Source    ours: docs/guide/plug-ins.md; an example is scenarios/own_protocol/gossip.py
 """
 
 from __future__ import annotations
@@ -27,7 +28,9 @@ class BaseStable:
 
 
 class BaseMessage:
-    """A message with a header of a few bytes. Derive a frozen dataclass from it; it needs `payload_bytes` if it has payload."""
+    """A message with a header of a few bytes. Derive a frozen dataclass from it; it needs `payload_bytes` if it has
+    payload.
+    """
 
     header_bytes: ClassVar[int] = 8
     payload_bytes: int = 0
@@ -63,8 +66,8 @@ class _Base:
     def later(self, wait_s: float, action: Callable[[], None]) -> None:
         """Do something after a while. The run does not end before.
 
-        Draw the wait of what repeats (`port.uniform`): at equal intervals two nodes that do not hear each other, once they
-        collide, collide for ever.
+        Draw the wait of what repeats (`port.uniform`): at equal intervals two nodes that do not hear each other, once
+        they collide, collide for ever.
         """
         wait = self._over.pop() if self._over else _Wait(self)
         wait.action = action
@@ -90,7 +93,9 @@ class _Base:
 
 
 class BaseHost(_Base):
-    """A mobile host. `settings` is what the scenario says under protocol.settings, checked by the protocol's Settings."""
+    """A mobile host. `settings` is what the scenario says under protocol.settings, checked by the protocol's
+    Settings.
+    """
 
     def __init__(self, port: HostPort, stable: Any, settings: Any, stations: int) -> None:
         super().__init__(port)

@@ -1,9 +1,10 @@
 """Plain beacons, no causal broadcast: the load of the radio's cross-check against other simulators.
 
-Source      ours: DESIGN.md §4
-Names       station_interval_s, host_interval_s: means of exponential intervals; hello: a short periodic frame of everybody
-Assumes     nothing; nobody answers. Hellos are exactly periodic, as in the simulators that it is compared with: two hidden
-            nodes with the same phase collide each time, which here is counted and harms nobody
+Source      ours: docs/models/radio.md
+Names       station_interval_s, host_interval_s: means of exponential intervals; hello: a short periodic frame of
+            everybody
+Assumes     nothing; nobody answers. Hellos are exactly periodic, as in the simulators that it is compared with: two
+            hidden nodes with the same phase collide each time, which here is counted and harms nobody
 """
 
 from __future__ import annotations

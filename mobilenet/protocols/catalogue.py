@@ -1,6 +1,6 @@
 """The protocols of hosts and stations that come with mobilenet: to add one, declare it and name it here.
 
-Source    ours: DESIGN.md §3
+Source    ours: docs/protocols/mobile-causal.md
 """
 
 from __future__ import annotations

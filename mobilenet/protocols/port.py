@@ -2,7 +2,7 @@
 
 Units     integer nanoseconds, bytes
 Names     hosts and stations are small integers; h12 and s3 are names given outside
-Source    ours: DESIGN.md §3
+Source    ours: docs/protocols/mobile-causal.md
 """
 
 from __future__ import annotations
@@ -60,14 +60,18 @@ class Port(Protocol):
         """One radio frame for everybody in range: stations to hosts. No acknowledgement."""
 
     def send(self, to: int, message: Any) -> None:
-        """One radio frame for one node (a host's frame goes to a station, a station's to a host). No acknowledgement."""
+        """One radio frame for one node (a host's frame goes to a station, a station's to a host). No
+        acknowledgement.
+        """
 
 
 class StationPort(Port, Protocol):
     """A station's port: the radio, and what it has to tell."""
 
     def expired(self, host: int) -> None:
-        """This host was silent for T and is given up: what it was promised is forgotten. The network notes how long it was not heard."""
+        """This host was silent for T and is given up: what it was promised is forgotten. The network notes how long
+        it was not heard.
+        """
 
 
 class HostPort(Port, Protocol):
@@ -155,7 +159,9 @@ class Channel(Protocol):
 
     @property
     def peer(self) -> int:
-        """The number of the node at the other end: a station's for a host, a host's for a station, a neighbour's on the wire."""
+        """The number of the node at the other end: a station's for a host, a host's for a station, a neighbour's on
+        the wire.
+        """
 
     @property
     def backlog(self) -> int:

@@ -12,7 +12,8 @@ import pandas as pd
 import pytest
 
 import mobilenet
-from cli.command import FIRST
+
+from .command import FIRST
 
 HEAVY = (
     "pyspark",

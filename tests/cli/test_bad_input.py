@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from cli.command import FIRST, ROOT, SHORT, everything_below, mobilenet, one_line
+from .command import FIRST, ROOT, SHORT, everything_below, mobilenet, one_line
 
 FIRST_TEXT = FIRST.read_text()
 TRACKS = (ROOT / "scenarios" / "streets.yaml").read_text()

@@ -9,12 +9,13 @@ from types import SimpleNamespace
 
 import pytest
 
-from cli.command import FIRST, SHORT, everything_below, mobilenet
 from mobilenet import api
 from mobilenet.cli import console
 from mobilenet.cli.console import Exit
 from mobilenet.cli.main import app
 from mobilenet.rundir.writer import file_digests
+
+from .command import FIRST, SHORT, everything_below, mobilenet
 
 
 @pytest.fixture(scope="module")

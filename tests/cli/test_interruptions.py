@@ -13,9 +13,10 @@ from pathlib import Path
 
 import pytest
 
-from cli.command import COMMAND, FIRST, SHORT, begun, everything_below, mobilenet, one_line
 from mobilenet import api
 from mobilenet.rundir.writer import RecordError, run_directory
+
+from .command import COMMAND, FIRST, SHORT, begun, everything_below, mobilenet, one_line
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])

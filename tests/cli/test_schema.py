@@ -1,4 +1,6 @@
-"""Schemas say of shipped files what the loader says: they are right; and that misspelt keys and wrong values are not."""
+"""Schemas say of shipped files what the loader says: they are right; and that misspelt keys and wrong values are
+not.
+"""
 
 from __future__ import annotations
 

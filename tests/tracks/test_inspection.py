@@ -16,8 +16,9 @@ from mobilenet.scenario import Scenario
 from mobilenet.tracks.read import read_tracks
 from mobilenet.tracks.sites import read_sites
 from mobilenet.world.inspection import Inspection, inspect
-from tracks.writers import DATA
 from viz import tracks_figure
+
+from .writers import DATA
 
 ROOT = Path(__file__).parents[2]
 

@@ -15,8 +15,9 @@ from mobilenet.tracks.projection import Origin
 from mobilenet.tracks.read import read_tracks
 from mobilenet.tracks.sites import read_sites
 from mobilenet.world.tracks import require_continuous
-from tracks.test_round_trip import KNOWN
-from tracks.writers import DATA, WRITERS
+
+from .test_round_trip import KNOWN
+from .writers import DATA, WRITERS
 
 FCD = '<fcd-export>\n<timestep time="1">\n{}\n</timestep>\n</fcd-export>'
 GPX = "<gpx>\n<trk><trkseg>\n{}\n</trkseg></trk>\n</gpx>"

@@ -16,7 +16,8 @@ from mobilenet.tracks.read import is_lonlat, read_tracks, recognised
 from mobilenet.tracks.samples import Recorded
 from mobilenet.tracks.sites import read_sites
 from mobilenet.world.tracks import Tracks, imported
-from tracks.writers import AT_SEA, DATA, WRITERS, Track, town
+
+from .writers import AT_SEA, DATA, WRITERS, Track, town
 
 KNOWN: list[Track] = [
     ("first", [(t / 2, 80 * cos(t / 9), 60 * sin(t / 7)) for t in range(60)]),

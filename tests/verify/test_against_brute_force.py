@@ -18,8 +18,9 @@ from hypothesis import strategies as st
 from mobilenet.rundir.recorder import EventLog
 from mobilenet.verify.broadcast import BroadcastJudge
 from mobilenet.verify.given_up import forgotten_rows, given_up
-from verify import brute
-from verify.brute import Row
+
+from . import brute
+from .brute import Row
 
 HOSTS = ("h0", "h1", "h2", "h3")
 COUNTED = ("creation", "duplication", "membership", "causal_order", "delivery")

@@ -20,7 +20,8 @@ from mobilenet.rundir.recorder import EventLog
 from mobilenet.scenario import Scenario
 from mobilenet.verify import verify_run
 from mobilenet.verify.judge import overall
-from verify.damage import SCENARIO, Copy, Damage, verdicts_after
+
+from .damage import SCENARIO, Copy, Damage, verdicts_after
 
 
 @pytest.fixture(scope="module")

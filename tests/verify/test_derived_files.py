@@ -18,7 +18,8 @@ from mobilenet.rundir.reader import RunError
 from mobilenet.rundir.schema import DERIVED_FILES
 from mobilenet.scenario import Scenario
 from mobilenet.verify import verify_run
-from verify.damage import SCENARIO, Copy, Damage
+
+from .damage import SCENARIO, Copy, Damage
 
 
 @pytest.fixture(scope="module")

@@ -16,14 +16,15 @@ import pytest
 import mobilenet
 from mobilenet.experiments.fuzz.hunt import record_adversary
 from mobilenet.experiments.fuzz.schedule import draw
-from mobilenet.protocols.mobile_causal.declaration import MobileCausal
-from mobilenet.protocols.mobile_causal import Host, MobileCausalParameters, Stable, Station
+from mobilenet.protocols.mobile_causal import MobileCausalParameters, Station
 from mobilenet.protocols.mobile_causal.context import State
+from mobilenet.protocols.mobile_causal.declaration import MobileCausal
 from mobilenet.rundir.reader import read_columns, read_events
 from mobilenet.scenario import Scenario
 from mobilenet.verify import Verdict, verify_run
 from mobilenet.verify.judge import overall
-from verify.damage import Copy, Damage, verdicts_after
+
+from .damage import Copy, Damage, verdicts_after
 
 T_S = 3.0
 SILENT_HOSTS = """

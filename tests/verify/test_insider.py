@@ -22,8 +22,9 @@ from mobilenet.rundir.reader import RunError
 from mobilenet.scenario import Scenario
 from mobilenet.verify import verify_run
 from mobilenet.verify.judge import overall
-from verify.damage import SCENARIO, Copy, Damage, verdicts_after
-from verify.test_gaps import SILENT_HOSTS
+
+from .damage import SCENARIO, Copy, Damage, verdicts_after
+from .test_gaps import SILENT_HOSTS
 
 ROOT = Path(mobilenet.__file__).parents[1]
 TRACKS = """

@@ -19,7 +19,8 @@ from mobilenet.scenario import Scenario, ScenarioError
 from mobilenet.scenario.promises import declared
 from mobilenet.scenario.run_source import recorded
 from mobilenet.verify import verify_run
-from verify.damage import SCENARIO, Copy
+
+from .damage import SCENARIO, Copy
 
 OTHER: dict[str, Callable[[Any], Any]] = {  # each promise, and a weaker or stronger one
     "seed": lambda value: value + 1,

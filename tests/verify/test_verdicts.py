@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from verify.traces import answers, verdicts
+from .traces import answers, verdicts
 
 BOTH = "h0 join\nh1 join\n"
 SENT = BOTH + "h0 broadcast h0:0\nh0 deliver h0:0\nh0 broadcast h0:1\nh0 deliver h0:1\n"

@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 
 import mobilenet
-from viz.map import draw
+
+from .map import draw
 
 SCENARIO = """
 seed: 3

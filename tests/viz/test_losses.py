@@ -9,7 +9,8 @@ from typer.testing import CliRunner
 import mobilenet
 from mobilenet.cli.main import app
 from mobilenet.experiments.replay import write_frames
-from viz.map.data import document
+
+from .map.data import document
 
 FIRST = Path(__file__).parents[2] / "scenarios" / "first.yaml"
 

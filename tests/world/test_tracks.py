@@ -12,7 +12,8 @@ import pytest
 from mobilenet.engine.kernel import SECOND
 from mobilenet.parameters import ScenarioError
 from mobilenet.world.tracks import Imported, Tracks, imported
-from world.walks import check_continuous, place
+
+from .walks import check_continuous, place
 
 DATA = Path(__file__).parents[2] / "data"
 # a: from 0 to 20 s eastwards; b: from 5 to 11 s northwards; c: at 8 and 9 s only

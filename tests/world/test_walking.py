@@ -25,7 +25,8 @@ from mobilenet.world.layout import hexagon
 from mobilenet.world.mobility import HostsParameters, Static, trajectories
 from mobilenet.world.random_waypoint import RandomWaypoint
 from mobilenet.world.trajectory import Leg, between
-from world.walks import check_continuous, place, table
+
+from .walks import check_continuous, place, table
 
 COVER = Coverage(hexagon(1, 200), 120)
 CORNER = AreaParameters(box_m=(0, 0, 100, 100), hole_boxes_m=((40, 40, 100, 100),))  # the shape of an L

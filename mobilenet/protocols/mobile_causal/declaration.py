@@ -1,6 +1,6 @@
 """What the mobile causal broadcast says of itself.
 
-Source    Wilhelm, Arantes, Sens (2020); ours: DESIGN.md §3
+Source    Wilhelm, Arantes, Sens (2020); ours: docs/protocols/mobile-causal.md
 """
 
 from __future__ import annotations
@@ -21,7 +21,10 @@ class MobileCausal(Declaration):
     promises = "causal"
     buffers = ("sbuffer", "rbuffer")
     delivers_only_connected = True
-    details: ClassVar[Mapping[str, tuple[str, ...]]] = {"handoff_start": ("cause",), "handoff_end": ("recovered", "skipped")}
+    details: ClassVar[Mapping[str, tuple[str, ...]]] = {
+        "handoff_start": ("cause",),
+        "handoff_end": ("recovered", "skipped"),
+    }
     messages_stay_whole = True
 
     @staticmethod

@@ -1,7 +1,7 @@
 """What the mobile causal broadcast sends, and how many bytes that is.
 
 Source    Wilhelm, Arantes, Sens: A scalable causal broadcast that tolerates dynamics of mobile networks (2020),
-          section IV.A; the fields as repaired are ours: DESIGN.md §3
+          section IV.A; the fields as repaired are ours: docs/protocols/mobile-causal.md
 Names     App_hs AppHs, App_sh AppSh, App_Co AppCo, App_ss App, ack_h AckH, ack_C AckC, init_ACK InitAck,
           leave_ACK LeaveAck, Req_1 Req1, Rsp_1 Rsp1, ...; not in the paper: Chal, Reinit, Reset, Nothing, Objection
 Units     bytes; an identifier takes 4, a number 8, a flag 1, the body what it declares, a skip set one bit per number

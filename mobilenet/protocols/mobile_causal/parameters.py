@@ -3,7 +3,7 @@
 Units     seconds and messages, as the names say
 Errors    pydantic.ValidationError at construction only: unknown key, wrong type, out of range, not finite
 Source    "paper" is Wilhelm, Arantes, Sens: A scalable causal broadcast that tolerates dynamics of mobile
-          networks (2020), section V; "ours" is DESIGN.md §3
+          networks (2020), section V; "ours" is docs/protocols/mobile-causal.md
 """
 
 from __future__ import annotations
@@ -18,73 +18,104 @@ class MobileCausalParameters(BaseModel):
 
     model_config = ConfigDict(frozen=True, strict=True, extra="forbid", allow_inf_nan=False)
 
-
     window: int = Field(
-        default=150, ge=1, le=100_000,
+        default=150,
+        ge=1,
+        le=100_000,
         description="messages resent at most per interval I(x), and kept ahead of the next expected one (paper: 150)",
     )
     mac_backlog: int = Field(
-        default=20, ge=1, le=10_000,
+        default=20,
+        ge=1,
+        le=10_000,
         description="copies sent again that wait in the radio's queue at once, at most (ours)",
     )
     resend_share: float = Field(
-        default=0.25, gt=0, le=1,
+        default=0.25,
+        gt=0,
+        le=1,
         description="of the time that copies sent again may take; after each batch resending rests; 1: all (ours)",
     )
     resend_first_s: float = Field(
-        default=1.0, gt=0, le=60,
+        default=1.0,
+        gt=0,
+        le=60,
         description="the interval I(x) when nothing is pending (paper: 1)",
     )
     resend_full_s: float = Field(
-        default=0.2, gt=0, le=60,
+        default=0.2,
+        gt=0,
+        le=60,
         description="the interval I(x) when a whole window is pending (paper: 0.2; linear in between: ours)",
     )
     resend_jitter_low: float = Field(
-        default=0.7, gt=0, le=1,
+        default=0.7,
+        gt=0,
+        le=1,
         description="least factor of I(x), the control interval and the heartbeat, drawn each time (ours)",
     )
     resend_jitter_high: float = Field(
-        default=1.3, ge=1, le=10,
+        default=1.3,
+        ge=1,
+        le=10,
         description="greatest factor of I(x), the control interval and the heartbeat (ours)",
     )
     ack_min_s: float = Field(
-        default=0.25, gt=0, le=60,
+        default=0.25,
+        gt=0,
+        le=60,
         description="shortest wait of an acknowledgement; uniform, drawn each time (paper: 0.5 in the mean)",
     )
     ack_max_s: float = Field(
-        default=0.75, gt=0, le=60,
+        default=0.75,
+        gt=0,
+        le=60,
         description="longest wait of an acknowledgement (ours)",
     )
     heartbeat_s: float = Field(
-        default=2.0, gt=0, le=600,
+        default=2.0,
+        gt=0,
+        le=600,
         description="a connected host acknowledges at least this often, times the jitter (ours)",
     )
     silent_after_s: float = Field(
-        default=5.0, gt=0, le=600,
+        default=5.0,
+        gt=0,
+        le=600,
         description="nothing is resent for a host that was not heard for longer (ours)",
     )
     control_interval_s: float = Field(
-        default=0.25, gt=0, le=60,
+        default=0.25,
+        gt=0,
+        le=60,
         description="join, init and leave are repeated this often, times the jitter (ours)",
     )
     forwarding_jitter_s: float = Field(
-        default=0.020, ge=0, le=10,
+        default=0.020,
+        ge=0,
+        le=10,
         description="a message from another station waits up to this long for its first radio frame (ours)",
     )
     first_join_spread_s: float = Field(
-        default=2.0, ge=0, le=600,
+        default=2.0,
+        ge=0,
+        le=600,
         description="hosts that are there from the beginning join at random moments within this time (ours)",
     )
     cookie_lifetime_s: float = Field(
-        default=10.0, gt=0, le=600,
+        default=10.0,
+        gt=0,
+        le=600,
         description="how long a station remembers the challenge of a join (ours)",
     )
     expiry_s: float | None = Field(
-        default=None, gt=0,
+        default=None,
+        gt=0,
         description="T, after which a silent host holds no messages back any more; null: never (paper, IV.E)",
     )
     stub_lifetime_s: float | None = Field(
-        default=None, gt=0,
+        default=None,
+        gt=0,
         description="how long a host's context is kept after its expiry; null: for ever (ours)",
     )
 

@@ -37,8 +37,23 @@ def ns(seconds: float) -> int:
 class Resender(Generic[Key]):
     """The pending messages of one buffer. `make` gives a fresh copy, or None while nobody listens."""
 
-    __slots__ = ("_batch_began", "_copies", "_heap", "_left", "_make", "_p", "_port", "_pumping", "_ready",
-                 "_rest_until", "_round_end", "_state", "_timer", "_transmit", "_waiting_copies")
+    __slots__ = (
+        "_batch_began",
+        "_copies",
+        "_heap",
+        "_left",
+        "_make",
+        "_p",
+        "_port",
+        "_pumping",
+        "_ready",
+        "_rest_until",
+        "_round_end",
+        "_state",
+        "_timer",
+        "_transmit",
+        "_waiting_copies",
+    )
 
     def __init__(
         self,

@@ -1,6 +1,6 @@
 """What flooding over TCP says of itself.
 
-Source    Wilhelm, Arantes, Sens (2020), section V; ours: DESIGN.md §15
+Source    Wilhelm, Arantes, Sens (2020), section V; ours: docs/models/tcp.md
 """
 
 from __future__ import annotations

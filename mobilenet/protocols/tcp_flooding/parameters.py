@@ -18,9 +18,10 @@ from mobilenet.parameters import Parameters
 class TcpFloodingParameters(Parameters):
     """Causal broadcast by flooding over TCP connections, the paper's baseline."""
 
-
     spacing_ms: float = Field(
-        default=5.0, ge=0, le=10_000,
+        default=5.0,
+        ge=0,
+        le=10_000,
         description="between the point-to-point copies that a station sends to the hosts of its cell (paper: 5)",
     )
     spacing: Literal["per_message", "per_queue"] = Field(
@@ -32,18 +33,26 @@ class TcpFloodingParameters(Parameters):
         description="a message also goes back over the link that it came from, as in PC-broadcast (ours: no)",
     )
     handoff_wait_s: float = Field(
-        default=2.0, gt=0, le=600,
+        default=2.0,
+        gt=0,
+        le=600,
         description="so long the new link may take to become safe before the old one is given up (ours)",
     )
     reconnect_s: float = Field(
-        default=0.25, gt=0, le=60,
+        default=0.25,
+        gt=0,
+        le=60,
         description="mean wait before a connection that was refused or lost is asked for again (ours)",
     )
     silence_s: float = Field(
-        default=10.0, gt=0, le=600,
+        default=10.0,
+        gt=0,
+        le=600,
         description="mean time without a message, after which a host asks whether its station is there (ours)",
     )
     first_join_spread_s: float = Field(
-        default=2.0, ge=0, le=600,
+        default=2.0,
+        ge=0,
+        le=600,
         description="hosts that are there from the beginning join at random moments within this time (ours)",
     )

@@ -5,7 +5,7 @@ Promises  `order`: none, fifo or causal. `delivers`: whose messages reach every 
           sources, or (agreement) also whatever any correct process has delivered. `tolerates_crashes`: whether
           processes may fail at all. `may_hold`: the buffer that need not drain, as its messages may wait for what was
           lost with a crashed process
-Source    the papers named by each protocol; ours: DESIGN.md §16
+Source    the papers named by each protocol; ours: docs/protocols/vcube.md
 """
 
 from __future__ import annotations
@@ -23,8 +23,12 @@ class BestEffortParameters(Parameters):
     order: ClassVar[str] = "none"
     delivers: ClassVar[str] = "correct_source"
     tolerates_crashes: ClassVar[bool] = True
-    max_delay: float = Field(default=0.0, ge=0, le=1e6, description="t.u. that a message may wait for others to the same process")
-    max_payload_bytes: int = Field(default=1, ge=1, le=1_000_000, description="of a bundle; as small as a message: no bundling")
+    max_delay: float = Field(
+        default=0.0, ge=0, le=1e6, description="t.u. that a message may wait for others to the same process"
+    )
+    max_payload_bytes: int = Field(
+        default=1, ge=1, le=1_000_000, description="of a bundle; as small as a message: no bundling"
+    )
     tree_bytes: int = Bytes
     ack_bytes: int = Bytes
 
@@ -57,7 +61,9 @@ class CausalParameters(Parameters):
     delivers: ClassVar[str] = "agreement"
     tolerates_crashes: ClassVar[bool] = False
     aggregate: bool = True
-    release: Literal["packet", "message"] = Field(default="packet", description="what is set free: once per packet, or per message")
+    release: Literal["packet", "message"] = Field(
+        default="packet", description="what is set free: once per packet, or per message"
+    )
     trees: Literal["per_source", "single"] = "per_source"
     mtu_bytes: int = Field(default=1500, ge=1, le=1_000_000)
     header_bytes: int = Field(default=20, ge=0, le=10_000)
@@ -67,7 +73,9 @@ class CausalParameters(Parameters):
     @model_validator(mode="after")
     def _room_in_a_packet(self) -> Self:
         if self.mtu_bytes <= self.header_bytes:
-            raise ValueError(f"mtu_bytes: should be more than header_bytes, which is {self.header_bytes}, got {self.mtu_bytes}")
+            raise ValueError(
+                f"mtu_bytes: should be more than header_bytes, which is {self.header_bytes}, got {self.mtu_bytes}"
+            )
         return self
 
 
@@ -76,5 +84,7 @@ class CausalReliableParameters(Parameters):
     delivers: ClassVar[str] = "agreement"
     tolerates_crashes: ClassVar[bool] = True
     may_hold: ClassVar[str] = "held"
-    tree_bytes: int = Field(default=1, ge=1, le=1_000_000, description="without the stamp, which has 4 bytes for each entry that changed")
+    tree_bytes: int = Field(
+        default=1, ge=1, le=1_000_000, description="without the stamp, which has 4 bytes for each entry that changed"
+    )
     ack_bytes: int = Bytes

@@ -4,7 +4,7 @@ Units     integer nanoseconds, bytes
 Names     processes are 0..n-1; p12 is a name given outside
 Body      what is broadcast. In the papers' experiments nothing, or an int: payload bytes that the size of a message, as
           declared, already has; otherwise a Message of ../port.py, whose bytes come on top
-Source    ours: DESIGN.md §16
+Source    ours: docs/protocols/vcube.md
 """
 
 from __future__ import annotations
@@ -88,7 +88,9 @@ class ProcessPort(Protocol):
         """Up to the application."""
 
     def complete(self, message: MessageId) -> None:
-        """The source knows that its broadcast has reached everybody correct; protocols that cannot know never call it."""
+        """The source knows that its broadcast has reached everybody correct; protocols that cannot know never call
+        it.
+        """
 
 
 class BroadcastProtocol(Protocol):

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from mobilenet.engine.kernel import SECOND
 from mobilenet.engine.random_streams import Stream
-from network.radio.air import Air, Node
+
+from .air import Air, Node
 
 
 class Greedy:

@@ -20,7 +20,8 @@ from mobilenet.network.radio.antenna import NEVER
 from mobilenet.network.radio.frame import COLLISION, FATES, HALF_DUPLEX, NEVER_ATTEMPTED, RECEIVED
 from mobilenet.network.radio.framing import Framing
 from mobilenet.network.radio.parameters import WirelessParameters
-from network.radio.air import AckingAir, Node
+
+from .air import AckingAir, Node
 
 FRAME = 1_248_000
 SEGMENT = 1_184_000

@@ -12,7 +12,8 @@ from typing import Any
 import pytest
 
 from mobilenet.network.radio.frame import Frame
-from network.radio.air import Air, Datagram, Node
+
+from .air import Air, Datagram, Node
 
 FRAME = 1504.0
 HOP = 0.334  # 100 m, rounded to a nanosecond

@@ -14,7 +14,8 @@ from mobilenet.engine.random_streams import Stream
 from mobilenet.network.radio.antenna import Antenna
 from mobilenet.network.radio.neighbours import Neighbours
 from mobilenet.network.radio.phy import MODES
-from network.radio.air import Air
+
+from .air import Air
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import pytest
 
-from network.radio.saturation import broadcast_collisions, unicast_throughput
+from .saturation import broadcast_collisions, unicast_throughput
 
 
 @pytest.mark.parametrize(

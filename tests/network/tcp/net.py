@@ -12,7 +12,8 @@ from mobilenet.network.tcp.endpoint import Endpoint, Link
 from mobilenet.network.tcp.parameters import TcpParameters
 from mobilenet.network.tcp.port import Counts, Reason
 from mobilenet.network.tcp.segment import Segment
-from network.tcp.wire import Note
+
+from .wire import Note
 
 PATIENT = TcpParameters(rto_max_s=2.0, max_retransmissions=1000, connect_timeout_s=3600.0)
 HASTY = TcpParameters(rto_max_s=2.0, max_retransmissions=4, connect_timeout_s=5.0)

@@ -9,7 +9,8 @@ import pytest
 from mobilenet.engine.kernel import MILLISECOND
 from mobilenet.network.tcp.congestion import Congestion, initial_window
 from mobilenet.network.tcp.segment import Segment
-from network.tcp.wire import Wire, lose, tcp
+
+from .wire import Wire, lose, tcp
 
 Step = tuple[float, str, int, int]  # ms, what b said, window and ssthresh of a after it
 

@@ -6,8 +6,9 @@ from mobilenet.engine.kernel import MILLISECOND
 from mobilenet.network.tcp.endpoint import Link
 from mobilenet.network.tcp.parameters import TcpParameters
 from mobilenet.network.tcp.segment import ACK, SYN, UNKNOWN, Segment
-from network.tcp.net import Net, Node
-from network.tcp.wire import Note
+
+from .net import Net, Node
+from .wire import Note
 
 
 def quiet(count: int, *deaf: int) -> tuple[Net, list[Node]]:

@@ -10,8 +10,9 @@ import pytest
 from mobilenet.network.tcp import congestion, connection, endpoint, estimator, incoming, outgoing
 from mobilenet.network.tcp.parameters import TcpParameters
 from mobilenet.network.tcp.segment import SYN, UNKNOWN, Segment
-from network.tcp import test_congestion, test_endpoint, test_open, test_stream, test_timeout
-from network.tcp.net import PATIENT, check_crashes, check_transfer
+
+from . import test_congestion, test_endpoint, test_open, test_stream, test_timeout
+from .net import PATIENT, check_crashes, check_transfer
 
 Connection, Endpoint, Estimator = connection.Connection, endpoint.Endpoint, estimator.Estimator
 Congestion, Incoming, Outgoing = congestion.Congestion, incoming.Incoming, outgoing.Outgoing

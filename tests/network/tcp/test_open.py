@@ -9,7 +9,8 @@ import pytest
 from mobilenet.engine.kernel import MILLISECOND, SECOND
 from mobilenet.network.tcp.connection import Connection, State
 from mobilenet.network.tcp.segment import ACK, RST, SYN, UNKNOWN, Segment, reset_of
-from network.tcp.wire import Delays, End, Note, Wire, tcp
+
+from .wire import Delays, End, Note, Wire, tcp
 
 HERE: Delays = [50 * MILLISECOND]
 

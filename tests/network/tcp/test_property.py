@@ -8,7 +8,8 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from mobilenet.network.tcp.parameters import TcpParameters
-from network.tcp.net import check_crashes, check_transfer
+
+from .net import check_crashes, check_transfer
 
 SIZES = st.lists(st.one_of(st.integers(1, 150), st.integers(1, 4000)), max_size=40)
 

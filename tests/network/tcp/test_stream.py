@@ -14,7 +14,8 @@ from mobilenet.network.tcp.outgoing import Outgoing
 from mobilenet.network.tcp.parameters import TcpParameters
 from mobilenet.network.tcp.segment import ACK, SYN, Segment
 from mobilenet.protocols.port import Message
-from network.tcp.wire import Note, Wire, lose, tcp
+
+from .wire import Note, Wire, lose, tcp
 
 
 def names(segment: Segment) -> list[Any]:

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import pytest
 
-from network.tcp.bulk import mathis, pftk, transfer
+from .bulk import mathis, pftk, transfer
 
 
 def test_the_formulas() -> None:

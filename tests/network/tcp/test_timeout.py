@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 
 from mobilenet.engine.kernel import MILLISECOND, SECOND
 from mobilenet.network.tcp.estimator import Estimator
-from network.tcp.wire import Wire, lose, tcp
+
+from .wire import Wire, lose, tcp
 
 
 def ms(wire: Wire) -> tuple[float, float, float]:

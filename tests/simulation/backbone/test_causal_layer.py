@@ -16,8 +16,9 @@ from mobilenet.experiments.fuzz.schedule import draw
 from mobilenet.protocols.vcube import backbone
 from mobilenet.protocols.vcube.backbone import ID_BYTES, Layer
 from mobilenet.verify import verify_run
-from simulation.backbone.mutants import FifoOnly, OtherChannel, OtherChannelBesideCausal, StampedWhenSent, Unordered
-from simulation.backbone.stations import Note, World
+
+from .mutants import FifoOnly, OtherChannel, OtherChannelBesideCausal, StampedWhenSent, Unordered
+from .stations import Note, World
 
 KINDS = ("vcube_best_effort", "vcube_reliable", "vcube_causal")
 MUTANTS = [

@@ -6,7 +6,8 @@ import pytest
 
 from mobilenet.engine.kernel import MILLISECOND, Kernel
 from mobilenet.network.wired.network import WiredNetwork, adjacency, next_hops
-from simulation.backbone.stations import Note
+
+from .stations import Note
 
 MEGABIT = 1_000_000
 NOTE = Note(0, None, 0, size_bytes=85)  # with 40 bytes of headers: 0.1 ms at 10 Mb/s

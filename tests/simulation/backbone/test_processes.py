@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from mobilenet.parameters import ScenarioError
-from tests.vcube.play import play
+from tests.protocols.vcube.play import play
 
 HOP_S = 0.01 + 41 * 8 / 10e6  # a byte and 40 bytes of headers at 10 Mb/s
 WIRED = "network.kind=wired"

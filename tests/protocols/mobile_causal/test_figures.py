@@ -1,6 +1,5 @@
 """The paper's two examples, played packet by packet (numbers start at 0 here, at 1 there)."""
 
-from mobile_causal.bench import Bench
 from mobilenet.protocols.mobile_causal.messages import (
     AckC,
     AckH,
@@ -18,6 +17,8 @@ from mobilenet.protocols.mobile_causal.messages import (
     Rsp2,
 )
 from mobilenet.protocols.port import MessageId
+
+from .bench import Bench
 
 M1, M2, M3 = MessageId(1, 0), MessageId(2, 0), MessageId(2, 1)
 

@@ -1,6 +1,6 @@
 """Scenarios of processes: what they do is pinned, they are refused with a line, recorded, judged, and repeatable.
 
-    python -m tests.vcube.test_scenarios --renew        and say in CHANGELOG.md what changed the runs, and why
+python -m tests.protocols.vcube.test_scenarios --renew        and say in CHANGELOG.md what changed the runs, and why
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from mobilenet import api
 from mobilenet.parameters import ScenarioError
 from mobilenet.scenario import ProcessScenario, load_scenario
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 PINNED = Path(__file__).with_name("fingerprints.json")
 SCENARIOS = sorted((ROOT / "scenarios" / "vcube").glob("*.yaml"))
 BUNDLING = ROOT / "scenarios" / "vcube" / "bundling.yaml"
@@ -31,7 +31,9 @@ def fingerprint(name: str) -> str:
 
 @pytest.mark.parametrize("name", of_processes())
 def test_a_scenario_does_what_it_did(name: str) -> None:
-    assert fingerprint(name) == json.loads(PINNED.read_text())[name], "meant? then renew and say why: see the head of this file"
+    assert fingerprint(name) == json.loads(PINNED.read_text())[name], (
+        "meant? then renew and say why: see the head of this file"
+    )
 
 
 @pytest.mark.parametrize("name", of_processes())
@@ -46,13 +48,25 @@ def test_a_run_is_recorded_judged_and_repeatable(name: str, tmp_path: Path) -> N
 
 def test_the_issue_s_example(tmp_path: Path) -> None:
     """Any parameter of the paper's scenarios can be set: SMALL2 of Tables 3 and 4, n = 64."""
-    changes = ["processes=64", "protocol.max_payload_bytes=1460", "protocol.tree_bytes=24", "protocol.ack_bytes=20", "protocol.max_delay=2"]
+    changes = [
+        "processes=64",
+        "protocol.max_payload_bytes=1460",
+        "protocol.tree_bytes=24",
+        "protocol.ack_bytes=20",
+        "protocol.max_delay=2",
+    ]
     done = api.run(BUNDLING, out=tmp_path / "run", overrides=changes)
-    assert (done.metrics["latency"], done.metrics["messages"], done.metrics["messages_per_process_mean"]) == (37.1, 2240, 35)
+    assert (done.metrics["latency"], done.metrics["messages"], done.metrics["messages_per_process_mean"]) == (
+        37.1,
+        2240,
+        35,
+    )
 
 
 def test_metrics_of_the_causal_one(tmp_path: Path) -> None:
-    m = api.run(ROOT / "scenarios" / "vcube" / "causal.yaml", out=tmp_path / "run", overrides=["protocol.aggregate=false"]).metrics
+    m = api.run(
+        ROOT / "scenarios" / "vcube" / "causal.yaml", out=tmp_path / "run", overrides=["protocol.aggregate=false"]
+    ).metrics
     assert m["packets"] == 64 * 63 and m["packets_aggregated_share"] == 0
     assert m["pending_max"] and m["delivery_latency_mean"] and m["reception_latency_mean"]
     assert m["reception_latency_mean"] <= m["delivery_latency_mean"]
@@ -72,7 +86,10 @@ def test_metrics_of_the_causal_one(tmp_path: Path) -> None:
         ("random_faults={count: 64, latest: 5, spared: [p0]}", "random_faults.count: expected at most 63"),
         ("workload.messages=1000000", "limits.max_events"),
         ("protocol={name: best_efort}", "did you mean 'best_effort'"),
-        ("workload.instants={kind: uniform, earliest: 500, latest: 1}", "workload.instants.latest: should be at least earliest"),
+        (
+            "workload.instants={kind: uniform, earliest: 500, latest: 1}",
+            "workload.instants.latest: should be at least earliest",
+        ),
         ("random_faults={count: 2, earliest: 2.2, latest: 2.7}", "random_faults.latest: no whole time from 2.2 to 2.7"),
         ("random_faults={count: 2, earliest: 2.2, latest: 2.7, whole_times: false}", None),
         ("detector.timeout=1e-10", "detector.timeout: should be at least 1e-09"),
@@ -85,7 +102,10 @@ def test_metrics_of_the_causal_one(tmp_path: Path) -> None:
         ("detector.timeout=2.3", None),
         ("network={kind: wired, delay_ms: 2500}", "expected more than 5.000"),
         ("network={kind: wired, delay_ms: 1500}", None),
-        ("detector={mode: unreliable, mistakes: [{at: 1, by: p3, about: p3}]}", "detector.mistakes: nobody suspects itself"),
+        (
+            "detector={mode: unreliable, mistakes: [{at: 1, by: p3, about: p3}]}",
+            "detector.mistakes: nobody suspects itself",
+        ),
         ("faults=[{process: p1, at: 100001}]", "faults: 100001 is later than the end, duration: 100000"),
         ("random_faults={count: 1, latest: 200000}", "random_faults.latest: 200000 is later than the end"),
         ("workload.instants={kind: at, time: 200000}", "workload.instants: 200000 is later than the end"),
@@ -121,7 +141,13 @@ def test_what_cannot_be_of_packets_is_refused(change: str, said: str) -> None:
 def test_nobody_blames_the_protocol_for_a_timeout_that_is_too_short(tmp_path: Path) -> None:
     """Tests that share their wires with broadcasts: only the run shows how long they take."""
     busy = "workload={messages: 10, instants: {kind: at, time: 0.1}}"
-    changes = ["network={kind: wired, bandwidth_mbps: 0.001}", "detector.timeout=1.5", "processes=32", "protocol={name: best_effort}", busy]
+    changes = [
+        "network={kind: wired, bandwidth_mbps: 0.001}",
+        "detector.timeout=1.5",
+        "processes=32",
+        "protocol={name: best_effort}",
+        busy,
+    ]
     with pytest.raises(ScenarioError, match=r"detector.timeout: 1.5 is too short to be perfect here: p"):
         api.run(BUNDLING, out=tmp_path / "run", overrides=changes)
 
@@ -133,4 +159,6 @@ def test_a_scenario_survives_being_written() -> None:
 
 
 if __name__ == "__main__" and sys.argv[1:] == ["--renew"]:
-    PINNED.write_text(json.dumps({name: fingerprint(name) for name in of_processes()}, indent=2) + "\n", encoding="utf-8")
+    PINNED.write_text(
+        json.dumps({name: fingerprint(name) for name in of_processes()}, indent=2) + "\n", encoding="utf-8"
+    )

@@ -10,13 +10,25 @@ import pytest
 from mobilenet.experiments.fuzz import scenes
 from mobilenet.scenario import Scenario
 from mobilenet.verify.judge import overall
-from tcp_flooding.judged import measured
-from tcp_flooding.mutants import MUTANTS, hunt
 
-SCENARIOS = Path(__file__).parents[2] / "scenarios"
-RARE = {"stale_return", "one_via", "no_via", "closed_before_done", "no_moved", "no_stay", "old_admitted",
-        "past_ignored", "only_own_again", "only_unacknowledged_again", "leaves_at_once"}  # fmt: skip
-"""Mutants that need more schedules than a quick run has time for: python -m tests.tcp_flooding.mutants."""
+from .judged import measured
+from .mutants import MUTANTS, hunt
+
+SCENARIOS = Path(__file__).parents[3] / "scenarios"
+RARE = {
+    "stale_return",
+    "one_via",
+    "no_via",
+    "closed_before_done",
+    "no_moved",
+    "no_stay",
+    "old_admitted",
+    "past_ignored",
+    "only_own_again",
+    "only_unacknowledged_again",
+    "leaves_at_once",
+}
+"""Mutants that need more schedules than a quick run has time for: python -m tests.protocols.tcp_flooding.mutants."""
 
 
 def scenario(name: str, *overrides: str) -> Scenario:
@@ -28,7 +40,8 @@ def test_static() -> None:
     assert overall(verdicts) == "valid"
     assert metrics["gaps"] == metrics["broadcasts_undelivered"] == metrics["handoffs"] == 0
     assert 1.2 < metrics["messages_sent_per_delivery"] < 1.8 and metrics["delivery_delay_mean_s"] < 0.3
-    assert metrics["messages_sent_per_delivery"] * metrics["deliveries"] < metrics["frames"]  # MAC retries are no messages
+    # MAC retries are no messages
+    assert metrics["messages_sent_per_delivery"] * metrics["deliveries"] < metrics["frames"]
 
 
 def test_the_radio_carries_tcp_in_acknowledged_frames() -> None:
@@ -44,7 +57,9 @@ def test_the_radio_carries_tcp_in_acknowledged_frames() -> None:
 
 
 def test_moving_hosts_change_stations_without_a_gap() -> None:
-    verdicts, metrics, _ = measured(scenario("dynamic", "duration_s=30", "hosts.count=40", "hosts.mobility.speed_mps=5"))
+    verdicts, metrics, _ = measured(
+        scenario("dynamic", "duration_s=30", "hosts.count=40", "hosts.mobility.speed_mps=5")
+    )
     assert overall(verdicts) == "valid" and metrics["handoffs"] > 10 and metrics["broadcasts_undelivered"] == 0
 
 
@@ -57,7 +72,9 @@ def test_trouble(name: str) -> None:
 
 
 def test_timers_of_closed_connections_do_not_pile_up() -> None:
-    _, metrics, simulation = measured(scenario("dynamic", "duration_s=20", "hosts.count=20", "hosts.mobility.speed_mps=10", "warmup_s=0"))
+    _, metrics, simulation = measured(
+        scenario("dynamic", "duration_s=20", "hosts.count=20", "hosts.mobility.speed_mps=10", "warmup_s=0")
+    )
     assert metrics["handoffs"] > 10
     assert max(len(node._timers) for node in (*simulation.hosts, *simulation.stations)) <= 4
 
@@ -68,7 +85,12 @@ def test_the_world_is_the_other_protocols() -> None:
     assert flooding.recording.positions.lists == mobile.recording.positions.lists
     for seed in range(4):
         one, other = scenes.draw(seed, "tcp_flooding"), scenes.draw(seed)
-        assert (one.hosts, one.stations, one.wireless, one.faults) == (other.hosts, other.stations, other.wireless, other.faults)
+        assert (one.hosts, one.stations, one.wireless, one.faults) == (
+            other.hosts,
+            other.stations,
+            other.wireless,
+            other.faults,
+        )
 
 
 def test_hostile_scenarios() -> None:
@@ -78,8 +100,19 @@ def test_hostile_scenarios() -> None:
         assert [(name, v.explanation) for name, v in verdicts.items() if v.answer == "violated"] == [], seed
         assert verdicts["drained"].answer == "valid", seed
         events.update(simulation.recording.events.event)
-    wanted = ("join", "leave", "broadcast", "deliver", "crash", "recover", "gap", "handoff_start", "handoff_end",
-              "out_of_coverage", "in_coverage")  # fmt: skip
+    wanted = (
+        "join",
+        "leave",
+        "broadcast",
+        "deliver",
+        "crash",
+        "recover",
+        "gap",
+        "handoff_start",
+        "handoff_end",
+        "out_of_coverage",
+        "in_coverage",
+    )
     assert all(events[event] > 50 for event in wanted), events
 
 
@@ -99,7 +132,15 @@ def test_found_a_host_whose_station_had_given_it_up(seed: int) -> None:
 def test_found_an_ack_in_the_air_at_the_end() -> None:
     """It was counted when it began, its frame when it ended."""
     for number in range(40):
-        verdicts, _, _ = measured(scenario("first", f"duration_s={3 + number / 1e3}", "drain_s=0", "workload.interval_s=0.05", "wireless.unicast_rate_mbps=1"))
+        verdicts, _, _ = measured(
+            scenario(
+                "first",
+                f"duration_s={3 + number / 1e3}",
+                "drain_s=0",
+                "workload.interval_s=0.05",
+                "wireless.unicast_rate_mbps=1",
+            )
+        )
         assert verdicts["conservation"].answer == "valid"
 
 
@@ -121,7 +162,8 @@ def test_a_host_further_away_than_light_comes_within_sifs(tmp_path: Path) -> Non
     (tmp_path / "far.csv").write_text("t,id,x,y\n" + "\n".join(rows) + "\n")
     far = Scenario.from_text(
         "duration_s: 14\nstations: {layout: {shape: points, points_m: [[0, 0]]}}\nwireless: {range_m: 3000}\n"
-        "hosts: {mobility: {model: tracks, file: far.csv}}\nprotocol: {name: tcp_flooding}\nworkload: {interval_s: 1}\n",
+        "hosts: {mobility: {model: tracks, file: far.csv}}\nprotocol: {name: tcp_flooding}\nworkload: {interval_s:"
+        " 1}\n",
         folder=tmp_path,
     )
     verdicts, metrics, _ = measured(far)

@@ -6,7 +6,7 @@ Source    docs/protocols/mobile-causal.md, Deviations; who plays them: mutants.p
 
 from __future__ import annotations
 
-from tests.edits import Edit
+from tests.protocols.edits import Edit
 
 Rule = tuple[str, str, str | None, tuple[Edit, ...]]
 
@@ -55,7 +55,8 @@ NUMBERS: dict[str, Rule] = {
         None,
         (
             handover(
-                "*(item.id for q, item in sbuf.items() if q >= position and q not in c.skip),  # A4:64, A4:65, A4:67, F1b",
+                "*(item.id for q, item in sbuf.items() if q >= position and q not in c.skip),  # A4:64, A4:65,"
+                " A4:67, F1b",
                 "*(item.id for q, item in sbuf.items() if q > position and q not in c.skip),",
             ),
         ),

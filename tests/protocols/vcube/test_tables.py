@@ -7,7 +7,8 @@ import heapq
 import pytest
 
 from mobilenet.protocols.vcube.disjoint_paths import tree_children
-from vcube.play import play
+
+from .play import play
 
 CONFIGURATIONS = {  # Table 1 of the bundling paper: packet, TREE, ACK, delay
     "NO-AGGR": (1, 1, 1, 0),
@@ -37,7 +38,8 @@ SHARED = {  # Table 2, 16 processes: trees -> (latency, messages) of NO-AGGR, SM
     8: [(None, 480), (24.7, 176), (88.7, 176)],
     16: [(8.7, 480), (24.7, 272), (88.7, 272)],
 }
-SHARED_BIG = {  # the same of BIG2, BIG10: ours; in print (25.5, 168) and (88.7, 162) for 1, (24.7, 188) for 2, unexplained
+# the same of BIG2, BIG10: ours; in print (25.5, 168) and (88.7, 162) for 1, (24.7, 188) for 2, unexplained
+SHARED_BIG = {
     1: [(25.5, 174), (88.7, 164)],
     2: [(24.7, 190), (88.7, 190)],
     4: [(24.7, 192), (88.7, 192)],
@@ -48,7 +50,12 @@ SHARED_BIG = {  # the same of BIG2, BIG10: ours; in print (25.5, 168) and (88.7,
 
 def bundling(n: int, configuration: str, *more: str) -> tuple[float, int]:
     packet, tree, ack, delay = CONFIGURATIONS[configuration]
-    settings = (f"protocol.max_payload_bytes={packet}", f"protocol.tree_bytes={tree}", f"protocol.ack_bytes={ack}", f"protocol.max_delay={delay}")
+    settings = (
+        f"protocol.max_payload_bytes={packet}",
+        f"protocol.tree_bytes={tree}",
+        f"protocol.ack_bytes={ack}",
+        f"protocol.max_delay={delay}",
+    )
     found = play(n, "best_effort", *settings, "record.buffers=false", *more)
     assert not found.wrong
     return found.metrics["latency"], found.metrics["messages"]
@@ -82,9 +89,11 @@ def test_big_messages_on_shared_trees_are_as_they_were(trees: int) -> None:
 
 
 def representative(n: int) -> float:
-    """NO-AGGR, everybody at once: by symmetry what p0 sends on link b arrives at p0 from link b. No network, no other process.
+    """NO-AGGR, everybody at once: by symmetry what p0 sends on link b arrives at p0 from link b. No network, no other
+    process.
 
-    Times in tenths. Each message costs p0's server 1, and the partner's copy is handled 10 later; its last 1 is not counted.
+    Times in tenths. Each message costs p0's server 1, and the partner's copy is handled 10 later; its last 1 is not
+    counted.
     """
     d = n.bit_length() - 1
     queue: list[tuple[int, int, str, int]] = []

@@ -5,7 +5,7 @@ Model     an edit of a few lines in a fresh copy of the protocol's modules (test
           edit that does not apply any more is an error, not a survivor. Each run is recorded, and the verifier judges
           the run directory alone. A run that raises leaves no directory and does not count. Mutants that lose nothing
           and only load the radio are caught by scenes instead
-Run       python -m tests.mobile_causal.mutants [name ...] [--limit N] [--workers N]
+Run       python -m tests.protocols.mobile_causal.mutants [name ...] [--limit N] [--workers N]
           prints for each mutant the schedules it took, the seed that caught it, and the property that was violated
 Source    the rules by label: docs/protocols/mobile-causal.md, Deviations
 """
@@ -23,11 +23,11 @@ from pathlib import Path
 from types import ModuleType
 from typing import NamedTuple
 
-from mobilenet.protocols.mobile_causal import Station
 from mobilenet.experiments.fuzz.hunt import record_adversary
 from mobilenet.experiments.fuzz.schedule import Schedule, draw
+from mobilenet.protocols.mobile_causal import Station
 from mobilenet.verify import Verdict, verify_run
-from tests.edits import Edit, broken
+from tests.protocols.edits import Edit, broken
 
 from .broken_rules import RULES
 from .crowd import deaf_host_blocks_nobody, nothing_is_resent_to_the_silent, radio_is_not_flooded

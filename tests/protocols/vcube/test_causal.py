@@ -8,18 +8,26 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from mobilenet.engine.random_streams import Stream
 from mobilenet.protocols.vcube import causal_printed
 from mobilenet.protocols.vcube.causal import CausalBroadcast, Message, Packet, routes
 from mobilenet.protocols.vcube.causal_printed import PrintedCausalBroadcast
 from mobilenet.protocols.vcube.port import MessageId
 from mobilenet.protocols.vcube.topology import children, dimension
-from mobilenet.engine.random_streams import Stream
 
 from .readings import MUTANTS, BitsForAnyNumber
 from .world import World, wrong
 
 
-def play(n: int, seed: int, each: int = 1, fixed: bool = False, contention: bool = True, kind: type = CausalBroadcast, **options: Any) -> World:
+def play(
+    n: int,
+    seed: int,
+    each: int = 1,
+    fixed: bool = False,
+    contention: bool = True,
+    kind: type = CausalBroadcast,
+    **options: Any,
+) -> World:
     world = World(n, seed, lambda port, count: kind(port, count, **options), fixed, contention)
     world.broadcasts(seed, each)
     world.run()
@@ -28,9 +36,14 @@ def play(n: int, seed: int, each: int = 1, fixed: bool = False, contention: bool
 
 @settings(max_examples=60)
 @given(
-    st.sampled_from([2, 3, 4, 5, 8, 13, 16]), st.integers(0, 10**6), st.integers(1, 5), st.booleans(),
-    st.sampled_from(["packet", "message"]), st.sampled_from(["per_source", "single"]), st.sampled_from([100, 200, 1500]),
-)  # fmt: skip
+    st.sampled_from([2, 3, 4, 5, 8, 13, 16]),
+    st.integers(0, 10**6),
+    st.integers(1, 5),
+    st.booleans(),
+    st.sampled_from(["packet", "message"]),
+    st.sampled_from(["per_source", "single"]),
+    st.sampled_from([100, 200, 1500]),
+)
 def test_nothing_is_violated(n: int, seed: int, each: int, aggregate: bool, release: str, trees: str, mtu: int) -> None:
     world = play(n, seed, each, aggregate=aggregate, release=release, trees=trees, mtu_bytes=mtu)
     assert wrong(world.events, n) is None
@@ -65,7 +78,11 @@ def test_the_clock_carries_what_changed() -> None:
     world = World(4, 1, CausalBroadcast)
     sizes = []
     send = world.net.send
-    world.net.send = lambda i, to, packet: (sizes.append(packet.messages[0].size_bytes), send(i, to, packet))  # type: ignore[assignment, func-returns-value]
+    def noted(i: int, to: int, packet: Any) -> None:
+        sizes.append(packet.messages[0].size_bytes)
+        send(i, to, packet)
+
+    world.net.send = noted  # type: ignore[method-assign]
     world.broadcast(0)
     world.run()
     world.broadcast(1)
@@ -135,7 +152,10 @@ class Hands:
         return sorted((to, sorted(m.id for m in handed.messages)) for to, handed in self.sent)
 
 
-@pytest.mark.parametrize(("kind", "options"), [(CausalBroadcast, {}), (CausalBroadcast, {"release": "message"}), (PrintedCausalBroadcast, {})])
+@pytest.mark.parametrize(
+    ("kind", "options"),
+    [(CausalBroadcast, {}), (CausalBroadcast, {"release": "message"}), (PrintedCausalBroadcast, {})],
+)
 def test_the_example_of_the_paper(kind: type, options: dict[str, str]) -> None:
     """Section on aggregation: 2 broadcasts three messages, 0 one after them, and the second one reaches 4 last."""
     two, zero, six, four = (Hands(kind, me, 8, **options) for me in (2, 0, 6, 4))
@@ -156,7 +176,9 @@ def test_the_example_of_the_paper(kind: type, options: dict[str, str]) -> None:
 @settings(max_examples=150, deadline=None)
 @given(st.sampled_from([2, 3, 4, 5, 8, 13, 16]), st.integers(1, 6), st.sampled_from([150, 1500]), st.integers(0, 2**32))
 def test_message_by_message_the_fast_one_does_what_is_printed(n: int, each: int, mtu: int, seed: int) -> None:
-    """Step by step, in any order of arrival: the same packets of the same size to the same children, the same deliveries."""
+    """Step by step, in any order of arrival: the same packets of the same size to the same children, the same
+    deliveries.
+    """
     dice = Stream(seed, "order")
     printed = [Hands(PrintedCausalBroadcast, i, n, mtu_bytes=mtu) for i in range(n)]
     fast = [Hands(CausalBroadcast, i, n, release="message", mtu_bytes=mtu) for i in range(n)]
@@ -203,7 +225,10 @@ class SendsTwice(CausalBroadcast):
         super()._hand_on(h, packet)
 
 
-@pytest.mark.parametrize("kind", [*(kind for _, kind in MUTANTS.values() if kind is not BitsForAnyNumber), HighestInsteadOfPrefix, SendsTwice])
+@pytest.mark.parametrize(
+    "kind",
+    [*(kind for _, kind in MUTANTS.values() if kind is not BitsForAnyNumber), HighestInsteadOfPrefix, SendsTwice],
+)
 def test_a_broken_one_is_found(kind: type) -> None:
     """A message that comes twice is not delivered twice by the printed form: it stays in pending (l.30)."""
     worlds = [play(16, seed, 4, kind=kind, mtu_bytes=150) for seed in range(6)]

@@ -1,6 +1,5 @@
 """One small scene per repaired rule; the labels are those of docs/protocols/mobile-causal.md."""
 
-from mobile_causal.bench import Bench
 from mobilenet.protocols.mobile_causal import Status
 from mobilenet.protocols.mobile_causal.context import State
 from mobilenet.protocols.mobile_causal.messages import (
@@ -28,6 +27,8 @@ from mobilenet.protocols.mobile_causal.messages import (
     Rsp2,
 )
 from mobilenet.protocols.port import MessageId
+
+from .bench import Bench
 
 
 def mid(n: int) -> MessageId:
@@ -103,7 +104,10 @@ def test_f8_a_crash_after_a_delivery_does_not_repeat_it() -> None:
     b.lose()
     b.run(3)
     assert b.delivered("h0") == [] and set(b.buffers().values()) == {(0, 0)}
-    assert [u[:1] + u[3:] for u in b.ports["h0"].upcalls[:2]] == [("opened", "recovery"), ("confirmed", {"recovered": 0, "skipped": 0})]
+    assert [u[:1] + u[3:] for u in b.ports["h0"].upcalls[:2]] == [
+        ("opened", "recovery"),
+        ("confirmed", {"recovered": 0, "skipped": 0}),
+    ]
 
 
 def test_back_in_the_same_cell_the_session_goes_on() -> None:
@@ -380,7 +384,13 @@ def test_a_host_whose_stub_is_gone_joins_again_with_a_gap() -> None:
     assert 0 not in b.stations["s0"].ctx
     b.deaf.clear()
     b.run(6)
-    assert [u[0] for u in b.ports["h0"].upcalls if u[0] != "opened"] == ["confirmed", "joined", "gap", "confirmed", "gap"]
+    assert [u[0] for u in b.ports["h0"].upcalls if u[0] != "opened"] == [
+        "confirmed",
+        "joined",
+        "gap",
+        "confirmed",
+        "gap",
+    ]
     assert b.stable["h0"].status is Status.MEMBER
     assert set(b.buffers().values()) == {(0, 0)}
     assert b.hosts["h0"].co_broadcast(100) == MessageId(0, 1)

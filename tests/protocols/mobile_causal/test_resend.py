@@ -32,7 +32,7 @@ from mobilenet.protocols.port import MessageId
 from mobilenet.scenario import Scenario
 from mobilenet.simulation.mobile import Simulation
 
-HEAVY = Path(__file__).parents[2] / "scenarios" / "static_heavy.yaml"
+HEAVY = Path(__file__).parents[3] / "scenarios" / "static_heavy.yaml"
 
 
 class Radio:
@@ -47,7 +47,8 @@ class Radio:
         self._free = 0
         self.uniform = Stream(1, "radio").uniform
         self.resender: Resender[int] = Resender(
-            self, MobileCausalParameters(**parameters), lambda key: (key, object()), self.transmit)  # type: ignore[arg-type]
+            self, MobileCausalParameters(**parameters), lambda key: (key, object()), self.transmit
+        )  # type: ignore[arg-type]
 
     @property
     def now(self) -> int:
@@ -103,7 +104,9 @@ def test_resending_rests_after_each_batch(count: int, air_ms: int, share: float)
 
 
 def test_neighbours_that_do_not_hear_each_other_leave_the_hosts_between_them_some_air() -> None:
-    """The counterexample behind resend_share: without a rest resending alone fills both cells, long after the last broadcast."""
+    """The counterexample behind resend_share: without a rest resending alone fills both cells, long after the last
+    broadcast.
+    """
     cell = ("duration_s=30", "seed=13", "drain_s=10", "record.positions_interval_s=null", "protocol.mac_backlog=100")
     assert Simulation(Scenario.load(HEAVY, cell)).run().quiescent
     assert not Simulation(Scenario.load(HEAVY, (*cell, "protocol.resend_share=1"))).run().quiescent
@@ -142,8 +145,17 @@ def test_first_transmissions_are_not_held_back() -> None:
 
 @pytest.mark.parametrize(
     "wrong",
-    [{"window": 0}, {"window": 1.5}, {"windows": 150}, {"heartbeat_s": float("nan")}, {"expiry_s": 2.5}, {"heartbeat_s": "2"},
-     {"ack_min_s": 0.8}, {"resend_full_s": 1.1}, {"expiry_s": 0.0}],
+    [
+        {"window": 0},
+        {"window": 1.5},
+        {"windows": 150},
+        {"heartbeat_s": float("nan")},
+        {"expiry_s": 2.5},
+        {"heartbeat_s": "2"},
+        {"ack_min_s": 0.8},
+        {"resend_full_s": 1.1},
+        {"expiry_s": 0.0},
+    ],
 )
 def test_wrong_parameters_are_refused(wrong: dict[str, Any]) -> None:
     with pytest.raises(ValidationError):

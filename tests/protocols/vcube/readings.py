@@ -12,7 +12,7 @@ from typing import Any
 from mobilenet.protocols import vcube
 from mobilenet.protocols.vcube.causal import CausalBroadcast, Message
 from mobilenet.protocols.vcube.topology import dimension, neighbours
-from tests.edits import Edit, broken
+from tests.protocols.edits import Edit, broken
 
 MODULE = "causal_printed"
 SHARED = sorted({path.stem for path in Path(str(vcube.__file__)).parent.glob("*.py")} - {MODULE, "__init__"})

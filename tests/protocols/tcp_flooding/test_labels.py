@@ -5,7 +5,7 @@ from pathlib import Path
 
 from .mutants import MUTANTS
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 PROTOCOL = ROOT / "mobilenet" / "protocols" / "tcp_flooding"
 TEXT = (ROOT / "docs" / "protocols" / "tcp-flooding.md").read_text(encoding="utf-8")
 SOURCES = {path.name: path.read_text(encoding="utf-8") for path in sorted(PROTOCOL.glob("*.py"))}

@@ -1,7 +1,7 @@
 """Stations and hosts on a table: every packet waits until the test says what becomes of it.
 
 Model     `air` and `wire` hold what was sent, in order; timers run on a real kernel
-Source    ours: DESIGN.md §3
+Source    ours: docs/architecture.md
 """
 
 from __future__ import annotations

@@ -10,14 +10,19 @@ from mobilenet.protocols.vcube import causal_reliable
 from mobilenet.protocols.vcube.causal_layer import CausalLayer
 from mobilenet.rundir.manifest import manifest
 from mobilenet.verify import verify
-from vcube.mutants import ByOwnEntries, DropsWhenSuspected, HandsUpWhenSuspected
-from vcube.play import Played, play
+
+from .mutants import ByOwnEntries, DropsWhenSuspected, HandsUpWhenSuspected
+from .play import Played, play
 
 NONE = "workload.sources=0"
 # The header's schedule: m1 of p0 reaches p1 alone; p1 broadcasts m2, which names m1, and m2 reaches p3 alone
 LOST_PAST = (4, "faults=[{process: p2, at: 0}, {process: p0, at: 0.25}, {process: p1, at: 1.5}]", ((0, 0), (1.35, 1)))
 # The same with four correct processes: 2 and 4 are down, so that p1 alone gets m1; m2 reaches p5, which spreads it
-LOST_PAST_OF_FOUR = (8, "faults=[{process: p2, at: 0}, {process: p4, at: 0}, {process: p0, at: 0.35}, {process: p1, at: 1.6}]", ((0, 0), (1.45, 1)))
+LOST_PAST_OF_FOUR = (
+    8,
+    "faults=[{process: p2, at: 0}, {process: p4, at: 0}, {process: p0, at: 0.35}, {process: p1, at: 1.6}]",
+    ((0, 0), (1.45, 1)),
+)
 
 
 def lost_past(case: Any, *later: tuple[float, int], more: tuple[str, ...] = ()) -> Played:
@@ -63,12 +68,16 @@ BUSY = "workload={messages: 3, instants: {kind: uniform, latest: 12}}"
 
 
 @pytest.mark.parametrize(
-    ("layer", "broken"), [(CausalLayer, None), (DropsWhenSuspected, "agreement"), (HandsUpWhenSuspected, "order"), (ByOwnEntries, "order")]
+    ("layer", "broken"),
+    [(CausalLayer, None), (DropsWhenSuspected, "agreement"), (HandsUpWhenSuspected, "order"), (ByOwnEntries, "order")],
 )
 def test_a_mistake_must_not_cost_a_message(layer: type, broken: str | None, monkeypatch: pytest.MonkeyPatch) -> None:
     """Some wait for a message of a process that is alive, slow, and suspected."""
     monkeypatch.setattr(causal_reliable, "CausalLayer", layer)
-    schedules = (play(8, "causal_reliable", "network={kind: abstract, jitter: 20}", f"seed={seed}", BUSY, DETECTOR) for seed in range(20))
+    schedules = (
+        play(8, "causal_reliable", "network={kind: abstract, jitter: 20}", f"seed={seed}", BUSY, DETECTOR)
+        for seed in range(20)
+    )
     if broken is None:
         assert not any(played.wrong for played in schedules)
     else:
@@ -84,11 +93,15 @@ def test_the_judge_counts_what_is_held(values: dict[str, float], said: str | Non
     recording, scenario = played.experiment.recording, played.experiment.scenario
     samples = {name: list(column) for name, column in recording.samples.lists.items()}
     end = max(samples["time_ns"])
-    for row, (time, node, quantity) in enumerate(zip(samples["time_ns"], samples["node"], samples["quantity"], strict=True)):
+    for row, (time, node, quantity) in enumerate(
+        zip(samples["time_ns"], samples["node"], samples["quantity"], strict=True)
+    ):
         if time == end and quantity == "held" and node in values:
             samples["value"][row] = values[node]
     facts = manifest(recording, scenario, end, True, 0.0, "")
-    verdict = verify(recording.events.columns(), samples, recording.positions.lists, recording.document(), facts)["drained"]
+    verdict = verify(recording.events.columns(), samples, recording.positions.lists, recording.document(), facts)[
+        "drained"
+    ]
     assert verdict.answer == ("violated" if said else "valid") and (said or "") in verdict.explanation
 
 
@@ -105,11 +118,19 @@ def test_a_message_that_could_be_delivered_must_not_be_held(monkeypatch: pytest.
 
 @pytest.mark.parametrize("edges", ["", "network.edges=[[0, 1], [1, 2], [2, 3], [3, 0]]"])
 def test_on_wires(edges: str) -> None:
-    played = play(4, "causal_reliable", "network.kind=wired", *([edges] if edges else []), "workload.messages=3", "detector=null")
+    played = play(
+        4, "causal_reliable", "network.kind=wired", *([edges] if edges else []), "workload.messages=3", "detector=null"
+    )
     assert not played.wrong and played.metrics["deliveries"] == 48
 
 
 def test_crashes_on_wires() -> None:
     crashes = "faults=[{process: p3, at: 0.005}, {process: p8, at: 0.015}]"
-    played = play(16, "causal_reliable", "network.kind=wired", crashes, "workload={messages: 2, instants: {kind: uniform, latest: 0.05}}")
+    played = play(
+        16,
+        "causal_reliable",
+        "network.kind=wired",
+        crashes,
+        "workload={messages: 2, instants: {kind: uniform, latest: 0.05}}",
+    )
     assert not played.wrong and played.metrics["crashes"] == 2

@@ -13,7 +13,7 @@ import tokenize
 from pathlib import Path
 from typing import NamedTuple
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 PROTOCOL = ROOT / "mobilenet" / "protocols" / "mobile_causal"
 DOCUMENT = ROOT / "docs" / "protocols" / "mobile-causal.md"
 PRINTED = {1: range(1, 53), 2: range(1, 48), 3: range(48, 51), 4: range(51, 104)}  # algorithm -> its lines

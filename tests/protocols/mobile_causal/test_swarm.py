@@ -1,4 +1,6 @@
-"""Drawn schedules: the protocol survives them, each mutant does not. The long table: python -m tests.mobile_causal.mutants."""
+"""Drawn schedules: the protocol survives them, each mutant does not. The long table: python -m
+tests.protocols.mobile_causal.mutants.
+"""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -8,14 +10,23 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mobile_causal.crowd import deaf_host_blocks_nobody, nothing_is_resent_to_the_silent, radio_is_not_flooded
-from mobile_causal.mutants import MUTANTS, hunt
 from mobilenet.experiments.fuzz.hunt import record_adversary
 from mobilenet.experiments.fuzz.schedule import FLAVOURS, Outcome, draw, run
 from mobilenet.protocols.mobile_causal import Status
 from mobilenet.verify import verify_run
 
-SLOW = {"lc_ignored", "no_inst", "same_session_again", "leave_same_ses", "drop_superseded", "req_obj_early", "ack_without_context"}
+from .crowd import deaf_host_blocks_nobody, nothing_is_resent_to_the_silent, radio_is_not_flooded
+from .mutants import MUTANTS, hunt
+
+SLOW = {
+    "lc_ignored",
+    "no_inst",
+    "same_session_again",
+    "leave_same_ses",
+    "drop_superseded",
+    "req_obj_early",
+    "ack_without_context",
+}
 """Mutants that need more schedules than a quick run has time for."""
 
 
@@ -59,8 +70,19 @@ def test_schedules_have_content() -> None:
     for seed in range(60):
         for event in run(draw(seed)).recording.events.event:
             counts[event] = counts.get(event, 0) + 1
-    wanted = ("join", "leave", "broadcast", "deliver", "crash", "recover", "gap", "handoff_start", "handoff_end",
-              "out_of_coverage", "in_coverage")
+    wanted = (
+        "join",
+        "leave",
+        "broadcast",
+        "deliver",
+        "crash",
+        "recover",
+        "gap",
+        "handoff_start",
+        "handoff_end",
+        "out_of_coverage",
+        "in_coverage",
+    )
     assert all(counts.get(event, 0) > 20 for event in wanted), counts
 
 

@@ -6,9 +6,10 @@ Source    F14 in docs/protocols/mobile-causal.md
 
 from __future__ import annotations
 
-from mobile_causal.bench import Bench
 from mobilenet.protocols.mobile_causal import Station
 from mobilenet.protocols.mobile_causal.messages import AppHs, AppSh
+
+from .bench import Bench
 
 MESSAGES = 200
 

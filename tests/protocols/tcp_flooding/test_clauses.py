@@ -19,9 +19,10 @@ from mobilenet.protocols.tcp_flooding.messages import (
     Safe,
     Welcome,
 )
-from tcp_flooding import bench as table
-from tcp_flooding.bench import Bench
-from tcp_flooding.mutants import MUTANTS
+
+from . import bench as table
+from .bench import Bench
+from .mutants import MUTANTS
 
 CHAIN = [(0, 1), (1, 2)]
 
@@ -56,7 +57,10 @@ def test_with_the_echo_it_also_goes_back() -> None:
 
 @pytest.mark.parametrize(
     ("spacing", "arrives_ms"),
-    [("per_message", [{0: 0, 1: 5, 2: 10}, {0: 1, 1: 6, 2: 11}]), ("per_queue", [{0: 0, 1: 5, 2: 10}, {0: 15, 1: 20, 2: 25}])],
+    [
+        ("per_message", [{0: 0, 1: 5, 2: 10}, {0: 1, 1: 6, 2: 11}]),
+        ("per_queue", [{0: 0, 1: 5, 2: 10}, {0: 15, 1: 20, 2: 25}]),
+    ],
 )
 def test_spacing(spacing: str, arrives_ms: list[dict[int, int]]) -> None:
     bench = Bench(CHAIN, [0, 0, 0, 1, 1], spacing_ms=5.0, spacing=spacing)
@@ -124,7 +128,8 @@ def test_what_the_host_delivers_and_says_after_return_is_said_again() -> None:
     bench = Bench(CHAIN, [0, 0, 1])
     bench.hosts[0].on_cell(1)
     bench.open()
-    for a, b in (("h0", "s1"), ("s1", "s0"), ("s0", "h0"), ("h0", "s0"), ("s0", "s1")):  # Attach, Ping, Ping, Return, Return
+    # Attach, Ping, Ping, Return, Return
+    for a, b in (("h0", "s1"), ("s1", "s0"), ("s0", "h0"), ("h0", "s0"), ("s0", "s1")):
         bench.pass_on(a, b)
     bench.hosts[1].co_broadcast(1)
     bench.pass_on("h1", "s0")
@@ -332,7 +337,9 @@ def test_a_refused_connection_is_asked_for_again() -> None:
         ("leaves_at_once", test_leaving_waits_for_own_messages_and_ends_the_connection),
     ],
 )
-def test_a_mutant_does_not_survive_the_scene(mutant: str, scene: Callable[[], None], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_mutant_does_not_survive_the_scene(
+    mutant: str, scene: Callable[[], None], monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Those that drawn scenarios find late, or that the verifier cannot see."""
     monkeypatch.setattr(table, "Host", MUTANTS[mutant].host)
     monkeypatch.setattr(table, "Station", MUTANTS[mutant].station)

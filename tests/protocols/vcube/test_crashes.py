@@ -1,4 +1,6 @@
-"""Random crashes in the middle of sends, false suspicions where allowed; and each printed hole taken back is rejected."""
+"""Random crashes in the middle of sends, false suspicions where allowed; and each printed hole taken back is
+rejected.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +19,8 @@ from mobilenet.protocols.vcube.disjoint_paths import DisjointPathsBroadcast
 from mobilenet.protocols.vcube.port import MessageId
 from mobilenet.protocols.vcube.reliable import ReliableBroadcast
 from mobilenet.protocols.vcube.topology import dimension
-from vcube.mutants import (
+
+from .mutants import (
     BottomIsTrue,
     DroppedTooEarly,
     HistoryByMessage,
@@ -30,7 +33,7 @@ from vcube.mutants import (
     RowWithheld,
     SubtreeOfTheSource,
 )
-from vcube.play import instead, play
+from .play import instead, play
 
 BUNDLES = (("1", "1", "1", "0"), ("60", "24", "20", "2"), ("100", "24", "20", "0.7"), ("70", "80", "20", "2"))
 
@@ -59,12 +62,19 @@ def test_best_effort(where: tuple[int, str], messages: int, sizes: tuple[str, ..
 
 @settings(max_examples=40, deadline=None)
 @given(
-    crashes([2, 3, 4, 7, 8, 13, 16]), st.sampled_from(["reliable", "all_to_all"]), st.integers(1, 3), st.integers(0, 1000),
+    crashes([2, 3, 4, 7, 8, 13, 16]),
+    st.sampled_from(["reliable", "all_to_all"]),
+    st.integers(1, 3),
+    st.integers(0, 1000),
     st.lists(st.tuples(st.integers(0, 300), st.integers(0, 15), st.integers(0, 15)), max_size=12),
-)  # fmt: skip
-def test_reliable(where: tuple[int, str], protocol: str, messages: int, seed: int, wrong: list[tuple[int, int, int]]) -> None:
+)
+def test_reliable(
+    where: tuple[int, str], protocol: str, messages: int, seed: int, wrong: list[tuple[int, int, int]]
+) -> None:
     n, faults = where
-    mistakes = ", ".join(f"{{at: {at / 10}, by: p{by % n}, about: p{about % n}}}" for at, by, about in wrong if by % n != about % n)
+    mistakes = ", ".join(
+        f"{{at: {at / 10}, by: p{by % n}, about: p{about % n}}}" for at, by, about in wrong if by % n != about % n
+    )
     detector = f"detector={{interval: 3, timeout: 4, mode: unreliable, mistakes: [{mistakes}]}}"
     assert not play(n, protocol, faults, detector, f"seed={seed}", *workload(n, messages, 8)).wrong
 
@@ -91,7 +101,11 @@ def test_when_a_crash_is_detected(s: int, instant: float) -> None:
     found = play(8, "best_effort", "workload.sources=0", "faults=[{process: p1, at: 0}]")
     events = found.experiment.recording.events
     name = f"p{1 ^ 1 << (s - 1)}"
-    row = next(r for r, (node, event) in enumerate(zip(events.node, events.event, strict=True)) if node == name and event == "suspect")
+    row = next(
+        r
+        for r, (node, event) in enumerate(zip(events.node, events.event, strict=True))
+        if node == name and event == "suspect"
+    )
     assert events.time_ns[row] == instant * 10**9
 
 
@@ -119,7 +133,9 @@ def test_ping_pong(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.parametrize("crashes", [((10, 2), (22, 3), (20, 2), (24, 5)), ((31, 1), (0, 2), (12, 5), (17, 5))])
 def test_one_row_only(crashes: tuple[tuple[int, int], ...], monkeypatch: pytest.MonkeyPatch) -> None:
-    """The header's schedules: a source waits for ever. The second one is random_faults={count: 4, latest: 5} with seed 22."""
+    """The header's schedules: a source waits for ever. The second one is random_faults={count: 4, latest: 5} with
+    seed 22.
+    """
     faults = ", ".join(f"{{process: p{i}, at: {at}}}" for i, at in crashes)
     schedule = (f"faults=[{faults}]", "duration=12000", "record.buffers=false")
     assert not play(32, "best_effort", *schedule).wrong
@@ -184,7 +200,9 @@ def test_what_is_dropped_too_early_is_missed(monkeypatch: pytest.MonkeyPatch) ->
 
 @pytest.mark.parametrize(("kind", "sent"), [(BestEffortBroadcast, [(1, 0), (1, 1)]), (Overtakes, [(1, 1), (1, 0)])])
 def test_what_is_too_long_goes_after_what_waits(kind: type, sent: list[tuple[int, int]]) -> None:
-    """l.37-38. No promise is broken, as links need not keep order: but what was sent first is on its way first. And nothing is ever empty."""
+    """l.37-38. No promise is broken, as links need not keep order: but what was sent first is on its way first. And
+    nothing is ever empty.
+    """
     hands = Hands()
     process = kind(hands, 2, 10**9, 100, 40, 20)
     process.broadcast(None)  # waits for more
@@ -194,9 +212,13 @@ def test_what_is_too_long_goes_after_what_waits(kind: type, sent: list[tuple[int
     assert hands.trees == sent and [name for _, name in hands.sent if name == "Bundle"] == ["Bundle"]
 
 
-@pytest.mark.parametrize(("kind", "sent"), [(BestEffortBroadcast, [(3, 0), (3, 1)]), (RowsTheOtherWay, [(3, 1), (3, 0)])])
+@pytest.mark.parametrize(
+    ("kind", "sent"), [(BestEffortBroadcast, [(3, 0), (3, 1)]), (RowsTheOtherWay, [(3, 1), (3, 0)])]
+)
 def test_rows_are_taken_in_the_order_in_which_they_came(kind: type, sent: list[tuple[int, int]]) -> None:
-    """l.77 does not say it, and no promise needs it: but a run that is repeated must send the same, and older messages are more urgent."""
+    """l.77 does not say it, and no promise needs it: but a run that is repeated must send the same, and older
+    messages are more urgent.
+    """
     hands = Hands()
     process = kind(hands, 4)
     process.broadcast(None)
@@ -206,7 +228,9 @@ def test_rows_are_taken_in_the_order_in_which_they_came(kind: type, sent: list[t
     assert hands.trees == sent
 
 
-BROKEN_CHAIN = "faults=[{process: p8, at: 1.25}, {process: p13, at: 1}, {process: p14, at: 3.2}, {process: p12, at: 15}]"
+BROKEN_CHAIN = (
+    "faults=[{process: p8, at: 1.25}, {process: p13, at: 1}, {process: p14, at: 3.2}, {process: p12, at: 15}]"
+)
 
 
 @pytest.mark.parametrize("mutant", [HistoryByMessage, RowWithheld])
@@ -241,7 +265,9 @@ def test_every_copy_has_to_go_on(monkeypatch: pytest.MonkeyPatch) -> None:
 def deliverers(n: int, source: int, *faults: tuple[int, float]) -> set[int]:
     """Who delivers the one message that is broadcast."""
     crashes = ", ".join(f"{{process: p{i}, at: {at}}}" for i, at in faults)
-    found = play(n, "disjoint_paths", "workload.sources=0", "detector=null", f"faults=[{crashes}]", broadcasts=((0, source),))
+    found = play(
+        n, "disjoint_paths", "workload.sources=0", "detector=null", f"faults=[{crashes}]", broadcasts=((0, source),)
+    )
     events = found.experiment.recording.events
     return {int(node[1:]) for node, event in zip(events.node, events.event, strict=True) if event == "deliver"}
 

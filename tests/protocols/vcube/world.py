@@ -16,10 +16,14 @@ Event = tuple[int, int, str, MessageId]  # time, process, broadcast or deliver, 
 class World:
     """n processes of a protocol on the packet network; broadcasts at random instants."""
 
-    def __init__(self, n: int, seed: int, make: Callable[[Any, int], Any], fixed: bool = False, contention: bool = True) -> None:
+    def __init__(
+        self, n: int, seed: int, make: Callable[[Any, int], Any], fixed: bool = False, contention: bool = True
+    ) -> None:
         self.kernel = Kernel()
         self.n = n
-        self.net = PacketNetwork(self.kernel, n, seed, SECOND, SECOND if contention else 0, 100 * SECOND, 25 * SECOND, fixed)
+        self.net = PacketNetwork(
+            self.kernel, n, seed, SECOND, SECOND if contention else 0, 100 * SECOND, 25 * SECOND, fixed
+        )
         self.events: list[Event] = []
         self.processes = [make(Port(self, i), n) for i in range(n)]
         for i, process in enumerate(self.processes):

@@ -1,9 +1,9 @@
 """One rule taken back at a time, and how many drawn scenarios it takes until the verifier notices.
 
-    python -m tests.tcp_flooding.mutants [--limit N] [names]
+    python -m tests.protocols.tcp_flooding.mutants [--limit N] [names]
 
-Model     scenarios of the swarm's radio half, under this protocol. A mutant is caught when the verdict is `violated`; one
-          that raises has not been caught by the verifier, and goes on. Mutants are subclasses where a whole handler
+Model     scenarios of the swarm's radio half, under this protocol. A mutant is caught when the verdict is `violated`;
+          one that raises has not been caught by the verifier, and goes on. Mutants are subclasses where a whole handler
           changes, and edits of a few lines in a fresh copy of the package (tests/edits.py) where a clause does
 """
 
@@ -16,12 +16,11 @@ from typing import Any, NamedTuple, TypeVar
 import pytest
 
 from mobilenet.experiments.fuzz import scenes
-from mobilenet.protocols.tcp_flooding import Host, Stable, Station, Status, TcpFloodingParameters
+from mobilenet.protocols.tcp_flooding import Host, Station, Status
 from mobilenet.protocols.tcp_flooding.declaration import TcpFlooding
 from mobilenet.protocols.tcp_flooding.messages import App, Attach, Closed, Moved, Ping, Return, Stay, Welcome
 from mobilenet.protocols.tcp_flooding.spacing import HostLink
-from mobilenet.experiments.fuzz import scenes
-from tests.edits import Edit, broken
+from tests.protocols.edits import Edit, broken
 
 from .judged import judged
 
@@ -65,12 +64,20 @@ TAKES_COPIES = Edit(
 )
 
 edited_mutant(
-    "out_of_order", "of what waits for a host, the newest goes first",
-    Edit("station", "self._number = 0  # of the last Ping or Close of this station", """
+    "out_of_order",
+    "of what waits for a host, the newest goes first",
+    Edit(
+        "station",
+        "self._number = 0  # of the last Ping or Close of this station",
+        """
         self._number = 0
         self._held: dict[int, App] = {}
-    """),
-    Edit("station", "self._spacing.copies(receivers, m)  # PC forward, V.A (point-to-point, 5 ms apart)", """
+    """,
+    ),
+    Edit(
+        "station",
+        "self._spacing.copies(receivers, m)  # PC forward, V.A (point-to-point, 5 ms apart)",
+        """
         for link in receivers:
             held = self._held.pop(link.host, None)
             if held is None and m.seq % 3 == 0:
@@ -79,15 +86,24 @@ edited_mutant(
             self._spacing.say(link, m)
             if held is not None:
                 self._spacing.say(link, held)
-    """),
+    """,
+    ),
 )
 edited_mutant(
-    "late_flood", "hosts of the cell first, the other stations after the next message only",
-    Edit("station", "self._number = 0  # of the last Ping or Close of this station", """
+    "late_flood",
+    "hosts of the cell first, the other stations after the next message only",
+    Edit(
+        "station",
+        "self._number = 0  # of the last Ping or Close of this station",
+        """
         self._number = 0
         self._late: tuple[App, int | None] | None = None
-    """),
-    Edit("station", "self._backbone.flood(m, None if self._p.echo else neighbour)  # PC forward", """
+    """,
+    ),
+    Edit(
+        "station",
+        "self._backbone.flood(m, None if self._p.echo else neighbour)  # PC forward",
+        """
         if self._late is None and source is not None:
             self._late = m, neighbour
         else:
@@ -95,14 +111,20 @@ edited_mutant(
             if self._late is not None:
                 late, self._late = self._late, None
                 self._backbone.flood(*late)
-    """),
+    """,
+    ),
 )
 edited_mutant(
-    "copies_at_stations", "later copies are passed on to hosts as well, and hosts take them",
-    Edit("station", ALREADY_HERE, """
+    "copies_at_stations",
+    "later copies are passed on to hosts as well, and hosts take them",
+    Edit(
+        "station",
+        ALREADY_HERE,
+        """
         if m.seq <= self._received.get(m.origin, -1):
             self._spacing.copies([link for link in self._links.values() if link.safe and link.host != m.origin], m)
-    """),
+    """,
+    ),
     TAKES_COPIES,
 )
 edited_mutant("copies_at_hosts", "hosts deliver every copy", TAKES_COPIES)
@@ -119,15 +141,24 @@ class UnsafeAtOnce(Station):
 
 
 edited_mutant(
-    "stale_return", "the Return of any ping to this host will do",
-    Edit("station", "self._number = 0  # of the last Ping or Close of this station", """
+    "stale_return",
+    "the Return of any ping to this host will do",
+    Edit(
+        "station",
+        "self._number = 0  # of the last Ping or Close of this station",
+        """
         self._number = 0
         self._asked: dict[Procedure, int] = {}
-    """),
-    Edit("station", "self._backbone.flood(Ping(link.ping, link.host, link.ses, via))  # PC ping", """
+    """,
+    ),
+    Edit(
+        "station",
+        "self._backbone.flood(Ping(link.ping, link.host, link.ses, via))  # PC ping",
+        """
         self._backbone.flood(Ping(link.ping, link.host, link.ses, via))
         self._asked[link.ping] = link.host
-    """),
+    """,
+    ),
     Edit("station", "if link.ping == m.id:  # R9", "if link.ping is not None and self._asked.get(m.id) == link.host:"),
 )
 
@@ -172,12 +203,17 @@ class PingOvertakes(Station):
 
 
 edited_mutant(
-    "only_own_again", "between Return and Safe only own messages are kept",
-    Edit("host", """
+    "only_own_again",
+    "between Return and Safe only own messages are kept",
+    Edit(
+        "host",
+        """
         self._received[m.origin] = m.seq
         if self._buffer is not None:
             self._buffer.append(m)  # PC buffer, R1
-    """, "self._received[m.origin] = m.seq"),
+    """,
+        "self._received[m.origin] = m.seq",
+    ),
 )
 
 
@@ -213,7 +249,8 @@ class ReturnOnNew(Host):
 
 
 edited_mutant(
-    "closed_not_awaited", "Welcome without waiting for Closed",
+    "closed_not_awaited",
+    "Welcome without waiting for Closed",
     Edit("station", "if not link.closing:  # R10", "if not link.safe:"),
 )
 
@@ -258,7 +295,8 @@ class _Mute:
 
 
 edited_mutant(
-    "past_ignored", "what was before the link may still come",
+    "past_ignored",
+    "what was before the link may still come",
     Edit("host", "self._received = dict(m.past)  # R8, R11 (what came before this link never will)", "pass"),
 )
 
@@ -369,7 +407,11 @@ def main() -> int:
     for name in arguments.names or MUTANTS:
         kill = hunt(name, arguments.limit)
         alive += kill.check is None
-        print(f"{name:26} {kill.schedules:5} {kill.check or 'SURVIVES':13} {MUTANTS[name].rule} | {kill.explanation.splitlines()[:1]}", flush=True)
+        print(
+            f"{name:26} {kill.schedules:5} {kill.check or 'SURVIVES':13} {MUTANTS[name].rule} |"
+            f" {kill.explanation.splitlines()[:1]}",
+            flush=True,
+        )
     print(f"{alive} alive")
     return 1 if alive else 0
 

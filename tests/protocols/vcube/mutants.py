@@ -1,10 +1,12 @@
-"""What is printed, or was read, wrongly of the broadcasts over VCube: each hole taken back, and how long the verifier needs to see it.
+"""What is printed, or was read, wrongly of the broadcasts over VCube: each hole taken back, and how long the verifier
+needs to see it.
 
-Model     subclasses of the protocols, a few lines each. They play the swarm's schedules of their protocol, one seed after the other, until
-          one is violated or raises. What only orders or delays messages breaks no promise: a pinned scene shows it instead
-Run       python -m tests.vcube.mutants [name ...] [--limit N]
+Model     subclasses of the protocols, a few lines each. They play the swarm's schedules of their protocol, one seed
+          after the other, until one is violated or raises. What only orders or delays messages breaks no promise: a
+          pinned scene shows it instead
+Run       python -m tests.protocols.vcube.mutants [name ...] [--limit N]
           prints for each mutant its hole, the schedules it took, the seed that caught it, and what was violated
-Source    the rules by line: headers of the protocols; ours: DESIGN.md §16
+Source    the rules by line: headers of the protocols; ours: docs/protocols/vcube.md
 """
 
 from __future__ import annotations
@@ -24,7 +26,6 @@ from mobilenet.protocols.vcube.disjoint_paths import DisjointPathsBroadcast
 from mobilenet.protocols.vcube.port import MessageId
 from mobilenet.protocols.vcube.reliable import NOBODY, Delv, Message, ReliableBroadcast
 from mobilenet.protocols.vcube.topology import c, children, cluster, first_fault_free
-from mobilenet.experiments.fuzz.broadcasts import draw
 
 from . import readings
 from .play import Played
@@ -39,7 +40,9 @@ class SubtreeOfTheSource(BestEffortBroadcast):
 
     def _forward(self, m: Tree, j: int) -> None:
         source = m.id.source
-        self._new_rows[j] = tuple((j, k) for k in children(self._i, None if self._i == source else source, self._d, self.correct)[::-1])
+        self._new_rows[j] = tuple(
+            (j, k) for k in children(self._i, None if self._i == source else source, self._d, self.correct)[::-1]
+        )
         super()._forward(m, j)
 
 
@@ -236,7 +239,10 @@ class NotToSuspects(AllToAllBroadcast):
 
     def _to_all(self, m: Message) -> None:
         send = self._port.send
-        everybody, self._port = self._port, _Port(self._port, lambda to, tree: send(to, tree) if to in self.correct else None)
+        everybody, self._port = (
+            self._port,
+            _Port(self._port, lambda to, tree: send(to, tree) if to in self.correct else None),
+        )
         super()._to_all(m)
         self._port = everybody
 
@@ -267,7 +273,9 @@ class ByOwnEntries(CausalLayer):
     """FIFO alone: what others had delivered before is ignored."""
 
     def _admit(self, arrival: Arrival) -> None:
-        super()._admit(arrival._replace(after=tuple(due if s == arrival.source else 0 for s, due in enumerate(arrival.after))))
+        super()._admit(
+            arrival._replace(after=tuple(due if s == arrival.source else 0 for s, due in enumerate(arrival.after)))
+        )
 
 
 class Mutant(NamedTuple):
@@ -286,7 +294,8 @@ def _of(protocol: str, of: str, **kinds: tuple[str, type] | tuple[str, type, str
 
 MUTANTS: dict[str, Mutant] = {
     **_of(
-        "best_effort", "BestEffortBroadcast",
+        "best_effort",
+        "BestEffortBroadcast",
         subtree_of_source=("l.33", SubtreeOfTheSource),
         nobody_owes=("l.33, 76", NobodyOwes),
         bottom_is_true=("l.12-13", BottomIsTrue),
@@ -297,7 +306,8 @@ MUTANTS: dict[str, Mutant] = {
         rows_the_other_way=("l.77", RowsTheOtherWay, "test_rows_are_taken_in_the_order_in_which_they_came"),
     ),
     **_of(
-        "reliable", "ReliableBroadcast",
+        "reliable",
+        "ReliableBroadcast",
         history_by_message=("history", HistoryByMessage, "test_the_chain_of_four_crashes"),
         row_withheld=("l.27-28", RowWithheld, "test_the_chain_of_four_crashes"),
         no_ack_to_suspects=("l.34", NoAckToSuspects),
@@ -309,19 +319,21 @@ MUTANTS: dict[str, Mutant] = {
         no_restart_on_crash=("l.60-61", NoRestartAtAll),
     ),
     **_of(
-        "all_to_all", "AllToAllBroadcast",
+        "all_to_all",
+        "AllToAllBroadcast",
         all_no_restart_on_arrival=("TREE", NoRestartOnArrival),
         not_to_suspects=("broadcast", NotToSuspects),
     ),
     **_of("disjoint_paths", "DisjointPathsBroadcast", only_the_first_copy=("every copy goes on", OnlyTheFirstCopy)),
     **_of("causal", "CausalBroadcast", **readings.MUTANTS),
     **_of(
-        "causal_reliable", "CausalLayer",
+        "causal_reliable",
+        "CausalLayer",
         hands_up_when_suspected=("Held", HandsUpWhenSuspected),
         drops_when_suspected=("Held", DropsWhenSuspected),
         by_own_entries=("stamps", ByOwnEntries),
     ),
-}  # fmt: skip
+}
 
 
 class Kill(NamedTuple):
@@ -358,7 +370,11 @@ def main() -> int:
         m, kill = MUTANTS[name], hunt(name, arguments.limit)
         alive += kill.seed is None and m.scene is None
         seed = "" if kill.seed is None else kill.seed
-        print(f"{name:26} {m.protocol:16} {m.hole:14} {kill.schedules:9} {seed:5} {kill.check:12} {kill.explanation[:90]}", flush=True)
+        print(
+            f"{name:26} {m.protocol:16} {m.hole:14} {kill.schedules:9} {seed:5} {kill.check:12}"
+            f" {kill.explanation[:90]}",
+            flush=True,
+        )
     return 1 if alive else 0
 
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from .mutants import MUTANTS
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 PROTOCOLS = ROOT / "mobilenet" / "protocols" / "vcube"
 TEXT = (ROOT / "docs" / "protocols" / "vcube.md").read_text(encoding="utf-8")
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.edits import Edit, EditError, broken, edited
+from tests.protocols.edits import Edit, EditError, broken, edited
 
 from .labels import DOCUMENT, LABELS, PRINTED, PROTOCOL, ROOT, comments, labels_in, lines_of, protocol_labels
 from .mutants import MUTANTS, PACKAGE, SHARED, load

@@ -17,7 +17,9 @@ from mobilenet.verify import verify
 
 
 class Played:
-    def __init__(self, text: str | ProcessScenario, overrides: Sequence[str] = (), broadcasts: Sequence[tuple[float, int]] = ()) -> None:
+    def __init__(
+        self, text: str | ProcessScenario, overrides: Sequence[str] = (), broadcasts: Sequence[tuple[float, int]] = ()
+    ) -> None:
         """`broadcasts`: (t.u., process), beside those that the scenario plans."""
         scenario = text if isinstance(text, ProcessScenario) else ProcessScenario.from_text(text, overrides)
         self.experiment = Experiment(scenario)

@@ -1,16 +1,18 @@
-"""Each hole of the printed algorithms, taken back, is rejected within a few of the swarm's schedules; the others have a scene.
+"""Each hole of the printed algorithms, taken back, is rejected within a few of the swarm's schedules; the others have
+a scene.
 
-The slow ones: python -m tests.vcube.mutants; the table is in DESIGN.md §16.
+The slow ones: python -m tests.protocols.vcube.mutants; the table is in docs/protocols/vcube.md.
 """
 
 from __future__ import annotations
 
 import pytest
 
-from vcube import test_crashes
-from vcube.mutants import MUTANTS, hunt
+from . import test_crashes
+from .mutants import MUTANTS, hunt
 
-SLOW = ("bottom_is_true", "last_message_only", "out_of_order", "no_restart_on_arrival", "all_no_restart_on_arrival")  # at most 400 schedules
+# at most 400 schedules
+SLOW = ("bottom_is_true", "last_message_only", "out_of_order", "no_restart_on_arrival", "all_no_restart_on_arrival")
 QUICK = [name for name, mutant in MUTANTS.items() if mutant.scene is None and name not in SLOW]
 
 
