@@ -3,7 +3,7 @@
 Model     an event of the network touches one node. So a node's states are numbered, its inputs are numbered, and
           (state, input) -> (state, effects) is a table that is filled when it is asked. The protocol's code runs only
           for an entry that is missing: a new node is given the inputs that led to the state, and then this one
-Time      each node has a clock of its own, which goes on by STEP_NS before each input, more than any wait of the
+Time      each node has a clock of its own, which goes on by `step_ns` before each input, more than any wait of the
           protocol but the long ones (silence, cookies, expiry), which must be set to more than a whole execution takes.
           So whatever waited for a moment may happen at the next input, and all clock readings that a node holds
           between two inputs lie in the past: they cannot be told apart by comparing them with the present, which is
@@ -23,7 +23,6 @@ from ...controlled.node import Input, Node
 from ...controlled.port import Clock
 from .encoding import EPOCH, encode
 
-STEP_NS = 5_000_000_000
 TOLD = ("joined", "left", "gap", "deliver", "expired")  # the upcalls that are judged
 
 
@@ -75,11 +74,12 @@ class Facts(NamedTuple):
 class Local:
     """One node of a case. State 0 is its beginning."""
 
-    def __init__(self, build: Callable[[Clock], Node], messages: Numbered, parameters: Any, hosts: int) -> None:
+    def __init__(self, build: Callable[[Clock], Node], messages: Numbered, parameters: Any, hosts: int, step_ns: int) -> None:
         self._build = build
         self._messages = messages
         self._parameters = parameters
         self._hosts = hosts
+        self._step_ns = step_ns
         self._states = Numbered()  # state -> (state before, input)
         self._inputs = Numbered()
         self._table: dict[tuple[int, int], tuple[int, Done]] = {}
@@ -119,14 +119,14 @@ class Local:
         clock = Clock(EPOCH)
         node = self._build(clock)
         for given in self.history(state):
-            clock.now += STEP_NS
+            clock.now += self._step_ns
             node.step(given)
         return node
 
     def _run(self, state: int, given: int) -> tuple[int, Done]:
         self.runs += 1
         node = self.restore(state)
-        node.clock.now += STEP_NS
+        node.clock.now += self._step_ns
         try:
             effects = node.step(self.given(given))
         except Exception as error:

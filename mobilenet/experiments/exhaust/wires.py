@@ -22,6 +22,7 @@ Queues = tuple[tuple[Item, ...], ...]
 class Head(NamedTuple):
     """A message that may arrive next."""
 
+    link: int
     at: int
     source: int
     message: int
@@ -77,7 +78,7 @@ class Wires:
         del left[link][0]
         if to != at:
             self._spread(left, at, before, item)
-        return Head(at, source, message, to is None or to == at, self._number(tuple(map(tuple, left))))
+        return Head(link, at, source, message, to is None or to == at, self._number(tuple(map(tuple, left))))
 
     def _spread(self, queues: list[list[Item]], at: int, before: int | None, item: Item) -> None:
         to = item[1]

@@ -1,0 +1,51 @@
+"""The named cases: what is explored of the mobile causal broadcast.
+
+Model     see space.py; what the issue of small sizes asks for at least: one loss and one copy in an execution, each
+          retransmission timer twice. All waits are a millisecond or ten minutes: there is no clock between them, so the
+          T extension, which is about time, is not explored
+Source    ours
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from ...protocols import mobile_causal
+from ...protocols.catalogue import Roles
+from ...protocols.mobile_causal import MobileCausalParameters
+from .case import Case
+
+SHORT_S, LONG_S = 0.001, 600.0
+
+PARAMETERS = MobileCausalParameters(
+    resend_first_s=SHORT_S, resend_full_s=SHORT_S, ack_min_s=SHORT_S, ack_max_s=SHORT_S, heartbeat_s=SHORT_S,
+    control_interval_s=SHORT_S, forwarding_jitter_s=0.0, silent_after_s=LONG_S, cookie_lifetime_s=LONG_S,
+)  # fmt: skip
+ROLES = Roles(mobile_causal.Host, mobile_causal.Station, mobile_causal.Stable)
+COUNTED = ("Join", "Init", "Leave")  # for each of the first two a station opens a request
+
+
+def mobile(name: str, cells: tuple[int, ...], messages: tuple[int, ...], **others: Any) -> Case:
+    """A case of the mobile causal broadcast."""
+    return Case(name, ROLES, PARAMETERS, cells, messages, counted=COUNTED, single_owner=True, **others)
+
+
+TWO, THREE = (0,), (0, 0)  # stations: a wire; a star around s0
+
+CASES = {
+    case.name: case
+    for case in (
+        mobile("two_messages_one_crash", (0,), (2,), parents=TWO, crashes=1),
+        mobile("two_messages_two_moves", (0,), (2,), parents=TWO, moves=2),
+        mobile("three_stations", (0,), (1,), parents=THREE, moves=2),
+        mobile("two_hosts", (0, 0), (1, 1)),
+        mobile("one_move", (0,), (1,), parents=TWO, moves=1),
+        mobile("join", (0,), (1,), parents=TWO, joined=False),
+    )
+}
+
+
+def with_protocol(case: Case, host: Any, station: Any) -> Case:
+    """The same with other classes."""
+    return replace(case, roles=Roles(host, station, mobile_causal.Stable))
