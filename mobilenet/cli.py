@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 
 from mobilenet import __version__
-from mobilenet.commands import exploring, pictures, running, studying, tracks, trying
+from mobilenet.commands import exhausting, exploring, pictures, running, studying, tracks, trying
 from mobilenet.console import Group, say
 
 app = typer.Typer(
@@ -28,7 +28,7 @@ for command in (
     pictures.figures, pictures.report, exploring.spacetime, exploring.diff, exploring.reference,
     studying.study, studying.compare, studying.reproduce,
     tracks.inspect_tracks, tracks.export,
-    trying.swarm, trying.bench,
+    trying.swarm, exhausting.exhaust, trying.bench,
 ):  # fmt: skip
     app.command()(command)
 app.command("map")(pictures.map_)

@@ -4,8 +4,8 @@
 input at a time. The explorer of `mobilenet.experiments.exhaust` and tests of plug-ins use the same nodes.
 """
 
-from .port import Effects
 from .network import Network, Packet
 from .node import Input, Node, host_node, station_node
+from .port import Effects
 
 __all__ = ["Effects", "Input", "Network", "Node", "Packet", "host_node", "station_node"]

@@ -23,10 +23,12 @@ class Case:
     cells: tuple[int, ...]  # where each host is in the beginning
     messages: tuple[int, ...]  # how many each host may broadcast
     parents: tuple[int, ...] = ()  # the tree of stations: parents[i] is the neighbour of station i+1 towards station 0
-    moves: int = 0  # to another cell, by whichever host
+    moves: int = 0  # to another cell, all in all
+    movers: tuple[int, ...] = (0,)  # the hosts that move
     crashes: int = 0
     joined: bool = True  # begin when all hosts are members, and nothing is under way
     leaves: int = 0
+    joins: int = 0  # of hosts that have left
     counted: tuple[str, ...] = ()  # types of messages that may change their receiver's state a limited number of times:
     repeats: int = 3  # each of them once, and so many times in all that an old one does so again
     step_ns: int = 10_000_000  # by which a node's clock goes on with each input: see local.py

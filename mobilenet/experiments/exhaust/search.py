@@ -78,7 +78,9 @@ class Search:
     def run(self, seconds: float = 900, gib: float = 16, breadth: bool = False) -> Iterator[Progress]:
         """Go on until all is seen, a check is broken, or a limit is reached; `result` is set at the end."""
         started = time.perf_counter()
-        outcome, violation, path = "exhausted", None, ()
+        outcome = "exhausted"
+        violation: Violation | None = None
+        path: tuple[Step, ...] = ()
         take = self._waiting.popleft if breadth else self._waiting.pop
         kept: Kept | None = None
         try:

@@ -8,7 +8,7 @@ Model     radio: what a node sent may arrive at its receiver at any time after, 
           `case.repeats` times in all an old one does so again. Three repeats include every execution in which the timer
           that repeats such frames fires twice and one frame is copied
           wire: see wires.py. Timers: each armed one may fire at any time, any number of times
-          hosts: move, crash, leave and broadcast within the case's bounds; one that is down recovers at any time
+          hosts: move, crash, leave, join again and broadcast within the case's bounds; one that is down recovers at any time
 Reduction frames that can be sent without anything else changing (a heartbeat, the answer to a repeated request) are sent
           at once, as often as that adds one. Nothing is lost: what may happen after is what might happen before, and more
 Shapes    state: numbers of each host's and each station's state, wires, history, budget; then two bit masks over frames:
@@ -20,6 +20,7 @@ Source    ours; the radio as a growing set: Lamport, Specifying systems (2002)
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import suppress
 from typing import Any, NamedTuple
 
 from .case import Case
@@ -28,7 +29,7 @@ from .local import Done, Facts, Local, Numbered
 from .wires import Wires
 
 State = tuple[int, ...]
-FREE, REPEAT, MOVE, CRASH, LEAVE, BROADCAST = range(6)
+FREE, REPEAT, MOVE, CRASH, LEAVE, JOIN, BROADCAST = range(7)
 
 
 class Move(NamedTuple):
@@ -91,7 +92,7 @@ class Space:
     def first(self) -> State:
         """All nodes as they were built; nobody is a member."""
         case = self.case
-        budget = (case.repeats, case.moves, case.crashes, case.leaves, *case.messages)
+        budget = (case.repeats, case.moves, case.crashes, case.leaves, case.joins, *case.messages)
         return self.silent((0,) * self.count, self._budgets.number(budget, budget), self._number(begin(self.hosts)))
 
     def silent(self, nodes: tuple[int, ...], budget: int, history: int) -> State:
@@ -177,7 +178,7 @@ class Space:
 
     def _of_host(self, node: int, local: int, facts: Facts) -> Iterator[Move]:
         case = self.case
-        if case.moves:
+        if case.moves and node in case.movers:
             for station in range(case.stations):
                 if station != facts.cell:
                     yield self._plain(node, local, ("cell", station), MOVE)
@@ -186,8 +187,10 @@ class Space:
             return
         if case.crashes:
             yield self._plain(node, local, ("crash",), CRASH)
-        if case.leaves:
+        if case.leaves and not facts.out:
             yield self._plain(node, local, ("leave",), LEAVE)
+        if case.joins and facts.out:
+            yield self._plain(node, local, ("join",), JOIN)
         if case.messages[node]:
             move = self._plain(node, local, ("broadcast", 1), BROADCAST)
             if move.story:  # else it was refused
@@ -240,6 +243,11 @@ class Space:
                 yield Step(move, head.link), self._apply(state, move, head.left, budget, head.link)
             else:
                 yield Step(PASSING, head.link), (*state[:count], head.left, *state[count + 1 :])
+
+    def successors_until_broken(self, state: State) -> Iterator[tuple[Step, State]]:
+        """The same, without what comes after a violation."""
+        with suppress(Broken):
+            yield from self.successors(state)
 
     def wired(self, state: State, node: int, source: int, message: int) -> Move:
         """A message from another station arrives."""
