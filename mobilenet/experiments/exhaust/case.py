@@ -13,6 +13,7 @@ from typing import Any
 from ...controlled.node import Node, host_node, station_node
 from ...controlled.port import Clock
 from ...protocols.catalogue import Roles
+from .encoding import Forget, nothing
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +33,7 @@ class Case:
     counted: tuple[str, ...] = ()  # types of messages that may change their receiver's state a limited number of times:
     repeats: int = 3  # each of them once, and so many times in all that an old one does so again
     step_ns: int = 10_000_000  # by which a node's clock goes on with each input: see local.py
+    forget: Forget = nothing  # attributes that cannot matter any more: see encoding.py
     single_owner: bool = False  # no two stations serve one host
 
     @property

@@ -8,6 +8,7 @@ Source    ours
 
 from __future__ import annotations
 
+from collections.abc import Container
 from dataclasses import replace
 from typing import Any
 
@@ -15,6 +16,7 @@ from ...protocols import mobile_causal
 from ...protocols.catalogue import Roles
 from ...protocols.mobile_causal import MobileCausalParameters
 from .case import Case
+from .encoding import nothing
 
 SHORT_S, LONG_S = 0.001, 600.0
 
@@ -28,8 +30,32 @@ COUNTED = ("Join", "Init", "Leave")  # for each of the first two a station opens
 
 def mobile(name: str, cells: tuple[int, ...], messages: tuple[int, ...], **others: Any) -> Case:
     """A case of the mobile causal broadcast."""
-    return Case(name, ROLES, PARAMETERS, cells, messages, counted=COUNTED, single_owner=True, **others)
+    return Case(name, ROLES, PARAMETERS, cells, messages, counted=COUNTED, forget=forget, single_owner=True, **others)
 
+
+def forget(value: Any) -> Container[str]:
+    """What of the protocol's objects cannot matter any more between two inputs.
+
+    Resender: its heap holds a due time for each message that waits, which its dictionary of states tells as well, and entries
+    that are passed over; rounds and rests are over by the next input (local.py). AppSh: its M_d is informative, no host looks at
+    it. A station's context: an owner has no request of its own any more, and what a handover has left there is set before it is read again.
+    Names that no longer exist are not missed: then there are only more states.
+    """
+    kind = type(value).__name__
+    if kind == "Resender":
+        return ("_heap", "_left", "_batch_began", "_rest_until", "_round_end")
+    if kind == "AppSh":
+        return ("delivered",)
+    if kind == "Context":
+        return DONE_WITH.get(value.state.name, ())
+    return ()
+
+
+DONE_WITH = {
+    "OWN": ("answers", "bound", "grq", "peer", "pin", "rq", "undelivered"),
+    "REL": ("answers", "pin", "rq", "undelivered"),
+    "FETCH": ("answers",),
+}
 
 TWO, THREE = (0,), (0, 0)  # stations: a wire; a star around s0
 
@@ -47,5 +73,5 @@ CASES = {
 
 
 def with_protocol(case: Case, host: Any, station: Any) -> Case:
-    """The same with other classes."""
-    return replace(case, roles=Roles(host, station, mobile_causal.Stable))
+    """The same with other classes, of which nothing is known to be forgotten."""
+    return replace(case, roles=Roles(host, station, mobile_causal.Stable), forget=nothing)

@@ -12,6 +12,7 @@ Source    ours; hashing of states as in Holzmann, The SPIN model checker (2003)
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Callable, Container
 from enum import Enum
 from functools import partial
 from types import BuiltinFunctionType, FunctionType, MethodType
@@ -24,9 +25,20 @@ SPAN = 10**13
 PLAIN = frozenset((str, float, bool, type(None), bytes))
 
 
-def encode(value: Any, opaque: Any = None) -> Any:
-    """Nested tuples. `opaque`: an object that never changes, written as a word (the parameters of the protocol)."""
-    return _Encoder(opaque).encode(value)
+Forget = Callable[[Any], Container[str]]
+
+
+def nothing(value: Any) -> Container[str]:
+    return ()
+
+
+def encode(value: Any, opaque: Any = None, forget: Forget = nothing) -> Any:
+    """Nested tuples.
+
+    opaque: an object that never changes, written as a word (the parameters of the protocol). forget: for an object, the names
+    of attributes whose values cannot matter any more.
+    """
+    return _Encoder(opaque, forget).encode(value)
 
 
 def attributes(kind: type) -> tuple[str, ...]:
@@ -41,7 +53,8 @@ def attributes(kind: type) -> tuple[str, ...]:
 class _Encoder:
     slots: dict[type, tuple[str, ...]] = {}  # noqa: RUF012
 
-    def __init__(self, opaque: Any) -> None:
+    def __init__(self, opaque: Any, forget: Forget) -> None:
+        self._forget = forget
         self._seen: dict[int, int] = {id(opaque): 0}
         self._kept: list[Any] = [opaque]  # so that no id is used twice
 
@@ -54,7 +67,7 @@ class _Encoder:
         if kind is tuple:
             return ("tuple", *map(self.encode, value)) if value else ()
         if isinstance(value, tuple):
-            return (kind.__qualname__, *map(self.encode, value))
+            return self._tuple(value, kind)
         if isinstance(value, Enum):
             return (kind.__qualname__, value.name)
         if isinstance(value, frozenset):
@@ -62,6 +75,13 @@ class _Encoder:
         if isinstance(value, type | BuiltinFunctionType):
             return value.__qualname__
         return self._reference(value) or self._object(value, kind)
+
+    def _tuple(self, value: tuple[Any, ...], kind: type) -> Any:
+        forgotten = self._forget(value)
+        if not forgotten:
+            return (kind.__qualname__, *map(self.encode, value))
+        names: tuple[str, ...] = getattr(kind, "_fields", ())
+        return (kind.__qualname__, *(self.encode(item) for name, item in zip(names, value, strict=True) if name not in forgotten))
 
     def _reference(self, value: Any) -> Any:
         number = self._seen.get(id(value))
@@ -101,9 +121,10 @@ class _Encoder:
             if hasattr(value, "__next__") or hasattr(value, "fileno"):
                 raise TypeError(f"the inside of {value!r} cannot be seen, so its states cannot be told apart")
             return (kind.__qualname__,)
-        fields = [(name, self.encode(getattr(value, name))) for name in names if hasattr(value, name)]
+        forgotten = self._forget(value)
+        fields = [(name, self.encode(getattr(value, name))) for name in names if name not in forgotten and hasattr(value, name)]
         if inside:
-            fields += [(name, self.encode(inside[name])) for name in sorted(inside)]
+            fields += [(name, self.encode(inside[name])) for name in sorted(inside) if name not in forgotten]
         return (kind.__qualname__, *fields)
 
 

@@ -21,6 +21,7 @@ from typing import Any, NamedTuple
 
 from ...controlled.node import Input, Node
 from ...controlled.port import Clock
+from .case import Case
 from .encoding import EPOCH, encode
 
 TOLD = ("joined", "left", "gap", "deliver", "expired")  # the upcalls that are judged
@@ -74,12 +75,10 @@ class Facts(NamedTuple):
 class Local:
     """One node of a case. State 0 is its beginning."""
 
-    def __init__(self, build: Callable[[Clock], Node], messages: Numbered, parameters: Any, hosts: int, step_ns: int) -> None:
+    def __init__(self, build: Callable[[Clock], Node], messages: Numbered, case: Case) -> None:
         self._build = build
         self._messages = messages
-        self._parameters = parameters
-        self._hosts = hosts
-        self._step_ns = step_ns
+        self._case = case
         self._states = Numbered()  # state -> (state before, input)
         self._inputs = Numbered()
         self._table: dict[tuple[int, int], tuple[int, Done]] = {}
@@ -94,7 +93,7 @@ class Local:
 
     def input(self, given: Input) -> int:
         """Its number."""
-        return self._inputs.number(encode(given), given)
+        return self._inputs.number(encode(given, None, self._case.forget), given)
 
     def given(self, number: int) -> Input:
         found: Input = self._inputs.items[number]
@@ -119,14 +118,14 @@ class Local:
         clock = Clock(EPOCH)
         node = self._build(clock)
         for given in self.history(state):
-            clock.now += self._step_ns
+            clock.now += self._case.step_ns
             node.step(given)
         return node
 
     def _run(self, state: int, given: int) -> tuple[int, Done]:
         self.runs += 1
         node = self.restore(state)
-        node.clock.now += self._step_ns
+        node.clock.now += self._case.step_ns
         try:
             effects = node.step(self.given(given))
         except Exception as error:
@@ -143,10 +142,11 @@ class Local:
         return self._enter(node, (state, given)), done
 
     def _message(self, message: Any) -> int:
-        return self._messages.number(encode(message), message)
+        return self._messages.number(encode(message, None, self._case.forget), message)
 
     def _enter(self, node: Node, before: tuple[int, int] | None) -> int:
-        key = encode((node.protocol, node.stable, node.cell, [(t.number, t.running) for t in node.port.timers]), self._parameters)
+        timers = [(timer.number, timer.running) for timer in node.port.timers]
+        key = encode((node.protocol, node.stable, node.cell, timers), self._case.parameters, self._case.forget)
         number = self._states.number(key, before)
         if number == len(self.facts):
             self.facts.append(self._look(node))
@@ -160,5 +160,5 @@ class Local:
         buffered = sum(protocol.buffer_sizes())
         if node.is_host:
             return Facts(True, node.cell, armed, bool(protocol.settled()), bool(protocol.is_out()), buffered, 0)
-        serves = sum(1 << host for host in range(self._hosts) if protocol.serves(host))
+        serves = sum(1 << host for host in range(len(self._case.cells)) if protocol.serves(host))
         return Facts(True, None, armed, bool(protocol.settled()), False, buffered, serves)

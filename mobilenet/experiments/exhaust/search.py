@@ -4,7 +4,9 @@ Model     depth first; or breadth first, where the first violation found has a s
           same nodes, wires and history differ in the frames sent and in what is left of the bounds. One is left out where
           another one has all its frames, none more that had its effect, and no smaller budget: whatever may happen in the
           first may happen in the other, with the same outcome (the relation is a simulation), so nothing that can be
-          violated is missed. Whether it comes to rest without faults depends on nodes, wires and history alone
+          violated is missed. Whether a state comes to rest without faults depends on nodes, wires and history alone, and is
+          judged where all hosts are up and nothing is on the wire: every other state leads to such a one, which is explored as
+          well, by recoveries and wired messages, which nothing can prevent
 Units     seconds, GiB
 Errors    none: a violation is a result
 Source    Finkel, Schnoebelen, Well-structured transition systems everywhere! (2001), for the ordering; ours
@@ -128,10 +130,11 @@ class Search:
         if known is None:
             kept = Kept(state, depth, before if breadth else None, step if breadth else None)
             self._kept[key] = [kept]
-            try:
-                self.calm.judge(key)
-            except Violation as violation:
-                raise NotCalm(violation, kept) from None
+            if self.space.is_idle(key):
+                try:
+                    self.calm.judge(key)
+                except Violation as violation:
+                    raise NotCalm(violation, kept) from None
         else:
             covers = self.space.covers
             for other in known:

@@ -74,7 +74,7 @@ class Space:
         self._covers: dict[tuple[int, int], bool] = {}
 
     def _local(self, build: Any, number: int) -> Local:
-        return Local(lambda clock: build(number, clock), self.messages, self.case.parameters, self.hosts, self.case.step_ns)
+        return Local(lambda clock: build(number, clock), self.messages, self.case)
 
     # --- numbers
 
@@ -257,6 +257,10 @@ class Space:
             given = self.received(node, "wired", source, message)
             found = self._wired[node][key] = self._move(node, state[node], given, FREE)
         return found
+
+    def is_idle(self, state: State) -> bool:
+        """Nothing is on the wire, and all hosts are up."""
+        return state[self.count] == self.wires.empty and all(self.facts(state, host).up for host in range(self.hosts))
 
     def _apply(self, state: State, move: Move, wires: int, budget: int, link: int | None = None) -> State:
         if move.error is not None:
