@@ -27,20 +27,25 @@ class Calm:
         self._space = space
         self._good: set[State] = set()
         self.prefix: list[tuple[int, Input]] = []  # what join_all did
+        self.last: list[tuple[int, Input]] = []  # what was done to the state judged last
 
     def judge(self, state: State) -> None:
         """Raise Violation if it never rests. `state`: without budget and frames."""
         if state not in self._good:
             run = Run(self._space, state)
+            self.last = run.given
             self._good.update(run.to_rest(self._good))
 
     def join_all(self) -> State:
-        """All hosts members, and nothing under way."""
+        """All hosts members, a message of each delivered (so that numbers do not begin at 0), and nothing under way."""
         space = self._space
         first = space.first()
         run = Run(space, first[:-3])
         for host in range(space.hosts):
             run.give(host, ("join",))
+        run.settle()
+        for host in range(space.hosts):
+            run.give(host, ("broadcast", 1))
         run.settle()
         self.prefix = run.given
         return space.silent(tuple(run.nodes), first[-3], run.history)

@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 from .case import Case
 from .search import Progress, Result, Search
-from .trace import lines_of, network_of, trace_of
+from .trace import lines_of, trace_of
 
 LONGEST = 40  # lines of a trace
 
@@ -63,7 +63,7 @@ def _explore(pipe: Connection, case: Case, seconds: float, gib: float) -> None:
     for progress in search.run(seconds, gib):
         pipe.send(progress)
     assert search.result is not None
-    result = search.result._replace(path=())
+    result = search.result._replace(path=(), after=())
     trace = () if result.violation is None else shortest(case, search, seconds, gib)
     pipe.send(Report(case, result, trace))
     pipe.close()
@@ -76,7 +76,7 @@ def shortest(case: Case, found: Search, seconds: float, gib: float) -> tuple[str
         pass
     if search.result is None or search.result.violation is None:
         return ()
-    lines = lines_of(network_of(case), trace_of(search), search.result.violation)
+    lines = lines_of(case, trace_of(search))
     return tuple(lines if len(lines) <= LONGEST else [*lines[: LONGEST - 1], f"     ... and {len(lines) - LONGEST + 1} more"])
 
 
@@ -86,7 +86,7 @@ def bounds(case: Case) -> str:
     may = [f"up to {_many(sum(case.messages), 'message')}"] if any(case.messages) else []
     for number, what in ((case.moves, "move"), (case.crashes, "crash"), (case.leaves, "leave"), (case.joins, "join")):
         may += [_many(number, what)] if number else []
-    begin = "all are members" if case.joined else "all have asked to join"
+    begin = "all are members and have delivered one message of each" if case.joined else "all have asked to join"
     return (
         f"{' and '.join(count)}, {', '.join(may) or 'nothing happens to them'}; in the beginning {begin}; any number "
         f"of losses, copies and late frames, timers in any order, any number of times; {_counted(case)}"

@@ -16,7 +16,6 @@ from ...protocols import mobile_causal
 from ...protocols.catalogue import Roles
 from ...protocols.mobile_causal import MobileCausalParameters
 from .case import Case
-from .encoding import nothing
 
 SHORT_S, LONG_S = 0.001, 600.0
 
@@ -65,7 +64,9 @@ CASES = {
         mobile("two_messages_one_crash", (0,), (2,), parents=TWO, crashes=1),
         mobile("two_messages_two_moves", (0,), (2,), parents=TWO, moves=2),
         mobile("three_stations", (0,), (1,), parents=THREE, moves=2),
-        mobile("two_hosts", (0, 0), (1, 1)),
+        mobile("two_hosts", (0, 0), (1, 1), parents=TWO),
+        mobile("mover_and_talker", (0, 1), (0, 2), parents=TWO, moves=1),
+        mobile("leave_and_join", (0,), (1,), parents=TWO, leaves=1, joins=1),
         mobile("one_move", (0,), (1,), parents=TWO, moves=1),
         mobile("join", (0,), (1,), parents=TWO, joined=False),
     )
@@ -73,5 +74,5 @@ CASES = {
 
 
 def with_protocol(case: Case, host: Any, station: Any) -> Case:
-    """The same with other classes, of which nothing is known to be forgotten."""
-    return replace(case, roles=Roles(host, station, mobile_causal.Stable), forget=nothing)
+    """The same with other classes."""
+    return replace(case, roles=Roles(host, station, mobile_causal.Stable))

@@ -21,6 +21,7 @@ from collections import deque
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from ...controlled.node import Input
 from .calm import Calm
 from .case import Case
 from .judge import Violation
@@ -63,7 +64,8 @@ class Result(NamedTuple):
     seconds: float
     gib: float  # peak of the process
     violation: Violation | None = None
-    path: tuple[Step, ...] = ()  # to the violation, where the search was breadth first
+    path: tuple[Step, ...] = ()  # to the violation, where the search was breadth first ...
+    after: tuple[tuple[int, Input], ...] = ()  # ... and what was done from there on, without faults
 
 
 class Search:
@@ -83,6 +85,7 @@ class Search:
         outcome = "exhausted"
         violation: Violation | None = None
         path: tuple[Step, ...] = ()
+        after: tuple[tuple[int, Input], ...] = ()
         take = self._waiting.popleft if breadth else self._waiting.pop
         kept: Kept | None = None
         try:
@@ -104,13 +107,13 @@ class Search:
             path = (*trail(kept), broken.step) if breadth else ()
         except NotCalm as broken:
             outcome, violation = "violated", broken.violation
-            path = trail(broken.kept) if breadth else ()
+            path, after = (trail(broken.kept) if breadth else ()), tuple(self.calm.last)
         except Violation as error:  # before the search began
             outcome, violation = "violated", error
         last = self._progress(time.perf_counter() - started)
         covering = sum(map(len, self._kept.values()))
         self.result = Result(self.case, outcome, last.states, covering, self._expanded, last.transitions, last.depth,
-                             last.seconds, last.gib, violation, path)  # fmt: skip
+                             last.seconds, last.gib, violation, path, after)  # fmt: skip
         yield last
 
     def _begin(self) -> State:

@@ -10,14 +10,15 @@ Source    ours
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any, NamedTuple
 
-from ...controlled.network import Network
+from ...controlled.network import Event, Network
 from ...controlled.node import Input
 from ...protocols.port import MessageId
 from .case import Case
 from .encoding import encode
-from .judge import History, Violation, begin, told
+from .judge import Violation, begin, name, told
 from .local import TOLD
 from .search import Search
 from .space import Move, State, Step
@@ -27,12 +28,14 @@ class Line(NamedTuple):
     node: str
     given: Input
     link: tuple[int, int] | None  # for what came over the wire
-    again: bool  # a frame that this node was given before
+    again: bool = False  # a frame that this node was given before
+    calm: bool = False  # done when the faults were over
 
 
 class Trace(NamedTuple):
     prefix: tuple[tuple[str, Input], ...]  # until all are members
     lines: tuple[Line, ...]
+    violation: Violation
 
 
 def trace_of(search: Search) -> Trace:
@@ -40,7 +43,11 @@ def trace_of(search: Search) -> Trace:
     result = search.result
     if result is None or result.violation is None:
         raise ValueError("this search has found no violation")
-    return _Tracer(search).trace(result.path)
+    nodes = search.space.nodes
+    lines = _Tracer(search).lines(result.path)
+    after = [Line(nodes[node].name, given, None, calm=True) for node, given in result.after]
+    prefix = [(nodes[node].name, given) for node, given in search.calm.prefix]
+    return Trace(tuple(prefix), (*lines, *after), result.violation)
 
 
 class _Tracer:
@@ -51,7 +58,7 @@ class _Tracer:
         self._sent: dict[int, tuple[int, Move]] = {}  # frame -> the place on the path where it is sent first, and the move
         self._wanted: list[list[Move]] = []  # for each place: moves that only send, and are needed
 
-    def trace(self, path: tuple[Step, ...]) -> Trace:
+    def lines(self, path: tuple[Step, ...]) -> list[Line]:
         asked = [] if self._prefix else [(f"h{h}", ("join",)) for h in range(self._space.hosts)]
         for place, step in enumerate(path):
             self._wanted.append([])
@@ -59,14 +66,13 @@ class _Tracer:
             self._need(step.move)
             self._note(step.move.sends, place, None)
             self._state = self._after(step)
-        lines: list[Line] = [Line(name, given, None, False) for name, given in asked]
+        lines: list[Line] = [Line(host, given, None) for host, given in asked]
         given_before: set[tuple[int, int]] = set()
         for moves, step in zip(self._wanted, path, strict=True):
             for move in moves:
                 lines.append(self._line(Step(move, None), given_before))
             lines.append(self._line(step, given_before))
-        names = self._space.nodes
-        return Trace(tuple((names[node].name, given) for node, given in self._prefix), tuple(lines))
+        return lines
 
     def _follow(self, place: int) -> None:
         """Note what can be sent here without any other change."""
@@ -126,22 +132,22 @@ NO_MOVE = Move(-1, -1, 0, -1, 0, 0, (), (), None)
 
 def words(line: Line) -> str:
     """'s1 receives AckH(host=0, ses=1, nxt=1) of h0 (again)'"""
-    name, given = line.node, line.given
+    node, given = line.node, line.given
     kind = given[0]
     copy = " (again)" if line.again else ""
     if kind == "receive":
-        other = ("s" if name[0] == "h" else "h") + str(given[1])
-        return f"{name} receives {_short(given[2])} of {other}{copy}"
+        other = ("s" if node[0] == "h" else "h") + str(given[1])
+        return f"{node} receives {_short(given[2])} of {other}{copy}"
     if kind == "wired":
-        return f"{name} receives {_short(given[2])} of s{given[1]} over the wire"
+        return f"{node} receives {_short(given[2])} of s{given[1]} over the wire"
     if kind == "pass":
         assert line.link is not None
-        return f"{name} passes on what came from s{line.link[0]} over the wire"
+        return f"{node} passes on what came from s{line.link[0]} over the wire"
     what = {
         "timer": "'s timer {} fires", "cell": " enters the cell of s{}", "broadcast": " broadcasts", "crash": " crashes",
         "recover": " recovers", "join": " asks to join", "leave": " asks to leave",
     }[kind]  # fmt: skip
-    return name + what.format(*given[1:])
+    return node + what.format(*given[1:])
 
 
 def _short(message: Any) -> str:
@@ -152,50 +158,49 @@ def _short(message: Any) -> str:
     return text
 
 
-def lines_of(network: Network, trace: Trace, violation: Violation) -> list[str]:
+def lines_of(case: Case, trace: Trace) -> list[str]:
     """The trace repeated, with what hosts told after each line."""
     lines: list[str] = []
-    for line, events in repeat(network, trace):
-        said = "".join(f"; {event.node} {_said(event.name, event.arguments)}" for event in events)
-        lines.append(f"{len(lines) + 1:3}  {words(line)}{said}")
-    return [*lines, f"     {violation.check}: {violation.explanation}"]
+    for line, told_of in repeat(case, trace):
+        said = "".join(f"; {event.node} {_said(event)}" for event in told_of if event.name != "broadcast" or line.calm)
+        if not line.calm:
+            lines.append(f"{len(lines) + 1:3}  {words(line)}{said}")
+        elif said:  # of what happens without faults, only what is told
+            lines.append(f"{len(lines) + 1:3}  without faults: {words(line)}{said}")
+    return [*lines, f"     {trace.violation.check}: {trace.violation.explanation}"]
 
 
-def _said(name: str, arguments: tuple[Any, ...]) -> str:
-    if name in ("deliver", "broadcast"):
-        return f"{name}s h{arguments[0].host}:{arguments[0].seq}"
-    return {"joined": "is a member", "left": "is no member any more", "gap": "has a gap"}.get(name, name)
+def _said(event: Event) -> str:
+    if event.name in ("deliver", "broadcast"):
+        return f"{event.name}s {name(event.arguments[0])}"
+    return {"joined": "is a member", "left": "is no member any more", "gap": "has a gap"}.get(event.name, event.name)
 
 
-def network_of(case: Case) -> Network:
-    """The network of a case, to be driven by hand."""
-    return Network(case.roles, case.parameters, case.cells, case.parents)
-
-
-def repeat(network: Network, trace: Trace) -> Any:
-    """Each line with the events that came of it."""
-    step_ns = 10_000_000
-    for name, given in trace.prefix:
-        network.clock.now += step_ns
-        network.give(name, given)
+def repeat(case: Case, trace: Trace) -> Iterator[tuple[Line, list[Event]]]:
+    """Each line done on a controllable network, with the events that came of it."""
+    network = Network(case.roles, case.parameters, case.cells, case.parents)
+    for node, given in trace.prefix:
+        network.clock.now += case.step_ns
+        network.give(node, given)
     network.air.clear()
     for queue in network.links.values():
         queue.clear()
     for line in trace.lines:
-        network.clock.now += step_ns
+        network.clock.now += case.step_ns
         before = len(network.events)
-        _do(network, line)
+        _do(network, case, line)
         yield line, [event for event in network.events[before:] if event.name in (*TOLD, "broadcast")]
 
 
-def _do(network: Network, line: Line) -> None:
+def _do(network: Network, case: Case, line: Line) -> None:
     given = line.given
     if line.link is not None:
         network.cross(*line.link)
-    elif given[0] == "receive":
+    elif given[0] == "receive" and not line.calm:
         sender = ("s" if line.node[0] == "h" else "h") + str(given[1])
-        wanted = encode(given[2])
-        packets = [p for p in network.packets(sender=sender, receiver=line.node) if encode(p.message) == wanted]
+        wanted = encode(given[2], None, case.forget)
+        packets = network.packets(sender=sender, receiver=line.node)
+        packets = [packet for packet in packets if encode(packet.message, None, case.forget) == wanted]
         if not packets:
             raise ValueError(f"{words(line)}: it was never sent")
         network.deliver(packets[0], keep=True)
@@ -203,10 +208,12 @@ def _do(network: Network, line: Line) -> None:
         network.give(line.node, given)
 
 
-def judged_again(network: Network, hosts: int) -> History:
-    """The history that a network has recorded, judged from the beginning. Raises Violation."""
-    history = begin(hosts)
-    for event in network.events:
-        if event.name in (*TOLD, "broadcast"):
+def judged_again(case: Case, trace: Trace) -> None:
+    """Judge what the trace does on a controllable network. Raises Violation."""
+    history = begin(len(case.cells))
+    members = [(host, [("joined", 0, 0)]) for host in range(len(case.cells)) if trace.prefix]
+    for host, events in members:
+        history = told(history, host, events)
+    for _, told_of in repeat(case, trace):
+        for event in told_of:
             history = told(history, int(event.node[1:]), [(event.name, *event.arguments)])
-    return history
