@@ -16,7 +16,9 @@ EVERY_S = 10.0  # between two lines of progress
 
 
 def exhaust(
-    names: Annotated[list[str] | None, typer.Argument(metavar="[CASE]...", help="What is explored; all cases unless said.")] = None,
+    names: Annotated[
+        list[str] | None, typer.Argument(metavar="[CASE]...", help="What is explored; all cases unless said.")
+    ] = None,
     minutes: Annotated[float, typer.Option("--minutes", min=0.01, help="For each case at most.")] = 15.0,
     gib: Annotated[float, typer.Option("--gib", min=0.1, help="Memory for each case at most.")] = 16.0,
     listing: Annotated[bool, typer.Option("--list", help="Only say which cases there are, and their bounds.")] = False,

@@ -71,7 +71,12 @@ class Network:
     """`cells[h]` is where host h is; `parents[i]` is the neighbour of station i+1 towards station 0."""
 
     def __init__(
-        self, roles: Roles, parameters: Any, cells: Sequence[int | None], parents: Sequence[int] = (), uniform: Uniform = midpoint
+        self,
+        roles: Roles,
+        parameters: Any,
+        cells: Sequence[int | None],
+        parents: Sequence[int] = (),
+        uniform: Uniform = midpoint,
     ) -> None:
         count = len(parents) + 1
         self.clock = Clock()
@@ -136,7 +141,9 @@ class Network:
         """The oldest of them."""
         found = self.packets(kind, sender, receiver)
         if not found:
-            raise ValueError(f"no {kind or 'packet'} from {sender or 'anybody'} to {receiver or 'anybody'} is in the air")
+            raise ValueError(
+                f"no {kind or 'packet'} from {sender or 'anybody'} to {receiver or 'anybody'} is in the air"
+            )
         return found[0]
 
     def deliver(self, packet: Packet, keep: bool = False) -> None:

@@ -119,7 +119,13 @@ class Node:
 
 
 def host_node(
-    number: int, cell: int | None, roles: Roles, parameters: Any, stations: int, clock: Clock, uniform: Uniform = midpoint
+    number: int,
+    cell: int | None,
+    roles: Roles,
+    parameters: Any,
+    stations: int,
+    clock: Clock,
+    uniform: Uniform = midpoint,
 ) -> Node:
     """A host that is not a member yet."""
 

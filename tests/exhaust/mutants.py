@@ -77,7 +77,9 @@ def explore(name: str, seconds: float, cases: Sequence[Case] = TRIED) -> Found:
         states += result.states
         if result.violation is not None:
             lines = tuple(lines_of(changed, trace_of(search)))
-            return Found(name, case, states, time.perf_counter() - started, result.violation.check, lines, tuple(unfinished))
+            return Found(
+                name, case, states, time.perf_counter() - started, result.violation.check, lines, tuple(unfinished)
+            )
         if result.outcome == "stopped":
             unfinished.append(case.name)
     return Found(name, None, states, time.perf_counter() - started, "", (), tuple(unfinished))

@@ -140,7 +140,9 @@ class Run:
             if not facts.settled or facts.buffered:
                 return f"h{host} " + ("has messages in its buffers" if facts.settled else "waits for an answer")
             if facts.out == history.hosts[host].member:
-                return f"h{host} is {'no member any more' if facts.out else 'not out'}, and its application was not told"
+                return (
+                    f"h{host} is {'no member any more' if facts.out else 'not out'}, and its application was not told"
+                )
         for station in range(space.case.stations):
             facts = space.nodes[space.hosts + station].facts[self.nodes[space.hosts + station]]
             if not facts.settled or facts.buffered:

@@ -77,7 +77,9 @@ def shortest(case: Case, found: Search, seconds: float, gib: float) -> tuple[str
     if search.result is None or search.result.violation is None:
         return ()
     lines = lines_of(case, trace_of(search))
-    return tuple(lines if len(lines) <= LONGEST else [*lines[: LONGEST - 1], f"     ... and {len(lines) - LONGEST + 1} more"])
+    return tuple(
+        lines if len(lines) <= LONGEST else [*lines[: LONGEST - 1], f"     ... and {len(lines) - LONGEST + 1} more"]
+    )
 
 
 def bounds(case: Case) -> str:

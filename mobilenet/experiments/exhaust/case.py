@@ -27,7 +27,9 @@ class Case:
     moves: int = 0  # to another cell, all in all
     movers: tuple[int, ...] = (0,)  # the hosts that move
     crashes: int = 0
-    joined: bool = True  # begin when all hosts are members and have delivered one message of each, and nothing is under way
+    joined: bool = (
+        True  # begin when all hosts are members and have delivered one message of each, and nothing is under way
+    )
     leaves: int = 0
     joins: int = 0  # of hosts that have left
     counted: tuple[str, ...] = ()  # types of messages that may change their receiver's state a limited number of times:

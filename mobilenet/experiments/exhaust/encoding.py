@@ -81,7 +81,10 @@ class _Encoder:
         if not forgotten:
             return (kind.__qualname__, *map(self.encode, value))
         names: tuple[str, ...] = getattr(kind, "_fields", ())
-        return (kind.__qualname__, *(self.encode(item) for name, item in zip(names, value, strict=True) if name not in forgotten))
+        return (
+            kind.__qualname__,
+            *(self.encode(item) for name, item in zip(names, value, strict=True) if name not in forgotten),
+        )
 
     def _reference(self, value: Any) -> Any:
         number = self._seen.get(id(value))
@@ -122,9 +125,11 @@ class _Encoder:
                 raise TypeError(f"the inside of {value!r} cannot be seen, so its states cannot be told apart")
             return (kind.__qualname__,)
         forgotten = self._forget(value)
-        fields = [(name, self.encode(getattr(value, name))) for name in names if name not in forgotten and hasattr(value, name)]
+        fields = [
+            (name, self.encode(getattr(value, name)))
+            for name in names
+            if name not in forgotten and hasattr(value, name)
+        ]
         if inside:
             fields += [(name, self.encode(inside[name])) for name in sorted(inside) if name not in forgotten]
         return (kind.__qualname__, *fields)
-
-

@@ -144,10 +144,13 @@ class Local:
     def _message(self, message: Any) -> int:
         return self._messages.number(encode(message, None, self._case.forget), message)
 
-    def _enter(self, node: Node, before: tuple[int, int] | None) -> int:
+    def key(self, node: Node) -> Any:
+        """What tells its states apart."""
         timers = [(timer.number, timer.running) for timer in node.port.timers]
-        key = encode((node.protocol, node.stable, node.cell, timers), self._case.parameters, self._case.forget)
-        number = self._states.number(key, before)
+        return encode((node.protocol, node.stable, node.cell, timers), self._case.parameters, self._case.forget)
+
+    def _enter(self, node: Node, before: tuple[int, int] | None) -> int:
+        number = self._states.number(self.key(node), before)
         if number == len(self.facts):
             self.facts.append(self._look(node))
         return number

@@ -137,7 +137,9 @@ class Space:
     def sending(self, state: State, node: int) -> list[Move]:
         """Those that only send."""
         frames = state[-2] & self.masks[node]
-        return [move for move in self._find(node, state[node], frames, state[-1]) if self._only_sends(move, state[node])]
+        return [
+            move for move in self._find(node, state[node], frames, state[-1]) if self._only_sends(move, state[node])
+        ]
 
     def _known(self, node: int, local: int, air: int, used: int) -> tuple[tuple[Move, ...], int]:
         """Moves, and what all those send that only send."""
@@ -204,7 +206,17 @@ class Space:
 
     def _move(self, node: int, local: int, given: int, cost: int) -> Move:
         becomes, done = self.nodes[node].step(local, given)
-        return Move(node, given, cost, becomes, self._sends(node, done), 0, done.wired, self.story(node, given, done), done.error)
+        return Move(
+            node,
+            given,
+            cost,
+            becomes,
+            self._sends(node, done),
+            0,
+            done.wired,
+            self.story(node, given, done),
+            done.error,
+        )
 
     def story(self, node: int, given: int, done: Done) -> tuple[tuple[Any, ...], ...]:
         """What is judged of a step."""

@@ -55,7 +55,9 @@ class _Tracer:
         self._space = search.space
         self._prefix = search.calm.prefix
         self._state = search.first
-        self._sent: dict[int, tuple[int, Move]] = {}  # frame -> the place on the path where it is sent first, and the move
+        self._sent: dict[
+            int, tuple[int, Move]
+        ] = {}  # frame -> the place on the path where it is sent first, and the move
         self._wanted: list[list[Move]] = []  # for each place: moves that only send, and are needed
 
     def lines(self, path: tuple[Step, ...]) -> list[Line]:
