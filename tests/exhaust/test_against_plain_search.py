@@ -12,8 +12,9 @@ from mobilenet.controlled.port import Clock
 from mobilenet.experiments.exhaust.case import Case
 from mobilenet.experiments.exhaust.cases import CASES, TWO, mobile
 from mobilenet.experiments.exhaust.encoding import EPOCH, encode, nothing
+from mobilenet.experiments.exhaust.moves import FREE, Move
 from mobilenet.experiments.exhaust.search import Search
-from mobilenet.experiments.exhaust.space import FREE, Broken, Space, State
+from mobilenet.experiments.exhaust.space import Broken, Space, State
 
 from .toys import Host, Repeats, toy
 
@@ -33,18 +34,18 @@ def plainly(case: Case, first: State, space: Space) -> set[State]:
 def _plain_successors(space: Space, state: State) -> list[State]:
     found = []
     for node in range(space.count):
-        mask = space.masks[node]
-        for move in space._find(node, state[node], state[-2] & mask, state[-1] & mask):
+        mask = space.moves.masks[node]
+        for move in space.moves.find(node, state[node], state[-2] & mask, state[-1] & mask):
             budget = state[-3] if move.cost == FREE else space._spend(state[-3], move.cost, node)
             if budget is not None:
                 found.append(_plain(space, state, move, state[space.count], budget))
     for head in space.wires.heads(state[space.count]):
-        move = space.wired(state, space.hosts + head.at, head.source, head.message)
+        move = space.moves.wired(space.hosts + head.at, state[space.hosts + head.at], head.source, head.message)
         found.append(_plain(space, state, move, head.left, state[-3]))
     return found
 
 
-def _plain(space: Space, state: State, move, wires: int, budget: int) -> State:  # type: ignore[no-untyped-def]
+def _plain(space: Space, state: State, move: Move, wires: int, budget: int) -> State:
     assert move.error is None
     after = list(state)
     after[move.node] = move.becomes
@@ -110,7 +111,7 @@ def test_a_remembered_step_is_what_the_protocol_does(name: str, choices: list[in
         except Broken as broken:
             raise AssertionError(broken.violation) from None
         for node in range(space.count):
-            possible += [(move, state) for move in space.sending(state, node)]
+            possible += [(move, state) for move in space.moves.sending(node, state[node], state[-2], state[-1])]
         if not possible:
             break
         move, after = possible[choice % len(possible)]
@@ -118,7 +119,7 @@ def test_a_remembered_step_is_what_the_protocol_does(name: str, choices: list[in
         live.clock.now += case.step_ns
         effects = live.step(local.given(move.given))
         _, done = local.step(state[move.node], move.given)
-        sent = [[(to, space.messages.items[m]) for to, m in way] for way in (done.radio, done.wired)]
+        sent = [[(to, space.moves.messages.items[m]) for to, m in way] for way in (done.radio, done.wired)]
         assert encode([list(map(tuple, effects.radio)), list(map(tuple, effects.wired))], None, case.forget) == encode(
             sent, None, case.forget
         )

@@ -60,7 +60,7 @@ def test_states_are_counted(case: Case, states: int, transitions: int, depth: in
 )  # fmt: skip
 def test_broken_protocols_are_found(case: Case, check: str, steps: int) -> None:
     depth_first = explored(case)[1]
-    search, result = explored(case, breadth=True)
+    _, result = explored(case, breadth=True)
     assert depth_first.outcome == result.outcome == "violated"
     assert result.violation is not None and result.violation.check == check
     assert len(result.path) == steps

@@ -107,10 +107,10 @@ class Run:
         if done.error is not None:
             raise Violation("assertion", f"{space.nodes[node].name}: {done.error}")
         for to, message in done.radio:
-            self._air.extend((node, receiver, message) for receiver in space.receivers(node, to))
+            self._air.extend((node, receiver, message) for receiver in space.moves.receivers(node, to))
         if done.wired:
             self._wired = self._wires.put(self._wired, node - space.hosts, done.wired)
-        if story := space.story(node, given, done):
+        if story := space.moves.story(node, given, done):
             self.history = space.tell(self.history, node, story)
 
     def _flush(self) -> None:
@@ -121,13 +121,13 @@ class Run:
                 sender, receiver, message = self._air.popleft()
                 host, station = min(sender, receiver), max(sender, receiver)
                 if space.nodes[host].facts[self.nodes[host]].cell == station - space.hosts:
-                    self._step(receiver, space.received(receiver, "receive", space.number_of(sender), message))
+                    self._step(receiver, space.moves.received(receiver, "receive", space.moves.number_of(sender), message))
                 continue
             head = self._wires.heads(self._wired)[0]
             self._wired = head.left
             if head.handled:
                 at = space.hosts + head.at
-                self._step(at, space.received(at, "wired", head.source, head.message))
+                self._step(at, space.moves.received(at, "wired", head.source, head.message))
 
     def why_not(self) -> str:
         """Why it does not rest; empty: it does."""

@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from ...controlled.node import Input, Node
-from ...controlled.port import Clock
+from ...controlled.port import Clock, Sent
 from .case import Case
 from .encoding import EPOCH, encode
 
@@ -29,8 +29,6 @@ TOLD = ("joined", "left", "gap", "deliver", "expired")  # the upcalls that are j
 
 class Numbered:
     """Numbers for things that are told apart by a key."""
-
-    __slots__ = ("_numbers", "items")
 
     def __init__(self) -> None:
         self._numbers: dict[Any, int] = {}
@@ -45,6 +43,26 @@ class Numbered:
 
     def __len__(self) -> int:
         return len(self.items)
+
+
+class Messages(Numbered):
+    """All that was ever sent, each with where it comes from: (node, state, input, 'radio' or 'wired', place)."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.origins: list[tuple[int, int, int, str, int]] = []
+        self._places: dict[int, int] = {}  # by identity: an input holds the very item
+
+    def enter(self, key: Any, message: Any, origin: tuple[int, int, int, str, int]) -> int:
+        number = self.number(key, message)
+        if number == len(self.origins):
+            self.origins.append(origin)
+            self._places[id(message)] = number
+        return number
+
+    def find(self, message: Any) -> int:
+        """The number of a message that is one of these items itself."""
+        return self._places[id(message)]
 
 
 class Done(NamedTuple):
@@ -75,7 +93,9 @@ class Facts(NamedTuple):
 class Local:
     """One node of a case. State 0 is its beginning."""
 
-    def __init__(self, build: Callable[[Clock], Node], messages: Numbered, case: Case) -> None:
+    def __init__(self, place: int, build: Callable[[Clock], Node], messages: Messages, case: Case) -> None:
+        """`place`: the node's among all nodes of the case."""
+        self._place = place
         self._build = build
         self._messages = messages
         self._case = case
@@ -133,16 +153,23 @@ class Local:
             what = f"{type(error).__name__} in {Path(place.filename).name}:{place.lineno} {error}".rstrip()
             return state, NOTHING._replace(error=what)
         done = Done(
-            tuple((to, self._message(message)) for to, message in effects.radio),
-            tuple((to, self._message(message)) for to, message in effects.wired),
+            self._sent(effects.radio, (self._place, state, given, "radio")),
+            self._sent(effects.wired, (self._place, state, given, "wired")),
             tuple((name, *arguments) for name, arguments in effects.upcalls if name in TOLD),
             effects.answer,
             None,
         )
         return self._enter(node, (state, given)), done
 
-    def _message(self, message: Any) -> int:
-        return self._messages.number(encode(message, None, self._case.forget), message)
+    def _sent(self, sent: list[Sent], origin: tuple[int, int, int, str]) -> tuple[tuple[int | None, int], ...]:
+        """By the numbers of the messages."""
+        enter, forget = self._messages.enter, self._case.forget
+        return tuple((to, enter(encode(m, None, forget), m, (*origin, place))) for place, (to, m) in enumerate(sent))
+
+    def before(self, state: int) -> tuple[int, int] | None:
+        """The state and the input from which a state was reached first; None: it is the beginning."""
+        found: tuple[int, int] | None = self._states.items[state]
+        return found
 
     def key(self, node: Node) -> Any:
         """What tells its states apart."""

@@ -6,7 +6,8 @@ Model     depth first; or breadth first, where the first violation found has a s
           first may happen in the other, with the same outcome (the relation is a simulation), so nothing that can be
           violated is missed. Whether a state comes to rest without faults depends on nodes, wires and history alone, and is
           judged where all hosts are up and nothing is on the wire: every other state leads to such a one, which is explored as
-          well, by recoveries and wired messages, which nothing can prevent
+          well, by recoveries and wired messages, which nothing can prevent. Depth first, of a state and its mirror image
+          (symmetry.py) one is enough
 Units     seconds, GiB
 Errors    none: a violation is a result
 Source    Finkel, Schnoebelen, Well-structured transition systems everywhere! (2001), for the ordering; ours
@@ -26,6 +27,7 @@ from .calm import Calm
 from .case import Case
 from .judge import Violation
 from .space import Broken, Space, State, Step
+from .symmetry import Mirror, is_symmetric
 
 LOOK_EVERY = 2000  # states between two looks at the clock
 
@@ -75,6 +77,7 @@ class Search:
         self.calm = Calm(self.space)
         self.result: Result | None = None
         self.first: State = ()
+        self.mirror = Mirror(self.space) if is_symmetric(case) else None
         self._kept: dict[State, list[Kept]] = {}
         self._waiting: deque[Kept] = deque()
         self._transitions = self._expanded = self._depth = 0
@@ -127,6 +130,8 @@ class Search:
             self._enter(state, kept, step, breadth)
 
     def _enter(self, state: State, before: Kept | None, step: Step | None, breadth: bool) -> None:
+        if self.mirror is not None and not breadth:  # a trace is about one host, not now one and now the other
+            state = self.mirror.choose(state)
         key, budget, frames, used = state[:-3], state[-3], state[-2], state[-1]
         known = self._kept.get(key)
         depth = 0 if before is None else before.depth + 1

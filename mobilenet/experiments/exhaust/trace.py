@@ -20,8 +20,9 @@ from .case import Case
 from .encoding import encode
 from .judge import Violation, begin, name, told
 from .local import TOLD
+from .moves import Move
 from .search import Search
-from .space import Move, State, Step
+from .space import State, Step
 
 
 class Line(NamedTuple):
@@ -83,7 +84,7 @@ class _Tracer:
         while changed:
             changed = False
             for node in range(space.count):
-                for move in space.sending(state, node):
+                for move in space.moves.sending(node, state[node], state[-2], state[-1]):
                     given = space.nodes[node].given(move.given)
                     if given[0] != "receive" or self._bit(node, move.given) in self._sent:
                         changed |= self._note(move.sends, place, move)
@@ -109,7 +110,7 @@ class _Tracer:
 
     def _bit(self, node: int, given: int) -> int:
         frame = (node, given)
-        return 1 << self._space.frames.number(frame, frame)
+        return 1 << self._space.moves.frames.number(frame, frame)
 
     def _after(self, step: Step) -> State:
         for other, state in self._space.successors_until_broken(self._state):

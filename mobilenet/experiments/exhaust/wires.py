@@ -43,7 +43,7 @@ class Wires:
         self._states = Numbered()
         self._heads: list[tuple[Head, ...] | None] = []
         self._put: dict[tuple[int, int, tuple[tuple[int | None, int], ...]], int] = {}
-        self.empty = self._number(((),) * len(self.links))
+        self.empty = self.number(((),) * len(self.links))
 
     def __len__(self) -> int:
         return len(self._states)
@@ -60,7 +60,7 @@ class Wires:
             queues = [list(queue) for queue in self.queues(state)]
             for to, message in sent:
                 self._spread(queues, at, None, (at, to, message))
-            found = self._put[key] = self._number(tuple(map(tuple, queues)))
+            found = self._put[key] = self.number(tuple(map(tuple, queues)))
         return found
 
     def heads(self, state: int) -> tuple[Head, ...]:
@@ -78,7 +78,7 @@ class Wires:
         del left[link][0]
         if to != at:
             self._spread(left, at, before, item)
-        return Head(link, at, source, message, to is None or to == at, self._number(tuple(map(tuple, left))))
+        return Head(link, at, source, message, to is None or to == at, self.number(tuple(map(tuple, left))))
 
     def _spread(self, queues: list[list[Item]], at: int, before: int | None, item: Item) -> None:
         to = item[1]
@@ -87,7 +87,7 @@ class Wires:
             if hop != before:
                 queues[self._index[at, hop]].append(item)
 
-    def _number(self, queues: Queues) -> int:
+    def number(self, queues: Queues) -> int:
         number = self._states.number(queues, queues)
         if number == len(self._heads):
             self._heads.append(None)
