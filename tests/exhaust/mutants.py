@@ -29,13 +29,13 @@ TRIED = (
     CASES["one_move"],
     CASES["two_messages_one_crash"],
     CASES["leave_and_join"],
+    mobile("join_and_leave", (0,), (0,), parents=TWO, joined=False, leaves=1),
     mobile("mover_and_talker_1", (0, 1), (0, 1), parents=TWO, moves=1),
     mobile("leave_move_join", (0,), (1,), parents=TWO, leaves=1, joins=1, moves=1),
-    CASES["two_hosts"],
+    CASES["leave_two_moves"],
     mobile("one_message_two_moves", (0,), (1,), parents=TWO, moves=2),
     mobile("three_moves", (0,), (0,), parents=THREE, moves=3),
-    CASES["mover_and_talker"],
-    CASES["three_stations"],
+    mobile("both_talk", (0, 1), (1, 1), parents=TWO, moves=1, crashes=1),
     CASES["two_messages_two_moves"],
 )
 

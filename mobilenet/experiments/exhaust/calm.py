@@ -121,7 +121,9 @@ class Run:
                 sender, receiver, message = self._air.popleft()
                 host, station = min(sender, receiver), max(sender, receiver)
                 if space.nodes[host].facts[self.nodes[host]].cell == station - space.hosts:
-                    self._step(receiver, space.moves.received(receiver, "receive", space.moves.number_of(sender), message))
+                    self._step(
+                        receiver, space.moves.received(receiver, "receive", space.moves.number_of(sender), message)
+                    )
                 continue
             head = self._wires.heads(self._wired)[0]
             self._wired = head.left

@@ -66,6 +66,7 @@ CASES = {
         mobile("three_stations", (0,), (1,), parents=THREE, moves=2),
         mobile("two_hosts", (0, 0), (1, 1), parents=TWO, joined=False),
         mobile("mover_and_talker", (0, 1), (0, 2), parents=TWO, moves=1),
+        mobile("leave_two_moves", (0,), (0,), parents=THREE, leaves=1, moves=2),
         mobile("leave_and_join", (0,), (1,), parents=TWO, leaves=1, joins=1),
         mobile("one_move", (0,), (1,), parents=TWO, moves=1),
         mobile("join", (0,), (1,), parents=TWO, joined=False),

@@ -62,14 +62,16 @@ class _Tracer:
         self._wanted: list[list[Move]] = []  # for each place: moves that only send, and are needed
 
     def lines(self, path: tuple[Step, ...]) -> list[Line]:
-        asked = [] if self._prefix else [(f"h{h}", ("join",)) for h in range(self._space.hosts)]
+        asked = [] if self._prefix else list(range(self._space.hosts))
+        for host in asked:
+            self._note(self._space.moves.join(host, 0).sends, -1, None)
         for place, step in enumerate(path):
             self._wanted.append([])
             self._follow(place)
             self._need(step.move)
             self._note(step.move.sends, place, None)
             self._state = self._after(step)
-        lines: list[Line] = [Line(host, given, None) for host, given in asked]
+        lines: list[Line] = [Line(f"h{host}", ("join",), None) for host in asked]
         given_before: set[tuple[int, int]] = set()
         for moves, step in zip(self._wanted, path, strict=True):
             for move in moves:
