@@ -29,7 +29,10 @@ COUNTED = ("Join", "Init", "Leave")  # for each of the first two a station opens
 
 def mobile(name: str, cells: tuple[int, ...], messages: tuple[int, ...], **others: Any) -> Case:
     """A case of the mobile causal broadcast."""
-    return Case(name, ROLES, PARAMETERS, cells, messages, counted=COUNTED, forget=forget, single_owner=True, **others)
+    repeats = others.pop("repeats", 2 * len(cells) + 1)  # the timer of each host fires twice, and there is a copy
+    return Case(
+        name, ROLES, PARAMETERS, cells, messages, counted=COUNTED, repeats=repeats, forget=forget, single_owner=True, **others
+    )  # fmt: skip
 
 
 def forget(value: Any) -> Container[str]:

@@ -5,8 +5,8 @@ Model     radio: what a node sent may arrive at its receiver at any time after, 
           have no bound, and what was sent once need not be sent again: the radio is the set of all frames ever sent.
           Only frames of the types in `case.counted`, for which a station opens a request with a number of its own, would
           then have no end. Each of them changes its receiver's state, or makes it send on the wire, once; and
-          `case.repeats` times in all an old one does so again. Three repeats include every execution in which the timer
-          that repeats such frames fires twice and one frame is copied
+          `case.repeats` times in all an old one does so again. With one host, three repeats include every execution
+          in which the timer that repeats such frames fires twice and one frame is copied; with two, five
           wire: see wires.py. Timers: each armed one may fire at any time, any number of times
           hosts: move, crash, leave, join again and broadcast within the case's bounds; one that is down recovers at any time
 Reduction frames that can be sent without anything else changing (a heartbeat, the answer to a repeated request) are sent
