@@ -113,7 +113,9 @@ def main() -> int:
     parser.add_argument("--traces", action="store_true")
     arguments = parser.parse_args()
     names = arguments.names or [name for name, m in MUTANTS.items() if m.rule not in OUT_OF_SCOPE]
-    commit = subprocess.run(["git", "rev-parse", "--short", "HEAD"], capture_output=True, text=True, check=False).stdout.strip()
+    commit = subprocess.run(
+        ["git", "rev-parse", "--short", "HEAD"], capture_output=True, text=True, check=False
+    ).stdout.strip()
     print(f"`python -m tests.exhaust.mutants {' '.join(sys.argv[1:])}`, commit {commit}, {time.strftime('%Y-%m-%d')}\n")
     print("| mutant | rule | found in | states | seconds | check | steps | schedules of the swarm |")
     print("|---|---|---|---|---|---|---|---|")
