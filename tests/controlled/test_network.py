@@ -154,7 +154,8 @@ def test_a_plug_in_can_be_driven() -> None:
     spec.loader.exec_module(module)
     gossip = module.Gossip
     made = Network(Roles(gossip.host, gossip.station, gossip.stable), gossip.settings(), [0, 1], (0,))
-    made.join(0), made.join(1)
+    made.join(0)
+    made.join(1)
     made.broadcast(0, 100)
     assert made.delivered(0) == [(0, 0)] and made.delivered(1) == []
     made.settle()
