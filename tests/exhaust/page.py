@@ -34,7 +34,7 @@ bounds, and the history that the judge needs. Clocks are left out.
   left the cell. So losses and copies have no bound, which includes the one loss and the one copy that were asked for.
 - Timers: each armed timer may fire at any time and any number of times. Frames that make a station open a request (Join, Init;
   and Leave) have their effect once; old ones have it again three times in all for one host, five for two. This includes every
-  execution in which each retransmission timer fires twice and one frame is copied.
+  execution in which each retransmission timer fires at most twice and one frame is copied.
 - Wires: a tree of FIFO links; any link may be next to hand over its first message.
 - Hosts crash, move, leave, join and broadcast at any moment, as often as the case says. A host that is down recovers at any time.
 
@@ -43,7 +43,8 @@ host, no failed assertion of the protocol. Checked for each state: if nothing ba
 buffers, every member has delivered all that it is entitled to, and one more message of each member is delivered as well.
 
 Not explored: clocks (expiry after T, silence, lifetimes of cookies), the windows of retransmission, and any radio that holds a
-frame back in its queue: a frame counts as sent at the end of the step that sends it.
+frame back in its queue: a frame counts as sent at the end of the step that sends it, and the forwarding jitter is 0. A case that
+begins with members begins with nothing under way.
 
 Left out of the states, because it cannot lead to anything that the others do not: a state that has no frame and no budget that
 another one with the same nodes, wires and history lacks; the mirror image of a state, where two hosts have the same part to
