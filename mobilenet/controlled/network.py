@@ -1,13 +1,14 @@
 """Stations and hosts on a table: every frame, wired message and timer waits until the driver says what becomes of it.
 
-Model     radio: a frame is one packet for each node that may hear it (a station's frame for its cell: for every host, for
-          the driver says who hears it). A packet is delivered, delivered and kept (a copy), or lost; in any order; also to a
-          host that has changed its cell. wire: a tree of FIFO links, so delivery is causal over broadcasts and sends.
-          Timers fire when the driver says so, in any order; the clock, one for all, then goes on to the deadline if that
-          lies ahead. Handlers run to completion; a frame is reported as sent at the end of the step that sent it
+Model     radio: a frame is one packet for each node that may hear it (a station's frame for its cell: for every
+          host, for the driver says who hears it). A packet is delivered, delivered and kept (a copy), or lost; in
+          any order; also to a host that has changed its cell. wire: a tree of FIFO links, so delivery is causal over
+          broadcasts and sends. Timers fire when the driver says so, in any order; the clock, one for all, then goes
+          on to the deadline if that lies ahead. Handlers run to completion; a frame is reported as sent at the end
+          of the step that sent it
 Units     integer nanoseconds
-Errors    ValueError for a packet that is not there, a link that is empty or a timer that is not armed; what the protocol
-          raises passes through
+Errors    ValueError for a packet that is not there, a link that is empty or a timer that is not armed; what the
+          protocol raises passes through
 Source    ours. Example: a message overtaken on its way to a host
 
     >>> from mobilenet.controlled import Network

@@ -1,9 +1,9 @@
 """One host or station alone: given an input it runs the protocol's handler and says what that did.
 
-Model     a step is one input, handled to completion. The radio takes each frame at once and reports it as sent before the
-          step ends (`on_sent`), in the order of sending; frames sent then belong to the same step. A crash takes everything
-          but the stable store; a recovery builds the protocol anew, tells it its cell, and then that it recovered.
-          Whatever reaches a host that is down is lost
+Model     a step is one input, handled to completion. The radio takes each frame at once and reports it as sent
+          before the step ends (`on_sent`), in the order of sending; frames sent then belong to the same step. A
+          crash takes everything but the stable store; a recovery builds the protocol anew, tells it its cell, and
+          then that it recovered. Whatever reaches a host that is down is lost
 Shapes    Input: (kind, arguments...)
               ('receive', sender, message)  a radio frame        ('cell', station or None)  it is now there
               ('wired', source, message)    from a station       ('crash',)  ('recover',)

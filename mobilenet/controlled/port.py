@@ -1,7 +1,7 @@
 """The ports of one node that is driven by hand: what the protocol does there is noted, and nothing else happens.
 
-Model     one port for each life of a node. Frames, wired messages and upcalls are appended to what the present step has
-          done; a timer is armed or not, with its deadline; the clock stands still within a step
+Model     one port for each life of a node. Frames, wired messages and upcalls are appended to what the present step
+          has done; a timer is armed or not, with its deadline; the clock stands still within a step
 Units     integer nanoseconds
 Errors    none
 Source    ours; the interface is mobilenet/protocols/port.py

@@ -1,7 +1,7 @@
 """Protocols so small that their states can be counted by hand, right ones and wrong ones.
 
-Model     a host sends each message to its station until it comes back; a station says whatever it hears to its cell. One
-          message of a host at a time; right for one host, without order for two
+Model     a host sends each message to its station until it comes back; a station says whatever it hears to its cell.
+          One message of a host at a time; right for one host, without order for two
 Source    ours
 """
 

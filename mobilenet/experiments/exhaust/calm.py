@@ -1,10 +1,10 @@
 """What becomes of a state when nothing bad happens any more.
 
 Model     every frame under way is lost first, hosts that are down recover, and those in no cell get one. Then wired
-          messages and frames arrive at once, in order, and when nothing is under way each armed timer fires in turn, round
-          after round, until all rests: every buffer is empty, every node has settled, each member is served by the
-          station of its cell (by no other one, where there is a single owner), and has delivered all it is entitled to.
-          Then every member broadcasts once more, and all must come to rest again
+          messages and frames arrive at once, in order, and when nothing is under way each armed timer fires in turn,
+          round after round, until all rests: every buffer is empty, every node has settled, each member is served by
+          the station of its cell (by no other one, where there is a single owner), and has delivered all it is
+          entitled to. Then every member broadcasts once more, and all must come to rest again
 Errors    Violation 'delivery' when that takes more than ROUNDS; a safety check's, from any step of it
 Source    ours
 """

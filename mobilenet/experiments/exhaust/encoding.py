@@ -1,9 +1,9 @@
 """What distinguishes two states of a protocol's objects: their values, without clocks.
 
-Model     the graph of objects is walked and written down as nested tuples, which are equal if and only if the graphs are.
-          Dictionaries and lists keep their order, since a protocol may iterate them; sets are sorted. An object met again
-          is written as a reference, so cycles end. Clock readings are recognised by their size (EPOCH and the years
-          after it) and all written alike: see local.py for why nothing is lost by that
+Model     the graph of objects is walked and written down as nested tuples, which are equal if and only if the graphs
+          are. Dictionaries and lists keep their order, since a protocol may iterate them; sets are sorted. An object
+          met again is written as a reference, so cycles end. Clock readings are recognised by their size (EPOCH and
+          the years after it) and all written alike: see local.py for why nothing is lost by that
 Units     integer nanoseconds
 Errors    TypeError for an object whose inside cannot be seen (a generator, an open file)
 Source    ours; hashing of states as in Holzmann, The SPIN model checker (2003)

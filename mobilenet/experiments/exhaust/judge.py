@@ -1,11 +1,13 @@
 """What hosts may deliver, judged from what was broadcast, delivered, joined and left, and from nothing else.
 
-Model     m1 happened before m2 if the broadcaster of m2 had broadcast or delivered m1, or something that m1 happened before.
-          A member is entitled to every message broadcast since it joined (or since its last gap), and owes them all
-Checks    creation, duplication (over all memberships), membership, causal_order: nothing is delivered before a message
-          that it is entitled to and that happened before, nor after one that happened after; delivery: in the end
-          every member has delivered all it is entitled to
-Shapes    Standing: one host; a message's number is its place in the order of broadcasting; sets are bit masks over these
+Model     m1 happened before m2 if the broadcaster of m2 had broadcast or delivered m1, or something that m1 happened
+          before. A member is entitled to every message broadcast since it joined (or since its last gap), and owes
+          them all
+Checks    creation, duplication (over all memberships), membership, causal_order: nothing is delivered before a
+          message that it is entitled to and that happened before, nor after one that happened after; delivery: in
+          the end every member has delivered all it is entitled to
+Shapes    Standing: one host; a message's number is its place in the order of broadcasting; sets are bit masks over
+          these
 Errors    Violation, at the first event that breaks a check
 Source    Lamport, Time, clocks, and the ordering of events in a distributed system (1978); ours. Written anew, beside
           mobilenet/verify, which reads whole recordings

@@ -4,10 +4,10 @@ Model     an event of the network touches one node. So a node's states are numbe
           (state, input) -> (state, effects) is a table that is filled when it is asked. The protocol's code runs only
           for an entry that is missing: a new node is given the inputs that led to the state, and then this one
 Time      each node has a clock of its own, which goes on by `step_ns` before each input, more than any wait of the
-          protocol but the long ones (silence, cookies, expiry), which must be set to more than a whole execution takes.
-          So whatever waited for a moment may happen at the next input, and all clock readings that a node holds
-          between two inputs lie in the past: they cannot be told apart by comparing them with the present, which is
-          why the encoding leaves them out. Timers fire when the explorer says so
+          protocol but the long ones (silence, cookies, expiry), which must be set to more than a whole execution
+          takes. So whatever waited for a moment may happen at the next input, and all clock readings that a node
+          holds between two inputs lie in the past: they cannot be told apart by comparing them with the present,
+          which is why the encoding leaves them out. Timers fire when the explorer says so
 Errors    none: what a handler raises is an effect (`error`), and a violation for whoever looks
 Source    ours
 """

@@ -1,18 +1,20 @@
 """The states of a whole network, and what may happen in each.
 
-Model     radio: what a node sent may arrive at its receiver at any time after, any number of times, in any order, or never;
-          a station's frame for its cell at any host, wherever that is by now. So losses, copies, delays and overhearing
-          have no bound, and what was sent once need not be sent again: the radio is the set of all frames ever sent.
-          Only frames of the types in `case.counted`, for which a station opens a request with a number of its own, would
-          then have no end. Each of them changes its receiver's state, or makes it send on the wire, once; and
-          `case.repeats` times in all an old one does so again. With one host, three repeats include every execution
-          in which the timer that repeats such frames fires twice and one frame is copied; with two, five
-          wire: see wires.py. Timers: each armed one may fire at any time, any number of times
-          hosts: move, crash, leave, join again and broadcast within the case's bounds; one that is down recovers at any time
-Reduction frames that can be sent without anything else changing (a heartbeat, the answer to a repeated request) are sent
-          at once, as often as that adds one. Nothing is lost: what may happen after is what might happen before, and more
-Shapes    state: numbers of each host's and each station's state, wires, history, budget; then two bit masks over frames:
-          those ever sent, and those counted ones that have had their effect
+Model     radio: what a node sent may arrive at its receiver at any time after, any number of times, in any order, or
+          never; a station's frame for its cell at any host, wherever that is by now. So losses, copies, delays and
+          overhearing have no bound, and what was sent once need not be sent again: the radio is the set of all
+          frames ever sent. Only frames of the types in `case.counted`, for which a station opens a request with a
+          number of its own, would then have no end. Each of them changes its receiver's state, or makes it send on
+          the wire, once; and `case.repeats` times in all an old one does so again. With one host, three repeats
+          include every execution in which the timer that repeats such frames fires twice and one frame is copied;
+          with two, five wire: see wires.py. Timers: each armed one may fire at any time, any number of times
+          hosts: move, crash, leave, join again and broadcast within the case's bounds; one that is down recovers at
+          any time
+Reduction frames that can be sent without anything else changing (a heartbeat, the answer to a repeated request) are
+          sent at once, as often as that adds one. Nothing is lost: what may happen after is what might happen
+          before, and more
+Shapes    state: numbers of each host's and each station's state, wires, history, budget; then two bit masks over
+          frames: those ever sent, and those counted ones that have had their effect
 Errors    Violation, from the step that breaks a safety check
 Source    ours; the radio as a growing set: Lamport, Specifying systems (2002)
 """
