@@ -9,7 +9,7 @@ Source    ours: docs/guide/plug-ins.md
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, ClassVar, Literal
 
 from .base import BaseStable
@@ -84,3 +84,9 @@ def filled_in(found: type) -> type[Declaration]:
     if issubclass(found, Declaration):
         return found
     return type(found.__name__, (found, Declaration), {"__module__": found.__module__, "__doc__": found.__doc__})
+
+
+def declared(host: Callable[..., Any], station: Callable[..., Any], stable: Callable[[], Any]) -> type[Declaration]:
+    """Parties alone, with nothing else declared: for tests of a protocol, or of a changed one."""
+    parties = {"host": staticmethod(host), "station": staticmethod(station), "stable": staticmethod(stable)}
+    return type("Declared", (Declaration,), parties)

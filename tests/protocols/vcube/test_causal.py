@@ -78,6 +78,7 @@ def test_the_clock_carries_what_changed() -> None:
     world = World(4, 1, CausalBroadcast)
     sizes = []
     send = world.net.send
+
     def noted(i: int, to: int, packet: Any) -> None:
         sizes.append(packet.messages[0].size_bytes)
         send(i, to, packet)

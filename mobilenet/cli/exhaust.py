@@ -1,0 +1,90 @@
+"""Explore small networks in all orders of their events."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from mobilenet.cli.console import Exit, fail, reporting, say
+
+if TYPE_CHECKING:
+    from mobilenet.experiments.exhaust.campaign import Report
+    from mobilenet.experiments.exhaust.search import Progress
+
+EVERY_S = 10.0  # between two lines of progress
+
+
+def exhaust(
+    names: Annotated[
+        list[str] | None, typer.Argument(metavar="[CASE]...", help="What is explored; all cases unless said.")
+    ] = None,
+    minutes: Annotated[float, typer.Option("--minutes", min=0.01, help="For each case at most.")] = 15.0,
+    gib: Annotated[float, typer.Option("--gib", min=0.1, help="Memory for each case at most.")] = 16.0,
+    listing: Annotated[bool, typer.Option("--list", help="Only say which cases there are, and their bounds.")] = False,
+) -> None:
+    """Prove by exhaustion that the mobile causal broadcast keeps its promises in small networks.
+
+    The shipped classes of hosts and stations run on a network on which every order of events is tried: frames lost, copied,
+    late and overtaken, timers in any order, crashes and moves at any moment. What is found to hold, holds within the bounds
+    that are printed, and says nothing of larger networks.
+    """
+    with reporting():
+        from mobilenet.experiments.exhaust.campaign import Told, bounds, explore
+        from mobilenet.experiments.exhaust.cases import CASES
+
+        for name in names or ():
+            if name not in CASES:
+                fail(f"{name}: no such case, there are: {', '.join(CASES)}", Exit.BAD_INPUT)
+        chosen = [CASES[name] for name in names or CASES]
+        if listing:
+            for case in chosen:
+                say(f"{case.name}: {bounds(case)}")
+            return
+        reports: list[Report] = []
+        last_s = 0.0
+        for told in explore(chosen, minutes * 60, gib):
+            if isinstance(told, Told):
+                case, progress = told
+                if progress.seconds < last_s:
+                    last_s = 0.0
+                if progress.seconds - last_s >= EVERY_S:
+                    last_s = progress.seconds
+                    say(f"  {case.name}: {_so_far(progress)}, {progress.waiting:,} waiting")
+                continue
+            reports.append(told)
+            last_s = 0.0
+            say(f"{told.case.name}: {bounds(told.case)}")
+            _say_report(told)
+        outcomes = [report.result.outcome for report in reports]
+        if "violated" in outcomes:
+            say("Next: repeat the trace on the controllable network, mobilenet/controlled")
+            raise typer.Exit(Exit.VIOLATED)
+        if "stopped" in outcomes:
+            name = reports[outcomes.index("stopped")].case.name
+            say(f"Next: mobilenet exhaust {name} --minutes {2 * minutes:g} --gib {gib:g}")
+            raise typer.Exit(Exit.UNKNOWN)
+        say("Next: mobilenet swarm --count 200, for networks too large to be exhausted")
+
+
+def _so_far(progress: Progress) -> str:
+    return (
+        f"{progress.states:,} states, {progress.transitions:,} transitions, depth {progress.depth}, "
+        f"{progress.seconds:.1f} s, {progress.gib:.2f} GiB"
+    )
+
+
+def _say_report(report: Report) -> None:
+    result = report.result
+    say(
+        f"  {result.states:,} states ({result.covering:,} with frames and bounds), {result.transitions:,} transitions, "
+        f"depth {result.depth}, {result.seconds:.1f} s, {result.gib:.2f} GiB"
+    )
+    if result.violation is not None:
+        say(f"  violated: {result.violation.check}: {result.violation.explanation}")
+        for line in report.trace:
+            say(line)
+    elif result.outcome == "exhausted":
+        say("  exhausted: none violated")
+    else:
+        say("  stopped at the limit: not exhausted, none violated so far")

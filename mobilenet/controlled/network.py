@@ -1,0 +1,253 @@
+"""Stations and hosts on a table: every frame, wired message and timer waits until the driver says what becomes of it.
+
+Model     radio: a frame is one packet for each node that may hear it (a station's frame for its cell: for every
+          host, for the driver says who hears it). A packet is delivered, delivered and kept (a copy), or lost; in
+          any order; also to a host that has changed its cell. wire: a tree of FIFO links, so delivery is causal over
+          broadcasts and sends. Timers fire when the driver says so, in any order; the clock, one for all, then goes
+          on to the deadline if that lies ahead. Handlers run to completion; a frame is reported as sent at the end
+          of the step that sent it
+Units     integer nanoseconds
+Errors    ValueError for a packet that is not there, a link that is empty or a timer that is not armed; what the
+          protocol raises passes through
+Source    ours. Example: a message overtaken on its way to a host
+
+    >>> from mobilenet.controlled import Network
+    >>> from mobilenet.protocols.mobile_causal import MobileCausalParameters
+    >>> from mobilenet.protocols.mobile_causal.declaration import MobileCausal
+    >>> parameters = MobileCausalParameters()
+    >>> network = Network(MobileCausal, parameters, cells=[0, 0])
+    >>> network.join(0); network.join(1)
+    >>> network.settle()
+    >>> for _ in range(2):  # two messages of h0, which its station passes on
+    ...     network.broadcast(0)
+    ...     network.deliver(network.packet("AppHs"))
+    MessageId(host=0, seq=0)
+    MessageId(host=0, seq=1)
+    >>> first, second = network.packets("AppSh", receiver="h1")
+    >>> network.deliver(second)  # it overtakes the first,
+    >>> network.delivered(1)  # and has to wait
+    []
+    >>> network.deliver(first, keep=True)
+    >>> network.deliver(first)  # once more
+    >>> [message.seq for message in network.delivered(1)]
+    [0, 1]
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from ..protocols.declaration import Declaration
+from ..protocols.port import MessageId
+from .node import Clock, Effects, Input, Node, Uniform, host_node, midpoint, station_node
+from .port import Timer
+
+ROUNDS = 20  # of timers, until `settle` gives up
+
+
+class Packet(NamedTuple):
+    number: int  # in the order of sending
+    sender: str
+    receiver: str
+    message: Any
+
+
+class Wired(NamedTuple):
+    source: int
+    to: int | None  # None: all
+    message: Any
+
+
+class Event(NamedTuple):
+    """What a node told: 'deliver', 'joined', 'left', 'gap', ..., or was told to do: 'broadcast'."""
+
+    node: str
+    name: str
+    arguments: tuple[Any, ...]
+
+
+class Network:
+    """`cells[h]` is where host h is; `parents[i]` is the neighbour of station i+1 towards station 0."""
+
+    def __init__(
+        self,
+        roles: type[Declaration],
+        parameters: Any,
+        cells: Sequence[int | None],
+        parents: Sequence[int] = (),
+        uniform: Uniform = midpoint,
+    ) -> None:
+        count = len(parents) + 1
+        self.clock = Clock()
+        self.air: list[Packet] = []
+        self.events: list[Event] = []
+        self.links: dict[tuple[int, int], deque[Wired]] = {}
+        for child, parent in enumerate(parents, 1):
+            self.links[parent, child] = deque()
+            self.links[child, parent] = deque()
+        self.nodes: dict[str, Node] = {}
+        self._sent = 0
+        for s in range(count):
+            self._add(station_node(s, roles, parameters, count, self.clock, uniform))
+        for h, cell in enumerate(cells):
+            self._add(host_node(h, cell, roles, parameters, count, self.clock, uniform))
+
+    def _add(self, node: Node) -> None:
+        self.nodes[node.name] = node
+        self._take(node, node.port.effects)
+
+    @property
+    def hosts(self) -> list[Node]:
+        return [node for node in self.nodes.values() if node.is_host]
+
+    @property
+    def stations(self) -> list[Node]:
+        return [node for node in self.nodes.values() if not node.is_host]
+
+    # --- what the driver may do to a host
+
+    def join(self, host: int) -> None:
+        self._step(f"h{host}", ("join",))
+
+    def leave(self, host: int) -> bool:
+        """False: refused now."""
+        return bool(self._step(f"h{host}", ("leave",)).answer)
+
+    def broadcast(self, host: int, body: Any = 1) -> MessageId | None:
+        """None: refused."""
+        found: MessageId | None = self._step(f"h{host}", ("broadcast", body)).answer
+        return found
+
+    def move(self, host: int, cell: int | None) -> None:
+        self._step(f"h{host}", ("cell", cell))
+
+    def crash(self, host: int) -> None:
+        self._step(f"h{host}", ("crash",))
+
+    def recover(self, host: int) -> None:
+        self._step(f"h{host}", ("recover",))
+
+    # --- the radio
+
+    def packets(self, kind: str | None = None, sender: str | None = None, receiver: str | None = None) -> list[Packet]:
+        """Those in the air, oldest first; `kind`: the name of the message's class."""
+        return [
+            p for p in self.air
+            if kind in (None, type(p.message).__name__) and sender in (None, p.sender) and receiver in (None,
+            p.receiver)
+        ]  # fmt: skip
+
+    def packet(self, kind: str | None = None, sender: str | None = None, receiver: str | None = None) -> Packet:
+        """The oldest of them."""
+        found = self.packets(kind, sender, receiver)
+        if not found:
+            raise ValueError(
+                f"no {kind or 'packet'} from {sender or 'anybody'} to {receiver or 'anybody'} is in the air"
+            )
+        return found[0]
+
+    def deliver(self, packet: Packet, keep: bool = False) -> None:
+        """It arrives. `keep`: as a copy; it will arrive, or be lost, once more."""
+        if packet not in self.air:
+            raise ValueError(f"not in the air: {packet}")
+        if not keep:
+            self.lose(packet)
+        self._step(packet.receiver, ("receive", int(packet.sender[1:]), packet.message))
+
+    def lose(self, packet: Packet) -> None:
+        self.air = [other for other in self.air if other.number != packet.number]
+
+    # --- the wire
+
+    def cross(self, a: int, b: int) -> None:
+        """The oldest message on this link arrives at b: it is forwarded first, then handled if it is for b."""
+        queue = self.links[a, b]
+        if not queue:
+            raise ValueError(f"nothing is under way from s{a} to s{b}")
+        wired = queue.popleft()
+        if wired.to != b:
+            self._spread(b, a, wired)
+        if wired.to in (None, b):
+            self._step(f"s{b}", ("wired", wired.source, wired.message))
+
+    def _spread(self, at: int, before: int | None, wired: Wired) -> None:
+        for hop in self._hops(at, before, wired.to):
+            self.links[at, hop].append(wired)
+
+    def _hops(self, at: int, before: int | None, to: int | None) -> list[int]:
+        hops = [b for a, b in self.links if a == at and b != before]
+        return hops if to is None else [hop for hop in hops if hop == to or self._hops(hop, at, to)]
+
+    # --- time
+
+    def timers(self) -> list[tuple[str, Timer]]:
+        """All that are armed, node by node."""
+        return [(name, timer) for name, node in self.nodes.items() for timer in node.armed]
+
+    def fire(self, name: str, number: int) -> None:
+        """A timer of a node, by its place among those the protocol asked for."""
+        deadline = self.nodes[name].port.timers[number].deadline_ns
+        self.clock.now = max(self.clock.now, deadline or 0)
+        self._step(name, ("timer", number))
+
+    # --- shortcuts
+
+    def flush(self) -> None:
+        """All that is under way arrives, frames at nodes in the same cell only, and what that causes."""
+        while True:
+            if self.air:
+                packet = self.air[0]
+                host, station = (packet.sender, packet.receiver)[:: 1 if packet.sender[0] == "h" else -1]
+                if self.nodes[host].cell == int(station[1:]):
+                    self.deliver(packet)
+                else:
+                    self.lose(packet)
+                continue
+            link = next((link for link, queue in self.links.items() if queue), None)
+            if link is None:
+                return
+            self.cross(*link)
+
+    def settle(self) -> None:
+        """Nothing is lost and timers fire in turn, until every node has settled and no buffer holds anything."""
+        for _ in range(ROUNDS):
+            self.flush()
+            protocols = [node.protocol for node in self.nodes.values() if node.protocol is not None]
+            if all(p.settled() and not any(p.buffer_sizes()) for p in protocols):
+                return
+            for name, timer in self.timers():
+                if timer.running:
+                    self.fire(name, timer.number)
+                    self.flush()
+        raise ValueError(f"not settled after {ROUNDS} rounds of timers")
+
+    def delivered(self, host: int) -> list[MessageId]:
+        return [event.arguments[0] for event in self.events if event.node == f"h{host}" and event.name == "deliver"]
+
+    # --- steps
+
+    def give(self, name: str, given: Input) -> Effects:
+        """Any input of node.py, as it is: whether a packet for it is in the air is not asked."""
+        return self._step(name, given)
+
+    def _step(self, name: str, given: Input) -> Effects:
+        node = self.nodes[name]
+        effects = node.step(given)
+        if given[0] == "broadcast" and effects.answer is not None:
+            self.events.append(Event(name, "broadcast", (effects.answer,)))
+        self._take(node, effects)
+        return effects
+
+    def _take(self, node: Node, effects: Effects) -> None:
+        for upcall in effects.upcalls:
+            self.events.append(Event(node.name, *upcall))
+        others = self.stations if node.is_host else self.hosts
+        for to, message in effects.radio:
+            for other in others:
+                if to in (None, other.me):
+                    self.air.append(Packet(self._sent, node.name, other.name, message))
+                    self._sent += 1
+        for to, message in effects.wired:
+            self._spread(node.me, None, Wired(node.me, to, message))

@@ -1,0 +1,1 @@
+"""Proof by exhaustion: small networks explored in all orders of their events."""

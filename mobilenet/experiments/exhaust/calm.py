@@ -1,0 +1,160 @@
+"""What becomes of a state when nothing bad happens any more.
+
+Model     every frame under way is lost first, hosts that are down recover, and those in no cell get one. Then wired
+          messages and frames arrive at once, in order, and when nothing is under way each armed timer fires in turn,
+          round after round, until all rests: every buffer is empty, every node has settled, each member is served by
+          the station of its cell (by no other one, where there is a single owner), and has delivered all it is
+          entitled to. Then every member broadcasts once more, and all must come to rest again
+Errors    Violation 'delivery' when that takes more than ROUNDS; a safety check's, from any step of it
+Source    ours
+"""
+
+from __future__ import annotations
+
+from collections import deque
+
+from ...controlled.node import Input
+from .judge import Violation, name, owed
+from .space import Space, State
+
+ROUNDS = 40
+
+
+class Calm:
+    """Runs states of a space to rest, and remembers which do. Frames and budgets do not count: they are gone."""
+
+    def __init__(self, space: Space) -> None:
+        self._space = space
+        self._good: set[State] = set()
+        self.prefix: list[tuple[int, Input]] = []  # what join_all did
+        self.last: list[tuple[int, Input]] = []  # what was done to the state judged last
+
+    def judge(self, state: State) -> None:
+        """Raise Violation if it never rests. `state`: without budget and frames."""
+        if state not in self._good:
+            run = Run(self._space, state)
+            self.last = run.given
+            self._good.update(run.to_rest(self._good))
+
+    def join_all(self) -> State:
+        """All hosts members, a message of each delivered (so that numbers do not begin at 0), and nothing under way."""
+        space = self._space
+        first = space.first()
+        run = Run(space, first[:-3])
+        for host in range(space.hosts):
+            run.give(host, ("join",))
+        run.settle()
+        for host in range(space.hosts):
+            run.give(host, ("broadcast", 1))
+        run.settle()
+        self.prefix = run.given
+        return space.silent(tuple(run.nodes), first[-3], run.history)
+
+
+class Run:
+    def __init__(self, space: Space, state: State) -> None:
+        *self.nodes, self._wired, self.history = state
+        self.given: list[tuple[int, Input]] = []
+        self._space = space
+        self._wires = space.wires
+        self._air: deque[tuple[int, int, int]] = deque()  # (sender, receiver, message)
+
+    @property
+    def state(self) -> State:
+        return (*self.nodes, self._wired, self.history)
+
+    def to_rest(self, good: set[State]) -> list[State]:
+        """The states on the way, each of which comes to rest when it loses what is in the air."""
+        space, passed = self._space, [self.state]
+        for host in range(space.hosts):
+            facts = space.nodes[host].facts[self.nodes[host]]
+            if not facts.up:
+                self.give(host, ("recover",))
+            if facts.cell is None:
+                self.give(host, ("cell", 0))
+        if self.settle(good, passed):
+            return passed
+        for host in range(space.hosts):
+            self.give(host, ("broadcast", 1))
+        self.settle()
+        return passed
+
+    def settle(self, good: set[State] | None = None, passed: list[State] | None = None) -> bool:
+        """Until all rests; True: it came to a state that is known to do so."""
+        nodes = self._space.nodes
+        for _ in range(ROUNDS):
+            self._flush()
+            if good is not None and passed is not None:
+                if self.state in good:
+                    return True
+                passed.append(self.state)
+            if not self.why_not():
+                return False
+            for node, local in enumerate(nodes):
+                for timer in local.facts[self.nodes[node]].armed:
+                    if timer in local.facts[self.nodes[node]].armed:
+                        self.give(node, ("timer", timer))
+                        self._flush()
+        raise Violation("delivery", "without any fault from here on it does not come to rest: " + self.why_not())
+
+    def give(self, node: int, given: Input) -> None:
+        self._step(node, self._space.nodes[node].input(given))
+
+    def _step(self, node: int, given: int) -> None:
+        space = self._space
+        self.given.append((node, space.nodes[node].given(given)))
+        self.nodes[node], done = space.nodes[node].step(self.nodes[node], given)
+        if done.error is not None:
+            raise Violation("assertion", f"{space.nodes[node].name}: {done.error}")
+        for to, message in done.radio:
+            self._air.extend((node, receiver, message) for receiver in space.moves.receivers(node, to))
+        if done.wired:
+            self._wired = self._wires.put(self._wired, node - space.hosts, done.wired)
+        if story := space.moves.story(node, given, done):
+            self.history = space.tell(self.history, node, story)
+
+    def _flush(self) -> None:
+        """Whatever is under way arrives, and what that causes."""
+        space = self._space
+        while self._air or self._wired != self._wires.empty:
+            if self._air:
+                sender, receiver, message = self._air.popleft()
+                host, station = min(sender, receiver), max(sender, receiver)
+                if space.nodes[host].facts[self.nodes[host]].cell == station - space.hosts:
+                    self._step(
+                        receiver, space.moves.received(receiver, "receive", space.moves.number_of(sender), message)
+                    )
+                continue
+            head = self._wires.heads(self._wired)[0]
+            self._wired = head.left
+            if head.handled:
+                at = space.hosts + head.at
+                self._step(at, space.moves.received(at, "wired", head.source, head.message))
+
+    def why_not(self) -> str:
+        """Why it does not rest; empty: it does."""
+        space = self._space
+        history = space.history(self.history)
+        for host in range(space.hosts):
+            facts = space.nodes[host].facts[self.nodes[host]]
+            if missing := owed(history, host):
+                return f"h{host} has not delivered {', '.join(map(name, missing))}"
+            if not facts.settled or facts.buffered:
+                return f"h{host} " + ("has messages in its buffers" if facts.settled else "waits for an answer")
+            if facts.out == history.hosts[host].member:
+                return (
+                    f"h{host} is {'no member any more' if facts.out else 'not out'}, and its application was not told"
+                )
+        for station in range(space.case.stations):
+            facts = space.nodes[space.hosts + station].facts[self.nodes[space.hosts + station]]
+            if not facts.settled or facts.buffered:
+                return f"s{station} " + ("has messages in its buffers" if facts.settled else "waits for an answer")
+            if space.case.single_owner and facts.serves != self._members_in(station):
+                return f"s{station} does not serve the members in its cell, and them alone"
+        return ""
+
+    def _members_in(self, station: int) -> int:
+        """Bit h for each host h."""
+        space, standings = self._space, self._space.history(self.history).hosts
+        cells = [space.nodes[h].facts[self.nodes[h]].cell for h in range(space.hosts)]
+        return sum(1 << h for h, cell in enumerate(cells) if cell == station and standings[h].member)

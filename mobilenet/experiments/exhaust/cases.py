@@ -1,0 +1,99 @@
+"""The named cases: what is explored of the mobile causal broadcast.
+
+Model     see space.py; at least one loss and one copy in an execution, and each retransmission timer twice. All
+          waits are a millisecond or ten minutes: there is no clock between them, so the T extension, which is about
+          time, is not explored
+Source    ours
+"""
+
+from __future__ import annotations
+
+from collections.abc import Container
+from dataclasses import replace
+from typing import Any
+
+from ...protocols import mobile_causal
+from ...protocols.declaration import declared
+from ...protocols.mobile_causal import MobileCausalParameters
+from ...protocols.mobile_causal.declaration import MobileCausal
+from .case import Case
+
+SHORT_S, LONG_S = 0.001, 600.0
+
+PARAMETERS = MobileCausalParameters(
+    resend_first_s=SHORT_S,
+    resend_full_s=SHORT_S,
+    ack_min_s=SHORT_S,
+    ack_max_s=SHORT_S,
+    heartbeat_s=SHORT_S,
+    control_interval_s=SHORT_S,
+    forwarding_jitter_s=0.0,
+    silent_after_s=LONG_S,
+    cookie_lifetime_s=LONG_S,
+)
+ROLES = MobileCausal
+COUNTED = ("Join", "Init", "Leave")  # for each of the first two a station opens a request
+
+
+def mobile(name: str, cells: tuple[int, ...], messages: tuple[int, ...], **others: Any) -> Case:
+    """A case of the mobile causal broadcast."""
+    repeats = others.pop("repeats", 2 * len(cells) + 1)  # the timer of each host fires twice, and there is a copy
+    return Case(
+        name,
+        ROLES,
+        PARAMETERS,
+        cells,
+        messages,
+        counted=COUNTED,
+        repeats=repeats,
+        forget=forget,
+        single_owner=True,
+        **others,
+    )
+
+
+def forget(value: Any) -> Container[str]:
+    """What of the protocol's objects cannot matter any more between two inputs.
+
+    Resender: its heap holds a due time for each message that waits, which its dictionary of states tells as well, and entries
+    that are passed over; rounds and rests are over by the next input (local.py). AppSh: its M_d is informative, no host looks at
+    it. A station's context: an owner has no request of its own any more, and what a handover has left there is set before it is read again.
+    Names that no longer exist are not missed: then there are only more states.
+    """
+    kind = type(value).__name__
+    if kind == "Resender":
+        return ("_heap", "_left", "_batch_began", "_rest_until", "_round_end")
+    if kind == "AppSh":
+        return ("delivered",)
+    if kind == "Context":
+        return DONE_WITH.get(value.state.name, ())
+    return ()
+
+
+DONE_WITH = {
+    "OWN": ("answers", "bound", "grq", "peer", "pin", "rq", "undelivered"),
+    "REL": ("answers", "pin", "rq", "undelivered"),
+    "FETCH": ("answers",),
+}
+
+TWO, THREE = (0,), (0, 0)  # stations: a wire; a star around s0
+
+CASES = {
+    case.name: case
+    for case in (
+        mobile("two_messages_one_crash", (0,), (2,), parents=TWO, crashes=1),
+        mobile("two_messages_two_moves", (0,), (2,), parents=TWO, moves=2),
+        mobile("three_stations", (0,), (1,), parents=THREE, moves=2),
+        mobile("two_hosts", (0, 0), (1, 1), parents=TWO, joined=False),
+        mobile("mover_and_talker", (0, 1), (0, 2), parents=TWO, moves=1),
+        mobile("leave_two_moves", (0,), (0,), parents=THREE, leaves=1, moves=2),
+        mobile("leave_and_join", (0,), (1,), parents=TWO, leaves=1, joins=1),
+        mobile("one_move", (0,), (1,), parents=TWO, moves=1),
+        mobile("join", (0,), (1,), parents=TWO, joined=False),
+    )
+}
+
+
+def with_protocol(case: Case, host: Any, station: Any) -> Case:
+    """The same with other classes."""
+    return replace(case, roles=declared(host, station, mobile_causal.Stable))

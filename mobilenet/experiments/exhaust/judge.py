@@ -1,0 +1,139 @@
+"""What hosts may deliver, judged from what was broadcast, delivered, joined and left, and from nothing else.
+
+Model     m1 happened before m2 if the broadcaster of m2 had broadcast or delivered m1, or something that m1 happened
+          before. A member is entitled to every message broadcast since it joined (or since its last gap), and owes
+          them all
+Checks    creation, duplication (over all memberships), membership, causal_order: nothing is delivered before a
+          message that it is entitled to and that happened before, nor after one that happened after; delivery: in
+          the end every member has delivered all it is entitled to
+Shapes    Standing: one host; a message's number is its place in the order of broadcasting; sets are bit masks over
+          these
+Errors    Violation, at the first event that breaks a check
+Source    Lamport, Time, clocks, and the ordering of events in a distributed system (1978); ours. Written anew, beside
+          mobilenet/verify, which reads whole recordings
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from ...protocols.port import MessageId
+
+
+class Violation(Exception):
+    def __init__(self, check: str, explanation: str) -> None:
+        super().__init__(explanation)
+        self.check = check
+        self.explanation = explanation
+
+
+class Standing(NamedTuple):
+    member: bool = False
+    delivered: int = 0  # in any of its lives
+    entitled: int = 0  # broadcast while it was a member, and not given up by a gap
+    past: int = 0  # all that happened before its next broadcast
+
+
+class History(NamedTuple):
+    """All that counts of the past."""
+
+    messages: tuple[MessageId, ...]  # in the order of broadcasting
+    pasts: tuple[int, ...]  # what happened before each
+    hosts: tuple[Standing, ...]
+
+
+def begin(hosts: int) -> History:
+    return History((), (), (Standing(),) * hosts)
+
+
+def told(history: History, host: int, events: Sequence[tuple[Any, ...]]) -> History:
+    """The history after what a host did: ('broadcast', id), ('deliver', id, body), ('joined', ...), ('left', ...), ('gap', ...)."""
+    for event in events:
+        history = _EVENTS[event[0]](history, host, event)
+    return history
+
+
+def owed(history: History, host: int) -> list[MessageId]:
+    """What a member has not delivered and is entitled to."""
+    standing = history.hosts[host]
+    if not standing.member:
+        return []
+    missing = standing.entitled & ~standing.delivered
+    return [message for i, message in enumerate(history.messages) if missing >> i & 1]
+
+
+def name(message: MessageId) -> str:
+    return f"h{message.host}:{message.seq}"
+
+
+def _names(history: History, mask: int) -> str:
+    return ", ".join(name(message) for i, message in enumerate(history.messages) if mask >> i & 1)
+
+
+def _changed(history: History, host: int, standing: Standing) -> History:
+    hosts = history.hosts
+    return history._replace(hosts=(*hosts[:host], standing, *hosts[host + 1 :]))
+
+
+def _broadcast(history: History, host: int, event: tuple[Any, ...]) -> History:
+    message = event[1]
+    if message.host != host or message in history.messages:
+        raise Violation("creation", f"h{host} broadcasts {name(message)}, which is not a new message of its own")
+    if not history.hosts[host].member:
+        raise Violation("membership", f"h{host} broadcasts {name(message)} and is no member")
+    bit = 1 << len(history.messages)
+    hosts = [s._replace(entitled=s.entitled | bit) if s.member else s for s in history.hosts]
+    hosts[host] = hosts[host]._replace(past=hosts[host].past | bit)
+    return History((*history.messages, message), (*history.pasts, history.hosts[host].past), tuple(hosts))
+
+
+def _deliver(history: History, host: int, event: tuple[Any, ...]) -> History:
+    message, standing = event[1], history.hosts[host]
+    if message not in history.messages:
+        raise Violation("creation", f"h{host} delivers {name(message)}, which nobody broadcast")
+    place = history.messages.index(message)
+    bit, past = 1 << place, history.pasts[place]
+    if not standing.member:
+        raise Violation("membership", f"h{host} delivers {name(message)} and is no member")
+    if standing.delivered & bit:
+        raise Violation("duplication", f"h{host} delivers {name(message)} a second time")
+    if missing := past & standing.entitled & ~standing.delivered:
+        raise Violation("causal_order", f"h{host} delivers {name(message)} before {_names(history, missing)}")
+    after = sum(1 << i for i, p in enumerate(history.pasts) if p & bit) & standing.delivered
+    if after:
+        raise Violation("causal_order", f"h{host} delivers {name(message)} after {_names(history, after)}")
+    return _changed(
+        history, host, standing._replace(delivered=standing.delivered | bit, past=standing.past | past | bit)
+    )
+
+
+def _joined(history: History, host: int, event: tuple[Any, ...]) -> History:
+    if history.hosts[host].member:
+        raise Violation("membership", f"h{host} joins a second time")
+    return _changed(history, host, history.hosts[host]._replace(member=True, entitled=0))
+
+
+def _left(history: History, host: int, event: tuple[Any, ...]) -> History:
+    if not history.hosts[host].member:
+        raise Violation("membership", f"h{host} leaves and is no member")
+    return _changed(history, host, history.hosts[host]._replace(member=False, entitled=0))
+
+
+def _gap(history: History, host: int, event: tuple[Any, ...]) -> History:
+    """Only a host that a station gave up has gaps, and in these cases none does."""
+    raise Violation("gaps", f"h{host} has a gap, though no station gave it up")
+
+
+def _expired(history: History, host: int, event: tuple[Any, ...]) -> History:
+    return history
+
+
+_EVENTS = {
+    "broadcast": _broadcast,
+    "deliver": _deliver,
+    "joined": _joined,
+    "left": _left,
+    "gap": _gap,
+    "expired": _expired,
+}

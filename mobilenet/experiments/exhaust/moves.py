@@ -1,0 +1,184 @@
+"""What may happen at one node, in one of its states, with the frames that have been sent to it.
+
+Model     see space.py. A move is known from the node's state alone, but for the wire: frames it reacts to, timers,
+          and what may happen to a host. What a node does not react to is left out
+Shapes    frames: bit masks; a frame is a receiver and an input of it, numbered over all nodes
+Errors    none: what a handler raises is part of the move
+Source    ours
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+from .case import Case
+from .local import Done, Facts, Local, Messages, Numbered
+
+FREE, REPEAT, MOVE, CRASH, LEAVE, JOIN, BROADCAST = range(7)
+
+
+class Move(NamedTuple):
+    """Something that may happen at one node. All but the link is known from the node's state."""
+
+    node: int
+    given: int
+    cost: int
+    becomes: int
+    sends: int  # frames
+    uses: int  # the counted frame that has its effect here
+    wired: tuple[tuple[int | None, int], ...]
+    story: tuple[tuple[Any, ...], ...]
+    error: str | None
+
+
+class Moves:
+    """Of all nodes of a case: first the hosts, then the stations."""
+
+    def __init__(self, case: Case) -> None:
+        self.case = case
+        self.hosts = len(case.cells)
+        self.messages = Messages()
+        self.nodes = [self._local(case.build_host, h, h) for h in range(self.hosts)]
+        self.nodes += [self._local(case.build_station, s, self.hosts + s) for s in range(case.stations)]
+        self.count = len(self.nodes)
+        self.frames = Numbered()  # bit -> (receiver, input)
+        self.masks = [0] * self.count  # the frames for each node
+        self._received: dict[tuple[int, str, int, int], int] = {}
+        self._known: list[dict[tuple[int, int, int], tuple[tuple[Move, ...], int]]] = [{} for _ in self.nodes]
+        self._wired: list[dict[tuple[int, int, int], Move]] = [{} for _ in self.nodes]
+
+    def _local(self, build: Any, number: int, place: int) -> Local:
+        return Local(place, lambda clock: build(number, clock), self.messages, self.case)
+
+    def number_of(self, node: int) -> int:
+        """As the protocol knows it."""
+        return node if node < self.hosts else node - self.hosts
+
+    def received(self, node: int, kind: str, sender: int, message: int) -> int:
+        """The number of an input: ('receive' or 'wired', sender, message)."""
+        key = (node, kind, sender, message)
+        found = self._received.get(key)
+        if found is None:
+            found = self._received[key] = self.nodes[node].input((kind, sender, self.messages.items[message]))
+        return found
+
+    def sending(self, node: int, local: int, frames: int, used: int) -> list[Move]:
+        """Those that only send."""
+        mask = self.masks[node]
+        return [move for move in self.find(node, local, frames & mask, used & mask) if _only_sends(move, local)]
+
+    def known(self, node: int, local: int, air: int, used: int) -> tuple[tuple[Move, ...], int]:
+        """Moves, and what all those send that only send."""
+        mask = self.masks[node]
+        key = (local, air & mask, used & mask)
+        found = self._known[node].get(key)
+        if found is None:
+            moves: list[Move] = []
+            sends = 0
+            for move in self.find(node, *key):
+                if _only_sends(move, local):
+                    sends |= move.sends
+                else:
+                    moves.append(move)
+            found = self._known[node][key] = (tuple(moves), sends)
+        return found
+
+    def find(self, node: int, local: int, frames: int, used: int) -> Iterator[Move]:
+        facts = self.nodes[node].facts[local]
+        while frames:
+            bit = frames & -frames
+            frames ^= bit
+            given = self.frames.items[bit.bit_length() - 1][1]
+            move = self._move(node, local, given, FREE)
+            if move.becomes == local and not (move.sends or move.wired or move.story or move.error):
+                continue
+            if self._is_counted(node, given) and (move.becomes != local or move.wired):
+                move = move._replace(cost=REPEAT if bit & used else FREE, uses=bit)
+            yield move
+        for timer in facts.armed:
+            yield self._plain(node, local, ("timer", timer), FREE)
+        if node < self.hosts:
+            yield from self._of_host(node, local, facts)
+
+    def _of_host(self, node: int, local: int, facts: Facts) -> Iterator[Move]:
+        case = self.case
+        if case.moves and node in case.movers:
+            for station in range(case.stations):
+                if station != facts.cell:
+                    yield self._plain(node, local, ("cell", station), MOVE)
+        if not facts.up:
+            yield self._plain(node, local, ("recover",), FREE)
+            return
+        if case.crashes:
+            yield self._plain(node, local, ("crash",), CRASH)
+        if case.leaves and not facts.out:
+            yield self._plain(node, local, ("leave",), LEAVE)
+        if case.joins and facts.out:
+            yield self._plain(node, local, ("join",), JOIN)
+        if case.messages[node]:
+            move = self._plain(node, local, ("broadcast", 1), BROADCAST)
+            if move.story:  # else it was refused
+                yield move
+
+    def _is_counted(self, node: int, given: int) -> bool:
+        return type(self.nodes[node].given(given)[2]).__name__ in self.case.counted
+
+    def _plain(self, node: int, local: int, given: tuple[Any, ...], cost: int) -> Move:
+        return self._move(node, local, self.nodes[node].input(given), cost)
+
+    def _move(self, node: int, local: int, given: int, cost: int) -> Move:
+        becomes, done = self.nodes[node].step(local, given)
+        return Move(
+            node,
+            given,
+            cost,
+            becomes,
+            self._sends(node, done),
+            0,
+            done.wired,
+            self.story(node, given, done),
+            done.error,
+        )
+
+    def story(self, node: int, given: int, done: Done) -> tuple[tuple[Any, ...], ...]:
+        """What is judged of a step."""
+        if done.answer is not None and self.nodes[node].given(given)[0] == "broadcast":
+            return (("broadcast", done.answer), *done.told)
+        return done.told
+
+    def receivers(self, node: int, to: int | None) -> range:
+        """Who may hear a frame of a node: at the other side of the radio, the one addressed or everybody."""
+        first, last = (self.hosts, self.count) if node < self.hosts else (0, self.hosts)
+        return range(first, last) if to is None else range(first + to, first + to + 1)
+
+    def _sends(self, node: int, done: Done) -> int:
+        frames = 0
+        for to, message in done.radio:
+            for receiver in self.receivers(node, to):
+                frames |= self.frame(receiver, self.received(receiver, "receive", self.number_of(node), message))
+        return frames
+
+    def frame(self, receiver: int, given: int) -> int:
+        """The bit of a frame."""
+        frame = (receiver, given)
+        bit = 1 << self.frames.number(frame, frame)
+        self.masks[receiver] |= bit
+        return bit
+
+    def wired(self, node: int, local: int, source: int, message: int) -> Move:
+        """A message from another station arrives."""
+        key = (local, source, message)
+        found = self._wired[node].get(key)
+        if found is None:
+            given = self.received(node, "wired", source, message)
+            found = self._wired[node][key] = self._move(node, local, given, FREE)
+        return found
+
+    def join(self, node: int, local: int) -> Move:
+        """A host asks to be a member."""
+        return self._plain(node, local, ("join",), FREE)
+
+
+def _only_sends(move: Move, before: int) -> bool:
+    return move.becomes == before and move.cost == FREE and not (move.wired or move.story or move.error)

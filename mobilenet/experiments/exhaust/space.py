@@ -1,0 +1,207 @@
+"""The states of a whole network, and what may happen in each.
+
+Model     radio: what a node sent may arrive at its receiver at any time after, any number of times, in any order, or
+          never; a station's frame for its cell at any host, wherever that is by now. So losses, copies, delays and
+          overhearing have no bound, and what was sent once need not be sent again: the radio is the set of all
+          frames ever sent. Only frames of the types in `case.counted`, for which a station opens a request with a
+          number of its own, would then have no end. Each of them changes its receiver's state, or makes it send on
+          the wire, once; and `case.repeats` times in all an old one does so again. With one host, three repeats
+          include every execution in which the timer that repeats such frames fires twice and one frame is copied;
+          with two, five wire: see wires.py. Timers: each armed one may fire at any time, any number of times
+          hosts: move, crash, leave, join again and broadcast within the case's bounds; one that is down recovers at
+          any time
+Reduction frames that can be sent without anything else changing (a heartbeat, the answer to a repeated request) are
+          sent at once, as often as that adds one. Nothing is lost: what may happen after is what might happen
+          before, and more
+Shapes    state: numbers of each host's and each station's state, wires, history, budget; then two bit masks over
+          frames: those ever sent, and those counted ones that have had their effect
+Errors    Violation, from the step that breaks a safety check
+Source    ours; the radio as a growing set: Lamport, Specifying systems (2002)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import suppress
+from typing import Any, NamedTuple
+
+from .case import Case
+from .judge import History, Violation, begin, told
+from .local import NOTHING, Facts, Numbered
+from .moves import BROADCAST, FREE, Move, Moves
+from .wires import Wires
+
+State = tuple[int, ...]
+
+
+class Step(NamedTuple):
+    """A move, and the link over which it came; a move of node -1 only passes a station on its way."""
+
+    move: Move
+    link: int | None
+
+
+class Space:
+    def __init__(self, case: Case) -> None:
+        self.case = case
+        self.moves = Moves(case)
+        self.nodes = self.moves.nodes
+        self.hosts, self.count = self.moves.hosts, self.moves.count
+        self.wires = Wires(case.parents)
+        self._budgets = Numbered()
+        self._spent: dict[tuple[int, int, int], int | None] = {}
+        self._histories = Numbered()
+        self._told: dict[tuple[int, int, Any], int | Violation] = {}
+        self._covers: dict[tuple[int, int], bool] = {}
+
+    # --- numbers
+
+    def facts(self, state: State, node: int) -> Facts:
+        return self.nodes[node].facts[state[node]]
+
+    def history(self, number: int) -> History:
+        found: History = self._histories.items[number]
+        return found
+
+    def first(self) -> State:
+        """All nodes as they were built; nobody is a member."""
+        case = self.case
+        budget = (case.repeats, case.moves, case.crashes, case.leaves, case.joins, *case.messages)
+        return self.silent((0,) * self.count, self.number_budget(budget), self.number_history(begin(self.hosts)))
+
+    def silent(self, nodes: tuple[int, ...], budget: int, history: int) -> State:
+        """Nodes in these states, and nothing under way."""
+        state = (*nodes, self.wires.empty, history, budget, 0, 0)
+        for node in range(self.count):
+            state = self._normal(list(state), node, 0)
+        return state
+
+    def asked_to_join(self) -> State:
+        """Every host has asked to join; what that sends is under way."""
+        state = self.first()
+        for host in range(self.hosts):
+            state = self._apply(state, self.moves.join(host, state[host]), self.wires.empty, state[-3])
+        return state
+
+    def number_history(self, history: History) -> int:
+        return self._histories.number(history, history)
+
+    def budget(self, number: int) -> tuple[int, ...]:
+        """Repeats, moves, crashes, leaves and joins that are left, and each host's messages."""
+        found: tuple[int, ...] = self._budgets.items[number]
+        return found
+
+    def number_budget(self, budget: tuple[int, ...]) -> int:
+        return self._budgets.number(budget, budget)
+
+    def covers(self, more: int, less: int) -> bool:
+        """Whether a budget allows whatever another one does."""
+        found = self._covers.get((more, less))
+        if found is None:
+            items = self._budgets.items
+            found = self._covers[more, less] = all(a >= b for a, b in zip(items[more], items[less], strict=True))
+        return found
+
+    # --- whole states
+
+    def successors(self, state: State) -> Iterator[tuple[Step, State]]:
+        """Whatever may happen next. Raises Violation where a check is broken."""
+        count, budget, air, used = self.count, state[-3], state[-2], state[-1]
+        known = self.moves.known
+        for node in range(count):
+            for move in known(node, state[node], air, used)[0]:
+                left = budget if move.cost == FREE else self._spend(budget, move.cost, node)
+                if left is not None:
+                    yield Step(move, None), self._apply(state, move, state[count], left)
+        for head in self.wires.heads(state[count]):
+            if head.handled:
+                node = self.hosts + head.at
+                move = self.moves.wired(node, state[node], head.source, head.message)
+                yield Step(move, head.link), self._apply(state, move, head.left, budget, head.link)
+            else:
+                yield Step(PASSING, head.link), (*state[:count], head.left, *state[count + 1 :])
+
+    def successors_until_broken(self, state: State) -> Iterator[tuple[Step, State]]:
+        """The same, without what comes after a violation."""
+        with suppress(Broken):
+            yield from self.successors(state)
+
+    def is_idle(self, state: State) -> bool:
+        """Nothing is on the wire, and all hosts are up."""
+        return state[self.count] == self.wires.empty and all(self.facts(state, host).up for host in range(self.hosts))
+
+    def _apply(self, state: State, move: Move, wires: int, budget: int, link: int | None = None) -> State:
+        if move.error is not None:
+            raise Broken(Violation("assertion", f"{self.nodes[move.node].name}: {move.error}"), Step(move, link))
+        count, node = self.count, move.node
+        after = list(state)
+        after[node] = move.becomes
+        after[count] = self.wires.put(wires, node - self.hosts, move.wired) if move.wired else wires
+        if move.story:
+            try:
+                after[count + 1] = self.tell(state[count + 1], node, move.story)
+            except Violation as violation:
+                raise Broken(violation, Step(move, link)) from None
+        after[-3] = budget
+        after[-2] = state[-2] | move.sends
+        if move.uses:
+            after[-1] |= move.uses
+        if node >= self.hosts and self.case.single_owner:
+            self._check_owner(after, Step(move, link))
+        return self._normal(after, node, move.sends & ~state[-2])
+
+    def _normal(self, after: list[int], moved: int, new: int) -> State:
+        """With all frames sent that may be sent without any other change, now that a node has changed and frames are new."""
+        air, used, masks, known = after[-2], after[-1], self.moves.masks, self.moves.known
+        air |= known(moved, after[moved], air, used)[1]
+        new |= air & ~after[-2]
+        while new:
+            before = air
+            for node in range(self.count):
+                if new & masks[node]:
+                    air |= known(node, after[node], air, used)[1]
+            new = air & ~before
+        after[-2] = air
+        return tuple(after)
+
+    def _check_owner(self, state: list[int], step: Step) -> None:
+        seen = 0
+        for node in range(self.hosts, self.count):
+            serves = self.nodes[node].facts[state[node]].serves
+            if seen & serves:
+                host = (seen & serves).bit_length() - 1
+                raise Broken(Violation("token", f"two stations serve h{host}"), step)
+            seen |= serves
+
+    def tell(self, history: int, host: int, story: tuple[tuple[Any, ...], ...]) -> int:
+        """The number of the history after what a host did. Raises Violation."""
+        known = self._told.get((history, host, story))
+        if known is None:
+            try:
+                known = self.number_history(told(self.history(history), host, story))
+            except Violation as violation:
+                known = violation
+            self._told[history, host, story] = known
+        if isinstance(known, Violation):
+            raise known
+        return known
+
+    def _spend(self, budget: int, cost: int, node: int) -> int | None:
+        key = (budget, cost, node)
+        if key not in self._spent:
+            left = list(self._budgets.items[budget])
+            left[cost - 1 if cost != BROADCAST else BROADCAST - 1 + node] -= 1
+            self._spent[key] = None if min(left) < 0 else self.number_budget(tuple(left))
+        return self._spent[key]
+
+
+class Broken(Exception):
+    """A violation, and the step that does it."""
+
+    def __init__(self, violation: Violation, step: Step) -> None:
+        super().__init__(violation.explanation)
+        self.violation = violation
+        self.step = step
+
+
+PASSING = Move(-1, -1, FREE, -1, 0, 0, NOTHING.wired, NOTHING.told, None)

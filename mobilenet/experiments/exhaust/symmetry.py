@@ -1,0 +1,132 @@
+"""Two hosts with the same part to play: of a state and its mirror image one is enough.
+
+Model     the image of a state is what would have come if everything had happened to the other host. It is found by
+          doing that: a node's state is reached by inputs, and the images of these lead its counterpart (the other
+          host; the same station) to the image; a message's image is what the step at its origin sends at the same
+          place when it is mirrored. So nothing has to be known of where protocols write hosts' numbers. Mirroring
+          maps executions to executions, hence a check is broken after a state if and only if one is after its image
+Assumes   a protocol that treats hosts alike, whatever their numbers; both hosts begin in the same cell, as no
+          members, with the same bounds, and move both or not at all
+Errors    ValueError for a case whose two hosts have different parts
+Source    Ip, Dill, Better verification through symmetry (1996); ours
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ...protocols.port import MessageId
+from .case import Case
+from .judge import History
+from .space import Space, State
+
+
+def is_symmetric(case: Case) -> bool:
+    """Whether its hosts, two of them, have the same part to play from the beginning on."""
+    alike = len(case.cells) == 2 and len(set(case.cells)) == len(set(case.messages)) == 1
+    return alike and not case.joined and (case.moves == 0 or set(case.movers) == {0, 1})
+
+
+class Mirror:
+    def __init__(self, space: Space) -> None:
+        if not is_symmetric(space.case):
+            raise ValueError(f"{space.case.name}: its hosts do not have the same part to play")
+        self._space = space
+        self._moves = space.moves
+        self._locals: list[dict[int, int]] = [{0: 0} for _ in space.nodes]
+        self._inputs: list[dict[int, int]] = [{} for _ in space.nodes]
+        self._messages: dict[int, int] = {}
+        self._frames: dict[int, int] = {0: 0}
+        self._bits: dict[int, int] = {}
+        self._others: list[dict[int, int]] = [{}, {}, {}]  # wires, history, budget
+
+    def choose(self, state: State) -> State:
+        """The same one for a state and its image."""
+        return min(state, self.image(state))
+
+    def image(self, state: State) -> State:
+        count = self._space.count
+        nodes = [self._local(node, state[node]) for node in range(count)]
+        nodes[0], nodes[1] = nodes[1], nodes[0]
+        wires, history, budget = (self._other(i, state[count + i]) for i in range(3))
+        return (*nodes, wires, history, budget, self._mask(state[-2]), self._mask(state[-1]))
+
+    def _counterpart(self, node: int) -> int:
+        return 1 - node if node < 2 else node
+
+    def _local(self, node: int, state: int) -> int:
+        """The number, at the counterpart, of the image of a state."""
+        known = self._locals[node]
+        way = []
+        while state not in known:
+            before = self._space.nodes[node].before(state)
+            assert before is not None
+            way.append((state, before))
+            state = before[0]
+        other = self._space.nodes[self._counterpart(node)]
+        for after, (earlier, given) in reversed(way):
+            known[after] = other.step(known[earlier], self._input(node, given))[0]
+            state = after
+        return known[state]
+
+    def _input(self, node: int, given: int) -> int:
+        found = self._inputs[node].get(given)
+        if found is None:
+            what = self._space.nodes[node].given(given)
+            found = self._inputs[node][given] = self._mirrored(node, what)
+        return found
+
+    def _mirrored(self, node: int, what: tuple[Any, ...]) -> int:
+        other = self._counterpart(node)
+        if what[0] not in ("receive", "wired"):
+            return self._space.nodes[other].input(what)
+        kind, sender, message = what
+        from_host = kind == "receive" and node >= 2
+        image = self._message(self._moves.messages.find(message))
+        return self._moves.received(other, kind, self._counterpart(sender) if from_host else sender, image)
+
+    def _message(self, message: int) -> int:
+        found = self._messages.get(message)
+        if found is None:
+            node, state, given, way, place = self._moves.messages.origins[message]
+            step = self._space.nodes[self._counterpart(node)].step(self._local(node, state), self._input(node, given))
+            found = self._messages[message] = getattr(step[1], way)[place][1]
+        return found
+
+    def _mask(self, frames: int) -> int:
+        found = self._frames.get(frames)
+        if found is None:
+            found, left = 0, frames
+            while left:
+                bit = left & -left
+                left ^= bit
+                if bit not in self._bits:
+                    self._bits[bit] = self._bit(bit)
+                found |= self._bits[bit]
+            self._frames[frames] = found
+        return found
+
+    def _bit(self, bit: int) -> int:
+        receiver, given = self._moves.frames.items[bit.bit_length() - 1]
+        return self._moves.frame(self._counterpart(receiver), self._input(receiver, given))
+
+    def _other(self, which: int, number: int) -> int:
+        known = self._others[which]
+        if number not in known:
+            known[number] = (self._wires, self._history, self._budget)[which](number)
+        return known[number]
+
+    def _wires(self, wires: int) -> int:
+        queues = self._space.wires.queues(wires)
+        return self._space.wires.number(
+            tuple(tuple((source, to, self._message(m)) for source, to, m in queue) for queue in queues)
+        )
+
+    def _history(self, number: int) -> int:
+        history = self._space.history(number)
+        messages = tuple(MessageId(1 - message.host, message.seq) for message in history.messages)
+        return self._space.number_history(History(messages, history.pasts, history.hosts[::-1]))
+
+    def _budget(self, number: int) -> int:
+        budget = self._space.budget(number)
+        return self._space.number_budget((*budget[:-2], budget[-1], budget[-2]))

@@ -1,0 +1,104 @@
+"""The backbone as a state: a tree of FIFO links, each with what is under way on it.
+
+Model     a broadcast floods the tree, forwarded before it is handled; a message for one station uses the same links.
+          So what was sent or delivered at x's sender before x is delivered before x: the causal order that
+          mobilenet/protocols/port.py promises. Any link may be the next to hand over its first message
+Shapes    state: for each directed link, in the order of LINKS, a tuple of (source, to or None, message)
+Errors    none
+Source    ours
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from .local import Numbered
+
+Item = tuple[int, int | None, int]
+Queues = tuple[tuple[Item, ...], ...]
+
+
+class Head(NamedTuple):
+    """A message that may arrive next."""
+
+    link: int
+    at: int
+    source: int
+    message: int
+    handled: bool  # False: it only passes through
+    left: int  # the wires when it has arrived, and is forwarded
+
+
+class Wires:
+    """All states of a tree: `parents[i]` is the neighbour of station i+1 towards station 0."""
+
+    def __init__(self, parents: Sequence[int]) -> None:
+        count = len(parents) + 1
+        pairs = [pair for child, parent in enumerate(parents, 1) for pair in ((child, parent), (parent, child))]
+        self.links = sorted(pairs)
+        self._index = {link: i for i, link in enumerate(self.links)}
+        self._neighbours = [[b for a, b in self.links if a == at] for at in range(count)]
+        self._next = [self._first_hops(at) for at in range(count)]
+        self._states = Numbered()
+        self._heads: list[tuple[Head, ...] | None] = []
+        self._put: dict[tuple[int, int, tuple[tuple[int | None, int], ...]], int] = {}
+        self.empty = self.number(((),) * len(self.links))
+
+    def __len__(self) -> int:
+        return len(self._states)
+
+    def queues(self, state: int) -> Queues:
+        found: Queues = self._states.items[state]
+        return found
+
+    def put(self, state: int, at: int, sent: tuple[tuple[int | None, int], ...]) -> int:
+        """The wires when a station has sent messages."""
+        key = (state, at, sent)
+        found = self._put.get(key)
+        if found is None:
+            queues = [list(queue) for queue in self.queues(state)]
+            for to, message in sent:
+                self._spread(queues, at, None, (at, to, message))
+            found = self._put[key] = self.number(tuple(map(tuple, queues)))
+        return found
+
+    def heads(self, state: int) -> tuple[Head, ...]:
+        """What may arrive next, link by link."""
+        found = self._heads[state]
+        if found is None:
+            queues = self.queues(state)
+            found = self._heads[state] = tuple(self._head(queues, i) for i, queue in enumerate(queues) if queue)
+        return found
+
+    def _head(self, queues: Queues, link: int) -> Head:
+        before, at = self.links[link]
+        source, to, message = item = queues[link][0]
+        left = [list(queue) for queue in queues]
+        del left[link][0]
+        if to != at:
+            self._spread(left, at, before, item)
+        return Head(link, at, source, message, to is None or to == at, self.number(tuple(map(tuple, left))))
+
+    def _spread(self, queues: list[list[Item]], at: int, before: int | None, item: Item) -> None:
+        to = item[1]
+        hops = self._neighbours[at] if to is None else [self._next[at][to]]
+        for hop in hops:
+            if hop != before:
+                queues[self._index[at, hop]].append(item)
+
+    def number(self, queues: Queues) -> int:
+        number = self._states.number(queues, queues)
+        if number == len(self._heads):
+            self._heads.append(None)
+        return number
+
+    def _first_hops(self, start: int) -> dict[int, int]:
+        hops: dict[int, int] = {}
+        for first in self._neighbours[start]:
+            stack = [(first, start)]
+            while stack:
+                at, before = stack.pop()
+                hops[at] = first
+                stack += [(n, at) for n in self._neighbours[at] if n != before]
+        return hops

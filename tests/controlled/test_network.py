@@ -1,0 +1,163 @@
+"""The network that a test drives: what it promises to protocols, and what it lets its driver do."""
+
+from __future__ import annotations
+
+import doctest
+import importlib.util
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from mobilenet.controlled import Network, network
+from mobilenet.protocols.declaration import declared
+from mobilenet.protocols.mobile_causal import MobileCausalParameters
+from mobilenet.protocols.mobile_causal.declaration import MobileCausal
+
+ROOT = Path(__file__).parents[2]
+PARAMETERS = MobileCausalParameters()
+
+
+def mobile(cells: list[int | None], parents: tuple[int, ...] = ()) -> Network:
+    made = Network(MobileCausal, PARAMETERS, cells, parents)
+    for host in range(len(cells)):
+        made.join(host)
+    made.settle()
+    return made
+
+
+class Silent:
+    """A host or station that notes what it is given."""
+
+    def __init__(self, port: Any, stable_or_wired: Any, *rest: Any) -> None:
+        self.port, self.other, self.heard = port, stable_or_wired, []
+        self.timer = port.timer(lambda: self.heard.append("timer"))
+
+    def on_cell(self, station: int | None) -> None:
+        self.heard.append(("cell", station))
+
+    def on_recover(self) -> None:
+        self.heard.append("recover")
+
+    def on_receive(self, sender: int, message: Any) -> None:
+        self.heard.append((sender, message))
+
+    def on_wired(self, source: int, message: Any) -> None:
+        self.heard.append((source, message))
+        if message == "question":
+            self.other.send(source, "answer")
+
+    def on_sent(self, message: Any) -> None:
+        self.heard.append(("sent", message))
+
+
+def silent(cells: list[int | None], parents: tuple[int, ...] = ()) -> Network:
+    return Network(declared(Silent, Silent, dict), None, cells, parents)
+
+
+def heard(made: Network, name: str) -> list[Any]:
+    return [what for what in made.nodes[name].protocol.heard if what[0] not in ("cell", "sent")]
+
+
+def test_the_example_runs() -> None:
+    result = doctest.testmod(network)
+    assert result.attempted > 10 and result.failed == 0
+
+
+def test_a_packet_is_delivered_kept_or_lost() -> None:
+    made = silent([0])
+    made.nodes["h0"].protocol.port.send(0, "hello")
+    made._take(made.nodes["h0"], made.nodes["h0"].port.effects)
+    packet = made.packet("str", "h0", "s0")
+    made.deliver(packet, keep=True)
+    made.deliver(packet)
+    assert heard(made, "s0") == [(0, "hello"), (0, "hello")]
+    with pytest.raises(ValueError, match="not in the air"):
+        made.deliver(packet)
+    with pytest.raises(ValueError, match="no str from anybody to s0"):
+        made.packet("str", receiver="s0")
+
+
+def test_links_keep_their_order_and_forward_before_they_handle() -> None:
+    """s1 - s0 - s2: what s2 answers to s1's question arrives after the news that s0 had passed on before."""
+    made = silent([], (0, 0))
+    stations = made.nodes
+    for name, message in (("s1", "news"), ("s1", "question")):
+        stations[name].port.effects.wired.clear()
+        stations[name].protocol.other.broadcast(message)
+        made._take(stations[name], stations[name].port.effects)
+    assert [len(queue) for queue in made.links.values()] == [0, 2, 0, 0]
+    with pytest.raises(ValueError, match="from s0 to s2"):
+        made.cross(0, 2)
+    made.cross(1, 0)
+    made.cross(1, 0)
+    assert [wired.message for wired in made.links[0, 2]] == ["news", "question"]
+    assert [wired.message for wired in made.links[0, 1]] == ["answer"]
+    made.cross(0, 2)
+    made.cross(0, 2)
+    made.cross(2, 0)
+    assert [wired.message for wired in made.links[0, 1]] == ["answer", "answer"]
+    made.flush()
+    assert heard(made, "s2") == [(1, "news"), (1, "question")]
+    assert heard(made, "s1") == [(0, "answer"), (2, "answer")]
+
+
+def test_a_crash_takes_timers_and_all_but_the_stable_store() -> None:
+    made = silent([1], (0,))
+    host = made.nodes["h0"]
+    stable = host.stable
+    host.protocol.timer.start(7)
+    assert [(name, timer.deadline_ns) for name, timer in made.timers()] == [("h0", 7)]
+    made.crash(0)
+    assert made.timers() == [] and host.protocol is None
+    made.move(0, 0)  # carried elsewhere
+    made.recover(0)
+    assert host.protocol.heard == [("cell", 0), "recover"] and host.protocol.other is stable
+    with pytest.raises(ValueError, match="not armed"):
+        made.fire("h0", 0)
+
+
+def test_a_timer_takes_the_clock_along() -> None:
+    made = silent([0])
+    host = made.nodes["h0"]
+    host.protocol.timer.start(50)
+    made.fire("h0", 0)
+    assert made.clock.now == 50 and host.protocol.heard[-1] == "timer" and not host.armed
+
+
+def test_members_deliver_what_is_broadcast_wherever_they_are() -> None:
+    made = mobile([0, 1, 2], (0, 1))
+    made.broadcast(0)
+    made.move(0, 2)
+    made.broadcast(1)
+    made.settle()
+    for host in range(3):
+        assert sorted(made.delivered(host)) == [(0, 0), (1, 0)]
+
+
+def test_what_a_host_left_behind_arrives_late() -> None:
+    made = mobile([0, 0], (0,))
+    made.broadcast(1)
+    made.deliver(made.packet("AppHs"))
+    late = made.packet("AppSh", receiver="h0")
+    made.move(0, 1)
+    made.deliver(late)
+    assert made.delivered(0) == []
+    made.settle()
+    assert made.delivered(0) == [(1, 0)]
+
+
+def test_a_plug_in_can_be_driven() -> None:
+    path = ROOT / "scenarios" / "own_protocol" / "gossip.py"
+    spec = importlib.util.spec_from_file_location("gossip_under_test", path)
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    gossip = module.Gossip
+    made = Network(declared(gossip.host, gossip.station, gossip.stable), gossip.settings(), [0, 1], (0,))
+    made.join(0)
+    made.join(1)
+    made.broadcast(0, 100)
+    assert made.delivered(0) == [(0, 0)] and made.delivered(1) == []
+    made.settle()
+    assert made.delivered(1) == [(0, 0)]
