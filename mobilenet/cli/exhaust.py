@@ -25,9 +25,9 @@ def exhaust(
 ) -> None:
     """Prove by exhaustion that the mobile causal broadcast keeps its promises in small networks.
 
-    The shipped classes of hosts and stations run on a network on which every order of events is tried: frames lost, copied,
-    late and overtaken, timers in any order, crashes and moves at any moment. What is found to hold, holds within the bounds
-    that are printed, and says nothing of larger networks.
+    The shipped classes of hosts and stations run on a network on which every order of events is tried: frames lost,
+    copied, late and overtaken, timers in any order, crashes and moves at any moment. What is found to hold, holds
+    within the bounds that are printed, and says nothing of larger networks.
     """
     with reporting():
         from mobilenet.experiments.exhaust.campaign import Told, bounds, explore

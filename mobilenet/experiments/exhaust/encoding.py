@@ -35,8 +35,8 @@ def nothing(value: Any) -> Container[str]:
 def encode(value: Any, opaque: Any = None, forget: Forget = nothing) -> Any:
     """Nested tuples.
 
-    opaque: an object that never changes, written as a word (the parameters of the protocol). forget: for an object, the names
-    of attributes whose values cannot matter any more.
+    opaque: an object that never changes, written as a word (the parameters of the protocol). forget: for an object,
+    the names of attributes whose values cannot matter any more.
     """
     return _Encoder(opaque, forget).encode(value)
 

@@ -48,7 +48,9 @@ def begin(hosts: int) -> History:
 
 
 def told(history: History, host: int, events: Sequence[tuple[Any, ...]]) -> History:
-    """The history after what a host did: ('broadcast', id), ('deliver', id, body), ('joined', ...), ('left', ...), ('gap', ...)."""
+    """The history after what a host did: ('broadcast', id), ('deliver', id, body), ('joined', ...), ('left', ...),
+    ('gap', ...).
+    """
     for event in events:
         history = _EVENTS[event[0]](history, host, event)
     return history

@@ -151,7 +151,9 @@ class Space:
         return self._normal(after, node, move.sends & ~state[-2])
 
     def _normal(self, after: list[int], moved: int, new: int) -> State:
-        """With all frames sent that may be sent without any other change, now that a node has changed and frames are new."""
+        """With all frames sent that may be sent without any other change, now that a node has changed and frames are
+        new.
+        """
         air, used, masks, known = after[-2], after[-1], self.moves.masks, self.moves.known
         air |= known(moved, after[moved], air, used)[1]
         new |= air & ~after[-2]

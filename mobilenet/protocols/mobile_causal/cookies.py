@@ -25,6 +25,22 @@ class Cookie(NamedTuple):
     issued_ns: int
 
 
+class Numbers:
+    """1, 2, 3, ...: of a station's requests and cookies."""
+
+    __slots__ = ("_last",)
+
+    def __init__(self) -> None:
+        self._last = 0
+
+    def __iter__(self) -> Numbers:
+        return self
+
+    def __next__(self) -> int:
+        self._last += 1
+        return self._last
+
+
 class Cookies:
     def __init__(self, port: Port, parameters: MobileCausalParameters, numbers: Iterator[int]) -> None:
         self._port = port

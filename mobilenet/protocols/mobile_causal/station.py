@@ -30,12 +30,11 @@ Deviations  F4a  A2:2      the giver goes on accepting App_hs after Rsp1: the me
 from __future__ import annotations
 
 from collections.abc import Callable
-from itertools import count
 from typing import Any, ClassVar
 
 from ..port import MessageId, StationPort, WiredPort
 from .context import Context, Contexts, State
-from .cookies import Cookies
+from .cookies import Cookies, Numbers
 from .handover import Handover
 from .messages import (
     ACKS_PER_FRAME,
@@ -74,7 +73,7 @@ class Station:
         self._p = parameters
         self._check = check
         self._expiry_s = parameters.expiry_s  # F15 (T; None: never)
-        numbers = count(1)  # of requests and cookies
+        numbers = Numbers()
         self.ctx = Contexts()
         self._stream = CellStream(port, parameters, self.ctx, check)
         self._cookies = Cookies(port, parameters, numbers)

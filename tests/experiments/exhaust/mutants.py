@@ -2,10 +2,10 @@
 
     python -m tests.experiments.exhaust.mutants [name ...] [--seconds 20] [--swarm 0] [--traces]
 
-Model     each mutant takes one repaired rule back (tests/protocols/mobile_causal/mutants.py), and is explored breadth first in
-          one case after the other, with the protocol's own assertions off, until a check is broken. Mutants of the T
-          extension (F15) and of windows (F14) are left out: they are about time and load, and clocks are outside the
-          states
+Model     each mutant takes one repaired rule back (tests/protocols/mobile_causal/mutants.py), and is explored breadth
+          first in one case after the other, with the protocol's own assertions off, until a check is broken. Mutants
+          of the T extension (F15) and of windows (F14) are left out: they are about time and load, and clocks are
+          outside the states
 Prints    Markdown: the case that shows it, states and seconds until then (over all cases tried), the check, the
           steps of its shortest trace; with --swarm N: how many drawn schedules the swarm needs, N at most
 Source    ours

@@ -59,10 +59,12 @@ compare with a search without the first two, and with one without the last. Stat
 MUTANTS = """
 ## Mutants
 
-Each mutant takes one repaired rule back (`tests/protocols/mobile_causal/mutants.py`), and is explored breadth first, case after case, with
-the protocol's own assertions off. States and seconds count all cases tried until it is found. The last column tells how many
-drawn schedules the swarm needs from seed 0 on, with the flavour that suits the mutant, and in what time. The mutants of rules F14
-and F15 are about load and time, and are not tried. Each trace was repeated on the controllable network.
+Each mutant takes one repaired rule back (`tests/protocols/mobile_causal/mutants.py`), and is
+explored breadth first, case after case, with the protocol's own assertions off. States and
+seconds count all cases tried until it is found. The last column tells how many drawn schedules
+the swarm needs from seed 0 on, with the flavour that suits the mutant, and in what time. The
+mutants of rules F14 and F15 are about load and time, and are not tried. Each trace was repeated
+on the controllable network.
 """
 
 

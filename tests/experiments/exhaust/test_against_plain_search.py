@@ -1,4 +1,6 @@
-"""The reductions lose nothing: a plain search, without them, reaches the same states; the memoised steps are the real ones."""
+"""The reductions lose nothing: a plain search, without them, reaches the same states; the memoised steps are the
+real ones.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +22,9 @@ from .toys import Host, Repeats, toy
 
 
 def plainly(case: Case, first: State, space: Space) -> set[State]:
-    """Nodes, wires and histories of all states; every way to send, receive and fire a step of its own, nothing covered."""
+    """Nodes, wires and histories of all states; every way to send, receive and fire a step of its own, nothing
+    covered.
+    """
     seen, waiting = {first}, [first]
     while waiting:
         state = waiting.pop()

@@ -27,10 +27,12 @@ def explored(case: Case, breadth: bool = False, **limits: Any) -> tuple[Search, 
         (toy(messages=(0,)), 1, 0, 0),
         (toy(messages=(1,)), 3, 2, 2),  # before, pending, delivered
         (toy(messages=(2,)), 5, 4, 4),
-        # each of the three up and down; broadcast or crash, deliver or crash, crash, and three recoveries, which lead to
+        # each of the three up and down; broadcast or crash, deliver or crash, crash, and three recoveries, which lead
+        # to
         # states that are known with a crash to spare
         (toy(messages=(1,), crashes=1), 6, 8, 3),
-        # three cells, and nothing else: each of the three places, once with two, one and no move left; none of them covers
+        # three cells, and nothing else: each of the three places, once with two, one and no move left; none of them
+        # covers
         # the first, so it is expanded with two, the two others with one, and these again with none
         (toy(messages=(0,), parents=(0, 0), moves=1), 3, 2, 1),
     ],
