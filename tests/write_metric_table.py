@@ -1,0 +1,44 @@
+"""The tables of metrics in docs/verdicts-and-metrics.md, from the registry.
+
+    python -m tests.write_metric_table
+
+Model     what stands between two markers of the page is replaced; tests/test_docs.py compares
+Source    mobilenet/metrics/registry.py
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from pathlib import Path
+
+from mobilenet.metrics.registry import MOBILE, PROCESSES
+
+PAGE = Path(__file__).parents[1] / "docs" / "verdicts-and-metrics.md"
+TABLES = {"mobile": MOBILE, "processes": PROCESSES}
+
+
+def table(metrics: dict[str, tuple[str, str]]) -> str:
+    rows = [f"| `{name}` | {words} | {unit or '–'} |" for name, (words, unit) in metrics.items()]
+    return "\n".join(["| metric | what it is | unit |", "|---|---|---|", *rows])
+
+
+def written(page: str) -> str:
+    """The page with its tables as they should be."""
+    for name, metrics in TABLES.items():
+        begin, end = f"<!-- metrics: {name} -->", f"<!-- end of metrics: {name} -->"
+        pattern = f"{re.escape(begin)}.*?{re.escape(end)}"
+        page, found = re.subn(pattern, lambda _, m=metrics: f"{begin}\n\n{table(m)}\n\n{end}", page, flags=re.DOTALL)
+        if found != 1:
+            raise ValueError(f"{PAGE}: expected {begin} and {end} once")
+    return page
+
+
+def main() -> int:
+    PAGE.write_text(written(PAGE.read_text(encoding="utf-8")), encoding="utf-8")
+    print(f"Next: git diff {PAGE.name}")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
