@@ -10,12 +10,14 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, ClassVar, NamedTuple, Protocol
 
+from mobilenet.protocols.fields import Id, Number
+
 
 class MessageId(NamedTuple):
     """One application message: who broadcast it, and its number there."""
 
-    host: int
-    seq: int
+    host: Id
+    seq: Number
 
 
 class Message(Protocol):

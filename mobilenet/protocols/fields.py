@@ -1,0 +1,127 @@
+"""Messages declare their fields once: sizes, payload and lengths of lists derive from the declaration.
+
+Model     a message is a NamedTuple below `@message`; the type of a field says how many bytes it takes. An identifier
+          has 4, a number 8, a flag 1, a body what it declares; a tuple as many as its items; what may be None a flag
+          more; a NamedTuple as a field what its own fields have. `head` bytes come before the first field
+Units     bytes
+Errors    TypeError where a field's type says nothing of bytes
+Source    ours: docs/architecture.md
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from types import NoneType, UnionType
+from typing import Annotated, Any, TypeVar, Union, get_args, get_origin, get_type_hints
+
+M = TypeVar("M", bound=type)
+
+
+@dataclass(frozen=True, slots=True)
+class Bytes:
+    """So many, always."""
+
+    count: int
+
+
+@dataclass(frozen=True, slots=True)
+class Declared:
+    """The value is the number of bytes: application payload, which nothing looks into."""
+
+
+@dataclass(frozen=True, slots=True)
+class BitsFrom:
+    """Ascending numbers, sent as one bit each from the number in another field to the last of them."""
+
+    field: str
+
+
+@dataclass(frozen=True, slots=True)
+class Listed:
+    """A list whose length is measured, under this name."""
+
+    name: str
+
+
+Id = Annotated[int, Bytes(4)]
+Number = Annotated[int, Bytes(8)]
+Flag = Annotated[bool, Bytes(1)]
+Body = Annotated[int, Declared()]
+FLAG = 1
+
+
+def message(head: int = 0, acknowledges: bool = False) -> Callable[[M], M]:
+    """Give a NamedTuple `size_bytes`, `payload_bytes` and `list_sizes()`; `acknowledges`: it does nothing else."""
+
+    def declare(cls: M) -> M:
+        hints = get_type_hints(cls, include_extras=True)
+        fixed, variable, payload = head, [], []
+        lists = []
+        for name, hint in hints.items():
+            size, expression, carried = _size(hint, f"self.{name}")
+            fixed += size
+            variable += expression
+            payload += carried
+            lists += [(mark.name, name) for mark in _marks(hint) if isinstance(mark, Listed)]
+        cls.size_bytes = _computed([str(fixed), *variable]) if variable else fixed  # type: ignore[attr-defined]
+        cls.payload_bytes = _computed(payload) if payload else 0  # type: ignore[attr-defined]
+        cls.list_sizes = _lengths(lists)  # type: ignore[attr-defined]
+        cls.acknowledges = acknowledges  # type: ignore[attr-defined]
+        return cls
+
+    return declare
+
+
+def _marks(hint: Any) -> tuple[Any, ...]:
+    return get_args(hint)[1:] if get_origin(hint) is Annotated else ()
+
+
+def _size(hint: Any, value: str) -> tuple[int, list[str], list[str]]:
+    """Bytes that `value` always has, expressions for those that depend on it, and those of them that are payload."""
+    for mark in _marks(hint):
+        if isinstance(mark, Bytes):
+            return mark.count, [], []
+        if isinstance(mark, Declared):
+            return 0, [value], [value]
+        if isinstance(mark, BitsFrom):
+            return 0, [f"(({value}[-1] - self.{mark.field} + 8) // 8 if {value} else 0)"], []
+    if get_origin(hint) is Annotated:
+        return _size(get_args(hint)[0], value)
+    arguments = get_args(hint)
+    if get_origin(hint) in (Union, UnionType) and len(arguments) == 2 and NoneType in arguments:
+        inside, expressions, _ = _size(next(a for a in arguments if a is not NoneType), value)
+        if not expressions:
+            return FLAG, [f"(0 if {value} is None else {inside})"], []
+    elif get_origin(hint) is tuple and arguments[1:] == (...,):
+        return _repeated(arguments[0], value)
+    elif get_origin(hint) is tuple:
+        return sum(_size(each, "")[0] for each in arguments), [], []
+    elif get_origin(hint) is Mapping:
+        return 0, [f"{sum(_size(each, '')[0] for each in arguments)} * len({value})"], []
+    elif isinstance(hint, type) and hasattr(hint, "_fields"):
+        total: tuple[int, list[str], list[str]] = (0, [], [])
+        for name, each in get_type_hints(hint, include_extras=True).items():
+            size, expressions, payload = _size(each, f"{value}.{name}")
+            total = (total[0] + size, total[1] + expressions, total[2] + payload)
+        return total
+    raise TypeError(f"{hint} says nothing of bytes")
+
+
+def _repeated(hint: Any, value: str) -> tuple[int, list[str], list[str]]:
+    size, expressions, payload = _size(hint, "item")
+    found = [f"{size} * len({value})"] if size else []
+    carried = [f"sum([{' + '.join(payload)} for item in {value}])"] if payload else []
+    if expressions != payload:
+        raise TypeError(f"items of {hint} differ in more than their bodies")
+    return 0, found + carried, carried
+
+
+def _computed(terms: list[str]) -> property:
+    """The sum of these expressions over `self`, made once, as fast as if it had been written by hand."""
+    return property(eval(f"lambda self: {' + '.join(terms)}"))
+
+
+def _lengths(lists: list[tuple[str, str]]) -> Callable[[Any], tuple[tuple[str, int], ...]]:
+    inside = "".join(f"({name!r}, len(self.{field}))," for name, field in lists)
+    return eval(f"lambda self: ({inside})")  # type: ignore[no-any-return]
