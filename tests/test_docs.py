@@ -1,4 +1,8 @@
-"""Every command in the README runs, and says what it should."""
+"""Every command of the documents runs, every file that they name exists, and their tables are those of the code.
+
+Model     the pages that a reader follows (README, tutorial, guide) are played in order in one folder, as a reader
+          would; a command that several pages have is run once
+"""
 
 from __future__ import annotations
 
@@ -11,10 +15,26 @@ from pathlib import Path
 
 import pytest
 
+from tests.write_metric_table import PAGE, written
+
 ROOT = Path(__file__).parent.parent
-README = (ROOT / "README.md").read_text(encoding="utf-8")
-COMMANDS = [line.strip() for line in README.splitlines() if re.match(r" {4}(mobilenet|python -m) ", line)]
-SETUP = [line.strip() for line in README.splitlines() if re.match(r" {4}(make|python3 make.py) ", line)]
+DOCS = sorted(path.relative_to(ROOT).as_posix() for path in (ROOT / "docs").rglob("*.md"))
+DOCUMENTS = ["README.md", "CONTRIBUTING.md", "CHANGELOG.md", *DOCS]
+PLAYED = ["README.md", "docs/tutorial.md", *(name for name in DOCS if name.startswith("docs/guide/"))]
+PROGRAMS = ["README.md", "docs/tutorial.md", "docs/run-directory.md", "docs/guide/plug-ins.md"]
+MADE_BY_COMMANDS = {"scenario.yaml", "study.yaml", "own.yaml", "spark-defaults.conf"}
+
+
+def text_of(name: str) -> str:
+    return (ROOT / name).read_text(encoding="utf-8")
+
+
+def commands_in(name: str) -> list[str]:
+    """Those that stand on lines of their own."""
+    return [line.strip() for line in text_of(name).splitlines() if re.match(r" {4}(mobilenet|python -m) ", line)]
+
+
+COMMANDS = list(dict.fromkeys(command for name in PLAYED for command in commands_in(name)))
 
 
 def run(command: str, folder: Path, timeout_s: float = 300) -> subprocess.CompletedProcess[str]:
@@ -26,29 +46,58 @@ def run(command: str, folder: Path, timeout_s: float = 300) -> subprocess.Comple
     )
 
 
-def test_commands_of_the_tour(tmp_path: Path) -> None:
-    """One after the other, as a reader would, in a folder with the scenarios of the clone."""
-    for name in ("scenarios", "data"):
-        (tmp_path / name).symlink_to(ROOT / name)
-    assert len(COMMANDS) >= 20
-    for command in COMMANDS:
-        done = run(command, tmp_path)
-        assert done.returncode == 0, f"{command}\n{done.stdout}{done.stderr}"
-        assert "Next: " in done.stdout.splitlines()[-1], command
+class Reader:
+    """Somebody who follows the documents, in a folder with the scenarios of the clone."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self._done: set[str] = set()
+        for name in ("scenarios", "data"):
+            (folder / name).symlink_to(ROOT / name)
+
+    def follow(self, name: str) -> None:
+        for command in commands_in(name):
+            if command not in self._done:
+                self._done.add(command)
+                done = run(command, self.folder)
+                assert done.returncode == 0, f"{command}\n{done.stdout}{done.stderr}"
+                assert "Next: " in done.stdout.splitlines()[-1], command
+
+
+@pytest.fixture(scope="module")
+def reader(tmp_path_factory: pytest.TempPathFactory) -> Reader:
+    reader = Reader(tmp_path_factory.mktemp("reader"))
+    reader.follow("README.md")
+    return reader
+
+
+def test_commands_of_the_tour(reader: Reader) -> None:
+    assert len(commands_in("README.md")) >= 20
     for made in ("map.html", "report.html", "figures/field.png", "spacetime-h3-handoff-1.svg"):
-        assert (tmp_path / "runs/first" / made).stat().st_size > 10_000
+        assert (reader.folder / "runs/first" / made).stat().st_size > 10_000
 
 
-def test_the_python_example(tmp_path: Path) -> None:
-    code = re.search(r"```python\n(.*?)```", README, re.DOTALL)
-    assert code is not None
-    (tmp_path / "scenarios").symlink_to(ROOT / "scenarios")
-    done = subprocess.run([sys.executable, "-c", code[1]], cwd=tmp_path, capture_output=True, text=True, timeout=120)
+@pytest.mark.parametrize("name", PLAYED[1:])
+def test_commands_of_the_tutorial_and_the_guide(name: str, reader: Reader) -> None:
+    reader.follow(name)
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_programs_in_the_documents(name: str, reader: Reader) -> None:
+    """The last one of each document is whole."""
+    reader.follow(name)
+    code = re.findall(r"```python\n(.*?)```", text_of(name), re.DOTALL)[-1]
+    env = os.environ | {"PYTHONPATH": str(ROOT)}
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=reader.folder, env=env, capture_output=True, text=True, timeout=120
+    )
     assert done.returncode == 0, done.stderr
-    assert done.stdout.startswith("valid 0.0")
+    assert done.stdout
+    if name == "README.md":
+        assert done.stdout.startswith("valid 0.0")
 
 
-def test_the_tutorial(tmp_path: Path) -> None:
+def test_the_tutorial_as_a_program(tmp_path: Path) -> None:
     env = os.environ | {"TMPDIR": str(tmp_path), "PYTHONPATH": str(ROOT)}
     command = [sys.executable, ROOT / "scenarios" / "tutorial.py"]
     done = subprocess.run(command, env=env, capture_output=True, text=True, timeout=300)
@@ -56,29 +105,73 @@ def test_the_tutorial(tmp_path: Path) -> None:
     assert done.stdout.splitlines()[-1].startswith("Next: open ")
 
 
-def test_make_offers_what_the_readme_says() -> None:
+def test_make_offers_what_the_documents_say() -> None:
     offered = subprocess.run(
         [sys.executable, "make.py", "help"], cwd=ROOT, capture_output=True, text=True, timeout=60
     ).stdout
-    assert {"make demo", "make test"} <= set(SETUP)
-    for command in SETUP:
-        assert command.split()[-1] in offered
-    makefile = (ROOT / "Makefile").read_text()
-    for target in re.findall(r"`make ([a-z-]+)`", README + (ROOT / "DESIGN.md").read_text(encoding="utf-8")):
-        assert target in makefile and target in offered, target
+    named = {
+        target
+        for name in DOCUMENTS
+        for target in re.findall(r"(?:`|^ {4})(?:make|python3 make\.py) ([a-z-]+)", text_of(name), re.MULTILINE)
+    }
+    assert {"demo", "test", "test-fast", "docs", "setup"} <= named
+    makefile = text_of("Makefile")
+    for target in named - {"help"}:
+        assert re.search(rf"\b{target}\b", makefile) and re.search(rf"\b{target}\b", offered), target
 
 
-@pytest.mark.parametrize("name", ["README.md", "DESIGN.md", "CHANGELOG.md"])
-def test_files_that_the_documents_name_exist(name: str) -> None:
-    text = (ROOT / name).read_text(encoding="utf-8")
-    named = set(
-        re.findall(
-            r"`((?:tests|viz|data|scenarios|mobilenet|protocols|radio|wired)/[\w/.]*\w\.\w+"
-            r"|(?:tests|wired|radio)/[\w/]*)`",
-            text,
+def is_there(name: str, page: Path) -> bool:
+    """A path from the clone, from the package, or from what the page is about; a bare name: anywhere."""
+    if "/" not in name:
+        found = any(
+            path.name == name for top in ("mobilenet", "viz", "tests", "scenarios") for path in (ROOT / top).rglob(name)
         )
+        return found or name in MADE_BY_COMMANDS or (ROOT / name).exists()
+    protocols = ROOT / "mobilenet" / "protocols"
+    places = (ROOT, ROOT / "mobilenet", ROOT / "scenarios", page.parent, protocols)
+    return any((place / name).exists() for place in places)
+
+
+@pytest.mark.parametrize("name", [name for name in DOCUMENTS if name != "CHANGELOG.md"])
+def test_files_that_the_documents_name_exist(name: str) -> None:
+    """The changelog names modules where they were then."""
+    text, page = text_of(name), ROOT / name
+    named = set(re.findall(r"`([\w./-]*\w\.(?:py|js|yaml|toml|lock))(?::\w+)?`", text))
+    named |= set(
+        re.findall(r"`((?:tests|mobilenet|scenarios|viz|data|docs|protocols|network|simulation)/[\w/-]*)`", text)
     )
-    named |= set(re.findall(r"\]\(([^)#]+\.\w+)\)", text))
-    assert "@@" not in text
-    for path in named:
-        assert (ROOT / path).exists() or (ROOT / "mobilenet" / path).exists(), path
+    named |= {f"{module.replace('.', '/')}.py" for module in re.findall(r"python -m (tests[\w.]*\w)", text)}
+    assert [path for path in sorted(named) if not is_there(path, page)] == []
+    links = re.findall(r"\]\(([^)\s]+)\)", text)
+    for target in (link for link in links if "://" not in link):
+        path, _, heading = target.partition("#")
+        other = page if not path else page.parent / path
+        assert other.exists(), target
+        if heading:
+            assert heading in headings(other), target
+
+
+def headings(page: Path) -> set[str]:
+    titles = re.findall(r"^#+ (.*)$", page.read_text(encoding="utf-8"), re.MULTILINE)
+    return {re.sub(r"[^\w -]", "", title).strip().lower().replace(" ", "-") for title in titles}
+
+
+def test_the_tables_of_metrics_are_those_of_the_registry() -> None:
+    page = PAGE.read_text(encoding="utf-8")
+    assert page == written(page), "say python -m tests.write_metric_table"
+
+
+def test_what_is_decided_where_is_there() -> None:
+    table = text_of("docs/architecture.md").partition("## Where is it decided?")[2].partition("\n## ")[0]
+    rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in table.splitlines() if "`" in line[:200]]
+    rows = [row for row in rows if len(row) == 3]
+    assert len(rows) >= 30
+    for question, files, functions in rows:
+        sources = [
+            (ROOT / "mobilenet" / name).read_text(encoding="utf-8") for name in re.findall(r"`([\w/]+\.py)`", files)
+        ]
+        named = re.findall(r"`([\w.]+)`", functions)
+        assert sources and named, question
+        for function in (part for name in named for part in name.split(".")):
+            pattern = rf"^\s*(?:def|class) {function}\b|^\s*{function}: "
+            assert any(re.search(pattern, source, re.MULTILINE) for source in sources), f"{question}: {function}"

@@ -28,9 +28,10 @@ def written(page: str) -> str:
     for name, metrics in TABLES.items():
         begin, end = f"<!-- metrics: {name} -->", f"<!-- end of metrics: {name} -->"
         pattern = f"{re.escape(begin)}.*?{re.escape(end)}"
-        page, found = re.subn(pattern, lambda _, m=metrics: f"{begin}\n\n{table(m)}\n\n{end}", page, flags=re.DOTALL)
-        if found != 1:
+        if len(re.findall(pattern, page, re.DOTALL)) != 1:
             raise ValueError(f"{PAGE}: expected {begin} and {end} once")
+        before, _, rest = page.partition(begin)
+        page = f"{before}{begin}\n\n{table(metrics)}\n\n{end}{rest.partition(end)[2]}"
     return page
 
 
