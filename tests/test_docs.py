@@ -175,3 +175,19 @@ def test_what_is_decided_where_is_there() -> None:
         for function in (part for name in named for part in name.split(".")):
             pattern = rf"^\s*(?:def|class) {function}\b|^\s*{function}: "
             assert any(re.search(pattern, source, re.MULTILINE) for source in sources), f"{question}: {function}"
+
+
+def test_the_site_is_whole_and_fetches_nothing(tmp_path: Path) -> None:
+    """Every link has its target, and a page opened from disk loads nothing from anywhere."""
+    mkdocs = Path(sys.executable).parent / "mkdocs"
+    env = os.environ | {"NO_MKDOCS_2_WARNING": "1"}
+    command = [str(mkdocs), "build", "--strict", "--quiet", "--site-dir", str(tmp_path)]
+    done = subprocess.run(command, cwd=ROOT, env=env, capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stdout + done.stderr
+    pages = sorted(tmp_path.rglob("*.html"))
+    assert len(pages) > len(DOCS)
+    for page in pages:
+        tags = re.findall(r"<(?:script|link|img|iframe)\b[^>]*>", page.read_text(encoding="utf-8"))
+        assert [tag for tag in tags if re.search(r"""["']?(?:https?:)?//""", tag)] == [], page.name
+    for sheet in tmp_path.rglob("*.css"):
+        assert not re.search(r"@import|url\(\s*[\"']?(?:https?:)?//", sheet.read_text(encoding="utf-8")), sheet.name
