@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from simpy.events import EventPriority
 
-from mobilenet.engine.event_queue import PLACE_BITS, STRETCH_BITS, Runaway
+from mobilenet.engine.event_queue import PLACE_BITS, BUCKET_BITS, Runaway
 from mobilenet.engine.kernel import SECOND, Kernel, ns
 from mobilenet.engine.random_streams import BLOCK, Stream, generator
 from mobilenet.engine.timer import Timer
@@ -31,9 +31,9 @@ def test_ties_go_by_the_order_of_scheduling() -> None:
 
 @given(
     st.lists(
-        st.tuples(st.integers(0, 5) | st.integers(0, 3 << STRETCH_BITS), st.integers(0, 2 << STRETCH_BITS)), max_size=30
+        st.tuples(st.integers(0, 5) | st.integers(0, 3 << BUCKET_BITS), st.integers(0, 2 << BUCKET_BITS)), max_size=30
     ),
-    st.lists(st.integers(0, 5 << STRETCH_BITS), max_size=4),
+    st.lists(st.integers(0, 5 << BUCKET_BITS), max_size=4),
 )
 def test_what_happens_when_is_what_one_sorted_list_says(plan: list[tuple[int, int]], stops: list[int]) -> None:
     """Calls at all distances, each of which schedules another one, in a run of any slices."""
@@ -59,13 +59,13 @@ def test_what_happens_when_is_what_one_sorted_list_says(plan: list[tuple[int, in
         kernel.run_until(stop)
         assert seen == sorted(entry for entry in scheduled if entry[0] <= stop)
         schedule(stop, 1)
-    kernel.run_until(10 << STRETCH_BITS)
+    kernel.run_until(10 << BUCKET_BITS)
     assert seen == sorted(scheduled) and kernel.peek() == math.inf
 
 
 @given(
-    st.lists(st.lists(st.integers(0, 2 << STRETCH_BITS), min_size=1, max_size=6), max_size=6),
-    st.integers(0, 4 << STRETCH_BITS),
+    st.lists(st.lists(st.integers(0, 2 << BUCKET_BITS), min_size=1, max_size=6), max_size=6),
+    st.integers(0, 4 << BUCKET_BITS),
 )
 def test_simpy_processes_do_what_they_do_in_simpy(waits: list[list[int]], until: int) -> None:
     def play(environment: simpy.Environment) -> list[tuple[float, int, str]]:
@@ -76,7 +76,7 @@ def test_simpy_processes_do_what_they_do_in_simpy(waits: list[list[int]], until:
                 done = (
                     environment.timeout(wait)
                     if number % 2
-                    else environment.timeout(wait) | environment.timeout(3 << STRETCH_BITS)
+                    else environment.timeout(wait) | environment.timeout(3 << BUCKET_BITS)
                 )
                 try:
                     yield done
@@ -149,17 +149,17 @@ def test_the_past_is_refused() -> None:
         kernel.at(6, lambda: None)
 
 
-def test_what_was_scheduled_while_time_stood_before_its_stretch_comes_first() -> None:
+def test_what_was_scheduled_while_time_stood_before_its_bucket_comes_first() -> None:
     kernel = Kernel()
     seen: list[int] = []
-    far = 10_000 << STRETCH_BITS
+    far = 10_000 << BUCKET_BITS
     for at in (far, 1 << 70):
         kernel.at(at, lambda: seen.append(kernel.now))
     kernel.run_until(5)  # has looked ahead
-    for at in (far - 1, 7, 3 << STRETCH_BITS, far + 1):
+    for at in (far - 1, 7, 3 << BUCKET_BITS, far + 1):
         kernel.at(at, lambda: seen.append(kernel.now))
     kernel.run_until(1 << 71)
-    assert seen == [7, 3 << STRETCH_BITS, far - 1, far, far + 1, 1 << 70]
+    assert seen == [7, 3 << BUCKET_BITS, far - 1, far, far + 1, 1 << 70]
 
 
 def test_a_priority_that_has_no_room_is_refused() -> None:

@@ -37,11 +37,11 @@ HOSTS, DURATION_S = 70, 400.0
 
 
 def synthetic(directory: Path, run: PlannedRun, deliveries: int) -> None:
-    dice = generator(run.seed, "synthetic", run.id)
+    stream = generator(run.seed, "synthetic", run.id)
     messages = deliveries // HOSTS
-    sent = np.sort(dice.integers(0, int(DURATION_S * 1e9), messages))
+    sent = np.sort(stream.integers(0, int(DURATION_S * 1e9), messages))
     names = np.array([f"h{i % HOSTS}:{i // HOSTS}" for i in range(messages)])
-    delays = (dice.gamma(2.0, 0.1 * (1 + run.configuration), (messages, HOSTS)) * 1e9).astype(np.int64) + 1
+    delays = (stream.gamma(2.0, 0.1 * (1 + run.configuration), (messages, HOSTS)) * 1e9).astype(np.int64) + 1
     events = pd.DataFrame(
         {
             "time_ns": np.concatenate([np.zeros(HOSTS, np.int64), sent, (sent[:, None] + delays).ravel()]),
@@ -56,11 +56,11 @@ def synthetic(directory: Path, run: PlannedRun, deliveries: int) -> None:
     )
     events.sort_values("time_ns", kind="stable").to_parquet(directory / "events.parquet")
     count = 20_000
-    times = np.sort(dice.integers(0, int(DURATION_S * 1e9), count))
-    node = dice.integers(0, 7, count)
+    times = np.sort(stream.integers(0, int(DURATION_S * 1e9), count))
+    node = stream.integers(0, 7, count)
     samples = pd.DataFrame({
         "time_ns": times, "node": [f"s{i}" for i in node], "quantity": "sbuffer",
-        "value": dice.integers(0, 60, count).astype(float),
+        "value": stream.integers(0, 60, count).astype(float),
     })  # fmt: skip
     samples.to_parquet(directory / "samples.parquet")
     inside = delays / 1e9

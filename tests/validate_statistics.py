@@ -28,29 +28,29 @@ REPLICATIONS = 10
 CUSTOMERS = 500
 
 
-def normal(dice: np.random.Generator, count: int) -> tuple[Values, float]:
-    return dice.normal(5.0, 1.0, (count, REPLICATIONS)), 5.0
+def normal(stream: np.random.Generator, count: int) -> tuple[Values, float]:
+    return stream.normal(5.0, 1.0, (count, REPLICATIONS)), 5.0
 
 
-def autoregressive(dice: np.random.Generator, count: int) -> tuple[Values, float]:
+def autoregressive(stream: np.random.Generator, count: int) -> tuple[Values, float]:
     shape = (count, REPLICATIONS)
-    value = dice.normal(0, 1 / np.sqrt(1 - 0.8**2), shape)
+    value = stream.normal(0, 1 / np.sqrt(1 - 0.8**2), shape)
     total = np.zeros(shape)
     for _ in range(200):
         total += value
-        value = 0.8 * value + dice.normal(0, 1, shape)
+        value = 0.8 * value + stream.normal(0, 1, shape)
     return 5.0 + total / 200, 5.0
 
 
 def queue(rho: float) -> Callable[[np.random.Generator, int], tuple[Values, float]]:
-    def waiting(dice: np.random.Generator, count: int) -> tuple[Values, float]:
+    def waiting(stream: np.random.Generator, count: int) -> tuple[Values, float]:
         """Lindley's recursion; service rate 1."""
         shape = (count, REPLICATIONS)
-        wait = np.where(dice.random(shape) < rho, dice.exponential(1 / (1 - rho), shape), 0.0)
+        wait = np.where(stream.random(shape) < rho, stream.exponential(1 / (1 - rho), shape), 0.0)
         total = np.zeros(shape)
         for _ in range(CUSTOMERS):
             total += wait
-            wait = np.maximum(0.0, wait + dice.exponential(1.0, shape) - dice.exponential(1 / rho, shape))
+            wait = np.maximum(0.0, wait + stream.exponential(1.0, shape) - stream.exponential(1 / rho, shape))
         return total / CUSTOMERS, rho / (1 - rho)
 
     return waiting
@@ -64,8 +64,8 @@ def coverage(series: Callable[[np.random.Generator, int], tuple[Values, float]],
 
 def sequential_coverage(experiments: int) -> tuple[float, float]:
     """Rounds of 5 from 10 to 40 until the half width is 15 % of the mean."""
-    dice = generator(1, "coverage", "sequential")
-    values, truth = queue(0.5)(dice, experiments * 4)
+    stream = generator(1, "coverage", "sequential")
+    values, truth = queue(0.5)(stream, experiments * 4)
     rows = values.reshape(experiments, 4 * REPLICATIONS)
     hits, used = 0, 0
     for row in rows:
@@ -78,8 +78,8 @@ def sequential_coverage(experiments: int) -> tuple[float, float]:
 
 
 def false_alarms(experiments: int) -> float:
-    dice = generator(1, "alarms")
-    pairs = np.exp(dice.normal(0, 0.1, (experiments, 2, REPLICATIONS)))
+    stream = generator(1, "alarms")
+    pairs = np.exp(stream.normal(0, 0.1, (experiments, 2, REPLICATIONS)))
     return float(np.mean([compare_pairs(a, b).p < 0.05 for a, b in pairs]))
 
 
@@ -87,11 +87,11 @@ def found_after(experiments: int, paired: bool) -> float:
     """The smallest number of replications that finds the planted difference in 80 % of the experiments."""
     from scipy import stats
 
-    dice = generator(1, "power")
-    common = dice.normal(0, np.sqrt(0.8), (2, experiments, 200))
+    stream = generator(1, "power")
+    common = stream.normal(0, np.sqrt(0.8), (2, experiments, 200))
     if paired:
         common[1] = common[0]  # the same worlds
-    own = dice.normal(0, np.sqrt(0.2), (2, experiments, 200))
+    own = stream.normal(0, np.sqrt(0.2), (2, experiments, 200))
     a, b = 1.05 + 0.1 * (common[0] + own[0]), 1.0 + 0.1 * (common[1] + own[1])
     for n in range(3, 201):
         if paired:

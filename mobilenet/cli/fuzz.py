@@ -57,7 +57,7 @@ def swarm(
     links without order, as far as the protocol allows it.
     """
     with reporting():
-        from mobilenet.experiments.fuzz.hunt import again, hunt
+        from mobilenet.experiments.fuzz.campaign import again, hunt
 
         if backbone is not None and protocol is not Protocol.MOBILE_CAUSAL:
             fail(

@@ -1,13 +1,13 @@
 """What is to happen, and when: the event calendar of one run, and its clock.
 
-Model     what waits is a bare callable. The heap holds what happens within the present stretch of time; what comes
-          later waits in a list for its stretch, unsorted, so the heap stays short and in the cache however many
+Model     what waits is a bare callable. The heap holds what happens within the present bucket of time; what comes
+          later waits in a list for its bucket, unsorted, so the heap stays short and in the cache however many
           timers there are. An entry is its turn and its callable. The turn is one number, made of the time since the
-          stretch began, the priority and the place in the order of scheduling: with thousands of nodes entries come
+          bucket began, the priority and the place in the order of scheduling: with thousands of nodes entries come
           from memory, and a tuple with one number in it comes sooner than one with three
 Ties      (time, priority, order of scheduling): what was scheduled first happens first
 Units     integer nanoseconds
-Errors    `at`: ValueError for a moment in the past. `run_until`: Runaway for a run that does not get on, looked at
+Errors    `at`: ValueError for a moment in the past. `run_until`: Runaway for a run that makes no progress, looked at
           every million events
 Source    ours: docs/architecture/time-and-chance.md
 """
@@ -21,7 +21,7 @@ from typing import Final
 
 NORMAL: Final = 1  # simpy's priority of all that is not urgent
 LOOK_EVERY: Final = 1_000_000  # events between two looks at whether time moves at all
-STRETCH_BITS: Final = 18  # of nanoseconds: a quarter of a millisecond
+BUCKET_BITS: Final = 18  # of nanoseconds: a quarter of a millisecond
 PRIORITY_BITS: Final = 2  # -1 (simpy's, of the end of a run) to 2
 PLACE_BITS: Final = 40  # together 60: Python's integers have digits of 30
 
@@ -60,7 +60,7 @@ class Calendar:
         self._horizon = 0  # the heap holds what happens before, and nothing else
         self._base = 0  # turns in the heap are counted from here
         self._heap: list[Entry] = []
-        self._later: dict[int, list[Entry]] = {}  # the rest, by stretch
+        self._later: dict[int, list[Entry]] = {}  # the rest, by bucket
         self._stretches: list[int] = []  # those of `later`, as a heap
 
     def at(self, time_ns: int, action: Action) -> None:
@@ -80,12 +80,12 @@ class Calendar:
         if time_ns < self._horizon:
             heappush(self._heap, (_turn(time_ns - self._base, priority, place), action))
             return
-        stretch = time_ns >> STRETCH_BITS
-        entry = (_turn(time_ns - (stretch << STRETCH_BITS), priority, place), action)
-        later = self._later.get(stretch)
+        bucket = time_ns >> BUCKET_BITS
+        entry = (_turn(time_ns - (bucket << BUCKET_BITS), priority, place), action)
+        later = self._later.get(bucket)
         if later is None:
-            self._later[stretch] = [entry]
-            heappush(self._stretches, stretch)
+            self._later[bucket] = [entry]
+            heappush(self._stretches, bucket)
         else:
             later.append(entry)
 
@@ -95,7 +95,7 @@ class Calendar:
         """
         if time_ns > self._until:
             return False
-        if time_ns >= self._horizon and self._stretches and self._stretches[0] <= time_ns >> STRETCH_BITS:
+        if time_ns >= self._horizon and self._stretches and self._stretches[0] <= time_ns >> BUCKET_BITS:
             return False  # perhaps not: whoever asks will see when its entry comes up
         if self._heap and self._heap[0][0] < _turn(time_ns - self._base, NORMAL, place):
             return False
@@ -147,17 +147,17 @@ class Calendar:
                 )
 
     def _turn_over(self) -> bool:
-        """The heap is empty: the next stretch begins. False if there is none."""
+        """The heap is empty: the next bucket begins. False if there is none."""
         if not self._stretches:
             return False
-        stretch = heappop(self._stretches)
-        self._heap.extend(self._later.pop(stretch))
+        bucket = heappop(self._stretches)
+        self._heap.extend(self._later.pop(bucket))
         heapify(self._heap)
-        self._base = stretch << STRETCH_BITS
-        self._horizon = (stretch + 1) << STRETCH_BITS
+        self._base = bucket << BUCKET_BITS
+        self._horizon = (bucket + 1) << BUCKET_BITS
         return True
 
 
 def _turn(since_ns: int, priority: int, place: int) -> int:
-    """Lower for what happens first. A time before the stretch is negative, and lower too."""
+    """Lower for what happens first. A time before the bucket is negative, and lower too."""
     return (since_ns << _TIME_SHIFT) + ((priority + 1) << PLACE_BITS) + place

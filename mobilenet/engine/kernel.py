@@ -3,7 +3,7 @@
 Model     simpy's environment over a Calendar: simpy processes run on it unchanged, among plain calls
 Units     integer nanoseconds
 Errors    `at`, `after`: ValueError for a moment in the past. They and `run_until`: TypeError for a time that is no
-          whole number (simpy's own delays are cut to one). `run_until`: Runaway for a run that does not get on,
+          whole number (simpy's own delays are cut to one). `run_until`: Runaway for a run that makes no progress,
           looked at every million events. ValueError for a priority that has no room
 Source    ours: docs/architecture/time-and-chance.md
 """

@@ -62,7 +62,7 @@ def block(key: bytes, number: int) -> array[float]:
     return array("d", draws[::-1].tobytes())
 
 
-class Dice(Protocol):
+class RandomNumbers(Protocol):
     """What a stream is asked on the air."""
 
     __slots__ = ()
@@ -70,7 +70,7 @@ class Dice(Protocol):
     def random(self) -> float: ...
 
 
-class Stream(Dice):
+class Stream(RandomNumbers):
     """Single draws from one stream, the same that `generator` gives, fetched in blocks because numpy is slow one by
     one.
     """

@@ -54,8 +54,7 @@ class OwnProtocol(Parameters):
     settings: dict[str, Any] = Field(default={}, description="keys and values that the protocol's own Settings take")
     promises: Literal["causal", "best_effort"] | None = Field(
         default=None,
-        description="what the verifier judges; best_effort: nothing invented, nothing twice, members only; "
-        "null: what the class declares, causal if it declares nothing",
+        description="what the verifier judges, see docs/verdicts-and-metrics.md; null: what the class declares",
     )
     tcp: TcpParameters | None = Field(
         default=None, description="for a protocol that needs connections, and only for one; null: all defaults"

@@ -2,8 +2,8 @@
 
 Model     tree: see wired/tree.py. VCube: each station runs its part of the protocol, with the causal layer above it and
           every message of both on the links. Stations never fail. The detector of vcube_reliable really tests, on the
-          same links; what it believes wrongly it corrects. It never falls silent by itself: when all else is at rest
-          it is stopped
+          same links; what it believes wrongly it corrects. It never stops its background traffic by itself: when all
+          else is at rest it is stopped
 Units     the scenario's units at the border, integer nanoseconds and bytes inside
 Errors    none: the scenario is checked
 Source    ours: docs/models/wires.md, docs/models/backbone.md
@@ -45,7 +45,7 @@ class TreeBackbone:
         """Nothing is on its way, or waits."""
         return not self.network.in_flight
 
-    def fall_silent(self) -> None:
+    def stop_background_traffic(self) -> None:
         """It says nothing by itself."""
 
 
@@ -88,7 +88,7 @@ class VCubeBackbone:
     def is_at_rest(self) -> bool:
         return self.network.in_flight == self.tests_in_flight and all(layer.is_idle for layer in self.layers)
 
-    def fall_silent(self) -> None:
+    def stop_background_traffic(self) -> None:
         """The detectors stop; what they have sent is answered still."""
         for detector in self.detectors:
             detector.stop()

@@ -4,7 +4,7 @@ Model     workload, faults, churn and movement stop at duration_s; then crashed 
           stands still, hosts without a cell are put at the nearest covered place, and the run goes on until it
           is quiescent (no buffer holds a message, nothing is under way, the wire is empty) or drain_s is over
 Units     integer nanoseconds inside; the scenario's units at the border
-Errors    ScenarioError for what only shows when the parts are put together, and for a run that does not get on
+Errors    ScenarioError for what only shows when the parts are put together, and for a run that makes no progress
 Source    ours: docs/architecture.md, docs/models/world.md
 """
 
@@ -270,7 +270,7 @@ class Simulation:
         end_ns = self.duration_ns + ns(self.scenario.drain_s)
         while True:
             if self._quiescent():
-                self.backbone.fall_silent()
+                self.backbone.stop_background_traffic()
                 if not self.wires.in_flight:
                     return True
             if self.kernel.now >= end_ns:

@@ -45,7 +45,7 @@ def verified(rows: list[Row], gaps_allowed: bool) -> set[str]:
     return set(judge.violations) | ({"delivery"} if next(judge.undelivered(), None) else set())
 
 
-def sound(dice: Random, gaps: bool) -> list[Row]:
+def sound(draws: Random, gaps: bool) -> list[Row]:
     """A trace that keeps every promise, but for what members have not delivered yet when it is cut."""
     rows: list[Row] = []
     stream: list[str] = []  # in the order of their broadcasts; a message that is given up never gets in
@@ -63,8 +63,8 @@ def sound(dice: Random, gaps: bool) -> list[Row]:
         "gap": 0.3 * gaps,
         "reset": 0.3 * gaps,
     }
-    for _ in range(dice.randrange(5, 90)):
-        host, (kind,) = dice.choice(HOSTS), dice.choices(list(weights), list(weights.values()))
+    for _ in range(draws.randrange(5, 90)):
+        host, (kind,) = draws.choice(HOSTS), draws.choices(list(weights), list(weights.values()))
         is_in = host in position
         if kind == "join" and not is_in:
             position[host] = len(stream)
@@ -94,7 +94,7 @@ def sound(dice: Random, gaps: bool) -> list[Row]:
                     rows.append((host, "deliver", message))
                 if kind == "deliver":
                     break
-    if dice.random() < 0.7:  # let everything arrive
+    if draws.random() < 0.7:  # let everything arrive
         for host in HOSTS:
             stream += waiting[host]
         for host, start in sorted(position.items()):
@@ -102,15 +102,15 @@ def sound(dice: Random, gaps: bool) -> list[Row]:
     return rows
 
 
-def damaged(dice: Random, gaps: bool) -> list[Row]:
+def damaged(draws: Random, gaps: bool) -> list[Row]:
     """The same with a few events removed, repeated, moved, renamed, or inserted."""
-    rows = sound(dice, gaps)
-    for _ in range(dice.choice((1, 1, 2, 3))):
+    rows = sound(draws, gaps)
+    for _ in range(draws.choice((1, 1, 2, 3))):
         if not rows:
             break
-        at, to = dice.randrange(len(rows)), dice.randrange(len(rows))
+        at, to = draws.randrange(len(rows)), draws.randrange(len(rows))
         host, event, message = rows[at]
-        how = dice.choice(("remove", "remove", "repeat", "move", "move", "other host", "other message", "insert"))
+        how = draws.choice(("remove", "remove", "repeat", "move", "move", "other host", "other message", "insert"))
         if how == "remove":
             del rows[at]
         elif how == "repeat":
@@ -118,29 +118,29 @@ def damaged(dice: Random, gaps: bool) -> list[Row]:
         elif how == "move":
             rows.insert(to, rows.pop(at))
         elif how == "other host":
-            rows[at] = (dice.choice(HOSTS), event, message)
+            rows[at] = (draws.choice(HOSTS), event, message)
         elif how == "other message" and message is not None:
-            rows[at] = (host, event, f"{dice.choice(HOSTS)}:{dice.randrange(4)}")
+            rows[at] = (host, event, f"{draws.choice(HOSTS)}:{draws.randrange(4)}")
         elif how == "insert":
-            rows.insert(to, (host, dice.choice(("join", "leave", "crash", "recover", "gap", "reset")), None))
+            rows.insert(to, (host, draws.choice(("join", "leave", "crash", "recover", "gap", "reset")), None))
     return rows
 
 
-def nonsense(dice: Random, gaps: bool) -> list[Row]:
+def nonsense(draws: Random, gaps: bool) -> list[Row]:
     """Members that broadcast in order and deliver anything at any time, and now and then what makes no sense at all."""
     hosts = HOSTS[:3]
     rows: list[Row] = [(host, "join", None) for host in hosts]
     numbers = dict.fromkeys(hosts, 0)
     events = ("broadcast",) * 4 + ("deliver",) * 9 + ("leave", "join", "gap", "reset", "crash", "recover")
-    for _ in range(dice.randrange(30)):
-        host, event = dice.choice(hosts), dice.choice(events)
+    for _ in range(draws.randrange(30)):
+        host, event = draws.choice(hosts), draws.choice(events)
         name = None
         if event == "broadcast":
             name = f"{host}:{numbers[host]}"
-            numbers[host] += dice.random() < 0.95
+            numbers[host] += draws.random() < 0.95
         elif event == "deliver":
-            name = f"{dice.choice(hosts)}:{dice.randrange(3)}"
-        if event not in ("crash", *brute.GAPS) or dice.random() < 0.3:
+            name = f"{draws.choice(hosts)}:{draws.randrange(3)}"
+        if event not in ("crash", *brute.GAPS) or draws.random() < 0.3:
             rows.append((host, event, name))
     return rows
 

@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 
 import mobilenet
 from mobilenet.cli.main import app
-from mobilenet.experiments.fuzz.hunt import record_adversary
+from mobilenet.experiments.fuzz.campaign import record_adversary
 from mobilenet.experiments.fuzz.schedule import draw
 from mobilenet.rundir.reader import RunError
 from mobilenet.rundir.recorder import EventLog

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 import mobilenet
-from mobilenet.experiments.fuzz.hunt import record_adversary
+from mobilenet.experiments.fuzz.campaign import record_adversary
 from mobilenet.experiments.fuzz.schedule import draw
 from mobilenet.protocols.mobile_causal import MobileCausalParameters, Station
 from mobilenet.protocols.mobile_causal.context import State

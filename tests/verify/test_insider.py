@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 import mobilenet
-from mobilenet.experiments.fuzz.hunt import record_adversary
+from mobilenet.experiments.fuzz.campaign import record_adversary
 from mobilenet.experiments.fuzz.schedule import draw
 from mobilenet.rundir.reader import RunError
 from mobilenet.scenario import Scenario

@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 
 import mobilenet
 from mobilenet.cli.main import app
-from mobilenet.experiments.fuzz.hunt import description, record_adversary
+from mobilenet.experiments.fuzz.campaign import description, record_adversary
 from mobilenet.experiments.fuzz.schedule import FLAVOURS, draw
 from mobilenet.rundir.reader import RunError
 from mobilenet.scenario import Scenario, ScenarioError

@@ -19,14 +19,14 @@ def write_run(
 ) -> Path:
     """Everybody walks at 1.4 m/s over a grid of stations, and a host has a handoff each minute."""
     folder.mkdir(parents=True)
-    dice = np.random.Generator(np.random.PCG64(seed))
+    stream = np.random.Generator(np.random.PCG64(seed))
     stations = [[i * 170.0, j * 170.0] for j in range(rows) for i in range(columns)]
     moments = np.arange(seconds + 1)
-    turns = np.cumsum(dice.normal(0, 0.15, (hosts, seconds + 1)), axis=1) + dice.uniform(0, 6.28, (hosts, 1))
+    turns = np.cumsum(stream.normal(0, 0.15, (hosts, seconds + 1)), axis=1) + stream.uniform(0, 6.28, (hosts, 1))
     box = np.array([(columns - 1) * 170.0, (rows - 1) * 170.0])
     way = (
         np.cumsum(np.stack([np.cos(turns), np.sin(turns)], axis=2) * 1.4, axis=1)
-        + dice.uniform(0, 1, (hosts, 1, 2)) * box
+        + stream.uniform(0, 1, (hosts, 1, 2)) * box
     )
     way = np.abs((way + box) % (2 * box) - box)  # mirrored at the walls
     names = np.array([f"h{i}" for i in range(hosts)])
@@ -36,10 +36,10 @@ def write_run(
     }), folder / "positions.parquet")  # fmt: skip
     parts = [
         _rows(np.zeros(hosts), names, "in_coverage", station="s0"),
-        _rows(dice.uniform(0, 2, hosts), names, "join", station="s0", session=1),
+        _rows(stream.uniform(0, 2, hosts), names, "join", station="s0", session=1),
     ]
     for k in range(seconds // 60):
-        begin = 60 * k + dice.uniform(3, 59, hosts)
+        begin = 60 * k + stream.uniform(3, 59, hosts)
         column, row = np.rint(way[np.arange(hosts), begin.astype(int)] / 170).astype(int).T
         station = np.array([f"s{i}" for i in row * columns + column])
         parts.append(_rows(begin, names, "handoff_start", station=station, session=k + 2, detail='{"cause": "cell"}'))
@@ -60,7 +60,7 @@ def write_run(
         sent = 3 + (seconds - 10) * m / broadcasts
         message = f"h{m % hosts}:{m // hosts}"
         parts.append(_rows(np.array([sent]), names[[m % hosts]], "broadcast", message))
-        parts.append(_rows(sent + dice.exponential(0.3, hosts), names, "deliver", message))
+        parts.append(_rows(sent + stream.exponential(0.3, hosts), names, "deliver", message))
     events = pa.concat_tables(parts)
     events = events.take(pa.array(np.argsort(events["time_ns"].to_numpy(), kind="stable")))
     pq.write_table(events, folder / "events.parquet")
@@ -70,7 +70,7 @@ def write_run(
         "time_ns": pa.array(np.repeat(np.arange(each) * (seconds * SECOND // each), len(nodes))),
         "node": pa.array(np.tile(nodes, each)),
         "quantity": pa.array(np.full(each * len(nodes), "sbuffer")),
-        "value": pa.array(dice.integers(0, 300, each * len(nodes)).astype(float)),
+        "value": pa.array(stream.integers(0, 300, each * len(nodes)).astype(float)),
     }), folder / "samples.parquet")  # fmt: skip
     documents = {
         "manifest.json": {

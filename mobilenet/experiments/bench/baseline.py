@@ -23,7 +23,7 @@ SHORT_TURN = 20_000
 EVERY_S = 0.25
 
 
-class Yardstick:
+class Baseline:
     """Times what happens from `begin` to `end`, without its own turns. `look` is to be called now and then between."""
 
     def __init__(self) -> None:

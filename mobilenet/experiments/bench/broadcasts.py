@@ -1,10 +1,10 @@
 """How fast the broadcasts over VCube are at the papers' scale, beside a bare event queue.
 
 Model     each case is one run with 1 024 processes in a process of its own, as in bench.py: the run with the median
-          figure counts, the yardstick takes turns with it. Deliveries are recorded, as in any run; buffers are not
+          figure counts, the baseline takes turns with it. Deliveries are recorded, as in any run; buffers are not
 Cases     bundling: every process broadcasts at 0, without bundling (NO-AGGR), no faults, no detector: 2 095 104
           messages. causal_plain, causal: one message each, 1 047 552 packets without aggregation
-Units     messages (packets) per CPU second; `share` is that divided by the yardstick's events per CPU second. For
+Units     messages (packets) per CPU second; `share` is that divided by the baseline's events per CPU second. For
           `causal` the messages count that the packets carry over links, N(N - 1), as aggregation saves packets and
           not messages
 Errors    RuntimeError when a case fails
@@ -22,7 +22,7 @@ from datetime import UTC, datetime
 
 from mobilenet import __version__
 from mobilenet.engine import native
-from mobilenet.experiments.bench.baseline import Yardstick
+from mobilenet.experiments.bench.baseline import Baseline
 from mobilenet.experiments.bench.simulator import SCENARIOS, append, middle
 
 __all__ = ["append", "measure"]
@@ -35,7 +35,7 @@ class Case:
     name: str
     scenario: str
     changes: tuple[str, ...]
-    target: float  # share of the yardstick
+    target: float  # share of the baseline
 
 
 CASES = (
@@ -69,11 +69,11 @@ def measure(repeat: int) -> Iterator[Row]:
     for case in CASES:
         found = middle("mobilenet.experiments.bench.broadcasts", case.name, repeat)
         speed = found["messages"] / found["cpu_s"]
-        share = speed / found["yardstick"]
+        share = speed / found["baseline"]
         yield Row(
             datetime.now(UTC).isoformat(timespec="seconds"), __version__, platform.python_version(), native.in_use(),
             case.name, PROCESSES,
-            int(found["messages"]), round(found["cpu_s"], 3), round(speed), round(found["yardstick"]),
+            int(found["messages"]), round(found["cpu_s"], 3), round(speed), round(found["baseline"]),
             round(share, 4), case.target, share >= case.target,
         )  # fmt: skip
 
@@ -85,14 +85,14 @@ def once(case: Case) -> dict[str, float]:
 
     changes = (f"processes={PROCESSES}", "record.buffers=false", *case.changes)
     scenario = ProcessScenario.load(SCENARIOS / "vcube" / case.scenario, changes)
-    yardstick = Yardstick()
-    yardstick.begin()
-    outcome = Experiment(scenario).run(yardstick.look)
-    yardstick.end()
+    baseline = Baseline()
+    baseline.begin()
+    outcome = Experiment(scenario).run(baseline.look)
+    baseline.end()
     sent = outcome.recording.counters["messages"]
     carried = sent.get("packets_by_messages")
     messages = sent["sent"] if carried is None else sum(int(size) * count for size, count in carried.items())
-    return {"cpu_s": yardstick.cpu_s, "messages": messages, "yardstick": yardstick.events_per_s}
+    return {"cpu_s": baseline.cpu_s, "messages": messages, "baseline": baseline.events_per_s}
 
 
 if __name__ == "__main__":

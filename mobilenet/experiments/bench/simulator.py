@@ -2,7 +2,7 @@
 
 Model     each case runs in a process of its own, as often as asked; the run with the median figure counts. Measured is
           the CPU time of building and running a simulation, drain included; imports and reading the scenario are not.
-          Beside it a bare event queue is measured, in turns with it (`Yardstick`). "In proportion" is a figure divided
+          Beside it a bare event queue is measured, in turns with it (`Baseline`). "In proportion" is a figure divided
           by (queue / 0.35 M events/s), the machine that the targets were set on.
 Cases     dynamic.yaml for 60 s; the radio cross-check (radio_check.yaml) with 70, 700 and 7000 hosts and exactly a
           tenth as many stations: those places of a triangular lattice of 200 m that are nearest to its middle. Seven of
@@ -30,7 +30,7 @@ from typing import Any
 
 from mobilenet import __version__
 from mobilenet.engine import native
-from mobilenet.experiments.bench.baseline import REFERENCE_EVENTS_PER_S, Yardstick
+from mobilenet.experiments.bench.baseline import REFERENCE_EVENTS_PER_S, Baseline
 
 SCENARIOS = Path(__file__).parents[3] / "scenarios"
 SPACING_M = 200.0
@@ -91,7 +91,7 @@ def measure(repeat: int) -> Iterator[Row]:
 
 
 def _row(case: Case, measured: dict[str, float], before: Row | None) -> Row:
-    events_per_s = measured["yardstick"]
+    events_per_s = measured["baseline"]
     speed = measured["simulated_s"] / measured["cpu_s"]
     in_proportion = speed / (events_per_s / REFERENCE_EVENTS_PER_S)
     factor = before.in_proportion / in_proportion if before is not None and case.hosts == 10 * before.hosts else None
@@ -120,7 +120,7 @@ def _row(case: Case, measured: dict[str, float], before: Row | None) -> Row:
 
 def middle(module: str, case: str, repeat: int) -> dict[str, float]:
     """The run with the median cost, beside that of the queue."""
-    found = sorted((in_a_process(module, case) for _ in range(repeat)), key=lambda one: one["cpu_s"] * one["yardstick"])
+    found = sorted((in_a_process(module, case) for _ in range(repeat)), key=lambda one: one["cpu_s"] * one["baseline"])
     return found[len(found) // 2]
 
 
@@ -145,17 +145,17 @@ def once(case: Case) -> dict[str, float]:
         points = ", ".join(f"[{x!r}, {y!r}]" for x, y in lattice(case.stations))
         overrides.append(f"stations.layout={{shape: points, points_m: [{points}]}}")
     scenario = Scenario.load(SCENARIOS / case.scenario, overrides)
-    yardstick = Yardstick()
-    yardstick.begin()
+    baseline = Baseline()
+    baseline.begin()
     simulation = Simulation(scenario)
-    outcome = simulation.run(yardstick.look)
-    yardstick.end()
+    outcome = simulation.run(baseline.look)
+    baseline.end()
     return {
         "simulated_s": outcome.simulated_ns / 1e9,
-        "cpu_s": yardstick.cpu_s,
+        "cpu_s": baseline.cpu_s,
         "frames": simulation.medium.frames,
         "pairs": sum(simulation.medium.pairs),
-        "yardstick": yardstick.events_per_s,
+        "baseline": baseline.events_per_s,
     }
 
 

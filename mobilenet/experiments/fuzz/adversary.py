@@ -77,16 +77,16 @@ class Adversary:
         self._parameters = parameters
         self._host_class = host_class
         self._check = check
-        self._dice = Stream(seed, "swarm/air")
-        self._host_dice = [Stream(seed, "swarm/host", f"h{h}") for h in range(hosts)]
+        self._stream = Stream(seed, "swarm/air")
+        self._host_streams = [Stream(seed, "swarm/host", f"h{h}") for h in range(hosts)]
         self._old: list[_Packet] = []  # they may come again
         count = len(parents) + 1
-        dice = Stream(seed, "swarm/wire")
+        stream = Stream(seed, "swarm/wire")
         self.backbone: Backbone | VCubeWire
         if backbone == "tree":
-            self.backbone = Backbone(kernel, dice, self.tally, parents, slowest_ns)
+            self.backbone = Backbone(kernel, stream, self.tally, parents, slowest_ns)
         else:
-            self.backbone = VCubeWire(kernel, dice, self.tally, parents, slowest_ns, backbone, layer)
+            self.backbone = VCubeWire(kernel, stream, self.tally, parents, slowest_ns, backbone, layer)
         self.backbone.handle = self._handle_wired
         self.stations = [
             station_class(
@@ -105,7 +105,7 @@ class Adversary:
         self._ports: list[HostPort] = []
         self.hosts: list[Host | None] = []  # None: crashed
         for h in range(hosts):
-            self._ports.append(HostPort(self, h, self._host_dice[h], self._standings[h]))
+            self._ports.append(HostPort(self, h, self._host_streams[h], self._standings[h]))
             self.hosts.append(host_class(self._ports[h], self.stable[h], parameters, count, check))
 
     # --- what may happen to a host
@@ -145,7 +145,7 @@ class Adversary:
         if self.hosts[h] is not None:
             return
         self.events.add(self.kernel.now, f"h{h}", "recover")
-        self._ports[h] = HostPort(self, h, self._host_dice[h], self._standings[h])
+        self._ports[h] = HostPort(self, h, self._host_streams[h], self._standings[h])
         host = self._host_class(self._ports[h], self.stable[h], self._parameters, len(self.stations), self._check)
         self.hosts[h] = host
         if self.cells[h] is not None:
@@ -169,18 +169,18 @@ class Adversary:
         for h, cell in enumerate(self.cells):
             if to is not None and to != h:
                 continue
-            if cell == s or (self.air.overhear and self._dice.random() < self.air.overhear):
+            if cell == s or (self.air.overhear and self._stream.random() < self.air.overhear):
                 self._throw(_Packet(self._at_host, h, s, message, to is not None or cell == s))
 
     def replay(self) -> None:
         """Some old packet comes again."""
         if self._old:
-            packet = self._old[self._dice.below(len(self._old))]
+            packet = self._old[self._stream.below(len(self._old))]
             self.tally.duplicated(packet.addressed)
             self._arrive(packet)
 
     def _leaves_the_queue(self, from_station: bool, message: Any, done: Callable[[bool], None]) -> bool:
-        dropped = self.air.drop > 0 and self._dice.random() < self.air.drop
+        dropped = self.air.drop > 0 and self._stream.random() < self.air.drop
         self.tally.queued(from_station, message, dropped)
         self.kernel.after(MILLISECOND, lambda: done(dropped))
         return not dropped
@@ -193,19 +193,19 @@ class Adversary:
                 host.on_sent(message)
 
     def _throw(self, packet: _Packet) -> None:
-        air, dice, tally = self.air, self._dice, self.tally
+        air, stream, tally = self.air, self._stream, self.tally
         self._old.append(packet)
         tally.pair(packet.addressed)
-        copies = 2 if air.duplicate and dice.random() < air.duplicate else 1
+        copies = 2 if air.duplicate and stream.random() < air.duplicate else 1
         for copy in range(copies):
             if copy:
                 tally.duplicated(packet.addressed)
-            if air.loss and dice.random() < air.loss:
+            if air.loss and stream.random() < air.loss:
                 tally.fate("random", packet.addressed)
                 continue
-            longest = air.late_ns if air.late and dice.random() < air.late else air.delay_ns
+            longest = air.late_ns if air.late and stream.random() < air.late else air.delay_ns
             tally.under_way(packet.addressed, 1)
-            self.kernel.after(int(dice.random() * longest), lambda: self._come_down(packet))
+            self.kernel.after(int(stream.random() * longest), lambda: self._come_down(packet))
 
     def _come_down(self, packet: _Packet) -> None:
         self.tally.under_way(packet.addressed, -1)

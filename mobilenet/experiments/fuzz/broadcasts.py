@@ -32,102 +32,102 @@ PATIENCE = 3000.0  # t.u., where nobody can say when a run comes to rest
 
 def draw(seed: int, protocol: str) -> ProcessScenario:
     """The scenario of a seed."""
-    dice = Stream(seed, f"swarm/{protocol}")
-    n = dice.one_of(2, 4, 8, 16) if protocol == "disjoint_paths" else 2 + dice.below(19)
+    stream = Stream(seed, f"swarm/{protocol}")
+    n = stream.one_of(2, 4, 8, 16) if protocol == "disjoint_paths" else 2 + stream.below(19)
     values: Values = {
         "name": f"swarm_{protocol}",
         "seed": seed,
         "processes": n,
-        "workload": {"sources": dice.one_of(None, None, 1, 1 + dice.below(n)), "messages": 1 + dice.below(4)},
+        "workload": {"sources": stream.one_of(None, None, 1, 1 + stream.below(n)), "messages": 1 + stream.below(4)},
         "detector": None,
-        "record": {"buffers": dice.chance(0.2)},
+        "record": {"buffers": stream.chance(0.2)},
     }
     if protocol == "causal":
-        values |= _aggregation(dice)
-        values["workload"]["instants"] = _instants(dice, dice.one_of(0.0, 50.0, 500.0, 500.0))
+        values |= _aggregation(stream)
+        values["workload"]["instants"] = _instants(stream, stream.one_of(0.0, 50.0, 500.0, 500.0))
     else:
-        latest = dice.one_of(0.0, 4.0, 12.0, dice.uniform(0, 40))
-        network = AbstractNetwork(send=dice.one_of(0.1, 0.1, 0.4), jitter=_jitter(dice))
-        values |= {"network": network.model_dump(), "protocol": _protocol(dice, protocol)}
-        values["workload"]["instants"] = _instants(dice, latest)
+        latest = stream.one_of(0.0, 4.0, 12.0, stream.uniform(0, 40))
+        network = AbstractNetwork(send=stream.one_of(0.1, 0.1, 0.4), jitter=_jitter(stream))
+        values |= {"network": network.model_dump(), "protocol": _protocol(stream, protocol)}
+        values["workload"]["instants"] = _instants(stream, latest)
         if protocol != "disjoint_paths":
-            values["detector"] = _detector(dice, n, network, latest, protocol in SUSPICIOUS)
-        values["faults"] = _faults(dice, values, latest)
+            values["detector"] = _detector(stream, n, network, latest, protocol in SUSPICIOUS)
+        values["faults"] = _faults(stream, values, latest)
     scenario = ProcessScenario.model_validate(values)
     rest = rest_within(scenario)
     return scenario.model_copy(update={"duration": PATIENCE if rest is None else float(round(rest) + 10)})
 
 
-def _instants(dice: Stream, latest: float) -> Values:
+def _instants(stream: Stream, latest: float) -> Values:
     return {"kind": "uniform", "latest": latest} if latest else {"kind": "at", "time": 0.0}
 
 
-def _jitter(dice: Stream) -> float:
-    return dice.one_of(0.0, 0.5, 4.0, dice.uniform(0, 20)) if dice.chance(0.7) else 0.0
+def _jitter(stream: Stream) -> float:
+    return stream.one_of(0.0, 0.5, 4.0, stream.uniform(0, 20)) if stream.chance(0.7) else 0.0
 
 
-def _protocol(dice: Stream, name: str) -> Values:
+def _protocol(stream: Stream, name: str) -> Values:
     if name != "best_effort":
         return {"name": name}
-    tree, ack = dice.one_of((1, 1), (24, 20), (80, 20), (500, 20))
-    most = dice.one_of(1, tree, tree + ack, 2 * tree + ack - 1, 1460)
+    tree, ack = stream.one_of((1, 1), (24, 20), (80, 20), (500, 20))
+    most = stream.one_of(1, tree, tree + ack, 2 * tree + ack - 1, 1460)
     return {
         "name": name,
         "tree_bytes": tree,
         "ack_bytes": ack,
         "max_payload_bytes": most,
-        "max_delay": dice.one_of(0.0, 0.7, 2.0, 10.0),
+        "max_delay": stream.one_of(0.0, 0.7, 2.0, 10.0),
     }
 
 
-def _aggregation(dice: Stream) -> Values:
-    mean, sd = dice.one_of((100.0, 25.0), (100.0, 80.0), (5.0, 20.0))
+def _aggregation(stream: Stream) -> Values:
+    mean, sd = stream.one_of((100.0, 25.0), (100.0, 80.0), (5.0, 20.0))
     return {
-        "network": {"kind": "packet", "delay_mean": mean, "delay_sd": sd, "fixed_delays": dice.chance(0.2)},
+        "network": {"kind": "packet", "delay_mean": mean, "delay_sd": sd, "fixed_delays": stream.chance(0.2)},
         "protocol": {
             "name": "causal",
-            "aggregate": dice.chance(0.85),
-            "release": dice.one_of("packet", "message"),
-            "trees": dice.one_of("per_source", "per_source", "single"),
-            "mtu_bytes": dice.one_of(1500, 60, 100, 200),
+            "aggregate": stream.chance(0.85),
+            "release": stream.one_of("packet", "message"),
+            "trees": stream.one_of("per_source", "per_source", "single"),
+            "mtu_bytes": stream.one_of(1500, 60, 100, 200),
         },
     }
 
 
-def _detector(dice: Stream, n: int, network: AbstractNetwork, latest: float, may_be_wrong: bool) -> Values:
-    interval, sure = dice.uniform(1, 10), surely_answered_within(n, network)
-    if not may_be_wrong or dice.chance(0.2):
+def _detector(stream: Stream, n: int, network: AbstractNetwork, latest: float, may_be_wrong: bool) -> Values:
+    interval, sure = stream.uniform(1, 10), surely_answered_within(n, network)
+    if not may_be_wrong or stream.chance(0.2):
         return {"interval": interval, "timeout": sure, "mode": "perfect"}
-    hasty = dice.chance(0.15)
+    hasty = stream.chance(0.15)
     drawn = [
-        {"at": dice.uniform(0, latest + 15), "by": f"p{dice.below(n)}", "about": f"p{dice.below(n)}"}
-        for _ in range(dice.below(3 if hasty else 9))
+        {"at": stream.uniform(0, latest + 15), "by": f"p{stream.below(n)}", "about": f"p{stream.below(n)}"}
+        for _ in range(stream.below(3 if hasty else 9))
     ]
     mistakes = tuple(mistake for mistake in drawn if mistake["by"] != mistake["about"])
     # an answer at once is in time
-    timeout = 2 * (network.send + 1) + dice.uniform(0, n * network.send) if hasty else sure
+    timeout = 2 * (network.send + 1) + stream.uniform(0, n * network.send) if hasty else sure
     return {"interval": interval, "timeout": timeout, "mode": "unreliable", "mistakes": mistakes}
 
 
-def _faults(dice: Stream, values: Values, latest: float) -> tuple[Values, ...]:
+def _faults(stream: Stream, values: Values, latest: float) -> tuple[Values, ...]:
     n = values["processes"]
-    most = max(1, n // 3) if dice.chance(0.85) else n - 1
-    if values["protocol"]["name"] == "disjoint_paths" and not dice.chance(0.05):
+    most = max(1, n // 3) if stream.chance(0.85) else n - 1
+    if values["protocol"]["name"] == "disjoint_paths" and not stream.chance(0.05):
         most = (n - 1).bit_length() - 1
     free, found = list(range(n)), list[Values]()
     plan = [(time_ns / SECOND, i) for time_ns, i in broadcasts(ProcessScenario.model_validate(values))]
-    for _ in range(dice.below(most + 1)):
-        i = free.pop(dice.below(len(free)))
-        found.append({"process": f"p{i}", "at": _instant(dice, i, plan, n, values["network"]["send"], latest)})
+    for _ in range(stream.below(most + 1)):
+        i = free.pop(stream.below(len(free)))
+        found.append({"process": f"p{i}", "at": _instant(stream, i, plan, n, values["network"]["send"], latest)})
     return tuple(found)
 
 
-def _instant(dice: Stream, i: int, plan: list[tuple[float, int]], n: int, send: float, latest: float) -> float:
+def _instant(stream: Stream, i: int, plan: list[tuple[float, int]], n: int, send: float, latest: float) -> float:
     """When i crashes: mostly while messages wait in its send server."""
     own = [time for time, source in plan if source == i]
     children = (n - 1).bit_length() * send
-    if own and dice.chance(0.4):
-        return dice.one_of(*own) + dice.uniform(0, children + send)
-    if plan and dice.chance(0.7):
-        return dice.one_of(*plan)[0] + (1 + dice.below(4)) * HOP + dice.uniform(0, children)
-    return 0.0 if dice.chance(0.3) else dice.uniform(0, latest + 15)
+    if own and stream.chance(0.4):
+        return stream.one_of(*own) + stream.uniform(0, children + send)
+    if plan and stream.chance(0.7):
+        return stream.one_of(*plan)[0] + (1 + stream.below(4)) * HOP + stream.uniform(0, children)
+    return 0.0 if stream.chance(0.3) else stream.uniform(0, latest + 15)

@@ -21,14 +21,14 @@ if TYPE_CHECKING:
 
 
 class _Port:
-    """The air, the clock and the dice of one node, for one of its lives."""
+    """The air, the clock and the stream of one node, for one of its lives."""
 
-    def __init__(self, network: Adversary, me: int, dice: Stream) -> None:
+    def __init__(self, network: Adversary, me: int, stream: Stream) -> None:
         self.me = me
         self._network = network
         self._kernel = network.kernel
         self._timers: list[Timer] = []
-        self.uniform = dice.uniform
+        self.uniform = stream.uniform
 
     @property
     def now(self) -> int:
@@ -68,8 +68,8 @@ class Standing:
 
 
 class HostPort(_Port):
-    def __init__(self, network: Adversary, me: int, dice: Stream, standing: Standing) -> None:
-        super().__init__(network, me, dice)
+    def __init__(self, network: Adversary, me: int, stream: Stream, standing: Standing) -> None:
+        super().__init__(network, me, stream)
         self._name = f"h{me}"
         self._standing = standing
 

@@ -3,7 +3,7 @@
 Model     2-4 stations a little too near or too far from each other, 1-6 hosts that run to and fro over the borders of
           their cells, half of the time in a small box around them; loss, short outages that hit handoffs, churn, busy
           hosts, slow wires, small windows and queues; a T extension in a quarter of them. What belongs to the other
-          protocol or the other MAC comes from dice of its own, so all else of a seed is the same
+          protocol or the other MAC comes from stream of its own, so all else of a seed is the same
 Units     metres, seconds, milliseconds, Mb/s, as the names say
 Errors    none: what is drawn is a valid scenario
 Source    ours: docs/architecture.md
@@ -26,166 +26,166 @@ Mac = Literal["dcf", "acking"]
 def draw(seed: int, protocol: Protocol = "mobile_causal", backbone: str = "tree", mac: Mac = "dcf") -> Scenario:
     """The scenario of a seed; places, walks, radio, faults and churn are the same under either protocol and on each
     backbone, and of the radio its range and the random loss with either MAC."""
-    dice = Stream(seed, "swarm/scene")
-    expires = dice.chance(0.25)
-    range_m = dice.uniform(40, 120)
-    points = _stations(dice, range_m)
+    stream = Stream(seed, "swarm/scene")
+    expires = stream.chance(0.25)
+    range_m = stream.uniform(40, 120)
+    points = _stations(stream, range_m)
     return Scenario.model_validate(
         {
             "name": "swarm",
             "seed": seed,
-            "duration_s": dice.uniform(15, 25) if expires else dice.uniform(6, 20),
+            "duration_s": stream.uniform(15, 25) if expires else stream.uniform(6, 20),
             "drain_s": 120.0 if protocol == "mobile_causal" else 600.0,
             "stations": {
                 "layout": {"shape": "points", "points_m": points},
                 "backbone": {
                     "kind": backbone,
-                    "shape": dice.one_of("star", "chain", "breadth_first"),
-                    "bandwidth_mbps": dice.one_of(10.0, 10.0, 0.3),
-                    "delay_ms": dice.one_of(1.0, 10.0, dice.uniform(20, 200)),
+                    "shape": stream.one_of("star", "chain", "breadth_first"),
+                    "bandwidth_mbps": stream.one_of(10.0, 10.0, 0.3),
+                    "delay_ms": stream.one_of(1.0, 10.0, stream.uniform(20, 200)),
                 },
             },
-            "wireless": _wireless(seed, dice, range_m, 0.1 if expires else 0.5, mac),
+            "wireless": _wireless(seed, stream, range_m, 0.1 if expires else 0.5, mac),
             "hosts": {
-                "count": 1 + dice.below(6),
-                "mobility": _mobility(dice, points, range_m),
-                "attachment": {"hysteresis_m": dice.one_of(0.0, 1.0, 5.0), "tick_ms": dice.one_of(20, 100)},
+                "count": 1 + stream.below(6),
+                "mobility": _mobility(stream, points, range_m),
+                "attachment": {"hysteresis_m": stream.one_of(0.0, 1.0, 5.0), "tick_ms": stream.one_of(20, 100)},
             },
-            "faults": _faults(dice, expires),
-            "churn": _churn(dice),
-            "protocol": _protocol(dice, expires) if protocol == "mobile_causal" else _flooding(seed),
+            "faults": _faults(stream, expires),
+            "churn": _churn(stream),
+            "protocol": _protocol(stream, expires) if protocol == "mobile_causal" else _flooding(seed),
             "workload": {
-                "arrivals": dice.one_of("exponential", "periodic"),
-                "interval_s": dice.uniform(0.2, 1.5),
-                "payload_bytes": dice.one_of(100, 0, 1000),
+                "arrivals": stream.one_of("exponential", "periodic"),
+                "interval_s": stream.uniform(0.2, 1.5),
+                "payload_bytes": stream.one_of(100, 0, 1000),
             },
             "record": {"positions_interval_s": None},
         }
     )
 
 
-def _stations(dice: Stream, range_m: float) -> tuple[tuple[float, float], ...]:
+def _stations(stream: Stream, range_m: float) -> tuple[tuple[float, float], ...]:
     """In a row or in a square; beyond 1.7 ranges a square has a hole, beyond 2 cells do not touch."""
-    spacing_m = range_m * dice.uniform(0.6, 2.6)
-    shape = dice.one_of(((0, 0), (1, 0), (2, 0), (3, 0)), ((0, 0), (1, 0), (0, 1), (1, 1)))
-    return tuple((x * spacing_m, y * spacing_m + dice.uniform(-5, 5)) for x, y in shape[: 2 + dice.below(3)])
+    spacing_m = range_m * stream.uniform(0.6, 2.6)
+    shape = stream.one_of(((0, 0), (1, 0), (2, 0), (3, 0)), ((0, 0), (1, 0), (0, 1), (1, 1)))
+    return tuple((x * spacing_m, y * spacing_m + stream.uniform(-5, 5)) for x, y in shape[: 2 + stream.below(3)])
 
 
-def _mobility(dice: Stream, points: Sequence[tuple[float, float]], range_m: float) -> Values:
+def _mobility(stream: Stream, points: Sequence[tuple[float, float]], range_m: float) -> Values:
     xs, ys = zip(*points, strict=True)
-    if dice.chance(0.5):  # around a point where cells meet, or where one ends
-        reach = range_m * dice.uniform(0.1, 0.6)
+    if stream.chance(0.5):  # around a point where cells meet, or where one ends
+        reach = range_m * stream.uniform(0.1, 0.6)
         x, y = xs[0] + min((xs[1] - xs[0]) / 2, 0.9 * range_m), ys[0]
         box = (x - reach, y - reach, x + reach, y + reach)
     else:  # everywhere, and beyond the rim
-        rim = range_m * dice.uniform(0.3, 1.3)
+        rim = range_m * stream.uniform(0.3, 1.3)
         box = (min(xs) - rim, min(ys) - rim, max(xs) + rim, max(ys) + rim)
-    slow = dice.uniform(5, 20)
+    slow = stream.uniform(5, 20)
     return {
         "model": "random_waypoint",
-        "speed_mps": (slow, slow + dice.uniform(0, 10)),
-        "pause_s": (0.0, dice.one_of(0.0, 1.0)),
+        "speed_mps": (slow, slow + stream.uniform(0, 10)),
+        "pause_s": (0.0, stream.one_of(0.0, 1.0)),
         "area": {"box_m": box},
     }
 
 
-def _wireless(seed: int, dice: Stream, range_m: float, most_loss: float, mac: Mac) -> Values:
-    drawn = _dcf(dice, range_m, most_loss)
+def _wireless(seed: int, stream: Stream, range_m: float, most_loss: float, mac: Mac) -> Values:
+    drawn = _dcf(stream, range_m, most_loss)
     return drawn if mac == "dcf" else _acking(seed, drawn)
 
 
-def _dcf(dice: Stream, range_m: float, most_loss: float) -> Values:
-    mode = dice.one_of("b", "g_mixed", "g_erp", "a")
+def _dcf(stream: Stream, range_m: float, most_loss: float) -> Values:
+    mode = stream.one_of("b", "g_mixed", "g_erp", "a")
     rates = [rate for rate in MODES[mode].rates_mbps if rate <= 24]
     return {
         "range_m": range_m,
-        "detection_range_m": dice.one_of(None, 2 * range_m),
+        "detection_range_m": stream.one_of(None, 2 * range_m),
         "mode": mode,
-        "broadcast_rate_mbps": float(dice.one_of(*rates)),
-        "eifs": dice.chance(0.5),
-        "loss": dice.one_of(0.0, most_loss * dice.random(), most_loss * dice.random() ** 2),
-        "queue_frames": dice.one_of(100, 100, 5),
+        "broadcast_rate_mbps": float(stream.one_of(*rates)),
+        "eifs": stream.chance(0.5),
+        "loss": stream.one_of(0.0, most_loss * stream.random(), most_loss * stream.random() ** 2),
+        "queue_frames": stream.one_of(100, 100, 5),
     }
 
 
 def _acking(seed: int, dcf: Values) -> Values:
-    """From dice of its own, but for what any MAC has."""
-    dice = Stream(seed, "swarm/acking")
+    """From stream of its own, but for what any MAC has."""
+    stream = Stream(seed, "swarm/acking")
     return {
         "mac": "acking",
         "range_m": dcf["range_m"],
         "loss": dcf["loss"],
-        "bitrate_mbps": dice.one_of(1.0, 12.0, dice.uniform(0.3, 24)),
-        "phy_header_bits": dice.one_of(96, 96, 0, 192),
-        "mac_header_bytes": dice.one_of(16, 16, 0, 34),
-        "link_ack_timeout_ms": dice.one_of(100.0, 5.0, dice.uniform(5, 200)),
-        "full_duplex": dice.chance(0.5),
-        "queue_frames": dice.one_of(100, 100, 5),
+        "bitrate_mbps": stream.one_of(1.0, 12.0, stream.uniform(0.3, 24)),
+        "phy_header_bits": stream.one_of(96, 96, 0, 192),
+        "mac_header_bytes": stream.one_of(16, 16, 0, 34),
+        "link_ack_timeout_ms": stream.one_of(100.0, 5.0, stream.uniform(5, 200)),
+        "full_duplex": stream.chance(0.5),
+        "queue_frames": stream.one_of(100, 100, 5),
     }
 
 
-def _faults(dice: Stream, expires: bool) -> Values | None:
-    rate_per_min, mean_s = dice.uniform(4, 40), dice.uniform(0.05, 1.0)
+def _faults(stream: Stream, expires: bool) -> Values | None:
+    rate_per_min, mean_s = stream.uniform(4, 40), stream.uniform(0.05, 1.0)
     if expires:
-        rate_per_min, mean_s = dice.uniform(3, 10), dice.uniform(4, 10)
-    elif dice.chance(0.3):
+        rate_per_min, mean_s = stream.uniform(3, 10), stream.uniform(4, 10)
+    elif stream.chance(0.3):
         return None
     return {"schedule": "random", "rate_per_host_per_min": rate_per_min, "mean_duration_s": mean_s}
 
 
-def _churn(dice: Stream) -> Values | None:
-    rate_per_min, away_s, at_start = dice.uniform(2, 20), dice.uniform(0.1, 3), dice.uniform(0.6, 1)
-    if dice.chance(0.5):
+def _churn(stream: Stream) -> Values | None:
+    rate_per_min, away_s, at_start = stream.uniform(2, 20), stream.uniform(0.1, 3), stream.uniform(0.6, 1)
+    if stream.chance(0.5):
         return None
     return {"leave_rate_per_host_per_min": rate_per_min, "mean_away_s": away_s, "initial_fraction": at_start}
 
 
-def _protocol(dice: Stream, expires: bool) -> Values:
+def _protocol(stream: Stream, expires: bool) -> Values:
     return {
         "name": "mobile_causal",
-        "window": dice.one_of(150, 150, 8, 3),
-        "mac_backlog": dice.one_of(20, 2),
-        "ack_min_s": dice.uniform(0.02, 0.25),
-        "ack_max_s": dice.uniform(0.25, 0.75),
-        "heartbeat_s": 0.2 if expires else dice.uniform(0.5, 2),
-        "silent_after_s": dice.uniform(1, 5),
-        "control_interval_s": dice.uniform(0.05, 0.25),
-        "forwarding_jitter_s": dice.one_of(0.0, 0.02),
-        "first_join_spread_s": dice.one_of(0.0, 1.0),
-        "cookie_lifetime_s": dice.uniform(0.5, 10),
-        "expiry_s": dice.uniform(3, 5) if expires else None,
-        "stub_lifetime_s": dice.uniform(0.5, 3) if expires and dice.chance(0.4) else None,
+        "window": stream.one_of(150, 150, 8, 3),
+        "mac_backlog": stream.one_of(20, 2),
+        "ack_min_s": stream.uniform(0.02, 0.25),
+        "ack_max_s": stream.uniform(0.25, 0.75),
+        "heartbeat_s": 0.2 if expires else stream.uniform(0.5, 2),
+        "silent_after_s": stream.uniform(1, 5),
+        "control_interval_s": stream.uniform(0.05, 0.25),
+        "forwarding_jitter_s": stream.one_of(0.0, 0.02),
+        "first_join_spread_s": stream.one_of(0.0, 1.0),
+        "cookie_lifetime_s": stream.uniform(0.5, 10),
+        "expiry_s": stream.uniform(3, 5) if expires else None,
+        "stub_lifetime_s": stream.uniform(0.5, 3) if expires and stream.chance(0.4) else None,
     }
 
 
 def _flooding(seed: int) -> Values:
-    """From dice of its own."""
-    dice = Stream(seed, "swarm/flooding")
+    """From stream of its own."""
+    stream = Stream(seed, "swarm/flooding")
     return {
         "name": "tcp_flooding",
-        "spacing_ms": dice.one_of(5.0, 0.0, dice.uniform(0, 50)),
-        "spacing": dice.one_of("per_message", "per_queue"),
-        "echo": dice.chance(0.2),
-        "handoff_wait_s": dice.one_of(2.0, dice.uniform(0.05, 1)),
-        "reconnect_s": dice.uniform(0.02, 0.5),
-        "silence_s": dice.one_of(10.0, dice.uniform(0.5, 3)),
-        "first_join_spread_s": dice.one_of(0.0, 1.0),
-        "tcp": _tcp(dice),
-        "wired_tcp": _tcp(dice) if dice.chance(0.5) else None,
+        "spacing_ms": stream.one_of(5.0, 0.0, stream.uniform(0, 50)),
+        "spacing": stream.one_of("per_message", "per_queue"),
+        "echo": stream.chance(0.2),
+        "handoff_wait_s": stream.one_of(2.0, stream.uniform(0.05, 1)),
+        "reconnect_s": stream.uniform(0.02, 0.5),
+        "silence_s": stream.one_of(10.0, stream.uniform(0.5, 3)),
+        "first_join_spread_s": stream.one_of(0.0, 1.0),
+        "tcp": _tcp(stream),
+        "wired_tcp": _tcp(stream) if stream.chance(0.5) else None,
     }
 
 
-def _tcp(dice: Stream) -> Values:
-    aggregation = dice.chance(0.8)
+def _tcp(stream: Stream) -> Values:
+    aggregation = stream.chance(0.8)
     return {
-        "mss_bytes": dice.one_of(536, 1460, 64),
-        "messages_in_flight": dice.one_of(46, 3, None),
+        "mss_bytes": stream.one_of(536, 1460, 64),
+        "messages_in_flight": stream.one_of(46, 3, None),
         "aggregation": aggregation,
-        "nagle": aggregation and dice.chance(0.5),
-        "recovery": dice.one_of("newreno", "reno", "none"),
-        "delayed_ack_s": dice.one_of(0.2, 0.0, 0.04),
-        "rto_initial_s": dice.uniform(0.2, 1),
-        "rto_max_s": dice.one_of(60.0, dice.uniform(1, 5)),
-        "max_retransmissions": dice.one_of(12, 12, 4),
-        "connect_timeout_s": dice.one_of(75.0, dice.uniform(1, 5)),
+        "nagle": aggregation and stream.chance(0.5),
+        "recovery": stream.one_of("newreno", "reno", "none"),
+        "delayed_ack_s": stream.one_of(0.2, 0.0, 0.04),
+        "rto_initial_s": stream.uniform(0.2, 1),
+        "rto_max_s": stream.one_of(60.0, stream.uniform(1, 5)),
+        "max_retransmissions": stream.one_of(12, 12, 4),
+        "connect_timeout_s": stream.one_of(75.0, stream.uniform(1, 5)),
     }

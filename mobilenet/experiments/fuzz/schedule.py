@@ -1,4 +1,4 @@
-"""A whole small scenario drawn from one seed, and its run: faults, then peace, then what is left.
+"""A whole small scenario drawn from one seed, and its run: faults, then a fault-free completion, then what is left.
 
 Model     2-4 stations, 2-4 hosts, a tree, a kind of trouble (FLAVOURS), and for each host a list of actions with their
           times; the last host stays where it is, and a member, so that in the end there is one who broadcasts. When
@@ -105,97 +105,97 @@ class Outcome:
 
 def draw(seed: int, flavour: str | None = None, backbone: str = "tree") -> Schedule:
     """The schedule of a seed."""
-    dice = Stream(seed, "swarm/schedule")
-    name = list(FLAVOURS)[dice.below(len(FLAVOURS))]
+    stream = Stream(seed, "swarm/schedule")
+    name = list(FLAVOURS)[stream.below(len(FLAVOURS))]
     name = flavour or name
     f = FLAVOURS[name]
-    stations, hosts = 2 + dice.below(3), 2 + dice.below(3)
-    slow = [int(dice.random() * ns(f.wire_s)) + MILLISECOND for _ in range(stations - 1)]
-    late = f.late * dice.random()
+    stations, hosts = 2 + stream.below(3), 2 + stream.below(3)
+    slow = [int(stream.random() * ns(f.wire_s)) + MILLISECOND for _ in range(stations - 1)]
+    late = f.late * stream.random()
     air = Air(
-        loss=f.loss * dice.random(),
-        duplicate=0.2 * dice.random(),
+        loss=f.loss * stream.random(),
+        duplicate=0.2 * stream.random(),
         late=late,
-        overhear=0.3 * dice.random(),
-        drop=f.drop * dice.random(),
-        delay_ns=int(dice.uniform(2, 60)) * MILLISECOND,
-        late_ns=int(dice.uniform(0.2, 3) * SECOND),
+        overhear=0.3 * stream.random(),
+        drop=f.drop * stream.random(),
+        delay_ns=int(stream.uniform(2, 60)) * MILLISECOND,
+        late_ns=int(stream.uniform(0.2, 3) * SECOND),
     )
     actions: list[tuple[int, int, str, int]] = []
-    budget = 30 + dice.below(50)
+    budget = 30 + stream.below(50)
     mobiles = 0
     for h in range(hosts):
-        mobile = h == 0 or (h < hosts - 1 and dice.random() >= f.static)
+        mobile = h == 0 or (h < hosts - 1 and stream.random() >= f.static)
         mobiles += mobile
         count = budget // (1 if mobile else 3)
-        actions += _timeline(dice, f, h, stations, count // (1 + mobiles // 2), mobile)
+        actions += _timeline(stream, f, h, stations, count // (1 + mobiles // 2), mobile)
     actions.sort(key=lambda action: action[0])
-    again = dice.random() < f.replays
+    again = stream.random() < f.replays
     return Schedule(
         seed=seed,
         flavour=name,
-        parents=tuple(dice.below(child) for child in range(1, stations)),
+        parents=tuple(stream.below(child) for child in range(1, stations)),
         slowest_ns=tuple(slow),
-        parameters=_parameters(dice, f),
+        parameters=_parameters(stream, f),
         air=air,
-        first_cells=tuple(dice.below(stations) for _ in range(hosts)),
+        first_cells=tuple(stream.below(stations) for _ in range(hosts)),
         actions=tuple(actions),
-        replay_every_ns=int(dice.uniform(0.02, 0.3) * SECOND) if again else 0,
-        late_replays=dice.below(40) if again else 0,
+        replay_every_ns=int(stream.uniform(0.02, 0.3) * SECOND) if again else 0,
+        late_replays=stream.below(40) if again else 0,
         backbone=backbone,
     )
 
 
-def _parameters(dice: Stream, f: Flavour) -> MobileCausalParameters:
+def _parameters(stream: Stream, f: Flavour) -> MobileCausalParameters:
     """Faster than in a radio network, so that more happens; T well above the heartbeat."""
     return MobileCausalParameters(
-        window=(150, 150, 8, 3)[dice.below(4)],
-        mac_backlog=(20, 2)[dice.below(2)],
-        resend_first_s=dice.uniform(0.2, 1.0),
-        resend_full_s=dice.uniform(0.05, 0.2),
+        window=(150, 150, 8, 3)[stream.below(4)],
+        mac_backlog=(20, 2)[stream.below(2)],
+        resend_first_s=stream.uniform(0.2, 1.0),
+        resend_full_s=stream.uniform(0.05, 0.2),
         ack_min_s=0.05,
-        ack_max_s=dice.uniform(0.1, 0.75),
-        heartbeat_s=f.heartbeat_s or dice.uniform(0.5, 2.0),
-        silent_after_s=dice.uniform(1, 5),
-        control_interval_s=dice.uniform(0.05, 0.25),
-        forwarding_jitter_s=0.02 * dice.below(2),
-        cookie_lifetime_s=dice.uniform(0.3, 10),
-        expiry_s=dice.uniform(*f.expiry_s) if f.expiry_s else None,
-        stub_lifetime_s=dice.uniform(0.3, 1) if f.expiry_s and dice.random() < 0.3 else None,
+        ack_max_s=stream.uniform(0.1, 0.75),
+        heartbeat_s=f.heartbeat_s or stream.uniform(0.5, 2.0),
+        silent_after_s=stream.uniform(1, 5),
+        control_interval_s=stream.uniform(0.05, 0.25),
+        forwarding_jitter_s=0.02 * stream.below(2),
+        cookie_lifetime_s=stream.uniform(0.3, 10),
+        expiry_s=stream.uniform(*f.expiry_s) if f.expiry_s else None,
+        stub_lifetime_s=stream.uniform(0.3, 1) if f.expiry_s and stream.random() < 0.3 else None,
     )
 
 
 def _timeline(
-    dice: Stream, f: Flavour, host: int, stations: int, count: int, mobile: bool
+    stream: Stream, f: Flavour, host: int, stations: int, count: int, mobile: bool
 ) -> list[tuple[int, int, str, int]]:
     """What one host goes through."""
     actions = []
-    time = dice.exponential(0.05)
+    time = stream.exponential(0.05)
     actions.append((ns(time), host, "join", 0))
     verbs = ("broadcast", "move", "hole", "crash", "leave")
     weights = (f.broadcast, f.move, f.hole, f.crash, f.leave) if mobile else (1.0, 0.0, 0.0, 0.0, 0.0)
     for _ in range(count):
-        hurry = dice.random() < f.hurry
-        time += dice.uniform(0, 0.08 + 2 * f.wire_s * dice.random()) if hurry else dice.exponential(f.pause_s)
-        verb = _choose(dice, verbs, weights)
-        cell = dice.below(stations)
+        hurry = stream.random() < f.hurry
+        time += stream.uniform(0, 0.08 + 2 * f.wire_s * stream.random()) if hurry else stream.exponential(f.pause_s)
+        verb = _choose(stream, verbs, weights)
+        cell = stream.below(stations)
         if verb in ("broadcast", "move"):
             actions.append((ns(time), host, verb, cell))
             continue
         actions.append((ns(time), host, verb, cell))
-        time += dice.exponential(f.outage_s)
-        if verb == "crash" and dice.random() < 0.5:  # carried elsewhere while it is down
+        time += stream.exponential(f.outage_s)
+        if verb == "crash" and stream.random() < 0.5:  # carried elsewhere while it is down
             actions.append((ns(time), host, "move", cell))
         actions.append((ns(time), host, {"hole": "move", "crash": "recover", "leave": "join"}[verb], cell))
-    if mobile and f.leave and dice.random() < 0.5:  # not a member in the end, and off before it is told so
-        time += dice.exponential(f.outage_s)
+    if mobile and f.leave and stream.random() < 0.5:  # not a member in the end, and off before it is told so
+        time += stream.exponential(f.outage_s)
         actions.append((ns(time), host, "leave", 0))
-        actions.append((ns(time + dice.exponential(f.outage_s)), host, "move", dice.below(stations)))
+        actions.append((ns(time + stream.exponential(f.outage_s)), host, "move", stream.below(stations)))
     return actions
 
 
-def _choose(dice: Stream, verbs: tuple[str, ...], weights: tuple[float, ...]) -> str:
-    left = dice.random() * sum(weights)
+def _choose(stream: Stream, verbs: tuple[str, ...], weights: tuple[float, ...]) -> str:
+    left = stream.random() * sum(weights)
     for verb, weight in zip(verbs, weights, strict=True):
         left -= weight
         if left < 0:
@@ -280,7 +280,7 @@ class _Run:
             self._kernel.after(20 * MILLISECOND, lambda: self._insist(host))
 
     def _complete(self) -> bool:
-        """Peace: what is pending must come to its end."""
+        """No more faults: what is pending must come to its end."""
         network, schedule = self._network, self._schedule
         network.air = CALM
         for host, cell in enumerate(network.cells):

@@ -25,19 +25,19 @@ SUSPICION = 0.01  # probability of one, for each message
 
 class VCubeWire:
     def __init__(
-        self, kernel: Kernel, dice: Stream, tally: Tally, parents: Sequence[int], slowest_ns: Sequence[int],
+        self, kernel: Kernel, stream: Stream, tally: Tally, parents: Sequence[int], slowest_ns: Sequence[int],
         kind: str,
         layer: Layer | None = None,
     ) -> None:  # fmt: skip
         self._kernel = kernel
-        self._dice = dice
+        self._stream = stream
         self._tally = tally
         self._slowest_ns = max(slowest_ns)
         self._suspects = kind == "vcube_reliable"
         self._suspected: set[tuple[int, int]] = set()
         self.handle: Callable[[int, int, Any], None] = lambda at, source, message: None
         count = len(parents) + 1
-        mtu_bytes = 1 + dice.below(1500)
+        mtu_bytes = 1 + stream.below(1500)
         self.layers = [
             new_layer(kind, _StationPort(self, s), count, MAX_DELAY_NS, mtu_bytes, layer) for s in range(count)
         ]
@@ -51,9 +51,9 @@ class VCubeWire:
 
     def cross(self, a: int, b: int, message: Any) -> None:
         self._tally.wired_sent(message)
-        self._kernel.after(int(self._dice.random() * self._slowest_ns), lambda: self._arrive(a, b, message))
-        if self._suspects and self._dice.random() < SUSPICION:
-            self._suspect(self._dice.below(len(self.layers)), self._dice.below(len(self.layers)))
+        self._kernel.after(int(self._stream.random() * self._slowest_ns), lambda: self._arrive(a, b, message))
+        if self._suspects and self._stream.random() < SUSPICION:
+            self._suspect(self._stream.below(len(self.layers)), self._stream.below(len(self.layers)))
 
     def _arrive(self, a: int, b: int, message: Any) -> None:
         self._tally.wired_arrived()
@@ -65,7 +65,7 @@ class VCubeWire:
             return
         self._suspected.add((by, about))
         self._kernel.after(0, lambda: self.layers[by].on_crash(about))
-        self._kernel.after(int(self._dice.random() * SECOND), lambda: self._trust(by, about))
+        self._kernel.after(int(self._stream.random() * SECOND), lambda: self._trust(by, about))
 
     def _trust(self, by: int, about: int) -> None:
         self._suspected.discard((by, about))

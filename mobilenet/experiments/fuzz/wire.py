@@ -33,11 +33,11 @@ class Backbone:
     """A tree of FIFO links."""
 
     def __init__(
-        self, kernel: Kernel, dice: Stream, tally: Tally, parents: Sequence[int], slowest_ns: Sequence[int]
+        self, kernel: Kernel, stream: Stream, tally: Tally, parents: Sequence[int], slowest_ns: Sequence[int]
     ) -> None:
         """`parents[i]` is the neighbour of station i+1 towards station 0; `slowest_ns[i]` that link's longest delay."""
         self._kernel = kernel
-        self._dice = dice
+        self._stream = stream
         self._tally = tally
         count = len(parents) + 1
         self.handle: Callable[[int, int, Any], None] = lambda at, source, message: None
@@ -75,7 +75,7 @@ class Backbone:
         self._cross(at, self._next[at][to], source, to, message)
 
     def _cross(self, a: int, b: int, source: int, to: int | None, message: Any) -> None:
-        when = self._kernel.now + int(self._dice.random() * self._slowest[a, b])
+        when = self._kernel.now + int(self._stream.random() * self._slowest[a, b])
         when = self._last[a, b] = max(when, self._last[a, b])
         self._tally.wired_sent(message)
         self._kernel.at(when, lambda: self._arrive(a, b, source, to, message))

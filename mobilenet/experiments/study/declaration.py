@@ -61,7 +61,7 @@ class Span(Parameters):
 class Until(Parameters):
     """When there are replications enough."""
 
-    metric: str = Field(min_length=1, description="stop when this metric is known well enough in every configuration")
+    metric: str = Field(min_length=1, description="stop when this metric has its precision in every configuration")
     relative_half_width: float = Field(
         gt=0, le=10, description="half of the confidence interval divided by the mean: stop when it is not greater"
     )

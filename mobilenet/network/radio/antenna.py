@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Final
 
-from mobilenet.engine.random_streams import Dice
+from mobilenet.engine.random_streams import RandomNumbers
 
 if TYPE_CHECKING:
     from mobilenet.network.radio.frame import Frame
@@ -68,7 +68,7 @@ class Antenna:
         self.index = index  # over all nodes; ties between hearers go by it
         self.number = number  # among its kind
         self.name = name
-        self.loss: Dice | None = None  # dice of the random loss at this receiver
+        self.loss: RandomNumbers | None = None  # stream of the random loss at this receiver
         self.bin: tuple[int, int] | None = None
         self.candidates: tuple[Antenna, ...] = ()
         self.candidates_until = NEVER

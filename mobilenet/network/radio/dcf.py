@@ -15,7 +15,7 @@ Source    IEEE 802.11-2016, 10.3; the semantics of INET 4.5's Contention module;
 from __future__ import annotations
 
 from mobilenet.engine.kernel import Kernel
-from mobilenet.engine.random_streams import Dice
+from mobilenet.engine.random_streams import RandomNumbers
 from mobilenet.engine.timer import Timer
 from mobilenet.network.radio.antenna import NEVER, Antenna
 from mobilenet.network.radio.frame import ACK, Frame
@@ -51,7 +51,7 @@ class Dcf(Mac):
         "_rules", "_slots",
     )  # fmt: skip
 
-    def __init__(self, kernel: Kernel, medium: Medium, antenna: Antenna, rules: Rules, backoff: Dice) -> None:
+    def __init__(self, kernel: Kernel, medium: Medium, antenna: Antenna, rules: Rules, backoff: RandomNumbers) -> None:
         super().__init__(kernel, medium, antenna, rules.queue_frames)
         self._rules = rules
         self._backoff = backoff
@@ -122,7 +122,7 @@ class Dcf(Mac):
             start = self._eifs_until
         return start if start > self._not_before else self._not_before
 
-    def heard_broken(self, end: int) -> None:
+    def on_fcs_error(self, end: int) -> None:
         """A frame that ended at `end` arrived broken while we contend."""
         eifs_ns = self._rules.eifs_ns
         if eifs_ns > 0:

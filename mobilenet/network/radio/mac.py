@@ -71,7 +71,7 @@ class Mac(Deadline):
     def defer(self, first: int) -> None:
         """Energy arrives at `first` (the antenna knows until when)."""
 
-    def heard_broken(self, end: int) -> None:
+    def on_fcs_error(self, end: int) -> None:
         """A frame that ended at `end` arrived broken."""
 
     def heard_well(self) -> None:

@@ -96,7 +96,7 @@ class Medium:
         frame.start_ns = now
         end = now + duration
         if not self._full_duplex:
-            self._fall_deaf(sender, now, end)
+            self._abort_reception(sender, now, end)
         x = sender.x_m + sender.vx * (now - sender.since_ns)
         y = sender.y_m + sender.vy * (now - sender.since_ns)
         reach2, range2, detection2 = self._reach2, self._range2, self._detection2
@@ -166,7 +166,7 @@ class Medium:
             self._lose(node, RECEIVER_DOWN)
         _let_go(node)
 
-    def _fall_deaf(self, sender: Antenna, now: int, end: int) -> None:
+    def _abort_reception(self, sender: Antenna, now: int, end: int) -> None:
         """Sending aborts receiving, also of a frame that is still on its way here."""
         if sender.lock_until > now:
             self._lose(sender, HALF_DUPLEX)
@@ -274,7 +274,7 @@ class Medium:
                     elif to is None or to is node:
                         node.hand_up(frame)
             elif fate == COLLISION and receivers[i].contending:
-                receivers[i].mac.heard_broken(end + delays[i])
+                receivers[i].mac.on_fcs_error(end + delays[i])
 
     def _count(self, frame: Frame) -> None:
         self.frames += 1

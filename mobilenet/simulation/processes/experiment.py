@@ -3,11 +3,11 @@
 Model     builds network, detectors and protocol; plays crashes, planned mistakes and broadcasts; records. The run ends
           when everything planned has happened, no message of the protocol is on its way, and all processes that live
           have empty buffers (but for one that the protocol may have to hold for ever) and, with a detector, know of
-          all crashes: the detector itself never falls silent. Looked at once per time unit
+          all crashes: the detector itself never stops its background traffic. Looked at once per time unit
 Counts    the network counts messages, and on the packet network who received what when: no protocol is asked
 Units     integer nanoseconds; 1 time unit is 1 s
-Errors    ScenarioError: a perfect detector suspects who has not crashed, as its timeout is too short; a run that does
-          not get on
+Errors    ScenarioError: a perfect detector suspects who has not crashed, as its timeout is too short; a run that
+          makes no progress
 Source    ours: docs/protocols/vcube.md
 """
 

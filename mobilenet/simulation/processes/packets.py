@@ -50,7 +50,7 @@ class PacketNetwork:
         self._delay_mean_ns = delay_mean_ns
         self._delay_sd_ns = delay_sd_ns
         self._seed = seed
-        self._dice = generator(seed, "link delay")
+        self._stream = generator(seed, "link delay")
         self._delays: list[int] = []  # drawn ahead, processing included
         self._fixed: dict[tuple[int, int], int] | None = {} if fixed else None
         self._free_at = [0] * n
@@ -107,14 +107,14 @@ class PacketNetwork:
     def _fixed_delay(self, i: int, to: int) -> int:
         assert self._fixed is not None
         if (i, to) not in self._fixed:  # a stream of its own: who uses the link first must not matter
-            dice = generator(self._seed, "link delay", f"p{i}-p{to}")
+            stream = generator(self._seed, "link delay", f"p{i}-p{to}")
             self._fixed[i, to] = self._processing_ns + max(
-                0, round(dice.normal(self._delay_mean_ns, self._delay_sd_ns))
+                0, round(stream.normal(self._delay_mean_ns, self._delay_sd_ns))
             )
         return self._fixed[i, to]
 
     def _draw(self) -> list[int]:
-        drawn = np.rint(self._dice.normal(self._delay_mean_ns, self._delay_sd_ns, BLOCK)).astype(np.int64)
+        drawn = np.rint(self._stream.normal(self._delay_mean_ns, self._delay_sd_ns, BLOCK)).astype(np.int64)
         self._delays = (drawn.clip(0) + self._processing_ns).tolist()
         self._delays.reverse()
         return self._delays

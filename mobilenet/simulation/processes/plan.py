@@ -25,12 +25,12 @@ def crashes(scenario: ProcessScenario) -> list[tuple[int, int]]:
     if drawn is not None:
         excluded = {*(i for i, _ in found), *(number(name) for name in drawn.spared)}
         free = [i for i in range(scenario.processes) if i not in excluded]
-        dice = generator(scenario.seed, "faults")
-        for i in dice.choice(free, drawn.count, replace=False).tolist():
+        stream = generator(scenario.seed, "faults")
+        for i in stream.choice(free, drawn.count, replace=False).tolist():
             if drawn.whole_times:
-                time_ns = int(dice.integers(*drawn.whole, endpoint=True)) * SECOND
+                time_ns = int(stream.integers(*drawn.whole, endpoint=True)) * SECOND
             else:
-                time_ns = ns(float(dice.uniform(drawn.earliest, drawn.latest)))
+                time_ns = ns(float(stream.uniform(drawn.earliest, drawn.latest)))
             found.append((i, time_ns))
     return sorted(found, key=lambda one: (one[1], one[0]))
 
@@ -46,13 +46,13 @@ def broadcasts(scenario: ProcessScenario) -> Iterator[tuple[int, int]]:
 
 def _instants(scenario: ProcessScenario, i: int) -> list[int]:
     workload = scenario.workload
-    instants, count, dice = workload.instants, workload.messages, generator(scenario.seed, "workload", f"p{i}")
+    instants, count, stream = workload.instants, workload.messages, generator(scenario.seed, "workload", f"p{i}")
     match instants:
         case At(time=time):
             return [ns(time)] * count
         case Uniform(earliest=earliest, latest=latest):
-            return [ns(time) for time in dice.uniform(earliest, latest, count).tolist()]
+            return [ns(time) for time in stream.uniform(earliest, latest, count).tolist()]
         case Exponential(mean=mean):
-            return [ns(time) for time in accumulate(dice.exponential(mean, count).tolist())]
+            return [ns(time) for time in accumulate(stream.exponential(mean, count).tolist())]
         case Poisson(mean=mean):
-            return [time * SECOND for time in dice.poisson(mean, count).tolist()]
+            return [time * SECOND for time in stream.poisson(mean, count).tolist()]

@@ -46,8 +46,8 @@ class StepNetwork:
         self.is_receiving = False
         self._calendar: dict[int, Bucket] = {}
 
-    def lane(self, jitter_ns: int = 0, dice: Stream | None = None) -> Lane:
-        lane = Lane(self) if dice is None else LaneWithoutOrder(self, jitter_ns, dice)
+    def lane(self, jitter_ns: int = 0, stream: Stream | None = None) -> Lane:
+        lane = Lane(self) if stream is None else LaneWithoutOrder(self, jitter_ns, stream)
         self.lanes.append(lane)
         return lane
 
@@ -188,10 +188,10 @@ def _nothing(sender: Any, message: Any) -> None:
 class LaneWithoutOrder(Lane):
     """Messages overtake each other on their link."""
 
-    def __init__(self, network: StepNetwork, jitter_ns: int, dice: Stream) -> None:
+    def __init__(self, network: StepNetwork, jitter_ns: int, stream: Stream) -> None:
         super().__init__(network)
         self._jitter_ns = jitter_ns
-        self._dice = dice
+        self._stream = stream
         self._own = {self._arrive}
         self._crashed_ns = [NEVER] * network.n  # what would leave at that instant or later does not leave
 
@@ -204,7 +204,7 @@ class LaneWithoutOrder(Lane):
             free_at = max(free_at, network.kernel.now) + network.send_ns
             self.kinds[type(message)] += 1
             self.bytes += message.size_bytes
-            at = free_at + network.travel_ns + self._dice.below(self._jitter_ns + 1)
+            at = free_at + network.travel_ns + self._stream.below(self._jitter_ns + 1)
             self._instants[at] = network.bucket(at)
             self._instants[at].extend((self._arrive, free_at, (i, to, message)))
 

@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 import mobilenet
 from mobilenet.cli.main import app
 from mobilenet.experiments.fuzz.broadcasts import PROTOCOLS, SUSPICIOUS, draw
-from mobilenet.experiments.fuzz.hunt import hunt, judge_seed, keep_run
+from mobilenet.experiments.fuzz.campaign import hunt, judge_seed, keep_run
 from mobilenet.scenario import ProcessScenario
 from mobilenet.simulation.processes.experiment import Experiment
 from mobilenet.simulation.processes.steps import LaneWithoutOrder

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import mobilenet
-from mobilenet.experiments.fuzz.hunt import judge_seed
+from mobilenet.experiments.fuzz.campaign import judge_seed
 from mobilenet.scenario import Scenario
 
 NEAR = """

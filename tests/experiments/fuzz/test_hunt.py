@@ -15,8 +15,8 @@ from typer.testing import CliRunner
 import mobilenet
 from mobilenet.cli.main import app
 from mobilenet.experiments.fuzz import broadcasts, scenes
-from mobilenet.experiments.fuzz import hunt as hunting
-from mobilenet.experiments.fuzz.hunt import Result, hunt, judge_seed, keep_run
+from mobilenet.experiments.fuzz import campaign as hunting
+from mobilenet.experiments.fuzz.campaign import Result, hunt, judge_seed, keep_run
 from mobilenet.scenario import Scenario
 from mobilenet.simulation.mobile import Simulation
 
@@ -37,7 +37,9 @@ def test_workers_change_nothing_not_even_the_order() -> None:
 
 @pytest.mark.parametrize("hash_seed", ["0", "1", "2"])
 def test_neither_hash_seed_nor_folder_matters(hash_seed: str, tmp_path: Path) -> None:
-    code = "from mobilenet.experiments.fuzz.hunt import hunt; print([r.fingerprint for r in hunt(range(100, 108), 1)])"
+    code = (
+        "from mobilenet.experiments.fuzz.campaign import hunt\nprint([r.fingerprint for r in hunt(range(100, 108), 1)])"
+    )
     environment = os.environ | {"PYTHONHASHSEED": hash_seed, "PYTHONPATH": str(ROOT)}
     there = subprocess.run(
         [sys.executable, "-c", code], cwd=tmp_path, env=environment, capture_output=True, text=True, check=True

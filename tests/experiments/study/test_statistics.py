@@ -54,16 +54,16 @@ def test_no_margin_of_ratios_without_ratios() -> None:
 
 
 def test_replications_needed_grow_with_noise() -> None:
-    dice = generator(1, "test")
+    stream = generator(1, "test")
     baseline = np.full(10, 1.0)
-    quiet = replications_needed(1.05 + 0.02 * dice.normal(0, 1, 10), baseline, 0.05, None)
-    noisy = replications_needed(1.05 + 0.30 * dice.normal(0, 1, 10), baseline, 0.05, None)
+    quiet = replications_needed(1.05 + 0.02 * stream.normal(0, 1, 10), baseline, 0.05, None)
+    noisy = replications_needed(1.05 + 0.30 * stream.normal(0, 1, 10), baseline, 0.05, None)
     assert quiet is not None and (noisy is None or noisy > quiet)
 
 
 def test_mser5_cuts_the_ramp_and_nothing_else() -> None:
-    dice = generator(1, "test")
-    steady = dice.normal(10, 1, 1000)
+    stream = generator(1, "test")
+    steady = stream.normal(10, 1, 1000)
     assert (mser5(steady) or 0) <= 50
     ramp = steady - np.concatenate([np.linspace(9, 0, 200), np.zeros(800)])
     cut = mser5(ramp)
@@ -73,10 +73,10 @@ def test_mser5_cuts_the_ramp_and_nothing_else() -> None:
 
 
 def test_growth_without_end_is_told_from_a_settled_level() -> None:
-    dice = generator(1, "test")
+    stream = generator(1, "test")
     times = np.arange(30.0)
-    growing = np.array([relative_slope(times, 10 * (30 + times) + dice.normal(0, 20, 30)) for _ in range(10)])
-    settled = np.array([relative_slope(times, 300 + dice.normal(0, 60, 30)) for _ in range(10)])
+    growing = np.array([relative_slope(times, 10 * (30 + times) + stream.normal(0, 20, 30)) for _ in range(10)])
+    settled = np.array([relative_slope(times, 300 + stream.normal(0, 60, 30)) for _ in range(10)])
     assert grows(growing) and not grows(settled)
     assert relative_slope(times, np.zeros(30)) == 0
 

@@ -26,7 +26,7 @@ class Datagram(NamedTuple):
 
 
 class Script:
-    """Dice that give back-offs of our choice: `slots` one after the other, then 0."""
+    """RandomNumbers that give back-offs of our choice: `slots` one after the other, then 0."""
 
     def __init__(self, *slots: int) -> None:
         self._slots = list(slots)
@@ -120,10 +120,10 @@ class Air:
     def now_us(self) -> float:
         return self.kernel.now / MICROSECOND
 
-    def node(self, x_m: float, *slots: int, y_m: float = 0.0, dice: Any = None, **rules: Any) -> Node:
-        """A node at (x_m, y_m) that draws these back-offs, or from `dice`."""
+    def node(self, x_m: float, *slots: int, y_m: float = 0.0, stream: Any = None, **rules: Any) -> Node:
+        """A node at (x_m, y_m) that draws these back-offs, or from `stream`."""
         antenna = self._antenna(x_m, y_m)
-        script = dice or Script(*slots)
+        script = stream or Script(*slots)
         mac = Dcf(self.kernel, self.medium, antenna, Rules(self.mode, self.eifs, **rules), script)
         if isinstance(script, Script):
             script.cw = self.mode.cw_min
@@ -192,7 +192,7 @@ class AckingAir(Air):
         queue_frames: int = 100,
         loss: Any = None,
     ) -> Node:
-        """A node at (x_m, y_m); `loss`: the dice of the random loss there."""
+        """A node at (x_m, y_m); `loss`: the stream of the random loss there."""
         antenna = self._antenna(x_m, y_m)
         antenna.loss = loss
         return self._placed(antenna, Acking(self.kernel, self.medium, antenna, queue_frames, timeout_ns))

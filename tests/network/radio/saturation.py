@@ -27,7 +27,7 @@ def saturate(stations: int, size_bytes: int, rate_mbps: float, unicast: bool, se
     """Run n saturated stations on 802.11b at one place, without EIFS."""
     air = Air("b", rate_mbps, eifs=False)
     air.medium._observer = None
-    nodes = [air.node(0.0, dice=Stream(seed, "backoff", str(i))) for i in range(stations)]
+    nodes = [air.node(0.0, stream=Stream(seed, "backoff", str(i))) for i in range(stations)]
     for i, node in enumerate(nodes):
         Greedy(node, size_bytes, nodes[(i + 1) % stations] if unicast else None)
     air.kernel.run_until(round(seconds * SECOND))

@@ -30,7 +30,7 @@ TIMEOUT = 100_000_000
 
 
 class Scripted:
-    """Dice that give these numbers, and say how often they were thrown."""
+    """RandomNumbers that give these numbers, and say how often they were thrown."""
 
     def __init__(self, *numbers: float) -> None:
         self._numbers = list(numbers)
@@ -426,12 +426,12 @@ def test_random_loss_is_drawn_once_also_when_the_sender_crashes() -> None:
 
 def test_what_is_lost_already_is_not_lost_at_random() -> None:
     air = AckingAir(loss=0.5)
-    dice = Scripted()
-    a, b, hidden = air.acking(0), air.acking(100, loss=dice), air.acking(200)
+    stream = Scripted()
+    a, b, hidden = air.acking(0), air.acking(100, loss=stream), air.acking(200)
     air.at_ns(0, a.send, "A", to=b, acknowledged=True)
     air.at_ns(0, hidden.send, "X")
     air.run_ns(SECOND)
-    assert dice.thrown == 0 and [what for _, what, _ in a.told] == ["dropped"]
+    assert stream.thrown == 0 and [what for _, what, _ in a.told] == ["dropped"]
 
 
 # --- the queue
@@ -601,19 +601,19 @@ def test_random_sends(
     seed: int, nodes: int, frames: int, full_duplex: bool, loss: float, timeout_ns: int, queue_frames: int
 ) -> None:
     """An independent look at who sends when, who receives what, and who is told what of it."""
-    dice = Stream(seed, "test")
+    stream = Stream(seed, "test")
     air = AckingAir(full_duplex=full_duplex, loss=loss)
-    places = [(dice.uniform(0, 250), dice.uniform(0, 250)) for _ in range(nodes)]
+    places = [(stream.uniform(0, 250), stream.uniform(0, 250)) for _ in range(nodes)]
     for i, (x, y) in enumerate(places):
         air.acking(x, y, timeout_ns, queue_frames, Stream(seed, "loss", str(i)))
     owners: dict[str, int] = {}
     for i in range(frames):
-        me, to = dice.below(nodes), dice.below(nodes)
+        me, to = stream.below(nodes), stream.below(nodes)
         target = None if to == me else air.nodes[to]
         name = f"f{i}"
         owners[name] = me
-        acknowledged = target is not None and dice.chance(0.7)
-        air.at_ns(dice.below(20_000_000), air.nodes[me].send, name, dice.below(300), target, acknowledged)
+        acknowledged = target is not None and stream.chance(0.7)
+        air.at_ns(stream.below(20_000_000), air.nodes[me].send, name, stream.below(300), target, acknowledged)
     air.run_ns(10 * SECOND)
 
     def delay_ns(a: int, b: int) -> int | None:
@@ -686,26 +686,26 @@ def test_random_sends(
 )
 def test_random_crashes_of_nodes_that_move(seed: int, frames: int, crashes: int, speed_mps: float) -> None:
     """Nobody sends two frames at a time, or loses one to another of its own, or is told twice."""
-    dice = Stream(seed, "test")
+    stream = Stream(seed, "test")
     air = AckingAir(range_m=500)
     for _ in range(3):
-        node = air.acking(dice.uniform(0, 100), dice.uniform(0, 100), 3_000_000)
-        speed = dice.uniform(-speed_mps, speed_mps) / SECOND
+        node = air.acking(stream.uniform(0, 100), stream.uniform(0, 100), 3_000_000)
+        speed = stream.uniform(-speed_mps, speed_mps) / SECOND
         node.antenna.move(0, *node.antenna.position(0), speed, 0.0)
     sender = air.nodes[0]
     for i in range(frames):
-        to = air.nodes[dice.below(3)]
+        to = air.nodes[stream.below(3)]
         target = None if to is sender else to
         air.at_ns(
-            dice.below(20_000_000),
+            stream.below(20_000_000),
             sender.send,
             f"f{i}",
-            dice.below(300),
+            stream.below(300),
             target,
-            target is not None and dice.chance(0.5),
+            target is not None and stream.chance(0.5),
         )
     for _ in range(crashes):
-        air.at_ns(dice.below(20_000_000), sender.mac.reset)
+        air.at_ns(stream.below(20_000_000), sender.mac.reset)
     air.run_ns(SECOND)
     times = sorted((frame.start_ns, frame.start_ns + frame.duration_ns) for frame in air.frames.values())
     assert all(end <= start for (_, end), (start, _) in itertools.pairwise(times))

@@ -217,7 +217,7 @@ def test_an_acknowledged_frame() -> None:
 
 def test_retries_double_the_window_and_end() -> None:
     air = Air()
-    a, b = air.node(0, dice=Halves()), air.node(500)
+    a, b = air.node(0, stream=Halves()), air.node(500)
     air.at_us(0, a.send, "A", to=b, acknowledged=True)
     air.run_us(500_000)
     assert [name for _, name in air.starts] == ["A"] * 7

@@ -112,7 +112,7 @@ def test_a_receiver_that_crashes_loses_the_frame() -> None:
 
 def test_random_loss_is_applied_at_its_rate() -> None:
     air = Air(loss=0.3)
-    a, b = air.node(0, dice=Stream(1, "backoff", "a")), air.node(50)
+    a, b = air.node(0, stream=Stream(1, "backoff", "a")), air.node(50)
     b.antenna.loss = Stream(1, "loss", "b")
     for i in range(4000):
         air.at_us(2000 * i, a.send, str(i))
@@ -126,14 +126,14 @@ def test_random_loss_is_applied_at_its_rate() -> None:
 @given(seed=st.integers(0, 10**6), nodes=st.integers(2, 12), frames=st.integers(2, 30))
 def test_what_the_medium_calls_clean_overlapped_with_nothing(seed: int, nodes: int, frames: int) -> None:
     """An independent look at all arrivals: received if and only if alone, and receiver silent and not locked before."""
-    dice = Stream(seed, "test")
+    stream = Stream(seed, "test")
     air = Air("g_mixed", 24)
-    places = [(dice.uniform(0, 300), dice.uniform(0, 300)) for _ in range(nodes)]
+    places = [(stream.uniform(0, 300), stream.uniform(0, 300)) for _ in range(nodes)]
     for i, (x, y) in enumerate(places):
-        air.node(x, y_m=y, dice=Stream(seed, "backoff", str(i)))
+        air.node(x, y_m=y, stream=Stream(seed, "backoff", str(i)))
     for i in range(frames):
-        node = air.nodes[dice.below(nodes)]
-        air.at_us(dice.below(3000), node.send, f"f{i}@{node.antenna.name}")
+        node = air.nodes[stream.below(nodes)]
+        air.at_us(stream.below(3000), node.send, f"f{i}@{node.antenna.name}")
     air.run_us(100_000)
     assert len(air.starts) == frames
     duration = 82_000
@@ -167,15 +167,15 @@ def test_what_the_medium_calls_clean_overlapped_with_nothing(seed: int, nodes: i
 @given(seed=st.integers(0, 10**6), count=st.integers(2, 60), speed=st.sampled_from([0.0, 1.4, 30.0]))
 def test_the_index_never_forgets_a_neighbour(seed: int, count: int, speed: float) -> None:
     """Nodes wander with re-binning on a tick; the candidates always contain everyone in range."""
-    dice = Stream(seed, "test")
+    stream = Stream(seed, "test")
     kernel = Kernel()
     index = Neighbours(120, speed, 100 * MILLISECOND)
     antennas = []
     for i in range(count):
         antenna = Antenna(i, f"n{i}", i, False)
-        angle = dice.uniform(0, 2 * math.pi)
+        angle = stream.uniform(0, 2 * math.pi)
         velocity = speed * math.cos(angle) / SECOND, speed * math.sin(angle) / SECOND
-        antenna.move(0, dice.uniform(-400, 400), dice.uniform(-400, 400), *velocity)
+        antenna.move(0, stream.uniform(-400, 400), stream.uniform(-400, 400), *velocity)
         index.add(antenna, 0)
         antennas.append(antenna)
     now = 0
@@ -184,11 +184,11 @@ def test_the_index_never_forgets_a_neighbour(seed: int, count: int, speed: float
         for antenna in antennas:
             index.rebin(antenna, *antenna.position(now))
         if step % 10 == 9:  # one jumps
-            jumper = antennas[dice.below(count)]
-            jumper.move(now, dice.uniform(-400, 400), dice.uniform(-400, 400), 0.0, 0.0)
+            jumper = antennas[stream.below(count)]
+            jumper.move(now, stream.uniform(-400, 400), stream.uniform(-400, 400), 0.0, 0.0)
             index.add(jumper, now)
-        at = now + dice.below(100 * MILLISECOND)
-        asker = antennas[dice.below(count)]
+        at = now + stream.below(100 * MILLISECOND)
+        asker = antennas[stream.below(count)]
         found = index.candidates(asker, at)
         assert [a.index for a in found] == sorted(a.index for a in found)
         here = np.array(asker.position(at))

@@ -34,12 +34,12 @@ class Sender:
     """One end of the transfer: its port."""
 
     def __init__(
-        self, kernel: Kernel, parameters: TcpParameters, link: Link, loss: float, dice: Stream, incarnation: int
+        self, kernel: Kernel, parameters: TcpParameters, link: Link, loss: float, stream: Stream, incarnation: int
     ) -> None:
         self.kernel = kernel
         self.link = link
         self.loss = loss
-        self.dice = dice
+        self.stream = stream
         self.other: Sender | None = None
         self.offered = 0
         self.lost = 0
@@ -55,7 +55,7 @@ class Sender:
     def send(self, segment: Segment) -> None:
         if segment.length:
             self.offered += 1
-            if self.dice.random() < self.loss:
+            if self.stream.random() < self.loss:
                 self.lost += 1
                 return
         other = self.other

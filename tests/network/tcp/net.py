@@ -26,17 +26,17 @@ class Net:
         self, seed: int, loss: float, repeat: float, least_ms: float, jitter_ms: float, late: float = 1.0
     ) -> None:
         self.kernel = Kernel()
-        self.dice = Stream(seed, "test", "net")
+        self.stream = Stream(seed, "test", "net")
         self.loss, self.repeat, self.least_ms, self.jitter_ms, self.late = loss, repeat, least_ms, jitter_ms, late
         self.nodes: list[Node] = []
         self.carried = 0
 
     def carry(self, sender: int, to: int, segment: Segment) -> None:
         self.carried += 1
-        dice = self.dice
-        for _ in range(2 if dice.random() < self.repeat else 1):
-            if dice.random() >= self.loss:
-                jitter_ms = self.jitter_ms * dice.random() if dice.random() < self.late else 0.0
+        stream = self.stream
+        for _ in range(2 if stream.random() < self.repeat else 1):
+            if stream.random() >= self.loss:
+                jitter_ms = self.jitter_ms * stream.random() if stream.random() < self.late else 0.0
                 self.kernel.after(
                     round((self.least_ms + jitter_ms) * MILLISECOND), lambda: self.nodes[to].arrive(sender, segment)
                 )
@@ -141,12 +141,12 @@ def check_transfer(
     """Both ends send at random moments of five seconds: every message once, in order, and then silence."""
     net = Net(seed, loss, repeat, least_ms, jitter_ms)
     a, b = Node(net, parameters), Node(net, parameters)
-    dice = Stream(seed, "test", "plan")
+    stream = Stream(seed, "test", "plan")
     a.on_open_hook = b.on_open_hook = lambda link: plan(net.nodes[1 - link.peer], link)
 
     def plan(node: Node, link: Link) -> None:
         for size in sizes[node.number]:
-            net.kernel.after(round(5 * SECOND * dice.random()), lambda size=size: node.say(link, size))
+            net.kernel.after(round(5 * SECOND * stream.random()), lambda size=size: node.say(link, size))
 
     a.endpoint.connect(b.number)
     net.run_s(20_000)
@@ -182,7 +182,7 @@ def check_crashes(
     parameters = PATIENT if patient else HASTY
     net = Net(seed, loss, repeat, 1, jitter_ms, late)
     a, b = Node(net, parameters), Node(net, parameters)
-    dice = Stream(seed, "test", "chatter")
+    stream = Stream(seed, "test", "chatter")
 
     def connect() -> None:
         if a.up and not a.endpoint.links:
@@ -192,7 +192,7 @@ def check_crashes(
         for node in (a, b):
             if node.up:
                 for link in node.links:
-                    node.say(link, 1 + dice.below(2000))
+                    node.say(link, 1 + stream.below(2000))
 
     a.on_closed_hook = lambda link: net.kernel.after(100 * MILLISECOND, connect)
     for number in range(200):

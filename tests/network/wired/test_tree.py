@@ -56,8 +56,8 @@ def test_what_is_no_tree_is_refused(edges: list[tuple[int, int]]) -> None:
         neighbours_of(edges, 3)
 
 
-def random_tree(dice: Stream, stations: int) -> list[tuple[int, int]]:
-    return [(dice.below(i), i) for i in range(1, stations)]
+def random_tree(stream: Stream, stations: int) -> list[tuple[int, int]]:
+    return [(stream.below(i), i) for i in range(1, stations)]
 
 
 @given(seed=st.integers(0, 10**6), stations=st.integers(1, 9))
@@ -77,15 +77,15 @@ def test_delivery_is_causal_across_broadcasts_and_sends(seed: int, stations: int
     """If b was sent or delivered at x's sender before x, b is delivered at x's destination before x; all exactly
     once.
     """
-    dice = Stream(seed, "test")
+    stream = Stream(seed, "test")
     kernel = Kernel()
-    tree = Tree(kernel, random_tree(dice, stations), stations, 1_000_000, 5 * MILLISECOND, 40)
+    tree = Tree(kernel, random_tree(stream, stations), stations, 1_000_000, 5 * MILLISECOND, 40)
     seen: list[list[Note]] = [[] for _ in range(stations)]  # sent or delivered, in order
     past: dict[Note, list[Note]] = {}
     wanted: dict[Note, list[int]] = {}
 
     def act(station: int, number: int, to: int | None) -> None:
-        note = Note(station, number, 40 + dice.below(2000))
+        note = Note(station, number, 40 + stream.below(2000))
         past[note] = list(seen[station])
         seen[station].append(note)
         wanted[note] = [i for i in range(stations) if i != station] if to is None else [to]
@@ -101,16 +101,16 @@ def test_delivery_is_causal_across_broadcasts_and_sends(seed: int, stations: int
             for earlier in past[note]:
                 assert station not in wanted[earlier], f"{note} before {earlier} at {station}"
             seen[station].append(note)
-            if dice.random() < 0.05:
+            if stream.random() < 0.05:
                 act(station, 1000 + len(past), None)
 
         return receive
 
     ports = [tree.port(i, receiver(i)) for i in range(stations)]
     for number in range(30):
-        station = dice.below(stations)
-        to = dice.below(stations) if dice.random() < 0.5 else None
-        kernel.at(dice.below(60 * MILLISECOND), lambda s=station, n=number, t=to: act(s, n, t if t != s else None))
+        station = stream.below(stations)
+        to = stream.below(stations) if stream.random() < 0.5 else None
+        kernel.at(stream.below(60 * MILLISECOND), lambda s=station, n=number, t=to: act(s, n, t if t != s else None))
     kernel.run_until(10**11)
     assert all(not left for left in wanted.values())
     assert tree.in_flight == 0

@@ -25,8 +25,8 @@ class Packet(NamedTuple):
 class Port:
     def __init__(self, bench: Bench, name: str, me: int) -> None:
         self.bench, self.name, self.me = bench, name, me
-        self._dice = Stream(1, "bench", name)
-        self.uniform: Callable[[float, float], float] = self._dice.uniform
+        self._stream = Stream(1, "bench", name)
+        self.uniform: Callable[[float, float], float] = self._stream.uniform
         self.frames: list[tuple[int, Any]] = []  # (when, message), everything ever sent
         self.upcalls: list[tuple[Any, ...]] = []
         self.delivered: list[MessageId] = []

@@ -23,7 +23,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import NamedTuple
 
-from mobilenet.experiments.fuzz.hunt import record_adversary
+from mobilenet.experiments.fuzz.campaign import record_adversary
 from mobilenet.experiments.fuzz.schedule import Schedule, draw
 from mobilenet.protocols.mobile_causal import Station
 from mobilenet.verify import Verdict, verify_run

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mobilenet.experiments.fuzz.hunt import record_adversary
+from mobilenet.experiments.fuzz.campaign import record_adversary
 from mobilenet.experiments.fuzz.schedule import FLAVOURS, Outcome, draw, run
 from mobilenet.protocols.mobile_causal import Status
 from mobilenet.verify import verify_run

@@ -180,19 +180,19 @@ def test_message_by_message_the_fast_one_does_what_is_printed(n: int, each: int,
     """Step by step, in any order of arrival: the same packets of the same size to the same children, the same
     deliveries.
     """
-    dice = Stream(seed, "order")
+    stream = Stream(seed, "order")
     printed = [Hands(PrintedCausalBroadcast, i, n, mtu_bytes=mtu) for i in range(n)]
     fast = [Hands(CausalBroadcast, i, n, release="message", mtu_bytes=mtu) for i in range(n)]
     due = [i for i in range(n) for _ in range(each)]
     under_way: list[tuple[int, int, Any, Packet]] = []  # from, to, the packet, the same packet of the fast one
     while due or under_way:
-        if due and (not under_way or dice.random() < 0.3):
-            i = due.pop(dice.below(len(due)))
+        if due and (not under_way or stream.random() < 0.3):
+            i = due.pop(stream.below(len(due)))
             for hands in (printed[i], fast[i]):
                 hands.sent.clear()
                 hands.process.broadcast(None)
         else:
-            sender, i, packet, twin = under_way.pop(dice.below(len(under_way)))
+            sender, i, packet, twin = under_way.pop(stream.below(len(under_way)))
             assert fast[i].takes(sender, twin) == printed[i].takes(sender, packet)
         assert sorted(fast[i].delivered) == sorted(printed[i].delivered)
         pairs = zip(sorted(printed[i].sent, key=_to), sorted(fast[i].sent, key=_to), strict=True)

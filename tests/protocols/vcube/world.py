@@ -31,9 +31,9 @@ class World:
 
     def broadcasts(self, seed: int, each: int, spread_s: int = 500) -> None:
         for i in range(self.n):
-            dice = Stream(seed, "workload", f"p{i}")
+            stream = Stream(seed, "workload", f"p{i}")
             for _ in range(each):
-                self.kernel.at(dice.below(spread_s * SECOND), lambda i=i: self.broadcast(i))  # type: ignore[misc]
+                self.kernel.at(stream.below(spread_s * SECOND), lambda i=i: self.broadcast(i))  # type: ignore[misc]
 
     def broadcast(self, i: int) -> None:
         place = len(self.events)

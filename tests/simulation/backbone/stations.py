@@ -38,7 +38,7 @@ class World:
     ) -> None:
         self.kernel = Kernel()
         self.n = n
-        self.dice = Stream(seed, "stations")
+        self.stream = Stream(seed, "stations")
         self.answers = answers
         self.suspects = kind == "vcube_reliable"
         self.sent: list[Note] = []
@@ -51,19 +51,19 @@ class World:
 
     def play(self, messages: int) -> None:
         for _ in range(messages):
-            self.kernel.at(self.dice.below(SECOND), lambda: self.say(self.dice.below(self.n)))
+            self.kernel.at(self.stream.below(SECOND), lambda: self.say(self.stream.below(self.n)))
         if self.suspects:
             for _ in range(self.n):
-                i, j = self.dice.below(self.n), self.dice.below(self.n)
+                i, j = self.stream.below(self.n), self.stream.below(self.n)
                 if i != j:
-                    at = self.dice.below(SECOND)
+                    at = self.stream.below(SECOND)
                     self.kernel.at(at, lambda i=i, j=j: self.layers[i].on_crash(j))  # type: ignore[misc]
-                    self.kernel.at(at + self.dice.below(SECOND), lambda i=i, j=j: self.layers[i].on_up(j))
+                    self.kernel.at(at + self.stream.below(SECOND), lambda i=i, j=j: self.layers[i].on_up(j))
         self.kernel.run_until(10**4 * SECOND)
 
     def say(self, i: int) -> None:
-        to = self.dice.below(2 * self.n)
-        note = Note(len(self.sent), to if to < self.n and to != i else None, 50 * self.dice.below(2))
+        to = self.stream.below(2 * self.n)
+        note = Note(len(self.sent), to if to < self.n and to != i else None, 50 * self.stream.below(2))
         self.sent.append(note)
         self.before[note] = frozenset(self.has[i])
         if note.to is None:
@@ -79,7 +79,7 @@ class World:
         self.got[at, note] += 1
         if note.to is None:
             self.has[at].add(note)
-        if self.dice.random() < self.answers and len(self.sent) < 300:  # stations answer at once, within the upcall
+        if self.stream.random() < self.answers and len(self.sent) < 300:  # stations answer at once, within the upcall
             self.say(at)
 
     def problems(self) -> list[str]:
@@ -112,7 +112,7 @@ class Port:
     def send(self, to: int, message: Any) -> None:
         world = self._world
         world.bytes.append((type(message).__name__, message.size_bytes))
-        delay = 1 + world.dice.below(100 * MILLISECOND)
+        delay = 1 + world.stream.below(100 * MILLISECOND)
         world.kernel.after(delay, lambda: world.layers[to].on_receive(self.me, message))
 
     def receive(self, source: int, message: Note) -> None:

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from mobilenet import api
 from mobilenet.engine.kernel import MILLISECOND
-from mobilenet.experiments.fuzz.hunt import judge_seed, record_adversary
+from mobilenet.experiments.fuzz.campaign import judge_seed, record_adversary
 from mobilenet.experiments.fuzz.schedule import draw
 from mobilenet.protocols.vcube import backbone
 from mobilenet.protocols.vcube.backbone import ID_BYTES, Layer
