@@ -151,6 +151,17 @@ def test_files_that_the_documents_name_exist(name: str) -> None:
             assert heading in headings(other), target
 
 
+def test_documents_that_the_code_names_exist() -> None:
+    found = {
+        (path.relative_to(ROOT).as_posix(), name)
+        for top in ("mobilenet", "viz", "tests", "scenarios")
+        for path in (ROOT / top).rglob("*.py")
+        for name in re.findall(r"\bdocs/[\w/-]+\.md\b", path.read_text(encoding="utf-8"))
+    }
+    assert len(found) > 100
+    assert sorted(place for place in found if not (ROOT / place[1]).exists()) == []
+
+
 def headings(page: Path) -> set[str]:
     titles = re.findall(r"^#+ (.*)$", page.read_text(encoding="utf-8"), re.MULTILINE)
     return {re.sub(r"[^\w -]", "", title).strip().lower().replace(" ", "-") for title in titles}

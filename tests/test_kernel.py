@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from simpy.events import EventPriority
 
-from mobilenet.engine.event_queue import PLACE_BITS, BUCKET_BITS, Runaway
+from mobilenet.engine.event_queue import BUCKET_BITS, PLACE_BITS, Runaway
 from mobilenet.engine.kernel import SECOND, Kernel, ns
 from mobilenet.engine.random_streams import BLOCK, Stream, generator
 from mobilenet.engine.timer import Timer

@@ -11,18 +11,11 @@ from typing import Annotated, Any
 import typer
 
 from mobilenet.cli.console import Exit, counting, fail, reporting, say
+from mobilenet.cli.options import AllowCode
 from mobilenet.quoting import quoted
 
-
-class Protocol(Enum):
-    MOBILE_CAUSAL = "mobile_causal"
-    TCP_FLOODING = "tcp_flooding"
-    BEST_EFFORT = "best_effort"
-    RELIABLE = "reliable"
-    ALL_TO_ALL = "all_to_all"
-    DISJOINT_PATHS = "disjoint_paths"
-    CAUSAL = "causal"
-    CAUSAL_RELIABLE = "causal_reliable"
+ON_THE_RADIO = ("mobile_causal", "tcp_flooding")
+AMONG_PROCESSES = ("best_effort", "reliable", "all_to_all", "disjoint_paths", "causal", "causal_reliable")
 
 
 class Backbone(Enum):
@@ -44,11 +37,19 @@ def swarm(
     keep: Annotated[
         Path | None, typer.Option("--keep", metavar="DIR", help="Where run directories go that are not valid.")
     ] = None,
-    protocol: Annotated[Protocol, typer.Option("--protocol", help="What is tried.")] = Protocol.MOBILE_CAUSAL,
+    protocol: Annotated[
+        str,
+        typer.Option(
+            "--protocol",
+            metavar="NAME|FILE.py:CLASS",
+            help=f"What is tried: {', '.join((*ON_THE_RADIO, *AMONG_PROCESSES))}, or a plug-in.",
+        ),
+    ] = "mobile_causal",
     backbone: Annotated[
         Backbone | None, typer.Option("--backbone", help="Between the stations; of mobile_causal alone.")
     ] = None,
     mac: Annotated[Mac | None, typer.Option("--mac", help="Of the radio, dcf unless said otherwise.")] = None,
+    allow_code: AllowCode = False,
 ) -> None:
     """Run small random hostile scenarios and judge each of them.
 
@@ -59,16 +60,17 @@ def swarm(
     with reporting():
         from mobilenet.experiments.fuzz.campaign import again, hunt
 
-        if backbone is not None and protocol is not Protocol.MOBILE_CAUSAL:
+        _require_a_protocol(protocol, allow_code)
+        if backbone is not None and protocol != "mobile_causal":
             fail(
-                f"--backbone {backbone.value}: only mobile_causal has stations that choose one, not {protocol.value}",
+                f"--backbone {backbone.value}: only mobile_causal has stations that choose one, not {protocol}",
                 Exit.BAD_INPUT,
             )
-        if mac is not None and protocol not in (Protocol.MOBILE_CAUSAL, Protocol.TCP_FLOODING):
-            fail(f"--mac {mac.value}: {protocol.value} plays among processes, which have no radio", Exit.BAD_INPUT)
+        if mac is not None and protocol in AMONG_PROCESSES:
+            fail(f"--mac {mac.value}: {protocol} plays among processes, which have no radio", Exit.BAD_INPUT)
         others: dict[str, Any] = {"backbone": backbone.value} if backbone is not None else {}
-        if protocol is not Protocol.MOBILE_CAUSAL:
-            others["protocol"] = protocol.value
+        if protocol != "mobile_causal":
+            others["protocol"] = protocol
         if mac is not None:
             others["mac"] = mac.value
         started = time.perf_counter()
@@ -96,6 +98,18 @@ def swarm(
             )
         say(f"Next: {again(seed + count, count, **others)}")
         raise typer.Exit(Exit.VIOLATED if violated else Exit.FINE)
+
+
+def _require_a_protocol(protocol: str, allow_code: bool) -> None:
+    """A name of ours, or a plug-in's class, whose code may run."""
+    from mobilenet.experiments.fuzz.scenes import is_plug_in, with_plug_in
+    from mobilenet.simulation.plugin_code import require_allowed
+
+    known = (*ON_THE_RADIO, *AMONG_PROCESSES)
+    if is_plug_in(protocol):
+        require_allowed(with_plug_in(1, protocol), allow_code)
+    elif protocol not in known:
+        fail(f"--protocol {protocol}: expected one of {', '.join(known)}, or FILE.py:CLASS", Exit.BAD_INPUT)
 
 
 def bench(

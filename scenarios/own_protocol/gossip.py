@@ -60,3 +60,4 @@ class Station(BaseStation):
 
 class Gossip:
     host, station, stable, settings = Host, Station, Memory, Settings
+    promises = "best_effort"

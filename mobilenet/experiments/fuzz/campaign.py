@@ -33,6 +33,7 @@ from mobilenet.rundir.writer import RecordError, file_digests, run_directory, wr
 from mobilenet.scenario import ProcessScenario, Scenario
 from mobilenet.scenario.run_source import AdversarySchedule
 from mobilenet.scenario.yaml_writer import to_yaml
+from mobilenet.simulation.plugins import with_declared
 from mobilenet.verify import Verdict, verify_run
 from mobilenet.verify.judge import Answer, overall
 
@@ -69,7 +70,8 @@ def hunt(
 def network_of(seed: int, protocol: str = "mobile_causal", mac: scenes.Mac = "dcf") -> Network:
     if protocol in broadcasts.PROTOCOLS:
         return "processes"
-    return "radio" if seed % 2 or protocol == "tcp_flooding" or mac != "dcf" else "adversary"
+    on_the_radio = seed % 2 or protocol == "tcp_flooding" or mac != "dcf" or scenes.is_plug_in(protocol)
+    return "radio" if on_the_radio else "adversary"
 
 
 def judge_seed(
@@ -131,6 +133,9 @@ def record(
     network = network_of(seed, protocol, mac)
     if network == "processes":
         return record_scenario(broadcasts.draw(seed, protocol), directory, again(seed, protocol=protocol), whole)
+    if scenes.is_plug_in(protocol):
+        drawn: Scenario | ProcessScenario = with_declared(scenes.with_plug_in(seed, protocol, mac))
+        return record_scenario(drawn, directory, again(seed, protocol=protocol, mac=mac), whole)
     if protocol == "tcp_flooding":
         scene = scenes.draw(seed, "tcp_flooding", mac=mac)
         return record_scenario(scene, directory, again(seed, protocol=protocol, mac=mac), whole)
@@ -218,4 +223,5 @@ def again(
     """The command that repeats a schedule."""
     chosen = (("protocol", protocol, "mobile_causal"), ("backbone", backbone, "tree"), ("mac", mac, "dcf"))
     others = "".join(f" --{option} {value}" for option, value, usual in chosen if value != usual)
-    return f"mobilenet swarm --count {count} --seed {seed}{others}"
+    allowed = " --allow-code" if scenes.is_plug_in(protocol) else ""
+    return f"mobilenet swarm --count {count} --seed {seed}{others}{allowed}"

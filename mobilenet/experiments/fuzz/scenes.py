@@ -12,11 +12,13 @@ Source    ours: docs/architecture.md
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any, Literal
 
 from mobilenet.engine.random_streams import Stream
 from mobilenet.network.radio.phy import MODES
-from mobilenet.scenario import Scenario
+from mobilenet.scenario import Scenario, effective
+from mobilenet.scenario.yaml_writer import inline
 
 Values = dict[str, Any]
 Protocol = Literal["mobile_causal", "tcp_flooding"]
@@ -62,6 +64,19 @@ def draw(seed: int, protocol: Protocol = "mobile_causal", backbone: str = "tree"
             "record": {"positions_interval_s": None},
         }
     )
+
+
+def is_plug_in(protocol: str) -> bool:
+    """Whether this names a class in a file."""
+    return ".py:" in protocol
+
+
+def with_plug_in(seed: int, protocol: str, mac: Mac = "dcf") -> Scenario:
+    """The scenario of a seed with a plug-in's protocol, `path/to/file.py:Class`; its code is not run yet."""
+    file, _, name = protocol.rpartition(":")
+    path = Path(file)
+    named = inline({"class": f"{path.name}:{name}"})
+    return Scenario.from_text(effective(draw(seed, mac=mac)), [f"protocol={named}"], path.parent, "swarm")
 
 
 def _stations(stream: Stream, range_m: float) -> tuple[tuple[float, float], ...]:

@@ -190,3 +190,17 @@ def test_processes_have_no_mac(protocol: str) -> None:
         result = CliRunner().invoke(app, ["swarm", "--count", "1", "--protocol", protocol, "--mac", mac])
         assert result.exit_code == 2
         assert result.output.splitlines() == [f"--mac {mac}: {protocol} plays among processes, which have no radio"]
+
+
+PLUG_INS = ROOT / "scenarios" / "own_protocol"
+
+
+def test_a_plug_in_can_be_fuzzed_and_is_judged_by_what_its_class_declares(tmp_path: Path) -> None:
+    gossip = f"{PLUG_INS / 'gossip.py'}:Gossip"
+    results = list(hunting.hunt(range(1, 5), 1, protocol=gossip))
+    assert [result.answer for result in results] == ["valid"] * 4
+    text = (PLUG_INS / "gossip.py").read_text(encoding="utf-8")
+    (tmp_path / "bold.py").write_text(text.replace('promises = "best_effort"', 'promises = "causal"'), encoding="utf-8")
+    bold = list(hunting.hunt(range(1, 7), 1, protocol=f"{tmp_path / 'bold.py'}:Gossip"))
+    assert "violated" in [result.answer for result in bold]
+    assert hunting.again(3, protocol=gossip).endswith(f"--protocol {gossip} --allow-code")

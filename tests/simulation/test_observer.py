@@ -1,0 +1,59 @@
+"""Observers see every event, in order, and change nothing."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from mobilenet.engine.kernel import MILLISECOND, SECOND
+from mobilenet.scenario import Scenario
+from mobilenet.simulation.mobile import Simulation
+from mobilenet.simulation.observer import Event, Observer
+
+FIRST = Path(__file__).parents[2] / "scenarios" / "first.yaml"
+SHORT = ["duration_s=6"]
+
+
+class Everything(Observer):
+    def __init__(self, every_ns: int) -> None:
+        self.every_ns = every_ns
+        self.events: list[Event] = []
+        self.slices: list[int] = []
+        self.ends: list[int] = []
+
+    def on_event(self, event: Event) -> None:
+        assert not self.ends
+        self.events.append(event)
+
+    def on_slice(self, now_ns: int) -> None:
+        assert all(event.time_ns <= now_ns for event in self.events)
+        self.slices.append(now_ns)
+
+    def on_end(self, now_ns: int) -> None:
+        self.ends.append(now_ns)
+
+
+def test_observers_see_what_is_recorded_each_at_its_own_pace_and_change_nothing() -> None:
+    alone = Simulation(Scenario.load(FIRST, SHORT)).run()
+    fast, slow = Everything(50 * MILLISECOND), Everything(2 * SECOND)
+    watched = Simulation(Scenario.load(FIRST, SHORT)).run(observers=[fast, slow])
+    columns = alone.recording.events.columns()
+    assert watched.recording.events.columns() == columns
+    assert watched.recording.samples.lists == alone.recording.samples.lists  # the totals' sampler keeps its pace
+    assert watched.recording.counters == alone.recording.counters
+    rows = [Event(*row) for row in zip(*columns.values(), strict=True)]
+    assert fast.events == slow.events == rows and len(rows) > 50
+    assert fast.slices[:3] == [0, 50 * MILLISECOND, 100 * MILLISECOND]
+    assert slow.slices[:4] == [0, 2 * SECOND, 4 * SECOND, 6 * SECOND]
+    assert fast.ends == slow.ends == [alone.simulated_ns]
+
+
+def test_who_does_not_listen_costs_no_rows() -> None:
+    class Silent(Observer):
+        looks = 0
+
+        def on_slice(self, now_ns: int) -> None:
+            self.looks += 1
+
+    silent = Silent()
+    Simulation(Scenario.load(FIRST, SHORT)).run(observers=[silent])
+    assert silent.looks >= 6
