@@ -178,9 +178,9 @@ def simulate(scenario: AnyScenario, progress: Progress | None = None) -> Outcome
     from mobilenet.simulation.plugin_code import attributing_errors
     from mobilenet.simulation.processes.experiment import Experiment
 
-    if isinstance(scenario, ProcessScenario):
-        return Experiment(scenario).run(progress)
     with attributing_errors(scenario):
+        if isinstance(scenario, ProcessScenario):
+            return Experiment(scenario).run(progress)
         return Simulation(scenario).run(progress)
 
 

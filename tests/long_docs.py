@@ -28,7 +28,7 @@ BESIDE = (
     "python -m tests.tracks.writers",
     "python -m tests.experiments.exhaust.page",  # wants what others have printed
     # violated, as the page says
-    "mobilenet run scenarios/own_protocol/gossip.yaml --allow-code --set protocol.promises=causal --quiet",
+    "mobilenet run scenarios/own_protocol/gossip.yaml --allow-code --set protocol.promises=causal",
 )
 
 

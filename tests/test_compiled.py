@@ -138,3 +138,20 @@ def test_both_ways_do_the_same_over_another_mac() -> None:
 def test_protocols_are_not_compiled() -> None:
     assert not any(name.startswith("mobilenet.protocols") for name in native.MODULES)
     assert all(path.is_file() for path in native.sources())
+
+
+@pytest.mark.parametrize(("command", "mends"), [("run", True), ("swarm", True), ("show", False), ("check", False)])
+def test_a_command_that_simulates_says_and_mends_what_is_out_of_date(command: str, mends: bool) -> None:
+    code = (
+        "from mobilenet.engine import build_native, native\n"
+        "native.is_outdated = lambda: True\n"
+        "build_native.main = lambda tries_again: print('compiled anew')\n"
+        "native.use = lambda: print('and used')\n"
+        "from mobilenet.cli.main import app\n"
+        f"app(['{command}', '--count=0' if '{command}' == 'swarm' else 'nowhere'])"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, timeout=60, check=False
+    )
+    assert done.returncode == 2, done.stderr
+    assert ("compiled anew\nand used" in done.stdout) == mends

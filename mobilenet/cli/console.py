@@ -1,6 +1,7 @@
 """How the command line speaks and ends: lines, progress, and an exit code for whatever goes wrong.
 
-Exit codes  0 nothing violated; 1 violated; 2 bad input; 3 the run could not be finished
+Exit codes  0 done, and what was judged is valid; 1 violated; 2 bad input; 3 could not be finished; 4 unknown, or
+            stopped before all was looked at
 Errors      one line on stderr for each problem, never a traceback (MOBILENET_DEBUG=1 shows it)
 Signals     SIGINT, SIGTERM and SIGHUP unwind the command, which removes what it had begun to write; those that the
             caller has us ignore (nohup) stay ignored

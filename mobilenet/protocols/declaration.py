@@ -1,8 +1,9 @@
 """What a protocol says of itself: who plays, what it promises, what it needs, what is measured of it.
 
-Model     a class with these attributes and no state. The scenario, the network, the verifier and the fuzzer read it,
-          and know nothing else of the protocol. Built-in ones are listed in catalogue.py; a plug-in's class may say
-          the same things, in a file of its own, and what it leaves out is as here
+Model     a class with these attributes and no state. The scenario, the network and the fuzzer read it, and know nothing
+          else of the protocol; the verifier reads what the scenario made of it. Built-in ones are listed in
+          catalogue.py; a plug-in's class may say the same things, in a file of its own, and what it leaves out is as
+          here
 Units     seconds, as the names say
 Source    ours: docs/guide/plug-ins.md
 """

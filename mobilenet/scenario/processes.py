@@ -11,13 +11,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Annotated, ClassVar, Literal, Self
+from typing import Annotated, Any, ClassVar, Literal, Self
 
-from pydantic import Field
+from pydantic import BeforeValidator, Field
 
 from mobilenet.engine.kernel import ns
 from mobilenet.network.wired.network import adjacency
-from mobilenet.parameters import OwnMetrics, Parameters, ScenarioError, Told, number
+from mobilenet.parameters import ClassInFile, OwnMetrics, Parameters, ScenarioError, Told, number
 from mobilenet.protocols.vcube.parameters import (
     AllToAllParameters,
     BestEffortParameters,
@@ -95,8 +95,30 @@ class CausalReliable(CausalReliableParameters):
     name: Literal["causal_reliable"] = "causal_reliable"
 
 
+class OwnBroadcast(ClassInFile):
+    """A broadcast of one's own, in a file beside the scenario; name is not needed where class is given."""
+
+    name: Literal["own"] = "own"
+    order: Literal["none", "fifo", "causal"] | None = Field(
+        default=None, description="in which messages are delivered; null: what the class declares"
+    )
+    delivers: Literal["correct_source", "correct_source_below_dimension", "agreement"] | None = Field(
+        default=None, description="whose messages reach every correct process; null: what the class declares"
+    )
+    tolerates_crashes: bool | None = Field(
+        default=None, description="whether processes may crash; null: what the class declares"
+    )
+
+
+def _class_names_it(protocol: Any) -> Any:
+    """`protocol: {class: ...}` needs no name."""
+    return {"name": "own", **protocol} if isinstance(protocol, dict) and "class" in protocol else protocol
+
+
 ProcessProtocol = Annotated[
-    BestEffort | Reliable | AllToAll | DisjointPaths | Causal | CausalReliable, Field(discriminator="name")
+    BestEffort | Reliable | AllToAll | DisjointPaths | Causal | CausalReliable | OwnBroadcast,
+    Field(discriminator="name"),
+    BeforeValidator(_class_names_it),
 ]
 
 
@@ -166,9 +188,13 @@ class ProcessScenario(ScenarioFile):
         return self
 
     def files(self) -> Iterator[tuple[str, Path]]:
+        if isinstance(self.protocol, OwnBroadcast):
+            yield "protocol.class", self._folder / self.protocol.file
         yield from files_of_metrics(self.metrics, self._folder)
 
     def code(self) -> Iterator[tuple[str, str, str | None]]:
+        if isinstance(self.protocol, OwnBroadcast):
+            yield "protocol.class", self.protocol.reference, self.protocol.file
         yield from code_of_metrics(self.metrics)
 
     def check(self, root: Node) -> None:
@@ -197,7 +223,7 @@ class ProcessScenario(ScenarioFile):
             yield "workload.sources", f"expected at most {n}, as many as there are processes"
         if isinstance(protocol, DisjointPaths) and n & (n - 1):
             yield "processes", f"{protocol.name} runs on a full hypercube: expected 2, 4, 8, ..."
-        if self.crashes and not protocol.tolerates_crashes:
+        if self.crashes and protocol.tolerates_crashes is False:
             yield "faults" if self.faults else "random_faults", f"{protocol.name} does not survive crashes"
         elif self.crashes and self.detector is None and not isinstance(protocol, DisjointPaths):
             yield "detector", f"{protocol.name} needs one to survive crashes"

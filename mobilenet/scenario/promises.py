@@ -62,7 +62,8 @@ def _declared_of_processes(scenario: ProcessScenario) -> dict[str, Any]:
     processes.
     """
     protocol = scenario.protocol
-    below = (scenario.processes - 1).bit_length() if protocol.delivers.endswith("below_dimension") else None
+    delivers = protocol.delivers or "correct_source"
+    below = (scenario.processes - 1).bit_length() if delivers.endswith("below_dimension") else None
     return {
         "seed": scenario.seed,
         "protocol": protocol.name,
@@ -74,7 +75,7 @@ def _declared_of_processes(scenario: ProcessScenario) -> dict[str, Any]:
         "processes": scenario.processes,
         "crashes": scenario.crashes,
         "promises": {
-            "broadcast": protocol.order,
+            "broadcast": protocol.order or "none",
             "agreement": protocol.delivers == "agreement",
             "below_crashes": below,
             "completes_when_delivered": scenario.detector is None or scenario.detector.mode == "perfect",

@@ -8,6 +8,8 @@ Source    ours: docs/guide/plug-ins.md
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -16,12 +18,18 @@ from pydantic import ValidationError
 from mobilenet.network.tcp.parameters import TcpParameters
 from mobilenet.parameters import Parameters, ScenarioError
 from mobilenet.protocols.declaration import Declaration, filled_in
-from mobilenet.scenario import AnyScenario, OwnProtocol, Scenario
+from mobilenet.protocols.vcube.catalogue import new_process
+from mobilenet.protocols.vcube.port import BroadcastProtocol, ProcessPort
+from mobilenet.scenario import AnyScenario, OwnProtocol, ProcessScenario, Scenario
 from mobilenet.scenario.error_messages import problems
+from mobilenet.scenario.processes import OwnBroadcast
 from mobilenet.scenario.protocol_groups import declaration_of
 from mobilenet.scenario.yaml_reader import Node
 from mobilenet.simulation.plugin_code import named
 from mobilenet.world.mobility import OwnMobility
+
+# What the class of a broadcast may declare, and what holds if it does not: vcube/parameters.py says what they mean.
+OF_A_BROADCAST = {"order": "none", "delivers": "correct_source", "tolerates_crashes": False}
 
 
 def declaration_for(scenario: Scenario) -> tuple[type[Declaration], Any]:
@@ -70,8 +78,50 @@ def _validated(kind: type[Parameters], settings: dict[str, Any], key: str) -> Pa
         raise ScenarioError("\n".join(problems(error, _nodes(settings, key), kind))) from None
 
 
+def broadcast_for(scenario: ProcessScenario) -> Callable[[ProcessPort, int], BroadcastProtocol]:
+    """How to make one process of a scenario's broadcast; of a plug-in its code is run."""
+    protocol = scenario.protocol
+    if not isinstance(protocol, OwnBroadcast):
+        return partial(new_process, protocol)
+    found = _broadcast_class(protocol, scenario.folder)
+    kind = getattr(found, "settings", _NoSettings)
+    if not (isinstance(kind, type) and issubclass(kind, Parameters)):
+        raise ScenarioError(
+            f"protocol.class: {protocol.reference}: settings is no class derived from mobilenet.parameters.Parameters"
+        )
+    settings = _validated(kind, protocol.settings, "protocol.settings")
+    return lambda port, n: found(port, n, settings)
+
+
+def _broadcast_class(protocol: OwnBroadcast, folder: Path) -> Any:
+    found = named("protocol.class", protocol.reference, folder)
+    if not isinstance(found, type) or not callable(getattr(found, "broadcast", None)):
+        raise ScenarioError(
+            f"protocol.class: {protocol.reference} is no broadcast of processes: expected a class with broadcast(body)"
+        )
+    return found
+
+
+def _with_declared_broadcast(scenario: ProcessScenario, own: OwnBroadcast) -> ProcessScenario:
+    found = _broadcast_class(own, scenario.folder)
+    declared = {name: getattr(found, name, default) for name, default in OF_A_BROADCAST.items()}
+    values = {name: value if getattr(own, name) is None else getattr(own, name) for name, value in declared.items()}
+    try:
+        protocol = OwnBroadcast.model_validate({**own.model_dump(), **values})
+    except ValidationError as error:
+        problem = error.errors()[0]
+        raise ScenarioError(
+            f"protocol.class: {own.reference}: {problem['loc'][-1]} is {problem['input']!r}: {problem['msg']}"
+        ) from None
+    if scenario.crashes and not protocol.tolerates_crashes:
+        raise ScenarioError(f"faults: {own.reference} does not survive crashes, as its class declares")
+    return scenario.model_copy(update={"protocol": protocol})
+
+
 def with_declared(scenario: AnyScenario) -> AnyScenario:
     """The same, with what its plug-in's class declares filled in, so that a run is judged without running its code."""
+    if isinstance(scenario, ProcessScenario) and isinstance(scenario.protocol, OwnBroadcast):
+        return _with_declared_broadcast(scenario, scenario.protocol)
     if not isinstance(scenario, Scenario) or not isinstance(scenario.protocol, OwnProtocol):
         return scenario
     declared, _ = declaration_for(scenario)

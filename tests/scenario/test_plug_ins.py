@@ -97,3 +97,43 @@ def test_nonsense_is_told_in_one_line(
         mobilenet.run(scenario, out=tmp_path / "run", overrides=[*SHORT, change], allow_code=True)
     assert complaint in str(caught.value) and "\n" not in str(caught.value)
     assert not (tmp_path / "run").exists()
+
+
+def test_a_broadcast_of_ones_own_runs_among_processes(tmp_path: Path) -> None:
+    ring = FOLDER / "own_protocol/ring.yaml"
+    run = mobilenet.run(ring, out=tmp_path / "run", allow_code=True)
+    assert run.verdict == "valid" and run.metrics["deliveries"] == 16 * 16 * 3
+    assert run.manifest["promises"]["broadcast"] == "fifo"
+    again = mobilenet.run(run.path / "scenario.yaml", out=tmp_path / "again", allow_code=True)
+    assert again.manifest["fingerprint"] == run.manifest["fingerprint"]
+    with pytest.raises(ScenarioError, match="runs Python code"):
+        mobilenet.run(ring, out=tmp_path / "forbidden")
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "changes", "complaint"),
+    [
+        ('"fifo"', '"total"', (), "ring.py:Ring: order is 'total'"),
+        ("", "", ("faults=[{process: p3, at: 1}]", "detector={}"), "ring.py:Ring does not survive crashes"),
+        ("def broadcast(", "def bradcast(", (), "ring.py:Ring is no broadcast of processes"),
+        ("hop.id.source", "hop.id.sauce", (), "AttributeError"),
+        ("", "", ("protocol.settings={x: 1}",), "protocol.settings: x: unknown key"),
+    ],
+)
+def test_nonsense_of_a_broadcast_is_told_in_one_line(
+    old: str, new: str, changes: tuple[str, ...], complaint: str, tmp_path: Path
+) -> None:
+    source = (FOLDER / "own_protocol/ring.py").read_text(encoding="utf-8")
+    (tmp_path / "ring.py").write_text(source.replace(old, new) if old else source, encoding="utf-8")
+    (tmp_path / "ring.yaml").write_text((FOLDER / "own_protocol/ring.yaml").read_text(encoding="utf-8"))
+    with pytest.raises(ScenarioError) as caught:
+        mobilenet.run(tmp_path / "ring.yaml", out=tmp_path / "run", overrides=changes, allow_code=True)
+    assert complaint in str(caught.value) and "\n" not in str(caught.value)
+
+
+def test_a_ring_that_loses_its_last_hop_is_found_out(tmp_path: Path) -> None:
+    source = (FOLDER / "own_protocol/ring.py").read_text(encoding="utf-8")
+    lazy = source.replace("if hop.id.source != self.port.me:", "if hop.id.source != self.next:")
+    (tmp_path / "ring.py").write_text(lazy, encoding="utf-8")
+    (tmp_path / "ring.yaml").write_text((FOLDER / "own_protocol/ring.yaml").read_text(encoding="utf-8"))
+    assert mobilenet.run(tmp_path / "ring.yaml", out=tmp_path / "run", allow_code=True).verdict == "violated"

@@ -24,12 +24,12 @@ from mobilenet.engine.random_streams import Stream
 from mobilenet.network.wired.network import WiredNetwork as Wires
 from mobilenet.network.wired.network import adjacency
 from mobilenet.parameters import ScenarioError, number
-from mobilenet.protocols.vcube.catalogue import new_process
 from mobilenet.protocols.vcube.detector import Detector
 from mobilenet.protocols.vcube.port import MessageId
 from mobilenet.rundir.recorder import Recording
 from mobilenet.scenario.process_parameters import AbstractNetwork, WiredNetwork
 from mobilenet.scenario.processes import ProcessScenario
+from mobilenet.simulation.plugins import broadcast_for
 from mobilenet.simulation.processes.packets import Packets
 from mobilenet.simulation.processes.plan import broadcasts, crashes
 from mobilenet.simulation.processes.process import DetectorPort, Process
@@ -81,8 +81,9 @@ class Experiment:
             self.lane: Any = self._new_lane(self.steps)
             self.tests: Any = self.steps.lane()
         self.processes = [Process(self, i) for i in range(n)]
+        new_one = broadcast_for(scenario)
         for process in self.processes:
-            process.protocol = new_process(scenario.protocol, process, n)
+            process.protocol = new_one(process, n)
             receive = process.on_receive if self.samples_changes else process.protocol.on_receive
             if on_receive is not None:
                 receive = self._told(on_receive, process.me, receive)
