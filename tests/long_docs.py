@@ -26,6 +26,8 @@ BESIDE = (
     "python -m tests.test_fingerprints --renew",  # these write into the clone
     "python -m tests.write_metric_table",
     "python -m tests.tracks.writers",
+    "python -m tests.protocols.mobile_causal.mutants",  # run with a limit
+    "mobilenet reproduce mobile",  # run with --engineering
     "python -m tests.experiments.exhaust.page",  # wants what others have printed
     # violated, as the page says
     "mobilenet run scenarios/own_protocol/gossip.yaml --allow-code --set protocol.promises=causal",
