@@ -1,4 +1,4 @@
-"""The hunt: small hostile scenarios by the thousand, each judged from its run directory by the verifier.
+"""A fuzzing campaign: small hostile scenarios by the thousand, each judged from its run directory by the verifier.
 
 Model     a seed is a schedule: an even one for the adversary's network, which does its worst without physics, an odd
           one for the real medium access and air. TCP-flooding plays on the air alone, and so does whatever is tried
