@@ -34,7 +34,7 @@ history that the judge needs. Clocks are left out.
 
 - Radio: a frame that was sent may arrive at any time after, any number of times, in any order, or
   never, also at a host that has left the cell. So losses and copies have no bound, which includes
-  the one loss and the one copy that were asked for.
+  at least one loss and one copy.
 - Timers: each armed timer may fire at any time and any number of times. Frames that make a
   station open a request (Join, Init; and Leave) have their effect once; old ones have it again
   three times in all for one host, five for two. This includes every execution in which each
