@@ -157,12 +157,12 @@ def run(
     loaded = with_declared(loaded)
     directory = Path(out) if out is not None else free_directory(loaded, source)
     with run_directory(directory) as partial:
+        own = own_metrics(loaded)  # first: a wrong name should not cost a run
         started = time.perf_counter()
         outcome = simulate(loaded, progress)
         wall_s = time.perf_counter() - started
         write_recording(partial, outcome.recording)
         write_scenario(partial, loaded)
-        own = own_metrics(loaded)
         facts = manifest_of(loaded, outcome, wall_s, _command(directory, any(loaded.code())))
         if own:
             facts["own_metrics"] = {metric.name: [metric.words, metric.unit] for metric in own}
@@ -199,8 +199,10 @@ def own_metrics(scenario: AnyScenario) -> list[OwnMetric]:
     """The metrics that a scenario brings along; their code is run."""
     from mobilenet.simulation.plugin_code import named
 
-    found = []
+    found: list[OwnMetric] = []
     for i, reference in enumerate(scenario.metrics):
+        if reference.rpartition(":")[2] in (metric.name for metric in found):
+            raise ScenarioError(f"metrics.{i}: {reference}: another metric has this name, expected different ones")
         try:
             found.append(own_metric(named(f"metrics.{i}", reference, scenario.folder), reference))
         except ValueError as error:

@@ -104,10 +104,13 @@ def _require_a_protocol(protocol: str, allow_code: bool) -> None:
     """A name of ours, or a plug-in's class, whose code may run."""
     from mobilenet.experiments.fuzz.scenes import is_plug_in, with_plug_in
     from mobilenet.simulation.plugin_code import require_allowed
+    from mobilenet.simulation.plugins import declaration_for
 
     known = (*ON_THE_RADIO, *AMONG_PROCESSES)
     if is_plug_in(protocol):
-        require_allowed(with_plug_in(1, protocol), allow_code)
+        scene = with_plug_in(1, protocol)
+        require_allowed(scene, allow_code)
+        declaration_for(scene)  # whether it is a protocol at all; broadcasts among processes are not fuzzed
     elif protocol not in known:
         fail(f"--protocol {protocol}: expected one of {', '.join(known)}, or FILE.py:CLASS", Exit.BAD_INPUT)
 

@@ -52,7 +52,7 @@ def check(scenario: ScenarioFile, overrides: Overrides = None) -> None:
             f"at most {loaded.duration:g} t.u." if isinstance(loaded, ProcessScenario) else f"{loaded.duration_s:g} s"
         )
         say(f"{scenario}: fine; {lasts}, about {estimated_events(loaded):,} events")
-        say(f"Next: mobilenet run {quoted(scenario)}")
+        say(f"Next: mobilenet run {quoted(scenario)}{' --allow-code' if any(loaded.code()) else ''}")
 
 
 def verify(run: RunDirectory) -> None:

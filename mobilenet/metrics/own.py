@@ -18,6 +18,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Iterator
+from numbers import Integral, Real
 from typing import Any, NamedTuple
 
 from mobilenet.metrics.fold import Columns
@@ -95,6 +96,23 @@ def metric(words: str, unit: str = "") -> Callable[[Function], Function]:
     return mark
 
 
+# What the tables of studies call other things; and what they measure beside the metrics of a run.
+COLUMNS_OF_STUDIES = (
+    "run",
+    "seed",
+    "verdict",
+    "configuration",
+    "replication",
+    "replicate",
+    "steady",
+    "warmup_cut_s",
+    "backlog_slope",
+    "delivery_delay_survival_p50_s",
+    "delivery_delay_survival_p95_s",
+    "delivery_delay_survival_p99_s",
+)
+
+
 class OwnMetric(NamedTuple):
     name: str
     words: str
@@ -108,7 +126,7 @@ def own_metric(found: Any, reference: str) -> OwnMetric:
     words, unit = getattr(found, "words", None), getattr(found, "unit", "")
     if not callable(found) or not isinstance(words, str) or not isinstance(unit, str):
         raise ValueError(f"{reference} is no metric: expected a function below @metric(words, unit)")
-    if name in MOBILE or name in PROCESSES:
+    if name in MOBILE or name in PROCESSES or name in COLUMNS_OF_STUDIES:
         raise ValueError(f"{reference}: there is a metric {name} already, expected another name")
     return OwnMetric(name, words, unit, found)
 
@@ -118,8 +136,10 @@ def own_row(own: Iterable[OwnMetric], record: Record) -> Row:
     row: Row = {}
     for name, _, _, function in own:
         value = function(record)
-        is_number = isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value)
-        if value is not None and not is_number:
+        if value is None:
+            row[name] = None
+            continue
+        if isinstance(value, bool) or not isinstance(value, Real) or not math.isfinite(value):
             raise ValueError(f"metric {name} gives {value!r}, expected a finite number or None")
-        row[name] = value
+        row[name] = int(value) if isinstance(value, Integral) else float(value)  # numpy's numbers, too
     return row

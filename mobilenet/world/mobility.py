@@ -37,6 +37,7 @@ __all__ = ["HostsParameters", "Leg", "OwnMobility", "Population", "Static", "Tra
 
 MOST_HOSTS = 100_000
 HARDLY_FASTER = 1 + 1e-6  # than the limit: legs last whole nanoseconds
+NEARLY_THERE_M = 1e-3  # rounding is far below
 Walk = Callable[[Stream], Iterator[Leg]]
 
 
@@ -145,6 +146,7 @@ def _unknown(stream: Stream) -> Iterator[Leg]:
 
 def _within_the_limit(mobility: OwnMobility, walk: Walk, stream: Stream) -> Iterator[Leg]:
     limit_mps = mobility.speed_limit_mps
+    here: tuple[float, float] | None = None  # where the last leg ended
     for leg in walk(stream):
         if not isinstance(leg, Leg):
             raise ScenarioError(f"hosts.mobility.class: {mobility.reference}: {leg!r} is no Leg")
@@ -159,4 +161,12 @@ def _within_the_limit(mobility: OwnMobility, walk: Walk, stream: Stream) -> Iter
                 f"hosts.mobility.class: {mobility.reference}: a leg lasts {leg.duration_ns!r} ns, expected a whole"
                 " number above 0, or None for ever"
             )
+        if here is not None and hypot(leg.x_m - here[0], leg.y_m - here[1]) > NEARLY_THERE_M:
+            raise ScenarioError(
+                f"hosts.mobility.class: {mobility.reference}: a leg begins at ({leg.x_m:g}, {leg.y_m:g}) m, but the"
+                f" last one ended at ({here[0]:g}, {here[1]:g}) m"
+            )
+        if leg.duration_ns is not None:
+            seconds = leg.duration_ns / SECOND
+            here = (leg.x_m + leg.vx_mps * seconds, leg.y_m + leg.vy_mps * seconds)
         yield leg

@@ -8,7 +8,10 @@ import pytest
 
 import mobilenet
 from mobilenet.api import own_metrics_of
+from mobilenet.experiments.study.declaration import Study
 from mobilenet.experiments.study.measure import measure
+from mobilenet.experiments.study.store import StudyError
+from mobilenet.experiments.study.study import require_metric
 from mobilenet.parameters import ScenarioError
 
 FOLDER = Path(__file__).parents[2] / "scenarios"
@@ -71,6 +74,26 @@ def test_metrics_of_ones_own_are_computed_from_the_record(tmp_path: Path) -> Non
             "from mobilenet.metrics import metric\n@metric('x')\ndef f(run):\n    return 1 / 0",
             "metrics=[own.py:f]",
             "own.py:4: ZeroDivisionError",
+        ),
+        (
+            "own_mobility/patrol",
+            "from mobilenet.parameters import Parameters\nfrom mobilenet.world.trajectory import between\n"
+            "class P(Parameters):\n    def walk(self, ground):\n"
+            "        return lambda stream: (between(50 * n, 0, 50 * n + 1, 0, 10**9) for n in range(99))",
+            "hosts.mobility={class: own.py:P, speed_limit_mps: 1.5}",
+            "a leg begins at (50, 0) m, but the last one ended at (1, 0) m",
+        ),
+        (
+            "own_metric/fairness",
+            None,
+            "metrics=[fairness.py:delivery_fairness, fairness.py:delivery_fairness]",
+            "another metric has this name",
+        ),
+        (
+            "own_metric/fairness",
+            "from mobilenet.metrics import metric\n@metric('x')\ndef seed(run): return 1",
+            "metrics=[own.py:seed]",
+            "there is a metric seed already",
         ),
         ("own_mobility/patrol", "class P: pass", "hosts.mobility.class=own.py:P", "is no mobility model"),
         (
@@ -137,3 +160,18 @@ def test_a_ring_that_loses_its_last_hop_is_found_out(tmp_path: Path) -> None:
     (tmp_path / "ring.py").write_text(lazy, encoding="utf-8")
     (tmp_path / "ring.yaml").write_text((FOLDER / "own_protocol/ring.yaml").read_text(encoding="utf-8"))
     assert mobilenet.run(tmp_path / "ring.yaml", out=tmp_path / "run", allow_code=True).verdict == "violated"
+
+
+def test_a_study_compares_metrics_of_ones_own(tmp_path: Path) -> None:
+    study = tmp_path / "study.yaml"
+    study.write_text(
+        f"""scenario: {FOLDER / "own_metric/fairness.yaml"}
+set: {{duration_s: 6, hosts.count: 6}}
+factors: {{wireless.loss: [0, 0.3]}}
+compare: {{factor: wireless.loss, baseline: 0, metrics: [delivery_fairness]}}
+""",
+        encoding="utf-8",
+    )
+    require_metric(Study.load(study), "delivery_fairness")
+    with pytest.raises(StudyError, match="there is no metric 'delivery_fairnes', did you mean 'delivery_fairness'"):
+        require_metric(Study.load(study), "delivery_fairnes")

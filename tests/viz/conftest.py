@@ -10,8 +10,7 @@ from typing import Any
 import pytest
 
 import mobilenet
-
-from .map import draw
+from viz.map import draw
 
 SCENARIO = """
 seed: 3

@@ -18,8 +18,7 @@ from typer.testing import CliRunner
 import mobilenet
 from mobilenet.cli.main import app
 from tests.viz.overlap import legends_on_curves, overlapping
-
-from .figures import run_figures, runs
+from viz.figures import run_figures, runs
 
 ROOT = Path(__file__).parents[2]
 Checked = Callable[[Path], list[Any]]

@@ -9,8 +9,7 @@ from typer.testing import CliRunner
 import mobilenet
 from mobilenet.cli.main import app
 from mobilenet.experiments.replay import write_frames
-
-from .map.data import document
+from viz.map.data import document
 
 FIRST = Path(__file__).parents[2] / "scenarios" / "first.yaml"
 

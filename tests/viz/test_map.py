@@ -18,11 +18,10 @@ from mobilenet.rundir.reader import RunError
 from mobilenet.rundir.writer import RecordError
 from tests.viz.conftest import document_in
 from tests.viz.synthetic import write_run
-
-from .map import draw
-from .map.data import document
-from .map.pack import unpacked
-from .map.wires import edges
+from viz.map import draw
+from viz.map.data import document
+from viz.map.pack import unpacked
+from viz.map.wires import edges
 
 
 def table(run: Path, name: str) -> pd.DataFrame:

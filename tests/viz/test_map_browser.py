@@ -11,8 +11,7 @@ import pytest
 from tests.browser import NAMES, Page, chromium, required
 from tests.viz.synthetic import write_run
 from tests.viz.test_map_page import hostile, on_earth
-
-from .map import draw
+from viz.map import draw
 
 READY = "typeof Mobilenet !== 'undefined' && Mobilenet.app !== undefined"
 CARD = "document.querySelector('.mn-right-side')"

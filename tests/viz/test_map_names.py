@@ -16,9 +16,8 @@ import pytest
 from tests.browser import Page
 from tests.viz.test_map_browser import CARD, shown
 from tests.viz.test_map_browser import _browser as needs_browser  # noqa: F401  (a fixture)
-
-from .map import draw
-from .style import STATIONS, station_colour
+from viz.map import draw
+from viz.style import STATIONS, station_colour
 
 SEEN_BY = {  # Machado, Oliveira, Fernandes (2009), the whole deficiency
     "everybody": np.eye(3),

@@ -11,10 +11,9 @@ import pytest
 
 import mobilenet
 from tests.viz.conftest import document_in
-
-from .map import draw
-from .map.pack import for_script
-from .map.record import shown
+from viz.map import draw
+from viz.map.pack import for_script
+from viz.map.record import shown
 
 HOSTILE = (
     "</script><img src=x onerror=alert(1)>", "<!--<script>", "]]>", "{{ 7 * 7 }}{% raw %}", "\u202egnp.exe",

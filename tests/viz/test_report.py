@@ -17,9 +17,8 @@ from mobilenet.experiments.study.store import StudyError
 from mobilenet.experiments.study.study import Result
 from tests.browser import Page
 from tests.viz.test_map_browser import _browser as needs_browser  # noqa: F401  (a fixture)
-
-from .figures import run_figures
-from .report import draw
+from viz.figures import run_figures
+from viz.report import draw
 
 ROOT = Path(__file__).parents[2]
 

@@ -14,9 +14,8 @@ import mobilenet
 from tests.browser import Page
 from tests.viz.test_map_browser import _browser as needs_browser  # noqa: F401  (a fixture)
 from tests.viz.test_map_browser import pixels, shown
-
-from .map import draw as draw_map
-from .report import draw as draw_report
+from viz.map import draw as draw_map
+from viz.report import draw as draw_report
 
 SCENARIOS = Path(__file__).parents[2] / "scenarios"
 DONE = "new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))"

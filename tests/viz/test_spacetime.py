@@ -11,11 +11,10 @@ import pytest
 import mobilenet
 from mobilenet.experiments.replay import protocol_messages
 from mobilenet.rundir.reader import RunError
-
-from .spacetime import WindowError, draw, window_around
-from .spacetime.drawing import compose
-from .spacetime.window import handoffs, shown_messages
-from .style import page
+from viz.spacetime import WindowError, draw, window_around
+from viz.spacetime.drawing import compose
+from viz.spacetime.window import handoffs, shown_messages
+from viz.style import page
 
 SCENARIO = """
 seed: 1

@@ -20,11 +20,10 @@ from mobilenet.experiments.study.study import Result, compare_study
 from mobilenet.metrics.registry import MOBILE
 from tests.viz.overlap import legends_on_curves, overlapping
 from tests.viz.test_report import words
-
-from . import comparison
-from .figures import studies, study_figures
-from .report import draw
-from .words import meaning, with_interval
+from viz import comparison
+from viz.figures import studies, study_figures
+from viz.report import draw
+from viz.words import meaning, with_interval
 
 
 def _cut(path: Path, share: float = 0.5) -> None:

@@ -98,9 +98,10 @@ def run_study(
 
 def require_metric(study: Study, metric: str) -> None:
     """Before anything is run. What runs of processes are measured by depends on their protocol."""
-    if isinstance(load_scenario(study.scenario_path), ProcessScenario):
+    scenario = load_scenario(study.scenario_path)
+    if isinstance(scenario, ProcessScenario):
         return
-    known = known_metrics()
+    known = [*known_metrics(), *(reference.rpartition(":")[2] for reference in scenario.metrics)]
     if metric not in known:
         close = get_close_matches(metric, known, 1)
         raise StudyError(
