@@ -9,6 +9,7 @@ Source    ours: docs/guide/scenarios.md
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Annotated, Any
 
@@ -39,6 +40,15 @@ class ClassInFile(Parameters):
     @property
     def file(self) -> str:
         return self.reference.rpartition(":")[0]
+
+
+def class_says_it(key: str) -> Callable[[Any], Any]:
+    """For a group that is told apart by `key`: where `class` is given, the key need not be."""
+
+    def filled_in(group: Any) -> Any:
+        return {key: "own", **group} if isinstance(group, dict) and "class" in group else group
+
+    return filled_in
 
 
 def _as_range(value: Any) -> Any:

@@ -23,18 +23,7 @@ from typing import Any, NamedTuple
 
 from mobilenet.metrics.fold import Columns
 from mobilenet.metrics.registry import MOBILE, PROCESSES, SECOND, Row
-
-
-class EventRow(NamedTuple):
-    """One row of events.parquet."""
-
-    time_ns: int
-    node: str
-    event: str
-    message: str | None
-    station: str | None
-    session: int | None
-    detail: str | None  # JSON
+from mobilenet.rundir.schema import Event
 
 
 class SampleRow(NamedTuple):
@@ -67,9 +56,9 @@ class Record:
         self.counters, self.manifest = counters, manifest
         self.begin_ns, self.end_ns = (round(manifest[key] * SECOND) for key in ("warmup_s", "duration_s"))
 
-    def events(self) -> Iterator[EventRow]:
+    def events(self) -> Iterator[Event]:
         """All of the run, in order of occurrence."""
-        return map(EventRow._make, zip(*(self._events[name] for name in EventRow._fields), strict=True))
+        return map(Event._make, zip(*(self._events[name] for name in Event._fields), strict=True))
 
     def samples(self) -> Iterator[SampleRow]:
         return map(SampleRow._make, zip(*(self._samples[name] for name in SampleRow._fields), strict=True))
@@ -96,7 +85,7 @@ def metric(words: str, unit: str = "") -> Callable[[Function], Function]:
     return mark
 
 
-# What the tables of studies call other things; and what they measure beside the metrics of a run.
+# What the tables of studies call other things.
 COLUMNS_OF_STUDIES = (
     "run",
     "seed",
@@ -106,10 +95,6 @@ COLUMNS_OF_STUDIES = (
     "replicate",
     "steady",
     "warmup_cut_s",
-    "backlog_slope",
-    "delivery_delay_survival_p50_s",
-    "delivery_delay_survival_p95_s",
-    "delivery_delay_survival_p99_s",
 )
 
 

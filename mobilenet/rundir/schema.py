@@ -9,7 +9,7 @@ Source    ours: docs/run-directory.md
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Final, Literal
+from typing import Any, Final, Literal, NamedTuple
 
 Kind = Literal["mobile", "processes"]
 
@@ -65,6 +65,18 @@ COLUMNS: Final[dict[str, dict[str, str]]] = {  # table -> column -> type
 }
 
 NULLABLE: Final = ("message", "station", "session", "detail", "host", "receive_ns")
+
+
+class Event(NamedTuple):
+    """One row of events.parquet."""
+
+    time_ns: int
+    node: str
+    event: str
+    message: str | None
+    station: str | None
+    session: int | None
+    detail: str | None  # JSON
 
 
 def kind_of(manifest: Mapping[str, Any]) -> Kind:

@@ -11,13 +11,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, Literal, Self
+from typing import Annotated, ClassVar, Literal, Self
 
 from pydantic import BeforeValidator, Field
 
 from mobilenet.engine.kernel import ns
 from mobilenet.network.wired.network import adjacency
-from mobilenet.parameters import ClassInFile, OwnMetrics, Parameters, ScenarioError, Told, number
+from mobilenet.parameters import ClassInFile, OwnMetrics, Parameters, ScenarioError, Told, class_says_it, number
 from mobilenet.protocols.vcube.parameters import (
     AllToAllParameters,
     BestEffortParameters,
@@ -110,15 +110,10 @@ class OwnBroadcast(ClassInFile):
     )
 
 
-def _class_names_it(protocol: Any) -> Any:
-    """`protocol: {class: ...}` needs no name."""
-    return {"name": "own", **protocol} if isinstance(protocol, dict) and "class" in protocol else protocol
-
-
 ProcessProtocol = Annotated[
     BestEffort | Reliable | AllToAll | DisjointPaths | Causal | CausalReliable | OwnBroadcast,
     Field(discriminator="name"),
-    BeforeValidator(_class_names_it),
+    BeforeValidator(class_says_it("name")),
 ]
 
 

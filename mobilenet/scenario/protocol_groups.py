@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 from pydantic import BeforeValidator, ConfigDict, Field, create_model, field_validator
 
 from mobilenet.network.tcp.parameters import TcpParameters
-from mobilenet.parameters import Parameters
+from mobilenet.parameters import Parameters, class_says_it
 from mobilenet.protocols.catalogue import CATALOGUE
 from mobilenet.protocols.declaration import Declaration
 from mobilenet.scenario.yaml_writer import inline
@@ -102,16 +102,13 @@ def promised(protocol: Any) -> str | None:
     return declaration_of(protocol).promises
 
 
-def _class_names_it(protocol: Any) -> Any:
-    """`protocol: {class: ...}` needs no name."""
-    return {"name": "own", **protocol} if isinstance(protocol, dict) and "class" in protocol else protocol
-
-
 if TYPE_CHECKING:
     MobileCausal = Any
     Protocol = Any
 else:
     MobileCausal = GROUPS["mobile_causal"]
     Protocol = Annotated[
-        reduce(or_, (*GROUPS.values(), OwnProtocol)), Field(discriminator="name"), BeforeValidator(_class_names_it)
+        reduce(or_, (*GROUPS.values(), OwnProtocol)),
+        Field(discriminator="name"),
+        BeforeValidator(class_says_it("name")),
     ]

@@ -15,22 +15,12 @@ Source    ours: docs/architecture.md, "Observers"
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
 
 from mobilenet.engine.kernel import SECOND
 from mobilenet.rundir.recorder import EventLog
+from mobilenet.rundir.schema import Event
 
-
-class Event(NamedTuple):
-    """One row of events.parquet."""
-
-    time_ns: int
-    node: str
-    event: str
-    message: str | None
-    station: str | None
-    session: int | None
-    detail: str | None  # JSON
+__all__ = ["Event", "Observer", "Watch"]
 
 
 class Observer:

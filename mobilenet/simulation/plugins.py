@@ -38,13 +38,6 @@ def declaration_for(scenario: Scenario) -> tuple[type[Declaration], Any]:
     if not isinstance(protocol, OwnProtocol):
         return declaration_of(protocol), protocol
     found = filled_in(_declared_class(protocol, scenario.folder))
-    settings = getattr(found, "settings", None)
-    if settings is None:
-        settings = _NoSettings
-    if not (isinstance(settings, type) and issubclass(settings, Parameters)):
-        raise ScenarioError(
-            f"protocol.class: {protocol.reference}: settings is no class derived from mobilenet.parameters.Parameters"
-        )
     _require_sense(protocol, found)
     if protocol.tcp is not None and "connections" not in found.needs:
         raise ScenarioError(
@@ -54,7 +47,7 @@ def declaration_for(scenario: Scenario) -> tuple[type[Declaration], Any]:
         raise ScenarioError(
             f"stations.backbone.kind: {protocol.reference} has connections between neighbours: expected tree"
         )
-    return found, _validated(settings, protocol.settings, "protocol.settings")
+    return found, _settings(found, protocol)
 
 
 def mobility_for(scenario: Scenario) -> Any:
@@ -71,6 +64,16 @@ def mobility_for(scenario: Scenario) -> Any:
     return _validated(found, mobility.settings, "hosts.mobility.settings")
 
 
+def _settings(found: Any, protocol: OwnProtocol | OwnBroadcast) -> Parameters:
+    """What the scenario says under protocol.settings, by the class's own Settings."""
+    kind = getattr(found, "settings", None) or _NoSettings
+    if not (isinstance(kind, type) and issubclass(kind, Parameters)):
+        raise ScenarioError(
+            f"protocol.class: {protocol.reference}: settings is no class derived from mobilenet.parameters.Parameters"
+        )
+    return _validated(kind, protocol.settings, "protocol.settings")
+
+
 def _validated(kind: type[Parameters], settings: dict[str, Any], key: str) -> Parameters:
     try:
         return kind.model_validate(settings)
@@ -84,12 +87,7 @@ def broadcast_for(scenario: ProcessScenario) -> Callable[[ProcessPort, int], Bro
     if not isinstance(protocol, OwnBroadcast):
         return partial(new_process, protocol)
     found = _broadcast_class(protocol, scenario.folder)
-    kind = getattr(found, "settings", _NoSettings)
-    if not (isinstance(kind, type) and issubclass(kind, Parameters)):
-        raise ScenarioError(
-            f"protocol.class: {protocol.reference}: settings is no class derived from mobilenet.parameters.Parameters"
-        )
-    settings = _validated(kind, protocol.settings, "protocol.settings")
+    settings = _settings(found, protocol)
     return lambda port, n: found(port, n, settings)
 
 

@@ -22,7 +22,7 @@ from pydantic import BeforeValidator, Field, model_validator
 
 from mobilenet.engine.kernel import SECOND
 from mobilenet.engine.random_streams import Stream
-from mobilenet.parameters import ClassInFile, Parameters, ScenarioError
+from mobilenet.parameters import ClassInFile, Parameters, ScenarioError, class_says_it
 from mobilenet.tracks.projection import Origin
 from mobilenet.world import tracks
 from mobilenet.world.attachment import AttachmentParameters
@@ -67,15 +67,10 @@ class OwnMobility(ClassInFile):
     )
 
 
-def _class_names_it(mobility: Any) -> Any:
-    """`mobility: {class: ...}` needs no model."""
-    return {"model": "own", **mobility} if isinstance(mobility, dict) and "class" in mobility else mobility
-
-
 Mobility = Annotated[
     Static | RandomWaypoint | GaussMarkov | Tracks | OwnMobility,
     Field(discriminator="model"),
-    BeforeValidator(_class_names_it),
+    BeforeValidator(class_says_it("model")),
 ]
 
 

@@ -13,6 +13,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from mobilenet.network.wired.network import next_hops
+
 from .local import Numbered
 
 Item = tuple[int, int | None, int]
@@ -39,7 +41,7 @@ class Wires:
         self.links = sorted(pairs)
         self._index = {link: i for i, link in enumerate(self.links)}
         self._neighbours = [[b for a, b in self.links if a == at] for at in range(count)]
-        self._next = [self._first_hops(at) for at in range(count)]
+        self._next = [next_hops(self._neighbours, at) for at in range(count)]
         self._states = Numbered()
         self._heads: list[tuple[Head, ...] | None] = []
         self._put: dict[tuple[int, int, tuple[tuple[int | None, int], ...]], int] = {}
@@ -92,13 +94,3 @@ class Wires:
         if number == len(self._heads):
             self._heads.append(None)
         return number
-
-    def _first_hops(self, start: int) -> dict[int, int]:
-        hops: dict[int, int] = {}
-        for first in self._neighbours[start]:
-            stack = [(first, start)]
-            while stack:
-                at, before = stack.pop()
-                hops[at] = first
-                stack += [(n, at) for n in self._neighbours[at] if n != before]
-        return hops

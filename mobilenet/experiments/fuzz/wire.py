@@ -15,6 +15,7 @@ from typing import Any
 from mobilenet.engine.kernel import Kernel
 from mobilenet.engine.random_streams import Stream
 from mobilenet.experiments.fuzz.tally import Tally
+from mobilenet.network.wired.network import next_hops
 
 
 class WiredPort:
@@ -49,22 +50,12 @@ class Backbone:
                 self._neighbours[a].append(b)
                 self._slowest[a, b] = slowest
                 self._last[a, b] = 0
-        self._next = [self._first_hops(at) for at in range(count)]
+        self._next = [next_hops(self._neighbours, at) for at in range(count)]
 
     is_at_rest = True  # but for what the tally knows to be on its way
 
     def port(self, me: int) -> WiredPort:
         return WiredPort(self, me)
-
-    def _first_hops(self, start: int) -> dict[int, int]:
-        hops: dict[int, int] = {}
-        for first in self._neighbours[start]:
-            stack = [(first, start)]
-            while stack:
-                at, before = stack.pop()
-                hops[at] = first
-                stack += [(n, at) for n in self._neighbours[at] if n != before]
-        return hops
 
     def flood(self, at: int, before: int, source: int, message: Any) -> None:
         for n in self._neighbours[at]:
