@@ -211,7 +211,9 @@ def install():
             say("%s failed" % os.path.basename(tool[0]))
         else:
             raise Refusal("the packages could not be installed: see above (a network, or PIP_INDEX_URL for a mirror?)")
-    itself = [*pip, "-q", "--no-build-isolation", "--no-index", "--editable", HERE]
+    # a plain path: a finder would come after the folder of a script, and a clone that lies there is called mobilenet
+    compat = ["--config-settings", "editable_mode=compat"]
+    itself = [*pip, "-q", "--no-build-isolation", "--no-index", *compat, "--editable", HERE]
     done = subprocess.run(itself, env=env, cwd=HERE, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
     if done.returncode:
         raise Refusal("the project itself could not be installed:\n" + done.stdout.decode(errors="replace"))
@@ -290,10 +292,10 @@ def tool(*command):
 
 
 def demo(arguments):
-    """two runs with maps into runs/, and a report: a street grid with imported walkers, and a minute of walking
-    hosts
+    """three runs with maps into runs/, and a report: a street grid with imported walkers, a town with walls, and a
+    minute of walking hosts
     """
-    for name, more in (("streets", []), ("dynamic", ["--set", "duration_s=60"])):
+    for name, more in (("streets", []), ("town", []), ("dynamic", ["--set", "duration_s=60"])):
         out = os.path.join("runs", "demo_" + name)
         shutil.rmtree(os.path.join(HERE, out), ignore_errors=True)
         # With the fate of every frame, so that the map can show where they collide.
@@ -301,7 +303,10 @@ def demo(arguments):
         tool("mobilenet", "map", out, "-o", os.path.join(out, "map.html"), "--quiet")
     report = os.path.join(out, "report.html")
     tool("mobilenet", "report", out, "-o", report)
-    say("The demo made a map that plays, runs/demo_streets/map.html, and a report with one inside, %s." % report)
+    say(
+        "The demo made maps that play, runs/demo_streets/map.html and runs/demo_town/map.html,"
+        " and a report with one inside, %s." % report
+    )
     say("Next: open them in a browser; then read the tour in README.md")
 
 
@@ -365,6 +370,11 @@ def validate_scenarios(arguments):
     tool("python", "-m", "tests.validate_scenarios", *arguments)
 
 
+def validate_radio(arguments):
+    """reception by power against what ns-3 measured: writes docs/validation/sinr.md"""
+    tool("python", "-m", "tests.validate_radio", *arguments)
+
+
 def validate_statistics(arguments):
     """do the intervals of a study cover what they should? synthetic experiments with a known answer"""
     tool("python", "-m", "tests.validate_statistics", *arguments)
@@ -373,6 +383,29 @@ def validate_statistics(arguments):
 def test_docs(arguments):
     """the long commands of the documents, about half an hour; the quick ones are in the tests"""
     tool("python", "-m", "tests.long_docs", *arguments)
+
+
+def sdist(arguments):
+    """a source archive, and a wheel made from it, into dist/ or the folder named; compiled where there is a compiler"""
+    setup()
+    folder = os.path.abspath(arguments[0] if arguments else os.path.join(HERE, "dist"))
+    with tempfile.TemporaryDirectory() as place:  # nothing that lies about in the clone gets in
+        code = "import sys; from setuptools import build_meta; print(build_meta.build_sdist(sys.argv[1]))"
+        steps = (
+            [PYTHON, "-c", code, place],
+            [PYTHON, "-m", "pip", "wheel", "-q", "--no-deps", "--no-build-isolation", "--no-index", "-w", place],
+        )
+        for step in steps:
+            archives = [os.path.join(place, name) for name in os.listdir(place)]
+            done = subprocess.run(
+                step + archives, env=surroundings(), cwd=HERE, stdout=subprocess.PIPE, stderr=subprocess.STDOUT
+            )
+            if done.returncode:
+                raise Refusal("the package could not be made:\n" + done.stdout.decode(errors="replace"))
+        os.makedirs(folder, exist_ok=True)
+        for name in sorted(os.listdir(place)):
+            shutil.copyfile(os.path.join(place, name), os.path.join(folder, name))
+            say(os.path.join(folder, name))
 
 
 def cluster(arguments):
@@ -392,6 +425,7 @@ def clean(arguments):
         ".hypothesis",
         "mobilenet.egg-info",
         "build",
+        "dist",
         "site",
         "mobilenet/__compiled__",
     ):
@@ -418,8 +452,10 @@ COMMANDS = {
     "docs": docs,
     "bench": bench,
     "validate-scenarios": validate_scenarios,
+    "validate-radio": validate_radio,
     "validate-statistics": validate_statistics,
     "test-docs": test_docs,
+    "sdist": sdist,
     "cluster": cluster,
     "clean": clean,
     "help": usage,
@@ -432,6 +468,8 @@ def say(text):
 
 
 def main():
+    if os.name == "nt":
+        raise Refusal("it runs on Linux and macOS; on Windows use it within WSL")
     if not OLDEST <= sys.version_info[:2] <= NEWEST:
         raise Refusal(
             "Python %d.%d to %d.%d is needed, and %s is %d.%d: call another one, as in `python3.11 make.py`"

@@ -4,23 +4,31 @@
     run = mobilenet.run("scenarios/dynamic.yaml", seed=3)
     run.verdict, run.metrics, run.events
 
-Names     run(scenario, seed, out, overrides) -> Run; load(directory) -> Run; Scenario, ScenarioError
+Names     run(scenario, seed, out, overrides) -> Run; load(directory) -> Run; study(file, out) -> StudyFrames;
+          Scenario, ScenarioError
 """
 
 from __future__ import annotations
 
+import sys
 from importlib import import_module
 from typing import Any
+
+if sys.platform == "win32":
+    print("mobilenet runs on Linux and macOS; on Windows use it within WSL", file=sys.stderr)
+    raise SystemExit(2)
 
 from mobilenet.engine import native
 
 __version__ = "0.1.0"
-__all__ = ["Run", "Scenario", "ScenarioError", "load", "run"]
+__all__ = ["Run", "Scenario", "ScenarioError", "StudyFrames", "load", "run", "study"]
 
 _HOMES = {  # imported when first used, so that importing the package costs nothing
     "run": ("mobilenet.api", "run"),
     "Run": ("mobilenet.api", "Run"),
     "load": ("mobilenet.api", "Run"),
+    "study": ("mobilenet.experiments.study.frames", "study"),
+    "StudyFrames": ("mobilenet.experiments.study.frames", "StudyFrames"),
     "Scenario": ("mobilenet.scenario", "Scenario"),
     "ScenarioError": ("mobilenet.scenario", "ScenarioError"),
 }

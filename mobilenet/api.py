@@ -9,42 +9,44 @@ Source    ours: docs/run-directory.md
 
 from __future__ import annotations
 
+import os
 import shutil
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
-from mobilenet.metrics import OwnMetric, metrics
-from mobilenet.metrics.own import own_metric
+from mobilenet.judgement import judge, judge_anew, own_metrics, verdicts_of
+from mobilenet.network.radio.links import cell_m
 from mobilenet.parameters import ScenarioError
 from mobilenet.quoting import quoted
 from mobilenet.rundir.manifest import manifest
-from mobilenet.rundir.reader import (
-    RunError,
-    free_copy_name,
-    read_columns,
-    read_derived,
-    read_events,
-    read_frame,
-    read_json,
-    read_manifest,
+from mobilenet.rundir.reader import RunError, free_copy_name, read_derived, read_frame, read_json, read_manifest
+from mobilenet.rundir.schema import kind_of
+from mobilenet.rundir.writer import (
+    RecordError,
+    file_digests,
+    is_being_written,
+    run_directory,
+    write_json,
+    write_recording,
 )
-from mobilenet.rundir.recorder import Recording
-from mobilenet.rundir.writer import file_digests, is_being_written, run_directory, write_json, write_recording
 from mobilenet.scenario import AnyScenario, ProcessScenario, Scenario, load_scenario
-from mobilenet.scenario.yaml_writer import to_yaml
-from mobilenet.verify import Verdict, verify, verify_run
-from mobilenet.verify.declared import expected_of
+from mobilenet.scenario.yaml_writer import inline, to_yaml
+from mobilenet.verify import Verdict
 from mobilenet.verify.judge import overall
 from mobilenet.world.layout import names as layout_names
 
 if TYPE_CHECKING:
     import pandas as pd
 
+    from mobilenet.metrics import OwnMetric
     from mobilenet.simulation.mobile import Outcome
+    from mobilenet.simulation.plugin_code import PluginError
     from mobilenet.simulation.processes.experiment import Outcome as ProcessOutcome
+
+__all__ = ["Run", "judge", "judge_anew", "manifest_of", "run", "shown", "simulate", "write_scenario"]
 
 Progress = Callable[[float, float], None]
 RUNS = Path("runs")
@@ -72,6 +74,23 @@ class Run:
         """valid, violated or unknown: of all properties together."""
         return overall(self.verdicts)
 
+    @property
+    def still_owed(self) -> str:
+        """Of a run that was not at rest when it ended, how many deliveries are still owed; empty of all others."""
+        if self.manifest["quiescent"]:
+            return ""
+        if kind_of(self.manifest) == "processes":
+            pairs, share = self.metrics.get("deliveries_owed"), self.metrics.get("delivery_ratio")
+            owed = None if not pairs or share is None else round(pairs * (1 - share))
+            return f"{shown(owed)} deliveries at processes that never crash were still owed" if owed else ""
+        owed = cast("int | None", self.metrics.get("broadcasts_undelivered"))
+        return f"{shown(owed)} deliveries at members were still owed" if owed else ""
+
+    @property
+    def failed_metrics(self) -> dict[str, str]:
+        """A user's metrics that have no value because their code failed: name -> file, line and what went wrong."""
+        return dict(self.manifest.get("own_metrics_failed", {}))
+
     @cached_property
     def counters(self) -> dict[str, Any]:
         return read_json(self.path, "counters.json")
@@ -80,6 +99,18 @@ class Run:
     def events(self) -> pd.DataFrame:
         events = self._table("events")
         return events.astype({"session": "Int64"})  # whole numbers, or nothing
+
+    @cached_property
+    def delays(self) -> pd.DataFrame:
+        """One row per delivery whose broadcast is on record, in their order: message, node, broadcast_ns, delivered_ns,
+        delay_s. Own deliveries are among them; the window is left to the reader.
+        """
+        sent = self.events[self.events["event"] == "broadcast"].drop_duplicates("message")
+        sent = sent.set_index("message")["time_ns"].rename("broadcast_ns")
+        arrived = self.events[self.events["event"] == "deliver"][["message", "node", "time_ns"]]
+        found = arrived.rename(columns={"time_ns": "delivered_ns"}).join(sent, on="message", how="inner")
+        found["delay_s"] = (found["delivered_ns"] - found["broadcast_ns"]) / 1e9
+        return found[["message", "node", "broadcast_ns", "delivered_ns", "delay_s"]].reset_index(drop=True)
 
     @cached_property
     def samples(self) -> pd.DataFrame:
@@ -131,168 +162,170 @@ def shown(value: float | int | None) -> str:
 
 
 def run(
-    scenario: str | Path | AnyScenario,
+    scenario: str | Path | AnyScenario | Mapping[str, Any],
     seed: int | None = None,
     out: str | Path | None = None,
-    overrides: Sequence[str] = (),
+    overrides: Sequence[str] | Mapping[str, Any] = (),
     progress: Progress | None = None,
     allow_code: bool = False,
+    keep_early_end: bool = True,
+    replace: bool = False,
 ) -> Run:
-    """Simulate a scenario (a file, or one already loaded) and write its run directory.
+    """Simulate a scenario and write its run directory.
 
-    `overrides` are `a.b=value`; `out` must not exist yet, by default it is a new directory under `runs/`;
-    `progress(simulated_s, duration_s)` is called about once per simulated second; `allow_code`: a scenario with a
-    protocol of its own may run that code.
+    `scenario`: a file, one already loaded, or its keys as a dictionary, whose files are looked for in this folder;
+    `overrides`: `{"a.b": value}`, or a list of `a.b=value` as on the command line; `out` must not exist yet, by default
+    it is a new directory under `runs/`; `progress(simulated_s, duration_s)` is called about once per simulated second;
+    `allow_code`: a scenario with plug-ins may run their code; `keep_early_end`: what was recorded until a plug-in's
+    error is kept in `out`, marked as such, and the error says so; `replace`: a run directory of that name gives way
+    when the new one is whole.
     """
-    from mobilenet.simulation.plugin_code import attributing_errors, require_allowed
-    from mobilenet.simulation.plugins import with_declared
+    from mobilenet.simulation.plugin_code import reading_once, require_allowed
 
-    changes = [*overrides, *([f"seed={seed}"] if seed is not None else [])]
+    said = (
+        [f"{key}={inline(_plain(value))}" for key, value in overrides.items()]
+        if isinstance(overrides, Mapping)
+        else overrides
+    )
+    changes = [*said, *([f"seed={seed}"] if seed is not None else [])]
     loaded: AnyScenario
     if isinstance(scenario, (Scenario, ProcessScenario)):
         source, loaded = None, scenario.changed(changes) if changes else scenario
+    elif isinstance(scenario, Mapping):
+        kind = ProcessScenario if "processes" in scenario else Scenario
+        source, loaded = None, kind.from_text(to_yaml(_plain(scenario)), changes)
     else:
         source, loaded = Path(scenario), load_scenario(scenario, changes)
     require_allowed(loaded, allow_code)
-    loaded = with_declared(loaded)
-    directory = Path(out) if out is not None else free_directory(loaded, source)
-    with run_directory(directory) as partial:
-        own = own_metrics(loaded)  # first: a wrong name should not cost a run
+    with reading_once():
+        return _run(loaded, source, None if out is None else Path(out), progress, allow_code, keep_early_end, replace)
+
+
+def _plain(value: Any) -> Any:
+    """What a file could have said: numbers that are not numpy's, names of files as text."""
+    if isinstance(value, Mapping):
+        return {str(key): _plain(inside) for key, inside in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_plain(inside) for inside in value]
+    if isinstance(value, Path):
+        return str(value)
+    found = value.item() if type(value).__module__ == "numpy" and hasattr(value, "item") else value
+    if found is None or isinstance(found, (bool, int, float, str)):
+        return found
+    raise ScenarioError(f"{str(value)[:60]!r} is a {type(value).__name__}, expected numbers, text, lists, dictionaries")
+
+
+def _run(
+    scenario: AnyScenario,
+    source: Path | None,
+    out: Path | None,
+    progress: Progress | None,
+    allow_code: bool,
+    keep_early_end: bool,
+    replace: bool,
+) -> Run:
+    """The same, of a scenario that may run."""
+    from mobilenet.simulation.plugin_code import PluginError
+    from mobilenet.simulation.plugins import with_declared
+
+    loaded = with_declared(scenario, allow_code)
+    directory = out if out is not None else free_directory(loaded, source, replace)
+    is_replaced = replace and os.path.lexists(directory)
+    if is_replaced:
+        _require_replaceable(directory)
+    with run_directory(directory, is_replaced) as partial:
+        own = own_metrics(loaded, allow_code)  # first: a wrong name should not cost a run
         started = time.perf_counter()
-        outcome = simulate(loaded, progress)
+        ended_by: PluginError | None = None
+        try:
+            outcome = simulate(loaded, progress, allow_code)
+        except PluginError as error:
+            if error.outcome is None or not keep_early_end:
+                raise
+            outcome, ended_by = error.outcome, error
         wall_s = time.perf_counter() - started
-        write_recording(partial, outcome.recording)
-        write_scenario(partial, loaded)
-        facts = manifest_of(loaded, outcome, wall_s, _command(directory, any(loaded.code())))
-        if own:
-            facts["own_metrics"] = {metric.name: [metric.words, metric.unit] for metric in own}
-        write_json(partial / "manifest.json", {**facts, "files": file_digests(partial)})
-        with attributing_errors(loaded):
-            judge(partial, outcome.recording, facts, own)
+        keep(partial, loaded, outcome, wall_s, _command(directory, any(loaded.code())), own, ended_by)
+    if ended_by is not None:
+        kept = PluginError(f"{ended_by}; the run until then is in {quoted(directory)}, marked as ended early")
+        kept.directory = directory
+        raise kept from ended_by.__cause__
     return Run(directory)
 
 
-def simulate(scenario: AnyScenario, progress: Progress | None = None) -> Outcome | ProcessOutcome:
-    """Let a scenario of either kind happen."""
+def keep(
+    partial: Path,
+    scenario: AnyScenario,
+    outcome: Outcome | ProcessOutcome,
+    wall_s: float,
+    command: str,
+    own: Sequence[OwnMetric] = (),
+    ended_by: PluginError | None = None,
+) -> None:
+    """All that becomes of a simulated scenario, into a directory: the record, the verdict and the metrics. `own`: a
+    user's metrics; `ended_by`: the error that ended the run.
+    """
+    write_recording(partial, outcome.recording)
+    write_scenario(partial, scenario)
+    facts = manifest_of(scenario, outcome, wall_s, command)
+    if ended_by is not None:
+        facts["ended_by_error"] = str(ended_by)
+    if own:
+        facts["own_metrics"] = {metric.name: [metric.words, metric.unit] for metric in own}
+    if failed := judge(partial, outcome.recording, facts, own):
+        facts["own_metrics_failed"] = failed
+    write_json(partial / "manifest.json", {**facts, "files": file_digests(partial)})
+
+
+def simulate(
+    scenario: AnyScenario, progress: Progress | None = None, allow_code: bool = False
+) -> Outcome | ProcessOutcome:
+    """Let a scenario of either kind happen; `allow_code`: the code of its plug-ins may run. A plug-in's error brings
+    what was recorded until then.
+    """
+    from mobilenet.simulation.ended_early import moment
     from mobilenet.simulation.mobile import Simulation
-    from mobilenet.simulation.plugin_code import attributing_errors
+    from mobilenet.simulation.plugin_code import PluginError, attributing_errors
     from mobilenet.simulation.processes.experiment import Experiment
 
+    parts: Simulation | Experiment
     with attributing_errors(scenario):
         if isinstance(scenario, ProcessScenario):
-            return Experiment(scenario).run(progress)
-        return Simulation(scenario).run(progress)
+            parts = Experiment(scenario, allow_code=allow_code)
+        else:
+            parts = Simulation(scenario, allow_code)
+    try:
+        with attributing_errors(scenario, lambda error, files: moment(error, parts.kernel.now, parts.nodes, files)):
+            return parts.run(progress)
+    except PluginError as error:
+        error.outcome = parts.so_far()
+        raise
 
 
-def free_directory(scenario: AnyScenario, source: Path | None) -> Path:
+def _require_replaceable(directory: Path) -> None:
+    """Only a run gives way to a run: a folder of something else, or a link, is not ours to remove."""
+    try:
+        if directory.is_symlink():
+            raise RunError(f"{directory}: a symbolic link")
+        read_manifest(directory)
+    except RunError as error:
+        raise RecordError(f"{error}; --force replaces run directories alone", is_input=True) from None
+
+
+def free_directory(scenario: AnyScenario, source: Path | None, replace: bool = False) -> Path:
     """runs/NAME-sSEED, with a number behind it where that is taken, or is being written by somebody else."""
     stem = source.stem if source is not None else scenario.name or "scenario"
     base = "".join(c if c.isalnum() or c in "-_." else "-" for c in stem)[:80].lstrip(".") or "scenario"
     first = RUNS / f"{base}-s{scenario.seed}"
     candidate, number = first, 2
-    while candidate.exists() or is_being_written(candidate):
+    while (candidate.exists() and not replace) or is_being_written(candidate):
         candidate, number = RUNS / f"{first.name}-{number}", number + 1
     return candidate
 
 
-def own_metrics(scenario: AnyScenario) -> list[OwnMetric]:
-    """The metrics that a scenario brings along; their code is run."""
-    from mobilenet.simulation.plugin_code import named
-
-    found: list[OwnMetric] = []
-    for i, reference in enumerate(scenario.metrics):
-        if reference.rpartition(":")[2] in (metric.name for metric in found):
-            raise ScenarioError(f"metrics.{i}: {reference}: another metric has this name, expected different ones")
-        try:
-            found.append(own_metric(named(f"metrics.{i}", reference, scenario.folder), reference))
-        except ValueError as error:
-            raise ScenarioError(f"metrics.{i}: {error}") from None
-    return found
-
-
-def own_metrics_of(directory: Path) -> list[OwnMetric]:
-    """Those of a run; their code is run."""
-    if "own_metrics" not in read_manifest(directory):
-        return []
-    return own_metrics(load_scenario(directory / "scenario.yaml"))
-
-
-def judge(directory: Path, recording: Recording, facts: dict[str, Any], own: Sequence[OwnMetric] = ()) -> None:
-    """verdict.json and metrics.json from what was recorded."""
-    events, samples, counters = recording.events.columns(), recording.samples.lists, recording.document()
-    verdicts = verify(events, samples, recording.positions.lists, counters, facts, expected_of(directory))
-    write_json(directory / "verdict.json", verdict_document(verdicts))
-    write_json(directory / "metrics.json", metrics(events, samples, counters, facts, own))
-
-
-def judge_anew(directory: Path) -> tuple[dict[str, Verdict], list[str]]:
-    """What the record alone says; and for people, what became of verdict.json and metrics.json.
-
-    They follow from the record. Missing ones are made anew; those that are there are left as they are, even if they say
-    something else.
-    """
-    verdicts = verify_run(directory)
-    notes = []
-    path = directory / "verdict.json"
-    if not path.exists():
-        notes.append(_made_anew(path, verdict_document(verdicts)))
-    else:
-        try:
-            told = overall(verdicts_of(directory))
-            if told != overall(verdicts):
-                notes.append(f"{path} says {told}, which is not what the record says")
-        except RunError as error:
-            notes.append(str(error))
-    path = directory / "metrics.json"
-    if "violated" in (verdicts["record"].answer, verdicts["conservation"].answer):
-        if not path.exists():
-            notes.append(f"{path} is missing, and is not made anew: the record is damaged")
-        return verdicts, notes
-    tables = read_events(directory), read_columns(directory, "samples")
-    facts = read_manifest(directory)
-    found = metrics(*tables, read_json(directory, "counters.json"), facts)
-    if own := facts.get("own_metrics"):
-        notes.append(f"{', '.join(own)}: metrics of a plug-in are left as they are, since that would run its code")
-        kept = read_json(directory, "metrics.json") if path.exists() else {}
-        found |= {name: kept.get(name) for name in own}
-    if not path.exists():
-        notes.append(_made_anew(path, found))
-    elif (stored := read_json(directory, "metrics.json")) != found:
-        differing = next((name for name in found if stored.get(name) != found[name]), "what is in it")
-        notes.append(
-            f"{path}: {differing} is not what the record says; remove the file, and `mobilenet verify` makes it anew"
-        )
-    return verdicts, notes
-
-
-def verdicts_of(directory: Path) -> dict[str, Verdict]:
-    """What verdict.json says."""
-    checks = read_derived(directory, "verdict.json", "checks")["checks"]
-    try:
-        return {name: Verdict(check["answer"], check["explanation"]) for name, check in checks.items()}
-    except (AttributeError, KeyError, TypeError):
-        raise RunError(
-            f"{directory / 'verdict.json'}: garbled; remove the file, and `mobilenet verify` makes it anew"
-        ) from None
-
-
-def _made_anew(path: Path, document: dict[str, Any]) -> str:
-    try:
-        write_json(path, document)
-    except OSError as error:
-        return f"{path} was missing, and cannot be written: {error.strerror}"
-    return f"{path} was missing, and is made anew"
-
-
-def verdict_document(verdicts: dict[str, Verdict]) -> dict[str, Any]:
-    return {
-        "verdict": overall(verdicts),
-        "checks": {name: {"answer": v.answer, "explanation": v.explanation} for name, v in verdicts.items()},
-    }
-
-
 def write_scenario(directory: Path, scenario: AnyScenario) -> None:
-    """The effective scenario, and copies of the files that it names beside it."""
+    """The effective scenario, and copies of the files that it names beside it; of code, what ran."""
+    from mobilenet.simulation.plugin_code import source_that_ran
+
     values = scenario.model_dump()
     values["metrics"] = list(values["metrics"])
     copies: dict[Path, str] = {}
@@ -305,7 +338,10 @@ def write_scenario(directory: Path, scenario: AnyScenario) -> None:
         place: Any = int(key) if isinstance(group, list) else key
         colon, what = group[place].rpartition(":")[1:]
         group[place] = f"{name}:{what}" if colon else name
-        shutil.copyfile(file, directory / name)
+        if (ran := source_that_ran(file)) is not None:
+            (directory / name).write_bytes(ran)
+        else:
+            shutil.copyfile(file, directory / name)
     (directory / "scenario.yaml").write_text(to_yaml(values), encoding="utf-8")
 
 
@@ -314,18 +350,20 @@ def manifest_of(
 ) -> dict[str, Any]:
     """manifest.json of a simulated scenario."""
     facts = (outcome.recording, scenario, outcome.simulated_ns, outcome.quiescent, wall_s, command)
+    unrest: dict[str, Any] = {"not_at_rest": list(outcome.not_at_rest)} if outcome.not_at_rest else {}
     if isinstance(scenario, ProcessScenario):
-        return manifest(*facts)
+        return manifest(*facts, **unrest)
     mobile = cast("Outcome", outcome)
     return manifest(
         *facts,
-        range_m=scenario.wireless.range_m,
+        range_m=cell_m(scenario.wireless),
         payload_bytes=scenario.workload.payload_bytes,
         station_positions_m=mobile.station_positions_m,
         station_links=mobile.station_links,
         station_names=_station_names(scenario),
         host_names=mobile.host_names,
         skipped_tracks=mobile.skipped_tracks,
+        **unrest,
     )
 
 

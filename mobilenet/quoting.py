@@ -26,6 +26,17 @@ def _escape(code: int) -> str:
     return f"\\x{code:02x}" if code < 0x80 else f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
 
 
+def cut(words: str, longest: int) -> str:
+    """Lines of a length that people read; what is quoted from a file may be of any. The beginning says where it is,
+    the end what is wrong.
+    """
+    half = longest // 2
+    return "\n".join(
+        line if len(line) <= longest else f"{line[:half]}... ({len(line)} characters) ...{line[-half:]}"
+        for line in words.splitlines()
+    )
+
+
 def quoted(path: Path) -> str:
     """As a shell wants it; with characters that nobody sees spelled out, in the form that shells read."""
     name = str(path)

@@ -9,10 +9,10 @@ from pathlib import Path
 from tempfile import mkdtemp
 
 import numpy as np
+from mobilenet.viz.map import draw
 from scipy import stats
 
 import mobilenet
-from viz.map import draw
 
 HERE = Path(__file__).parent if "__file__" in globals() else Path("scenarios")
 FOLDER = Path(mkdtemp(prefix="mobilenet-tutorial-"))

@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from mobilenet.engine import build_native, native
+from mobilenet.experiments.study.spark import package_archive
 from tests.test_fingerprints import Digests, digests, recorded, shortened
 
 ROOT = Path(__file__).parents[1]
@@ -155,3 +156,24 @@ def test_a_command_that_simulates_says_and_mends_what_is_out_of_date(command: st
     )
     assert done.returncode == 2, done.stderr
     assert ("compiled anew\nand used" in done.stdout) == mends
+
+
+def test_what_travels_in_an_archive_is_compiled_where_it_fits(tmp_path: Path) -> None:
+    """As to the executors of Spark: from within an archive no library can be loaded."""
+    if not native.in_use():
+        pytest.skip("nothing is compiled here")
+    archive = package_archive(tmp_path)
+    look = (
+        "import sys; sys.path.insert(0, sys.argv[1]); import mobilenet; from mobilenet.network.radio import medium;"
+        "print(mobilenet.__file__, mobilenet.native.in_use(), medium.__file__)"
+    )
+    words = [sys.executable, "-P", "-c", look, str(archive)]
+    environment = {name: value for name, value in os.environ.items() if name != "MOBILENET_COMPILED"}
+    for _ in range(2):  # the second finds what the first unpacked
+        said = subprocess.run(words, capture_output=True, text=True, check=True, cwd=tmp_path, env=environment).stdout
+        package, is_compiled, medium = said.split()
+        assert package.startswith(f"{archive}/") and is_compiled == "True" and medium.endswith(".so")
+        assert len(list(tmp_path.iterdir())) == 2
+    environment["MOBILENET_COMPILED"] = "0"
+    said = subprocess.run(words, capture_output=True, text=True, check=True, cwd=tmp_path, env=environment).stdout
+    assert said.split()[1] == "False"

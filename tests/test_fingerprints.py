@@ -40,7 +40,7 @@ def shortened(name: str, *overrides: str) -> Scenario:
 
 
 def recorded(scenario: Scenario, progress: Progress | None = None) -> Recording:
-    return Simulation(scenario).run(progress).recording
+    return Simulation(scenario, allow_code=True).run(progress).recording
 
 
 def digests(recording: Recording) -> Digests:

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from simpy.events import EventPriority
 
-from mobilenet.engine.event_queue import BUCKET_BITS, PLACE_BITS, Runaway
+from mobilenet.engine.event_queue import BUCKET_BITS, SEQUENCE_BITS, Runaway
 from mobilenet.engine.kernel import SECOND, Kernel, ns
 from mobilenet.engine.random_streams import BLOCK, Stream, generator
 from mobilenet.engine.timer import Timer
@@ -169,7 +169,7 @@ def test_a_priority_that_has_no_room_is_refused() -> None:
 
 def test_more_events_than_have_a_place_are_not_mixed_up() -> None:
     kernel = Kernel()
-    kernel.calendar._place = (1 << PLACE_BITS) - 10
+    kernel.calendar._sequence = (1 << SEQUENCE_BITS) - 10
 
     def again() -> None:
         kernel.after(1, again)
@@ -177,6 +177,25 @@ def test_more_events_than_have_a_place_are_not_mixed_up() -> None:
     kernel.after(1, again)
     with pytest.raises(Runaway, match="their order can no longer be told"):
         kernel.run_until(SECOND)
+
+
+@pytest.mark.parametrize("slices", [1, 7])
+def test_the_limit_of_events_holds_within_a_slice_and_over_many(slices: int) -> None:
+    kernel = Kernel()
+    kernel.calendar.max_events = 700
+    seen: list[int] = []
+
+    def again() -> None:
+        seen.append(kernel.now)
+        kernel.after(1, again)
+
+    kernel.after(1, again)
+    for end in range(1, slices + 1):
+        kernel.run_until(700 * end // slices)
+    assert len(seen) == kernel.calendar.handled == 700
+    with pytest.raises(Runaway, match=r"701 events at .* s, more than 700"):
+        kernel.run_until(SECOND)
+    assert len(seen) == 701
 
 
 @pytest.mark.parametrize("wrong", [1.0, math.inf, "1"])

@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+import mobilenet
 from mobilenet.metrics import metrics
 from mobilenet.metrics.buffers import time_weighted_mean
+from mobilenet.metrics.mobile import HANDOFF_DETAILS
+from mobilenet.protocols.catalogue import CATALOGUE
 from mobilenet.rundir.recorder import EventLog, Samples
 
+ROOT = Path(__file__).parents[1]
 SECOND = 1_000_000_000
 NO_COUNTERS = {"radio": {"queue_drops": 0}}
 
@@ -51,6 +56,7 @@ def test_delays_and_counts() -> None:
     assert (row["broadcasts"], row["broadcasts_refused"], row["broadcasts_offered"]) == (2, 1, 3)
     assert row["deliveries"] == 3  # within the window, whenever they were broadcast
     assert row["delivery_delay_mean_s"] == 2.5  # h0:1 at h0 and h1
+    assert row["delivery_delay_others_mean_s"] == 4.0  # at h1 alone
     assert row["broadcasts_undelivered"] == 2  # h1:0 at both members
 
 
@@ -183,3 +189,40 @@ def test_a_step_function() -> None:
     assert time_weighted_mean([0, 5], [1.0, 3.0], 0, 10) == 2
     assert time_weighted_mean([2, 20], [4.0, 9.0], 4, 8) == 4
     assert time_weighted_mean([4], [1.0], 0, 4) == 0
+
+
+def test_what_a_protocol_does_not_have_is_absent() -> None:
+    """Never 0. What it has and did not need is 0; of a plug-in the record tells."""
+    nothing = {"protocol": "own", "warmup_s": 0, "duration_s": 1, "radio": {}}
+    events: dict[str, list[Any]] = {name: [] for name in EventLog.COLUMNS}
+    samples: dict[str, list[Any]] = {name: [] for name in ("time_ns", "node", "quantity", "value")}
+    found = {
+        name: metrics(events, samples, {"radio": {"queue_drops": 0}}, {**nothing, "protocol": name})
+        for name in ("mobile_causal", "tcp_flooding", "beacon", "own")
+    }
+    of_handoffs = {name for name in found["mobile_causal"] if name.startswith(("handoff", "recover", "m_d", "skip"))}
+    assert len(of_handoffs) == 23 and found["mobile_causal"]["handoffs"] == 0
+    assert {name for name in found["tcp_flooding"] if name in of_handoffs} == {
+        "handoffs", "handoffs_superseded", "recoveries", "handoff_duration_mean_s", "handoff_duration_max_s",
+        "handoff_interruption_mean_s", "handoff_interruption_excess_mean_s",
+    }  # fmt: skip
+    assert not of_handoffs & (found["own"].keys() | found["beacon"].keys())
+
+
+def test_what_our_protocols_tell_of_handoffs_is_what_they_declare() -> None:
+    for protocol in CATALOGUE:
+        told = None if protocol.details is None else {key.rstrip("?") for key in protocol.details["handoff_end"]}
+        measured = HANDOFF_DETAILS[protocol.name]
+        assert measured == (None if told is None else tuple(key for key in HANDOFF_DETAILS[None] if key in told))
+
+
+@pytest.mark.parametrize(
+    ("name", "has"),
+    [("vcube/reliable", {"detector_messages", "suspicions", "broadcasts_complete"}), ("vcube/causal", set()),
+     ("own_protocol/ring", set()), ("vcube/bundling", {"detector_messages", "suspicions", "broadcasts_complete"})],
+)  # fmt: skip
+def test_processes_without_a_detector_are_not_measured_by_it(name: str, has: set[str], tmp_path: Path) -> None:
+    few = ["processes=16"] if name.endswith(("causal", "bundling")) else []
+    run = mobilenet.run(ROOT / "scenarios" / f"{name}.yaml", overrides=few, out=tmp_path / "run", allow_code=True)
+    mentioned = {"detector_messages", "suspicions", "suspicions_taken_back", "broadcasts_complete"}
+    assert run.metrics.keys() & mentioned == has | ({"suspicions_taken_back"} if has else set())

@@ -33,6 +33,8 @@ RUNS = {
     "tcp": ("tcp_dynamic.yaml", ["duration_s=30", "hosts.count=30",
     "faults={schedule: random, rate_per_host_per_min: 1, mean_duration_s: 2}"]),
     "acking": ("paper/tcp_static.yaml", ["duration_s=25"]),
+    "sinr": ("dynamic.yaml", ["duration_s=25", "hosts.count=30", "hosts.attachment={hysteresis_db: 3}",
+    "wireless={model: sinr, mode: g, broadcast_rate_mbps: 6, shadowing: {sigma_db: 6}, fading: {model: nakagami}}"]),
     "plug-in": ("own_protocol/gossip.yaml", ["duration_s=20"]),
 }  # fmt: skip
 LISTS = {"md": "m_d", "skip": "skip", "undelivered": "handoff_undelivered_list", "wanted": "handoff_wanted_list",
@@ -73,10 +75,34 @@ class Slow:
         return [Fraction(e["time_ns"] - sent[e["message"]], SECOND) for e in self.of("deliver")
                 if e["message"] in sent and self.inside(sent[e["message"]])]  # fmt: skip
 
+    def delays_at_others_s(self) -> list[Fraction]:
+        sent = self.sent_at()
+        return [Fraction(e["time_ns"] - sent[e["message"]], SECOND) for e in self.of("deliver")
+                if e["message"] in sent and self.inside(sent[e["message"]])
+                and e["message"].rpartition(":")[0] != e["node"]]  # fmt: skip
+
     def owed(self, host: str, first: int, last: int) -> int:
         """Messages broadcast between two rows that the host never delivers."""
         has = {e["message"] for e in self.of("deliver", host)}
         return sum(e["event"] == "broadcast" and e["message"] not in has for e in self.events[first:last])
+
+    def obliged(self) -> list[tuple[str, str]]:
+        """(host, message of the window) for hosts that are members when it is broadcast, and never leave after that."""
+        found = []
+        for host in self.hosts:
+            member = False
+            rest: list[str] = []
+            for event in self.events:
+                if event["node"] == host and event["event"] in ("join", "leave"):
+                    member, rest = event["event"] == "join", []
+                elif event["event"] == "broadcast" and member and self.inside(event["time_ns"]):
+                    rest.append(event["message"])
+            found += [(host, message) for message in rest]
+        return found
+
+    def reached(self) -> Fraction | None:
+        pairs, has = self.obliged(), {(e["node"], e["message"]) for e in self.of("deliver")}
+        return Fraction(sum(pair in has for pair in pairs), len(pairs)) if pairs else None
 
     def undelivered(self) -> int:
         total = 0
@@ -191,16 +217,18 @@ class Slow:
         frames, window_s = self.total("radio_frames"), Fraction(self.end - self.begin, SECOND)
         payload = self.manifest["payload_bytes"]
         copies = self.total("radio_payload_bytes") / payload + self.total("radio_acknowledgements") if payload else None
-        begun = self.pairs(to_it, "received", "collision", "random")
+        begun = self.pairs(to_it, "received", "collision", "random", "bit_errors")
+        to_others = ("collision", "never_attempted", "preamble_missed")
         return {
             "frames": frames, "frames_per_s": frames / float(window_s),
             "messages_sent_per_delivery": ratio(frames - self.total("radio_mac_retries"), deliveries),
             "copies_and_acks_per_delivery": ratio(copies, deliveries),
             "receivers_in_range_per_frame": ratio(self.pairs(self.frames), frames),
-            "collision_ratio": ratio(self.pairs(self.frames, "collision", "never_attempted"),
-            self.pairs(self.frames)),
-            "collision_ratio_addressed": ratio(self.pairs(to_it, "collision", "never_attempted"), self.pairs(to_it)),
+            "collision_ratio": ratio(self.pairs(self.frames, *to_others), self.pairs(self.frames)),
+            "collision_ratio_addressed": ratio(self.pairs(to_it, *to_others), self.pairs(to_it)),
             "collision_ratio_addressed_begun": ratio(self.pairs(to_it, "collision"), begun),
+            **({"bit_error_ratio": ratio(self.pairs(self.frames, "bit_errors"), self.pairs(self.frames))}
+            if "bit_errors" in self.counters["radio"]["lost"] else {}),
             "radio_bytes": self.total("radio_bytes"),
             "radio_bytes_per_s": self.total("radio_bytes") / float(window_s),
             "control_bytes_per_broadcast": ratio(self.total("radio_control_bytes"), broadcasts),
@@ -214,20 +242,33 @@ class Slow:
         found: dict[str, Any] = {
             "window_s": (self.end - self.begin) / SECOND, "broadcasts": broadcasts, "broadcasts_refused": refused,
             "broadcasts_offered": broadcasts + refused, "broadcasts_undelivered": self.undelivered(),
+            "deliveries_owed": len(self.obliged()), "delivery_ratio": self.reached(),
             "deliveries": deliveries,
-            "delivery_delay_mean_s": mean(delays), "delivery_delay_max_s": float(delays[-1]) if delays else None,
+            "delivery_delay_mean_s": mean(delays), "delivery_delay_others_mean_s": mean(self.delays_at_others_s()),
+            "delivery_delay_max_s": float(delays[-1]) if delays else None,
             "gaps": self.count("gap"), "crashes": self.count("crash"),
             "deliveries_missed_by_gaps": self.missed_by_gaps(),
         }  # fmt: skip
         for share in (50, 95, 99):
             found[f"delivery_delay_p{share}_s"] = percentile(delays, share)
         for kind, who in (("s", "station"), ("h", "host")):
-            for quantity in ("sbuffer", "rbuffer"):
+            told = self.manifest["buffers"]
+            for quantity in told[f"{who}s"] if isinstance(told, dict) else told:
                 found[f"{who}_{quantity}_mean"], found[f"{who}_{quantity}_max"] = self.buffer(kind, quantity)
         for quantity, name in LISTS.items():
             lengths = [s["value"] for s in self.samples if s["quantity"] == quantity and self.inside(s["time_ns"])]
             found[f"{name}_mean"], found[f"{name}_max"] = mean(lengths), max(lengths, default=None)
-        return found | self.handoffs() | self.radio(deliveries, broadcasts)
+        found |= self.handoffs() | self.radio(deliveries, broadcasts)
+        return {name: value for name, value in found.items() if self.has(name)}
+
+    def has(self, name: str) -> bool:
+        """Whether the protocol has what is measured there: of the plug-in here nothing of handoffs."""
+        if self.manifest["protocol"] == "mobile_causal":
+            return True
+        lists = tuple(f"{own}_m" for own in LISTS.values())
+        if self.manifest["protocol"] == "tcp_flooding":
+            return not name.startswith(lists) and "recovered" not in name and "skipped" not in name
+        return not name.startswith(("handoff", "recoveries", *lists))
 
 
 def mean(values: list[Any]) -> float | None:

@@ -12,8 +12,12 @@ CODE = [
     for folder in ("mobilenet", "viz", "tests", "scenarios")
     for kind in ("*.py", "*.js", "*.css")
     for path in sorted((ROOT / folder).rglob(kind))
-] + [ROOT / "make.py"]
-DOCUMENTS = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
+] + [ROOT / "make.py", ROOT / "setup.py"]
+DOCUMENTS = [
+    *(ROOT / name for name in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md", "data/README.md")),
+    *sorted((ROOT / "docs").rglob("*.md")),
+]
+SETTINGS = [*sorted((ROOT / "scenarios").rglob("*.yaml")), *ROOT.glob("*.toml"), *ROOT.glob("*.yml")]
 GENERATED = ("scenarios/REFERENCE.md",)
 
 
@@ -23,7 +27,7 @@ def too_long(path: Path, most: int) -> list[str]:
 
 
 def test_no_line_of_code_is_longer_than_120_columns() -> None:
-    assert [place for path in CODE for place in too_long(path, 120)] == []
+    assert [place for path in (*CODE, *SETTINGS) for place in too_long(path, 120)] == []
 
 
 def test_no_line_of_a_document_is_longer_than_100_columns() -> None:

@@ -25,11 +25,12 @@ import pandas as pd
 from scipy import stats
 
 from mobilenet.engine.random_streams import generator
-from mobilenet.experiments.study.aggregate import aggregate
 from mobilenet.experiments.study.configurations import PlannedRun, planned
 from mobilenet.experiments.study.declaration import Study
 from mobilenet.experiments.study.spark import local_master, spark_session
 from mobilenet.experiments.study.store import Store, create
+from mobilenet.experiments.study.tables import write_tables
+from mobilenet.experiments.study.task import Batch, Job, perform
 from mobilenet.rundir.schema import FORMAT_VERSION, REQUIRED_FILES
 from mobilenet.rundir.writer import file_digests
 
@@ -83,11 +84,17 @@ def build(folder: Path, runs: int, rows: int) -> tuple[Store, list[PlannedRun]]:
         f"scenario: {first}\nfactors: {{workload.interval_s: [1, 2]}}\nreplications: {{min: {runs // 2}}}\n"
     )
     store = create(Study.load(study), folder / "study")
-    found = planned(store.study, 2, range(1, runs // 2 + 1))
+    found = planned(store.study, [runs // 2] * 2)
     for run in found:
         (store.runs / run.id).mkdir()
         synthetic(store.runs / run.id, run, rows // runs)
     return store, found
+
+
+def measure_all(store: Store, runs: list[PlannedRun]) -> None:
+    """As the tasks that made them would have done it."""
+    jobs = tuple(Job(run.id, run.configuration, run.replication, run.seed) for run in runs)
+    perform(Batch(str(store.path.absolute()), store.study.kind, jobs))
 
 
 def oracle(store: Store, runs: list[PlannedRun]) -> tuple[float, float, int]:
@@ -170,11 +177,12 @@ def main() -> None:
     options = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="mobilenet-aggregation-") as folder:
         store, runs = build(Path(folder), options.runs, options.rows)
+        measure_all(store, runs)
         java = Java()
         java.start()
         started = time.perf_counter()
         with spark_session(local_master(2)) as spark:
-            aggregate(store, spark, runs)
+            write_tables(store, [options.runs // 2] * 2, spark)
         wall_s = time.perf_counter() - started
         java.stop = True
         own = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024

@@ -133,9 +133,9 @@ def table(rows: list[Row]) -> Iterator[str]:
         yield (
             f"{name:12}  {len(own):5}  {sum(row['verdict'] == 'valid' for row in own):5} "
             f" {sum(row['quiescent'] for row in own):9}  {min(handoffs):12}  {mean(handoffs):<6.1f} "
-            f" {sum(row['handoffs_superseded'] for row in figures):10} "
-            f" {sum(row['handoffs_with_recovered'] for row in figures):14} "
-            f" {sum(row['handoffs_with_skipped'] for row in figures):12} "
+            f" {sum(row.get('handoffs_superseded', 0) for row in figures):10} "
+            f" {sum(row.get('handoffs_with_recovered', 0) for row in figures):14} "
+            f" {sum(row.get('handoffs_with_skipped', 0) for row in figures):12} "
             f" {format(mean(delays), '7.3f') if delays else '      –'}  {sum(row['cpu_s'] for row in own):5.0f}"
         )
 

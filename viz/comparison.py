@@ -1,6 +1,6 @@
 """A study on one page: each compared metric with its intervals, and how far the levels are apart.
 
-    python -m viz.comparison STUDY [-o FILE]
+    python -m mobilenet.viz.comparison STUDY [-o FILE]
 
 Model     two metrics beside each other, the next below; upper panel: the mean of each level with its t interval over
           replications, one place per combination of the other factors; lower panel: the ratio to the baseline with
@@ -19,16 +19,17 @@ import textwrap
 from pathlib import Path
 from typing import Any
 
-from mobilenet.experiments.study.store import StudyError
+from mobilenet.experiments.study.error import StudyError
 from mobilenet.rundir.reader import RunError
-from viz.study_tables import StudyTables, study_tables
-from viz.style import COLOURS, QUIET, level_label, page, plain, save
-from viz.words import meaning
+
+from .study_tables import StudyTables, study_tables
+from .style import COLOURS, LOOK, QUIET, Look, level_label, page, plain, save
+from .words import meaning
 
 MARKS = ("o", "s", "^", "D", "v", "P", "X", "*")
 
 
-def draw(study: Path, target: Path, captions: bool = True) -> None:
+def draw(study: Path, target: Path, captions: bool = True, look: Look = LOOK) -> None:
     """Write the picture as SVG, PNG or PDF, by the target's suffix. Without captions, for a page that sets them
     itself.
     """
@@ -39,14 +40,13 @@ def draw(study: Path, target: Path, captions: bool = True) -> None:
     across = min(2, max(1, len(metrics)))
     down = -(-max(1, len(metrics)) // across)
     with page(
-        4.1 * across + 0.3 if across > 1 else 5.5,
-        5.2 * down + 1,
+        *look.size(4.1 * across + 0.3 if across > 1 else 5.5, 5.2 * down + 1),
         2 * down,
         across,
         squeeze=False,
         height_ratios=(1.6, 1) * down,
     ) as (figure, rows):
-        _compose(figure, rows, tables, metrics, captions)
+        _compose(figure, rows, tables, metrics, captions, look)
         save(figure, target)
 
 
@@ -69,7 +69,7 @@ def method(tables: StudyTables) -> str:
     )
 
 
-def _compose(figure: Any, rows: Any, tables: StudyTables, metrics: list[str], captions: bool) -> None:
+def _compose(figure: Any, rows: Any, tables: StudyTables, metrics: list[str], captions: bool, look: Look) -> None:
     from matplotlib.patches import Patch
 
     comparison = tables.comparison or {}
@@ -108,13 +108,14 @@ def _compose(figure: Any, rows: Any, tables: StudyTables, metrics: list[str], ca
         alignment="left",
     )
     legend.get_title().set_color("#666666")
-    figure.suptitle(
-        plain(f"What {factor} changes, against {level_label(comparison['baseline'])}"),
-        fontsize=11,
-        fontweight="bold",
-        x=0.01,
-        ha="left",
-    )
+    if look.titles:
+        figure.suptitle(
+            plain(f"What {factor} changes, against {level_label(comparison['baseline'])}"),
+            fontsize=11,
+            fontweight="bold",
+            x=0.01,
+            ha="left",
+        )
 
 
 def _place(row: dict[str, Any], others: list[str]) -> str:
@@ -232,7 +233,9 @@ def _why_none(findings: list[Any]) -> str:
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(prog="python -m viz.comparison", description=str(__doc__).partition("\n")[0])
+    parser = argparse.ArgumentParser(
+        prog="python -m mobilenet.viz.comparison", description=str(__doc__).partition("\n")[0]
+    )
     parser.add_argument("study", type=Path, metavar="STUDY")
     parser.add_argument("-o", "--out", type=Path, default=None, metavar="FILE", help="by default STUDY/comparison.svg")
     options = parser.parse_args()

@@ -2,30 +2,22 @@
 
 Model     what is read is what is shown: summary, buffers, delays, runs, comparison
 Errors    StudyError, one line with the file: no directory of a study, not finished, or a file that is damaged
-Source    mobilenet/study/aggregate.py; ours: docs/guide/studies.md
+Source    mobilenet/experiments/study/tables.py; ours: docs/guide/studies.md
 """
 
 from __future__ import annotations
 
-import csv
 import json
-import math
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from mobilenet.experiments.study.store import StudyError
+from mobilenet.experiments.study.csv_tables import AGAIN, Rows, number, table_rows
+from mobilenet.experiments.study.error import StudyError
 from mobilenet.rundir.reader import RunError
 
-Rows = list[dict[str, str]]
-COLUMNS = {  # name: texts, numbers that may be missing
-    "tables/summary.csv": (("configuration", "metric", "n", "label"), ("mean", "low", "high")),
-    "tables/runs.csv": (("run", "configuration", "verdict"), ()),
-    "tables/buffers.csv": (("configuration", "buffer"), ("from_s", "to_s", "mean", "low", "high")),
-    "tables/delays.csv": (("configuration",), ("share", "delay_s", "deliveries")),
-    "runs.csv": (("run", "state"), ()),
-}
-AGAIN = "run `mobilenet study` again"
+from .style import level_label
+
 NUMBERS = (
     "mean",
     "baseline_mean",
@@ -39,6 +31,7 @@ NUMBERS = (
     "pairs",
     "more_replications",
 )
+RATIOS = ("ratio", "ratio_low", "ratio_high")
 WITH = {"ratio": ("ratio_low", "ratio_high", "pairs"), "mean": ("baseline_mean",)}  # where one is, the others are too
 
 
@@ -63,8 +56,8 @@ class StudyTables:
         return any(row["metric"] == "latency" for row in self.summary)
 
     def rows(self, name: str) -> Rows:
-        """One of COLUMNS."""
-        return _rows(self.path, name)
+        """One of csv_tables.COLUMNS."""
+        return table_rows(self.path, name)
 
 
 def is_study(directory: Path) -> bool:
@@ -79,11 +72,8 @@ def is_study(directory: Path) -> bool:
 
 
 def study_tables(directory: Path) -> StudyTables:
-    summary = _rows(directory, "tables/summary.csv")
+    summary = table_rows(directory, "tables/summary.csv")
     columns = list(summary[0]) if summary else ["configuration", "metric"]
-    for row in summary:
-        if not row["n"].isdecimal():
-            raise StudyError(f"{directory / 'tables' / 'summary.csv'}: damaged: n is {row['n']!r}; {AGAIN}")
     factors = columns[columns.index("configuration") + 1 : columns.index("metric")]
     comparison = _comparison(directory, summary, factors)
     return StudyTables(
@@ -100,42 +90,9 @@ def words_of(directory: Path, name: str) -> str:
         raise StudyError(f"{path}: not readable as text: {error}; {AGAIN}") from None
 
 
-def _rows(directory: Path, name: str) -> Rows:
-    path = directory / name
-    try:
-        with path.open(newline="", encoding="utf-8") as file:
-            reader = csv.DictReader(file, strict=True)
-            rows, columns = list(reader), list(reader.fieldnames or ())
-    except FileNotFoundError:
-        raise StudyError(f"{path}: missing; the study is not finished, {AGAIN}") from None
-    except (OSError, UnicodeDecodeError, csv.Error) as error:
-        raise StudyError(f"{path}: not readable as CSV: {error}; {AGAIN}") from None
-    texts, numbers = COLUMNS[name]
-    missing = [column for column in (*texts, *numbers) if columns and column not in columns]
-    if missing:
-        raise StudyError(f"{path}: damaged: column {missing[0]} is missing; {AGAIN}")
-    for number, row in enumerate(rows):
-        if None in row or None in row.values():
-            raise StudyError(f"{path}: damaged: row {number + 1} is not whole; {AGAIN}")
-        for column in numbers:
-            if row[column] and _number(row[column]) is None:
-                raise StudyError(f"{path}: damaged: row {number + 1}, {column} is {row[column]!r}; {AGAIN}")
-    return rows
-
-
-def _number(value: object) -> float | None:
-    if isinstance(value, bool) or not isinstance(value, (int, float, str)):
-        return None
-    try:
-        number = float(value)
-    except ValueError:
-        return None
-    return number if math.isfinite(number) else None
-
-
 def _is_number(value: object) -> bool:
     """Of JSON: no number in quotes."""
-    return not isinstance(value, str) and _number(value) is not None
+    return not isinstance(value, str) and number(value) is not None
 
 
 def _confidence(directory: Path) -> float:
@@ -146,8 +103,8 @@ def _confidence(directory: Path) -> float:
     try:
         values = parse(content.encode(), "study.yaml").plain()
     except ScenarioError as error:
-        raise StudyError(f"{directory / 'study.yaml'}: damaged: {' '.join(str(error).split())}; {AGAIN}") from None
-    confidence = _number(values.get("confidence", 0.95)) if isinstance(values, dict) else None
+        raise StudyError(f"{' '.join(str(error).split())}; the study is damaged: {AGAIN}") from None
+    confidence = number(values.get("confidence", 0.95)) if isinstance(values, dict) else None
     if confidence is None or not 0 < confidence < 1:
         raise StudyError(f"{directory / 'study.yaml'}: damaged: confidence is no number between 0 and 1; {AGAIN}")
     return confidence
@@ -163,7 +120,7 @@ def _comparison(directory: Path, summary: Rows, factors: list[str]) -> dict[str,
 
     try:
         value = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError, json.JSONDecodeError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         raise damaged(f"not readable as JSON ({error})") from None
     if not isinstance(value, dict):
         raise damaged("expected a JSON object")
@@ -173,23 +130,41 @@ def _comparison(directory: Path, summary: Rows, factors: list[str]) -> dict[str,
     if value["factor"] not in factors:
         raise damaged(f"its factor {value['factor']} is no column of {Path('tables') / 'summary.csv'}")
     margin, confidence = value["equivalence_margin"], value["confidence"]
-    if not _is_number(confidence) or not 0 < confidence < 1 or not (margin is None or _is_number(margin)):
-        raise damaged("confidence or equivalence_margin is no number")
+    if (
+        not _is_number(confidence)
+        or not 0 < confidence < 1
+        or not (margin is None or (_is_number(margin) and 0 < margin < 1))
+    ):
+        raise damaged("confidence or equivalence_margin is no number between 0 and 1")
     if not isinstance(value["findings"], list) or not all(isinstance(finding, dict) for finding in value["findings"]):
         raise damaged("findings is no list")
     metrics, levels = {row["metric"] for row in summary}, {row[value["factor"]] for row in summary}
+    others_of = [factor for factor in factors if factor != value["factor"]]
+    places = {_place(row, others_of) for row in summary}
     for finding in value["findings"]:
-        more = () if finding.get("verdict") == "no data" else ("pairs",)
-        for key in ("level", "metric", "verdict", *more, *(factor for factor in factors if factor != value["factor"])):
+        more = () if finding.get("verdict") in ("no data", "unstable") else ("pairs",)
+        for key in ("level", "metric", "verdict", *more, *others_of):
             if key not in finding:
                 raise damaged(f"a finding without {key}")
+        if not all(isinstance(finding[key], str) for key in ("metric", "verdict")):
+            raise damaged("metric or verdict of a finding is no text")
         wrong = [key for key in NUMBERS if finding.get(key) is not None and not _is_number(finding[key])]
         if wrong:
-            raise damaged(f"{wrong[0]} is {finding[wrong[0]]!r}")
+            raise damaged(f"{wrong[0]} is {str(finding[wrong[0]])[:60]!r}")
+        if any(finding.get(key) is not None and finding[key] <= 0 for key in RATIOS):
+            raise damaged("a ratio is not above 0")
         for first, others in WITH.items():
             lost = [key for key in others if finding.get(first) is not None and finding.get(key) is None]
             if lost:
                 raise damaged(f"a finding with {first} and without {lost[0]}")
         if finding["metric"] not in metrics or str(finding["level"]) not in levels:
             raise damaged(f"{finding['metric']} of level {finding['level']} is not in {Path('tables') / 'summary.csv'}")
+        own = _place(finding, others_of)
+        if own not in places:
+            raise damaged(f"a finding of {', '.join(own)}, which is not in {Path('tables') / 'summary.csv'}")
     return value
+
+
+def _place(row: dict[str, Any], factors: list[str]) -> tuple[str, ...]:
+    """As level_label writes the levels, so that 0 and 0.0 are one."""
+    return tuple(level_label(row[factor]) for factor in factors)

@@ -14,12 +14,18 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from .files import in_place_of
+
 COLOURS = ("#0072B2", "#E69F00", "#009E73", "#D55E00", "#56B4E9", "#CC79A7", "#000000", "#7A7A7A")
 LINES = ("-", "--", "-.", ":")
 # no black, no grey: those are down, and out of reach
 STATIONS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#4B2A7B", "#6E3B1F")
 FAULT = "#E69F00"
 QUIET = "#666666"
+DOTS_PER_INCH = 300
+WIDE_IN = 6.0  # from here on a legend has all its columns
+LETTERS_PER_IN = 10  # of the name of an axis
+LEAST_HEIGHT_IN = 2.8  # below that, names of axes and a legend leave no room
 
 
 def station_colour(number: int) -> str:
@@ -73,7 +79,9 @@ def page(
         "axes.titleweight": "bold",
         "axes.titlelocation": "left",
     }
-    with pyplot.rc_context(look):
+    with pyplot.rc_context():
+        matplotlib.rcdefaults()  # a matplotlibrc in the folder one stands in changes no figure
+        matplotlib.rcParams.update({"backend": "agg", **look})
         figure, axes = pyplot.subplots(
             rows, columns, figsize=(width_in, height_in), **{"layout": "constrained", **options}
         )
@@ -81,6 +89,23 @@ def page(
             yield figure, axes
         finally:
             pyplot.close(figure)
+
+
+class Look(NamedTuple):
+    """How figures are to come out."""
+
+    suffixes: tuple[str, ...] = (".svg", ".png")
+    captions: bool = True  # title and caption in the figure; else a little smaller, for who sets them elsewhere
+    titles: bool = True
+    width_in: float | None = None  # of each figure, its height in proportion; None: as it was laid out
+
+    def size(self, width_in: float, height_in: float) -> tuple[float, float]:
+        if self.width_in is None:
+            return width_in, height_in
+        return self.width_in, max(LEAST_HEIGHT_IN, height_in / width_in * self.width_in)
+
+
+LOOK = Look()
 
 
 class Drawn(NamedTuple):
@@ -93,8 +118,22 @@ class Drawn(NamedTuple):
 
 def save(figure: Any, target: Path) -> None:
     """SVG, PNG or PDF, by the suffix; without the time of day in it."""
+    if figure.get_figwidth() < WIDE_IN:
+        _wrap_labels(figure)
     metadata = {".svg": {"Date": None}, ".pdf": {"CreationDate": None}}.get(target.suffix.lower())
-    figure.savefig(target, dpi=130, metadata=metadata)
+    with in_place_of(target) as partial:
+        figure.savefig(partial, dpi=DOTS_PER_INCH, metadata=metadata)
+
+
+def _wrap_labels(figure: Any) -> None:
+    """Names of axes that would run out of a narrow figure."""
+    for axes in figure.axes:
+        grid = axes.get_gridspec() if axes.get_subplotspec() is not None else None
+        wide = figure.get_figwidth() / (grid.ncols if grid is not None else 1)
+        high = figure.get_figheight() / (grid.nrows if grid is not None else 1)
+        axes.set_xlabel(textwrap.fill(axes.get_xlabel(), max(12, int(LETTERS_PER_IN * wide))))
+        label = " ".join(axes.get_ylabel().split())
+        axes.set_ylabel(textwrap.fill(label, max(12, int(LETTERS_PER_IN * (high - 1)))))
 
 
 def caption(figure: Any, text: str) -> None:
@@ -107,6 +146,7 @@ def legend_below(axes: Any, columns: int = 4, **options: Any) -> Any:
     """Below the name of the axis, where no curve runs."""
     from matplotlib.transforms import ScaledTranslation
 
+    columns = max(1, min(columns, int(columns * axes.figure.get_figwidth() / WIDE_IN)))
     below = axes.transAxes + ScaledTranslation(0, -36 / 72, axes.figure.dpi_scale_trans)
     handles, labels = options.pop("handles", None), options.pop("labels", None)
     if handles is None:

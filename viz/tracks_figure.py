@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from viz.style import COLOURS, FAULT, QUIET, caption, page, save, thousands
+from .style import COLOURS, FAULT, QUIET, caption, page, save, thousands
 
 BLUE, GREEN, RED = COLOURS[0], COLOURS[2], COLOURS[3]
 MOST_POINTS = 400_000

@@ -23,6 +23,7 @@ PROPERTIES = {
     "duplication": "nothing is delivered twice",
     "membership": "only members deliver",
     "causal_order": "no message overtakes one that it follows from",
+    "fifo_order": "no message overtakes an earlier one of its sender",
     "gaps": "who missed messages was told, and has a reason",
     "delivery": "every member gets what it is entitled to",
     "order": "no message overtakes one that it has to follow",

@@ -10,31 +10,37 @@ Source      ours: docs/architecture/command-line.md
 
 from __future__ import annotations
 
+import errno
+import mmap
 import os
 import signal
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from enum import IntEnum
+from pathlib import Path
 from types import FrameType
 from typing import Any, NoReturn
 
 import typer
 from rich.console import Console
 from rich.measure import Measurement
-from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 from rich.text import Text
 from typer.core import TyperGroup
 
 from mobilenet import __version__
-from mobilenet.quoting import spelled_out
+from mobilenet.quoting import cut, spelled_out
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 SAME_REQUEST_S = 1.0  # a second signal so soon after the first (timeout(1) sends two) does not disturb the cleaning up
+GROUP_S = 0.3  # within which a signal reaches all processes of a group
+NO_FILE = (errno.EISDIR, errno.ENOTDIR, errno.EEXIST, errno.ENOENT, errno.EACCES, errno.EPERM, errno.ELOOP)
+LEAST_BYTES = 400_000_000  # for the libraries, before anything is simulated
+NO_MEMORY = "out of memory; nothing was written"
+LONGEST_LINE = 800  # of what went wrong
 WIDEST = 10_000  # columns of a table
-PLAIN_PROGRESS_S = 10.0  # between two lines of progress where there is no terminal
 
 
 class Exit(IntEnum):
@@ -55,6 +61,8 @@ class _Console(Console):
         raise BrokenPipeError
 
 
+_asked: list[str] = []  # the signal that asked us to stop; what it raises may get lost, within a finalizer say
+_hush: list[bool] = []  # whether the command that runs was asked to be quiet
 out_console = _Console(highlight=False)
 error_console = _Console(stderr=True, highlight=False)
 
@@ -68,7 +76,12 @@ class Group(TyperGroup):
             if hasattr(stream, "reconfigure"):
                 stream.reconfigure(errors="backslashreplace")  # names of files need not be text
         try:
+            if not _has_memory():  # before any command imports numpy
+                least = f"expected {LEAST_BYTES // 1_000_000} MB more than there are, see ulimit -v"
+                fail(f"{NO_MEMORY} ({least})", Exit.UNFINISHED)
             code = super().main(*args, **(extra | {"standalone_mode": False}))
+        except typer.Exit as ended:
+            code = ended.exit_code
         except typer.TyperException as error:
             context = getattr(error, "ctx", None)
             command = context.command_path if context is not None else "mobilenet"
@@ -82,12 +95,16 @@ class Group(TyperGroup):
 
 
 @contextmanager
-def reporting() -> Iterator[None]:
-    """Every failure becomes one line and an exit code."""
+def reporting(quiet: bool = False, reads: Sequence[Path] = ()) -> Iterator[None]:
+    """Every failure becomes one line and an exit code; `quiet`: nothing else is said but what is wrong.
+    `reads`: directories that the command was given; damage in one of them is no error of ours.
+    """
     from mobilenet.parameters import ScenarioError
     from mobilenet.rundir.reader import RunError
     from mobilenet.rundir.writer import RecordError
 
+    _hush.append(quiet)
+    _asked.clear()
     stop = _on_signal()
     for number in SIGNALS:
         if signal.getsignal(number) is not signal.SIG_IGN:
@@ -96,6 +113,7 @@ def reporting() -> Iterator[None]:
         try:
             yield
         finally:
+            _hush.clear()
             if sys.stdout is not None:  # closed by the caller
                 sys.stdout.flush()
     except (typer.Exit, typer.Abort):
@@ -107,16 +125,74 @@ def reporting() -> Iterator[None]:
     except (Stopped, KeyboardInterrupt) as stop_asked:
         fail(f"stopped by {stop_asked.args[0] if stop_asked.args else 'SIGINT'}; nothing was written", Exit.UNFINISHED)
     except MemoryError:
-        fail("out of memory; nothing was written", Exit.UNFINISHED)
+        fail(NO_MEMORY, Exit.UNFINISHED)
+    except ImportError as error:
+        _unexpected(error, reads) if not _is_without_memory(error) else fail(NO_MEMORY, Exit.UNFINISHED)
     except OSError as error:
         _forsake_stdout()
         if isinstance(error, BrokenPipeError):
             raise typer.Exit(Exit.UNFINISHED) from None
-        _internal(error) if error.filename else fail(
-            f"the output could not be written: {error.strerror}", Exit.UNFINISHED
-        )
+        if (said := _in_the_way(error, reads)) is not None:
+            fail(said, Exit.BAD_INPUT)
+        if error.filename or error.errno is None:  # a library says it without a number, of what it cannot read
+            _unexpected(error, reads)
+        fail(f"the output could not be written: {error.strerror}", Exit.UNFINISHED)
     except Exception as error:
-        _internal(error)
+        if was_stopped():
+            fail(f"stopped by {_asked[0]}; nothing was written", Exit.UNFINISHED)
+        _unexpected(error, reads)
+
+
+def _unexpected(error: Exception, reads: Sequence[Path]) -> NoReturn:
+    for directory in reads:
+        if (said := _damage(directory)) is not None:
+            fail(said, Exit.BAD_INPUT)
+    _internal(error)
+
+
+def _has_memory() -> bool:
+    """Addresses, which `ulimit -v` limits: OpenBLAS ends a process that has none by itself with status 1, which here
+    would say violated, or tries for minutes.
+    """
+    try:
+        mmap.mmap(-1, LEAST_BYTES, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS).close()
+    except OSError:
+        return False
+    return True
+
+
+def _is_without_memory(error: BaseException | None) -> bool:
+    """A library that could not be loaded for it; numpy tells that as something else."""
+    while error is not None:
+        if any(words in str(error) for words in ("failed to map segment", "annot allocate memory", "MemoryError")):
+            return True
+        error = error.__cause__ or error.__context__
+    return False
+
+
+def _damage(directory: Path) -> str | None:
+    from mobilenet.experiments.study import soundness as of_studies
+    from mobilenet.rundir import soundness as of_runs
+
+    with suppress(Exception):  # then there is only the error that we have
+        return of_runs.fault(directory) or of_studies.fault(directory)
+    return None
+
+
+def _in_the_way(error: OSError, reads: Sequence[Path]) -> str | None:
+    """A file of a directory that was read is none, or may not be read; what a disk does is no fault of the input."""
+    place = Path(os.fsdecode(error.filename)) if isinstance(error.filename, (str, bytes)) else None
+    if place is None or error.errno not in NO_FILE:
+        return None
+    inside = any(directory.absolute() in place.absolute().parents for directory in reads)
+    return f"{place}: {error.strerror}; {place.name} is damaged, or in the way" if inside else None
+
+
+def was_stopped() -> bool:
+    """Whether a signal asked us to stop, or does so now: one to the whole group may reach another process before us."""
+    with suppress(Stopped, KeyboardInterrupt):
+        time.sleep(0.0 if _asked else GROUP_S)
+    return bool(_asked)
 
 
 def _on_signal() -> Callable[[int, FrameType | None], None]:
@@ -126,6 +202,7 @@ def _on_signal() -> Callable[[int, FrameType | None], None]:
         now = time.monotonic()
         if not first or now - first[0] > SAME_REQUEST_S:
             first[:] = [now]
+            _asked[:] = [signal.Signals(number).name]
             raise Stopped(signal.Signals(number).name)
 
     return stop
@@ -152,109 +229,31 @@ def _forsake_stdout() -> None:
 
 def fail(message: str, code: Exit) -> NoReturn:
     _print_error(message)
+    if _asked:  # we end already, and with this code; who asks once more is not to end us in the middle of that
+        with suppress(ValueError):  # not in the main thread
+            for number in SIGNALS:
+                signal.signal(number, signal.SIG_IGN)
     raise typer.Exit(code)
 
 
 def _print_error(message: str) -> None:
     with suppress(OSError):  # nobody can be told
-        error_console.print(Text(spelled_out(message)), soft_wrap=True)
+        error_console.print(Text(cut(spelled_out(message), LONGEST_LINE)), soft_wrap=True)
 
 
-def say(line: str) -> None:
+def say(line: str, always: bool = False) -> None:
+    """`always`: also to whoever asked for quiet."""
+    if any(_hush) and not always:
+        return
     out_console.print(Text(spelled_out(line)), soft_wrap=True)
 
 
 def print_table(table: Table) -> None:
     """Whole, where nobody's window limits it."""
+    if any(_hush):
+        return
     if out_console.is_terminal:
         out_console.print(table)
     else:
         wide = _Console(file=out_console.file, width=WIDEST, highlight=False)
         wide.print(table, width=Measurement.get(wide, wide.options, table).maximum)
-
-
-@contextmanager
-def progress(quiet: bool, label: str) -> Iterator[Callable[[float, float], None] | None]:
-    """Simulated time, speed and time left; on a terminal a bar, elsewhere a line now and then."""
-    if quiet:
-        yield None
-        return
-    started = time.perf_counter()
-    if not error_console.is_terminal:
-        yield _plain_progress(started)
-        return
-    columns = (
-        TextColumn("{task.description}"), BarColumn(),
-        TextColumn("{task.completed:.0f} of {task.total:.0f} s simulated"),
-        TextColumn("{task.fields[speed]}"), TimeRemainingColumn(),
-    )  # fmt: skip
-    with Progress(*columns, console=error_console, transient=True) as bar:
-        task = bar.add_task(label, total=1, speed="")
-
-        def update(done_s: float, total_s: float) -> None:
-            speed = done_s / (time.perf_counter() - started)
-            bar.update(task, completed=min(done_s, total_s), total=total_s, speed=f"{speed:.1f} s a second")
-
-        yield update
-
-
-def _plain_progress(started: float) -> Callable[[float, float], None]:
-    last = [started]
-
-    def update(done_s: float, total_s: float) -> None:
-        now = time.perf_counter()
-        if now - last[0] >= PLAIN_PROGRESS_S:
-            last[0] = now
-            speed = done_s / (now - started)
-            left_s = max(0.0, total_s - done_s) / speed
-            line = f"{done_s:.0f} of {total_s:.0f} s simulated, {speed:.1f} s a second, {left_s:.0f} s left"
-            error_console.print(line, soft_wrap=True)
-
-    return update
-
-
-@contextmanager
-def runs_progress(quiet: bool) -> Iterator[Callable[[int, int, int], None]]:
-    """Runs done, failed and left of a study, with the time left."""
-    started = time.perf_counter()
-    if quiet:
-        yield lambda done, failed, left: None
-    elif not error_console.is_terminal:
-        last = [started]
-
-        def tell(done: int, failed: int, left: int) -> None:
-            now = time.perf_counter()
-            if now - last[0] >= PLAIN_PROGRESS_S and left:
-                last[0] = now
-                each_s = (now - started) / max(1, done + failed)
-                line = f"{done} runs done, {failed} failed, {left} left"
-                error_console.print(line + (f", about {each_s * left:.0f} s left" if done else ""), soft_wrap=True)
-
-        yield tell
-    else:
-        columns = (TextColumn("runs"), BarColumn(), TextColumn("{task.description}"), TimeRemainingColumn())
-        with Progress(*columns, console=error_console, transient=True) as bar:
-            task = bar.add_task("Spark starts", total=None)
-
-            def update(done: int, failed: int, left: int) -> None:
-                text = f"{done} done, {failed} failed, {left} left"
-                bar.update(task, completed=done + failed, total=done + failed + left, description=text)
-
-            yield update
-
-
-@contextmanager
-def counting(total: int) -> Iterator[Callable[[], None]]:
-    """So many schedules out of `total`, on a terminal."""
-    if not error_console.is_terminal:
-        yield lambda: None
-        return
-    columns = (
-        TextColumn("schedules"),
-        BarColumn(),
-        TextColumn("{task.completed} of {task.total}"),
-        TimeRemainingColumn(),
-    )
-    with Progress(*columns, console=error_console, transient=True) as bar:
-        task = bar.add_task("", total=total)
-        yield lambda: bar.advance(task)

@@ -10,9 +10,10 @@ import typer
 from rich.table import Table
 from rich.text import Text
 
-from mobilenet.cli.console import Exit, error_console, fail, print_table, progress, reporting, say
+from mobilenet.cli.console import Exit, error_console, fail, print_table, reporting, say
 from mobilenet.cli.options import AllowCode, Quiet, RunDirectory
-from mobilenet.quoting import quoted
+from mobilenet.cli.progress import progress
+from mobilenet.quoting import quoted, spelled_out
 from mobilenet.rundir.schema import kind_of
 
 
@@ -39,13 +40,13 @@ def spacetime(
     quiet: Quiet = False,
 ) -> None:
     """Draw the messages around a handoff as a space-time diagram: lines, arrows, sessions."""
-    with reporting():
+    with reporting(quiet, reads=[run]):
         import pandas as pd
 
         from mobilenet.experiments.replay import protocol_messages
         from mobilenet.rundir.reader import read_events, read_manifest
-        from viz.files import whole_file
-        from viz.spacetime import WindowError, draw, window_around
+        from mobilenet.viz.files import whole_file
+        from mobilenet.viz.spacetime import WindowError, draw, window_around
 
         manifest = read_manifest(run)
         if kind_of(manifest) == "processes":
@@ -70,8 +71,8 @@ def diff(
     one: Annotated[Path, typer.Argument(metavar="RUN", help="A run directory.")],
     other: Annotated[Path, typer.Argument(metavar="RUN", help="Another one.")],
 ) -> None:
-    """Say where two runs part: the first event that differs, and what differs in their scenarios and metrics."""
-    with reporting():
+    """Say where two runs part: the first event that differs, and what their scenarios, metrics and verdicts say."""
+    with reporting(reads=[one, other]):
         from mobilenet.api import shown
         from mobilenet.rundir.compare import difference
 
@@ -86,6 +87,7 @@ def diff(
             for path, parting in zip((one, other), found.events, strict=True):
                 say(f"    {path}  {'has no more' if parting is None else _event(parting)}")
         _print_apart("metric", found.metrics, shown)
+        _print_apart("verdict", found.verdicts, lambda value: "–" if value is None else str(value))
         parted = [event for event in found.events if event is not None and event["node"].startswith("h")]
         if parted:
             moment = f"--host {parted[0]['node']} --around {parted[0]['time_ns'] / 1e9:.6f}"
@@ -106,7 +108,7 @@ def _print_apart(kind: str, rows: list[tuple[str, Any, Any]], show: Callable[[An
         return
     table = Table(kind, "the one", "the other", box=None, pad_edge=False)
     for name, a, b in rows:
-        table.add_row(name, Text(show(a)), Text(show(b)))
+        table.add_row(*(Text(spelled_out(text)) for text in (name, show(a), show(b))))
     print_table(table)
 
 
@@ -123,7 +125,10 @@ def reference(
             say(reference().rstrip())
             error_console.print("Next: mobilenet check SCENARIO")  # what is printed may be on its way into a file
         else:
-            out.write_text(reference(), encoding="utf-8")
+            try:
+                out.write_text(reference(), encoding="utf-8")
+            except OSError as error:
+                fail(f"{out}: cannot be written: {error.strerror}", Exit.BAD_INPUT)
             say(f"Next: read {quoted(out)}")
 
 

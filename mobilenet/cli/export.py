@@ -8,8 +8,9 @@ from typing import Annotated, Any
 
 import typer
 
-from mobilenet.cli.console import Exit, fail, progress, reporting, say
+from mobilenet.cli.console import Exit, fail, reporting, say
 from mobilenet.cli.options import AllowCode, Quiet
+from mobilenet.cli.progress import progress
 from mobilenet.cli.tracks import counted, parse_origin
 from mobilenet.quoting import quoted
 
@@ -65,7 +66,7 @@ def export(
     quiet: Quiet = False,
 ) -> None:
     """Write a run or a study for other programs: CSV, GeoJSON, kepler.gl, ShiViz."""
-    with reporting():
+    with reporting(quiet, reads=[directory]):
         kinds = [
             name
             for name, wanted in (("csv", csv), ("geojson", geojson), ("kepler", kepler), ("shiviz", shiviz))
@@ -85,6 +86,7 @@ def export(
 
 
 def _export_csv(directory: Path, target: Path, origin: Any) -> None:
+    from mobilenet.experiments.study.tables import tables_of_what_is_there
     from mobilenet.export.source import source
     from mobilenet.export.tables import run_tables, study_tables
     from mobilenet.rundir.reader import read_manifest
@@ -92,6 +94,9 @@ def _export_csv(directory: Path, target: Path, origin: Any) -> None:
 
     is_run = (directory / "manifest.json").is_file()
     opened = source(directory, origin) if is_run and "station_positions_m" in read_manifest(directory) else None
+    # before anything is written: what cannot be read there is no matter of the target
+    if not is_run and (directory / "study.yaml").is_file() and (note := tables_of_what_is_there(directory)):
+        say(note)
     with run_directory(target) as folder:
         if is_run:
             run_tables(opened, directory, folder)
@@ -104,7 +109,7 @@ def _export_csv(directory: Path, target: Path, origin: Any) -> None:
 def _export_places(directory: Path, target: Path, origin: Any, epoch_s: float | None) -> None:
     from mobilenet.export.geojson import without_trip, write_geojson, write_kepler
     from mobilenet.export.source import source
-    from viz.files import whole_file
+    from mobilenet.viz.files import whole_file
 
     opened = source(directory, origin)
     opened.require_origin()
@@ -130,7 +135,7 @@ def _export_shiviz(
     from mobilenet.experiments.replay import protocol_messages
     from mobilenet.export.shiviz import write_shiviz
     from mobilenet.rundir.reader import read_events, read_manifest
-    from viz.files import whole_file
+    from mobilenet.viz.files import whole_file
 
     _check_slice(*slice_s, read_manifest(directory).get("simulated_s"))
     with progress(quiet, "replaying") as update:

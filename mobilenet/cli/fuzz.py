@@ -10,9 +10,10 @@ from typing import Annotated, Any
 
 import typer
 
-from mobilenet.cli.console import Exit, counting, fail, reporting, say
+from mobilenet.cli.console import LONGEST_LINE, Exit, fail, reporting, say
 from mobilenet.cli.options import AllowCode
-from mobilenet.quoting import quoted
+from mobilenet.cli.progress import counting
+from mobilenet.quoting import cut, quoted
 
 ON_THE_RADIO = ("mobile_causal", "tcp_flooding")
 AMONG_PROCESSES = ("best_effort", "reliable", "all_to_all", "disjoint_paths", "causal", "causal_reliable")
@@ -23,6 +24,11 @@ class Backbone(Enum):
     BEST_EFFORT = "vcube_best_effort"
     RELIABLE = "vcube_reliable"
     CAUSAL = "vcube_causal"
+
+
+class Model(Enum):
+    UNIT_DISK = "unit_disk"
+    SINR = "sinr"
 
 
 class Mac(Enum):
@@ -49,16 +55,20 @@ def swarm(
         Backbone | None, typer.Option("--backbone", help="Between the stations; of mobile_causal alone.")
     ] = None,
     mac: Annotated[Mac | None, typer.Option("--mac", help="Of the radio, dcf unless said otherwise.")] = None,
+    radio: Annotated[
+        Model | None, typer.Option("--radio", help="Model of reception, unit_disk unless said otherwise.")
+    ] = None,
     allow_code: AllowCode = False,
 ) -> None:
     """Run small random hostile scenarios and judge each of them.
 
-    Mobile: even seeds without physics, odd ones on the radio; over a MAC that is not dcf all of them on the radio.
+    Mobile: even seeds without physics, odd ones on the radio; over another MAC or radio model all of them on
+    the radio.
     Broadcasts over VCube: processes that crash in the middle of sends, are suspected by mistake, and are reached over
-    links without order, as far as the protocol allows it.
+    links without order, as far as the protocol allows it. A plug-in plays where others of its kind do.
     """
     with reporting():
-        from mobilenet.experiments.fuzz.campaign import again, hunt
+        from mobilenet.experiments.fuzz.campaign import ENDED_BY_ERROR, again, hunt, network_of
 
         _require_a_protocol(protocol, allow_code)
         if backbone is not None and protocol != "mobile_causal":
@@ -66,15 +76,17 @@ def swarm(
                 f"--backbone {backbone.value}: only mobile_causal has stations that choose one, not {protocol}",
                 Exit.BAD_INPUT,
             )
-        if mac is not None and protocol in AMONG_PROCESSES:
-            fail(f"--mac {mac.value}: {protocol} plays among processes, which have no radio", Exit.BAD_INPUT)
+        for option, value in (("--mac", mac), ("--radio", radio)):
+            if value is not None and network_of(seed, protocol) == "processes":
+                fail(f"{option} {value.value}: {protocol} plays among processes, which have no radio", Exit.BAD_INPUT)
+        if mac is Mac.ACKING and radio is Model.SINR:
+            fail("--mac acking: only over --radio unit_disk: sinr knows the rates of 802.11", Exit.BAD_INPUT)
         others: dict[str, Any] = {"backbone": backbone.value} if backbone is not None else {}
         if protocol != "mobile_causal":
             others["protocol"] = protocol
-        if mac is not None:
-            others["mac"] = mac.value
+        if mac is Mac.ACKING or radio is Model.SINR:
+            others["radio"] = "sinr" if radio is Model.SINR else "acking"
         started = time.perf_counter()
-        violated = 0
         tally: dict[str, int] = {}
         happened: dict[str, int] = {}
         with counting(count) as advance:
@@ -83,12 +95,15 @@ def swarm(
                 tally[result.answer] = tally.get(result.answer, 0) + 1
                 for event, number in getattr(result, "happened", {}).items():
                     happened[event] = happened.get(event, 0) + number
+                which, told = f"schedule {result.seed} ({result.network})", cut(result.explanation, LONGEST_LINE)
                 if result.answer == "violated":
-                    violated += 1
-                    say(f"schedule {result.seed} ({result.network}) violated:\n{result.explanation}")
+                    say(f"{which} violated:\n{told}")
                     say(f"Repeat: {again(result.seed, 1, **others)} --keep runs")
+                elif result.answer == ENDED_BY_ERROR:
+                    say(f"{which} ended by an error: {told}")
+                    say(f"Repeat: {again(result.seed, 1, **others)}")
                 elif result.answer == "unknown":
-                    say(f"schedule {result.seed} ({result.network}) unknown: {result.explanation.splitlines()[0]}")
+                    say(f"{which} unknown: {told.splitlines()[0]}")
         parts = ", ".join(f"{number} {answer}" for answer, number in sorted(tally.items()))
         say(f"{count} schedules in {time.perf_counter() - started:.0f} s: {parts}")
         if happened:
@@ -97,20 +112,20 @@ def swarm(
                 + ", ".join(f"{number / count:.1f} {event}" for event, number in sorted(happened.items()))
             )
         say(f"Next: {again(seed + count, count, **others)}")
-        raise typer.Exit(Exit.VIOLATED if violated else Exit.FINE)
+        if tally.get("violated"):
+            raise typer.Exit(Exit.VIOLATED)
+        raise typer.Exit(Exit.BAD_INPUT if tally.get(ENDED_BY_ERROR) else Exit.FINE)  # as a run that a plug-in ends
 
 
 def _require_a_protocol(protocol: str, allow_code: bool) -> None:
     """A name of ours, or a plug-in's class, whose code may run."""
-    from mobilenet.experiments.fuzz.scenes import is_plug_in, with_plug_in
+    from mobilenet.experiments.fuzz.plug_ins import is_plug_in, kind_of, scene_of
     from mobilenet.simulation.plugin_code import require_allowed
-    from mobilenet.simulation.plugins import declaration_for
 
     known = (*ON_THE_RADIO, *AMONG_PROCESSES)
     if is_plug_in(protocol):
-        scene = with_plug_in(1, protocol)
-        require_allowed(scene, allow_code)
-        declaration_for(scene)  # whether it is a protocol at all; broadcasts among processes are not fuzzed
+        require_allowed(scene_of(1, protocol), allow_code)
+        kind_of(protocol)  # whether it is a protocol at all
     elif protocol not in known:
         fail(f"--protocol {protocol}: expected one of {', '.join(known)}, or FILE.py:CLASS", Exit.BAD_INPUT)
 
@@ -125,7 +140,7 @@ def bench(
     """Measure the speed of the simulator beside that of a bare event queue."""
     with reporting():
         from mobilenet.engine import native
-        from mobilenet.experiments.bench import broadcasts, simulator
+        from mobilenet.experiments.bench import broadcasts, radios, simulator, whole_runs
 
         try:
             table.open("a").close()
@@ -157,6 +172,22 @@ def bench(
                 f"{'pass' if broadcast.passed else 'MISS'}"
             )
             broadcasts.append(table.with_name(f"{table.stem}_broadcasts.csv"), broadcast)
+        say("\nradio         CPU s    frames   times the disk  growth  at most")
+        for radio in radios.measure(repeat):
+            cells = ("" if value is None else f"{value:.2f}" for value in (radio.times_disk, radio.growth))
+            at_most = "" if radio.target is None else f"{radio.target:g}"
+            mark = {True: "pass", False: "MISS", None: ""}[radio.passed]
+            times, growth = cells
+            say(f"{radio.case:13} {radio.cpu_s:<8.2f} {radio.frames:<8,} {times:<15} {growth:<7} {at_most:<8} {mark}")
+            radios.append(table.with_name(f"{table.stem}_radios.csv"), radio)
+        say("\nwhole run     events     simulating  judging, measuring,  share of    at most")
+        say("                         CPU s       writing: CPU s       simulating")
+        for whole in whole_runs.measure(repeat):
+            say(
+                f"{whole.case:13} {whole.events:<10,} {whole.simulating_cpu_s:<11.2f} {whole.rest_cpu_s:<20.2f} "
+                f"{whole.share:<11.2f} {whole.target:<6g}  {'pass' if whole.passed else 'MISS'}"
+            )
+            whole_runs.append(table.with_name(f"{table.stem}_whole_runs.csv"), whole)
         if studies:
             from mobilenet.experiments.bench import studies as on_spark
 

@@ -59,11 +59,11 @@ class Key:
     module: str
 
 
-def keys(model: type[BaseModel], prefix: str = "") -> Iterator[Key]:
-    """The keys of a group and of the groups in it, in the order of the file."""
+def keys(model: type[BaseModel], prefix: str = "", is_chosen: bool = False) -> Iterator[Key]:
+    """The keys of a group and of the groups in it, in the order of the file; `is_chosen`: it is one of several."""
     for name, field in model.model_fields.items():
         key = field.alias or name
-        if _is_tag(field):  # told by the group around
+        if is_chosen and _is_tag(field):  # told by the group around
             continue
         path = f"{prefix}{key}"
         groups = list(_groups(field.annotation))
@@ -82,7 +82,7 @@ def keys(model: type[BaseModel], prefix: str = "") -> Iterator[Key]:
                 yield Key(
                     f"{place}{tag[0]}", f"`{tag[1]}`", "", "must be given", "", _about(group), _about_module(group)
                 )
-                yield from keys(group, place)
+                yield from keys(group, place, is_chosen=True)
             else:
                 yield from keys(group, f"{inside}.")
 
@@ -272,9 +272,27 @@ def reference() -> str:
                 f"| `{k.path}` | {k.kind} | {k.unit} | {_cell(k.default)} | {_cell(k.bounds)} | {_cell(k.meaning)} |"
                 f" {source} |\n"
             )
+    parts += _metrics()
     parts.append("\n## Sources\n\nWhere keys are declared, and what their values are taken from:\n\n")
     parts += [f"- [{number}] `{module}`: {source_of(module)}\n" for module, number in sources.items()]
     return "".join(parts)
+
+
+def _metrics() -> Iterator[str]:
+    """What studies compare and are stopped by."""
+    from mobilenet.experiments.study.tables import OF_STUDIES
+    from mobilenet.metrics.registry import MOBILE, PROCESSES
+
+    yield (
+        "\n## Metrics\n\nFor `compare.metrics` and `replications.until.metric` of studies. They count what happens"
+        " between `warmup_s` and `duration_s`, and\ndelays are those of messages broadcast in that time;"
+        " docs/verdicts-and-metrics.md defines each. A metric of a plug-in has the name of its function.\n"
+    )
+    for title, metrics in (
+        ("Of hosts and stations", MOBILE), ("Of processes", PROCESSES), ("Of studies alone", OF_STUDIES),
+    ):  # fmt: skip
+        yield f"\n### {title}\n\n| metric | what it is | unit |\n|---|---|---|\n"
+        yield from (f"| `{name}` | {_cell(words)} | {unit} |\n" for name, (words, unit) in metrics.items())
 
 
 def _cell(text: str) -> str:

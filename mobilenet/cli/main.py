@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 
 from mobilenet import __version__
-from mobilenet.cli import exhaust, explore, export, fuzz, pictures, run, study, tracks
+from mobilenet.cli import examples, exhaust, explore, export, fuzz, pictures, robust, run, study, tracks
 from mobilenet.cli.console import Group, say
 from mobilenet.engine import native
 
@@ -27,15 +27,22 @@ app = typer.Typer(
 for command in (
     run.run, run.check, run.verify, run.show,
     pictures.figures, pictures.report, explore.spacetime, explore.diff, explore.reference, explore.schema,
-    study.study, study.compare, study.reproduce,
+    study.study, study.compare, robust.robust, study.reproduce,
     tracks.inspect_tracks, export.export,
-    fuzz.swarm, exhaust.exhaust, fuzz.bench,
+    fuzz.swarm, exhaust.exhaust, fuzz.bench, examples.examples,
 ):  # fmt: skip
     app.command()(command)
 app.command("map")(pictures.map_)
 
 
-SIMULATING = ("run", "study", "reproduce", "swarm", "bench")  # where edited sources would cost half of the speed
+SIMULATING = (
+    "run",
+    "study",
+    "robust",
+    "reproduce",
+    "swarm",
+    "bench",
+)  # where edited sources would cost half of the speed
 
 
 def _version(wanted: bool) -> None:
@@ -56,4 +63,4 @@ def main(
         native.renew()
     if context.invoked_subcommand is None:
         say(context.get_help())
-        say("\nNext: mobilenet run scenarios/first.yaml")
+        say(f"\nNext: {examples.first_step()}")

@@ -19,7 +19,7 @@ AllowCode = Annotated[
     bool,
     typer.Option("--allow-code", help="The scenario's own protocol, Python code, may run. It may do all that you may."),
 ]
-Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress, no table.")]
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Say nothing but what is wrong.")]
 Master = Annotated[
     str | None,
     typer.Option("--master", metavar="URL", help="local[N], spark://HOST:PORT, yarn, ...; by default this machine."),

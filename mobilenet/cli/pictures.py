@@ -8,9 +8,12 @@ from typing import Annotated
 
 import typer
 
-from mobilenet.cli.console import progress, reporting, say
+from mobilenet.cli.console import Exit, fail, reporting, say
 from mobilenet.cli.options import AllowCode, Quiet, RunDirectory
+from mobilenet.cli.progress import progress
 from mobilenet.quoting import quoted
+
+NARROWEST_IN, WIDEST_IN = 3, 40  # of a figure
 
 
 def map_(
@@ -35,9 +38,9 @@ def map_(
     quiet: Quiet = False,
 ) -> None:
     """Draw a run as a map that plays: hosts, cells, handoffs, messages; one HTML file that needs no network."""
-    with reporting():
+    with reporting(quiet, reads=[run]):
         from mobilenet.experiments.replay import write_frames
-        from viz.map import draw
+        from mobilenet.viz.map import draw
 
         target = out or run / "map.html"
         with TemporaryDirectory(prefix="mobilenet-map-") as name:
@@ -46,28 +49,53 @@ def map_(
                 with progress(quiet, "replaying") as update:
                     write_frames(run, Path(name), update, allow_code)
             size = draw(run, target, tiles, frames_in=Path(name) if is_missing else None)
-        if not quiet:
-            say(f"{target}: {size / 1e6:.1f} MB, {'with tiles of openstreetmap.org' if tiles else 'makes no request'}")
+        say(f"{target}: {size / 1e6:.1f} MB, {'with tiles of openstreetmap.org' if tiles else 'makes no request'}")
         say(f"Next: open {quoted(target)} in a browser; space plays, h goes to the next handoff")
 
 
+def _width(value: float | None) -> float | None:
+    if value is not None and not NARROWEST_IN <= value <= WIDEST_IN:  # nan is neither
+        raise typer.BadParameter(f"{value:g} is not in the range {NARROWEST_IN} to {WIDEST_IN} inches")
+    return value
+
+
 def figures(
-    directory: Annotated[
-        Path, typer.Argument(metavar="RUN|STUDY", help="A run directory, or that of a finished study.")
-    ],
+    directory: Annotated[Path, typer.Argument(metavar="RUN|STUDY", help="A run directory, or that of a study.")],
     out: Annotated[
         Path | None, typer.Option("--out", "-o", metavar="DIR", help="Where they go; by default DIRECTORY/figures.")
     ] = None,
+    formats: Annotated[
+        str, typer.Option("--format", metavar="F,F", help="svg, png (300 dpi), pdf, or several of them.")
+    ] = "svg,png",
+    width: Annotated[
+        float | None,
+        typer.Option(
+            "--width", metavar="IN", callback=_width, help="Inches, of each, 3 to 40; by default as it was laid out."
+        ),
+    ] = None,
+    plain: Annotated[
+        bool, typer.Option("--plain", help="For papers: titles and captions go into captions.txt beside them.")
+    ] = False,
 ) -> None:
-    """Draw the figures of a run or a study, as SVG and PNG."""
-    with reporting():
-        from viz.figures import run_figures, study_figures
-        from viz.study_tables import is_study
+    """Draw the figures of a run or a study."""
+    with reporting(reads=[directory]):
+        from mobilenet.viz.figures import run_figures, study_figures
+        from mobilenet.viz.files import PICTURES, together
+        from mobilenet.viz.style import Look
 
-        draw = study_figures if is_study(directory) else run_figures
+        suffixes = tuple(f".{name.strip().lower()}" for name in formats.split(","))
+        strange = [suffix[1:] for suffix in suffixes if suffix not in PICTURES]
+        if strange:
+            fail(f"--format {formats}: {strange[0]!r} is none of svg, png, pdf", Exit.BAD_INPUT)
+        draw = study_figures if _is_study_with_tables(directory) else run_figures
         folder = out or directory / "figures"
-        for title, path, _ in draw(directory, folder):
-            say(f"{title}: {quoted(path)}")
+        with together(folder) as place:
+            drawn = draw(directory, place, Look(suffixes, not plain, not plain, width))
+            if plain:
+                texts = [f"{path.stem}: {title}. {note}" for title, path, note in drawn]
+                (place / "captions.txt").write_text("\n\n".join(texts) + "\n", encoding="utf-8")
+        for title, path, _ in drawn:
+            say(f"{title}: {quoted(folder / path.name)}")
         say(f"Next: look into {quoted(folder)}")
 
 
@@ -81,9 +109,22 @@ def report(
     ] = None,
 ) -> None:
     """Tell a run or a study on one page: verdict, answer, numbers, figures, map, scenario; it needs no network."""
-    with reporting():
-        from viz.report import draw
+    with reporting(reads=[directory]):
+        from mobilenet.viz.report import draw
 
+        _is_study_with_tables(directory)
         target = out or directory / "report.html"
         size = draw(directory, target)
         say(f"{quoted(target)}: {size / 1e6:.1f} MB. Next: open it in a browser")
+
+
+def _is_study_with_tables(directory: Path) -> bool:
+    """Says what is missing of a study; raises RunError for what is neither a study nor a run."""
+    from mobilenet.experiments.study.tables import tables_of_what_is_there
+    from mobilenet.viz.study_tables import is_study
+
+    if not is_study(directory):
+        return False
+    if note := tables_of_what_is_there(directory):
+        say(note)
+    return True

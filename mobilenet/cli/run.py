@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -9,9 +10,10 @@ import typer
 from rich.table import Table
 from rich.text import Text
 
-from mobilenet.cli.console import Exit, print_table, progress, reporting, say
+from mobilenet.cli.console import Exit, print_table, reporting, say
 from mobilenet.cli.options import AllowCode, Overrides, Quiet, RunDirectory, ScenarioFile, Seed
-from mobilenet.quoting import quoted
+from mobilenet.cli.progress import progress
+from mobilenet.quoting import quoted, spelled_out
 from mobilenet.rundir.schema import kind_of
 
 EXITS = {"valid": Exit.FINE, "violated": Exit.VIOLATED, "unknown": Exit.UNKNOWN}
@@ -25,39 +27,47 @@ def run(
     ] = None,
     overrides: Overrides = None,
     allow_code: AllowCode = False,
+    force: Annotated[
+        bool, typer.Option("--force", help="Replace the run directory of this name, once the new run is whole.")
+    ] = False,
     quiet: Quiet = False,
 ) -> None:
     """Simulate a scenario, judge it, and write its run directory."""
-    with reporting():
+    with reporting(quiet):
         from mobilenet import api
 
         with progress(quiet, scenario.stem) as update:
-            done = api.run(scenario, seed, out, overrides or [], update, allow_code)
-        if not quiet:
-            say(_summary(done))
+            done = api.run(scenario, seed, out, overrides or [], update, allow_code, replace=force)
+        say(_summary(done))
         _print_violations(done.verdicts)
-        if not quiet:
-            _print_unknown(done.verdicts)
+        _print_unknown(done.verdicts)
+        _print_owed(done)
+        _print_failed_metrics(done)
         say(f"Next: mobilenet show {quoted(done.path)}")
-        raise typer.Exit(EXITS[done.verdict])
+        failed = done.failed_metrics and done.verdict != "violated"
+        raise typer.Exit(Exit.BAD_INPUT if failed else EXITS[done.verdict])
 
 
 def check(scenario: ScenarioFile, overrides: Overrides = None) -> None:
     """Read a scenario and say whether it can run, without running it."""
     with reporting():
-        from mobilenet.scenario import ProcessScenario, estimated_events, load_scenario
+        from mobilenet.scenario import ProcessScenario, expected_effort, load_scenario
+        from mobilenet.scenario.preflight import warnings
 
         loaded = load_scenario(scenario, overrides or [])
         lasts = (
             f"at most {loaded.duration:g} t.u." if isinstance(loaded, ProcessScenario) else f"{loaded.duration_s:g} s"
         )
-        say(f"{scenario}: fine; {lasts}, about {estimated_events(loaded):,} events")
-        say(f"Next: mobilenet run {quoted(scenario)}{' --allow-code' if any(loaded.code()) else ''}")
+        say(f"{scenario}: fine; {lasts}, {expected_effort(loaded)}")
+        for line in [] if isinstance(loaded, ProcessScenario) else warnings(loaded):
+            say(f"warning: {line}")
+        again = "".join(f" --set {shlex.quote(override)}" for override in overrides or ())
+        say(f"Next: mobilenet run {quoted(scenario)}{again}{' --allow-code' if any(loaded.code()) else ''}")
 
 
 def verify(run: RunDirectory) -> None:
     """Judge a run directory anew, from its record alone."""
-    with reporting():
+    with reporting(reads=[run]):
         from mobilenet.api import judge_anew
         from mobilenet.verify.judge import overall
 
@@ -73,34 +83,46 @@ def verify(run: RunDirectory) -> None:
 
 def show(run: RunDirectory) -> None:
     """Print the metrics and the verdict of a run."""
-    with reporting():
+    with reporting(reads=[run]):
         from mobilenet.api import Run, shown
+        from mobilenet.metrics.registry import meaning
+        from mobilenet.rundir.reader import glance_at_tables
+        from mobilenet.scenario.radio_words import radio_of_run
 
         opened = Run(run)
+        glance_at_tables(run, opened.manifest)
         verdicts = opened.verdicts
-        table = Table("metric", "value", box=None, pad_edge=False)
+        own, of_processes = opened.manifest.get("own_metrics"), kind_of(opened.manifest) == "processes"
+        table = Table("metric", "value", "what it is", box=None, pad_edge=False)
         table.columns[1].justify = "right"
         for name, value in opened.metrics.items():
-            table.add_row(name, shown(value))
+            what = meaning(name, of_processes, own if isinstance(own, dict) else None)
+            table.add_row(*(Text(spelled_out(text)) for text in (name, shown(value), what)))
         print_table(table)
+        if (radio := radio_of_run(run)) is not None:
+            say(f"radio: {radio}")
         _print_verdicts(verdicts)
         _print_violations(verdicts)
+        _print_owed(opened)
+        _print_failed_metrics(opened)
         say(f"{run}: {opened.verdict}. Next: mobilenet verify {quoted(run)}")
 
 
 def _summary(done: Any) -> str:
     from mobilenet.api import shown
-    from mobilenet.engine.native import is_outdated
+    from mobilenet.engine.native import why_interpreted
 
     m, manifest = done.metrics, done.manifest
     speed = manifest["simulated_s"] / max(manifest["wall_s"], 1e-9)
     if kind_of(manifest) == "processes":
         return _process_summary(done)
-    outdated = "; compiled modules were changed and are interpreted now: python3 make.py setup" if is_outdated() else ""
+    interpreted = why_interpreted()
+    outdated = f"; {interpreted}" if interpreted else ""
+    handoffs = f" {shown(m['handoffs'])} handoffs," if "handoffs" in m else ""
     return (
         f"{manifest['simulated_s']:g} s simulated in {manifest['wall_s']:.1f} s ({speed:.0f} times as fast as"
         f" time{outdated})\n{shown(m['broadcasts'])} broadcasts, {shown(m['deliveries'])} deliveries, mean delay"
-        f" {shown(m['delivery_delay_mean_s'])} s, {shown(m['handoffs'])} handoffs, {shown(m['crashes'])} crashes,"
+        f" {shown(m['delivery_delay_mean_s'])} s,{handoffs} {shown(m['crashes'])} crashes,"
         f" collision ratio {shown(m['collision_ratio'])}\nverdict: {done.verdict}"
     )
 
@@ -120,7 +142,7 @@ def _print_verdicts(verdicts: dict[str, Any]) -> None:
     table = Table("property", "verdict", "", box=None, pad_edge=False)
     for name, verdict in verdicts.items():
         reason = verdict.explanation if verdict.answer == "unknown" else ""
-        table.add_row(name, verdict.answer, Text(reason))
+        table.add_row(Text(spelled_out(name)), Text(spelled_out(verdict.answer)), Text(spelled_out(reason)))
     print_table(table)
 
 
@@ -134,7 +156,18 @@ def _print_unknown(verdicts: dict[str, Any]) -> None:
         say(f"{', '.join(names)} unknown: {reason}")
 
 
+def _print_owed(run: Any) -> None:
+    """Of a run that was not at rest: what is still owed."""
+    if owed := run.still_owed:
+        say(owed)
+
+
+def _print_failed_metrics(run: Any) -> None:
+    for name, what in run.failed_metrics.items():
+        say(f"metric {name} has no value: {what}", always=True)
+
+
 def _print_violations(verdicts: dict[str, Any]) -> None:
     for name, verdict in verdicts.items():
         if verdict.answer == "violated":
-            say(f"{name} violated: {verdict.explanation}")
+            say(f"{name} violated: {verdict.explanation}", always=True)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from enum import Enum
@@ -12,9 +14,12 @@ import typer
 from rich.table import Table
 from rich.text import Text
 
-from mobilenet.cli.console import Exit, Stopped, fail, print_table, reporting, runs_progress, say
+from mobilenet.cli.console import Exit, Stopped, fail, print_table, reporting, say, was_stopped
 from mobilenet.cli.options import AllowCode, Master, Quiet, StudyDirectory, Workers
+from mobilenet.cli.progress import runs_progress
 from mobilenet.quoting import quoted
+
+MOST_ROWS = 40  # of a table, on the screen
 
 
 class Paper(Enum):
@@ -39,12 +44,16 @@ def study(
     quiet: Quiet = False,
 ) -> None:
     """Run a study: many runs of a scenario under different factors, on Spark, with tables and a comparison."""
-    with reporting():
+    places: list[Path] = []
+    with reporting(quiet and not dry_run, reads=places):
         from mobilenet.experiments.study import study as studies
         from mobilenet.experiments.study.spark import local_master
+        from mobilenet.experiments.study.worlds import ADVICE, has_one_movement
 
+        if has_one_movement(studies.scenario_of(study)):
+            say(f"{study}: {ADVICE}")
         if dry_run:
-            _print_estimates(studies.estimate(study, allow_code))
+            _print_estimates(studies.estimate(study, allow_code), workers or os.cpu_count() or 1, studies.SPARK_S)
             where = "" if out is None else f" --out {quoted(out)}"
             code = " --allow-code" if allow_code else ""
             say(f"Next: mobilenet study {quoted(study)}{where}{code}")
@@ -54,9 +63,10 @@ def study(
                 "--workers counts cores of this machine; with --master the master says how many there are",
                 Exit.BAD_INPUT,
             )
-        with _keeping_what_is_done(), runs_progress(quiet) as update:
+        places.append(out or studies.default_directory(study))
+        with keeping_what_is_done(), runs_progress(quiet) as update:
             done = studies.run_study(study, out, master or local_master(workers), update, allow_code=allow_code)
-        _print_study(done, quiet)
+        _print_study(done)
         if done.failed:
             fail(f"{len(done.failed)} runs failed; the same command tries them again", Exit.UNFINISHED)
         if done.violated:
@@ -70,10 +80,14 @@ def study(
 
 def compare(study: StudyDirectory) -> None:
     """Compare the levels of a factor over the same worlds: by how much they differ, and how sure that is."""
-    with reporting():
+    with reporting(reads=[study]):
         from mobilenet.experiments.study.study import compare_study, shown_finding
-        from viz.comparison import draw
+        from mobilenet.experiments.study.tables import tables_of_what_is_there
+        from mobilenet.viz.comparison import draw
+        from mobilenet.viz.files import together
 
+        if note := tables_of_what_is_there(study):
+            say(note)
         found = compare_study(study)
         for where in dict.fromkeys(finding.where for finding in found):
             say(f"\n{where}" if where else "")
@@ -81,8 +95,9 @@ def compare(study: StudyDirectory) -> None:
                 if finding.where == where:
                     for line in shown_finding(finding):
                         say(line)
-        for suffix in ("svg", "png"):
-            draw(study, study / f"comparison.{suffix}")
+        with together(study) as place:
+            for suffix in ("svg", "png"):
+                draw(study, place / f"comparison.{suffix}")
         say(f"{quoted(study)}: {len(found)} comparisons. Next: look at {quoted(study / 'comparison.png')}")
 
 
@@ -125,7 +140,7 @@ def reproduce(
     quiet: Quiet = False,
 ) -> None:
     """Run the experiments of a paper, and print each of its figures beside ours. Goes on where it was stopped."""
-    with reporting():
+    with reporting(quiet):
         from mobilenet.experiments.reproduce import bundling, causal, mobile, reliable
         from mobilenet.experiments.study.spark import local_master
 
@@ -146,11 +161,10 @@ def reproduce(
             fail("--max-n and --processes: expected one of the two", Exit.BAD_INPUT)
         most = 1024 if max_n is None else max_n
         folder = out if out is not None else Path("studies") / f"reproduce-{paper.value}"
-        tell = (lambda line: None) if quiet else say
         match paper:
             case Paper.mobile:
-                with _keeping_what_is_done(), runs_progress(quiet) as update:
-                    lines = mobile.reproduce(folder, master or local_master(workers), update, tell, engineering)
+                with keeping_what_is_done(), runs_progress(quiet) as update:
+                    lines = mobile.reproduce(folder, master or local_master(workers), update, say, engineering)
                 for line in lines:
                     verdict = f": {line.verdict}" if line.verdict else ""
                     beside = f" ({line.engineering} with the engineering defaults)" if line.engineering else ""
@@ -158,22 +172,25 @@ def reproduce(
                         f"{line.experiment}: {line.quantity}: {line.printed} in print, {line.ours}"
                         f" here{verdict}{beside}"
                     )
+                _say_totals([line.verdict for line in lines if line.verdict], "figures judged")
             case Paper.bundling:
-                with _keeping_what_is_done():
-                    rows = bundling.reproduce(folder, most, processes, workers, tell)
-                _print_rows(bundling.HEAD, rows)
+                with keeping_what_is_done():
+                    rows = bundling.reproduce(folder, most, processes, workers, say)
+                _print_some(bundling.HEAD, rows, folder / "bundling.csv")
             case Paper.causal:
-                with _keeping_what_is_done():
-                    rows = causal.reproduce(folder, most, processes, workers, tell)
-                _print_rows(causal.HEAD, [row for row in rows if row["printed"]] or rows)
+                with keeping_what_is_done():
+                    rows = causal.reproduce(folder, most, processes, workers, say)
+                _print_some(causal.HEAD, [row for row in rows if row["printed"]] or rows, folder / "causal.csv")
             case Paper.reliable:
-                with _keeping_what_is_done():
-                    rows, statements = reliable.reproduce(folder, most, processes, workers, tell)
-                _print_rows(reliable.HEAD, rows)
+                with keeping_what_is_done():
+                    rows, statements = reliable.reproduce(folder, most, processes, workers, say)
+                _print_some(reliable.HEAD, rows, folder / "reliable.csv")
                 for statement in statements:
-                    say(f"{statement['answer']}: {statement['statement']} ({statement['place']})")
-        from viz.figures.mobile_paper import mobile_figures
-        from viz.figures.papers import paper_figures
+                    if statement["verdict"] != "not checked":
+                        say(f"{statement['answer']}: {statement['statement']} ({statement['place']})")
+                _say_totals([statement["verdict"] for statement in statements], "statements")
+        from mobilenet.viz.figures.mobile_paper import mobile_figures
+        from mobilenet.viz.figures.papers import paper_figures
 
         for picture in mobile_figures(folder) if paper is Paper.mobile else paper_figures(paper.value, folder):
             say(f"drawn: {quoted(picture)}")
@@ -181,19 +198,36 @@ def reproduce(
 
 
 @contextmanager
-def _keeping_what_is_done() -> Iterator[None]:
+def keeping_what_is_done() -> Iterator[None]:
     """Whatever stops a study, its finished runs stay."""
     from mobilenet.experiments.study.batch import JobLost
+    from mobilenet.experiments.study.java_end import is_without_java
 
     try:
         yield
     except (Stopped, KeyboardInterrupt):
         reason = "stopped"
     except JobLost as error:
-        reason = f"Spark lost the job: {error}"
+        reason = "stopped" if was_stopped() else f"Spark lost the job: {error}"
+    except Exception as error:
+        if not is_without_java(error):
+            raise
+        reason = "stopped" if was_stopped() else "Spark's Java has ended, as when memory runs out or somebody stops it"
     else:
         return
     fail(f"{reason}; the runs that are done are kept, and the same command goes on", Exit.UNFINISHED)
+
+
+def _print_some(head: tuple[str, ...], rows: list[dict[str, Any]], file: Path) -> None:
+    """The first rows; all are in the file."""
+    _print_rows(head, rows[:MOST_ROWS])
+    if len(rows) > MOST_ROWS:
+        say(f"... and {len(rows) - MOST_ROWS} more rows, in {quoted(file)}")
+
+
+def _say_totals(answers: list[str], what: str) -> None:
+    counts = Counter(answers)
+    say(f"{len(answers)} {what}: " + ", ".join(f"{count} {answer}" for answer, count in counts.most_common()))
 
 
 def _print_rows(head: tuple[str, ...], rows: list[dict[str, Any]]) -> None:
@@ -208,7 +242,7 @@ def _print_rows(head: tuple[str, ...], rows: list[dict[str, Any]]) -> None:
     print_table(table)
 
 
-def _print_estimates(estimates: list[Any]) -> None:
+def _print_estimates(estimates: list[Any], cores: int, spark_s: float) -> None:
     table = Table("configuration", "runs", "s each", "MB each", box=None, pad_edge=False)
     for e in estimates:
         runs = f"{e.runs}" if e.runs == e.most_runs else f"{e.runs} to {e.most_runs}"
@@ -217,18 +251,20 @@ def _print_estimates(estimates: list[Any]) -> None:
     for name, count in (("at least", [e.runs for e in estimates]), ("at most", [e.most_runs for e in estimates])):
         cpu_s = sum(n * e.cpu_s for n, e in zip(count, estimates, strict=True))
         size = sum(n * e.disk_bytes for n, e in zip(count, estimates, strict=True))
-        say(f"{name} {sum(count)} runs: {cpu_s:.0f} s of one core, {size / 1e6:.0f} MB")
+        say(
+            f"{name} {sum(count)} runs: {cpu_s:.0f} s of one core, {size / 1e6:.0f} MB; with {cores} of them some"
+            f" {cpu_s / cores + spark_s:.0f} s, of which {spark_s:.0f} s are Spark's own"
+        )
 
 
-def _print_study(done: Any, quiet: bool) -> None:
+def _print_study(done: Any) -> None:
     for line in done.failed[:10]:
-        say(f"failed: {line}")
+        say(f"failed: {line}", always=True)
     for run in done.violated[:10]:
-        say(f"violated: {run}")
+        say(f"violated: {run}", always=True)
     for configuration in done.unstable:
         say(f"unstable: {configuration.label}: what waits at stations and hosts grows to the end, so there is no mean")
-    if not quiet:
-        say(
-            f"{done.done} runs done, {len(done.failed)} failed, {len(done.violated)} violated; tables in"
-            f" {quoted(done.store.tables)}"
-        )
+    say(
+        f"{done.done} runs done, {len(done.failed)} failed, {len(done.violated)} violated; tables in"
+        f" {quoted(done.store.tables)}"
+    )

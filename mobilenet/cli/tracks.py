@@ -69,9 +69,9 @@ def inspect_tracks(
         from mobilenet.scenario.starter import LONGEST_S
         from mobilenet.tracks.read import FORMATS, read_tracks
         from mobilenet.tracks.sites import read_sites
+        from mobilenet.viz.files import whole_file
+        from mobilenet.viz.tracks_figure import draw
         from mobilenet.world.inspection import inspect, no_run
-        from viz.files import whole_file
-        from viz.tracks_figure import draw
 
         for value, known, option in (
             (format, FORMATS, "--format"),

@@ -1,11 +1,18 @@
 """A network that a test drives by hand: nothing arrives, fires or moves unless the driver says so.
 
-`Network` holds packets, wires and timers as lists to choose from; `Node` is one host or station alone, run one
-input at a time. The explorer of `mobilenet.experiments.exhaust` and tests of plug-ins use the same nodes.
+`Network` holds packets, wires, connections and timers of hosts and stations as lists to choose from; `Processes` does
+so for broadcasts among processes; `Node` is one host or station alone, run one input at a time. The explorer of
+`mobilenet.experiments.exhaust` and tests of plug-ins use the same nodes. The swarm (`mobilenet.experiments.fuzz`) and
+the benches of our protocols' tests have the ports of these networks, and handle what the protocols do in their own way.
 """
 
+from .connections import Connections
 from .network import Network, Packet
 from .node import Input, Node, host_node, station_node
-from .port import Effects
+from .port import EffectHandler, Effects
+from .processes import Processes
 
-__all__ = ["Effects", "Input", "Network", "Node", "Packet", "host_node", "station_node"]
+__all__ = [
+    "Connections", "EffectHandler", "Effects", "Input", "Network", "Node", "Packet", "Processes", "host_node",
+    "station_node",
+]  # fmt: skip

@@ -3,9 +3,9 @@
 Model     radio: a frame is one packet for each node that may hear it (a station's frame for its cell: for every
           host, for the driver says who hears it). A packet is delivered, delivered and kept (a copy), or lost; in
           any order; also to a host that has changed its cell. wire: a tree of FIFO links, so delivery is causal over
-          broadcasts and sends. Timers fire when the driver says so, in any order; the clock, one for all, then goes
-          on to the deadline if that lies ahead. Handlers run to completion; a frame is reported as sent at the end
-          of the step that sent it
+          broadcasts and sends. Connections, for a protocol that needs them: see connections.py. Timers fire when the
+          driver says so, in any order; the clock, one for all, then goes on to the deadline if that lies ahead.
+          Handlers run to completion; a frame is reported as sent at the end of the step that sent it
 Units     integer nanoseconds
 Errors    ValueError for a packet that is not there, a link that is empty or a timer that is not armed; what the
           protocol raises passes through
@@ -36,11 +36,12 @@ Source    ours. Example: a message overtaken on its way to a host
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
-from ..protocols.declaration import Declaration
+from ..protocols.declaration import filled_in
 from ..protocols.port import MessageId
+from .connections import Connections
 from .node import Clock, Effects, Input, Node, Uniform, host_node, midpoint, station_node
 from .port import Timer
 
@@ -52,6 +53,17 @@ class Packet(NamedTuple):
     sender: str
     receiver: str
     message: Any
+
+
+def chosen(packets: Iterable[Packet], kind: str | None, sender: str | None, receiver: str | None) -> list[Packet]:
+    """Those of this class of messages, from and to these nodes; None: any."""
+    return [
+        packet
+        for packet in packets
+        if kind in (None, type(packet.message).__name__)
+        and sender in (None, packet.sender)
+        and receiver in (None, packet.receiver)
+    ]
 
 
 class Wired(NamedTuple):
@@ -69,16 +81,19 @@ class Event(NamedTuple):
 
 
 class Network:
-    """`cells[h]` is where host h is; `parents[i]` is the neighbour of station i+1 towards station 0."""
+    """`roles` declares a protocol, as in a scenario; `cells[h]` is where host h is; `parents[i]` is the neighbour of
+    station i+1 towards station 0.
+    """
 
     def __init__(
         self,
-        roles: type[Declaration],
+        roles: type,
         parameters: Any,
         cells: Sequence[int | None],
         parents: Sequence[int] = (),
         uniform: Uniform = midpoint,
     ) -> None:
+        roles = filled_in(roles)
         count = len(parents) + 1
         self.clock = Clock()
         self.air: list[Packet] = []
@@ -89,14 +104,20 @@ class Network:
             self.links[child, parent] = deque()
         self.nodes: dict[str, Node] = {}
         self._sent = 0
+        self.connections = Connections(lambda name, handler: self._step(name, ("channel", handler)).answer)
+        connections = self.connections if "connections" in roles.needs else None
+        near = [[b for a, b in self.links if a == s] for s in range(count)]
+        if connections is not None:
+            for s in range(count):  # each is there before the first asks for it
+                connections.of(f"s{s}", near[s])
         for s in range(count):
-            self._add(station_node(s, roles, parameters, count, self.clock, uniform))
+            self._add(station_node(s, roles, parameters, count, self.clock, uniform, connections, near[s]))
         for h, cell in enumerate(cells):
-            self._add(host_node(h, cell, roles, parameters, count, self.clock, uniform))
+            self._add(host_node(h, cell, roles, parameters, count, self.clock, uniform, connections))
 
     def _add(self, node: Node) -> None:
         self.nodes[node.name] = node
-        self._take(node, node.port.effects)
+        self._take(node, node.effects)
 
     @property
     def hosts(self) -> list[Node]:
@@ -124,6 +145,8 @@ class Network:
         self._step(f"h{host}", ("cell", cell))
 
     def crash(self, host: int) -> None:
+        """Its channels are gone without a word."""
+        self.connections.forget(f"h{host}")
         self._step(f"h{host}", ("crash",))
 
     def recover(self, host: int) -> None:
@@ -133,11 +156,7 @@ class Network:
 
     def packets(self, kind: str | None = None, sender: str | None = None, receiver: str | None = None) -> list[Packet]:
         """Those in the air, oldest first; `kind`: the name of the message's class."""
-        return [
-            p for p in self.air
-            if kind in (None, type(p.message).__name__) and sender in (None, p.sender) and receiver in (None,
-            p.receiver)
-        ]  # fmt: skip
+        return chosen(self.air, kind, sender, receiver)
 
     def packet(self, kind: str | None = None, sender: str | None = None, receiver: str | None = None) -> Packet:
         """The oldest of them."""
@@ -197,6 +216,7 @@ class Network:
     def flush(self) -> None:
         """All that is under way arrives, frames at nodes in the same cell only, and what that causes."""
         while True:
+            self.connections.settle()
             if self.air:
                 packet = self.air[0]
                 host, station = (packet.sender, packet.receiver)[:: 1 if packet.sender[0] == "h" else -1]

@@ -8,16 +8,18 @@ Shapes    Input: (kind, arguments...)
               ('receive', sender, message)  a radio frame        ('cell', station or None)  it is now there
               ('wired', source, message)    from a station       ('crash',)  ('recover',)
               ('timer', number)             it fires             ('join',)  ('leave',)  ('broadcast', body)
+              ('channel', handler)          what a channel of its own has to tell it: see connections.py
 Errors    ValueError for a timer that is not armed; what the protocol raises passes through
 Source    ours; the upcalls are those of mobilenet/protocols/port.py
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from ..protocols.declaration import Declaration
+from .connections import Connections, ControlledChannels
 from .port import Clock, ControlledHostPort, ControlledPort, ControlledWire, Effects, Timer
 
 Input = tuple[Any, ...]
@@ -40,6 +42,7 @@ class Node:
         uniform: Uniform = midpoint,
         cell: int | None = None,
         stable: Any = None,
+        channels: ControlledChannels | None = None,
     ) -> None:
         self.name = name
         self.me = int(name[1:])
@@ -47,6 +50,7 @@ class Node:
         self.clock = clock
         self.cell = cell
         self.stable = stable
+        self.channels = channels
         self._uniform = uniform
         self._make = make
         self.port = self._new_port()
@@ -56,7 +60,10 @@ class Node:
 
     def _new_port(self) -> ControlledPort:
         kind = ControlledHostPort if self.is_host else ControlledPort
-        return kind(self.me, self.clock, self._uniform)
+        self.effects = Effects()
+        port = kind(self.me, self.clock, self._uniform, self.effects)
+        port.channels = self.channels
+        return port
 
     @property
     def armed(self) -> list[Timer]:
@@ -65,7 +72,7 @@ class Node:
 
     def step(self, given: Input) -> Effects:
         """Handle one input."""
-        self.port.effects = effects = Effects()
+        self.port.effects = self.effects = effects = Effects()
         kind = given[0]
         if kind == "cell":
             self.cell = given[1]
@@ -95,6 +102,8 @@ class Node:
             return protocol.on_cell(given[1])
         if kind == "broadcast":
             return protocol.co_broadcast(given[1])
+        if kind == "channel":
+            return given[1]()
         if kind == "join":
             return protocol.join()
         if kind == "leave":
@@ -103,7 +112,7 @@ class Node:
 
     def _recover(self, effects: Effects) -> None:
         self.port = self._new_port()
-        self.port.effects = effects
+        self.port.effects = self.effects = effects
         self.protocol = self._make(self, self.port)
         if self.cell is not None:
             self.protocol.on_cell(self.cell)
@@ -126,19 +135,32 @@ def host_node(
     stations: int,
     clock: Clock,
     uniform: Uniform = midpoint,
+    connections: Connections | None = None,
 ) -> Node:
     """A host that is not a member yet."""
 
     def make(node: Node, port: ControlledPort) -> Any:
         return roles.host(port, node.stable, parameters, stations)
 
-    return Node(f"h{number}", make, clock, uniform, cell, roles.stable())
+    channels = None if connections is None else connections.of(f"h{number}")
+    return Node(f"h{number}", make, clock, uniform, cell, roles.stable(), channels)
 
 
 def station_node(
-    number: int, roles: type[Declaration], parameters: Any, stations: int, clock: Clock, uniform: Uniform = midpoint
+    number: int,
+    roles: type[Declaration],
+    parameters: Any,
+    stations: int,
+    clock: Clock,
+    uniform: Uniform = midpoint,
+    connections: Connections | None = None,
+    neighbours: Sequence[int] = (),
 ) -> Node:
-    def make(node: Node, port: ControlledPort) -> Any:
-        return roles.station(port, ControlledWire(port), parameters, stations)
+    """With connections its wire is channels to its neighbours."""
 
-    return Node(f"s{number}", make, clock, uniform)
+    def make(node: Node, port: ControlledPort) -> Any:
+        wired = ControlledWire(port) if connections is None else connections.of(node.name, neighbours)
+        return roles.station(port, wired, parameters, stations)
+
+    channels = None if connections is None else connections.of(f"s{number}")
+    return Node(f"s{number}", make, clock, uniform, channels=channels)

@@ -1,7 +1,9 @@
-"""The ports of one node that is driven by hand: what the protocol does there is noted, and nothing else happens.
+"""The ports of one node on a network that somebody else makes: what the protocol does there is handed to a driver.
 
-Model     one port for each life of a node. Frames, wired messages and upcalls are appended to what the present step
-          has done; a timer is armed or not, with its deadline; the clock stands still within a step
+Model     one port for each life of a node. Whoever drives it handles what the protocol does (`EffectHandler`):
+          `Effects` notes it until the step is over, a fuzzer's network lets it happen at once, a test's bench does what
+          the test needs. A timer is armed or not, with its deadline, and the clock stands still within a step, unless
+          the driver brings a clock and timers of its own
 Units     integer nanoseconds
 Errors    none
 Source    ours; the interface is mobilenet/protocols/port.py
@@ -10,7 +12,7 @@ Source    ours; the interface is mobilenet/protocols/port.py
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 from ..protocols.port import MessageId
 
@@ -29,6 +31,19 @@ class Upcall(NamedTuple):
     arguments: tuple[Any, ...]
 
 
+class EffectHandler(Protocol):
+    """What a driver does with what a node does."""
+
+    def frame(self, to: int | None, message: Any) -> None:
+        """A radio frame; among processes a message to another one."""
+
+    def wire(self, to: int | None, message: Any) -> None:
+        """A message of a station for another one, or for all others."""
+
+    def tell(self, name: str, *arguments: Any) -> None:
+        """An upcall: deliver, joined, left, gap, session_opened, session_confirmed, expired, complete."""
+
+
 class Effects:
     """All that a node did in one step."""
 
@@ -39,6 +54,20 @@ class Effects:
         self.wired: list[Sent] = []
         self.upcalls: list[Upcall] = []
         self.answer: Any = None  # what the called method returned
+
+    def frame(self, to: int | None, message: Any) -> None:
+        self.radio.append(Sent(to, message))
+
+    def wire(self, to: int | None, message: Any) -> None:
+        self.wired.append(Sent(to, message))
+
+    def tell(self, name: str, *arguments: Any) -> None:
+        self.upcalls.append(Upcall(name, arguments))
+
+
+class Now(Protocol):
+    @property
+    def now(self) -> int: ...
 
 
 class Clock:
@@ -55,7 +84,7 @@ class Timer:
 
     __slots__ = ("_clock", "action", "deadline_ns", "number")
 
-    def __init__(self, clock: Clock, number: int, action: Callable[[], None]) -> None:
+    def __init__(self, clock: Now, number: int, action: Callable[[], None]) -> None:
         self._clock = clock
         self.number = number  # in the order in which the protocol asked for them
         self.action = action
@@ -79,53 +108,76 @@ class Timer:
 class ControlledPort:
     """A station's port, and what a host's has in common with it."""
 
-    def __init__(self, me: int, clock: Clock, uniform: Callable[[float, float], float]) -> None:
+    def __init__(
+        self,
+        me: int,
+        clock: Now,
+        uniform: Callable[[float, float], float],
+        effects: EffectHandler,
+        new_timer: Callable[[Callable[[], None]], Any] | None = None,
+    ) -> None:
+        """`new_timer`: of a driver whose timers fire by themselves; otherwise each waits for `Timer.fire`."""
         self.me = me
         self.uniform = uniform
-        self.effects = Effects()
-        self.timers: list[Timer] = []
+        self.effects = effects
+        self.timers: list[Any] = []
+        self.channels: Any = None  # for a protocol that needs connections: see connections.py
         self._clock = clock
+        self._new_timer = new_timer
 
     @property
     def now(self) -> int:
         return self._clock.now
 
-    def timer(self, action: Callable[[], None]) -> Timer:
-        timer = Timer(self._clock, len(self.timers), action)
+    def timer(self, action: Callable[[], None]) -> Any:
+        new = self._new_timer
+        timer = Timer(self._clock, len(self.timers), action) if new is None else new(action)
         self.timers.append(timer)
         return timer
 
+    def die(self) -> None:
+        """The node has crashed: nothing that waits here happens any more."""
+        for timer in self.timers:
+            timer.stop()
+
     def broadcast(self, message: Any) -> None:
-        self.effects.radio.append(Sent(None, message))
+        self.effects.frame(None, message)
 
     def send(self, to: int, message: Any) -> None:
-        self.effects.radio.append(Sent(to, message))
+        self.effects.frame(to, message)
 
     def expired(self, host: int) -> None:
-        self._tell("expired", host)
-
-    def _tell(self, name: str, *arguments: Any) -> None:
-        self.effects.upcalls.append(Upcall(name, arguments))
+        self.effects.tell("expired", host)
 
 
 class ControlledHostPort(ControlledPort):
     def deliver(self, message: MessageId, body: Any) -> None:
-        self._tell("deliver", message, body)
+        self.effects.tell("deliver", message, body)
 
     def joined(self, session: int, station: int) -> None:
-        self._tell("joined", session, station)
+        self.effects.tell("joined", session, station)
 
     def left(self, session: int) -> None:
-        self._tell("left", session)
+        self.effects.tell("left", session)
 
     def gap(self, session: int, station: int) -> None:
-        self._tell("gap", session, station)
+        self.effects.tell("gap", session, station)
 
     def session_opened(self, session: int, station: int | None, cause: str) -> None:
-        self._tell("session_opened", session, station, cause)
+        self.effects.tell("session_opened", session, station, cause)
 
     def session_confirmed(self, session: int, station: int, detail: dict[str, int]) -> None:
-        self._tell("session_confirmed", session, station, tuple(sorted(detail.items())))
+        self.effects.tell("session_confirmed", session, station, detail)
+
+
+class ControlledProcessPort(ControlledPort):
+    """Of a broadcast among processes."""
+
+    def deliver(self, message: Any, body: Any) -> None:
+        self.effects.tell("deliver", message, body)
+
+    def complete(self, message: Any) -> None:
+        self.effects.tell("complete", message)
 
 
 class ControlledWire:
@@ -136,7 +188,7 @@ class ControlledWire:
         self.me = port.me
 
     def broadcast(self, message: Any) -> None:
-        self._port.effects.wired.append(Sent(None, message))
+        self._port.effects.wire(None, message)
 
     def send(self, to: int, message: Any) -> None:
-        self._port.effects.wired.append(Sent(to, message))
+        self._port.effects.wire(to, message)

@@ -41,7 +41,13 @@ options = ["--config-file", settings, "--cache-dir", "/dev/null", *paths]
 modules = mypycify(options, target_dir=scratch, group_name="mobilenet", debug_level="0")
 for module in modules:  # a product and a sum are rounded twice, as in Python, also where one instruction could do both
     module.extra_compile_args.append("-ffp-contract=off")
-setup(ext_modules=modules, script_args=["-q", "build_ext", "--build-temp", scratch, "--build-lib", target])
+no_more: list[str] = []  # else setuptools looks for packages around it, and finds too many
+setup(
+    ext_modules=modules,
+    packages=no_more,
+    py_modules=no_more,
+    script_args=["-q", "build_ext", "--build-temp", scratch, "--build-lib", target],
+)
 """
 FLAGS = ("CFLAGS", "CPPFLAGS", "LDFLAGS")  # of the caller's environment: what they would change is not in the digest
 

@@ -60,7 +60,7 @@ class Kernel(simpy.Environment):
         if not -1 <= priority <= 2:
             raise ValueError(f"the priority is {priority}, expected simpy's URGENT (0) or NORMAL (1), or -1 or 2")
         calendar = self.calendar
-        calendar.put(calendar.now + int(delay), priority, calendar.place(), _Handling(self, event))
+        calendar.put(calendar.now + int(delay), priority, calendar.sequence_number(), _Handling(self, event))
 
     def peek(self) -> float:
         """When the next entry comes up; infinity if there is none."""

@@ -14,8 +14,11 @@ from __future__ import annotations
 
 import hashlib
 import os
+import shutil
 import sys
-from collections.abc import Sequence
+import zipfile
+from collections.abc import Callable, Sequence
+from contextlib import suppress
 from importlib import import_module
 from importlib.machinery import EXTENSION_SUFFIXES, ModuleSpec, PathFinder
 from pathlib import Path
@@ -34,8 +37,20 @@ MODULES = (
     "mobilenet.network.radio.frame",
     "mobilenet.network.radio.mac",
     "mobilenet.network.radio.medium",
+    "mobilenet.network.radio.unit_disk",
+    "mobilenet.network.radio.decibels",
+    "mobilenet.network.radio.interference",
+    "mobilenet.network.radio.reception",
+    "mobilenet.network.radio.sinr",
+    "mobilenet.network.radio.survival",
     "mobilenet.network.radio.neighbours",
+    "mobilenet.propagation.budget",
+    "mobilenet.propagation.serving",
+    "mobilenet.propagation.fading",
+    "mobilenet.propagation.shadowing",
+    "mobilenet.propagation.walls",
     "mobilenet.rundir.recorder",
+    "mobilenet.engine.keyed_draws",
     "mobilenet.engine.random_streams",
     "mobilenet.engine.timer",
 )
@@ -44,8 +59,12 @@ KNOWN = (  # by their types, which are compiled in
     "mobilenet.engine.kernel",
     "mobilenet.protocols.port",
     "mobilenet.rundir.schema",
+    "mobilenet.network.radio.bit_errors",
     "mobilenet.network.radio.framing",
     "mobilenet.network.radio.phy",
+    "mobilenet.parameters",
+    "mobilenet.propagation.parameters",
+    "mobilenet.propagation.path_loss",
 )
 
 
@@ -67,15 +86,46 @@ def sources(names: Sequence[str] = MODULES) -> list[Path]:
 
 def folder() -> Path:
     """Where the compiled modules of this very source are, or would be."""
+    return PLACE / _digest(Path.read_bytes)
+
+
+def _digest(read: Callable[[Path], bytes]) -> str:
     digest = hashlib.sha256(f"{EXTENSION_SUFFIXES[0]} {os.uname().machine}".encode())
     for path in sources((*MODULES, *KNOWN)):
-        digest.update(hashlib.sha256(path.read_bytes()).digest())
-    return PLACE / digest.hexdigest()[:16]
+        digest.update(hashlib.sha256(read(path)).digest())
+    return digest.hexdigest()[:16]
+
+
+def _unpacked(archive: Path) -> Path:
+    """Where the compiled modules are that travelled in an archive with the package, as to Spark's executors: beside it,
+    since no library can be loaded from within. Others than those of this Python and machine stay where they are.
+    """
+    with zipfile.ZipFile(archive) as file:
+        digest = _digest(lambda path: file.read(path.relative_to(archive).as_posix()))
+        target = archive.with_name(f".{archive.stem}-{digest}")
+        begin = f"{PACKAGE.name}/{PLACE.name}/{digest}/"
+        names = [name for name in file.namelist() if name.startswith(begin)]
+        if names and not target.is_dir():
+            partial = archive.with_name(f"{target.name}.{os.getpid()}")
+            file.extractall(partial, names)
+            with suppress(OSError):  # another process was faster
+                os.rename(partial / begin, target)
+            shutil.rmtree(partial, ignore_errors=True)
+    return target
+
+
+def _found() -> Path | None:
+    """The compiled modules, if there are any of this source."""
+    try:
+        place = _unpacked(PACKAGE.parent) if PACKAGE.parent.is_file() else folder() if PLACE.is_dir() else None
+    except (OSError, KeyError, zipfile.BadZipFile):  # a place that cannot be written, say
+        return None
+    return place if place is not None and place.is_dir() else None
 
 
 def use() -> None:
     """From now on MODULES are imported compiled, if they are; called before any of them is."""
-    if os.environ.get("MOBILENET_COMPILED") != "0" and PLACE.is_dir() and (found := folder()).is_dir():
+    if os.environ.get("MOBILENET_COMPILED") != "0" and (found := _found()) is not None:
         finder = Finder(found)
         sys.meta_path.insert(0, finder)
         try:
@@ -95,6 +145,16 @@ def is_outdated() -> bool:
         and not in_use()
         and any(len(place.name) == 16 for place in PLACE.glob("*"))
     )
+
+
+def why_interpreted() -> str | None:
+    """Where half of the speed is lost without anybody having asked for it: what is the matter, and what to do."""
+    if in_use() or os.environ.get("MOBILENET_COMPILED") == "0":
+        return None
+    if (PACKAGE.parent / "make.py").is_file():
+        what = "compiled modules were changed and are interpreted now" if is_outdated() else "nothing is compiled here"
+        return f"{what}: python3 make.py setup"
+    return "not compiled, so half as fast as it could be: install a C compiler, then mobilenet anew"
 
 
 def renew() -> None:

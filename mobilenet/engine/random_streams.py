@@ -25,15 +25,15 @@ BLOCK = 64  # draws that are fetched at once
 _PHILOX = np.random.Philox(key=0)
 _DRAW = np.random.Generator(_PHILOX)
 _NOTHING_LEFT = np.zeros(4, dtype=np.uint64)
-_turn = Lock()  # numpy's own lock cannot be held over two calls in all of its versions
+_lock = Lock()  # numpy's own lock cannot be held over two calls in all of its versions
 
 
-def _new_turn() -> None:
-    global _turn
-    _turn = Lock()  # another thread may have held it when this process was forked
+def _new_lock() -> None:
+    global _lock
+    _lock = Lock()  # another thread may have held it when this process was forked
 
 
-os.register_at_fork(after_in_child=_new_turn)
+os.register_at_fork(after_in_child=_new_lock)
 
 
 def key_of(seed: int, purpose: str, owner: str) -> bytes:
@@ -53,7 +53,7 @@ def block(key: bytes, number: int) -> array[float]:
     node would be 1.5 KB, and thousands of nodes have to fit into the cache.
     """
     place = np.array([number * (BLOCK // 4), 0, 0, 0], dtype=np.uint64)  # four draws for each step of the counter
-    with _turn:
+    with _lock:
         _PHILOX.state = {
             "bit_generator": "Philox", "state": {"counter": place, "key": np.frombuffer(key, "<u8")},
             "buffer": _NOTHING_LEFT, "buffer_pos": 4, "has_uint32": 0, "uinteger": 0,

@@ -18,7 +18,7 @@ from mobilenet.rundir.reader import RunError, read_frame, read_manifest
 from mobilenet.rundir.recorder import Recording
 from mobilenet.rundir.writer import write_table
 from mobilenet.scenario import ProcessScenario, load_scenario
-from mobilenet.simulation.plugin_code import require_allowed
+from mobilenet.simulation.plugin_code import PluginError, require_allowed
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -54,7 +54,12 @@ def _again(directory: Path, what: str, progress: Progress | None, allow_code: bo
     if isinstance(scenario, ProcessScenario):
         raise RunError(f"{directory}: a run of processes; its {what} are counted, not recorded one by one")
     require_allowed(scenario, allow_code)
-    recording = simulate(scenario.changed([f"record.{what}=true"]), progress).recording
+    try:
+        recording = simulate(scenario.changed([f"record.{what}=true"]), progress, allow_code).recording
+    except PluginError as error:
+        if "ended_by_error" not in manifest or error.outcome is None:
+            raise
+        recording = error.outcome.recording  # it ends early again
     if recording.events.fingerprint() != manifest["fingerprint"]:
         raise RunError(
             f"{directory}: its scenario does not give the same run any more (another version of mobilenet, or an edited"

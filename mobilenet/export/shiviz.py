@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from mobilenet.parameters import ScenarioError
+from mobilenet.quoting import spelled_out
 from mobilenet.rundir.writer import RecordError
 
 if TYPE_CHECKING:
@@ -46,7 +47,7 @@ def write_shiviz(
         with target.open("w", encoding="utf-8") as file:
             file.write(HEADER + "\n\n")
             for node, clock, text in clocked(happenings(messages, events, from_s, to_s)):
-                file.write(f"{node} {json.dumps(clock)}\n{text}\n")
+                file.write(f"{spelled_out(node)} {json.dumps(clock)}\n{spelled_out(text)}\n")
                 count += 1
     except OSError as error:
         raise RecordError(f"{target}: could not be written whole: {error.strerror}") from error

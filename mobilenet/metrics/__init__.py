@@ -7,27 +7,27 @@ Knows     the record; no scenario, no simulator, no protocol
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import Any
 
-from mobilenet.metrics.fold import Columns
 from mobilenet.metrics.mobile import mobile_metrics
-from mobilenet.metrics.own import OwnMetric, Record, metric, own_row
+from mobilenet.metrics.own import OwnMetric, Record, metric
 from mobilenet.metrics.processes import process_metrics
 from mobilenet.metrics.registry import Row
 from mobilenet.rundir.schema import kind_of
+from mobilenet.rundir.table import Columns
 
-__all__ = ["OwnMetric", "Record", "metric", "metrics"]
+__all__ = ["OwnMetric", "Record", "as_measured", "metric", "metrics"]
 
 
-def metrics(
-    events: Columns,
-    samples: Columns,
-    counters: dict[str, Any],
-    manifest: dict[str, Any],
-    own: Iterable[OwnMetric] = (),
-) -> Row:
-    """One row from the columns of a run; the manifest tells its kind and the window; `own`: a user's metrics."""
+def metrics(events: Columns, samples: Columns, counters: dict[str, Any], manifest: dict[str, Any]) -> Row:
+    """One row from the columns of a run; the manifest tells its kind and the window."""
     measure = process_metrics if kind_of(manifest) == "processes" else mobile_metrics
-    row = measure(events, samples, counters, manifest)
-    return row | own_row(own, Record(events, samples, counters, manifest))
+    return measure(events, samples, counters, as_measured(manifest))
+
+
+def as_measured(manifest: dict[str, Any]) -> dict[str, Any]:
+    """With the window as it is measured: of a run that an error ended, it ends there."""
+    if "ended_by_error" not in manifest:
+        return manifest
+    end_s = min(manifest["duration_s"], manifest["simulated_s"])
+    return {**manifest, "duration_s": end_s, "warmup_s": min(manifest["warmup_s"], end_s)}

@@ -1,20 +1,29 @@
 """Buffer sizes of stations and hosts, and the lists that messages carry.
 
 Model     a buffer's size is a step function of time. Those of stations are weighted over the window, those of hosts
-          over the time in which they are members
+          over the time in which they are members. What was not measured has no metric; what a plug-in measures has one
+          of its own name
 Units     messages; integer nanoseconds
+Shapes    of a step function, times: int64 (steps,), values: float64 (steps,)
 Source    the quantities of Wilhelm, Arantes, Sens (2020), section V; ours: docs/verdicts-and-metrics.md
 """
 
 from __future__ import annotations
 
-from bisect import bisect_left, bisect_right
-from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from itertools import pairwise
+from typing import Any, Final
 
-from mobilenet.metrics.fold import Columns, EventFold
+import numpy as np
+
+from mobilenet.metrics.fold import EventFold
 from mobilenet.metrics.registry import Row, mean, ratio
+from mobilenet.rundir.schema import buffers_of
+from mobilenet.rundir.table import Columns, Table
 
-BUFFERS = {
+EXACT: Final = 2.0**53  # whole numbers below are exact in float64, and so are their sums
+
+BUFFERS = {  # of our own protocols: metric -> kind of node, quantity
     "station_sbuffer": ("s", "sbuffer"),
     "station_rbuffer": ("s", "rbuffer"),
     "host_sbuffer": ("h", "sbuffer"),
@@ -30,59 +39,100 @@ LISTS = {  # what messages carry: samples' quantity -> metric
 }
 
 
-def buffers(fold: EventFold, samples: Columns) -> Row:
+def measured(manifest: Mapping[str, Any]) -> dict[str, tuple[str, str]]:
+    """What a run measured, by metric, as BUFFERS."""
+    said = buffers_of(manifest)
+    told = {f"{who}_{name}": (who[0], name) for who in ("station", "host") for name in said[who[0]]}
+    return {metric: BUFFERS[metric] for metric in BUFFERS if metric in told} | told
+
+
+def buffers(fold: EventFold, samples: Columns, manifest: Mapping[str, Any]) -> Row:
     begin, end, members = fold.begin_ns, fold.end_ns, fold.memberships()
     row: Row = {}
-    for metric, (kind, quantity) in BUFFERS.items():
+    told = measured(manifest)
+    for metric, (kind, quantity) in (BUFFERS | told).items():
         found = steps(samples, kind, quantity)
+        if metric not in told and not found:
+            continue
         spans = members if kind == "h" else {node: [(begin, end)] for node in sorted(found)}
-        area = highest = 0.0
+        area: float = 0.0
+        highest: float = 0.0
         time = 0
         for node, times in spans.items():
-            moments, values = found.get(node, ([], []))
+            steps_of_node = found.get(node, NO_STEPS)
             for start, stop in times:
                 first, last = max(begin, start), min(end, stop)
                 if first < last:
-                    area += time_weighted_mean(moments, values, first, last) * (last - first)
+                    area += steps_of_node.mean(first, last) * (last - first)
                     time += last - first
-                    highest = max(
-                        [highest, *values[max(0, bisect_right(moments, first) - 1) : bisect_left(moments, last)]]
-                    )
+                    highest = max(highest, steps_of_node.highest(first, last))
         row[f"{metric}_mean"] = ratio(area, time)
         row[f"{metric}_max"] = highest
     return row
 
 
-def lists(samples: Columns, begin: int, end: int) -> Row:
-    lengths: dict[str, list[float]] = {quantity: [] for quantity in LISTS}
-    for time, quantity, value in zip(samples["time_ns"], samples["quantity"], samples["value"], strict=True):
-        if quantity in lengths and begin <= time < end:
-            lengths[quantity].append(value)
+def lists(samples: Columns, begin: int, end: int, are_known: bool = True) -> Row:
+    """`are_known`: the protocol has them, whether or not one was sent."""
+    table = Table.of(samples)
+    times, quantities = table.numbers("time_ns"), table.coded("quantity")
+    inside = (begin <= times) & (times < end)
     row: Row = {}
     for quantity, metric in LISTS.items():
-        row[f"{metric}_mean"] = mean(lengths[quantity])
-        row[f"{metric}_max"] = max(lengths[quantity], default=None)
+        if not are_known and quantity not in quantities.words:
+            continue
+        lengths = table.picked("value", np.flatnonzero((quantities.codes == quantities.code(quantity)) & inside))
+        row[f"{metric}_mean"] = mean(lengths)
+        row[f"{metric}_max"] = max(lengths, default=None)
     return row
 
 
-def time_weighted_mean(times: list[int], values: list[float], begin: int, end: int) -> float:
+class Steps:
+    """A step function of time that is 0 before its first value."""
+
+    def __init__(self, times: np.ndarray, values: np.ndarray, as_sampled: Sequence[float]) -> None:
+        """`as_sampled`: the same values as they were recorded: whole numbers stay whole."""
+        self._times, self._values, self._as_sampled = times, values, as_sampled
+        self._is_whole = bool((values == np.rint(values)).all())
+
+    def mean(self, begin: int, end: int) -> float:
+        """Weighted with time."""
+        first, last = np.searchsorted(self._times, begin, "right"), np.searchsorted(self._times, end, "left")
+        lengths = np.diff(np.concatenate(([begin], self._times[first:last], [end])))
+        levels = np.concatenate((self._values[first - 1 : first] if first else [0.0], self._values[first:last]))
+        if self._is_whole and abs(levels).max() * (end - begin) < EXACT:  # in any order the same to the last bit
+            return float(levels @ lengths) / (end - begin)
+        return float(sum(level * length for level, length in zip(levels.tolist(), lengths.tolist(), strict=True))) / (
+            end - begin
+        )
+
+    def highest(self, begin: int, end: int) -> float:
+        """The largest value that it has in this time, or 0."""
+        first = max(0, int(np.searchsorted(self._times, begin, "right")) - 1)
+        last = int(np.searchsorted(self._times, end, "left"))
+        if first >= last:
+            return 0.0
+        return max(0.0, self._as_sampled[first + int(self._values[first:last].argmax())])
+
+
+NO_STEPS = Steps(np.zeros(0, np.int64), np.zeros(0), ())
+
+
+def time_weighted_mean(times: Sequence[int], values: Sequence[float], begin: int, end: int) -> float:
     """Of a step function that is 0 before its first value."""
     if end <= begin:
         return 0.0
-    first, last = bisect_right(times, begin), bisect_left(times, end)
-    edges = [begin, *times[first:last], end]
-    levels = [values[first - 1] if first else 0.0, *values[first:last]]
-    return sum(level * (b - a) for level, a, b in zip(levels, edges[:-1], edges[1:], strict=True)) / (end - begin)
+    return Steps(np.array(times, np.int64), np.array(values, np.float64), values).mean(begin, end)
 
 
-def steps(samples: Columns, kind: str, quantity: str) -> dict[str, tuple[list[int], list[float]]]:
-    """The step functions (times, values) of one quantity at all nodes whose names begin with `kind`."""
-    found: dict[str, tuple[list[int], list[float]]] = defaultdict(lambda: ([], []))
-    for time, node, name, value in zip(
-        samples["time_ns"], samples["node"], samples["quantity"], samples["value"], strict=True
-    ):
-        if name == quantity and node.startswith(kind):
-            times, values = found[node]
-            times.append(time)
-            values.append(value)
-    return found
+def steps(samples: Columns, kind: str, quantity: str) -> dict[str, Steps]:
+    """The step functions of one quantity at all nodes whose names begin with `kind`."""
+    table = Table.of(samples)
+    nodes, quantities = table.coded("node"), table.coded("quantity")
+    is_of_kind = nodes.mapped([word.startswith(kind) for word in nodes.words], nothing=False)
+    rows = np.flatnonzero((quantities.codes == quantities.code(quantity)) & is_of_kind)
+    rows = rows[np.argsort(nodes.codes[rows], kind="stable")]
+    codes = nodes.codes[rows]
+    times, values = table.numbers("time_ns")[rows], table.numbers("value")[rows]
+    as_sampled = table.picked("value", rows)
+    edges = [0, *(np.flatnonzero(np.diff(codes)) + 1).tolist(), len(rows)] if len(rows) else [0]
+    return {nodes.words[codes[a]]: Steps(times[a:b], values[a:b], as_sampled[a:b]) for a, b in pairwise(edges)}

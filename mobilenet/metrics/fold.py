@@ -1,11 +1,11 @@
 """What happened to hosts and messages, gathered in one pass over the events of a run.
 
-Model     events are taken in batches of columns, in order of occurrence; what is asked afterwards is worked out from
-          what was gathered. A member is entitled to what is broadcast after its join, or after its last gap, until it
-          leaves. A handoff lasts from the new session to its confirmation; the next session supersedes one that is not
-          confirmed, a leave ends it
+Model     deliveries, which are nearly all events, are taken as columns (deliveries.py), the others one by one in order
+          of occurrence; what is asked afterwards is worked out from what was gathered. A member is entitled to what is
+          broadcast after its join, or after its last gap, until it leaves. A handoff lasts from the new session to its
+          confirmation; the next session supersedes one that is not confirmed, a leave ends it
 Units     integer nanoseconds
-Shapes    columns of events.parquet, as lists
+Shapes    columns of events.parquet, as lists or as a table; masks: bool (messages of the run,) by code
 Errors    none: a record that the verifier refuses need not be measured
 Source    ours: docs/verdicts-and-metrics.md
 """
@@ -17,7 +17,10 @@ from collections import defaultdict
 from collections.abc import Callable
 from typing import Any, ClassVar, NamedTuple
 
-Columns = dict[str, list[Any]]
+import numpy as np
+
+from mobilenet.metrics.deliveries import Deliveries
+from mobilenet.rundir.table import Columns, Table
 
 
 class Handoff(NamedTuple):
@@ -41,47 +44,40 @@ class Owed(NamedTuple):
 class EventFold:
     """Everything that metrics ask of the events; `begin_ns`..`end_ns` is the window that they measure."""
 
-    def __init__(self, begin_ns: int, end_ns: int) -> None:
+    def __init__(self, events: Columns, begin_ns: int, end_ns: int) -> None:
         self.begin_ns, self.end_ns = begin_ns, end_ns
+        table = Table.of(events)
+        self.deliveries = deliveries = Deliveries(table)
         self.broadcast_at: dict[str, int] = {}
         self.order: list[str] = []  # messages, as they were broadcast
-        self.deliveries: dict[str, list[int]] = defaultdict(list)  # node -> when
-        self.delivered: dict[str, set[str]] = defaultdict(set)  # node -> messages
-        self.delays_ns: list[int] = []  # of messages broadcast in the window
-        self.deliveries_inside = 0
+        inside = (begin_ns <= deliveries.sent_ns) & (deliveries.sent_ns < end_ns) & deliveries.was_broadcast
+        self.delays_ns = (deliveries.time_ns - deliveries.sent_ns)[inside]  # of messages broadcast in the window
+        own = inside & deliveries.is_own
+        self.own_delays_ns = (deliveries.time_ns - deliveries.sent_ns)[own]  # those of them at the sender itself
+        times = deliveries.time_ns
+        self.deliveries_inside = int(np.count_nonzero((begin_ns <= times) & (times < end_ns)))
         self.counts: dict[str, int] = defaultdict(int)  # refused, gap, crash: in the window
         self.breaks: dict[str, list[int]] = defaultdict(list)  # node -> crashes and leaves: it hears nothing then
         self.handoffs: list[Handoff] = []  # that began in the window
         self.superseded = 0
+        self.handoff_details: set[str] | None = None  # what was told of any handoff of the run; None: there was none
         self._spans: dict[str, list[tuple[int, int]]] = {}
         self._member_since: dict[str, int] = {}  # node -> when it joined
+        self._member_from: dict[str, int] = {}  # node -> number of the first message after its last join
         self._entitled_from: dict[str, int] = {}  # members -> number of the first message that they are entitled to
         self._missing_from: dict[str, int] = {}  # node -> the same as of its last join or gap, left or not
         self._missed: list[tuple[str, int, int]] = []  # node, and the messages between its join or gap and the next gap
         self._under_way: dict[str, tuple[int, Any, str]] = {}  # node -> handoff: begin, session, cause
+        self._take(table)
 
-    def take(self, events: Columns) -> EventFold:
-        """The next batch."""
-        rows = zip(
-            *(events[name] for name in ("time_ns", "event", "node", "message", "session", "detail")), strict=True
-        )
-        deliver, handlers = self._deliver, self._HANDLERS
-        for time, event, node, message, session, detail in rows:
-            if event == "deliver":  # nearly all of them
-                deliver(time, node, message)
-            elif event in handlers:
-                handlers[event](self, time, node, message, session, detail)
-        return self
+    def _take(self, table: Table) -> None:
+        rows = np.flatnonzero(table.coded("event").among(self._HANDLERS))
+        columns = [table.picked(name, rows) for name in ("event", "time_ns", "node", "message", "session", "detail")]
+        handlers = self._HANDLERS
+        for event, *row in zip(*columns, strict=True):
+            handlers[event](self, *row)
 
     # --- one kind of event each
-
-    def _deliver(self, time: int, node: str, message: str) -> None:
-        sent = self.broadcast_at.get(message, -1)
-        if self.begin_ns <= sent < self.end_ns:
-            self.delays_ns.append(time - sent)
-        self.deliveries_inside += self.begin_ns <= time < self.end_ns
-        self.deliveries[node].append(time)
-        self.delivered[node].add(message)
 
     def _broadcast(self, time: int, node: str, message: str, *_: Any) -> None:
         self.broadcast_at[message] = time
@@ -89,6 +85,7 @@ class EventFold:
 
     def _join(self, time: int, node: str, *_: Any) -> None:
         self._member_since[node] = time
+        self._member_from[node] = len(self.order)
         self._entitled_from[node] = self._missing_from[node] = len(self.order)
 
     def _leave(self, time: int, node: str, *_: Any) -> None:
@@ -112,14 +109,17 @@ class EventFold:
         self.counts["refused"] += self._is_inside(time)
 
     def _handoff_start(self, time: int, node: str, message: str, session: Any, detail: str | None) -> None:
+        self.handoff_details = self.handoff_details or set()
         self.superseded += node in self._under_way and self._is_inside(self._under_way[node][0])
         self._under_way[node] = (time, session, json.loads(detail or "{}").get("cause", ""))
 
     def _handoff_end(self, time: int, node: str, message: str, session: Any, detail: str | None) -> None:
         if node in self._under_way and self._under_way[node][1] == session:
             began, _, cause = self._under_way.pop(node)
+            told = json.loads(detail or "{}")
+            self.handoff_details = {*(self.handoff_details or ()), *told}
             if self._is_inside(began):
-                self.handoffs.append(Handoff(node, began, time, cause, json.loads(detail or "{}")))
+                self.handoffs.append(Handoff(node, began, time, cause, told))
 
     _HANDLERS: ClassVar[dict[str, Callable[..., None]]] = {
         "broadcast": _broadcast,
@@ -140,19 +140,38 @@ class EventFold:
     def owed(self) -> list[Owed]:
         """What members at the end are entitled to and did not get."""
         return [
-            Owed(node, message, self.broadcast_at[message])
+            Owed(node, self.order[place], self.broadcast_at[self.order[place]])
             for node, first in self._entitled_from.items()
-            for message in self.order[first:]
-            if message not in self.delivered[node]
+            for place in self._without(node, first).tolist()
         ]
+
+    def how_many_owed(self) -> int:
+        return sum(len(self._without(node, first)) for node, first in self._entitled_from.items())
+
+    def obliged(self) -> tuple[int, int]:
+        """Pairs (message of the window, host that is a member from its broadcast to the end), and how many of them were
+        delivered.
+        """
+        sent, times = self.deliveries.broadcast_message, self.deliveries.broadcast_ns
+        last = np.full(self.deliveries.messages, -1)  # of a message that was broadcast twice, the last one counts
+        last[sent] = np.arange(len(sent))
+        inside = np.zeros(self.deliveries.messages, np.bool_)
+        inside[sent] = (self.begin_ns <= times) & (times < self.end_ns)
+        of_window = inside[sent]
+        pairs = done = 0
+        for node in self._member_since:
+            first = self._member_from[node]
+            pairs += int(np.count_nonzero(of_window[first:]))
+            done += int(np.count_nonzero(self.deliveries.got(node) & inside & (last >= first)))
+        return pairs, done
 
     def missed_by_gaps(self) -> int:
         """Pairs (gap in the window, message that its host was entitled to until then and never got)."""
-        return sum(
-            message not in self.delivered[node]
-            for node, first, last in self._missed
-            for message in self.order[first:last]
-        )
+        return sum(len(self._without(node, first, last)) for node, first, last in self._missed)
+
+    def _without(self, node: str, first: int, last: int | None = None) -> np.ndarray:
+        """The numbers, in order of broadcast, of those that the node never delivered."""
+        return first + np.flatnonzero(~self.deliveries.got(node)[self.deliveries.broadcast_message[first:last]])
 
     def memberships(self) -> dict[str, list[tuple[int, int]]]:
         """Of each host: from when to when it was a member; who never left was one until the end of the window."""

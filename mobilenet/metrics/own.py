@@ -10,7 +10,8 @@ Model     a scenario names it, `metrics: [slo.py:deliveries_within_1_s]`; its na
           wherever ours do: show, studies, reports. It reads rows where ours read columns, which is slower, and easier
           to write
 Units     seconds and integer nanoseconds, as the names say
-Errors    ValueError: what is no metric, has the name of one of ours, or gives something that is no number
+Errors    ValueError: what is no metric, or has the name of one of ours. One that raises, or gives something that is no
+          number, has no value, and the run says why
 Source    ours: docs/guide/plug-ins.md
 """
 
@@ -18,12 +19,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Iterator
+from copy import deepcopy
 from numbers import Integral, Real
+from pathlib import Path
 from typing import Any, NamedTuple
 
-from mobilenet.metrics.fold import Columns
 from mobilenet.metrics.registry import MOBILE, PROCESSES, SECOND, Row
 from mobilenet.rundir.schema import Event
+from mobilenet.rundir.table import Columns
 
 
 class SampleRow(NamedTuple):
@@ -53,7 +56,7 @@ class Record:
 
     def __init__(self, events: Columns, samples: Columns, counters: dict[str, Any], manifest: dict[str, Any]) -> None:
         self._events, self._samples = events, samples
-        self.counters, self.manifest = counters, manifest
+        self.counters, self.manifest = deepcopy(counters), deepcopy(manifest)  # whatever a metric does to them
         self.begin_ns, self.end_ns = (round(manifest[key] * SECOND) for key in ("warmup_s", "duration_s"))
 
     def events(self) -> Iterator[Event]:
@@ -103,28 +106,39 @@ class OwnMetric(NamedTuple):
     words: str
     unit: str
     function: Function
+    path: Path  # of the file where it stands
 
 
-def own_metric(found: Any, reference: str) -> OwnMetric:
-    """What `reference` names, if it is a metric."""
+def own_metric(found: Any, reference: str, folder: Path = Path(".")) -> OwnMetric:
+    """What `reference` names, if it is a metric; `folder`: where its file is."""
     name = reference.rpartition(":")[2]
     words, unit = getattr(found, "words", None), getattr(found, "unit", "")
     if not callable(found) or not isinstance(words, str) or not isinstance(unit, str):
         raise ValueError(f"{reference} is no metric: expected a function below @metric(words, unit)")
     if name in MOBILE or name in PROCESSES or name in COLUMNS_OF_STUDIES:
         raise ValueError(f"{reference}: there is a metric {name} already, expected another name")
-    return OwnMetric(name, words, unit, found)
+    return OwnMetric(name, words, unit, found, folder / reference.rpartition(":")[0])
 
 
-def own_row(own: Iterable[OwnMetric], record: Record) -> Row:
-    """The values of a user's metrics."""
+def measured(own: Iterable[OwnMetric], record: Record) -> tuple[Row, dict[str, BaseException]]:
+    """The values of a user's metrics, None for one that failed; and of those that failed, by what."""
     row: Row = {}
-    for name, _, _, function in own:
-        value = function(record)
-        if value is None:
-            row[name] = None
-            continue
-        if isinstance(value, bool) or not isinstance(value, Real) or not math.isfinite(value):
-            raise ValueError(f"metric {name} gives {value!r}, expected a finite number or None")
-        row[name] = int(value) if isinstance(value, Integral) else float(value)  # numpy's numbers, too
-    return row
+    failed: dict[str, BaseException] = {}
+    for metric in own:
+        try:
+            row[metric.name] = _value(metric.function(record))
+        except MemoryError:
+            raise
+        except (Exception, SystemExit, GeneratorExit) as error:
+            row[metric.name] = None
+            failed[metric.name] = error
+    return row, failed
+
+
+def _value(value: Any) -> float | int | None:
+    """What a metric may give; numpy's numbers, too."""
+    if value is None:
+        return None
+    if isinstance(value, bool) or not isinstance(value, Real) or not math.isfinite(value):
+        raise ValueError(f"gives {' '.join(repr(value).split())[:80]}, expected a finite number or None")
+    return int(value) if isinstance(value, Integral) else float(value)

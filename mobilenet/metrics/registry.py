@@ -1,18 +1,21 @@
 """All metrics: what each is called, in which unit it is, and what it means, in words for people.
 
 Model     a metric has words, and a unit where it is no bare count or share. Those that come first in a report come
-          first here. A metric that is not listed (of an older version, or a buffer of a plug-in) is called by its
-          name, with spaces. A user's own metrics (own.py) bring words and unit with them
+          first here. A buffer of a plug-in is called by its quantity; another metric that is not listed (of an older
+          version, say) by its name, with spaces. A user's own metrics (own.py) bring words and unit with them
 Units     s, bytes, t.u. as said
 Source    ours: docs/verdicts-and-metrics.md
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
+
+from mobilenet.quoting import cut
 
 SECOND = 1_000_000_000
 Row = dict[str, float | int | None]
@@ -21,7 +24,7 @@ MOBILE: dict[str, tuple[str, str]] = {  # words, unit; those that come first in 
     "broadcasts": ("messages broadcast by hosts in the measured time", ""),
     "deliveries": ("deliveries at members in the measured time", ""),
     "broadcasts_undelivered": ("pairs (member, message) still owed at the end", ""),
-    "delivery_delay_mean_s": ("mean delay from broadcast to delivery", "s"),
+    "delivery_delay_mean_s": ("mean delay from broadcast to delivery, the sender's own included", "s"),
     "delivery_delay_p95_s": ("delay that 95 % of deliveries stay below", "s"),
     "messages_sent_per_delivery": ("frames sent per delivery", "frames"),
     "collision_ratio": ("share of receptions lost to collisions", ""),
@@ -29,12 +32,15 @@ MOBILE: dict[str, tuple[str, str]] = {  # words, unit; those that come first in 
     "host_rbuffer_mean": ("messages that a host holds back (RBuffer), mean", "messages"),
     "handoffs": ("confirmed changes of station that began in the measured time", ""),
     "handoff_duration_mean_s": ("mean time that a handoff takes", "s"),
-    "handoff_interruption_mean_s": ("mean time without a delivery around a handoff", "s"),
+    "handoff_interruption_mean_s": ("mean time from the last delivery before a handoff to the first after it", "s"),
     "crashes": ("crashes", ""),
     "gaps": ("gaps (hosts told that they missed messages)", ""),
+    "delivery_ratio": ("share of the deliveries owed that happened (reachability)", ""),
+    "deliveries_owed": ("pairs (message, host that is a member from its broadcast to the end)", ""),
     "window_s": ("length of the measured time", "s"),
     "broadcasts_offered": ("messages that applications wanted to broadcast", ""),
-    "broadcasts_refused": ("broadcasts refused (host down, no member, or buffer full)", ""),
+    "broadcasts_refused": ("broadcasts refused (host down or no member)", ""),
+    "delivery_delay_others_mean_s": ("mean delay from broadcast to delivery at another host", "s"),
     "delivery_delay_p50_s": ("median delay from broadcast to delivery", "s"),
     "delivery_delay_p99_s": ("delay that 99 % of deliveries stay below", "s"),
     "delivery_delay_max_s": ("longest delay", "s"),
@@ -50,6 +56,7 @@ MOBILE: dict[str, tuple[str, str]] = {  # words, unit; those that come first in 
         "share of receptions begun that were lost to collisions, of frames for that receiver",
         "",
     ),
+    "bit_error_ratio": ("share of receptions lost to noise alone", ""),
     "copies_and_acks_per_delivery": (
         "copies of application messages and acknowledgements sent per delivery",
         "messages",
@@ -67,19 +74,19 @@ MOBILE: dict[str, tuple[str, str]] = {  # words, unit; those that come first in 
     "host_sbuffer_max": ("most messages of a host not acknowledged yet (SBuffer)", "messages"),
     "host_rbuffer_max": ("most messages that a host holds back (RBuffer)", "messages"),
     "handoffs_superseded": ("handoffs superseded by the next session", ""),
-    "recoveries": ("new sessions after a crash or a restart", ""),
+    "recoveries": ("confirmed new sessions for another cause than a change of station", ""),
     "handoff_duration_max_s": ("longest handoff", "s"),
     "handoff_interruption_excess_mean_s": ("interruption beyond a host's usual time between deliveries, mean", "s"),
     "handoffs_with_recovered": ("handoffs in which messages were sent again", ""),
-    "handoffs_with_skipped": ("handoffs in which messages were skipped, as the host had them", ""),
+    "handoffs_with_skipped": ("handoffs whose confirmation told the host to skip messages, as it had them", ""),
     "handoff_recovered_mean": ("messages sent again per handoff, mean", "messages"),
-    "handoff_skipped_mean": ("messages skipped per handoff, mean", "messages"),
+    "handoff_skipped_mean": ("messages to skip per confirmed handoff, mean", "messages"),
     "backlog_slope": ("relative growth of what waits, over the second half", ""),
     **{
         f"{name}_{kind}": (f"{words}, {said}", "entries")
         for name, words in (
             ("m_d", "hosts named in a message of a station that must not deliver it (M_d)"),
-            ("skip", "messages to skip that a confirmation of a handoff lists"),
+            ("skip", "messages to skip in a confirmation sent, repeated ones and joins included"),
             ("handoff_undelivered_list", "undelivered messages that a station answers with (Rsp1)"),
             ("handoff_wanted_list", "messages that the new station asks for (Req2)"),
             ("handoff_recovered_list", "messages that it is sent (Rsp2)"),
@@ -102,14 +109,19 @@ PROCESSES: dict[str, tuple[str, str]] = {
     "crashes": ("crashes", ""),
     "suspicions": ("suspicions", ""),
     "suspicions_taken_back": ("suspicions taken back", ""),
+    "delivery_ratio": ("share of the deliveries owed that happened (reachability)", ""),
+    "deliveries_owed": ("pairs (message, process that never crashes)", ""),
     "delivery_delay_mean_s": ("mean delay from broadcast to delivery at another process", "t.u."),
-    "delivery_latency_max": ("longest delay from broadcast to delivery", "t.u."),
+    "delivery_latency_max": ("longest delay from broadcast to delivery at another process", "t.u."),
     "message_bytes": ("bytes sent", "bytes"),
     "broadcasts_complete": ("broadcasts whose source was told that all have them", ""),
     "packets": ("packets sent", ""),
     "pending_max_mean": ("most messages held back, mean over processes", "messages"),
 }
 SIGNED = ("backlog_slope", "handoff_interruption_excess_mean_s")  # all others cannot be below 0
+
+
+LONGEST_WORDS, LONGEST_UNIT = 200, 40  # of a user's metric, which may say anything
 
 
 def meaning(metric: str, of_processes: bool = False, own: Mapping[str, Any] | None = None) -> str:
@@ -121,10 +133,14 @@ def meaning(metric: str, of_processes: bool = False, own: Mapping[str, Any] | No
 def _known(metric: str, of_processes: bool, own: Mapping[str, Any]) -> tuple[str, str]:
     if metric in own:
         words, unit = own[metric]
-        return str(words), str(unit)
+        return cut(" ".join(str(words).split()), LONGEST_WORDS), cut(" ".join(str(unit).split()), LONGEST_UNIT)
     known = (PROCESSES if of_processes else MOBILE).get(metric)
     if known is not None:
         return known
+    if not of_processes and (buffer := re.fullmatch(r"(host|station)_(.+)_(mean|max)", metric)):
+        who, quantity, kind = buffer.groups()
+        words = f"messages in {quantity} of a {who}"
+        return f"{words}, mean" if kind == "mean" else f"most {words}", "messages"
     stem, _, last = metric.rpartition("_")
     unit = {"s": "t.u." if of_processes else "s", "bytes": "bytes"}.get(last, "")
     return (stem if last == "s" else metric).replace("_", " "), unit

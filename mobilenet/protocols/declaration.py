@@ -2,8 +2,8 @@
 
 Model     a class with these attributes and no state. The scenario, the network and the fuzzer read it, and know nothing
           else of the protocol; the verifier reads what the scenario made of it. Built-in ones are listed in
-          catalogue.py; a plug-in's class may say the same things, in a file of its own, and what it leaves out is as
-          here
+          catalogue.py. A plug-in's class, in a file of its own, may say what is marked `plug-ins` here; what it leaves
+          out is as here. The rest is not read of plug-ins: who verifies or estimates a run never runs their code
 Units     seconds, as the names say
 Source    ours: docs/guide/plug-ins.md
 """
@@ -15,7 +15,7 @@ from typing import Any, ClassVar, Literal
 
 from .base import BaseStable
 
-Promise = Literal["causal", "best_effort"]
+Promise = Literal["causal", "fifo", "best_effort"]
 Need = Literal["connections"]
 
 
@@ -27,21 +27,24 @@ class Declaration:
     """
 
     name: ClassVar[str] = ""
-    host: ClassVar[type]
-    station: ClassVar[type]
-    stable: ClassVar[type] = BaseStable
+    host: ClassVar[type]  # plug-ins
+    station: ClassVar[type]  # plug-ins
+    stable: ClassVar[type] = BaseStable  # plug-ins
     parameters: ClassVar[type]
 
     # --- what it promises
-    promises: ClassVar[Promise | None] = "causal"  # what the verifier judges; None: nothing at all
+    # what the verifier judges; None: record, conservation and rest alone. plug-ins, but for None
+    promises: ClassVar[Promise | None] = "causal"
+    delivers_to_all: ClassVar[bool | None] = None  # every member gets every message; None: only if causal. plug-ins
     loses_at_any_time: ClassVar[bool] = False  # hosts may have a gap at any time, not only after they expired
 
     # --- what it needs
-    needs: ClassVar[tuple[Need, ...]] = ()  # connections: TCP over the radio and between neighbouring stations
-    listens: ClassVar[bool] = True  # False: no frame is handed up, which makes being heard free of cost
+    needs: ClassVar[tuple[Need, ...]] = ()  # connections: TCP over the radio and between stations. plug-ins
+    listens: ClassVar[bool] = True  # False: no frame is handed up, which makes being heard free of cost. plug-ins
 
     # --- what is known of its trace
-    buffers: ClassVar[tuple[str, ...]] = ()  # measured of each host and station, and empty when the run is at rest
+    # measured of each host and station, and empty at rest. Of plug-ins the BUFFERS of host and station say it
+    buffers: ClassVar[tuple[str, ...]] = ()
     delivers_only_connected: ClassVar[bool] = False  # nothing between the begin of a handoff and its end
     # event -> the keys of its detail; with a question mark: it need not be there. None: nothing is known of them
     details: ClassVar[Mapping[str, tuple[str, ...]] | None] = None
@@ -61,7 +64,10 @@ class Declaration:
 
     @staticmethod
     def expiry_s(p: Any) -> float | None:
-        """A host that was not heard for so long is given up; None: never."""
+        """A host that was not heard for so long is given up; None: never.
+
+        plug-ins: if it is not None, the network notes silences; what their hosts may miss does not follow from it.
+        """
         return None
 
     @staticmethod

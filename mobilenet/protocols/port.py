@@ -88,11 +88,14 @@ class HostPort(Port, Protocol):
         """A new session was begun; cause: 'join', 'cell', 'recovery' or 'reinit'."""
 
     def session_confirmed(self, session: int, station: int, detail: dict[str, int]) -> None:
-        """Its init_ACK arrived; detail: sizes, for measuring ('recovered', 'skipped')."""
+        """The station has confirmed it; detail: sizes, for measuring ('recovered', 'skipped')."""
 
 
 class WiredPort(Protocol):
-    """The backbone between stations: reliable, exactly once, causal over both calls (spec: mobile_causal header)."""
+    """The backbone between stations: reliable, exactly once, causal over both calls.
+
+    What is asked of it: docs/protocols/mobile-causal.md#requirements-on-the-backbone
+    """
 
     def broadcast(self, message: Any) -> None:
         """To all other stations."""
@@ -107,7 +110,7 @@ class HostProtocol(Protocol):
     BUFFERS: ClassVar[tuple[str, ...]]
 
     def buffer_sizes(self) -> tuple[int, ...]:
-        """How many messages each of BUFFERS holds; for measuring only."""
+        """How many messages each of BUFFERS holds. It is measured, and a run is at rest only if all are 0."""
 
     def join(self) -> None: ...
     def leave(self) -> bool:

@@ -28,6 +28,7 @@ class Difference:
     before: list[dict[str, Any]]  # the last ones that are the same
     scenario: Rows
     metrics: Rows
+    verdicts: Rows  # answers of properties, that of all together first
 
 
 def difference(a: Path, b: Path, context: int = 3) -> Difference:
@@ -46,6 +47,7 @@ def difference(a: Path, b: Path, context: int = 3) -> Difference:
         before,
         _apart(_scenario(a), _scenario(b)),
         _apart(_metrics(a), _metrics(b)),
+        _apart(_verdicts(a), _verdicts(b)),
     )
 
 
@@ -53,7 +55,7 @@ def _scenario(directory: Path) -> dict[str, Any]:
     try:
         return dict(_leaves("", read(directory / "scenario.yaml").plain()))
     except ScenarioError as error:
-        raise RunError(f"{directory / 'scenario.yaml'}: damaged: {str(error).splitlines()[0]}") from None
+        raise RunError(f"{str(error).splitlines()[0]}; the run is damaged") from None
 
 
 def _leaves(path: str, value: Any) -> Iterator[tuple[str, Any]]:
@@ -66,6 +68,16 @@ def _leaves(path: str, value: Any) -> Iterator[tuple[str, Any]]:
 
 def _metrics(directory: Path) -> dict[str, Any]:
     return read_json(directory, "metrics.json") if (directory / "metrics.json").is_file() else {}
+
+
+def _verdicts(directory: Path) -> dict[str, Any]:
+    if not (directory / "verdict.json").is_file():
+        return {}
+    document = read_json(directory, "verdict.json")
+    checks = document.get("checks")
+    answers = checks.items() if isinstance(checks, dict) else ()
+    found = {name: check.get("answer") for name, check in answers if isinstance(check, dict)}
+    return {"verdict": document.get("verdict"), **found}
 
 
 def _apart(a: dict[str, Any], b: dict[str, Any]) -> Rows:

@@ -27,7 +27,7 @@ def manifest(
         "format_version": FORMAT_VERSION,
         "mobilenet_version": __version__,
         "replication": 0,
-        "fingerprint": recording.events.fingerprint(),
+        "fingerprint": recording.tables()["events"].fingerprint(),
         "simulated_s": simulated_ns / 1e9,
         "wall_s": round(wall_s, 3),
         "command": command,

@@ -9,8 +9,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Sequence
+from hashlib import sha256
+from os import SEEK_END
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 from mobilenet.quoting import quoted
 from mobilenet.rundir.schema import (
@@ -22,6 +24,7 @@ from mobilenet.rundir.schema import (
     OPTIONAL_TABLES,
     REQUIRED_FILES,
 )
+from mobilenet.rundir.table import Table
 from mobilenet.rundir.writer import file_digests, is_partial
 
 if TYPE_CHECKING:
@@ -37,6 +40,10 @@ def free_copy_name(name: str, taken: Iterable[str]) -> str:
     return name
 
 
+AGAIN = "remove the file, and `mobilenet verify` makes it anew"  # what follows from the record
+SMALL_BYTES = 32_000_000  # of a table, which take a twentieth of a second to read
+
+
 class RunError(Exception):
     """Not a readable run directory; the message is one line for people."""
 
@@ -48,7 +55,14 @@ def read_json(directory: Path, name: str) -> dict[str, Any]:
         value = json.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
         raise RunError(f"{path}: missing; this is not a complete run directory") from None
-    except (OSError, UnicodeDecodeError, json.JSONDecodeError) as error:
+    except UnicodeDecodeError as error:
+        line = error.object.count(b"\n", 0, error.start) + 1
+        raise RunError(f"{path}:{line}: not text in UTF-8") from None
+    except json.JSONDecodeError as error:
+        raise RunError(f"{path}:{error.lineno}: not readable as JSON: {error.msg}") from None
+    except RecursionError:
+        raise RunError(f"{path}: not readable as JSON: nested too deeply") from None
+    except (OSError, ValueError) as error:
         raise RunError(f"{path}: not readable as JSON: {error}") from None
     if not isinstance(value, dict):
         raise RunError(f"{path}: expected a JSON object")
@@ -61,19 +75,24 @@ def read_derived(directory: Path, name: str, *keys: str) -> dict[str, Any]:
         raise RunError(
             f"{directory / name}: missing; `mobilenet verify {quoted(directory)}` makes it anew from the record"
         )
-    value = read_json(directory, name)
+    try:
+        value = read_json(directory, name)
+    except RunError as error:
+        raise RunError(f"{error}; {AGAIN}") from None
     for key in keys:
         if key not in value:
-            raise RunError(
-                f"{directory / name}: {key} is missing; remove the file, and `mobilenet verify` makes it anew"
-            )
+            raise RunError(f"{directory / name}: {key} is missing; {AGAIN}")
     return value
 
 
 def read_columns(directory: Path, table: str) -> dict[str, list[Any]]:
     """One of the tables of a run as lists."""
-    data = read_table(directory, table)
-    return {name: data[name].to_pylist() for name in COLUMNS[table]}
+    return dict(read_coded(directory, table))
+
+
+def read_coded(directory: Path, table: str) -> Table:
+    """The same as whole columns."""
+    return Table({}, read_table(directory, table).select(list(COLUMNS[table])))
 
 
 def read_frame(directory: Path, table: str, columns: Sequence[str] | None = None) -> pd.DataFrame:
@@ -88,7 +107,7 @@ def read_table(directory: Path, table: str, columns: Sequence[str] | None = None
 
     path = directory / f"{table}.parquet"
     try:
-        data = pq.read_table(path, columns=None if columns is None else list(columns))
+        data = pq.ParquetFile(path).read(columns=None if columns is None else list(columns))
     except FileNotFoundError:
         raise RunError(f"{path}: missing; this is not a complete run directory") from None
     except (OSError, pa.ArrowException) as error:
@@ -134,6 +153,36 @@ def require_files(directory: Path, manifest: dict[str, Any]) -> None:
         if written[name] != found.get(name):
             what = "not as the run wrote it" if name in found else "missing"
             raise RunError(f"{directory / name}: {what}; manifest.json holds the SHA-256 of each file")
+
+
+def glance_at_tables(directory: Path, manifest: dict[str, Any]) -> None:
+    """Refuse a directory with a table that is plainly not what the run wrote: small ones by their digests, of large
+    ones the two ends alone, which takes no time.
+    """
+    written = manifest.get("files")
+    written = written if isinstance(written, dict) else {}
+    for name in sorted(name for name in written if name.endswith(".parquet") and "/" not in name):
+        path = directory / name
+        try:
+            with path.open("rb") as file:
+                is_small = path.stat().st_size <= SMALL_BYTES
+                is_whole = sha256(file.read()).hexdigest() == written[name] if is_small else _has_both_ends(file)
+        except FileNotFoundError:
+            raise RunError(f"{path}: missing; this is not a complete run directory") from None
+        except OSError as error:
+            raise RunError(f"{path}: cannot be read: {error.strerror}") from None
+        if not is_whole:
+            raise RunError(
+                f"{path}: not as the run wrote it; `mobilenet verify {quoted(directory)}` looks at all of it"
+            )
+
+
+def _has_both_ends(file: BinaryIO) -> bool:
+    """Parquet: its mark at the beginning; at the end a footer, its length and the mark."""
+    begin = file.read(4)
+    size = file.seek(-8, SEEK_END) + 8
+    length = int.from_bytes(file.read(4), "little")
+    return begin == file.read(4) == b"PAR1" and 0 < length < size
 
 
 def read_manifest(directory: Path) -> dict[str, Any]:

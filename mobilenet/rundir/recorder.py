@@ -8,14 +8,13 @@ Source    ours: docs/run-directory.md
 
 from __future__ import annotations
 
-import hashlib
 import json
-import struct
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, ClassVar
 
 from mobilenet.rundir.schema import COLUMNS
+from mobilenet.rundir.table import Table
 
 EVENTS = {  # each kind of event, and the kinds of nodes that it happens at: hosts, stations, plain processes
     **dict.fromkeys(("join", "leave", "broadcast", "refused", "deliver", "gap", "crash", "recover"), "hp"),
@@ -93,30 +92,13 @@ def _append(column: list[Any], row: int, value: Any) -> None:
     column.append(value)
 
 
-def fingerprint(columns: dict[str, list[Any]]) -> str:
+def fingerprint(columns: Mapping[str, list[Any]]) -> str:
     """SHA-256 over the events' columns, independent of how they are stored.
 
     Integers as 8 bytes little-endian, text as length and UTF-8, null as a marker;
     each column is preceded by its name and its number of rows.
     """
-    digest = hashlib.sha256()
-    for name in EventLog.COLUMNS:
-        values = columns[name]
-        digest.update(f"{name}:{len(values)};".encode())
-        if name == "time_ns":
-            digest.update(struct.pack(f"<{len(values)}q", *values))
-            continue
-        parts = []
-        for value in values:
-            if value is None:
-                parts.append(b"\x00")
-            elif isinstance(value, int):
-                parts.append(b"\x01" + struct.pack("<q", value))
-            else:
-                text = value.encode()
-                parts.append(b"\x02" + struct.pack("<I", len(text)) + text)
-        digest.update(b"".join(parts))
-    return digest.hexdigest()
+    return Table.of(columns).fingerprint()
 
 
 class Columns:
@@ -157,13 +139,32 @@ class Samples:
 class Recording:
     """Everything that a run records, in memory, as columns."""
 
-    def __init__(self, frames: bool = False, messages: bool = False) -> None:
+    def __init__(self, frames: bool = False, messages: bool = False, links: bool = False) -> None:
         self.events = EventLog()
         self.samples = Samples()
         self.positions = Columns(*COLUMNS["positions"])
         self.frames = Columns(*COLUMNS["frames"]) if frames else None
         self.messages = Columns(*COLUMNS["messages"]) if messages else None
+        self.links = Columns(*COLUMNS["links"]) if links else None
         self.counters: dict[str, Any] = {}
+        self._tables: dict[str, Table] = {}
+        self._rows: tuple[int, ...] = ()
+
+    def tables(self) -> dict[str, Table]:
+        """What was recorded so far as whole columns. They are made once, and anew when there are more rows."""
+        tables: dict[str, Samples | Columns | None] = {
+            "samples": self.samples,
+            "positions": self.positions,
+            "frames": self.frames,
+            "messages": self.messages,
+            "links": self.links,
+        }
+        rows = (len(self.events), *(len(table) for table in tables.values() if table is not None))
+        if rows != self._rows:
+            self._rows = rows
+            self._tables = {"events": Table(self.events.columns())}
+            self._tables |= {name: Table(table.lists) for name, table in tables.items() if table is not None}
+        return self._tables
 
     def document(self) -> dict[str, Any]:
         """counters.json: what the network counted, and how many rows each table has, of events by kind."""
@@ -172,6 +173,7 @@ class Recording:
             "positions": self.positions,
             "frames": self.frames,
             "messages": self.messages,
+            "links": self.links,
         }
         sizes = {name: len(table) for name, table in tables.items() if table is not None}
         return {**self.counters, "rows": {"events": dict(sorted(Counter(self.events.event).items())), **sizes}}

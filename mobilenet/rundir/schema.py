@@ -24,7 +24,7 @@ REQUIRED_FILES: Final = (
     "counters.json",
 )
 DERIVED_FILES: Final = ("verdict.json", "metrics.json")  # what follows from the others, and can be made anew
-OPTIONAL_TABLES: Final = ("frames", "messages")
+OPTIONAL_TABLES: Final = ("frames", "messages", "links")
 
 COLUMNS: Final[dict[str, dict[str, str]]] = {  # table -> column -> type
     "events": {
@@ -48,6 +48,13 @@ COLUMNS: Final[dict[str, dict[str, str]]] = {  # table -> column -> type
         "addressed": "bool",
         "fate": "string",
     },
+    "links": {  # with the radio model sinr, a row for each of frames
+        "start_ns": "int64",
+        "sender": "string",
+        "receiver": "string",
+        "power_dbm": "double",
+        "sinr_db": "double",  # the lowest while header and payload arrived; NaN where it was not received to its end
+    },
     "messages": {
         "send_ns": "int64",
         "receive_ns": "int64",
@@ -64,6 +71,7 @@ COLUMNS: Final[dict[str, dict[str, str]]] = {  # table -> column -> type
     },
 }
 
+BUFFERS: Final = ("sbuffer", "rbuffer")  # of our own protocols
 NULLABLE: Final = ("message", "station", "session", "detail", "host", "receive_ns")
 
 
@@ -77,6 +85,17 @@ class Event(NamedTuple):
     station: str | None
     session: int | None
     detail: str | None  # JSON
+
+
+def buffers_of(manifest: Mapping[str, Any], untold: tuple[str, ...] = BUFFERS) -> dict[str, tuple[str, ...]]:
+    """The quantities that are buffers of each host (h) and of each station (s); `untold`: if the manifest does not say
+    it, or nothing that could be meant.
+    """
+    told = manifest.get("buffers")
+    named = {"h": told.get("hosts"), "s": told.get("stations")} if isinstance(told, Mapping) else {"h": told, "s": told}
+    return {
+        kind: tuple(map(str, names)) if isinstance(names, (list, tuple)) else untold for kind, names in named.items()
+    }
 
 
 def kind_of(manifest: Mapping[str, Any]) -> Kind:

@@ -13,13 +13,14 @@ import json
 import os
 import re
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
 from mobilenet.rundir.recorder import Recording
 from mobilenet.rundir.schema import COLUMNS, DERIVED_FILES
+from mobilenet.rundir.table import Table
 
 
 def file_digests(directory: Path) -> dict[str, str]:
@@ -44,22 +45,24 @@ class RecordError(Exception):
         self.is_input = is_input
 
 
-def write_table(path: Path, columns: dict[str, list[Any]]) -> None:
-    """One table as Parquet, from equally long lists; the file's name tells which."""
+def write_table(path: Path, columns: Mapping[str, list[Any]]) -> None:
+    """One table as Parquet, from equally long columns; the file's name tells which."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    types = COLUMNS[path.stem]
-    arrays = {name: pa.array(values, type=pa.type_for_alias(types[name])) for name, values in columns.items()}
-    pq.write_table(pa.table(arrays), path)
+    types, table = COLUMNS[path.stem], Table.of(columns)
+    arrays = [table.arrow(name, types[name]) for name in columns]
+    # without Arrow's own notes the file says text, not codes of text
+    pq.write_table(pa.Table.from_arrays(arrays, names=list(columns)), path, store_schema=False)
 
 
 @contextmanager
-def run_directory(path: Path) -> Iterator[Path]:
+def run_directory(path: Path, replaces: bool = False) -> Iterator[Path]:
     """A directory to fill; it takes its name only when the block ends well, and otherwise nothing is left.
 
     A killed process leaves at most `.NAME.partial-PID`, which no reader takes for a run. Whoever fills one holds a lock
-    on it, so that the next run to the same name can tell which of them are dead, and removes those.
+    on it, so that the next run to the same name can tell which of them are dead, and removes those. `replaces`: what
+    has the name now goes when the new one is whole.
     """
     partial = path.parent / f".{path.name}.partial-{os.getpid()}"
     made: list[Path] = []
@@ -68,7 +71,7 @@ def run_directory(path: Path) -> Iterator[Path]:
     try:
         if any("\ud800" <= character <= "\udfff" for character in str(path)):  # pyarrow cannot write there
             raise RecordError(f"{path}: cannot be written: the name is not text in UTF-8", is_input=True)
-        if os.path.lexists(path) or path.name in ("", ".."):
+        if (os.path.lexists(path) and not replaces) or path.name in ("", ".."):
             raise RecordError(f"{path}: exists already; name another directory, or remove it", is_input=True)
         for folder in reversed([folder for folder in path.parents if not folder.exists()]):
             folder.mkdir(exist_ok=True)
@@ -82,9 +85,12 @@ def run_directory(path: Path) -> Iterator[Path]:
         for file in sorted(partial.iterdir()):
             _sync(file)
         _sync(partial)
-        if os.path.lexists(path):
+        if replaces and os.path.lexists(path):
+            _put_in_place_of(path, partial)
+        elif os.path.lexists(path):
             raise RecordError(f"{path}: appeared while this run was being written")
-        os.rename(partial, path)
+        else:
+            os.rename(partial, path)
     except OSError as error:
         what = "could not be written whole" if lock is not None else "cannot be written"
         raise RecordError(
@@ -100,6 +106,18 @@ def run_directory(path: Path) -> Iterator[Path]:
             os.close(lock)
     with suppress(OSError):
         _sync(path.parent)
+
+
+def _put_in_place_of(path: Path, fresh: Path) -> None:
+    """What was there comes back if that fails."""
+    old = path.parent / f".{path.name}.replaced-{os.getpid()}"
+    os.rename(path, old)
+    try:
+        os.rename(fresh, path)
+    except BaseException:
+        os.rename(old, path)
+        raise
+    shutil.rmtree(old, ignore_errors=True)
 
 
 def is_partial(path: Path) -> bool:
@@ -166,12 +184,6 @@ def write_json(path: Path, value: Any) -> None:
 
 def write_recording(directory: Path, recording: Recording) -> None:
     """Events, samples, positions, the optional tables and counters.json."""
-    events = recording.events
-    write_table(directory / "events.parquet", events.columns())
-    write_table(directory / "samples.parquet", recording.samples.lists)
-    write_table(directory / "positions.parquet", recording.positions.lists)
-    if recording.frames is not None:
-        write_table(directory / "frames.parquet", recording.frames.lists)
-    if recording.messages is not None:
-        write_table(directory / "messages.parquet", recording.messages.lists)
+    for name, table in recording.tables().items():
+        write_table(directory / f"{name}.parquet", table)
     write_json(directory / "counters.json", recording.document())

@@ -96,20 +96,30 @@ def require_files(scenario: ScenarioFile, root: Node) -> None:
     absent = [
         line(root, path, f"there is no file {file.name!r} beside the scenario")
         for path, file in scenario.files()
-        if not file.is_file()
+        if not is_file(file)
     ]
     if absent:
         raise ScenarioError("\n".join(absent))
 
 
+def is_file(path: Path) -> bool:
+    """Whether it is there, of any name: too long ones and such with a NUL are not."""
+    try:
+        return path.is_file()
+    except (OSError, ValueError):
+        return False
+
+
 def read(path: Path) -> Node:
     """The nodes of a file."""
+    if "\0" in str(path):
+        raise ScenarioError(f"{str(path)[:80]!r}: cannot be read: a NUL is in its name")
     try:
         with path.open("rb") as file:
             data = file.read(MOST_BYTES + 1)
     except OSError as error:
-        raise ScenarioError(f"{path.name or path}: cannot be read: {error.strerror}") from None
-    return parse(data, path.name)
+        raise ScenarioError(f"{path}: cannot be read: {error.strerror}") from None
+    return parse(data, str(path))
 
 
 def effective(scenario: ScenarioFile) -> str:

@@ -19,6 +19,7 @@ from pydantic import BaseModel, ValidationError
 from mobilenet.scenario.yaml_reader import Node
 from mobilenet.scenario.yaml_writer import inline
 
+MOST_WORDED = 500  # problems that are put into words: looking for what may have been meant takes time
 MOST_LINES = 20
 KINDS = {
     "int_type": "a whole number",
@@ -40,9 +41,11 @@ BOUNDS = {
 
 
 def problems(error: ValidationError, root: Node, model: type[BaseModel]) -> list[str]:
-    found = list(dict.fromkeys(_line(problem, root, model) for problem in error.errors(include_url=False)))
-    if len(found) > MOST_LINES:
-        found[MOST_LINES:] = [f"... and {len(found) - MOST_LINES} more problems"]
+    errors = error.errors(include_url=False)
+    found = list(dict.fromkeys(_line(problem, root, model) for problem in errors[:MOST_WORDED]))
+    more = len(found) - MOST_LINES + len(errors[MOST_WORDED:])
+    if more > 0:
+        found[MOST_LINES:] = [f"... and {more} more problems"]
     return found
 
 
@@ -122,6 +125,8 @@ def _known(name: str, choices: Sequence[str], otherwise: str) -> str:
     """The choice that was probably meant, or all of them."""
     close = get_close_matches(name, choices, 1, cutoff=0.7)
     close = close or [choice for choice in choices if name and choice.startswith(name + "_")]
+    if not choices:
+        return "it takes no settings"
     return f"did you mean {close[0]!r}?" if close else f"{otherwise}: {', '.join(choices)}"
 
 

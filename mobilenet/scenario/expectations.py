@@ -32,7 +32,9 @@ class Crashes(NamedTuple):
 
 
 class Places(NamedTuple):
-    """Where stations stand, and which of them a host is with: the nearest in range, but for the hysteresis."""
+    """Where stations stand, and which of them a host is with: the nearest in range, but for the hysteresis; where power
+    decides, any that can be received so far away.
+    """
 
     stations_m: list[tuple[float, float]]
     range_m: float
@@ -40,6 +42,7 @@ class Places(NamedTuple):
     error_m: float  # standard deviation of what a host takes for its place
     tick_ns: int  # a host may be with a station so long after it should have changed
     every_ns: int | None  # from one position of each host to the next; None: they are not recorded
+    by_power: bool = False
 
 
 class Conduct(NamedTuple):

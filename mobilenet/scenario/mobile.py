@@ -12,9 +12,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Annotated, Self
+from typing import Annotated, Any, Self
 
-from pydantic import Field, model_validator
+from pydantic import Field, SerializerFunctionWrapHandler, model_serializer, model_validator
 
 from mobilenet.network.radio.parameters import WirelessParameters
 from mobilenet.network.wired.parameters import BackboneParameters
@@ -22,6 +22,7 @@ from mobilenet.parameters import OwnMetrics, Parameters
 from mobilenet.scenario.base import ScenarioFile, code_of_metrics, effective, files_of_metrics, require_files
 from mobilenet.scenario.preflight import check, origin_of
 from mobilenet.scenario.protocol_groups import OwnProtocol, Protocol
+from mobilenet.scenario.radio_preflight import STRANGE_HYSTERESIS
 from mobilenet.scenario.yaml_reader import Node
 from mobilenet.tracks.projection import Origin
 from mobilenet.world.churn import ChurnParameters
@@ -104,6 +105,14 @@ class Scenario(ScenarioFile):
             )
         return self
 
+    @model_serializer(mode="wrap")
+    def _meaningful(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        values: dict[str, Any] = handler(self)
+        attachment = values.get("hosts", {}).get("attachment")
+        if isinstance(attachment, dict):
+            attachment.pop(STRANGE_HYSTERESIS[self.wireless.model], None)
+        return values
+
     @property
     def station_count(self) -> int:
         return len(station_positions(self.stations.layout, self._folder, self.origin))
@@ -124,6 +133,8 @@ class Scenario(ScenarioFile):
             yield "hosts.mobility.file", self._folder / self.hosts.mobility.file
         if isinstance(self.hosts.mobility, OwnMobility):
             yield "hosts.mobility.class", self._folder / self.hosts.mobility.file
+        if self.wireless.obstacles is not None:
+            yield "wireless.obstacles.file", self._folder / self.wireless.obstacles.file
         if isinstance(self.protocol, OwnProtocol) and self.protocol.file is not None:
             yield "protocol.class", self._folder / self.protocol.file
         yield from files_of_metrics(self.metrics, self._folder)

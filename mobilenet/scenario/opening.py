@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
+from mobilenet.parameters import ScenarioError
+from mobilenet.quoting import quoted
 from mobilenet.scenario import preflight
 from mobilenet.scenario.base import read
 from mobilenet.scenario.mobile import Scenario
@@ -21,8 +23,31 @@ def load_scenario(path: str | Path, overrides: Sequence[str] = ()) -> AnyScenari
     """A file with the key `processes` is a scenario of processes, any other one of stations and hosts."""
     path = Path(path)
     root = read(path)
+    if isinstance(root.value, dict) and "scenario" in root.value and not {"stations", "processes"} & root.value.keys():
+        raise ScenarioError(f"{path}: a study, and no scenario; `mobilenet study {quoted(path)}` runs it")
     kind = ProcessScenario if isinstance(root.value, dict) and "processes" in root.value else Scenario
     return kind.from_nodes(root, overrides, path.parent)
+
+
+EVENTS_PER_S = 50_000  # of estimated ones; shipped scenarios make a third to three times as many
+BYTES_PER_EVENT = 250  # while they are simulated, at most
+
+
+def expected_effort(scenario: AnyScenario) -> str:
+    """How big the run is likely to be, for people: events, seconds and memory."""
+    events = estimated_events(scenario)
+    seconds, mb = events / EVENTS_PER_S, events * BYTES_PER_EVENT / 1e6
+    size = f", {mb / 1e3:.1f} GB" if mb >= 1000 else f", {mb:.0f} MB" if mb >= 100 else ""
+    if seconds < 1:
+        return f"about {events:,} events, a second or two"
+    time = (
+        f"{seconds / 3600:.1f} h"
+        if seconds > 7200
+        else f"{seconds / 60:.0f} min"
+        if seconds > 120
+        else f"{seconds:.0f} s"
+    )
+    return f"about {events:,} events: some {time}, give or take a factor of three{size}"
 
 
 def estimated_events(scenario: AnyScenario) -> int:

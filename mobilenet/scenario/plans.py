@@ -18,6 +18,7 @@ from typing import Any
 
 from mobilenet.engine.kernel import MILLISECOND, ns
 from mobilenet.engine.random_streams import Stream
+from mobilenet.network.radio.links import cell_m, serving_reach_m
 from mobilenet.network.tcp.segment import HEADER_BYTES as TCP_HEADER_BYTES
 from mobilenet.network.wired.tree import links
 from mobilenet.scenario.expectations import Conduct, Crashes, Expected, HostPlan, Places
@@ -76,9 +77,10 @@ def _expected(scenario: Scenario | AdversarySchedule, tracks: Imported | None) -
         _crashes(scenario, len(hosts), end_ns),
         end_ns,
         Places(
-            [(x, y) for x, y in _stations_m(scenario)], scenario.wireless.range_m, attachment.hysteresis_m,
+            [(x, y) for x, y in _stations_m(scenario)], serving_reach_m(scenario.wireless), attachment.nearer_m,
             attachment.error_m,
             attachment.tick_ms * MILLISECOND, None if interval_s is None else ns(interval_s),
+            scenario.wireless.model == "sinr",
         ),
         conduct,
         scenario.workload.payload_bytes if declaration.messages_stay_whole else None,
@@ -125,7 +127,7 @@ def _facts(scenario: Scenario, tracks: Imported | None) -> dict[str, Any]:
     wires = links(scenario.stations.backbone, stations_m)
     named = scenario.stations.names or layout_names(scenario.stations.layout, scenario.folder) or ()
     return {
-        "range_m": scenario.wireless.range_m,
+        "range_m": cell_m(scenario.wireless),
         "payload_bytes": scenario.workload.payload_bytes,
         "station_positions_m": stations_m,
         "station_links": None if wires is None else [list(wire) for wire in wires],
@@ -143,7 +145,7 @@ def _imported(scenario: Scenario) -> Imported | None:
     mobility = scenario.hosts.mobility
     if not isinstance(mobility, Tracks):
         return None
-    return imported(mobility, scenario.folder, ns(scenario.duration_s) / 1e9, scenario.origin)
+    return imported(mobility, scenario.folder, ns(scenario.duration_s) / 1e9, scenario.origin, scenario.seed)
 
 
 def _asked(scenario: Scenario, trajectories: Sequence[Trajectory | None], end_ns: int) -> list[list[tuple[int, str]]]:

@@ -20,10 +20,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mobilenet.engine.kernel import ns
+from mobilenet.network.radio.links import cell_m
 from mobilenet.network.wired.network import adjacency
 from mobilenet.network.wired.parameters import TEST_INTERVAL_S
 from mobilenet.network.wired.tree import neighbours_of
 from mobilenet.parameters import ScenarioError, number
+from mobilenet.scenario import radio_preflight
 from mobilenet.scenario.error_messages import line
 from mobilenet.scenario.protocol_groups import declaration_of
 from mobilenet.scenario.yaml_reader import Node
@@ -95,6 +97,9 @@ def _objections(scenario: Scenario) -> Iterator[tuple[str, str]]:
         yield "stations.layout", "two stations stand at the same place"
     if stations.names is not None and (len(stations.names) != count or len(set(stations.names)) != count):
         yield "stations.names", f"expected {count} different names, one for each station"
+    yield from radio_preflight.objections(
+        scenario.wireless, scenario.hosts.attachment, scenario.folder, scenario.origin
+    )
     backbone = stations.backbone
     if backbone.edges is not None:
         try:
@@ -132,21 +137,54 @@ def _no_ground(scenario: Scenario, hosts: int, sites: NDArray[np.float64]) -> It
         if mobility.area is not None:
             mobility.area.ground()
         else:
-            solid(Coverage(sites[:1], scenario.wireless.range_m).disks[0])
+            solid(Coverage(sites[:1], cell_m(scenario.wireless)).disks[0])
     except ScenarioError as error:
-        yield "wireless.range_m" if mobility.area is None else "hosts.mobility.area", str(error)
+        yield _key_of_range(scenario) if mobility.area is None else "hosts.mobility.area", str(error)
+
+
+def _key_of_range(scenario: Scenario) -> str:
+    return "wireless.range_m" if scenario.wireless.model == "unit_disk" else "wireless.tx_dbm"
+
+
+def warnings(scenario: Scenario) -> list[str]:
+    """What can run, and is probably not meant."""
+    unicast = "connections" in declaration_of(scenario.protocol).needs
+    return [*radio_preflight.warnings(scenario.wireless, scenario.workload.payload_bytes, unicast), *_apart(scenario)]
+
+
+def _apart(scenario: Scenario) -> list[str]:
+    """Cells that do not touch."""
+    mobility = scenario.hosts.mobility
+    if isinstance(mobility, Tracks) or mobility.area is not None:
+        return []
+    sites = station_positions(scenario.stations.layout, scenario.folder, scenario.origin)
+    ground = Coverage(sites, cell_m(scenario.wireless)).ground
+    parts = len(ground.geoms) if hasattr(ground, "geoms") else 1
+    if parts == 1:
+        return []
+    return [
+        f"{_key_of_range(scenario)}: the cells of {len(sites)} stations make {parts} grounds that do not touch, and"
+        f" nobody walks from one to another; with hosts.mobility.area they would, or with stations nearer than"
+        f" {2 * cell_m(scenario.wireless):g} m"
+    ]
 
 
 def check_world(scenario: Scenario) -> Population:
     """Also read what is too long to be read each time: imported tracks. Returns all hosts' trajectories."""
     sites = station_positions(scenario.stations.layout, scenario.folder, scenario.origin)
-    coverage = Coverage(sites, scenario.wireless.range_m)
+    coverage = Coverage(sites, cell_m(scenario.wireless))
     population = trajectories(
         scenario.hosts, scenario.seed, coverage, ns(scenario.duration_s), scenario.folder, scenario.origin
     )
-    for path, what in _too_big(scenario, len(population.trajectories), sites):
-        raise ScenarioError(f"{path}: {what}")
+    require_size(scenario, len(population.trajectories))
     return population
+
+
+def require_size(scenario: Scenario, hosts: int) -> None:
+    """Refuse a run that is far bigger than its limit; `hosts`: how many there are, which only tracks may tell."""
+    sites = station_positions(scenario.stations.layout, scenario.folder, scenario.origin)
+    for path, what in _too_big(scenario, hosts, sites):
+        raise ScenarioError(f"{path}: {what}")
 
 
 def estimated_events(scenario: Scenario) -> int:
@@ -200,7 +238,7 @@ def _backbone(scenario: Scenario, stations: int) -> tuple[int, float]:
 
 def _in_range(scenario: Scenario, hosts: int, sites: NDArray[np.float64]) -> float:
     """How many nodes are about as near to each other as to a station, if hosts are spread evenly."""
-    reach_m = scenario.wireless.range_m
+    reach_m = cell_m(scenario.wireless)
     area = getattr(scenario.hosts.mobility, "area", None)
     if area is None:
         width, height = np.ptp(sites, axis=0) + 2 * reach_m
@@ -208,4 +246,4 @@ def _in_range(scenario: Scenario, hosts: int, sites: NDArray[np.float64]) -> flo
     else:
         west, south, east, north = area.box_m
         ground_m2 = (east - west) * (north - south)
-    return 1 + (hosts + len(sites)) * min(1.0, pi * reach_m**2 / ground_m2)
+    return 1 + (hosts + len(sites)) * min(1.0, pi * reach_m**2 / ground_m2 if ground_m2 else 1.0)

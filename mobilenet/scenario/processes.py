@@ -108,6 +108,15 @@ class OwnBroadcast(ClassInFile):
     tolerates_crashes: bool | None = Field(
         default=None, description="whether processes may crash; null: what the class declares"
     )
+    tolerates_mistakes: bool | None = Field(
+        default=None, description="whether the swarm may have processes suspected by mistake; null: as in the class"
+    )
+    may_hold: str | None = Field(
+        default=None, max_length=200, description="the buffer that need not drain; null: what the class declares"
+    )
+    buffers: tuple[str, ...] | None = Field(
+        default=None, max_length=100, description="what is measured of each process; null: what the class declares"
+    )
 
 
 ProcessProtocol = Annotated[

@@ -3,7 +3,8 @@
 Model     the manifest repeats all this, and the verifier derives it again and holds the run to it. `heard_every_s`: a
           reachable host is heard, and what was heard is answered, within that time almost surely. `gap_after_s`: a
           host may have a gap after so long a silence; 0: at any time, because its connection can be lost at any time;
-          none: never
+          null: never. `broadcast` is null where nothing of broadcasts is promised; of processes it is their order,
+          and "none" is one
 Units     seconds, as the names say
 Source    ours: docs/run-directory.md, docs/validation/trust.md
 """
@@ -14,9 +15,9 @@ from typing import Any
 
 from mobilenet.scenario.mobile import Scenario
 from mobilenet.scenario.process_parameters import AbstractNetwork
-from mobilenet.scenario.processes import ProcessScenario
-from mobilenet.scenario.protocol_groups import declaration_of, promised
-from mobilenet.scenario.rest import Rest, heard_every_s, rest
+from mobilenet.scenario.processes import OwnBroadcast, ProcessScenario
+from mobilenet.scenario.protocol_groups import buffers, declaration_of, delivers_to_all, promised
+from mobilenet.scenario.rest import Rest, heard_every_s, rest, says_nothing_of_rest
 from mobilenet.scenario.run_source import AdversarySchedule
 
 
@@ -29,10 +30,14 @@ def declared(scenario: Scenario | ProcessScenario | AdversarySchedule) -> dict[s
         air = scenario.air
         hosts, stations, warmup_s = scenario.hosts, scenario.stations, 0.0
         loss, late_s = 1 - (1 - air.loss) * (1 - air.drop), (air.late_ns if air.late else air.delay_ns) / 1e9
-        at_rest, duplicating_air = Rest(scenario.drain_s, None), True
+        duplicating_air, name = True, scenario.protocol.name
+        at_rest = Rest(None, says_nothing_of_rest(name)) if name == "own" else Rest(scenario.drain_s, None)
     else:
         hosts, stations = scenario.hosts.count, scenario.station_count
-        warmup_s, loss, late_s = scenario.warmup_s, scenario.wireless.loss, 0.0
+        wireless = scenario.wireless
+        # where power decides, a place can be bad for as long as somebody stands there
+        loss = 1.0 if wireless.model == "sinr" else wireless.loss
+        warmup_s, late_s = scenario.warmup_s, 0.0
         at_rest, duplicating_air = rest(scenario), False
     protocol = scenario.protocol
     declaration = declaration_of(protocol)
@@ -44,9 +49,10 @@ def declared(scenario: Scenario | ProcessScenario | AdversarySchedule) -> dict[s
         "drain_s": scenario.drain_s,
         "stations": stations,
         "hosts": hosts,  # None: as many as there are tracks
-        "buffers": list(declaration.buffers),  # of each host and station
+        "buffers": buffers(protocol),
         "promises": {
             "broadcast": promised(protocol),
+            **_where_unusual(protocol),
             "gap_after_s": 0.0 if declaration.loses_at_any_time else declaration.expiry_s(protocol),
             "heard_every_s": heard_every_s(declaration.longest_heartbeat_s(protocol), loss) + late_s,
             "rest_within_s": at_rest.within_s,
@@ -54,6 +60,12 @@ def declared(scenario: Scenario | ProcessScenario | AdversarySchedule) -> dict[s
             "duplicating_air": duplicating_air,
         },
     }
+
+
+def _where_unusual(protocol: Any) -> dict[str, Any]:
+    """`delivers_to_all`, where it is not as in all other runs: with causal order, and only with it."""
+    told = delivers_to_all(protocol)
+    return {} if told == (promised(protocol) == "causal") else {"delivers_to_all": told}
 
 
 def _declared_of_processes(scenario: ProcessScenario) -> dict[str, Any]:
@@ -64,6 +76,7 @@ def _declared_of_processes(scenario: ProcessScenario) -> dict[str, Any]:
     protocol = scenario.protocol
     delivers = protocol.delivers or "correct_source"
     below = (scenario.processes - 1).bit_length() if delivers.endswith("below_dimension") else None
+    named = getattr(protocol, "buffers", None)  # of a plug-in
     return {
         "seed": scenario.seed,
         "protocol": protocol.name,
@@ -74,6 +87,7 @@ def _declared_of_processes(scenario: ProcessScenario) -> dict[str, Any]:
         "hosts": 0,
         "processes": scenario.processes,
         "crashes": scenario.crashes,
+        **({} if named is None else {"buffers": list(named)}),
         "promises": {
             "broadcast": protocol.order or "none",
             "agreement": protocol.delivers == "agreement",
@@ -115,7 +129,8 @@ def rest_within(scenario: ProcessScenario) -> float | None:
         troubles += len(detector.mistakes)
         rounds = (d * d + 1) * (detector.interval + (scenario.crashes + 1) * detector.timeout + 2 * d)
     longest = network.send + network.link + network.jitter + network.reception + network.hand_over
-    delays = 2 * (d + 1) * (longest + getattr(scenario.protocol, "max_delay", 0.0))
+    hops = scenario.processes if isinstance(scenario.protocol, OwnBroadcast) else d + 1  # of any other way than a tree
+    delays = 2 * hops * (longest + getattr(scenario.protocol, "max_delay", 0.0))
     waits = scenario.workload.messages * delays  # each for the acknowledgements of the one before
     return float(begin + (troubles + 1) * (rounds + delays + waits + network.send * scenario.estimated_messages()))
 

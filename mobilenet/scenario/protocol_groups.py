@@ -25,6 +25,7 @@ TCP = Field(
     default=TcpParameters(),
     description="TCP between hosts and stations, and between stations unless wired_tcp is given",
 )
+CLASS_OR_OFFER = r"[^:\\]+\.py:[A-Za-z_]\w*|[A-Za-z_][\w-]*"  # FILE.py:CLASS, or a package's name
 WIRED_TCP = Field(default=None, description="TCP between stations; null: the same as tcp")
 
 
@@ -41,6 +42,13 @@ DECLARATIONS = {declaration.name: declaration for declaration in CATALOGUE}
 globals().update({group.__name__: group for group in GROUPS.values()})  # where they say that they are
 
 
+class OwnBuffers(Parameters):
+    """What is measured of the parties of a protocol of one's own, as their classes name it in BUFFERS."""
+
+    hosts: tuple[str, ...] = Field(default=(), max_length=100, description="of each host")
+    stations: tuple[str, ...] = Field(default=(), max_length=100, description="of each station")
+
+
 class OwnProtocol(Parameters):
     """A protocol of one's own; the name is not needed where class is given."""
 
@@ -49,12 +57,20 @@ class OwnProtocol(Parameters):
     reference: str = Field(
         alias="class",
         max_length=200,
+        json_schema_extra={"pattern": f"^({CLASS_OR_OFFER})$"},
         description="a class in a file beside the scenario, as gossip.py:Gossip, or an installed package's",
     )
     settings: dict[str, Any] = Field(default={}, description="keys and values that the protocol's own Settings take")
-    promises: Literal["causal", "best_effort"] | None = Field(
+    promises: Literal["causal", "fifo", "best_effort"] | None = Field(
         default=None,
         description="what the verifier judges, see docs/verdicts-and-metrics.md; null: what the class declares",
+    )
+    delivers_to_all: bool | None = Field(
+        default=None,
+        description="whether every member is owed every message; null: what the class declares, or true if causal",
+    )
+    buffers: OwnBuffers | None = Field(
+        default=None, description="what is measured of each host and station; null: what their classes name in BUFFERS"
     )
     tcp: TcpParameters | None = Field(
         default=None, description="for a protocol that needs connections, and only for one; null: all defaults"
@@ -64,7 +80,7 @@ class OwnProtocol(Parameters):
     @field_validator("reference")
     @classmethod
     def _is_a_class_or_an_offer(cls, value: str) -> str:
-        if not re.fullmatch(r"[^:\\]+\.py:[A-Za-z_]\w*|[A-Za-z_][\w-]*", value):
+        if not re.fullmatch(CLASS_OR_OFFER, value):
             raise ValueError(
                 "expected a file and a class in it, as in gossip.py:Gossip, or the name that an installed package"
                 f" offers, got {inline(value)}"
@@ -77,7 +93,7 @@ class OwnProtocol(Parameters):
 
 
 class OwnDeclaration(Declaration):
-    """What is known of a plug-in as long as its code is not run: its buffers have any names, its trace any details."""
+    """What is known of a plug-in as long as its code is not run: its trace has any details."""
 
     name: ClassVar[str] = "own"
 
@@ -95,11 +111,27 @@ def declaration_of(protocol: Any) -> type[Declaration]:
     return DECLARATIONS[protocol.name]
 
 
+def buffers(protocol: Any) -> list[str] | dict[str, list[str]]:
+    """What is measured of each host and each station; of a plug-in that measures different things, of each kind."""
+    if not isinstance(protocol, OwnProtocol):
+        return list(declaration_of(protocol).buffers)
+    told = protocol.buffers or OwnBuffers()
+    if told.hosts == told.stations:
+        return list(told.hosts)
+    return {"hosts": list(told.hosts), "stations": list(told.stations)}
+
+
 def promised(protocol: Any) -> str | None:
     """What the verifier judges."""
     if isinstance(protocol, OwnProtocol):
         return protocol.promises or OwnDeclaration.promises
     return declaration_of(protocol).promises
+
+
+def delivers_to_all(protocol: Any) -> bool:
+    """Whether every member is owed every message."""
+    told = protocol.delivers_to_all if isinstance(protocol, OwnProtocol) else declaration_of(protocol).delivers_to_all
+    return told if told is not None else promised(protocol) == "causal"
 
 
 if TYPE_CHECKING:

@@ -48,9 +48,11 @@ def rest(scenario: Scenario) -> Rest:
     """The promise of a scenario of hosts."""
     protocol, wireless, hosts = scenario.protocol, scenario.wireless, scenario.hosts.count
     if protocol.name not in ("mobile_causal", "tcp_flooding"):
-        return Rest(None, f"{protocol.name} says nothing of rest")
+        return Rest(None, says_nothing_of_rest(protocol.name))
     if wireless.mac != "dcf":
         return Rest(None, f"wireless.mac is {wireless.mac}, which gives up what is not acknowledged")
+    if wireless.model == "sinr":
+        return Rest(None, "wireless.model is sinr: how often frames are lost between two places has no bound")
     if wireless.loss > MOST_LOSS:
         return Rest(None, f"wireless.loss is {wireless.loss:g}, more than {MOST_LOSS:g}")
     if hosts is None:
@@ -83,6 +85,11 @@ def rest(scenario: Scenario) -> Rest:
     again_s = heard_every_s(1.5 * protocol.reconnect_s, wireless.loss)
     one_s = airtime_s + CONTENTION_NS / SECOND + (protocol.spacing_ms / 1e3 if protocol.spacing == "per_queue" else 0.0)
     return Rest(longest_s + again_s + TALK_S + on_wires_s + COPIES * left * _crowd(scenario, hosts) * one_s, None)
+
+
+def says_nothing_of_rest(protocol: str) -> str:
+    """Why nothing is promised of a protocol that is not ours."""
+    return f"{protocol} says nothing of rest"
 
 
 def _crowd(scenario: Scenario, hosts: int) -> int:

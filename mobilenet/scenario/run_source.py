@@ -10,15 +10,15 @@ Source    ours: docs/run-directory.md, docs/validation/trust.md
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import Field, ValidationError
+from pydantic import BeforeValidator, Field, ValidationError
 
-from mobilenet.parameters import Parameters, ScenarioError
+from mobilenet.parameters import Parameters, ScenarioError, class_says_it
 from mobilenet.scenario.error_messages import problems
 from mobilenet.scenario.mobile import Scenario
 from mobilenet.scenario.processes import ProcessScenario
-from mobilenet.scenario.protocol_groups import MobileCausal
+from mobilenet.scenario.protocol_groups import MobileCausal, OwnProtocol
 from mobilenet.scenario.yaml_reader import MOST_BYTES, Node, parse
 
 Share = Field(ge=0, le=1)
@@ -47,7 +47,7 @@ class AdversarySchedule(Parameters):
     actions: int = Field(ge=0)
     backbone: str = Field(default="tree", description="between the stations; see stations.backbone.kind of a scenario")
     air: AdversaryAir
-    protocol: MobileCausal
+    protocol: Annotated[MobileCausal | OwnProtocol, Field(discriminator="name"), BeforeValidator(class_says_it("name"))]
 
 
 def recorded(path: Path) -> Scenario | ProcessScenario | AdversarySchedule:
@@ -56,8 +56,8 @@ def recorded(path: Path) -> Scenario | ProcessScenario | AdversarySchedule:
         with path.open("rb") as file:
             data = file.read(MOST_BYTES + 1)
     except OSError as error:
-        raise ScenarioError(f"{path.name}: cannot be read: {error.strerror}") from None
-    root = parse(data, path.name)
+        raise ScenarioError(f"{path}: cannot be read: {error.strerror}") from None
+    root = parse(data, str(path))
     if isinstance(root.value, dict) and "processes" in root.value:
         return ProcessScenario.from_nodes(root, (), path.parent)
     if not isinstance(root.value, dict) or "network" not in root.value:

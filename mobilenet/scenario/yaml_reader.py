@@ -31,6 +31,7 @@ from mobilenet.parameters import ScenarioError
 
 MOST_BYTES = 1_000_000
 MOST_DEPTH = 20
+MOST_VALUES = 100_000  # keys and values: three to four seconds of reading
 MOST_DIGITS = 40
 
 NULL = re.compile(r"~|null|Null|NULL|")
@@ -114,7 +115,9 @@ class _Reader:
         root: Node | None = None
         open_nodes: list[Node] = []
         keys: list[tuple[str, Any] | None] = []  # of each open node: the key that waits for its value
-        for event in events:
+        for number, event in enumerate(events):
+            if number > MOST_VALUES and hasattr(event, "start_mark"):
+                raise self._refuse(event, f"more than {MOST_VALUES} keys and values; expected fewer")
             if isinstance(event, (MappingEndEvent, SequenceEndEvent)):
                 open_nodes.pop()
                 keys.pop()

@@ -9,10 +9,12 @@ Source    ours: docs/run-directory.md
 from __future__ import annotations
 
 from collections.abc import Callable
+from math import nan
 from typing import Any
 
 from mobilenet.engine.kernel import Kernel
-from mobilenet.network.radio.frame import DATA, FATES, RECEIVED, Frame
+from mobilenet.network.radio.antenna import NEVER
+from mobilenet.network.radio.frame import DATA, RECEIVED, SINR_FATES, Frame
 from mobilenet.network.radio.medium import Medium
 from mobilenet.network.wired.network import WiredNetwork
 from mobilenet.rundir.recorder import Recording
@@ -32,7 +34,7 @@ class Counters:
 
     def frame_observer(self) -> Callable[[Frame], None] | None:
         """What sees every frame when it has been received; None where nobody wants the tables."""
-        frames, messages = self._recording.frames, self._recording.messages
+        frames, messages, links = self._recording.frames, self._recording.messages, self._recording.links
         if frames is None and messages is None:
             return None
 
@@ -44,11 +46,15 @@ class Counters:
             for node, fate, delay in zip(frame.receivers, frame.fates, frame.delays_ns, strict=True):
                 to_it = frame.to is node or (frame.to is None and (not sender.is_station or node.serving is sender))
                 if frames is not None:
-                    frames.add(start, end, sender.name, node.name, kind, frame.psdu_bytes, to_it, FATES[fate])
+                    frames.add(start, end, sender.name, node.name, kind, frame.psdu_bytes, to_it, SINR_FATES[fate])
                 if messages is not None and about is not None and (to_it or frame.to is None):
                     arrived = end + delay if fate == RECEIVED else None
                     size = frame.message.size_bytes
-                    messages.add(start, arrived, sender.name, node.name, "radio", kind, size, FATES[fate], *about)
+                    messages.add(start, arrived, sender.name, node.name, "radio", kind, size, SINR_FATES[fate], *about)
+            if links is not None:
+                sinrs = (nan if sinr == NEVER else sinr / 100 for sinr in frame.sinrs_cdb)
+                for node, power, sinr in zip(frame.receivers, frame.powers_cdbm, sinrs, strict=True):
+                    links.add(start, sender.name, node.name, power / 100, sinr)
             if messages is not None and about is not None and frame.to is not None and frame.to not in frame.receivers:
                 size = frame.message.size_bytes
                 messages.add(start, None, sender.name, frame.to.name, "radio", kind, size, OUT_OF_RANGE, *about)
@@ -83,7 +89,7 @@ class Counters:
         add(now, "network", "radio_payload_bytes", sum(tally[2] for tally in medium.by_kind.values()))
         add(now, "network", "radio_control_bytes", sum(tally[1] - tally[2] for tally in medium.by_kind.values()))
         for pairs, prefix in ((medium.pairs, "pairs_"), (medium.addressed_pairs, "addressed_pairs_")):
-            for fate, count in zip(FATES, pairs, strict=True):
+            for fate, count in zip(medium.fates, pairs, strict=True):
                 add(now, "network", prefix + fate, count)
         add(now, "network", "wired_messages", sum(link.sent for link in wires.links.values()))
         add(now, "network", "wired_bytes", sum(link.bytes for link in wires.links.values()))
@@ -100,8 +106,8 @@ class Counters:
             "radio": {
                 "frames": medium.frames,
                 "bytes": medium.bytes,
-                **_pairs(medium.pairs),
-                "addressed": _pairs(medium.addressed_pairs),
+                **_pairs(medium.pairs, medium.fates),
+                "addressed": _pairs(medium.addressed_pairs, medium.fates),
                 "mac_acks": medium.acks,
                 "mac_retries": medium.retries,
                 # frames of which no acknowledgement came
@@ -119,8 +125,8 @@ class Counters:
         }
 
 
-def _pairs(counts: list[int]) -> dict[str, Any]:
-    lost = {name: counts[fate] for fate, name in enumerate(FATES) if fate != RECEIVED}
+def _pairs(counts: list[int], fates: tuple[str, ...]) -> dict[str, Any]:
+    lost = {name: counts[fate] for fate, name in enumerate(fates) if fate != RECEIVED}
     return {"pairs_in_range": sum(counts), "received": counts[RECEIVED], "lost": lost}
 
 

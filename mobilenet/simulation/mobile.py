@@ -25,14 +25,14 @@ from mobilenet.network.radio.antenna import Antenna
 from mobilenet.network.radio.dcf import Dcf, Rules
 from mobilenet.network.radio.framing import Framing
 from mobilenet.network.radio.mac import Mac
-from mobilenet.network.radio.medium import Medium
-from mobilenet.network.radio.neighbours import Neighbours
 from mobilenet.network.radio.phy import MODES
 from mobilenet.network.tcp.parameters import TcpParameters
 from mobilenet.network.wired.tree import links
 from mobilenet.parameters import ScenarioError
 from mobilenet.rundir.recorder import Recording
 from mobilenet.scenario import Scenario
+from mobilenet.scenario.preflight import require_size
+from mobilenet.scenario.radio_world import RadioWorld
 from mobilenet.simulation.backbone import new_backbone
 from mobilenet.simulation.connections import RadioChannels, WiredChannels
 from mobilenet.simulation.counters import Counters, Totals
@@ -41,9 +41,10 @@ from mobilenet.simulation.lifecycle import Lifecycle
 from mobilenet.simulation.movement import Movement
 from mobilenet.simulation.nodes import Context, Node, StationNode
 from mobilenet.simulation.observer import Observer, Watch
+from mobilenet.simulation.plugin_code import require_allowed
 from mobilenet.simulation.plugins import declaration_for, mobility_for
-from mobilenet.world.attachment import Attachment
-from mobilenet.world.coverage import Coverage
+from mobilenet.simulation.radio import new_medium
+from mobilenet.simulation.unrest import of_hosts
 from mobilenet.world.layout import station_positions
 from mobilenet.world.mobility import trajectories
 
@@ -77,26 +78,31 @@ class Outcome:
     host_names: dict[str, str]  # h0 -> what an imported file calls it
     station_positions_m: list[list[float]]
     station_links: list[tuple[int, int]] | None  # None: all with all
+    not_at_rest: Sequence[str]  # who was not when it ended, and why
 
 
 class Simulation:
     """The parts of one run. Two simulations in one process share nothing."""
 
     @_no_collections()
-    def __init__(self, scenario: Scenario) -> None:
+    def __init__(self, scenario: Scenario, allow_code: bool = False) -> None:
+        """`allow_code`: the code of the scenario's plug-ins may run; without it a scenario with any is refused."""
+        require_allowed(scenario, allow_code)
         self.scenario = scenario
         self.kernel = Kernel()
         self.kernel.calendar.max_events = scenario.limits.max_events
-        self.recording = Recording(scenario.record.frames, scenario.record.messages)
+        has_links = scenario.record.frames and scenario.wireless.model == "sinr"
+        self.recording = Recording(scenario.record.frames, scenario.record.messages, has_links)
         self._counters = Counters(self.kernel, self.recording)
         self.duration_ns = ns(scenario.duration_s)
-        self._protocol, self._parameters = declaration_for(scenario)
+        self._protocol, self._parameters = declaration_for(scenario, allow_code)
 
         wireless = scenario.wireless
         self._rules = Rules(MODES[wireless.mode], wireless.eifs, wireless.queue_frames, wireless.retry_limit)
 
         sites = station_positions(scenario.stations.layout, scenario.folder, scenario.origin)
-        self.coverage = Coverage(sites, wireless.range_m)
+        radio = RadioWorld(scenario, sites)
+        self.coverage = radio.coverage
         self.world = trajectories(
             scenario.hosts,
             scenario.seed,
@@ -104,21 +110,14 @@ class Simulation:
             self.duration_ns,
             scenario.folder,
             scenario.origin,
-            mobility_for(scenario),
+            mobility_for(scenario, allow_code),
         )
+        if scenario.hosts.count is None:  # the tracks tell
+            require_size(scenario, len(self.world.trajectories))
         tick_ns = scenario.hosts.attachment.tick_ms * MILLISECOND
-        self.medium = Medium(
-            self.kernel,
-            Neighbours(wireless.reach_m, self.world.speed_limit_mps, tick_ns),
-            wireless.range_m,
-            wireless.interference_m,
-            wireless.detection_m,
-            wireless.loss,
-            wireless.capture_db,
-            self._counters.frame_observer(),
-            self._protocol.listens,
-            full_duplex=wireless.mac == "acking" and wireless.full_duplex,
-        )
+        frames = self._counters.frame_observer()
+        speed_mps = self.world.speed_limit_mps
+        self.medium = new_medium(scenario, radio.budget, self.kernel, speed_mps, frames, self._protocol.listens)
 
         self._context = Context(
             self.kernel, self.recording, Framing(wireless), self.medium, scenario.seed, self._new_host
@@ -131,13 +130,7 @@ class Simulation:
         self.movement = Movement(
             self.kernel,
             self.medium.neighbours,
-            Attachment(
-                sites,
-                wireless.range_m,
-                scenario.hosts.attachment.hysteresis_m,
-                scenario.hosts.attachment.error_m,
-                scenario.seed,
-            ),
+            radio.attachment,
             self.world.trajectories,
             [host.antenna for host in self.hosts],
             tick_ns,
@@ -156,6 +149,7 @@ class Simulation:
         antenna = Antenna(index, name, number, is_station)
         if self.scenario.wireless.loss > 0:
             antenna.loss = Stream(seed, "loss", name)
+        self.medium.add(antenna)
         return antenna, self._mac(antenna)
 
     def _mac(self, antenna: Antenna) -> Mac:
@@ -217,9 +211,29 @@ class Simulation:
         except Runaway as error:
             raise ScenarioError(f"limits.max_events: {error}") from None
         self._counters.sample_totals(self.medium, self.wires)
-        for node in (*self.stations, *self.hosts):
+        for node in self.nodes:
             node.sample_at_end()
         self._watch.end(self.kernel.now)
+        return self._outcome(quiescent)
+
+    @property
+    def nodes(self) -> list[Node]:
+        return [*self.stations, *self.hosts]
+
+    def so_far(self) -> Outcome | None:
+        """What a plug-in's error has left of the run; None: nothing had happened yet."""
+        if not self.recording.events.time_ns:
+            return None
+        self._counters.sample_totals(self.medium, self.wires)
+        for node in self.nodes:
+            try:
+                node.sample_at_end()
+            except (Exception, SystemExit, GeneratorExit):  # it failed there, or would fail again
+                continue
+        return self._outcome(False, is_cut_off=True)
+
+    def _outcome(self, quiescent: bool, is_cut_off: bool = False) -> Outcome:
+        """`is_cut_off`: an error of a plug-in ended it, whose code is asked nothing more."""
         self.recording.counters = self._counters.counters(self.medium, self.wires, self.backbone.suspicions)
         return Outcome(
             self.recording,
@@ -229,6 +243,7 @@ class Simulation:
             dict(self.world.names),
             self.coverage.stations_m.tolist(),
             links(self.scenario.stations.backbone, self.coverage.stations_m.tolist()),
+            () if quiescent or is_cut_off else of_hosts(self),
         )
 
     def _run(self, progress: Progress | None) -> bool:

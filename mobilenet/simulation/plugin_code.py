@@ -2,7 +2,7 @@
 
 Model     a scenario names it as `file.py:Name`, beside the scenario, or by the name under which an installed package
           offers it. It runs only where somebody said so: whoever starts a run from the outside asks `require_allowed`
-          first. A file is read anew for each run, so that two runs share nothing
+          first. A file is read and run once for each run, so that two runs share nothing
 Errors    ScenarioError, one line: code that nobody allowed, that cannot be read, or that fails in the middle of a run
 Source    ours: docs/guide/plug-ins.md
 """
@@ -15,12 +15,14 @@ import os
 import re
 import sys
 import traceback
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from contextvars import ContextVar
 from hashlib import sha256
+from importlib.abc import SourceLoader
 from pathlib import Path
 from types import ModuleType
-from typing import Any
+from typing import Any, NamedTuple
 
 from mobilenet.parameters import ScenarioError
 from mobilenet.scenario import AnyScenario
@@ -31,15 +33,22 @@ GROUP = "mobilenet.protocols"
 def require_allowed(scenario: AnyScenario, allow_code: bool) -> None:
     """Raise ScenarioError for a scenario with code of its own, unless that is allowed."""
     for key, reference, _ in scenario.code():
-        if not allow_code:
-            raise ScenarioError(
-                f"{key}: runs Python code, {reference}, with all that you may do on this"
-                " machine; if you trust it, say --allow-code (allow_code=True in Python)"
-            )
+        _require(allow_code, key, reference)
 
 
-def named(key: str, reference: str, folder: Path) -> Any:
-    """What `reference` names; `key` is what the scenario calls it."""
+def _require(allow_code: bool, key: str, reference: str) -> None:
+    if not allow_code:
+        raise ScenarioError(
+            f"{key}: runs Python code, {reference}, with all that you may do on this"
+            " machine; if you trust it, say --allow-code (allow_code=True in Python)"
+        )
+
+
+def named(key: str, reference: str, folder: Path, allow_code: bool) -> Any:
+    """What `reference` names; `key` is what the scenario calls it. The one place where code of others is read and
+    run.
+    """
+    _require(allow_code, key, reference)
     file, colon, name = reference.rpartition(":")
     if not colon:
         return _offered(key, reference)
@@ -61,16 +70,54 @@ def _offered(key: str, reference: str) -> Any:
         return offers[reference].load()
 
 
+class _Reading(NamedTuple):
+    """A file of code as it was read."""
+
+    source: bytes
+    module: ModuleType
+
+
+_readings: ContextVar[dict[Path, _Reading] | None] = ContextVar("readings", default=None)
+
+
+@contextmanager
+def reading_once() -> Iterator[None]:
+    """Within it each file of code is read and run once, whoever asks for it; two runs still share nothing."""
+    if _readings.get() is not None:
+        yield
+        return
+    token = _readings.set({})
+    try:
+        yield
+    finally:
+        _readings.reset(token)
+
+
+def source_that_ran(path: Path) -> bytes | None:
+    """What was read of a file, within `reading_once`; None: nothing was."""
+    reading = (_readings.get() or {}).get(path.resolve())
+    return None if reading is None else reading.source
+
+
 def _module(path: Path) -> ModuleType:
-    """The file's code, run anew: two simulations share nothing."""
+    """The file's code: what is read now is what is run, and no compiled leftover of it."""
+    readings = _readings.get()
+    if readings is not None and path.resolve() in readings:
+        return readings[path.resolve()].module
     name = _module_name(path)
     spec = importlib.util.spec_from_file_location(name, path)
-    if spec is None or spec.loader is None:
-        raise ScenarioError(f"{path.name} is no Python file")
+    if spec is None or not isinstance(spec.loader, SourceLoader):
+        raise ScenarioError(f"{path} is no Python file")
     module = importlib.util.module_from_spec(spec)
     sys.modules[name] = module  # dataclasses look their module up
-    with _explained(path.name):
-        spec.loader.exec_module(module)
+    try:
+        source = path.read_bytes()
+    except OSError as error:
+        raise ScenarioError(f"{path}: cannot be read: {error.strerror}") from None
+    with _explained(str(path)):
+        exec(spec.loader.source_to_code(source, str(path)), module.__dict__)
+    if readings is not None:
+        readings[path.resolve()] = _Reading(source, module)
     return module
 
 
@@ -87,39 +134,68 @@ def _explained(name: str) -> Iterator[None]:
         if os.environ.get("MOBILENET_DEBUG"):
             raise
         place = getattr(error, "lineno", None) or traceback.extract_tb(error.__traceback__)[-1].lineno
-        raise ScenarioError(f"{name}:{place}: {type(error).__name__}: {error.args[0] if error.args else ''}") from None
+        raise ScenarioError(f"{name}:{place}: {type(error).__name__}: {error.args[0] if error.args else ''}") from error
+
+
+class PluginError(ScenarioError):
+    """What went wrong in a plug-in while it ran; the error itself is its `__cause__`.
+
+    `outcome`: what was recorded until then, if anything was; `directory`: where that is kept.
+    """
+
+    outcome: Any = None
+    directory: Path | None = None
 
 
 @contextmanager
-def attributing_errors(scenario: AnyScenario) -> Iterator[None]:
+def attributing_errors(
+    scenario: AnyScenario, moment: Callable[[BaseException, list[Path]], str] = lambda error, files: ""
+) -> Iterator[None]:
     """What goes wrong in a plug-in's file while it runs is reported with file and line, and is no fault of the
-    emulator.
+    emulator; `moment` says when and where in the run that was.
     """
     try:
         yield
-    except ScenarioError:
-        raise
+    except ScenarioError as error:
+        paths = [scenario.folder / file for _, _, file in scenario.code() if file is not None]
+        if not str(error).startswith("hosts.mobility.") or not (when := moment(error, paths)):
+            raise
+        raise PluginError(f"{error} ({when})") from error
     except (Exception, SystemExit, GeneratorExit) as error:
         files = [file for _, _, file in scenario.code() if file is not None]
         if not files or os.environ.get("MOBILENET_DEBUG"):
             raise
         what = " ".join(str(error).split())[:200]
+        when = moment(error, [scenario.folder / file for file in files])
+        when = f", {when}" if when else ""
         for file in files:
-            place = _raised_in(error, Path(file).name) or _not_callable_so(error, _module_name(scenario.folder / file))
+            place = _raised_in(error, scenario.folder / file) or _not_callable_so(
+                error, _module_name(scenario.folder / file)
+            )
             if place is not None:
-                where = f"in {place[1]}; MOBILENET_DEBUG=1 shows more"
-                raise ScenarioError(f"{file}:{place[0]}: {type(error).__name__}: {what} ({where})") from None
+                where = f"in {place[1]}{when}; MOBILENET_DEBUG=1 shows more"
+                raise PluginError(
+                    f"{scenario.folder / file}:{place[0]}: {type(error).__name__}: {what} ({where})"
+                ) from error
         last = traceback.extract_tb(error.__traceback__)[-1]
         where = (
-            f"in {Path(last.filename).name}:{last.lineno}, with what the plug-in said or handed over;"
+            f"in {Path(last.filename).name}:{last.lineno}{when}, with what the plug-in said or handed over;"
             " MOBILENET_DEBUG=1 shows more"
         )
-        raise ScenarioError(f"{files[0]}: {type(error).__name__}: {what} ({where})") from None
+        raise PluginError(f"{scenario.folder / files[0]}: {type(error).__name__}: {what} ({where})") from error
 
 
-def _raised_in(error: BaseException, file: str) -> tuple[int, str] | None:
+def place_of(error: BaseException, path: Path, function: Any = None) -> str:
+    """File, line and what went wrong, of an error in a plug-in's file, or in what one of its functions gave."""
+    found = _raised_in(error, path)
+    line = found[0] if found else getattr(getattr(function, "__code__", None), "co_firstlineno", None)
+    what = " ".join(str(error).split())[:200]
+    return f"{path.name}{'' if line is None else f':{line}'}: {type(error).__name__}: {what}".rstrip(": ")
+
+
+def _raised_in(error: BaseException, path: Path) -> tuple[int, str] | None:
     """Line and function of a file where an error came up last."""
-    own = [frame for frame in traceback.extract_tb(error.__traceback__) if Path(frame.filename).name == file]
+    own = [frame for frame in traceback.extract_tb(error.__traceback__) if frame.filename == str(path)]
     return (own[-1].lineno or 0, own[-1].name) if own else None
 
 

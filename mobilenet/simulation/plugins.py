@@ -23,22 +23,31 @@ from mobilenet.protocols.vcube.port import BroadcastProtocol, ProcessPort
 from mobilenet.scenario import AnyScenario, OwnProtocol, ProcessScenario, Scenario
 from mobilenet.scenario.error_messages import problems
 from mobilenet.scenario.processes import OwnBroadcast
-from mobilenet.scenario.protocol_groups import declaration_of
+from mobilenet.scenario.protocol_groups import OwnBuffers, declaration_of
 from mobilenet.scenario.yaml_reader import Node
+from mobilenet.scenario.yaml_writer import inline
+from mobilenet.simulation.plugin_classes import require_broadcast, require_protocol
 from mobilenet.simulation.plugin_code import named
 from mobilenet.world.mobility import OwnMobility
 
 # What the class of a broadcast may declare, and what holds if it does not: vcube/parameters.py says what they mean.
-OF_A_BROADCAST = {"order": "none", "delivers": "correct_source", "tolerates_crashes": False}
+OF_A_BROADCAST = {
+    "order": "none",
+    "delivers": "correct_source",
+    "tolerates_crashes": False,
+    "tolerates_mistakes": False,
+    "may_hold": None,
+}
 
 
-def declaration_for(scenario: Scenario) -> tuple[type[Declaration], Any]:
-    """What a scenario's protocol declares, and its parameters; of a plug-in its code is run."""
+def declaration_for(scenario: Scenario, allow_code: bool = False) -> tuple[type[Declaration], Any]:
+    """What a scenario's protocol declares, and its parameters; of a plug-in its code is run, if that is allowed."""
     protocol = scenario.protocol
     if not isinstance(protocol, OwnProtocol):
         return declaration_of(protocol), protocol
-    found = filled_in(_declared_class(protocol, scenario.folder))
+    found = filled_in(_declared_class(protocol, scenario.folder, allow_code))
     _require_sense(protocol, found)
+    require_protocol(found, protocol.reference)
     if protocol.tcp is not None and "connections" not in found.needs:
         raise ScenarioError(
             f'protocol.tcp: {protocol.reference} has no connections; expected needs = ("connections",) in its class'
@@ -50,12 +59,12 @@ def declaration_for(scenario: Scenario) -> tuple[type[Declaration], Any]:
     return found, _settings(found, protocol)
 
 
-def mobility_for(scenario: Scenario) -> Any:
+def mobility_for(scenario: Scenario, allow_code: bool = False) -> Any:
     """The mobility model of a scenario that brings its own; None: it has one of ours."""
     mobility = scenario.hosts.mobility
     if not isinstance(mobility, OwnMobility):
         return None
-    found = named("hosts.mobility.class", mobility.reference, scenario.folder)
+    found = named("hosts.mobility.class", mobility.reference, scenario.folder, allow_code)
     if not (isinstance(found, type) and issubclass(found, Parameters) and callable(getattr(found, "walk", None))):
         raise ScenarioError(
             f"hosts.mobility.class: {mobility.reference} is no mobility model: expected a class derived from"
@@ -81,28 +90,51 @@ def _validated(kind: type[Parameters], settings: dict[str, Any], key: str) -> Pa
         raise ScenarioError("\n".join(problems(error, _nodes(settings, key), kind))) from None
 
 
-def broadcast_for(scenario: ProcessScenario) -> Callable[[ProcessPort, int], BroadcastProtocol]:
-    """How to make one process of a scenario's broadcast; of a plug-in its code is run."""
+def plays_among_processes(key: str, reference: str, folder: Path, allow_code: bool = False) -> bool:
+    """Whether a plug-in's class is a broadcast among processes, and no protocol of hosts; its code is run, if that is
+    allowed.
+
+    `key` is what an error calls the place where it was named.
+    """
+    found = named(key, reference, folder, allow_code)
+    return callable(getattr(found, "broadcast", None)) and not hasattr(found, "host")
+
+
+def broadcast_for(
+    scenario: ProcessScenario, allow_code: bool = False
+) -> Callable[[ProcessPort, int], BroadcastProtocol]:
+    """How to make one process of a scenario's broadcast; of a plug-in its code is run, if that is allowed."""
     protocol = scenario.protocol
     if not isinstance(protocol, OwnBroadcast):
         return partial(new_process, protocol)
-    found = _broadcast_class(protocol, scenario.folder)
+    found = _broadcast_class(protocol, scenario.folder, allow_code)
     settings = _settings(found, protocol)
     return lambda port, n: found(port, n, settings)
 
 
-def _broadcast_class(protocol: OwnBroadcast, folder: Path) -> Any:
-    found = named("protocol.class", protocol.reference, folder)
-    if not isinstance(found, type) or not callable(getattr(found, "broadcast", None)):
-        raise ScenarioError(
-            f"protocol.class: {protocol.reference} is no broadcast of processes: expected a class with broadcast(body)"
-        )
-    return found
+def _broadcast_class(protocol: OwnBroadcast, folder: Path, allow_code: bool) -> Any:
+    found = named("protocol.class", protocol.reference, folder, allow_code)
+    require_broadcast(found, protocol.reference)
+    return type(found.__name__, (found, WithoutBuffers), {"__module__": found.__module__, "__doc__": found.__doc__})
 
 
-def _with_declared_broadcast(scenario: ProcessScenario, own: OwnBroadcast) -> ProcessScenario:
-    found = _broadcast_class(own, scenario.folder)
+class WithoutBuffers:
+    """What a broadcast has that says nothing of buffers."""
+
+    BUFFERS: tuple[str, ...] = ()
+
+    def buffer_sizes(self) -> tuple[int, ...]:
+        return ()
+
+
+def _with_declared_broadcast(scenario: ProcessScenario, own: OwnBroadcast, allow_code: bool) -> ProcessScenario:
+    found = _broadcast_class(own, scenario.folder, allow_code)
     declared = {name: getattr(found, name, default) for name, default in OF_A_BROADCAST.items()}
+    declared["buffers"] = found.BUFFERS
+    if own.buffers not in (None, found.BUFFERS):
+        raise ScenarioError(
+            f"protocol.buffers: {own.reference} has the buffers {inline(list(found.BUFFERS))}, expected these, or null"
+        )
     values = {name: value if getattr(own, name) is None else getattr(own, name) for name, value in declared.items()}
     try:
         protocol = OwnBroadcast.model_validate({**own.model_dump(), **values})
@@ -116,21 +148,33 @@ def _with_declared_broadcast(scenario: ProcessScenario, own: OwnBroadcast) -> Pr
     return scenario.model_copy(update={"protocol": protocol})
 
 
-def with_declared(scenario: AnyScenario) -> AnyScenario:
+def with_declared(scenario: AnyScenario, allow_code: bool = False) -> AnyScenario:
     """The same, with what its plug-in's class declares filled in, so that a run is judged without running its code."""
     if isinstance(scenario, ProcessScenario) and isinstance(scenario.protocol, OwnBroadcast):
-        return _with_declared_broadcast(scenario, scenario.protocol)
+        return _with_declared_broadcast(scenario, scenario.protocol, allow_code)
     if not isinstance(scenario, Scenario) or not isinstance(scenario.protocol, OwnProtocol):
         return scenario
-    declared, _ = declaration_for(scenario)
+    declared, _ = declaration_for(scenario, allow_code)
     own = scenario.protocol
     tcp = (own.tcp or TcpParameters()) if "connections" in declared.needs else None
-    protocol = own.model_copy(update={"promises": own.promises or declared.promises, "tcp": tcp})
+    to_all = declared.delivers_to_all if own.delivers_to_all is None else own.delivers_to_all
+    found = OwnBuffers(hosts=_buffers_of(declared.host), stations=_buffers_of(declared.station))
+    if own.buffers not in (None, found):
+        raise ScenarioError(
+            f"protocol.buffers: the parties of {own.reference} have the buffers {inline(found.model_dump())}, expected"
+            " these, or null"
+        )
+    said = {"promises": own.promises or declared.promises, "delivers_to_all": to_all, "tcp": tcp, "buffers": found}
+    protocol = own.model_copy(update=said)
     return scenario.model_copy(update={"protocol": protocol})
 
 
-def _declared_class(protocol: OwnProtocol, folder: Path) -> type:
-    found = named("protocol.class", protocol.reference, folder)
+def _buffers_of(party: Any) -> tuple[str, ...]:
+    return tuple(getattr(party, "BUFFERS", ()))
+
+
+def _declared_class(protocol: OwnProtocol, folder: Path, allow_code: bool) -> type:
+    found = named("protocol.class", protocol.reference, folder, allow_code)
     if not isinstance(found, type) or not all(callable(getattr(found, role, None)) for role in ("host", "station")):
         raise ScenarioError(
             f"protocol.class: {protocol.reference} is no protocol: expected a class with the attributes host and"
@@ -146,9 +190,15 @@ def _require_sense(protocol: OwnProtocol, found: type[Declaration]) -> None:
             f"protocol.class: {protocol.reference}: stable is no class; expected one such as"
             " mobilenet.protocols.base.BaseStable"
         )
-    if found.promises not in ("causal", "best_effort"):
+    if found.promises not in ("causal", "fifo", "best_effort"):
         raise ScenarioError(
-            f"protocol.class: {protocol.reference}: promises is {found.promises!r}, expected causal or best_effort"
+            f"protocol.class: {protocol.reference}: promises is {found.promises!r}, expected causal, fifo or"
+            " best_effort"
+        )
+    if found.delivers_to_all not in (None, True, False):
+        raise ScenarioError(
+            f"protocol.class: {protocol.reference}: delivers_to_all is {found.delivers_to_all!r}, expected True, False"
+            " or None (only if causal)"
         )
     if not isinstance(found.needs, tuple) or any(need != "connections" for need in found.needs):
         raise ScenarioError(

@@ -11,6 +11,7 @@ Source    ours; Eclipse SUMO, TabularOutputs and tools/xml/xml2csv
 
 from __future__ import annotations
 
+import csv
 from dataclasses import replace
 from pathlib import Path
 
@@ -86,7 +87,7 @@ def says_lonlat(head: str) -> bool:
     """By the titles alone."""
     try:
         return _lonlat(Table("", iter(head.splitlines(keepends=True)[:1])))
-    except ScenarioError:
+    except (ScenarioError, csv.Error):
         return False
 
 

@@ -68,8 +68,8 @@ def lines(stream: IO[bytes], file: str, longest: int = LONGEST_LINE) -> Iterator
 
 
 def called(path: Path) -> str:
-    """Its name within a message: one line, whatever is in it."""
-    return "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in path.name) or str(path)
+    """The path within a message, as it was given: one line, whatever is in it."""
+    return "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in str(path))
 
 
 def short(text: Any) -> str:

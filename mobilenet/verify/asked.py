@@ -14,8 +14,7 @@ Source    ours: docs/protocols/mobile-causal.md, docs/verdicts-and-metrics.md
 
 from __future__ import annotations
 
-from typing import Any
-
+from mobilenet.rundir.table import Columns
 from mobilenet.scenario.expectations import Expected, HostPlan
 from mobilenet.verify.given_up import forgotten_rows
 
@@ -55,7 +54,7 @@ class _Host:
         return f"it is asked to first at {later[0] / 1e9:.6f} s" if later else "it is not asked to any more"
 
 
-def asked_problem(events: dict[str, list[Any]], expected: Expected | None) -> str | None:
+def asked_problem(events: Columns, expected: Expected | None) -> str | None:
     """The first thing that somebody did unasked."""
     if expected is None or expected.hosts is None:
         return None

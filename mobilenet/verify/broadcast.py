@@ -21,11 +21,12 @@ Source    Lamport, Time, clocks, and the ordering of events in a distributed sys
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Callable, Iterator
+from typing import ClassVar
 
 import numpy as np
 
+from mobilenet.rundir.table import Columns, Table
 from mobilenet.scenario.expectations import Conduct
 from mobilenet.verify.given_up import forgotten_rows, given_up
 from mobilenet.verify.silence import SECOND, Silence
@@ -69,18 +70,21 @@ class BroadcastJudge:
 
     def __init__(
         self,
-        events: dict[str, list[Any]],
+        events: Columns,
         gap_after_s: float | None,
         heard_every_s: float,
         conduct: Conduct | None = None,
+        asks_order: bool = True,
     ) -> None:
+        """`asks_order`: False: nobody promises a causal order, so it is not looked at."""
         self._events = events
         self._gap_after_ns = None if gap_after_s is None else round(gap_after_s * SECOND)
         self._heard_every_ns = round(heard_every_s * SECOND)
         self.violations: dict[str, str] = {}
-        self._senders = sorted({m.rpartition(":")[0] for m in events["message"] if m is not None})
+        self._senders = sorted({m.rpartition(":")[0] for m in Table.of(events).coded("message").words})
         self._column = {name: i for i, name in enumerate(self._senders)}
         self._conduct = conduct
+        self._asks_order = asks_order
         self._forgotten = set() if gap_after_s is None else forgotten_rows(events)
         self._given_up = given_up(events, self._forgotten)
         self._hosts: dict[str, Host] = {}
@@ -93,20 +97,7 @@ class BroadcastJudge:
         self.deliveries = 0
 
     def judge(self) -> None:
-        events = self._events
-        handlers = {
-            "join": self._join,
-            "leave": self._leave,
-            "broadcast": self._broadcast,
-            "deliver": self._deliver,
-            "crash": self._crash,
-            "recover": self._recover,
-            "gap": self._gap,
-            "handoff_start": self._handoff_start,
-            "handoff_end": self._handoff_end,
-            "out_of_coverage": self._out_of_coverage,
-            "in_coverage": self._in_coverage,
-        }
+        events, handlers = self._events, self.HANDLERS
         for row, (event, node) in enumerate(zip(events["event"], events["node"], strict=True)):
             self._row = row
             if event == "expire":
@@ -116,7 +107,7 @@ class BroadcastJudge:
             if handler is None:
                 continue
             try:
-                handler(self._host(node))
+                handler(self, self._host(node))
             except Violation as violation:
                 self.violations.setdefault(violation.check, violation.explanation)
 
@@ -178,7 +169,8 @@ class BroadcastJudge:
                 f"{host.name} delivers {name} twice:\n  {first}\n  {self._when()}\n  {host.last_handoff}",
             )
         past = self._past[key]
-        problem = self._order_problem(host, key, past)
+        asks_order = self._asks_order and "causal_order" not in self.violations  # the first one is told
+        problem = self._order_problem(host, key, past) if asks_order else None
         sender, position = key
         host.delivered[key] = self._row
         np.maximum(host.past_of_delivered, past, out=host.past_of_delivered)
@@ -237,6 +229,20 @@ class BroadcastJudge:
 
     def _in_coverage(self, host: Host) -> None:
         host.silence.set("covered", True, self._now())
+
+    HANDLERS: ClassVar[dict[str, Callable[[BroadcastJudge, Host], None]]] = {
+        "join": _join,
+        "leave": _leave,
+        "broadcast": _broadcast,
+        "deliver": _deliver,
+        "crash": _crash,
+        "recover": _recover,
+        "gap": _gap,
+        "handoff_start": _handoff_start,
+        "handoff_end": _handoff_end,
+        "out_of_coverage": _out_of_coverage,
+        "in_coverage": _in_coverage,
+    }
 
     # --- rules
 

@@ -11,12 +11,13 @@ Source    ours: docs/run-directory.md, docs/verdicts-and-metrics.md
 from __future__ import annotations
 
 import json
-from typing import Any
+
+from mobilenet.rundir.table import Columns
 
 DOWN, NO_MEMBER = "down", "not a member"  # why a broadcast is refused
 
 
-def cells_problem(events: dict[str, list[Any]]) -> str | None:
+def cells_problem(events: Columns) -> str | None:
     """The first row that does not fit to those before it."""
     covered: dict[str, bool] = {}  # hosts in coverage -> whether the network tells their cells
     down: set[str] = set()

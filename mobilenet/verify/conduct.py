@@ -13,8 +13,7 @@ Source    ours: docs/verdicts-and-metrics.md
 
 from __future__ import annotations
 
-from typing import Any
-
+from mobilenet.rundir.table import Columns
 from mobilenet.scenario.expectations import Conduct
 
 Allowed = tuple[str | None, ...]  # the stations that a delivery may name now
@@ -33,7 +32,7 @@ class _Host:
         self.confirmed_with: str | None = None
 
 
-def conduct_problem(events: dict[str, list[Any]], conduct: Conduct | None) -> str | None:
+def conduct_problem(events: Columns, conduct: Conduct | None) -> str | None:
     """The first event that does not fit."""
     if conduct is None:
         return None
@@ -123,5 +122,5 @@ def _why_not(host: _Host | None, station: str | None, tells_cells: bool) -> str:
     return f"with {station}, although it is with {host.confirmed_with if tells_cells else None}"
 
 
-def _when(events: dict[str, list[Any]], row: int) -> str:
+def _when(events: Columns, row: int) -> str:
     return f"at {events['time_ns'][row] / 1e9:.6f} s (event {row})"

@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from itertools import chain
 from typing import Any
 
+from mobilenet.rundir.table import Columns
 from mobilenet.scenario.expectations import Expected
 
 MAC_ACK_BYTES = 14
@@ -20,7 +21,7 @@ MAC_ACK_BYTES = 14
 
 def conservation_problem(
     counters: dict[str, Any],
-    samples: dict[str, list[Any]],
+    samples: Columns,
     quiescent: bool,
     duplicating_air: bool,
     expected: Expected | None = None,
@@ -97,7 +98,7 @@ def _no_counts(path: str, value: Any) -> Iterator[str]:
         yield f"{path} is {value!r}, expected how many"
 
 
-def _told_differently(counters: dict[str, Any], samples: dict[str, list[Any]]) -> str | None:
+def _told_differently(counters: dict[str, Any], samples: Columns) -> str | None:
     """The network's last samples against the counters."""
     last: dict[str, float] = {}
     for node, quantity, value in zip(samples["node"], samples["quantity"], samples["value"], strict=True):

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from mobilenet.rundir.table import Columns
 from mobilenet.scenario.expectations import Expected
 from mobilenet.verify.cells import cells_problem
 from mobilenet.verify.handoffs import handoffs_problem
@@ -22,9 +23,9 @@ from mobilenet.verify.totals import totals_problem
 
 
 def contradicted(
-    events: dict[str, list[Any]],
-    samples: dict[str, list[Any]],
-    positions: dict[str, list[Any]],
+    events: Columns,
+    samples: Columns,
+    positions: Columns,
     manifest: dict[str, Any],
     expected: Expected | None,
 ) -> str | None:

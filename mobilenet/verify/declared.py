@@ -32,7 +32,7 @@ def require_scenario(directory: Path, manifest: dict[str, Any]) -> Expected | No
         promised = (declared_in_format_2 if manifest.get("format_version") == OLDER_FORMAT else declared)(scenario)
         told, found = derived(scenario)
     except ScenarioError as error:
-        raise RunError(f"{directory / 'scenario.yaml'}: damaged: {str(error).splitlines()[0]}") from None
+        raise RunError(f"{str(error).splitlines()[0]}; the run is damaged") from None
     wrong = [(name, _at(manifest, name), value) for name, value in _leaves("", promised)]
     wrong += [(name, manifest[name], value) for name, value in told.items() if name in manifest]
     for name, is_told, value in wrong:
@@ -50,7 +50,7 @@ def expected_of(directory: Path) -> Expected | None:
     try:
         return expected(recorded(directory / "scenario.yaml"))
     except ScenarioError as error:
-        raise RunError(f"{directory / 'scenario.yaml'}: damaged: {str(error).splitlines()[0]}") from None
+        raise RunError(f"{str(error).splitlines()[0]}; the run is damaged") from None
 
 
 def _leaves(path: str, value: Any) -> list[tuple[str, Any]]:

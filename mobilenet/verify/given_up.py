@@ -12,10 +12,11 @@ Source    ours: docs/protocols/mobile-causal.md, docs/verdicts-and-metrics.md
 from __future__ import annotations
 
 import json
-from typing import Any
+
+from mobilenet.rundir.table import Columns
 
 
-def forgotten_rows(events: dict[str, list[Any]]) -> set[int]:
+def forgotten_rows(events: Columns) -> set[int]:
     """The rows of gaps of hosts that no station knows any more."""
     found: set[int] = set()
     columns = events["event"]
@@ -40,7 +41,7 @@ def _cause(detail: str | None) -> object:
     return json.loads(detail or "{}").get("cause")
 
 
-def given_up(events: dict[str, list[Any]], forgotten: set[int]) -> set[str]:
+def given_up(events: Columns, forgotten: set[int]) -> set[str]:
     """Of each host that was forgotten the messages since the last one that somebody delivers."""
     found: set[str] = set()
     if not forgotten:

@@ -19,6 +19,7 @@ import json
 from bisect import bisect_left, bisect_right
 from typing import Any
 
+from mobilenet.rundir.table import Columns
 from mobilenet.scenario.expectations import Conduct
 
 NUMBERS = ("recovered", "skipped", "relayed")
@@ -28,9 +29,7 @@ Lengths = dict[str, tuple[list[int], list[float]]]  # of a kind of list, or at a
 
 
 class _Handoffs:
-    def __init__(
-        self, events: dict[str, list[Any]], conduct: Conduct, quiescent: bool, lengths: Lengths | None
-    ) -> None:
+    def __init__(self, events: Columns, conduct: Conduct, quiescent: bool, lengths: Lengths | None) -> None:
         self._events = events
         self._conduct = conduct
         self._quiescent = quiescent
@@ -138,7 +137,7 @@ class _Handoffs:
 
 
 def handoffs_problem(
-    events: dict[str, list[Any]], samples: dict[str, list[Any]], conduct: Conduct | None, manifest: dict[str, Any]
+    events: Columns, samples: Columns, conduct: Conduct | None, manifest: dict[str, Any]
 ) -> str | None:
     """The first detail that does not fit."""
     if conduct is None:
@@ -147,7 +146,7 @@ def handoffs_problem(
     return _Handoffs(events, conduct, manifest["quiescent"], lengths).problem()
 
 
-def _lengths(samples: dict[str, list[Any]]) -> Lengths:
+def _lengths(samples: Columns) -> Lengths:
     found: Lengths = {}
     columns = (samples[name] for name in ("time_ns", "node", "quantity", "value"))
     for time, node, quantity, value in zip(*columns, strict=True):

@@ -3,11 +3,10 @@
 Checks    record        the record can be what it claims to be, or else nothing else is judged: see wellformed.py; and
           it does not contradict itself
                         or the scenario: see contradicted.py
-          creation .. delivery: see broadcast.py; to membership belongs that hosts do what they are asked to, and what
-          their protocol
-                        says that they do: see asked.py, conduct.py
+          creation .. delivery: see broadcast.py; fifo_order: see fifo.py. To membership belongs that hosts do what they
+                        are asked to, and what their protocol says that they do: see asked.py, conduct.py
           conservation  every frame and every pair (frame, receiver in range) is accounted for: see conservation.py
-          drained       after quiescence every buffer is empty, and no member is in a handoff
+          drained       after quiescence every buffer is empty, a plug-in's as well, and no member is in a handoff
 Model     what only holds after quiescence is unknown in a run that ended before. A run that promises to be at rest
           within some time after its active part (scenario/rest.py; an adversary's, which then lets everything through)
           and is not, violates `drained`, and its deliveries are judged. What is unknown says why
@@ -20,25 +19,30 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from mobilenet.rundir.reader import read_columns, read_events, read_json, read_manifest, require_files, require_tables
-from mobilenet.rundir.schema import kind_of
-from mobilenet.scenario.expectations import Expected
+from mobilenet.rundir.reader import read_coded, read_json, read_manifest, require_files, require_tables
+from mobilenet.rundir.schema import BUFFERS, buffers_of, kind_of
+from mobilenet.rundir.table import Columns, Table
+from mobilenet.scenario.expectations import Conduct, Expected
 from mobilenet.verify.asked import asked_problem
 from mobilenet.verify.broadcast import SAFETY, BroadcastJudge
 from mobilenet.verify.conduct import conduct_problem
 from mobilenet.verify.conservation import conservation_problem
 from mobilenet.verify.contradicted import contradicted
 from mobilenet.verify.declared import require_scenario
+from mobilenet.verify.ended_early import early_verdicts, ended_early
+from mobilenet.verify.fifo import fifo_problem
 from mobilenet.verify.processes import verify_processes
-from mobilenet.verify.sampled import BUFFERS
+from mobilenet.verify.screening.broadcast import judged
 from mobilenet.verify.sessions import unfinished_handoffs
 from mobilenet.verify.verdict import NOT_QUIESCENT, NOTHING_DELIVERED, VALID, Answer, Verdict
 from mobilenet.verify.waiting import held, waiting
-from mobilenet.verify.wellformed import record_problem, require_manifest
+from mobilenet.verify.wellformed import events_problem, record_problem, require_manifest, rows_problem
 
 __all__ = ["CHECKS", "Answer", "Verdict", "overall", "verify", "verify_run"]
 
 BEST_EFFORT = ("creation", "duplication", "membership")
+ORDER = {"causal": ("causal_order",), "fifo": ("fifo_order",), "best_effort": ()}
+TABLES = ("events", "samples", "positions")
 CHECKS = ("record", *SAFETY, "delivery", "conservation", "drained")
 
 
@@ -48,22 +52,25 @@ def overall(verdicts: dict[str, Verdict]) -> Answer:
     return "violated" if "violated" in answers else "unknown" if "unknown" in answers else "valid"
 
 
-def verify_run(directory: Path) -> dict[str, Verdict]:
-    """Judge a run directory. Raises RunError when it is no whole run directory."""
+def verify_run(directory: Path, tables: dict[str, Table] | None = None) -> dict[str, Verdict]:
+    """Judge a run directory. Raises RunError when it is no whole run directory. `tables` is given what was read, for
+    who needs it afterwards.
+    """
     manifest = read_manifest(directory)
     require_manifest(manifest)
     expected = require_scenario(directory, manifest)
     counters = read_json(directory, "counters.json")
     require_tables(directory, counters)
-    tables = read_events(directory), read_columns(directory, "samples"), read_columns(directory, "positions")
+    tables = {} if tables is None else tables
+    tables |= {name: read_coded(directory, name) for name in TABLES}
     require_files(directory, manifest)
-    return verify(*tables, counters, manifest, expected)
+    return verify(tables["events"], tables["samples"], tables["positions"], counters, manifest, expected)
 
 
 def verify(
-    events: dict[str, list[Any]],
-    samples: dict[str, list[Any]],
-    positions: dict[str, list[Any]],
+    events: Columns,
+    samples: Columns,
+    positions: Columns,
     counters: dict[str, Any],
     manifest: dict[str, Any],
     expected: Expected | None = None,
@@ -73,8 +80,11 @@ def verify(
     `expected`: what follows from its scenario; without it the record alone is judged.
     """
     require_manifest(manifest)
+    events, samples, positions = Table.of(events), Table.of(samples), Table.of(positions)
     if kind_of(manifest) == "processes":
         return verify_processes(events, samples, positions, counters, manifest)
+    if (error := ended_early(manifest)) is not None:
+        return _verdicts_on_early_end(error, events, samples, positions, counters, manifest)
     damage = record_problem(events, samples, positions, counters, manifest)
     if damage is not None:
         unreadable = Verdict("unknown", "the record is damaged")
@@ -85,20 +95,20 @@ def verify(
     verdicts = {"record": VALID if contradiction is None else Verdict("violated", contradiction)}
     if promises["broadcast"] is not None:
         conduct = None if expected is None else expected.conduct
-        judge = BroadcastJudge(events, promises["gap_after_s"], promises["heard_every_s"], conduct)
-        judge.judge()
+        judge = _judge(events, promises, conduct, is_over=quiescent or restless)
         if misconduct := asked_problem(events, expected) or conduct_problem(events, conduct):
             judge.violations.setdefault("membership", misconduct)
-        verdicts |= _broadcast_verdicts(judge, quiescent or restless)
-        if promises["broadcast"] == "best_effort":  # nothing of order, and none is owed a message
-            verdicts = {check: verdict for check, verdict in verdicts.items() if check in ("record", *BEST_EFFORT)}
+        found = _broadcast_verdicts(judge, quiescent or restless)
+        if promises["broadcast"] == "fifo":
+            found["fifo_order"] = _fifo_order(events, promises, judge.deliveries == 0)
+        verdicts |= {check: found[check] for check in _judged(promises) if check in found}
     lost = conservation_problem(counters, samples, quiescent, promises["duplicating_air"], expected)
     verdicts["conservation"] = VALID if lost is None else Verdict("violated", lost)
-    sizes = _last_sizes(samples)
+    sizes = _last_sizes(samples, manifest)
     left = held(sizes)
     if not quiescent:
         after_s = manifest["simulated_s"] - manifest["duration_s"]
-        what = f"not at rest {after_s:g} s after the active part: {waiting(events, sizes, manifest['hosts'])}"
+        what = f"not at rest {after_s:g} s after the active part: {waiting(events, sizes, manifest)}"
         if restless:
             verdicts["drained"] = Verdict("violated", f"{what} (promised within {promises['rest_within_s']:.4g} s)")
         else:
@@ -107,15 +117,57 @@ def verify(
         verdicts["drained"] = Verdict("violated", f"{left[0]} after quiescence")
     elif unfinished := unfinished_handoffs(events):
         verdicts["drained"] = Verdict("violated", f"{unfinished[0]} is in a handoff after quiescence")
-    elif (
-        manifest.get("buffers", BUFFERS)
-        and promises["broadcast"] is not None
-        and (unknown := _unsampled(events, sizes))
-    ):
+    elif promises["broadcast"] is not None and (unknown := _unsampled(events, sizes, buffers_of(manifest))):
         verdicts["drained"] = Verdict("unknown", f"the buffers of {unknown} were never sampled")
     else:
         verdicts["drained"] = VALID
     return verdicts
+
+
+def _verdicts_on_early_end(
+    error: str,
+    events: Columns,
+    samples: Columns,
+    positions: Columns,
+    counters: dict[str, Any],
+    manifest: dict[str, Any],
+) -> dict[str, Verdict]:
+    promises = manifest["promises"]
+    judged = _judged(promises)
+    damage = events_problem(events, manifest) or rows_problem(events, samples, positions, counters)
+    violations: dict[str, str] = {}
+    if damage is None and promises["broadcast"] is not None:
+        violations = _judge(events, promises, None, is_over=False).violations
+        if promises["broadcast"] == "fifo" and (problem := fifo_problem(events, _to_all(promises))) is not None:
+            violations["fifo_order"] = problem
+    return early_verdicts(error, manifest, judged, violations, damage)
+
+
+def _judge(events: Columns, promises: dict[str, Any], conduct: Conduct | None, is_over: bool) -> BroadcastJudge:
+    """Who has judged what is promised; `is_over`: nothing is under way any more, so what is owed is due."""
+    asked = {check for check in _judged(promises) if check in SAFETY or check == "delivery" and is_over}
+    return judged(Table.of(events), promises["gap_after_s"], promises["heard_every_s"], conduct, asked=frozenset(asked))
+
+
+def _judged(promises: dict[str, Any]) -> tuple[str, ...]:
+    """What is asked of a run that promises this, in the order of CHECKS."""
+    broadcast = promises["broadcast"]
+    if broadcast is None:
+        return ("record", "conservation", "drained")
+    order = ORDER.get(broadcast, ORDER["causal"])
+    owed = ("gaps", "delivery") if _to_all(promises) else ()
+    return ("record", *BEST_EFFORT, *order, *owed, "conservation", "drained")
+
+
+def _to_all(promises: dict[str, Any]) -> bool:
+    """Whether every member is owed every message."""
+    return bool(promises.get("delivers_to_all", promises["broadcast"] not in ("fifo", "best_effort")))
+
+
+def _fifo_order(events: Columns, promises: dict[str, Any], is_idle: bool) -> Verdict:
+    if (problem := fifo_problem(events, _to_all(promises))) is not None:
+        return Verdict("violated", problem)
+    return NOTHING_DELIVERED if is_idle else VALID
 
 
 def _had_time_to_rest(manifest: dict[str, Any]) -> bool:
@@ -147,21 +199,22 @@ def _broadcast_verdicts(judge: BroadcastJudge, is_over: bool) -> dict[str, Verdi
     return verdicts
 
 
-def _last_sizes(samples: dict[str, list[Any]]) -> dict[tuple[str, str], float]:
+def _last_sizes(samples: Columns, manifest: dict[str, Any]) -> dict[tuple[str, str], float]:
     """How much each buffer held at the end, by node and buffer, in their order."""
     last: dict[tuple[str, str], float] = {}
+    buffers = {kind: {*BUFFERS, *names} for kind, names in buffers_of(manifest).items()}
     for node, quantity, value in zip(samples["node"], samples["quantity"], samples["value"], strict=True):
-        if quantity in BUFFERS:
+        if quantity in buffers.get(node[:1], BUFFERS):
             last[node, quantity] = value
     return dict(sorted(last.items()))
 
 
-def _unsampled(events: dict[str, list[Any]], sizes: dict[tuple[str, str], float]) -> str | None:
-    """A host that joined, or the station that answered it, of which no buffer is known."""
+def _unsampled(events: Columns, sizes: dict[tuple[str, str], float], buffers: dict[str, tuple[str, ...]]) -> str | None:
+    """A host that joined, or the station that answered it, of which no buffer is known, though it has some."""
     sampled = {node for node, _ in sizes}
     for node, event, station in zip(events["node"], events["event"], events["station"], strict=True):
         if event == "join":
             for name in (node, station):
-                if name is not None and name not in sampled:
+                if name is not None and name not in sampled and buffers.get(name[:1], BUFFERS):
                     return str(name)
     return None

@@ -4,7 +4,8 @@ Checks    positions are finite numbers; those of stations are the scenario's, on
           a host's positions are told at the scenario's interval, from when it appears on, without a hole
           nobody moves faster than the scenario lets it. When the active part is over, who is in no cell is put at the
           nearest covered place a host joins, begins and ends handoffs with a station that its positions before and
-          after allow: in range, and no further than the hysteresis behind the nearest one
+          after allow: in range, and no further than the hysteresis behind the nearest one. Where power decides, no
+          farther than it can be received with the best luck of shadowing
 Model     a host may go on for a tick with a station that it should have left. How far a host errs is normal: eight
           standard deviations in each coordinate are never exceeded
 Units     metres, integer nanoseconds
@@ -17,10 +18,10 @@ from __future__ import annotations
 import math
 from bisect import bisect_right
 from math import hypot
-from typing import Any
 
 import numpy as np
 
+from mobilenet.rundir.table import Columns
 from mobilenet.scenario.expectations import Expected, HostPlan, Places
 
 SECOND = 1_000_000_000
@@ -31,9 +32,7 @@ WITH_STATION = ("in_coverage", "join", "handoff_start", "handoff_end")
 Track = tuple[list[int], list[float], list[float]]  # of one host: time_ns, x_m, y_m
 
 
-def places_problem(
-    events: dict[str, list[Any]], positions: dict[str, list[Any]], expected: Expected | None
-) -> str | None:
+def places_problem(events: Columns, positions: Columns, expected: Expected | None) -> str | None:
     """The first position, or station, that cannot be."""
     tracks: dict[str, Track] = {}
     columns = (positions[name] for name in ("time_ns", "node", "x_m", "y_m"))
@@ -126,12 +125,14 @@ def _walk_problem(node: str, track: Track, plan: HostPlan, places: Places, end_n
 
 
 def _was_brought_back(x: float, y: float, places: Places) -> bool:
-    """It stands on the rim of the nearest cell."""
-    return abs(min(hypot(x - sx, y - sy) for sx, sy in places.stations_m) - places.range_m) < ROUNDING_M
+    """It stands on the rim of the nearest cell; where power decides, anywhere."""
+    return (
+        places.by_power or abs(min(hypot(x - sx, y - sy) for sx, sy in places.stations_m) - places.range_m) < ROUNDING_M
+    )
 
 
 def _cells_problem(
-    events: dict[str, list[Any]], tracks: dict[str, Track], plans: dict[str, HostPlan], expected: Expected
+    events: Columns, tracks: dict[str, Track], plans: dict[str, HostPlan], expected: Expected
 ) -> str | None:
     places = expected.places
     assert places is not None
@@ -167,6 +168,6 @@ def _cells_problem(
 def _too_far(own_m: float, nearest_m: float, slack_m: float, places: Places) -> str | None:
     if own_m > places.range_m + slack_m:
         return f"which is {own_m:.1f} m away"
-    if own_m - nearest_m > places.hysteresis_m + 2 * slack_m:
+    if not places.by_power and own_m - nearest_m > places.hysteresis_m + 2 * slack_m:
         return f"which is {own_m:.1f} m away, the nearest station {nearest_m:.1f} m"
     return None

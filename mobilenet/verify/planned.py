@@ -13,14 +13,14 @@ Source    ours: docs/protocols/mobile-causal.md, docs/models/world.md, docs/verd
 from __future__ import annotations
 
 from bisect import bisect_left
-from typing import Any
 
+from mobilenet.rundir.table import Columns
 from mobilenet.scenario.expectations import Crashes, Expected, HostPlan
 
 SELDOM = frozenset(("join", "leave", "broadcast", "refused", "gap", "crash", "recover", "in_coverage"))
 
 
-def planned_problem(events: dict[str, list[Any]], expected: Expected | None) -> str | None:
+def planned_problem(events: Columns, expected: Expected | None) -> str | None:
     """The first event that was not planned, or is missing."""
     if expected is None or expected.hosts is None:
         return None

@@ -14,43 +14,58 @@ from __future__ import annotations
 import math
 from typing import Any
 
-BUFFERS = ("sbuffer", "rbuffer")
+from mobilenet.rundir.schema import BUFFERS, buffers_of
+from mobilenet.rundir.table import Columns, Table
+from mobilenet.verify.screening.samples import last_samples
+
 NETWORK = "network"
 Quantity = tuple[str, str]  # node, quantity
 
 
 def samples_problem(
-    events: dict[str, list[Any]],
-    samples: dict[str, list[Any]],
-    positions: dict[str, list[Any]],
+    events: Columns,
+    samples: Columns,
+    positions: Columns,
     manifest: dict[str, Any],
 ) -> str | None:
     """The first thing that cannot be."""
     end_ns = round(manifest["simulated_s"] * 1e9)
-    last: dict[Quantity, int] = {}
-    columns = (samples[name] for name in ("time_ns", "node", "quantity", "value"))
-    for row, (time, node, quantity, value) in enumerate(zip(*columns, strict=True)):
-        if not node or not quantity or value is None or not math.isfinite(value) or value < 0:
-            return f"samples: row {row} has node {node!r}, quantity {quantity!r} and value {value!r}"
-        if time is None or not last.get((node, quantity), 0) <= time <= end_ns:
-            return f"samples: row {row} ({quantity} at {node}) has time {time}, not in its order or outside of the run"
-        last[node, quantity] = time
+    last = last_samples(Table.of(samples), end_ns)
+    if last is None:
+        problem, last = examined(samples, end_ns)
+        if problem is not None:
+            return problem
     for node, quantity in _expected(events, positions, manifest, last):
         if last.get((node, quantity)) != end_ns:
             return f"samples: there is none of {quantity} at {node} at the end of the run"
     return None
 
 
+def examined(samples: Columns, end_ns: int) -> tuple[str | None, dict[Quantity, int]]:
+    """Row by row: the first one that cannot be; and until there, when each quantity was last sampled."""
+    last: dict[Quantity, int] = {}
+    columns = (samples[name] for name in ("time_ns", "node", "quantity", "value"))
+    for row, (time, node, quantity, value) in enumerate(zip(*columns, strict=True)):
+        if not node or not quantity or value is None or not math.isfinite(value) or value < 0:
+            return f"samples: row {row} has node {node!r}, quantity {quantity!r} and value {value!r}", last
+        if time is None or not last.get((node, quantity), 0) <= time <= end_ns:
+            text = f"samples: row {row} ({quantity} at {node}) has time {time}, not in its order or outside of the run"
+            return text, last
+        last[node, quantity] = time
+    return None, last
+
+
 def _expected(
-    events: dict[str, list[Any]], positions: dict[str, list[Any]], manifest: dict[str, Any], last: dict[Quantity, int]
+    events: Columns, positions: Columns, manifest: dict[str, Any], last: dict[Quantity, int]
 ) -> list[Quantity]:
     """What has to be sampled at the end."""
-    nodes = {node for node, quantity in last if quantity in BUFFERS} | set(events["node"]) | set(positions["node"])
-    nodes |= {station for station in events["station"] if station is not None}
+    nodes = {node for node, quantity in last if quantity in BUFFERS}
+    nodes |= {node for table in (events, positions) for node in Table.of(table).coded("node").words}
+    nodes |= set(Table.of(events).coded("station").words)
     nodes |= {f"s{number}" for number in range(manifest["stations"])} | {
         f"h{number}" for number in range(manifest["hosts"] or 0)
     }
-    buffers = {kind: set(manifest.get("buffers", ())) for kind in "hs"}  # kind of node -> what its nodes have
+    buffers = {kind: set(names) for kind, names in buffers_of(manifest, ()).items()}  # kind of node -> what they have
     for node, quantity in last:
         if quantity in BUFFERS:
             buffers.setdefault(node[0], set()).add(quantity)

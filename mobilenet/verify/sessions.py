@@ -11,10 +11,10 @@ Source    ours: docs/verdicts-and-metrics.md
 
 from __future__ import annotations
 
-from typing import Any
+from mobilenet.rundir.table import Columns
 
 
-def sessions_problem(events: dict[str, list[Any]]) -> str | None:
+def sessions_problem(events: Columns) -> str | None:
     """The first row that does not fit to those before it."""
     under_way: dict[str, int | None] = {}  # host -> session of the handoff
     confirmed: dict[str, int | None] = {}
@@ -40,7 +40,7 @@ def sessions_problem(events: dict[str, list[Any]]) -> str | None:
     return None
 
 
-def unfinished_handoffs(events: dict[str, list[Any]]) -> list[str]:
+def unfinished_handoffs(events: Columns) -> list[str]:
     """The members that are in a handoff at the end."""
     members: set[str] = set()
     under_way: set[str] = set()

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from mobilenet.rundir.table import Columns
 from mobilenet.verify.conservation import MAC_ACK_BYTES
 
 SECOND = 1_000_000_000
@@ -20,7 +21,7 @@ NETWORK = "network"
 BEGINS_LATE = ("radio_mac_retries",)
 
 
-def totals_problem(samples: dict[str, list[Any]], manifest: dict[str, Any]) -> str | None:
+def totals_problem(samples: Columns, manifest: dict[str, Any]) -> str | None:
     """The first total that cannot be."""
     series: dict[str, list[tuple[int, float]]] = {}
     columns = (samples[name] for name in ("time_ns", "node", "quantity", "value"))

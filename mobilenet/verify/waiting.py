@@ -1,15 +1,17 @@
 """Who waits for what, at the end of a run that did not come to rest.
 
 Model     what the record shows: buffers that hold messages, handoffs that have not ended, hosts that never became
-          members
+          members. Where it shows nothing, what the run said itself
 Units     seconds
 Source    ours: docs/verdicts-and-metrics.md
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import Any
 
+from mobilenet.rundir.table import Columns
 from mobilenet.verify.sessions import unfinished_handoffs
 
 MOST_NAMED = 3
@@ -23,11 +25,23 @@ def held(sizes: dict[tuple[str, str], float]) -> list[str]:
     ]
 
 
-def waiting(events: dict[str, list[Any]], sizes: dict[tuple[str, str], float], hosts: int | None) -> str:
-    """In one line; `hosts`: how many there are, if it is known."""
+def waiting(events: Columns, sizes: dict[tuple[str, str], float], manifest: Mapping[str, Any]) -> str:
+    """In one line."""
+    hosts = manifest["hosts"]
     found = [*held(sizes), *(f"{host} is in a handoff" for host in unfinished_handoffs(events))]
     joined = {node for node, event in zip(events["node"], events["event"], strict=True) if event == "join"}
     found += [f"h{host} never became a member" for host in range(hosts or 0) if f"h{host}" not in joined]
+    return named(found or told(manifest))
+
+
+def told(manifest: Mapping[str, Any]) -> list[str]:
+    """What the run itself says of who was not at rest. Nothing is judged by it."""
+    found = manifest.get("not_at_rest")
+    return [text for text in found if isinstance(text, str)] if isinstance(found, list) else []
+
+
+def named(found: Sequence[str]) -> str:
+    """The first of them in one line, and how many more there are."""
     if not found:
         return "something was under way that the record does not show"
     more = len(found) - MOST_NAMED

@@ -19,8 +19,10 @@ from collections import Counter
 from typing import Any
 
 from mobilenet.rundir.reader import RunError
-from mobilenet.rundir.recorder import EVENTS, fingerprint
+from mobilenet.rundir.recorder import EVENTS
+from mobilenet.rundir.table import Columns, Table
 from mobilenet.verify.sampled import samples_problem
+from mobilenet.verify.screening.wellformed import Rules, are_well_formed
 from mobilenet.verify.sessions import sessions_problem
 
 NUMBER = "(0|[1-9][0-9]{0,17})"
@@ -73,9 +75,9 @@ def _is_amount(value: object) -> bool:
 
 
 def record_problem(
-    events: dict[str, list[Any]],
-    samples: dict[str, list[Any]],
-    positions: dict[str, list[Any]],
+    events: Columns,
+    samples: Columns,
+    positions: Columns,
     counters: dict[str, Any],
     manifest: dict[str, Any],
 ) -> str | None:
@@ -101,7 +103,20 @@ def _end_problem(manifest: dict[str, Any]) -> str | None:
     return None
 
 
-def events_problem(events: dict[str, list[Any]], manifest: dict[str, Any]) -> str | None:
+def events_problem(events: Columns, manifest: dict[str, Any]) -> str | None:
+    table = Table.of(events)
+    if not are_well_formed(table, (manifest["simulated_s"] + MARGIN_S) * 1e9, RULES):
+        problem = examined(table, manifest)
+        if problem is not None:
+            return problem
+    found = table.fingerprint()
+    if found != manifest["fingerprint"]:
+        return f"events: their fingerprint is {found[:16]}…, the manifest says {manifest['fingerprint'][:16]}…"
+    return None
+
+
+def examined(events: Columns, manifest: dict[str, Any]) -> str | None:
+    """Event by event: the first one that cannot be."""
     times = events["time_ns"]
     if any(time is None for time in times):
         return "events: an event has no time"
@@ -132,16 +147,13 @@ def events_problem(events: dict[str, list[Any]], manifest: dict[str, Any]) -> st
             return f"events: event {row} has detail {detail!r}, expected a JSON object"
         if event == "expire" and not _says_who_was_silent(detail):
             return f"events: event {row} (expire) has detail {detail!r}, expected which host was silent_s"
-    found = fingerprint(events)
-    if found != manifest["fingerprint"]:
-        return f"events: their fingerprint is {found[:16]}…, the manifest says {manifest['fingerprint'][:16]}…"
     return None
 
 
 def rows_problem(
-    events: dict[str, list[Any]],
-    samples: dict[str, list[Any]],
-    positions: dict[str, list[Any]],
+    events: Columns,
+    samples: Columns,
+    positions: Columns,
     counters: dict[str, Any],
 ) -> str | None:
     counted = counters.get("rows")
@@ -168,3 +180,14 @@ def _is_object(text: str) -> bool:
         return isinstance(json.loads(text), dict)
     except ValueError:
         return False
+
+
+RULES = Rules(
+    EVENTS,
+    WITH_MESSAGE,
+    NODE.fullmatch,
+    MESSAGE.fullmatch,
+    STATION.fullmatch,
+    _is_object,
+    _says_who_was_silent,
+)

@@ -24,10 +24,13 @@ DENSE = 64  # up to so many stations all distances are computed; beyond, a tree 
 
 
 class AttachmentParameters(Parameters):
-    """Which station a host talks to: the nearest, within range."""
+    """Which station a host talks to: the nearest, within range; with the radio model sinr the strongest."""
 
-    hysteresis_m: float = Field(
-        default=5.0, ge=0, le=3000, description="how much nearer another station has to be for a handoff"
+    hysteresis_m: float | None = Field(
+        default=5.0, ge=0, le=3000, description="unit_disk: how much nearer another station has to be for a handoff"
+    )
+    hysteresis_db: float = Field(
+        default=3.0, ge=0, le=100, description="sinr: how much stronger another station has to be for a handoff"
     )
     error_m: float = Field(
         default=0.0,
@@ -35,6 +38,12 @@ class AttachmentParameters(Parameters):
         le=3000,
         description="standard deviation of the error in each coordinate by which a host judges its place",
     )
+
+    @property
+    def nearer_m(self) -> float:
+        """The hysteresis where distances decide."""
+        return 5.0 if self.hysteresis_m is None else self.hysteresis_m
+
     tick_ms: int = Field(default=100, ge=1, le=60_000, description="how often each host's station is looked for anew")
 
 
@@ -89,7 +98,7 @@ class Attachment:
             nearest_squared = self._squares(xy, np.minimum(nearest, len(self._stations) - 1))
             current_squared = self._squares(xy, current)
             to_current = np.sqrt(current_squared)
-        range2 = self._range * self._range  # as the medium has it: who is attached can be heard, to the last bit
+        range2 = self._range * self._range  # as the medium has it: who is attached is heard at the place looked at
         keeps = (current >= 0) & (current_squared <= range2) & (to_current - to_nearest < self._hysteresis)
         cells = np.where(keeps, current, np.where(nearest_squared <= range2, nearest, -1))
         # No distance changes by more than the host walks, so no difference of two by more than twice that.

@@ -193,7 +193,7 @@ def _cells(recorded: Recorded, long: Any, stations_m: NDArray[np.float64], range
     step_s = max(1.0, float(np.ceil(host_s / MOST_LOOKS)))
     tick, host, xy, lasts_s = _looks(recorded, long, step_s)
     rule = AttachmentParameters()
-    attachment = Attachment(stations_m, range_m, rule.hysteresis_m)
+    attachment = Attachment(stations_m, range_m, rule.nearer_m)
     cell, last = (np.full(len(recorded.names), -1, dtype=np.int64) for _ in range(2))
     moments, begins = np.unique(tick, return_index=True)
     covered_s = np.zeros(len(moments))

@@ -14,7 +14,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from functools import partial
-from math import hypot
+from math import hypot, isfinite
+from numbers import Real
 from pathlib import Path
 from typing import Annotated, Any, Literal, NamedTuple
 
@@ -37,6 +38,7 @@ __all__ = ["HostsParameters", "Leg", "OwnMobility", "Population", "Static", "Tra
 
 MOST_HOSTS = 100_000
 HARDLY_FASTER = 1 + 1e-6  # than the limit: legs last whole nanoseconds
+FARTHEST_M = 1_000_000  # from (0, 0), as for all places of a scenario
 NEARLY_THERE_M = 1e-3  # rounding is far below
 Walk = Callable[[Stream], Iterator[Leg]]
 
@@ -113,14 +115,16 @@ def trajectories(
     """
     mobility = hosts.mobility
     if isinstance(mobility, Tracks):
-        imported = tracks.imported(mobility, folder, duration_ns / SECOND, origin)
+        imported = tracks.imported(mobility, folder, duration_ns / SECOND, origin, seed)
         names = {f"h{host}": name for host, name in enumerate(imported.names)}
         return Population(imported.trajectories, imported.speed_limit_mps, imported.too_short, names)
     if not hosts.count:
         return Population([], 0.0, 0, {})
     ground = Ground(mobility.area.ground() if mobility.area else coverage.ground)
     if isinstance(mobility, OwnMobility):
-        walk: Walk = partial(_within_the_limit, mobility, _unknown if own is None else own.walk(ground))
+        walk: Walk = partial(
+            _within_the_limit, mobility, _unknown if own is None else _walk_of(mobility, own.walk(ground))
+        )
     else:
         walk = mobility.walk(ground)
     found = [Trajectory(partial(_begin, walk, seed, f"h{host}")) for host in range(hosts.count)]
@@ -139,12 +143,58 @@ def _unknown(stream: Stream) -> Iterator[Leg]:
     raise ScenarioError("hosts.mobility.class: its code was not run, so nobody knows where hosts walk")
 
 
+def _wrong(mobility: OwnMobility, what: str) -> ScenarioError:
+    return ScenarioError(f"hosts.mobility.class: {mobility.reference}: {what}")
+
+
+def _walk_of(mobility: OwnMobility, walk: Any) -> Walk:
+    """What a plug-in's walk(ground) gave."""
+    if not callable(walk):
+        raise _wrong(
+            mobility,
+            f"walk(ground) gives {_shown(walk)}, expected something to call with a host's stream, that yields legs",
+        )
+    found: Walk = walk
+    return found
+
+
+def _legs_of(mobility: OwnMobility, legs: Any) -> Iterator[Any]:
+    """What it gave for a host."""
+    try:
+        return iter(legs)
+    except TypeError:
+        raise _wrong(
+            mobility,
+            f"what walk(ground) returned gives {_shown(legs)} for a stream, expected legs, one after the other",
+        ) from None
+
+
+def _shown(value: object) -> str:
+    return " ".join(repr(value).split())[:80]
+
+
+def _is_finite(value: object) -> bool:
+    return isinstance(value, Real) and not isinstance(value, bool) and isfinite(value)
+
+
+def _require_place(mobility: OwnMobility, leg: Leg) -> None:
+    """That a leg's numbers are some, and lie in the world."""
+    for pair, what in (((leg.x_m, leg.y_m), "begins at"), ((leg.vx_mps, leg.vy_mps), "has the velocity")):
+        if not all(map(_is_finite, pair)):
+            raise _wrong(mobility, f"a leg {what} {_shown(pair)}, expected two finite numbers")
+    if max(abs(leg.x_m), abs(leg.y_m)) > FARTHEST_M:
+        raise _wrong(
+            mobility, f"a leg begins at ({leg.x_m:g}, {leg.y_m:g}) m, expected at most {FARTHEST_M:,} m from (0, 0)"
+        )
+
+
 def _within_the_limit(mobility: OwnMobility, walk: Walk, stream: Stream) -> Iterator[Leg]:
     limit_mps = mobility.speed_limit_mps
     here: tuple[float, float] | None = None  # where the last leg ended
-    for leg in walk(stream):
+    for leg in _legs_of(mobility, walk(stream)):
         if not isinstance(leg, Leg):
-            raise ScenarioError(f"hosts.mobility.class: {mobility.reference}: {leg!r} is no Leg")
+            raise _wrong(mobility, f"{_shown(leg)} is no Leg; see between() in mobilenet/world/trajectory.py")
+        _require_place(mobility, leg)
         speed_mps = hypot(leg.vx_mps, leg.vy_mps)
         if not speed_mps <= limit_mps * HARDLY_FASTER:
             raise ScenarioError(

@@ -73,8 +73,7 @@ def _begin_underway(
     short, long = parameters.pause_s
     longest_s = ground.diameter_m / slow + long
     for _ in range(TRIES):
-        ax, ay = ground.point(stream)
-        bx, by = ground.point(stream)
+        ax, ay, bx, by = ground.pair(stream)
         speed, pause_s = stream.uniform(slow, fast), stream.uniform(short, long)
         walk_s = hypot(bx - ax, by - ay) / speed
         if stream.random() * longest_s < walk_s + pause_s and ground.sees(ax, ay, bx, by):

@@ -22,6 +22,7 @@ import numpy as np
 from pydantic import Field, model_validator
 
 from mobilenet.engine.kernel import ns
+from mobilenet.engine.random_streams import generator
 from mobilenet.parameters import Parameters, ScenarioError
 from mobilenet.tracks.projection import Floats, Origin
 from mobilenet.tracks.read import Coordinates, Format, read_tracks
@@ -50,6 +51,18 @@ class Tracks(Parameters):
     max_hosts: int | None = Field(
         default=None, ge=1, le=100_000, description="only the first so many tracks that are usable; null: all"
     )
+    random_start_s: float = Field(
+        default=0.0,
+        ge=0,
+        le=1e9,
+        description="the run begins at a random time of the file, at most so long after start_s; drawn from the seed",
+    )
+    random_hosts: int | None = Field(
+        default=None, ge=1, le=100_000, description="so many of the usable tracks, drawn from the seed; null: all"
+    )
+    random_share: float | None = Field(
+        default=None, gt=0, lt=1, description="keep each usable track with this probability, by the seed; null: all"
+    )
     leave_before_end_s: float = Field(
         default=5.0, gt=0, le=3600, description="a host asks to leave so long before its track ends"
     )
@@ -63,6 +76,11 @@ class Tracks(Parameters):
         if self.end_s is not None and self.end_s <= self.start_s:
             raise ValueError("end_s: should be after start_s")
         return self
+
+    @property
+    def are_worlds_of_their_own(self) -> bool:
+        """Whether another seed means other movement."""
+        return self.random_start_s > 0 or self.random_hosts is not None or self.random_share is not None
 
 
 class Track(NamedTuple):
@@ -80,9 +98,12 @@ class Imported(NamedTuple):
     speed_limit_mps: float
 
 
-def imported(parameters: Tracks, folder: Path, duration_s: float, origin: Origin | None = None) -> Imported:
-    """The hosts of the file, as far as they are there during the run."""
-    run_ends_s = parameters.start_s + duration_s
+def imported(
+    parameters: Tracks, folder: Path, duration_s: float, origin: Origin | None = None, seed: int = 0
+) -> Imported:
+    """The hosts of the file, as far as they are there during the run; `seed`: of what is drawn."""
+    start_s = parameters.start_s + parameters.random_start_s * float(generator(seed, "tracks", "start").random())
+    run_ends_s = start_s + duration_s
     window_ends_s = run_ends_s if parameters.end_s is None else min(parameters.end_s, run_ends_s)
     found: dict[str, Trajectory] = {}
     too_short = 0
@@ -92,10 +113,10 @@ def imported(parameters: Tracks, folder: Path, duration_s: float, origin: Origin
     for name, *columns in recorded.tracks():
         track = cut(
             lasting(Track(*columns), window_ends_s) if recorded.waypoints else Track(*columns),
-            parameters.start_s,
+            start_s,
             window_ends_s,
         )
-        if track is None:
+        if track is None or not _is_kept(parameters.random_share, seed, name):
             continue
         begins_s, ends_s = float(track.t_s[0]), float(track.t_s[-1])
         if ends_s - begins_s <= parameters.leave_before_end_s:
@@ -104,19 +125,35 @@ def imported(parameters: Tracks, folder: Path, duration_s: float, origin: Origin
         stays = ends_s >= run_ends_s
         found[name] = Trajectory(
             legs=partial(legs, track),
-            appears_ns=ns(begins_s - parameters.start_s),
-            disappears_ns=None if stays else ns(ends_s - parameters.start_s),
-            leaves_ns=None if stays else ns(ends_s - parameters.leave_before_end_s - parameters.start_s),
+            appears_ns=ns(begins_s - start_s),
+            disappears_ns=None if stays else ns(ends_s - start_s),
+            leaves_ns=None if stays else ns(ends_s - parameters.leave_before_end_s - start_s),
         )
         fastest_mps = max(fastest_mps, *(hypot(leg.vx_mps, leg.vy_mps) for leg in legs(track)))
-        if len(found) == parameters.max_hosts:
+        if parameters.random_hosts is None and len(found) == parameters.max_hosts:
             break
+    found = _some(found, parameters, seed)
     if not found:
         raise ScenarioError(
             f"{Path(parameters.file).name}: nobody is there for more than {parameters.leave_before_end_s:g} s "
-            f"between {parameters.start_s:g} and {window_ends_s:g} s"
+            f"between {start_s:g} and {window_ends_s:g} s"
         )
     return Imported(list(found.values()), list(found), too_short, fastest_mps)
+
+
+def _is_kept(share: float | None, seed: int, name: str) -> bool:
+    """By the track's own draw, so that it does not depend on which others the file has."""
+    return share is None or float(generator(seed, "tracks, share", name).random()) < share
+
+
+def _some(found: dict[str, Trajectory], parameters: Tracks, seed: int) -> dict[str, Trajectory]:
+    """In the order of the file; a larger subset holds the smaller ones."""
+    if parameters.random_hosts is None:
+        return found
+    drawn = sorted(found, key=lambda name: (float(generator(seed, "tracks, hosts", name).random()), name))
+    kept = set(drawn[: parameters.random_hosts])
+    few = [name for name in found if name in kept][: parameters.max_hosts]
+    return {name: found[name] for name in few}
 
 
 def require_continuous(recorded: Recorded, max_gap_s: float, max_speed_mps: float) -> None:

@@ -1,4 +1,6 @@
-"""Ring: each process hands a message on to the next one, until it comes back to its source. Nobody may crash."""
+"""Ring: each process hands a message on to the next one, until it comes back to its source. Links may keep no order,
+so what overtook its predecessor waits for it. Nobody may crash.
+"""
 
 from dataclasses import dataclass
 
@@ -18,22 +20,28 @@ class Ring:
     def __init__(self, port: ProcessPort, n: int, settings: object) -> None:
         self.port = port
         self.next = (port.me + 1) % n
-        self.count = 0
+        self.delivered = [0] * n  # how many messages of each source
+        self.pending: set[MessageId] = set()
 
     def buffer_sizes(self) -> tuple[int, ...]:
-        return (0,)  # nothing ever waits
+        return (len(self.pending),)
 
     def broadcast(self, body: object) -> MessageId:
-        message = MessageId(self.port.me, self.count)
-        self.count += 1
-        self.port.deliver(message, body)
-        self.port.send(self.next, Hop(message))
+        message = MessageId(self.port.me, self.delivered[self.port.me])
+        self.hand_on(message)
         return message
 
     def on_receive(self, sender: int, hop: Hop) -> None:
         if hop.id.source != self.port.me:
-            self.port.deliver(hop.id, None)
-            self.port.send(self.next, hop)
+            self.pending.add(hop.id)
+            while (first := MessageId(hop.id.source, self.delivered[hop.id.source])) in self.pending:
+                self.pending.remove(first)
+                self.hand_on(first)
+
+    def hand_on(self, message: MessageId) -> None:
+        self.delivered[message.source] += 1
+        self.port.deliver(message, None)
+        self.port.send(self.next, Hop(message))
 
     def on_crash(self, process: int) -> None: ...
     def on_up(self, process: int) -> None: ...

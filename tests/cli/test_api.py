@@ -8,8 +8,10 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 import pytest
+from ruamel.yaml import YAML
 
 import mobilenet
 
@@ -72,6 +74,49 @@ def test_a_scenario_from_text_and_with_other_values(tmp_path: Path) -> None:
     assert done.manifest["seed"] == 4 and hosts_of(done) == 2
     with pytest.raises(mobilenet.ScenarioError, match="did you mean 'hosts'"):
         mobilenet.run(scenario, overrides=["host.count=2"])
+
+
+def test_overrides_and_a_scenario_as_dictionaries(tmp_path: Path) -> None:
+    few = {"hosts.count": np.int64(2), "duration_s": 5.0, "wireless.loss": np.float64(0.25)}
+    run = mobilenet.run(FIRST, out=tmp_path / "file", overrides=few)
+    assert hosts_of(run) == 2 and run.manifest["duration_s"] == 5
+    values = YAML(typ="safe").load(FIRST.read_text(encoding="utf-8"))
+    again = mobilenet.run(values, out=tmp_path / "values", overrides=few)
+    assert again.manifest["fingerprint"] == run.manifest["fingerprint"]
+    ring = {"processes": 8, "workload": {"messages": 1}, "protocol": {"name": "reliable"}}
+    assert mobilenet.run(ring, out=tmp_path / "ring").metrics["deliveries"] == 64
+    for wrong, complaint in (
+        ({"wireless.los": 0.3}, "did you mean 'loss'"),
+        ({"wireless": {"loss": object()}}, "is a object, expected numbers, text"),
+        ({"wireless.loss": float("nan")}, "loss"),
+    ):
+        with pytest.raises(mobilenet.ScenarioError, match=complaint):
+            mobilenet.run(FIRST, out=tmp_path / "no", overrides=wrong)
+    with pytest.raises(mobilenet.ScenarioError, match="hosts"):
+        mobilenet.run({"seed": 1}, out=tmp_path / "no")
+
+
+def test_delays_are_those_of_the_metrics(run: mobilenet.Run) -> None:
+    delays = run.delays
+    assert list(delays) == ["message", "node", "broadcast_ns", "delivered_ns", "delay_s"]
+    window = delays[delays["broadcast_ns"].between(0, run.manifest["duration_s"] * 1e9, inclusive="left")]
+    assert window["delay_s"].mean() == pytest.approx(run.metrics["delivery_delay_mean_s"])
+    assert len(delays) == (run.events["event"] == "deliver").sum() and (delays["delay_s"] >= 0).all()
+
+
+def test_types_are_for_others_too() -> None:
+    assert (Path(mobilenet.__file__).parent / "py.typed").is_file()
+
+
+def test_a_script_beside_the_clone_imports_the_package(tmp_path: Path) -> None:
+    """Whose folder is called mobilenet as well, and is no package."""
+    (tmp_path / "mobilenet").symlink_to(Path(mobilenet.__file__).parents[1])
+    (tmp_path / "script.py").write_text("import mobilenet\nprint(mobilenet.run.__name__)\n")
+    env = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
+    done = subprocess.run(
+        [sys.executable, "script.py"], cwd=tmp_path, env=env, capture_output=True, text=True, timeout=60
+    )
+    assert done.stdout == "run\n", f"{done.stderr}say: make setup"
 
 
 def test_names_of_the_package() -> None:

@@ -9,8 +9,8 @@ from types import SimpleNamespace
 
 import pytest
 
-from mobilenet import api
-from mobilenet.cli import console
+from mobilenet import api, judgement
+from mobilenet.cli import console, progress
 from mobilenet.cli.console import Exit
 from mobilenet.cli.main import app
 from mobilenet.rundir.writer import file_digests
@@ -58,17 +58,17 @@ def test_run_says_how_it_went_and_what_next(place: Path) -> None:
 
 
 def test_next_can_be_typed_as_it_is(tmp_path: Path) -> None:
-    done = mobilenet("run", FIRST, *SHORT, "--out", "a b's", "--quiet", place=tmp_path)
+    done = mobilenet("run", FIRST, *SHORT, "--out", "a b's", place=tmp_path)
     assert done.returncode == 0 and done.stderr == ""
-    assert done.stdout == """Next: mobilenet show 'a b'"'"'s'\n"""
+    assert done.stdout.endswith("""Next: mobilenet show 'a b'"'"'s'\n""")
     assert everything_below(tmp_path)[0] == "a b's"
 
 
 def test_a_second_run_finds_another_name(place: Path) -> None:
-    done = mobilenet("run", FIRST, *SHORT, "--seed", "7", "--set", "hosts.count=3", "-q", place=place)
-    again = mobilenet("run", FIRST, *SHORT, "--seed", "7", "-q", place=place)
-    assert done.stdout == "Next: mobilenet show runs/first-s7\n"
-    assert again.stdout == "Next: mobilenet show runs/first-s7-2\n"
+    done = mobilenet("run", FIRST, *SHORT, "--seed", "7", "--set", "hosts.count=3", place=place)
+    again = mobilenet("run", FIRST, *SHORT, "--seed", "7", place=place)
+    assert done.stdout.endswith("Next: mobilenet show runs/first-s7\n")
+    assert again.stdout.endswith("Next: mobilenet show runs/first-s7-2\n")
     one, other = api.Run(place / "runs/first-s7"), api.Run(place / "runs/first-s7-2")
     assert one.manifest["seed"] == other.manifest["seed"] == 7
     assert set(one.positions["node"]) - set(other.positions["node"]) == set()
@@ -91,7 +91,7 @@ def test_check(place: Path) -> None:
     done = mobilenet("check", FIRST, "--set", "hosts.count=7", place=place)
     assert done.returncode == 0 and done.stderr == ""
     assert "fine; 30 s, about" in done.stdout
-    assert done.stdout.splitlines()[-1] == f"Next: mobilenet run {FIRST}"
+    assert done.stdout.splitlines()[-1] == f"Next: mobilenet run {FIRST} --set hosts.count=7"
 
 
 def test_verify_and_show(place: Path) -> None:
@@ -116,9 +116,9 @@ def test_run_exits_with_1_when_the_run_is_violated(
 ) -> None:
     from mobilenet.verify import Verdict
 
-    real = api.verify
+    real = judgement.verify
     monkeypatch.setattr(
-        api, "verify", lambda *columns: real(*columns) | {"duplication": Verdict("violated", "h1 twice")}
+        judgement, "verify", lambda *columns: real(*columns) | {"duplication": Verdict("violated", "h1 twice")}
     )
     monkeypatch.chdir(tmp_path)
     assert call("run", FIRST, *SHORT) == Exit.VIOLATED
@@ -153,15 +153,15 @@ def test_help_and_version(place: Path) -> None:
 def test_progress_without_a_terminal(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     clock = [100.0]
     monkeypatch.setattr(console.time, "perf_counter", lambda: clock[0])
-    with console.progress(False, "dynamic") as update:
+    with progress.progress(False, "dynamic") as update:
         assert update is not None
         for second in range(1, 41):
             clock[0] += 0.5
             update(float(second), 30.0)
     assert capsys.readouterr().err == (
-        "20 of 30 s simulated, 2.0 s a second, 5 s left\n40 of 30 s simulated, 2.0 s a second, 0 s left\n"
+        "20 of 30 s simulated, 2.0 s a second, 5 s left\n30 s simulated, waiting for rest since 10 s more of them\n"
     )
-    with console.progress(True, "dynamic") as update:
+    with progress.progress(True, "dynamic") as update:
         assert update is None
 
 

@@ -5,6 +5,7 @@ not.
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,8 @@ import pytest
 from ruamel.yaml import YAML
 
 from mobilenet.cli.json_schema import NAMES, schemas, text_of
+from mobilenet.parameters import ScenarioError
+from mobilenet.scenario import Scenario
 
 SCENARIOS = Path(__file__).parents[2] / "scenarios"
 FILES = sorted(SCENARIOS.rglob("*.yaml"))
@@ -72,3 +75,20 @@ def test_what_the_loader_refuses_an_editor_marks(file: str, path: tuple[str, ...
         inside = inside.setdefault(group, {})
     inside[key] = value
     assert list(VALIDATORS[schema_of(SCENARIOS / file)].iter_errors(document)) != []
+
+
+@pytest.mark.parametrize(
+    ("written", "fits"),
+    [("gossip.py:Gossip", True), ("rumours", True), ("gossip.py", False), ("gossip.py:", False), ("a b", False)],
+)
+def test_the_class_of_a_plug_in_has_a_pattern(written: str, fits: bool) -> None:
+    """A file and a class in it, or what a package offers; the loader says the same."""
+    own = schemas()["scenario.schema.json"]["$defs"]["OwnProtocol"]["properties"]["class"]
+    assert bool(re.search(own["pattern"], written)) == fits
+    text = (SCENARIOS / "first.yaml").read_text(encoding="utf-8").replace("name: mobile_causal", f"class: {written!r}")
+    try:
+        Scenario.from_text(text)
+        said = ""
+    except ScenarioError as error:
+        said = str(error)
+    assert ("expected a file and a class in it" not in said) == fits

@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from mobilenet.viz.style import plain
 
 from mobilenet.quoting import quoted, spelled_out
-from viz.style import plain
 
 HIDDEN = ("\u202e", "\u2066", "\u200b", "\ufeff", "\x1b", "\x07", "\x85")
 

@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 import doctest
-import importlib.util
+import os
+import re
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from mobilenet.controlled import Network, network
+from mobilenet.controlled import Network, Processes, network, processes
 from mobilenet.protocols.declaration import declared
 from mobilenet.protocols.mobile_causal import MobileCausalParameters
 from mobilenet.protocols.mobile_causal.declaration import MobileCausal
+from mobilenet.protocols.tcp_flooding import TcpFloodingParameters
+from mobilenet.protocols.tcp_flooding.declaration import TcpFlooding
 
 ROOT = Path(__file__).parents[2]
 PARAMETERS = MobileCausalParameters()
@@ -60,8 +65,9 @@ def heard(made: Network, name: str) -> list[Any]:
 
 
 def test_the_example_runs() -> None:
-    result = doctest.testmod(network)
-    assert result.attempted > 10 and result.failed == 0
+    for module in (network, processes):
+        result = doctest.testmod(module)
+        assert result.attempted >= 10 and result.failed == 0
 
 
 def test_a_packet_is_delivered_kept_or_lost() -> None:
@@ -147,17 +153,129 @@ def test_what_a_host_left_behind_arrives_late() -> None:
     assert made.delivered(0) == [(1, 0)]
 
 
-def test_a_plug_in_can_be_driven() -> None:
-    path = ROOT / "scenarios" / "own_protocol" / "gossip.py"
-    spec = importlib.util.spec_from_file_location("gossip_under_test", path)
-    assert spec is not None and spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    gossip = module.Gossip
-    made = Network(declared(gossip.host, gossip.station, gossip.stable), gossip.settings(), [0, 1], (0,))
-    made.join(0)
-    made.join(1)
-    made.broadcast(0, 100)
-    assert made.delivered(0) == [(0, 0)] and made.delivered(1) == []
+def test_the_program_of_the_guide_runs(tmp_path: Path) -> None:
+    guide = (ROOT / "docs" / "guide" / "plug-ins.md").read_text(encoding="utf-8")
+    program = next(code for code in re.findall(r"```python\n(.*?)```", guide, re.DOTALL) if "Processes" in code)
+    for old, new in (
+        ("", ""),
+        ("== [rumour]", "== []"),
+        ("delivered(1) == []  # best", "delivered(1) == [parcel]  # "),
+    ):
+        paths = os.pathsep.join(map(str, (ROOT / "scenarios" / "own_protocol", ROOT)))
+        done = subprocess.run(
+            [sys.executable, "-c", program.replace(old, new)], env=os.environ | {"PYTHONPATH": paths}, cwd=tmp_path
+        )
+        assert (done.returncode == 0) == (old == new)
+
+
+# --- connections
+
+
+def over_tcp(cells: list[int | None], parents: tuple[int, ...] = ()) -> Network:
+    made = Network(TcpFlooding, TcpFloodingParameters(), cells, parents)
+    for host in range(len(cells)):
+        made.join(host)
     made.settle()
-    assert made.delivered(1) == [(0, 0)]
+    return made
+
+
+def test_flooding_over_tcp_can_be_driven() -> None:
+    made = over_tcp([0, 1], (0,))
+    message = made.broadcast(0)
+    assert made.delivered(1) == []
+    for a, b in (("h0", "s0"), ("s0", "s1")):
+        assert len(made.connections.pass_on(a, b)) == 1
+    assert made.delivered(1) == []
+    made.settle()
+    assert made.delivered(0) == made.delivered(1) == [message]
+
+
+def test_a_broken_channel_is_asked_for_again_and_what_it_had_is_lost() -> None:
+    made = over_tcp([0, 0])
+    made.broadcast(0)
+    made.connections.pass_on("h0", "s0")
+    assert len(made.connections.links["s0", "h1"][0].sent) > 0
+    made.connections.break_off("s0", "h1")
+    made.connections.break_off("h1", "s0")
+    made.settle()
+    assert made.delivered(0) == [(0, 0)] and "gap" in [event.name for event in made.events if event.node == "h1"]
+    made.broadcast(0)
+    made.settle()
+    assert (0, 1) in made.delivered(1)
+
+
+def test_a_crash_forgets_channels_without_a_word() -> None:
+    made = over_tcp([0, 0])
+    end = made.connections.links["s0", "h1"][0]
+    made.crash(1)
+    assert made.connections.links["h1", "s0"][0].closed and not end.closed
+    made.broadcast(0)
+    made.flush()
+    assert made.delivered(1) == []
+    made.recover(1)
+    made.settle()
+    made.broadcast(0)
+    made.settle()
+    assert (0, 1) in made.delivered(1) and end.closed
+
+
+def test_what_a_crashed_host_had_asked_for_does_not_open() -> None:
+    made = Network(TcpFlooding, TcpFloodingParameters(), [0])
+    made.join(0)
+    ((here, far),) = made.connections.opening
+    made.crash(0)
+    made.connections.open()
+    assert here.closed and far.closed and not made.connections.is_under_way
+    made.recover(0)
+    made.settle()
+    assert made.nodes["s0"].protocol.serves(0)
+
+
+# --- processes
+
+
+class Echo:
+    """A process that notes what it is given, and greets the next one after a while."""
+
+    BUFFERS = ("none",)
+
+    def __init__(self, port: Any, n: int) -> None:
+        self.port, self.heard = port, []
+        self.timer = port.timer(lambda: port.send((port.me + 1) % n, "late"))
+        self.timer.start(5)
+
+    def buffer_sizes(self) -> tuple[int, ...]:
+        return (0,)
+
+    def on_receive(self, sender: int, message: Any) -> None:
+        self.heard.append((sender, message))
+
+    def on_crash(self, process: int) -> None:
+        self.heard.append(("crash", process))
+
+    def on_up(self, process: int) -> None:
+        self.heard.append(("up", process))
+
+
+def test_processes_lose_nothing_unless_they_crash() -> None:
+    made = Processes(Echo, 3)  # type: ignore[arg-type]
+    assert [(i, timer.deadline_ns) for i, timer in made.timers()] == [(0, 5), (1, 5), (2, 5)]
+    made.fire(0, 0)
+    made.fire(1, 0)
+    assert made.clock.now == 5
+    to_p1, to_p2 = made.packets("str")
+    with pytest.raises(ValueError, match="neither p0 nor p1 has crashed"):
+        made.lose(to_p1)
+    made.suspect(2, 0)
+    made.trust(2, 0)
+    made.crash(1)
+    assert [i for i, _ in made.timers()] == [2]
+    made.lose(to_p2)  # its sender is gone
+    made.deliver(to_p1)  # to nobody
+    with pytest.raises(ValueError, match="not under way"):
+        made.deliver(to_p1)
+    with pytest.raises(ValueError, match="p1 has crashed"):
+        made.suspect(1, 0)
+    with pytest.raises(ValueError, match="not armed"):
+        made.fire(0, 0)
+    assert [getattr(process, "heard", None) for process in made.protocols] == [[], None, [("crash", 0), ("up", 0)]]

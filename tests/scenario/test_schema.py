@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mobilenet.network.radio.parameters import ONLY, WirelessParameters
+from mobilenet.network.radio.parameters import OF_MODEL, ONLY, WirelessParameters
 from mobilenet.scenario import Scenario, ScenarioError, check_world, effective, estimated_events
 from mobilenet.simulation.mobile import Simulation
 
@@ -247,7 +247,8 @@ def test_the_effective_scenario_names_the_keys_of_its_mac_alone(text: str, mac: 
     named = effective(scenario)
     assert all(f"\n  {key}: " in named for key in ONLY[mac])
     assert not any(f"\n  {key}: " in named for key in ONLY[other])
-    assert set(WirelessParameters.model_fields) - set(scenario.wireless.model_dump()) == set(ONLY[other])
+    left_out = set(WirelessParameters.model_fields) - set(scenario.wireless.model_dump())
+    assert left_out == {*ONLY[other], *OF_MODEL["sinr"]}
     assert scenario.changed(["seed=5"]).changed(["seed=1"]) == scenario
 
 
@@ -368,6 +369,8 @@ def test_the_size_of_a_run_with_imported_tracks_is_checked_too() -> None:
     scenario = Scenario.load(FOLDER / "streets.yaml", ["limits.max_events=1000"])
     with pytest.raises(ScenarioError, match=r"limits\.max_events: about"):
         check_world(scenario)
+    with pytest.raises(ScenarioError, match=r"limits\.max_events: about"):
+        Simulation(scenario)
 
 
 @pytest.mark.parametrize(
@@ -404,3 +407,33 @@ def test_two_sites_of_the_same_name(tmp_path: Path) -> None:
     (tmp_path / "sites.csv").write_text("name,x_m,y_m\na,0,0\na,100,0\n")
     with pytest.raises(ScenarioError, match="another station is called 'a' too"):
         Scenario.from_text(TEXT, ["stations.layout={shape: csv, file: sites.csv}"], tmp_path)
+
+
+def test_a_radio_that_receives_by_power() -> None:
+    values = "{model: sinr, mode: g, broadcast_rate_mbps: 6, tx_dbm: 18, fading: {model: nakagami}}"
+    scenario = Scenario.from_text(TEXT, [f"wireless={values}", "hosts.attachment={hysteresis_db: 4}"])
+    wireless = scenario.wireless
+    assert (wireless.noise_figure_db, wireless.preamble_rssi_dbm, wireless.preamble_sinr_db) == (7, -82, 4)
+    assert (wireless.ed_threshold_dbm, wireless.capture_db, wireless.station_tx_dbm) == (-62, None, None)
+    named = effective(scenario)
+    assert "hysteresis_db: 4" in named and "hysteresis_m" not in named and "range_m:" not in named
+    assert Scenario.from_text(named).wireless == wireless
+    assert "hysteresis_db" not in effective(Scenario.from_text(TEXT))
+
+
+@pytest.mark.parametrize(
+    ("overrides", "expected"),
+    [
+        (["wireless.tx_dbm=10"], "wireless.tx_dbm: means nothing with model: unit_disk; leave it out, or"),
+        (
+            ["wireless={model: sinr, range_m: 100}"],
+            "range_m: means nothing with model: sinr; leave it out; tx_dbm and path_loss say how far it is heard",
+        ),
+        (["wireless={model: sinr, mac: acking}"], "mac: acking sends at no rate of 802.11"),
+        (["wireless={model: sinr, tx_dbm: 40, path_loss: {exponent: 2}}"], "wireless.tx_dbm: preambles are detected"),
+        (["wireless={model: sinr}", "hosts.attachment={hysteresis_m: 5}"], "hysteresis_m: means nothing with"),
+        (["hosts.attachment={hysteresis_db: 5}"], "hosts.attachment.hysteresis_db: means nothing"),
+    ],
+)  # fmt: skip
+def test_keys_of_another_model_of_reception(overrides: list[str], expected: str) -> None:
+    assert expected in refusal(TEXT, *overrides)

@@ -11,7 +11,6 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from cli.command import mobilenet, one_line
 
 from mobilenet import api
 from mobilenet.export.geojson import without_trip, write_geojson, write_kepler
@@ -23,6 +22,7 @@ from mobilenet.rundir.reader import RunError
 from mobilenet.scenario import Scenario
 from mobilenet.tracks.projection import Origin, to_plane
 from mobilenet.tracks.read import read_tracks
+from tests.cli.command import mobilenet, one_line
 
 HOSTILE = [
     '=HYPERLINK("http://x")',

@@ -6,7 +6,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from cli.command import mobilenet, one_line
 from matplotlib.axes import Axes
 from matplotlib.collections import LineCollection
 from matplotlib.patches import StepPatch
@@ -15,8 +14,9 @@ from mobilenet import api
 from mobilenet.scenario import Scenario
 from mobilenet.tracks.read import read_tracks
 from mobilenet.tracks.sites import read_sites
+from mobilenet.viz import tracks_figure
 from mobilenet.world.inspection import Inspection, inspect
-from viz import tracks_figure
+from tests.cli.command import mobilenet, one_line
 
 from .writers import DATA
 
@@ -109,7 +109,7 @@ def test_without_sites_cells_are_laid_over_the_tracks(name: str, tmp_path: Path)
             "the stations are in longitude and latitude, the tracks in metres",
         ),
         ((DATA / "formats/walk.csv", "--format", "kml"), "--format: unknown value 'kml', expected one of auto, csv"),
-        ((DATA / "formats/walk.csv", "--format", "gpx"), "walk.csv:1:1: not XML"),
+        ((DATA / "formats/walk.csv", "--format", "gpx"), f"{DATA}/formats/walk.csv:1:1: not XML"),
         ((DATA / "formats/walk.csv", "--origin", "1"), "--origin '1': expected LON,LAT in degrees"),
         ((DATA / "formats/walk.csv", "-o", "a.txt"), "a.txt: expected a name that ends in .svg or .png or .pdf"),
     ],

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from validate_tracks import peak_mb, write
+from tests.validate_tracks import peak_mb, write
 
 
 def test_memory_of_a_big_file(tmp_path: Path) -> None:

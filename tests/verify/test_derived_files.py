@@ -14,6 +14,7 @@ from typer.testing import CliRunner
 import mobilenet
 from mobilenet.api import judge_anew
 from mobilenet.cli.main import app
+from mobilenet.rundir import reader
 from mobilenet.rundir.reader import RunError
 from mobilenet.rundir.schema import DERIVED_FILES
 from mobilenet.scenario import Scenario
@@ -106,7 +107,7 @@ def test_where_nothing_can_be_written(run: Path, monkeypatch: pytest.MonkeyPatch
         raise OSError(28, "No space left on device")
 
     (run / "metrics.json").unlink()
-    monkeypatch.setattr("mobilenet.api.write_json", full)
+    monkeypatch.setattr("mobilenet.judgement.write_json", full)
     verdicts, notes = judge_anew(run)
     assert verdicts["record"].answer == "valid"
     assert notes == [f"{run / 'metrics.json'} was missing, and cannot be written: No space left on device"]
@@ -145,3 +146,33 @@ def test_samples_of_a_whole_kind_cannot_be_left_out(whole: Path, tmp_path: Path)
     copy.without_samples(lambda node, quantity: node[0] == "s" and quantity == "sbuffer")
     copy.save()
     assert verify_run(copy.path)["record"].answer == "violated"
+
+
+@pytest.mark.parametrize("text", [b"{", b"[]", b"\xff", b"[" * 100_000, b"{}", b'{"deliveries": []}'])
+@pytest.mark.parametrize("name", DERIVED_FILES)
+def test_verify_goes_on_without_a_garbled_file_and_says_what_to_do(name: str, text: bytes, run: Path) -> None:
+    (run / name).write_bytes(text)
+    code, said = command("verify", run)
+    told = [line for line in said.splitlines() if name in line]
+    assert code == 0 and len(told) == 1 and "remove the file, and `mobilenet verify` makes it anew" in told[0]
+    code, said = command("show", run)
+    assert code == 2 and len(said.splitlines()) == 1 and "remove the file, and" in said
+    (run / name).unlink()
+    assert command("verify", run)[0] == 0 and command("show", run)[0] == 0
+
+
+@pytest.mark.parametrize("small_bytes", [0, 10**9])
+@pytest.mark.parametrize("table", ["events", "samples", "positions"])
+def test_show_sees_damaged_tables(table: str, small_bytes: int, run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(reader, "SMALL_BYTES", small_bytes)
+    assert command("show", run)[0] == 0
+    path = run / f"{table}.parquet"
+    whole = path.read_bytes()
+    place = len(whole) // 3
+    flipped = whole[:place] + bytes([whole[place] ^ 255]) + whole[place + 1 :]
+    for spoilt in (whole[:-5], whole[5:], whole[:place], *([flipped, b""] if small_bytes else [])):
+        path.write_bytes(spoilt)
+        code, said = command("show", run)
+        assert code == 2 and said.startswith(f"{path}: not as the run wrote it") and len(said.splitlines()) == 1
+    path.unlink()
+    assert command("show", run)[0] == 2

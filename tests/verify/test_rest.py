@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from cli.command import mobilenet
 
 from mobilenet import api
 from mobilenet.rundir.writer import file_digests
@@ -16,6 +15,7 @@ from mobilenet.scenario.rest import MOST_LOSS, rest
 from mobilenet.simulation.mobile import Simulation
 from mobilenet.verify import verify_run
 from mobilenet.verify.judge import overall
+from tests.cli.command import mobilenet
 
 SCENARIOS = Path(__file__).parents[2] / "scenarios"
 ONE_CELL = ("hosts.count=150", "stations.layout={shape: points, points_m: [[0, 0]]}", "wireless.broadcast_rate_mbps=1")

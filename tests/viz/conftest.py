@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from mobilenet.viz.map import draw
 
 import mobilenet
-from viz.map import draw
 
 SCENARIO = """
 seed: 3

@@ -13,12 +13,13 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from mobilenet.viz.figures import run_figures, runs
+from mobilenet.viz.style import Look
 from typer.testing import CliRunner
 
 import mobilenet
 from mobilenet.cli.main import app
 from tests.viz.overlap import legends_on_curves, overlapping
-from viz.figures import run_figures, runs
 
 ROOT = Path(__file__).parents[2]
 Checked = Callable[[Path], list[Any]]
@@ -35,7 +36,7 @@ def checked(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Checked:
     monkeypatch.setattr(runs, "save", look)
 
     def draw(run: Path) -> list[Any]:
-        both = [run_figures(run, tmp_path / str(captions), (".svg",), captions) for captions in (True, False)]
+        both = [run_figures(run, tmp_path / str(captions), Look((".svg",), captions)) for captions in (True, False)]
         return both[0]
 
     return draw
@@ -68,7 +69,7 @@ def test_with_own_names_and_dollars(run: Path, checked: Checked, tmp_path: Path)
     manifest = json.loads((copy / "manifest.json").read_text())
     manifest["station_names"] = {"s0": "$\\frac", "s1": "Mast\n1"}
     (copy / "manifest.json").write_text(json.dumps(manifest))
-    assert len(checked(copy)) == 7
+    assert len(checked(copy)) == 9
 
 
 def test_places_that_are_none(run: Path, tmp_path: Path) -> None:
@@ -81,7 +82,9 @@ def test_places_that_are_none(run: Path, tmp_path: Path) -> None:
         places.set_column(places.column_names.index("x_m"), "x_m", pa.array(x_m, from_pandas=False)),
         copy / "positions.parquet",
     )
-    field = next(figure for figure in run_figures(copy, tmp_path / "figures", (".svg",)) if figure.path.stem == "field")
+    field = next(
+        figure for figure in run_figures(copy, tmp_path / "figures", Look((".svg",))) if figure.path.stem == "field"
+    )
     assert "recorded places that are no places are left out" in field.note
     for command in ("map", "report"):
         result = CliRunner().invoke(app, [command, str(copy)])
@@ -100,3 +103,32 @@ def test_hosts_that_only_come_back(run: Path, checked: Checked, tmp_path: Path) 
     )
     notes = {figure.path.stem: figure.note for figure in checked(copy)}
     assert "No change of station was confirmed." in notes["handoffs"]
+
+
+def test_figures_for_a_paper(run: Path, tmp_path: Path) -> None:
+    """PDF of a given width; titles and captions in a file beside them."""
+    words = ["figures", str(run), "-o", str(tmp_path / "out"), "--format", "pdf,png", "--width", "3.5", "--plain"]
+    done = CliRunner().invoke(app, words)
+    assert done.exit_code == 0, done.output
+    names = {path.name for path in (tmp_path / "out").iterdir()}
+    assert {"delays.pdf", "delays.png", "captions.txt"} <= names and not any(name.endswith(".svg") for name in names)
+    width_px = int.from_bytes((tmp_path / "out" / "delays.png").read_bytes()[16:20], "big")
+    assert width_px == 3.5 * 300
+    assert "delays: " in (tmp_path / "out" / "captions.txt").read_text()
+    refused = CliRunner().invoke(app, ["figures", str(run), "--format", "gif"])
+    assert refused.exit_code == 2 and "'gif' is none of svg, png, pdf" in refused.output
+
+
+@pytest.mark.parametrize(
+    ("name", "title"),
+    [("own_protocol/ring", "What waits for earlier messages"), ("vcube/causal", "What waits for its causal past")],
+)
+def test_what_is_held_back_is_causal_where_the_order_is(
+    name: str, title: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("matplotlib.figure.Figure.savefig", lambda self, file, **options: Path(file).touch())
+    mobilenet.run(
+        ROOT / "scenarios" / f"{name}.yaml", overrides=["processes=16"], out=tmp_path / "run", allow_code=True
+    )
+    drawn = run_figures(tmp_path / "run", tmp_path / "figures", Look((".svg",)))
+    assert [figure.title for figure in drawn if figure.path.stem == "pending"] == [title]

@@ -11,12 +11,12 @@ import pytest
 import mobilenet
 from mobilenet.parameters import ScenarioError
 from mobilenet.scenario.yaml_writer import quoted
+from mobilenet.viz import map as maps
+from mobilenet.viz import report
 from tests.browser import Page
 from tests.cli.command import mobilenet as command
 from tests.viz.hostile import STRINGS
 from tests.viz.test_map_browser import _browser as needs_browser  # noqa: F401  (a fixture)
-from viz import map as maps
-from viz import report
 
 SHORT = ["duration_s=6"]
 FIRST = Path(__file__).parents[2] / "scenarios" / "first.yaml"

@@ -18,7 +18,15 @@ SIMULATOR = (
 
 
 @pytest.mark.parametrize(
-    "module", ["viz.map", "viz.figures", "viz.report", "viz.spacetime", "mobilenet.verify", "mobilenet.rundir.compare"]
+    "module",
+    [
+        "mobilenet.viz.map",
+        "mobilenet.viz.figures",
+        "mobilenet.viz.report",
+        "mobilenet.viz.spacetime",
+        "mobilenet.verify",
+        "mobilenet.rundir.compare",
+    ],
 )
 def test_what_it_loads(module: str) -> None:
     code = f"import sys, {module}; print(*[name for name in {SIMULATOR!r} if name in sys.modules])"

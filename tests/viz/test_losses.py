@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from mobilenet.viz.map.data import document
 from typer.testing import CliRunner
 
 import mobilenet
 from mobilenet.cli.main import app
 from mobilenet.experiments.replay import write_frames
-from viz.map.data import document
 
 FIRST = Path(__file__).parents[2] / "scenarios" / "first.yaml"
 

@@ -11,6 +11,10 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from mobilenet.viz.map import draw
+from mobilenet.viz.map.data import document
+from mobilenet.viz.map.pack import unpacked
+from mobilenet.viz.map.wires import edges
 
 import mobilenet
 from mobilenet.network.wired.tree import SHAPES
@@ -18,10 +22,6 @@ from mobilenet.rundir.reader import RunError
 from mobilenet.rundir.writer import RecordError
 from tests.viz.conftest import document_in
 from tests.viz.synthetic import write_run
-from viz.map import draw
-from viz.map.data import document
-from viz.map.pack import unpacked
-from viz.map.wires import edges
 
 
 def table(run: Path, name: str) -> pd.DataFrame:
@@ -221,7 +221,8 @@ def test_losses_are_counted_where_receivers_were(run: Path) -> None:
 def test_buffers_are_the_largest_in_each_bin(run: Path) -> None:
     data, samples = document(run), table(run, "samples")
     own = data["buffers"]["stations"]
-    ours = unpacked(own["sbuffer"]).reshape(4, own["bins"])
+    assert own["names"] == ["SBuffer", "RBuffer"]
+    ours = unpacked(own["sizes"][0]).reshape(4, own["bins"])
     for s in range(4):
         steps = samples[(samples.node == f"s{s}") & (samples.quantity == "sbuffer")]
         assert ours[s].max() == steps.value.max()

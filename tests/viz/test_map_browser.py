@@ -7,11 +7,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from mobilenet.viz.map import draw
 
 from tests.browser import NAMES, Page, chromium, required
 from tests.viz.synthetic import write_run
 from tests.viz.test_map_page import hostile, on_earth
-from viz.map import draw
 
 READY = "typeof Mobilenet !== 'undefined' && Mobilenet.app !== undefined"
 CARD = "document.querySelector('.mn-right-side')"
@@ -320,3 +320,16 @@ def test_a_long_list_opens(browser: Page, page: Path) -> None:
     ]
     browser.evaluate("document.querySelector('#long').lastChild.click()")
     assert browser.evaluate("document.querySelector('#long').textContent") == "h0h1h2h3h4"
+
+
+def test_it_opens_where_there_is_something_to_see_and_turns_dark(browser: Page, page: Path) -> None:
+    shown(browser, page)
+    opened = browser.evaluate("Mobilenet.app.clock.t")
+    assert opened == browser.evaluate("Mobilenet.app.opening()") >= 0
+    assert browser.evaluate("Mobilenet.app.run.place(0, Mobilenet.app.clock.t) !== null")
+    light = browser.screenshot()
+    browser.key("d")
+    browser.until("document.documentElement.classList.contains('mn-dark')")
+    assert browser.screenshot() != light
+    browser.key("d")
+    assert browser.evaluate("document.documentElement.classList.contains('mn-dark')") is False

@@ -12,12 +12,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from mobilenet.viz.map import draw
+from mobilenet.viz.style import STATIONS, station_colour
 
 from tests.browser import Page
 from tests.viz.test_map_browser import CARD, shown
 from tests.viz.test_map_browser import _browser as needs_browser  # noqa: F401  (a fixture)
-from viz.map import draw
-from viz.style import STATIONS, station_colour
 
 SEEN_BY = {  # Machado, Oliveira, Fernandes (2009), the whole deficiency
     "everybody": np.eye(3),

@@ -8,12 +8,12 @@ import shutil
 from pathlib import Path
 
 import pytest
+from mobilenet.viz.map import draw
+from mobilenet.viz.map.pack import for_script
+from mobilenet.viz.map.record import shown
 
 import mobilenet
 from tests.viz.conftest import document_in
-from viz.map import draw
-from viz.map.pack import for_script
-from viz.map.record import shown
 
 HOSTILE = (
     "</script><img src=x onerror=alert(1)>", "<!--<script>", "]]>", "{{ 7 * 7 }}{% raw %}", "\u202egnp.exe",

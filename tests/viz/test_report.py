@@ -9,16 +9,16 @@ from html import unescape
 from pathlib import Path
 
 import pytest
+from mobilenet.viz.figures import run_figures
+from mobilenet.viz.report import draw
 from typer.testing import CliRunner
 
 import mobilenet
 from mobilenet.cli.main import app
-from mobilenet.experiments.study.store import StudyError
+from mobilenet.experiments.study.error import StudyError
 from mobilenet.experiments.study.study import Result
 from tests.browser import Page
 from tests.viz.test_map_browser import _browser as needs_browser  # noqa: F401  (a fixture)
-from viz.figures import run_figures
-from viz.report import draw
 
 ROOT = Path(__file__).parents[2]
 
@@ -54,7 +54,7 @@ def test_it_says_what_the_run_recorded(run: Path, report: Path) -> None:
         assert f"{check} valid" in text
     assert " ".join((run / "scenario.yaml").read_text().split()) in text
     # where hosts went is there twice: on paper instead of the map
-    assert len(re.findall(r"<img alt='([^']+)' src='data:image/svg", report.read_text())) == 8
+    assert len(re.findall(r"<img alt='([^']+)' src='data:image/svg", report.read_text())) == 10
 
 
 def test_it_asks_for_nothing(report: Path) -> None:
@@ -114,7 +114,7 @@ def test_of_a_study(finished: Result, tmp_path: Path) -> None:
         assert finding["metric"] in text
         assert f"{finding['pairs']} pairs" in text
     assert "no inference" not in text
-    assert len(re.findall("<img ", (tmp_path / "report.html").read_text())) == 4
+    assert len(re.findall("<img ", (tmp_path / "report.html").read_text())) == 5
 
 
 def test_figures_are_the_same_bytes_each_time(run: Path, tmp_path: Path) -> None:
@@ -122,7 +122,7 @@ def test_figures_are_the_same_bytes_each_time(run: Path, tmp_path: Path) -> None
         (tmp_path / name).mkdir()
         run_figures(run, tmp_path / name)
     files = sorted(path.name for path in (tmp_path / "a").iterdir())
-    assert len(files) == 14
+    assert len(files) == 18
     for name in files:
         assert (tmp_path / "a" / name).read_bytes() == (tmp_path / "b" / name).read_bytes(), name
 

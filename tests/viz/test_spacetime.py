@@ -7,14 +7,14 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
+from mobilenet.viz.spacetime import WindowError, draw, window_around
+from mobilenet.viz.spacetime.drawing import compose
+from mobilenet.viz.spacetime.window import handoffs, shown_messages
+from mobilenet.viz.style import page
 
 import mobilenet
 from mobilenet.experiments.replay import protocol_messages
 from mobilenet.rundir.reader import RunError
-from viz.spacetime import WindowError, draw, window_around
-from viz.spacetime.drawing import compose
-from viz.spacetime.window import handoffs, shown_messages
-from viz.style import page
 
 SCENARIO = """
 seed: 1

@@ -11,19 +11,21 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
 import pytest
+from mobilenet.viz.figures import studies, study_figures
+from mobilenet.viz.report import draw
+from mobilenet.viz.style import Look
+from mobilenet.viz.words import meaning, with_interval
 from typer.testing import CliRunner
 
 from mobilenet.api import shown
 from mobilenet.cli.main import app
 from mobilenet.experiments.study.study import Result, compare_study
 from mobilenet.metrics.registry import MOBILE
+from mobilenet.viz import comparison
 from tests.viz.overlap import legends_on_curves, overlapping
 from tests.viz.test_report import words
-from viz import comparison
-from viz.figures import studies, study_figures
-from viz.report import draw
-from viz.words import meaning, with_interval
 
 
 def _cut(path: Path, share: float = 0.5) -> None:
@@ -122,6 +124,21 @@ def test_a_study_that_is_no_text_and_was_not_compared(compared: Path, tmp_path: 
     assert len(result.stderr.strip().splitlines()) == 1
 
 
+def test_an_unstable_level_is_compared_reported_and_drawn(compared: Path, tmp_path: Path) -> None:
+    """It has no mean, so a finding about it has no pairs; all commands go on from there, again and again."""
+    study = Path(shutil.copytree(compared, tmp_path / "study", ignore=shutil.ignore_patterns("runs")))
+    summary = pd.read_csv(study / "tables" / "summary.csv", keep_default_na=False)
+    summary.loc[summary["configuration"] == 1, "label"] = "unstable"
+    for column in ("mean", "sd", "low", "high"):
+        summary[column] = summary[column].astype(object).where(summary["configuration"] != 1, "")
+    summary.to_csv(study / "tables" / "summary.csv", index=False)
+    for command in ("compare", "report", "figures", "compare"):
+        result = CliRunner().invoke(app, [command, str(study)])
+        assert result.exit_code == 0, result.output
+    assert "unstable" in result.output and "has no mean" in (study / "report.html").read_text()
+    assert (study / "figures" / "curve.svg").stat().st_size > 5000
+
+
 @pytest.mark.parametrize("command", ["report", "figures", "map", "export"])
 @pytest.mark.parametrize("kind", ["a file", "nothing"])
 def test_what_is_no_directory(command: str, kind: str, tmp_path: Path) -> None:
@@ -144,7 +161,7 @@ def test_figures_can_be_read(compared: Path, tmp_path: Path, monkeypatch: pytest
     for module in (studies, comparison):
         monkeypatch.setattr(module, "save", look)
     for captions in (True, False):
-        notes = [figure.note for figure in study_figures(compared, tmp_path / str(captions), (".svg",), captions)]
+        notes = [figure.note for figure in study_figures(compared, tmp_path / str(captions), Look((".svg",), captions))]
         assert all("n = " in note for note in notes)
         assert all("95 % t interval" in note for note in notes if "deliveries of n" not in note)
     assert len(looked) == 2 * len(notes)

@@ -17,7 +17,7 @@ from scipy.stats import ks_1samp, ks_2samp, uniform
 from mobilenet.engine.kernel import SECOND
 from mobilenet.engine.random_streams import Stream
 from mobilenet.parameters import ScenarioError
-from mobilenet.world import gauss_markov, random_waypoint
+from mobilenet.world import gauss_markov, ground, random_waypoint
 from mobilenet.world.coverage import AreaParameters, Coverage
 from mobilenet.world.gauss_markov import GaussMarkov, Walls
 from mobilenet.world.ground import Ground
@@ -107,6 +107,30 @@ def test_random_waypoint_starts_in_its_steady_state(area: AreaParameters) -> Non
     assert stationary(first, soon) > 0.001
     assert stationary(first, later) > 0.001
     assert np.mean(first[:, 2] == 0) == pytest.approx(np.mean(later[:, 2] == 0), abs=0.04)
+
+
+def test_a_start_drawn_by_parts_is_distributed_as_one_drawn_from_the_whole_box(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where the box around all cells is nearly empty, a cell is drawn first."""
+    area = shapely.MultiPolygon([shapely.box(0, 0, 10, 10), shapely.box(40, 5, 60, 25), POND.ground().buffer(-10)])
+    found = []
+    for least_share in (0, 2):
+        monkeypatch.setattr(ground, "LEAST_SHARE", least_share)
+        assert bool(Ground(area)._parts) == (least_share == 2)
+        walkers = [
+            place(waypoint(area, least_share, host, speed_mps=(1, 8), pause_s=(0, 5)), (0, 60)) for host in range(2000)
+        ]
+        found.append(table(walkers))
+    for by_box, by_parts in zip(*found, strict=True):
+        assert stationary(by_box, by_parts) > 0.001
+
+
+def test_cells_far_from_each_other_are_walked_in_at_once() -> None:
+    cells = Coverage(hexagon(1, 200), 2)
+    mobility = RandomWaypoint(speed_mps=1)
+    population = trajectories(HostsParameters(count=100, mobility=mobility), 1, cells, SECOND, Path("."))
+    starts = [next(iter(trajectory.legs())) for trajectory in population.trajectories]
+    assert all(cells.contains(leg.x_m, leg.y_m) for leg in starts)
+    assert len({tuple(np.rint([leg.x_m / 50, leg.y_m / 50])) for leg in starts}) == 7  # there is somebody in each
 
 
 def test_and_that_test_would_notice_a_naive_start() -> None:

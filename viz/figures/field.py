@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from viz.style import COLOURS, QUIET, cut, legend_below, plain, station_colour, thousands
+from ..style import COLOURS, QUIET, cut, legend_below, plain, station_colour, thousands
 
 if TYPE_CHECKING:
-    from viz.figures.record import Record
+    from .record import Record
 
 
 def field(axes: Any, record: Record) -> str:
@@ -67,7 +67,8 @@ def field(axes: Any, record: Record) -> str:
     axes.plot([], [], color=QUIET, linewidth=0.8, label="ways of hosts")
     legend_below(axes, 3)
     left_out = f" {thousands(nowhere)} recorded places that are no places are left out." if nowhere else ""
-    return f"Of the whole run. Circles: cells, with a radius of {range_m:g} m.{left_out}"
+    circles = "half of the places at that distance are reached in the open" if record.is_sinr else "cells"
+    return f"Of the whole run. Circles: {circles}, with a radius of {range_m:.4g} m.{left_out}"
 
 
 def _handoffs(events: pd.DataFrame) -> pd.DataFrame:

@@ -15,7 +15,7 @@ from typing import Any
 
 import pandas as pd
 
-from viz.style import COLOURS, FAULT, LINES, caption, page, plain_log, save
+from ..style import COLOURS, FAULT, LINES, caption, page, plain_log, save
 
 PROTOCOLS = {"static": "mobile broadcast", "tcp_static": "flooding over TCP"}
 METHOD = "Lines: means over n = {n} replications, bands: 95 % t intervals; thin: one run."

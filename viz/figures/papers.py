@@ -17,7 +17,7 @@ from typing import Any
 
 import pandas as pd
 
-from viz.style import COLOURS, LINES, caption, page, plain_log, save
+from ..style import COLOURS, LINES, caption, page, plain_log, save
 
 MARKS = ("o", "s", "^", "D", "v")
 

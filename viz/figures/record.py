@@ -15,10 +15,12 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from mobilenet.experiments.study.measure import delays_of, integral
+from mobilenet.experiments.study.measure import delays_in, integral_of
 from mobilenet.rundir.reader import RunError, read_manifest
 from mobilenet.rundir.schema import kind_of
-from viz.style import FAULT
+
+from ..style import FAULT
+from .frames import Frames
 
 SECOND = 1_000_000_000
 BUCKETS = 200
@@ -58,6 +60,8 @@ class Record:
     events: pd.DataFrame
     samples: pd.DataFrame
     positions: pd.DataFrame
+    frames: Frames | None = None
+    is_sinr: bool = False
 
     @property
     def of_processes(self) -> bool:
@@ -85,8 +89,8 @@ class Record:
         """Of messages broadcast within the window."""
         if self.of_processes:  # of others: a process delivers its own message at once
             own = (self.events.event == "deliver") & (self.events.message.str.rpartition(":")[0] == self.events.node)
-            return delays_of(self.events[~own])[1]
-        sent, delays = delays_of(self.events)
+            return delays_in(self.events[~own])[1]
+        sent, delays = delays_in(self.events)
         inside = (sent >= self.manifest["warmup_s"] * SECOND) & (sent < self.manifest["duration_s"] * SECOND)
         return delays[inside]
 
@@ -102,7 +106,7 @@ def middles_s(edges: NDArray[np.float64]) -> NDArray[np.float64]:
 
 def mean_level(rows: pd.DataFrame, edges: NDArray[np.float64]) -> NDArray[np.float64]:
     """Of the sum over the nodes in `rows`, in each bucket."""
-    level: NDArray[np.float64] = np.diff(integral(rows, edges)) / np.diff(edges)
+    level: NDArray[np.float64] = np.diff(integral_of(rows, edges)) / np.diff(edges)
     return level
 
 

@@ -18,16 +18,19 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from mobilenet.experiments.study.measure import delays_of
+from mobilenet.experiments.study.measure import delays_in
+from mobilenet.metrics.network import LOST_TO_OTHERS
 from mobilenet.rundir.reader import read_frame
-from viz.figures.field import field
-from viz.figures.record import BUCKETS, SECOND, Record, edges_of, manifest_of, mean_level, middles_s, time_axis
-from viz.files import make_folder
-from viz.style import (
+from mobilenet.rundir.schema import BUFFERS, buffers_of
+
+from ..files import make_folder
+from ..style import (
     COLOURS,
     LINES,
+    LOOK,
     QUIET,
     Drawn,
+    Look,
     caption,
     legend_below,
     log_axis,
@@ -36,32 +39,37 @@ from viz.style import (
     station_colour,
     thousands,
 )
+from .field import field
+from .frames import by_power, fates, read_frames, reception, where_heard
+from .record import BUCKETS, SECOND, Record, edges_of, manifest_of, mean_level, middles_s, time_axis
 
 MOST_LINES = 8
 SHORTEST = 1e-4  # that a logarithmic axis shows
 
 
-def run_figures(
-    directory: Path, folder: Path, suffixes: tuple[str, ...] = (".svg", ".png"), captions: bool = True
-) -> list[Drawn]:
-    """Draw what there is into `folder`; the files of the first suffix, in the order of reading. Without captions the
-    figures are smaller, for a page that sets them itself."""
+def run_figures(directory: Path, folder: Path, look: Look = LOOK) -> list[Drawn]:
+    """Draw what there is into `folder`; the files of the first suffix, in the order of reading."""
     manifest = manifest_of(directory)
-    tables = (read_frame(directory, name) for name in ("events", "samples", "positions"))
-    record = Record(directory.resolve().name, manifest, *tables)
+    events, samples, positions = (read_frame(directory, name) for name in ("events", "samples", "positions"))
+    record = Record(directory.resolve().name, manifest, events, samples, positions)
+    if not record.of_processes:
+        record.frames, record.is_sinr = read_frames(directory), by_power(directory)
     make_folder(folder)
     drawn = []
     for name, title, wanted, draw in FIGURES:
         if not wanted(record):
             continue
-        with page(*((8, 4.3) if captions else (6, 3.7))) as (figure, axes):
+        if name == "pending" and not _is_causal(manifest):
+            title = "What waits for earlier messages"
+        with page(*look.size(*((8, 4.3) if look.captions else (6, 3.7)))) as (figure, axes):
             note = f"n = 1 run. {draw(axes, record)}"
-            axes.set_title(title)
-            if captions:
+            if look.titles:
+                axes.set_title(title)
+            if look.captions:
                 caption(figure, f"{record.name}, seed {manifest['seed']}, {note}")
-            for suffix in suffixes:
+            for suffix in look.suffixes:
                 save(figure, folder / f"{name}{suffix}")
-        drawn.append(Drawn(title, folder / f"{name}{suffixes[0]}", note))
+        drawn.append(Drawn(title, folder / f"{name}{look.suffixes[0]}", note))
     return drawn
 
 
@@ -71,7 +79,9 @@ def _stations(record: Record) -> list[str]:
 
 def station_buffers(axes: Any, record: Record) -> str:
     edges = edges_of(record)
-    sizes = record.samples[record.samples.quantity == "sbuffer"]
+    names = _buffers(record, "s")
+    names = ["sbuffer"] if "sbuffer" in names else names
+    sizes = record.samples[record.samples.quantity == names[0]] if len(names) == 1 else _together(record, names)
     stations = _stations(record)
     levels = {station: mean_level(sizes[sizes.node == station], edges) for station in stations}
     x = middles_s(edges)
@@ -84,7 +94,7 @@ def station_buffers(axes: Any, record: Record) -> str:
     else:
         for number, (station, level) in enumerate(levels.items()):
             axes.plot(x, level, LINES[number // 4 % 4], color=station_colour(number), linewidth=1.2, label=station)
-    axes.set_ylabel("messages in SBuffer")
+    axes.set_ylabel(f"messages in {' and '.join('SBuffer' if name == 'sbuffer' else name for name in names)}")
     shaded = time_axis(axes, record)
     legend_below(axes, 5)
     return f"Mean over each {record.end_s / BUCKETS:g} s.{shaded}"
@@ -94,17 +104,31 @@ def host_buffers(axes: Any, record: Record) -> str:
     edges = edges_of(record)
     x = middles_s(edges)
     members = _members(record, edges)
-    for number, (quantity, label) in enumerate(
-        (("rbuffer", "RBuffer: waits for earlier ones"), ("sbuffer", "SBuffer: not acknowledged yet"))
-    ):
+    words = {"rbuffer": "RBuffer: waits for earlier ones", "sbuffer": "SBuffer: not acknowledged yet"}
+    measured = _buffers(record, "h")
+    for number, quantity in enumerate(dict.fromkeys((*(name for name in words if name in measured), *measured))):
         rows = record.samples[(record.samples.quantity == quantity) & record.samples.node.str.startswith("h")]
         level = mean_level(rows, edges)
         mean = np.divide(level, members, out=np.zeros_like(level), where=members > 0)
-        axes.plot(x, mean, LINES[number], color=COLOURS[number], linewidth=1.3, label=label)
+        axes.plot(x, mean, LINES[number], color=COLOURS[number], linewidth=1.3, label=words.get(quantity, quantity))
     axes.set_ylabel("messages per host")
     shaded = time_axis(axes, record)
     legend_below(axes, 2)
     return f"Mean over members and over each {record.end_s / BUCKETS:g} s.{shaded}"
+
+
+def _buffers(record: Record, kind: str) -> list[str]:
+    """The quantities that are buffers of hosts (h) or stations (s), as far as there are samples of them."""
+    told = () if record.of_processes else buffers_of(record.manifest)[kind]
+    sampled = set(record.samples[record.samples.node.str.startswith(kind)].quantity)
+    return [name for name in dict.fromkeys((*BUFFERS, *told)) if name in sampled]
+
+
+def _together(record: Record, names: list[str]) -> pd.DataFrame:
+    """The sum of several buffers at each node, as samples."""
+    rows = record.samples[record.samples.quantity.isin(names)]
+    steps = rows.groupby(["node", "quantity"]).value.diff().fillna(rows.value)
+    return rows.assign(value=steps.groupby(rows.node).cumsum())
 
 
 def _members(record: Record, edges: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -144,7 +168,7 @@ def delay_distribution(axes: Any, record: Record) -> str:
 
 
 def delay_over_time(axes: Any, record: Record) -> str:
-    sent, delays = delays_of(record.events)
+    sent, delays = delays_in(record.events)
     buckets = np.minimum((sent / (record.end_s * SECOND) * 60).astype(int), 59)
     table = pd.DataFrame({"bucket": buckets, "delay": delays})[sent < record.end_s * SECOND].groupby("bucket").delay
     x = (np.array(sorted(table.groups)) + 0.5) * record.end_s / 60
@@ -163,7 +187,7 @@ def in_the_air(axes: Any, record: Record) -> str:
     axes.plot(seconds, rate, color=COLOURS[0], linewidth=1.2, label="frames in the air (left)")
     axes.set_ylabel("frames a second")
     shaded = time_axis(axes, record)
-    lost = totals[totals.quantity.isin(["pairs_collision", "pairs_never_attempted"])].groupby("time_ns").value.sum()
+    lost = totals[totals.quantity.isin([f"pairs_{fate}" for fate in LOST_TO_OTHERS])].groupby("time_ns").value.sum()
     pairs = totals[totals.quantity.str.startswith("pairs_")].groupby("time_ns").value.sum()
     where, lost_rate = _rates(lost.index.to_numpy(), lost.to_numpy(), record)
     _, pair_rate = _rates(pairs.index.to_numpy(), pairs.to_numpy(), record)
@@ -175,8 +199,8 @@ def in_the_air(axes: Any, record: Record) -> str:
     other.spines["right"].set_visible(True)
     legend_below(axes, 2, handles=[*axes.get_legend_handles_labels()[0], *other.get_lines()])
     return (
-        "From the network's totals, which are sampled each second. A reception is a frame at one receiver in"
-        f" range.{shaded}"
+        "From the network's totals, which are sampled each second. A reception is a frame at one receiver"
+        f" {where_heard(record.is_sinr)}.{shaded}"
     )
 
 
@@ -189,6 +213,16 @@ def _rates(
     keep = times <= record.end_s * SECOND
     times, values = times[keep] / SECOND, values[keep]
     return (times[:-1] + times[1:]) / 2, np.diff(values) / np.diff(times)
+
+
+def reception_by_distance(axes: Any, record: Record) -> str:
+    assert record.frames is not None
+    return reception(axes, record.frames, record.positions, record.manifest["station_positions_m"])
+
+
+def fates_of_frames(axes: Any, record: Record) -> str:
+    assert record.frames is not None
+    return fates(axes, record.frames, record.is_sinr)
 
 
 def handoffs(axes: Any, record: Record) -> str:
@@ -241,6 +275,12 @@ def pending(axes: Any, record: Record) -> str:
     )
 
 
+def _is_causal(manifest: dict[str, Any]) -> bool:
+    """Whether what is held back is held back for causal order."""
+    promises = manifest.get("promises")
+    return isinstance(promises, dict) and promises.get("broadcast") == "causal"
+
+
 def _in_words(axes: Any, words: str) -> str:
     """Instead of a picture with nothing in it."""
     axes.set_axis_off()
@@ -256,6 +296,10 @@ def _has(event: str) -> Callable[[Record], bool]:
     return lambda record: bool((record.events.event == event).any())
 
 
+def _has_frames(record: Record) -> bool:
+    return record.frames is not None
+
+
 def _samples(quantity: str, kind: str) -> Callable[[Record], bool]:
     return lambda record: bool(((record.samples.quantity == quantity) & record.samples.node.str.startswith(kind)).any())
 
@@ -268,9 +312,11 @@ FIGURES: tuple[tuple[str, str, Callable[[Record], bool], Callable[[Any, Record],
         lambda record: _has("deliver")(record) and not record.of_processes,
         delay_over_time,
     ),
-    ("station_buffers", "What stations keep", _samples("sbuffer", "s"), station_buffers),
-    ("host_buffers", "What hosts keep", _samples("rbuffer", "h"), host_buffers),
+    ("station_buffers", "What stations keep", lambda record: bool(_buffers(record, "s")), station_buffers),
+    ("host_buffers", "What hosts keep", lambda record: bool(_buffers(record, "h")), host_buffers),
     ("radio", "What is in the air", _samples("radio_frames", "network"), in_the_air),
+    ("reception", "Who receives a frame, by distance", _has_frames, reception_by_distance),
+    ("fates", "How frames are lost", _has_frames, fates_of_frames),
     ("handoffs", "How long handoffs take", _has("handoff_end"), handoffs),
     ("field", "Where hosts went", lambda record: bool(record.positions.node.str.startswith("h").any()), field),
     ("pending", "What waits for its causal past", _samples("pending", "p"), pending),

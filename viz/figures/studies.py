@@ -9,60 +9,89 @@ Source    ours: docs/guide/pictures.md
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 
-from viz import comparison
-from viz.files import make_folder
-from viz.study_tables import StudyTables, study_tables
-from viz.style import COLOURS, LINES, Drawn, caption, legend_below, level_label, log_axis, page, save
+from mobilenet.metrics.buffers import BUFFERS
+
+from .. import comparison
+from ..files import make_folder
+from ..study_tables import StudyTables, study_tables
+from ..style import COLOURS, LINES, LOOK, Drawn, Look, caption, legend_below, level_label, log_axis, page, save
+from .factor_curve import curve_note, draw_curve, metrics_of_interest, numeric_factor
 
 MOST_LINES = 8
 SHORTEST_S = 1e-4  # that a logarithmic axis shows
 
 
-def study_figures(
-    study: Path, folder: Path, suffixes: tuple[str, ...] = (".svg", ".png"), captions: bool = True
-) -> list[Drawn]:
-    """Draw what there is into `folder`; the files of the first suffix. `captions` as for run_figures."""
+def study_figures(study: Path, folder: Path, look: Look = LOOK) -> list[Drawn]:
+    """Draw what there is into `folder`; the files of the first suffix."""
     tables = study_tables(study)
     frames = {name: _frame(tables.rows(f"tables/{name}.csv")) for name in ("delays", "buffers")}
     make_folder(folder)
-    drawn = []
+    drawn = _curves(tables, folder, look)
     if tables.comparison is not None and tables.comparison["findings"]:
-        for suffix in suffixes:
-            comparison.draw(study, folder / f"comparison{suffix}", captions)
+        for suffix in look.suffixes:
+            comparison.draw(study, folder / f"comparison{suffix}", look.captions, look)
         drawn.append(
-            Drawn("The levels beside each other", folder / f"comparison{suffixes[0]}", comparison.method(tables))
+            Drawn("The levels beside each other", folder / f"comparison{look.suffixes[0]}", comparison.method(tables))
         )
-    for name, title, draw in (
-        ("delays", "How long messages take", lambda axes: _delays(axes, frames["delays"], tables)),
-        (
-            "station_buffers",
-            "What stations keep (SBuffer)",
-            lambda axes: _buffer(axes, frames["buffers"], tables, "station_sbuffer"),
-        ),
-        (
-            "host_buffers",
-            "What hosts keep (RBuffer)",
-            lambda axes: _buffer(axes, frames["buffers"], tables, "host_rbuffer"),
-        ),
-    ):
-        with page(*((8, 4.6) if captions else (6, 4))) as (figure, axes):
+    figures: list[tuple[str, str, Callable[[Any], str | None]]] = [
+        ("delays", "How long messages take", lambda axes: _delays(axes, frames["delays"], tables))
+    ]
+    for buffer, name, title in _buffers_shown(frames["buffers"]):
+        figures.append((name, title, partial(_buffer, table=frames["buffers"], tables=tables, buffer=buffer)))
+    for name, title, draw in figures:
+        with page(*look.size(*((8, 4.6) if look.captions else (6, 4)))) as (figure, axes):
             note = draw(axes)
             if note is None:
                 continue
-            axes.set_title(title)
+            if look.titles:
+                axes.set_title(title)
             labels = axes.get_legend_handles_labels()[1]
             legend_below(axes, 1 if max(map(len, labels)) > 36 else 2)
-            if captions:
+            if look.captions:
                 caption(figure, f"{tables.name}. {note}")
-            for suffix in suffixes:
+            for suffix in look.suffixes:
                 save(figure, folder / f"{name}{suffix}")
-        drawn.append(Drawn(title, folder / f"{name}{suffixes[0]}", note))
+        drawn.append(Drawn(title, folder / f"{name}{look.suffixes[0]}", note))
     return drawn
+
+
+def _buffers_shown(table: pd.DataFrame) -> list[tuple[str, str, str]]:
+    """Which have a figure: buffer, the figure's name, its title. Those of plug-ins have names of their own."""
+    shown = [
+        ("station_sbuffer", "station_buffers", "What stations keep (SBuffer)"),
+        ("host_rbuffer", "host_buffers", "What hosts keep (RBuffer)"),
+    ]
+    for buffer in sorted(set(table.buffer) - set(BUFFERS)) if len(table) else ():
+        kind, _, quantity = buffer.partition("_")
+        plain = "".join(c if c.isalnum() else "_" for c in buffer[:100])  # a plug-in's text, in the name of a file
+        shown.append((buffer, f"{plain}_buffer", f"What {kind}s keep ({quantity})"))
+    return shown
+
+
+def _curves(tables: StudyTables, folder: Path, look: Look) -> list[Drawn]:
+    """What the study is about, where its factor is a number: the first figure."""
+    factor, metrics = numeric_factor(tables), metrics_of_interest(tables)
+    if factor is None or not metrics:
+        return []
+    size = look.size(6 if len(metrics) == 1 else 4.6 * len(metrics), 4.6)
+    with page(*size, 1, len(metrics), squeeze=False) as (figure, rows):
+        for axes, metric in zip(rows[0], metrics, strict=True):
+            draw_curve(axes, tables, factor, metric)
+        if len(tables.factors) > 1:
+            legend_below(rows[0][0], 1)
+        note = curve_note(tables, metrics)
+        if look.captions:
+            caption(figure, f"{tables.name}. {note}")
+        for suffix in look.suffixes:
+            save(figure, folder / f"curve{suffix}")
+    return [Drawn(f"Over {factor}", folder / f"curve{look.suffixes[0]}", note)]
 
 
 def _frame(rows: list[dict[str, str]]) -> pd.DataFrame:

@@ -10,10 +10,11 @@ from __future__ import annotations
 from pathlib import Path
 
 from mobilenet.rundir.reader import RunError, read_manifest
-from viz.files import whole_file
-from viz.map.data import document
-from viz.map.messages import DELIVERIES
-from viz.map.page import page
+
+from ..files import whole_file
+from .data import document
+from .messages import DELIVERIES
+from .page import page
 
 
 def draw(run: Path, out: Path, tiles: bool = False, deliveries: int = DELIVERIES, frames_in: Path | None = None) -> int:

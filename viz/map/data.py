@@ -19,16 +19,21 @@ from typing import Any
 
 import numpy as np
 
+from mobilenet.metrics.network import LOST_TO_OTHERS
 from mobilenet.rundir.reader import RunError, read_table
-from viz.map.handoffs import events, handoffs
-from viz.map.messages import DELIVERIES, messages
-from viz.map.pack import narrow, packed
-from viz.map.places import places
-from viz.map.record import Coded, Record, called, coded, integers, record, shown
-from viz.map.wires import edges
-from viz.style import station_colour
+from mobilenet.rundir.schema import BUFFERS, buffers_of
+
+from ..style import station_colour
+from .handoffs import events, handoffs
+from .messages import DELIVERIES, messages
+from .pack import narrow, packed
+from .places import places
+from .radio import radio
+from .record import Coded, Record, called, coded, integers, record, shown
+from .wires import edges
 
 VALUES = 1_500_000  # of buffers in one page
+WORDS = {"sbuffer": "SBuffer", "rbuffer": "RBuffer"}
 FINEST_BIN_S = 0.25
 SECOND = 1_000_000_000
 
@@ -57,6 +62,7 @@ def document(folder: Path, deliveries: int = DELIVERIES, frames_in: Path | None 
         "handoffs": handoffs(run),
         "messages": messages(run, deliveries),
         "places": places(run, frames_in or folder),
+        "radio": radio(run, frames_in or folder),
         **_samples(run, end_s),
     }  # fmt: skip
 
@@ -164,26 +170,23 @@ def _samples(run: Record, end_s: float) -> dict[str, Any]:
     value = data["value"].combine_chunks().to_numpy(zero_copy_only=False)
     if not np.isfinite(value).all():
         raise RunError(f"{run.folder / 'samples.parquet'}: a value that is no number")
+    measured = buffers_of(run.manifest)
     found: dict[str, Any] = {"buffers": {}, "losses": _losses(node, quantity, time_ns, value)}
     for kind, numbers in (("stations", run.station_of), ("hosts", run.host_of)):
         owner = node.as_(numbers)
-        share = VALUES // 4
+        names = list(dict.fromkeys((*BUFFERS, *measured[kind[0]])))
+        share = VALUES // (2 * len(names))
         bin_s = max(FINEST_BIN_S, end_s * len(numbers) / share, end_s / 4000)
         bins = max(1, math.ceil(end_s / bin_s + 1e-9))
-        own: dict[str, Any] = {"bin_s": bin_s, "bins": bins}
-        for name, code in quantity_codes(quantity).items():
+        series: dict[str, Any] = {}
+        for name in names:
+            code = quantity.words.index(name) if name in quantity.words else -2
             rows = np.flatnonzero((owner >= 0) & (quantity.codes == code))
-            own[name] = (
-                narrow(_largest(owner[rows], time_ns[rows], value[rows], len(numbers), bins, bin_s))
-                if len(rows)
-                else None
-            )
-        found["buffers"][kind] = own
+            if len(rows):
+                sizes = narrow(_largest(owner[rows], time_ns[rows], value[rows], len(numbers), bins, bin_s))
+                series[WORDS.get(name, shown(name))] = sizes
+        found["buffers"][kind] = {"bin_s": bin_s, "bins": bins, "names": list(series), "sizes": list(series.values())}
     return found
-
-
-def quantity_codes(quantity: Coded) -> dict[str, int]:
-    return {name: quantity.words.index(name) if name in quantity.words else -2 for name in ("sbuffer", "rbuffer")}
 
 
 def _largest(owner: Any, time_ns: Any, value: Any, owners: int, bins: int, bin_s: float) -> Any:
@@ -213,7 +216,7 @@ def _losses(node: Coded, quantity: Coded, time_ns: Any, value: Any) -> dict[str,
         return {"time_ns": packed([], "f64"), "share": packed([], "f32")}
     moments, index = np.unique(time_ns[rows], return_inverse=True)
     totals = np.zeros((2, len(moments)))
-    lost = np.isin(quantity.codes[rows], [names.get("pairs_collision", -2), names.get("pairs_never_attempted", -2)])
+    lost = np.isin(quantity.codes[rows], [names.get(f"pairs_{fate}", -2) for fate in LOST_TO_OTHERS])
     for name in names.values():  # the last value of each quantity at each moment
         own = quantity.codes[rows] == name
         level = np.zeros(len(moments))

@@ -14,8 +14,8 @@ from typing import Any
 
 import numpy as np
 
-from viz.map.pack import narrow, packed
-from viz.map.record import Record, shown
+from .pack import narrow, packed
+from .record import Record, shown
 
 KINDS = (
     "join", "leave", "handoff_start", "handoff_end", "out_of_coverage", "in_coverage", "crash", "recover", "gap",

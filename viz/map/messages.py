@@ -17,8 +17,8 @@ from typing import Any
 
 import numpy as np
 
-from viz.map.pack import narrow, packed
-from viz.map.record import Ints, Record
+from .pack import narrow, packed
+from .record import Ints, Record
 
 DELIVERIES = 1_000_000  # in one page
 

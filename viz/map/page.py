@@ -16,10 +16,11 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
-from viz.map.pack import for_script
+from .pack import for_script
 
 SCRIPTS = (
     "data.js",
+    "radio.js",
     "state.js",
     "colours.js",
     "ground.js",
@@ -92,4 +93,4 @@ def _instead(html: str, tag: str, text: str) -> str:
 
 
 def _text(name: str) -> str:
-    return files("viz.map").joinpath("web", name).read_text(encoding="utf-8")
+    return files(str(__package__)).joinpath("web", name).read_text(encoding="utf-8")

@@ -1,7 +1,8 @@
 """What happened where: delays of deliveries and losses of frames on a grid of squares.
 
 Model     a delivery counts where its host was; a frame at a node in range counts where that node was when it began.
-          Lost is what collided, or was never attempted because the receiver was locked on another frame
+          Lost is what collided, was never attempted because the receiver was locked on another frame, or whose preamble
+          was missed, as in the collision ratio
 Units     metres, seconds
 Shapes    only squares where something happened: their column and row, value, count
 Errors    none
@@ -15,13 +16,14 @@ from typing import Any
 
 import numpy as np
 
+from mobilenet.metrics.network import LOST_TO_OTHERS
 from mobilenet.rundir.reader import read_table
-from viz.map.pack import narrow, packed
-from viz.map.record import Floats, Ints, Record, coded, integers
+
+from .pack import narrow, packed
+from .record import Floats, Ints, Record, coded, integers
 
 SQUARES_ACROSS_A_RANGE = 10
 MOST_ACROSS = 240
-LOST = ("collision", "never_attempted")
 
 
 def places(run: Record, frames_in: Path) -> dict[str, Any]:
@@ -82,5 +84,5 @@ def _losses(run: Record, grid: _Grid, frames_in: Path) -> dict[str, Any] | None:
     x, y = np.where(host >= 0, x, np.nan), np.where(host >= 0, y, np.nan)
     at_station = station >= 0
     x[at_station], y[at_station] = run.stations_m[station[at_station]].T
-    lost: Ints = fate.as_({**dict.fromkeys(fate.words, 0), **dict.fromkeys(LOST, 1)})
+    lost: Ints = fate.as_({**dict.fromkeys(fate.words, 0), **dict.fromkeys(LOST_TO_OTHERS, 1)})
     return grid.means(x, y, lost.astype(np.float64))

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from viz.files import whole_file
-from viz.report.run import run_page
-from viz.report.study import study_page
-from viz.study_tables import is_study
+from ..files import whole_file
+from ..study_tables import is_study
+from .run import run_page
+from .study import study_page
 
 
 def draw(directory: Path, out: Path) -> int:

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-MOBILE = (
-    (
-        "Radio: unit disk. Within range a frame is heard unless another one overlaps it there; no fading, no walls, and"
-        " no capture unless the scenario asks."
-    ),
+UNIT_DISK = (
+    "Radio: unit disk. Within range a frame is heard unless another one overlaps it there; no fading, no walls, and no"
+    " capture unless the scenario asks."
+)
+SINR = (
+    "Radio: power, noise and interference decide who receives. Losses are statistical models of places and walls, not"
+    " ray tracing; antennas send alike in all directions, and rates do not adapt."
+)
+MOBILE = (  # after those of the radio
     (
         "802.11 DCF without RTS/CTS; broadcast frames are not acknowledged. Rates, queue and retries are those of the"
         " scenario, which stands above."
@@ -33,3 +37,10 @@ ONE_RUN = (
     "One run is one world: n = 1, no inference. Whether a difference is more than chance takes a study (mobilenet"
     " study)."
 )
+
+
+def limits_of(of_processes: bool, by_power: set[bool]) -> tuple[str, ...]:
+    """`by_power`: whether the radio models of the runs are sinr."""
+    if of_processes:
+        return PROCESSES
+    return (*([SINR] if True in by_power else []), *([UNIT_DISK] if by_power != {True} else []), *MOBILE)

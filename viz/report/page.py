@@ -13,7 +13,8 @@ from html import escape
 from importlib.resources import files
 
 from mobilenet.quoting import spelled_out
-from viz.style import Drawn, cut
+
+from ..style import Drawn, cut
 
 LONGEST = 20_000  # characters of one text
 
@@ -71,7 +72,7 @@ def framed(html: str, title: str) -> str:
 
 def whole(title: str, verdict: str, subtitle: str, answer: str, sections: Iterable[Section]) -> str:
     """The page. `verdict` is valid, violated or unknown; `subtitle`, `answer` and the sections are HTML."""
-    style = files("viz.report").joinpath("report.css").read_text(encoding="utf-8")
+    style = files(str(__package__)).joinpath("report.css").read_text(encoding="utf-8")
     body = "".join(f"<section><h2>{text(heading)}</h2>{inside}</section>" for heading, inside in sections if inside)
     return (
         "<!doctype html><html lang=en><head><meta charset=utf-8><meta name=viewport content='width=device-width,"

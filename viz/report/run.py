@@ -12,17 +12,22 @@ from typing import Any
 
 from mobilenet.api import Run, shown
 from mobilenet.rundir.schema import kind_of
-from viz.figures import run_figures
-from viz.figures.record import manifest_of
-from viz.map.data import document
-from viz.map.page import page as map_page
-from viz.map.record import called, scenario_of
-from viz.report.limits import MOBILE, ONE_RUN, PROCESSES
-from viz.report.page import code, folded, framed, paragraph, pictures, table, text, whole
-from viz.words import FIRST, FIRST_OF_PROCESSES, PROPERTIES, meaning
+from mobilenet.scenario.radio_words import radio_of_run
+
+from ..figures import run_figures
+from ..figures.frames import by_power
+from ..figures.record import manifest_of
+from ..map.data import document
+from ..map.page import page as map_page
+from ..map.record import called, scenario_of
+from ..style import Look
+from ..words import FIRST, FIRST_OF_PROCESSES, PROPERTIES, meaning
+from .limits import ONE_RUN, limits_of
+from .page import code, folded, framed, paragraph, pictures, table, text, whole
 
 ASKED = {
     "causal": "Did every member get every message it was owed, exactly once and in causal order?",
+    "fifo": "Was nothing invented or delivered twice, and everything delivered in the order of each sender?",
     "best_effort": "Was nothing invented, nothing delivered twice, and nothing delivered to anybody who is no member?",
     None: "Is every frame accounted for?",
 }
@@ -57,7 +62,7 @@ def run_page(directory: Path) -> str:
         for check, verdict in verdicts.items()
     ]
     with tempfile.TemporaryDirectory(prefix="mobilenet-report-") as folder:
-        drawn = run_figures(directory, Path(folder), (".svg",), captions=False)
+        drawn = run_figures(directory, Path(folder), Look((".svg",), captions=False))
         figures, still = pictures(drawn), pictures(figure for figure in drawn if figure.path.stem == "field")
     scenario = (directory / "scenario.yaml").read_text(encoding="utf-8")
     sections = [
@@ -82,7 +87,7 @@ def run_page(directory: Path) -> str:
         ),
         ("Figures", figures),
         ("The verdict, property by property", table(("property", "answer", "what it asks", ""), checks, numbers=4)),
-        ("The scenario, all defaults filled in", code(scenario)),
+        ("The scenario, all defaults filled in", _radio(directory) + code(scenario)),
         (
             "How to repeat it",
             paragraph("From the folder that holds the run directory:")
@@ -92,7 +97,9 @@ def run_page(directory: Path) -> str:
         ),
         (
             "What the models leave out",
-            "<ul>" + "".join(f"<li>{text(limit)}</li>" for limit in (PROCESSES if of_processes else MOBILE)) + "</ul>",
+            "<ul>"
+            + "".join(f"<li>{text(limit)}</li>" for limit in limits_of(of_processes, {by_power(directory)}))
+            + "</ul>",
         ),
     ]
     subtitle = text(
@@ -107,6 +114,12 @@ def run_page(directory: Path) -> str:
         _answer(run) + f"<p class=caveat>{text(ONE_RUN)}</p>",
         sections,
     )
+
+
+def _radio(directory: Path) -> str:
+    """For a paper's section on how it was measured."""
+    words = radio_of_run(directory)
+    return "" if words is None else paragraph(text(f"Radio: {words}."))
 
 
 def _window(manifest: dict[str, Any]) -> str:
@@ -147,7 +160,8 @@ def _answer(run: Run) -> str:
         " were judged, all of the whole run."
     )
     if unknown:
-        return paragraph(f"<b>{text(asked)} Not known.</b>", text(counts)) + "".join(
+        owed = f" {run.still_owed}." if run.still_owed else ""
+        return paragraph(f"<b>{text(asked)} Not known.</b>", text(counts + owed)) + "".join(
             paragraph(text(line)) for line in unknown
         )
     return paragraph(f"<b>{text(asked)} Yes.</b>", text(counts))

@@ -8,19 +8,24 @@ from __future__ import annotations
 
 import tempfile
 from collections import Counter
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 from mobilenet.api import shown
+from mobilenet.experiments.study.worlds import SAME_MOVEMENT, has_one_movement
 from mobilenet.parameters import ScenarioError
 from mobilenet.quoting import quoted
+from mobilenet.rundir.reader import RunError
 from mobilenet.scenario import load_scenario
-from viz.figures import study_figures
-from viz.report.limits import MOBILE, PROCESSES
-from viz.report.page import code, folded, paragraph, pictures, table, text, whole
-from viz.study_tables import StudyTables, study_tables, words_of
-from viz.style import level_label
-from viz.words import SIGNED, meaning, probability, with_interval
+
+from ..figures import study_figures
+from ..figures.frames import by_power
+from ..study_tables import StudyTables, study_tables, words_of
+from ..style import Look, level_label
+from ..words import SIGNED, meaning, probability, with_interval
+from .limits import limits_of
+from .page import code, folded, paragraph, pictures, table, text, whole
 
 FIRST = (
     "delivery_delay_mean_s",
@@ -52,7 +57,7 @@ def study_page(directory: Path) -> str:
     )
     factors = tables.factors
     with tempfile.TemporaryDirectory(prefix="mobilenet-report-") as folder:
-        figures = pictures(study_figures(directory, Path(folder), (".svg",), captions=False))
+        figures = pictures(study_figures(directory, Path(folder), Look((".svg",), captions=False)))
     main = sorted((row for row in rows if row["metric"] in FIRST), key=lambda row: FIRST.index(row["metric"]))
     sections = [
         ("The numbers", _numbers(main, tables) + folded("all metrics", _numbers(rows[:MOST_ROWS], tables, names=True))),
@@ -78,7 +83,9 @@ def study_page(directory: Path) -> str:
         ),
         (
             "What the models leave out",
-            "<ul>" + "".join(f"<li>{text(limit)}</li>" for limit in (PROCESSES if of_processes else MOBILE)) + "</ul>",
+            "<ul>"
+            + "".join(f"<li>{text(limit)}</li>" for limit in limits_of(of_processes, _radios(directory)))
+            + "</ul>",
         ),
     ]
     subtitle = text(
@@ -88,11 +95,29 @@ def study_page(directory: Path) -> str:
     return whole(directory.resolve().name, overall, subtitle, _answer(tables, verdicts, failed), sections)
 
 
+def _radios(directory: Path) -> set[bool]:
+    """Whether the radio models of the configurations are sinr, as far as they can be read."""
+    found = set()
+    for file in sorted(directory.glob("configurations/*/scenario.yaml")):
+        with suppress(RunError):
+            found.add(by_power(file.parent))
+    return found
+
+
 def _again(directory: Path) -> str:
     """The command, as a shell wants it."""
     name = directory.resolve().name
     allow = " --allow-code" if any(map(_uses_code, sorted(directory.glob("configurations/*/scenario.yaml")))) else ""
     return f"mobilenet study {quoted(Path(name) / 'study.yaml')} --out {quoted(Path(name + '-again'))}{allow}"
+
+
+def _worlds(directory: Path) -> str:
+    """What differs between replications."""
+    try:
+        scenario = load_scenario(directory / "configurations" / "c000" / "scenario.yaml")
+    except ScenarioError:
+        return "each with a seed of its own"
+    return SAME_MOVEMENT if has_one_movement(scenario) else "each with a world of its own"
 
 
 def _uses_code(scenario: Path) -> bool:
@@ -142,7 +167,7 @@ def _numbers(rows: list[dict[str, str]], tables: StudyTables, names: bool = Fals
         )
         for row in rows
     ]
-    said = f"n replications, each with a world of its own; mean over them, and its {sure} t interval."
+    said = f"n replications, {_worlds(tables.path)}; mean over them, and its {sure} t interval."
     if any(line[-3] == "< 0" for line in lines):
         said += " “< 0”: the interval is symmetric and reaches below what this quantity can be."
     return paragraph(text(said)) + table(head, lines, numbers=len(factors) + 1 + names)

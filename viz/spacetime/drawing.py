@@ -19,11 +19,11 @@ from typing import Any
 
 import pandas as pd
 
-from viz.spacetime.labels import Labels
-from viz.spacetime.legend import ACKNOWLEDGEMENT, APPLICATION, BROADCAST, DOWN, HANDOFF, LOST, WIRED, legend
-from viz.spacetime.window import SECOND, Window, nodes_of, shown_messages
-from viz.spacetime.words import explained
-from viz.style import QUIET, cut, page, plain, save, station_colour, thousands
+from ..style import QUIET, cut, page, plain, save, station_colour, thousands
+from .labels import Labels
+from .legend import ACKNOWLEDGEMENT, APPLICATION, BROADCAST, DOWN, HANDOFF, LOST, WIRED, legend
+from .window import SECOND, Window, nodes_of, shown_messages
+from .words import explained
 
 MOST_LABELS = 60
 MANY_ARROWS = 150

@@ -11,9 +11,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from viz.style import plain
+from ..style import plain
 
-APART_PX = 1.5
+APART_PX = (5.0, 1.5)  # across, so that two of them do not read as one; and up
 Box = tuple[float, float, float, float]  # left, bottom, right, top
 
 
@@ -52,7 +52,7 @@ class Labels:
             px, py = self._axes.transData.transform((x, y))
             left = px - {"left": 0.0, "center": 0.5, "right": 1.0}[across] * wide
             bottom = py - {"bottom": 0.0, "center": 0.5, "top": 1.0}[up] * high
-            box = (left - APART_PX, bottom - APART_PX, left + wide + APART_PX, bottom + high + APART_PX)
+            box = (left - APART_PX[0], bottom - APART_PX[1], left + wide + APART_PX[0], bottom + high + APART_PX[1])
             if self._is_free(box):
                 made.set(x=x, y=y, ha=across, va=up)
                 self._taken.append(box)

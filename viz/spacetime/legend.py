@@ -9,7 +9,7 @@ from typing import Any
 
 import pandas as pd
 
-from viz.style import COLOURS, QUIET
+from ..style import COLOURS, QUIET
 
 HANDOFF, APPLICATION, ACKNOWLEDGEMENT, WIRED, LOST = COLOURS[3], COLOURS[0], COLOURS[7], COLOURS[2], "#A8327A"
 BROADCAST, DOWN = "#F0E442", "#BBBBBB"

@@ -26,6 +26,8 @@ KINDS = {
 FATES = {
     "collision": "another frame overlapped it there",
     "never_attempted": "the receiver was taking in another frame",
+    "preamble_missed": "its preamble did not stand out of noise and other frames there",
+    "bit_errors": "noise alone was too strong for its rate there",
     "half_duplex": "the receiver was sending",
     "receiver_down": "the host was down",
     "random": "the scenario's random loss",

@@ -23,7 +23,8 @@ from datetime import UTC, datetime
 from mobilenet import __version__
 from mobilenet.engine import native
 from mobilenet.experiments.bench.baseline import Baseline
-from mobilenet.experiments.bench.simulator import SCENARIOS, append, middle
+from mobilenet.experiments.bench.simulator import append, middle
+from mobilenet.shipped import SCENARIOS
 
 __all__ = ["append", "measure"]
 

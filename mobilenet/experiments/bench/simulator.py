@@ -26,13 +26,16 @@ from dataclasses import asdict, dataclass, fields
 from datetime import UTC, datetime
 from math import atan2, hypot, sqrt
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from mobilenet import __version__
 from mobilenet.engine import native
 from mobilenet.experiments.bench.baseline import REFERENCE_EVENTS_PER_S, Baseline
+from mobilenet.shipped import SCENARIOS
 
-SCENARIOS = Path(__file__).parents[3] / "scenarios"
+if TYPE_CHECKING:
+    from mobilenet.simulation.mobile import Simulation
+
 SPACING_M = 200.0
 ACKING = "{mac: acking, range_m: 120, bitrate_mbps: 1}"  # the range and the rate of the cross-check
 COST_FACTOR = 12.0  # for ten times the nodes, at most
@@ -137,6 +140,11 @@ def in_a_process(module: str, case: str) -> dict[str, float]:
 
 def once(case: Case) -> dict[str, float]:
     """Run a case here."""
+    return measured(case)[1]
+
+
+def measured(case: Case) -> tuple[Simulation, dict[str, float]]:
+    """What was run, and what it cost."""
     from mobilenet.scenario import Scenario
     from mobilenet.simulation.mobile import Simulation
 
@@ -150,7 +158,7 @@ def once(case: Case) -> dict[str, float]:
     simulation = Simulation(scenario)
     outcome = simulation.run(baseline.look)
     baseline.end()
-    return {
+    return simulation, {
         "simulated_s": outcome.simulated_ns / 1e9,
         "cpu_s": baseline.cpu_s,
         "frames": simulation.medium.frames,

@@ -21,9 +21,9 @@ from mobilenet.experiments.study.configurations import planned
 from mobilenet.experiments.study.declaration import Study
 from mobilenet.experiments.study.spark import local_master, spark_session
 from mobilenet.experiments.study.store import create
-from mobilenet.experiments.study.task import Job, perform
+from mobilenet.experiments.study.task import Batch, Job, perform
+from mobilenet.shipped import SCENARIOS
 
-SCENARIOS = Path(__file__).parents[3] / "scenarios"
 RUNS = 24
 STUDY = f"scenario: {{scenario}}\nset: {{{{duration_s: 20, drain_s: 20}}}}\nreplications: {{{{min: {RUNS}}}}}\n"
 
@@ -46,8 +46,8 @@ def measure_studies() -> Iterator[StudySpeed]:
         study = Study.load(file)
         store = create(study, folder / "alone")
         began = time.perf_counter()
-        for run in planned(study, 1, range(1, RUNS + 1)):
-            perform(Job(str(store.path), run.id, str(store.scenario_of(0)), run.seed))
+        jobs = tuple(Job(run.id, run.configuration, run.replication, run.seed) for run in planned(study, [RUNS]))
+        perform(Batch(str(store.path), study.kind, jobs))
         alone_s = time.perf_counter() - began
         yield StudySpeed("without Spark", RUNS, 0.0, round(alone_s, 2), round(60 * RUNS / alone_s, 1), None)
         for cores in (1, 2):
@@ -56,7 +56,7 @@ def measure_studies() -> Iterator[StudySpeed]:
             with spark_session(local_master(cores)) as spark:
                 spark.sparkContext.parallelize([0], 1).map(lambda x: x).collect()  # a worker process is up
                 started = time.perf_counter()
-                run_all(store, spark, lambda done, failed, left: None)
+                run_all(store, spark, lambda standing: None)
                 wall_s = time.perf_counter() - started
             overhead = round(wall_s / alone_s - 1, 3) if cores == 1 else None
             yield StudySpeed(

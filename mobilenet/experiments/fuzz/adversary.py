@@ -1,7 +1,8 @@
-"""A network that does its worst: what the mobile causal broadcast must survive, without any physics.
+"""A network that does its worst: what a protocol of hosts and stations must survive, without any physics.
 
 Model     radio: each receiver on its own loses, doubles and delays each packet; some arrive seconds late, in any order,
           also at a host that has left the cell; foreign cells are overheard; any old packet may come again.
+          A host's broadcast reaches its station, and each other host and station as if overheard.
           wire: see wire.py and vcube_wire.py. What becomes of every packet is counted: see tally.py
 Units     integer nanoseconds; probabilities
 Errors    none: what the protocols raise passes through
@@ -14,13 +15,15 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
+from mobilenet.controlled.port import ControlledHostPort, ControlledPort, ControlledWire
 from mobilenet.engine.kernel import MILLISECOND, Kernel
 from mobilenet.engine.random_streams import Stream
-from mobilenet.experiments.fuzz.ports import HostPort, Standing, StationPort
+from mobilenet.engine.timer import Timer
+from mobilenet.experiments.fuzz.effects import HostEffects, StationEffects
 from mobilenet.experiments.fuzz.tally import Tally
 from mobilenet.experiments.fuzz.vcube_wire import VCubeWire
 from mobilenet.experiments.fuzz.wire import Backbone
-from mobilenet.protocols.mobile_causal import Host, MobileCausalParameters, Stable, Station
+from mobilenet.protocols.declaration import Declaration
 from mobilenet.protocols.mobile_causal.context import State
 from mobilenet.protocols.mobile_causal.messages import App
 from mobilenet.protocols.vcube.backbone import Layer
@@ -59,24 +62,24 @@ class Adversary:
         kernel: Kernel,
         recording: Recording,
         seed: int,
-        parameters: MobileCausalParameters,
+        roles: type[Declaration],
+        parameters: Any,
         parents: Sequence[int],
         slowest_ns: Sequence[int],
         hosts: int,
-        host_class: type[Host] = Host,
-        station_class: type[Station] = Station,
-        check: bool = True,
+        one_token: bool = False,
         backbone: str = "tree",
         layer: Layer | None = None,
     ) -> None:
+        """`one_token`: assert of the mobile causal broadcast that no host has two owners at any time."""
         self.kernel = kernel
         self.recording = recording
         self.events = recording.events
         self.tally = Tally()
         self.air = CALM
         self._parameters = parameters
-        self._host_class = host_class
-        self._check = check
+        self._roles = roles
+        self._one_token_each = one_token
         self._stream = Stream(seed, "swarm/air")
         self._host_streams = [Stream(seed, "swarm/host", f"h{h}") for h in range(hosts)]
         self._old: list[_Packet] = []  # they may come again
@@ -88,25 +91,28 @@ class Adversary:
         else:
             self.backbone = VCubeWire(kernel, stream, self.tally, parents, slowest_ns, backbone, layer)
         self.backbone.handle = self._handle_wired
-        self.stations = [
-            station_class(
-                StationPort(self, s, Stream(seed, "swarm/station", f"s{s}")),
-                self.backbone.port(s),
-                parameters,
-                count,
-                check,
-            )
-            for s in range(count)
-        ]
-        self.stable = [Stable() for _ in range(hosts)]
+        self.stations: list[Any] = [self._new_station(s, seed, count) for s in range(count)]
+        self.stable: list[Any] = [roles.stable() for _ in range(hosts)]
         self.cells: list[int | None] = [None] * hosts
         self._heard: dict[tuple[int, int], int] = {}  # station, host -> when its last packet arrived there
-        self._standings = [Standing() for _ in range(hosts)]
-        self._ports: list[HostPort] = []
-        self.hosts: list[Host | None] = []  # None: crashed
-        for h in range(hosts):
-            self._ports.append(HostPort(self, h, self._host_streams[h], self._standings[h]))
-            self.hosts.append(host_class(self._ports[h], self.stable[h], parameters, count, check))
+        self._effects = [HostEffects(self, h) for h in range(hosts)]
+        self._ports = [self._new_port(h) for h in range(hosts)]
+        self.hosts: list[Any] = [self._new_host(h) for h in range(hosts)]  # None: crashed
+
+    def _new_station(self, s: int, seed: int, count: int) -> Any:
+        stream = Stream(seed, "swarm/station", f"s{s}")
+        port = ControlledPort(s, self.kernel, stream.uniform, StationEffects(self, s), self._new_timer)
+        return self._roles.station(port, ControlledWire(port), self._parameters, count)
+
+    def _new_port(self, h: int) -> ControlledHostPort:
+        """One for each life of a host: its timers die with it."""
+        return ControlledHostPort(h, self.kernel, self._host_streams[h].uniform, self._effects[h], self._new_timer)
+
+    def _new_host(self, h: int) -> Any:
+        return self._roles.host(self._ports[h], self.stable[h], self._parameters, len(self.stations))
+
+    def _new_timer(self, action: Callable[[], None]) -> Timer:
+        return Timer(self.kernel, action)
 
     # --- what may happen to a host
 
@@ -116,15 +122,16 @@ class Adversary:
 
     def leave(self, h: int) -> bool:
         host = self.hosts[h]
-        return host is not None and host.leave()
+        return host is not None and bool(host.leave())
 
     def co_broadcast(self, h: int, body: int = 1) -> bool:
         host = self.hosts[h]
-        message = None if host is None else host.co_broadcast(body)
-        if message is None:
+        if host is None:
             return False
-        self.events.add(self.kernel.now, f"h{h}", "broadcast", f"h{message.host}:{message.seq}")
-        return True
+        self._effects[h].hold()
+        message = host.co_broadcast(body)
+        self._effects[h].release(message)
+        return message is not None
 
     def move(self, h: int, cell: int | None) -> None:
         before, self.cells[h] = self.cells[h], cell
@@ -145,20 +152,36 @@ class Adversary:
         if self.hosts[h] is not None:
             return
         self.events.add(self.kernel.now, f"h{h}", "recover")
-        self._ports[h] = HostPort(self, h, self._host_streams[h], self._standings[h])
-        host = self._host_class(self._ports[h], self.stable[h], self._parameters, len(self.stations), self._check)
-        self.hosts[h] = host
+        self._ports[h] = self._new_port(h)
+        host = self.hosts[h] = self._new_host(h)
         if self.cells[h] is not None:
             host.on_cell(self.cells[h])
         host.on_recover()
 
     # --- the radio
 
-    def from_host(self, h: int, to: int, message: Any) -> None:
+    def from_host(self, h: int, to: int | None, message: Any) -> None:
         host = self.hosts[h]
         left = self._leaves_the_queue(False, message, lambda dropped: self._tell_host(h, host, message, dropped))
-        if left and self.cells[h] == to:
+        if not left:
+            return
+        if to is None:
+            self._around(h, message)
+        elif self.cells[h] == to:
             self._throw(_Packet(self._at_station, to, h, message, True))
+
+    def _around(self, h: int, message: Any) -> None:
+        """A host's broadcast; whoever is not its station may hear it or not."""
+        cell = self.cells[h]
+        for s in range(len(self.stations)):
+            if s == cell or self._is_overheard():
+                self._throw(_Packet(self._at_station, s, h, message, s == cell))
+        for other in range(len(self.hosts)):
+            if other != h and self._is_overheard():
+                self._throw(_Packet(self._at_host, other, h, message, False))
+
+    def _is_overheard(self) -> bool:
+        return self.air.overhear > 0 and self._stream.random() < self.air.overhear
 
     def from_station(self, s: int, to: int | None, message: Any) -> None:
         station = self.stations[s]
@@ -169,7 +192,7 @@ class Adversary:
         for h, cell in enumerate(self.cells):
             if to is not None and to != h:
                 continue
-            if cell == s or (self.air.overhear and self._stream.random() < self.air.overhear):
+            if cell == s or self._is_overheard():
                 self._throw(_Packet(self._at_host, h, s, message, to is not None or cell == s))
 
     def replay(self) -> None:
@@ -185,7 +208,7 @@ class Adversary:
         self.kernel.after(MILLISECOND, lambda: done(dropped))
         return not dropped
 
-    def _tell_host(self, h: int, host: Host | None, message: Any, dropped: bool) -> None:
+    def _tell_host(self, h: int, host: Any, message: Any, dropped: bool) -> None:
         if host is not None and self.hosts[h] is host:  # not a later life
             if dropped:
                 host.on_dropped(message)
@@ -218,7 +241,7 @@ class Adversary:
     def _at_station(self, s: int, sender: int, message: Any) -> bool:
         self._heard[s, sender] = self.kernel.now
         self.stations[s].on_receive(sender, message)
-        if self._check:
+        if self._one_token_each:
             self._one_token(message.host)
         return True
 
@@ -236,7 +259,7 @@ class Adversary:
 
     def _handle_wired(self, at: int, source: int, message: Any) -> None:
         self.stations[at].on_wired(source, message)
-        if self._check and type(message) is not App:
+        if self._one_token_each and type(message) is not App:
             self._one_token(message.host)
 
     def _one_token(self, host: int) -> None:

@@ -1,4 +1,5 @@
-"""A small hostile experiment with the broadcasts over VCube, drawn from one seed.
+"""A small hostile experiment with a broadcast among processes, drawn from one seed: one of those over VCube, or a
+plug-in's.
 
 Model     2-20 processes, not only powers of two, on the network of the protocol's paper; several sources and
           messages; links that keep no order in half of the schedules. Crashes, most of them in the middle of a send
@@ -6,7 +7,8 @@ Model     2-20 processes, not only powers of two, on the network of the protocol
           suspicions for protocols that allow them: planned ones, and in some schedules timeouts that are too short.
           Bundling delays, small bundles and packets, single trees
 Within    what each protocol allows: best effort and VCube-RB run on any n, DPath-RB on powers of two; a perfect
-          detector for best effort, none for DPath-RB; no crash for the causal broadcast
+          detector for best effort, none for DPath-RB; no crash for the causal broadcast. A plug-in: what its class
+          declares; all have the network that keeps no order, but for the causal broadcast, which has its paper's
 Units     time units of the papers, bytes
 Errors    none: what is drawn is a valid scenario
 Source    ours: docs/validation/trust.md, docs/protocols/vcube.md
@@ -20,20 +22,23 @@ from mobilenet.engine.kernel import SECOND
 from mobilenet.engine.random_streams import Stream
 from mobilenet.scenario import ProcessScenario
 from mobilenet.scenario.process_parameters import AbstractNetwork
+from mobilenet.scenario.processes import OwnBroadcast
 from mobilenet.scenario.promises import rest_within, surely_answered_within
 from mobilenet.simulation.processes.plan import broadcasts
 
 Values = dict[str, Any]
 PROTOCOLS = ("best_effort", "reliable", "all_to_all", "disjoint_paths", "causal", "causal_reliable")
+BELOW_DIMENSION = "correct_source_below_dimension"  # what is delivered if fewer than log2 n crash
 SUSPICIOUS = ("reliable", "all_to_all", "causal_reliable")  # their detector may be wrong
 HOP = 1.1  # t.u.
 PATIENCE = 3000.0  # t.u., where nobody can say when a run comes to rest
 
 
-def draw(seed: int, protocol: str) -> ProcessScenario:
-    """The scenario of a seed."""
+def draw(seed: int, protocol: str, own: OwnBroadcast | None = None) -> ProcessScenario:
+    """The scenario of a seed. `own`: a plug-in's protocol, with what its class declares; `protocol` is then `own`."""
     stream = Stream(seed, f"swarm/{protocol}")
-    n = stream.one_of(2, 4, 8, 16) if protocol == "disjoint_paths" else 2 + stream.below(19)
+    below_dimension = protocol == "disjoint_paths" or (own is not None and own.delivers == BELOW_DIMENSION)
+    n = stream.one_of(2, 4, 8, 16) if below_dimension else 2 + stream.below(19)
     values: Values = {
         "name": f"swarm_{protocol}",
         "seed": seed,
@@ -48,11 +53,17 @@ def draw(seed: int, protocol: str) -> ProcessScenario:
     else:
         latest = stream.one_of(0.0, 4.0, 12.0, stream.uniform(0, 40))
         network = AbstractNetwork(send=stream.one_of(0.1, 0.1, 0.4), jitter=_jitter(stream))
-        values |= {"network": network.model_dump(), "protocol": _protocol(stream, protocol)}
+        drawn = _protocol(stream, protocol) if own is None else own.model_dump()
+        values |= {"network": network.model_dump(), "protocol": drawn}
         values["workload"]["instants"] = _instants(stream, latest)
-        if protocol != "disjoint_paths":
-            values["detector"] = _detector(stream, n, network, latest, protocol in SUSPICIOUS)
-        values["faults"] = _faults(stream, values, latest)
+        if own is None:
+            may_crash, may_be_wrong = True, protocol in SUSPICIOUS
+        else:
+            may_crash, may_be_wrong = bool(own.tolerates_crashes), bool(own.tolerates_mistakes)
+        if protocol != "disjoint_paths" and (may_crash or may_be_wrong):
+            values["detector"] = _detector(stream, n, network, latest, may_be_wrong)
+        if may_crash:
+            values["faults"] = _faults(stream, values, latest, below_dimension)
     scenario = ProcessScenario.model_validate(values)
     rest = rest_within(scenario)
     return scenario.model_copy(update={"duration": PATIENCE if rest is None else float(round(rest) + 10)})
@@ -109,10 +120,10 @@ def _detector(stream: Stream, n: int, network: AbstractNetwork, latest: float, m
     return {"interval": interval, "timeout": timeout, "mode": "unreliable", "mistakes": mistakes}
 
 
-def _faults(stream: Stream, values: Values, latest: float) -> tuple[Values, ...]:
+def _faults(stream: Stream, values: Values, latest: float, below_dimension: bool) -> tuple[Values, ...]:
     n = values["processes"]
     most = max(1, n // 3) if stream.chance(0.85) else n - 1
-    if values["protocol"]["name"] == "disjoint_paths" and not stream.chance(0.05):
+    if below_dimension and not stream.chance(0.05):
         most = (n - 1).bit_length() - 1
     free, found = list(range(n)), list[Values]()
     plan = [(time_ns / SECOND, i) for time_ns, i in broadcasts(ProcessScenario.model_validate(values))]

@@ -3,8 +3,8 @@
 Model     a seed is a schedule: an even one for the adversary's network, which does its worst without physics, an odd
           one for the real medium access and air. TCP-flooding plays on the air alone, and so does whatever is tried
           over a MAC that is not DCF; broadcasts over VCube play among processes (broadcasts.py). Each is recorded
-          into a run directory and judged from that alone. A protocol whose self-checks fail, or that raises anything,
-          has violated them
+          into a run directory and judged from that alone. A protocol of ours whose self-checks fail, or that raises
+          anything, has violated them; of a plug-in that raises nothing is known, as of a run that it ended
 Shapes    Result.explanation: the violated properties, or why the answer is unknown; otherwise empty. Result.happened:
           how many events of each kind were recorded
 Errors    RecordError when a run directory cannot be written
@@ -13,7 +13,7 @@ Source    ours: docs/architecture.md, docs/verdicts-and-metrics.md
 
 from __future__ import annotations
 
-import multiprocessing
+import shutil
 import tempfile
 import time
 import traceback
@@ -24,9 +24,12 @@ from pathlib import Path
 from typing import Literal
 
 from mobilenet.api import judge, manifest_of, simulate, write_scenario
-from mobilenet.experiments.fuzz import broadcasts, scenes, schedule
+from mobilenet.experiments.fuzz import broadcasts, plug_ins, scenes, schedule
+from mobilenet.experiments.workers import in_order
+from mobilenet.parameters import ScenarioError
 from mobilenet.protocols.mobile_causal import Host, Station
 from mobilenet.protocols.vcube.backbone import Layer
+from mobilenet.quoting import cut
 from mobilenet.rundir.manifest import manifest
 from mobilenet.rundir.reader import read_json
 from mobilenet.rundir.writer import RecordError, file_digests, run_directory, write_json, write_recording
@@ -38,13 +41,15 @@ from mobilenet.verify import Verdict, verify_run
 from mobilenet.verify.judge import Answer, overall
 
 Network = Literal["radio", "adversary", "processes"]
+ENDED_BY_ERROR: Literal["ended by an error"] = "ended by an error"  # of a plug-in
+LONGEST_ERROR = 400  # of what a plug-in raised: an exception may say anything
 
 
 @dataclass(frozen=True, slots=True)
 class Result:
     seed: int
     network: Network
-    answer: Answer
+    answer: Answer | Literal["ended by an error"]
     explanation: str
     fingerprint: str = ""  # of the run's events
     happened: dict[str, int] = field(default_factory=dict)
@@ -56,22 +61,19 @@ def hunt(
     keep: Path | None = None,
     backbone: str = "tree",
     protocol: str = "mobile_causal",
-    mac: scenes.Mac = "dcf",
+    radio: scenes.Radio = "dcf",
 ) -> Iterator[Result]:
     """The results in the order of the seeds; `keep`: where the run directories of those that are not valid go."""
-    look = partial(judge_seed, keep=keep, backbone=backbone, protocol=protocol, mac=mac)
-    if workers <= 1:
-        yield from map(look, seeds)
-        return
-    with multiprocessing.get_context("spawn").Pool(workers) as pool:
-        yield from pool.imap(look, seeds, chunksize=4)
+    look = partial(judge_seed, keep=keep, backbone=backbone, protocol=protocol, radio=radio)
+    return in_order(look, seeds, workers)
 
 
-def network_of(seed: int, protocol: str = "mobile_causal", mac: scenes.Mac = "dcf") -> Network:
-    if protocol in broadcasts.PROTOCOLS:
+def network_of(seed: int, protocol: str = "mobile_causal", radio: scenes.Radio = "dcf") -> Network:
+    kind = plug_ins.kind_of(protocol) if plug_ins.is_plug_in(protocol) else None
+    if protocol in broadcasts.PROTOCOLS or kind == "processes":
         return "processes"
-    on_the_radio = seed % 2 or protocol == "tcp_flooding" or mac != "dcf" or scenes.is_plug_in(protocol)
-    return "radio" if on_the_radio else "adversary"
+    has_connections = protocol == "tcp_flooding" or kind == "hosts over connections"
+    return "radio" if seed % 2 or has_connections or radio != "dcf" else "adversary"
 
 
 def judge_seed(
@@ -79,26 +81,37 @@ def judge_seed(
     keep: Path | None = None,
     backbone: str = "tree",
     protocol: str = "mobile_causal",
-    mac: scenes.Mac = "dcf",
+    radio: scenes.Radio = "dcf",
 ) -> Result:
     """Play the schedule of a seed and judge what it recorded."""
-    network = network_of(seed, protocol, mac)
+    network = network_of(seed, protocol, radio)
     with tempfile.TemporaryDirectory(prefix="mobilenet-swarm-") as folder:
         directory = Path(folder)
         try:
-            fingerprint = record(seed, directory, backbone, protocol, mac)
+            fingerprint = record(seed, directory, backbone, protocol, radio)
         except (OSError, RecordError):
             raise
         except Exception as error:
-            place = traceback.extract_tb(error.__traceback__)[-1]
-            what = f"{type(error).__name__}: {error} ({Path(place.filename).name}:{place.lineno})"
-            return Result(seed, network, "violated", f"the protocol's self-checks: {what}")
+            told = cut(_told(error, protocol), LONGEST_ERROR)
+            if plug_ins.is_plug_in(protocol):
+                return Result(seed, network, ENDED_BY_ERROR, told)
+            return Result(seed, network, "violated", f"the protocol's self-checks: {told}")
         verdicts = verify_run(directory)
         happened = read_json(directory, "counters.json")["rows"]["events"]
     result = Result(seed, network, overall(verdicts), explained(verdicts), fingerprint, happened)
-    if keep is not None and result.answer != "valid":
-        keep_run(seed, keep / f"swarm-s{seed}", backbone, protocol, mac)
+    if keep is not None and result.answer != "valid":  # what ended by an error cannot be played to its end
+        keep_run(seed, keep / f"swarm-s{seed}", backbone, protocol, radio)
     return result
+
+
+def _told(error: Exception, protocol: str) -> str:
+    """What was raised, and where: of a plug-in in its own file, if it came up there."""
+    if isinstance(error, ScenarioError):
+        return str(error)  # says itself where
+    frames = traceback.extract_tb(error.__traceback__)
+    own = [frame for frame in frames if plug_ins.is_plug_in(protocol) and frame.filename == plug_ins.file_of(protocol)]
+    place = (own or frames)[-1]
+    return f"{type(error).__name__}: {' '.join(str(error).split())} ({Path(place.filename).name}:{place.lineno})"
 
 
 def explained(verdicts: dict[str, Verdict]) -> str:
@@ -114,11 +127,11 @@ def explained(verdicts: dict[str, Verdict]) -> str:
 
 
 def keep_run(
-    seed: int, directory: Path, backbone: str = "tree", protocol: str = "mobile_causal", mac: scenes.Mac = "dcf"
+    seed: int, directory: Path, backbone: str = "tree", protocol: str = "mobile_causal", radio: scenes.Radio = "dcf"
 ) -> None:
     """The same once more, into a whole run directory, verdict and metrics included."""
     with run_directory(directory) as partial_directory:
-        record(seed, partial_directory, backbone, protocol, mac, whole=True)
+        record(seed, partial_directory, backbone, protocol, radio, whole=True)
 
 
 def record(
@@ -126,36 +139,40 @@ def record(
     directory: Path,
     backbone: str = "tree",
     protocol: str = "mobile_causal",
-    mac: scenes.Mac = "dcf",
+    radio: scenes.Radio = "dcf",
     whole: bool = False,
 ) -> str:
     """Play what belongs to a seed, write what was recorded, return its fingerprint."""
-    network = network_of(seed, protocol, mac)
+    network = network_of(seed, protocol, radio)
+    is_own = plug_ins.is_plug_in(protocol)
     if network == "processes":
-        return record_scenario(broadcasts.draw(seed, protocol), directory, again(seed, protocol=protocol), whole)
-    if scenes.is_plug_in(protocol):
-        drawn: Scenario | ProcessScenario = with_declared(scenes.with_plug_in(seed, protocol, mac))
-        return record_scenario(drawn, directory, again(seed, protocol=protocol, mac=mac), whole)
+        drawn = plug_ins.experiment_of(seed, protocol) if is_own else broadcasts.draw(seed, protocol)
+        return record_scenario(drawn, directory, again(seed, protocol=protocol), whole)
+    if is_own and network == "radio":
+        own = with_declared(plug_ins.scene_of(seed, protocol, radio), True)
+        return record_scenario(own, directory, again(seed, protocol=protocol, radio=radio), whole)
+    if is_own:
+        return record_adversary(schedule.draw(seed), directory, whole=whole, own=plug_ins.parties_of(protocol))
     if protocol == "tcp_flooding":
-        scene = scenes.draw(seed, "tcp_flooding", mac=mac)
-        return record_scenario(scene, directory, again(seed, protocol=protocol, mac=mac), whole)
+        scene = scenes.draw(seed, "tcp_flooding", radio=radio)
+        return record_scenario(scene, directory, again(seed, protocol=protocol, radio=radio), whole)
     if network == "radio":
-        return record_radio(seed, directory, whole, backbone, mac)
+        return record_radio(seed, directory, whole, backbone, radio)
     return record_adversary(schedule.draw(seed, backbone=backbone), directory, whole=whole)
 
 
 def record_radio(
-    seed: int, directory: Path, whole: bool = False, backbone: str = "tree", mac: scenes.Mac = "dcf"
+    seed: int, directory: Path, whole: bool = False, backbone: str = "tree", radio: scenes.Radio = "dcf"
 ) -> str:
     """The same for a seed that plays on the radio."""
-    scene = scenes.draw(seed, backbone=backbone, mac=mac)
-    return record_scenario(scene, directory, again(seed, backbone=backbone, mac=mac), whole)
+    scene = scenes.draw(seed, backbone=backbone, radio=radio)
+    return record_scenario(scene, directory, again(seed, backbone=backbone, radio=radio), whole)
 
 
 def record_scenario(scenario: Scenario | ProcessScenario, directory: Path, command: str, whole: bool = False) -> str:
     """Simulate a scenario, write what was recorded, return its fingerprint."""
     started = time.perf_counter()
-    outcome = simulate(scenario)
+    outcome = simulate(scenario, allow_code=True)  # whoever began the campaign was asked
     facts = manifest_of(scenario, outcome, time.perf_counter() - started, command)
     write_recording(directory, outcome.recording)
     write_scenario(directory, scenario)
@@ -173,23 +190,26 @@ def record_adversary(
     check: bool = True,
     whole: bool = False,
     layer: Layer | None = None,
+    own: plug_ins.Parties | None = None,
 ) -> str:
     """Play a schedule on the adversary's network, write what was recorded, return its fingerprint."""
     started = time.perf_counter()
-    outcome = schedule.run(drawn, host_class, station_class, check, layer)
-    described = description(drawn)
+    outcome = schedule.run(drawn, host_class, station_class, check, layer, own)
+    described = description(drawn, own)
     facts = manifest(
         outcome.recording,
         described,
         outcome.simulated_ns,
         outcome.quiescent,
         time.perf_counter() - started,
-        again(drawn.seed, backbone=drawn.backbone),
+        again(drawn.seed, backbone=drawn.backbone, protocol="mobile_causal" if own is None else own.reference),
         host_names={},
         station_names={},
         skipped_tracks=0,
     )
     write_recording(directory, outcome.recording)
+    if own is not None:
+        shutil.copyfile(own.file, directory / own.file.name)
     (directory / "scenario.yaml").write_text(to_yaml(described.model_dump()), encoding="utf-8")
     write_json(directory / "manifest.json", {**facts, "files": file_digests(directory)})
     if whole:
@@ -197,9 +217,10 @@ def record_adversary(
     return str(facts["fingerprint"])
 
 
-def description(drawn: schedule.Schedule) -> AdversarySchedule:
+def description(drawn: schedule.Schedule, own: plug_ins.Parties | None = None) -> AdversarySchedule:
     """What scenario.yaml says of a schedule; it is drawn from seed and flavour, so these repeat it."""
     air = drawn.air
+    mobile_causal = {"name": "mobile_causal"} | drawn.parameters.model_dump()
     return AdversarySchedule.model_validate(
         {
             "network": "adversary",
@@ -212,16 +233,20 @@ def description(drawn: schedule.Schedule) -> AdversarySchedule:
             "actions": len(drawn.actions),
             "backbone": drawn.backbone,
             "air": {name: getattr(air, name) for name in air.__slots__},
-            "protocol": {"name": "mobile_causal"} | drawn.parameters.model_dump(),
+            "protocol": mobile_causal if own is None else own.group.model_dump(),
         }
     )
 
 
 def again(
-    seed: int, count: int = 1, backbone: str = "tree", protocol: str = "mobile_causal", mac: scenes.Mac = "dcf"
+    seed: int, count: int = 1, backbone: str = "tree", protocol: str = "mobile_causal", radio: scenes.Radio = "dcf"
 ) -> str:
     """The command that repeats a schedule."""
-    chosen = (("protocol", protocol, "mobile_causal"), ("backbone", backbone, "tree"), ("mac", mac, "dcf"))
+    chosen = (
+        ("protocol", protocol, "mobile_causal"),
+        ("backbone", backbone, "tree"),
+        ("mac" if radio == "acking" else "radio", radio, "dcf"),
+    )
     others = "".join(f" --{option} {value}" for option, value, usual in chosen if value != usual)
-    allowed = " --allow-code" if scenes.is_plug_in(protocol) else ""
+    allowed = " --allow-code" if plug_ins.is_plug_in(protocol) else ""
     return f"mobilenet swarm --count {count} --seed {seed}{others}{allowed}"

@@ -12,22 +12,21 @@ Source    ours: docs/architecture.md
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
+from math import log10
 from typing import Any, Literal
 
 from mobilenet.engine.random_streams import Stream
 from mobilenet.network.radio.phy import MODES
-from mobilenet.scenario import Scenario, effective
-from mobilenet.scenario.yaml_writer import inline
+from mobilenet.scenario import Scenario
 
 Values = dict[str, Any]
 Protocol = Literal["mobile_causal", "tcp_flooding"]
-Mac = Literal["dcf", "acking"]
+Radio = Literal["dcf", "acking", "sinr"]  # a MAC over the unit disk, or 802.11 where power decides
 
 
-def draw(seed: int, protocol: Protocol = "mobile_causal", backbone: str = "tree", mac: Mac = "dcf") -> Scenario:
+def draw(seed: int, protocol: Protocol = "mobile_causal", backbone: str = "tree", radio: Radio = "dcf") -> Scenario:
     """The scenario of a seed; places, walks, radio, faults and churn are the same under either protocol and on each
-    backbone, and of the radio its range and the random loss with either MAC."""
+    backbone, and of the radio how far it reaches and the random loss with each kind."""
     stream = Stream(seed, "swarm/scene")
     expires = stream.chance(0.25)
     range_m = stream.uniform(40, 120)
@@ -47,11 +46,11 @@ def draw(seed: int, protocol: Protocol = "mobile_causal", backbone: str = "tree"
                     "delay_ms": stream.one_of(1.0, 10.0, stream.uniform(20, 200)),
                 },
             },
-            "wireless": _wireless(seed, stream, range_m, 0.1 if expires else 0.5, mac),
+            "wireless": _wireless(seed, stream, range_m, 0.1 if expires else 0.5, radio),
             "hosts": {
                 "count": 1 + stream.below(6),
                 "mobility": _mobility(stream, points, range_m),
-                "attachment": {"hysteresis_m": stream.one_of(0.0, 1.0, 5.0), "tick_ms": stream.one_of(20, 100)},
+                "attachment": _attachment(stream, radio),
             },
             "faults": _faults(stream, expires),
             "churn": _churn(stream),
@@ -64,19 +63,6 @@ def draw(seed: int, protocol: Protocol = "mobile_causal", backbone: str = "tree"
             "record": {"positions_interval_s": None},
         }
     )
-
-
-def is_plug_in(protocol: str) -> bool:
-    """Whether this names a class in a file."""
-    return ".py:" in protocol
-
-
-def with_plug_in(seed: int, protocol: str, mac: Mac = "dcf") -> Scenario:
-    """The scenario of a seed with a plug-in's protocol, `path/to/file.py:Class`; its code is not run yet."""
-    file, _, name = protocol.rpartition(":")
-    path = Path(file)
-    named = inline({"class": f"{path.name}:{name}"})
-    return Scenario.from_text(effective(draw(seed, mac=mac)), [f"protocol={named}"], path.parent, "swarm")
 
 
 def _stations(stream: Stream, range_m: float) -> tuple[tuple[float, float], ...]:
@@ -104,9 +90,16 @@ def _mobility(stream: Stream, points: Sequence[tuple[float, float]], range_m: fl
     }
 
 
-def _wireless(seed: int, stream: Stream, range_m: float, most_loss: float, mac: Mac) -> Values:
+def _attachment(stream: Stream, radio: Radio) -> Values:
+    hysteresis, tick_ms = stream.one_of(0.0, 1.0, 5.0), stream.one_of(20, 100)
+    return {"hysteresis_db" if radio == "sinr" else "hysteresis_m": hysteresis, "tick_ms": tick_ms}
+
+
+def _wireless(seed: int, stream: Stream, range_m: float, most_loss: float, radio: Radio) -> Values:
     drawn = _dcf(stream, range_m, most_loss)
-    return drawn if mac == "dcf" else _acking(seed, drawn)
+    if radio == "dcf":
+        return drawn
+    return _acking(seed, drawn) if radio == "acking" else _sinr(seed, drawn)
 
 
 def _dcf(stream: Stream, range_m: float, most_loss: float) -> Values:
@@ -136,6 +129,33 @@ def _acking(seed: int, dcf: Values) -> Values:
         "link_ack_timeout_ms": stream.one_of(100.0, 5.0, stream.uniform(5, 200)),
         "full_duplex": stream.chance(0.5),
         "queue_frames": stream.one_of(100, 100, 5),
+    }
+
+
+def _sinr(seed: int, dcf: Values) -> Values:
+    """So strong that a preamble is detected up to the range, and at a rate that survives there."""
+    stream = Stream(seed, "swarm/sinr")
+    exponent, preamble_rssi_dbm = stream.uniform(2.5, 3.3), stream.one_of(-82.0, -82.0, -70.0)
+    is_fast = preamble_rssi_dbm == -70.0
+    rates = [rate for rate in MODES[dcf["mode"]].rates_mbps if rate <= (24 if is_fast else 6)]
+    rate_mbps = float(stream.one_of(*rates))
+    shadowing = {"sigma_db": stream.uniform(1, 8), "decorrelation_m": stream.uniform(5, 20)}
+    return {
+        "model": "sinr",
+        "mode": dcf["mode"],
+        "broadcast_rate_mbps": rate_mbps,
+        "unicast_rate_mbps": rate_mbps,
+        "eifs": dcf["eifs"],
+        "loss": dcf["loss"],
+        "queue_frames": dcf["queue_frames"],
+        "tx_dbm": preamble_rssi_dbm + 40.05 + 10 * exponent * log10(dcf["range_m"]),
+        "path_loss": {"exponent": exponent},
+        "shadowing": shadowing if stream.chance(0.5) else None,
+        "fading": {"model": "nakagami"} if stream.chance(0.5) else None,
+        "preamble_rssi_dbm": preamble_rssi_dbm,
+        "preamble_sinr_db": stream.one_of(4.0, 4.0, stream.uniform(0, 10)),
+        "ed_threshold_dbm": preamble_rssi_dbm + 20,
+        "capture_db": stream.one_of(None, None, 5.0),
     }
 
 

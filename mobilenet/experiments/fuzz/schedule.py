@@ -17,7 +17,9 @@ from dataclasses import dataclass
 from mobilenet.engine.kernel import MILLISECOND, SECOND, Kernel, ns
 from mobilenet.engine.random_streams import Stream
 from mobilenet.experiments.fuzz.adversary import CALM, Adversary, Air
-from mobilenet.protocols.mobile_causal import Host, MobileCausalParameters, Station, Status
+from mobilenet.experiments.fuzz.plug_ins import Parties
+from mobilenet.protocols.declaration import Declaration, declared
+from mobilenet.protocols.mobile_causal import Host, MobileCausalParameters, Stable, Station
 from mobilenet.protocols.vcube.backbone import Layer
 from mobilenet.rundir.recorder import Recording
 
@@ -205,27 +207,36 @@ def _choose(stream: Stream, verbs: tuple[str, ...], weights: tuple[float, ...]) 
 
 def run(
     schedule: Schedule, host_class: type[Host] = Host, station_class: type[Station] = Station, check: bool = True,
-    layer: Layer | None = None,
+    layer: Layer | None = None, own: Parties | None = None,
 ) -> Outcome:  # fmt: skip
-    """Faults, then a fair completion. `layer`: another one above VCube than the right one."""
+    """Faults, then a fair completion: of the mobile causal broadcast, or of a plug-in's parties. `layer`: another one
+    above VCube than the right one.
+    """
     recording = Recording()
     network = Adversary(
         Kernel(),
         recording,
         schedule.seed,
-        schedule.parameters,
+        _mobile_causal(host_class, station_class, check) if own is None else own.declaration,
+        schedule.parameters if own is None else own.settings,
         schedule.parents,
         schedule.slowest_ns,
         len(schedule.first_cells),
-        host_class,
-        station_class,
-        check,
+        check and own is None,
         schedule.backbone,
         layer,
     )
     quiescent = _Run(network, schedule).play()
     network.sample_at_end()
     return Outcome(schedule, recording, network, network.kernel.now, quiescent)
+
+
+def _mobile_causal(host_class: type[Host], station_class: type[Station], check: bool) -> type[Declaration]:
+    return declared(
+        lambda port, stable, parameters, stations: host_class(port, stable, parameters, stations, check),
+        lambda port, wired, parameters, stations: station_class(port, wired, parameters, stations, check),
+        Stable,
+    )
 
 
 class _Run:
@@ -270,12 +281,12 @@ class _Run:
     def _insist(self, host: int) -> None:
         """Join or leave, again and again until it is so."""
         network, wants_in = self._network, self._wants_in[host]
-        status = network.stable[host].status
-        if wants_in and status is Status.OUT:
-            network.join(host)
-        elif not wants_in and status in (Status.JOIN, Status.MEMBER):
-            network.leave(host)
         protocol = network.hosts[host]
+        if protocol is not None and protocol.is_out() == wants_in:
+            if wants_in:
+                network.join(host)
+            else:
+                network.leave(host)
         if protocol is None or not protocol.settled() or protocol.is_out() == wants_in:
             self._kernel.after(20 * MILLISECOND, lambda: self._insist(host))
 
@@ -310,6 +321,5 @@ class _Run:
 
     def _rests(self) -> bool:
         """No buffer holds a message, nothing is under way, everybody is in or out as was asked for."""
-        statuses = [stable.status for stable in self._network.stable]
-        wanted = [Status.MEMBER if wants_in else Status.OUT for wants_in in self._wants_in]
-        return statuses == wanted and self._network.rests()
+        hosts = zip(self._network.hosts, self._wants_in, strict=True)
+        return all(host is not None and host.is_out() != wants_in for host, wants_in in hosts) and self._network.rests()

@@ -46,8 +46,13 @@ class VCubeWire:
     def is_at_rest(self) -> bool:
         return all(layer.is_idle for layer in self.layers)
 
-    def port(self, me: int) -> Any:
-        return self.layers[me]
+    def send(self, at: int, to: int | None, message: Any) -> None:
+        """What a station hands over; None: for all others."""
+        layer = self.layers[at]
+        if to is None:
+            layer.broadcast(message)
+        else:
+            layer.send(to, message)
 
     def cross(self, a: int, b: int, message: Any) -> None:
         self._tally.wired_sent(message)

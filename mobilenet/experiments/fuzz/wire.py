@@ -18,18 +18,6 @@ from mobilenet.experiments.fuzz.tally import Tally
 from mobilenet.network.wired.network import next_hops
 
 
-class WiredPort:
-    def __init__(self, backbone: Backbone, me: int) -> None:
-        self._backbone = backbone
-        self._me = me
-
-    def broadcast(self, message: Any) -> None:
-        self._backbone.flood(self._me, self._me, self._me, message)
-
-    def send(self, to: int, message: Any) -> None:
-        self._backbone.forward(self._me, self._me, to, message)
-
-
 class Backbone:
     """A tree of FIFO links."""
 
@@ -54,8 +42,12 @@ class Backbone:
 
     is_at_rest = True  # but for what the tally knows to be on its way
 
-    def port(self, me: int) -> WiredPort:
-        return WiredPort(self, me)
+    def send(self, at: int, to: int | None, message: Any) -> None:
+        """What a station hands over; None: for all others."""
+        if to is None:
+            self.flood(at, at, at, message)
+        else:
+            self.forward(at, at, to, message)
 
     def flood(self, at: int, before: int, source: int, message: Any) -> None:
         for n in self._neighbours[at]:

@@ -17,15 +17,17 @@ from typing import Any
 
 import numpy as np
 
+from mobilenet import shipped
 from mobilenet.engine.kernel import SECOND
-from mobilenet.experiments.reproduce.jobs import ROOT, Job, Result, markdown, perform_all, prepare, sizes
+from mobilenet.experiments.reproduce.jobs import Job, Result, markdown, perform_all, prepare, sizes
 from mobilenet.experiments.study.declaration import Study
+from mobilenet.experiments.study.rows import write_rows
 from mobilenet.experiments.study.statistics import t_interval
-from mobilenet.experiments.study.store import write_rows, write_text
+from mobilenet.experiments.study.store import write_text
 from mobilenet.scenario.yaml_writer import inline
 
-PRINTED = ROOT / "data" / "papers" / "rodrigues2018_bundling.csv"
-STUDY = ROOT / "scenarios" / "studies" / "vcube_bundling.yaml"
+PRINTED = shipped.PAPERS / "rodrigues2018_bundling.csv"
+STUDY = shipped.SCENARIOS / "studies" / "vcube_bundling.yaml"
 SHARED = 16  # processes, and messages, of Table 2
 REPLICATIONS = 10
 WATCHED = ("SMALL2", "BIG2")  # of which Figure 4 shows the packets of p0

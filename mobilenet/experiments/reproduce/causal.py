@@ -30,11 +30,13 @@ from mobilenet.experiments.reproduce.causal_distributions import (
     spread,
     stated,
 )
-from mobilenet.experiments.reproduce.jobs import ROOT, Job, Result, markdown, perform_all, prepare, sizes
+from mobilenet.experiments.reproduce.jobs import Job, Result, markdown, perform_all, prepare, sizes
+from mobilenet.experiments.study.rows import write_rows
 from mobilenet.experiments.study.statistics import t_interval
-from mobilenet.experiments.study.store import write_rows, write_text
+from mobilenet.experiments.study.store import write_text
+from mobilenet.shipped import PAPERS
 
-PRINTED = ROOT / "data" / "papers" / "rodrigues_causal.csv"
+PRINTED = PAPERS / "rodrigues_causal.csv"
 HEAD = ("table", "size", "quantity", "printed", "ours", "difference", "runs", "model", "note")
 PLAIN, AGGREGATED, SINGLE, SHORT = "plain", "aggregated", "single tree", "short messages"
 MODES = {

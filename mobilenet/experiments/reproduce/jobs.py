@@ -14,24 +14,22 @@ import fcntl
 import json
 import os
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor, as_completed
 from functools import cache
 from hashlib import sha256
-from multiprocessing import get_context
 from pathlib import Path
 from tempfile import TemporaryFile
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
+from mobilenet import shipped
 from mobilenet.experiments.reproduce.watch import Watch, Watched, delivered, latencies
+from mobilenet.experiments.workers import as_done
 from mobilenet.parameters import ScenarioError
 
 if TYPE_CHECKING:
     from mobilenet.scenario import ProcessScenario
     from mobilenet.simulation.processes.experiment import Outcome
 
-PACKAGE = Path(__file__).parents[2]
-ROOT = PACKAGE.parent
-SCENARIOS = ROOT / "scenarios" / "vcube"
+SCENARIOS = shipped.SCENARIOS / "vcube"
 
 
 Done = TypeVar("Done")
@@ -65,8 +63,9 @@ def perform(job: Job) -> Result:
     outcome, watch = _watched(scenario) if job.is_watched else (Experiment(scenario).run(), None)
     recording = outcome.recording
     facts = manifest(recording, scenario, outcome.simulated_ns, outcome.quiescent, 0.0, "")
-    events, samples, counters = recording.events.columns(), recording.samples.lists, recording.document()
-    answer = overall(verify(events, samples, recording.positions.lists, counters, facts))
+    tables, counters = recording.tables(), recording.document()
+    events, samples = tables["events"], tables["samples"]
+    answer = overall(verify(events, samples, tables["positions"], counters, facts))
     watched = watch.found(events, samples) if watch is not None else None
     if watch is not None and watched is not None and job.beside is not None and (of := watch.of_two()):
         other, its_watch = _watched(scenario.changed(job.beside))
@@ -116,16 +115,8 @@ def performed(
     work: Callable[[Job], Done], jobs: Sequence[Job], chosen: list[int], workers: int | None
 ) -> Iterator[tuple[int, Done]]:
     """What `work` makes of the chosen jobs, in the order in which it is done."""
-    if not chosen:
-        return
-    with ProcessPoolExecutor(workers or os.cpu_count(), get_context("spawn")) as pool:
-        futures = {pool.submit(work, jobs[k]): k for k in chosen}
-        try:
-            for future in as_completed(futures):
-                yield futures[future], future.result()
-        except BaseException:
-            pool.shutdown(wait=False, cancel_futures=True)
-            raise
+    for place, result in as_done(work, [jobs[k] for k in chosen], workers):
+        yield chosen[place], result
 
 
 def identity(job: Job) -> str:
@@ -140,8 +131,8 @@ def identity(job: Job) -> str:
 def digest_of_code() -> str:
     """Of all modules of mobilenet: what one of them decides is not known beforehand."""
     digest = sha256()
-    for path in sorted(PACKAGE.rglob("*.py")):
-        digest.update(f"{path.relative_to(PACKAGE)}\0".encode() + path.read_bytes())
+    for path in sorted(shipped.PACKAGE.rglob("*.py")):
+        digest.update(f"{path.relative_to(shipped.PACKAGE)}\0".encode() + path.read_bytes())
     return digest.hexdigest()[:16]
 
 

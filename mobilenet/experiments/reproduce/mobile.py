@@ -40,13 +40,14 @@ from mobilenet.experiments.reproduce.mobile_tables import (
     verdict_rows,
 )
 from mobilenet.experiments.study.batch import Progress
+from mobilenet.experiments.study.rows import write_rows
 from mobilenet.experiments.study.spark import spark_session
 from mobilenet.experiments.study.statistics import Interval, Values, compare_pairs, t_interval
-from mobilenet.experiments.study.store import write_rows, write_text
+from mobilenet.experiments.study.store import write_text
 from mobilenet.experiments.study.study import run_study
+from mobilenet.shipped import PAPERS
 
-ROOT = Path(__file__).parents[3]
-PRINTED = ROOT / "data" / "papers" / "wilhelm2020_mobile.csv"
+PRINTED = PAPERS / "wilhelm2020_mobile.csv"
 BACK_WITHIN = 2.0  # times what it was before: it has recovered
 NOT_RECOVERED = {9.0: "does not entirely recover before the next"}  # length of an outage -> what Section V.C says of it
 LOOK_S = 5.0  # before each fault, the mean SBuffer of s3 over so long

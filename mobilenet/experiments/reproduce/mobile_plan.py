@@ -8,12 +8,12 @@ Source    Wilhelm, Arantes, Sens (2020), section V; ours: docs/validation/paper.
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any, NamedTuple
 
 from mobilenet.experiments.study.declaration import Study
+from mobilenet.shipped import SCENARIOS
 
-PRESETS = Path(__file__).parents[3] / "scenarios" / "paper"
+PRESETS = SCENARIOS / "paper"
 FIRST_SEED = 2000
 KNOWN_TO = 0.1  # half of the interval over the mean
 LEAST = 20

@@ -18,7 +18,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from mobilenet.experiments.study.measure import SECOND, delays_of, integral
+from mobilenet.experiments.study.measure import SECOND, delays_in, integral_of
 from mobilenet.experiments.study.statistics import t_interval
 from mobilenet.rundir.reader import read_frame, read_json
 
@@ -40,7 +40,7 @@ def buffer(directory: Path, at: Series, quantity: str = "sbuffer", station: str 
     rows = samples[samples["quantity"] == quantity]
     rows = rows[rows["node"].str.startswith("s") if station is None else rows["node"] == station]
     count = read_json(directory, "manifest.json")["stations"] if station is None else 1
-    return np.asarray(np.diff(integral(rows, at * SECOND)) / (np.diff(at) * SECOND * count), dtype=np.float64)
+    return np.asarray(np.diff(integral_of(rows, at * SECOND)) / (np.diff(at) * SECOND * count), dtype=np.float64)
 
 
 def host_rbuffer(directory: Path, at: Series) -> Series:
@@ -50,7 +50,7 @@ def host_rbuffer(directory: Path, at: Series) -> Series:
     samples = read_frame(directory, "samples")
     rows = samples[(samples["quantity"] == "rbuffer") & samples["node"].str.startswith("h")]
     hosts = read_json(directory, "manifest.json")["hosts"]
-    return np.asarray(np.diff(integral(rows, at * SECOND)) / (np.diff(at) * SECOND * hosts), dtype=np.float64)
+    return np.asarray(np.diff(integral_of(rows, at * SECOND)) / (np.diff(at) * SECOND * hosts), dtype=np.float64)
 
 
 def sent_per_delivery(directory: Path, at: Series) -> Series:
@@ -75,7 +75,7 @@ def sent_per_delivery(directory: Path, at: Series) -> Series:
 
 def delivery_delay(directory: Path, at: Series) -> Series:
     """Mean delay of the messages broadcast in each bucket."""
-    sent, delays = delays_of(read_frame(directory, "events"))
+    sent, delays = delays_in(read_frame(directory, "events"))
     bucket = np.digitize(sent / SECOND, at) - 1
     inside = (bucket >= 0) & (bucket < len(at) - 1)
     count = np.bincount(bucket[inside], minlength=len(at) - 1)
@@ -87,7 +87,7 @@ def delays_by_length(directory: Path, lengths_s: tuple[float, ...]) -> dict[floa
     """Length of a run -> mean delays of messages broadcast after the warm-up: those delivered within that length, as a
     simulation that stops there sees them; and all deliveries of what was broadcast until then."""
     warmup_s = read_json(directory, "manifest.json")["warmup_s"]
-    sent, delays = delays_of(read_frame(directory, "events"))
+    sent, delays = delays_in(read_frame(directory, "events"))
     sent_s = sent / SECOND
     found = {}
     for length_s in lengths_s:

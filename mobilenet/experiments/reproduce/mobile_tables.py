@@ -15,8 +15,8 @@ import numpy as np
 
 from mobilenet.experiments.reproduce import mobile_series as series
 from mobilenet.experiments.reproduce.mobile_plan import EXPERIMENTS, LENGTHS_S, WORDS, Experiment
+from mobilenet.experiments.study.csv_tables import read_rows
 from mobilenet.experiments.study.statistics import Interval, Values, t_interval
-from mobilenet.experiments.study.study import read_rows
 
 DEFINITIONS = (
     "collision_ratio",

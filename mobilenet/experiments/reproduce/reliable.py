@@ -39,7 +39,8 @@ from mobilenet.experiments.reproduce.reliable_statements import (
     Runs,
     statements,
 )
-from mobilenet.experiments.study.store import write_rows, write_text
+from mobilenet.experiments.study.rows import write_rows
+from mobilenet.experiments.study.store import write_text
 from mobilenet.parameters import ScenarioError
 
 PROTOCOLS = {"VCube-RB": "reliable", "All-RB": "all_to_all", "DPath-RB": "disjoint_paths"}

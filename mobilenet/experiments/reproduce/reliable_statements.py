@@ -20,10 +20,11 @@ from functools import cache
 from itertools import chain
 from typing import Any, NamedTuple
 
-from mobilenet.experiments.reproduce.jobs import ROOT, SCENARIOS, sizes
+from mobilenet.experiments.reproduce.jobs import SCENARIOS, sizes
 from mobilenet.experiments.reproduce.reliable_counts import Counts
+from mobilenet.shipped import PAPERS
 
-PRINTED = ROOT / "data" / "papers" / "jeanneau2017_reliable.csv"
+PRINTED = PAPERS / "jeanneau2017_reliable.csv"
 FREE, T0, T1, SOURCE, RANDOM = (
     "fault-free",
     "crash of p(n/2) at t0",

@@ -15,6 +15,7 @@ Source    Figure 4 of Rodrigues et al. (LADC 2018); Figures 6 and 8 to 11 of Rod
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Mapping
 from functools import cached_property
 from typing import Any
 
@@ -54,7 +55,7 @@ class Watch:
         """Receiver and message, of what came in packets of two, in order of arrival."""
         return [(to, m.id) for _, to, packet in self._arrivals if len(packet.messages) == 2 for m in packet.messages]
 
-    def found(self, events: dict[str, list[Any]], samples: dict[str, list[Any]]) -> Watched:
+    def found(self, events: Mapping[str, list[Any]], samples: Mapping[str, list[Any]]) -> Watched:
         """As JSON can hold it."""
         return {
             "dependencies": sorted(map(list, dependencies(events).items())),
@@ -65,7 +66,7 @@ class Watch:
         }
 
 
-def dependencies(events: dict[str, list[Any]]) -> Counter[int]:
+def dependencies(events: Mapping[str, list[Any]]) -> Counter[int]:
     """Dependencies -> messages that have so many."""
     since: dict[str, set[str]] = {}  # process -> sources of what it delivered since its last broadcast
     counts: Counter[int] = Counter()
@@ -79,7 +80,7 @@ def dependencies(events: dict[str, list[Any]]) -> Counter[int]:
     return counts
 
 
-def delivered(events: dict[str, list[Any]]) -> Instants:
+def delivered(events: Mapping[str, list[Any]]) -> Instants:
     """When each message was delivered at each process, its source included."""
     rows = zip(events["time_ns"], events["node"], events["event"], events["message"], strict=True)
     return {(int(node[1:]), _id(message)): time_ns for time_ns, node, event, message in rows if event == "deliver"}
@@ -108,7 +109,7 @@ def latencies(of: list[tuple[int, MessageId]], received: Instants, delivered: In
     return [(came - sum(begun)) / len(of) / SECOND, (handed_up - sum(begun)) / len(of) / SECOND]
 
 
-def pending(samples: dict[str, list[Any]], n: int) -> list[int]:
+def pending(samples: Mapping[str, list[Any]], n: int) -> list[int]:
     """Of each process, the most."""
     most = [0] * n
     for node, quantity, value in zip(samples["node"], samples["quantity"], samples["value"], strict=True):

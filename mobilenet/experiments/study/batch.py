@@ -1,7 +1,8 @@
-"""Run what a study still misses, round by round, one Spark task per run.
+"""Run what a study still misses, round by round, in batches of runs that Spark hands to its workers.
 
-Model     a round is a block of replications of every configuration. When all of it is there, or has failed, the
-          stopping rule is asked; so how many workers there are, and in which order they finish, decides nothing
+Model     a round is what the stopping rule asks for (stopping.py). What a killed study left is looked at first, by the
+          workers: a run counts when all its files are as they were written and its scenario is that of its
+          configuration. Batches begin large and end small, so workers end together
 Errors    JobLost when Spark gives up, StudyError for a metric that does not exist; failed runs are rows, not errors
 Source    ours: docs/guide/studies.md
 """
@@ -10,124 +11,162 @@ from __future__ import annotations
 
 import shutil
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
-
-import numpy as np
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from mobilenet.experiments.study.configurations import PlannedRun, planned
-from mobilenet.experiments.study.measure import WHOLE, measure
-from mobilenet.experiments.study.statistics import t_interval
-from mobilenet.experiments.study.store import Store, StudyError
-from mobilenet.experiments.study.task import Job, perform
-from mobilenet.rundir.reader import read_json
+from mobilenet.experiments.study.parts import Part, fault, index
+from mobilenet.experiments.study.stopping import Open, still_open
+from mobilenet.experiments.study.store import Store, remove
+from mobilenet.experiments.study.tables import write_tables
+from mobilenet.experiments.study.task import Batch, Job, perform
+from mobilenet.experiments.study.wholeness import Left, look
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 LOOK_EVERY_S = 0.5
+MOST_IN_A_BATCH = 50
+BATCHES_PER_WORKER = 4  # of what is left, as long as there is much
+T = TypeVar("T")
 
 
 class JobLost(Exception):
     """Spark gave up; what is done is kept."""
 
 
-Progress = Callable[[int, int, int], None]  # done, failed, left
+class Standing(NamedTuple):
+    """How far a study is."""
+
+    done: int
+    failed: int
+    left: int  # of this round
+    round: int
+    most_left: int  # more than `left` where the stopping rule may ask for more
+    imprecise: str = ""  # for people: the configuration that is known least well
 
 
-def run_all(store: Store, spark: SparkSession, progress: Progress) -> list[PlannedRun]:
-    """All rounds; the runs that the study consists of now."""
-    rule = store.study.replications
-    count = len(store.configurations)
-    target = rule.min
+Progress = Callable[[Standing], None]
+
+
+def run_all(store: Store, spark: SparkSession, progress: Progress) -> list[int]:
+    """All rounds; of each configuration, the replications that it consists of now."""
+    study, rule = store.study, store.study.replications
+    targets = [rule.min] * len(store.configurations)
+    store.clear_notes()
+    measured = _measured(store, spark)
+    number, imprecise = 1, ""
     while True:
-        runs = planned(store.study, count, range(1, target + 1))
-        store.write_runs(runs)
+        runs = planned(study, targets)
+        store.write_runs(runs, measured)
+        missing = [run for run in runs if run.id not in measured]
+        more = sum(rule.most - target for target in targets) if rule.until else 0
+
+        wanted, before = {run.id for run in runs}, Standing(0, 0, 0, number, more, imprecise)
         try:
-            _run_missing(store, runs, spark, progress)
+            _run(store, missing, spark, partial(_tell, progress, store, wanted, before))
         finally:
-            store.write_runs(runs)
-        if target >= rule.most or is_known_well(store, target):
-            return runs
-        target = min(rule.most, target + rule.step)
+            measured |= {run for part in _parts(store) for run in part.runs}
+            store.write_runs(runs, measured)
+        undecided = still_open(store.measured, targets, rule, study.confidence)
+        if not undecided:
+            return targets
+        write_tables(store, targets, spark)  # so that there is something to look at
+        for one in undecided:
+            targets[one.configuration] = min(rule.most, targets[one.configuration] + rule.step)
+        number, imprecise = number + 1, _said(store, undecided[0])
 
 
-def is_known_well(store: Store, replications: int) -> bool:
-    """The stopping rule, on complete rounds."""
-    until = store.study.replications.until
-    if until is None:
-        return True
-    for configuration in store.configurations:
-        runs = [r for r in planned(store.study, len(store.configurations), range(1, replications + 1))
-                if r.configuration == configuration.number]  # fmt: skip
-        values = [
-            v for run in runs if (v := metric_of(store.runs / run.id, until.metric, store.study.kind)) is not None
-        ]
-        if len(values) < 2:
-            continue  # more replications would fail like these
-        interval = t_interval(np.array(values), store.study.confidence)
-        if interval.half_width > until.relative_half_width * abs(interval.mean):
-            return False
-    return True
+def _tell(progress: Progress, store: Store, wanted: set[str], before: Standing) -> None:
+    done, failed = sum(path.name in wanted for path in store.runs.iterdir()), store.failures()
+    left = max(0, len(wanted) - done - failed)
+    progress(before._replace(done=done, failed=failed, left=left, most_left=left + before.most_left))
 
 
-def metric_of(directory: Path, metric: str, kind: str) -> float | None:
-    """One metric of a run, as the tables will have it; None where it failed, or the metric has no value."""
-    if not directory.is_dir():
-        return None
-    row = read_json(directory, "metrics.json")
-    if metric in row and kind == "steady_state":
-        return next(
-            (value for name, bucket, value in measure(directory, kind).values if name == metric and bucket == WHOLE),
-            None,
-        )
-    if metric not in row:
-        raise StudyError(f"there is no metric {metric!r}; there are: {', '.join(sorted(row))}")
-    value = row[metric]
-    return None if value is None else float(value)
+def _said(store: Store, least: Open) -> str:
+    assert store.study.replications.until is not None
+    until, label = store.study.replications.until, store.configurations[least.configuration].label
+    return f"{label}: {until.metric} ± {least.relative_half_width:.0%}, asked ± {until.relative_half_width:.0%}"
 
 
-def _run_missing(store: Store, runs: list[PlannedRun], spark: SparkSession, progress: Progress) -> None:
-    for left in (store.path / "failed").iterdir():
-        left.unlink()  # what failed is tried again
-    missing = [run for run in runs if store.state(run)[0] != "done"]
+def _parts(store: Store) -> list[Part]:
+    return [part for part in index(store.measured, store.study.kind) if isinstance(part, Part)]
+
+
+def _measured(store: Store, spark: SparkSession) -> set[str]:
+    """Which runs are there, whole and measured. What is damaged is removed, and parts that measured it."""
+    there = {path.name for path in store.runs.iterdir() if path.is_dir() and not path.name.startswith(".")}
+    most = [store.study.replications.most] * len(store.configurations)
+    begun = [run for run in planned(store.study, most) if run.id in there] if there else []
+    lefts = [Left(str(store.path.absolute()), run.id, run.configuration, run.seed) for run in begun]
+    whole: dict[str, str] = {}
+    for found in _spread(spark, _batches(lefts, spark), look):
+        whole.update(found)
+    for run in begun:
+        if run.id not in whole:
+            shutil.rmtree(store.runs / run.id)
+    measured: set[str] = set()
+    for part in index(store.measured, store.study.kind):
+        if isinstance(part, Path):
+            remove(part)
+        elif (
+            any(whole.get(run) != digest for run, digest in part.runs.items())
+            or measured & part.runs.keys()
+            or fault(part.path, len(store.configurations)) is not None
+        ):
+            part.path.unlink()
+        else:
+            measured |= part.runs.keys()
+    return measured
+
+
+def _run(store: Store, missing: list[PlannedRun], spark: SparkSession, tell: Callable[[], None]) -> None:
     if not missing:
         return
-    for run in missing:  # what is there of them is damaged
-        if (store.runs / run.id).is_dir():
-            shutil.rmtree(store.runs / run.id)
-    folder = store.path.absolute()
-    jobs = [Job(str(folder), run.id, str(store.scenario_of(run.configuration).absolute()), run.seed) for run in missing]
-    context = spark.sparkContext
+    folder = str(store.path.absolute())
+    jobs = [Job(run.id, run.configuration, run.replication, run.seed) for run in missing]
+    batches = [Batch(folder, store.study.kind, tuple(own)) for own in _batches(jobs, spark)]
     failure: list[BaseException] = []
 
     def work() -> None:
         try:
-            context.parallelize(jobs, len(jobs)).foreach(perform)
+            spark.sparkContext.parallelize(batches, len(batches)).foreach(perform)
         except BaseException as error:  # told to the thread that waits
             failure.append(error)
 
     thread = threading.Thread(target=work, daemon=True)
     thread.start()
-    names = {run.id for run in missing}
     try:
         while thread.is_alive():
             thread.join(LOOK_EVERY_S)
-            _tell(store, names, progress)
+            tell()
     except BaseException:
         with suppress(Exception):  # the signal may have reached Spark as well
-            context.cancelAllJobs()
+            spark.sparkContext.cancelAllJobs()
         raise
     if failure:
         raise JobLost(_reason(failure[0])) from None
 
 
-def _tell(store: Store, names: set[str], progress: Progress) -> None:
-    done = sum(path.name in names for path in store.runs.iterdir())
-    failed = sum(path.stem in names for path in (store.path / "failed").iterdir())
-    progress(done, failed, len(names) - done - failed)
+def _batches(jobs: Sequence[T], spark: SparkSession) -> list[list[T]]:
+    """In order; each a share of what is left, so that the last ones are small."""
+    workers = max(1, spark.sparkContext.defaultParallelism)
+    found: list[list[T]] = []
+    first = 0
+    while first < len(jobs):
+        size = min(MOST_IN_A_BATCH, max(1, (len(jobs) - first) // (BATCHES_PER_WORKER * workers)))
+        found.append(list(jobs[first : first + size]))
+        first += size
+    return found
+
+
+def _spread(spark: SparkSession, batches: list[list[T]], work: Callable[[list[T]], Any]) -> list[Any]:
+    if not batches:
+        return []
+    return list(spark.sparkContext.parallelize(batches, len(batches)).map(work).collect())
 
 
 def _reason(error: BaseException) -> str:

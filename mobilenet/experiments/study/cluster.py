@@ -3,7 +3,8 @@
     python -m mobilenet.experiments.study.cluster [--workers 2] [--port 7077]
 
 Model     child processes of this one; they end with it. Executors start with an empty PYTHONPATH, as on strange
-          machines
+          machines. Whoever may run a study there may run code as we do, so the master takes only who knows a secret,
+          made for this cluster: spark-defaults.conf of a folder that only its owner can read, named by SPARK_CONF_DIR
 Errors    one line and exit code 3 when a part does not start within a minute
 Source    ours: docs/guide/studies.md
 """
@@ -12,6 +13,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import secrets
 import signal
 import subprocess
 import sys
@@ -22,8 +24,10 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import IO
 
+from mobilenet.experiments.study.error import StudyError
+from mobilenet.experiments.study.java_end import ends_with_its_parent
 from mobilenet.experiments.study.spark import java_home
-from mobilenet.experiments.study.store import StudyError
+from mobilenet.quoting import quoted
 
 STARTS_WITHIN_S = 60.0
 MASTER_READY = "I have been elected leader"
@@ -31,11 +35,16 @@ WORKER_READY = "Successfully registered with master"
 
 
 @contextmanager
-def cluster(workers: int = 2, port: int = 7077) -> Iterator[tuple[str, list[subprocess.Popen[bytes]]]]:
-    """The master's URL and the worker processes."""
+def cluster(workers: int = 2, port: int = 7077) -> Iterator[tuple[str, list[subprocess.Popen[bytes]], Path]]:
+    """The master's URL, the worker processes, and what SPARK_CONF_DIR has to be for whoever uses them."""
     url = f"spark://127.0.0.1:{port}"
-    with ExitStack() as stack, tempfile.TemporaryDirectory(prefix="mobilenet-cluster-") as folder:
-        start = _starter(stack, Path(folder))
+    with tempfile.TemporaryDirectory(prefix="mobilenet-cluster-") as folder, ExitStack() as stack:
+        settings = Path(folder) / "conf"
+        settings.mkdir(mode=0o700)
+        (settings / "spark-defaults.conf").write_text(
+            f"spark.authenticate true\nspark.authenticate.secret {secrets.token_hex(32)}\n", encoding="utf-8"
+        )
+        start = _starter(stack, Path(folder), settings)
         host = ("--host", "127.0.0.1")
         start(
             "master",
@@ -54,16 +63,17 @@ def cluster(workers: int = 2, port: int = 7077) -> Iterator[tuple[str, list[subp
             )
             for number in range(workers)
         ]  # fmt: skip
-        yield url, started
+        yield url, started, settings
 
 
-def _starter(stack: ExitStack, folder: Path) -> Callable[..., subprocess.Popen[bytes]]:
+def _starter(stack: ExitStack, folder: Path, settings: Path) -> Callable[..., subprocess.Popen[bytes]]:
     import pyspark
 
     home = Path(str(pyspark.__file__)).parent
     environment = {
         **os.environ, "SPARK_HOME": str(home), "JAVA_HOME": str(java_home()), "SPARK_LOCAL_IP": "127.0.0.1",
         "SPARK_DAEMON_MEMORY": "256m", "PYTHONPATH": "", "PYSPARK_PYTHON": sys.executable,
+        "SPARK_CONF_DIR": str(settings),
     }  # fmt: skip
 
     def start(name: str, ready: str, *arguments: str) -> subprocess.Popen[bytes]:
@@ -74,6 +84,7 @@ def _starter(stack: ExitStack, folder: Path) -> Callable[..., subprocess.Popen[b
             stderr=subprocess.STDOUT,
             env=environment,
             start_new_session=True,
+            preexec_fn=ends_with_its_parent,
         )
         stack.callback(_end, process)
         _await(name, process, log, ready)
@@ -113,9 +124,10 @@ def main() -> None:
     options = parser.parse_args()
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
-        with cluster(options.workers, options.port) as (url, processes):
+        with cluster(options.workers, options.port) as (url, processes, settings):
             print(f"a master and {len(processes)} workers are up; Ctrl-C ends them", flush=True)
-            print(f"Next: mobilenet study scenarios/studies/static_comparison.yaml --master {url}", flush=True)
+            again = f"mobilenet study scenarios/studies/static_comparison.yaml --master {url}"
+            print(f"Next: SPARK_CONF_DIR={quoted(settings)} {again}", flush=True)
             while all(process.poll() is None for process in processes):
                 time.sleep(0.5)
             print("a worker has ended; the others go on. Ctrl-C ends them", flush=True)

@@ -77,9 +77,9 @@ def configurations(study: Study, allow_code: bool = False) -> list[Configuration
         )
     _require_plain(study, factors)
     _require_allowed(study, allow_code)
-    for key, value in study.set.items():
-        _try(study, allow_code, ("set", key), _override(key, value))
     base = [_override(key, value) for key, value in study.set.items()]
+    for place, key in enumerate(study.set):
+        _try(study, allow_code, ("set", key), *base[: place + 1])
     found = []
     for number, levels in enumerate(combinations(study)):
         overrides = (*base, *(o for factor, level in levels.items() for o in _overrides(study, factor, level)))
@@ -154,8 +154,11 @@ def seed_of(study: Study, replication: int) -> int:
     return int.from_bytes(hashlib.sha256(f"study {study.seed}, replication {replication}".encode()).digest()[:6], "big")
 
 
-def planned(study: Study, count: int, replications: range) -> list[PlannedRun]:
-    """The runs of these replications, replication by replication: a round is complete when all configurations have
-    it.
-    """
-    return [PlannedRun(number, r, seed_of(study, r)) for r in replications for number in range(count)]
+def planned(study: Study, targets: list[int]) -> list[PlannedRun]:
+    """The runs of a study, replication by replication; `targets`: of each configuration, how many it has."""
+    return [
+        PlannedRun(number, replication, seed_of(study, replication))
+        for replication in range(1, max(targets, default=0) + 1)
+        for number, target in enumerate(targets)
+        if replication <= target
+    ]

@@ -16,6 +16,7 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import Discriminator, Field, PrivateAttr, Tag, ValidationError, model_validator
 
 from mobilenet.parameters import Parameters, ScenarioError
+from mobilenet.quoting import quoted
 from mobilenet.scenario.error_messages import problems
 from mobilenet.scenario.yaml_reader import MOST_BYTES, Node, parse
 from mobilenet.scenario.yaml_writer import to_yaml
@@ -61,7 +62,10 @@ class Span(Parameters):
 class Until(Parameters):
     """When there are replications enough."""
 
-    metric: str = Field(min_length=1, description="stop when this metric has its precision in every configuration")
+    metric: str = Field(
+        min_length=1,
+        description="a configuration gets no more replications when it has this metric as precisely as wanted",
+    )
     relative_half_width: float = Field(
         gt=0, le=10, description="half of the confidence interval divided by the mean: stop when it is not greater"
     )
@@ -171,10 +175,12 @@ class Study(Parameters):
             with path.open("rb") as file:
                 data = file.read(MOST_BYTES + 1)
         except OSError as error:
-            raise ScenarioError(f"{path.name or path}: cannot be read: {error.strerror}") from None
-        root = parse(data, path.name)
+            raise ScenarioError(f"{path}: cannot be read: {error.strerror}") from None
+        root = parse(data, str(path))
         if not isinstance(root.value, dict):
             raise ScenarioError(f"{root.where}: expected keys with values, as in `scenario: static.yaml`")
+        if {"stations", "processes"} & root.value.keys() and "scenario" not in root.value:
+            raise ScenarioError(f"{path}: a scenario, and no study; `mobilenet run {quoted(path)}` runs it")
         try:
             study = cls.model_validate(root.plain())
         except ValidationError as error:
@@ -193,8 +199,12 @@ class Study(Parameters):
 
     @classmethod
     def of(cls, values: dict[str, Any], folder: Path) -> Self:
-        """One that no file holds; its scenario is looked for in `folder`. Raises pydantic.ValidationError."""
-        study = cls.model_validate(values)
+        """One that no file holds; its scenario is looked for in `folder`. Raises ScenarioError."""
+        root = parse(to_yaml(values).encode(), "study")
+        try:
+            study = cls.model_validate(root.plain())
+        except ValidationError as error:
+            raise ScenarioError("\n".join(problems(error, root, cls))) from None
         study._folder = folder
         return study
 

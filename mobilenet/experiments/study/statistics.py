@@ -13,6 +13,8 @@ from __future__ import annotations
 
 import math
 import warnings
+from collections.abc import Sequence
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -43,13 +45,18 @@ class Interval(NamedTuple):
 
 def t_interval(values: Values, confidence: float = 0.95) -> Interval:
     """Student's t interval of the mean."""
-    from scipy import stats
-
     n = len(values)
     if n < 2:
         raise ValueError("an interval needs two replications")
     sd = float(np.std(values, ddof=1))
-    return Interval(n, float(np.mean(values)), sd, float(stats.t.ppf((1 + confidence) / 2, n - 1)) * sd / math.sqrt(n))
+    return Interval(n, float(np.mean(values)), sd, _t_quantile((1 + confidence) / 2, n - 1) * sd / math.sqrt(n))
+
+
+@lru_cache(maxsize=1024)
+def _t_quantile(share: float, degrees: int) -> float:
+    from scipy.special import stdtrit  # what stats.t.ppf calls; scipy.stats takes a second to import
+
+    return float(stdtrit(degrees, share))
 
 
 class Comparison(NamedTuple):
@@ -114,12 +121,19 @@ def holm(p_values: list[float]) -> list[float]:
     return [float(p) for p in multipletests(p_values, method="holm")[1]]
 
 
+def _power(effect: float, pairs: int, level: float, alternative: str) -> float:
+    from statsmodels.stats.power import TTestPower
+
+    return float(TTestPower().power(effect, pairs, level, alternative=alternative))
+
+
 def replications_needed(values: Values, baseline: Values, alpha: float, margin: float | None) -> int | None:
     """How many pairs would probably settle it: find a difference as large as the one seen, or show that there is none.
 
     None: more than a million. Without ratios, as where a value is 0, only a difference can be found: the margin is
     one of ratios.
     """
+    import statsmodels.tools.sm_exceptions  # noqa: F401 it switches its warnings on, so before they are ignored
     from statsmodels.stats.power import TTestPower
 
     has_ratios = bool(np.all(values > 0) and np.all(baseline > 0))
@@ -137,6 +151,8 @@ def replications_needed(values: Values, baseline: Values, alpha: float, margin: 
             with warnings.catch_warnings():  # where it does not converge there is no answer
                 warnings.simplefilter("ignore")
                 n: Any = TTestPower().solve_power(effect_size=effect, alpha=level, power=POWER, alternative=alternative)
+                if not (np.size(n) == 1 and np.isfinite(n)):  # of large effects, which a few pairs show
+                    n = next((k for k in range(2, 1000) if _power(effect, k, level, alternative) >= POWER), math.inf)
             if np.isfinite(n) and np.size(n) == 1:
                 found.append(max(len(values) + 1, math.ceil(float(np.ravel(n)[0]))))
     return min(found) if found else None
@@ -177,20 +193,29 @@ def relative_slope(times: Values, levels: Values) -> float:
     """Growth of a straight line through a series over its length, divided by the mean level; 0 where nothing is
     there.
     """
-    from scipy import stats
-
-    mean = float(np.mean(levels))
-    if mean == 0 or len(times) < 3:
+    if len(times) < 3:
         return 0.0
-    return float(stats.linregress(times, levels).slope) * float(times[-1] - times[0]) / mean
+    mean = float(np.mean(levels))
+    if mean == 0:
+        return 0.0
+    of_times, together, _, _ = np.cov(times, levels, bias=True).flat  # least squares, as scipy's linregress has it
+    return float(together / of_times) * float(times[-1] - times[0]) / mean
 
 
-def survival_quantile(values: Values, censored: Values, share: float) -> float | None:
-    """Kaplan–Meier: within which `share` of all happened, where of the censored only a lower bound is known."""
-    from scipy import stats
+def survival_quantiles(values: Values, censored: Values, shares: Sequence[float]) -> list[float | None]:
+    """Kaplan–Meier: within which each share of all happened, where of the censored only a lower bound is known.
 
+    None where so many did not happen.
+    """
     if not len(values):
-        return None
-    curve = stats.ecdf(stats.CensoredData(uncensored=values, right=censored)).cdf
-    reached = np.searchsorted(curve.probabilities, share)
-    return float(curve.quantiles[reached]) if reached < len(curve.quantiles) else None
+        return [None] * len(shares)
+    if len(censored):
+        from scipy import stats
+
+        curve = stats.ecdf(stats.CensoredData(uncensored=values, right=censored)).cdf
+        quantiles, probabilities = curve.quantiles, curve.probabilities
+    else:  # the same without scipy, which takes a quarter of a second to import
+        quantiles, counts = np.unique(values, return_counts=True)
+        probabilities = np.cumsum(counts) / len(values)
+    reached = np.searchsorted(probabilities, shares)
+    return [float(quantiles[place]) if place < len(quantiles) else None for place in reached]

@@ -1,11 +1,13 @@
 """The directory of a study: whose it is, what is to be run, what has been.
 
-Model     study.yaml                      the study with its defaults; written last, so its presence says that the
-          rest is there configurations/c000/            the effective scenario of each configuration, with copies of
-          the files it names runs.parquet, runs.csv          one row per planned run and its state: planned, done or
-          failed runs/c000-r0001/                run directories; complete or absent
+Model     study.yaml                      the study with its defaults; written last: where it is, the rest is
+          configurations/c000/            the effective scenario of each configuration, with the files it names
+          runs.parquet, runs.csv          one row per planned run and its state: planned, done or failed
+          runs/c000-r0001/                run directories; complete or absent
+          measured/                       what the runs contributed, in parts of many runs (parts.py)
           failed/c000-r0001.json          why a run failed; gone when it succeeds
-          tables/, comparison.json, ...   what aggregation and comparison make of it (aggregate.py, report.py)
+          starting/c000-r0001             begun by so many processes, and not ended; gone when it ends
+          tables/, comparison.json, ...   what is computed from measured/ (tables.py, compare.py)
           What is done is decided by looking at the disk alone, so a killed study goes on where it stood
 Errors    StudyError: not a study's directory, another study's, or in use by another process
 Source    ours: docs/guide/studies.md
@@ -13,16 +15,15 @@ Source    ours: docs/guide/studies.md
 
 from __future__ import annotations
 
-import csv
 import fcntl
 import json
 import os
+import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from mobilenet.api import write_scenario
 from mobilenet.experiments.study.configurations import (
     Configuration,
     PlannedRun,
@@ -31,18 +32,15 @@ from mobilenet.experiments.study.configurations import (
     shown_level,
     table_level,
 )
+from mobilenet.experiments.study.configured import another_study, configured_file, differing, write_configuration
 from mobilenet.experiments.study.declaration import Study, effective_study
-from mobilenet.parameters import ScenarioError
+from mobilenet.experiments.study.error import StudyError
+from mobilenet.experiments.study.rows import write_rows
 from mobilenet.rundir.reader import RunError, read_manifest, require_files
 from mobilenet.rundir.schema import DERIVED_FILES
+from mobilenet.rundir.soundness import derived_fault
 from mobilenet.rundir.writer import write_json
 from mobilenet.scenario import AnyScenario, load_scenario
-
-MOST_DIFFERENCES = 5
-
-
-class StudyError(ScenarioError):
-    """What is wrong with a study's directory, or with the Spark it is to run on."""
 
 
 class Store:
@@ -62,23 +60,38 @@ class Store:
         return self.path / "tables"
 
     def scenario_of(self, configuration: int) -> Path:
-        return self.path / "configurations" / f"c{configuration:03d}" / "scenario.yaml"
+        return configured_file(self.path, configuration)
 
-    def state(self, run: PlannedRun) -> tuple[str, str | None]:
-        """planned, done or failed, and why."""
-        if is_done(self.runs / run.id, run.seed):
-            return "done", None
-        failure = self.path / "failed" / f"{run.id}.json"
-        if failure.exists():
-            with failure.open(encoding="utf-8") as file:
-                return "failed", str(json.load(file)["error"])
-        return "planned", None
+    @property
+    def measured(self) -> Path:
+        return self.path / "measured"
 
-    def write_runs(self, runs: list[PlannedRun]) -> list[dict[str, Any]]:
-        """runs.parquet and runs.csv, as the disk is now; the rows."""
+    @property
+    def failed(self) -> Path:
+        return self.path / "failed"
+
+    def clear_notes(self) -> None:
+        """What failed, or was under way, is tried again."""
+        for folder in (self.failed, self.path / "starting"):
+            for note in folder.iterdir():
+                remove(note)
+
+    def failures(self) -> int:
+        return sum(not path.name.startswith(".") for path in self.failed.iterdir())
+
+    def _error(self, run: PlannedRun) -> str | None:
+        try:
+            with (self.failed / f"{run.id}.json").open(encoding="utf-8") as file:
+                return str(json.load(file)["error"])
+        except FileNotFoundError:
+            return None
+
+    def write_runs(self, runs: list[PlannedRun], measured: set[str]) -> None:
+        """runs.parquet and runs.csv: each planned run, and what became of it."""
         rows = []
         for run in sorted(runs, key=lambda run: run.id):
-            state, error = self.state(run)
+            error = None if run.id in measured else self._error(run)
+            state = "done" if run.id in measured else "planned" if error is None else "failed"
             levels = self.configurations[run.configuration].levels
             rows.append(
                 {"run": run.id, "configuration": run.configuration}
@@ -86,7 +99,6 @@ class Store:
                 | {"replication": run.replication, "seed": run.seed, "state": state, "error": error}
             )
         write_rows(self.path, "runs", rows)
-        return rows
 
     @contextmanager
     def alone(self) -> Iterator[None]:
@@ -101,13 +113,22 @@ class Store:
             os.close(descriptor)
 
 
+def remove(path: Path) -> None:
+    """Whatever has the name of one of our files."""
+    if path.is_dir() and not path.is_symlink():
+        shutil.rmtree(path)
+    else:
+        path.unlink()
+
+
 def is_done(directory: Path, seed: int) -> bool:
     """Whether the whole run is there, as it was written."""
     try:
         manifest = read_manifest(directory)
         require_files(directory, manifest)
-        return bool(manifest["seed"] == seed) and all((directory / name).is_file() for name in DERIVED_FILES)
-    except RunError:
+        is_whole = all((directory / name).is_file() for name in DERIVED_FILES) and derived_fault(directory) is None
+        return bool(manifest.get("seed") == seed) and is_whole
+    except (RunError, OSError):
         return False
 
 
@@ -116,7 +137,7 @@ def create(study: Study, path: Path, allow_code: bool = False) -> Store:
     found = configurations(study, allow_code)
     text = effective_study(study.model_copy(update={"scenario": "configurations/c000/scenario.yaml"}))
     if (path / "study.yaml").is_file():
-        _require_same(path, study, found)
+        _require_same(path, study)
     elif path.exists() and (
         not path.is_dir() or any(child for child in path.iterdir() if child.name != "configurations")
     ):
@@ -124,15 +145,12 @@ def create(study: Study, path: Path, allow_code: bool = False) -> Store:
     store = Store(path, study, found)
     try:
         for configuration in found:
-            target = store.scenario_of(configuration.number)
-            if not target.exists():
-                target.parent.mkdir(parents=True, exist_ok=True)
-                write_scenario(target.parent, _scenario(study, configuration))
-        store.runs.mkdir(exist_ok=True)
-        (path / "failed").mkdir(exist_ok=True)
+            write_configuration(path, _scenario(study, configuration), configuration.number, allow_code)
+        for folder in (store.runs, store.measured, store.failed, path / "starting"):
+            folder.mkdir(exist_ok=True)
         write_text(path / "study.yaml", text)
     except OSError as error:
-        raise StudyError(f"{path}: cannot be written: {error.strerror}") from None
+        raise StudyError(f"{error.filename or path}: cannot be written: {error.strerror}") from None
     return store
 
 
@@ -148,29 +166,17 @@ def _scenario(study: Study, configuration: Configuration) -> AnyScenario:
     return load_scenario(study.scenario_path, configuration.overrides)
 
 
-def _require_same(path: Path, study: Study, found: list[Configuration]) -> None:
-    """More replications or another comparison go on with what is there; anything else would mix two studies."""
+def _require_same(path: Path, study: Study) -> None:
+    """More replications or another comparison go on with what is there; anything else would mix two studies. Scenarios
+    are compared as each configuration is written.
+    """
     old = Study.load(path / "study.yaml")
     differences = [
         f"{key} was {shown_level(before)}, is {shown_level(after)}"
-        for key, before, after in _differences(_core(old), _core(study))
+        for key, before, after in differing(_core(old), _core(study))
     ]
-    if not differences:
-        for configuration in found:
-            file = path / "configurations" / f"c{configuration.number:03d}" / "scenario.yaml"
-            if file.is_file():
-                stored = load_scenario(file)
-                new = _scenario(study, configuration)
-                before, after = stored.model_dump(), new.model_dump()
-                differences += [
-                    f"{key} of the scenario was {shown_level(a)}, is {shown_level(b)}"
-                    for key, a, b in _differences(before, after) if not key.endswith(".file")
-                ]  # fmt: skip
-            if differences:
-                break
     if differences:
-        shown = "; ".join(differences[:MOST_DIFFERENCES]) + ("; ..." if len(differences) > MOST_DIFFERENCES else "")
-        raise StudyError(f"{path}: belongs to another study: {shown}; name another directory with --out")
+        raise another_study(path, differences)
 
 
 def _core(study: Study) -> dict[str, Any]:
@@ -183,45 +189,11 @@ def _core(study: Study) -> dict[str, Any]:
     }
 
 
-def _differences(old: Any, new: Any, path: str = "") -> Iterator[tuple[str, Any, Any]]:
-    if isinstance(old, dict) and isinstance(new, dict):
-        for key in [*old, *(key for key in new if key not in old)]:
-            yield from _differences(old.get(key), new.get(key), f"{path}.{key}" if path else str(key))
-    elif old != new:
-        yield path, old, new
-
-
 def write_text(path: Path, text: str) -> None:
     """Whole or not at all."""
     partial = path.with_name(f".{path.name}.partial")
     partial.write_text(text, encoding="utf-8")
     os.replace(partial, path)
-
-
-def write_rows(folder: Path, name: str, rows: list[dict[str, Any]]) -> None:
-    """NAME.parquet and NAME.csv, each whole or not at all; the columns are those of the rows in order."""
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    folder.mkdir(parents=True, exist_ok=True)
-    columns = list(dict.fromkeys(key for row in rows for key in row))
-    partial = folder / f".{name}.partial"
-    mixed = {c for c in columns if _is_mixed({type(row[c]) for row in rows if row.get(c) is not None})}
-    pq.write_table(pa.table({c: pa.array([_plain(row.get(c), c in mixed) for row in rows]) for c in columns}), partial)
-    os.replace(partial, folder / f"{name}.parquet")
-    with partial.open("w", newline="", encoding="utf-8") as file:
-        writer = csv.DictWriter(file, columns, lineterminator="\n")
-        writer.writeheader()
-        writer.writerows({c: "" if row.get(c) is None else _plain(row[c], c in mixed) for c in columns} for row in rows)
-    os.replace(partial, folder / f"{name}.csv")
-
-
-def _is_mixed(types: set[type]) -> bool:
-    return len(types) > 1 and not types <= {int, float}
-
-
-def _plain(value: Any, as_text: bool) -> Any:
-    return str(value) if as_text and value is not None else value
 
 
 def record_failure(folder: Path, run: str, error: str) -> None:

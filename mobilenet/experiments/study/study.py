@@ -8,7 +8,7 @@ Source    ours: docs/guide/studies.md
 
 from __future__ import annotations
 
-import csv
+import re
 import time
 from collections.abc import Callable
 from contextlib import nullcontext
@@ -18,24 +18,29 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from mobilenet.api import run
-from mobilenet.experiments.study.aggregate import aggregate
 from mobilenet.experiments.study.batch import Progress, run_all
 from mobilenet.experiments.study.compare import Finding, findings
-from mobilenet.experiments.study.configurations import Configuration, configurations, planned, shown_level
+from mobilenet.experiments.study.configurations import Configuration, configurations, seed_of, shown_level
+from mobilenet.experiments.study.csv_tables import read_rows, table_rows
 from mobilenet.experiments.study.declaration import Study
+from mobilenet.experiments.study.error import StudyError
 from mobilenet.experiments.study.measure import SURVIVAL
+from mobilenet.experiments.study.rows import write_rows
 from mobilenet.experiments.study.spark import require_master, spark_session
-from mobilenet.experiments.study.store import Store, StudyError, create, open_store, write_rows
+from mobilenet.experiments.study.store import Store, create, open_store
+from mobilenet.experiments.study.tables import write_tables
 from mobilenet.metrics import metrics
 from mobilenet.rundir.recorder import EventLog
 from mobilenet.rundir.writer import write_json
-from mobilenet.scenario import ProcessScenario, estimated_events, load_scenario
+from mobilenet.scenario import AnyScenario, OwnProtocol, ProcessScenario, estimated_events, load_scenario
+from mobilenet.scenario.yaml_writer import inline
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 STUDIES = Path("studies")
 TRIAL_S = 5.0  # simulated seconds of the trial behind an estimate
+SPARK_S = 10.0  # wall time that a study of few runs takes beside them: Spark's start, first task, tables, end
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +65,7 @@ def run_study(
     allow_code: bool = False,
     session: SparkSession | None = None,
 ) -> Result:
-    """Everything that is missing; `progress(done, failed, left)` is called now and then; `allow_code`: as for runs.run.
+    """Everything that is missing; `progress` is told how far it is now and then; `allow_code`: as for runs.run.
 
     `study` is a file, or a study that no file holds, which needs `out`. `session`: one of `master` that is open
     already.
@@ -71,18 +76,14 @@ def run_study(
     if out is None:
         raise StudyError("a study that no file holds needs a directory: out")
     require_master(master)
-    for metric in (
-        *(study.compare.metrics if study.compare else ()),
-        *([study.replications.until.metric] if study.replications.until else ()),
-    ):
-        require_metric(study, metric)
+    _require_metrics(study)
     store = create(study, out, allow_code)
     with store.alone():
         (store.path / "comparison.json").unlink(missing_ok=True)
         with nullcontext(session) if session is not None else spark_session(master) as spark:
-            runs = run_all(store, spark, progress)
+            targets = run_all(store, spark, progress)
             say("aggregating")
-            unstable = aggregate(store, spark, runs)
+            unstable = write_tables(store, targets, spark)
         rows = read_rows(store.path / "runs.csv")
         if study.compare is not None:
             compare_study(store.path)
@@ -96,13 +97,28 @@ def run_study(
     )
 
 
+def scenario_of(file: Path) -> AnyScenario:
+    """What the file varies, as it is before."""
+    study = Study.load(file)
+    return load_scenario(study.scenario_path, [f"{key}={inline(value)}" for key, value in study.set.items()])
+
+
+def _require_metrics(study: Study) -> None:
+    """Those that the study compares, or is stopped by."""
+    until = study.replications.until
+    for metric in (*(study.compare.metrics if study.compare else ()), *([until.metric] if until else ())):
+        require_metric(study, metric)
+
+
 def require_metric(study: Study, metric: str) -> None:
     """Before anything is run. What runs of processes are measured by depends on their protocol."""
     scenario = load_scenario(study.scenario_path)
     if isinstance(scenario, ProcessScenario):
         return
     known = [*known_metrics(), *(reference.rpartition(":")[2] for reference in scenario.metrics)]
-    if metric not in known:
+    # how a plug-in calls its buffers is known when it has run
+    may_be = isinstance(scenario.protocol, OwnProtocol) and re.fullmatch(r"(host|station)_.+_(mean|max)", metric)
+    if metric not in known and not may_be:
         close = get_close_matches(metric, known, 1)
         raise StudyError(
             f"there is no metric {metric!r}{f', did you mean {close[0]!r}?' if close else ''}; there are:"
@@ -127,14 +143,14 @@ def compare_study(path: Path) -> list[Finding]:
     if not (store.tables / "runs.csv").is_file():
         raise StudyError(f"{path}: the study is not finished; run `mobilenet study` again")
     values: dict[tuple[int, str], dict[int, float]] = {}
-    rows = read_rows(store.tables / "runs.csv")
+    rows = table_rows(path, "tables/runs.csv", wanted.metrics)
     for metric in wanted.metrics:
         require_metric(store.study, metric)
         for row in rows:
             if row.get(metric):
                 values.setdefault((int(row["configuration"]), metric), {})[int(row["replication"])] = float(row[metric])
     unstable = {
-        int(row["configuration"]) for row in read_rows(store.tables / "summary.csv") if row["label"] == "unstable"
+        int(row["configuration"]) for row in table_rows(path, "tables/summary.csv") if row["label"] == "unstable"
     }
     found = findings(wanted, store.configurations, values, unstable, store.study.confidence)
     write_rows(path, "comparison", [finding.row() for finding in found])
@@ -144,14 +160,6 @@ def compare_study(path: Path) -> list[Finding]:
          "equivalence_margin": wanted.equivalence_margin, "findings": [finding.row() for finding in found]},
     )  # fmt: skip
     return found
-
-
-def read_rows(path: Path) -> list[dict[str, str]]:
-    try:
-        with path.open(newline="", encoding="utf-8") as file:
-            return list(csv.DictReader(file))
-    except OSError as error:
-        raise StudyError(f"{path}: cannot be read: {error.strerror}") from None
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,8 +176,9 @@ def estimate(file: Path, allow_code: bool = False) -> list[Estimate]:
     import tempfile
 
     study = Study.load(file)
+    _require_metrics(study)
     found = configurations(study, allow_code)
-    seed = planned(study, 1, range(1, 2))[0].seed
+    seed = seed_of(study, 1)
     rule = study.replications
     estimates = []
     with tempfile.TemporaryDirectory(prefix="mobilenet-trial-") as folder:
@@ -181,7 +190,7 @@ def estimate(file: Path, allow_code: bool = False) -> list[Estimate]:
                 else whole.changed([f"duration_s={min(whole.duration_s, max(TRIAL_S, whole.warmup_s + 1))}"])
             )
             started = time.process_time()
-            directory = run(trial, out=Path(folder) / str(c.number), allow_code=allow_code).path
+            directory = run(trial, out=Path(folder) / str(c.number), allow_code=allow_code, keep_early_end=False).path
             cpu_s = time.process_time() - started
             scale = estimated_events(whole) / estimated_events(trial)
             size = sum(part.stat().st_size for part in directory.iterdir())

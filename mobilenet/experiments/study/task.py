@@ -1,47 +1,99 @@
-"""One run of a study, wherever it happens to be computed.
+"""A batch of runs of a study, wherever it happens to be computed.
 
-Model     a task leaves a complete run directory, or a note why there is none. Doing it twice is harmless: what is
-          complete is not computed again, and the seed fixes the content
+Model     a task leaves complete run directories, or a note why there is none, and what it measured of them as parts
+          (parts.py). Doing it twice is harmless: what is complete is not computed again, and the seed fixes the
+          content. Before a run begins its name is put into starting/, so a run that takes its process down with it is
+          known when Spark gives the batch to another one, and is left out after ATTEMPTS of them
 Errors    none: whatever goes wrong becomes the note, and does not disturb the other runs
 Source    ours: docs/guide/studies.md
 """
 
 from __future__ import annotations
 
-from contextlib import suppress
+import os
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
+from mobilenet.experiments.study import parts
+from mobilenet.experiments.study.measure import measure
 from mobilenet.experiments.study.store import is_done, record_failure
+from mobilenet.rundir.reader import read_json
+
+ATTEMPTS = 2  # processes that a run may take down before it counts as failed
+RUNS_PER_PART = 50
 
 
 class Job(NamedTuple):
     """Plain values, so that it travels."""
 
-    folder: str  # the study's
     run: str
-    scenario: str
+    configuration: int
+    replication: int
     seed: int
 
 
-def perform(job: Job) -> None:
+class Batch(NamedTuple):
+    folder: str  # the study's
+    kind: str  # the study's
+    jobs: tuple[Job, ...]
+
+
+def perform(batch: Batch) -> None:
+    folder = Path(batch.folder)
+    for first in range(0, len(batch.jobs), RUNS_PER_PART):
+        jobs = batch.jobs[first : first + RUNS_PER_PART]
+        rows = [found for job in jobs if (found := _performed(folder, batch.kind, job)) is not None]
+        if not rows:
+            continue
+        try:
+            parts.write_part(folder / "measured", [job.run for job in jobs], rows, batch.kind)
+        except Exception as error:  # told, as Spark would try it again and again
+            for row in rows:
+                what = f"cannot be summarised: {type(error).__name__}: {' '.join(str(error).split())[:200]}"
+                record_failure(folder / "failed", row["run"], what)
+
+
+def _performed(folder: Path, kind: str, job: Job) -> dict[str, Any] | None:
     from mobilenet.api import run
+    from mobilenet.experiments.study.configured import configured_scenario
+    from mobilenet.judgement import own_metrics
     from mobilenet.parameters import ScenarioError
+    from mobilenet.rundir.reader import RunError
     from mobilenet.rundir.writer import RecordError
 
-    folder = Path(job.folder)
     directory = folder / "runs" / job.run
-    if is_done(directory, job.seed):
-        return
+    attempts = _attempts(folder, job.run)
     try:
-        run(job.scenario, job.seed, directory, allow_code=True)  # whoever began the study was asked
-    except (ScenarioError, RecordError) as error:
-        if not is_done(directory, job.seed):  # else a second copy of this task was faster
-            record_failure(folder / "failed", job.run, " ".join(str(error).split()))
+        scenario = configured_scenario(folder, job.configuration)
+        if not is_done(directory, job.seed):
+            if attempts >= ATTEMPTS:
+                raise ScenarioError(f"the process that ran it ended without a word, {attempts} times")
+            mark = folder / "starting" / job.run
+            mark.write_text("x" * (attempts + 1), encoding="ascii")
+            run(scenario, job.seed, directory, allow_code=True, keep_early_end=False)  # the study's caller was asked
+        facts = {
+            "verdict": read_json(directory, "verdict.json")["verdict"],
+            "duration_s": read_json(directory, "manifest.json")["duration_s"],
+            "manifest_sha256": parts.manifest_digest(directory),
+        }
+        own = own_metrics(scenario, allow_code=True) if kind == "steady_state" and scenario.metrics else ()
+        row = parts.row(*job, measure(directory, kind, own), facts)
+    except (ScenarioError, RecordError, RunError) as error:
+        record_failure(folder / "failed", job.run, " ".join(str(error).split()))
+        return None
     except Exception as error:
-        record_failure(
-            folder / "failed", job.run, f"internal error: {type(error).__name__}: {' '.join(str(error).split())[:200]}"
-        )
-    else:
-        with suppress(FileNotFoundError):
-            (folder / "failed" / f"{job.run}.json").unlink()
+        what = f"internal error: {type(error).__name__}: {' '.join(str(error).split())[:200]}"
+        record_failure(folder / "failed", job.run, what)
+        return None
+    finally:  # this process came through
+        (folder / "starting" / job.run).unlink(missing_ok=True)
+    (folder / "failed" / f"{job.run}.json").unlink(missing_ok=True)
+    return row  # type: ignore[no-any-return]
+
+
+def _attempts(folder: Path, run: str) -> int:
+    """By how many processes it was begun that did not come to its end."""
+    try:
+        return os.stat(folder / "starting" / run).st_size
+    except FileNotFoundError:
+        return 0

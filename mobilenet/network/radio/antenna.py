@@ -28,16 +28,13 @@ class Antenna:
     __slots__ = (
         "air_d2", "air_until", "bin", "busy_from", "busy_until", "candidates", "candidates_until", "contending",
         "free_from", "hand_up", "idle_since", "index", "is_station", "lock_d2", "lock_frame", "lock_until", "loss",
-        "mac",
-        "name", "number", "serving", "since_ns", "transmit_until", "up", "vx", "vy", "x_m", "y_m",
+        "mac", "name", "number", "serving", "since_ns", "transmit_until", "up", "vx", "vy", "x_m", "y_m",
     )  # fmt: skip
 
     def __init__(self, index: int, name: str, number: int, is_station: bool) -> None:
         # Every frame looks at these first fourteen at every node that it reaches. Compiled they lie in this order, in
-        # two
-        # lines of the cache (an Antenna takes 256 bytes with its header, and so begins with one): with thousands of
-        # nodes
-        # they come from memory, and a third line would take its time.
+        # two lines of the cache (an Antenna takes 256 bytes with its header, and so begins with one): with thousands
+        # of nodes they come from memory, and a third line would take its time.
 
         # Position at since_ns and velocity: exact at any later moment until the next move().
         self.x_m = self.y_m = 0.0

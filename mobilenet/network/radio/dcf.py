@@ -47,8 +47,7 @@ class Dcf(Mac):
 
     __slots__ = (
         "_ack_timer", "_attempts", "_backoff", "_before_freeze", "_eifs_until", "_frozen_at", "_last_heard",
-        "_not_before",
-        "_rules", "_slots",
+        "_not_before", "_rules", "_slots",
     )  # fmt: skip
 
     def __init__(self, kernel: Kernel, medium: Medium, antenna: Antenna, rules: Rules, backoff: RandomNumbers) -> None:
@@ -184,9 +183,9 @@ class Dcf(Mac):
 
     def _acknowledge(self, frame: Frame) -> None:
         if self._antenna.up and self._antenna.transmit_until <= self._calendar.now:
-            self._medium.start(
-                Frame(self._antenna, frame.sender, frame, ACK_BYTES, self._ack_airtime_ns(frame), kind=ACK)
-            )
+            rate_mbps = self._rules.mode.ack_rate_mbps(frame.rate_mbps)
+            airtime_ns = self._ack_airtime_ns(frame)
+            self._medium.start(Frame(self._antenna, frame.sender, frame, ACK_BYTES, airtime_ns, rate_mbps, kind=ACK))
 
     def _ack_missed(self) -> None:
         now = self._calendar.now

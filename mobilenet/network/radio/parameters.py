@@ -1,12 +1,13 @@
 """The radio of all nodes.
 
-Model     some keys mean something for one kind of MAC only (ONLY); with another one they are refused, and not among the
-          values of the scenario
-Units     metres, Mb/s, dB, frames, bits, milliseconds
+Model     some keys mean something for one kind of MAC, or one model of reception, only (ONLY, OF_MODEL); with another
+          one they are refused, and not among the values of the scenario
+Units     metres, Mb/s, dB, dBm, frames, bits, milliseconds
 Errors    pydantic.ValidationError: a rate that the mode does not have, a range within the communication range, a key of
-          another MAC
+          another MAC or model
 Source    IEEE 802.11-2016 for modes and rates; INET 4.2's AckingMac and unit disk radio for the defaults of acking,
-          except its bit rate, which is inferred (docs/validation/paper.md); ours: docs/models/radio.md
+          except its bit rate, which is inferred (docs/validation/paper.md); ns-3 3.44 for the defaults of sinr; ours:
+          docs/models/radio.md, docs/models/sinr.md
 """
 
 from __future__ import annotations
@@ -17,11 +18,30 @@ from pydantic import Field, SerializerFunctionWrapHandler, model_serializer, mod
 
 from mobilenet.network.radio.phy import MODES
 from mobilenet.parameters import Parameters
+from mobilenet.propagation.parameters import (
+    FadingParameters,
+    ObstaclesParameters,
+    PathLossParameters,
+    ShadowingParameters,
+)
 
 ONLY = {
     "dcf": ("detection_range_m", "mode", "broadcast_rate_mbps", "unicast_rate_mbps", "eifs", "retry_limit"),
     "acking": ("bitrate_mbps", "phy_header_bits", "mac_header_bytes", "link_ack_timeout_ms", "full_duplex"),
 }
+OF_MODEL = {
+    "unit_disk": ("range_m", "interference_range_m", "detection_range_m"),
+    "sinr": (
+        "tx_dbm", "station_tx_dbm", "path_loss", "shadowing", "fading", "obstacles", "noise_figure_db",
+        "preamble_rssi_dbm", "preamble_sinr_db", "ed_threshold_dbm",
+    ),
+}  # fmt: skip
+INSTEAD = {
+    "range_m": "tx_dbm and path_loss say how far it is heard",
+    "interference_range_m": "interference is what arrives",
+    "detection_range_m": "preamble_rssi_dbm and ed_threshold_dbm say what is sensed",
+}
+FARTHEST_M = 3000
 
 
 class WirelessParameters(Parameters):
@@ -29,15 +49,24 @@ class WirelessParameters(Parameters):
         default="dcf",
         description="802.11's CSMA/CA, or INET's AckingMac, which sends without listening and never tries again",
     )
-    range_m: float = Field(default=120.0, gt=0, le=3000, description="frames are received up to here, inclusive")
+    model: Literal["unit_disk", "sinr"] = Field(
+        default="unit_disk",
+        description="received is what is in range and meets no other, or what stands out of noise and others",
+    )
+    range_m: float = Field(
+        default=120.0, gt=0, le=3000, description="unit_disk: frames are received up to here, inclusive"
+    )
     interference_range_m: float | None = Field(
-        default=None, gt=0, le=3000, description="they disturb up to here; null: range_m"
+        default=None, gt=0, le=3000, description="unit_disk: they disturb up to here; null: range_m"
     )
     detection_range_m: float | None = Field(
-        default=None, gt=0, le=3000, description="dcf: they are sensed up to here; null: range_m"
+        default=None,
+        gt=0,
+        le=3000,
+        description="dcf over unit_disk: they are sensed up to here; null: range_m",
     )
-    mode: Literal["b", "g_mixed", "g_erp", "a"] = Field(
-        default="g_mixed", description="dcf: slot, spaces, window and rates"
+    mode: Literal["b", "g_mixed", "g_erp", "a", "g"] = Field(
+        default="g_mixed", description="dcf: slot, spaces, window and rates; g is g_erp"
     )
     broadcast_rate_mbps: float = Field(
         default=2.0, gt=0, description="dcf: of frames to everybody, all of a causal broadcast's"
@@ -63,6 +92,36 @@ class WirelessParameters(Parameters):
     )  # fmt: skip
     full_duplex: bool = Field(default=True, description="acking: who sends receives as well (INET: yes)")
 
+    tx_dbm: float = Field(
+        default=20.4, ge=-50, le=40, description="sinr: what hosts send with, the gain of both antennas included"
+    )
+    station_tx_dbm: float | None = Field(default=None, ge=-50, le=40, description="sinr: stations; null: tx_dbm")
+    path_loss: PathLossParameters = Field(
+        default_factory=PathLossParameters, description="sinr: what the distance alone takes"
+    )
+    shadowing: ShadowingParameters | None = Field(default=None, description="sinr: what the surroundings take or add")
+    fading: FadingParameters | None = Field(default=None, description="sinr: what changes from frame to frame")
+    obstacles: ObstaclesParameters | None = Field(default=None, description="sinr: what walls take")
+    noise_figure_db: float = Field(default=7.0, ge=0, le=50, description="sinr: of the receiver, beside thermal noise")
+    preamble_rssi_dbm: float = Field(
+        default=-82.0, ge=-150, le=30, description="sinr: a weaker preamble is not detected"
+    )
+    preamble_sinr_db: float = Field(default=4.0, ge=-20, le=50, description="sinr: one that stands out less neither")
+    ed_threshold_dbm: float = Field(
+        default=-62.0, ge=-150, le=30, description="sinr: so much energy in all is sensed, whatever it is"
+    )
+
+    @model_validator(mode="after")
+    def _of_this_model(self) -> WirelessParameters:
+        for model, names in OF_MODEL.items():
+            for name in names:
+                if model != self.model and name in self.model_fields_set:
+                    instead = f"; {INSTEAD[name]}" if name in INSTEAD else ", or say model: sinr"
+                    raise ValueError(f"{name}: means nothing with model: {self.model}; leave it out{instead}")
+        if self.model == "sinr" and self.mac != "dcf":
+            raise ValueError("mac: acking sends at no rate of 802.11, whose bit errors sinr knows; say mac: dcf")
+        return self
+
     @model_validator(mode="after")
     def _of_this_mac(self) -> WirelessParameters:
         strangers = [name for name in self._foreign() if name in self.model_fields_set]
@@ -71,8 +130,10 @@ class WirelessParameters(Parameters):
         return self
 
     def _foreign(self) -> list[str]:
-        """The keys of the other MACs."""
-        return [name for mac, names in ONLY.items() if mac != self.mac for name in names]
+        """The keys of the other MACs and models."""
+        others = [names for mac, names in ONLY.items() if mac != self.mac]
+        others += [names for model, names in OF_MODEL.items() if model != self.model]
+        return [name for names in others for name in names]
 
     @model_serializer(mode="wrap")
     def _meaningful(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:

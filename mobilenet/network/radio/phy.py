@@ -68,3 +68,4 @@ MODES = {
     "g_erp": Mode("g_erp", 9 * _US, 10 * _US, 15, 1023, DSSS_RATES + OFDM_RATES, (1, 2, 5.5, 11, 6, 12, 24), 6 * _US),
     "a": Mode("a", 9 * _US, 16 * _US, 15, 1023, OFDM_RATES, (6, 12, 24), 0),
 }  # fmt: skip
+MODES["g"] = MODES["g_erp"]

@@ -1,4 +1,4 @@
-"""One direction of a cable: first in, first out.
+"""One direction of a wire: first in, first out.
 
 Model     store and forward; a message waits until those before it are on the wire, takes size / bandwidth
           to get there, and arrives one propagation delay later; nothing is lost

@@ -11,7 +11,7 @@ Deviations  F1b  A4:65,81    `seq > seqC` drops the message whose number is "nex
             F3b  A4:62,73,88 boundary of the skip set by the HOST's number: what reached the new station between Rsp1
                              and Rsp2 is marked delivered and lost. Here: the station's own counter at Rsp1, both sides
             F3c  A4:81       the second list of Rsp2 looks redundant: what reached the new station after Req1 and the
-                             old one after Rsp1 is in no first list and would be skipped. Kept
+                             old one after Rsp1 is in no first list and would be lost. Kept
             F5   A4:91-96    init_ACK waits for the acknowledgement of the recovery messages: here it comes first
             F6   A4:62       the number in Req1 is taken before A4:63 looks whose it is: used only if LC = ses
             F9a  A4:55       a request reaching a station that is not ready is dropped, the host hangs: kept in pend
@@ -171,7 +171,7 @@ class Handover:
             else:
                 self._wired.send(m.source, Objection(m.host, m.rq))  # A4:59, A4:60, F9d
         elif m.rq.ses > c.ses:
-            c.pend.append(m)  # A4:57, F9a
+            c.pend.append(m)  # A4:57, F9a, F9b
         elif m.join:
             self._wired.send(m.source, Objection(m.host, m.rq))  # A4:59, A4:60
         else:

@@ -8,7 +8,7 @@ Names       seq_h -> stable.seq_h, Ses -> stable.ses, Ses_LC -> stable.lc, seq_C
 Assumes     radio packets are lost, doubled, reordered and arbitrarily late, also from cells left behind; not corrupted.
             Stable survives crashes; what one statement group writes there is written atomically
 Deviations  F1a  A1:35  ack_C sets the delivery counter from an acknowledgement of the host's OWN broadcasts: with
-                        nothing delivered and one broadcast, the next message is skipped. Here ack_C trims SBuffer only
+                        nothing delivered and one broadcast, the next message is lost. Here ack_C trims SBuffer only
             F2a  A1:15  App_sh taken in any state: number 3 of the new cell is delivered at once though the host had it
                         from the old one. Here: only when connected, only from the own cell
             F2b  A1:17  RBuffer outlives a cell change, but numbers belong to a station: number 7 of the old cell is
@@ -286,7 +286,7 @@ class Host:
         self._port.session_confirmed(m.ses, station, detail)
         self._announce(joining, m.gap, station)
         self._acknowledged(m.seq_h)  # A1:43
-        self._rbuf.keep_from(stable.nxt)  # F2b
+        self._rbuf.keep_from(stable.nxt)  # F2b, F3a
         self._fifo_deliver()  # A1:44
         self._try_leave()
         if self._connected:

@@ -38,7 +38,7 @@ class RBuffer:
 
     def wants(self, number: int) -> bool:
         """Whether this number, which is not delivered, is to come with the stream."""
-        return number >= self.base and number not in self.skip
+        return number >= self.base and number not in self.skip  # F3a
 
     def after_skipped(self, nxt: int) -> int:
         """The next position that is to be delivered."""

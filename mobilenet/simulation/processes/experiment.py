@@ -14,7 +14,7 @@ Source    ours: docs/protocols/vcube.md
 from __future__ import annotations
 
 import gc
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
@@ -28,13 +28,15 @@ from mobilenet.protocols.vcube.detector import Detector
 from mobilenet.protocols.vcube.port import MessageId
 from mobilenet.rundir.recorder import Recording
 from mobilenet.scenario.process_parameters import AbstractNetwork, WiredNetwork
-from mobilenet.scenario.processes import ProcessScenario
+from mobilenet.scenario.processes import OwnBroadcast, ProcessScenario
+from mobilenet.simulation.plugin_code import require_allowed
 from mobilenet.simulation.plugins import broadcast_for
 from mobilenet.simulation.processes.packets import Packets
 from mobilenet.simulation.processes.plan import broadcasts, crashes
 from mobilenet.simulation.processes.process import DetectorPort, Process
 from mobilenet.simulation.processes.steps import StepNetwork
 from mobilenet.simulation.processes.wires import WireNetwork
+from mobilenet.simulation.unrest import of_processes
 
 Progress = Callable[[float, float], None]
 OnMessage = Callable[[int, int, int, Any], None]  # time_ns, sender, receiver, message
@@ -43,19 +45,28 @@ OnMessage = Callable[[int, int, int, Any], None]  # time_ns, sender, receiver, m
 class Outcome:
     """What a run gives back beside its recording."""
 
-    def __init__(self, recording: Recording, simulated_ns: int, quiescent: bool) -> None:
+    def __init__(
+        self, recording: Recording, simulated_ns: int, quiescent: bool, not_at_rest: Sequence[str] = ()
+    ) -> None:
+        """`not_at_rest`: who was not when it ended, and why."""
         self.recording = recording
         self.simulated_ns = simulated_ns
         self.quiescent = quiescent
+        self.not_at_rest = not_at_rest
 
 
 class Experiment:
     def __init__(
-        self, scenario: ProcessScenario, on_send: OnMessage | None = None, on_receive: OnMessage | None = None
+        self,
+        scenario: ProcessScenario,
+        on_send: OnMessage | None = None,
+        on_receive: OnMessage | None = None,
+        allow_code: bool = False,
     ) -> None:
         """`on_send` is told what is handed to the network, `on_receive` what the network hands to a process, just
-        before.
+        before; `allow_code`: the code of the scenario's plug-in may run, without it a scenario with one is refused.
         """
+        require_allowed(scenario, allow_code)
         self.scenario = scenario
         self._on_send = on_send
         self.n = n = scenario.processes
@@ -81,7 +92,7 @@ class Experiment:
             self.lane: Any = self._new_lane(self.steps)
             self.tests: Any = self.steps.lane()
         self.processes = [Process(self, i) for i in range(n)]
-        new_one = broadcast_for(scenario)
+        new_one = broadcast_for(scenario, allow_code)
         for process in self.processes:
             process.protocol = new_one(process, n)
             receive = process.on_receive if self.samples_changes else process.protocol.on_receive
@@ -127,6 +138,8 @@ class Experiment:
         send: Callable[[int, Any], None] = (
             partial(self.packets.send, i) if self.packets is not None else self.lane.sender(i)
         )
+        if isinstance(self.scenario.protocol, OwnBroadcast):
+            send = self._to_who_is_there(send)
         if self._on_send is None:
             return send
         calendar, on_send = self.kernel.calendar, self._on_send
@@ -136,6 +149,17 @@ class Experiment:
             send(to, message)
 
         return watched
+
+    def _to_who_is_there(self, send: Callable[[int, Any], None]) -> Callable[[int, Any], None]:
+        """A plug-in may name anybody."""
+        n = self.n
+
+        def looked_at(to: int, message: Any) -> None:
+            if type(to) is not int or not 0 <= to < n:
+                raise ValueError(f"send: there is no process {to!r}, only 0 to {n - 1}")
+            send(to, message)
+
+        return looked_at
 
     def timer(self, i: int, action: Callable[[], None]) -> Any:
         if self.steps is not None:
@@ -218,11 +242,31 @@ class Experiment:
             if process.up:
                 process.sample(is_end=True)
         self.recording.counters = self._counters()
-        return Outcome(self.recording, self.kernel.now, quiescent)
+        return Outcome(self.recording, self.kernel.now, quiescent, () if quiescent else of_processes(self))
+
+    @property
+    def plans_more(self) -> bool:
+        """Whether something of the scenario is still to come."""
+        return self.kernel.now < self._last_plan_ns
+
+    @property
+    def crashed(self) -> set[int]:
+        return self._crashed
+
+    @property
+    def nodes(self) -> list[Process]:
+        return self.processes
+
+    def so_far(self) -> Outcome | None:
+        """What a plug-in's error has left of the run; None: nothing had happened yet."""
+        if not self.recording.events.time_ns:
+            return None
+        self.recording.counters = self._counters()
+        return Outcome(self.recording, self.kernel.now, False)
 
     def _is_quiescent(self) -> bool:
         is_empty = self.lane.is_empty if self.packets is None else not self.packets.in_flight
-        if not is_empty or self.kernel.now < self._last_plan_ns:
+        if not is_empty or self.plans_more:
             return False
         alive = [process for process in self.processes if process.up]
         if any(self._waits(process) for process in alive):

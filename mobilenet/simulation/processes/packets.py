@@ -133,7 +133,7 @@ class PacketNetwork:
         coming.reverse()
         # stable: the last one is the next, and among equals that sent first
         coming.sort(key=itemgetter(0), reverse=True)
-        self._arrive(coming, self.kernel.calendar.place())
+        self._arrive(coming, self.kernel.calendar.sequence_number())
 
     def _arrive(self, coming: list[tuple[int, int, int, Any]], place: int) -> None:
         """One after the other; when something else is to happen before, the rest waits for its turn."""

@@ -48,10 +48,14 @@ class Process:
         append_time, append_node, append_event, append_message = self._experiment.recording.events.appends()
 
         def deliver(message: MessageId, body: Any) -> None:
+            try:
+                text = names[message]
+            except (KeyError, TypeError):
+                raise ValueError(f"deliver: nobody has broadcast {message!r}") from None
             append_time(calendar.now)
             append_node(name)
             append_event("deliver")
-            append_message(names[message])
+            append_message(text)
 
         return deliver
 

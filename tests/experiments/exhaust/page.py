@@ -35,10 +35,11 @@ history that the judge needs. Clocks are left out.
 - Radio: a frame that was sent may arrive at any time after, any number of times, in any order, or
   never, also at a host that has left the cell. So losses and copies have no bound, which includes
   at least one loss and one copy.
-- Timers: each armed timer may fire at any time and any number of times. Frames that make a
-  station open a request (Join, Init; and Leave) have their effect once; old ones have it again
-  three times in all for one host, five for two. This includes every execution in which each
-  retransmission timer fires at most twice and one frame is copied.
+- Timers: each armed timer may fire at any time and any number of times.
+- Frames that make a station open a request (Join, Init; and Leave): each has its effect once, when
+  it is new; late copies of them have it three times more in all for one host, five for two.
+  This includes every execution in which each retransmission timer fires at most twice and one frame
+  is copied.
 - Wires: a tree of FIFO links; any link may be next to hand over its first message.
 - Hosts crash, move, leave, join and broadcast at any moment, as often as the case says. A host
   that is down recovers at any time.
@@ -60,7 +61,9 @@ sets before it reads them again (`forget` in `mobilenet/experiments/exhaust/case
 compare with a search without the first two, and with one without the last. Stations are not
 interchangeable here.
 
-"Exhausted" means within these bounds, and says nothing of larger networks.
+"Exhausted" means within these bounds, and says nothing of larger networks. A case also stops after
+15 minutes or 16 GiB (`--minutes`, `--gib`); then it is not exhausted, and the command ends with
+exit code 4.
 
 ## Results
 """
@@ -73,7 +76,8 @@ explored breadth first, case after case, with the protocol's own assertions off.
 seconds count all cases tried until it is found. The last column tells how many drawn schedules
 the swarm needs from seed 0 on, with the flavour that suits the mutant, and in what time. The
 mutants of rules F14 and F15 are about load and time, and are not tried. Each trace was repeated
-on the controllable network.
+on the controllable network. Here a case has at most the seconds of the command below, so larger ones
+are not exhausted; cases that are not among the results above are for mutants alone.
 """
 
 

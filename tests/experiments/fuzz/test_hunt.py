@@ -17,6 +17,8 @@ from mobilenet.cli.main import app
 from mobilenet.experiments.fuzz import broadcasts, scenes
 from mobilenet.experiments.fuzz import campaign as hunting
 from mobilenet.experiments.fuzz.campaign import Result, hunt, judge_seed, keep_run
+from mobilenet.experiments.fuzz.scenes import Radio
+from mobilenet.network.radio.links import cell_m
 from mobilenet.scenario import Scenario
 from mobilenet.simulation.mobile import Simulation
 
@@ -123,21 +125,35 @@ def test_another_mac_replaces_the_wireless_part_of_a_scene_and_nothing_else() ->
     drawn = set()
     for seed in range(60):
         for protocol in ("mobile_causal", "tcp_flooding"):
-            usual, scene = scenes.draw(seed, protocol), scenes.draw(seed, protocol, mac="acking")
+            usual, scene = scenes.draw(seed, protocol), scenes.draw(seed, protocol, radio="acking")
             assert usual.wireless.mac == "dcf" and scene.wireless.mac == "acking"
             assert scene.model_copy(update={"wireless": usual.wireless}) == usual
             assert (scene.wireless.range_m, scene.wireless.loss) == (usual.wireless.range_m, usual.wireless.loss)
             assert scene.changed([]) == scene
-            assert scene.wireless == scenes.draw(seed, mac="acking").wireless
+            assert scene.wireless == scenes.draw(seed, radio="acking").wireless
         wireless = scene.wireless
         assert 0.3 <= wireless.bitrate_mbps <= 24 and 5 <= wireless.link_ack_timeout_ms <= 200
         drawn.add((wireless.full_duplex, wireless.queue_frames))
     assert drawn == {(True, 100), (True, 5), (False, 100), (False, 5)}
 
 
+def test_another_model_of_reception_reaches_as_far() -> None:
+    drawn = set()
+    for seed in range(60):
+        usual, scene = scenes.draw(seed), scenes.draw(seed, radio="sinr")
+        wireless = scene.wireless
+        assert cell_m(wireless) == pytest.approx(usual.wireless.range_m, abs=0.2)
+        assert wireless.mode == usual.wireless.mode and wireless.loss == usual.wireless.loss
+        assert scene.hosts.mobility == usual.hosts.mobility and scene.faults == usual.faults
+        assert scene.changed([]) == scene
+        drawn.add((wireless.shadowing is None, wireless.fading is None))
+    assert len(drawn) == 4
+
+
+@pytest.mark.parametrize("radio", ["acking", "sinr"])
 @pytest.mark.parametrize("protocol", ["mobile_causal", "tcp_flooding"])
-def test_over_another_mac_every_seed_plays_on_the_radio_and_none_is_violated(protocol: str) -> None:
-    results = list(hunt(range(48), workers=1, protocol=protocol, mac="acking"))
+def test_over_another_radio_every_seed_plays_on_it_and_none_is_violated(protocol: str, radio: Radio) -> None:
+    results = list(hunt(range(48), workers=1, protocol=protocol, radio=radio))
     assert {result.network for result in results} == {"radio"}
     assert [result for result in results if result.answer == "violated"] == []
     assert sum(result.answer == "valid" for result in results) > 36  # of some the end is not reached in time
@@ -150,18 +166,18 @@ def test_over_another_mac_every_seed_plays_on_the_radio_and_none_is_violated(pro
 
 @pytest.mark.parametrize("backbone", ["tree", "vcube_causal"])
 def test_a_run_over_another_mac_can_be_kept_and_repeated(backbone: str, tmp_path: Path) -> None:
-    keep_run(16, tmp_path / "kept", backbone, mac="acking")
+    keep_run(16, tmp_path / "kept", backbone, radio="acking")
     run = mobilenet.Run(tmp_path / "kept")
     others = ("" if backbone == "tree" else f" --backbone {backbone}") + " --mac acking"
     assert run.manifest["command"] == f"mobilenet swarm --count 1 --seed 16{others}"
     again = mobilenet.run(Scenario.load(tmp_path / "kept" / "scenario.yaml"), out=tmp_path / "again")
-    fingerprint = judge_seed(16, backbone=backbone, mac="acking").fingerprint
+    fingerprint = judge_seed(16, backbone=backbone, radio="acking").fingerprint
     assert again.manifest["fingerprint"] == run.manifest["fingerprint"] == fingerprint != judge_seed(16).fingerprint
 
 
 def test_what_is_not_valid_over_another_mac_is_kept_as_it_was(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(hunting, "overall", lambda verdicts: "unknown")
-    result = judge_seed(16, tmp_path / "kept", protocol="tcp_flooding", mac="acking")
+    result = judge_seed(16, tmp_path / "kept", protocol="tcp_flooding", radio="acking")
     run = mobilenet.Run(tmp_path / "kept" / "swarm-s16")
     assert run.manifest["command"] == "mobilenet swarm --count 1 --seed 16 --protocol tcp_flooding --mac acking"
     assert run.manifest["fingerprint"] == result.fingerprint
@@ -181,7 +197,7 @@ def test_the_command_names_the_mac_where_it_is_not_the_usual_one(monkeypatch: py
     assert "Next: mobilenet swarm --count 1 --seed 6 --protocol tcp_flooding --mac acking" in said
     said = CliRunner().invoke(app, [*options, "dcf"]).output
     assert "Repeat: mobilenet swarm --count 1 --seed 5 --protocol tcp_flooding --keep runs" in said
-    assert [others["mac"] for others in asked] == ["acking", "dcf"]
+    assert [others.get("radio") for others in asked] == ["acking", None]
 
 
 @pytest.mark.parametrize("protocol", sorted(broadcasts.PROTOCOLS))

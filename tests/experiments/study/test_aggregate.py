@@ -14,7 +14,15 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from mobilenet.engine.random_streams import generator
-from mobilenet.experiments.study.measure import BUCKETS, counted, delay_of_bin, integral, measure, steady_from_s
+from mobilenet.experiments.study.measure import (
+    BUCKETS,
+    counted,
+    delay_of_bin,
+    delays_in,
+    integral_of,
+    measure,
+    steady_from_s,
+)
 from mobilenet.experiments.study.study import Result
 from tests.conftest import REPLICATIONS
 
@@ -106,7 +114,7 @@ def test_integral_is_the_sum_over_nodes(samples: list[tuple[int, str, int]]) -> 
         {"time_ns": "int64", "value": "float64"}
     )
     edges = np.array([0.0, 100.0, 250.0, 1000.0, 1500.0])
-    found = np.diff(integral(rows, edges))
+    found = np.diff(integral_of(rows, edges))
     for place, (begin, end) in enumerate(pairwise(edges)):
         expected = sum(_area(own.to_numpy(), begin, end) for _, own in rows.groupby("node")[["time_ns", "value"]])
         assert found[place] == pytest.approx(expected)
@@ -115,9 +123,9 @@ def test_integral_is_the_sum_over_nodes(samples: list[tuple[int, str, int]]) -> 
 @given(st.lists(st.floats(1e-6, 1e3), min_size=1))
 def test_a_bin_is_a_thousandth_wide(delays: list[float]) -> None:
     for delay in delays:
-        [(number, count)] = counted(np.array([delay]))
+        [number], [count] = counted(np.array([delay]))
         assert count == 1 and delay_of_bin(number) == pytest.approx(delay, rel=0.6e-3)
-    assert sum(count for _, count in counted(np.array(delays))) == len(delays)
+    assert sum(counted(np.array(delays))[1]) == len(delays)
 
 
 def test_steady_state_cuts_what_is_slow_at_first() -> None:
@@ -130,7 +138,7 @@ def test_steady_state_cuts_what_is_slow_at_first() -> None:
             (round(i * 10**8 + delay * 1e9), "h1", "deliver", f"h0:{i}"),
         ]
     events = pd.DataFrame(rows, columns=["time_ns", "node", "event", "message"])
-    cut_s = steady_from_s(events, 0, 100)
+    cut_s = steady_from_s(*delays_in(events), 0, 100)
     assert cut_s is not None and 15 <= cut_s <= 30
 
 
@@ -141,7 +149,5 @@ def test_measure_counts_every_delivery_of_the_window(finished: Result) -> None:
     window = json.loads((run / "manifest.json").read_text())
     sent = events[events["event"] == "broadcast"].set_index("message")["time_ns"]
     at = events[events["event"] == "deliver"]["message"].map(sent) / 1e9
-    assert sum(count for _, count in found.bins) == ((at >= window["warmup_s"]) & (at < window["duration_s"])).sum()
-    assert Path(run).is_dir() and {"delivery_delay_survival_p95_s", "backlog_slope"} <= {
-        name for name, _, _ in found.values
-    }
+    assert sum(found.counts) == ((at >= window["warmup_s"]) & (at < window["duration_s"])).sum()
+    assert Path(run).is_dir() and {"delivery_delay_survival_p95_s", "backlog_slope"} <= found.metrics.keys()

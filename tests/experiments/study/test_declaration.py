@@ -46,12 +46,12 @@ def test_the_seed_depends_on_study_and_replication_alone() -> None:
         return Study.of({"scenario": "first.yaml", "seed": seed, "first_seed": first}, FIRST.parent)
 
     seventh = with_seed(7)
-    runs = planned(seventh, 3, range(1, 5))
+    runs = planned(seventh, [4, 4, 4])
     assert [run.seed for run in runs if run.replication == 2] == [seed_of(seventh, 2)] * 3
     assert len({seed_of(with_seed(seed), r) for seed in range(5) for r in range(1, 200)}) == 5 * 199
     assert len({run.id for run in runs}) == 12
-    assert [run.seed for run in planned(seventh, 1, range(2, 3))] == [seed_of(seventh, 2)]
-    assert [run.seed for run in planned(with_seed(7, 2000), 2, range(1, 4))] == [2000, 2000, 2001, 2001, 2002, 2002]
+    assert [run.id for run in planned(seventh, [1, 3])] == ["c000-r0001", "c001-r0001", "c001-r0002", "c001-r0003"]
+    assert [run.seed for run in planned(with_seed(7, 2000), [3, 3])] == [2000, 2000, 2001, 2001, 2002, 2002]
 
 
 def test_effective_study_loads_to_the_same(tmp_path: Path) -> None:

@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from mobilenet.viz.figures.mobile_paper import mobile_figures
 
 from mobilenet import api
 from mobilenet.experiments.reproduce import mobile, mobile_plan, mobile_tables
@@ -20,7 +21,6 @@ from mobilenet.experiments.study.spark import local_master
 from mobilenet.experiments.study.statistics import t_interval
 from mobilenet.experiments.study.study import known_metrics
 from mobilenet.scenario import Scenario, load_scenario
-from viz.figures.mobile_paper import mobile_figures
 
 ROOT = Path(__file__).parents[3]
 
@@ -48,7 +48,7 @@ def test_each_experiment_is_a_study_of_a_preset_on_seeds_that_were_not_searched(
     study = experiment.study()
     (configuration,) = configurations(study)
     assert study.scenario_path == PRESETS / f"{experiment.preset}.yaml"
-    runs_of_it = planned(study, 1, range(1, study.replications.most + 1))
+    runs_of_it = planned(study, [study.replications.most])
     assert [run.seed for run in runs_of_it[:3]] == [FIRST_SEED, FIRST_SEED + 1, FIRST_SEED + 2] and len(
         runs_of_it
     ) >= 10

@@ -15,6 +15,7 @@ import pytest
 from typer.testing import CliRunner
 
 from mobilenet.cli.main import app
+from mobilenet.experiments import workers
 from mobilenet.experiments.reproduce import jobs, reliable
 from mobilenet.experiments.reproduce.reliable_counts import KINDS, Counts
 from mobilenet.experiments.reproduce.reliable_statements import (
@@ -327,7 +328,7 @@ def test_what_is_there_is_not_run_again(
 ) -> None:
     out, rows, found = run
     before = [(out / name).read_bytes() for name in ("reliable.csv", "statements.csv", "reliable.md")]
-    monkeypatch.setattr(jobs, "ProcessPoolExecutor", lambda *_: pytest.fail("a run"))
+    monkeypatch.setattr(workers, "ProcessPoolExecutor", lambda *_: pytest.fail("a run"))
     again = reliable.reproduce(out, 8, None, 2, lambda _: None)
     assert again == (rows, list(found.values()))
     assert before == [(out / name).read_bytes() for name in ("reliable.csv", "statements.csv", "reliable.md")]

@@ -18,7 +18,7 @@ from mobilenet.experiments.study.statistics import (
     mser5,
     relative_slope,
     replications_needed,
-    survival_quantile,
+    survival_quantiles,
     t_interval,
 )
 
@@ -83,9 +83,9 @@ def test_growth_without_end_is_told_from_a_settled_level() -> None:
 
 def test_kaplan_meier_by_hand() -> None:
     delays, waiting = np.array([1.0, 2.0, 4.0]), np.array([3.0])
-    assert survival_quantile(delays, waiting, 0.5) == 2  # 1 - 3/4 * 2/3 = 0.5
-    assert survival_quantile(delays, waiting, 0.75) == 4
-    assert survival_quantile(np.array([1.0]), np.array([2.0, 2.0]), 0.9) is None  # never seen
+    assert survival_quantiles(delays, waiting, [0.5]) == [2]  # 1 - 3/4 * 2/3 = 0.5
+    assert survival_quantiles(delays, waiting, [0.75]) == [4]
+    assert survival_quantiles(np.array([1.0]), np.array([2.0, 2.0]), [0.9]) == [None]  # never seen
 
 
 def test_verdicts() -> None:

@@ -14,16 +14,18 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
+from mobilenet.viz.comparison import draw
 
-from mobilenet.experiments.study.aggregate import aggregate
+from mobilenet.engine import native
+from mobilenet.experiments.study.batch import Standing
 from mobilenet.experiments.study.cluster import cluster
+from mobilenet.experiments.study.error import StudyError
 from mobilenet.experiments.study.spark import java_version, local_master, spark_session
-from mobilenet.experiments.study.store import StudyError
 from mobilenet.experiments.study.study import Result, compare_study, estimate, run_study
-from mobilenet.experiments.study.task import Job, perform
+from mobilenet.experiments.study.tables import write_tables
+from mobilenet.experiments.study.task import Batch, Job, perform
 from tests.conftest import REPLICATIONS, ROOT
-from tests.validate_aggregation import build, oracle
-from viz.comparison import draw
+from tests.validate_aggregation import build, measure_all, oracle
 
 MOBILENET = [sys.executable, "-m", "mobilenet"]
 TABLES = ("summary", "runs", "buffers", "delays")
@@ -79,22 +81,38 @@ def test_a_killed_study_goes_on(finished: Result, study_file: Path, tmp_path: Pa
     assert tables_of(out) == tables_of(finished.store.path)
 
 
+NAME = "spark-defaults.conf"
+
+
 def complete(out: Path) -> list[str]:
     runs = out / "runs"
     return [path.name for path in runs.iterdir() if not path.name.startswith(".")] if runs.is_dir() else []
 
 
 def test_a_cluster_that_loses_a_worker_gives_the_same_tables(
-    finished: Result, study_file: Path, tmp_path: Path
+    finished: Result, study_file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """Its master takes only who knows the secret, and its executors run what was compiled here."""
     out = tmp_path / "cluster"
     killed = []
-    with cluster(2, 7391) as (url, workers):
+    with cluster(2, 7391) as (url, workers, settings):
+        assert settings.stat().st_mode & 0o77 == 0 and "authenticate true" in (settings / NAME).read_text()
+        stranger = (
+            "import sys; from mobilenet.experiments.study import spark; spark.MASTER_TAKES_US_WITHIN_S = 12\n"
+            "with spark.spark_session(sys.argv[1]): print('taken')"
+        )
+        refused = subprocess.run([sys.executable, "-c", stranger, url], capture_output=True, text=True, check=False)
+        assert refused.returncode == 1 and "StudyError" in refused.stderr and "taken" not in refused.stdout
+        monkeypatch.setenv("SPARK_CONF_DIR", str(settings))
+        with spark_session(url) as session:
+            look = eval("lambda _: (__import__('mobilenet').__file__, __import__('mobilenet').native.in_use())")
+            file, is_compiled = session.sparkContext.parallelize([0], 1).map(look).collect()[0]
+            assert ".zip" in file and is_compiled == native.in_use()
 
-        def lose_one(done: int, failed: int, left: int) -> None:
-            if done >= 2 and not killed:
+        def lose_one(standing: Standing) -> None:
+            if standing.done >= 2 and not killed:
                 os.killpg(workers[0].pid, signal.SIGKILL)
-                killed.append(left)
+                killed.append(standing.left)
 
         result = run_study(study_file, out, url, lose_one)
     assert killed and killed[0] > 0 and result.done == 16
@@ -127,8 +145,8 @@ def test_a_damaged_run_is_computed_again(finished: Result, study_file: Path, tmp
     events = out / "runs" / "c000-r0001" / "events.parquet"
     events.write_bytes(events.read_bytes()[:1000])
     (out / "runs" / "c001-r0002" / "samples.parquet").unlink()
-    lefts = []
-    assert run_study(study_file, out, local_master(2), lambda done, failed, left: lefts.append(left)).failed == []
+    lefts: list[int] = []
+    assert run_study(study_file, out, local_master(2), lambda standing: lefts.append(standing.left)).failed == []
     assert min(lefts) == 0 and max(lefts) <= 2
     assert tables_of(out) == tables_of(finished.store.path)
 
@@ -165,9 +183,10 @@ def test_who_listens_need_not_be_a_master() -> None:
 
 def test_a_scenario_that_cannot_be_read_is_a_note(tmp_path: Path) -> None:
     (tmp_path / "failed").mkdir()
-    (tmp_path / "bad.yaml").write_text("seed: nonsense\n")
-    perform(Job(str(tmp_path), "c000-r0001", str(tmp_path / "bad.yaml"), 1))
-    assert "bad.yaml:1: " in json.loads((tmp_path / "failed" / "c000-r0001.json").read_text())["error"]
+    (tmp_path / "configurations" / "c000").mkdir(parents=True)
+    (tmp_path / "configurations" / "c000" / "scenario.yaml").write_text("seed: nonsense\n")
+    perform(Batch(str(tmp_path), "terminating", (Job("c000-r0001", 0, 1, 1),)))
+    assert "scenario.yaml:1: " in json.loads((tmp_path / "failed" / "c000-r0001.json").read_text())["error"]
     assert not (tmp_path / "runs").exists()
 
 
@@ -204,8 +223,9 @@ def test_estimate(study_file: Path) -> None:
 def test_tables_are_what_pandas_makes_of_the_same_files(tmp_path: Path) -> None:
     """`python -m tests.validate_aggregation`, small."""
     store, runs = build(tmp_path, 4, 14_000)
+    measure_all(store, runs)
     with spark_session(local_master(1)) as spark:
-        aggregate(store, spark, runs)
+        write_tables(store, [2, 2], spark)
     exact, approximate, rows = oracle(store, runs)
     assert exact <= 1e-9 and approximate <= 1e-3 and rows == 14_000
 

@@ -8,13 +8,13 @@ from typing import Any
 
 import pandas as pd
 import pytest
+from mobilenet.viz.figures.papers import FIGURES, paper_figures
 
 from mobilenet.engine.kernel import SECOND
 from mobilenet.experiments.reproduce import bundling, causal
 from mobilenet.experiments.reproduce.jobs import Job, perform
 from mobilenet.experiments.reproduce.watch import delayed, dependencies, latencies, pending
 from mobilenet.protocols.vcube.port import MessageId
-from viz.figures.papers import FIGURES, paper_figures
 
 
 def test_dependencies_are_sources_delivered_since_the_last_broadcast() -> None:

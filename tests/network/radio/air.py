@@ -13,10 +13,10 @@ from mobilenet.network.radio.dcf import Dcf, Rules
 from mobilenet.network.radio.frame import FATES, Frame
 from mobilenet.network.radio.framing import IP_BYTES, LLC_MAC_FCS_BYTES, UDP_BYTES, Framing
 from mobilenet.network.radio.mac import Mac
-from mobilenet.network.radio.medium import Medium
 from mobilenet.network.radio.neighbours import Neighbours
 from mobilenet.network.radio.parameters import WirelessParameters
 from mobilenet.network.radio.phy import MODES, Mode
+from mobilenet.network.radio.unit_disk import UnitDisk
 
 
 class Datagram(NamedTuple):
@@ -105,7 +105,7 @@ class Air:
         self.starts: list[tuple[float, str]] = []
         self.frames: dict[str, Frame] = {}  # those that all receivers have had
         reach = max(range_m, interference_range_m, detection_range_m or 0)
-        self.medium = Medium(
+        self.medium = UnitDisk(
             self.kernel,
             Neighbours(reach, 0.0, 100_000_000),
             range_m,

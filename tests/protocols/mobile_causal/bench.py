@@ -1,14 +1,16 @@
 """Stations and hosts on a table: every packet waits until the test says what becomes of it.
 
-Model     `air` and `wire` hold what was sent, in order; timers run on a real kernel
+Model     ports are those of mobilenet/controlled; `air` and `wire` hold what was sent, in order; timers run on a real
+          kernel
 Source    ours: docs/architecture.md
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from functools import partial
 from typing import Any, NamedTuple
 
+from mobilenet.controlled.port import ControlledHostPort, ControlledPort, ControlledWire
 from mobilenet.engine.kernel import Kernel, ns
 from mobilenet.engine.random_streams import Stream
 from mobilenet.engine.timer import Timer
@@ -22,69 +24,33 @@ class Packet(NamedTuple):
     message: Any
 
 
-class Port:
-    def __init__(self, bench: Bench, name: str, me: int) -> None:
-        self.bench, self.name, self.me = bench, name, me
-        self._stream = Stream(1, "bench", name)
-        self.uniform: Callable[[float, float], float] = self._stream.uniform
-        self.frames: list[tuple[int, Any]] = []  # (when, message), everything ever sent
-        self.upcalls: list[tuple[Any, ...]] = []
-        self.delivered: list[MessageId] = []
-        self.dead = False
+class Life:
+    """What one life of a node has done: an effect handler of its port."""
 
-    @property
-    def now(self) -> int:
-        return self.bench.kernel.now
-
-    def timer(self, action: Callable[[], None]) -> Timer:
-        return Timer(self.bench.kernel, lambda: None if self.dead else action())
-
-    def _out(self, to: str | None, message: Any) -> None:
-        self.frames.append((self.now, message))
-        self.bench.air.append(Packet(self.name, to, message))
-        if self.bench.radio_works:
-            node = self.bench.node(self.name)
-            self.bench.kernel.after(1_000_000, lambda: node.on_sent(message))
-
-    def broadcast(self, message: Any) -> None:
-        self._out(None, message)
-
-    def send(self, to: int, message: Any) -> None:
-        self._out(("s" if self.name[0] == "h" else "h") + str(to), message)
-
-    def expired(self, host: int) -> None:
-        self.upcalls.append(("expired", host))
-
-    def deliver(self, message: MessageId, body: Any) -> None:
-        self.delivered.append(message)
-
-    def joined(self, session: int, station: int) -> None:
-        self.upcalls.append(("joined", session, station))
-
-    def left(self, session: int) -> None:
-        self.upcalls.append(("left", session))
-
-    def gap(self, session: int, station: int) -> None:
-        self.upcalls.append(("gap", session, station))
-
-    def session_opened(self, session: int, station: int | None, cause: str) -> None:
-        self.upcalls.append(("opened", session, station, cause))
-
-    def session_confirmed(self, session: int, station: int, detail: dict[str, int]) -> None:
-        self.upcalls.append(("confirmed", session, station, detail))
-
-
-class Wired:
     def __init__(self, bench: Bench, name: str) -> None:
-        self._bench, self._name = bench, name
+        self.bench, self.name = bench, name
+        self.frames: list[tuple[int, Any]] = []  # (when, message), everything ever sent
+        self.upcalls: list[tuple[Any, ...]] = []  # all but deliveries
+        self.delivered: list[MessageId] = []
 
-    def broadcast(self, message: Any) -> None:
-        for other in self._bench.stations:
-            if other != self._name:
-                self._bench.wire.append(Packet(self._name, other, message))
+    def frame(self, to: int | None, message: Any) -> None:
+        bench = self.bench
+        self.frames.append((bench.kernel.now, message))
+        receiver = None if to is None else ("s" if self.name[0] == "h" else "h") + str(to)
+        bench.air.append(Packet(self.name, receiver, message))
+        if bench.radio_works:
+            node = bench.node(self.name)
+            bench.kernel.after(1_000_000, lambda: node.on_sent(message) if bench.node(self.name) is node else None)
 
-    def send(self, to: int, message: Any) -> None:
-        self._bench.wire.append(Packet(self._name, f"s{to}", message))
+    def wire(self, to: int | None, message: Any) -> None:
+        others = [other for other in self.bench.stations if other != self.name] if to is None else [f"s{to}"]
+        self.bench.wire += [Packet(self.name, other, message) for other in others]
+
+    def tell(self, name: str, *arguments: Any) -> None:
+        if name == "deliver":
+            self.delivered.append(arguments[0])
+        else:
+            self.upcalls.append((name, *arguments))
 
 
 class Bench:
@@ -99,25 +65,29 @@ class Bench:
         self.wire: list[Packet] = []
         self.radio_works = True  # False: it takes frames and never reports one as sent
         self.deaf: set[str] = set()  # hosts that neither hear nor are heard
-        self.ports: dict[str, Port] = {}
+        self.lives: dict[str, Life] = {}  # the present one of each node
+        self.ports: dict[str, ControlledPort] = {}
         self.stations: dict[str, Station] = {}
         self.hosts: dict[str, Host] = {}
         self.stable = {f"h{h}": Stable() for h in range(len(cells))}
         self.cells = {f"h{h}": cell for h, cell in enumerate(cells)}
         for s in range(stations):
             name = f"s{s}"
-            self.stations[name] = station_class(self._port(name, s), Wired(self, name), self.parameters, stations)
+            port = self._port(name)
+            self.stations[name] = station_class(port, ControlledWire(port), self.parameters, stations)
         for name, cell in self.cells.items():
             self._create(name)
             self.hosts[name].on_cell(cell)
 
-    def _port(self, name: str, me: int) -> Port:
-        self.ports[name] = Port(self, name, me)
+    def _port(self, name: str) -> ControlledPort:
+        self.lives[name] = life = Life(self, name)
+        kind = ControlledHostPort if name[0] == "h" else ControlledPort
+        uniform = Stream(1, "bench", name).uniform
+        self.ports[name] = kind(int(name[1:]), self.kernel, uniform, life, partial(Timer, self.kernel))
         return self.ports[name]
 
     def _create(self, name: str) -> None:
-        port = self._port(name, int(name[1:]))
-        self.hosts[name] = Host(port, self.stable[name], self.parameters, len(self.stations))
+        self.hosts[name] = Host(self._port(name), self.stable[name], self.parameters, len(self.stations))
 
     def node(self, name: str) -> Host | Station:
         return self.hosts[name] if name[0] == "h" else self.stations[name]
@@ -128,8 +98,8 @@ class Bench:
 
     def crash_and_recover(self, host: str) -> list[MessageId]:
         """What it had delivered in the life before."""
-        before = self.ports[host]
-        before.dead = True
+        before = self.lives[host]
+        self.ports[host].die()
         self._create(host)
         self.hosts[host].on_cell(self.cells[host])
         self.hosts[host].on_recover()
@@ -198,10 +168,10 @@ class Bench:
         for host in self.hosts.values():
             host.join()
         self.run(0.2)
-        assert all(("joined" in [u[0] for u in self.ports[name].upcalls]) for name in self.hosts)
+        assert all(("joined" in [u[0] for u in self.lives[name].upcalls]) for name in self.hosts)
 
     def buffers(self) -> dict[str, tuple[int, ...]]:
         return {name: node.buffer_sizes() for name, node in (self.stations | self.hosts).items()}
 
     def delivered(self, host: str) -> list[tuple[int, int]]:
-        return [tuple(mid) for mid in self.ports[host].delivered]
+        return [tuple(mid) for mid in self.lives[host].delivered]

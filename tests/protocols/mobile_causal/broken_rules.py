@@ -103,7 +103,7 @@ NUMBERS: dict[str, Rule] = {
         "F2b",
         "what was buffered before init_ACK is not looked at again",
         None,
-        (host("self._rbuf.keep_from(stable.nxt)  # F2b", "pass"),),
+        (host("self._rbuf.keep_from(stable.nxt)  # F2b, F3a", "pass"),),
     ),
     "md_only": (
         "F3a",
@@ -286,7 +286,7 @@ REQUESTS: dict[str, Rule] = {
         "F9a",
         "a request is dropped while the token is on its way",
         None,
-        (handover("c.pend.append(m)  # A4:57, F9a", "pass"),),
+        (handover("c.pend.append(m)  # A4:57, F9a, F9b", "pass"),),
     ),
     "drop_superseded": (
         "F9b",

@@ -27,16 +27,16 @@ def _one_is_deaf(station_class: type[Station]) -> Bench:
 def deaf_host_blocks_nobody(station_class: type[Station] = Station) -> str | None:
     b = _one_is_deaf(station_class)
     b.run(2)
-    count = len(b.ports["h0"].delivered)
+    count = len(b.lives["h0"].delivered)
     return None if count == MESSAGES else f"h0 has {count} of {MESSAGES} messages while h1 is deaf"
 
 
 def nothing_is_resent_to_the_silent(station_class: type[Station] = Station) -> str | None:
     b = _one_is_deaf(station_class)
     b.run(8)
-    before = len(b.ports["s0"].frames)
+    before = len(b.lives["s0"].frames)
     b.run(3)
-    resent = sum(type(m) is AppSh for _, m in b.ports["s0"].frames[before:])
+    resent = sum(type(m) is AppSh for _, m in b.lives["s0"].frames[before:])
     if resent:
         return f"{resent} frames for a host that is silent"
     b.deaf.clear()
@@ -57,17 +57,17 @@ def radio_is_not_flooded(station_class: type[Station] = Station) -> str | None:
         b.pass_on(AppHs)
         b.lose()
     b.radio_works = True
-    for _, message in [f for f in b.ports["s0"].frames if type(f[1]) is AppSh]:
+    for _, message in [f for f in b.lives["s0"].frames if type(f[1]) is AppSh]:
         b.stations["s0"].on_sent(message)
     b.radio_works = False
-    before = len(b.ports["s0"].frames)
+    before = len(b.lives["s0"].frames)
     b.wait(0.3)
-    first_batch = [m for _, m in b.ports["s0"].frames[before:] if type(m) is AppSh]
+    first_batch = [m for _, m in b.lives["s0"].frames[before:] if type(m) is AppSh]
     for message in first_batch:
         b.stations["s0"].on_sent(message)
-    before = len(b.ports["s0"].frames)
+    before = len(b.lives["s0"].frames)
     b.wait(1.7)  # all the others are due when it has rested
-    queued = sum(type(m) is AppSh for _, m in b.ports["s0"].frames[before:])
+    queued = sum(type(m) is AppSh for _, m in b.lives["s0"].frames[before:])
     limit = b.parameters.mac_backlog
     assert len(stream.sbuf) == MESSAGES
     return None if queued == limit else f"{queued} copies wait in the radio, the limit is {limit}"

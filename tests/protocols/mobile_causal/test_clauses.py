@@ -104,9 +104,9 @@ def test_f8_a_crash_after_a_delivery_does_not_repeat_it() -> None:
     b.lose()
     b.run(3)
     assert b.delivered("h0") == [] and set(b.buffers().values()) == {(0, 0)}
-    assert [u[:1] + u[3:] for u in b.ports["h0"].upcalls[:2]] == [
-        ("opened", "recovery"),
-        ("confirmed", {"recovered": 0, "skipped": 0}),
+    assert [u[:1] + u[3:] for u in b.lives["h0"].upcalls[:2]] == [
+        ("session_opened", "recovery"),
+        ("session_confirmed", {"recovered": 0, "skipped": 0}),
     ]
 
 
@@ -344,8 +344,8 @@ def expired() -> Bench:
 def test_f15_an_expired_session_begins_anew_with_a_gap() -> None:
     b = expired()
     b.run(6)
-    upcalls = [u for u in b.ports["h0"].upcalls if u[0] in ("gap", "opened")]
-    assert upcalls == [("opened", 1, 0, "join"), ("opened", 2, 0, "reinit"), ("gap", 2, 0)]
+    upcalls = [u for u in b.lives["h0"].upcalls if u[0] in ("gap", "session_opened")]
+    assert upcalls == [("session_opened", 1, 0, "join"), ("session_opened", 2, 0, "reinit"), ("gap", 2, 0)]
     assert b.delivered("h1") == [(0, 0), (1, 0)]  # nothing twice
     assert set(b.buffers().values()) == {(0, 0)}
     b.hosts["h1"].co_broadcast(100)
@@ -365,7 +365,7 @@ def test_f15_the_gap_travels_until_it_is_confirmed() -> None:
     assert b.take(InitAck).message.gap  # lost
     b.move("h0", 0)
     b.run(3)
-    assert [u for u in b.ports["h0"].upcalls if u[0] == "gap"] == [("gap", 3, 0)]
+    assert [u for u in b.lives["h0"].upcalls if u[0] == "gap"] == [("gap", 3, 0)]
     assert not b.stations["s0"].ctx[0].gap
 
 
@@ -384,11 +384,11 @@ def test_a_host_whose_stub_is_gone_joins_again_with_a_gap() -> None:
     assert 0 not in b.stations["s0"].ctx
     b.deaf.clear()
     b.run(6)
-    assert [u[0] for u in b.ports["h0"].upcalls if u[0] != "opened"] == [
-        "confirmed",
+    assert [u[0] for u in b.lives["h0"].upcalls if u[0] != "session_opened"] == [
+        "session_confirmed",
         "joined",
         "gap",
-        "confirmed",
+        "session_confirmed",
         "gap",
     ]
     assert b.stable["h0"].status is Status.MEMBER

@@ -34,15 +34,15 @@ def test_figure_4() -> None:
     b.take(AppSh, "s0")  # lost
     b.cable(App, "s1")
     b.pass_on(AppSh, "s1")
-    assert b.ports["h1"].delivered == [m1]
+    assert b.lives["h1"].delivered == [m1]
     m2 = b.hosts["h1"].co_broadcast(100)
     b.pass_on(AppHs, "h1")
-    assert b.ports["h1"].delivered == [m1]  # its own message only when it comes back
+    assert b.lives["h1"].delivered == [m1]  # its own message only when it comes back
     b.pass_on(AppSh, "s1")
-    assert b.ports["h1"].delivered == [m1, m2]
+    assert b.lives["h1"].delivered == [m1, m2]
     b.cable(App, "s0")
     b.pass_on(AppSh, "s0")  # m2, out of order at h0
-    assert b.ports["h0"].delivered == [] and b.hosts["h0"].buffer_sizes() == (1, 1)
+    assert b.lives["h0"].delivered == [] and b.hosts["h0"].buffer_sizes() == (1, 1)
     b.wait(0.8)  # acknowledgements at s1 and h1; h0 and s0 resend m1
     assert b.pass_on(AckC, "s1").seq_h == {1: 1}
     assert b.pass_on(AckH, "h1").nxt == 2
@@ -51,9 +51,9 @@ def test_figure_4() -> None:
     b.wait(0.7)
     b.pass_on(AppHs, "h0")  # second copy: ignored, but acknowledged
     assert not b.wire
-    while b.ports["h0"].delivered == []:
+    while b.lives["h0"].delivered == []:
         b.pass_on(AppSh, "s0")
-    assert b.ports["h0"].delivered == [m1, m2]
+    assert b.lives["h0"].delivered == [m1, m2]
     b.run(3)
     assert set(b.buffers().values()) == {(0, 0)}
 
@@ -101,16 +101,16 @@ def figure_5(m3_at_s1_first: bool) -> tuple[Bench, Rsp2, InitAck]:
 def test_figure_5() -> None:
     for m3_at_s1_first in (True, False):
         b, rsp2, init_ack = figure_5(m3_at_s1_first)
-        h0, port = b.hosts["h0"], b.ports["h0"]
+        h0, life = b.hosts["h0"], b.lives["h0"]
         assert rsp2.bodies == (Item(M2, 100),) and rsp2.new_ids == (M3,)
         assert init_ack == InitAck(0, 2, start=0, base=1, skip=(1,), seq_h=0, gap=False)
         h0.on_receive(1, init_ack)
         h0.on_receive(1, AppSh(2, M3, 100, ()))
         h0.on_receive(1, AppSh(1, M1, 100, ()))  # a copy without h0 in its M_d: skipped all the same
-        assert port.delivered == [M1]
+        assert life.delivered == [M1]
         recovery = b.pass_on(AppCo, "s1")
         assert recovery == AppCo(0, 2, 0, M2, 100)
-        assert port.delivered == [M1, M2, M3]
+        assert life.delivered == [M1, M2, M3]
         b.run(3)
         assert set(b.buffers().values()) == {(0, 0)}
 

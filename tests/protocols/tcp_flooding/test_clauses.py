@@ -274,7 +274,7 @@ def test_an_attach_of_a_session_left_behind_is_refused() -> None:
     bench.hosts[0].on_cell(1)
     bench.open()
     late = bench.links["h0", "s1"]
-    late[1].owner.bench.links.pop(("h0", "s1"))
+    del bench.links["h0", "s1"], bench.links["s1", "h0"]
     attach = late[0].sent.popleft()
     bench.hosts[0].on_cell(2)
     bench.settle()

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from mobilenet.controlled.node import midpoint
+from mobilenet.controlled.port import ControlledProcessPort
 from mobilenet.engine.kernel import SECOND, Kernel
 from mobilenet.engine.random_streams import Stream
 from mobilenet.protocols.vcube.port import MessageId
@@ -25,9 +27,12 @@ class World:
             self.kernel, n, seed, SECOND, SECOND if contention else 0, 100 * SECOND, 25 * SECOND, fixed
         )
         self.events: list[Event] = []
-        self.processes = [make(Port(self, i), n) for i in range(n)]
+        self.processes = [make(self._port(i), n) for i in range(n)]
         for i, process in enumerate(self.processes):
             self.net.attach(i, process.on_receive)
+
+    def _port(self, i: int) -> ControlledProcessPort:
+        return ControlledProcessPort(i, self.kernel, midpoint, Effects(self, i), self.net.timer)
 
     def broadcasts(self, seed: int, each: int, spread_s: int = 500) -> None:
         for i in range(self.n):
@@ -46,25 +51,21 @@ class World:
         return self.events
 
 
-class Port:
+class Effects:
+    """What a process does: it sends over the packet network, and its deliveries are noted."""
+
     def __init__(self, world: World, me: int) -> None:
-        self._world = world
-        self.me = me
+        self._world, self._me = world, me
 
-    @property
-    def now(self) -> int:
-        return self._world.kernel.now
+    def frame(self, to: int | None, message: Any) -> None:
+        self._world.net.send(self._me, to, message)
 
-    def timer(self, action: Callable[[], None]) -> Any:
-        return self._world.net.timer(action)
+    def wire(self, to: int | None, message: Any) -> None:
+        raise NotImplementedError("processes have no wire")
 
-    def send(self, to: int, message: Any) -> None:
-        self._world.net.send(self.me, to, message)
-
-    def deliver(self, message: MessageId, body: Any) -> None:
-        self._world.events.append((self.now, self.me, "deliver", message))
-
-    def complete(self, message: MessageId) -> None: ...
+    def tell(self, name: str, *arguments: Any) -> None:
+        if name == "deliver":
+            self._world.events.append((self._world.kernel.now, self._me, name, arguments[0]))
 
 
 def wrong(events: list[Event], n: int) -> str | None:

@@ -26,6 +26,7 @@ Mobilenet.cards = (app) => {
     dot.style.background = app.colours[s];
     return el("span", {}, dot, b);
   };
+  const minus = (number) => String(number).replace("-", "−");
   const live = (name) => {
     const b = el("b", {});
     return {
@@ -73,6 +74,10 @@ Mobilenet.cards = (app) => {
       buffers = app.charts.buffers("hosts", h, "#0072B2"),
       sessions = app.charts.sessions(h),
       ticks = app.charts.deliveries(h);
+    const { radio } = app,
+      best = radio.power ? live("Best station here, mean") : null,
+      link = radio.links ? live("Last frame received") : null,
+      strength = radio.links ? live("Its power, SINR") : null;
     const counter = live("Messages delivered"),
       own = run.deliveriesOf(h),
       list = el("div", { class: "mn-list" });
@@ -88,6 +93,12 @@ Mobilenet.cards = (app) => {
       run.hostName(h) ? row("Number", run.hostLabel(h)) : null,
       state.node,
       counter.node,
+      best && best.node,
+      link && link.node,
+      strength && strength.node,
+      link && radio.links.every_s
+        ? note("Known to " + duration(radio.links.every_s) + ": of several frames within that, the last one.")
+        : null,
       heading("Sessions"),
       sessions.canvas,
       buffers.empty ? null : heading("Buffers"),
@@ -105,6 +116,16 @@ Mobilenet.cards = (app) => {
       follow.textContent = app.following ? "Stop following" : "Follow";
       state.set(run.sayState(h, t));
       counter.set(Mobilenet.upTo(own.time, t) + (run.messages.every > 1 ? " (of the sample)" : ""));
+      const place = run.place(h, t),
+        here = best && place ? radio.bestAt(place.x, place.y) : null,
+        frame = link ? radio.linkAt(h, t) : null;
+      if (best) best.set(here ? run.stationCalled(here.station) + ", " + minus(here.dbm) + " dBm" : "no station");
+      if (link) {
+        link.set(frame ? "from " + frame.from + ", " + duration(frame.since) + " ago" : "none yet");
+        strength.set(
+          frame ? minus(frame.dbm.toFixed(1)) + " dBm, " + minus(frame.sinr.toFixed(1)) + " dB" : "–",
+        );
+      }
       sessions.update(t);
       ticks.update(t);
       if (!buffers.empty) buffers.update(t);

@@ -43,19 +43,17 @@ Mobilenet.charts = (app) => {
       }
   };
 
-  // Buffers over the whole run, up to two quantities; a click goes to that moment.
+  // Buffers over the whole run; a click goes to that moment.
   const buffers = (kind, i, colour) => {
     const c = make(92, "Messages in the buffers over time"),
       series = run.buffers[kind],
       { g, width, height } = c,
       base = height - 14;
-    const lines = [
-      ["sbuffer", colour, "SBuffer"],
-      ["rbuffer", INK, "RBuffer"],
-    ].filter(([name]) => series[name]);
+    const DASHES = [[], [3, 2], [1, 2], [6, 2]];
+    const lines = series.series.map(({ name, sizes }, k) => [sizes, name === "RBuffer" || k ? INK : colour, name]);
     let most = 0;
-    for (const [name] of lines)
-      for (let b = 0; b < series.bins; b++) most = Math.max(most, series[name][i * series.bins + b]);
+    for (const [sizes] of lines)
+      for (let b = 0; b < series.bins; b++) most = Math.max(most, sizes[i * series.bins + b]);
     const top = Math.max(4, most),
       TOP = 17;
     c.canvas.addEventListener("click", (event) => app.clock.seek((event.offsetX / width) * run.end_s));
@@ -72,17 +70,17 @@ Mobilenet.charts = (app) => {
       s.lineTo(width, y);
       s.stroke();
     }
-    lines.forEach(([name, ink], k) => {
+    lines.forEach(([sizes, ink], k) => {
       s.beginPath();
       for (let b = 0; b < series.bins; b++) {
         const x = (b * series.bin_s * width) / run.end_s,
-          y = base - ((base - TOP) * series[name][i * series.bins + b]) / top;
+          y = base - ((base - TOP) * sizes[i * series.bins + b]) / top;
         if (b) s.lineTo(x, y);
         else s.moveTo(x, y);
       }
       s.strokeStyle = ink;
       s.lineWidth = 1.3;
-      s.setLineDash(k ? [3, 2] : []);
+      s.setLineDash(DASHES[k % DASHES.length]);
       s.stroke();
       s.setLineDash([]);
     });
@@ -93,16 +91,16 @@ Mobilenet.charts = (app) => {
       g.drawImage(still, 0, 0, width, height);
       now(g, (t / run.end_s) * width, base, TOP);
       let x = 0; // the legend is the reading: the look of each line, its name, its value now
-      lines.forEach(([name, ink, words], k) => {
+      lines.forEach(([, ink, words], k) => {
         g.strokeStyle = ink;
         g.lineWidth = 1.6;
-        g.setLineDash(k ? [3, 2] : []);
+        g.setLineDash(DASHES[k % DASHES.length]);
         g.beginPath();
         g.moveTo(x, 6);
         g.lineTo(x + 16, 6);
         g.stroke();
         g.setLineDash([]);
-        const reading = words + " " + run.valueAt(kind, name, i, t);
+        const reading = words + " " + run.valueAt(kind, words, i, t);
         text(g, reading, x + 20, 9, "left", INK);
         x += 34 + g.measureText(reading).width;
       });

@@ -41,6 +41,8 @@ Mobilenet.upTo = (sorted, value, low = 0, high = sorted.length) => {
 Mobilenet.read = (text) => {
   const run = Mobilenet.decoded(JSON.parse(text));
   const { upTo, seconds } = Mobilenet;
+  for (const kind of Object.values(run.buffers))
+    kind.series = kind.names.map((name, k) => ({ name, sizes: Mobilenet.column(kind.sizes[k]) }));
   run.count = run.hosts.number.length;
   run.stationCount = run.stations.x_m.length;
   run.moments = seconds(run.moments_ns);

@@ -3,6 +3,7 @@
 Mobilenet.ground = (app) => {
   const { run, view } = app,
     { INK, withAlpha, ramp } = Mobilenet,
+    { radio } = app,
     st = run.stations;
   let hatch = null;
   const pattern = (g) => {
@@ -51,13 +52,19 @@ Mobilenet.ground = (app) => {
     g.fillStyle = pattern(g);
     g.fill();
     g.globalCompositeOperation = "destination-out";
-    for (let i = 0; i < run.stationCount; i++) {
-      circle(g, i);
-      g.fill();
-    }
+    if (radio.power) radio.draw(g, "cells", 1);
+    else
+      for (let i = 0; i < run.stationCount; i++) {
+        circle(g, i);
+        g.fill();
+      }
     g.restore();
   };
   const cells = (g) => {
+    if (radio.power) {
+      radio.draw(g, "cells", 0.2);
+      return;
+    }
     for (let i = 0; i < run.stationCount; i++) {
       circle(g, i);
       g.fillStyle = withAlpha(app.colours[i], 0.1);
@@ -68,6 +75,34 @@ Mobilenet.ground = (app) => {
       circle(g, i);
       g.strokeStyle = withAlpha(app.colours[i], 0.55);
       g.stroke();
+    }
+  };
+  // Where recorded hosts ever were, in squares: their streets, without a map.
+  const STREET_M = 4;
+  let squares = null;
+  const streets = (g) => {
+    if (!squares) {
+      const found = new Set(),
+        [x, y] = [run.x_cm, run.y_cm];
+      for (let h = 0; h < run.count; h++)
+        for (let i = run.starts[h] + 1; i < run.starts[h] + run.tracks.count[h]; i++) {
+          const dx = x[i] - x[i - 1],
+            dy = y[i] - y[i - 1],
+            steps = Math.ceil(Math.hypot(dx, dy) / (100 * STREET_M)) + 1;
+          for (let k = 0; steps < 50 && k <= steps; k++) {
+            const column = Math.floor((x[i - 1] + (dx * k) / steps) / 100 / STREET_M);
+            found.add(column * 1e6 + Math.floor((y[i - 1] + (dy * k) / steps) / 100 / STREET_M));
+          }
+        }
+      squares = Array.from(found, (key) => [Math.round(key / 1e6), key - 1e6 * Math.round(key / 1e6)]);
+    }
+    g.fillStyle = "#dedad0";
+    for (const [column, row] of squares) {
+      const a = view.point(column * STREET_M, (row + 1) * STREET_M),
+        ax = a.x,
+        ay = a.y,
+        b = view.point((column + 1) * STREET_M, row * STREET_M);
+      g.fillRect(ax, ay, b.x - ax + 0.6, b.y - ay + 0.6);
     }
   };
   const heat = (g, name) => {
@@ -154,9 +189,13 @@ Mobilenet.ground = (app) => {
   return (g, width, height) => {
     g.clearRect(0, 0, width, height);
     if (app.layers.cells && !app.tiles) uncovered(g);
+    if (app.layers.streets && !app.tiles) streets(g);
     if (app.layers.cells) cells(g);
     walls(g);
-    if (app.layers.heat) heat(g, app.layers.heat);
+    if (app.layers.heat === "power") {
+      if (radio.power) radio.draw(g, "power", 0.85);
+    } else if (app.layers.heat) heat(g, app.layers.heat);
+    if (app.layers.walls) radio.drawWalls(g);
     if (app.layers.wires) wires(g);
     stations(g);
   };

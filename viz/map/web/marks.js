@@ -111,12 +111,13 @@ Mobilenet.marks = (app) => {
     });
     return best;
   };
-  // The last half minute of each station's SBuffer, on a scale common to all.
-  const series = run.buffers.stations;
+  // The last half minute of each station's SBuffer (or the first buffer it has), on a scale common to all.
+  const series = run.buffers.stations,
+    kept = series.series[0];
   let top = 1;
-  if (series.sbuffer) for (const v of series.sbuffer) if (v > top) top = v;
+  if (kept) for (const v of kept.sizes) if (v > top) top = v;
   const buffers = (g, t) => {
-    if (!series.sbuffer || run.range_m * view.scaleAt(0) < 45) return;
+    if (!kept || run.range_m * view.scaleAt(0) < 45) return;
     const w = 68,
       h = 26,
       span = 30,
@@ -139,7 +140,7 @@ Mobilenet.marks = (app) => {
       g.moveTo(x + 3, y + h - 3);
       for (let k = 0; k <= count; k++) {
         const bin = Math.min(series.bins - 1, end - count + k),
-          v = bin >= 0 ? series.sbuffer[s * series.bins + bin] : 0;
+          v = bin >= 0 ? kept.sizes[s * series.bins + bin] : 0;
         highest = Math.max(highest, v);
         g.lineTo(x + 3 + ((w - 6) * k) / count, y + h - 3 - ((h - 8) * v) / top);
       }
@@ -157,7 +158,7 @@ Mobilenet.marks = (app) => {
     }
   };
   const numbers = (g, t) => {
-    if (!series.sbuffer || run.range_m * view.scaleAt(0) < 45) return;
+    if (!kept || run.range_m * view.scaleAt(0) < 45) return;
     g.font = "10px system-ui, sans-serif";
     g.textBaseline = "alphabetic";
     g.textAlign = "right";
@@ -165,7 +166,7 @@ Mobilenet.marks = (app) => {
       const p = view.point(run.stations.x_m[s], run.stations.y_m[s]),
         x = p.x + 79,
         y = p.y - 2,
-        words = String(run.valueAt("stations", "sbuffer", s, t));
+        words = String(run.valueAt("stations", kept.name, s, t));
       if (words === "0") continue; // the box says "empty"
       const wide = g.measureText(words).width;
       g.fillStyle = "rgba(255,255,255,.92)";

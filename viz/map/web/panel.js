@@ -73,6 +73,7 @@ Mobilenet.panels = (app) => {
     ["", "none"],
     ["losses", "frames lost"],
     ["delays", "delivery delay"],
+    ...(app.radio.power ? [["power", "power received"]] : []),
   ].map(([value, words]) => {
     const radio = el("input", { type: "radio", name: "mn-heat", value, "data-heat": value || "none" });
     radio.checked = (app.layers.heat || "") === value;
@@ -85,27 +86,46 @@ Mobilenet.panels = (app) => {
     });
     return el("label", { class: "mn-layer" }, radio, el("span", {}, words));
   });
+  const strip = (name) =>
+    symbol(
+      (g) => {
+        for (let i = 0; i < 160; i++) {
+          g.fillStyle = Mobilenet.ramp(name, i / 159);
+          g.fillRect(i, 0, 1.5, 10);
+        }
+      },
+      160,
+      10,
+    );
   let lossChart = null;
   const heatLegend = () => {
     const name = app.layers.heat;
     heatNote.replaceChildren();
     lossChart = null;
     if (!name) return;
+    if (name === "power") {
+      const { power, strongest } = app.radio;
+      heatNote.append(
+        strip(name),
+        el(
+          "div",
+          { class: "mn-scale" },
+          el("span", {}, String(power.least_dbm).replace("-", "−") + " dBm"),
+          el("span", {}, String(strongest).replace("-", "−") + " dBm and more"),
+        ),
+        note(
+          "Of the station that is received best there: path loss, walls and shadowing, without fading, in squares of " +
+            power.side_m.toFixed(power.side_m % 1 ? 1 : 0) +
+            " m. Not coloured: no preamble of any station is strong enough.",
+        ),
+      );
+      return;
+    }
     const grid = run.places[name];
     if (grid && grid.total) {
-      const strip = symbol(
-          (g) => {
-            for (let i = 0; i < 160; i++) {
-              g.fillStyle = Mobilenet.ramp(name, i / 159);
-              g.fillRect(i, 0, 1.5, 10);
-            }
-          },
-          160,
-          10,
-        ),
-        top = app.heatTop(name);
+      const top = app.heatTop(name);
       heatNote.append(
-        strip,
+        strip(name),
         el(
           "div",
           { class: "mn-scale" },
@@ -116,8 +136,11 @@ Mobilenet.panels = (app) => {
           name === "losses"
             ? "Share of " +
                 grid.total.toLocaleString("en") +
-                " receptions (a frame at a node in range) lost to another frame (collided, or never " +
-                "attempted), where the receiver was; whole run. Pale: few."
+                " receptions (a frame at a node " +
+                (app.radio.isSinr ? "that could detect its preamble in silence" : "in range") +
+                ") lost to another frame (collided, " +
+                (app.radio.isSinr ? "never attempted, or its preamble missed" : "or never attempted") +
+                "), where the receiver was; whole run. Pale: few."
             : "Mean delay of " +
                 grid.total.toLocaleString("en") +
                 " deliveries where the host was; whole run. Pale: few.",
@@ -136,6 +159,12 @@ Mobilenet.panels = (app) => {
       if (!lossChart.empty) lossChart.update(clock.t);
     } else heatNote.append(note("Nothing was delivered."));
   };
+  // With power no circle is a cell: half of the places at that distance are in it, and walls are left out.
+  const cellsAre = app.radio.power
+    ? "best station"
+    : app.radio.isSinr
+      ? "median reach in the open, " + run.range_m.toFixed(0) + " m"
+      : "cells";
   const layers = el(
     "details",
     { class: "mn-layers", open: "" },
@@ -163,7 +192,7 @@ Mobilenet.panels = (app) => {
     el(
       "div",
       { class: "mn-group" },
-      toggle("cells", app.tiles ? "cells" : "cells (hatched: none)", (g, x, y) => {
+      toggle("cells", cellsAre + (app.tiles ? "" : " (hatched: none)"), (g, x, y) => {
         g.fillStyle = Mobilenet.withAlpha(c0, 0.15);
         g.strokeStyle = c0;
         g.beginPath();
@@ -171,6 +200,17 @@ Mobilenet.panels = (app) => {
         g.fill();
         g.stroke();
       }),
+      ...(app.radio.buildings.length
+        ? [
+            toggle("walls", app.parts.counted(app.radio.buildings.length, "building"), (g, x, y) => {
+              g.fillStyle = "#d3cfc4";
+              g.strokeStyle = Mobilenet.INK;
+              g.fillRect(x - 7, y - 5, 14, 10);
+              g.strokeRect(x - 7, y - 5, 14, 10);
+            }),
+          ]
+        : []),
+      ...(app.layers.streets ? [toggle("streets", "streets of the recording", stroke([], "#cfcabd", 5))] : []),
       toggle(
         "wires",
         run.stations.edges.length || run.stationCount < 2
@@ -191,7 +231,7 @@ Mobilenet.panels = (app) => {
           g.stroke();
         }
       }),
-      toggle("buffers", "stations' SBuffers, 30 s", (g, x, y) => {
+      toggle("buffers", "stations' " + (run.buffers.stations.series[0]?.name ?? "buffer") + "s, 30 s", (g, x, y) => {
         g.fillStyle = Mobilenet.withAlpha(c0, 0.5);
         g.beginPath();
         [

@@ -80,6 +80,7 @@ Mobilenet.keyboard = (app) => {
     End: () => clock.seek(app.run.end_s),
     f: () => app.follow(!app.following),
     z: () => app.fit(),
+    d: () => app.dark(),
     Escape: () => {
       if (!app.help(false) && app.selected) app.select(null);
     },

@@ -15,7 +15,9 @@ Mobilenet.start = (map, L) => {
   };
   app.layers = {
     cells: true,
+    walls: true,
     wires: true,
+    streets: run.hosts.names.some((name) => name),
     links: false,
     trails: run.count <= 200,
     broadcasts: run.count <= 300,
@@ -29,6 +31,8 @@ Mobilenet.start = (map, L) => {
     heat: "",
   };
   app.colours = run.stations.colours;
+  app.dark = (on) => document.documentElement.classList.toggle("mn-dark", on);
+  app.dark(window.matchMedia("(prefers-color-scheme: dark)").matches);
   app.parts = Mobilenet.parts();
   app.clockText = (s, fine, digits = 1) => {
     const sign = s < 0 ? "−" : "",
@@ -83,13 +87,15 @@ Mobilenet.start = (map, L) => {
     extend(e, n, run.range_m * 0.1);
   }
   if (left > right) extend(0, 0, 100);
+  const view = (app.view = Mobilenet.view(map, run.origin)),
+    host = map.getContainer();
+  app.radio = Mobilenet.radio(app);
+  if (app.radio.box) [left, bottom, right, top] = app.radio.box;
   app.bounds = [
     [left, bottom],
     [right, top],
   ];
 
-  const view = (app.view = Mobilenet.view(map, run.origin)),
-    host = map.getContainer();
   host.style.background = Mobilenet.PAPER;
   const ground = Mobilenet.canvas(host, "mn-canvas"),
     live = Mobilenet.canvas(host, "mn-canvas mn-live");
@@ -146,6 +152,14 @@ Mobilenet.start = (map, L) => {
         map.getZoom() +
         Math.log2(Math.max(1, 1.1 / (view.scaleAt(p.y) / (host.clientHeight / (run.range_m * 3.2))) / 1.1));
     map.setView(view.latLng(p.x, p.y), Math.max(map.getZoom(), z), { animate: false });
+  };
+  // The first moment with something to see: somebody is there, and half a second later something happens.
+  app.opening = () => {
+    let there = run.end_s;
+    for (let h = 0; h < run.count; h++)
+      if (run.tracks.count[h]) there = Math.min(there, run.moments[run.momentOf(h, 0)]);
+    const mark = app.marks.next(there - 1e-9, 1);
+    return there >= run.end_s ? 0 : Math.max(there, mark ? mark.t - 0.5 : there);
   };
   app.jump = (step, kind) => {
     const item = app.marks.next(app.clock.t, step, kind);
@@ -205,6 +219,7 @@ Mobilenet.start = (map, L) => {
     ["s  S", "next, previous station"],
     ["f", "follow the chosen host"],
     ["z", "the whole field"],
+    ["d", "dark or light"],
     ["Home End", "to the beginning, to the end"],
     ["Esc", "close the card"],
   ];
@@ -317,8 +332,10 @@ Mobilenet.start = (map, L) => {
         say:
           "station " +
           run.stationInFull(s) +
-          ": SBuffer " +
-          (run.valueAt("stations", "sbuffer", s, app.clock.t) ?? "not recorded"),
+          (run.buffers.stations.series
+            .map(({ name }) => ": " + name + " " + run.valueAt("stations", name, s, app.clock.t))
+            .slice(0, 1)
+            .join("") || ": no buffer recorded"),
       };
     return null;
   };
@@ -370,6 +387,7 @@ Mobilenet.start = (map, L) => {
   layout();
   panels.open();
   app.fit();
+  app.clock.seek(app.opening());
   // For tests: milliseconds that drawing takes, over so many moments spread over the run.
   app.measure = (frames) => {
     app.clock.playing = true;

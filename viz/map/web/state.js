@@ -162,11 +162,11 @@ Mobilenet.addStates = (run) => {
     }
     return { have, lack };
   };
-  run.valueAt = (kind, quantity, i, t) => {
+  run.valueAt = (kind, buffer, i, t) => {
     const series = run.buffers[kind],
-      column = series[quantity];
-    return column
-      ? column[i * series.bins + Math.min(series.bins - 1, Math.max(0, Math.floor(t / series.bin_s)))]
+      found = series.series.find(({ name }) => name === buffer);
+    return found
+      ? found.sizes[i * series.bins + Math.min(series.bins - 1, Math.max(0, Math.floor(t / series.bin_s)))]
       : null;
   };
 };

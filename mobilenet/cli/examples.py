@@ -1,0 +1,37 @@
+"""The scenarios and data that come with the package, for whoever has no clone."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from mobilenet.cli.console import reporting, say
+from mobilenet.quoting import quoted
+
+FIRST = Path("scenarios", "first.yaml")
+
+
+def examples(
+    folder: Annotated[
+        Path, typer.Argument(metavar="FOLDER", help="A new folder; in it scenarios/ and data/ are put side by side.")
+    ] = Path("mobilenet-examples"),
+) -> None:
+    """Copy out the scenarios and data that come with the package."""
+    with reporting():
+        import shutil
+
+        from mobilenet.rundir.writer import run_directory
+        from mobilenet.shipped import FOLDERS, ROOT
+
+        with run_directory(folder) as partial:
+            for name in FOLDERS:
+                shutil.copytree(ROOT / name, partial / name, ignore=shutil.ignore_patterns("__pycache__"))
+            count = sum(path.is_file() for path in partial.rglob("*"))
+        say(f"{quoted(folder)}: {count} files. Next: mobilenet run {quoted(folder / FIRST)}")
+
+
+def first_step() -> str:
+    """What to say to somebody who has said nothing yet."""
+    return f"mobilenet run {FIRST}" if FIRST.is_file() else "mobilenet examples"

@@ -1,0 +1,130 @@
+"""How far long work is: a bar on a terminal, elsewhere a line now and then.
+
+Units     seconds of simulated and of wall time, as the words say
+Source    ours: docs/architecture/command-line.md
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+
+from mobilenet.cli.console import error_console
+
+if TYPE_CHECKING:
+    from mobilenet.experiments.study.batch import Standing
+
+PLAIN_PROGRESS_S = 10.0  # between two lines where there is no terminal
+
+
+@contextmanager
+def progress(quiet: bool, label: str) -> Iterator[Callable[[float, float], None] | None]:
+    """Simulated time, speed and time left; on a terminal a bar, elsewhere a line now and then."""
+    if quiet:
+        yield None
+        return
+    started = time.perf_counter()
+    if not error_console.is_terminal:
+        yield _plain_progress(started)
+        return
+    columns = (
+        TextColumn("{task.description}"), BarColumn(),
+        TextColumn("{task.completed:.0f} of {task.total:.0f} s simulated"),
+        TextColumn("{task.fields[speed]}"), TimeRemainingColumn(),
+    )  # fmt: skip
+    with Progress(*columns, console=error_console, transient=True) as bar:
+        task = bar.add_task(label, total=1, speed="")
+
+        def update(done_s: float, total_s: float) -> None:
+            speed = f"{done_s / (time.perf_counter() - started):.1f} s a second"
+            if done_s > total_s:
+                speed = f"and {done_s - total_s:.0f} s of waiting for rest"
+            bar.update(task, completed=min(done_s, total_s), total=total_s, speed=speed)
+
+        yield update
+
+
+def _plain_progress(started: float) -> Callable[[float, float], None]:
+    last = [started]
+
+    def update(done_s: float, total_s: float) -> None:
+        now = time.perf_counter()
+        if now - last[0] >= PLAIN_PROGRESS_S:
+            last[0] = now
+            speed = done_s / (now - started)
+            if done_s > total_s:
+                line = f"{total_s:.0f} s simulated, waiting for rest since {done_s - total_s:.0f} s more of them"
+            else:
+                left_s = (total_s - done_s) / speed
+                line = f"{done_s:.0f} of {total_s:.0f} s simulated, {speed:.1f} s a second, {left_s:.0f} s left"
+            error_console.print(line, soft_wrap=True)
+
+    return update
+
+
+@contextmanager
+def runs_progress(quiet: bool) -> Iterator[Callable[[Standing], None]]:
+    """Runs done, failed and left of a study, with the round and the time left of it."""
+    if quiet:
+        yield lambda standing: None
+    elif not error_console.is_terminal:
+        yield _plain_runs_progress()
+    else:
+        columns = (TextColumn("runs"), BarColumn(), TextColumn("{task.description}"), TimeRemainingColumn())
+        with Progress(*columns, console=error_console, transient=True) as bar:
+            task = bar.add_task("Spark starts", total=None)
+            begun: list[int] = []
+
+            def update(standing: Standing) -> None:
+                if begun[:1] != [standing.round]:  # the speed is that of this round
+                    begun[:] = [standing.round]
+                    bar.reset(task, total=standing.done + standing.failed + standing.left, description=_told(standing))
+                bar.update(task, completed=standing.done + standing.failed, description=_told(standing))
+
+            yield update
+
+
+def _plain_runs_progress() -> Callable[[Standing], None]:
+    last = [time.perf_counter()]
+    first: list[tuple[float, int]] = []  # when this call began to run, and what was done before
+
+    def tell(standing: Standing) -> None:
+        now, ended = time.perf_counter(), standing.done + standing.failed
+        if not first:
+            first.append((now, ended))
+        if now - last[0] >= PLAIN_PROGRESS_S and standing.left:
+            last[0] = now
+            since, before = first[0]
+            each_s = (now - since) / (ended - before) if ended > before else None
+            left = "" if each_s is None else f", about {each_s * standing.left:.0f} s left"
+            error_console.print(_told(standing) + left + (" in this round" * (standing.round > 1)), soft_wrap=True)
+
+    return tell
+
+
+def _told(standing: Standing) -> str:
+    said = f"{standing.done} done, {standing.failed} failed, {standing.left} left"
+    if standing.most_left > standing.left:
+        said = f"round {standing.round}: {said} (at most {standing.most_left})"
+    return said + (f"; least precise: {standing.imprecise}" if standing.imprecise else "")
+
+
+@contextmanager
+def counting(total: int) -> Iterator[Callable[[], None]]:
+    """So many schedules out of `total`, on a terminal."""
+    if not error_console.is_terminal:
+        yield lambda: None
+        return
+    columns = (
+        TextColumn("schedules"),
+        BarColumn(),
+        TextColumn("{task.completed} of {task.total}"),
+        TimeRemainingColumn(),
+    )
+    with Progress(*columns, console=error_console, transient=True) as bar:
+        task = bar.add_task("", total=total)
+        yield lambda: bar.advance(task)

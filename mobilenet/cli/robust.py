@@ -1,0 +1,121 @@
+"""Robustness: a study's comparison, made again on other radios."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.table import Table
+from rich.text import Text
+
+from mobilenet.cli.console import Exit, fail, print_table, reporting, say
+from mobilenet.cli.options import AllowCode, Master, Quiet, Workers
+from mobilenet.cli.progress import runs_progress
+from mobilenet.cli.study import keeping_what_is_done
+from mobilenet.quoting import quoted
+
+
+def robust(
+    study: Annotated[Path, typer.Argument(metavar="STUDY", help="A study file (YAML) with `compare:`.")],
+    radios: Annotated[
+        str | None,
+        typer.Option(
+            "--radios",
+            metavar="LIST",
+            help=(
+                "Of disk, capture, log_distance, fading, shadowing, obstacles; by default all. The scenario's own comes"
+                " first in any case."
+            ),
+        ),
+    ] = None,
+    obstacles: Annotated[
+        Path | None,
+        typer.Option("--obstacles", metavar="FILE", help="Buildings for the radio obstacles (GeoJSON, poly.xml)."),
+    ] = None,
+    out: Annotated[
+        Path | None, typer.Option("--out", metavar="DIR", help="Where all of it goes; by default one below studies/.")
+    ] = None,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Only say which radios and how many runs there would be.")
+    ] = False,
+    master: Master = None,
+    workers: Workers = None,
+    allow_code: AllowCode = False,
+    quiet: Quiet = False,
+) -> None:
+    """Ask whether a study's comparison would have come out the same way on another radio."""
+    with reporting(quiet and not dry_run):
+        from mobilenet.experiments.robust import robust as robustness
+        from mobilenet.experiments.robust.words import (
+            RADIO_HEAD,
+            markdown,
+            radio_row,
+            said_of_mac,
+            totals,
+            without_mean,
+        )
+        from mobilenet.experiments.study.rows import write_rows
+        from mobilenet.experiments.study.spark import local_master
+        from mobilenet.experiments.study.store import write_text
+        from mobilenet.viz.files import together
+        from mobilenet.viz.robust import draw
+
+        if master is not None and workers is not None:
+            fail("--workers counts cores of this machine; with --master the master says how many", Exit.BAD_INPUT)
+        chosen = None if radios is None else [name.strip() for name in radios.split(",") if name.strip()]
+        plan = robustness.plan(study, chosen, obstacles, allow_code)
+        _print(RADIO_HEAD, [radio_row(radio) for radio in plan.radios])
+        if mac := said_of_mac(plan):
+            say(mac)
+        say(f"{len(plan.radios)} radios, at least {plan.runs} runs of each")
+        place = out or robustness.default_directory(study)
+        if dry_run:
+            say(f"Next: {_again(study, radios, obstacles, out, allow_code)}")
+            return
+        with keeping_what_is_done(), runs_progress(quiet) as update:
+            done = robustness.perform(plan, place, master or local_master(workers), update, allow_code, say)
+        failed = [f"{result.store.path.name}/{line}" for result in done for line in result.failed]
+        violated = [result.store.runs / run for result in done for run in result.violated]
+        for line in [f"failed: {line}" for line in failed[:10]] + [f"violated: {quoted(run)}" for run in violated[:10]]:
+            say(line, always=True)
+        found = robustness.judge(plan, place)
+        with together(place) as fresh:
+            write_rows(fresh, "robust", robustness.rows(found))
+            write_text(fresh / "robust.md", markdown(plan, found, without_mean(done)))
+            for suffix in ("svg", "png"):
+                draw(plan.factor, plan.study.confidence, found, fresh / f"robust.{suffix}")
+        _print_claims(plan, found)
+        for line in without_mean(done):
+            say(f"{line}: what waits at stations and hosts grows to the end, so there is no mean")
+        say(f"{totals(found)}; {quoted(place / 'robust.md')} has the intervals, robust.csv all numbers")
+        if failed:
+            fail(f"{len(failed)} runs failed; the same command tries them again", Exit.UNFINISHED)
+        if violated:
+            say(f"Next: mobilenet verify {quoted(violated[0])}")
+            raise typer.Exit(Exit.VIOLATED)
+        say(f"Next: look at {quoted(place / 'robust.png')}")
+
+
+def _again(study: Path, radios: str | None, obstacles: Path | None, out: Path | None, allow_code: bool) -> str:
+    """The command that does it."""
+    words = ["mobilenet robust", quoted(study)]
+    for option, value in (("--radios", radios), ("--obstacles", obstacles), ("--out", out)):
+        words += [] if value is None else [option, quoted(Path(value))]
+    return " ".join([*words, *(["--allow-code"] if allow_code else [])])
+
+
+def _print_claims(plan: Any, found: list[Any]) -> None:
+    from mobilenet.experiments.robust.verdicts import ratios_of
+    from mobilenet.experiments.robust.words import cells, name_of
+
+    as_ratios = ratios_of(found)
+    head = ("metric", "comparison", *(radio.name for radio in plan.radios), "verdict")
+    _print(head, [(c.metric, name_of(c), *cells(c, c.metric in as_ratios, intervals=False), c.verdict) for c in found])
+
+
+def _print(head: tuple[str, ...], rows: list[tuple[str, ...]]) -> None:
+    table = Table(*head, box=None, pad_edge=False)
+    for row in rows:
+        table.add_row(*(Text(cell) for cell in row))
+    print_table(table)

@@ -1,0 +1,44 @@
+"""Draws that belong to a pair of numbers instead of a place in a row: the same whoever asks, in whatever order.
+
+Model     a hash of (key, a, b), where the key is derived from the scenario's seed as that of a stream. It is for what a
+          frame meets at a receiver: that a node which is too far away is not looked at shifts nobody else's draw
+Units     none; draws are whole numbers, uniform in 0..2**32 - 1
+Source    the 32-bit mixing function of Chris Wellons' hash prospector (2018), constants 21f0aaad and d35a2d97; the rest
+          is ours: docs/architecture/time-and-chance.md
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from mobilenet.engine.random_streams import key_of
+
+if TYPE_CHECKING:
+    from mypy_extensions import i64
+
+RANGE: Final = 2**32
+
+
+class KeyedDraws:
+    """One purpose's draws for pairs of whole numbers."""
+
+    __slots__ = ("_first", "_second")
+
+    def __init__(self, seed: int, purpose: str, owner: str = "") -> None:
+        key = key_of(seed, purpose, owner)
+        self._first: i64 = int.from_bytes(key[:4], "little")
+        self._second: i64 = int.from_bytes(key[4:8], "little")
+
+    def draw(self, a: i64, b: i64) -> i64:
+        """For 0 <= a, b < 2**31."""
+        return mixed(mixed((a + self._first) & 0xFFFFFFFF) ^ ((b * 0x1E3779B1 + self._second) & 0xFFFFFFFF))
+
+
+def mixed(x: i64) -> i64:
+    """A bijection of 0..2**32 - 1 in which each bit depends on all."""
+    x ^= x >> 16
+    x = (x * 0x21F0AAAD) & 0xFFFFFFFF
+    x ^= x >> 15
+    # in two parts: a product of 64 bits has no room in a machine word of Python's
+    x = (x * 0x2D97 + ((x * 0xD35A & 0xFFFF) << 16)) & 0xFFFFFFFF
+    return x ^ (x >> 15)

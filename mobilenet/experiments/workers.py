@@ -1,0 +1,64 @@
+"""The same work for many tasks, on several processes.
+
+Model     processes are started anew (spawn) and share nothing with this one. Each task is done once, and which
+          process does it makes no difference to its result. Whoever stops asking for results stops the rest
+Errors    what the work raises passes through; BrokenProcessPool where a process has died
+Source    ours
+"""
+
+from __future__ import annotations
+
+import os
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import Future, ProcessPoolExecutor, as_completed
+from contextlib import contextmanager
+from itertools import islice
+from multiprocessing import get_context
+from typing import TypeVar
+
+Task = TypeVar("Task")
+Done = TypeVar("Done")
+TOGETHER = 4  # short tasks that a process is given at a time
+AHEAD = 4  # times as much as the processes do now is handed out already
+
+
+@contextmanager
+def _processes(workers: int | None) -> Iterator[ProcessPoolExecutor]:
+    """None: as many as there are cores."""
+    with ProcessPoolExecutor(workers or os.cpu_count(), get_context("spawn")) as pool:
+        try:
+            yield pool
+        except BaseException:
+            pool.shutdown(wait=False, cancel_futures=True)
+            raise
+
+
+def as_done(work: Callable[[Task], Done], tasks: Sequence[Task], workers: int | None) -> Iterator[tuple[int, Done]]:
+    """The place of each task and its result, in the order in which they are done; for few and long tasks."""
+    if not tasks:
+        return
+    with _processes(workers) as pool:
+        futures = {pool.submit(work, task): place for place, task in enumerate(tasks)}
+        for future in as_completed(futures):
+            yield futures[future], future.result()
+
+
+def in_order(work: Callable[[Task], Done], tasks: Iterable[Task], workers: int) -> Iterator[Done]:
+    """The results in the order of the tasks, of which there may be any number; with one worker here in this process."""
+    if workers <= 1:
+        yield from map(work, tasks)
+        return
+    left = iter(tasks)
+    with _processes(workers) as pool:
+        waiting: deque[Future[list[Done]]] = deque()
+        while some := tuple(islice(left, TOGETHER)):
+            waiting.append(pool.submit(_each, work, some))
+            if len(waiting) >= AHEAD * workers:
+                yield from waiting.popleft().result()
+        while waiting:
+            yield from waiting.popleft().result()
+
+
+def _each(work: Callable[[Task], Done], tasks: Sequence[Task]) -> list[Done]:
+    return [work(task) for task in tasks]

@@ -1,0 +1,145 @@
+"""What becomes of a record: verdict and metrics, also those of a plug-in; and both anew from the record alone.
+
+Model     verdict.json and metrics.json follow from what was recorded. A user's metric that raises, or gives something
+          that is no number, costs nobody the run: it has no value, and `own_metrics_failed` of the manifest says why
+Errors    ScenarioError for what is no metric, RunError for a directory that is no run
+Source    ours: docs/run-directory.md, docs/guide/plug-ins.md
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from mobilenet.metrics import OwnMetric, as_measured, metrics
+from mobilenet.metrics.own import Record, measured, own_metric
+from mobilenet.metrics.registry import Row
+from mobilenet.parameters import ScenarioError
+from mobilenet.rundir.reader import AGAIN, RunError, read_derived, read_json, read_manifest
+from mobilenet.rundir.recorder import Recording
+from mobilenet.rundir.table import Columns, Table
+from mobilenet.rundir.writer import write_json
+from mobilenet.scenario import AnyScenario, load_scenario
+from mobilenet.simulation.plugin_code import named, place_of
+from mobilenet.verify import Verdict, verify, verify_run
+from mobilenet.verify.declared import expected_of
+from mobilenet.verify.judge import overall
+
+
+def own_metrics(scenario: AnyScenario, allow_code: bool = False) -> list[OwnMetric]:
+    """The metrics that a scenario brings along; their code is run, if that is allowed."""
+    found: list[OwnMetric] = []
+    for i, reference in enumerate(scenario.metrics):
+        if reference.rpartition(":")[2] in (metric.name for metric in found):
+            raise ScenarioError(f"metrics.{i}: {reference}: another metric has this name, expected different ones")
+        try:
+            function = named(f"metrics.{i}", reference, scenario.folder, allow_code)
+            found.append(own_metric(function, reference, scenario.folder))
+        except ValueError as error:
+            raise ScenarioError(f"metrics.{i}: {error}") from None
+    return found
+
+
+def own_metrics_of(directory: Path, allow_code: bool = False) -> list[OwnMetric]:
+    """Those of a run; their code is run, if that is allowed."""
+    if "own_metrics" not in read_manifest(directory):
+        return []
+    return own_metrics(load_scenario(directory / "scenario.yaml"), allow_code)
+
+
+def with_own_metrics(
+    events: Columns,
+    samples: Columns,
+    counters: dict[str, Any],
+    facts: dict[str, Any],
+    own: Sequence[OwnMetric],
+) -> tuple[Row, dict[str, str]]:
+    """One row of our metrics and a user's; and of those of a user's that failed, file, line and what went wrong."""
+    row = metrics(events, samples, counters, facts)
+    values, errors = measured(own, Record(events, samples, counters, as_measured(facts))) if own else ({}, {})
+    failed = {m.name: place_of(errors[m.name], m.path, m.function) for m in own if m.name in errors}
+    return row | values, failed
+
+
+def judge(
+    directory: Path, recording: Recording, facts: dict[str, Any], own: Sequence[OwnMetric] = ()
+) -> dict[str, str]:
+    """verdict.json and metrics.json from what was recorded; which of a user's metrics failed, and why."""
+    tables, counters = recording.tables(), recording.document()
+    events, samples = tables["events"], tables["samples"]
+    verdicts = verify(events, samples, tables["positions"], counters, facts, expected_of(directory))
+    row, failed = with_own_metrics(events, samples, counters, facts, own)
+    write_json(directory / "verdict.json", verdict_document(verdicts))
+    write_json(directory / "metrics.json", row)
+    return failed
+
+
+def judge_anew(directory: Path) -> tuple[dict[str, Verdict], list[str]]:
+    """What the record alone says; and for people, what became of verdict.json and metrics.json.
+
+    They follow from the record. Missing ones are made anew; those that are there are left as they are, even if they say
+    something else.
+    """
+    tables: dict[str, Table] = {}
+    verdicts = verify_run(directory, tables)
+    notes = []
+    path = directory / "verdict.json"
+    if not path.exists():
+        notes.append(_made_anew(path, verdict_document(verdicts)))
+    else:
+        try:
+            told = overall(verdicts_of(directory))
+            if told != overall(verdicts):
+                notes.append(f"{path} says {told}, which is not what the record says")
+        except RunError as error:
+            notes.append(str(error))
+    path = directory / "metrics.json"
+    if "violated" in (verdicts["record"].answer, verdicts["conservation"].answer):
+        if not path.exists():
+            notes.append(f"{path} is missing, and is not made anew: the record is damaged")
+        return verdicts, notes
+    facts = read_manifest(directory)
+    found = metrics(tables["events"], tables["samples"], read_json(directory, "counters.json"), facts)
+    stored: dict[str, Any] | None = None
+    if path.exists():
+        try:
+            stored = read_derived(directory, "metrics.json")
+        except RunError as error:
+            return verdicts, [*notes, str(error)]
+    if own := facts.get("own_metrics"):
+        notes.append(f"{', '.join(own)}: metrics of a plug-in are left as they are, since that would run its code")
+        found |= {name: (stored or {}).get(name) for name in own}
+    if stored is None:
+        notes.append(_made_anew(path, found))
+    elif {name: value for name, value in stored.items() if value or name in found} != found:  # versions before wrote
+        # 0 or nothing of what a protocol does not have
+        differing = next((name for name in found if stored.get(name) != found[name]), "what is in it")
+        notes.append(f"{path}: {differing} is not what the record says; {AGAIN}")
+    return verdicts, notes
+
+
+def verdicts_of(directory: Path) -> dict[str, Verdict]:
+    """What verdict.json says."""
+    checks = read_derived(directory, "verdict.json", "checks")["checks"]
+    try:
+        return {name: Verdict(check["answer"], check["explanation"]) for name, check in checks.items()}
+    except (AttributeError, KeyError, TypeError):
+        raise RunError(f"{directory / 'verdict.json'}: garbled; {AGAIN}") from None
+
+
+def _made_anew(path: Path, document: dict[str, Any]) -> str:
+    if path.is_symlink():
+        return f"{path} is a symbolic link to nothing, and is left as it is"
+    try:
+        write_json(path, document)
+    except OSError as error:
+        return f"{path} was missing, and cannot be written: {error.strerror}"
+    return f"{path} was missing, and is made anew"
+
+
+def verdict_document(verdicts: dict[str, Verdict]) -> dict[str, Any]:
+    return {
+        "verdict": overall(verdicts),
+        "checks": {name: {"answer": v.answer, "explanation": v.explanation} for name, v in verdicts.items()},
+    }

@@ -1,0 +1,68 @@
+"""The deliveries of a run as columns: who got which message when, and how long after its broadcast.
+
+Model     nearly all events of a run are deliveries, so they are gathered as whole columns. A message is as old
+          as its last broadcast before the delivery; one that nobody has broadcast by then has no age
+Units     integer nanoseconds
+Shapes    all columns: (deliveries,), in order of occurrence; messages and nodes are codes of the events' columns
+Source    ours: docs/verdicts-and-metrics.md, docs/performance.md
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from mobilenet.rundir.table import Table
+
+
+class Deliveries:
+    def __init__(self, events: Table) -> None:
+        event, node, message = (events.coded(name) for name in ("event", "node", "message"))
+        times = events.numbers("time_ns")
+        rows = event.rows("deliver")
+        self.node, self.message = node.codes[rows], message.codes[rows]
+        self.time_ns = times[rows]
+        self.messages = len(message.words) + 1  # the last one stands for no message
+        self.broadcasts = event.rows("broadcast")
+        self.broadcast_message = message.codes[self.broadcasts]  # in their order
+        self.broadcast_ns = times[self.broadcasts]
+        self._nodes = {name: code for code, name in enumerate(node.words)}
+        last = _last_before(self.broadcasts, self.broadcast_message, rows, self.message, self.messages)
+        self.was_broadcast = last >= 0
+        self.sent_ns = self.broadcast_ns[last] if len(self.broadcasts) else np.full(len(rows), -1)
+        self.sent_ns = np.where(self.was_broadcast, self.sent_ns, -1)
+        senders = node.codes[self.broadcasts]
+        self.is_own = self.was_broadcast & (senders[last] == self.node if len(senders) else False)  # at its sender
+        self._by_node: np.ndarray | None = None
+
+    def of(self, node: str) -> np.ndarray:
+        """The places of a node's deliveries in these columns."""
+        if self._by_node is None:
+            self._by_node = np.argsort(self.node, kind="stable")
+            self._ends = np.cumsum(np.bincount(self.node, minlength=len(self._nodes)))
+        code = self._nodes.get(node)
+        if code is None:
+            return self._by_node[:0]
+        found: np.ndarray = self._by_node[self._ends[code - 1] if code else 0 : self._ends[code]]
+        return found
+
+    def got(self, node: str) -> np.ndarray:
+        """Message by message, whether the node ever delivered it."""
+        found = np.zeros(self.messages, np.bool_)
+        found[self.message[self.of(node)]] = True
+        return found
+
+
+def _last_before(
+    broadcasts: np.ndarray, sent: np.ndarray, rows: np.ndarray, delivered: np.ndarray, messages: int
+) -> np.ndarray:
+    """Of each delivery the number of the last broadcast of its message before it; -1: there is none."""
+    if not len(broadcasts):
+        return np.full(len(rows), -1)
+    last = np.full(messages, -1)
+    last[sent] = np.arange(len(sent))
+    found: np.ndarray = last[delivered]
+    late = (found >= 0) & (broadcasts[found] > rows)  # delivered before it, or broadcast again
+    for place in np.flatnonzero(late).tolist():
+        before = np.flatnonzero((sent == delivered[place]) & (broadcasts < rows[place]))
+        found[place] = before[-1] if len(before) else -1
+    return found

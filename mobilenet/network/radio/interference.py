@@ -1,0 +1,130 @@
+"""Every frame that is in the air, or was together with one that is: when it arrives at a node, and how strong.
+
+Model     the power of a frame at a node is worked out when somebody there needs it, from where it was sent and where
+          the node is when the frame that it receives was sent; it is the same whoever asks, since fading and shadowing
+          belong to the frame and the places. Nothing comes from beyond the cut-off
+Units     integer nanoseconds, metres, hundredths of a dBm, zeptowatts
+Source    ours: docs/models/sinr.md
+"""
+
+from __future__ import annotations
+
+from math import sqrt
+from typing import Final
+
+from mobilenet.engine.keyed_draws import KeyedDraws
+from mobilenet.network.radio.antenna import Antenna
+from mobilenet.network.radio.decibels import zeptowatts
+from mobilenet.network.radio.frame import Frame
+from mobilenet.network.radio.medium import SPEED_OF_LIGHT_M_PER_NS
+from mobilenet.network.radio.reception import Reception
+from mobilenet.propagation.budget import LinkBudget
+from mobilenet.propagation.fading import Fading
+
+FARTHEST_NS: Final = 10_100  # light over 3 km, and a little more
+
+
+class Interference:
+    """Of one air."""
+
+    def __init__(self, reception: Reception, budget: LinkBudget, fading: Fading | None, seed: int) -> None:
+        self._rules = reception
+        self._budget = budget
+        self._plain = budget.plain
+        self._fading = fading
+        self.gains = KeyedDraws(seed, "fading")
+        self._cutoff2 = reception.cutoff_m * reception.cutoff_m
+        self._near2 = (reception.cutoff_m + reception.reach_m) ** 2
+        self._threshold = zeptowatts(reception.energy_cdbm)
+        self._found_at = 0  # by _find: when a frame reaches a node, and how strong
+        self._found_cdbm = 0
+        self.frames: list[Frame] = []  # by start
+
+    def _find(self, other: Frame, node: Antenna, now: int) -> bool:
+        """When the first bit of a frame reaches a node, and how strong; False beyond the cut-off, and for its own."""
+        if other.sender is node:
+            return False
+        elapsed = now - node.since_ns
+        x = node.x_m + node.vx * elapsed
+        y = node.y_m + node.vy * elapsed
+        dx = x - other.x_m
+        dy = y - other.y_m
+        d2 = dx * dx + dy * dy
+        if d2 > self._cutoff2:
+            return False
+        distance_m = sqrt(d2)
+        sender = other.sender
+        power = self._rules.tx_cdbm(sender.is_station)
+        if self._plain is not None:
+            power -= self._plain[int(distance_m * 100 + 0.5)]
+        else:
+            power -= self._budget.loss_cdb(other.x_m, other.y_m, sender.is_station, x, y, node.is_station)
+        if self._fading is not None:
+            power += self._fading.gain_cdb(self.gains.draw(other.serial, node.index), distance_m)
+        self._found_at = other.start_ns + int(distance_m / SPEED_OF_LIGHT_M_PER_NS + 0.5)
+        self._found_cdbm = power
+        return True
+
+    def power(self, frame: Frame, node: Antenna, at: int) -> int:
+        """The power of all other frames at the node at that time, in zeptowatts."""
+        total = 0
+        for other in self.frames:
+            if other is frame or other.start_ns + other.duration_ns + FARTHEST_NS <= at:
+                continue
+            if self._find(other, node, frame.start_ns) and self._found_at <= at < self._found_at + other.duration_ns:
+                total += zeptowatts(self._found_cdbm)
+        return total
+
+    def above_threshold(self, node: Antenna, frame: Frame, first: int, last: int, power: int) -> int:
+        """Until when the sum of what is strong here at `first` is above the threshold: it only falls from then on."""
+        ends = [(last, zeptowatts(power))]
+        for other in self.frames:
+            if (
+                other is not frame
+                and self._find(other, node, frame.start_ns)
+                and self._found_cdbm >= self._rules.strong_cdbm
+            ):
+                end = self._found_at + other.duration_ns
+                if self._found_at <= first < end:
+                    ends.append((end, zeptowatts(self._found_cdbm)))
+        total = sum(each for _, each in ends)
+        until = first
+        for at, each in sorted(ends):
+            if total < self._threshold:
+                break
+            until = at
+            total -= each
+        return until
+
+    def overlapping(self, frame: Frame) -> list[Frame]:
+        """All others that can have been in the air together with it at one of its receivers."""
+        start, end = frame.start_ns - FARTHEST_NS, frame.start_ns + frame.duration_ns + FARTHEST_NS
+        x, y, near2 = frame.x_m, frame.y_m, self._near2
+        found = []
+        for other in self.frames:
+            if other.start_ns < end and other.start_ns + other.duration_ns > start and other is not frame:
+                dx = other.x_m - x
+                dy = other.y_m - y
+                if dx * dx + dy * dy <= near2:
+                    found.append(other)
+        return found
+
+    def changes(self, frame: Frame, node: Antenna, first: int, others: list[Frame]) -> list[tuple[int, int]]:
+        """When the interference changes at a node that the frame reaches at `first`, and by how many zeptowatts."""
+        last = first + frame.duration_ns
+        changes: list[tuple[int, int]] = []
+        for other in others:
+            if not self._find(other, node, frame.start_ns):
+                continue
+            ends = self._found_at + other.duration_ns
+            if ends > first and self._found_at < last:
+                each = zeptowatts(self._found_cdbm)
+                changes.append((self._found_at, each))
+                changes.append((ends, -each))
+        return changes
+
+    def forget(self, before: int) -> None:
+        """Frames that had ended then, everywhere."""
+        frames = self.frames
+        if frames[0].start_ns + frames[0].duration_ns + FARTHEST_NS <= before:
+            self.frames = [frame for frame in frames if frame.start_ns + frame.duration_ns + FARTHEST_NS > before]

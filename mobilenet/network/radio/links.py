@@ -1,0 +1,148 @@
+"""How far a radio that receives by power reaches, and what its links lose: from the scenario's keys.
+
+Model     reach: as far as a preamble, or energy that counts, can arrive with the best luck of shadowing and fading.
+          Cell: as far as a station's preamble arrives where the path loss is all; half of the places at that distance
+          are in its cell when there is shadowing. Cut-off: where the path loss leaves a hundredth of the noise
+Units     metres, hundredths of a dB
+Errors    ScenarioError for a file of obstacles that cannot be used
+Source    ours: docs/models/sinr.md
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from functools import lru_cache
+from pathlib import Path
+
+from mobilenet.network.radio.framing import IP_BYTES, LLC_MAC_FCS_BYTES, UDP_BYTES
+from mobilenet.network.radio.parameters import FARTHEST_M, WirelessParameters
+from mobilenet.network.radio.phy import MODES
+from mobilenet.network.radio.reception import STRONG_CDB, Reception, hundredths, reception_noise_cdbm
+from mobilenet.network.radio.survival import CHANCE
+from mobilenet.propagation.budget import LinkBudget
+from mobilenet.propagation.fading import Fading
+from mobilenet.propagation.obstacles import walls
+from mobilenet.propagation.path_loss import loss_table, median_reach_m
+from mobilenet.propagation.shadowing import CLIP, ONE
+from mobilenet.tracks.projection import Origin
+
+BELOW_NOISE_CDB = 2_000
+LINKS = (0, 1, 2)  # stations among both ends
+OVERHEAD_BYTES = UDP_BYTES + IP_BYTES + LLC_MAC_FCS_BYTES
+
+
+@lru_cache(maxsize=32)
+def cell_m(wireless: WirelessParameters) -> float:
+    """How far a station is received where nothing stands in the way; unit_disk: the range."""
+    if wireless.model == "unit_disk":
+        return wireless.range_m
+    return _distance_m(wireless, station_tx_dbm(wireless), detected_cdbm(wireless))
+
+
+@lru_cache(maxsize=32)
+def reach_m(wireless: WirelessParameters) -> float:
+    """Beyond it nobody receives a frame, is disturbed in carrier sense, or, with unit_disk, meets it at all."""
+    if wireless.model == "unit_disk":
+        return wireless.reach_m
+    least = min(hundredths(wireless.preamble_rssi_dbm), hundredths(wireless.ed_threshold_dbm) - STRONG_CDB)
+    least -= _luck_cdb(wireless)
+    if wireless.fading is not None:
+        least -= Fading(wireless.fading).most_cdb
+    return max(1.0, _distance_m(wireless, _strongest_dbm(wireless), least, LINKS))
+
+
+@lru_cache(maxsize=32)
+def serving_reach_m(wireless: WirelessParameters) -> float:
+    """No host is served by a station from farther away."""
+    if wireless.model == "unit_disk":
+        return wireless.range_m
+    least = detected_cdbm(wireless) - _luck_cdb(wireless)
+    return _distance_m(wireless, station_tx_dbm(wireless), least)
+
+
+@lru_cache(maxsize=32)
+def host_reach_m(wireless: WirelessParameters) -> float:
+    """How far a host is received where nothing stands in the way."""
+    if wireless.model == "unit_disk":
+        return wireless.range_m
+    return _distance_m(wireless, wireless.tx_dbm, detected_cdbm(wireless))
+
+
+@lru_cache(maxsize=64)
+def rate_reach_m(wireless: WirelessParameters, rate_mbps: float, payload_bytes: int) -> float:
+    """As far as half of a station's frames with so much payload survive the noise; those not detected do not."""
+    rules = reception_of(wireless, (rate_mbps,))
+    duration_ns = MODES[wireless.mode].airtime_ns(payload_bytes + OVERHEAD_BYTES, rate_mbps)
+    powers = range(detected_cdbm(wireless), 5_000)
+    least = bisect_left(powers, CHANCE // 2, key=lambda power: rules.chance(rate_mbps, power, 0, duration_ns, []))
+    return _distance_m(wireless, station_tx_dbm(wireless), powers[min(least, len(powers) - 1)])
+
+
+@lru_cache(maxsize=32)
+def between_stations_m(wireless: WirelessParameters) -> float:
+    """How far stations are received by each other where nothing stands in the way: with umi farther than by hosts."""
+    return _distance_m(wireless, station_tx_dbm(wireless), detected_cdbm(wireless), (2,))
+
+
+def detected_cdbm(wireless: WirelessParameters) -> int:
+    """The least power at which a broadcast's preamble is detected in silence: above the threshold, and above noise."""
+    noise_cdbm = reception_noise_cdbm(wireless.broadcast_rate_mbps, wireless.noise_figure_db)
+    return max(hundredths(wireless.preamble_rssi_dbm), noise_cdbm + hundredths(wireless.preamble_sinr_db))
+
+
+def _luck_cdb(wireless: WirelessParameters) -> int:
+    """What shadowing adds at most."""
+    return 0 if wireless.shadowing is None else hundredths(CLIP / ONE * wireless.shadowing.sigma_db)
+
+
+@lru_cache(maxsize=32)
+def cutoff_m(wireless: WirelessParameters) -> float:
+    noise_cdbm = reception_noise_cdbm(6, wireless.noise_figure_db)  # of OFDM, in whose band it is less
+    return _distance_m(wireless, _strongest_dbm(wireless), noise_cdbm - BELOW_NOISE_CDB, LINKS)
+
+
+def station_tx_dbm(wireless: WirelessParameters) -> float:
+    return wireless.tx_dbm if wireless.station_tx_dbm is None else wireless.station_tx_dbm
+
+
+def reception_of(wireless: WirelessParameters, rates_mbps: tuple[float, ...] = ()) -> Reception:
+    """`rates_mbps`: others that are asked for."""
+    mode = MODES[wireless.mode]
+    sent_at = {*rates_mbps, wireless.broadcast_rate_mbps, wireless.unicast_mbps}
+    sent_at |= {mode.ack_rate_mbps(rate) for rate in sent_at}
+    return Reception(
+        wireless.tx_dbm,
+        station_tx_dbm(wireless),
+        wireless.noise_figure_db,
+        wireless.preamble_rssi_dbm,
+        wireless.preamble_sinr_db,
+        wireless.ed_threshold_dbm,
+        wireless.capture_db,
+        mode.signal_extension_ns,
+        tuple(sorted({float(rate) for rate in sent_at})),
+        reach_m(wireless),
+        cutoff_m(wireless),
+    )
+
+
+def budget_of(wireless: WirelessParameters, seed: int, folder: Path, origin: Origin | None) -> LinkBudget:
+    """The losses of all links. `folder`, `origin`: of the scenario, for its file of obstacles."""
+    town = None if wireless.obstacles is None else walls(wireless.obstacles, folder, origin)
+    return LinkBudget(wireless.path_loss, wireless.shadowing, town, seed, FARTHEST_M)
+
+
+def fading_of(wireless: WirelessParameters) -> Fading | None:
+    return None if wireless.fading is None else Fading(wireless.fading)
+
+
+def _strongest_dbm(wireless: WirelessParameters) -> float:
+    return max(wireless.tx_dbm, station_tx_dbm(wireless))
+
+
+def _distance_m(wireless: WirelessParameters, tx_dbm: float, left_cdbm: int, links: tuple[int, ...] = (1,)) -> float:
+    """As far as so much is left on average, on one of these links: so many of both ends are stations, which umi alone
+    tells apart.
+    """
+    kinds = links if wireless.path_loss.model == "umi" else (1,)
+    most_cdb = hundredths(tx_dbm) - left_cdbm
+    return max(median_reach_m(loss_table(wireless.path_loss, FARTHEST_M, stations), most_cdb) for stations in kinds)

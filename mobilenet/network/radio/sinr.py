@@ -1,0 +1,343 @@
+"""Reception by power, noise and interference.
+
+Model     a frame arrives with the sender's power less the link's loss, times the fading of this frame at this node.
+          Its receivers are the nodes at which it arrives with at least `preamble_rssi_cdbm`, and `preamble_sinr_cdb`
+          above the noise: those that would detect its preamble if the air were silent.
+          Preamble: an idle node that a frame reaches looks 4 us later at the strongest of all that have arrived by
+          then. With an SINR of at least `preamble_sinr_cdb` it receives this one, until its end; otherwise it
+          listens on. Everything else is noise, also to whoever begins to listen later.
+          Survival: the product over the pieces between two changes of the interference, the PHY header at its rate
+          and the payload at the frame's. One draw per frame and receiver: lost is a `collision` if the same draw had
+          survived the noise alone, else `bit_errors`.
+          Carrier sense: busy while it receives, from the moment of detection on, and while the sum of all powers is
+          at least `energy_cdbm`. Powers more than 20 dB below that are left out of this sum, and interference from
+          where the path loss alone leaves less than a hundredth of the noise, or from beyond 3 km, out of the SINR.
+          Interference is worked out for those who receive, when they need it: at the preamble and at the end
+Rounding  the choice at 4 us is made in one step for all receivers of a frame, 4 us after its first bit was sent: what
+          is sent within one propagation delay after that, and yet reaches a node before its own 4 us are over, is
+          interference there, not a rival
+Units     integer nanoseconds, metres, hundredths of a dBm, zeptowatts (decibels.py)
+Source    the default PHY of ns-3 3.44 (threshold preamble detection, interference in chunks), read and measured; error
+          models: bit_errors.py; ours: docs/models/sinr.md
+"""
+
+from __future__ import annotations
+
+from math import sqrt
+from typing import Final
+
+from mobilenet.engine.kernel import Kernel
+from mobilenet.engine.keyed_draws import KeyedDraws
+from mobilenet.network.radio.antenna import NEVER, Antenna
+from mobilenet.network.radio.decibels import HIGHEST_CDBM, cdbm_of, times
+from mobilenet.network.radio.frame import (
+    BIT_ERRORS,
+    COLLISION,
+    HALF_DUPLEX,
+    NEVER_ATTEMPTED,
+    PREAMBLE_MISSED,
+    RECEIVED,
+    RECEIVER_DOWN,
+    SINR_FATES,
+    Frame,
+)
+from mobilenet.network.radio.interference import Interference
+from mobilenet.network.radio.medium import SPEED_OF_LIGHT_M_PER_NS, End, Medium, Observer
+from mobilenet.network.radio.neighbours import Neighbours
+from mobilenet.network.radio.reception import Reception
+from mobilenet.network.radio.survival import CHANCE
+from mobilenet.propagation.budget import LinkBudget
+from mobilenet.propagation.fading import Fading
+
+PREAMBLE_NS: Final = 4_000
+
+
+class Ear:
+    """What one node is about to receive."""
+
+    __slots__ = (
+        "locked_cdbm", "node", "opener", "rival", "rival_cdbm", "rivals_until", "strong", "strong_until",
+        "strongest_cdbm", "tx",
+    )  # fmt: skip
+
+    def __init__(self, node: Antenna, tx_cdbm: int) -> None:
+        self.node = node
+        self.tx = tx_cdbm
+        self.opener = 0  # serial of the frame with which a preamble's 4 us began; 0: none is awaited
+        self.rival = 0  # serial of the strongest since
+        self.rival_cdbm = 0
+        self.rivals_until = NEVER
+        self.locked_cdbm = 0
+        # of what is near the energy threshold: how many, and the strongest, since there was none; until when
+        self.strong = 0
+        self.strongest_cdbm = 0
+        self.strong_until = NEVER
+
+
+class Sinr(Medium):
+    """The air of one run in which power decides."""
+
+    def __init__(
+        self,
+        kernel: Kernel,
+        neighbours: Neighbours,
+        reception: Reception,
+        budget: LinkBudget,
+        fading: Fading | None,
+        seed: int,
+        loss: float = 0.0,
+        observer: Observer | None = None,
+        listens: bool = True,
+    ) -> None:
+        super().__init__(kernel, neighbours, SINR_FATES, loss, observer, listens)
+        self._rules = reception
+        self._budget = budget
+        self._plain = budget.plain
+        self._fading = fading
+        self._around = Interference(reception, budget, fading, seed)
+        self._fortunes = KeyedDraws(seed, "reception")
+        self._energy_cdbm = reception.energy_cdbm
+        self._strong_cdbm = reception.strong_cdbm
+        self._floor_cdbm = reception.floor_cdbm - (0 if fading is None else fading.most_cdb)
+        self._reach2 = reception.reach_m * reception.reach_m
+        self._ears: list[Ear] = []
+
+    def add(self, antenna: Antenna) -> None:
+        assert antenna.index == len(self._ears)
+        self._ears.append(Ear(antenna, self._rules.tx_cdbm(antenna.is_station)))
+
+    # --- a frame starts
+
+    def start(self, frame: Frame, before: Frame | None = None) -> None:
+        now = self._calendar.now
+        sender = frame.sender
+        frame.start_ns = now
+        end = now + frame.duration_ns
+        self._abort_reception(sender, now, end)
+        x = sender.x_m + sender.vx * (now - sender.since_ns)
+        y = sender.y_m + sender.vy * (now - sender.since_ns)
+        frame.x_m = x
+        frame.y_m = y
+        self._started = serial = self._started + 1
+        frame.serial = serial
+        ears = self._ears
+        plain, fading, budget, reach2 = self._plain, self._fading, self._budget, self._reach2
+        gains = self._around.gains
+        tx, floor, strong = ears[sender.index].tx, self._floor_cdbm, self._strong_cdbm
+        detected = self._rules.detected_cdbm(frame.rate_mbps)
+        receivers: list[Antenna] = []
+        fates: list[int] = []
+        delays: list[int] = []
+        powers: list[int] = []
+        latest = 0
+        for node in self.neighbours.candidates(sender, now):
+            elapsed = now - node.since_ns
+            node_x = node.x_m + node.vx * elapsed
+            node_y = node.y_m + node.vy * elapsed
+            dx = node_x - x
+            dy = node_y - y
+            d2 = dx * dx + dy * dy
+            if d2 > reach2:
+                continue
+            distance_m = sqrt(d2)
+            if plain is not None:
+                power = tx - plain[int(distance_m * 100 + 0.5)]
+            else:
+                power = tx - budget.loss_up_to_cdb(x, y, sender.is_station, node_x, node_y, node.is_station, tx - floor)
+            if power < floor:
+                continue
+            if fading is not None:
+                power += fading.gain_cdb(gains.draw(serial, node.index), distance_m)
+            delay = int(distance_m / SPEED_OF_LIGHT_M_PER_NS + 0.5)
+            first = now + delay
+            if power >= strong:
+                self._feel(node, ears[node.index], frame, first, end + delay, power)
+            if power < detected:
+                continue
+            if delay > latest:
+                latest = delay
+            receivers.append(node)
+            delays.append(delay)
+            powers.append(power)
+            fates.append(self._arrive(node, serial, first, power))
+        frame.receivers = receivers
+        frame.fates = fates
+        frame.delays_ns = delays
+        frame.powers_cdbm = powers
+        self._in_air[serial] = frame
+        self._around.frames.append(frame)
+        self._calendar.at(now + PREAMBLE_NS, _Preamble(self, frame))
+        self._calendar.at(end + latest, End(self, frame))
+
+    def _arrive(self, node: Antenna, serial: int, first: int, power: int) -> int:
+        """A frame whose preamble could be detected reaches a node: what becomes of it, as far as that is known."""
+        if not node.up:
+            return RECEIVER_DOWN
+        if node.transmit_until > first:
+            return HALF_DUPLEX
+        ear = self._ears[node.index]
+        if ear.opener and first >= ear.rivals_until:
+            self._choose(ear)
+        if ear.opener:
+            if first + PREAMBLE_NS < ear.rivals_until:  # sent later, but from nearer
+                ear.rivals_until = first + PREAMBLE_NS
+            if power <= ear.rival_cdbm:
+                return NEVER_ATTEMPTED
+            self._give_up(ear, NEVER_ATTEMPTED)
+        else:
+            if node.lock_until > first:
+                capture = self._rules.capture_cdb
+                if capture is None or power < ear.locked_cdbm + capture:
+                    return NEVER_ATTEMPTED
+                self._lose(node, COLLISION)
+                node.lock_until = NEVER
+            ear.opener = serial
+            ear.rivals_until = first + PREAMBLE_NS
+        ear.rival = serial
+        ear.rival_cdbm = power
+        return RECEIVED  # until something else becomes of it
+
+    def choose(self, frame: Frame) -> None:
+        """4 us of the frame have been sent: those who wait for its preamble decide what they receive."""
+        ears = self._ears
+        serial = frame.serial
+        air = self._around.frames
+        is_alone = air[0] is frame and air[-1] is frame
+        heard_cdbm = self._rules.noise_cdbm_of(frame.rate_mbps) + self._rules.preamble_sinr_cdb
+        fates, delays, powers = frame.fates, frame.delays_ns, frame.powers_cdbm
+        end = frame.start_ns + frame.duration_ns
+        for i, node in enumerate(frame.receivers):
+            ear = ears[node.index]
+            if ear.opener != serial:
+                continue
+            if not is_alone:
+                self._choose(ear)
+                continue
+            ear.opener = 0
+            if powers[i] < heard_cdbm:
+                fates[i] = PREAMBLE_MISSED
+            else:
+                self._lock(ear, serial, end + delays[i])
+
+    def _choose(self, ear: Ear) -> None:
+        """The preamble's time is over: the node receives the strongest, or listens on."""
+        frame = self._in_air[ear.rival]
+        ear.opener = 0
+        i = frame.receivers.index(ear.node)
+        around = self._around.power(frame, ear.node, ear.rivals_until)
+        noise_cdbm = self._rules.noise_cdbm_of(frame.rate_mbps)
+        if around:
+            noise_cdbm = cdbm_of(self._rules.noise_of(frame.rate_mbps) + around)
+        if ear.rival_cdbm - noise_cdbm < self._rules.preamble_sinr_cdb:
+            frame.fates[i] = PREAMBLE_MISSED
+        else:
+            self._lock(ear, frame.serial, frame.start_ns + frame.duration_ns + frame.delays_ns[i])
+
+    def _lock(self, ear: Ear, serial: int, last: int) -> None:
+        """The node receives from now on."""
+        node = ear.node
+        node.lock_until = last
+        node.lock_frame = serial
+        ear.locked_cdbm = ear.rival_cdbm
+        self._sense(node, ear.rivals_until, last)
+
+    def _give_up(self, ear: Ear, fate: int) -> None:
+        """On the preamble that the node waits for."""
+        frame = self._in_air[ear.rival]
+        frame.fates[frame.receivers.index(ear.node)] = fate
+
+    def drop_out(self, node: Antenna) -> None:
+        node.up = False
+        ear = self._ears[node.index]
+        if ear.opener:
+            self._give_up(ear, RECEIVER_DOWN)
+            ear.opener = 0
+        if node.lock_until > self._calendar.now:
+            self._lose(node, RECEIVER_DOWN)
+        self._let_go(node)
+
+    def _abort_reception(self, sender: Antenna, now: int, end: int) -> None:
+        ear = self._ears[sender.index]
+        if ear.opener:
+            self._give_up(ear, HALF_DUPLEX)
+            ear.opener = 0
+        super()._abort_reception(sender, now, end)
+
+    # --- energy
+
+    def _feel(self, node: Antenna, ear: Ear, frame: Frame, first: int, last: int, power: int) -> None:
+        """Something strong arrives: it is sensed while the sum of all is above the threshold."""
+        if power >= self._energy_cdbm:
+            self._sense(node, first, last)
+        if ear.strong_until <= first:
+            ear.strong = 1
+            ear.strongest_cdbm = power
+            ear.strong_until = last
+            return
+        ear.strong += 1
+        if power > ear.strongest_cdbm:
+            ear.strongest_cdbm = power
+        if last > ear.strong_until:
+            ear.strong_until = last
+        if power < self._energy_cdbm and ear.strongest_cdbm + times(ear.strong) >= self._energy_cdbm:
+            until = self._around.above_threshold(node, frame, first, last, power)
+            if until > first:
+                self._sense(node, first, until)
+
+    def _sense(self, node: Antenna, first: int, last: int) -> None:
+        node.sense(first, last)
+        if node.contending:
+            node.mac.defer(first)
+
+    # --- at the end
+
+    def _decide(self, frame: Frame) -> None:
+        """Draw at each node that received to the end whether the bits are right."""
+        others = self._around.overlapping(frame)
+        fates, powers = frame.fates, frame.powers_cdbm
+        clear_cdbm = self._rules.clear_cdbm(frame.rate_mbps)
+        if self._observer is not None:
+            frame.sinrs_cdb = [NEVER] * len(powers)
+            clear_cdbm = HIGHEST_CDBM  # looked at one by one
+        for i, power in enumerate(powers):
+            if fates[i] == RECEIVED and (others or power < clear_cdbm):
+                self._draw(frame, i, power, others)
+        self._forget()
+
+    def _draw(self, frame: Frame, i: int, power: int, others: list[Frame]) -> None:
+        node = frame.receivers[i]
+        first = frame.start_ns + frame.delays_ns[i]
+        changes = self._around.changes(frame, node, first, others)
+        rules, rate_mbps = self._rules, frame.rate_mbps
+        notes = self._observer is not None
+        if not changes and power >= rules.clear_cdbm(rate_mbps) and not notes:
+            return
+        alone = rules.chance(rate_mbps, power, first, frame.duration_ns, [])
+        chance = rules.chance(rate_mbps, power, first, frame.duration_ns, changes) if changes else alone
+        if notes:
+            frame.sinrs_cdb[i] = rules.lowest_cdb
+        if chance < CHANCE:
+            draw = self._fortunes.draw(frame.serial, node.index)
+            if draw >= chance:
+                frame.fates[i] = COLLISION if draw < alone else BIT_ERRORS
+
+    def _forget(self) -> None:
+        """What ended before the first of those in the air began."""
+        oldest = self._calendar.now
+        for frame in self._in_air.values():
+            oldest = frame.start_ns
+            break
+        self._around.forget(oldest)
+
+
+class _Preamble:
+    """The queue entry of the moment at which receivers choose."""
+
+    __slots__ = ("_frame", "_medium")
+
+    def __init__(self, medium: Sinr, frame: Frame) -> None:
+        self._medium = medium
+        self._frame = frame
+
+    def __call__(self) -> None:
+        self._medium.choose(self._frame)

@@ -1,0 +1,221 @@
+"""The unit disk: what is in range is received, unless something else overlaps it.
+
+Model     a frame is lost where any other one overlaps it at the receiver; a receiver locks on the
+          first frame that reaches it and attempts no other meanwhile; frames
+          that only touch do not collide. Options: capture (the locked frame survives interference that is weaker by
+          capture_db under free-space attenuation), and full duplex (who sends receives as well).
+          A frame's receivers are the nodes within the communication range
+Units     integer nanoseconds, metres
+Source    IEEE 802.11-2016, 10.3; the semantics of INET 4.5's unit disk radio; or ours: docs/models/radio.md
+"""
+
+from __future__ import annotations
+
+from math import sqrt
+
+from mobilenet.engine.kernel import Kernel
+from mobilenet.network.radio.antenna import NEVER, Antenna
+from mobilenet.network.radio.frame import (
+    COLLISION,
+    FATES,
+    HALF_DUPLEX,
+    NEVER_ATTEMPTED,
+    RECEIVED,
+    RECEIVER_DOWN,
+    Frame,
+)
+from mobilenet.network.radio.medium import SPEED_OF_LIGHT_M_PER_NS, End, Medium, Observer
+from mobilenet.network.radio.neighbours import Neighbours
+
+
+class UnitDisk(Medium):
+    """The air of one run in which distances decide."""
+
+    def __init__(
+        self,
+        kernel: Kernel,
+        neighbours: Neighbours,
+        range_m: float,
+        interference_range_m: float,
+        detection_range_m: float | None,
+        loss: float = 0.0,
+        capture_db: float | None = None,
+        observer: Observer | None = None,
+        listens: bool = True,
+        full_duplex: bool = False,
+    ) -> None:
+        """`detection_range_m` None: no MAC listens before it sends."""
+        super().__init__(kernel, neighbours, FATES, loss, observer, listens, full_duplex)
+        self._range2 = _square(range_m)
+        self._interference2 = _square(max(interference_range_m, range_m))
+        self._detection2 = -1.0 if detection_range_m is None else _square(max(detection_range_m, range_m))
+        self._reach2 = max(self._interference2, self._detection2)
+        self._capture = None if capture_db is None else 10 ** (capture_db / 10)
+
+    def start(self, frame: Frame, before: Frame | None = None) -> None:
+        now = self._calendar.now
+        sender = frame.sender
+        duration = frame.duration_ns
+        frame.start_ns = now
+        end = now + duration
+        if not self._full_duplex:
+            self._abort_reception(sender, now, end)
+        x = sender.x_m + sender.vx * (now - sender.since_ns)
+        y = sender.y_m + sender.vy * (now - sender.since_ns)
+        reach2, range2, detection2 = self._reach2, self._range2, self._detection2
+        receivers: list[Antenna] = []
+        fates: list[int] = []
+        delays: list[int] = []
+        latest = 0
+        self._started = serial = self._started + 1
+        captures = self._capture is not None
+        least: dict[Antenna, int] | None = None
+        if before is not None and before.serial in self._in_air:
+            least = _still_lasts(before, now)
+        candidates = self.neighbours.candidates(sender, now)
+        _touch(candidates)
+        for node in candidates:
+            elapsed = now - node.since_ns
+            dx = node.x_m + node.vx * elapsed - x
+            dy = node.y_m + node.vy * elapsed - y
+            d2 = dx * dx + dy * dy
+            if d2 > reach2:
+                continue
+            delay = int(sqrt(d2) / SPEED_OF_LIGHT_M_PER_NS + 0.5)
+            if least is not None:
+                delay = max(delay, least.get(node, 0))
+            first = now + delay
+            last = end + delay
+            if d2 <= detection2:  # Antenna.sense, without its call
+                busy_until = node.busy_until
+                if busy_until < first:
+                    node.idle_since = busy_until
+                    node.busy_from = first
+                    node.busy_until = last
+                else:
+                    if first < node.busy_from:
+                        node.busy_from = first
+                    if last > busy_until:
+                        node.busy_until = last
+                if node.contending:
+                    node.mac.defer(first)
+            if d2 > range2:
+                if d2 <= self._interference2:
+                    self._interfere(node, first, last, d2)
+                continue
+            if delay > latest:
+                latest = delay
+            receivers.append(node)
+            delays.append(delay)
+            if node.free_from <= first and node.up:
+                node.lock_until = node.free_from = last
+                node.lock_frame = serial
+                if captures:
+                    node.lock_d2 = node.air_d2 = d2
+                fates.append(RECEIVED)
+            else:
+                fates.append(self._overlap(node, first, last, d2, serial))
+        frame.serial = serial
+        frame.receivers = receivers
+        frame.fates = fates
+        frame.delays_ns = delays
+        self._in_air[serial] = frame
+        self._calendar.at(end + latest, End(self, frame))
+
+    def drop_out(self, node: Antenna) -> None:
+        node.up = False
+        if node.lock_until > self._calendar.now:
+            self._lose(node, RECEIVER_DOWN)
+        self._let_go(node)
+
+    def _let_go(self, node: Antenna) -> None:
+        _note_locked(node)
+        node.lock_until = NEVER
+
+    def _overlap(self, node: Antenna, first: int, last: int, d2: float, serial: int) -> int:
+        """A receivable frame reaches a node that is down, sending, or hears something else: its fate there."""
+        _note_locked(node)
+        if not node.up:
+            fate = RECEIVER_DOWN
+        elif node.transmit_until > first:
+            fate = HALF_DUPLEX
+        elif node.lock_until <= first:  # the rest of a frame that was never attempted is in the air
+            fate = RECEIVED if self._survives(d2, node.air_d2) else COLLISION
+            _lock(node, serial, last, d2)
+        else:
+            other = self._in_air[node.lock_frame]
+            i = other.receivers.index(node)
+            if first >= other.start_ns + other.delays_ns[i]:
+                fate = NEVER_ATTEMPTED
+                self._disturb_lock(node, d2)
+            else:  # sent later, but from nearer: it came first, within one propagation delay
+                other.fates[i] = NEVER_ATTEMPTED
+                fate = RECEIVED if self._survives(d2, node.lock_d2) else COLLISION
+                _lock(node, serial, last, d2)
+        _fill_air(node, first, last, d2)
+        return fate
+
+    def _interfere(self, node: Antenna, first: int, last: int, d2: float) -> None:
+        """Energy that destroys, but is too weak to be received."""
+        _note_locked(node)
+        if node.lock_until > first:
+            self._disturb_lock(node, d2)
+        _fill_air(node, first, last, d2)
+
+    def _disturb_lock(self, node: Antenna, d2: float) -> None:
+        if not self._survives(node.lock_d2, d2):
+            self._lose(node, COLLISION)
+
+    def _survives(self, wanted_d2: float, other_d2: float) -> bool:
+        if self._capture is None:
+            return False
+        # at the very place power has no bound: stronger than all others but those that are there as well
+        if wanted_d2 == 0.0:
+            return other_d2 > 0.0 or self._capture <= 1.0
+        return other_d2 >= wanted_d2 * self._capture
+
+
+def _still_lasts(frame: Frame, now: int) -> dict[Antenna, int]:
+    """How long each of its receivers will be busy with the frame from now on."""
+    end = frame.start_ns + frame.duration_ns
+    return {node: end + delay - now for node, delay in zip(frame.receivers, frame.delays_ns, strict=True)}
+
+
+def _square(range_m: float) -> float:
+    """To the last bit as the attachment and the coverage have it."""
+    return range_m * range_m
+
+
+def _touch(nodes: tuple[Antenna, ...]) -> int:
+    """Touch every one of them once, so that they come from memory side by side.
+
+    The work on one of them takes longer than the processor looks ahead, so it would wait for each in turn. Nobody
+    asks for what is returned, until when some of them sense something: it is there so that a compiler does not drop
+    the loop.
+    """
+    latest = NEVER
+    for node in nodes:
+        if node.busy_until > latest:
+            latest = node.busy_until
+    return latest
+
+
+def _lock(node: Antenna, serial: int, last: int, d2: float) -> None:
+    node.lock_until = last
+    node.lock_frame = serial
+    node.lock_d2 = d2
+
+
+def _note_locked(node: Antenna) -> None:
+    """What came while the air was silent is not noted as being in the air before somebody asks."""
+    if node.lock_until > node.air_until:
+        node.air_until = node.lock_until
+
+
+def _fill_air(node: Antenna, first: int, last: int, d2: float) -> None:
+    if node.air_until <= first or d2 < node.air_d2:
+        node.air_d2 = d2  # the nearest one since the air was last silent here
+    if last > node.air_until:
+        node.air_until = last
+    if last > node.free_from:
+        node.free_from = last

@@ -1,0 +1,125 @@
+"""Buildings from a file.
+
+Model     GeoJSON, or SUMO's polygons if it begins as XML does; packed by gzip or not. SUMO says what is in degrees, and
+          GeoJSON's `crs` if there is one. Else its numbers are degrees if all of them can be and the median polygon is
+          less than 0.05 wide and high: as metres that would be a post, as degrees 0.05 would be 5 km. Buildings may
+          overlap or stand wall to wall, see walls.py
+Units     metres or degrees; whole centimetres from there on
+Errors    ScenarioError, one line: the file, the polygon, what is wrong, what would be right
+Source    ours: docs/models/propagation.md
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from statistics import median
+
+import numpy as np
+import shapely
+
+from mobilenet.parameters import ScenarioError
+from mobilenet.propagation import geojson, sumo_polygons
+from mobilenet.propagation.parameters import ObstaclesParameters
+from mobilenet.propagation.shapes import Corners, Shape, Shapes
+from mobilenet.propagation.walls import Building, Ring, Walls
+from mobilenet.tracks.projection import Origin, to_plane
+from mobilenet.tracks.samples import FARTHEST_M
+from mobilenet.tracks.source import called, head, opened
+
+MOST_BYTES = 100_000_000
+WIDEST_DEG = 0.05
+CM = 100
+
+
+def walls(parameters: ObstaclesParameters, folder: Path, origin: Origin | None = None) -> Walls:
+    """What stands between places; `file` is looked for in `folder`."""
+    buildings = read_buildings(folder / parameters.file, origin)
+    return Walls(buildings, round(100 * parameters.per_wall_db), round(100 * parameters.per_metre_db))
+
+
+def read_buildings(path: Path, origin: Origin | None = None) -> list[Building]:
+    """Their corners on the plane."""
+    shapes = _read(path)
+    if not shapes.all:
+        raise ScenarioError(f"{shapes.file}: no building in it; expected polygons")
+    looks_lonlat = _looks_lonlat(shapes.all)
+    return [_building(shape, looks_lonlat if shape.lonlat is None else shape.lonlat, origin) for shape in shapes.all]
+
+
+def _read(path: Path) -> Shapes:
+    file = called(path)
+    is_xml = head(path).lstrip().startswith("<")
+    with opened(path) as stream:
+        if is_xml:
+            return sumo_polygons.read(stream, file)
+        data = stream.read(MOST_BYTES + 1)
+    if len(data) > MOST_BYTES:
+        raise ScenarioError(f"{file}: more than {MOST_BYTES // 1_000_000} MB; expected the buildings of the area alone")
+    try:
+        return geojson.read(data.decode("utf-8-sig"), file)
+    except UnicodeDecodeError as error:
+        line = data.count(b"\n", 0, error.start) + 1
+        raise ScenarioError(f"{file}:{line}: not text in UTF-8") from None
+
+
+def _looks_lonlat(shapes: list[Shape]) -> bool:
+    widths = []
+    for shape in shapes:
+        xs, ys = (
+            zip(*(corner for ring in shape.rings for corner in ring), strict=True) if any(shape.rings) else ((), ())
+        )
+        if any(abs(x) > 180 for x in xs) or any(abs(y) > 90 for y in ys):
+            return False
+        widths += [max(max(xs) - min(xs), max(ys) - min(ys))] if xs else []
+    return bool(widths) and median(widths) < WIDEST_DEG
+
+
+def _building(shape: Shape, lonlat: bool, origin: Origin | None) -> Building:
+    rings = [ring[:-1] if len(ring) > 1 and ring[0] == ring[-1] else ring for ring in shape.rings]
+    if not rings or any(len(set(ring)) < 3 for ring in rings):
+        raise ScenarioError(f"{shape.where}: without area; expected rings of three corners at least")
+    if lonlat:
+        rings = [_on_plane(shape, ring, origin) for ring in rings]
+    for x, y in (corner for ring in rings for corner in ring):
+        if not (abs(x) <= FARTHEST_M and abs(y) <= FARTHEST_M):
+            raise ScenarioError(
+                f"{shape.where}: ({x:.10g}, {y:.10g}) m is farther than 1000 km from the origin; expected metres in the"
+                " plane of the stations"
+            )
+    building = [_in_cm(ring) for ring in rings]
+    if any(shapely.MultiPoint(ring).convex_hull.area == 0 for ring in rings):
+        raise ScenarioError(f"{shape.where}: without area: its corners lie on a line")
+    polygon = shapely.Polygon(rings[0], rings[1:])
+    if not polygon.is_valid:
+        why, _, where = shapely.is_valid_reason(polygon).rstrip("]").partition("[")
+        at = "" if lonlat else f" at ({', '.join(where.split())})"
+        raise ScenarioError(f"{shape.where}: its border crosses or touches itself{at}: {why.lower()}")
+    if any(_doubled_area(ring) == 0 for ring in building):
+        raise ScenarioError(f"{shape.where}: without area in whole centimetres; expected metres, or a larger one")
+    return building
+
+
+def _on_plane(shape: Shape, ring: Corners, origin: Origin | None) -> Corners:
+    lon, lat = np.array(ring).T
+    if origin is None:
+        raise ScenarioError(
+            f"{shape.where}: longitudes and latitudes, and nothing says where the plane's (0, 0) lies; expected"
+            " origin: {lon, lat}"
+        )
+    for i in np.flatnonzero((np.abs(lon) > 180) | (np.abs(lat) > 90))[:1]:
+        raise ScenarioError(f"{shape.where}: ({lon[i]:.10g}, {lat[i]:.10g}) is no longitude and latitude")
+    x, y = to_plane(lon, lat, origin)
+    for i in np.flatnonzero(~((np.hypot(x, y) <= FARTHEST_M) & (np.abs(lon - origin.lon) < 90)))[:1]:
+        raise ScenarioError(
+            f"{shape.where}: ({lon[i]:.10g}, {lat[i]:.10g}) is farther than 1000 km from the origin, longitude"
+            f" {origin.lon:g}, latitude {origin.lat:g}"
+        )
+    return list(zip(x.tolist(), y.tolist(), strict=True))
+
+
+def _in_cm(ring: Corners) -> Ring:
+    return [(round(x * CM), round(y * CM)) for x, y in ring]
+
+
+def _doubled_area(ring: Ring) -> int:
+    return sum(ax * by - ay * bx for (ax, ay), (bx, by) in zip(ring, [*ring[1:], ring[0]], strict=True))

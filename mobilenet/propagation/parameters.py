@@ -1,0 +1,104 @@
+"""What a scenario says of the way between two antennas.
+
+Model     some keys mean something for one model of path loss only (ONLY); with another one they are refused, and not
+          among the values of the scenario
+Units     dB, metres, GHz
+Errors    pydantic.ValidationError: a key of another model, breaks that do not rise
+Source    ns-3's defaults (LogDistancePropagationLossModel, ThreeLogDistancePropagationLossModel,
+          NakagamiPropagationLossModel); 3GPP TR 38.901 (2017); Gudmundson: Correlation Model for Shadow Fading in
+          Mobile Radio Systems (1991); Sommer, Eckhoff, German, Dressler: A Computationally Inexpensive Empirical Model
+          of IEEE 802.11p Radio Shadowing in Urban Environments (2011)
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from pydantic import Field, SerializerFunctionWrapHandler, model_serializer, model_validator
+
+from mobilenet.parameters import Parameters
+
+ONLY = {
+    "log_distance": ("exponent", "reference_loss_db"),
+    "three_slope": ("exponents", "breaks_m", "reference_loss_db"),
+    "free_space": ("frequency_ghz",),
+    "umi": ("frequency_ghz", "station_height_m", "host_height_m"),
+}
+
+Exponent = Annotated[float, Field(ge=0, le=10)]
+Break = Annotated[float, Field(gt=0, le=100_000)]
+
+
+class PathLossParameters(Parameters):
+    """What a link loses by its length."""
+
+    model: Literal["log_distance", "three_slope", "free_space", "umi"] = Field(
+        default="log_distance",
+        description="one exponent, three of them, Friis, or 3GPP's street canyon with and without line of sight",
+    )
+    exponent: Exponent = Field(default=3.0, description="log_distance: 2 in free space")
+    exponents: tuple[Exponent, Exponent, Exponent] = Field(
+        default=(1.9, 3.8, 3.8), description="three_slope: from the first, the second and the third break on"
+    )
+    breaks_m: tuple[Break, Break, Break] = Field(
+        default=(1.0, 200.0, 500.0), description="three_slope: where each exponent begins"
+    )
+    reference_loss_db: float = Field(
+        default=40.05, ge=0, le=200,
+        description="log_distance, three_slope: up to 1 m, or up to the first break (46.68 at 5.15 GHz)",
+    )  # fmt: skip
+    frequency_ghz: float = Field(default=2.4, ge=0.1, le=100, description="free_space, umi: of the carrier")
+    station_height_m: float = Field(default=10.0, ge=1.5, le=100, description="umi: of stations above the street")
+    host_height_m: float = Field(default=1.5, ge=1.5, le=100, description="umi: of hosts above the street")
+
+    @model_validator(mode="after")
+    def _of_this_model(self) -> PathLossParameters:
+        strangers = [name for name in self._foreign() if name in self.model_fields_set]
+        if strangers:
+            means = " or ".join(model for model, names in ONLY.items() if strangers[0] in names)
+            raise ValueError(f"{strangers[0]}: means nothing with model: {self.model}, only with {means}; leave it out")
+        return self
+
+    @model_validator(mode="after")
+    def _rising(self) -> PathLossParameters:
+        first, second, third = self.breaks_m
+        if not first < second < third:
+            raise ValueError(f"breaks_m: expected three rising distances, got {first:g}, {second:g}, {third:g}")
+        return self
+
+    def _foreign(self) -> list[str]:
+        """The keys of the other models."""
+        return [name for name in type(self).model_fields if name != "model" and name not in ONLY[self.model]]
+
+    @model_serializer(mode="wrap")
+    def _meaningful(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        foreign = self._foreign()
+        return {name: value for name, value in handler(self).items() if name not in foreign}
+
+
+class ShadowingParameters(Parameters):
+    """What stands in the way and nobody has drawn: the same for every frame between two places."""
+
+    sigma_db: float = Field(default=7.0, ge=0, le=30, description="standard deviation over places")
+    decorrelation_m: float = Field(
+        default=13.0, ge=0.5, le=1000, description="an end that moves so far leaves a correlation of 1/e"
+    )
+
+
+class FadingParameters(Parameters):
+    """Many ways of unlike length: another gain for each frame at each receiver, one on average."""
+
+    model: Literal["nakagami"] = Field(default="nakagami", description="the power is gamma distributed")
+    m_near: float = Field(default=1.5, ge=0.5, le=100, description="Nakagami's m below near_m; 1: Rayleigh")
+    m_far: float = Field(default=0.75, ge=0.5, le=100, description="and from there on")
+    near_m: float = Field(default=80.0, ge=0, le=100_000, description="where m_far begins")
+
+
+class ObstaclesParameters(Parameters):
+    """Buildings."""
+
+    file: str = Field(
+        min_length=1, max_length=1000, description="GeoJSON, or SUMO's poly.xml, of which buildings are read"
+    )
+    per_wall_db: float = Field(default=9.0, ge=0, le=100, description="lost at each wall that a link cuts")
+    per_metre_db: float = Field(default=0.4, ge=0, le=100, description="lost on each metre inside a building")

@@ -1,0 +1,157 @@
+"""Shadows of what nobody has drawn: a number for two places, always the same one.
+
+Model     a sum of WAVES waves over the four coordinates of two places, normal over seeds and over places, of variance
+          1. An end that moves by s leaves a correlation of exp(-s / decorrelation_m), both ends the product of two.
+          The wave vectors at each end are drawn from the spectrum of that correlation, their lengths one from each of
+          WAVES equally likely parts of it, and four in a row in evenly spread directions, so that a single world is
+          nearly as correlated as all together.
+          The same from a to b as back: with f the sum, g(a, b) = (f(a, b) + f(b, a)) / sqrt(2 (1 + rho)), rho =
+          exp(-2 |a - b| / decorrelation_m) the correlation of both. The two of a wave are one product, cos(v (a + b) +
+          phi) cos(w (a - b)), v and w half the sum and half the difference of its vectors at both ends. Where the ends
+          are as close as the decorrelation, an end that moves leaves more correlation: what it walks away from is also
+          the way back
+Units     places in whole half metres; ONE is a standard deviation, values end at CLIP of them; angles in 2^-30 turns
+Shapes    a, b int64 (n, 2)
+Same bits whole numbers all the way; the wave vectors come from draws by + - * / and square roots alone
+Source    Gudmundson: Correlation Model for Shadow Fading in Mobile Radio Systems (1991); Wang, Tameh, Nix: Joint
+          Shadowing Process in Urban Peer-to-Peer Radio Channels (2008); the stratified draws are ours
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mobilenet.engine.random_streams import generator
+
+if TYPE_CHECKING:
+    from mypy_extensions import i64
+
+GRID_M: Final = 0.5
+WAVES: Final = 32
+ONE: Final = 4096
+CLIP: Final = 14336  # 3.5
+TURN: Final = 1 << 30
+STEPS: Final = 64  # of the table of distances, for each decorrelation_m
+LAST: Final = 384  # of them, 6 decorrelation_m: from there on the way back is another one
+SHIFT: Final = 37
+ROUND: Final = 1 << 36
+PI: Final = 3.141592653589793
+SQRT_HALF: Final = 0.7071067811865476
+
+
+class Wave:
+    """One of the sum: half the sum and half the difference of its vectors at both ends, and its phase."""
+
+    __slots__ = ("phase", "vx", "vy", "wx", "wy")
+
+    def __init__(self, vx: i64, vy: i64, wx: i64, wy: i64, phase: i64) -> None:
+        self.vx: i64 = vx
+        self.vy: i64 = vy
+        self.wx: i64 = wx
+        self.wy: i64 = wy
+        self.phase: i64 = phase
+
+
+class ShadowField:
+    """One of the worlds with this decorrelation."""
+
+    def __init__(self, seed: int, purpose: str, decorrelation_m: float) -> None:
+        self._waves = _waves(seed, purpose, decorrelation_m)
+        self._scale = GRID_M / decorrelation_m * STEPS
+        # For the sum over waves, of 2^28 for each at most
+        self._norms = [
+            round(2.0**22 / math.sqrt(WAVES * (1 + math.exp(-2 * step / STEPS)))) for step in range(LAST + 1)
+        ]
+
+    def between(self, ax: i64, ay: i64, bx: i64, by: i64) -> int:
+        """In units of 1/ONE."""
+        sx: i64 = ax + bx
+        sy: i64 = ay + by
+        dx: i64 = ax - bx
+        dy: i64 = ay - by
+        total: i64 = 0
+        v: i64
+        w: i64
+        sign: i64
+        square: i64
+        for wave in self._waves:  # `_cosines` twice, without its call
+            v = ((wave.vx * sx + wave.vy * sy + wave.phase) & 0x3FFFFFFF) - 0x20000000
+            w = ((wave.wx * dx + wave.wy * dy) & 0x3FFFFFFF) - 0x20000000
+            sign = v >> 63
+            v = (((v ^ sign) - sign) >> 14) - 16384  # its amount first, so that a cosine is even
+            square = (v * v) >> 14
+            v = (v * (25730 - ((square * (10530 - ((square * 1187) >> 14))) >> 14))) >> 14
+            sign = w >> 63
+            w = (((w ^ sign) - sign) >> 14) - 16384
+            square = (w * w) >> 14
+            w = (w * (25730 - ((square * (10530 - ((square * 1187) >> 14))) >> 14))) >> 14
+            total += v * w
+        x = float(dx)
+        y = float(dy)
+        step = int(math.sqrt(x * x + y * y) * self._scale + 0.5)
+        norm: i64 = self._norms[step] if step < LAST else self._norms[LAST]
+        value: i64 = (total * norm + ROUND) >> SHIFT
+        if value > CLIP:
+            return CLIP
+        if value < -CLIP:
+            return -CLIP
+        return value
+
+    def between_many(self, a: NDArray[np.int64], b: NDArray[np.int64]) -> NDArray[np.int64]:
+        """The same for many, also where one place stands for all of its side."""
+        sx, sy = (a + b).T
+        dx, dy = (a - b).T
+        total = np.zeros(len(sx), dtype=np.int64)
+        for wave in self._waves:
+            total += _cosines(wave.vx * sx + wave.vy * sy + wave.phase) * _cosines(wave.wx * dx + wave.wy * dy)
+        x, y = dx.astype(np.float64), dy.astype(np.float64)
+        steps = (np.sqrt(x * x + y * y) * self._scale + 0.5).astype(np.int64)
+        norms = np.array(self._norms, dtype=np.int64)[np.minimum(steps, LAST)]
+        return np.clip((total * norms + ROUND) >> SHIFT, -CLIP, CLIP)
+
+
+def _cosines(angles: NDArray[np.int64]) -> NDArray[np.int64]:
+    """2^14 times the cosine, within 4: sin(pi/2 z) for z from -1 to 1, a polynomial fitted by least squares."""
+    z = (abs((angles & 0x3FFFFFFF) - 0x20000000) >> 14) - 16384
+    square = (z * z) >> 14
+    return (z * (25730 - ((square * (10530 - ((square * 1187) >> 14))) >> 14))) >> 14
+
+
+def _waves(seed: int, purpose: str, decorrelation_m: float) -> list[Wave]:
+    draw = generator(seed, "shadowing", purpose)
+    ends = []
+    for _ in range(2):
+        vectors = _vectors(draw, decorrelation_m)
+        ends.append([vectors[i] for i in np.argsort(draw.random(WAVES), kind="stable").tolist()])
+    phases = [int(u * TURN) for u in draw.random(WAVES).tolist()]
+    waves = []
+    for (ax, ay), (bx, by), phase in zip(ends[0], ends[1], phases, strict=True):
+        v = [round((a + b) / 2 * TURN) % TURN for a, b in ((ax, bx), (ay, by))]
+        w = [round((a - b) / 2 * TURN) % TURN for a, b in ((ax, bx), (ay, by))]
+        waves.append(Wave(v[0], v[1], w[0], w[1], phase))
+    return waves
+
+
+def _vectors(draw: np.random.Generator, decorrelation_m: float) -> list[tuple[float, float]]:
+    """In turns for each step of the grid, of rising lengths."""
+    vectors = []
+    for part, u in enumerate(draw.random(WAVES).tolist()):
+        if part % 4 == 0:
+            x, y = _direction(draw)
+        longer = (WAVES - part - u) / WAVES  # share of the spectrum
+        turns = math.sqrt(1 / (longer * longer) - 1) / decorrelation_m * GRID_M / (2 * PI)
+        vectors.append((turns * x, turns * y))
+        x, y = (x - y) * SQRT_HALF, (x + y) * SQRT_HALF  # by an eighth of a turn
+    return vectors
+
+
+def _direction(draw: np.random.Generator) -> tuple[float, float]:
+    while True:
+        x, y = (2 * draw.random(2) - 1).tolist()
+        r = math.sqrt(x * x + y * y)
+        if 0 < r <= 1:
+            return x / r, y / r

@@ -1,0 +1,35 @@
+"""Polygons as a file has them, before anybody has looked whether they are buildings.
+
+Errors    ScenarioError: too many corners
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from mobilenet.parameters import ScenarioError
+
+MOST_EDGES = 1_000_000
+
+Corners = list[tuple[float, float]]
+
+
+class Shape(NamedTuple):
+    where: str  # `town.geojson: feature 3 ('Town hall')`, for messages
+    rings: list[Corners]  # its outline, then its courts; the last corner may be the first one again
+    lonlat: bool | None  # None: the file does not say
+
+
+class Shapes:
+    """All of a file."""
+
+    def __init__(self, file: str) -> None:
+        self.file = file
+        self.all: list[Shape] = []
+        self._edges = 0
+
+    def add(self, where: str, rings: list[Corners], lonlat: bool | None) -> None:
+        self._edges += sum(map(len, rings))
+        if self._edges > MOST_EDGES:
+            raise ScenarioError(f"{where}: more than {MOST_EDGES} walls up to here; expected those of the area alone")
+        self.all.append(Shape(where, rings, lonlat))

@@ -1,0 +1,53 @@
+"""Buildings from SUMO's polygons.
+
+Model     <additional><poly id="1" type="building" shape="5.1,4.0 9.5,4.0 9.5,8.3" .../></additional>; of them those
+          whose type is `building`, or begins with it as polyconvert's do (`building.house`). With geo="true" a shape is
+          in longitudes and latitudes. A third coordinate is passed over, as is all else in the file
+Units     metres or degrees
+Errors    ScenarioError, `town.poly.xml:17:5: poly '1': ...`, see tracks/xml.py
+Source    Eclipse SUMO, Simulation/Shapes and data/xsd/additional_file.xsd
+"""
+
+from __future__ import annotations
+
+import math
+from typing import IO
+
+from mobilenet.propagation.shapes import Corners, Shapes
+from mobilenet.tracks.source import short
+from mobilenet.tracks.table import as_number
+from mobilenet.tracks.xml import Attributes, Xml
+
+ROOTS = ("additional", "shapes")
+YES = ("true", "1", "t", "yes", "on", "x")
+
+
+def read(stream: IO[bytes], file: str) -> Shapes:
+    shapes = Shapes(file)
+
+    def start(name: str, attributes: Attributes) -> None:
+        if len(xml.open) == 1 and name not in ROOTS:
+            raise xml.error(f"<{name[:40]}>, expected <additional>, as SUMO's polyconvert writes it")
+        kind = attributes.get("type", "").lower()
+        if name == "poly" and (kind == "building" or kind.startswith("building.")):
+            where = f"{file}:{xml.line}:{xml.column}: poly {short(attributes.get('id', ''))}"
+            lonlat = attributes.get("geo", "").lower() in YES
+            shapes.add(where, [_corners(xml, attributes)], lonlat)
+
+    xml = Xml(file, start)
+    xml.parse(stream)
+    return shapes
+
+
+def _corners(xml: Xml, attributes: Attributes) -> Corners:
+    corners: Corners = []
+    called = short(attributes.get("id", ""))
+    for corner in attributes.get("shape", "").split():
+        try:
+            x, y = (as_number(text) for text in corner.split(",", 2)[:2])
+        except ValueError:
+            raise xml.error(f"poly {called}: shape: {short(corner)} is no corner, expected x,y") from None
+        if not (math.isfinite(x) and math.isfinite(y)):
+            raise xml.error(f"poly {called}: shape: {short(corner)}: no finite numbers")
+        corners.append((x, y))
+    return corners

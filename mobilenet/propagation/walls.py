@@ -1,0 +1,212 @@
+"""Which walls the straight line between two places cuts, and how far it runs inside.
+
+Model     each edge of each building, those of its courts too, is a wall. Buildings count each for itself: where two
+          stand wall to wall a line cuts two walls, and a metre in two that overlap counts twice. A place is thought a
+          little to the east, and by far less to the north, of where its numbers say. So no place lies on a wall, no
+          line runs along one or through a corner, and whoever goes in and out again cuts an even number
+Units     whole centimetres, hundredths of a dB (cdb)
+Same bits products of whole numbers below 2^63 decide; the length inside is a sum of whole 1/256 cm, one for each wall.
+          The same from a to b as back
+Source    Sommer, Eckhoff, German, Dressler: A Computationally Inexpensive Empirical Model of IEEE 802.11p Radio
+          Shadowing in Urban Environments (2011); Edelsbrunner, Mücke: Simulation of Simplicity (1990)
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from mypy_extensions import i64
+
+Ring = list[tuple[int, int]]
+Building = list[Ring]  # its outline, then its courts; the last corner is joined to the first
+
+PART: Final = 256  # of a centimetre
+NARROWEST_CM: Final = 1000
+MARGIN_CM: Final = 2
+
+
+class Edge:
+    """From (x, y) on by (ex, ey), downwards or to the east, so that a place on it is on its left; whether its building
+    lies on the left.
+    """
+
+    __slots__ = ("asked", "ex", "ey", "left", "x", "y")
+
+    def __init__(self, x: i64, y: i64, ex: i64, ey: i64, left: bool) -> None:
+        self.x: i64 = x
+        self.y: i64 = y
+        self.ex: i64 = ex
+        self.ey: i64 = ey
+        self.left = left
+        self.asked: i64 = 0  # the last question about it
+
+
+class Cell:
+    """A square of the ground: the edges that may touch it, and in how many buildings its south-west corner lies."""
+
+    __slots__ = ("depth", "edges")
+
+    def __init__(self) -> None:
+        self.edges: list[Edge] = []
+        self.depth: i64 = 0
+
+
+class Walls:
+    """All buildings, in square cells: a question looks at the cells that it passes."""
+
+    def __init__(self, buildings: list[Building], per_wall_cdb: int = 900, per_metre_cdb: int = 40) -> None:
+        self._per_wall: i64 = per_wall_cdb
+        self._per_metre: i64 = per_metre_cdb
+        edges = [edge for building in buildings for i, ring in enumerate(building) for edge in _edges(ring, i > 0)]
+        xs = [x for building in buildings for ring in building for x, _ in ring] or [0]
+        ys = [y for building in buildings for ring in building for _, y in ring] or [0]
+        west, south = min(xs) - 2 * MARGIN_CM, min(ys) - 2 * MARGIN_CM
+        wide, high = max(xs) + 2 * MARGIN_CM - west, max(ys) + 2 * MARGIN_CM - south
+        width = _width(wide, high, edges)
+        self._width: i64 = width
+        self._west: i64 = west
+        self._south: i64 = south
+        self._columns: i64 = wide // width + 1
+        self._rows: i64 = high // width + 1
+        self._cells = [Cell() for _ in range(self._columns * self._rows)]
+        self._asked: i64 = 0
+        self._walls: i64 = 0
+        for edge in edges:
+            self._enter(edge)
+        self._measure_depths()
+
+    def loss_cdb(self, ax: i64, ay: i64, bx: i64, by: i64) -> int:
+        """What the walls from one place to the other cost."""
+        inside = self._count(ax, ay, bx, by)
+        return self._walls * self._per_wall + (inside * self._per_metre + 50) // 100
+
+    def cut(self, ax: i64, ay: i64, bx: i64, by: i64) -> tuple[int, int]:
+        """(walls, centimetres inside)"""
+        inside = self._count(ax, ay, bx, by)
+        return self._walls, inside
+
+    def _count(self, ax: i64, ay: i64, bx: i64, by: i64) -> i64:
+        """The centimetres inside; the number of walls is left in `_walls`."""
+        self._walls = 0
+        if ax == bx and ay == by:
+            return 0
+        if ay > by or (ay == by and ax < bx):  # upwards or to the west: what lies on the line is on its left
+            ax, ay, bx, by = bx, by, ax, ay
+        dx: i64 = bx - ax
+        dy: i64 = by - ay
+        x = float(dx)
+        y = float(dy)
+        length = math.sqrt(x * x + y * y) * PART
+        self._asked += 1
+        asked = self._asked
+        walls: i64 = 0
+        parts: i64 = 0
+        low: i64 = max((ay - self._south) // self._width, 0)
+        high: i64 = min((by - self._south) // self._width, self._rows - 1)
+        row: i64
+        column: i64
+        for row in range(low, high + 1):
+            first, last = self._span(row, ax, ay, bx, by)
+            for column in range(first, last + 1):
+                for edge in self._cells[row * self._columns + column].edges:
+                    if edge.asked == asked:
+                        continue
+                    edge.asked = asked
+                    turn: i64 = dx * edge.ey - dy * edge.ex
+                    start: i64 = dx * (edge.y - ay) - dy * (edge.x - ax)
+                    if (start >= 0) == (start + turn >= 0):  # both its ends lie on one side of the line
+                        continue
+                    begin: i64 = edge.ex * (ay - edge.y) - edge.ey * (ax - edge.x)
+                    if (begin >= 0) == (begin - turn >= 0):
+                        continue
+                    walls += 1
+                    place: i64 = int(float(begin) / float(turn) * length + 0.5)
+                    parts += place if (begin >= 0) == edge.left else -place
+        self._walls = walls
+        depth: i64 = self._depth(bx, by)
+        if depth:
+            parts += depth * int(length + 0.5)
+        return (parts + PART // 2) // PART
+
+    def _span(self, row: i64, ax: i64, ay: i64, bx: i64, by: i64) -> tuple[i64, i64]:
+        """The columns where the line from a up to b may pass this row: some too many, none too few."""
+        low = float(max(ay, self._south + row * self._width))
+        high = float(min(by, self._south + (row + 1) * self._width))
+        slope = float(bx - ax) / float(by - ay) if by > ay else 0.0
+        x = float(ax)
+        y = float(ay)
+        west = x + (low - y) * slope
+        east = x + (high - y) * slope if by > ay else float(bx)
+        if west > east:
+            west, east = east, west
+        first: i64 = (int(west) - MARGIN_CM - self._west) // self._width
+        last: i64 = (int(east) + MARGIN_CM - self._west) // self._width
+        return max(first, 0), min(last, self._columns - 1)
+
+    def _enter(self, edge: Edge) -> None:
+        """In all cells that it may touch."""
+        ax: i64 = edge.x + edge.ex
+        ay: i64 = edge.y + edge.ey
+        for row in range((ay - self._south) // self._width, (edge.y - self._south) // self._width + 1):
+            first, last = self._span(row, ax, ay, edge.x, edge.y)
+            for column in range(first, last + 1):
+                self._cells[row * self._columns + column].edges.append(edge)
+
+    def _measure_depths(self) -> None:
+        """In each row from the west, where there is no building yet, from corner to corner."""
+        for row in range(self._rows):
+            y: i64 = self._south + row * self._width
+            depth: i64 = 0
+            for column in range(self._columns):
+                cell = self._cells[row * self._columns + column]
+                cell.depth = depth
+                x: i64 = self._west + column * self._width
+                depth += _deeper(cell, x, y, x + self._width, y)
+
+    def _depth(self, x: i64, y: i64) -> i64:
+        """In how many buildings a place lies."""
+        column: i64 = (x - self._west) // self._width
+        row: i64 = (y - self._south) // self._width
+        if not (0 <= column < self._columns and 0 <= row < self._rows):
+            return 0
+        cell = self._cells[row * self._columns + column]
+        if not cell.edges:
+            return cell.depth
+        return cell.depth + _deeper(cell, self._west + column * self._width, self._south + row * self._width, x, y)
+
+
+def _deeper(cell: Cell, ax: i64, ay: i64, bx: i64, by: i64) -> i64:
+    """In how many buildings more the second of two places lies, the line between them being within the cell."""
+    if ay > by or (ay == by and ax <= bx):
+        return -_deeper(cell, bx, by, ax, ay) if (ax, ay) != (bx, by) else 0
+    dx: i64 = bx - ax
+    dy: i64 = by - ay
+    deeper: i64 = 0
+    for edge in cell.edges:
+        turn: i64 = dx * edge.ey - dy * edge.ex
+        start: i64 = dx * (edge.y - ay) - dy * (edge.x - ax)
+        begin: i64 = edge.ex * (ay - edge.y) - edge.ey * (ax - edge.x)
+        if (start >= 0) != (start + turn >= 0) and (begin >= 0) != (begin - turn >= 0):
+            deeper += -1 if (begin >= 0) == edge.left else 1
+    return deeper
+
+
+def _edges(ring: Ring, is_court: bool) -> list[Edge]:
+    around = sum(ax * by - ay * bx for (ax, ay), (bx, by) in zip(ring, [*ring[1:], ring[0]], strict=True))
+    left = (around > 0) != is_court  # the building, for who goes round
+    edges = []
+    for (ax, ay), (bx, by) in zip(ring, [*ring[1:], ring[0]], strict=True):
+        if by < ay or (by == ay and bx > ax):
+            edges.append(Edge(ax, ay, bx - ax, by - ay, left))
+        elif (ax, ay) != (bx, by):
+            edges.append(Edge(bx, by, ax - bx, ay - by, not left))
+    return edges
+
+
+def _width(wide: int, high: int, edges: list[Edge]) -> int:
+    """Of cells: no more of them than edges, also where the ground is a narrow strip, and few to each edge."""
+    count = max(len(edges), 1)
+    lengths = sum(abs(int(edge.ex)) - int(edge.ey) for edge in edges)  # ey is never positive
+    return max(NARROWEST_CM, math.isqrt(2 * wide * high // count), 2 * (wide + high) // count, lengths // (4 * count))

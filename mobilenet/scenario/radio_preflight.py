@@ -1,0 +1,77 @@
+"""What only shows when the radio's keys are seen together: who would hear nobody, and who would be heard too far.
+
+Model     distances on average: path loss alone. A rate's reach is where half of the frames with a broadcast's payload
+          survive the noise
+Units     metres, Mb/s
+Source    ours: docs/models/sinr.md
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from mobilenet.network.radio.links import between_stations_m, cell_m, host_reach_m, rate_reach_m
+from mobilenet.network.radio.parameters import FARTHEST_M, WirelessParameters
+from mobilenet.parameters import ScenarioError
+from mobilenet.propagation.obstacles import read_buildings
+from mobilenet.tracks.projection import Origin
+from mobilenet.world.attachment import AttachmentParameters
+
+STRANGE_HYSTERESIS = {"unit_disk": "hysteresis_db", "sinr": "hysteresis_m"}
+NARROW_M = 10.0
+REACHES = 0.98  # of a cell: so far a rate has to go
+
+
+def objections(
+    wireless: WirelessParameters, attachment: AttachmentParameters, folder: Path, origin: Origin | None
+) -> Iterator[tuple[str, str]]:
+    """(dotted path, what is wrong there). `folder`, `origin`: of the scenario, for its file of obstacles."""
+    if wireless.obstacles is not None:
+        try:
+            read_buildings(folder / wireless.obstacles.file, origin)
+        except ScenarioError as error:
+            yield "wireless.obstacles.file", str(error)
+    strange = STRANGE_HYSTERESIS[wireless.model]
+    if strange in attachment.model_fields_set and getattr(attachment, strange) is not None:
+        other = next(key for key in STRANGE_HYSTERESIS.values() if key != strange)
+        yield (
+            f"hosts.attachment.{strange}",
+            f"means nothing with wireless.model: {wireless.model}; say {other}, and null here or nothing",
+        )
+    if wireless.model == "sinr":
+        stations_m = max(cell_m(wireless), between_stations_m(wireless))
+        for key, reach in (("tx_dbm", host_reach_m(wireless)), ("station_tx_dbm", stations_m)):
+            if reach >= FARTHEST_M:
+                yield (
+                    f"wireless.{key}",
+                    f"preambles are detected beyond {FARTHEST_M} m, where nothing is computed: less power, more path"
+                    " loss, or a higher preamble_rssi_dbm",
+                )
+                return
+
+
+def warnings(wireless: WirelessParameters, payload_bytes: int, sends_unicast: bool) -> Iterator[str]:
+    """What can run, and is probably not meant."""
+    if wireless.model != "sinr":
+        return
+    cell, host = cell_m(wireless), host_reach_m(wireless)
+    for key, reach, whose in (("station_tx_dbm", cell, "stations"), ("tx_dbm", host, "hosts")):
+        if reach < NARROW_M:
+            yield f"wireless.{key}: {whose} are received up to {reach:.1f} m only: hardly anybody hears anybody"
+            return
+    if host < 0.9 * cell:
+        yield (
+            f"wireless.tx_dbm: hosts are received up to {host:.0f} m, stations up to {cell:.0f} m: at the rim of a cell"
+            " a host hears its station and is not heard"
+        )
+    rates = {"broadcast_rate_mbps": wireless.broadcast_rate_mbps}
+    if sends_unicast:
+        rates["unicast_rate_mbps"] = wireless.unicast_mbps
+    for key, rate_mbps in rates.items():
+        reach = rate_reach_m(wireless, rate_mbps, payload_bytes)
+        if reach < REACHES * cell:
+            yield (
+                f"wireless.{key}: {rate_mbps:g} Mb/s reaches {reach:.0f} m, and hosts attach to stations up to"
+                f" {cell:.0f} m away: farther out frames are detected and lost; choose a slower rate"
+            )

@@ -1,0 +1,43 @@
+"""What the places of a scenario mean to its radio: who is served where, and what links lose.
+
+Model     unit_disk: distances decide. sinr: the mean power that arrives does, and whoever asks for a link's loss asks
+          the same budget
+Errors    ScenarioError for a file of obstacles that cannot be used
+Source    ours: docs/models/world.md, docs/models/sinr.md
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mobilenet.network.radio.links import budget_of, cell_m, detected_cdbm, serving_reach_m, station_tx_dbm
+from mobilenet.network.radio.reception import hundredths
+from mobilenet.propagation.budget import LinkBudget
+from mobilenet.propagation.serving import Serving
+from mobilenet.scenario.mobile import Scenario
+from mobilenet.world.attachment import Attachment
+from mobilenet.world.coverage import Coverage
+from mobilenet.world.received_power import PowerAttachment, PowerCoverage
+
+
+class RadioWorld:
+    """Of one scenario. `budget`, `serving`: with sinr."""
+
+    def __init__(self, scenario: Scenario, sites: NDArray[np.float64]) -> None:
+        wireless, rule, seed = scenario.wireless, scenario.hosts.attachment, scenario.seed
+        self.budget: LinkBudget | None = None
+        self.serving: Serving | None = None
+        self.coverage: Coverage
+        self.attachment: Attachment
+        if wireless.model == "sinr":
+            self.budget = budget_of(wireless, seed, scenario.folder, scenario.origin)
+            tx_cdbm, least_cdbm = hundredths(station_tx_dbm(wireless)), detected_cdbm(wireless)
+            places = [(x, y) for x, y in sites.tolist()]
+            self.serving = Serving(self.budget, places, tx_cdbm, least_cdbm, serving_reach_m(wireless))
+            self.coverage = PowerCoverage(sites, cell_m(wireless), self.serving)
+            hysteresis_cdb = hundredths(rule.hysteresis_db)
+            self.attachment = PowerAttachment(sites, cell_m(wireless), self.serving, hysteresis_cdb, rule.error_m, seed)
+        else:
+            self.coverage = Coverage(sites, wireless.range_m)
+            self.attachment = Attachment(sites, wireless.range_m, rule.nearer_m, rule.error_m, seed)

@@ -1,0 +1,154 @@
+"""Whether a plug-in's class has what its scenario needs of it, before anything runs.
+
+Model     the network calls a class's hooks by name and by place, so each must be there and take as many arguments; what
+          a class names must be of the kind that is read. What it does with them shows when it runs
+Errors    ScenarioError, one line: the file and line of the class or of the hook, what is wrong, what would be right
+Source    ours: docs/guide/plug-ins.md
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Mapping
+from typing import Any, NoReturn
+
+from mobilenet.parameters import ScenarioError
+from mobilenet.protocols.base import BaseHost, BaseStation
+from mobilenet.protocols.declaration import Declaration
+
+Hooks = Mapping[str, tuple[str, ...]]  # name -> what it is called with
+
+PARTIES: Hooks = {
+    "host": ("port", "stable", "settings", "stations"),
+    "station": ("port", "wired", "settings", "stations"),
+}
+OF_BOTH: Hooks = {"settled": (), "buffer_sizes": ()}
+ON_THE_RADIO: Hooks = {"on_receive": ("sender", "message"), "on_sent": ("message",), "on_dropped": ("message",)}
+OF_HOSTS: Hooks = {
+    "co_broadcast": ("body",),
+    "join": (),
+    "leave": (),
+    "is_out": (),
+    "on_cell": ("station",),
+    "on_recover": (),
+}
+OF_STATIONS: Hooks = {"serves": ("host",)}
+ON_WIRES: Hooks = {"on_wired": ("source", "message")}
+OF_PROCESSES: Hooks = {
+    "broadcast": ("body",),
+    "on_receive": ("sender", "message"),
+    "on_crash": ("process",),
+    "on_up": ("process",),
+}
+HOOKS = frozenset({*OF_BOTH, *ON_THE_RADIO, *OF_HOSTS, *OF_STATIONS, *ON_WIRES, *OF_PROCESSES})
+TO_BE_WRITTEN = {  # by who derives from ours: their own raise NotImplementedError
+    "spread": (BaseHost.spread,),
+    "on_receive": (BaseHost.on_receive, BaseStation.on_receive),
+    "on_wired": (BaseStation.on_wired,),
+}
+NOT_OF_PROCESSES = {
+    "needs": "there are no connections between processes",
+    "promises": "a broadcast among processes says order and delivers",
+    "buffers": "a broadcast among processes names them in BUFFERS",
+}
+
+
+def require_protocol(found: type[Declaration], reference: str) -> None:
+    """Raise ScenarioError unless host and station of a declaration can be called as the network does."""
+    talks = "connections" not in found.needs
+    _require_names(found, found.buffers, "buffers", reference)
+    for role, hooks in (("host", OF_HOSTS), ("station", OF_STATIONS)):
+        party: Any = getattr(found, role)
+        _require_takes(party, PARTIES[role], str(getattr(party, "__name__", role)), reference)
+        if not isinstance(party, type):
+            continue  # something that makes one
+        needed = {**OF_BOTH, **hooks}
+        if talks:
+            needed |= ON_THE_RADIO if role == "host" else {**ON_THE_RADIO, **ON_WIRES}
+            if not found.listens:
+                del needed["on_receive"]
+        if issubclass(party, BaseHost) and party.co_broadcast is BaseHost.co_broadcast:
+            needed["spread"] = ("message", "body")
+        _require_hooks(party, needed, reference)
+        _require_buffers(party, reference)
+    measured = {name for party in (found.host, found.station) for name in getattr(party, "BUFFERS", ())}
+    if found.buffers and set(found.buffers) != measured:
+        _refuse(
+            found,
+            reference,
+            f"buffers is {found.buffers!r}, but its host and station name {tuple(sorted(measured))!r} in BUFFERS;"
+            " expected these, or no buffers at all",
+        )
+
+
+def require_broadcast(found: Any, reference: str) -> None:
+    """Raise ScenarioError unless this is a class of processes that broadcast."""
+    if not isinstance(found, type) or not callable(getattr(found, "broadcast", None)):
+        raise ScenarioError(
+            f"protocol.class: {reference} is no broadcast of processes: expected a class with broadcast(body)"
+        )
+    for name, why in NOT_OF_PROCESSES.items():
+        if getattr(found, name, None):
+            _refuse(found, reference, f"{name} is of protocols with hosts and stations; {why}")
+    _require_takes(found, ("port", "n", "settings"), found.__name__, reference)
+    _require_hooks(found, OF_PROCESSES, reference)
+    _require_buffers(found, reference)
+
+
+def _require_hooks(party: type, hooks: Hooks, reference: str) -> None:
+    for name, arguments in hooks.items():
+        hook = getattr(party, name, None)
+        if not callable(hook) or hook in TO_BE_WRITTEN.get(name, ()):
+            _refuse(party, reference, f"{party.__name__} has no {name}({', '.join(arguments)})")
+        if inspect.isfunction(inspect.getattr_static(party, name)):
+            _require_takes(hook, ("self", *arguments), f"{party.__name__}.{name}", reference, hides=1)
+
+
+def _require_takes(function: Any, arguments: tuple[str, ...], name: str, reference: str, hides: int = 0) -> None:
+    try:
+        signature = inspect.signature(function)
+    except (TypeError, ValueError):
+        return  # built in: nobody knows
+    try:
+        signature.bind(*arguments)
+    except TypeError:
+        begins = inspect.getattr_static(function, "__init__", None) if isinstance(function, type) else None
+        place = begins if inspect.isfunction(begins) else function
+        taken = ", ".join(list(map(str, signature.parameters.values()))[hides:])
+        expected = ", ".join(arguments[hides:])
+        _refuse(place, reference, f"{name} takes ({taken}), but is called with ({expected})")
+
+
+def _require_buffers(party: Any, reference: str) -> None:
+    names = getattr(party, "BUFFERS", ())
+    _require_names(party, names, "BUFFERS", reference)
+    kept = getattr(party, "STABLE_BUFFERS", ())
+    _require_names(party, kept, "STABLE_BUFFERS", reference)
+    if strangers := [name for name in kept if name not in names]:
+        _refuse(party, reference, f"STABLE_BUFFERS names {strangers[0]!r}, which is none of BUFFERS")
+    sizes = getattr(party, "buffer_sizes", None)
+    if names and (not callable(sizes) or sizes in (BaseHost.buffer_sizes, BaseStation.buffer_sizes)):
+        _refuse(party, reference, f"{party.__name__} has BUFFERS, but no buffer_sizes() that tells how full they are")
+    if inspect.isfunction(sizes):
+        _require_takes(sizes, ("self",), f"{party.__name__}.buffer_sizes", reference, hides=1)
+
+
+def _require_names(place: Any, names: Any, called: str, reference: str) -> None:
+    if not isinstance(names, tuple) or not all(isinstance(name, str) and name for name in names):
+        example = f'("{names}",)' if isinstance(names, str) and names else '("pending",)'
+        _refuse(place, reference, f"{called} is {names!r}, expected a tuple of names, as in {example}, or ()")
+    if len(set(names)) < len(names):
+        _refuse(place, reference, f"{called} is {names!r}, expected different names")
+
+
+def _refuse(place: Any, reference: str, what: str) -> NoReturn:
+    raise ScenarioError(f"protocol.class: {_where(place) or reference}: {what}")
+
+
+def _where(place: Any) -> str | None:
+    """File and line of a class or function."""
+    try:
+        file, line = inspect.getsourcefile(place), inspect.getsourcelines(place)[1]
+    except (OSError, TypeError, IndexError, SyntaxError):
+        return None
+    return None if file is None else f"{file}:{line}"

@@ -1,0 +1,136 @@
+"""A broadcast among processes, judged event by event.
+
+Checks    creation, duplication, membership, order, completion, validity, agreement: see processes.py
+Model     what a process has delivered is a set of messages, an integer, so all of the past is one operation
+Source    Hadzilacos, Toueg (1994), for the properties; ours: docs/verdicts-and-metrics.md, docs/protocols/vcube.md
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from mobilenet.rundir.table import Columns
+
+
+class ProcessJudge:
+    def __init__(self, events: Columns, manifest: dict[str, Any]) -> None:
+        self._events = events
+        self._promises = manifest["promises"]
+        self._order = self._promises["broadcast"]
+        self._bits: dict[str, int] = {}  # message -> its place in sets
+        self._names: list[str] = []
+        self._past: list[int] = []  # of each message, what precedes it causally
+        self._own: dict[str, int] = {}  # what each has broadcast
+        self._has: dict[str, int] = {f"p{i}": 0 for i in range(manifest["processes"])}
+        self._next: dict[tuple[str, str], int] = {}  # (process, source) -> the number due
+        self._completed: list[tuple[str, int, dict[str, int]]] = []
+        self._told: set[str] = set()
+        self.crashed: dict[str, int] = {}
+        self.violations: dict[str, str] = {}
+        self.has_delivered = False
+
+    def judge(self) -> None:
+        columns = (self._events[name] for name in ("time_ns", "node", "event", "message"))
+        for row, (time, node, event, message) in enumerate(zip(*columns, strict=True)):
+            when = f"at {time / 1e9:g} (event {row})"
+            if node in self.crashed:
+                self._violated("membership", f"{when}: {node} has a {event} after its crash")
+            if event == "deliver":
+                self._deliver(node, message, when)
+            elif event == "broadcast":
+                self._broadcast(node, message, when)
+            elif event == "crash":
+                self.crashed[node] = row
+            elif event == "complete":
+                self._complete(node, message, when)
+        self._judge_completions()
+
+    def _violated(self, check: str, what: str) -> None:
+        self.violations.setdefault(check, what)
+
+    def _broadcast(self, node: str, message: str, when: str) -> None:
+        if message in self._bits or message.partition(":")[0] != node:
+            self._violated("creation", f"{when}: {node} broadcasts {message}, which is another's or exists already")
+            return
+        self._bits[message] = len(self._names)
+        self._names.append(message)
+        self._past.append(self._has[node] | self._own.get(node, 0))
+        self._own[node] = self._own.get(node, 0) | 1 << self._bits[message]
+
+    def _deliver(self, node: str, message: str, when: str) -> None:
+        self.has_delivered = True
+        place = self._bits.get(message)
+        if place is None:
+            self._violated("creation", f"{when}: {node} delivers {message}, which nobody has broadcast")
+            return
+        bit = 1 << place
+        if self._has[node] & bit:
+            self._violated("duplication", f"{when}: {node} delivers {message} again")
+            return
+        if self._order == "causal" and self._past[place] & ~self._has[node]:
+            early = self._past[place] & ~self._has[node]
+            name = self._names[(early & -early).bit_length() - 1]
+            self._violated("order", f"{when}: {node} delivers {message} before {name}, which precedes it")
+        elif self._order == "fifo":
+            source, _, number = message.partition(":")
+            due = self._next.get((node, source), 0)
+            if int(number) != due:
+                self._violated("order", f"{when}: {node} delivers {message}, due is {source}:{due}")
+            self._next[node, source] = int(number) + 1
+        self._has[node] |= bit
+
+    def _complete(self, node: str, message: str, when: str) -> None:
+        place = self._bits.get(message)
+        if place is None or message in self._told or message.partition(":")[0] != node:
+            self._violated("completion", f"{when}: {node} is told of {message}, for the second time or not its own")
+            return
+        self._told.add(message)
+        if self._promises["completes_when_delivered"]:
+            lacking = {
+                name: place for name, has in self._has.items() if not has >> place & 1 and name not in self.crashed
+            }
+            if lacking:
+                self._completed.append((message, place, lacking))
+
+    def _judge_completions(self) -> None:
+        """Who lacked a message when it was complete, and lives to the end."""
+        for message, _, lacking in self._completed:
+            for name in lacking:
+                if name not in self.crashed:
+                    self._violated("completion", f"{message} was complete before {name} had delivered it")
+
+    def _correct(self) -> list[str]:
+        return [name for name in self._has if name not in self.crashed]
+
+    def validity_problem(self) -> str | None:
+        for message, place in self._bits.items():
+            source = message.partition(":")[0]
+            if source not in self.crashed and not self._has[source] >> place & 1:
+                return f"{source} broadcast {message}, and never delivered it"
+        return None
+
+    def lost_for_ever(self) -> int:
+        """Of how many messages no correct process delivers, something of the past is delivered by no correct process
+        either.
+        """
+        somewhere = 0
+        for name in self._correct():
+            somewhere |= self._has[name]
+        return sum(bool(past & ~somewhere) and not somewhere >> place & 1 for place, past in enumerate(self._past))
+
+    def agreement_problem(self) -> str | None:
+        agrees = self._promises["agreement"]
+        correct = self._correct()
+        everywhere = -1
+        somewhere = 0
+        for name in correct:
+            everywhere &= self._has[name]
+            somewhere |= self._has[name]
+        for message, place in self._bits.items():
+            source = message.partition(":")[0]
+            if everywhere >> place & 1 or not (source not in self.crashed or agrees and somewhere >> place & 1):
+                continue
+            lacks = next(name for name in correct if not self._has[name] >> place & 1)
+            why = f"{source} is correct" if source not in self.crashed else "other correct processes did"
+            return f"{lacks} never delivers {message}, although {why}"
+        return None

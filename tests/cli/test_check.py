@@ -1,0 +1,81 @@
+"""What `check` says of a scenario before it runs, and what is said to whoever takes a study for a scenario."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+import pytest
+
+from mobilenet.parameters import ScenarioError
+from mobilenet.scenario import Scenario
+from tests.cli.command import mobilenet, one_line
+from tests.conftest import ROOT
+
+FIRST = ROOT / "scenarios" / "first.yaml"
+
+
+def test_check_says_how_long_it_takes_and_keeps_the_overrides(tmp_path: Path) -> None:
+    done = mobilenet("check", str(ROOT / "scenarios" / "dynamic.yaml"), "--set", "hosts.count=400", place=tmp_path)
+    assert done.returncode == 0 and " min, give or take" in done.stdout or " h, give or take" in done.stdout
+    assert done.stdout.splitlines()[-1].endswith("dynamic.yaml --set hosts.count=400")
+
+
+def test_cells_that_do_not_touch_are_told(tmp_path: Path) -> None:
+    done = mobilenet("check", str(ROOT / "scenarios" / "static.yaml"), "--set", "wireless.range_m=20", place=tmp_path)
+    assert done.returncode == 0 and "grounds that do not touch" in done.stdout
+    assert "warning" not in mobilenet("check", str(ROOT / "scenarios" / "static.yaml"), place=tmp_path).stdout
+
+
+@pytest.mark.parametrize("command", ["check", "run"])
+def test_a_study_is_no_scenario(command: str, tmp_path: Path) -> None:
+    done = mobilenet(command, str(ROOT / "scenarios" / "studies" / "loss.yaml"), place=tmp_path)
+    assert "a study, and no scenario; `mobilenet study" in one_line(done, 2)
+
+
+def test_a_scenario_is_no_study(tmp_path: Path) -> None:
+    done = mobilenet("study", str(FIRST), place=tmp_path)
+    assert "a scenario, and no study; `mobilenet run" in one_line(done, 2)
+
+
+def test_a_dry_run_knows_metrics_and_says_what_spark_takes(tmp_path: Path) -> None:
+    study = tmp_path / "study.yaml"
+    text = f"scenario: {FIRST}\nset: {{duration_s: 5}}\nfactors: {{wireless.loss: [0, 0.1]}}\n"
+    study.write_text(text + "compare: {factor: wireless.loss, baseline: 0, metrics: [delviery_delay_mean_s]}\n")
+    done = mobilenet("study", str(study), "--dry-run", place=tmp_path)
+    assert "did you mean 'delivery_delay_mean_s'" in one_line(done, 2)
+    study.write_text(text)
+    done = mobilenet("study", str(study), "--dry-run", place=tmp_path)
+    assert done.returncode == 0 and "are Spark's own" in done.stdout
+
+
+def test_diff_tells_a_changed_verdict(tmp_path: Path) -> None:
+    for name in ("a", "b"):
+        assert mobilenet("run", str(FIRST), "--set", "duration_s=3", "--out", name, place=tmp_path).returncode == 0
+    verdict = tmp_path / "b" / "verdict.json"
+    verdict.write_text(verdict.read_text().replace('"valid"', '"violated"', 1))
+    said = mobilenet("diff", "a", "b", place=tmp_path).stdout
+    assert "verdict  the one  the other" in said and "violated" in said and "no metric differs" in said
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "".join(f"k{i}: 1\n" for i in range(55_000)),  # each unknown
+        "{" + ",".join(f"k{i}: 1" for i in range(90_000)) + "}",
+        "seed: [" + ",".join("1" for _ in range(480_000)) + "]",
+        "names:\n" + "- a\n" * 240_000,
+        "a: " + "[" * 490_000,
+        "? " * 490_000,
+        "name: >\n" + "  x\n" * 240_000,
+        "seed: " + "9" * 990_000,
+    ],
+    ids=["keys", "flow", "list", "block", "deep", "questions", "folded", "digits"],
+)
+def test_what_is_malformed_is_refused_soon(text: str) -> None:
+    """In seconds of this processor, whatever a file of the largest size holds."""
+    began = time.process_time()
+    with pytest.raises(ScenarioError) as refused:
+        Scenario.from_text(text)
+    assert time.process_time() - began < 10  # alone: less than five
+    assert len(str(refused.value).splitlines()) <= 21

@@ -1,0 +1,79 @@
+"""Damaged directories: whatever is wrong with them, each command says it in lines of a bounded length, and none fails
+as an internal error. A few hundred damages, each met by one of the commands in turn.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+from collections.abc import Callable
+from itertools import islice
+from pathlib import Path
+
+import pytest
+
+from mobilenet import api
+from mobilenet.cli.main import app
+
+from .command import FIRST
+from .damages import damages
+
+LONGEST = 1000
+COMMANDS: tuple[Callable[[str], list[str]], ...] = (
+    lambda run: ["show", run],
+    lambda run: ["verify", run],
+    lambda run: ["map", run],
+    lambda run: ["diff", run, f"{run}/../whole"],
+    lambda run: ["export", run, "--csv"],
+    lambda run: ["spacetime", run],
+    lambda run: ["export", run, "--geojson", "--origin", "0,0"],
+    lambda run: ["export", run, "--shiviz"],
+    lambda run: ["compare", run],
+)
+DRAWING: tuple[Callable[[str], list[str]], ...] = (lambda run: ["figures", run], lambda run: ["report", run])
+DRAWN = 25  # one in so many meets one of those as well, which take seconds
+PART = 8  # tests, each of every so many-th damage
+THIN = 3  # one in so many damages is met here; MOBILENET_ALL_DAMAGES=1 meets them all
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    place = tmp_path_factory.mktemp("runs") / "whole"
+    api.run(FIRST, overrides=["duration_s=12"], out=place)
+    return place
+
+
+def wrong(words: list[str], capsys: pytest.CaptureFixture[str]) -> str | None:
+    """What is not as it should be in how a command ends."""
+    try:
+        code = app(words, standalone_mode=False)
+    except BaseException as error:
+        return f"raised {error!r}"
+    said = "".join(capsys.readouterr())
+    if code == 3 or "internal error" in said or "Traceback" in said:
+        return f"exit {code}: {said[:300]}"
+    if "\x1b" in said:
+        return f"a raw escape: {said[:300]!r}"
+    longest = max((len(line) for line in said.splitlines()), default=0)
+    return f"a line of {longest} characters: {said[:300]}" if longest > LONGEST else None
+
+
+@pytest.mark.parametrize("part", range(PART))
+def test_every_damage_is_told(part: int, whole: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    found = []
+    for number, (name, spoil) in islice(
+        enumerate(damages(whole)), part, None, PART * (1 if os.environ.get("MOBILENET_ALL_DAMAGES") else THIN)
+    ):
+        commands = [COMMANDS[(number + number // len(COMMANDS)) % len(COMMANDS)]]
+        if number % DRAWN == 0:
+            commands.append(DRAWING[number // DRAWN % 2])
+        for words in commands:
+            with tempfile.TemporaryDirectory(dir=whole.parent) as folder:
+                run = Path(folder, "run")
+                shutil.copytree(whole, run)
+                (Path(folder) / "whole").symlink_to(whole)
+                spoil(run)
+                if problem := wrong(words(str(run)), capsys):
+                    found.append(f"{' '.join(words('RUN'))} after {name}: {problem}")
+    assert found == []

@@ -1,0 +1,108 @@
+"""Damaged directories of studies: each command that reads one says what is wrong in one line, or makes it anew, and
+none fails as an internal error. More than a thousand damages, of which one in so many is met here.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import nullcontext
+from itertools import islice
+from pathlib import Path
+
+import pytest
+from matplotlib.figure import Figure
+from pyspark.sql import SparkSession
+
+from mobilenet.cli.main import app
+from mobilenet.experiments.study import study as studies
+from mobilenet.experiments.study.spark import local_master, spark_session
+from mobilenet.experiments.study.study import run_study
+
+from .command import FIRST
+from .study_damages import study_damages
+from .test_damaged import wrong
+
+COMMANDS: tuple[Callable[[str], list[str]], ...] = (
+    lambda study: ["compare", study],
+    lambda study: ["report", study],
+    lambda study: ["figures", study, "--format", "svg"],
+    lambda study: ["export", study, "--csv"],
+)
+REFUSING: tuple[Callable[[str], list[str]], ...] = tuple(
+    lambda study, command=command: [command, study]  # type: ignore[misc]
+    for command in ("show", "verify", "map", "spacetime")
+)
+ALL = bool(os.environ.get("MOBILENET_ALL_DAMAGES"))
+THIN = 1 if ALL else 24
+AGAIN = 1 if ALL else 110  # one in so many meets the study that goes on, which takes seconds
+STUDY = f"""scenario: {FIRST}
+set: {{duration_s: 12, warmup_s: 0}}
+factors: {{wireless.loss: [0, 0.2]}}
+replications: {{min: 2}}
+compare: {{factor: wireless.loss, baseline: 0, metrics: [delivery_delay_mean_s]}}
+"""
+
+
+@pytest.fixture(scope="module")
+def spark() -> Iterator[SparkSession]:
+    with spark_session(local_master(1)) as session:
+        yield session
+
+
+@pytest.fixture(scope="module")
+def whole(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    place = tmp_path_factory.mktemp("studies")
+    (place / "small.yaml").write_text(STUDY)
+    run_study(place / "small.yaml", place / "whole", local_master(1), lambda standing: None, session=spark)
+    return place / "whole"
+
+
+@pytest.fixture
+def unpainted(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Figures are composed, and not painted, which takes most of the time."""
+    monkeypatch.setattr(Figure, "savefig", lambda self, name, **options: Path(name).write_text("<svg></svg>"))
+
+
+def met(whole: Path, spoil: Callable[[Path], None], words: Callable[[str], list[str]], capsys: object) -> str | None:
+    with tempfile.TemporaryDirectory(dir=whole.parent) as folder:
+        study = Path(folder, "study")
+        shutil.copytree(whole, study)
+        spoil(study)
+        return wrong(words(str(study)), capsys)  # type: ignore[arg-type]
+
+
+def test_every_damage_is_told(whole: Path, unpainted: None, capsys: pytest.CaptureFixture[str]) -> None:
+    found = []
+    for number, (name, spoil) in islice(enumerate(study_damages(whole)), 0, None, THIN):
+        commands = COMMANDS if ALL else COMMANDS[number // THIN % len(COMMANDS) :][:1]
+        for words in commands:
+            if problem := met(whole, spoil, words, capsys):
+                found.append(f"{' '.join(words('STUDY'))} after {name}: {problem}")
+    assert found == []
+
+
+def test_a_study_goes_on_from_every_damage(
+    whole: Path,
+    spark: SparkSession,
+    unpainted: None,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(studies, "spark_session", lambda master: nullcontext(spark))
+    file = str(whole.parent / "small.yaml")
+    found = []
+    for name, spoil in islice(study_damages(whole), 7, None, AGAIN):
+        if problem := met(whole, spoil, lambda study: ["study", file, "--out", study, "--quiet"], capsys):
+            found.append(f"after {name}: {problem}")
+    assert found == []
+
+
+@pytest.mark.parametrize("words", REFUSING)
+def test_what_reads_runs_sends_there(
+    words: Callable[[str], list[str]], whole: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert app(words(str(whole)), standalone_mode=False) == 2
+    assert "a study; its runs are in" in capsys.readouterr().err

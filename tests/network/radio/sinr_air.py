@@ -1,0 +1,67 @@
+"""A bare piece of air in which power decides: log-distance, exponent 3, 20.4 dBm, so -82 dBm arrive at 119.77 m."""
+
+from __future__ import annotations
+
+from math import log10
+from typing import Any
+
+from mobilenet.engine.kernel import Kernel
+from mobilenet.network.radio.antenna import Antenna
+from mobilenet.network.radio.frame import Frame
+from mobilenet.network.radio.links import fading_of, reach_m, reception_of
+from mobilenet.network.radio.neighbours import Neighbours
+from mobilenet.network.radio.parameters import FARTHEST_M, WirelessParameters
+from mobilenet.network.radio.phy import MODES
+from mobilenet.network.radio.sinr import Sinr
+from mobilenet.propagation.budget import LinkBudget
+from mobilenet.propagation.walls import Walls
+from tests.network.radio.air import Air, Heard, Node
+
+NOISE_MW = 10 ** (-93.965 / 10)  # 20 MHz, 290 K, noise figure 7 dB
+
+
+class SinrAir(Air):
+    """`mode` g, 6 Mb/s."""
+
+    def __init__(self, walls: Walls | None = None, seed: int = 1, **wireless: Any) -> None:
+        super().__init__("g", 6)
+        values = {"model": "sinr", "mode": "g", "broadcast_rate_mbps": 6, **wireless}
+        parameters = WirelessParameters.model_validate(values)
+        self.kernel = Kernel()
+        self.mode = MODES["g"]
+        self.changes: dict[tuple[str, str], list[tuple[int, int]]] = {}  # frame, receiver -> what disturbed it
+        budget = LinkBudget(parameters.path_loss, parameters.shadowing, walls, seed, FARTHEST_M)
+        self.sinr = Sinr(
+            self.kernel, Neighbours(reach_m(parameters), 0.0, 100_000_000), reception_of(parameters), budget,
+            fading_of(parameters), seed, parameters.loss, self._observe,
+        )  # fmt: skip
+        self.medium: Any = self.sinr
+
+    def _antenna(self, x_m: float, y_m: float) -> Antenna:
+        antenna = super()._antenna(x_m, y_m)
+        self.sinr.add(antenna)
+        return antenna
+
+    def _observe(self, frame: Frame) -> None:
+        name = frame.message.name if frame.kind == 0 else f"ack of {frame.message.message.name}"
+        self.starts.append((frame.start_ns / 1000, name))
+        self.frames[name] = frame
+        for receiver, fate in zip(frame.receivers, frame.fates, strict=True):
+            self.log.append(Heard(name, frame.start_ns / 1000, receiver.name, self.sinr.fates[fate]))
+
+    def power_dbm(self, name: str, node: Node) -> float:
+        frame = self.frames[name]
+        return frame.powers_cdbm[frame.receivers.index(node.antenna)] / 100
+
+    def sinr_db(self, name: str, node: Node) -> float:
+        frame = self.frames[name]
+        return frame.sinrs_cdb[frame.receivers.index(node.antenna)] / 100
+
+
+def received_dbm(distance_m: float) -> float:
+    """By hand."""
+    return 20.4 - 40.05 - 30 * log10(distance_m)
+
+
+def milliwatts(dbm: float) -> float:
+    return 10 ** (dbm / 10)

@@ -1,0 +1,250 @@
+"""Reception by power, scene by scene, against what one works out by hand."""
+
+from __future__ import annotations
+
+from math import log10
+
+import pytest
+
+from mobilenet.network.radio.antenna import NEVER
+from mobilenet.propagation.walls import Walls
+from tests.network.radio.air import Script
+from tests.network.radio.sinr_air import NOISE_MW, SinrAir, milliwatts, received_dbm
+
+LIGHT_M_PER_NS = 0.299792458
+BUSY_FROM_PREAMBLE_NS = 4_000
+
+
+def delay_ns(distance_m: float) -> int:
+    return int(distance_m / LIGHT_M_PER_NS + 0.5)
+
+
+def reaches(distance_m: float, **wireless: object) -> bool:
+    air = SinrAir(**wireless)
+    a, b = air.node(0), air.node(distance_m)
+    air.at_us(1000, a.send, "A")
+    air.run_us(5000)
+    return [name for _, name in b.received] == ["A"]
+
+
+def test_reception_switches_where_the_formula_says() -> None:
+    """10 ** ((20.4 + 82 - 40.05) / 30) = 119.77 m."""
+    assert reaches(119.67) and not reaches(119.87)
+    assert reaches(100 * 10 ** (-1 / 30) * 1.1977 - 0.1, tx_dbm=19.4)  # a decibel less
+    assert not reaches(100 * 10 ** (-1 / 30) * 1.1977 + 0.1, tx_dbm=19.4)
+    near = 10 ** ((20.4 + 70 - 40.05) / 30)
+    assert reaches(near - 0.05, preamble_rssi_dbm=-70) and not reaches(near + 0.05, preamble_rssi_dbm=-70)
+
+
+def test_what_is_not_detected_is_no_pair() -> None:
+    air = SinrAir()
+    a, b = air.node(0), air.node(130)
+    air.at_us(1000, a.send, "A")
+    air.run_us(5000)
+    assert air.frames["A"].receivers == [] and b.antenna.lock_until == NEVER and b.antenna.busy_until == NEVER
+
+
+def test_a_hidden_terminal_to_the_nanosecond_and_the_hundredth_of_a_decibel() -> None:
+    """A sends to B over 60 m; C, 150 m on the other side, cannot know, and begins while A's payload is in the air."""
+    air = SinrAir()
+    a, b, c = air.node(-60), air.node(0), air.node(150)
+    air.at_us(1000, a.send, "A")
+    air.at_ns(1_100_000, c.send, "C")
+    seen: list[tuple[int, int]] = []
+    first = 1_000_000 + delay_ns(60)
+
+    def look() -> None:
+        frame, others = air.sinr._in_air[1], air.sinr._around.frames
+        seen.extend(air.sinr._around.changes(frame, b.antenna, first, [o for o in others if o is not frame]))
+
+    air.at_us(1150, look)
+    air.run_us(5000)
+    assert air.frames["C"].start_ns == 1_100_000
+    duration = air.frames["A"].duration_ns
+    begins, ends = 1_100_000 + delay_ns(150), 1_100_000 + delay_ns(150) + duration
+    assert [at for at, _ in seen] == [begins, ends]
+    power_mw = milliwatts(received_dbm(150))
+    assert seen[0][1] == -seen[1][1] == pytest.approx(power_mw * 1e18, rel=0.0012)  # half a hundredth of a dB
+    assert air.power_dbm("A", b) == pytest.approx(received_dbm(60), abs=0.0051)
+    expected_db = received_dbm(60) - 10 * log10(NOISE_MW + power_mw)
+    assert air.sinr_db("A", b) == pytest.approx(expected_db, abs=0.0151) and 11 < expected_db < 12
+    assert air.fates("A")["n1"] == "received"
+
+
+def test_a_hidden_terminal_from_nearer_destroys() -> None:
+    air = SinrAir()
+    a, b, c = air.node(-100), air.node(0), air.node(100)
+    air.at_us(1000, a.send, "A")
+    air.at_us(1100, c.send, "C")
+    air.run_us(5000)
+    assert air.fates("A") == {"n1": "collision"} and air.fates("C") == {"n1": "never_attempted"}
+    assert air.sinr_db("A", b) == pytest.approx(-0.18, abs=0.02)
+    assert b.received == []
+
+
+def test_bits_go_wrong_without_anybody_else() -> None:
+    """A rate too fast for the distance: detected, broken, and it is no collision."""
+    air = SinrAir(preamble_rssi_dbm=-90)
+    a, b = air.node(0), air.node(200)  # -88.7 dBm, 5.3 dB above the noise: enough for 6 Mb/s
+    air.rate_mbps = 24
+    air.at_us(1000, a.send, "A")
+    air.run_us(5000)
+    assert air.fates("A") == {"n1": "bit_errors"} and b.received == []
+    assert air.sinr_db("A", b) == pytest.approx(received_dbm(200) - 10 * log10(NOISE_MW), abs=0.0101)
+
+
+def test_a_preamble_that_does_not_stand_out_is_missed_and_the_node_listens_on() -> None:
+    """B is deaf to C, 125 m away, which is too weak to be received and 1 dB weaker than A, 115 m away."""
+    air = SinrAir()
+    a, b, c, d = air.node(-115), air.node(0), air.node(125), air.node(0, y_m=20)
+    air.at_us(1000, c.send, "C")
+    air.at_us(1050, a.send, "A")
+    air.at_us(1060, d.send, "D")  # begins while both are in the air, and stands out
+    air.run_us(5000)
+    assert air.fates("A")["n1"] == "preamble_missed"
+    assert air.fates("D")["n1"] == "received" and [name for _, name in b.received] == ["D"]
+
+
+def test_of_two_within_four_microseconds_the_stronger_is_received() -> None:
+    air = SinrAir()
+    far, _, near = air.node(-100), air.node(0), air.node(30)
+    air.at_ns(1_000_000, far.send, "far")
+    air.at_ns(1_002_000, near.send, "near")
+    air.run_us(5000)
+    assert air.fates("far")["n1"] == "never_attempted" and air.fates("near")["n1"] == "received"
+
+
+@pytest.mark.parametrize(("later_ns", "fate"), [(3_000, "received"), (4_500, "never_attempted")])
+def test_after_four_microseconds_only_capture_helps_the_stronger(later_ns: int, fate: str) -> None:
+    for capture_db, expected in ((None, fate), (10, "received"), (30, fate)):
+        air = SinrAir(capture_db=capture_db)
+        far, _, near = air.node(-100), air.node(0), air.node(30)
+        air.at_ns(1_000_000, far.send, "far")
+        air.at_ns(1_000_000 + later_ns, near.send, "near")
+        air.run_us(5000)
+        assert air.fates("near")["n1"] == expected
+        lost = "never_attempted" if later_ns < 4000 else "collision"
+        assert air.fates("far")["n1"] == lost  # its bits are gone either way
+
+
+def test_a_node_is_busy_from_the_preamble_to_the_end() -> None:
+    air = SinrAir()
+    a, b = air.node(0), air.node(90)
+    air.at_us(1000, a.send, "A")
+    air.run_us(1010)
+    antenna = b.antenna
+    assert antenna.busy_from == 1_000_000 + delay_ns(90) + BUSY_FROM_PREAMBLE_NS
+    assert antenna.busy_until == 1_000_000 + delay_ns(90) + air.size_and_airtime(100, False)[1]
+
+
+def test_energy_without_a_preamble_makes_a_node_defer() -> None:
+    """B was sending when A began, so it never had A's preamble: it defers to A's energy alone, at 20 m, and not at
+    60 m.
+    """
+    for distance_m, defers in ((20, True), (60, False)):
+        air = SinrAir()
+        a, b = air.node(distance_m), air.node(0)
+        air.at_us(1000, b.send, "first", 20)
+        airtime = air.size_and_airtime(20, False)[1]
+        air.at_ns(1_000_000, a.send, "A", 1500)  # in the same instant: neither can know of the other
+        air.at_ns(1_000_000 + airtime + 1_000, b.send, "second", 20)
+        air.run_us(9000)
+        ends = air.starts_ns["A"] + air.frames["A"].duration_ns
+        assert (air.starts_ns["second"] > ends) == defers
+        assert air.fates("A") == {"n1": "half_duplex"}
+
+
+def test_a_preamble_without_energy_makes_a_node_defer() -> None:
+    """60 m: far below the energy threshold, and yet received."""
+    air = SinrAir()
+    a, b = air.node(0), air.node(60)
+    assert received_dbm(60) < -62
+    air.at_us(1000, a.send, "A", 1500)
+    air.at_us(1100, b.send, "B", 20)
+    air.run_us(9000)
+    assert air.starts_ns["B"] > air.starts_ns["A"] + air.frames["A"].duration_ns
+    air = SinrAir(preamble_sinr_db=25)  # not detected: only then it sends into A's frame
+    a, b = air.node(0), air.node(60)
+    air.at_us(1000, a.send, "A", 1500)
+    air.at_us(1100, b.send, "B", 20)
+    air.run_us(9000)
+    assert air.starts_ns["B"] == 1_100_000 and air.fates("A") == {}  # no pair: not detected in silence either
+
+
+def test_the_sum_of_two_energies_is_sensed_while_both_last() -> None:
+    """Each 1 dB below the threshold at B, together 2 dB above it."""
+    distance_m = 10 ** ((20.4 + 63 - 40.05) / 30)  # -63 dBm
+    for preamble_sinr_db, nodes in ((60 - 10, 2), (60 - 10, 1)):
+        air = SinrAir(preamble_sinr_db=preamble_sinr_db)  # B detects no preamble at all
+        b = air.node(0)
+        senders = [air.node(distance_m * (1 if k == 0 else -1)) for k in range(nodes)]
+        for k, sender in enumerate(senders):
+            air.at_us(1000 + 100 * k, sender.send, f"A{k}", 500)
+        air.run_us(1200)
+        if nodes == 1:
+            assert b.antenna.busy_until == NEVER
+            continue
+        duration = air.size_and_airtime(500, False)[1]
+        arrives = delay_ns(distance_m)
+        assert b.antenna.busy_from == 1_100_000 + arrives
+        assert b.antenna.busy_until == 1_000_000 + duration + arrives  # until the first of both ends
+
+
+def test_a_wall_costs_what_it_should() -> None:
+    """Two nodes 40 m apart, a house of 10 m between them: two walls and ten metres."""
+    house = [[(1500, -1000), (2500, -1000), (2500, 1000), (1500, 1000), (1500, -1000)]]
+    for walls, loss_db in ((None, 0.0), (Walls([house], 900, 40), 2 * 9 + 10 * 0.4)):
+        air = SinrAir(walls, preamble_rssi_dbm=-100)
+        a, b = air.node(0), air.node(40)
+        air.at_us(1000, a.send, "A")
+        air.run_us(5000)
+        assert air.power_dbm("A", b) == pytest.approx(received_dbm(40) - loss_db, abs=0.0051)
+
+
+def test_sending_aborts_receiving_and_a_crash_does() -> None:
+    air = SinrAir()
+    a, b, c = air.node(0), air.node(60), air.node(-60)
+    air.at_us(1000, a.send, "A", 1500)
+    air.at_us(1001, c.antenna.mac.reset)
+    air.at_us(1100, air.medium.drop_out, c.antenna)
+    air.at_ns(1_002_000, b.send, "B", 20)  # before the preamble is over: it cannot know
+    air.run_us(9000)
+    assert air.fates("A") == {"n1": "half_duplex", "n2": "receiver_down"}
+    assert air.fates("B")["n0"] == "half_duplex"
+
+
+def test_an_acknowledgement_comes_at_its_rate() -> None:
+    air = SinrAir()
+    air.rate_mbps = 24
+    a, b = air.node(0), air.node(30)
+    air.at_us(1000, a.send, "A", 100, b, True)
+    air.run_us(9000)
+    assert [which for _, which in air.starts] == ["A", "ack of A"] and air.frames["ack of A"].rate_mbps == 24
+    assert a.sent and not a.dropped
+
+
+def test_fading_is_the_frames_and_the_nodes_own() -> None:
+    """Who else is there, and in which order they are asked, changes nobody's draw."""
+
+    def powers(others: int) -> list[float]:
+        air = SinrAir(fading={"model": "nakagami"}, preamble_rssi_dbm=-120, ed_threshold_dbm=-30)
+        a, b = air.node(0), air.node(50)
+        for k in range(others):
+            air.node(10 + k, y_m=30)
+        for k in range(20):
+            air.at_us(1000 * (k + 1), a.send, f"A{k}")
+        air.run_us(40_000)
+        return [air.power_dbm(f"A{k}", b) for k in range(20)]
+
+    assert powers(0) == powers(7) and len(set(powers(0))) > 15
+
+
+def test_backoff_is_the_macs_own() -> None:
+    """Slots count as on the unit disk: the MAC knows nothing of the model."""
+    air = SinrAir()
+    a, b = air.node(0), air.node(60, stream=Script(3))
+    air.at_us(1000, a.send, "A", 1500)
+    air.at_us(1100, b.send, "B", 20)
+    air.run_us(9000)
+    ends = air.starts_ns["A"] + air.frames["A"].duration_ns + delay_ns(60)
+    assert air.starts_ns["B"] == ends + air.mode.difs_ns + 3 * air.mode.slot_ns

@@ -1,0 +1,191 @@
+"""Files of buildings: what they are read as, and each refusal in one line."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from mobilenet.parameters import ScenarioError
+from mobilenet.propagation import obstacles, shapes
+from mobilenet.propagation.obstacles import read_buildings
+from mobilenet.propagation.parameters import ObstaclesParameters
+from mobilenet.tracks.projection import Origin, to_earth
+
+SQUARE = [[0, 0], [10, 0], [10, 8.004], [0, 8], [0, 0]]
+COURT = [[2, 2], [4, 2], [4, 4], [2, 4], [2, 2]]
+IN_CM = [(0, 0), (1000, 0), (1000, 800), (0, 800)]
+ORIGIN = Origin(lon=13.0, lat=52.0)
+
+
+def polygon(*rings: Any) -> dict[str, Any]:
+    return {"type": "Polygon", "coordinates": list(rings)}
+
+
+def feature(geometry: Any, **properties: Any) -> dict[str, Any]:
+    return {"type": "Feature", "properties": properties, "geometry": geometry}
+
+
+def collection(*features: Any, **more: Any) -> dict[str, Any]:
+    return {"type": "FeatureCollection", "features": list(features), **more}
+
+
+def file(folder: Path, content: Any) -> Path:
+    path = folder / "town.geojson"
+    data = content if isinstance(content, bytes) else content.encode() if isinstance(content, str) else None
+    path.write_bytes(json.dumps(content).encode() if data is None else data)
+    return path
+
+
+def refusal(folder: Path, content: Any, origin: Origin | None = None) -> str:
+    with pytest.raises(ScenarioError) as caught:
+        read_buildings(file(folder, content), origin)
+    said = str(caught.value)
+    assert "\n" not in said and said.startswith(str(folder / "town.geojson"))
+    return said.removeprefix(str(folder / "town.geojson"))
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        polygon(SQUARE),
+        polygon(SQUARE[:-1]),
+        polygon([[*corner, 30.0] for corner in SQUARE]),
+        feature(polygon(SQUARE)),
+        collection(feature(polygon(SQUARE)), feature({"type": "Point", "coordinates": [1, 2]}), feature(None)),
+        {"type": "MultiPolygon", "coordinates": [[SQUARE]]},
+        {"type": "GeometryCollection", "geometries": [{"type": "LineString", "coordinates": []}, polygon(SQUARE)]},
+        collection(feature(polygon(COURT), building="no"), feature(polygon(SQUARE), building="yes")),
+        collection(feature(polygon(COURT), leisure="park"), feature(polygon(SQUARE), building="house")),
+        collection(feature(polygon(SQUARE)), crs={"type": "name", "properties": {"name": "EPSG:25833"}}),
+    ],
+)
+def test_forms_of_geojson(content: Any, tmp_path: Path) -> None:
+    assert read_buildings(file(tmp_path, content)) == [[IN_CM]]
+    assert read_buildings(file(tmp_path, gzip.compress(json.dumps(content).encode()))) == [[IN_CM]]
+
+
+def test_courts_and_many(tmp_path: Path) -> None:
+    content = collection(
+        feature(polygon(SQUARE, COURT)), feature({"type": "MultiPolygon", "coordinates": [[SQUARE]] * 2})
+    )
+    assert list(map(len, read_buildings(file(tmp_path, content)))) == [2, 1, 1]
+
+
+def on_earth(ring: list[list[float]]) -> list[list[float]]:
+    lon, lat = to_earth([x + 300.0 for x, _ in ring], [y - 200.0 for _, y in ring], ORIGIN)
+    return [list(corner) for corner in zip(lon.tolist(), lat.tolist(), strict=True)]
+
+
+def test_degrees(tmp_path: Path) -> None:
+    there = [[(x + 30_000, y - 20_000) for x, y in IN_CM]]
+    assert read_buildings(file(tmp_path, polygon(on_earth(SQUARE))), ORIGIN) == [there]
+    named = {"crs": {"type": "name", "properties": {"name": "urn:ogc:def:crs:OGC:1.3:CRS84"}}}
+    assert read_buildings(file(tmp_path, collection(feature(polygon(on_earth(SQUARE))), **named)), ORIGIN) == [there]
+    assert ": longitudes and latitudes, and nothing says where" in refusal(tmp_path, polygon(on_earth(SQUARE)))
+    far = refusal(tmp_path, polygon(on_earth(SQUARE)), Origin(lon=-70, lat=0))
+    assert "farther than 1000 km from the origin, longitude -70" in far
+    assert "is no longitude and latitude" in refusal(tmp_path, collection(feature(polygon(
+        [[300, 0], [300.1, 0], [300.1, 0.1]])), **named), ORIGIN)  # fmt: skip
+
+
+def test_small_ground_in_metres_is_not_taken_for_degrees(tmp_path: Path) -> None:
+    assert read_buildings(file(tmp_path, polygon(SQUARE)), ORIGIN) == [[IN_CM]]
+
+
+def test_sumo(tmp_path: Path) -> None:
+    lonlat = " ".join(f"{x!r},{y!r}" for x, y in on_earth(SQUARE))
+    text = f"""<?xml version="1.0" encoding="UTF-8"?>
+    <additional xmlns:xsi="http://www.w3.org/2001/XMLSchema-instance">
+        <location netOffset="0,0"/>
+        <poly id="a" type="building" color="1,0,0" fill="1" shape="0,0 10,0 10,8 0,8 0,0"/>
+        <poly id="b" type="building.house" shape="0,0,3 10,0,3 10,8,3 0,8,3"/>
+        <poly id="c" type="buildings_of_sand" shape="0,0"/>
+        <poly id="d" type="forest" shape="0,0 1,0 1,1"/>
+        <poly id="e" type="building" geo="true" shape="{lonlat}"/>
+        <poi id="f" x="1" y="2"/>
+    </additional>"""
+    there = [[(x + 30_000, y - 20_000) for x, y in IN_CM]]
+    assert read_buildings(file(tmp_path, text), ORIGIN) == [[IN_CM], [IN_CM], there]
+    assert ":8:9: poly 'e': longitudes and latitudes" in refusal(tmp_path, text)
+
+
+def test_walls_of_a_scenario(tmp_path: Path) -> None:
+    file(tmp_path, polygon(SQUARE))
+    walls = obstacles.walls(ObstaclesParameters(file="town.geojson", per_wall_db=6.0, per_metre_db=0.5), tmp_path)
+    assert walls.cut(-500, 300, 1500, 300) == (2, 1000)
+    assert walls.loss_cdb(-500, 300, 1500, 300) == 2 * 600 + 10 * 50
+
+
+BOW_TIE = [[0, 0], [10, 10], [10, 0], [0, 10], [0, 0]]
+NESTED: dict[str, Any] = polygon(SQUARE)
+for _ in range(40):
+    NESTED = {"type": "GeometryCollection", "geometries": [NESTED]}
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        ("", ":1:1: neither GeoJSON nor XML: Expecting value"),
+        ("{\n  oops", ":2:3: neither GeoJSON nor XML"),
+        (b'{"type": "\xff"}', ":1: not text in UTF-8"),
+        ("[1, 2]", ": no GeoJSON: expected an object with a type"),
+        ("[" * 100_000, ": nested without end"),
+        (NESTED, ": more than 32 collections inside each other"),
+        ('{"type": "Polygon", "coordinates": [[[0, NaN], [1, 1], [2, 1]]]}', ": NaN in it, which is no finite number"),
+        ('{"type": "Polygon", "coordinates": [[[0, 1e999], [1, 1], [2, 1]]]}', ": '[0, Infinity]': no finite numbers"),
+        ('{"type": "Polygon", "coordinates": [[[0, 1' + "0" * 400 + '], [1, 1], [2, 1]]]}', "no finite numbers"),
+        ("[1" + "0" * 5000 + "]", ": a number in it has too many digits"),
+        ({"type": "Topology"}, ": no geometry of GeoJSON"),
+        ({"type": "FeatureCollection"}, ": features: expected a list"),
+        (collection(7), ": feature 1: expected an object"),
+        (collection(feature({"type": "Polygon"})), ": feature 1: coordinates: expected a list"),
+        (collection(feature({"type": "MultiPolygon", "coordinates": [7]})), ": feature 1: coordinates: expected"),
+        (collection(feature({"type": "GeometryCollection"})), ": feature 1: geometries: expected a list"),
+        (collection(feature(polygon(7))), ": feature 1: coordinates: expected a list of rings"),
+        (collection(feature(polygon([7]))), ": feature 1: '7' is no corner, expected [x, y]"),
+        (collection(feature(polygon([["1", 2]]))), """: feature 1: '["1", 2]' is no corner"""),
+        (collection(), ": no building in it"),
+        (collection(crs={"type": "link"}), ": crs: expected"),
+        (collection(feature(polygon(SQUARE)), feature(polygon(BOW_TIE), name="Mill")),
+         ": feature 2 ('Mill'): its border crosses or touches itself at (5, 5): self-intersection"),
+        (collection({**feature(polygon(SQUARE, [[20, 20], [30, 20], [30, 30]])), "id": 12}),
+         ": feature 1 ('12'): its border crosses or touches itself at (20, 20): hole lies outside shell"),
+        (polygon([[0, 0], [5, 5], [9, 9], [0, 0]]), ": without area: its corners lie on a line"),
+        (polygon([[0, 0], [5, 5], [0, 0]]), ": without area; expected rings of three corners"),
+        (polygon(), ": without area"),
+        (polygon([[0, 0], [100, 0], [100, 0.001], [0, 0.002]]), ": without area in whole centimetres"),
+        (polygon([[0, 0], [2e6, 0], [2e6, 1]]), ": (2000000, 0) m is farther than 1000 km from the origin"),
+        ("<net></net>", ":1:1: <net>, expected <additional>"),
+        ("<additional><poly", ":1:13: not XML"),
+        ("<additional>" * 40, "more than 32 elements inside each other"),
+        ('<additional>\n<poly id="m" type="building" shape="0,0 1"/></additional>',
+         ":2:1: poly 'm': shape: '1' is no corner, expected x,y"),
+        ('<additional>\n<poly id="m" type="building" shape="0,0 1,inf"/></additional>',
+         ":2:1: poly 'm': shape: '1,inf': no finite numbers"),
+        ('<additional>\n<poly id="m" type="building" shape="0,0 1,1"/></additional>', ":2:1: poly 'm': without area"),
+        ('<additional>\n<poly id="m" type="building"/></additional>', ":2:1: poly 'm': without area"),
+    ],
+)  # fmt: skip
+def test_refusals(content: Any, said: str, tmp_path: Path) -> None:
+    assert said in refusal(tmp_path, content)
+
+
+def test_there_is_no_such_file(tmp_path: Path) -> None:
+    with pytest.raises(ScenarioError, match="there is no such file"):
+        read_buildings(tmp_path / "none.geojson")
+
+
+def test_too_many_walls(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert shapes.MOST_EDGES == 1_000_000
+    monkeypatch.setattr(shapes, "MOST_EDGES", 9)
+    two = collection(feature(polygon(SQUARE)), feature(polygon(SQUARE), name="East"))
+    assert ": feature 2 ('East'): more than 9 walls up to here" in refusal(tmp_path, two)
+
+
+def test_too_large(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(obstacles, "MOST_BYTES", 2_000_000)
+    assert refusal(tmp_path, gzip.compress(b" " * 3_000_000 + b"{}")).startswith(": more than 2 MB")

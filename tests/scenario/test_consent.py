@@ -1,0 +1,69 @@
+"""Code that a scenario brings along runs only where somebody allowed it, from whatever side it is reached."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import mobilenet
+from mobilenet import api
+from mobilenet.judgement import own_metrics
+from mobilenet.parameters import ScenarioError
+from mobilenet.scenario import load_scenario
+from mobilenet.simulation.mobile import Simulation
+from mobilenet.simulation.plugins import broadcast_for, declaration_for, mobility_for, with_declared
+from mobilenet.simulation.processes.experiment import Experiment
+
+FOLDER = Path(__file__).parents[2] / "scenarios"
+GOSSIP, RING = "own_protocol/gossip", "own_protocol/ring"
+PATROL, FAIRNESS = "own_mobility/patrol", "own_metric/fairness"
+
+
+@pytest.mark.parametrize(
+    ("example", "reach"),
+    [
+        (GOSSIP, Simulation),
+        (PATROL, Simulation),
+        (FAIRNESS, Simulation),
+        (RING, Experiment),
+        (GOSSIP, api.simulate),
+        (RING, api.simulate),
+        (GOSSIP, declaration_for),
+        (GOSSIP, with_declared),
+        (RING, with_declared),
+        (RING, broadcast_for),
+        (PATROL, mobility_for),
+        (FAIRNESS, own_metrics),
+    ],
+)
+def test_code_runs_only_where_somebody_allowed_it(example: str, reach: Callable[[Any], object], tmp_path: Path) -> None:
+    for file in (FOLDER / example).parent.glob("*.*"):
+        mark = f"open({str(tmp_path / 'ran')!r}, 'w').close()\n" if file.suffix == ".py" else ""
+        text = file.read_text(encoding="utf-8").replace('"""\n\n', f'"""\n\n{mark}', 1)
+        (tmp_path / file.name).write_text(text, encoding="utf-8")
+    scenario = load_scenario(tmp_path / f"{Path(example).name}.yaml")
+    with pytest.raises(ScenarioError, match=r"runs Python code.*if you trust it, say --allow-code"):
+        reach(scenario)
+    assert not (tmp_path / "ran").exists()
+
+
+@pytest.mark.parametrize("example", [GOSSIP, RING, FAIRNESS])
+def test_a_file_is_read_and_run_once_for_a_run(example: str, tmp_path: Path) -> None:
+    """And what was read is kept, whatever becomes of the file meanwhile."""
+    own = FOLDER / f"{example}.py"
+    for file in own.parent.glob("*.*"):
+        (tmp_path / file.name).write_bytes(file.read_bytes())
+    mark = f"\nwith open({str(tmp_path / 'ran')!r}, 'a') as file:\n    file.write('x')\n"
+    changed = f"with open({str(tmp_path / own.name)!r}, 'a') as file:\n    file.write('# later')\n"
+    source = own.read_text(encoding="utf-8") + mark + changed
+    (tmp_path / own.name).write_text(source, encoding="utf-8")
+    scenario = tmp_path / f"{own.stem}.yaml"
+    changes = [] if example == RING else ["duration_s=3", "hosts.count=3"]
+    for runs in (1, 2):
+        run = mobilenet.run(scenario, out=tmp_path / str(runs), overrides=changes, allow_code=True)
+        assert (tmp_path / "ran").read_text() == "x" * runs
+        assert (run.path / own.name).read_text(encoding="utf-8") == source + "# later" * (runs - 1)
+    assert not (tmp_path / "__pycache__").exists()

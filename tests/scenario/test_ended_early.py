@@ -1,0 +1,144 @@
+"""What is left of a run that a plug-in's error ended: when, where and at what it failed, and the record until then."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+import mobilenet
+from mobilenet.api import judge_anew
+from mobilenet.experiments.study.declaration import Study
+from mobilenet.experiments.study.store import create
+from mobilenet.experiments.study.task import Batch, Job, perform
+from mobilenet.parameters import ScenarioError
+from mobilenet.rundir.reader import read_columns, read_json, read_manifest
+from mobilenet.simulation.plugin_code import PluginError
+from mobilenet.verify import verify
+from tests.cli.command import mobilenet as command
+
+FOLDER = Path(__file__).parents[2] / "scenarios"
+SMALL = ("duration_s=10", "hosts.count=8")
+GOSSIP, COURIER, RING, PATROL = (
+    "own_protocol/gossip",
+    "own_protocol/courier",
+    "own_protocol/ring",
+    "own_mobility/patrol",
+)
+HEARD = "if self.stable.member and rumour.id not in"
+LATER = "self.port.now > 3 * 10**9"
+FAILS_LATER = f"if {LATER}: raise RuntimeError('enough')\n        "
+
+
+def edited(folder: Path, example: str, old: str, new: str) -> Path:
+    source = FOLDER / example
+    text = source.with_suffix(".py").read_text(encoding="utf-8")
+    assert old in text
+    (folder / f"{source.name}.py").write_text(text.replace(old, new, 1), encoding="utf-8")
+    scenario = folder / f"{source.name}.yaml"
+    scenario.write_text(source.with_suffix(".yaml").read_text(encoding="utf-8"), encoding="utf-8")
+    return scenario
+
+
+def ended(scenario: Path, changes: tuple[str, ...] = SMALL) -> PluginError:
+    with pytest.raises(PluginError) as caught:
+        mobilenet.run(scenario, out=scenario.with_name("run"), overrides=changes, allow_code=True)
+    assert "\n" not in str(caught.value)
+    return caught.value
+
+
+@pytest.mark.parametrize(
+    ("example", "old", "new", "where"),
+    [
+        (GOSSIP, HEARD, FAILS_LATER.replace("if", "if sender != self.port.me and") + HEARD,
+         r"in on_receive, at 3\.\d{6} s at h\d, handling Rumour from s\d"),
+        (GOSSIP, "if rumour.id not in self.heard", FAILS_LATER + "if rumour.id not in self.heard",
+         r"in on_receive, at 3\.\d{6} s at s\d, handling Rumour from h\d"),
+        (GOSSIP, "self.heard.add(rumour.id)\n        for", FAILS_LATER + "self.heard.add(rumour.id)\n        for",
+         r"in on_wired, at \d\.\d{6} s at s\d, handling Rumour from [sh]\d"),
+        (GOSSIP, "if self.cell is not None:", FAILS_LATER + "if self.cell is not None:",
+         r"in tell, at 3\.\d{6} s at h\d, handling a timer"),
+        (GOSSIP, "rumour = Rumour(message, body)", FAILS_LATER + "rumour = Rumour(message, body)",
+         r"in spread, at \d\.\d{6} s at h\d, handling a broadcast of its application"),
+        (COURIER, "if parcel.id not in self.seen:", "if self.port.now > 3 * 10**9: raise RuntimeError('enough')\n"
+         "        if parcel.id not in self.seen:", r"in on_message, at \d\.\d{6} s at s\d, handling Parcel"),
+    ],
+)  # fmt: skip
+def test_the_error_says_when_where_and_at_what(example: str, old: str, new: str, where: str, tmp_path: Path) -> None:
+    error = ended(edited(tmp_path, example, old, new))
+    name = Path(example).name
+    assert re.match(rf"{tmp_path}/{name}.py:\d+: RuntimeError: enough \({where}; ", str(error)), error
+    assert isinstance(error.__cause__, RuntimeError) and error.directory == tmp_path / "run"
+
+
+def test_processes_and_walkers_too(tmp_path: Path) -> None:
+    ring = edited(
+        tmp_path, RING, "if hop.id.source", f"if hop.id.ts: raise KeyError(hop)\n        {'if hop.id.source'}"
+    )
+    assert re.search(r"at \d+\.\d{6} s at p\d+, handling Hop from p\d+", str(ended(ring, ())))
+    verdicts, _ = judge_anew(tmp_path / "run")
+    assert verdicts["record"].answer == "unknown" and {v.answer for v in verdicts.values()} == {"unknown"}
+    (tmp_path / "walk").mkdir()
+    walk = edited(tmp_path / "walk", PATROL, "while True:", "for _ in range(1):")
+    text = walk.with_name("patrol.py").read_text(encoding="utf-8")
+    walk.with_name("patrol.py").write_text(text.rstrip() + "\n        raise RuntimeError('lost')\n")
+    assert re.search(
+        r"at \d+\.\d{6} s at h\d, handling its next leg", str(ended(walk, ("duration_s=200", "hosts.count=2")))
+    )
+
+
+def test_the_record_is_kept_readable_and_never_valid(tmp_path: Path) -> None:
+    scenario = edited(tmp_path, GOSSIP, HEARD, FAILS_LATER + HEARD)
+    options = [option for change in SMALL for option in ("--set", change)]
+    done = command("run", str(scenario), "--allow-code", "--out", "run", *options, place=tmp_path)
+    assert done.returncode == 2 and "Traceback" not in done.stderr
+    assert "the run until then is in run, marked as ended early" in done.stderr
+    run = mobilenet.load(tmp_path / "run")
+    assert run.manifest["ended_by_error"].startswith(f"{tmp_path}/gossip.py:") and 3 < run.manifest["simulated_s"] < 4
+    assert run.verdict == "unknown" and run.metrics["window_s"] == run.manifest["simulated_s"]
+    assert (run.events["event"] == "broadcast").sum() == run.metrics["broadcasts"] > 0
+    assert command("show", "run", place=tmp_path).returncode == 0
+    judged = command("verify", "run", place=tmp_path)
+    assert judged.returncode == 4 and "the run ended early, at 3." in judged.stdout
+    for words in (
+        ("map", "run"),
+        ("report", "run"),
+        ("spacetime", "run", "--around", "2", "--host", "h3", "--allow-code"),
+        ("export", "run", "--csv"),
+    ):
+        shown = command(*words, place=tmp_path)
+        assert shown.returncode == 0, f"{words}: {shown.stderr}"
+
+
+def test_what_had_been_violated_until_then_is(tmp_path: Path) -> None:
+    twice = HEARD.replace("rumour.id not in", "True or rumour.id not in")
+    ended(edited(tmp_path, GOSSIP, HEARD, FAILS_LATER + twice))
+    assert mobilenet.load(tmp_path / "run").verdicts["duplication"].answer == "violated"
+
+
+def test_damage_of_such_a_record_is_seen(tmp_path: Path) -> None:
+    ended(edited(tmp_path, GOSSIP, HEARD, FAILS_LATER + HEARD))
+    run = tmp_path / "run"
+    tables = [read_columns(run, table) for table in ("events", "samples", "positions")]
+    tables[0]["node"][3] = "h99"
+    verdicts = verify(*tables, read_json(run, "counters.json"), read_manifest(run))
+    assert verdicts["record"].answer == "violated" and "fingerprint" in verdicts["record"].explanation
+
+
+def test_nothing_is_kept_of_what_never_began(tmp_path: Path) -> None:
+    scenario = edited(tmp_path, GOSSIP, "self.heard: set[MessageId] = set()", "raise RuntimeError('no')")
+    with pytest.raises(ScenarioError, match=r"gossip.py:\d+: RuntimeError: no"):
+        mobilenet.run(scenario, out=tmp_path / "run", overrides=SMALL, allow_code=True)
+    assert not (tmp_path / "run").exists()
+
+
+def test_a_study_counts_it_as_failed(tmp_path: Path) -> None:
+    scenario = edited(tmp_path, GOSSIP, HEARD, FAILS_LATER + HEARD)
+    (tmp_path / "study.yaml").write_text(f"scenario: {scenario.name}\nreplications: {{min: 2}}\n")
+    store = create(Study.load(tmp_path / "study.yaml"), tmp_path / "study", allow_code=True)
+    perform(Batch(str(store.path), "terminating", (Job("c000-r0001", 0, 1, 1),)))
+    assert list(store.runs.iterdir()) == []
+    note = json.loads((store.failed / "c000-r0001.json").read_text(encoding="utf-8"))
+    assert re.search(r"/gossip.py:\d+: RuntimeError: enough", note["error"])

@@ -1,0 +1,80 @@
+"""A user's metric that fails costs nobody the run: it has no value, and the run says which, where and why."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+import mobilenet
+from mobilenet.experiments.study.measure import measure
+from mobilenet.judgement import own_metrics_of
+from mobilenet.metrics.own import own_metric
+from tests.cli.command import mobilenet as command
+
+FIRST = Path(__file__).parents[2] / "scenarios" / "first.yaml"
+SHORT = ("duration_s=5", "hosts.count=4")
+HEAD = "from mobilenet.metrics import metric\n\n\n@metric('words')\n"
+
+
+def scenario_with(folder: Path, body: str) -> Path:
+    """One with two metrics: `wrong`, whose function has this body, and `right`."""
+    source = f"{HEAD}def wrong(run):\n    {body}\n\n\n@metric('deliveries')\ndef right(run):\n"
+    (folder / "own.py").write_text(source + "    return sum(1 for _ in run.deliveries())\n", encoding="utf-8")
+    scenario = folder / "own.yaml"
+    scenario.write_text(FIRST.read_text(encoding="utf-8") + "metrics: ['own.py:wrong', 'own.py:right']\n")
+    return scenario
+
+
+@pytest.mark.parametrize(
+    ("body", "complaint"),
+    [
+        ("return 1 / 0", "own.py:6: ZeroDivisionError: division by zero"),
+        ("raise SystemExit(0)", "own.py:6: SystemExit: 0"),
+        ("return 'no'", "own.py:4: ValueError: gives 'no', expected a finite number or None"),
+        ("return float('nan')", "own.py:4: ValueError: gives nan, expected"),
+        ("return True", "own.py:4: ValueError: gives True, expected"),
+        ("return [1]", "own.py:4: ValueError: gives [1], expected"),
+        ("return 10 ** 400", "own.py:4: OverflowError"),
+        ("run.manifest.clear(); run.counters.clear(); raise KeyError", "own.py:6: KeyError"),
+    ],
+)
+def test_the_run_is_kept_and_says_what_failed(body: str, complaint: str, tmp_path: Path) -> None:
+    run = mobilenet.run(scenario_with(tmp_path, body), out=tmp_path / "run", overrides=SHORT, allow_code=True)
+    assert run.verdict == "valid"
+    assert run.metrics["wrong"] is None and run.metrics["right"] == run.metrics["deliveries"] > 0
+    assert list(run.failed_metrics) == ["wrong"] and run.failed_metrics["wrong"].startswith(complaint)
+    assert "wrong" in run._repr_html_()
+    for kind in ("terminating", "steady_state"):
+        found = measure(run.path, kind, own_metrics_of(run.path, allow_code=True)).metrics
+        assert "wrong" not in found and found["right"] > 0
+
+
+def test_the_command_says_so_and_ends_with_bad_input(tmp_path: Path) -> None:
+    scenario = scenario_with(tmp_path, "return 1 / 0")
+    options = [option for change in SHORT for option in ("--set", change)]
+    done = command("run", str(scenario), "--allow-code", "--out", "run", *options, place=tmp_path)
+    complaint = "metric wrong has no value: own.py:6: ZeroDivisionError: division by zero"
+    assert done.returncode == 2 and complaint in done.stdout and "Traceback" not in done.stderr
+    shown = command("show", "run", place=tmp_path)
+    assert shown.returncode == 0 and complaint in shown.stdout
+    judged = command("verify", "run", place=tmp_path)
+    assert judged.returncode == 0, judged.stdout
+    assert command("report", "run", place=tmp_path).returncode == 0
+    (tmp_path / "run" / "metrics.json").unlink()
+    assert command("verify", "run", place=tmp_path).returncode == 0
+    assert json.loads((tmp_path / "run" / "metrics.json").read_text())["wrong"] is None
+
+
+def test_code_of_a_run_directory_runs_only_when_allowed(tmp_path: Path) -> None:
+    """Whatever its scenario names by now."""
+    run = mobilenet.run(scenario_with(tmp_path, "return 1"), out=tmp_path / "run", overrides=SHORT, allow_code=True)
+    (run.path / "own.py").write_text(f"open({str(tmp_path / 'ran')!r}, 'w').close()\n" + HEAD + "def wrong(run): ...")
+    measure(run.path, "steady_state")
+    assert not (tmp_path / "ran").exists()
+
+
+def test_what_is_no_metric_is_still_refused_before_the_run() -> None:
+    with pytest.raises(ValueError, match="is no metric"):
+        own_metric(len, "own.py:len")

@@ -1,0 +1,173 @@
+"""What a plug-in measures is shown under its own name, everywhere; what nobody measured is absent, and never 0."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from mobilenet.viz.figures import run_figures
+from mobilenet.viz.figures.studies import _buffers_shown
+from mobilenet.viz.map.data import document
+from mobilenet.viz.report import run_page
+
+import mobilenet
+from mobilenet.experiments.study.declaration import Study
+from mobilenet.experiments.study.error import StudyError
+from mobilenet.experiments.study.measure import measure
+from mobilenet.experiments.study.study import require_metric
+from mobilenet.metrics.registry import meaning
+from mobilenet.rundir.reader import RunError, read_columns, read_events, read_json, read_manifest
+from mobilenet.verify import verify, verify_run
+
+from .test_plug_in_classes import FOLDER, refused
+
+SETTINGS = ("duration_s=6", "warmup_s=2", "hosts.count=6", "workload.interval_s=1")
+OWN = """
+class Waits:
+    BUFFERS = ("waiting",)
+
+    def buffer_sizes(self):
+        return (self._waiting,)
+
+
+class OwnHost(Waits, Host): ...
+
+
+class OwnStation(Waits, Station):
+    BUFFERS = ("waiting", "known")
+
+    def buffer_sizes(self):
+        return (self._waiting, 0)
+
+
+class Own(Gossip):
+    host, station = OwnHost, OwnStation
+"""
+
+
+def written(folder: Path, more: str = "") -> Path:
+    (folder / "own.py").write_text((FOLDER / "gossip.py").read_text("utf-8") + OWN + more, "utf-8")
+    text = (FOLDER / "gossip.yaml").read_text("utf-8").replace("gossip.py:Gossip", "own.py:Own")
+    (folder / "own.yaml").write_text(text, "utf-8")
+    return folder / "own.yaml"
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory) -> mobilenet.Run:
+    folder = tmp_path_factory.mktemp("own")
+    return mobilenet.run(written(folder), out=folder / "run", overrides=SETTINGS, allow_code=True)
+
+
+def test_its_buffers_have_metrics_of_their_name(run: mobilenet.Run) -> None:
+    assert run.verdict == "valid"
+    assert run.manifest["buffers"] == {"hosts": ["waiting"], "stations": ["waiting", "known"]}
+    own = {name for name in run.metrics if name.startswith(("host_", "station_"))}
+    assert own == {
+        f"{what}_{kind}" for what in ("host_waiting", "station_waiting", "station_known") for kind in ("mean", "max")
+    }
+    assert run.metrics["host_waiting_mean"] > 0 and run.metrics["station_known_max"] == 0
+    samples = run.samples
+    of_hosts = samples[(samples.quantity == "waiting") & samples.node.str.startswith("h")]
+    assert run.metrics["host_waiting_max"] <= of_hosts.value.max()
+    assert meaning("host_waiting_mean") == "messages in waiting of a host, mean (messages)"
+    assert meaning("station_waiting_max") == "most messages in waiting of a station (messages)"
+
+
+def test_who_measures_nothing_has_no_buffers(tmp_path: Path) -> None:
+    for change in ("protocol={name: beacon}", "protocol={class: 'gossip.py:Gossip'}"):
+        found = mobilenet.run(
+            FOLDER / "gossip.yaml", out=tmp_path / str(len(change)), overrides=(*SETTINGS, change), allow_code=True
+        )
+        assert found.manifest["buffers"] == []
+        assert not [name for name in found.metrics if name.startswith(("host_", "station_"))]
+        assert "backlog_slope" not in measure(found.path, "terminating").metrics
+
+
+def test_studies_have_them_over_time(run: mobilenet.Run) -> None:
+    found = measure(run.path, "terminating")
+    assert list(found.buffers) == ["station_waiting", "station_known", "host_waiting"]
+    assert np.nansum(np.array(found.buffers["host_waiting"], dtype=float)) > 0
+    assert "backlog_slope" in found.metrics and "host_rbuffer_mean" not in found.metrics
+
+
+def test_studies_draw_each_under_its_name() -> None:
+    table = pd.DataFrame({"buffer": ["station_sbuffer", "host_rbuffer", "host_sbuffer", "station_a/b", "host_waiting"]})
+    assert _buffers_shown(table)[2:] == [
+        ("host_waiting", "host_waiting_buffer", "What hosts keep (waiting)"),
+        ("station_a/b", "station_a_b_buffer", "What stations keep (a/b)"),
+    ]
+
+
+def test_a_study_may_ask_for_them(tmp_path: Path) -> None:
+    """Its names are known when it has run; of a protocol of ours they are known before."""
+    text = "scenario: {}\nreplications: {{min: 2}}\nfactors: {{seed: [1, 2]}}\n"
+    file = tmp_path / "study.yaml"
+    file.write_text(text.format(written(tmp_path)), "utf-8")
+    require_metric(Study.load(file), "host_waiting_mean")
+    with pytest.raises(StudyError, match="there is no metric 'host_waited'"):
+        require_metric(Study.load(file), "host_waited")
+
+
+def test_pictures_show_them(run: mobilenet.Run, tmp_path: Path) -> None:
+    shown = document(run.path)["buffers"]
+    assert shown["hosts"]["names"] == ["waiting"] and shown["stations"]["names"] == ["waiting", "known"]
+    drawn = {each.path.stem for each in run_figures(run.path, tmp_path)}
+    assert {"station_buffers", "host_buffers"} <= drawn
+    svg = (tmp_path / "host_buffers.svg").read_text("utf-8")
+    assert "waiting" in svg and "RBuffer" not in svg
+    page = run_page(run.path)
+    assert "messages in waiting of a host, mean" in page and "a host holds back (RBuffer)" not in page
+
+
+def test_at_rest_they_are_empty(run: mobilenet.Run) -> None:
+    tables = {name: read_columns(run.path, name) for name in ("samples", "positions")}
+    counters, manifest = read_json(run.path, "counters.json"), read_manifest(run.path)
+    last = max(
+        row
+        for row, pair in enumerate(zip(tables["samples"]["node"], tables["samples"]["quantity"], strict=True))
+        if pair == ("h2", "waiting")
+    )
+    tables["samples"]["value"][last] = 3.0
+    found = verify(read_events(run.path), tables["samples"], tables["positions"], counters, manifest)
+    assert found["drained"].explanation == "h2 still holds 3 messages in its waiting after quiescence"
+
+
+def test_they_are_sampled_to_the_end(run: mobilenet.Run) -> None:
+    samples = read_columns(run.path, "samples")
+    kept = [
+        row
+        for row, pair in enumerate(zip(samples["node"], samples["quantity"], strict=True))
+        if pair != ("s1", "known")
+    ]
+    counters = read_json(run.path, "counters.json")
+    counters["rows"]["samples"] = len(kept)
+    fewer = {name: [column[row] for row in kept] for name, column in samples.items()}
+    positions = read_columns(run.path, "positions")
+    found = verify(read_events(run.path), fewer, positions, counters, read_manifest(run.path))
+    assert "none of known at s1" in found["record"].explanation
+
+
+def test_the_manifest_says_what_the_scenario_says(run: mobilenet.Run, tmp_path: Path) -> None:
+    """A run repeats itself from the scenario that it keeps, which names them."""
+    again = mobilenet.run(run.path / "scenario.yaml", out=tmp_path / "again", allow_code=True)
+    assert again.manifest["fingerprint"] == run.manifest["fingerprint"]
+    told = run.manifest | {"buffers": []}
+    copied = tmp_path / "copied"
+    copied.mkdir()
+    for file in run.path.iterdir():
+        (copied / file.name).write_bytes(file.read_bytes())
+    (copied / "manifest.json").write_text(json.dumps(told), "utf-8")
+    with pytest.raises(RunError, match="damaged: buffers"):
+        verify_run(copied)
+
+
+def test_what_it_declares_is_what_it_measures(tmp_path: Path) -> None:
+    declared = '    buffers = ("waiting",)\n'
+    complaint = refused(written(tmp_path, declared))
+    assert "buffers is ('waiting',), but its host and station name ('known', 'waiting') in BUFFERS" in complaint
+    assert "protocol.buffers: the parties of own.py:Own have the buffers" in refused(
+        written(tmp_path), "protocol.buffers={hosts: [other], stations: []}"
+    )

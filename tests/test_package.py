@@ -1,0 +1,135 @@
+"""A source archive, a wheel made from it, and what the wheel is worth in an empty folder.
+
+Everything is imported from where the wheel was unpacked; only what mobilenet needs comes from this environment.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tarfile
+import tomllib
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from mobilenet import __version__
+from mobilenet.engine import build_native
+
+ROOT = Path(__file__).parents[1]
+COMMAND = "from mobilenet.cli.main import app; app(prog_name='mobilenet')"
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("dist")
+    done = subprocess.run(
+        [sys.executable, "make.py", "sdist", str(folder)], cwd=ROOT, capture_output=True, text=True, timeout=300
+    )
+    assert done.returncode == 0, done.stderr
+    return folder
+
+
+@pytest.fixture(scope="module")
+def installed(made: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    (wheel,) = made.glob("*.whl")
+    place = tmp_path_factory.mktemp("installed")
+    install = [sys.executable, "-m", "pip", "install", "-q", "--no-deps", "--no-index", "--target", str(place)]
+    subprocess.run([*install, str(wheel)], check=True, timeout=120)
+    return place
+
+
+@pytest.fixture
+def empty(tmp_path: Path) -> Iterator[Path]:
+    """But for a viz.py of somebody else."""
+    (tmp_path / "viz.py").write_text("raise SystemExit('not this one')")
+    yield tmp_path
+
+
+def said(installed: Path, folder: Path, *words: str, **more: str) -> str:
+    env = {**os.environ, "PYTHONPATH": os.pathsep.join([str(folder), str(installed)]), **more}
+    done = subprocess.run(
+        [sys.executable, "-c", COMMAND, *words], cwd=folder, env=env, capture_output=True, text=True, timeout=120
+    )
+    assert done.returncode == 0, done
+    return done.stdout
+
+
+def test_nothing_of_the_clone_is_met(installed: Path, empty: Path) -> None:
+    code = "import mobilenet, mobilenet.viz.map as m; print(mobilenet.__file__, m.__file__)"
+    env = {**os.environ, "PYTHONPATH": str(installed)}
+    done = subprocess.run([sys.executable, "-c", code], cwd=empty, env=env, capture_output=True, text=True, check=True)
+    assert done.stdout.split() == [
+        str(installed / "mobilenet" / name) for name in ("__init__.py", "viz/map/__init__.py")
+    ]
+
+
+def test_from_the_examples_to_the_pictures(installed: Path, empty: Path) -> None:
+    assert said(installed, empty).endswith("Next: mobilenet examples\n")
+    assert said(installed, empty, "examples").endswith("Next: mobilenet run mobilenet-examples/scenarios/first.yaml\n")
+    first = "mobilenet-examples/scenarios/first.yaml"
+    summary = said(installed, empty, "run", first, "--out", "it")
+    can_be_compiled = build_native.obstacle() in (None, f"{build_native.PLACE} cannot be written")
+    assert ("not compiled" in summary) != can_be_compiled
+    assert "not compiled" not in said(installed, empty, "run", first, "--out", "slow", MOBILENET_COMPILED="0")
+    prints = [json.loads((empty / name / "manifest.json").read_text())["fingerprint"] for name in ("it", "slow")]
+    assert prints[0] == prints[1]
+    for command in ("map", "figures", "report", "spacetime", "show"):
+        said(installed, empty, command, "it")
+    assert (empty / "it" / "map.html").stat().st_size > 100_000
+    said(installed, empty / "mobilenet-examples", "check", "scenarios/streets.yaml")
+    assert said(installed, empty / "mobilenet-examples").endswith("Next: mobilenet run scenarios/first.yaml\n")
+
+
+def test_papers_are_reproduced(installed: Path, empty: Path) -> None:
+    said(installed, empty, "reproduce", "bundling", "--processes", "8", "-q", "--workers", "1", "--out", "there/b")
+    assert (empty / "there" / "b" / "bundling.md").is_file()
+
+
+def test_a_wheel_without_machine_code_says_so(installed: Path, empty: Path, tmp_path_factory: object) -> None:
+    copy = empty / "elsewhere"
+    shutil.copytree(installed / "mobilenet", copy / "mobilenet", ignore=shutil.ignore_patterns("__compiled__"))
+    said(copy, empty, "examples", "e")
+    assert "not compiled, so half as fast" in said(
+        copy, empty, "run", "e/scenarios/first.yaml", "--set", "duration_s=5"
+    )
+
+
+def test_the_archive_holds_what_it_takes_to_go_on(made: Path) -> None:
+    (archive,) = made.glob("*.tar.gz")
+    with tarfile.open(archive) as file:
+        names = {name.partition("/")[2] for name in file.getnames()}
+    wanted = {"LICENSE", "CITATION.cff", "README.md", "make.py", "requirements.lock", "setup.py", "viz/style.py"}
+    wanted |= {
+        "scenarios/first.yaml",
+        "data/streets_tracks.csv.gz",
+        "tests/test_package.py",
+        "mobilenet/viz/__init__.py",
+    }
+    assert wanted <= names
+    assert not [name for name in names if "__pycache__" in name or "__compiled__" in name or name.startswith("runs/")]
+
+
+def test_what_the_package_says_of_itself(installed: Path) -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    (metadata,) = installed.glob("mobilenet-*.dist-info/METADATA")
+    text = metadata.read_text()
+    for line in (
+        f"Version: {__version__}",
+        "License-Expression: Apache-2.0",
+        "Description-Content-Type: text/markdown",
+    ):
+        assert f"\n{line}\n" in text
+    assert project["version"] == __version__ and f"version: {__version__}" in (ROOT / "CITATION.cff").read_text()
+    assert not any("Windows" in line for line in project["classifiers"])
+    assert "Version 2.0, January 2004" in (ROOT / "LICENSE").read_text()
+
+
+def test_windows_is_refused_in_one_line() -> None:
+    code = "import sys; sys.platform = 'win32'; import mobilenet"
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (2, "mobilenet runs on Linux and macOS; on Windows use it within WSL\n")

@@ -1,0 +1,41 @@
+"""The table of random streams in the documents names every purpose in the code, and the file that draws."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+ROOT = Path(__file__).parent.parent
+PAGE = ROOT / "docs" / "architecture" / "time-and-chance.md"
+CALL = re.compile(r"\b(?:Stream|generator|KeyedDraws)\(\s*[\w.]*seed\b,\s*(f?)\"([^\"]+)\"")
+ANY_CALL = re.compile(r"\b(?:Stream|generator|KeyedDraws)\(\s*[\w.]*seed\b")
+
+
+def drawn() -> set[tuple[str, str]]:
+    """(purpose, file) of every stream that is made."""
+    found = set()
+    for path in sorted((ROOT / "mobilenet").rglob("*.py")):
+        source = path.read_text(encoding="utf-8")
+        calls = CALL.findall(source)
+        made = ANY_CALL.findall(source.replace("def generator(seed", "def _(seed"))
+        assert len(calls) == len(made), f"{path}: a stream whose purpose is no text"
+        for is_formatted, purpose in calls:
+            plain = re.sub(r"\{\w+\}", lambda name: name[0].strip("{}").upper(), purpose) if is_formatted else purpose
+            found.add((plain, path.relative_to(ROOT / "mobilenet").as_posix()))
+    return found
+
+
+def told() -> set[tuple[str, str]]:
+    found = set()
+    for line in PAGE.read_text(encoding="utf-8").partition("| purpose |")[2].splitlines()[2:]:
+        cells = [cell.strip() for cell in line.strip("|").split("|")]
+        if len(cells) != 4:
+            break
+        files = re.findall(r"`([\w/]+\.py)`", cells[3])
+        found |= {(purpose, file) for purpose in re.findall(r"`([^`]+)`", cells[0]) for file in files}
+    return found
+
+
+def test_every_random_stream_is_in_the_table() -> None:
+    assert len(drawn()) >= 25
+    assert told() == drawn()

@@ -1,0 +1,255 @@
+"""Whoever screens columns and whoever examines event by event say the same, in the same words."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from mobilenet.api import manifest_of, simulate
+from mobilenet.experiments.fuzz.campaign import record_adversary
+from mobilenet.experiments.fuzz.schedule import FLAVOURS, draw
+from mobilenet.rundir.reader import read_columns, read_json, read_manifest
+from mobilenet.rundir.recorder import EVENTS, EventLog, fingerprint
+from mobilenet.rundir.table import Table
+from mobilenet.scenario import AnyScenario, ProcessScenario, Scenario
+from mobilenet.verify import processes, sampled, verify, wellformed
+from mobilenet.verify.broadcast import SAFETY, BroadcastJudge
+from mobilenet.verify.declared import require_scenario
+from mobilenet.verify.screening.broadcast import ScreenedBroadcast, judged
+from mobilenet.verify.screening.processes import ScreenedProcesses
+
+from .damage import SCENARIO
+from .test_against_brute_force import KINDS, columns
+
+Record = tuple[dict[str, list[Any]], dict[str, list[Any]], dict[str, list[Any]], dict[str, Any], dict[str, Any]]
+ASKED = frozenset((*SAFETY, "delivery"))
+
+
+def compare(kind: str, seed: int, gaps: bool, asked: frozenset[str]) -> bool:
+    """Whether the trace passed; both judges must say the same of it."""
+    events = columns(KINDS[kind](Random(seed), gaps), gaps)
+    gap_after_s = 0.0 if gaps else None
+    reference = BroadcastJudge(events, gap_after_s, 0.0)
+    reference.judge()
+    found = judged(Table(events), gap_after_s, 0.0, None, asked)
+    told = {check: what for check, what in reference.violations.items() if check in asked}
+    assert {check: what for check, what in found.violations.items() if check in asked} == told
+    if "delivery" in asked:
+        assert next(found.undelivered(), None) == next(reference.undelivered(), None)
+    assert found.deliveries == reference.deliveries
+    return isinstance(found, ScreenedBroadcast)
+
+
+@pytest.mark.parametrize("gaps", [False, True])
+@pytest.mark.parametrize("kind", KINDS)
+def test_of_traces_that_are_drawn(kind: str, gaps: bool) -> None:
+    passed = Counter(compare(kind, seed, gaps, ASKED) for seed in range(600))
+    assert passed[True] > (200 if kind == "sound" else 20 if kind == "damaged" else 0)
+    assert passed[False] > 50
+
+
+@settings(max_examples=400)
+@given(st.sampled_from(sorted(KINDS)), st.integers(0, 2**63), st.booleans(), st.sets(st.sampled_from(sorted(ASKED))))
+def test_of_other_traces_and_of_whatever_is_asked(kind: str, seed: int, gaps: bool, asked: set[str]) -> None:
+    compare(kind, seed, gaps, frozenset(asked | {"creation", "duplication", "membership"}))
+
+
+def test_what_is_sound_and_complete_always_passes() -> None:
+    for seed in range(300):
+        events = columns(KINDS["sound"](Random(seed), False), False)
+        reference = BroadcastJudge(events, None, 0.0)
+        reference.judge()
+        complete = not reference.violations and next(reference.undelivered(), None) is None
+        assert ScreenedBroadcast(Table(events), None, 0.0, None, ASKED).passes() == complete
+
+
+# --- whole records
+
+
+def recorded(scenario: AnyScenario) -> Record:
+    outcome = simulate(scenario)
+    recording = outcome.recording
+    facts = manifest_of(scenario, outcome, 0.0, "")
+    return (
+        recording.events.columns(), recording.samples.lists, recording.positions.lists, recording.document(), facts,
+    )  # fmt: skip
+
+
+PROCESSES = {
+    "bundling": "processes: 16\ndetector: {interval: 30, timeout: 4}\n"
+    "protocol: {name: best_effort, max_delay: 2}\nfaults: [{process: p3, at: 2}]\n",
+    "reliable": "processes: 8\nprotocol: {name: reliable}\nworkload: {messages: 3}\n",
+    "causal": "processes: 8\nnetwork: {kind: packet}\ndetector: null\nprotocol: {name: causal}\n"
+    "workload: {messages: 2}\n",
+}
+
+
+def judged_both_ways(record: Record, expected: Any, monkeypatch: pytest.MonkeyPatch) -> dict[str, str]:
+    """The answers, which are the same whether anything may pass or not."""
+    found = verify(*record, expected)
+    with monkeypatch.context() as patch:
+        patch.setattr(wellformed, "are_well_formed", lambda *_: False)
+        for module in (sampled, processes):
+            patch.setattr(module, "last_samples", lambda *_: None)
+        patch.setattr(ScreenedBroadcast, "passes", lambda _: False)
+        patch.setattr(ScreenedProcesses, "passes", lambda _: False)
+        assert verify(*record, expected) == found
+    return {check: verdict.answer for check, verdict in found.items()}
+
+
+def damage(draws: Random, record: Record) -> Record:
+    """A few events or samples removed, repeated, moved, or given something that another row has; then counted and
+    signed anew.
+    """
+    events, samples, positions, counters, facts = record
+    events = {name: list(column) for name, column in events.items()}
+    samples = {name: list(column) for name, column in samples.items()}
+    for _ in range(draws.choice((1, 1, 2, 4))):
+        table = events if draws.random() < 0.8 else samples
+        rows = len(table["node"])
+        if not rows:
+            continue
+        at, to = draws.randrange(rows), draws.randrange(rows)
+        how = draws.choice(("remove", "repeat", "move", "value", "value", "invent"))
+        if how in ("remove", "move"):
+            row = {name: column.pop(at) for name, column in table.items()}
+        if how == "repeat":
+            row = {name: column[at] for name, column in table.items()}
+        if how in ("move", "repeat"):
+            time = table["time_ns"][to - 1] if table["time_ns"] else 0
+            for name, column in table.items():
+                column.insert(to, time if name == "time_ns" and draws.random() < 0.9 else row[name])
+        if how == "value":
+            name = draws.choice(sorted(table))
+            table[name][at] = table[name][to]
+        if how == "invent":
+            invented = {
+                "node": ("h99", "s1", "x"), "event": (*EVENTS, "sing"), "message": (None, "h1:900", "p1:900", "h1"),
+                "time_ns": (-1, 0, 10**18), "session": (-1, 7), "station": ("s0", "h0"), "quantity": ("rbuffer",),
+                "detail": ("{}", "[1]", '{"host": "h1", "silent_s": 3}'), "value": (-1.0, float("inf"), 3),
+            }  # fmt: skip
+            name = draws.choice(sorted(table))
+            table[name][at] = draws.choice(invented[name])
+    rows_of = {"samples": len(samples["node"]), "positions": len(positions["node"])}
+    counters = {**counters, "rows": {"events": dict(Counter(events["event"])), **rows_of}}
+    return events, samples, positions, counters, {**facts, "fingerprint": fingerprint(events)}
+
+
+@pytest.mark.parametrize("name", PROCESSES)
+def test_of_records_of_processes(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    record = recorded(ProcessScenario.from_text(PROCESSES[name]))
+    assert set(judged_both_ways(record, None, monkeypatch).values()) <= {"valid", "unknown"}
+    counts = Counter[tuple[str, str]]()
+    for seed in range(150):
+        counts.update(judged_both_ways(damage(Random(seed), record), None, monkeypatch).items())
+    assert counts["record", "violated"] > 10 and counts["creation", "violated"] > 2, counts
+    assert counts["agreement", "violated"] + counts["order", "violated"] > 1, counts
+
+
+def test_of_records_of_hosts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    scenario = Scenario.from_text(SCENARIO)
+    record = recorded(scenario)
+    from mobilenet.scenario.plans import expected
+
+    expects = expected(scenario)
+    assert set(judged_both_ways(record, expects, monkeypatch).values()) == {"valid"}
+    counts = Counter[tuple[str, str]]()
+    for seed in range(250):
+        counts.update(judged_both_ways(damage(Random(seed), record), expects, monkeypatch).items())
+    for check in ("record", "creation", "membership", "causal_order", "delivery"):
+        assert counts[check, "violated"] > 1, counts
+
+
+@settings(max_examples=25, deadline=None)
+@given(st.integers(0, 2**32), st.sampled_from(sorted(FLAVOURS)), st.integers(0, 2**32))
+def test_of_swarms(tmp_path_factory: pytest.TempPathFactory, seed: int, flavour: str, damage_seed: int) -> None:
+    folder = tmp_path_factory.mktemp("swarm")
+    record_adversary(draw(seed, flavour), folder)
+    manifest = read_manifest(folder)
+    events, samples, positions = (read_columns(folder, name) for name in ("events", "samples", "positions"))
+    record = (events, samples, positions, read_json(folder, "counters.json"), manifest)
+    with pytest.MonkeyPatch.context() as patch:
+        expects = require_scenario(folder, manifest)
+        judged_both_ways(record, expects, patch)
+        judged_both_ways(damage(Random(damage_seed), record), expects, patch)
+
+
+def test_where_order_is_broken_only_the_first_overtaking_is_explained(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every message overtakes all before it: once that took time with the square of the deliveries."""
+    log = EventLog()
+    log.add(0, "h0", "join")
+    log.add(0, "h1", "join")
+    for number in range(300):
+        log.add(1 + number, "h0", "broadcast", f"h0:{number}")
+    for number in reversed(range(300)):
+        log.add(1000, "h1", "deliver", f"h0:{number}")
+    explained = []
+    overtaken = BroadcastJudge._overtaken
+    monkeypatch.setattr(
+        BroadcastJudge, "_overtaken", lambda *arguments: explained.append(arguments) or overtaken(*arguments)
+    )
+    judge = judged(Table(log.columns()), None, 0.0, None, ASKED)
+    assert set(judge.violations) == {"causal_order"}
+    assert len(explained) == 1
+
+
+# --- the table under them
+
+
+def fingerprint_by_rows(columns: dict[str, list[Any]]) -> str:
+    """As it is told in docs/run-directory.md, value by value."""
+    import hashlib
+    import struct
+
+    digest = hashlib.sha256()
+    for name in EventLog.COLUMNS:
+        values = columns[name]
+        digest.update(f"{name}:{len(values)};".encode())
+        for value in values:
+            if name == "time_ns":
+                digest.update(struct.pack("<q", value))
+            elif value is None:
+                digest.update(b"\x00")
+            elif isinstance(value, int):
+                digest.update(b"\x01" + struct.pack("<q", value))
+            else:
+                digest.update(b"\x02" + struct.pack("<I", len(value.encode())) + value.encode())
+    return digest.hexdigest()
+
+
+texts = st.one_of(st.none(), st.sampled_from(("h1", "h2:3", "", "ä")), st.text("ab\0é", max_size=3))
+rows = st.lists(
+    st.tuples(
+        st.integers(-(2**63), 2**63 - 1), st.text("hs12", max_size=2), st.text("ab", max_size=2), texts, texts,
+        st.one_of(st.none(), st.integers(-(2**63), 2**63 - 1)), texts,
+    ), max_size=30,
+)  # fmt: skip
+
+
+@settings(deadline=None)
+@given(rows)
+def test_a_table_has_what_its_lists_have(tmp_path_factory: pytest.TempPathFactory, found: list[Any]) -> None:
+    from mobilenet.rundir.reader import read_coded
+    from mobilenet.rundir.writer import write_table
+
+    lists = {name: [row[i] for row in found] for i, name in enumerate(EventLog.COLUMNS)}
+    folder = tmp_path_factory.mktemp("table")
+    write_table(folder / "events.parquet", lists)
+    for table in (Table(lists), read_coded(folder, "events")):
+        assert table.fingerprint() == fingerprint_by_rows(lists)
+        for name, column in lists.items():
+            codes, words = table.coded(name) if name != "time_ns" else (None, [])
+            if codes is None:
+                assert table.numbers(name).tolist() == column
+            else:
+                assert [None if code < 0 else words[code] for code in codes.tolist()] == column
+            assert table.picked(name, table.coded("node").codes.argsort()[:0]) == []
+        assert {name: table[name] for name in table} == lists
+    assert json.dumps(read_columns(folder, "events")) == json.dumps(lists)

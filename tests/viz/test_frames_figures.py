@@ -1,0 +1,135 @@
+"""Figures of frames, for both radio models: pairs counted anew one by one, reasons as in the table, words for each."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+from mobilenet.viz.figures import frames as drawn_frames
+from mobilenet.viz.figures import run_figures, runs
+from mobilenet.viz.figures.frames import REASONS, _by_distance, read_frames
+from mobilenet.viz.map.data import document
+from mobilenet.viz.map.pack import unpacked
+from mobilenet.viz.spacetime.words import FATES
+from mobilenet.viz.style import Look
+
+import mobilenet
+from mobilenet.network.radio.frame import SINR_FATES
+from tests.viz.overlap import legends_on_curves, overlapping
+
+SCENARIO = """
+seed: 4
+duration_s: 12
+stations: {layout: {shape: points, points_m: [[0, 0], [150, 0]]}}
+hosts: {count: 7, mobility: {model: random_waypoint, speed_mps: 9, area: {box_m: [-60, -60, 210, 60]}}}
+faults: {schedule: paper, station: s0, first_at_s: 3, every_s: 20, first_duration_s: 4, duration_step_s: 0}
+protocol: {name: mobile_causal}
+workload: {interval_s: 0.7}
+record: {frames: true}
+"""
+RADIOS = {
+    "unit_disk": "wireless: {loss: 0.05}\n",
+    "sinr": "wireless: {model: sinr, mode: g, broadcast_rate_mbps: 24, fading: {model: nakagami}}\n",
+}
+
+
+@pytest.fixture(scope="module", params=list(RADIOS))
+def run(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp(str(request.param))
+    (folder / "s.yaml").write_text(SCENARIO + RADIOS[str(request.param)])
+    return mobilenet.run(folder / "s.yaml", out=folder / "run").path
+
+
+def places(run: Path) -> dict[str, list[tuple[int, float, float]]]:
+    positions = pd.read_parquet(run / "positions.parquet").sort_values("time_ns")
+    found: dict[str, list[tuple[int, float, float]]] = {}
+    for row in positions.itertuples():
+        found.setdefault(row.node, []).append((row.time_ns, row.x_m, row.y_m))
+    found["s0"], found["s1"] = [(0, 0.0, 0.0)], [(0, 150.0, 0.0)]
+    return found
+
+
+def place(track: list[tuple[int, float, float]], time_ns: int) -> tuple[float, float]:
+    """One second apart, from the first moment on."""
+    if len(track) == 1:
+        return track[0][1:]
+    i = min(time_ns // 10**9, len(track) - 1)
+    (a, ax, ay), (_, bx, by) = track[i], track[min(i + 1, len(track) - 1)]
+    share = (time_ns - a) / 1e9
+    return ax + share * (bx - ax), ay + share * (by - ay)
+
+
+def test_pairs_are_those_counted_one_by_one(run: Path) -> None:
+    tracks, table = places(run), pd.read_parquet(run / "frames.parquet")
+    pairs: dict[str, Counter[int]] = {"s": Counter(), "h": Counter()}
+    received: dict[str, Counter[int]] = {"s": Counter(), "h": Counter()}
+
+    def step(a: str, b: str, time_ns: int) -> int:
+        return int(math.dist(place(tracks[a], time_ns), place(tracks[b], time_ns)) / 10)
+
+    for start, sender in dict.fromkeys(zip(table.start_ns, table.sender, strict=True)):
+        pairs[sender[0]].update(step(sender, node, start) for node in tracks if node != sender)
+    for row in table[table.fate == "received"].itertuples():
+        received[row.sender[0]][step(row.sender, row.receiver, row.start_ns)] += 1
+    frames = read_frames(run)
+    assert frames is not None
+    ours = _by_distance(frames, pd.read_parquet(run / "positions.parquet"), [[0.0, 0.0], [150.0, 0.0]])
+    assert ours[2] == 1
+    for counted, expected in ((ours[0], pairs), (ours[1], received)):
+        for kind in "sh":
+            assert {i: n for i, n in enumerate(counted[kind].tolist()) if n} == dict(expected[kind])
+            assert sum(expected[kind].values()) > 300
+
+
+def test_a_sample_of_frames_has_the_same_shares(run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    frames = read_frames(run)
+    assert frames is not None
+    positions, stations = pd.read_parquet(run / "positions.parquet"), [[0.0, 0.0], [150.0, 0.0]]
+    pairs, received, _ = _by_distance(frames, positions, stations)
+    monkeypatch.setattr(drawn_frames, "PAIRS", sum(row.sum() for row in pairs.values()) // 3)
+    fewer, fewer_received, every = _by_distance(frames, positions, stations)
+    assert every in (3, 4)
+    for kind in "sh":
+        assert fewer[kind].sum() == pytest.approx(pairs[kind].sum() / every, rel=0.1)
+        share = received[kind].sum() / pairs[kind].sum()
+        assert fewer_received[kind].sum() / fewer[kind].sum() == pytest.approx(share, abs=0.05)
+
+
+def test_bars_are_the_shares_of_the_table(run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    table = pd.read_parquet(run / "frames.parquet")
+    bars: dict[str, list[float]] = {}
+
+    def look(figure: Any, target: Path) -> None:
+        assert overlapping(figure) == [] and legends_on_curves(figure) == [], target
+        if target.stem == "fates":
+            for group in figure.axes[0].containers:
+                bars[group.get_label()] = [bar.get_width() for bar in group]
+
+    monkeypatch.setattr(runs, "save", look)
+    notes = {drawn.path.stem: drawn.note for drawn in run_figures(run, tmp_path, Look((".svg",)))}
+    words = {REASONS[fate][0] for fate in table.fate.unique() if fate != "received"}
+    assert set(bars) == words and len(words) >= 3
+    for fate in set(table.fate) - {"received"}:
+        for kind, width in zip("sh", bars[REASONS[fate][0]], strict=True):
+            own = table[table.sender.str.startswith(kind)]
+            assert width == pytest.approx(100 * (own.fate == fate).mean())
+    is_sinr = "links.parquet" in {path.name for path in run.iterdir()}
+    assert ("strong enough to be detected" in notes["fates"]) is is_sinr
+    assert ("strong enough to be detected" in notes["radio"]) is is_sinr
+    assert ("half of the places" in notes["field"]) is is_sinr and "A pair is" in notes["reception"]
+
+
+def test_the_map_counts_as_lost_to_others_what_the_metric_does(run: Path) -> None:
+    fates = pd.read_parquet(run / "frames.parquet").fate
+    losses = document(run)["places"]["losses"]
+    shares, counts = unpacked(losses["mean"]), unpacked(losses["count"]).astype(int)
+    lost = fates.isin(["collision", "never_attempted", "preamble_missed"]).sum()
+    assert round(float((shares * counts).sum())) == lost > 0 and counts.sum() == len(fates)
+
+
+def test_every_fate_has_words() -> None:
+    assert set(SINR_FATES) - {"received"} == set(REASONS) <= set(FATES)

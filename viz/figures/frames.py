@@ -1,0 +1,196 @@
+"""What became of frames: by distance, and by reason. For runs that recorded their frames.
+
+Model     by distance: a pair is a frame and a node that is there when it begins, other than its sender, at the distance
+          they have then; places between two recorded ones on the straight way. So both radio models have one measure.
+          By reason: a pair is a row of frames.parquet: with unit_disk a node in range, with sinr one at which the frame
+          arrives with at least preamble_rssi_dbm. A frame without any such node is in no table, and not counted
+Units     metres, shares
+Source    ours: docs/guide/pictures.md
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from mobilenet.rundir.reader import read_table
+
+from ..map.record import Coded, coded, integers, scenario_of
+from ..style import COLOURS, LINES, QUIET, legend_below, thousands
+
+STEP_M = 10.0
+FEWEST = 50  # pairs of a point
+FARTHEST_M = 100_000.0  # all beyond it counts there
+PAIRS = 4_000_000
+SHOWN = 0.005  # the axis ends soon after the last share of so much
+SENDERS = (("s", "stations"), ("h", "hosts"))
+REASONS = {  # fate -> words, colour
+    "collision": ("collision", COLOURS[3]),
+    "never_attempted": ("receiver took in another frame", COLOURS[1]),
+    "preamble_missed": ("preamble not detected", COLOURS[5]),
+    "bit_errors": ("bit errors by noise alone", COLOURS[4]),
+    "half_duplex": ("receiver was sending", COLOURS[2]),
+    "receiver_down": ("receiver was down", COLOURS[7]),
+    "random": ("random loss of the scenario", COLOURS[6]),
+}
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(slots=True)
+class Frames:
+    """The table of frames, coded."""
+
+    start_ns: NDArray[np.int64]
+    sender: Coded
+    receiver: Coded
+    fate: Coded
+
+
+def read_frames(directory: Path) -> Frames | None:
+    """None: not recorded, or nothing was sent."""
+    if not (directory / "frames.parquet").exists():
+        return None
+    table = read_table(directory, "frames", ("start_ns", "sender", "receiver", "fate"))
+    if not len(table):
+        return None
+    return Frames(integers(table, "start_ns"), *(coded(table, name) for name in ("sender", "receiver", "fate")))
+
+
+def by_power(directory: Path) -> bool:
+    """Whether the radio model of a run is sinr."""
+    wireless = scenario_of(directory).get("wireless")
+    return isinstance(wireless, dict) and wireless.get("model") == "sinr"
+
+
+def where_heard(is_sinr: bool) -> str:
+    """Which nodes a frame has a fate at."""
+    return "where its preamble is strong enough to be detected in silence" if is_sinr else "in range"
+
+
+def reception(axes: Any, frames: Frames, positions: pd.DataFrame, stations_m: list[list[float]]) -> str:
+    pairs, received, every = _by_distance(frames, positions, stations_m)
+    if not any(row.sum() for row in received.values()):
+        axes.set_axis_off()
+        words = "Nothing was received between nodes whose places are known."
+        axes.text(0.5, 0.5, words, ha="center", va="center", color=QUIET, transform=axes.transAxes)
+        return words
+    farthest = 1 + max(
+        int(np.flatnonzero(row > SHOWN * pairs[kind]).max(initial=0)) for kind, row in received.items()
+    )  # fmt: skip
+    last = min(farthest + max(2, farthest // 8), len(next(iter(pairs.values()))))
+    for number, (kind, words) in enumerate(SENDERS):
+        known = np.flatnonzero(pairs[kind][:last] >= FEWEST)
+        share = received[kind][known] / pairs[kind][known]
+        axes.plot(
+            (known + 0.5) * STEP_M, share, LINES[number], color=COLOURS[number], label=f"from {words}", linewidth=1.5
+        )
+    axes.set(xlabel="distance when the frame begins (m)", ylabel="share of pairs received", ylim=(0, 1.02))
+    axes.set_xlim(0, last * STEP_M)
+    legend_below(axes)
+    total = sum(int(row.sum()) for row in pairs.values())
+    sample = f" one frame in {every} counted;" if every > 1 else ""
+    return (
+        f"A pair is a frame and any other node that is there, near or far, walls or not: {thousands(total)} pairs of"
+        f" the whole run;{sample} frames that no node could hear are not on record. Points each {STEP_M:g} m, where"
+        f" there are {FEWEST} pairs or more."
+    )
+
+
+def _by_distance(
+    frames: Frames, positions: pd.DataFrame, stations_m: list[list[float]]
+) -> tuple[dict[str, NDArray[np.int64]], dict[str, NDArray[np.int64]], int]:
+    """Pairs and those received in each step of distance, by kind of sender; and of how many frames one was taken."""
+    nodes = {f"s{i}": i for i in range(len(stations_m))}
+    for name in positions.node.unique():
+        nodes.setdefault(str(name), len(nodes))
+    sender, receiver = frames.sender.as_(nodes), frames.receiver.as_(nodes)
+    is_first = np.ones(len(sender), dtype=bool)  # rows of one frame lie together
+    is_first[1:] = (np.diff(frames.start_ns) != 0) | (np.diff(sender) != 0)
+    number = np.cumsum(is_first) - 1
+    every = max(1, -(-int(number[-1] + 1) * len(nodes) // PAIRS))
+    firsts = np.flatnonzero(is_first)[::every]
+    x, y = _places(frames.start_ns[firsts], positions, stations_m, nodes)
+    at = np.arange(len(firsts))
+    from_x, from_y = x[sender[firsts], at], y[sender[firsts], at]
+    is_known, is_station = sender[firsts] >= 0, sender[firsts] < len(stations_m)
+    kinds = {"s": is_known & is_station, "h": is_known & ~is_station}
+    steps = 1 + int(_longest(x, y) / STEP_M)
+    pairs = {kind: np.zeros(steps, dtype=np.int64) for kind in kinds}
+    for node in range(len(nodes)):
+        distance = np.where(sender[firsts] == node, np.nan, np.hypot(x[node] - from_x, y[node] - from_y))
+        for kind, own in kinds.items():
+            pairs[kind] += _counts(distance[own], steps)
+    rows = np.flatnonzero((frames.fate.as_({"received": 1}) == 1) & (receiver >= 0) & (number % every == 0))
+    column = number[rows] // every
+    distance = np.hypot(
+        x[receiver[rows], column] - from_x[column], y[receiver[rows], column] - from_y[column]
+    )  # fmt: skip
+    received = {kind: _counts(distance[own[column]], steps) for kind, own in kinds.items()}
+    return pairs, received, every
+
+
+def _places(
+    times_ns: NDArray[np.int64], positions: pd.DataFrame, stations_m: list[list[float]], nodes: dict[str, int]
+) -> tuple[Floats, Floats]:
+    """Of each node at each of these times; NaN while it is not there."""
+    x, y = (np.full((len(nodes), len(times_ns)), np.nan) for _ in range(2))
+    for i, place in enumerate(stations_m):
+        x[i], y[i] = place
+    moments = np.unique(positions.time_ns.to_numpy())
+    usual_ns = float(np.median(np.diff(moments))) if len(moments) > 1 else 0.0
+    for name, own in positions.groupby("node", sort=False):
+        i = nodes[str(name)]
+        if i < len(stations_m):
+            continue
+        own = own.sort_values("time_ns")
+        known = own.time_ns.to_numpy()
+        after = np.searchsorted(known, times_ns, side="right")
+        before_ns, after_ns = known[np.maximum(after - 1, 0)], known[np.minimum(after, len(known) - 1)]
+        stays = known[-1] == moments[-1]  # nobody walks on after that
+        is_there = (after > 0) & (stays | (times_ns <= known[-1] + usual_ns)) & (after_ns - before_ns <= 3.5 * usual_ns)
+        for table, column in ((x, own.x_m), (y, own.y_m)):
+            table[i] = np.where(is_there, np.interp(times_ns, known, column.to_numpy()), np.nan)
+    return x, y
+
+
+def _longest(x: Floats, y: Floats) -> float:
+    """No two nodes are farther apart."""
+    known = np.isfinite(x) & np.isfinite(y)
+    return min(float(np.hypot(np.ptp(x[known]), np.ptp(y[known]))), FARTHEST_M) if known.any() else 0.0
+
+
+def _counts(distance: Floats, steps: int) -> NDArray[np.int64]:
+    known = distance[np.isfinite(distance)]
+    return np.bincount(np.minimum((known / STEP_M).astype(np.int64), steps - 1), minlength=steps)
+
+
+def fates(axes: Any, frames: Frames, is_sinr: bool) -> str:
+    """The share of each way to be lost, one bar for each kind of sender."""
+    codes = frames.fate.as_({word: i for i, word in enumerate(frames.fate.words)})
+    told = []
+    shares: dict[str, list[float]] = {reason: [] for reason in (*REASONS, *frames.fate.words) if reason != "received"}
+    for kind, words in SENDERS:
+        own = codes[frames.sender.as_({word: 1 for word in frames.sender.words if word[:1] == kind}) == 1]
+        counts = dict(zip(frames.fate.words, np.bincount(own, minlength=len(frames.fate.words)).tolist(), strict=True))
+        for reason, values in shares.items():
+            values.append(100 * counts.get(reason, 0) / max(1, len(own)))
+        lost = len(own) - counts.get("received", 0)
+        told.append(f"from {words} {thousands(len(own))}, of which {thousands(lost)} lost")
+    left = np.zeros(len(SENDERS))
+    for reason, values in shares.items():
+        if not any(values):
+            continue
+        words, colour = REASONS.get(reason, (reason.replace("_", " "), QUIET))
+        axes.barh([1, 0], values, left=left, height=0.55, color=colour, label=words, edgecolor="white", linewidth=0.6)
+        left += values
+    axes.set_yticks([1, 0], [f"from {words}" for _, words in SENDERS])
+    axes.set(xlabel="lost (% of receptions)", ylim=(-0.6, 1.6), xlim=(0, max(float(left.max()) * 1.05, 0.1)))
+    if left.any():
+        legend_below(axes, 2)
+    return f"A reception is a frame at one node {where_heard(is_sinr)}: {'; '.join(told)}. Whole run."

@@ -1,0 +1,128 @@
+"""What a run's radio makes of its places: walls, the station that is received best, with what power, and the link of
+each host.
+
+Model     with model: sinr only. Power and best station are computed again from the scenario in the run directory, at
+          the middle of each square: path loss, walls and shadowing as in the run, no fading. Links are the frames that
+          hosts received; where there are more than LINKS, the last one of each host in each `every_s`
+Units     metres, whole centimetres, whole dBm below zero, tenths of a dB; moments in milliseconds, rounded up
+Shapes    power: rows from south to north; `below_dbm[i]` and `best[i]` are 255 where no station is received.
+          Walls: `corners` of each ring, `rings` of each building; places as differences, all in one column
+Errors    none: a record whose scenario, or whose file of walls, cannot be read shows neither
+Source    ours: docs/guide/maps.md
+"""
+
+from __future__ import annotations
+
+from math import ceil, sqrt
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from mobilenet.parameters import ScenarioError
+from mobilenet.propagation.obstacles import read_buildings
+from mobilenet.propagation.serving import NOBODY, Serving
+from mobilenet.propagation.walls import Building
+from mobilenet.rundir.reader import read_table
+from mobilenet.scenario.mobile import Scenario
+from mobilenet.scenario.radio_world import RadioWorld
+
+from .pack import narrow, packed
+from .record import Record, coded, integers
+
+SIDE_M = 4.0
+SQUARES = 250_000
+ASKED = 4_000_000  # squares times stations
+AROUND_M = 40.0  # beyond what walls, hosts and stations take
+LINKS = 100_000
+NOTHING = 255
+
+
+def radio(run: Record, frames_in: Path) -> dict[str, Any] | None:
+    """Null with a radio that goes by distances."""
+    wireless = run.scenario.get("wireless")
+    if not isinstance(wireless, dict) or wireless.get("model") != "sinr":
+        return None
+    found: dict[str, Any] = {"walls": None, "power": None, "links": _links(run, frames_in)}
+    try:
+        scenario = Scenario.load(run.folder / "scenario.yaml")
+        world = RadioWorld(scenario, run.stations_m)
+        obstacles = scenario.wireless.obstacles
+        buildings = [] if obstacles is None else read_buildings(scenario.folder / obstacles.file, scenario.origin)
+    except (ScenarioError, OSError):
+        return found
+    if buildings:
+        found["walls"] = _walls(buildings)
+    if world.serving is not None and len(run.stations_m) and len(run.stations_m) < NOTHING:
+        around_m = AROUND_M if buildings else 1.05 * run.range_m
+        least_dbm = scenario.wireless.preamble_rssi_dbm
+        found["power"] = _power(run, world.serving, buildings, around_m, least_dbm)
+    return found
+
+
+def _power(
+    run: Record, serving: Serving, buildings: list[Building], around_m: float, least_dbm: float
+) -> dict[str, Any]:
+    corners = np.array([corner for building in buildings for ring in building for corner in ring]).reshape(-1, 2) / 100
+    at = np.concatenate([np.column_stack([run.places.x_m, run.places.y_m]), run.stations_m, corners])
+    (west, south), (east, north) = at.min(axis=0) - around_m, at.max(axis=0) + around_m
+    most = min(SQUARES, ASKED // len(run.stations_m))
+    side_m = max(SIDE_M, sqrt((east - west) * (north - south) / most))
+    while ceil((east - west) / side_m) * ceil((north - south) / side_m) > most:
+        side_m *= 1.01
+    columns, rows = ceil((east - west) / side_m), ceil((north - south) / side_m)
+    best, power = np.array([
+        serving.best(west + (column + 0.5) * side_m, south + (row + 0.5) * side_m)
+        for row in range(rows) for column in range(columns)
+    ]).T  # fmt: skip
+    is_silent = (best == NOBODY) | (power < round(100 * least_dbm))
+    below = np.where(is_silent, NOTHING, np.clip(np.rint(-power / 100), 0, NOTHING - 1))
+    return {
+        "x_m": float(west), "y_m": float(south), "side_m": float(side_m), "columns": columns, "rows": rows,
+        "below_dbm": packed(below, "u8"), "best": packed(np.where(is_silent, NOTHING, best), "u8"),
+        "least_dbm": least_dbm,
+    }  # fmt: skip
+
+
+def _walls(buildings: list[Building]) -> dict[str, Any]:
+    rings = [ring for building in buildings for ring in building]
+    corners = np.array([corner for ring in rings for corner in ring], dtype=np.int64)
+    steps = np.diff(corners, axis=0, prepend=0)
+    return {
+        "rings": narrow([len(building) for building in buildings]), "corners": narrow([len(ring) for ring in rings]),
+        "x_cm": narrow(steps[:, 0]), "y_cm": narrow(steps[:, 1]),
+    }  # fmt: skip
+
+
+def _links(run: Record, frames_in: Path) -> dict[str, Any] | None:
+    """Null where they were not recorded."""
+    if not all((frames_in / f"{name}.parquet").exists() for name in ("frames", "links")):
+        return None
+    frames = read_table(frames_in, "frames", ("start_ns", "end_ns", "sender", "receiver", "fate"))
+    links = read_table(frames_in, "links", ("start_ns", "power_dbm", "sinr_db"))
+    start_ns = integers(frames, "start_ns")
+    if not np.array_equal(start_ns, integers(links, "start_ns")):
+        return None
+    host = coded(frames, "receiver").as_(run.host_of)
+    rows = np.flatnonzero((host >= 0) & (coded(frames, "fate").as_({"received": 1}) == 1))
+    end_ms = -(-integers(frames, "end_ns") // 1_000_000)
+    rows = rows[np.lexsort((end_ms[rows], host[rows]))]
+    every_ms = 1
+    kept = rows
+    while len(kept) > LINKS:
+        every_ms *= 2
+        last = np.ones(len(rows), dtype=bool)
+        place = end_ms[rows] // every_ms
+        last[:-1] = (host[rows][1:] != host[rows][:-1]) | (place[1:] != place[:-1])
+        kept = rows[last]
+    senders = run.host_of | {name: len(run.hosts) + i for name, i in run.station_of.items()}
+    tenths = [
+        np.nan_to_num(np.rint(10 * links[name].combine_chunks().to_numpy(zero_copy_only=False)[kept])).astype(np.int64)
+        for name in ("power_dbm", "sinr_db")
+    ]
+    return {
+        "every_s": every_ms / 1000 if every_ms > 1 else 0.0,
+        "count": narrow(np.bincount(host[kept], minlength=len(run.hosts))), "time_ms": narrow(end_ms[kept]),
+        "sender": narrow(coded(frames, "sender").as_(senders)[kept]),
+        "power_ddbm": narrow(tenths[0]), "sinr_ddb": narrow(tenths[1]),
+    }  # fmt: skip

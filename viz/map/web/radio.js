@@ -1,0 +1,122 @@
+// What the radio makes of places: walls, power and best station as small pictures, the link of a host.
+"use strict";
+Mobilenet.radio = (app) => {
+  const { run, view } = app,
+    { INK, withAlpha, upTo } = Mobilenet,
+    given = run.radio,
+    power = given && given.power,
+    NOTHING = 255,
+    STRONG_DBM = -40; // and more, in the legend
+  const unpackWalls = (walls) => {
+    const buildings = [];
+    for (let b = 0, r = 0, i = 0, x = 0, y = 0; b < walls.rings.length; b++) {
+      const rings = [];
+      for (const last = r + walls.rings[b]; r < last; r++) {
+        const ring = [];
+        for (const end = i + walls.corners[r]; i < end; i++) {
+          x += walls.x_cm[i];
+          y += walls.y_cm[i];
+          ring.push([x / 100, y / 100]);
+        }
+        rings.push(ring);
+      }
+      buildings.push(rings);
+    }
+    return buildings;
+  };
+  const buildings = given && given.walls ? unpackWalls(given.walls) : [];
+  const drawWalls = (g) => {
+    g.beginPath();
+    for (const rings of buildings)
+      for (const ring of rings) {
+        ring.forEach(([x, y], i) => {
+          const p = view.point(x, y);
+          if (i) g.lineTo(p.x, p.y);
+          else g.moveTo(p.x, p.y);
+        });
+        g.closePath();
+      }
+    g.fillStyle = "#d3cfc4";
+    g.fill("evenodd");
+    g.lineWidth = 1;
+    g.strokeStyle = withAlpha(INK, 0.55);
+    g.stroke();
+  };
+
+  // One pixel for each square, drawn larger later.
+  const picture = (colourOf) => {
+    const canvas = document.createElement("canvas");
+    canvas.width = power.columns;
+    canvas.height = power.rows;
+    const g = canvas.getContext("2d");
+    for (let row = 0, i = 0; row < power.rows; row++)
+      for (let column = 0; column < power.columns; column++, i++) {
+        const colour = colourOf(i);
+        if (!colour) continue;
+        g.fillStyle = colour;
+        g.fillRect(column, power.rows - 1 - row, 1, 1);
+      }
+    return canvas;
+  };
+  const isReceived = (i) => power.below_dbm[i] !== NOTHING;
+  const share = (dbm) => (dbm - power.least_dbm) / (STRONG_DBM - power.least_dbm);
+  const made = {},
+    PICTURES = {
+      power: (i) => (isReceived(i) ? Mobilenet.ramp("power", share(-power.below_dbm[i])) : null),
+      cells: (i) => (isReceived(i) ? app.colours[power.best[i]] : null),
+    };
+  const draw = (g, name, alpha) => {
+    if (!made[name]) made[name] = picture(PICTURES[name]);
+    const a = view.point(power.x_m, power.y_m + power.rows * power.side_m),
+      ax = a.x,
+      ay = a.y,
+      b = view.point(power.x_m + power.columns * power.side_m, power.y_m);
+    g.save();
+    g.globalAlpha = alpha;
+    g.imageSmoothingEnabled = false;
+    g.drawImage(made[name], ax, ay, b.x - ax, b.y - ay);
+    g.restore();
+  };
+  // The station that is received best at a place, on average, and its power in dBm; null: none, or not known.
+  const bestAt = (x, y) => {
+    if (!power) return null;
+    const column = Math.floor((x - power.x_m) / power.side_m),
+      row = Math.floor((y - power.y_m) / power.side_m),
+      i = row * power.columns + column;
+    if (column < 0 || row < 0 || column >= power.columns || row >= power.rows || !isReceived(i)) return null;
+    return { station: power.best[i], dbm: -power.below_dbm[i] };
+  };
+
+  const links = given && given.links,
+    ends = [];
+  if (links) links.count.reduce((sum, count, h) => (ends[h] = sum + count), 0);
+  // The last frame that a host has received by t; null: none yet, or not recorded.
+  const linkAt = (h, t) => {
+    if (!links) return null;
+    const begin = ends[h] - links.count[h],
+      i = upTo(links.time_ms, 1000 * t + 1e-6, begin, ends[h]) - 1;
+    if (i < begin) return null;
+    const from = links.sender[i],
+      by = from < run.count ? run.hostCalled(from) : run.stationCalled(from - run.count);
+    return {
+      from: by,
+      since: t - links.time_ms[i] / 1000,
+      dbm: links.power_ddbm[i] / 10,
+      sinr: links.sinr_ddb[i] / 10,
+    };
+  };
+  return {
+    isSinr: Boolean(given),
+    power: power || null,
+    buildings,
+    links: links || null,
+    strongest: STRONG_DBM,
+    box: power
+      ? [power.x_m, power.y_m, power.x_m + power.columns * power.side_m, power.y_m + power.rows * power.side_m]
+      : null,
+    drawWalls,
+    draw,
+    bestAt,
+    linkAt,
+  };
+};

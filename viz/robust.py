@@ -1,0 +1,114 @@
+"""The effects of a study's comparison on several radios, side by side, and the verdict on each.
+
+Model     a panel for each metric, a row for each comparison, in it a mark with its interval for each radio. Filled:
+          significant; hollow: not. Ratios on a logarithmic axis, differences on a plain one
+Source    ours: docs/guide/robust.md
+"""
+
+from __future__ import annotations
+
+import textwrap
+from pathlib import Path
+from typing import Any
+
+from mobilenet.experiments.robust.verdicts import Claim, ratios_of, shown
+from mobilenet.experiments.study.configurations import shown_level
+
+from .style import COLOURS, QUIET, caption, cut, level_label, log_axis, page, plain, save
+from .words import meaning
+
+MARKS = ("o", "s", "^", "D", "v", "P", "X")
+SPREAD = 0.72  # of a row, which its marks share
+NARROW = 5.0
+ROW_IN, HEAD_IN, FOOT_IN = 0.82, 0.85, 1.3
+
+
+def draw(factor: str, confidence: float, found: list[Claim], target: Path) -> None:
+    """SVG, PNG or PDF, by the suffix; `factor`: the one that is compared."""
+    metrics = list(dict.fromkeys(claim.metric for claim in found))
+    of_metric = {metric: [claim for claim in found if claim.metric == metric] for metric in metrics}
+    height = FOOT_IN + sum(HEAD_IN + ROW_IN * len(own) for own in of_metric.values())
+    ratios = [HEAD_IN + ROW_IN * len(own) for own in of_metric.values()]
+    as_ratios = ratios_of(found)
+    with page(8.2, height, len(metrics), 1, squeeze=False, height_ratios=ratios) as (figure, axes):
+        for panel, (metric, own) in zip(axes[:, 0], of_metric.items(), strict=True):
+            _panel(panel, factor, metric, own, metric in as_ratios)
+        handles, names = _legend(found[0])
+        figure.legend(
+            handles, [plain(name) for name in names], loc="outside upper left", ncols=min(7, len(names)), fontsize=9,
+            frameon=False, handletextpad=0.3, columnspacing=1.2,
+        )  # fmt: skip
+        baseline = level_label(shown_level(found[0].baseline))
+        pairs = sorted({e.result.pairs for claim in found for e in claim.effects if e.result is not None})
+        many = f"{pairs[0]} to {pairs[-1]}" if len(pairs) > 1 else f"{pairs[0]}" if pairs else "no"
+        caption(
+            figure,
+            f"Effects against {baseline} with {confidence * 100:g} % t intervals, paired over the same worlds ({many}"
+            " pairs). Filled: significant by Holm over all marks of this picture; hollow: not. On the right the verdict"
+            f" on what {found[0].effects[0].radio} says.",
+        )
+        save(figure, target)
+
+
+def _legend(claim: Claim) -> tuple[list[Any], list[str]]:
+    from matplotlib.lines import Line2D
+
+    names = [effect.radio for effect in claim.effects]
+    handles = [
+        Line2D([], [], color=COLOURS[number % len(COLOURS)], marker=MARKS[number % len(MARKS)], linestyle="none")
+        for number in range(len(names))
+    ]
+    return handles, names
+
+
+def _panel(axes: Any, factor: str, metric: str, own: list[Claim], as_ratio: bool) -> None:
+    axes.axvline(1.0 if as_ratio else 0.0, color="#7A7A7A", linewidth=0.8)
+    ends: list[float] = []
+    for place, claim in enumerate(own):
+        count = len(claim.effects)
+        for number, effect in enumerate(claim.effects):
+            y = place + ((number - (count - 1) / 2) * SPREAD / count)
+            colour = COLOURS[number % len(COLOURS)]
+            found = shown(effect, as_ratio)
+            if found is None:
+                axes.text(
+                    0.01, y, f"{effect.radio}: {effect.lack}", transform=axes.get_yaxis_transform(), fontsize=7,
+                    va="center", color=QUIET, bbox={"color": "white", "pad": 0.2},
+                )  # fmt: skip
+                continue
+            ends += [found.low, found.high]
+            axes.errorbar(
+                [found.value], [y], xerr=[[found.value - found.low], [found.high - found.value]], color=colour,
+                fmt=MARKS[number % len(MARKS)], markersize=5, capsize=2, linewidth=1.2,
+                markerfacecolor=colour if effect.direction else "white",
+            )  # fmt: skip
+        axes.text(
+            1.02, place, plain(textwrap.fill(claim.verdict, 22)), transform=axes.get_yaxis_transform(), fontsize=8,
+            va="center", fontweight="bold" if claim.flips_under else "normal",
+        )  # fmt: skip
+        if place:
+            axes.axhline(place - 0.5, color="#DDDDDD", linewidth=0.6)
+    names = [textwrap.fill(_row_name(factor, claim), 26) for claim in own]
+    axes.set_yticks(range(len(own)), [plain(name) for name in names], fontsize=8)
+    axes.set_ylim(len(own) - 0.5, -0.5)
+    axes.tick_params(left=False)
+    axes.spines["left"].set_visible(False)
+    axes.set_title(plain(meaning(metric, False)), fontsize=10)
+    axes.set_xlabel("ratio to the baseline" if as_ratio else "difference to the baseline", fontsize=8)
+    axes.tick_params(labelsize=8)
+    if as_ratio and ends:
+        least, most = min([*ends, 1.0]), max([*ends, 1.0])
+        log_axis(axes.xaxis, least, most)
+        room = (most / least) ** 0.06
+        axes.set_xlim(least / room, most * room)
+        if most / least < NARROW:  # 1, 2 and 5 are too few
+            from matplotlib.ticker import MaxNLocator
+
+            axes.xaxis.set_major_locator(MaxNLocator(5, steps=[1, 2, 5]))
+            axes.tick_params(axis="x", which="minor", bottom=False)
+
+
+def _row_name(factor: str, claim: Claim) -> str:
+    """The level and those of the other factors."""
+    levels = {factor: claim.level} | claim.others
+    return cut(", ".join(f"{name.rpartition('.')[2]} {level_label(shown_level(v))}" for name, v in levels.items()), 70)
