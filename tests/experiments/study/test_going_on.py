@@ -136,17 +136,16 @@ def test_a_plug_in_in_a_subfolder_goes_on_and_an_edited_one_does_not(spark: Spar
 def test_a_run_that_kills_its_process_is_named_and_the_others_are_done(spark: SparkSession, tmp_path: Path) -> None:
     source = ROOT / "scenarios" / "own_protocol"
     shutil.copy(source / "gossip.yaml", tmp_path / "scenario.yaml")
-    starting = tmp_path / "out" / "starting"
-    (tmp_path / "gossip.py").write_text(
-        f"import os, pathlib\nstarting = pathlib.Path('{starting}')\n"
-        "begun = sorted(starting.glob('c*'), key=lambda path: path.stat().st_mtime_ns)\n"
-        "if begun and begun[-1].name.endswith('r0002'): os.kill(os.getpid(), 9)\n" + (source / "gossip.py").read_text()
-    )
+    text = "import os, signal\n" + (source / "gossip.py").read_text()
+    dies = "        os.kill(os.getpid(), signal.SIGKILL) if self.settings.times == 4 else None\n"
+    (tmp_path / "gossip.py").write_text(text.replace("        rumour = Rumour(", dies + "        rumour = Rumour("))
     file = tmp_path / "study.yaml"
-    file.write_text("scenario: scenario.yaml\nset: {duration_s: 5}\nreplications: {min: 4}\n")
+    levels = "factors: {protocol.settings.times: [3, 4]}"
+    file.write_text(f"scenario: scenario.yaml\nset: {{duration_s: 5}}\n{levels}\nreplications: {{min: 2}}\n")
     result = run_study(file, tmp_path / "out", local_master(2), nothing, allow_code=True, session=spark)
-    assert result.done == 3 and len(result.failed) == 1
-    assert result.failed[0].startswith("c000-r0002: the process that ran it ended without a word, 2 times")
+    assert result.done == 2 and len(result.failed) == 2
+    for run, failed in zip(("c001-r0001", "c001-r0002"), result.failed, strict=True):
+        assert failed.startswith(f"{run}: the process that ran it ended without a word, 2 times")
 
 
 def test_precise_configurations_do_not_pay_for_others(spark: SparkSession, tmp_path: Path) -> None:
