@@ -23,7 +23,7 @@ FLOORS = (
     ("world", "network.radio", "network.wired", "network.tcp"),
     ("scenario",),
     ("rundir",),
-    ("controlled",),
+    ("controlled", "programs"),
     ("simulation", "verify", "metrics", "export"),
     ("judgement",),
     ("api", "experiments.workers"),

@@ -173,9 +173,9 @@ def record_scenario(scenario: Scenario | ProcessScenario, directory: Path, comma
     """Simulate a scenario, write what was recorded, return its fingerprint."""
     started = time.perf_counter()
     outcome = simulate(scenario, allow_code=True)  # whoever began the campaign was asked
-    facts = manifest_of(scenario, outcome, time.perf_counter() - started, command)
+    facts = manifest_of(outcome.scenario, outcome, time.perf_counter() - started, command)
     write_recording(directory, outcome.recording)
-    write_scenario(directory, scenario)
+    write_scenario(directory, outcome.scenario)
     write_json(directory / "manifest.json", {**facts, "files": file_digests(directory)})
     if whole:
         judge(directory, outcome.recording, facts)
