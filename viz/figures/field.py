@@ -70,12 +70,24 @@ def field(axes: Any, record: Record) -> str:
                           "alpha": 0.8})  # fmt: skip
     axes.set(aspect="equal", xlabel="x (m)", ylabel="y (m)")
     axes.autoscale_view()
+    if record.is_sinr:  # the reach in the open is mostly empty
+        _fit(axes, record, positions, 0.1 * range_m)
     axes.plot([], [], color=QUIET, linewidth=0.8, label="ways of hosts")
     legend_below(axes, 3)
     left_out = f" {thousands(nowhere)} recorded places that are no places are left out." if nowhere else ""
     circles = "half of the places at that distance are reached in the open" if record.is_sinr else "cells"
     built = f" Grey: {thousands(len(record.buildings))} buildings." if record.buildings else ""
     return f"Of the whole run. Circles: {circles}, with a radius of {range_m:.4g} m.{built}{left_out}"
+
+
+def _fit(axes: Any, record: Record, positions: pd.DataFrame, rim_m: float) -> None:
+    """To stations, hosts and walls."""
+    corners = [np.array(building[0]) / 100 for building in record.buildings]
+    places = [np.array(record.manifest["station_positions_m"]).reshape(-1, 2), positions[["x_m", "y_m"]].to_numpy()]
+    at = np.concatenate([*places, *corners])
+    if len(at):
+        (west, south), (east, north) = at.min(axis=0) - rim_m, at.max(axis=0) + rim_m
+        axes.set(xlim=(west, east), ylim=(south, north))
 
 
 def _ring(corners_cm: list[tuple[int, int]]) -> Path:
