@@ -217,8 +217,8 @@ def page(found: dict[str, list[Bin]], seeds: int) -> str:
         *(f"| {part} | {setting} | {ours:.3f} | {formula:.3f} | {most:g} |"
           for part, setting, ours, formula, most in formulas()),
         "", "Capture, energy detection and hidden terminals are held by scenes worked out by hand, in",
-        "`tests/network/radio/test_sinr.py`. 5.5 and 11 Mb/s (CCK) are held against nothing but their own",
-        "integral: the papers give no figure that we could read off.",
+        "`tests/network/radio/test_sinr.py`. For 5.5 and 11 Mb/s (CCK) there was no figure to hold them",
+        "against: [Reception by power](../models/sinr.md) says what is taken.",
     ]  # fmt: skip
     return "\n".join(lines) + "\n"
 

@@ -9,7 +9,8 @@ import pytest
 from mobilenet.network.radio.links import cell_m
 from mobilenet.network.radio.parameters import FARTHEST_M
 from mobilenet.parameters import ScenarioError
-from mobilenet.scenario import Scenario
+from mobilenet.propagation.path_loss import mean_loss_db
+from mobilenet.scenario import Scenario, effective
 from mobilenet.scenario.preflight import warnings
 from mobilenet.simulation.mobile import Simulation
 
@@ -94,3 +95,23 @@ def test_power_too_high_is_refused_by_the_key_at_fault(radio: list[str], key: st
 )
 def test_what_the_refusal_advises_is_taken(radio: list[str]) -> None:
     assert 0.9 * FARTHEST_M < cell_m(scene(*radio).wireless) < FARTHEST_M
+
+
+@pytest.mark.parametrize(
+    ("radio", "loss"),
+    [
+        ("{mode: g, broadcast_rate_mbps: 6}", {"model": "log_distance", "exponent": 3, "reference_loss_db": 40.05}),
+        ("{mode: a, broadcast_rate_mbps: 6}", {"model": "log_distance", "exponent": 3, "reference_loss_db": 46.68}),
+        ("{mode: a, broadcast_rate_mbps: 6, path_loss: {reference_loss_db: 40.05}}", {"reference_loss_db": 40.05}),
+        ("{mode: a, broadcast_rate_mbps: 6, path_loss: {model: free_space}}",
+         {"model": "free_space", "frequency_ghz": 5.15}),
+        ("{mode: a, broadcast_rate_mbps: 6, path_loss: {model: umi, frequency_ghz: 3.5}}", {"frequency_ghz": 3.5}),
+    ],
+)  # fmt: skip
+def test_the_carrier_follows_from_the_mode_unless_given(radio: str, loss: dict[str, object]) -> None:
+    scenario = Scenario.from_text(TEXT, [f"wireless={radio}", "wireless.model=sinr"])
+    assert loss.items() <= scenario.wireless.path_loss.model_dump().items()
+    again = Scenario.from_text(effective(scenario))
+    assert again.wireless == scenario.wireless and hash(again.wireless) == hash(scenario.wireless)
+    if loss.get("frequency_ghz") == 5.15:  # both defaults agree at 1 m
+        assert mean_loss_db(scenario.wireless.path_loss, 1) == pytest.approx(46.68, abs=0.01)
