@@ -130,6 +130,11 @@ class Run:
         """Only with `record: {messages: true}`."""
         return self._table("messages")
 
+    @cached_property
+    def lines(self) -> pd.DataFrame:
+        """What programs were told and said; only with `record: {programs: true}`."""
+        return self._table("lines")
+
     def _table(self, name: str) -> pd.DataFrame:
         return read_frame(self.path, name)
 
@@ -238,15 +243,16 @@ def _run(
         started = time.perf_counter()
         ended_by: PluginError | None = None
         try:
-            outcome = simulate(loaded, progress, allow_code)
+            outcome = simulate(loaded, progress, allow_code, partial)
         except PluginError as error:
             if error.outcome is None or not keep_early_end:
                 raise
             outcome, ended_by = error.outcome, error
         wall_s = time.perf_counter() - started
-        keep(partial, loaded, outcome, wall_s, _command(directory, any(loaded.code())), own, ended_by)
+        keep(partial, outcome.scenario, outcome, wall_s, _command(directory, any(loaded.code())), own, ended_by)
     if ended_by is not None:
-        kept = PluginError(f"{ended_by}; the run until then is in {quoted(directory)}, marked as ended early")
+        told = f"{ended_by}; the run until then is in {quoted(directory)}, marked as ended early"
+        kept = PluginError(told, ended_by.is_input)
         kept.directory = directory
         raise kept from ended_by.__cause__
     return Run(directory)
@@ -277,10 +283,13 @@ def keep(
 
 
 def simulate(
-    scenario: AnyScenario, progress: Progress | None = None, allow_code: bool = False
+    scenario: AnyScenario,
+    progress: Progress | None = None,
+    allow_code: bool = False,
+    errors_into: Path | None = None,
 ) -> Outcome | ProcessOutcome:
     """Let a scenario of either kind happen; `allow_code`: the code of its plug-ins may run. A plug-in's error brings
-    what was recorded until then.
+    what was recorded until then. `errors_into`: the folder for the standard error of programs; None: it is lost.
     """
     from mobilenet.simulation.ended_early import moment
     from mobilenet.simulation.mobile import Simulation
@@ -290,9 +299,9 @@ def simulate(
     parts: Simulation | Experiment
     with attributing_errors(scenario):
         if isinstance(scenario, ProcessScenario):
-            parts = Experiment(scenario, allow_code=allow_code)
+            parts = Experiment(scenario, allow_code=allow_code, errors_into=errors_into)
         else:
-            parts = Simulation(scenario, allow_code)
+            parts = Simulation(scenario, allow_code, errors_into)
     try:
         with attributing_errors(scenario, lambda error, files: moment(error, parts.kernel.now, parts.nodes, files)):
             return parts.run(progress)
@@ -326,8 +335,7 @@ def write_scenario(directory: Path, scenario: AnyScenario) -> None:
     """The effective scenario, and copies of the files that it names beside it; of code, what ran."""
     from mobilenet.simulation.plugin_code import source_that_ran
 
-    values = scenario.model_dump()
-    values["metrics"] = list(values["metrics"])
+    values = _with_lists(scenario.model_dump())
     copies: dict[Path, str] = {}
     for path, file in scenario.files():
         name = copies.setdefault(file.resolve(), free_copy_name(file.name, copies.values()))
@@ -341,8 +349,15 @@ def write_scenario(directory: Path, scenario: AnyScenario) -> None:
         if (ran := source_that_ran(file)) is not None:
             (directory / name).write_bytes(ran)
         else:
-            shutil.copyfile(file, directory / name)
+            shutil.copy(file, directory / name)  # a program stays one that can be started
     (directory / "scenario.yaml").write_text(to_yaml(values), encoding="utf-8")
+
+
+def _with_lists(value: Any) -> Any:
+    """The same, and what is written anew in it can be."""
+    if isinstance(value, dict):
+        return {key: _with_lists(inside) for key, inside in value.items()}
+    return [_with_lists(inside) for inside in value] if isinstance(value, (list, tuple)) else value
 
 
 def manifest_of(

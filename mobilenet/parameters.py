@@ -18,7 +18,12 @@ from pydantic_core import CoreSchema, core_schema
 
 
 class ScenarioError(Exception):
-    """One line for each problem: where it is, what is wrong, what would be right."""
+    """One line for each problem: where it is, what is wrong, what would be right.
+
+    `is_input`: the input was wrong, and not that a limit of time was reached.
+    """
+
+    is_input = True
 
 
 class Parameters(BaseModel):
@@ -43,10 +48,13 @@ class ClassInFile(Parameters):
 
 
 def class_says_it(key: str) -> Callable[[Any], Any]:
-    """For a group that is told apart by `key`: where `class` is given, the key need not be."""
+    """For a group that is told apart by `key`: where `class` or `command` is given, the key need not be."""
 
     def filled_in(group: Any) -> Any:
-        return {key: "own", **group} if isinstance(group, dict) and "class" in group else group
+        if not isinstance(group, dict):
+            return group
+        said = {"class": "own", "command": "program"}
+        return next(({key: kind, **group} for by, kind in said.items() if by in group), group)
 
     return filled_in
 

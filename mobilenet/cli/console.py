@@ -119,7 +119,7 @@ def reporting(quiet: bool = False, reads: Sequence[Path] = ()) -> Iterator[None]
     except (typer.Exit, typer.Abort):
         raise
     except (ScenarioError, RunError) as error:
-        fail(str(error), Exit.BAD_INPUT)
+        fail(str(error), Exit.BAD_INPUT if getattr(error, "is_input", True) else Exit.UNFINISHED)
     except RecordError as error:
         fail(str(error), Exit.BAD_INPUT if error.is_input else Exit.UNFINISHED)
     except (Stopped, KeyboardInterrupt) as stop_asked:

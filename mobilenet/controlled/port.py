@@ -135,6 +135,9 @@ class ControlledPort:
         self.timers.append(timer)
         return timer
 
+    def between(self, low: int, high: int) -> int:
+        return low + int(self.uniform(0, 1) * (high - low + 1))
+
     def die(self) -> None:
         """The node has crashed: nothing that waits here happens any more."""
         for timer in self.timers:

@@ -85,6 +85,9 @@ class _Base:
     def settled(self) -> bool:
         return not self._waiting
 
+    def on_end(self) -> None:
+        """Its life is over: a crash, or it is gone for good."""
+
     def on_sent(self, message: Any) -> None: ...
     def on_dropped(self, message: Any) -> None: ...
     def on_receive(self, sender: int, message: Any) -> None:

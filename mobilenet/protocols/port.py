@@ -58,6 +58,9 @@ class Port(Protocol):
     def uniform(self, low: float, high: float) -> float:
         """A draw from this node's own stream."""
 
+    def between(self, low: int, high: int) -> int:
+        """A whole number from this node's own stream, low <= number <= high."""
+
     def broadcast(self, message: Any) -> None:
         """One radio frame for everybody in range: stations to hosts. No acknowledgement."""
 
@@ -123,6 +126,9 @@ class HostProtocol(Protocol):
         """The host is now in this cell, or in none."""
 
     def on_recover(self) -> None: ...
+    def on_end(self) -> None:
+        """Its life is over: it crashed, or is gone for good. Need not be there; for what lives outside the emulator."""
+
     def settled(self) -> bool:
         """Either out, or a member with nothing under way: no handoff, join or leave waits for an answer."""
 

@@ -139,41 +139,35 @@ class Samples:
 class Recording:
     """Everything that a run records, in memory, as columns."""
 
-    def __init__(self, frames: bool = False, messages: bool = False, links: bool = False) -> None:
+    def __init__(self, frames: bool = False, messages: bool = False, links: bool = False, lines: bool = False) -> None:
         self.events = EventLog()
         self.samples = Samples()
         self.positions = Columns(*COLUMNS["positions"])
         self.frames = Columns(*COLUMNS["frames"]) if frames else None
         self.messages = Columns(*COLUMNS["messages"]) if messages else None
         self.links = Columns(*COLUMNS["links"]) if links else None
+        self.lines = Columns(*COLUMNS["lines"]) if lines else None
         self.counters: dict[str, Any] = {}
         self._tables: dict[str, Table] = {}
         self._rows: tuple[int, ...] = ()
 
     def tables(self) -> dict[str, Table]:
         """What was recorded so far as whole columns. They are made once, and anew when there are more rows."""
-        tables: dict[str, Samples | Columns | None] = {
-            "samples": self.samples,
-            "positions": self.positions,
-            "frames": self.frames,
-            "messages": self.messages,
-            "links": self.links,
-        }
-        rows = (len(self.events), *(len(table) for table in tables.values() if table is not None))
+        tables = self._others()
+        rows = (len(self.events), *(len(table) for table in tables.values()))
         if rows != self._rows:
             self._rows = rows
             self._tables = {"events": Table(self.events.columns())}
-            self._tables |= {name: Table(table.lists) for name, table in tables.items() if table is not None}
+            self._tables |= {name: Table(table.lists) for name, table in tables.items()}
         return self._tables
+
+    def _others(self) -> dict[str, Samples | Columns]:
+        """All tables but the events."""
+        optional = {"frames": self.frames, "messages": self.messages, "links": self.links, "lines": self.lines}
+        recorded = {name: table for name, table in optional.items() if table is not None}
+        return {"samples": self.samples, "positions": self.positions, **recorded}
 
     def document(self) -> dict[str, Any]:
         """counters.json: what the network counted, and how many rows each table has, of events by kind."""
-        tables: dict[str, Samples | Columns | None] = {
-            "samples": self.samples,
-            "positions": self.positions,
-            "frames": self.frames,
-            "messages": self.messages,
-            "links": self.links,
-        }
-        sizes = {name: len(table) for name, table in tables.items() if table is not None}
+        sizes = {name: len(table) for name, table in self._others().items()}
         return {**self.counters, "rows": {"events": dict(sorted(Counter(self.events.event).items())), **sizes}}

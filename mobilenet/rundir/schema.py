@@ -24,7 +24,7 @@ REQUIRED_FILES: Final = (
     "counters.json",
 )
 DERIVED_FILES: Final = ("verdict.json", "metrics.json")  # what follows from the others, and can be made anew
-OPTIONAL_TABLES: Final = ("frames", "messages", "links")
+OPTIONAL_TABLES: Final = ("frames", "messages", "links", "lines")
 
 COLUMNS: Final[dict[str, dict[str, str]]] = {  # table -> column -> type
     "events": {
@@ -68,6 +68,13 @@ COLUMNS: Final[dict[str, dict[str, str]]] = {  # table -> column -> type
         "session": "int64",
         "message": "string",
         "detail": "string",  # JSON
+    },
+    "lines": {  # of programs
+        "time_ns": "int64",
+        "node": "string",
+        "life": "int64",  # of the node, from 1
+        "said": "bool",  # by the program; otherwise to it
+        "line": "string",
     },
 }
 

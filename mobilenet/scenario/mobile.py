@@ -21,7 +21,8 @@ from mobilenet.network.wired.parameters import BackboneParameters
 from mobilenet.parameters import OwnMetrics, Parameters
 from mobilenet.scenario.base import ScenarioFile, code_of_metrics, effective, files_of_metrics, require_files
 from mobilenet.scenario.preflight import check, origin_of
-from mobilenet.scenario.protocol_groups import OwnProtocol, Protocol
+from mobilenet.scenario.programs import shown
+from mobilenet.scenario.protocol_groups import OwnProgram, OwnProtocol, Protocol
 from mobilenet.scenario.radio_preflight import STRANGE_HYSTERESIS
 from mobilenet.scenario.yaml_reader import Node
 from mobilenet.tracks.projection import Origin
@@ -53,6 +54,7 @@ class RecordParameters(Parameters):
 
     frames: bool = Field(default=False, description="one row for each frame and hearing node")
     messages: bool = Field(default=False, description="one row for each protocol message and receiver")
+    programs: bool = Field(default=False, description="one row for each line that programs are told, or say")
     positions_interval_s: float | None = Field(
         default=1.0, ge=0.01, le=1e6, description="between two positions of each host; null: no positions"
     )
@@ -137,11 +139,15 @@ class Scenario(ScenarioFile):
             yield "wireless.obstacles.file", self._folder / self.wireless.obstacles.file
         if isinstance(self.protocol, OwnProtocol) and self.protocol.file is not None:
             yield "protocol.class", self._folder / self.protocol.file
+        if isinstance(self.protocol, OwnProgram):
+            yield from self.protocol.files(self._folder)
         yield from files_of_metrics(self.metrics, self._folder)
 
     def code(self) -> Iterator[tuple[str, str, str | None]]:
         if isinstance(self.protocol, OwnProtocol):
             yield "protocol.class", self.protocol.reference, self.protocol.file
+        if isinstance(self.protocol, OwnProgram):
+            yield "protocol.command", shown(self.protocol.command.host), None
         if isinstance(self.hosts.mobility, OwnMobility):
             yield "hosts.mobility.class", self.hosts.mobility.reference, self.hosts.mobility.file
         yield from code_of_metrics(self.metrics)

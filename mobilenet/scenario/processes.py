@@ -42,6 +42,7 @@ from mobilenet.scenario.process_parameters import (
     RandomCrashes,
     WiredNetwork,
 )
+from mobilenet.scenario.programs import CommandLine, Program, files_of, shown
 from mobilenet.scenario.yaml_reader import Node
 
 TREE = "of a message on its way through a tree"  # meanings are of keys that vcube/parameters.py declares without
@@ -119,8 +120,28 @@ class OwnBroadcast(ClassInFile):
     )
 
 
+class ProcessProgram(Program):
+    """Programs of one's own, in any language; the name is not needed where command is given."""
+
+    command: CommandLine = Field(description="what each process runs, a list of words")
+    order: Literal["none", "fifo", "causal"] = Field(default="none", description="in which messages are delivered")
+    delivers: Literal["correct_source", "correct_source_below_dimension", "agreement"] = Field(
+        default="correct_source", description="whose messages reach every correct process"
+    )
+    tolerates_crashes: bool = Field(default=True, description="whether processes may crash")
+    tolerates_mistakes: bool = Field(
+        default=False, description="whether the swarm may have processes suspected by mistake"
+    )
+    may_hold: str | None = Field(default=None, max_length=200, description="the buffer that need not drain")
+    buffers: tuple[str, ...] | None = Field(
+        default=None,
+        max_length=100,
+        description="what is measured; null: what the programs name in answer to their first start",
+    )
+
+
 ProcessProtocol = Annotated[
-    BestEffort | Reliable | AllToAll | DisjointPaths | Causal | CausalReliable | OwnBroadcast,
+    BestEffort | Reliable | AllToAll | DisjointPaths | Causal | CausalReliable | OwnBroadcast | ProcessProgram,
     Field(discriminator="name"),
     BeforeValidator(class_says_it("name")),
 ]
@@ -130,6 +151,7 @@ class ProcessRecord(Parameters):
     """What is recorded beside events."""
 
     buffers: bool = Field(default=True, description="samples of buffers whenever they change; false: at the end alone")
+    programs: bool = Field(default=False, description="one row for each line that programs are told, or say")
 
 
 class ProcessLimits(Parameters):
@@ -194,11 +216,15 @@ class ProcessScenario(ScenarioFile):
     def files(self) -> Iterator[tuple[str, Path]]:
         if isinstance(self.protocol, OwnBroadcast):
             yield "protocol.class", self._folder / self.protocol.file
+        if isinstance(self.protocol, ProcessProgram):
+            yield from files_of(self.protocol.command, "protocol.command", self._folder)
         yield from files_of_metrics(self.metrics, self._folder)
 
     def code(self) -> Iterator[tuple[str, str, str | None]]:
         if isinstance(self.protocol, OwnBroadcast):
             yield "protocol.class", self.protocol.reference, self.protocol.file
+        if isinstance(self.protocol, ProcessProgram):
+            yield "protocol.command", shown(self.protocol.command), None
         yield from code_of_metrics(self.metrics)
 
     def check(self, root: Node) -> None:
@@ -239,9 +265,8 @@ class ProcessScenario(ScenarioFile):
             except ValueError as error:
                 yield "network.edges", str(error)
                 return
-        if not isinstance(self.network, WiredNetwork) and isinstance(self.network, AbstractNetwork) == isinstance(
-            protocol, Causal
-        ):
+        runs_anywhere = isinstance(self.network, WiredNetwork) or isinstance(protocol, ProcessProgram)
+        if not runs_anywhere and isinstance(self.network, AbstractNetwork) == isinstance(protocol, Causal):
             other = "packet" if isinstance(protocol, Causal) else "abstract"
             yield "network.kind", f"{protocol.name} runs on the network of its paper: expected {other} or wired"
         yield from self._detector_objections()

@@ -15,7 +15,7 @@ from typing import Any
 
 from mobilenet.scenario.mobile import Scenario
 from mobilenet.scenario.process_parameters import AbstractNetwork
-from mobilenet.scenario.processes import OwnBroadcast, ProcessScenario
+from mobilenet.scenario.processes import OwnBroadcast, ProcessProgram, ProcessScenario
 from mobilenet.scenario.protocol_groups import buffers, declaration_of, delivers_to_all, promised
 from mobilenet.scenario.rest import Rest, heard_every_s, rest, says_nothing_of_rest
 from mobilenet.scenario.run_source import AdversarySchedule
@@ -129,7 +129,8 @@ def rest_within(scenario: ProcessScenario) -> float | None:
         troubles += len(detector.mistakes)
         rounds = (d * d + 1) * (detector.interval + (scenario.crashes + 1) * detector.timeout + 2 * d)
     longest = network.send + network.link + network.jitter + network.reception + network.hand_over
-    hops = scenario.processes if isinstance(scenario.protocol, OwnBroadcast) else d + 1  # of any other way than a tree
+    takes_any_way = isinstance(scenario.protocol, (OwnBroadcast, ProcessProgram))  # and not that along a tree
+    hops = scenario.processes if takes_any_way else d + 1
     delays = 2 * hops * (longest + getattr(scenario.protocol, "max_delay", 0.0))
     waits = scenario.workload.messages * delays  # each for the acknowledgements of the one before
     return float(begin + (troubles + 1) * (rounds + delays + waits + network.send * scenario.estimated_messages()))

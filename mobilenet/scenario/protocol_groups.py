@@ -9,8 +9,10 @@ Source    ours: docs/guide/scenarios.md
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from functools import reduce
 from operator import or_
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
 from pydantic import BeforeValidator, ConfigDict, Field, create_model, field_validator
@@ -18,7 +20,8 @@ from pydantic import BeforeValidator, ConfigDict, Field, create_model, field_val
 from mobilenet.network.tcp.parameters import TcpParameters
 from mobilenet.parameters import Parameters, class_says_it
 from mobilenet.protocols.catalogue import CATALOGUE
-from mobilenet.protocols.declaration import Declaration
+from mobilenet.protocols.declaration import Declaration, Promise
+from mobilenet.scenario.programs import CommandsOfHosts, Program, files_of
 from mobilenet.scenario.yaml_writer import inline
 
 TCP = Field(
@@ -61,7 +64,7 @@ class OwnProtocol(Parameters):
         description="a class in a file beside the scenario, as gossip.py:Gossip, or an installed package's",
     )
     settings: dict[str, Any] = Field(default={}, description="keys and values that the protocol's own Settings take")
-    promises: Literal["causal", "fifo", "best_effort"] | None = Field(
+    promises: Promise | None = Field(
         default=None,
         description="what the verifier judges, see docs/verdicts-and-metrics.md; null: what the class declares",
     )
@@ -92,6 +95,25 @@ class OwnProtocol(Parameters):
         return self.reference.rpartition(":")[0] or None
 
 
+class OwnProgram(Program):
+    """Programs of one's own, in any language; the name is not needed where command is given."""
+
+    command: CommandsOfHosts = Field(description="what hosts and stations run; one list of words: both the same")
+    promises: Promise = Field(
+        default="causal", description="what the verifier judges, see docs/verdicts-and-metrics.md"
+    )
+    delivers_to_all: bool | None = Field(
+        default=None, description="whether every member is owed every message; null: true if causal"
+    )
+    buffers: OwnBuffers | None = Field(
+        default=None, description="what is measured; null: what the programs name in answer to their first start"
+    )
+
+    def files(self, folder: Path) -> Iterator[tuple[str, Path]]:
+        for role in ("host", "station"):
+            yield from files_of(getattr(self.command, role), f"protocol.command.{role}", folder)
+
+
 class OwnDeclaration(Declaration):
     """What is known of a plug-in as long as its code is not run: its trace has any details."""
 
@@ -106,6 +128,8 @@ class OwnOverConnections(OwnDeclaration):
 
 def declaration_of(protocol: Any) -> type[Declaration]:
     """Of the group `protocol` of a scenario; of a plug-in what can be told without its code."""
+    if isinstance(protocol, OwnProgram):
+        return OwnDeclaration
     if isinstance(protocol, OwnProtocol):
         return OwnDeclaration if protocol.tcp is None else OwnOverConnections
     return DECLARATIONS[protocol.name]
@@ -113,7 +137,7 @@ def declaration_of(protocol: Any) -> type[Declaration]:
 
 def buffers(protocol: Any) -> list[str] | dict[str, list[str]]:
     """What is measured of each host and each station; of a plug-in that measures different things, of each kind."""
-    if not isinstance(protocol, OwnProtocol):
+    if not isinstance(protocol, (OwnProtocol, OwnProgram)):
         return list(declaration_of(protocol).buffers)
     told = protocol.buffers or OwnBuffers()
     if told.hosts == told.stations:
@@ -123,14 +147,15 @@ def buffers(protocol: Any) -> list[str] | dict[str, list[str]]:
 
 def promised(protocol: Any) -> str | None:
     """What the verifier judges."""
-    if isinstance(protocol, OwnProtocol):
+    if isinstance(protocol, (OwnProtocol, OwnProgram)):
         return protocol.promises or OwnDeclaration.promises
     return declaration_of(protocol).promises
 
 
 def delivers_to_all(protocol: Any) -> bool:
     """Whether every member is owed every message."""
-    told = protocol.delivers_to_all if isinstance(protocol, OwnProtocol) else declaration_of(protocol).delivers_to_all
+    is_own = isinstance(protocol, (OwnProtocol, OwnProgram))
+    told = protocol.delivers_to_all if is_own else declaration_of(protocol).delivers_to_all
     return told if told is not None else promised(protocol) == "causal"
 
 
@@ -140,7 +165,7 @@ if TYPE_CHECKING:
 else:
     MobileCausal = GROUPS["mobile_causal"]
     Protocol = Annotated[
-        reduce(or_, (*GROUPS.values(), OwnProtocol)),
+        reduce(or_, (*GROUPS.values(), OwnProtocol, OwnProgram)),
         Field(discriminator="name"),
         BeforeValidator(class_says_it("name")),
     ]

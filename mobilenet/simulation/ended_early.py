@@ -28,6 +28,8 @@ WORDS = {"__init__": "its start", "co_broadcast": "a broadcast of its applicatio
 def moment(error: BaseException, now_ns: int, nodes: Iterable[Any], files: Sequence[Path]) -> str:
     """When, where and at what an error came up: `at 12.5 s at h3, handling Rumour from s1`."""
     found = f"at {now_ns / SECOND:.6f} s"
+    if not files:
+        return found
     frames = list(_frames(error))
     own = [frame for frame in frames if frame.f_code.co_filename in {base.__file__, *map(str, files)}]
     names = _names(nodes)

@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 from mobilenet.engine.event_queue import Runaway
@@ -30,7 +31,7 @@ from mobilenet.network.tcp.parameters import TcpParameters
 from mobilenet.network.wired.tree import links
 from mobilenet.parameters import ScenarioError
 from mobilenet.rundir.recorder import Recording
-from mobilenet.scenario import Scenario
+from mobilenet.scenario import AnyScenario, Scenario
 from mobilenet.scenario.preflight import require_size
 from mobilenet.scenario.radio_world import RadioWorld
 from mobilenet.simulation.backbone import new_backbone
@@ -43,6 +44,7 @@ from mobilenet.simulation.nodes import Context, Node, StationNode
 from mobilenet.simulation.observer import Observer, Watch
 from mobilenet.simulation.plugin_code import require_allowed
 from mobilenet.simulation.plugins import declaration_for, mobility_for
+from mobilenet.simulation.programs import as_played, cast_of
 from mobilenet.simulation.radio import new_medium
 from mobilenet.simulation.unrest import of_hosts
 from mobilenet.world.layout import station_positions
@@ -79,23 +81,26 @@ class Outcome:
     station_positions_m: list[list[float]]
     station_links: list[tuple[int, int]] | None  # None: all with all
     not_at_rest: Sequence[str]  # who was not when it ended, and why
+    scenario: AnyScenario  # with what showed only while it was played
 
 
 class Simulation:
     """The parts of one run. Two simulations in one process share nothing."""
 
     @_no_collections()
-    def __init__(self, scenario: Scenario, allow_code: bool = False) -> None:
-        """`allow_code`: the code of the scenario's plug-ins may run; without it a scenario with any is refused."""
+    def __init__(self, scenario: Scenario, allow_code: bool = False, errors_into: Path | None = None) -> None:
+        """`allow_code`: the code of the scenario's plug-ins may run; without it a scenario with any is refused.
+        `errors_into`: the folder where the standard error of its programs is kept; None: nowhere.
+        """
         require_allowed(scenario, allow_code)
         self.scenario = scenario
         self.kernel = Kernel()
         self.kernel.calendar.max_events = scenario.limits.max_events
         has_links = scenario.record.frames and scenario.wireless.model == "sinr"
-        self.recording = Recording(scenario.record.frames, scenario.record.messages, has_links)
+        record = scenario.record
+        self.recording = Recording(record.frames, record.messages, has_links, record.programs)
         self._counters = Counters(self.kernel, self.recording)
         self.duration_ns = ns(scenario.duration_s)
-        self._protocol, self._parameters = declaration_for(scenario, allow_code)
 
         wireless = scenario.wireless
         self._rules = Rules(MODES[wireless.mode], wireless.eifs, wireless.queue_frames, wireless.retry_limit)
@@ -114,6 +119,9 @@ class Simulation:
         )
         if scenario.hosts.count is None:  # the tracks tell
             require_size(scenario, len(self.world.trajectories))
+        counts = {"stations": len(sites), "hosts": len(self.world.trajectories)}
+        self._cast = cast_of(scenario, counts, self.recording, errors_into)
+        self._protocol, self._parameters = declaration_for(scenario, allow_code, self._cast)
         tick_ns = scenario.hosts.attachment.tick_ms * MILLISECOND
         frames = self._counters.frame_observer()
         speed_mps = self.world.speed_limit_mps
@@ -210,6 +218,9 @@ class Simulation:
                 quiescent = self._run(progress)
         except Runaway as error:
             raise ScenarioError(f"limits.max_events: {error}") from None
+        finally:
+            if self._cast is not None:
+                self._cast.end(self.kernel.now)
         self._counters.sample_totals(self.medium, self.wires)
         for node in self.nodes:
             node.sample_at_end()
@@ -244,6 +255,7 @@ class Simulation:
             self.coverage.stations_m.tolist(),
             links(self.scenario.stations.backbone, self.coverage.stations_m.tolist()),
             () if quiescent or is_cut_off else of_hosts(self),
+            as_played(self.scenario, self._cast),
         )
 
     def _run(self, progress: Progress | None) -> bool:

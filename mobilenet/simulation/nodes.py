@@ -105,6 +105,12 @@ class Node:
     def uniform(self, low: Any, high: Any) -> float:
         return self._random.uniform(float(low), float(high))
 
+    def between(self, low: Any, high: Any) -> int:
+        least, most = whole("between: the least", low), whole("between: the most", high)
+        if least > most:
+            raise ValueError(f"between: {least} is more than {most}")
+        return least + self._random.below(most - least + 1)
+
     def timer(self, action: Callable[[], None]) -> Timer:
         timer = NodeTimer(self, self._context.kernel, action)
         self._timers.append(timer)
@@ -191,6 +197,8 @@ class Node:
 
     def halt(self) -> None:
         """Nothing of it happens any more: no timer, no connection, nothing from the radio's queue."""
+        if (on_end := getattr(self.protocol, "on_end", None)) is not None:
+            on_end()
         for timer in self._timers:
             timer.stop()
         self._timers.clear()

@@ -25,6 +25,8 @@ from types import ModuleType
 from typing import Any, NamedTuple
 
 from mobilenet.parameters import ScenarioError
+from mobilenet.programs.children import ProgramError
+from mobilenet.quoting import cut
 from mobilenet.scenario import AnyScenario
 
 GROUP = "mobilenet.protocols"
@@ -38,8 +40,9 @@ def require_allowed(scenario: AnyScenario, allow_code: bool) -> None:
 
 def _require(allow_code: bool, key: str, reference: str) -> None:
     if not allow_code:
+        what = "a program" if key == "protocol.command" else "Python code"
         raise ScenarioError(
-            f"{key}: runs Python code, {reference}, with all that you may do on this"
+            f"{key}: runs {what}, {cut(reference, 200)}, with all that you may do on this"
             " machine; if you trust it, say --allow-code (allow_code=True in Python)"
         )
 
@@ -146,6 +149,11 @@ class PluginError(ScenarioError):
     outcome: Any = None
     directory: Path | None = None
 
+    def __init__(self, message: str, is_input: bool = True) -> None:
+        """`is_input`: as ScenarioError has it."""
+        super().__init__(message)
+        self.is_input = is_input
+
 
 @contextmanager
 def attributing_errors(
@@ -156,6 +164,8 @@ def attributing_errors(
     """
     try:
         yield
+    except ProgramError as error:
+        raise PluginError(f"{error} ({when})" if (when := moment(error, [])) else str(error), error.is_input) from error
     except ScenarioError as error:
         paths = [scenario.folder / file for _, _, file in scenario.code() if file is not None]
         if not str(error).startswith("hosts.mobility.") or not (when := moment(error, paths)):

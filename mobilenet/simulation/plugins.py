@@ -17,6 +17,7 @@ from pydantic import ValidationError
 
 from mobilenet.network.tcp.parameters import TcpParameters
 from mobilenet.parameters import Parameters, ScenarioError
+from mobilenet.programs.cast import Cast
 from mobilenet.protocols.declaration import Declaration, filled_in
 from mobilenet.protocols.vcube.catalogue import new_process
 from mobilenet.protocols.vcube.port import BroadcastProtocol, ProcessPort
@@ -28,6 +29,7 @@ from mobilenet.scenario.yaml_reader import Node
 from mobilenet.scenario.yaml_writer import inline
 from mobilenet.simulation.plugin_classes import require_broadcast, require_protocol
 from mobilenet.simulation.plugin_code import named
+from mobilenet.simulation.programs import declaration_of_programs
 from mobilenet.world.mobility import OwnMobility
 
 # What the class of a broadcast may declare, and what holds if it does not: vcube/parameters.py says what they mean.
@@ -40,9 +42,15 @@ OF_A_BROADCAST = {
 }
 
 
-def declaration_for(scenario: Scenario, allow_code: bool = False) -> tuple[type[Declaration], Any]:
-    """What a scenario's protocol declares, and its parameters; of a plug-in its code is run, if that is allowed."""
+def declaration_for(
+    scenario: Scenario, allow_code: bool = False, cast: Cast | None = None
+) -> tuple[type[Declaration], Any]:
+    """What a scenario's protocol declares, and its parameters; of a plug-in its code is run, if that is allowed.
+    `cast`: who plays, if these are programs.
+    """
     protocol = scenario.protocol
+    if cast is not None:
+        return declaration_of_programs(cast), protocol
     if not isinstance(protocol, OwnProtocol):
         return declaration_of(protocol), protocol
     found = filled_in(_declared_class(protocol, scenario.folder, allow_code))

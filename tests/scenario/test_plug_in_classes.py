@@ -106,7 +106,7 @@ def test_a_broadcast_that_cannot_work_is_refused(old: str, new: str, complaint: 
     [
         ("self.port.send(self.next, Hop", "self.port.send(99, Hop", "send: there is no process 99, only 0 to 15"),
         ("self.port.send(self.next, Hop", "self.port.send('p1', Hop", "send: there is no process 'p1', only 0 to 15"),
-        ("self.port.deliver(message", "self.port.deliver(7", "deliver: nobody has broadcast 7"),
+        ("self.port.deliver(message", "self.port.deliver(7", "deliver: the message is 7, expected a MessageId"),
     ],
 )
 def test_what_a_broadcast_hands_over_is_looked_at(old: str, new: str, complaint: str, tmp_path: Path) -> None:

@@ -93,6 +93,13 @@ class ProcessPort(Protocol):
         """
 
 
+class DrawingProcessPort(ProcessPort, Protocol):
+    """What plug-ins and programs get: ours draw nothing."""
+
+    def between(self, low: int, high: int) -> int:
+        """A whole number from this process's own stream, low <= number <= high."""
+
+
 class BroadcastProtocol(Protocol):
     """What the network calls on a process."""
 

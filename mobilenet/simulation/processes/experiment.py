@@ -16,6 +16,7 @@ from __future__ import annotations
 import gc
 from collections.abc import Callable, Sequence
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 from mobilenet.engine.event_queue import Runaway
@@ -27,8 +28,9 @@ from mobilenet.parameters import ScenarioError, number
 from mobilenet.protocols.vcube.detector import Detector
 from mobilenet.protocols.vcube.port import MessageId
 from mobilenet.rundir.recorder import Recording
+from mobilenet.scenario import AnyScenario
 from mobilenet.scenario.process_parameters import AbstractNetwork, WiredNetwork
-from mobilenet.scenario.processes import OwnBroadcast, ProcessScenario
+from mobilenet.scenario.processes import OwnBroadcast, ProcessProgram, ProcessScenario
 from mobilenet.simulation.plugin_code import require_allowed
 from mobilenet.simulation.plugins import broadcast_for
 from mobilenet.simulation.processes.packets import Packets
@@ -36,6 +38,7 @@ from mobilenet.simulation.processes.plan import broadcasts, crashes
 from mobilenet.simulation.processes.process import DetectorPort, Process
 from mobilenet.simulation.processes.steps import StepNetwork
 from mobilenet.simulation.processes.wires import WireNetwork
+from mobilenet.simulation.programs import as_played, cast_of, processes_of
 from mobilenet.simulation.unrest import of_processes
 
 Progress = Callable[[float, float], None]
@@ -46,10 +49,16 @@ class Outcome:
     """What a run gives back beside its recording."""
 
     def __init__(
-        self, recording: Recording, simulated_ns: int, quiescent: bool, not_at_rest: Sequence[str] = ()
+        self,
+        recording: Recording,
+        simulated_ns: int,
+        quiescent: bool,
+        scenario: AnyScenario,
+        not_at_rest: Sequence[str] = (),
     ) -> None:
-        """`not_at_rest`: who was not when it ended, and why."""
+        """`scenario`: with what showed only while it was played; `not_at_rest`: who was not when it ended, and why."""
         self.recording = recording
+        self.scenario = scenario
         self.simulated_ns = simulated_ns
         self.quiescent = quiescent
         self.not_at_rest = not_at_rest
@@ -62,9 +71,11 @@ class Experiment:
         on_send: OnMessage | None = None,
         on_receive: OnMessage | None = None,
         allow_code: bool = False,
+        errors_into: Path | None = None,
     ) -> None:
         """`on_send` is told what is handed to the network, `on_receive` what the network hands to a process, just
-        before; `allow_code`: the code of the scenario's plug-in may run, without it a scenario with one is refused.
+        before; `allow_code`: the code of the scenario's plug-in may run, without it a scenario with one is refused;
+        `errors_into`: the folder where the standard error of its programs is kept, None: nowhere.
         """
         require_allowed(scenario, allow_code)
         self.scenario = scenario
@@ -72,7 +83,8 @@ class Experiment:
         self.n = n = scenario.processes
         self.kernel = Kernel()
         self.kernel.calendar.max_events = scenario.limits.max_events
-        self.recording = Recording()
+        self.recording = Recording(lines=scenario.record.programs)
+        self._cast = cast_of(scenario, {"n": n}, self.recording, errors_into)
         self.samples_changes = scenario.record.buffers
         self.names: dict[MessageId, str] = {}
         self._last_plan_ns = 0
@@ -92,7 +104,7 @@ class Experiment:
             self.lane: Any = self._new_lane(self.steps)
             self.tests: Any = self.steps.lane()
         self.processes = [Process(self, i) for i in range(n)]
-        new_one = broadcast_for(scenario, allow_code)
+        new_one = broadcast_for(scenario, allow_code) if self._cast is None else processes_of(self._cast)
         for process in self.processes:
             process.protocol = new_one(process, n)
             receive = process.on_receive if self.samples_changes else process.protocol.on_receive
@@ -138,7 +150,7 @@ class Experiment:
         send: Callable[[int, Any], None] = (
             partial(self.packets.send, i) if self.packets is not None else self.lane.sender(i)
         )
-        if isinstance(self.scenario.protocol, OwnBroadcast):
+        if isinstance(self.scenario.protocol, (OwnBroadcast, ProcessProgram)):
             send = self._to_who_is_there(send)
         if self._on_send is None:
             return send
@@ -151,7 +163,7 @@ class Experiment:
         return watched
 
     def _to_who_is_there(self, send: Callable[[int, Any], None]) -> Callable[[int, Any], None]:
-        """A plug-in may name anybody."""
+        """A plug-in, or a program, may name anybody."""
         n = self.n
 
         def looked_at(to: int, message: Any) -> None:
@@ -227,6 +239,8 @@ class Experiment:
         except Runaway as error:
             raise ScenarioError(f"limits.max_events: {error}") from None
         finally:
+            if self._cast is not None:
+                self._cast.end(self.kernel.now)
             if collects:
                 gc.enable()
 
@@ -242,7 +256,8 @@ class Experiment:
             if process.up:
                 process.sample(is_end=True)
         self.recording.counters = self._counters()
-        return Outcome(self.recording, self.kernel.now, quiescent, () if quiescent else of_processes(self))
+        unrest = () if quiescent else of_processes(self)
+        return Outcome(self.recording, self.kernel.now, quiescent, as_played(self.scenario, self._cast), unrest)
 
     @property
     def plans_more(self) -> bool:
@@ -262,7 +277,7 @@ class Experiment:
         if not self.recording.events.time_ns:
             return None
         self.recording.counters = self._counters()
-        return Outcome(self.recording, self.kernel.now, False)
+        return Outcome(self.recording, self.kernel.now, False, as_played(self.scenario, self._cast))
 
     def _is_quiescent(self) -> bool:
         is_empty = self.lane.is_empty if self.packets is None else not self.packets.in_flight

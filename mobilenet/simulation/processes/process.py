@@ -10,8 +10,10 @@ Source    ours: docs/protocols/vcube.md
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+from mobilenet.engine.random_streams import Stream
 from mobilenet.protocols.vcube.port import MessageId
 
 if TYPE_CHECKING:
@@ -42,6 +44,13 @@ class Process:
     def timer(self, action: Callable[[], None]) -> Any:
         return self._experiment.timer(self.me, action)
 
+    def between(self, low: int, high: int) -> int:
+        return low + self._random.below(high - low + 1)
+
+    @cached_property
+    def _random(self) -> Stream:
+        return Stream(self._experiment.scenario.seed, "protocol", self.name)
+
     def _deliverer(self) -> Callable[[MessageId, Any], None]:
         """How a message is delivered to the application: the hot path."""
         calendar, name, names = self._calendar, self.name, self._names
@@ -51,7 +60,7 @@ class Process:
             try:
                 text = names[message]
             except (KeyError, TypeError):
-                raise ValueError(f"deliver: nobody has broadcast {message!r}") from None
+                text = _name_of(message)  # nobody has broadcast it, which the verdict will say
             append_time(calendar.now)
             append_node(name)
             append_event("deliver")
@@ -93,6 +102,8 @@ class Process:
 
     def crash(self) -> None:
         self.up = False
+        if (on_end := getattr(self.protocol, "on_end", None)) is not None:
+            on_end()
         self._add("crash", None)
 
     def on_receive(self, sender: int, message: Any) -> None:
@@ -111,6 +122,13 @@ class Process:
             if is_end or old != new:
                 self._experiment.recording.samples.add(self.now, self.name, quantity, float(new))
         self._sampled = sizes
+
+
+def _name_of(message: Any) -> str:
+    """As it stands in the record, whoever made it up: p3:14."""
+    if not isinstance(message, MessageId) or type(message.source) is not int or type(message.ts) is not int:
+        raise ValueError(f"deliver: the message is {message!r}, expected a MessageId of two whole numbers")
+    return f"p{message.source}:{message.ts}"
 
 
 class DetectorPort:

@@ -1,0 +1,164 @@
+"""The programs of one run, as the emulator holds them: a supervisor, and two pipes for each life of a node.
+
+Model     the supervisor (supervisor.py) is the parent of them all. It is started with the first program, told to kill
+          single ones, and ends the rest as soon as this end of its socket is closed, by whomever
+Units     seconds of wall time
+Errors    ProgramError: a command that cannot be started
+Source    ours: docs/guide/programs.md
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import select
+import socket
+import subprocess
+import sys
+import time
+import weakref
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from mobilenet.parameters import ScenarioError
+from mobilenet.quoting import cut, spelled_out
+
+SUPERVISOR = Path(__file__).with_name("supervisor.py")
+DYING_S = 1.0  # how long a program that closed its output has to tell its exit code
+GOING_S = 0.5  # how long programs have to go by themselves when the run is over
+LONGEST_TAIL = 300  # characters of standard error in a message
+
+
+class ProgramError(ScenarioError):
+    """What a program did wrong, in one line. `is_input`: it is the program's fault, and not that time ran out."""
+
+    def __init__(self, message: str, is_input: bool = True) -> None:
+        super().__init__(message)
+        self.is_input = is_input
+
+
+class Child(NamedTuple):
+    """A program that runs: its process, and our ends of its standard input and output."""
+
+    pid: int
+    to: int
+    back: int
+
+
+class Children:
+    """All programs of a run. `errors_into`: the folder where their standard error is kept; None: nowhere."""
+
+    def __init__(self, folder: Path, errors_into: Path | None = None) -> None:
+        self._folder = folder
+        self._errors_into = errors_into
+        self._control: socket.socket | None = None
+        self._finalizer: weakref.finalize[[subprocess.Popen[bytes], socket.socket], Children] | None = None
+        self._there: dict[int, Child] = {}
+
+    def spawn(self, node: str, command: Sequence[str]) -> Child:
+        """Start the program of a node, in the scenario's folder. Its first word may be a file there."""
+        own = self._folder / command[0]
+        first = str(own.resolve()) if own.is_file() else command[0]
+        input_end, to = os.pipe()
+        back, output_end = os.pipe()
+        try:
+            asked = {"do": "spawn", "node": node, "command": [first, *command[1:]], "cwd": str(self._folder.resolve())}
+            answer = self._ask(asked, [input_end, output_end])
+        except BaseException:
+            os.close(to)
+            os.close(back)
+            raise
+        finally:
+            os.close(input_end)
+            os.close(output_end)
+        if "error" in answer:
+            os.close(to)
+            os.close(back)
+            raise ProgramError(
+                f"protocol.command: {spelled_out(cut(command[0], 200))}: cannot be started: {answer['error']}; expected"
+                " a program on the PATH, or a file beside the scenario"
+            )
+        os.set_blocking(to, False)
+        child = self._there[answer["pid"]] = Child(answer["pid"], to, back)
+        return child
+
+    def fate(self, child: Child) -> str:
+        """How a program ended that says no more, and what it said last on standard error; for a message."""
+        answer = self._ask({"do": "status", "pid": child.pid, "within_s": DYING_S})
+        code, tail = answer["code"], " | ".join(line.strip() for line in answer["tail"].splitlines() if line.strip())
+        how = "closed its standard output" if code is None else f"ended with exit code {code}"
+        if code is not None and code < 0:
+            how = f"was ended by signal {-code}"
+        told = f"; last on its standard error: {spelled_out(tail[-LONGEST_TAIL:])}" if tail else ""
+        return how + told
+
+    def kill(self, child: Child) -> None:
+        """At once, with its process group."""
+        self._close_pipes(child)
+        self._ask({"do": "kill", "pid": child.pid})
+
+    def close(self) -> None:
+        """Nothing is left after this. Those that still run see the end of their input, and have a moment to go."""
+        if self._control is None:
+            return
+        there = list(self._there.values())
+        for child in there:
+            os.close(child.to)
+        self._wait_for_end(there)
+        for child in there:
+            os.close(child.back)
+        self._there.clear()
+        self._control = None
+        if self._finalizer is not None:
+            self._finalizer()
+
+    def _wait_for_end(self, there: Sequence[Child]) -> None:
+        """Until all outputs are closed, or the time is over."""
+        outputs = select.poll()
+        for child in there:
+            outputs.register(child.back, select.POLLIN)
+        waiting = len(there)
+        deadline = time.monotonic() + GOING_S
+        while waiting and (left_s := deadline - time.monotonic()) > 0:
+            for descriptor, _ in outputs.poll(left_s * 1000):
+                if not os.read(descriptor, 65_536):
+                    outputs.unregister(descriptor)
+                    waiting -= 1
+
+    def _close_pipes(self, child: Child) -> None:
+        if self._there.pop(child.pid, None) is not None:
+            os.close(child.to)
+            os.close(child.back)
+
+    def _ask(self, asked: dict[str, Any], descriptors: Sequence[int] = ()) -> dict[str, Any]:
+        control = self._control or self._start()
+        data = json.dumps(asked).encode() + b"\n"
+        sent = socket.send_fds(control, [data], descriptors) if descriptors else 0
+        control.sendall(data[sent:])
+        answer = b""
+        while not answer.endswith(b"\n"):
+            part = control.recv(65_536)
+            if not part:
+                raise ProgramError("the process that holds the programs was ended from outside", is_input=False)
+            answer += part
+        found: dict[str, Any] = json.loads(answer)
+        return found
+
+    def _start(self) -> socket.socket:
+        ours, theirs = socket.socketpair()
+        with theirs:
+            number = theirs.fileno()
+            command = [sys.executable, "-I", "-S", str(SUPERVISOR), str(number), str(self._errors_into or "")]
+            process = subprocess.Popen(
+                command, pass_fds=(number,), start_new_session=True, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL
+            )
+        self._control = ours
+        self._finalizer = weakref.finalize(self, _end, process, ours)  # also if nobody closes it
+        return ours
+
+
+def _end(process: subprocess.Popen[bytes], control: socket.socket) -> None:
+    """The supervisor ends when its socket is closed, and everything with it."""
+    control.close()
+    process.wait()

@@ -1,0 +1,201 @@
+"""One life of one program: a line to it for each event, and its answer, which ends with {"do":"done"}.
+
+Model     emulated time stands still until the answer is whole, so a slow program is a slow run and never a different
+          one. The answer is looked at as a whole; nothing of it takes effect before
+Units     seconds of wall time, bytes
+Errors    ProgramError, one line: who, which line, what was expected. Not finished in time: `is_input` is False
+Source    ours: docs/guide/programs.md
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import select
+import time
+from contextlib import suppress
+from typing import Any, NoReturn
+
+from mobilenet.programs.children import Child, Children, ProgramError
+from mobilenet.quoting import cut, spelled_out
+
+LONGEST_LINE_BYTES = 1 << 20  # of a program's
+LONGEST_ANSWER_BYTES = 64 << 20
+LONGEST_SHOWN = 160  # characters of a line, in a message
+CHUNK_BYTES = 1 << 16
+DONE = {"do": "done"}
+
+
+def _no_number(name: str) -> NoReturn:
+    raise ValueError(f"{name} is no JSON")
+
+
+_decode = json.JSONDecoder(parse_constant=_no_number).decode
+
+
+def shown(line: str) -> str:
+    """A line in a message."""
+    return spelled_out(cut(line, LONGEST_SHOWN))
+
+
+class Conversation:
+    """`name`: of the node, as messages call it; `answer_within_s`: how long one answer may take."""
+
+    def __init__(self, children: Children, child: Child, name: str, answer_within_s: float) -> None:
+        self._children = children
+        self._child = child
+        self._name = name
+        self._within_s = answer_within_s
+        self._within_ms = answer_within_s * 1000
+        self._output = select.poll()
+        self._output.register(child.back, select.POLLIN)
+        self._lines = 0  # that it has said
+
+    def ask(self, event: str) -> tuple[list[dict[str, Any]], list[str]]:
+        """Tell an event, a line without its end; what is answered, `done` left out, as values and as lines."""
+        child = self._child
+        data = event.encode() + b"\n"
+        if self._output.poll(0):
+            self._refuse_early()
+        try:
+            written = os.write(child.to, data)
+        except BlockingIOError:
+            written = 0
+        except OSError:
+            self._fail(f"it {self._children.fate(child)}", event)
+        if written < len(data):
+            answer = self._write_rest(data[written:], event)
+        elif not self._output.poll(self._within_ms):
+            self._fail_late(event)
+        else:
+            answer = os.read(child.back, CHUNK_BYTES)
+        if not answer.endswith(b"\n") or not _ends(answer):
+            answer = self._read_rest(answer, event)
+        return self._understood(answer, event)
+
+    def tell_end(self, event: str) -> None:
+        """A last event, whose answer nobody waits for."""
+        with suppress(OSError):  # it need not listen any more
+            os.write(self._child.to, event.encode() + b"\n")
+
+    def end(self) -> None:
+        self._children.kill(self._child)
+
+    # --- what is not usual
+
+    def _write_rest(self, data: bytes, event: str) -> bytes:
+        """It does not read as fast as it is told: it may be speaking itself."""
+        deadline = time.monotonic() + self._within_s
+        both = select.poll()
+        both.register(self._child.to, select.POLLOUT)
+        both.register(self._child.back, select.POLLIN)
+        answer = b""
+        while data:
+            ready = dict(both.poll(max(0.0, deadline - time.monotonic()) * 1000))
+            if not ready:
+                self._fail_late(event)
+            if ready.get(self._child.back):
+                answer += self._some(event)
+            if ready.get(self._child.to):
+                try:
+                    data = data[os.write(self._child.to, data) :]
+                except BlockingIOError:
+                    continue
+                except OSError:
+                    self._fail(f"it {self._children.fate(self._child)}", event)
+        return answer
+
+    def _read_rest(self, answer: bytes, event: str) -> bytes:
+        deadline = time.monotonic() + self._within_s
+        parts = [answer]
+        size, line_bytes = len(answer), len(answer) - answer.rfind(b"\n") - 1
+        tail = answer
+        while not (tail.endswith(b"\n") and _ends(tail)):
+            if line_bytes > LONGEST_LINE_BYTES:
+                self._fail(f"a line of more than {LONGEST_LINE_BYTES:,} bytes", event)
+            if size > LONGEST_ANSWER_BYTES:
+                self._fail(f'an answer of more than {LONGEST_ANSWER_BYTES:,} bytes without {{"do":"done"}}', event)
+            if not self._output.poll(max(0.0, deadline - time.monotonic()) * 1000):
+                whole = b"".join(parts).rpartition(b"\n")[0]
+                if whole:
+                    self._understood(whole + b"\n", event)  # it may say what is wrong
+                self._fail_late(event)
+            part = self._some(event)
+            parts.append(part)
+            size += len(part)
+            cut_at = part.rfind(b"\n")
+            line_bytes = line_bytes + len(part) if cut_at < 0 else len(part) - cut_at - 1
+            tail = (tail + part)[-200:]  # as much as a `done` may have blanks
+        return b"".join(parts)
+
+    def _some(self, event: str) -> bytes:
+        part = os.read(self._child.back, CHUNK_BYTES)
+        if not part:
+            self._fail(f"it {self._children.fate(self._child)}", event)
+        return part
+
+    def _understood(self, answer: bytes, event: str) -> tuple[list[dict[str, Any]], list[str]]:
+        try:
+            lines = answer.decode().split("\n")
+        except UnicodeDecodeError as error:
+            self._fail(f"bytes that are no UTF-8, after {shown(answer[: error.start].decode()[-60:])!r}", event)
+        lines.pop()
+        actions = []
+        for number, line in enumerate(lines, 1):
+            try:
+                action = _decode(line)
+            except (ValueError, RecursionError):
+                self._fail_line(number, line, "is no JSON; expected one object to a line", event)
+            if type(action) is not dict or type(action.get("do")) is not str:
+                self._fail_line(number, line, 'expected an object with the key "do", as in {"do":"done"}', event)
+            actions.append(action)
+        for number, action in enumerate(actions, 1):
+            if action["do"] == "done":
+                if action != DONE:
+                    self._fail_line(number, lines[number - 1], 'expected {"do":"done"}, and nothing else in it', event)
+                if number < len(actions):
+                    self._fail_line(number + 1, lines[number], 'after {"do":"done"}, which ends an answer', event)
+        if actions and actions[-1]["do"] == "done":
+            actions.pop()
+            self._lines += len(lines)
+        return actions, lines
+
+    def _refuse_early(self) -> None:
+        """It says something, or is no more, although it was not asked."""
+        data = os.read(self._child.back, CHUNK_BYTES)
+        if not data:
+            self._fail(f"it {self._children.fate(self._child)}, without being asked to stop", "")
+        first = data.decode("utf-8", "replace").partition("\n")[0]
+        self._fail_line(1, first, 'after {"do":"done"}: a program speaks only when an event has come', "")
+
+    def refuse(self, number: int, answered: int, line: str, what: str, event: str) -> NoReturn:
+        """Line `number` of the last answer, which had `answered` of them, asks for what cannot be."""
+        self._fail_line(number - answered, line, what, event)
+
+    def _fail_late(self, event: str) -> NoReturn:
+        error = f"{self._name}: no answer within {self._within_s:g} s (protocol.answer_within_s){_told(event)}"
+        raise ProgramError(error, is_input=False)
+
+    def _fail_line(self, number: int, line: str, what: str, event: str) -> NoReturn:
+        self._fail(f"line {self._lines + number} of its output, {shown(line)}: {what}", event)
+
+    def _fail(self, what: str, event: str) -> NoReturn:
+        raise ProgramError(f"{self._name}: {what}{_told(event)}")
+
+
+def _told(event: str) -> str:
+    return f"; it was told {shown(event)}" if event else ""
+
+
+def _ends(answer: bytes) -> bool:
+    """Whether the last whole line is `done`, however it is spaced."""
+    last = answer[answer.rfind(b"\n", 0, len(answer) - 1) + 1 :]
+    if last == b'{"do":"done"}\n':
+        return True
+    if len(last) > 200 or b"done" not in last:
+        return False
+    try:
+        found = _decode(last.decode())
+    except (ValueError, RecursionError):
+        return False
+    return type(found) is dict and found.get("do") == "done"

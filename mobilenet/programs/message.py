@@ -1,0 +1,36 @@
+"""What one program says to another: any JSON value, with a size.
+
+Model     the size is what the sender says; without that it is the emulator's own compact UTF-8 encoding of the value,
+          and the payload that is declared beside it. All receivers share one object
+Units     bytes
+Source    ours: docs/guide/programs.md
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Any, ClassVar
+
+encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), allow_nan=False).encode
+
+
+class Says:
+    """A message of a program. `text` is its value as receivers are told it, `tag` what its sender calls the frame."""
+
+    __slots__ = ("payload_bytes", "size_bytes", "tag", "text", "value")
+    messages: ClassVar[tuple[()]] = ()  # of application messages in it nothing is known: packets.py counts them
+
+    def __init__(self, value: Any, size_bytes: int | None, payload_bytes: int, tag: Any = None) -> None:
+        """UnicodeEncodeError for text that has no UTF-8."""
+        self.value = value
+        self.text = encode(value)
+        self.payload_bytes = payload_bytes
+        self.size_bytes = len(self.text.encode()) + payload_bytes if size_bytes is None else size_bytes
+        self.tag = tag
+
+    def list_sizes(self) -> tuple[tuple[str, int], ...]:
+        return ()
+
+    def _asdict(self) -> dict[str, Any]:
+        """What the record of messages tells of it."""
+        return {"says": self.value}

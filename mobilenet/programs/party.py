@@ -1,0 +1,188 @@
+"""What hosts, stations and processes that are programs have in common: events go out, actions take effect.
+
+Model     an event is told, the answer is read as a whole, then its actions take effect in their order, at the event's
+          time. What they cause at once (a frame that does not fit the queue) is told after them, in its turn
+Units     integer nanoseconds, bytes
+Errors    ProgramError, one line: node, time, line, what was expected
+Source    ours: docs/guide/programs.md
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable
+from typing import Any, ClassVar
+
+from mobilenet.programs.actions import Role, require
+from mobilenet.programs.cast import Cast
+from mobilenet.programs.children import ProgramError
+from mobilenet.programs.conversation import Conversation
+from mobilenet.programs.message import Says, encode
+
+
+class Named:
+    """A timer that a program has named."""
+
+    __slots__ = ("name", "timer")
+
+    def __init__(self, party: Party, name: str) -> None:
+        self.name = name
+        self.timer = party.port.timer(lambda: party.expire(self))
+
+
+class Party:
+    """One life of a node whose protocol is a program."""
+
+    role: ClassVar[Role]
+
+    def __init__(self, cast: Cast, port: Any) -> None:
+        self.port = port
+        self._cast = cast
+        self._name = f"{self.role[0]}{port.me}"
+        self._talk: Conversation | None = None
+        self._life = 0
+        self._timers: dict[str, Named] = {}
+        self._over: list[Named] = []  # timers that can be used again: a port keeps every one that it has given out
+        self._sizes: dict[str, int] = {}
+        self._full: tuple[int, ...] = ()
+        self._settled = True
+        self._to_tell: deque[str] = deque()  # what happened while an answer took effect
+        self._acting = False
+        self._does: dict[str, Callable[[dict[str, Any]], None]] = {
+            "send": self._send,
+            "broadcast": self._broadcast,
+            "timer": self._start_timer,
+            "cancel": self._cancel,
+            "buffer": self._buffer,
+            "settled": self._settle,
+            "log": self._log,
+        }
+
+    # --- what the network asks
+
+    @property
+    def BUFFERS(self) -> tuple[str, ...]:
+        return self._cast.buffers.get(self.role, ())
+
+    def buffer_sizes(self) -> tuple[int, ...]:
+        return self._full
+
+    def settled(self) -> bool:
+        return self._settled
+
+    def on_sent(self, message: Says) -> None:
+        if message.tag is not None:
+            self.tell("sent", f',"tag":{encode(message.tag)}')
+
+    def on_dropped(self, message: Says) -> None:
+        if message.tag is not None:
+            self.tell("dropped", f',"tag":{encode(message.tag)}')
+
+    def on_receive(self, sender: int, message: Says) -> None:
+        self.tell("receive", f',"from":{sender},"message":{message.text}')
+
+    def on_end(self) -> None:
+        """This life is over."""
+        self._cast.end_life(self._name)
+
+    # --- telling
+
+    def begin(self, stable: Any = None) -> None:
+        """The program is started, and told who it is."""
+        cast = self._cast
+        self._talk, self._life = cast.start(self.role, self.port.me)
+        self.tell("start", "," + cast.introduction(self.role, self.port.me, stable))
+        if self.role not in cast.buffers:
+            cast.buffers[self.role] = tuple(self._sizes)
+        self._note_sizes()
+
+    def expire(self, timer: Named) -> None:
+        del self._timers[timer.name]
+        self._over.append(timer)
+        self.tell("timer", f',"name":{encode(timer.name)}')
+
+    def tell(self, event: str, members: str = "") -> None:
+        """An event, now: its further members as JSON, each after a comma."""
+        line = f'{{"ev":"{event}","t":{self.port.now}{members}}}'
+        if self._acting:
+            self._to_tell.append(line)
+            return
+        self._tell(line)
+        while self._to_tell:
+            self._tell(self._to_tell.popleft())
+
+    def _tell(self, line: str) -> None:
+        assert self._talk is not None
+        note = self._cast.note
+        if note is not None:
+            note(self.port.now, self._name, self._life, False, line)
+        actions, lines = self._talk.ask(line)
+        if note is not None:
+            for said in lines:
+                note(self.port.now, self._name, self._life, True, said)
+        if actions:
+            self._act(actions, lines, line)
+
+    def _act(self, actions: list[dict[str, Any]], lines: list[str], event: str) -> None:
+        does, role = self._does, self.role
+        number = 0
+        self._acting = True
+        try:
+            for action in actions:
+                require(action, role)
+                does[action["do"]](action)
+                number += 1
+        except ProgramError:
+            raise
+        except (ValueError, TypeError) as error:
+            assert self._talk is not None
+            self._talk.refuse(number + 1, len(lines), lines[number], str(error), event)
+        finally:
+            self._acting = False
+
+    # --- actions of all roles
+
+    def _send(self, action: dict[str, Any]) -> None:
+        self.port.send(action["to"], _says(action))
+
+    def _broadcast(self, action: dict[str, Any]) -> None:
+        self.port.broadcast(_says(action))
+
+    def _start_timer(self, action: dict[str, Any]) -> None:
+        name = action["name"]
+        timer = self._timers.get(name)
+        if timer is None:
+            timer = self._timers[name] = self._over.pop() if self._over else Named(self, name)
+            timer.name = name
+        after_ns = action.get("after_ns")
+        timer.timer.start(self.port.between(*action["between_ns"]) if after_ns is None else after_ns)
+
+    def _cancel(self, action: dict[str, Any]) -> None:
+        timer = self._timers.pop(action["name"], None)
+        if timer is not None:
+            timer.timer.stop()
+            self._over.append(timer)
+
+    def _buffer(self, action: dict[str, Any]) -> None:
+        name, known = action["name"], self._cast.buffers.get(self.role)
+        if known is not None and name not in known:
+            raise ValueError(
+                f"buffer {name!r} was not named in the answer to the first start of a {self.role}; there:"
+                f" {', '.join(known) or 'none'}"
+            )
+        self._sizes[name] = action["size"]
+        if known is not None:
+            self._note_sizes()
+
+    def _note_sizes(self) -> None:
+        self._full = tuple([self._sizes.get(name, 0) for name in self.BUFFERS])
+
+    def _settle(self, action: dict[str, Any]) -> None:
+        self._settled = action["value"]
+
+    def _log(self, action: dict[str, Any]) -> None:
+        """It stands in the record of lines, if that is asked for."""
+
+
+def _says(action: dict[str, Any]) -> Says:
+    return Says(action["message"], action.get("bytes"), action.get("payload_bytes", 0), action.get("tag"))

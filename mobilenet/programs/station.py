@@ -1,0 +1,49 @@
+"""A station whose protocol is a program: StationProtocol of protocols/port.py, hook by hook.
+
+Model     it is started at the very beginning, before anything else happens, and never crashes
+Units     integer nanoseconds, bytes
+Source    ours: docs/guide/programs.md
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from mobilenet.programs.cast import Cast
+from mobilenet.programs.message import Says
+from mobilenet.programs.party import Party
+
+
+class ProgramStation(Party):
+    role = "station"
+
+    def __init__(self, cast: Cast, port: Any, wired: Any, stations: int) -> None:
+        super().__init__(cast, port)
+        self._wired = wired
+        self._stations = stations
+        self._serves: dict[int, bool] = {}
+        self._does |= {
+            "wire": self._wire,
+            "expired": lambda action: port.expired(action["host"]),
+            "serves": self._say_serves,
+        }
+        port.timer(self.begin).start(0)  # the network is not whole yet
+
+    def on_wired(self, source: int, message: Says) -> None:
+        self.tell("wire", f',"from":{source},"message":{message.text}')
+
+    def serves(self, host: int) -> bool:
+        return self._serves.get(host, True)
+
+    def _wire(self, action: dict[str, Any]) -> None:
+        to = action["to"]
+        says = Says(action["message"], action.get("bytes"), action.get("payload_bytes", 0))
+        if to is None:
+            self._wired.broadcast(says)
+        elif to >= self._stations or to == self.port.me:
+            raise ValueError(f"there is no other station {to}, only 0 to {self._stations - 1} without {self.port.me}")
+        else:
+            self._wired.send(to, says)
+
+    def _say_serves(self, action: dict[str, Any]) -> None:
+        self._serves[action["host"]] = action["value"]

@@ -1,0 +1,194 @@
+"""The parent of all programs of a run: it starts them, keeps what they say on standard error, and outlives the emulator
+by just as long as it takes to end them.
+
+Model     a process of its own, told what to do over one socket, a line of JSON at a time, and answering each. On Linux
+          it adopts what its programs leave behind, so that nothing escapes by a second fork or a session of its own;
+          elsewhere the process group of each program is what is ended. When the socket closes, and it closes as well
+          when the emulator is killed, everything ends
+Asked     spawn (with two descriptors: the program's standard input and output), status, kill
+Units     bytes, seconds
+Source    ours: docs/guide/programs.md. It runs on its own, with nothing but the standard library
+"""
+
+import contextlib
+import ctypes
+import json
+import os
+import selectors
+import signal
+import socket
+import subprocess
+import sys
+import time
+
+PR_SET_CHILD_SUBREAPER = 36
+KEPT_BYTES = 65_536  # of what each node says on standard error, all its lives together
+TAIL_BYTES = 2_000
+CHUNK_BYTES = 65_536
+ENDING_S = 10.0  # for processes that do not go away although they were killed
+
+
+class Program:
+    """One life of one node."""
+
+    def __init__(self, child, errors, node):
+        self.child = child
+        self.errors = errors  # the reading end of its standard error; -1: closed
+        self.node = node
+        self.tail = b""
+
+
+class Supervisor:
+    def __init__(self, control, folder):
+        self.control = control
+        self.folder = folder  # where standard error is kept; empty: nowhere
+        self.kept = {}  # node -> bytes written
+        self.programs = {}  # pid -> Program
+        self.selector = selectors.DefaultSelector()
+        self.selector.register(control, selectors.EVENT_READ)
+
+    def serve(self):
+        """Until the other end is gone."""
+        while True:
+            for key, _ in self.selector.select():
+                if key.fileobj is not self.control:
+                    self.take_errors(key.data)
+                elif not self.answer():
+                    return
+
+    def answer(self):
+        try:
+            data, descriptors, _, _ = socket.recv_fds(self.control, CHUNK_BYTES, 2)
+            while data and not data.endswith(b"\n"):
+                more = self.control.recv(CHUNK_BYTES)
+                data = data + more if more else b""
+        except OSError:
+            return False
+        if not data:
+            return False
+        try:
+            asked = json.loads(data)
+            found = getattr(self, "do_" + asked["do"])(asked, descriptors)
+        finally:
+            for descriptor in descriptors:
+                os.close(descriptor)
+        try:
+            self.control.sendall(json.dumps(found).encode() + b"\n")
+        except OSError:
+            return False
+        return True
+
+    def do_spawn(self, asked, descriptors):
+        reading, writing = os.pipe()
+        try:
+            child = subprocess.Popen(
+                asked["command"], stdin=descriptors[0], stdout=descriptors[1], stderr=writing, cwd=asked["cwd"],
+                start_new_session=True,
+            )  # fmt: skip
+        except (OSError, ValueError, subprocess.SubprocessError) as error:
+            os.close(reading)
+            return {"error": getattr(error, "strerror", None) or str(error)}
+        finally:
+            os.close(writing)
+        os.set_blocking(reading, False)
+        program = self.programs[child.pid] = Program(child, reading, asked["node"])
+        self.selector.register(reading, selectors.EVENT_READ, program)
+        return {"pid": child.pid}
+
+    def do_status(self, asked, descriptors):
+        """How it ended, if it does within the time that is given."""
+        program = self.programs[asked["pid"]]
+        try:
+            code = program.child.wait(asked["within_s"])
+        except subprocess.TimeoutExpired:
+            code = None
+        self.take_errors(program)
+        return {"code": code, "tail": program.tail.decode("utf-8", "replace")}
+
+    def do_kill(self, asked, descriptors):
+        program = self.programs.pop(asked["pid"])
+        end_group(program.child.pid)
+        program.child.wait()
+        self.take_errors(program)
+        self.close_errors(program)
+        return {}
+
+    def take_errors(self, program):
+        """What it has said on standard error; the first bytes are kept, the last ones remembered, the rest is lost."""
+        while program.errors >= 0:
+            try:
+                data = os.read(program.errors, CHUNK_BYTES)
+            except BlockingIOError:
+                return
+            except OSError:
+                data = b""
+            if not data:
+                self.close_errors(program)
+                return
+            program.tail = (program.tail + data)[-TAIL_BYTES:]
+            self.keep(program.node, data)
+            if len(data) < CHUNK_BYTES:
+                return
+
+    def keep(self, node, data):
+        before = self.kept.get(node, 0)
+        if not self.folder or before >= KEPT_BYTES:
+            return
+        part = data[: KEPT_BYTES - before]
+        self.kept[node] = before + len(part)
+        try:
+            with open(os.path.join(self.folder, node + ".stderr.txt"), "ab") as file:
+                file.write(part)
+        except OSError:
+            self.folder = ""
+
+    def close_errors(self, program):
+        if program.errors >= 0:
+            self.selector.unregister(program.errors)
+            os.close(program.errors)
+            program.errors = -1
+
+    def end_all(self):
+        """Kill and reap until nothing is left that descends from here."""
+        for pid in self.programs:
+            end_group(pid)
+        deadline = time.monotonic() + ENDING_S
+        while time.monotonic() < deadline:
+            for pid in children():
+                with contextlib.suppress(OSError):
+                    os.kill(pid, signal.SIGKILL)
+            try:
+                if os.waitpid(-1, os.WNOHANG)[0] == 0:
+                    time.sleep(0.002)
+            except ChildProcessError:
+                return
+
+
+def end_group(pid):
+    with contextlib.suppress(OSError):
+        os.killpg(pid, signal.SIGKILL)
+
+
+def children():
+    """Whoever has this process as its parent, adopted ones too; nobody where the system does not tell."""
+    try:
+        with open(f"/proc/self/task/{os.getpid()}/children") as file:
+            return [int(pid) for pid in file.read().split()]
+    except OSError:
+        return []
+
+
+def main():
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, signal.SIG_IGN)
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+    supervisor = Supervisor(socket.socket(fileno=int(sys.argv[1])), sys.argv[2])
+    try:
+        supervisor.serve()
+    finally:
+        supervisor.end_all()
+
+
+if __name__ == "__main__":
+    main()

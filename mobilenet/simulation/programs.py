@@ -1,0 +1,89 @@
+"""Programs as the parties of a run: what a declaration says of those that a scenario names by their commands.
+
+Model     one cast for each run. What they measure is known when they have answered their first start, so the scenario
+          that a run writes down says it, and the one that it read need not
+Errors    ScenarioError: code that nobody allowed
+Source    ours: docs/guide/programs.md
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from mobilenet.parameters import ScenarioError
+from mobilenet.programs.actions import Role
+from mobilenet.programs.cast import Cast, Note, Setting
+from mobilenet.programs.host import Memory, ProgramHost
+from mobilenet.programs.process import ProgramProcess
+from mobilenet.programs.station import ProgramStation
+from mobilenet.protocols.declaration import Declaration
+from mobilenet.rundir.recorder import Recording
+from mobilenet.scenario import AnyScenario, ProcessScenario
+from mobilenet.scenario.processes import ProcessProgram
+from mobilenet.scenario.protocol_groups import OwnBuffers, OwnDeclaration, OwnProgram
+
+
+def cast_of(
+    scenario: AnyScenario, counts: Mapping[str, int], recording: Recording | None, errors_into: Path | None = None
+) -> Cast | None:
+    """Who plays in a run of this scenario; None: no programs. `counts`: what each is told of the network."""
+    protocol: Any = scenario.protocol
+    if isinstance(protocol, OwnProgram):
+        commands: dict[Role, Any] = {"host": protocol.command.host, "station": protocol.command.station}
+    elif isinstance(protocol, ProcessProgram):
+        commands = {"process": protocol.command}
+    else:
+        return None
+    setting = Setting(
+        commands, protocol.settings, protocol.answer_within_s, scenario.folder, scenario.seed, dict(counts)
+    )
+    note: Note = None if recording is None or recording.lines is None else recording.lines.add
+    return Cast(setting, errors_into, note)
+
+
+def declaration_of_programs(cast: Cast) -> type[Declaration]:
+    """Hosts and stations of a cast."""
+
+    class Programs(OwnDeclaration):
+        stable = Memory
+
+        @staticmethod
+        def host(port: Any, memory: Memory, parameters: Any, stations: int) -> ProgramHost:  # type: ignore[override]
+            return ProgramHost(cast, port, memory)
+
+        @staticmethod
+        def station(port: Any, wired: Any, parameters: Any, stations: int) -> ProgramStation:  # type: ignore[override]
+            return ProgramStation(cast, port, wired, stations)
+
+        @staticmethod
+        def expiry_s(p: Any) -> float | None:
+            return 0.0  # silences are noted: a program may say that a host expired
+
+    return Programs
+
+
+def processes_of(cast: Cast) -> Callable[[Any, int], Any]:
+    """How to make a process, of its port and their number."""
+    return partial(ProgramProcess, cast)
+
+
+def as_played(scenario: AnyScenario, cast: Cast | None) -> AnyScenario:
+    """The same, with the buffers that its programs have named."""
+    if cast is None:
+        return scenario
+    named = cast.buffers
+    if isinstance(scenario, ProcessScenario):
+        found: Any = named.get("process", ())
+    else:
+        found = OwnBuffers(hosts=named.get("host", ()), stations=named.get("station", ()))
+    protocol: Any = scenario.protocol
+    if protocol.buffers not in (None, found):
+        raise ScenarioError(
+            f"protocol.buffers: the programs have named {found}, expected what the scenario says, {protocol.buffers},"
+            " or null there"
+        )
+    values = {"protocol": protocol.model_copy(update={"buffers": found})}
+    return scenario.model_copy(update=values)

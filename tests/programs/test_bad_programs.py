@@ -1,0 +1,176 @@
+"""Whatever a program does wrong is one line, ends the run in time, and leaves no process behind."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from mobilenet.api import Run, run
+from mobilenet.parameters import ScenarioError
+from mobilenet.simulation.plugin_code import PluginError
+from tests.programs.own import answering, scenario
+
+BAD = {
+    "nonsense": ("print('hello')", r"line 1 of its output, hello: is no JSON; expected one object to a line"),
+    "a number": ("print(5)", r'line 1 of its output, 5: expected an object with the key "do"'),
+    "an unknown action": ("""print('{"do":"fly"}')""", r"'fly' is no action; expected one of send, broadcast, timer"),
+    "an unknown key": ("""print('{"do":"left","session":1,"why":2}')""", "unknown key 'why'; expected keys of left: s"),
+    "a missing key": ("""print('{"do":"left"}')""", "left needs the key 'session': a whole number from 0"),
+    "a wrong value": ("""print('{"do":"left","session":"x"}')""", "session is 'x', expected a whole number from 0"),
+    "of another role": ("""print('{"do":"serves"}')""", "'serves' is an action of a station, not of a host"),
+    "no timer": ("""print('{"do":"timer","name":"x"}')""", "a timer needs one of after_ns and between_ns"),
+    "backwards": ("""print('{"do":"timer","name":"x","between_ns":[2,1]}')""", r"expected \[a, b\] in nanoseconds"),
+    "no station": ("""print('{"do":"send","to":9,"message":1}')""", "there is no station 9, only 0 to 1"),
+    "too big": (
+        """print('{"do":"send","to":0,"message":1,"bytes":70000}')""",
+        "expected a whole number from 0 to 65507",
+    ),
+    "not a number": ("""print('{"do":"log","text":NaN}')""", "is no JSON"),
+    "deep": ("print('[' * 100000)", "is no JSON"),
+    "no UTF-8": ("sys.stdout.buffer.write(b'ab\\xff\\n'); sys.stdout.flush()", "bytes that are no UTF-8, after 'ab'"),
+    "a buffer too late": (
+        """print('{"do":"buffer","name":"x","size":1}') if e['ev'] != 'start' else 0""",
+        "buffer 'x' was not named in the answer to the first start of a host; there: none",
+    ),
+    "after done": (
+        """print('{"do":"done"}\\n{"do":"log","text":"x"}')""",
+        r'after {"do":"done"}, which ends an answer',
+    ),
+    "done and more": ("""print('{"do":"done","x":1}')""", r'expected {"do":"done"}, and nothing else in it'),
+    "a line of 2 MiB": ("print('x' * 2**21)", "a line of more than 1,048,576 bytes"),
+    "an exit": ("sys.exit(7)", "it ended with exit code 7"),
+    "an exit with words": ("sys.stderr.write('no\\nluck\\n'); sys.exit(7)", "last on its standard error: no | luck"),
+    "a crash": ("os.kill(os.getpid(), signal.SIGSEGV)", "it was ended by signal 11"),
+    "closed pipes": ("os.close(1); time.sleep(60)", "it closed its standard output"),
+    "closed input": ('os.close(0); print(\'{"do":"done"}\', flush=True); time.sleep(60)', "it closed its standard"),
+}
+
+
+@pytest.mark.parametrize("what", BAD)
+def test_it_is_one_line(what: str, tmp_path: Path) -> None:
+    code, complaint = BAD[what]
+    began = time.monotonic()
+    with pytest.raises(PluginError, match=complaint) as caught:
+        run(answering(tmp_path, code), out=tmp_path / "run", allow_code=True)
+    assert str(caught.value).startswith("h0: ") and "\n" not in str(caught.value) and len(str(caught.value)) < 1200
+    assert caught.value.is_input
+    assert time.monotonic() - began < 20
+    assert nobody_left(tmp_path)
+
+
+@pytest.mark.parametrize("code", ["time.sleep(60)", "sys.stdout.write('{\"do\"'); sys.stdout.flush(); time.sleep(60)"])
+def test_who_does_not_answer_in_time_ends_the_run(code: str, tmp_path: Path) -> None:
+    with pytest.raises(PluginError, match=r"h0: no answer within 0.5 s \(protocol.answer_within_s\)") as caught:
+        run(answering(tmp_path, code, answer_within_s=0.5), out=tmp_path / "run", allow_code=True)
+    assert not caught.value.is_input  # exit code 3
+    assert nobody_left(tmp_path)
+
+
+def test_what_was_recorded_until_then_is_kept(tmp_path: Path) -> None:
+    code = "sys.exit(3) if e['ev'] == 'broadcast' else 0"
+    with pytest.raises(PluginError, match=r"exit code 3.*marked as ended early"):
+        run(answering(tmp_path, code), out=tmp_path / "run", allow_code=True)
+    assert Run(tmp_path / "run").manifest["ended_by_error"].startswith("h")
+
+
+@pytest.mark.parametrize(
+    ("command", "complaint"),
+    [
+        (["no-such-program-here"], "cannot be started: No such file or directory; expected a program on the PATH"),
+        (["./folder"], "cannot be started: "),
+        (["plain.txt"], "cannot be started: Permission denied"),
+    ],
+)
+def test_a_command_that_cannot_be_started(command: list[str], complaint: str, tmp_path: Path) -> None:
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "plain.txt").write_text("nothing")
+    with pytest.raises(PluginError, match=complaint):
+        run(scenario(tmp_path, command), out=tmp_path / "run", allow_code=True)
+
+
+def test_programs_want_consent(tmp_path: Path) -> None:
+    with pytest.raises(ScenarioError, match=r"protocol.command: runs a program, .*; if you trust it, say --allow-code"):
+        run(answering(tmp_path, ""), out=tmp_path / "run")
+
+
+def test_what_was_never_broadcast_is_a_verdict(tmp_path: Path) -> None:
+    code = (
+        """print('{"do":"joined","session":1,"station":0}\\n{"do":"deliver","id":[1,7]}') if e['ev'] == 'join' else 0"""
+    )
+    done = run(answering(tmp_path, code), out=tmp_path / "run", allow_code=True)
+    assert done.verdict == "violated" and done.verdicts["creation"].answer == "violated"
+
+
+ESCAPES = """
+if e['ev'] == 'start' and os.fork() == 0:
+    os.setsid()
+    if os.fork() == 0:
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)
+        for number in range(3): os.close(number)
+        time.sleep(300)
+    os._exit(0)
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere only process groups are ended")
+def test_nobody_escapes(tmp_path: Path) -> None:
+    run(answering(tmp_path, ESCAPES), out=tmp_path / "run", allow_code=True)
+    assert nobody_left(tmp_path)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere only process groups are ended")
+def test_nobody_survives_the_emulator(tmp_path: Path) -> None:
+    """It is killed in the middle, with SIGKILL."""
+    answering(tmp_path, ESCAPES + "time.sleep(0.2)", duration_s=1000)
+    command = [sys.executable, "-m", "mobilenet", "run", "scenario.yaml", "--allow-code", "--out", "run"]
+    process = subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.DEVNULL)
+    deadline = time.monotonic() + 60
+    while len(there(tmp_path)) < 4 and time.monotonic() < deadline:
+        time.sleep(0.05)
+    assert len(there(tmp_path)) >= 4
+    os.kill(process.pid, signal.SIGKILL)
+    process.wait()
+    assert nobody_left(tmp_path)
+    assert not (tmp_path / "run").exists()
+
+
+def test_a_flood_on_standard_error_is_cut(tmp_path: Path) -> None:
+    code = "sys.stderr.write('x' * 1_000_000 if e['ev'] == 'broadcast' else '')"
+    done = run(answering(tmp_path, code), out=tmp_path / "run", allow_code=True)
+    kept = list(done.path.glob("*.stderr.txt"))
+    assert kept and all(path.stat().st_size == 65_536 for path in kept)
+    assert set(done.manifest["files"]) >= {path.name for path in kept}
+
+
+def test_a_program_that_talks_before_it_listens_blocks_nobody(tmp_path: Path) -> None:
+    """Its answer is bigger than a pipe, and so is what it is told next."""
+    code = """print('{"do":"log","text":"' + 'x' * 900_000 + '"}') if e['ev'] == 'broadcast' else 0"""
+    done = run(answering(tmp_path, code), overrides={"record.programs": True}, out=tmp_path / "run", allow_code=True)
+    lines = done.lines
+    said = [json.loads(line) for line in lines["line"][lines["said"]]]
+    assert any(len(action.get("text", "")) == 900_000 for action in said)
+
+
+def there(folder: Path) -> list[int]:
+    """Processes that stand in this folder."""
+    found = []
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdecimal():
+            try:
+                if os.readlink(entry / "cwd") == str(folder.resolve()):
+                    found.append(int(entry.name))
+            except OSError:
+                continue
+    return found
+
+
+def nobody_left(folder: Path) -> bool:
+    deadline = time.monotonic() + 5
+    while there(folder) and time.monotonic() < deadline:
+        time.sleep(0.02)
+    return not there(folder)
