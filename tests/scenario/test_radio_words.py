@@ -49,7 +49,7 @@ def test_of_the_town(tmp_path: Path) -> None:
             {"model": "sinr", "mode": "a", "broadcast_rate_mbps": 6, "station_tx_dbm": 23,
              "path_loss": {"model": "three_slope"}},
             "IEEE 802.11a, 6 Mb/s broadcast, 24 Mb/s unicast; three-slope path loss (n = 1.9, 3.8, 3.8 from 1, 200, 500"
-            " m on, 40.05 dB at 1 m), hosts 20.4 dBm, stations 23 dBm; noise figure 7 dB, preamble at -82 dBm and 4 dB,"
+            " m on, 46.68 dB at 1 m), hosts 20.4 dBm, stations 23 dBm; noise figure 7 dB, preamble at -82 dBm and 4 dB,"
             " ED -62 dBm",
         ),
         (
