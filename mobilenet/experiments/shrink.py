@@ -215,11 +215,13 @@ class Shrinking:
 
     def around(self, small: Run) -> str:
         """Where to look, as options of `mobilenet spacetime`; empty: it cannot be drawn."""
-        found = re.search(r"h\d+:\d+", small.verdicts[self.violated].explanation)
-        if found is None or isinstance(self.scenario, ProcessScenario):
+        explanation = small.verdicts[self.violated].explanation
+        at = re.search(r" at (h\d+)", explanation) or re.search(r"\b(h\d+)\b", explanation)
+        times_s = [float(time_s) for time_s in re.findall(r" at (\d+\.\d+) s", explanation)]
+        if at is None or not times_s or isinstance(self.scenario, ProcessScenario):
             return ""
-        at = re.search(r" at (h\d+)", small.verdicts[self.violated].explanation)
-        return f"--around message:{found[0]}" + (f" --host {at[1]}" if at else "")
+        middle_s, half_s = (min(times_s) + max(times_s)) / 2, (max(times_s) - min(times_s)) / 2
+        return f"--around {middle_s:.6f} --host {at[1]} --margin-s {half_s:.3f}"
 
     def _size(self) -> tuple[float, ...]:
         scenario: Any = self.scenario
