@@ -22,6 +22,7 @@ DOCS = sorted(path.relative_to(ROOT).as_posix() for path in (ROOT / "docs").rglo
 DOCUMENTS = ["README.md", "CONTRIBUTING.md", "CHANGELOG.md", *DOCS]
 PLAYED = ["README.md", "docs/tutorial.md", *(name for name in DOCS if name.startswith("docs/guide/"))]
 PROGRAMS = ["README.md", "docs/tutorial.md", "docs/run-directory.md", "docs/guide/plug-ins.md"]
+MADE_BY_READERS = {"shout.py", "shout.yaml"}  # tests/programs/test_the_guide.py follows them
 MADE_BY_COMMANDS = {"scenario.yaml", "study.yaml", "own.yaml", "spark-defaults.conf"}
 
 
@@ -126,7 +127,7 @@ def is_there(name: str, page: Path) -> bool:
         found = any(
             path.name == name for top in ("mobilenet", "viz", "tests", "scenarios") for path in (ROOT / top).rglob(name)
         )
-        return found or name in MADE_BY_COMMANDS or (ROOT / name).exists()
+        return found or name in MADE_BY_COMMANDS | MADE_BY_READERS or (ROOT / name).exists()
     protocols = ROOT / "mobilenet" / "protocols"
     places = (ROOT, ROOT / "mobilenet", ROOT / "scenarios", page.parent, protocols)
     return any((place / name).exists() for place in places)

@@ -1,0 +1,84 @@
+"""--twice, replay and shrink: each ends in something that a person can look at."""
+
+import json
+import sys
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from mobilenet.api import Run, run
+from mobilenet.cli.main import app
+from mobilenet.experiments.shrink import Shrinking, ddmin
+from mobilenet.rundir.reader import RunError
+from tests.programs.own import answering
+
+REFUSING = """print('{"do":"refuse"}') if e['ev'] == 'broadcast' else 0"""
+SCENARIOS = Path(__file__).parents[2] / "scenarios"
+
+
+def command(*words: object) -> tuple[int, str]:
+    done = CliRunner().invoke(app, [str(word) for word in words])
+    return done.exit_code, done.output + (done.stderr if done.stderr_bytes else "")
+
+
+def test_a_clock_is_found_out(tmp_path: Path) -> None:
+    code = """print('{"do":"log","text":"%d"}' % time.time_ns()) if e['ev'] == 'broadcast' else 0"""
+    status, said = command("run", answering(tmp_path, code), "--allow-code", "--twice", "--out", tmp_path / "run")
+    assert status == 2
+    assert "not the same when run twice: line " in said and '{"do":"log","text":"' in said
+
+
+def test_who_depends_on_nothing_else_is_the_same_twice(tmp_path: Path) -> None:
+    status, said = command("run", answering(tmp_path, REFUSING), "--allow-code", "--twice", "--out", tmp_path / "run")
+    assert status == 4 and "twice: the same events, and the same lines of every program" in said  # nothing delivered
+
+
+def test_replay(tmp_path: Path) -> None:
+    file = answering(tmp_path, """print('{"do":"log","text":"a"}') if e['ev'] == 'broadcast' else 0""")
+    path = run(file, out=tmp_path / "run", allow_code=True).path
+    assert command("replay", path, "--node", "h1")[0] == 2  # it would run the programs
+    status, said = command("replay", path, "--node", "h1", "--allow-code")
+    assert status == 0 and "played again: same fingerprint" in said and "answers are as recorded" in said
+    other = tmp_path / "other.py"
+    other.write_text((tmp_path / "host.py").read_text().replace('"a"', '"b"'))
+    status, said = command("replay", path, "--node", "h1", "--allow-code", "--", sys.executable, other)
+    assert status == 1 and '"text":"a"' in said and '"text":"b"' in said and '"ev":"broadcast"' in said
+    status, said = command("replay", path, "--node", "h9", "--allow-code")
+    assert status == 2 and "no program h9; there are h0, h1, s0, s1" in said
+    status, said = command("replay", path, "--node", "h1", "--allow-code", "-o", tmp_path / "told.jsonl")
+    told = [json.loads(line)["ev"] for line in (tmp_path / "told.jsonl").read_text().splitlines()]
+    assert status == 0 and told[0] == "start" and "broadcast" in told
+
+
+@pytest.mark.parametrize("culprits", [{3}, {2, 9}, {0, 5, 11}, set()])
+def test_ddmin(culprits: set[int]) -> None:
+    assert set(ddmin(range(12), lambda kept: culprits <= set(kept))) == culprits
+
+
+def test_shrink_a_program(tmp_path: Path) -> None:
+    bug = {"protocol.command": ["python3", "flood_bug.py"]}
+    done = run(SCENARIOS / "programs" / "flood.yaml", overrides=bug, out=tmp_path / "run", allow_code=True)
+    assert done.verdicts["fifo_order"].answer == "violated"
+    status, said = command("shrink", done.path, "--allow-code", "--trials", 60)
+    assert status == 0 and "fifo_order is still violated with" in said
+    small = Run(tmp_path / "run-small")
+    assert small.verdicts["fifo_order"].answer == "violated"
+    assert (small.events["event"] == "broadcast").sum() <= 6
+    words = said.split("Next: mobilenet ")[-1].split()
+    status, said = command(*words, "--out", tmp_path / "picture.svg")
+    assert status == 0 and " 0 messages" not in said
+
+
+def test_shrink_a_class(tmp_path: Path) -> None:
+    causal = {"protocol.promises": "causal", "duration_s": 20}
+    done = run(SCENARIOS / "own_protocol" / "gossip.yaml", overrides=causal, out=tmp_path / "run", allow_code=True)
+    search = Shrinking(done.path, allow_code=True, most=60, on_trial=lambda summary: None)
+    search.run()
+    assert search.scenario.duration_s < 20 and len(search.scenario.workload.messages) <= 20
+
+
+def test_what_violates_nothing_cannot_be_shrunk(tmp_path: Path) -> None:
+    path = run(answering(tmp_path, REFUSING), out=tmp_path / "run", allow_code=True).path
+    with pytest.raises(RunError, match="violates nothing"):
+        Shrinking(path, allow_code=True)
