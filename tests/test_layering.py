@@ -149,7 +149,7 @@ def test_protocols_meet_the_network_through_ports_alone() -> None:
             module, "mobilenet.simulation.nodes", "mobilenet.simulation.connections", "mobilenet.simulation.mobile"
         ):
             protocols = {name for name in imported if inside(name, "mobilenet.protocols")}
-            assert protocols <= {"mobilenet.protocols.port", "mobilenet.protocols.catalogue"}, module
+            assert protocols <= {"mobilenet.protocols.port", "mobilenet.scenario.protocol_catalogue"}, module
 
 
 def test_the_verifier_reads_the_scenario_in_one_place() -> None:

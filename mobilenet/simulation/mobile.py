@@ -41,12 +41,12 @@ from mobilenet.simulation.hosts import HostNode
 from mobilenet.simulation.lifecycle import Lifecycle
 from mobilenet.simulation.movement import Movement
 from mobilenet.simulation.nodes import Context, Node, StationNode
+from mobilenet.simulation.not_at_rest import of_hosts
 from mobilenet.simulation.observer import Observer, Watch
 from mobilenet.simulation.plugin_code import require_allowed
 from mobilenet.simulation.plugins import declaration_for, mobility_for
 from mobilenet.simulation.programs import as_played, cast_of
 from mobilenet.simulation.radio import new_medium
-from mobilenet.simulation.unrest import of_hosts
 from mobilenet.world.layout import station_positions
 from mobilenet.world.mobility import trajectories
 

@@ -31,6 +31,7 @@ from mobilenet.rundir.recorder import Recording
 from mobilenet.scenario import AnyScenario
 from mobilenet.scenario.process_parameters import AbstractNetwork, WiredNetwork
 from mobilenet.scenario.processes import OwnBroadcast, ProcessProgram, ProcessScenario
+from mobilenet.simulation.not_at_rest import of_processes
 from mobilenet.simulation.plugin_code import require_allowed
 from mobilenet.simulation.plugins import broadcast_for
 from mobilenet.simulation.processes.packets import Packets
@@ -39,7 +40,6 @@ from mobilenet.simulation.processes.process import DetectorPort, Process
 from mobilenet.simulation.processes.steps import StepNetwork
 from mobilenet.simulation.processes.wires import WireNetwork
 from mobilenet.simulation.programs import as_played, cast_of, processes_of
-from mobilenet.simulation.unrest import of_processes
 
 Progress = Callable[[float, float], None]
 OnMessage = Callable[[int, int, int, Any], None]  # time_ns, sender, receiver, message
