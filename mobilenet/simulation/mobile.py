@@ -34,6 +34,7 @@ from mobilenet.rundir.recorder import Recording
 from mobilenet.scenario import AnyScenario, Scenario
 from mobilenet.scenario.preflight import require_size
 from mobilenet.scenario.radio_world import RadioWorld
+from mobilenet.simulation import not_at_rest
 from mobilenet.simulation.backbone import new_backbone
 from mobilenet.simulation.connections import RadioChannels, WiredChannels
 from mobilenet.simulation.counters import Counters, Totals
@@ -41,7 +42,6 @@ from mobilenet.simulation.hosts import HostNode
 from mobilenet.simulation.lifecycle import Lifecycle
 from mobilenet.simulation.movement import Movement
 from mobilenet.simulation.nodes import Context, Node, StationNode
-from mobilenet.simulation.not_at_rest import of_hosts
 from mobilenet.simulation.observer import Observer, Watch
 from mobilenet.simulation.plugin_code import require_allowed
 from mobilenet.simulation.plugins import declaration_for, mobility_for
@@ -254,9 +254,14 @@ class Simulation:
             dict(self.world.names),
             self.coverage.stations_m.tolist(),
             links(self.scenario.stations.backbone, self.coverage.stations_m.tolist()),
-            () if quiescent or is_cut_off else of_hosts(self),
+            () if quiescent or is_cut_off else self._not_at_rest(),
             as_played(self.scenario, self._cast),
         )
+
+    def _not_at_rest(self) -> list[str]:
+        waiting = self.lifecycle.pending
+        in_flight, is_at_rest = self.wires.in_flight, self.backbone.is_at_rest
+        return not_at_rest.listed(not_at_rest.of_hosts(self.stations, self.hosts, waiting, in_flight, is_at_rest))
 
     def _run(self, progress: Progress | None) -> bool:
         """The run and its drain; whether it came to rest."""

@@ -183,6 +183,9 @@ class Adversary:
     def _is_overheard(self) -> bool:
         return self.air.overhear > 0 and self._stream.random() < self.air.overhear
 
+    def onto_wire(self, s: int, to: int | None, message: Any) -> None:
+        self.backbone.send(s, to, message)
+
     def from_station(self, s: int, to: int | None, message: Any) -> None:
         station = self.stations[s]
         if not self._leaves_the_queue(
