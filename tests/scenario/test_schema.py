@@ -83,7 +83,8 @@ def test_frozen() -> None:
         (
             "mobile_causal",
             "none",
-            "a.yaml:12: protocol.name: unknown name none, expected one of: mobile_causal, tcp_flooding, beacon, own, program",
+            "a.yaml:12: protocol.name: unknown name none, expected one of: mobile_causal, tcp_flooding, beacon, own,"
+            " program",
         ),
         (
             "{name: mobile_causal}",
