@@ -30,8 +30,9 @@ def text_of(name: str) -> str:
 
 
 def commands_in(name: str) -> list[str]:
-    """Those that stand on lines of their own."""
-    return [line.strip() for line in text_of(name).splitlines() if re.match(r" {4}(mobilenet|python -m) ", line)]
+    """Those that stand on lines of their own; a backslash goes on in the next one."""
+    text = re.sub(r" \\\n\s+", " ", text_of(name))
+    return [line.strip() for line in text.splitlines() if re.match(r" {4}(mobilenet|python -m) ", line)]
 
 
 COMMANDS = list(dict.fromkeys(command for name in PLAYED for command in commands_in(name)))
@@ -197,6 +198,9 @@ def test_the_site_is_whole_and_fetches_nothing(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stdout + done.stderr
     pages = sorted(tmp_path.rglob("*.html"))
     assert len(pages) > len(DOCS)
+    first = (tmp_path / "index.html").read_text(encoding="utf-8")
+    for name in ("reference", "contributing", "changelog", "tutorial", "api"):
+        assert f'href="{name}.html"' in first, name
     for page in pages:
         tags = re.findall(r"<(?:script|link|img|iframe)\b[^>]*>", page.read_text(encoding="utf-8"))
         assert [tag for tag in tags if re.search(r"""["']?(?:https?:)?//""", tag)] == [], page.name
