@@ -173,6 +173,13 @@ def test_the_tables_of_metrics_are_those_of_the_registry() -> None:
     assert page == written(page), "say python -m tests.write_metric_table"
 
 
+@pytest.mark.parametrize("name", [name for name in DOCS if name.startswith("docs/validation/")])
+def test_a_page_of_evidence_begins_with_the_command_that_measured_it(name: str) -> None:
+    head = text_of(name).partition("\n## ")[0]
+    commands = re.findall(r"^ {4}(?:mobilenet|python -m|make) .*$", head, re.MULTILINE)
+    assert commands or name.endswith("/index.md"), "four spaces, and the command, before the first section"
+
+
 def test_what_is_decided_where_is_there() -> None:
     table = text_of("docs/architecture.md").partition("## Where is it decided?")[2].partition("\n## ")[0]
     rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in table.splitlines() if "`" in line[:200]]
