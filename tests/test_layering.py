@@ -28,6 +28,7 @@ FLOORS = (
     ("judgement",),
     ("api", "experiments.workers"),
     ("experiments.study", "experiments.fuzz", "experiments.replay", "experiments.exhaust"),
+    ("experiments.programs", "experiments.shrink"),
     ("experiments.reproduce", "experiments.robust", "experiments.bench"),
     ("viz",),
     ("cli",),

@@ -36,8 +36,8 @@ def draw(inspection: Any, target: Path, name: str = "") -> None:
         text += f"{_counted(len(recorded.names), 'host')}, {inspection.host_s / 3600:.2g} host hours"
         if cells is not None:
             text += (
-                f"; cells with a radius of {cells.range_m:g} m; handoffs by the nearest station with 5 m of hysteresis,"
-                f" looked at every {cells.step_s:g} s"
+                f"; cells with a radius of {cells.range_m:g} m; handoffs by {cells.rule}, looked at every"
+                f" {cells.step_s:g} s"
             )
         caption(figure, text)
         save(figure, target)

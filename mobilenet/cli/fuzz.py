@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import os
+import shlex
 import time
 from enum import Enum
 from pathlib import Path
@@ -24,6 +26,12 @@ class Backbone(Enum):
     BEST_EFFORT = "vcube_best_effort"
     RELIABLE = "vcube_reliable"
     CAUSAL = "vcube_causal"
+
+
+class Promises(Enum):
+    CAUSAL = "causal"
+    FIFO = "fifo"
+    BEST_EFFORT = "best_effort"
 
 
 class Model(Enum):
@@ -51,6 +59,16 @@ def swarm(
             help=f"What is tried: {', '.join((*ON_THE_RADIO, *AMONG_PROCESSES))}, or a plug-in.",
         ),
     ] = "mobile_causal",
+    command: Annotated[
+        str | None,
+        typer.Option("--command", metavar="WORDS", help="Programs are tried instead: what hosts and stations run."),
+    ] = None,
+    station_command: Annotated[
+        str | None, typer.Option("--station-command", metavar="WORDS", help="What stations run, if it is another one.")
+    ] = None,
+    promises: Annotated[
+        Promises, typer.Option("--promises", help="What the programs promise: causal, fifo or best_effort.")
+    ] = Promises.CAUSAL,
     backbone: Annotated[
         Backbone | None, typer.Option("--backbone", help="Between the stations; of mobile_causal alone.")
     ] = None,
@@ -70,6 +88,8 @@ def swarm(
     with reporting():
         from mobilenet.experiments.fuzz.campaign import ENDED_BY_ERROR, again, hunt, network_of
 
+        if command is not None:
+            protocol = _programs(command, station_command or command, promises.value)
         _require_a_protocol(protocol, allow_code)
         if backbone is not None and protocol != "mobile_causal":
             fail(
@@ -115,6 +135,19 @@ def swarm(
         if tally.get("violated"):
             raise typer.Exit(Exit.VIOLATED)
         raise typer.Exit(Exit.BAD_INPUT if tally.get(ENDED_BY_ERROR) else Exit.FINE)  # as a run that a plug-in ends
+
+
+def _programs(command: str, station_command: str, promises: str) -> str:
+    """Programs as the swarm names them."""
+    words = {}
+    for option, role, text in (("--command", "host", command), ("--station-command", "station", station_command)):
+        try:
+            words[role] = shlex.split(text)
+        except ValueError as error:
+            fail(f"{option} {text}: {error}; expected words as a shell reads them", Exit.BAD_INPUT)
+        if not words[role]:
+            fail(f"{option}: no word in it; expected a program and its arguments", Exit.BAD_INPUT)
+    return json.dumps({"command": words, "promises": promises})
 
 
 def _require_a_protocol(protocol: str, allow_code: bool) -> None:

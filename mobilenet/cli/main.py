@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 
 from mobilenet import __version__
-from mobilenet.cli import examples, exhaust, explore, export, fuzz, pictures, robust, run, study, tracks
+from mobilenet.cli import examples, exhaust, explore, export, fuzz, pictures, programs, robust, run, study, tracks
 from mobilenet.cli.console import Group, say
 from mobilenet.engine import native
 
@@ -29,7 +29,7 @@ for command in (
     pictures.figures, pictures.report, explore.spacetime, explore.diff, explore.reference, explore.schema,
     study.study, study.compare, robust.robust, study.reproduce,
     tracks.inspect_tracks, export.export,
-    fuzz.swarm, exhaust.exhaust, fuzz.bench, examples.examples,
+    programs.replay, fuzz.swarm, exhaust.exhaust, fuzz.bench, examples.examples,
 ):  # fmt: skip
     app.command()(command)
 app.command("map")(pictures.map_)

@@ -17,7 +17,7 @@ Overrides = Annotated[
 Seed = Annotated[int | None, typer.Option("--seed", metavar="N", help="Instead of the scenario's seed.")]
 AllowCode = Annotated[
     bool,
-    typer.Option("--allow-code", help="The scenario's own protocol, Python code, may run. It may do all that you may."),
+    typer.Option("--allow-code", help="The scenario's own code and programs may run. They may do all that you may."),
 ]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Say nothing but what is wrong.")]
 Master = Annotated[

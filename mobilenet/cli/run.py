@@ -10,10 +10,10 @@ import typer
 from rich.table import Table
 from rich.text import Text
 
-from mobilenet.cli.console import Exit, print_table, reporting, say
+from mobilenet.cli.console import Exit, fail, print_table, reporting, say
 from mobilenet.cli.options import AllowCode, Overrides, Quiet, RunDirectory, ScenarioFile, Seed
 from mobilenet.cli.progress import progress
-from mobilenet.quoting import quoted, spelled_out
+from mobilenet.quoting import cut, quoted, spelled_out
 from mobilenet.rundir.schema import kind_of
 
 EXITS = {"valid": Exit.FINE, "violated": Exit.VIOLATED, "unknown": Exit.UNKNOWN}
@@ -30,14 +30,20 @@ def run(
     force: Annotated[
         bool, typer.Option("--force", help="Replace the run directory of this name, once the new run is whole.")
     ] = False,
+    twice: Annotated[
+        bool, typer.Option("--twice", help="Run it once more, and say where the two runs part, if they do.")
+    ] = False,
     quiet: Quiet = False,
 ) -> None:
     """Simulate a scenario, judge it, and write its run directory."""
     with reporting(quiet):
         from mobilenet import api
 
+        changes = [*(overrides or []), *(["record.programs=true"] if twice else [])]
         with progress(quiet, scenario.stem) as update:
-            done = api.run(scenario, seed, out, overrides or [], update, allow_code, replace=force)
+            done = api.run(scenario, seed, out, changes, update, allow_code, replace=force)
+        if twice:
+            _require_the_same(done, allow_code, quiet)
         say(_summary(done))
         _print_violations(done.verdicts)
         _print_unknown(done.verdicts)
@@ -46,6 +52,35 @@ def run(
         say(f"Next: mobilenet show {quoted(done.path)}")
         failed = done.failed_metrics and done.verdict != "violated"
         raise typer.Exit(Exit.BAD_INPUT if failed else EXITS[done.verdict])
+
+
+def _require_the_same(done: Any, allow_code: bool, quiet: bool) -> None:
+    """Run it again; where it does not come out the same, say where, and end."""
+    import tempfile
+
+    from mobilenet import api
+    from mobilenet.experiments.programs.transcript import first_difference, lines_of
+
+    with tempfile.TemporaryDirectory(prefix="mobilenet-twice-") as folder, progress(quiet, "again") as update:
+        again = api.run(done.path / "scenario.yaml", None, Path(folder) / "again", [], update, allow_code)
+        same = again.manifest["fingerprint"] == done.manifest["fingerprint"]
+        parting = None
+        if (done.path / "lines.parquet").exists() and len(done.lines):
+            parting = first_difference(lines_of(done.path)[0], lines_of(again.path)[0])
+        if same and parting is None:
+            say("twice: the same events, and the same lines of every program")
+            return
+    if parting is None:
+        fail(
+            f"{done.path}: not the same when run twice; other events, and no program said anything else", Exit.BAD_INPUT
+        )
+    way = "said" if parting.said else "was told"
+    pair = [("nothing more" if text is None else spelled_out(cut(text, 300))) for text in (parting.once, parting.then)]
+    fail(
+        f"{parting.node}: not the same when run twice: line {parting.number} that life {parting.life} of it {way} is"
+        f" first {pair[0]}, then {pair[1]}; expected a program that depends on nothing but what it is told",
+        Exit.BAD_INPUT,
+    )
 
 
 def check(scenario: ScenarioFile, overrides: Overrides = None) -> None:

@@ -258,12 +258,16 @@ def _print_estimates(estimates: list[Any], cores: int, spark_s: float) -> None:
 
 
 def _print_study(done: Any) -> None:
+    from mobilenet.scenario.radio_words import radio_of_study
+
     for line in done.failed[:10]:
         say(f"failed: {line}", always=True)
     for run in done.violated[:10]:
         say(f"violated: {run}", always=True)
     for configuration in done.unstable:
         say(f"unstable: {configuration.label}: what waits at stations and hosts grows to the end, so there is no mean")
+    if (radio := radio_of_study(done.store.path)) is not None:
+        say(f"radio: {radio}")
     say(
         f"{done.done} runs done, {len(done.failed)} failed, {len(done.violated)} violated; tables in"
         f" {quoted(done.store.tables)}"

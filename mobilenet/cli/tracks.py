@@ -40,6 +40,14 @@ def inspect_tracks(
     range_m: Annotated[
         float, typer.Option("--range-m", min=1, max=100_000, metavar="M", help="How far a station reaches.")
     ] = RANGE_M,
+    radio_of: Annotated[
+        Path | None,
+        typer.Option(
+            "--radio-of",
+            metavar="FILE.yaml",
+            help="A scenario: its stations, radio and attachment decide who is served where, walls included.",
+        ),
+    ] = None,
     format: Annotated[
         str, typer.Option("--format", metavar="F", help="auto, csv, sumo_fcd, sumo_fcd_csv, ns2, bonnmotion or gpx.")
     ] = "auto",
@@ -81,12 +89,17 @@ def inspect_tracks(
                 fail(f"{option}: unknown value {value[:40]!r}, expected one of {', '.join(known)}", Exit.BAD_INPUT)
         if scenario is not None and os.path.lexists(scenario):
             fail(f"{scenario}: exists already; name another file, or remove it", Exit.BAD_INPUT)
+        if radio_of is not None:
+            _refuse_beside_a_scenario(stations=stations, range_m=range_m != RANGE_M, scenario=scenario)
         recorded = read_tracks(file, format, coordinates)  # type: ignore[arg-type]
-        sites = None if stations is None else read_sites(stations)
-        at = _origin(origin, recorded, sites)
-        told = recorded
-        recorded = recorded.on_plane(at)
-        found = inspect(recorded, None if sites is None else _positions(sites, at), range_m)
+        told, sites = recorded, None
+        if radio_of is not None:
+            found = _by_scenario(radio_of, recorded, origin)
+            at = None
+        else:
+            sites = None if stations is None else read_sites(stations)
+            at = _origin(origin, recorded, sites)
+            found = inspect(recorded.on_plane(at), None if sites is None else _positions(sites, at), range_m)
         _print(found, sites, _exchanged(told, found))
         target = out or Path(f"{_stem(file)}_tracks.png")
         with whole_file(target) as partial:
@@ -94,6 +107,7 @@ def inspect_tracks(
         say(f"Drawn: {quoted(target)}")
         options = (
             ("stations", stations and quoted(stations)),
+            ("radio-of", radio_of and quoted(radio_of)),
             ("range-m", None if range_m == RANGE_M else f"{range_m:g}"),
             ("origin", origin and "".join(origin.split())),
         )
@@ -111,6 +125,8 @@ def inspect_tracks(
             say(f"Next: {helps}, then {again}")
             if scenario is not None:
                 fail(f"{scenario}: not written: {why}", Exit.BAD_INPUT)
+        elif radio_of is not None:
+            say(f"Next: mobilenet check {quoted(radio_of)}")
         elif scenario is None:
             say(f"Next: {again} --scenario own.yaml")
         else:
@@ -118,6 +134,45 @@ def inspect_tracks(
                 scenario, file, stations, found, range_m, at, {"format": format, "coordinates": coordinates}
             )
             say(f"Next: mobilenet run {quoted(scenario)}")
+
+
+def _refuse_beside_a_scenario(**options: Any) -> None:
+    for name, is_given in options.items():
+        if is_given:
+            fail(
+                f"--{name.replace('_', '-')} and --radio-of: the scenario says that already; leave one of them out",
+                Exit.BAD_INPUT,
+            )
+
+
+def _by_scenario(file: Path, recorded: Any, origin: str | None) -> Any:
+    """What the stations of a scenario would see, by its own radio and attachment."""
+    from mobilenet.network.radio.links import cell_m
+    from mobilenet.scenario import Scenario, load_scenario
+    from mobilenet.scenario.radio_world import RadioWorld
+    from mobilenet.world.inspection import LONG_GAP_S, Attached, inspect
+    from mobilenet.world.layout import station_positions
+
+    scenario = load_scenario(file)
+    if not isinstance(scenario, Scenario):
+        fail(f"--radio-of: {file} has processes, and no radio; expected a scenario of stations", Exit.BAD_INPUT)
+    if origin is not None and scenario.origin is not None:
+        fail(f"--origin and --radio-of: {file} has an origin already; leave --origin out", Exit.BAD_INPUT)
+    at = scenario.origin if origin is None else parse_origin(origin)
+    if recorded.lonlat and at is None:
+        fail(
+            f"the stations of {file} are in metres, the tracks in longitude and latitude: say where (0, 0) lies on"
+            " Earth with --origin LON,LAT",
+            Exit.BAD_INPUT,
+        )
+    sites = station_positions(scenario.stations.layout, scenario.folder, scenario.origin)
+    rule = scenario.hosts.attachment
+    if scenario.wireless.model == "sinr":
+        words = f"the station received best with {rule.hysteresis_db:g} dB of hysteresis"
+    else:
+        words = f"the nearest station with {rule.nearer_m:g} m of hysteresis"
+    attached = Attached(RadioWorld(scenario, sites).attachment, words)
+    return inspect(recorded.on_plane(at), sites, cell_m(scenario.wireless), LONG_GAP_S, attached)
 
 
 def counted(number: int, what: str) -> str:
@@ -231,7 +286,7 @@ def _print(found: Any, sites: Any, exchanged: bool) -> None:
         ),
     ]
     if cells is not None:
-        merged = f" ({sites.merged} cells at the same places merged)" if sites.merged else ""
+        merged = f" ({sites.merged} cells at the same places merged)" if sites is not None and sites.merged else ""
         rows += [
             ("stations", f"{len(cells.stations_m):,}{merged}, {cells.unused} of them without a host all the time"),
             (
@@ -243,6 +298,7 @@ def _print(found: Any, sites: Any, exchanged: bool) -> None:
                     else "–"
                 ),
             ),
+            ("served by", cells.rule),
             ("expected handoffs", f"{len(cells.handoffs_m):,}: {found.handoffs_per_host_hour:.1f} per host and hour"),
             ("most hosts in one cell", f"{cells.busiest}"),
         ]

@@ -1,7 +1,8 @@
 """A run again, with what it did not record: protocols and network are deterministic, so the same thing happens.
 
-Model     the effective scenario of the run directory is simulated with `record.messages` or `record.frames`, and its
-          fingerprint is held against that of the manifest. What is recorded changes nothing that happens
+Model     the effective scenario of the run directory is simulated with `record.messages`, `record.frames` or
+          `record.programs`, and its fingerprint is held against that of the manifest. What is recorded changes nothing
+          that happens
 Errors    RunError when the directory is no run of hosts and stations, or its scenario no longer gives the same run
           (it was edited, or this version of mobilenet behaves otherwise)
 Source    ours: docs/guide/pictures.md
@@ -11,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from mobilenet.api import simulate
 from mobilenet.rundir.reader import RunError, read_frame, read_manifest
@@ -48,10 +49,19 @@ def write_frames(directory: Path, folder: Path, progress: Progress | None = None
     write_table(folder / "frames.parquet", recording.frames.lists)
 
 
+def lines_again(directory: Path, progress: Progress | None = None, allow_code: bool = False) -> list[tuple[Any, ...]]:
+    """Rows of lines.parquet of a run of programs that had not recorded their lines."""
+    if not hasattr(load_scenario(directory / "scenario.yaml").protocol, "command"):
+        raise RunError(f"{directory}: its protocol is no program; expected a scenario with protocol.command")
+    recording = _again(directory, "programs", progress, allow_code)
+    assert recording.lines is not None
+    return list(zip(*recording.lines.lists.values(), strict=True))
+
+
 def _again(directory: Path, what: str, progress: Progress | None, allow_code: bool) -> Recording:
     manifest = read_manifest(directory)
     scenario = load_scenario(directory / "scenario.yaml")
-    if isinstance(scenario, ProcessScenario):
+    if isinstance(scenario, ProcessScenario) and what != "programs":
         raise RunError(f"{directory}: a run of processes; its {what} are counted, not recorded one by one")
     require_allowed(scenario, allow_code)
     try:

@@ -3,10 +3,12 @@
 Model     a FeatureCollection, a Feature or a geometry. Polygon and MultiPolygon are taken, GeometryCollections looked
           into; points and lines are passed over. Where a feature has a property `building`, as OpenStreetMap's have,
           only those are taken that do (other than "no"). A third coordinate is passed over. `crs`, which older files
-          have, says whether numbers are degrees; RFC 7946 does not know it, and means degrees always
+          have, says whether numbers are degrees if it names a system that is known here; degrees of any system are
+          taken as WGS 84's. RFC 7946 does not know `crs`, and means degrees always
 Units     as the file has them
 Errors    ScenarioError, `town.geojson: feature 3 ('Town hall'): ...`, features counted from 1
-Source    RFC 7946 (2016); Butler et al.: The GeoJSON Format Specification (2008) for `crs`
+Source    RFC 7946 (2016); Butler et al.: The GeoJSON Format Specification (2008) for `crs`; EPSG Geodetic Parameter
+          Dataset for the codes
 """
 
 from __future__ import annotations
@@ -23,7 +25,22 @@ from mobilenet.tracks.source import short
 
 DEEPEST = 32
 GEOMETRIES = ("Point", "MultiPoint", "LineString", "MultiLineString", "Polygon", "MultiPolygon", "GeometryCollection")
-DEGREES = re.compile(r"(CRS:?84|EPSG:+4326)$", re.IGNORECASE)
+DEGREES = re.compile(
+    r"(CRS:?(84h?|83|27)|(^|[:/])(GCS_\w+|WGS[ _]?(19)?84|ETRS[ _]?(19)?89|NAD[ _]?(19)?(83|27)))$", re.I
+)
+EPSG = re.compile(r"EPSG[:/](?:[0-9.]*[:/])?(\d{4,6})$", re.I)
+# fmt: off
+GEOGRAPHIC = frozenset((
+    3819, 3821, 3824, 3889, 3906, 4121, 4123, 4124, 4148, 4149, 4150, 4151, 4152, 4156, 4159, 4167, 4170, 4171,
+    4173, 4190, 4200, 4202, 4203, 4207, 4230, 4231, 4240, 4258, 4265, 4267, 4269, 4272, 4275, 4277, 4283, 4284,
+    4289, 4300, 4301, 4312, 4313, 4314, 4322, 4326, 4490, 4555, 4610, 4612, 4617, 4618, 4619, 4659, 4661, 4669,
+    4674, 4737, 4740, 4756, 4759, 4761, 4765, 4818, 4937, 4939, 4955, 4957, 4959, 4979, 4989, 5365, 6135, 6318,
+    6319, 6322, 6325, 6667, 6668, 6697, 6706, 7683, 7843, 7844, 7912, 8449, 9000, 9057, 9755,
+))
+# fmt: on
+"""Codes of EPSG in degrees, two and three dimensions: those in wide use."""
+PROJECTED = (range(2000, 4000), range(20_000, 33_000))
+"""Where EPSG keeps systems in metres (and feet), but for those above."""
 
 
 def read(text: str, file: str) -> Shapes:
@@ -56,6 +73,7 @@ def _parsed(text: str, file: str) -> Any:
 
 
 def _says_lonlat(top: dict[str, Any], file: str) -> bool | None:
+    """None: there is no `crs`, or a system that is not known here."""
     if top.get("crs") is None:
         return None
     try:
@@ -64,7 +82,14 @@ def _says_lonlat(top: dict[str, Any], file: str) -> bool | None:
         name = None
     if not isinstance(name, str):
         raise ScenarioError(f'{file}: crs: expected {{"type": "name", "properties": {{"name": ...}}}}')
-    return DEGREES.search(name) is not None
+    if DEGREES.search(name):
+        return True
+    if epsg := EPSG.search(name):
+        if int(epsg[1]) in GEOGRAPHIC:
+            return True
+        if any(int(epsg[1]) in codes for codes in PROJECTED):
+            return False
+    return None
 
 
 def _features(top: dict[str, Any], file: str) -> Iterator[tuple[str, dict[str, Any]]]:

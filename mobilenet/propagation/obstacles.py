@@ -1,9 +1,10 @@
 """Buildings from a file.
 
 Model     GeoJSON, or SUMO's polygons if it begins as XML does; packed by gzip or not. SUMO says what is in degrees, and
-          GeoJSON's `crs` if there is one. Else its numbers are degrees if all of them can be and the median polygon is
-          less than 0.05 wide and high: as metres that would be a post, as degrees 0.05 would be 5 km. Buildings may
-          overlap or stand wall to wall, see walls.py
+          GeoJSON's `crs` if it names a known system. Else its numbers are degrees if all of them can be, and their
+          extent makes no sense in metres: the median polygon is less than 0.05 wide and high (a post), or all together
+          less than 1 (a cupboard), or less than 5 and most numbers are finer than a millimetre. Buildings may overlap
+          or stand wall to wall, see walls.py
 Units     metres or degrees; whole centimetres from there on
 Errors    ScenarioError, one line: the file, the polygon, what is wrong, what would be right
 Source    ours: docs/models/propagation.md
@@ -27,7 +28,10 @@ from mobilenet.tracks.samples import FARTHEST_M
 from mobilenet.tracks.source import called, head, opened
 
 MOST_BYTES = 100_000_000
-WIDEST_DEG = 0.05
+POST = 0.05  # metres; degrees would be 5 km
+CUPBOARD = 1.0
+KIOSK = 5.0
+DECIMALS = 3
 CM = 100
 
 
@@ -63,15 +67,15 @@ def _read(path: Path) -> Shapes:
 
 
 def _looks_lonlat(shapes: list[Shape]) -> bool:
-    widths = []
-    for shape in shapes:
-        xs, ys = (
-            zip(*(corner for ring in shape.rings for corner in ring), strict=True) if any(shape.rings) else ((), ())
-        )
-        if any(abs(x) > 180 for x in xs) or any(abs(y) > 90 for y in ys):
-            return False
-        widths += [max(max(xs) - min(xs), max(ys) - min(ys))] if xs else []
-    return bool(widths) and median(widths) < WIDEST_DEG
+    corners = [[corner for ring in shape.rings for corner in ring] for shape in shapes]
+    everything = np.array([corner for each in corners for corner in each])
+    if not len(everything) or (np.abs(everything) > (180, 90)).any():
+        return False
+    if median(np.ptp(each, axis=0).max() for each in corners if each) < POST:
+        return True
+    extent = np.ptp(everything, axis=0).max()
+    fine = everything != np.round(everything, DECIMALS)
+    return bool(extent < CUPBOARD or (extent < KIOSK and fine.mean() > 0.5))
 
 
 def _building(shape: Shape, lonlat: bool, origin: Origin | None) -> Building:

@@ -45,9 +45,11 @@ class PathLossParameters(Parameters):
     )
     reference_loss_db: float = Field(
         default=40.05, ge=0, le=200,
-        description="log_distance, three_slope: up to 1 m, or up to the first break (46.68 at 5.15 GHz)",
+        description="log_distance, three_slope: up to 1 m, or up to the first break; mode a: 46.68 unless given",
     )  # fmt: skip
-    frequency_ghz: float = Field(default=2.4, ge=0.1, le=100, description="free_space, umi: of the carrier")
+    frequency_ghz: float = Field(
+        default=2.4, ge=0.1, le=100, description="free_space, umi: of the carrier; mode a: 5.15 unless given"
+    )
     station_height_m: float = Field(default=10.0, ge=1.5, le=100, description="umi: of stations above the street")
     host_height_m: float = Field(default=1.5, ge=1.5, le=100, description="umi: of hosts above the street")
 

@@ -57,6 +57,12 @@ def median_reach_m(table: list[int], budget_cdb: int) -> float:
     return max(bisect_right(table, budget_cdb) - 1, 0) / CM
 
 
+def mean_loss_db(parameters: PathLossParameters, distance_m: float, stations: int = 1) -> float:
+    """The same formula at any distance, and not rounded: for messages, nothing that decides a reception."""
+    d = np.array([max(distance_m, NEAREST_M)])
+    return float(_LOSSES[parameters.model](parameters, d, stations, True)[0])
+
+
 def _distances_m(reach_m: float) -> Floats:
     return np.arange(int(reach_m * CM + 0.5) + 1) / CM
 

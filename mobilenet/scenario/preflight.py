@@ -19,12 +19,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mobilenet.engine.kernel import ns
-from mobilenet.network.radio.links import cell_m
+from mobilenet.network.radio.links import cell_m, ground_m
 from mobilenet.network.wired.network import adjacency
 from mobilenet.network.wired.parameters import TEST_INTERVAL_S
 from mobilenet.network.wired.tree import neighbours_of
 from mobilenet.parameters import ScenarioError, number
-from mobilenet.scenario import radio_preflight
+from mobilenet.scenario import radio_fault, radio_preflight
 from mobilenet.scenario.error_messages import line
 from mobilenet.scenario.mobile_keys import MobileKeys
 from mobilenet.scenario.protocol_groups import declaration_of
@@ -134,13 +134,15 @@ def _no_ground(scenario: MobileKeys, hosts: int, sites: NDArray[np.float64]) -> 
         if mobility.area is not None:
             mobility.area.ground()
         else:
-            solid(Coverage(sites[:1], cell_m(scenario.wireless)).disks[0])
+            solid(Coverage(sites[:1], ground_m(scenario.wireless)).disks[0])
     except ScenarioError as error:
         yield _key_of_range(scenario) if mobility.area is None else "hosts.mobility.area", str(error)
 
 
 def _key_of_range(scenario: MobileKeys) -> str:
-    return "wireless.range_m" if scenario.wireless.model == "unit_disk" else "wireless.tx_dbm"
+    if scenario.wireless.model == "unit_disk":
+        return "wireless.range_m"
+    return "wireless.tx_dbm" if scenario.wireless.station_tx_dbm is None else "wireless.station_tx_dbm"
 
 
 def warnings(scenario: MobileKeys) -> list[str]:
@@ -154,8 +156,10 @@ def _apart(scenario: MobileKeys) -> list[str]:
     mobility = scenario.hosts.mobility
     if isinstance(mobility, Tracks) or mobility.area is not None:
         return []
+    if scenario.wireless.model == "sinr" and radio_fault.too_near(scenario.wireless, radio_preflight.NARROW_M):
+        return []  # that is said already
     sites = station_positions(scenario.stations.layout, scenario.folder, scenario.origin)
-    ground = Coverage(sites, cell_m(scenario.wireless)).ground
+    ground = Coverage(sites, ground_m(scenario.wireless)).ground
     parts = len(ground.geoms) if hasattr(ground, "geoms") else 1
     if parts == 1:
         return []
@@ -169,7 +173,7 @@ def _apart(scenario: MobileKeys) -> list[str]:
 def check_world(scenario: MobileKeys) -> Population:
     """Also read what is too long to be read each time: imported tracks. Returns all hosts' trajectories."""
     sites = station_positions(scenario.stations.layout, scenario.folder, scenario.origin)
-    coverage = Coverage(sites, cell_m(scenario.wireless))
+    coverage = Coverage(sites, ground_m(scenario.wireless))
     population = trajectories(
         scenario.hosts, scenario.seed, coverage, ns(scenario.duration_s), scenario.folder, scenario.origin
     )

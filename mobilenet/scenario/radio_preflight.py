@@ -11,10 +11,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-from mobilenet.network.radio.links import between_stations_m, cell_m, host_reach_m, rate_reach_m
-from mobilenet.network.radio.parameters import FARTHEST_M, WirelessParameters
+from mobilenet.network.radio.links import cell_m, host_reach_m, rate_reach_m
+from mobilenet.network.radio.parameters import WirelessParameters
 from mobilenet.parameters import ScenarioError
 from mobilenet.propagation.obstacles import read_buildings
+from mobilenet.scenario.radio_fault import too_far, too_near
 from mobilenet.tracks.projection import Origin
 from mobilenet.world.attachment import AttachmentParameters
 
@@ -39,16 +40,8 @@ def objections(
             f"hosts.attachment.{strange}",
             f"means nothing with wireless.model: {wireless.model}; say {other}, and null here or nothing",
         )
-    if wireless.model == "sinr":
-        stations_m = max(cell_m(wireless), between_stations_m(wireless))
-        for key, reach in (("tx_dbm", host_reach_m(wireless)), ("station_tx_dbm", stations_m)):
-            if reach >= FARTHEST_M:
-                yield (
-                    f"wireless.{key}",
-                    f"preambles are detected beyond {FARTHEST_M} m, where nothing is computed: less power, more path"
-                    " loss, or a higher preamble_rssi_dbm",
-                )
-                return
+    if wireless.model == "sinr" and (fault := too_far(wireless)):
+        yield fault
 
 
 def warnings(wireless: WirelessParameters, payload_bytes: int, sends_unicast: bool) -> Iterator[str]:
@@ -56,10 +49,9 @@ def warnings(wireless: WirelessParameters, payload_bytes: int, sends_unicast: bo
     if wireless.model != "sinr":
         return
     cell, host = cell_m(wireless), host_reach_m(wireless)
-    for key, reach, whose in (("station_tx_dbm", cell, "stations"), ("tx_dbm", host, "hosts")):
-        if reach < NARROW_M:
-            yield f"wireless.{key}: {whose} are received up to {reach:.1f} m only: hardly anybody hears anybody"
-            return
+    if near := too_near(wireless, NARROW_M):
+        yield ": ".join(near)
+        return
     if host < 0.9 * cell:
         yield (
             f"wireless.tx_dbm: hosts are received up to {host:.0f} m, stations up to {cell:.0f} m: at the rim of a cell"

@@ -1,5 +1,6 @@
 """Which radio was used, in one line that a paper can take over.
 
+Model     of a study: that of its first configuration, and which keys are not the same in all
 Errors    none: buildings that cannot be counted are called by their file
 Source    ours: docs/guide/pictures.md
 """
@@ -8,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 from mobilenet.network.radio.links import station_tx_dbm
 from mobilenet.network.radio.parameters import WirelessParameters
@@ -21,6 +23,9 @@ from mobilenet.tracks.projection import Origin
 STANDARDS = {"b": "802.11b", "g_mixed": "802.11g mixed with b", "g_erp": "802.11g", "g": "802.11g", "a": "802.11a"}
 
 
+MOST_LEVELS = 6
+
+
 def radio_of_run(folder: Path) -> str | None:
     """Of a run directory; None for one without a radio, or whose scenario cannot be read."""
     try:
@@ -30,6 +35,40 @@ def radio_of_run(folder: Path) -> str | None:
     if not isinstance(scenario, Scenario):
         return None
     return radio_words(scenario.wireless, scenario.folder, scenario.origin)
+
+
+def radio_of_study(directory: Path) -> str | None:
+    """Of a study's directory, as far as its configurations can be read; None if none of them has a radio."""
+    radios: list[dict[str, Any]] = []
+    words = ""
+    for file in sorted(directory.glob("configurations/*/scenario.yaml")):
+        try:
+            scenario = recorded(file)
+        except ScenarioError:
+            continue
+        if isinstance(scenario, Scenario):
+            words = words or radio_words(scenario.wireless, scenario.folder, scenario.origin)
+            radios.append(scenario.wireless.model_dump())
+    varying = list(_varying("wireless", radios))
+    if not varying:
+        return words or None
+    return f"{words}; this is the first configuration's, and {', '.join(varying)} var{'y' if varying[1:] else 'ies'}"
+
+
+def _varying(path: str, groups: list[dict[str, Any]]) -> Iterator[str]:
+    """The keys that all have and that differ, with their values if these are few and simple."""
+    for key in groups[0] if groups else ():
+        values = [group[key] for group in groups if key in group]
+        different = [value for i, value in enumerate(values) if value not in values[:i]]
+        if len(values) < len(groups) or len(different) == 1:
+            continue
+        if all(isinstance(value, dict) for value in different):
+            yield from _varying(f"{path}.{key}", values)
+        elif len(different) > MOST_LEVELS or any(isinstance(value, (dict, tuple, list)) for value in different):
+            yield f"{path}.{key}"
+        else:
+            shown = (f"{v:g}" if isinstance(v, float) else "none" if v is None else str(v) for v in different)
+            yield f"{path}.{key} ({', '.join(shown)})"
 
 
 def radio_words(wireless: WirelessParameters, folder: Path, origin: Origin | None = None) -> str:

@@ -11,7 +11,14 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from mobilenet.network.radio.links import budget_of, cell_m, detected_cdbm, serving_reach_m, station_tx_dbm
+from mobilenet.network.radio.links import (
+    budget_of,
+    cell_m,
+    detected_cdbm,
+    ground_m,
+    serving_reach_m,
+    station_tx_dbm,
+)
 from mobilenet.network.radio.reception import hundredths
 from mobilenet.propagation.budget import LinkBudget
 from mobilenet.propagation.serving import Serving
@@ -35,7 +42,7 @@ class RadioWorld:
             tx_cdbm, least_cdbm = hundredths(station_tx_dbm(wireless)), detected_cdbm(wireless)
             places = [(x, y) for x, y in sites.tolist()]
             self.serving = Serving(self.budget, places, tx_cdbm, least_cdbm, serving_reach_m(wireless))
-            self.coverage = PowerCoverage(sites, cell_m(wireless), self.serving)
+            self.coverage = PowerCoverage(sites, ground_m(wireless), self.serving)
             hysteresis_cdb = hundredths(rule.hysteresis_db)
             self.attachment = PowerAttachment(sites, cell_m(wireless), self.serving, hysteresis_cdb, rule.error_m, seed)
         else:

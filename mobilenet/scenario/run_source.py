@@ -18,7 +18,7 @@ from mobilenet.parameters import Parameters, ScenarioError, class_says_it
 from mobilenet.scenario.error_messages import problems
 from mobilenet.scenario.mobile import Scenario
 from mobilenet.scenario.processes import ProcessScenario
-from mobilenet.scenario.protocol_groups import MobileCausal, OwnProtocol
+from mobilenet.scenario.protocol_groups import MobileCausal, OwnProgram, OwnProtocol
 from mobilenet.scenario.yaml_reader import MOST_BYTES, Node, parse
 
 Share = Field(ge=0, le=1)
@@ -47,7 +47,9 @@ class AdversarySchedule(Parameters):
     actions: int = Field(ge=0)
     backbone: str = Field(default="tree", description="between the stations; see stations.backbone.kind of a scenario")
     air: AdversaryAir
-    protocol: Annotated[MobileCausal | OwnProtocol, Field(discriminator="name"), BeforeValidator(class_says_it("name"))]
+    protocol: Annotated[
+        MobileCausal | OwnProtocol | OwnProgram, Field(discriminator="name"), BeforeValidator(class_says_it("name"))
+    ]
 
 
 def recorded(path: Path) -> Scenario | ProcessScenario | AdversarySchedule:

@@ -3,9 +3,9 @@
 Model     a host is there from one sample to the next, unless a gap lies between: for a span of time each, of no
           length for a sample alone. Host time is the length of all spans, and the picture draws the same ones. For
           cells hosts are looked at every step_s (1 s, more where that would be more than MOST_LOOKS), straight
-          between two samples, within spans. A handoff is expected where a host's cell by the rule of attachment.py is
-          not the last one it had, also after a time out of reach. What joins, leaves and ticks cost is not in it, so
-          a run has a few less
+          between two samples, within spans. A handoff is expected where a host's cell by the rule of attachment.py, or
+          by that of the scenario that is given, is not the last one it had, also after a time out of reach. What joins,
+          leaves and ticks cost is not in it, so a run has a few less; nor does a host err about its place
 Units     seconds, metres
 Errors    ScenarioError, see formats
 Source    ours: docs/guide/tracks.md
@@ -52,7 +52,8 @@ class Cells:
     handoffs_m: NDArray[np.float64]  # (n, 2): where they are expected
     step_s: float
     busiest: int  # most hosts in one cell at once
-    unused: int  # stations that nobody ever is nearest to
+    unused: int  # stations that never serve anybody
+    rule: str  # by which station hosts are served, in words
 
     @property
     def covered_share(self) -> float:
@@ -115,10 +116,28 @@ class Inspection:
         return 3600 * len(self.cells.handoffs_m) / self.host_s if self.host_s else 0.0
 
 
+class Attached(NamedTuple):
+    """By which rule hosts attach, and its words for a caption."""
+
+    attachment: Attachment
+    words: str
+
+
+def nearest(stations_m: NDArray[np.float64], range_m: float) -> Attached:
+    """The rule of a scenario that says nothing of it."""
+    hysteresis_m = AttachmentParameters().nearer_m
+    words = f"the nearest station with {hysteresis_m:g} m of hysteresis"
+    return Attached(Attachment(stations_m, range_m, hysteresis_m), words)
+
+
 def inspect(
-    recorded: Recorded, stations_m: NDArray[np.float64] | None, range_m: float, max_gap_s: float = LONG_GAP_S
+    recorded: Recorded,
+    stations_m: NDArray[np.float64] | None,
+    range_m: float,
+    max_gap_s: float = LONG_GAP_S,
+    attached: Attached | None = None,
 ) -> Inspection:
-    """`recorded` is on the plane."""
+    """`recorded` is on the plane; `attached`: by what rule hosts attach, the nearest station in range unless given."""
     gap_s, speed_mps = steps(recorded)
     known = np.isfinite(gap_s)
     long = np.zeros(len(gap_s), dtype=bool) if recorded.waypoints else known & (np.nan_to_num(gap_s) > max_gap_s)
@@ -130,7 +149,9 @@ def inspect(
         (speeds, lasted),
         _findings(recorded, long, gap_s), _findings(recorded, np.nan_to_num(speed_mps) > JUMP_MPS, speed_mps),
         np.flatnonzero(~steady),
-        None if stations_m is None else _cells(recorded, long, stations_m, range_m, float(lasted.sum())),
+        None if stations_m is None else _cells(
+            recorded, long, stations_m, range_m, float(lasted.sum()), attached or nearest(stations_m, range_m)
+        ),
     )  # fmt: skip
 
 
@@ -189,18 +210,18 @@ def _weighted(values: Floats, weights: Floats, shares: tuple[float, ...]) -> tup
     )
 
 
-def _cells(recorded: Recorded, long: Any, stations_m: NDArray[np.float64], range_m: float, host_s: float) -> Cells:
+def _cells(
+    recorded: Recorded, long: Any, stations_m: NDArray[np.float64], range_m: float, host_s: float, attached: Attached
+) -> Cells:
     step_s = max(1.0, float(np.ceil(host_s / MOST_LOOKS)))
     tick, host, xy, lasts_s = _looks(recorded, long, step_s)
-    rule = AttachmentParameters()
-    attachment = Attachment(stations_m, range_m, rule.nearer_m)
     cell, last = (np.full(len(recorded.names), -1, dtype=np.int64) for _ in range(2))
     moments, begins = np.unique(tick, return_index=True)
     covered_s = np.zeros(len(moments))
     handoffs, busiest, used = [], 0, np.zeros(len(stations_m), dtype=bool)
     for k, (a, b) in enumerate(pairwise([*begins, len(tick)])):
         who = host[a:b]
-        found = attachment.update(xy[a:b], cell[who])
+        found = attached.attachment.update(xy[a:b], cell[who])
         inside = found >= 0
         changed = inside & (last[who] >= 0) & (found != last[who])
         if changed.any():
@@ -214,7 +235,16 @@ def _cells(recorded: Recorded, long: Any, stations_m: NDArray[np.float64], range
     places = np.concatenate(handoffs) if handoffs else np.zeros((0, 2))
     looked_s = np.add.reduceat(lasts_s, begins) if len(tick) else np.zeros(0)
     return Cells(
-        stations_m, range_m, moments * step_s, looked_s, covered_s, places, step_s, busiest, int((~used).sum())
+        stations_m,
+        range_m,
+        moments * step_s,
+        looked_s,
+        covered_s,
+        places,
+        step_s,
+        busiest,
+        int((~used).sum()),
+        attached.words,
     )
 
 

@@ -26,8 +26,9 @@ class Host:
         do("timer", name="tick", between_ns=TICK_NS)
 
     def changed(self):
-        do("store", stable=self.memory)
-        do("settled", value=self.memory["taken"] == len(self.memory["own"]))
+        memory = self.memory
+        do("store", stable=memory)
+        do("settled", value=not memory["member"] or memory["taken"] == len(memory["own"]))
 
     def cell_(self, e):
         self.cell = e["station"]

@@ -96,6 +96,36 @@ def test_small_ground_in_metres_is_not_taken_for_degrees(tmp_path: Path) -> None
     assert read_buildings(file(tmp_path, polygon(SQUARE)), ORIGIN) == [[IN_CM]]
 
 
+@pytest.mark.parametrize(
+    "name",
+    ["EPSG:4326", "urn:ogc:def:crs:EPSG::4258", "urn:ogc:def:crs:EPSG:9.8:4269", "epsg:4979", "GCS_WGS_1984", "WGS 84",
+     "urn:ogc:def:crs:OGC::CRS84h", "ETRS89", "http://www.opengis.net/def/crs/EPSG/0/4258"],
+)  # fmt: skip
+def test_crs_that_is_geographic(name: str, tmp_path: Path) -> None:
+    wide = collection(feature(polygon(SQUARE), name="Mill"), crs={"type": "name", "properties": {"name": name}})
+    assert refusal(tmp_path, wide).startswith(": feature 1 ('Mill'): longitudes and latitudes, and nothing says where")
+
+
+def stretched(by: float) -> list[list[float]]:
+    return [[13.4 + by * x / 10.0, 52.5 + by * y / 10.0] for x, y in SQUARE]
+
+
+@pytest.mark.parametrize("width", [0.001, 0.04, 0.06, 0.3, 0.9])
+def test_numbers_that_make_no_sense_in_metres(width: float, tmp_path: Path) -> None:
+    said = refusal(tmp_path, collection(feature(polygon(stretched(width)))))
+    assert said.startswith(": feature 1: longitudes and latitudes")
+    unknown = {"crs": {"type": "name", "properties": {"name": "EPSG:9999"}}}
+    assert "longitudes and latitudes" in refusal(tmp_path, collection(feature(polygon(stretched(width))), **unknown))
+
+
+def test_large_ground_in_degrees_is_known_by_its_decimals(tmp_path: Path) -> None:
+    ring = [[13.0123457, 52.1234567], [16.7654321, 52.2345678], [15.1357913, 54.2468024]]
+    assert "longitudes and latitudes" in refusal(tmp_path, collection(feature(polygon(ring))))
+    assert read_buildings(file(tmp_path, polygon([[round(x, 2), round(y, 2)] for x, y in ring])))
+    projected = {"crs": {"type": "name", "properties": {"name": "urn:ogc:def:crs:EPSG::25833"}}}
+    assert read_buildings(file(tmp_path, collection(feature(polygon(ring)), **projected)))
+
+
 def test_sumo(tmp_path: Path) -> None:
     lonlat = " ".join(f"{x!r},{y!r}" for x, y in on_earth(SQUARE))
     text = f"""<?xml version="1.0" encoding="UTF-8"?>

@@ -12,7 +12,7 @@ import mobilenet
 from mobilenet.cli.main import app
 from mobilenet.network.radio.parameters import WirelessParameters
 from mobilenet.scenario import Scenario
-from mobilenet.scenario.radio_words import radio_of_run, radio_words
+from mobilenet.scenario.radio_words import radio_of_run, radio_of_study, radio_words
 
 SCENARIOS = Path(__file__).parents[2] / "scenarios"
 TOWN = (
@@ -49,7 +49,7 @@ def test_of_the_town(tmp_path: Path) -> None:
             {"model": "sinr", "mode": "a", "broadcast_rate_mbps": 6, "station_tx_dbm": 23,
              "path_loss": {"model": "three_slope"}},
             "IEEE 802.11a, 6 Mb/s broadcast, 24 Mb/s unicast; three-slope path loss (n = 1.9, 3.8, 3.8 from 1, 200, 500"
-            " m on, 40.05 dB at 1 m), hosts 20.4 dBm, stations 23 dBm; noise figure 7 dB, preamble at -82 dBm and 4 dB,"
+            " m on, 46.68 dB at 1 m), hosts 20.4 dBm, stations 23 dBm; noise figure 7 dB, preamble at -82 dBm and 4 dB,"
             " ED -62 dBm",
         ),
         (
@@ -85,3 +85,42 @@ def test_processes_have_none(tmp_path: Path) -> None:
     run = mobilenet.run(SCENARIOS / "vcube" / "causal.yaml", out=tmp_path / "run", overrides=["processes=4"]).path
     assert radio_of_run(run) is None
     assert "radio:" not in CliRunner().invoke(app, ["show", str(run)]).output
+
+
+def study_of(folder: Path, *radios: str) -> Path:
+    """What a study's directory has of its configurations."""
+    for i, radio in enumerate(radios):
+        at = folder / "configurations" / f"c{i:03d}"
+        at.mkdir(parents=True)
+        text = (SCENARIOS / "first.yaml").read_text(encoding="utf-8")
+        (at / "scenario.yaml").write_text(f"{text}\nwireless: {radio}\n", encoding="utf-8")
+    return folder
+
+
+POWER = "model: sinr, mode: g, broadcast_rate_mbps: 6"
+
+
+@pytest.mark.parametrize(
+    ("radios", "varying"),
+    [
+        (["{}", "{}"], None),
+        (["{loss: 0}", "{loss: 0.1}", "{loss: 0.2}"], "wireless.loss (0, 0.1, 0.2) varies"),
+        (["{}", f"{{{POWER}}}"], "wireless.model (unit_disk, sinr), wireless.mode (g_mixed, g), "
+         "wireless.broadcast_rate_mbps (2, 6) vary"),
+        ([f"{{{POWER}, path_loss: {{exponent: 3}}}}", f"{{{POWER}, path_loss: {{exponent: 2.5}}}}"],
+         "wireless.path_loss.exponent (3, 2.5) varies"),
+        ([f"{{{POWER}}}", f"{{{POWER}, fading: {{model: nakagami}}, capture_db: 5}}"],
+         "wireless.capture_db (none, 5), wireless.fading vary"),
+    ],
+)  # fmt: skip
+def test_of_a_study(radios: list[str], varying: str | None, tmp_path: Path) -> None:
+    first = Scenario.from_text((SCENARIOS / "first.yaml").read_text(encoding="utf-8"), [f"wireless={radios[0]}"])
+    words = radio_words(first.wireless, tmp_path)
+    said = f"; this is the first configuration's, and {varying}" if varying else ""
+    assert radio_of_study(study_of(tmp_path, *radios)) == words + said
+
+
+def test_of_a_study_that_cannot_be_read(tmp_path: Path) -> None:
+    assert radio_of_study(tmp_path) is None
+    study = study_of(tmp_path, "{loss: oops}", "{loss: 0.1}")
+    assert (radio_of_study(study) or "").endswith("; 10 % lost at random")

@@ -431,7 +431,6 @@ def test_a_radio_that_receives_by_power() -> None:
             "range_m: means nothing with model: sinr; leave it out; tx_dbm and path_loss say how far it is heard",
         ),
         (["wireless={model: sinr, mac: acking}"], "mac: acking sends at no rate of 802.11"),
-        (["wireless={model: sinr, tx_dbm: 40, path_loss: {exponent: 2}}"], "wireless.tx_dbm: preambles are detected"),
         (["wireless={model: sinr}", "hosts.attachment={hysteresis_m: 5}"], "hysteresis_m: means nothing with"),
         (["hosts.attachment={hysteresis_db: 5}"], "hosts.attachment.hysteresis_db: means nothing"),
     ],

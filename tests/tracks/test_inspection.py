@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import numpy as np
@@ -51,6 +52,60 @@ def test_a_run_has_nearly_as_many_handoffs(tmp_path: Path) -> None:
     events = api.run(Scenario.load(ROOT / "scenarios/own_tracks.yaml", ["warmup_s=0"]), out=tmp_path / "run").events
     changed = events[(events.event == "handoff_start") & events.detail.str.contains('"cell"', na=False)]
     assert 0.8 * len(found.cells.handoffs_m) < len(changed) <= len(found.cells.handoffs_m)
+
+
+def test_a_run_by_power_has_nearly_as_many_handoffs(tmp_path: Path) -> None:
+    text = (ROOT / "scenarios/town.yaml").read_text()
+    (tmp_path / "town.yaml").write_text(text.replace("../data", str(DATA)).replace("start_s: 40", "start_s: 0"))
+    file = tmp_path / "town.yaml"
+    expected: dict[int, int] = {}
+    for hysteresis_db in (3, 9):
+        file.write_text(file.read_text().replace("hysteresis_db: 3}", f"hysteresis_db: {hysteresis_db}}}"))
+        done = mobilenet(
+            "inspect-tracks", DATA / "town/tracks.csv.gz", "--radio-of", "town.yaml", "-o", "a.svg", place=tmp_path
+        )
+        assert done.returncode == 0 and f"received best with {hysteresis_db} dB of hysteresis" in done.stdout, done
+        assert done.stdout.endswith("\nNext: mobilenet check town.yaml\n")
+        expected[hysteresis_db] = int(re.findall(r"expected handoffs +(\d+):", done.stdout)[0])
+    assert 1.4 * expected[9] < expected[3]
+    quiet = ["warmup_s=0", "duration_s=180", "workload.interval_s=60", "hosts.attachment.tick_ms=1000"]
+    events = api.run(Scenario.load(file, quiet), out=tmp_path / "run").events
+    changed = events[(events.event == "handoff_start") & events.detail.str.contains('"cell"', na=False)]
+    assert 0.8 * expected[9] < len(changed) <= expected[9]
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (
+            ("--stations", "sites.csv"),
+            "--stations and --radio-of: the scenario says that already; leave one of them out",
+        ),
+        (("--range-m", "50"), "--range-m and --radio-of: the scenario says that already"),
+        (("--scenario", "own.yaml"), "--scenario and --radio-of: the scenario says that already"),
+        (("--origin", "13,52"), "--origin and --radio-of: "),
+        ((), "--radio-of: "),
+    ],
+)
+def test_beside_a_scenario_that_says_it(words: tuple[str, ...], said: str, tmp_path: Path) -> None:
+    scenario = ROOT / "scenarios" / ("own_tracks.yaml" if words else "vcube/causal.yaml")
+    tracks = DATA / "formats/town_lonlat.csv.gz"
+    if words and words[0] == "--origin":
+        (tmp_path / "a.yaml").write_text(
+            scenario.read_text().replace("../data", str(DATA)) + "\norigin: {lon: -30, lat: 45}\n"
+        )
+        scenario = tmp_path / "a.yaml"
+    done = mobilenet("inspect-tracks", tracks, "--radio-of", scenario, *words, place=tmp_path)
+    assert one_line(done, 2).startswith(said)
+
+
+def test_the_disk_of_a_scenario_is_what_it_was_without(tmp_path: Path) -> None:
+    tracks, sites = DATA / "formats/town_lonlat.csv.gz", DATA / "formats/sites_lonlat.csv"
+    rows = []
+    for how in (("--stations", sites), ("--radio-of", ROOT / "scenarios/own_tracks.yaml")):
+        done = mobilenet("inspect-tracks", tracks, *how, "-o", "a.svg", place=tmp_path)
+        rows.append([line for line in done.stdout.splitlines() if line.startswith(("covered", "expected", "most"))])
+    assert rows[0] == rows[1] and len(rows[0]) == 3
 
 
 def test_from_tracks_to_a_scenario_that_runs(tmp_path: Path) -> None:

@@ -12,9 +12,13 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from matplotlib.axes import Axes
+from matplotlib.collections import PathCollection
+from mobilenet.viz.figures import run_figures
 from mobilenet.viz.map import draw, radio
 from mobilenet.viz.map.data import document
 from mobilenet.viz.map.pack import unpacked
+from mobilenet.viz.style import Look
 
 import mobilenet
 from mobilenet.network.radio.links import budget_of
@@ -137,6 +141,20 @@ def test_by_distance_there_is_nothing_to_show(run: Path) -> None:
     assert document(run)["radio"] is None
 
 
+def test_the_figure_of_the_field_draws_walls(powered: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    drawn: list[int] = []
+
+    def add(axes: Axes, collection: Any, *args: Any, **more: Any) -> Any:
+        if type(collection) is PathCollection:
+            drawn.append(len(collection.get_paths()))
+        return added(axes, collection, *args, **more)
+
+    added = Axes.add_collection
+    monkeypatch.setattr(Axes, "add_collection", add)
+    notes = {figure.path.stem: figure.note for figure in run_figures(powered, tmp_path, Look((".svg",)))}
+    assert drawn == [2] and "Grey: 2 buildings." in notes["field"]
+
+
 @pytest.mark.parametrize("with_walls", [True, False])
 def test_in_a_browser(with_walls: bool, powered: Path, tmp_path: Path) -> None:
     if chromium() is None:
@@ -155,6 +173,11 @@ def test_in_a_browser(with_walls: bool, powered: Path, tmp_path: Path) -> None:
         assert ("Best station here" in card) is with_walls
         assert (("best station" in words) and ("2 buildings" in words)) is with_walls
         assert ("median reach in the open, 120 m" in words) is not with_walls
+        (west, south), (east, north) = browser.evaluate("Mobilenet.app.bounds")
+        if with_walls:  # what is there, and a tenth of the reach around it
+            assert [west, south, east, north] == pytest.approx([-72, -72, 222, 202], abs=0.1)
+        else:  # circles
+            assert west < -120 and north > 250
         if with_walls:
             for what in ("[data-layer=walls]", "[data-layer=cells]", "[data-heat=power]"):
                 before = browser.screenshot()

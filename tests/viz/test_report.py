@@ -17,6 +17,7 @@ import mobilenet
 from mobilenet.cli.main import app
 from mobilenet.experiments.study.error import StudyError
 from mobilenet.experiments.study.study import Result
+from mobilenet.scenario.radio_words import radio_of_study
 from tests.browser import Page
 from tests.viz.test_map_browser import _browser as needs_browser  # noqa: F401  (a fixture)
 
@@ -106,7 +107,7 @@ def test_of_a_study(finished: Result, tmp_path: Path) -> None:
     study = finished.store.path
     draw(study, tmp_path / "report.html")
     text = words(tmp_path / "report.html")
-    assert f"{finished.done} runs" in text
+    assert f"{finished.done} runs" in text and f"Radio: {radio_of_study(study)}." in text
     answer = text.partition("The numbers")[0]
     assert "_" not in answer.replace(study.name, "").replace("interval_s", "")  # words, no names of metrics
     comparison = json.loads((study / "comparison.json").read_text())

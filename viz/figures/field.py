@@ -1,6 +1,6 @@
 """Where hosts went, and where they changed cells.
 
-Model     cells and stations, the tracks of all hosts, a mark where a handoff was confirmed
+Model     cells and stations, buildings, the tracks of all hosts, a mark where a handoff was confirmed
 Units     metres of the scenario's plane
 Source    after Figure 2 of Wilhelm, Arantes, Sens (2020); the layout is ours: docs/guide/pictures.md
 """
@@ -15,12 +15,15 @@ import pandas as pd
 from ..style import COLOURS, QUIET, cut, legend_below, plain, station_colour, thousands
 
 if TYPE_CHECKING:
+    from matplotlib.path import Path
+
     from .record import Record
 
 
 def field(axes: Any, record: Record) -> str:
-    from matplotlib.collections import LineCollection, PatchCollection
+    from matplotlib.collections import LineCollection, PatchCollection, PathCollection
     from matplotlib.patches import Circle
+    from matplotlib.path import Path
 
     positions = record.positions[record.positions.node.str.startswith("h")]
     somewhere = np.isfinite(positions.x_m) & np.isfinite(positions.y_m)
@@ -31,6 +34,9 @@ def field(axes: Any, record: Record) -> str:
     hues = [station_colour(number) for number in range(len(stations))]
     axes.add_collection(PatchCollection(cells, facecolor=hues, alpha=0.09, edgecolor="none"))
     axes.add_collection(PatchCollection(cells, facecolor="none", edgecolor=hues, alpha=0.8, linewidth=0.8))
+    if record.buildings:
+        shapes = [Path.make_compound_path(*map(_ring, building)) for building in record.buildings]
+        axes.add_collection(PathCollection(shapes, facecolors="#d3cfc4", edgecolors="#6f6b62", linewidths=0.5))
     tracks = [track[["x_m", "y_m"]].to_numpy() for _, track in positions.groupby("node") if track.x_m.nunique() > 1]
     axes.add_collection(LineCollection(tracks, colors=QUIET, linewidths=0.5, alpha=0.6))
     last = positions.groupby("node").last()
@@ -64,11 +70,30 @@ def field(axes: Any, record: Record) -> str:
                           "alpha": 0.8})  # fmt: skip
     axes.set(aspect="equal", xlabel="x (m)", ylabel="y (m)")
     axes.autoscale_view()
+    if record.is_sinr:  # the reach in the open is mostly empty
+        _fit(axes, record, positions, 0.1 * range_m)
     axes.plot([], [], color=QUIET, linewidth=0.8, label="ways of hosts")
     legend_below(axes, 3)
     left_out = f" {thousands(nowhere)} recorded places that are no places are left out." if nowhere else ""
     circles = "half of the places at that distance are reached in the open" if record.is_sinr else "cells"
-    return f"Of the whole run. Circles: {circles}, with a radius of {range_m:.4g} m.{left_out}"
+    built = f" Grey: {thousands(len(record.buildings))} buildings." if record.buildings else ""
+    return f"Of the whole run. Circles: {circles}, with a radius of {range_m:.4g} m.{built}{left_out}"
+
+
+def _fit(axes: Any, record: Record, positions: pd.DataFrame, rim_m: float) -> None:
+    """To stations, hosts and walls."""
+    corners = [np.array(building[0]) / 100 for building in record.buildings]
+    places = [np.array(record.manifest["station_positions_m"]).reshape(-1, 2), positions[["x_m", "y_m"]].to_numpy()]
+    at = np.concatenate([*places, *corners])
+    if len(at):
+        (west, south), (east, north) = at.min(axis=0) - rim_m, at.max(axis=0) + rim_m
+        axes.set(xlim=(west, east), ylim=(south, north))
+
+
+def _ring(corners_cm: list[tuple[int, int]]) -> Path:
+    from matplotlib.path import Path
+
+    return Path(np.array([*corners_cm, corners_cm[0]]) / 100, closed=True)
 
 
 def _handoffs(events: pd.DataFrame) -> pd.DataFrame:

@@ -7,7 +7,7 @@ Source    ours: docs/guide/pictures.md
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -16,8 +16,13 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from mobilenet.experiments.study.measure import delays_in, integral_of
+from mobilenet.parameters import ScenarioError
+from mobilenet.propagation.obstacles import read_buildings
+from mobilenet.propagation.walls import Building
 from mobilenet.rundir.reader import RunError, read_manifest
 from mobilenet.rundir.schema import kind_of
+from mobilenet.scenario.mobile import Scenario
+from mobilenet.scenario.run_source import recorded
 
 from ..style import FAULT
 from .frames import Frames
@@ -62,6 +67,7 @@ class Record:
     positions: pd.DataFrame
     frames: Frames | None = None
     is_sinr: bool = False
+    buildings: list[Building] = field(default_factory=list)
 
     @property
     def of_processes(self) -> bool:
@@ -93,6 +99,17 @@ class Record:
         sent, delays = delays_in(self.events)
         inside = (sent >= self.manifest["warmup_s"] * SECOND) & (sent < self.manifest["duration_s"] * SECOND)
         return delays[inside]
+
+
+def buildings_of(directory: Path) -> list[Building]:
+    """Those of a run's scenario, in centimetres; none where it has none, or where they cannot be read any more."""
+    try:
+        scenario = recorded(directory / "scenario.yaml")
+        if not isinstance(scenario, Scenario) or scenario.wireless.obstacles is None:
+            return []
+        return read_buildings(scenario.folder / scenario.wireless.obstacles.file, scenario.origin)
+    except (ScenarioError, OSError):
+        return []
 
 
 def edges_of(record: Record) -> NDArray[np.float64]:

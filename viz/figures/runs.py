@@ -41,7 +41,7 @@ from ..style import (
 )
 from .field import field
 from .frames import by_power, fates, read_frames, reception, where_heard
-from .record import BUCKETS, SECOND, Record, edges_of, manifest_of, mean_level, middles_s, time_axis
+from .record import BUCKETS, SECOND, Record, buildings_of, edges_of, manifest_of, mean_level, middles_s, time_axis
 
 MOST_LINES = 8
 SHORTEST = 1e-4  # that a logarithmic axis shows
@@ -54,6 +54,7 @@ def run_figures(directory: Path, folder: Path, look: Look = LOOK) -> list[Drawn]
     record = Record(directory.resolve().name, manifest, events, samples, positions)
     if not record.of_processes:
         record.frames, record.is_sinr = read_frames(directory), by_power(directory)
+        record.buildings = buildings_of(directory)
     make_folder(folder)
     drawn = []
     for name, title, wanted, draw in FIGURES:

@@ -18,6 +18,7 @@ from mobilenet.parameters import ScenarioError
 from mobilenet.quoting import quoted
 from mobilenet.rundir.reader import RunError
 from mobilenet.scenario import load_scenario
+from mobilenet.scenario.radio_words import radio_of_study
 
 from ..figures import study_figures
 from ..figures.frames import by_power
@@ -66,6 +67,7 @@ def study_page(directory: Path) -> str:
         (
             "The runs",
             _counts(verdicts, failed)
+            + _radio(directory)
             + (
                 code("\n".join(run["run"] for run in runs if run["verdict"] == "violated")[:5000])
                 if verdicts["violated"]
@@ -102,6 +104,12 @@ def _radios(directory: Path) -> set[bool]:
         with suppress(RunError):
             found.add(by_power(file.parent))
     return found
+
+
+def _radio(directory: Path) -> str:
+    """For a paper's section on how it was measured."""
+    words = radio_of_study(directory)
+    return "" if words is None else paragraph(text(f"Radio: {words}."))
 
 
 def _again(directory: Path) -> str:

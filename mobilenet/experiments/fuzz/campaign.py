@@ -149,10 +149,12 @@ def record(
         drawn = plug_ins.experiment_of(seed, protocol) if is_own else broadcasts.draw(seed, protocol)
         return record_scenario(drawn, directory, again(seed, protocol=protocol), whole)
     if is_own and network == "radio":
-        own = with_declared(plug_ins.scene_of(seed, protocol, radio), True)
-        return record_scenario(own, directory, again(seed, protocol=protocol, radio=radio), whole)
+        scene = with_declared(plug_ins.scene_of(seed, protocol, radio), True)
+        return record_scenario(scene, directory, again(seed, protocol=protocol, radio=radio), whole)
     if is_own:
-        return record_adversary(schedule.draw(seed), directory, whole=whole, own=plug_ins.parties_of(protocol))
+        hostile = schedule.draw(seed)
+        own = plug_ins.parties_of(protocol, seed, len(hostile.parents) + 1, len(hostile.first_cells))
+        return record_adversary(hostile, directory, whole=whole, own=own)
     if protocol == "tcp_flooding":
         scene = scenes.draw(seed, "tcp_flooding", radio=radio)
         return record_scenario(scene, directory, again(seed, protocol=protocol, radio=radio), whole)
@@ -194,7 +196,11 @@ def record_adversary(
 ) -> str:
     """Play a schedule on the adversary's network, write what was recorded, return its fingerprint."""
     started = time.perf_counter()
-    outcome = schedule.run(drawn, host_class, station_class, check, layer, own)
+    try:
+        outcome = schedule.run(drawn, host_class, station_class, check, layer, own)
+    finally:
+        if own is not None:
+            own.end()
     described = description(drawn, own)
     facts = manifest(
         outcome.recording,
@@ -208,8 +214,8 @@ def record_adversary(
         skipped_tracks=0,
     )
     write_recording(directory, outcome.recording)
-    if own is not None:
-        shutil.copyfile(own.file, directory / own.file.name)
+    for _, file in () if own is None else own.scene.files():
+        shutil.copy(file, directory / file.name)
     (directory / "scenario.yaml").write_text(to_yaml(described.model_dump()), encoding="utf-8")
     write_json(directory / "manifest.json", {**facts, "files": file_digests(directory)})
     if whole:
@@ -242,11 +248,12 @@ def again(
     seed: int, count: int = 1, backbone: str = "tree", protocol: str = "mobile_causal", radio: scenes.Radio = "dcf"
 ) -> str:
     """The command that repeats a schedule."""
+    is_own = plug_ins.is_plug_in(protocol)
+    named = plug_ins.options_of(protocol) if is_own else ""
     chosen = (
-        ("protocol", protocol, "mobile_causal"),
+        ("protocol", "mobile_causal" if is_own else protocol, "mobile_causal"),
         ("backbone", backbone, "tree"),
         ("mac" if radio == "acking" else "radio", radio, "dcf"),
     )
     others = "".join(f" --{option} {value}" for option, value, usual in chosen if value != usual)
-    allowed = " --allow-code" if plug_ins.is_plug_in(protocol) else ""
-    return f"mobilenet swarm --count {count} --seed {seed}{others}{allowed}"
+    return f"mobilenet swarm --count {count} --seed {seed}{others}{named}"

@@ -1,4 +1,5 @@
-"""What a swarm makes of a protocol of one's own, `path/to/file.py:Class`: where it plays, and what is drawn for it.
+"""What a swarm makes of a protocol of one's own: a class, `path/to/file.py:Class`, or programs, named by the group
+`protocol` of a scenario as JSON. Where it plays, and what is drawn for it.
 
 Model     a broadcast among processes plays where those over VCube do; a protocol of hosts and stations where the mobile
           causal broadcast does, on the adversary's network and on the radio, on the same schedules and scenes. One that
@@ -10,42 +11,75 @@ Source    ours: docs/guide/plug-ins.md, docs/validation/trust.md
 
 from __future__ import annotations
 
+import json
+import shlex
 from functools import cache
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
 from mobilenet.experiments.fuzz import broadcasts, scenes
+from mobilenet.programs.cast import Cast
 from mobilenet.protocols.declaration import Declaration
 from mobilenet.scenario import OwnProtocol, ProcessScenario, Scenario, effective
 from mobilenet.scenario.processes import OwnBroadcast
+from mobilenet.scenario.protocol_groups import OwnProgram
 from mobilenet.scenario.yaml_writer import inline
 from mobilenet.simulation.plugins import declaration_for, plays_among_processes, with_declared
+from mobilenet.simulation.programs import as_played, cast_of
 
 Kind = Literal["hosts", "hosts over connections", "processes"]
 
 
 class Parties(NamedTuple):
-    """A protocol of hosts and stations as the adversary's network takes it."""
+    """A protocol of hosts and stations as the adversary's network takes it, for one schedule."""
 
-    reference: str  # path/to/file.py:Class
-    file: Path
-    group: OwnProtocol  # what scenario.yaml says of it
+    reference: str  # path/to/file.py:Class, or the group of programs
+    scene: Scenario  # one that has it, for the files that it names
     declaration: type[Declaration]
     settings: Any
+    cast: Cast | None = None  # of programs
+
+    @property
+    def group(self) -> OwnProtocol | OwnProgram:
+        """What scenario.yaml says of it, with what showed only while it was played."""
+        return as_played(self.scene, self.cast).protocol  # type: ignore[return-value]
+
+    def end(self) -> None:
+        """The schedule is over."""
+        if self.cast is not None:
+            self.cast.end(0)
 
 
 def is_plug_in(protocol: str) -> bool:
-    """Whether this names a class in a file."""
-    return ".py:" in protocol
+    """Whether this names a class in a file, or programs."""
+    return ".py:" in protocol or are_programs(protocol)
+
+
+def are_programs(protocol: str) -> bool:
+    return protocol.startswith("{")
+
+
+def options_of(protocol: str) -> str:
+    """How the command line of a swarm names it."""
+    if not are_programs(protocol):
+        return f" --protocol {protocol} --allow-code"
+    group = json.loads(protocol)
+    words = [f" --command {shlex.quote(shlex.join(group['command']['host']))}"]
+    if group["command"]["station"] != group["command"]["host"]:
+        words.append(f"--station-command {shlex.quote(shlex.join(group['command']['station']))}")
+    return " ".join([*words, f"--promises {group['promises']}", "--allow-code"])
 
 
 def file_of(protocol: str) -> str:
     """As a traceback names it."""
-    return str(_split(protocol)[0])
+    return "" if are_programs(protocol) else str(_split(protocol)[0])
 
 
 def kind_of(protocol: str) -> Kind:
     """Its code is run, once for each version of the file."""
+    if are_programs(protocol):
+        scene_of(1, protocol)  # tells what is wrong with it
+        return "hosts"
     path, _ = _split(protocol)
     return _kind_of(protocol, path.stat().st_mtime_ns if path.is_file() else 0)
 
@@ -63,7 +97,7 @@ def _kind_of(protocol: str, version: int) -> Kind:
 def scene_of(seed: int, protocol: str, radio: scenes.Radio = "dcf") -> Scenario:
     """The scene of a seed with this protocol; its code is not run yet."""
     path, name = _split(protocol)
-    named = inline({"class": f"{path.name}:{name}"})
+    named = protocol if are_programs(protocol) else inline({"class": f"{path.name}:{name}"})
     drawn = effective(scenes.draw(seed, radio=radio))
     return Scenario.from_text(drawn, [f"protocol={named}"], path.parent, "swarm")
 
@@ -79,15 +113,18 @@ def experiment_of(seed: int, protocol: str) -> ProcessScenario:
     return ProcessScenario.from_text(effective(drawn), (), path.parent, "swarm")
 
 
-def parties_of(protocol: str) -> Parties:
-    """What plays on the adversary's network."""
-    path, _ = _split(protocol)
+def parties_of(protocol: str, seed: int, stations: int, hosts: int) -> Parties:
+    """What plays on the adversary's network in the schedule of a seed."""
     scene = with_declared(scene_of(1, protocol), True)
-    assert isinstance(scene, Scenario) and isinstance(scene.protocol, OwnProtocol)
-    declaration, settings = declaration_for(scene, True)
-    return Parties(protocol, path, scene.protocol, declaration, settings)
+    assert isinstance(scene, Scenario)
+    named = scene.model_copy(update={"seed": seed})
+    cast = cast_of(named, {"stations": stations, "hosts": hosts}, None)
+    declaration, settings = declaration_for(scene, True, cast)
+    return Parties(protocol, scene, declaration, settings, cast)
 
 
 def _split(protocol: str) -> tuple[Path, str]:
+    if are_programs(protocol):
+        return Path("command"), ""
     file, _, name = protocol.rpartition(":")
     return Path(file), name

@@ -21,6 +21,7 @@ from mobilenet.scenario import Scenario
 
 Values = dict[str, Any]
 Protocol = Literal["mobile_causal", "tcp_flooding"]
+REFERENCE_LOSS_DB = 40.05
 Radio = Literal["dcf", "acking", "sinr"]  # a MAC over the unit disk, or 802.11 where power decides
 
 
@@ -148,8 +149,8 @@ def _sinr(seed: int, dcf: Values) -> Values:
         "eifs": dcf["eifs"],
         "loss": dcf["loss"],
         "queue_frames": dcf["queue_frames"],
-        "tx_dbm": preamble_rssi_dbm + 40.05 + 10 * exponent * log10(dcf["range_m"]),
-        "path_loss": {"exponent": exponent},
+        "tx_dbm": preamble_rssi_dbm + REFERENCE_LOSS_DB + 10 * exponent * log10(dcf["range_m"]),
+        "path_loss": {"exponent": exponent, "reference_loss_db": REFERENCE_LOSS_DB},
         "shadowing": shadowing if stream.chance(0.5) else None,
         "fading": {"model": "nakagami"} if stream.chance(0.5) else None,
         "preamble_rssi_dbm": preamble_rssi_dbm,

@@ -17,7 +17,7 @@ from difflib import get_close_matches
 from typing import Any, NamedTuple
 
 from mobilenet.network.radio.links import cell_m, rate_reach_m
-from mobilenet.network.radio.parameters import FARTHEST_M, WirelessParameters
+from mobilenet.network.radio.parameters import BANDS, FARTHEST_M, WirelessParameters
 from mobilenet.network.radio.phy import MODES
 from mobilenet.network.radio.reception import hundredths
 from mobilenet.parameters import ScenarioError
@@ -119,7 +119,7 @@ def _by_power(scenario: Scenario, name: str, walls: dict[str, Any] | None) -> Ra
     elif name != "log_distance":
         values[name] = {"fading": FADING, "shadowing": SHADOWING}[name]
     range_m = cell_m(own)
-    values["path_loss"] = path_loss = _path_loss(range_m)
+    values["path_loss"] = path_loss = _path_loss(range_m, own.mode)
     parameters = PathLossParameters.model_validate(path_loss)
     loss_cdb = loss_table(parameters, FARTHEST_M)[int(100 * range_m + 0.5)]
     least_dbm = values.get("preamble_rssi_dbm", own.preamble_rssi_dbm)
@@ -134,11 +134,11 @@ def _by_power(scenario: Scenario, name: str, walls: dict[str, Any] | None) -> Ra
     return Radio(name, RADIOS[name], WirelessParameters.model_validate(values), changes)
 
 
-def _path_loss(range_m: float) -> dict[str, Any]:
+def _path_loss(range_m: float, mode: str) -> dict[str, Any]:
     """With a reference loss less than a hundredth of a dB beside the usual one, so that a whole hundredth is passed
     right behind `range_m`: reach, and so the ground that hosts walk on, is the disk's to the centimetre.
     """
-    usual = PathLossParameters.model_fields["reference_loss_db"].default
+    usual = BANDS.get(mode, {}).get("reference_loss_db", PathLossParameters.model_fields["reference_loss_db"].default)
     behind = usual + 10 * EXPONENT * math.log10(max(1.0, range_m) + 0.005)
     step = math.floor(100 * behind) + 0.5
     return {"model": "log_distance", "exponent": EXPONENT, "reference_loss_db": round(usual + step / 100 - behind, 8)}

@@ -22,11 +22,12 @@ from mobilenet.network.radio.survival import CHANCE
 from mobilenet.propagation.budget import LinkBudget
 from mobilenet.propagation.fading import Fading
 from mobilenet.propagation.obstacles import walls
-from mobilenet.propagation.path_loss import loss_table, median_reach_m
+from mobilenet.propagation.path_loss import loss_table, mean_loss_db, median_reach_m
 from mobilenet.propagation.shadowing import CLIP, ONE
 from mobilenet.tracks.projection import Origin
 
 BELOW_NOISE_CDB = 2_000
+LEAST_GROUND_M = 1.0
 LINKS = (0, 1, 2)  # stations among both ends
 OVERHEAD_BYTES = UDP_BYTES + IP_BYTES + LLC_MAC_FCS_BYTES
 
@@ -82,6 +83,18 @@ def rate_reach_m(wireless: WirelessParameters, rate_mbps: float, payload_bytes: 
 def between_stations_m(wireless: WirelessParameters) -> float:
     """How far stations are received by each other where nothing stands in the way: with umi farther than by hosts."""
     return _distance_m(wireless, station_tx_dbm(wireless), detected_cdbm(wireless), (2,))
+
+
+def tx_dbm_to_reach(wireless: WirelessParameters, distance_m: float) -> float:
+    """The power with which a node is received so far away where nothing stands in the way."""
+    return detected_cdbm(wireless) / 100 + mean_loss_db(wireless.path_loss, distance_m)
+
+
+def ground_m(wireless: WirelessParameters) -> float:
+    """How far from a station hosts walk if the scenario gives no area: through its cell, and through a metre around it
+    where nobody is received.
+    """
+    return cell_m(wireless) if wireless.model == "unit_disk" else max(LEAST_GROUND_M, cell_m(wireless))
 
 
 def detected_cdbm(wireless: WirelessParameters) -> int:

@@ -18,6 +18,7 @@ from pydantic import Field, SerializerFunctionWrapHandler, model_serializer, mod
 
 from mobilenet.network.radio.phy import MODES
 from mobilenet.parameters import Parameters
+from mobilenet.propagation.parameters import ONLY as MEANINGFUL
 from mobilenet.propagation.parameters import (
     FadingParameters,
     ObstaclesParameters,
@@ -42,6 +43,8 @@ INSTEAD = {
     "detection_range_m": "preamble_rssi_dbm and ed_threshold_dbm say what is sensed",
 }
 FARTHEST_M = 3000
+BANDS: dict[str, dict[str, float]] = {"a": {"reference_loss_db": 46.68, "frequency_ghz": 5.15}}
+"""What modes at 5 GHz have instead of the path loss's own defaults, which are those of 2.4 GHz."""
 
 
 class WirelessParameters(Parameters):
@@ -120,6 +123,18 @@ class WirelessParameters(Parameters):
                     raise ValueError(f"{name}: means nothing with model: {self.model}; leave it out{instead}")
         if self.model == "sinr" and self.mac != "dcf":
             raise ValueError("mac: acking sends at no rate of 802.11, whose bit errors sinr knows; say mac: dcf")
+        return self
+
+    @model_validator(mode="after")
+    def _of_this_band(self) -> WirelessParameters:
+        """What the path loss does not say of the carrier follows from the mode."""
+        given, meaningful = self.path_loss.model_fields_set, MEANINGFUL[self.path_loss.model]
+        usual = BANDS.get(self.mode, {}).items()
+        missing = {key: value for key, value in usual if key in meaningful and key not in given}
+        if missing:
+            in_band = self.path_loss.model_copy()
+            in_band.__dict__.update(missing)  # not as if they had been given
+            self.__dict__["path_loss"] = in_band
         return self
 
     @model_validator(mode="after")

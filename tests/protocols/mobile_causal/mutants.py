@@ -4,8 +4,9 @@ Model     an edit of a few lines in a fresh copy of the protocol's modules (test
           network with the self-checks off. The lines that it replaces carry the label of the rule (test_labels.py). An
           edit that does not apply any more is an error, not a survivor. Each run is recorded, and the verifier judges
           the run directory alone. A run that raises leaves no directory and does not count. Mutants that lose nothing
-          and only load the radio are caught by scenes instead
-Run       python -m tests.protocols.mobile_causal.mutants [name ...] [--limit N] [--workers N]
+          and only load the radio are caught by scenes instead. With --radio the same edits are tried on the medium:
+          scenes as `mobilenet swarm` draws them, which no flavour turns towards a rule
+Run       python -m tests.protocols.mobile_causal.mutants [name ...] [--limit N] [--workers N] [--radio dcf|sinr]
           prints for each mutant the schedules it took, the seed that caught it, and the property that was violated
 Source    the rules by label: docs/protocols/mobile-causal.md, Deviations
 """
@@ -18,14 +19,16 @@ import tempfile
 from collections import Counter
 from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from types import ModuleType
 from typing import NamedTuple
 
-from mobilenet.experiments.fuzz.campaign import record_adversary
+from mobilenet.experiments.fuzz import scenes
+from mobilenet.experiments.fuzz.campaign import record_adversary, record_radio
 from mobilenet.experiments.fuzz.schedule import Schedule, draw
 from mobilenet.protocols.mobile_causal import Station
+from mobilenet.protocols.mobile_causal.declaration import MobileCausal
 from mobilenet.verify import Verdict, verify_run
 from tests.protocols.edits import Edit, broken
 
@@ -81,9 +84,30 @@ def verdicts_on(schedule: Schedule, name: str) -> dict[str, Verdict]:
         return verify_run(Path(folder))
 
 
-def hunt(name: str, limit: int = LIMIT) -> Kill:
-    """Schedule after schedule until the mutant is caught."""
+def verdicts_on_radio(seed: int, name: str, radio: scenes.Radio) -> dict[str, Verdict]:
+    """The same of a scene on the medium."""
+    protocol = load(name)
+    original = MobileCausal.host, MobileCausal.station
+    with tempfile.TemporaryDirectory(prefix="mobilenet-mutant-") as folder:
+        try:
+            MobileCausal.host, MobileCausal.station = protocol.Host, protocol.Station
+            record_radio(seed, Path(folder), radio=radio)
+        except (AssertionError, KeyError, ValueError, IndexError):
+            return {}
+        finally:
+            MobileCausal.host, MobileCausal.station = original
+        return verify_run(Path(folder))
+
+
+def hunt(name: str, limit: int = LIMIT, radio: scenes.Radio | None = None) -> Kill:
+    """Schedule after schedule until the mutant is caught; `radio`: of scenes on the medium instead."""
     m = MUTANTS[name]
+    if radio is not None:
+        for seed in range(limit):
+            for check, verdict in verdicts_on_radio(seed, name, radio).items():
+                if verdict.answer == "violated":
+                    return Kill(name, seed + 1, seed, radio, check, verdict.explanation)
+        return Kill(name, limit, None, radio, None, "")
     if m.scene is not None:
         found = m.scene(load(name).Station)
         return Kill(name, 1, None, "scene", "load" if found else None, found or "")
@@ -100,11 +124,13 @@ def main() -> int:
     parser.add_argument("names", nargs="*", default=list(MUTANTS))
     parser.add_argument("--limit", type=int, default=LIMIT)
     parser.add_argument("--workers", type=int, default=2)
+    parser.add_argument("--radio", choices=("dcf", "sinr"), help="scenes on the medium instead of schedules")
     arguments = parser.parse_args()
+    look = partial(hunt, limit=arguments.limit, radio=arguments.radio)
     killed_by: Counter[str] = Counter()
     print(f"{'mutant':20} {'rule':5} {'schedules':>9} {'seed':>5}  {'flavour':12} {'property':13} explanation")
     with ProcessPoolExecutor(arguments.workers) as pool:
-        for kill in pool.map(hunt, arguments.names, [arguments.limit] * len(arguments.names)):
+        for kill in pool.map(look, arguments.names):
             seed = "" if kill.seed is None else kill.seed
             first_line = kill.explanation.partition("\n")[0][:90]
             print(

@@ -41,7 +41,7 @@ Mobilenet.ground = (app) => {
 
   const uncovered = (g) => {
     // the box of the field, less all cells: what is left are the holes
-    const [[left, bottom], [right, top]] = app.bounds;
+    const [left, bottom, right, top] = radio.box || app.bounds.flat();
     g.save();
     corners(g, [
       [left, bottom],

@@ -79,18 +79,21 @@ Mobilenet.start = (map, L) => {
     bottom = Math.min(bottom, y - r);
     top = Math.max(top, y + r);
   };
-  for (let i = 0; i < run.stationCount; i++) extend(run.stations.x_m[i], run.stations.y_m[i], run.range_m * 1.05);
-  for (let i = 0; i < run.x_cm.length; i++) extend(run.x_cm[i] / 100, run.y_cm[i] / 100, run.range_m * 0.1);
-  if (run.area.box_m) {
-    const [w, s, e, n] = run.area.box_m;
-    extend(w, s, run.range_m * 0.1);
-    extend(e, n, run.range_m * 0.1);
-  }
-  if (left > right) extend(0, 0, 100);
   const view = (app.view = Mobilenet.view(map, run.origin)),
     host = map.getContainer();
   app.radio = Mobilenet.radio(app);
-  if (app.radio.box) [left, bottom, right, top] = app.radio.box;
+  // A disk is a station's own; with power the reach in the open is mostly empty, and what is there decides.
+  const rim = Math.max(1, run.range_m * 0.1);
+  const around = app.radio.power ? rim : run.range_m * 1.05;
+  for (let i = 0; i < run.stationCount; i++) extend(run.stations.x_m[i], run.stations.y_m[i], around);
+  for (let i = 0; i < run.x_cm.length; i++) extend(run.x_cm[i] / 100, run.y_cm[i] / 100, rim);
+  if (run.area.box_m) {
+    const [w, s, e, n] = run.area.box_m;
+    extend(w, s, rim);
+    extend(e, n, rim);
+  }
+  if (app.radio.power) for (const rings of app.radio.buildings) for (const [x, y] of rings[0]) extend(x, y, rim);
+  if (left > right) extend(0, 0, 100);
   app.bounds = [
     [left, bottom],
     [right, top],

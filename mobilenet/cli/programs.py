@@ -1,0 +1,72 @@
+"""Look at one program of a run alone."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from mobilenet.cli.console import Exit, reporting, say
+from mobilenet.cli.options import AllowCode, Quiet, RunDirectory
+from mobilenet.cli.progress import progress
+from mobilenet.quoting import cut, quoted, spelled_out
+
+LONGEST = 2000  # characters of a line
+
+
+def replay(
+    run: RunDirectory,
+    command: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="[-- COMMAND ...]", help="The program; by default the one of the run.", show_default=False
+        ),
+    ] = None,
+    node: Annotated[str, typer.Option("--node", metavar="NODE", help="Whose lines, as in h12.")] = "h0",
+    life: Annotated[int, typer.Option("--life", min=1, metavar="N", help="Which life of it; a crash ends one.")] = 1,
+    out: Annotated[
+        Path | None,
+        typer.Option("--out", "-o", metavar="FILE", help="Start nothing; write what it was told, for a debugger."),
+    ] = None,
+    allow_code: AllowCode = False,
+    quiet: Quiet = False,
+) -> None:
+    """Feed a program what it was told in a run, alone, and show the first answer that differs."""
+    with reporting(quiet, reads=[run]):
+        from mobilenet.experiments.programs.alone import exchanges, feed
+        from mobilenet.experiments.programs.transcript import lines_of, lines_of_node
+        from mobilenet.parameters import ScenarioError
+        from mobilenet.scenario import load_scenario
+
+        with progress(quiet, "replaying") as update:
+            lines, again = lines_of(run, update, allow_code)
+        if again:
+            say("The run had not recorded its lines (record.programs), so it was played again: same fingerprint.")
+        found = lines_of_node(lines, node, life, run)
+        told = [event for event, _ in exchanges(found)]
+        if out is not None:
+            out.write_text("".join(f"{line}\n" for line in told), encoding="utf-8")
+            say(f"{out}: what life {life} of {node} was told, {len(told)} events. Next: PROGRAM < {quoted(out)}")
+            return
+        words = command or _command_of(load_scenario(run / "scenario.yaml"), node)
+        if not allow_code:
+            raise ScenarioError(
+                f"{cut(' '.join(words), 200)}: runs a program, with all that you may do on this machine; if you trust"
+                " it, say --allow-code"
+            )
+        parting = feed(found, words, run)
+        if parting is None:
+            say(f"{node}, life {life}: all {len(told)} answers are as recorded. Next: mobilenet show {quoted(run)}")
+            return
+        say(f"{node}, life {life}: event {parting.number} of {len(told)} is answered otherwise")
+        for title, texts in (("told", [parting.told]), ("recorded", parting.recorded), ("now", parting.answered)):
+            for text in texts:
+                say(f"  {title:9} {spelled_out(cut(text, LONGEST))}")
+        say(f"Next: mobilenet replay {quoted(run)} --node {node} --life {life} -o told.jsonl, and a debugger")
+        raise typer.Exit(Exit.VIOLATED)
+
+
+def _command_of(scenario: object, node: str) -> list[str]:
+    command = scenario.protocol.command  # type: ignore[attr-defined]
+    return list(command if isinstance(command, tuple) else command.station if node[0] == "s" else command.host)

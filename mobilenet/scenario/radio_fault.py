@@ -1,0 +1,162 @@
+"""Which key of a radio that reaches too far, or not far enough, is at fault.
+
+Model     reach: how far a preamble is detected where the path loss is all. Each key is put back to its default alone.
+          At fault is the first that brings the reach below 3 km: the power, the preamble's keys, the numbers of the
+          path loss, its model; if none does, the one that changes the link at 3 km the most. Nothing is computed beyond
+          3 km, so the reach there comes from the formula, up to FARTHEST_SHOWN_M
+Units     metres, dB, dBm
+Source    ours: docs/models/sinr.md
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from math import floor, log10
+from typing import NamedTuple
+
+from mobilenet.network.radio.links import (
+    between_stations_m,
+    cell_m,
+    detected_cdbm,
+    host_reach_m,
+    station_tx_dbm,
+    tx_dbm_to_reach,
+)
+from mobilenet.network.radio.parameters import FARTHEST_M, WirelessParameters
+from mobilenet.propagation.parameters import ONLY, PathLossParameters
+from mobilenet.propagation.path_loss import mean_loss_db
+
+FARTHEST_SHOWN_M = 1_000_000
+USUAL_M = 100.0
+WHOLE = "path_loss"
+PREAMBLE_KEYS = ("preamble_rssi_dbm", "preamble_sinr_db", "noise_figure_db")
+
+
+class _Sender(NamedTuple):
+    """Who is heard too far: `stations` are among both ends."""
+
+    key: str
+    tx_dbm: float
+    stations: int
+
+
+def too_far(wireless: WirelessParameters) -> tuple[str, str] | None:
+    """(dotted path of the key at fault, what is wrong and what would be right) of a radio heard beyond 3 km."""
+    senders = []
+    if host_reach_m(wireless) >= FARTHEST_M:
+        senders.append(_Sender("tx_dbm", wireless.tx_dbm, 1))
+    stations_m = {1: cell_m(wireless), 2: between_stations_m(wireless)}
+    farthest = max(stations_m, key=lambda stations: stations_m[stations])
+    if stations_m[farthest] >= FARTHEST_M:
+        key = "tx_dbm" if wireless.station_tx_dbm is None else "station_tx_dbm"
+        senders.append(_Sender(key, station_tx_dbm(wireless), farthest))
+    if not senders:
+        return None
+    sender = max(senders, key=lambda one: (one.tx_dbm, one.stations))
+    threshold_dbm = detected_cdbm(wireless) / 100
+    loss_db = mean_loss_db(wireless.path_loss, FARTHEST_M, sender.stations)
+    excess_db = sender.tx_dbm - threshold_dbm - loss_db
+    shares_db = dict(_shares_db(wireless, sender, threshold_dbm, loss_db))
+    enough = [path for path, share_db in shares_db.items() if share_db > excess_db]
+    kind = _kind(enough[0]) if enough else ""
+    path = max((each for each in enough or shares_db if _kind(each) == kind or not kind), key=shares_db.__getitem__)
+    reach = _far(wireless, sender, threshold_dbm)
+    return f"wireless.{path}", (
+        f"preambles are detected {reach} away, and beyond {FARTHEST_M / 1000:g} km nothing is computed:"
+        f" {_right(wireless, path, sender, threshold_dbm, loss_db, excess_db)}"
+    )
+
+
+def _kind(path: str) -> str:
+    """Of keys that are weighed against each other."""
+    if path in PREAMBLE_KEYS:
+        return "preamble"
+    return "numbers of the path loss" if "." in path else path
+
+
+def too_near(wireless: WirelessParameters, narrow_m: float) -> tuple[str, str] | None:
+    """(dotted path, what it comes to) of a radio that hardly anybody hears."""
+    cell, host = cell_m(wireless), host_reach_m(wireless)
+    if min(cell, host) >= narrow_m:
+        return None
+    if cell == host:
+        key, whose, reach = "tx_dbm", "hosts and stations are", cell
+    elif host < cell:
+        key, whose, reach = "tx_dbm", "hosts are", host
+    else:
+        key, whose, reach = "station_tx_dbm", "stations are", cell
+    tx_dbm = wireless.tx_dbm if key == "tx_dbm" else station_tx_dbm(wireless)
+    needed_dbm, most_dbm = -_below(-tx_dbm_to_reach(wireless, USUAL_M)), _most_dbm(key)
+    advice = f"for {USUAL_M:g} m it takes {needed_dbm:g} dBm"
+    if needed_dbm > most_dbm:
+        advice += f", and {most_dbm:g} dBm is the most: less path loss, or a lower preamble_rssi_dbm"
+    return f"wireless.{key}", (
+        f"at {tx_dbm:g} dBm {whose} received up to {reach:.1f} m only: hardly anybody hears anybody; {advice}"
+    )
+
+
+def _shares_db(
+    wireless: WirelessParameters, sender: _Sender, threshold_dbm: float, loss_db: float
+) -> Iterator[tuple[str, float]]:
+    """By how much each key makes the link better at 3 km than its default, and its path."""
+    usual = WirelessParameters(model="sinr")
+    yield sender.key, sender.tx_dbm - usual.tx_dbm
+    for key in PREAMBLE_KEYS:
+        again = wireless.model_copy(update={key: getattr(usual, key)})
+        yield key, detected_cdbm(again) / 100 - threshold_dbm
+    given = wireless.path_loss
+    for key in ONLY[given.model]:
+        default = PathLossParameters.model_fields[key].default
+        again_loss = given.model_copy(update={key: default})
+        yield f"{WHOLE}.{key}", mean_loss_db(again_loss, FARTHEST_M, sender.stations) - loss_db
+    yield WHOLE, mean_loss_db(usual.path_loss, FARTHEST_M) - loss_db if given.model != usual.path_loss.model else 0.0
+
+
+def _far(wireless: WirelessParameters, sender: _Sender, threshold_dbm: float) -> str:
+    """How far, in words."""
+
+    def is_heard(distance_m: float) -> bool:
+        return mean_loss_db(wireless.path_loss, distance_m, sender.stations) <= sender.tx_dbm - threshold_dbm
+
+    near, far = float(FARTHEST_M), float(FARTHEST_SHOWN_M)
+    if is_heard(far):
+        return f"more than {far / 1000:g} km"
+    while far - near > 1:
+        middle = (near + far) / 2
+        near, far = (middle, far) if is_heard(middle) else (near, middle)
+    return f"up to {near / 1000:.1f} km"
+
+
+def _right(
+    wireless: WirelessParameters, path: str, sender: _Sender, threshold_dbm: float, loss_db: float, excess_db: float
+) -> str:
+    """What would be right at the key at fault."""
+    power = f"{_below(sender.tx_dbm - excess_db):g} dBm or less"
+    if path == sender.key:
+        return f"expected {power}, got {sender.tx_dbm:g}"
+    if path in PREAMBLE_KEYS:
+        given, needed = getattr(wireless, path), f"{-_below(-(threshold_dbm + excess_db)):g} dBm or more"
+        if path == "preamble_rssi_dbm":
+            return f"expected {needed}, got {given:g}"
+        return f"with {given:g} they are from {threshold_dbm:g} dBm on; expected preamble_rssi_dbm: {needed}"
+    loss, also = wireless.path_loss, f"; or {sender.key}: {power}"
+    if path == "path_loss.exponent":
+        least = -_below(-(loss.exponent + excess_db / (10 * log10(FARTHEST_M))), 100)  # from 1 m on
+        return f"expected {least:g} or more, got {loss.exponent:g}{also}"
+    if path == "path_loss.reference_loss_db":
+        least = -_below(-(loss.reference_loss_db + excess_db))
+        return f"expected {least:g} dB or more, got {loss.reference_loss_db:g}{also}"
+    return (
+        f"{loss.model} loses {loss_db:.1f} dB on {FARTHEST_M / 1000:g} km; expected more than"
+        f" {loss_db + excess_db:.1f} dB{also}"
+    )
+
+
+def _below(value: float, parts: int = 10) -> float:
+    """The greatest tenth that is surely less; the reach is on a table of hundredths of a dB."""
+    return floor((value - 0.011 * 10 / parts) * parts) / parts
+
+
+def _most_dbm(key: str) -> float:
+    limits = WirelessParameters.model_fields[key].metadata
+    return float(next(limit.le for limit in limits if hasattr(limit, "le")))

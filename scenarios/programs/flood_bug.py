@@ -1,0 +1,140 @@
+"""Flooding in the order of each sender: a host of mobilenet, and a station, as one program that talks JSON lines.
+
+A host sends its message to its station until the station has it. A station keeps all messages of each sender in their
+order, tells new ones to its cell and to the other stations, and tells a host what that host says it has not got. A
+host should deliver a message of a sender only after all before it. This one delivers it when it comes: a planted bug.
+"""
+
+import json
+import sys
+
+TICK_NS = [200_000_000, 400_000_000]
+AT_ONCE = 5  # messages that a station tells a host that lacks them
+
+actions = []
+
+
+def do(action, **keys):
+    actions.append({"do": action, **keys})
+
+
+class Host:
+    def __init__(self, start):
+        self.me, self.cell = start["me"], None
+        memory = start["stable"] or {"member": False, "session": 0, "next": {}, "taken": 0, "own": [], "ahead": {}}
+        self.memory = memory  # next: sender -> number not delivered yet; own: sizes of bodies; taken: how many of them
+        do("timer", name="tick", between_ns=TICK_NS)
+
+    def changed(self):
+        memory = self.memory
+        do("store", stable=memory)
+        do("settled", value=not memory["member"] or memory["taken"] == len(memory["own"]))
+
+    def cell_(self, e):
+        self.cell = e["station"]
+
+    def join(self, e):
+        memory = self.memory
+        if self.cell is not None and not memory["member"]:
+            memory["member"], memory["session"] = True, memory["session"] + 1
+            do("joined", session=memory["session"], station=self.cell)
+            self.changed()
+
+    def leave(self, e):
+        if self.memory["member"]:
+            self.memory["member"] = False
+            do("left", session=self.memory["session"])
+            self.changed()
+
+    def broadcast(self, e):
+        if not self.memory["member"]:
+            return do("refuse")
+        self.memory["own"].append(e["payload_bytes"])
+        self.deliver(*e["id"])
+        self.offer()
+
+    def deliver(self, sender, number):
+        if sender == self.me:
+            self.memory["next"][str(sender)] = number + 1
+        else:
+            self.memory["next"].setdefault(str(sender), 0)
+        do("deliver", id=[sender, number])
+        self.changed()
+
+    def offer(self):
+        """The oldest message that no station has."""
+        memory, number = self.memory, self.memory["taken"]
+        if self.cell is not None and number < len(memory["own"]):
+            size = memory["own"][number]
+            do("send", to=self.cell, message=["new", self.me, number, size], bytes=16 + size, payload_bytes=size)
+
+    def timer(self, e):
+        if self.memory["member"] and self.cell is not None:
+            self.offer()
+            have = sorted([int(sender), number] for sender, number in self.memory["next"].items())
+            do("send", to=self.cell, message=["have", *have], bytes=16 + 8 * len(have))
+        do("timer", name="tick", between_ns=TICK_NS)
+
+    def receive(self, e):
+        kind, *rest = e["message"]
+        if kind == "got" and rest[0] == self.me:
+            self.memory["taken"] = max(self.memory["taken"], rest[1])
+            self.changed()
+        elif kind == "told" and self.memory["member"]:
+            sender, number, _ = rest
+            ahead = self.memory["ahead"].setdefault(str(sender), [])
+            if number >= self.memory["next"].get(str(sender), 0) and number not in ahead:
+                self.deliver(sender, number)
+                ahead.append(number)
+            while self.memory["next"].get(str(sender), 0) in ahead:
+                self.memory["next"][str(sender)] += 1
+
+
+class Station:
+    def __init__(self, start):
+        self.logs = [[] for _ in range(start["hosts"])]  # of each sender, the sizes of bodies in their order
+
+    def tell(self, how, sender, number, **to):
+        size = self.logs[sender][number]
+        do(how, message=["told", sender, number, size], bytes=16 + size, payload_bytes=size, **to)
+
+    def take(self, sender, number, size):
+        """Whether it is the next one of its sender."""
+        if number != len(self.logs[sender]):
+            return False
+        self.logs[sender].append(size)
+        self.tell("broadcast", sender, number)
+        return True
+
+    def receive(self, e):
+        host, (kind, *rest) = e["from"], e["message"]
+        if kind == "new":
+            if self.take(*rest):
+                self.tell("wire", rest[0], rest[1], to=None)
+            do("send", to=host, message=["got", host, len(self.logs[host])], bytes=16)
+            return
+        have, left = dict(rest), AT_ONCE
+        for sender, log in enumerate(self.logs):
+            missing = range(have.get(sender, 0), len(log))[:left]
+            left -= len(missing)
+            for number in missing:
+                self.tell("send", sender, number, to=host)
+
+    def wire(self, e):
+        self.take(*e["message"][1:])
+
+
+node = None
+for line in sys.stdin:
+    event = json.loads(line)
+    if event["ev"] == "stop":
+        break
+    if event["ev"] == "start":
+        node = {"host": Host, "station": Station}[event["role"]](event)
+    else:
+        handler = getattr(node, {"cell": "cell_"}.get(event["ev"], event["ev"]), None)
+        if handler is not None:
+            handler(event)
+    sys.stdout.write("".join(json.dumps(action) + "\n" for action in [*actions, {"do": "done"}]))
+    sys.stdout.flush()
+    actions.clear()

@@ -1,0 +1,64 @@
+"""Programs as processes, on each network, with the detector's suspicions."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from mobilenet.api import Run, run
+
+FLOOD = """import json, sys
+told, up = set(), []
+def do(action, **keys): print(json.dumps({"do": action, **keys}))
+for line in sys.stdin:
+    e = json.loads(line)
+    if e["ev"] == "stop": break
+    if e["ev"] == "start":
+        me, up = e["me"], [p for p in range(e["n"]) if p != e["me"]]
+    if e["ev"] == "broadcast":
+        told.add(tuple(e["id"]))
+        do("deliver", id=e["id"])
+        for p in up: do("send", to=p, message=e["id"], bytes=10)
+    if e["ev"] == "receive" and tuple(e["message"]) not in told:
+        told.add(tuple(e["message"]))
+        do("deliver", id=e["message"])
+        for p in up: do("send", to=p, message=e["message"], bytes=10)
+    if e["ev"] == "suspect": up.remove(e["process"])
+    if e["ev"] == "trust": up.append(e["process"])
+    do("buffer", name="told", size=0)
+    print('{"do":"done"}', flush=True)
+"""
+WORLDS: dict[str, dict[str, Any]] = {
+    "abstract": {"network": {"kind": "abstract"}, "faults": [{"process": "p1", "at": 1.5}]},
+    "packet": {"network": {"kind": "packet"}, "detector": None},
+    "wired": {"network": {"kind": "wired"}, "faults": [{"process": "p1", "at": 1.5}]},
+}
+
+
+def played(folder: Path, world: str, **more: Any) -> Run:
+    (folder / "flood.py").write_text(FLOOD)
+    scenario = {
+        "processes": 6,
+        "workload": {"sources": 6, "messages": 2, "instants": {"kind": "uniform", "latest": 5}},
+        "protocol": {"command": ["python3", "flood.py"], "order": "none", "delivers": "agreement", **more},
+        **WORLDS[world],
+    }
+    (folder / "scenario.yaml").write_text(json.dumps(scenario))
+    return run(folder / "scenario.yaml", out=folder / "run", allow_code=True, overrides={"record.programs": True})
+
+
+@pytest.mark.parametrize("world", WORLDS)
+def test_flooding_is_valid_everywhere(world: str, tmp_path: Path) -> None:
+    done = played(tmp_path, world)
+    assert done.verdict == "valid", done.verdicts
+    crashed = 1 if "faults" in WORLDS[world] else 0
+    assert (done.events["event"] == "deliver").sum() >= 5 * 5 * 2
+    told = {json.loads(line)["ev"] for line in done.lines["line"][~done.lines["said"]]}
+    assert told >= {"start", "broadcast", "receive", "stop"} - {"stop"}
+    assert ("suspect" in told) == bool(crashed)
+    assert done.manifest["buffers"] == ["told"]
+
+
+def test_order_is_judged(tmp_path: Path) -> None:
+    assert played(tmp_path, "packet", order="causal").verdict == "violated"

@@ -1,0 +1,117 @@
+"""A radio that reaches nobody, or farther than anything is computed: the key at fault is named, with what is right."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from mobilenet.network.radio.links import cell_m
+from mobilenet.network.radio.parameters import FARTHEST_M
+from mobilenet.parameters import ScenarioError
+from mobilenet.propagation.path_loss import mean_loss_db
+from mobilenet.scenario import Scenario, effective
+from mobilenet.scenario.preflight import warnings
+from mobilenet.simulation.mobile import Simulation
+
+TEXT = """
+seed: 1
+duration_s: 5
+stations: {layout: {shape: points, points_m: [[0, 0], [100, 0]]}, backbone: {kind: tree, shape: chain}}
+hosts: {count: 3, mobility: {model: random_waypoint, speed_mps: 5}}
+wireless: {model: sinr, mode: g, broadcast_rate_mbps: 6}
+protocol: {name: mobile_causal}
+workload: {interval_s: 1, payload_bytes: 100}
+"""
+
+
+def scene(*radio: str) -> Scenario:
+    return Scenario.from_text(TEXT, [f"wireless.{key}" for key in radio])
+
+
+@pytest.mark.parametrize(
+    ("radio", "begin"),
+    [
+        (
+            ["tx_dbm=-50"],
+            "wireless.tx_dbm: at -50 dBm hosts and stations are received up to 0.0 m only: hardly anybody",
+        ),
+        (
+            ["tx_dbm=-20"],
+            "wireless.tx_dbm: at -20 dBm hosts and stations are received up to 5.4 m only: hardly anybody",
+        ),
+        (["station_tx_dbm=-30"], "wireless.station_tx_dbm: at -30 dBm stations are received up to 2.5 m only"),
+        (["tx_dbm=-30", "station_tx_dbm=20"], "wireless.tx_dbm: at -30 dBm hosts are received up to 2.5 m only"),
+        (["tx_dbm=-30", "station_tx_dbm=-35"], "wireless.station_tx_dbm: at -35 dBm stations are received up to 1.7 m"),
+    ],
+)
+def test_power_too_low_is_told_with_the_range(radio: list[str], begin: str) -> None:
+    (warning,) = warnings(scene(*radio))
+    assert warning.startswith(begin) and "for 100 m it takes 18.1 dBm" in warning
+    assert cell_m(scene("tx_dbm=18.1").wireless) == pytest.approx(100, abs=1)
+
+
+def test_a_threshold_that_no_power_reaches_is_told() -> None:
+    (warning,) = warnings(scene("preamble_rssi_dbm=0"))
+    assert warning.endswith("for 100 m it takes 100.1 dBm, and 40 dBm is the most: less path loss, or a lower"
+                            " preamble_rssi_dbm")  # fmt: skip
+
+
+def test_a_run_in_which_nobody_hears_anybody_runs() -> None:
+    run = Simulation(scene("tx_dbm=-50"))
+    run.run()
+    assert not any(event == "deliver" for event in run.recording.events.event)
+
+
+@pytest.mark.parametrize(
+    ("radio", "key", "advice"),
+    [
+        (["tx_dbm=40", "path_loss={exponent: 2}"], "tx_dbm", "27.5 dBm or less, got 40"),
+        (["station_tx_dbm=40", "path_loss={exponent: 2.3}"], "station_tx_dbm", "38 dBm or less, got 40"),
+        (["path_loss={exponent: 1.5}"], "path_loss.exponent", "1.8 or more, got 1.5"),
+        (["path_loss={reference_loss_db: 0, exponent: 2.9}"], "path_loss.reference_loss_db", "1.6 dB or more, got 0"),
+        (["path_loss={model: free_space}", "tx_dbm=30"], "tx_dbm", "27.5 dBm or less, got 30"),
+        (["path_loss={model: free_space, frequency_ghz: 0.1}"], "path_loss.frequency_ghz", "more than 102.4 dB"),
+        (["preamble_rssi_dbm=-120", "preamble_sinr_db=-20", "path_loss={exponent: 2.5}"], "preamble_rssi_dbm",
+         "-106.5 dBm or more, got -120"),
+    ],
+)  # fmt: skip
+def test_power_too_high_is_refused_by_the_key_at_fault(radio: list[str], key: str, advice: str) -> None:
+    with pytest.raises(ScenarioError) as refused:
+        scene(*radio)
+    said = str(refused.value)
+    assert f": wireless.{key}: preambles are detected" in said and advice in said and "\n" not in said
+    assert re.search(r"detected up to [0-9.]+ km away", said)
+
+
+@pytest.mark.parametrize(
+    "radio",
+    [
+        ["tx_dbm=27.5", "path_loss={exponent: 2}"],
+        ["path_loss={exponent: 1.8}"],
+        ["path_loss={reference_loss_db: 1.6, exponent: 2.9}"],
+        ["preamble_rssi_dbm=-106.5", "preamble_sinr_db=-20", "path_loss={exponent: 2.5}"],
+    ],
+)
+def test_what_the_refusal_advises_is_taken(radio: list[str]) -> None:
+    assert 0.9 * FARTHEST_M < cell_m(scene(*radio).wireless) < FARTHEST_M
+
+
+@pytest.mark.parametrize(
+    ("radio", "loss"),
+    [
+        ("{mode: g, broadcast_rate_mbps: 6}", {"model": "log_distance", "exponent": 3, "reference_loss_db": 40.05}),
+        ("{mode: a, broadcast_rate_mbps: 6}", {"model": "log_distance", "exponent": 3, "reference_loss_db": 46.68}),
+        ("{mode: a, broadcast_rate_mbps: 6, path_loss: {reference_loss_db: 40.05}}", {"reference_loss_db": 40.05}),
+        ("{mode: a, broadcast_rate_mbps: 6, path_loss: {model: free_space}}",
+         {"model": "free_space", "frequency_ghz": 5.15}),
+        ("{mode: a, broadcast_rate_mbps: 6, path_loss: {model: umi, frequency_ghz: 3.5}}", {"frequency_ghz": 3.5}),
+    ],
+)  # fmt: skip
+def test_the_carrier_follows_from_the_mode_unless_given(radio: str, loss: dict[str, object]) -> None:
+    scenario = Scenario.from_text(TEXT, [f"wireless={radio}", "wireless.model=sinr"])
+    assert loss.items() <= scenario.wireless.path_loss.model_dump().items()
+    again = Scenario.from_text(effective(scenario))
+    assert again.wireless == scenario.wireless and hash(again.wireless) == hash(scenario.wireless)
+    if loss.get("frequency_ghz") == 5.15:  # both defaults agree at 1 m
+        assert mean_loss_db(scenario.wireless.path_loss, 1) == pytest.approx(46.68, abs=0.01)
