@@ -43,7 +43,7 @@ BY_A_NAME_OF_THE_MOMENT = {"mobilenet": 1, "mobilenet.engine.native": 1, "mobile
 
 # Modules that may name each other, below TYPE_CHECKING alone. A node, its frames, its MAC and the medium are one
 # machine, and compiled: a call goes straight through only where the class of the other is known by name.
-CIRCLES = [[f"mobilenet.network.radio.{name}" for name in ("antenna", "frame", "mac", "medium", "neighbours")]]
+CIRCLES = [[f"mobilenet.network.radio.{name}" for name in ("frame", "mac", "medium", "neighbours", "transceiver")]]
 
 # A library has one home.
 HOMES = {

@@ -91,7 +91,7 @@ def receptions(name: str, seed: int) -> Counts:
     simulation = Simulation(scenario)
     counts: Counts = np.zeros((3, BINS), dtype=np.int64)
     reach_m = cell_m(scenario.wireless)
-    nodes = [node.antenna for node in simulation.nodes]
+    nodes = [node.transceiver for node in simulation.nodes]
 
     def look(frame: Frame) -> None:
         places = np.array([node.position(frame.start_ns) for node in nodes])

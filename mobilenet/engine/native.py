@@ -32,7 +32,7 @@ MODULES = (
     "mobilenet.simulation.hosts",
     "mobilenet.simulation.nodes",
     "mobilenet.network.radio.acking",
-    "mobilenet.network.radio.antenna",
+    "mobilenet.network.radio.transceiver",
     "mobilenet.network.radio.dcf",
     "mobilenet.network.radio.frame",
     "mobilenet.network.radio.mac",

@@ -13,9 +13,9 @@ from math import nan
 from typing import Any
 
 from mobilenet.engine.kernel import Kernel
-from mobilenet.network.radio.antenna import NEVER
 from mobilenet.network.radio.frame import DATA, RECEIVED, SINR_FATES, Frame
 from mobilenet.network.radio.medium import Medium
+from mobilenet.network.radio.transceiver import NEVER
 from mobilenet.network.wired.network import WiredNetwork
 from mobilenet.rundir.recorder import Recording
 from mobilenet.simulation.message_fields import contents

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
 if TYPE_CHECKING:
-    from mobilenet.network.radio.antenna import Antenna
+    from mobilenet.network.radio.transceiver import Transceiver
 
 RECEIVED: Final = 0
 COLLISION: Final = 1
@@ -45,8 +45,8 @@ class Frame:
 
     def __init__(
         self,
-        sender: Antenna,
-        to: Antenna | None,
+        sender: Transceiver,
+        to: Transceiver | None,
         message: Any,
         psdu_bytes: int,
         duration_ns: int,
@@ -66,11 +66,11 @@ class Frame:
         self.kind = kind
         self.number = 0  # set by the sender's MAC: what the receiver's duplicate filter looks at
         self.retries = 0
-        self.settled: Antenna | None = None  # where its random loss is drawn already
+        self.settled: Transceiver | None = None  # where its random loss is drawn already
         self.serial = 0  # among all that were ever in the air, set by the medium
         self.start_ns = 0
         self.x_m = self.y_m = 0.0  # where it was sent, with sinr
-        self.receivers: list[Antenna] = []  # in reach, by index
+        self.receivers: list[Transceiver] = []  # in reach, by index
         self.fates: list[int] = []  # parallel to receivers, as is
         self.delays_ns: list[int] = []  # the propagation delay to each
         self.sinrs_cdb: list[int] = []  # the lowest at each, where somebody looks at frames; NEVER: not received

@@ -18,9 +18,9 @@ from typing import Final
 
 from mobilenet.engine.event_queue import Calendar
 from mobilenet.engine.kernel import Kernel
-from mobilenet.network.radio.antenna import NEVER, Antenna
 from mobilenet.network.radio.frame import BIT_ERRORS, COLLISION, DATA, FATES, HALF_DUPLEX, RANDOM, RECEIVED, Frame
 from mobilenet.network.radio.neighbours import Neighbours
+from mobilenet.network.radio.transceiver import NEVER, Transceiver
 
 SPEED_OF_LIGHT_M_PER_NS: Final = 0.299792458
 Observer = Callable[[Frame], None]
@@ -60,11 +60,11 @@ class Medium:
         self._full_duplex = full_duplex
         self._listens = listens  # False: nothing is handed up, beacons are for the statistics alone
 
-    def add(self, antenna: Antenna) -> None:
+    def add(self, transceiver: Transceiver) -> None:
         """The node is one of this air's from now on."""
 
     def start(self, frame: Frame, before: Frame | None = None) -> None:
-        """The sender's antenna begins to radiate the frame now; it sends one at a time, and a frame is in the air
+        """The sender's transceiver begins to radiate the frame now; it sends one at a time, and a frame is in the air
         once at a time.
 
         `before`: the sender's last frame, if this one may follow it without a gap. Who comes closer has a shorter
@@ -73,15 +73,15 @@ class Medium:
         """
         raise NotImplementedError
 
-    def drop_out(self, node: Antenna) -> None:
+    def drop_out(self, node: Transceiver) -> None:
         """The node crashes or vanishes: what it was receiving is lost to it."""
         raise NotImplementedError
 
-    def _let_go(self, node: Antenna) -> None:
+    def _let_go(self, node: Transceiver) -> None:
         """The node is locked on nothing any more; what it was locked on is still in the air."""
         node.lock_until = NEVER
 
-    def _abort_reception(self, sender: Antenna, now: int, end: int) -> None:
+    def _abort_reception(self, sender: Transceiver, now: int, end: int) -> None:
         """Sending aborts receiving, also of a frame that is still on its way here."""
         if sender.lock_until > now:
             self._lose(sender, HALF_DUPLEX)
@@ -93,7 +93,7 @@ class Medium:
         if sender.contending:  # an ACK goes out although a frame waits
             sender.mac.defer(now)
 
-    def _lose(self, node: Antenna, fate: int) -> None:
+    def _lose(self, node: Transceiver, fate: int) -> None:
         """What the node is locked on is lost, unless it is already."""
         frame = self._in_air[node.lock_frame]
         i = frame.receivers.index(node)
@@ -113,7 +113,7 @@ class Medium:
                 frame.fates[i] = RANDOM
         return frame.fates[i] == RECEIVED
 
-    def _is_lost(self, node: Antenna) -> bool:
+    def _is_lost(self, node: Transceiver) -> bool:
         """At random."""
         return self._loss > 0 and node.loss is not None and node.loss.random() < self._loss
 

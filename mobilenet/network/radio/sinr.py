@@ -28,7 +28,6 @@ from typing import Final
 
 from mobilenet.engine.kernel import Kernel
 from mobilenet.engine.keyed_draws import KeyedDraws
-from mobilenet.network.radio.antenna import NEVER, Antenna
 from mobilenet.network.radio.decibels import HIGHEST_CDBM, cdbm_of, times
 from mobilenet.network.radio.frame import (
     BIT_ERRORS,
@@ -46,6 +45,7 @@ from mobilenet.network.radio.medium import SPEED_OF_LIGHT_M_PER_NS, End, Medium,
 from mobilenet.network.radio.neighbours import Neighbours
 from mobilenet.network.radio.reception import Reception
 from mobilenet.network.radio.survival import CHANCE
+from mobilenet.network.radio.transceiver import NEVER, Transceiver
 from mobilenet.propagation.budget import LinkBudget
 from mobilenet.propagation.fading import Fading
 
@@ -60,7 +60,7 @@ class Ear:
         "strongest_cdbm", "tx",
     )  # fmt: skip
 
-    def __init__(self, node: Antenna, tx_cdbm: int) -> None:
+    def __init__(self, node: Transceiver, tx_cdbm: int) -> None:
         self.node = node
         self.tx = tx_cdbm
         self.opener = 0  # serial of the frame with which a preamble's 4 us began; 0: none is awaited
@@ -102,9 +102,9 @@ class Sinr(Medium):
         self._reach2 = reception.reach_m * reception.reach_m
         self._ears: list[Ear] = []
 
-    def add(self, antenna: Antenna) -> None:
-        assert antenna.index == len(self._ears)
-        self._ears.append(Ear(antenna, self._rules.tx_cdbm(antenna.is_station)))
+    def add(self, transceiver: Transceiver) -> None:
+        assert transceiver.index == len(self._ears)
+        self._ears.append(Ear(transceiver, self._rules.tx_cdbm(transceiver.is_station)))
 
     # --- a frame starts
 
@@ -125,7 +125,7 @@ class Sinr(Medium):
         gains = self._around.gains
         tx, floor, strong = ears[sender.index].tx, self._floor_cdbm, self._strong_cdbm
         detected = self._rules.detected_cdbm(frame.rate_mbps)
-        receivers: list[Antenna] = []
+        receivers: list[Transceiver] = []
         fates: list[int] = []
         delays: list[int] = []
         powers: list[int] = []
@@ -169,7 +169,7 @@ class Sinr(Medium):
         self._calendar.at(now + PREAMBLE_NS, _Preamble(self, frame))
         self._calendar.at(end + latest, End(self, frame))
 
-    def _arrive(self, node: Antenna, serial: int, first: int, power: int) -> int:
+    def _arrive(self, node: Transceiver, serial: int, first: int, power: int) -> int:
         """A frame whose preamble could be detected reaches a node: what becomes of it, as far as that is known."""
         if not node.up:
             return RECEIVER_DOWN
@@ -246,7 +246,7 @@ class Sinr(Medium):
         frame = self._in_air[ear.rival]
         frame.fates[frame.receivers.index(ear.node)] = fate
 
-    def drop_out(self, node: Antenna) -> None:
+    def drop_out(self, node: Transceiver) -> None:
         node.up = False
         ear = self._ears[node.index]
         if ear.opener:
@@ -256,7 +256,7 @@ class Sinr(Medium):
             self._lose(node, RECEIVER_DOWN)
         self._let_go(node)
 
-    def _abort_reception(self, sender: Antenna, now: int, end: int) -> None:
+    def _abort_reception(self, sender: Transceiver, now: int, end: int) -> None:
         ear = self._ears[sender.index]
         if ear.opener:
             self._give_up(ear, HALF_DUPLEX)
@@ -265,7 +265,7 @@ class Sinr(Medium):
 
     # --- energy
 
-    def _feel(self, node: Antenna, ear: Ear, frame: Frame, first: int, last: int, power: int) -> None:
+    def _feel(self, node: Transceiver, ear: Ear, frame: Frame, first: int, last: int, power: int) -> None:
         """Something strong arrives: it is sensed while the sum of all is above the threshold."""
         if power >= self._energy_cdbm:
             self._sense(node, first, last)
@@ -284,7 +284,7 @@ class Sinr(Medium):
             if until > first:
                 self._sense(node, first, until)
 
-    def _sense(self, node: Antenna, first: int, last: int) -> None:
+    def _sense(self, node: Transceiver, first: int, last: int) -> None:
         node.sense(first, last)
         if node.contending:
             node.mac.defer(first)

@@ -16,10 +16,10 @@ from hypothesis import strategies as st
 
 from mobilenet.engine.kernel import SECOND
 from mobilenet.engine.random_streams import Stream
-from mobilenet.network.radio.antenna import NEVER
 from mobilenet.network.radio.frame import COLLISION, FATES, HALF_DUPLEX, NEVER_ATTEMPTED, RECEIVED
 from mobilenet.network.radio.framing import Framing
 from mobilenet.network.radio.parameters import WirelessParameters
+from mobilenet.network.radio.transceiver import NEVER
 
 from .air import AckingAir, Node
 
@@ -106,7 +106,7 @@ def test_who_comes_closer_does_not_overtake_its_own_frames() -> None:
     """From 60 m at 100 m/s: the delay is 200.14 ns, 199.72 one frame later, and 199.31, rounded to less, after two."""
     air = AckingAir()
     a, b = air.acking(60), air.acking(0)
-    a.antenna.move(0, 60, 0, -100 / SECOND, 0)
+    a.transceiver.move(0, 60, 0, -100 / SECOND, 0)
     for name in "ABCDE":
         air.at_ns(0, a.send, name)
     air.at_ns(6 * FRAME, a.send, "later")
@@ -128,7 +128,7 @@ def test_a_busy_medium_keeps_nobody_from_sending() -> None:
     air.at_ns(1_148_001, c.send, "C2", 0)
     air.run_ns(SECOND)
     assert air.starts_ns == {"A": 0, "C": 700_000, "C2": 1_148_001, "B": 700_000}
-    assert {node.antenna.busy_until for node in air.nodes} == {NEVER}  # nothing was sensed
+    assert {node.transceiver.busy_until for node in air.nodes} == {NEVER}  # nothing was sensed
 
 
 def test_full_duplex_nodes_that_send_at_the_same_time_receive_each_other() -> None:
@@ -324,8 +324,8 @@ def test_to_a_half_duplex_node_that_sends_it_is_given_up_at_the_timeout(at_ns: i
 def test_to_a_node_that_is_down_it_is_given_up_at_the_timeout(down_ns: int, up_ns: int) -> None:
     air = AckingAir()
     a, b = air.acking(0), air.acking(100)
-    air.at_ns(down_ns, air.medium.drop_out, b.antenna)
-    air.at_ns(up_ns, setattr, b.antenna, "up", True)
+    air.at_ns(down_ns, air.medium.drop_out, b.transceiver)
+    air.at_ns(up_ns, setattr, b.transceiver, "up", True)
     air.at_ns(0, a.send, "A", to=b, acknowledged=True)
     air.at_ns(0, a.send, "B")
     air.run_ns(SECOND)
@@ -620,7 +620,7 @@ def test_random_sends(
         metres = math.dist(places[a], places[b])
         return int(metres / 0.299792458 + 0.5) if metres <= 120 and a != b else None
 
-    told = [(node.antenna.index, *entry) for node in air.nodes for entry in node.told]
+    told = [(node.transceiver.index, *entry) for node in air.nodes for entry in node.told]
     assert sorted(name for *_, name in told) == sorted(owners)  # each exactly once
     assert all(owners[name] == me for me, _, _, name in told)
     ends = {name: frame.start_ns + frame.duration_ns for name, frame in air.frames.items()}
@@ -667,7 +667,7 @@ def test_random_sends(
         own = [(frame.start_ns, ends[name]) for name, frame in air.frames.items() if owners[name] == receiver]
         for first, last, name in each:
             frame = air.frames[name]
-            fate = frame.fates[frame.receivers.index(air.nodes[receiver].antenna)]
+            fate = frame.fates[frame.receivers.index(air.nodes[receiver].transceiver)]
             disturbed = any(begin < last and first < end for begin, end, other in each if other != name)
             deaf = not full_duplex and any(begin < last and first < end for begin, end in own)
             assert (fate in (COLLISION, NEVER_ATTEMPTED, HALF_DUPLEX)) == (disturbed or deaf)
@@ -691,7 +691,7 @@ def test_random_crashes_of_nodes_that_move(seed: int, frames: int, crashes: int,
     for _ in range(3):
         node = air.acking(stream.uniform(0, 100), stream.uniform(0, 100), 3_000_000)
         speed = stream.uniform(-speed_mps, speed_mps) / SECOND
-        node.antenna.move(0, *node.antenna.position(0), speed, 0.0)
+        node.transceiver.move(0, *node.transceiver.position(0), speed, 0.0)
     sender = air.nodes[0]
     for i in range(frames):
         to = air.nodes[stream.below(3)]

@@ -202,7 +202,7 @@ def test_slots_end_at_the_nearer_of_two_senders() -> None:
 
 
 def _bare(node: Node, name: str) -> Any:
-    return Frame(node.antenna, None, Datagram(name), 164, round(FRAME * 1000), 1, node)
+    return Frame(node.transceiver, None, Datagram(name), 164, round(FRAME * 1000), 1, node)
 
 
 def test_an_acknowledged_frame() -> None:

@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 
 from mobilenet.engine.kernel import MILLISECOND, SECOND, Kernel
 from mobilenet.engine.random_streams import Stream
-from mobilenet.network.radio.antenna import Antenna
 from mobilenet.network.radio.neighbours import Neighbours
 from mobilenet.network.radio.phy import MODES
+from mobilenet.network.radio.transceiver import Transceiver
 
 from .air import Air
 
@@ -86,7 +86,7 @@ def test_equal_powers_are_not_captured_at_the_sender_s_own_place_either() -> Non
         air.at_us(1000, a.send, "A")
         air.at_us(1000, b.send, "B")
         air.run_us(9000)
-        assert air.fates("A")[c.antenna.name] == fate
+        assert air.fates("A")[c.transceiver.name] == fate
 
 
 def test_capture_saves_the_frame_that_is_much_stronger() -> None:
@@ -103,7 +103,7 @@ def test_a_receiver_that_crashes_loses_the_frame() -> None:
     air = Air()
     a, b = air.node(0), air.node(50)
     a.send("A")
-    air.at_us(700, air.medium.drop_out, b.antenna)
+    air.at_us(700, air.medium.drop_out, b.transceiver)
     air.at_us(2000, a.send, "A2")
     air.run_us(9000)
     assert air.fates("A") == air.fates("A2") == {"n1": "receiver_down"}
@@ -113,7 +113,7 @@ def test_a_receiver_that_crashes_loses_the_frame() -> None:
 def test_random_loss_is_applied_at_its_rate() -> None:
     air = Air(loss=0.3)
     a, b = air.node(0, stream=Stream(1, "backoff", "a")), air.node(50)
-    b.antenna.loss = Stream(1, "loss", "b")
+    b.transceiver.loss = Stream(1, "loss", "b")
     for i in range(4000):
         air.at_us(2000 * i, a.send, str(i))
     air.run_us(2000 * 4000)
@@ -133,7 +133,7 @@ def test_what_the_medium_calls_clean_overlapped_with_nothing(seed: int, nodes: i
         air.node(x, y_m=y, stream=Stream(seed, "backoff", str(i)))
     for i in range(frames):
         node = air.nodes[stream.below(nodes)]
-        air.at_us(stream.below(3000), node.send, f"f{i}@{node.antenna.name}")
+        air.at_us(stream.below(3000), node.send, f"f{i}@{node.transceiver.name}")
     air.run_us(100_000)
     assert len(air.starts) == frames
     duration = 82_000
@@ -170,36 +170,36 @@ def test_the_index_never_forgets_a_neighbour(seed: int, count: int, speed: float
     stream = Stream(seed, "test")
     kernel = Kernel()
     index = Neighbours(120, speed, 100 * MILLISECOND)
-    antennas = []
+    transceivers = []
     for i in range(count):
-        antenna = Antenna(i, f"n{i}", i, False)
+        transceiver = Transceiver(i, f"n{i}", i, False)
         angle = stream.uniform(0, 2 * math.pi)
         velocity = speed * math.cos(angle) / SECOND, speed * math.sin(angle) / SECOND
-        antenna.move(0, stream.uniform(-400, 400), stream.uniform(-400, 400), *velocity)
-        index.add(antenna, 0)
-        antennas.append(antenna)
+        transceiver.move(0, stream.uniform(-400, 400), stream.uniform(-400, 400), *velocity)
+        index.add(transceiver, 0)
+        transceivers.append(transceiver)
     now = 0
     for step in range(40):
         now += 100 * MILLISECOND
-        for antenna in antennas:
-            index.rebin(antenna, *antenna.position(now))
+        for transceiver in transceivers:
+            index.rebin(transceiver, *transceiver.position(now))
         if step % 10 == 9:  # one jumps
-            jumper = antennas[stream.below(count)]
+            jumper = transceivers[stream.below(count)]
             jumper.move(now, stream.uniform(-400, 400), stream.uniform(-400, 400), 0.0, 0.0)
             index.add(jumper, now)
         at = now + stream.below(100 * MILLISECOND)
-        asker = antennas[stream.below(count)]
+        asker = transceivers[stream.below(count)]
         found = index.candidates(asker, at)
         assert [a.index for a in found] == sorted(a.index for a in found)
         here = np.array(asker.position(at))
-        for other in antennas:
+        for other in transceivers:
             if other is not asker and np.hypot(*(np.array(other.position(at)) - here)) <= 120:
                 assert other in found
     del kernel
 
 
 def test_with_a_thousand_cells_a_frame_touches_only_whom_it_can_reach() -> None:
-    """A count, not a time: how many antennas one frame looks at does not grow with the network."""
+    """A count, not a time: how many transceivers one frame looks at does not grow with the network."""
     looked_at = []
     for side in (3, 32):
         air = Air()
@@ -208,5 +208,5 @@ def test_with_a_thousand_cells_a_frame_touches_only_whom_it_can_reach() -> None:
                 air.node(200.0 * i, y_m=200.0 * j)
                 air.node(200.0 * i + 50, y_m=200.0 * j)
         centre = air.nodes[2 * (side * (side // 2) + side // 2)]
-        looked_at.append(len(air.medium.neighbours.candidates(centre.antenna, 0)))
+        looked_at.append(len(air.medium.neighbours.candidates(centre.transceiver, 0)))
     assert looked_at[0] == looked_at[1] <= 4

@@ -6,7 +6,7 @@ from math import log10
 
 import pytest
 
-from mobilenet.network.radio.antenna import NEVER
+from mobilenet.network.radio.transceiver import NEVER
 from mobilenet.propagation.walls import Walls
 from tests.network.radio.air import Script
 from tests.network.radio.sinr_air import NOISE_MW, SinrAir, milliwatts, received_dbm
@@ -41,7 +41,7 @@ def test_what_is_not_detected_is_no_pair() -> None:
     a, b = air.node(0), air.node(130)
     air.at_us(1000, a.send, "A")
     air.run_us(5000)
-    assert air.frames["A"].receivers == [] and b.antenna.lock_until == NEVER and b.antenna.busy_until == NEVER
+    assert air.frames["A"].receivers == [] and b.transceiver.lock_until == NEVER and b.transceiver.busy_until == NEVER
 
 
 def test_a_hidden_terminal_to_the_nanosecond_and_the_hundredth_of_a_decibel() -> None:
@@ -55,7 +55,7 @@ def test_a_hidden_terminal_to_the_nanosecond_and_the_hundredth_of_a_decibel() ->
 
     def look() -> None:
         frame, others = air.sinr._in_air[1], air.sinr._around.frames
-        seen.extend(air.sinr._around.changes(frame, b.antenna, first, [o for o in others if o is not frame]))
+        seen.extend(air.sinr._around.changes(frame, b.transceiver, first, [o for o in others if o is not frame]))
 
     air.at_us(1150, look)
     air.run_us(5000)
@@ -132,9 +132,9 @@ def test_a_node_is_busy_from_the_preamble_to_the_end() -> None:
     a, b = air.node(0), air.node(90)
     air.at_us(1000, a.send, "A")
     air.run_us(1010)
-    antenna = b.antenna
-    assert antenna.busy_from == 1_000_000 + delay_ns(90) + BUSY_FROM_PREAMBLE_NS
-    assert antenna.busy_until == 1_000_000 + delay_ns(90) + air.size_and_airtime(100, False)[1]
+    transceiver = b.transceiver
+    assert transceiver.busy_from == 1_000_000 + delay_ns(90) + BUSY_FROM_PREAMBLE_NS
+    assert transceiver.busy_until == 1_000_000 + delay_ns(90) + air.size_and_airtime(100, False)[1]
 
 
 def test_energy_without_a_preamble_makes_a_node_defer() -> None:
@@ -182,12 +182,12 @@ def test_the_sum_of_two_energies_is_sensed_while_both_last() -> None:
             air.at_us(1000 + 100 * k, sender.send, f"A{k}", 500)
         air.run_us(1200)
         if nodes == 1:
-            assert b.antenna.busy_until == NEVER
+            assert b.transceiver.busy_until == NEVER
             continue
         duration = air.size_and_airtime(500, False)[1]
         arrives = delay_ns(distance_m)
-        assert b.antenna.busy_from == 1_100_000 + arrives
-        assert b.antenna.busy_until == 1_000_000 + duration + arrives  # until the first of both ends
+        assert b.transceiver.busy_from == 1_100_000 + arrives
+        assert b.transceiver.busy_until == 1_000_000 + duration + arrives  # until the first of both ends
 
 
 def test_a_wall_costs_what_it_should() -> None:
@@ -205,8 +205,8 @@ def test_sending_aborts_receiving_and_a_crash_does() -> None:
     air = SinrAir()
     a, b, c = air.node(0), air.node(60), air.node(-60)
     air.at_us(1000, a.send, "A", 1500)
-    air.at_us(1001, c.antenna.mac.reset)
-    air.at_us(1100, air.medium.drop_out, c.antenna)
+    air.at_us(1001, c.transceiver.mac.reset)
+    air.at_us(1100, air.medium.drop_out, c.transceiver)
     air.at_ns(1_002_000, b.send, "B", 20)  # before the preamble is over: it cannot know
     air.run_us(9000)
     assert air.fates("A") == {"n1": "half_duplex", "n2": "receiver_down"}
