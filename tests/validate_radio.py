@@ -99,7 +99,9 @@ def receptions(name: str, seed: int) -> Counts:
         bins = (apart_m // BIN_M).astype(np.int64)
         bins[frame.sender.index] = BINS
         pairs = np.bincount(bins[bins < BINS], minlength=BINS)
-        arrived = bins[[n.index for n, fate in zip(frame.receivers, frame.fates, strict=True) if fate == RECEIVED]]
+        arrived = bins[
+            [n.index for n, outcome in zip(frame.receivers, frame.outcomes, strict=True) if outcome == RECEIVED]
+        ]
         counts[0] += pairs
         counts[2] += np.bincount(bins[(bins < BINS) & (apart_m > reach_m)], minlength=BINS)
         counts[1] += np.bincount(arrived[arrived < BINS], minlength=BINS)

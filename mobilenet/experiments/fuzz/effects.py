@@ -1,4 +1,4 @@
-"""What becomes of what a node does on the adversary's network: frames go into its air, messages onto its wire, and
+"""What becomes of what a node does on the adversary's network: frames go onto its radio, messages onto its wire, and
 upcalls become the trace.
 
 Model     the ports are those of mobilenet/controlled; what a node does takes effect within the call, so that draws and

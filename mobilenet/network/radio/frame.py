@@ -17,11 +17,11 @@ NEVER_ATTEMPTED: Final = 2
 HALF_DUPLEX: Final = 3
 RANDOM: Final = 4
 RECEIVER_DOWN: Final = 5
-FATES = ("received", "collision", "never_attempted", "half_duplex", "random", "receiver_down")
+OUTCOMES = ("received", "collision", "never_attempted", "half_duplex", "random", "receiver_down")
 # with sinr alone
 BIT_ERRORS: Final = 6
 PREAMBLE_MISSED: Final = 7
-SINR_FATES = (*FATES, "bit_errors", "preamble_missed")
+SINR_OUTCOMES = (*OUTCOMES, "bit_errors", "preamble_missed")
 
 DATA: Final = 0
 ACK: Final = 1
@@ -38,9 +38,27 @@ class Frame:
     """One transmission. `to` None: for everybody; `acknowledged`: unicast that waits for an acknowledgement."""
 
     __slots__ = (
-        "acknowledged", "client", "delays_ns", "duration_ns", "fates", "kind", "message", "number", "powers_cdbm",
-        "psdu_bytes", "rate_mbps", "receivers", "retries", "sender", "serial", "settled", "sinrs_cdb", "start_ns", "to",
-        "x_m", "y_m",
+        "acknowledged",
+        "client",
+        "delays_ns",
+        "duration_ns",
+        "kind",
+        "message",
+        "number",
+        "outcomes",
+        "powers_cdbm",
+        "psdu_bytes",
+        "rate_mbps",
+        "receivers",
+        "retries",
+        "sender",
+        "serial",
+        "settled",
+        "sinrs_cdb",
+        "start_ns",
+        "to",
+        "x_m",
+        "y_m",
     )  # fmt: skip
 
     def __init__(
@@ -71,7 +89,7 @@ class Frame:
         self.start_ns = 0
         self.x_m = self.y_m = 0.0  # where it was sent, with sinr
         self.receivers: list[Transceiver] = []  # in reach, by index
-        self.fates: list[int] = []  # parallel to receivers, as is
+        self.outcomes: list[int] = []  # parallel to receivers, as is
         self.delays_ns: list[int] = []  # the propagation delay to each
         self.sinrs_cdb: list[int] = []  # the lowest at each, where somebody looks at frames; NEVER: not received
         self.powers_cdbm: list[int] = []  # with sinr: how strong it arrives at each, in hundredths of a dBm

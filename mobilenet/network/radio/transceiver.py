@@ -1,4 +1,4 @@
-"""What the air knows of one node: where it is, what it is receiving, what it senses.
+"""What the medium knows of one node: where it is, what it is receiving, what it senses.
 
 Model     the medium writes, the MAC reads. A period of sensed energy is kept as three instants, so a
           node that has nothing to send costs no event: [idle_since, busy_from) was idle, [busy_from,
@@ -62,7 +62,7 @@ class Transceiver:
 
         self.hand_up: Callable[[Frame], None] = _ignore
         self.mac: Mac
-        self.index = index  # over all nodes; ties between hearers go by it
+        self.index = index  # over all nodes; ties between receivers go by it
         self.number = number  # among its kind
         self.name = name
         self.loss: RandomNumbers | None = None  # stream of the random loss at this receiver

@@ -16,9 +16,9 @@ from math import sqrt
 from mobilenet.engine.kernel import Kernel
 from mobilenet.network.radio.frame import (
     COLLISION,
-    FATES,
     HALF_DUPLEX,
     NEVER_ATTEMPTED,
+    OUTCOMES,
     RECEIVED,
     RECEIVER_DOWN,
     Frame,
@@ -29,7 +29,7 @@ from mobilenet.network.radio.transceiver import NEVER, Transceiver
 
 
 class UnitDisk(Medium):
-    """The air of one run in which distances decide."""
+    """The medium of one run in which distances decide."""
 
     def __init__(
         self,
@@ -45,7 +45,7 @@ class UnitDisk(Medium):
         full_duplex: bool = False,
     ) -> None:
         """`detection_range_m` None: no MAC listens before it sends."""
-        super().__init__(kernel, neighbours, FATES, loss, observer, listens, full_duplex)
+        super().__init__(kernel, neighbours, OUTCOMES, loss, observer, listens, full_duplex)
         self._range2 = _square(range_m)
         self._interference2 = _square(max(interference_range_m, range_m))
         self._detection2 = -1.0 if detection_range_m is None else _square(max(detection_range_m, range_m))
@@ -64,7 +64,7 @@ class UnitDisk(Medium):
         y = sender.y_m + sender.vy * (now - sender.since_ns)
         reach2, range2, detection2 = self._reach2, self._range2, self._detection2
         receivers: list[Transceiver] = []
-        fates: list[int] = []
+        outcomes: list[int] = []
         delays: list[int] = []
         latest = 0
         self._started = serial = self._started + 1
@@ -112,12 +112,12 @@ class UnitDisk(Medium):
                 node.lock_frame = serial
                 if captures:
                     node.lock_d2 = node.air_d2 = d2
-                fates.append(RECEIVED)
+                outcomes.append(RECEIVED)
             else:
-                fates.append(self._overlap(node, first, last, d2, serial))
+                outcomes.append(self._overlap(node, first, last, d2, serial))
         frame.serial = serial
         frame.receivers = receivers
-        frame.fates = fates
+        frame.outcomes = outcomes
         frame.delays_ns = delays
         self._in_air[serial] = frame
         self._calendar.at(end + latest, End(self, frame))
@@ -133,27 +133,27 @@ class UnitDisk(Medium):
         node.lock_until = NEVER
 
     def _overlap(self, node: Transceiver, first: int, last: int, d2: float, serial: int) -> int:
-        """A receivable frame reaches a node that is down, sending, or hears something else: its fate there."""
+        """A receivable frame reaches a node that is down, sending, or hears something else: its outcome there."""
         _note_locked(node)
         if not node.up:
-            fate = RECEIVER_DOWN
+            outcome = RECEIVER_DOWN
         elif node.transmit_until > first:
-            fate = HALF_DUPLEX
+            outcome = HALF_DUPLEX
         elif node.lock_until <= first:  # the rest of a frame that was never attempted is in the air
-            fate = RECEIVED if self._survives(d2, node.air_d2) else COLLISION
+            outcome = RECEIVED if self._survives(d2, node.air_d2) else COLLISION
             _lock(node, serial, last, d2)
         else:
             other = self._in_air[node.lock_frame]
             i = other.receivers.index(node)
             if first >= other.start_ns + other.delays_ns[i]:
-                fate = NEVER_ATTEMPTED
+                outcome = NEVER_ATTEMPTED
                 self._disturb_lock(node, d2)
             else:  # sent later, but from nearer: it came first, within one propagation delay
-                other.fates[i] = NEVER_ATTEMPTED
-                fate = RECEIVED if self._survives(d2, node.lock_d2) else COLLISION
+                other.outcomes[i] = NEVER_ATTEMPTED
+                outcome = RECEIVED if self._survives(d2, node.lock_d2) else COLLISION
                 _lock(node, serial, last, d2)
         _fill_air(node, first, last, d2)
-        return fate
+        return outcome
 
     def _interfere(self, node: Transceiver, first: int, last: int, d2: float) -> None:
         """Energy that destroys, but is too weak to be received."""
@@ -207,14 +207,14 @@ def _lock(node: Transceiver, serial: int, last: int, d2: float) -> None:
 
 
 def _note_locked(node: Transceiver) -> None:
-    """What came while the air was silent is not noted as being in the air before somebody asks."""
+    """What came while the medium was silent is not noted as being in the air before somebody asks."""
     if node.lock_until > node.air_until:
         node.air_until = node.lock_until
 
 
 def _fill_air(node: Transceiver, first: int, last: int, d2: float) -> None:
     if node.air_until <= first or d2 < node.air_d2:
-        node.air_d2 = d2  # the nearest one since the air was last silent here
+        node.air_d2 = d2  # the nearest one since the medium was last silent here
     if last > node.air_until:
         node.air_until = last
     if last > node.free_from:

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from mobilenet.engine.kernel import MICROSECOND, MILLISECOND, Kernel
 from mobilenet.network.radio.acking import Acking
 from mobilenet.network.radio.dcf import Dcf, Rules
-from mobilenet.network.radio.frame import FATES, Frame
+from mobilenet.network.radio.frame import OUTCOMES, Frame
 from mobilenet.network.radio.framing import IP_BYTES, LLC_MAC_FCS_BYTES, UDP_BYTES, Framing
 from mobilenet.network.radio.mac import Mac
 from mobilenet.network.radio.neighbours import Neighbours
@@ -41,7 +41,7 @@ class Heard(NamedTuple):
     frame: str
     start_us: float
     receiver: str
-    fate: str
+    outcome: str
 
 
 @dataclass
@@ -163,14 +163,14 @@ class Air:
         name = frame.message.name if frame.kind == 0 else f"ack of {frame.message.message.name}"
         self.starts.append((start_us, name))
         self.frames[name] = frame
-        for receiver, fate in zip(frame.receivers, frame.fates, strict=True):
-            self.log.append(Heard(name, start_us, receiver.name, FATES[fate]))
+        for receiver, outcome in zip(frame.receivers, frame.outcomes, strict=True):
+            self.log.append(Heard(name, start_us, receiver.name, OUTCOMES[outcome]))
 
     def start_us(self, name: str) -> float:
         return next(start for start, which in self.starts if which == name)
 
-    def fates(self, name: str) -> dict[str, str]:
-        return {heard.receiver: heard.fate for heard in self.log if heard.frame == name}
+    def outcomes(self, name: str) -> dict[str, str]:
+        return {heard.receiver: heard.outcome for heard in self.log if heard.frame == name}
 
     @property
     def starts_ns(self) -> dict[str, int]:

@@ -46,8 +46,8 @@ class SinrAir(Air):
         name = frame.message.name if frame.kind == 0 else f"ack of {frame.message.message.name}"
         self.starts.append((frame.start_ns / 1000, name))
         self.frames[name] = frame
-        for receiver, fate in zip(frame.receivers, frame.fates, strict=True):
-            self.log.append(Heard(name, frame.start_ns / 1000, receiver.name, self.sinr.fates[fate]))
+        for receiver, outcome in zip(frame.receivers, frame.outcomes, strict=True):
+            self.log.append(Heard(name, frame.start_ns / 1000, receiver.name, self.sinr.outcomes[outcome]))
 
     def power_dbm(self, name: str, node: Node) -> float:
         frame = self.frames[name]

@@ -53,7 +53,7 @@ def test_the_range_is_inclusive() -> None:
     a.send("A")
     air.run_us(9000)
     assert [name for _, name in inside.received] == ["A"]
-    assert outside.received == [] and air.fates("A") == {"n1": "received"}
+    assert outside.received == [] and air.outcomes("A") == {"n1": "received"}
 
 
 def test_interference_reaches_farther_than_reception() -> None:
@@ -62,8 +62,8 @@ def test_interference_reaches_farther_than_reception() -> None:
     a.send("A")
     air.at_us(700, c.send, "C")
     air.run_us(9000)
-    assert air.fates("A") == {"n1": "collision"}
-    assert air.fates("C") == {}  # nobody is in its communication range
+    assert air.outcomes("A") == {"n1": "collision"}
+    assert air.outcomes("C") == {}  # nobody is in its communication range
     assert b.received == []
 
 
@@ -80,23 +80,23 @@ def test_equal_powers_are_not_captured_at_the_sender_s_own_place_either() -> Non
     """All three stand at one place: neither frame is stronger, so neither survives, unless nothing more is asked
     for.
     """
-    for capture_db, fate in ((6.0, "collision"), (0.0, "received")):
+    for capture_db, outcome in ((6.0, "collision"), (0.0, "received")):
         air = Air(capture_db=capture_db)
         a, b, c = air.node(0), air.node(0), air.node(0)
         air.at_us(1000, a.send, "A")
         air.at_us(1000, b.send, "B")
         air.run_us(9000)
-        assert air.fates("A")[c.transceiver.name] == fate
+        assert air.outcomes("A")[c.transceiver.name] == outcome
 
 
 def test_capture_saves_the_frame_that_is_much_stronger() -> None:
-    for capture_db, fate in ((None, "collision"), (6.0, "received"), (12.1, "collision")):
+    for capture_db, outcome in ((None, "collision"), (6.0, "received"), (12.1, "collision")):
         air = Air(capture_db=capture_db, interference_range_m=500)
         a, _, c = air.node(0), air.node(100), air.node(500)  # 4 times as far: 12.04 dB weaker
         a.send("A")
         air.at_us(700, c.send, "C")
         air.run_us(9000)
-        assert air.fates("A") == {"n1": fate}
+        assert air.outcomes("A") == {"n1": outcome}
 
 
 def test_a_receiver_that_crashes_loses_the_frame() -> None:
@@ -106,7 +106,7 @@ def test_a_receiver_that_crashes_loses_the_frame() -> None:
     air.at_us(700, air.medium.drop_out, b.transceiver)
     air.at_us(2000, a.send, "A2")
     air.run_us(9000)
-    assert air.fates("A") == air.fates("A2") == {"n1": "receiver_down"}
+    assert air.outcomes("A") == air.outcomes("A2") == {"n1": "receiver_down"}
     assert b.received == []
 
 
@@ -117,7 +117,7 @@ def test_random_loss_is_applied_at_its_rate() -> None:
     for i in range(4000):
         air.at_us(2000 * i, a.send, str(i))
     air.run_us(2000 * 4000)
-    lost = sum(heard.fate == "random" for heard in air.log)
+    lost = sum(heard.outcome == "random" for heard in air.log)
     assert len(b.received) == 4000 - lost
     assert abs(lost / 4000 - 0.3) < 4 * math.sqrt(0.3 * 0.7 / 4000)
 
@@ -154,11 +154,11 @@ def test_what_the_medium_calls_clean_overlapped_with_nothing(seed: int, nodes: i
         ]  # fmt: skip
         own = [start for name, start in start_ns.items() if name.endswith(f"@{heard.receiver}")]
         deaf = any(start < first + duration and first < start + duration for start in own)
-        assert (heard.fate == "received") == (not others and not deaf), heard
+        assert (heard.outcome == "received") == (not others and not deaf), heard
         if deaf and not others:
-            assert heard.fate == "half_duplex"
+            assert heard.outcome == "half_duplex"
         if others and not deaf:
-            assert heard.fate in ("collision", "never_attempted")
+            assert heard.outcome in ("collision", "never_attempted")
     total = sum(air.medium.pairs)
     assert total == len(air.log) == air.medium.pairs[0] + sum(air.medium.pairs[1:])
 
