@@ -29,7 +29,7 @@ for command in (
     pictures.figures, pictures.report, explore.spacetime, explore.diff, explore.reference, explore.schema,
     study.study, study.compare, robust.robust, study.reproduce,
     tracks.inspect_tracks, export.export,
-    programs.replay, fuzz.swarm, exhaust.exhaust, fuzz.bench, examples.examples,
+    programs.replay, programs.shrink, fuzz.swarm, exhaust.exhaust, fuzz.bench, examples.examples,
 ):  # fmt: skip
     app.command()(command)
 app.command("map")(pictures.map_)

@@ -1,4 +1,4 @@
-"""Look at one program of a run alone."""
+"""Look closer at a run: one program of it alone, or a smaller run that violates the same."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from mobilenet.cli.console import Exit, reporting, say
+from mobilenet.cli.console import Exit, error_console, fail, reporting, say
 from mobilenet.cli.options import AllowCode, Quiet, RunDirectory
 from mobilenet.cli.progress import progress
 from mobilenet.quoting import cut, quoted, spelled_out
@@ -70,3 +70,37 @@ def replay(
 def _command_of(scenario: object, node: str) -> list[str]:
     command = scenario.protocol.command  # type: ignore[attr-defined]
     return list(command if isinstance(command, tuple) else command.station if node[0] == "s" else command.host)
+
+
+def shrink(
+    run: RunDirectory,
+    out: Annotated[
+        Path | None, typer.Option("--out", metavar="DIR", help="The smaller run; by default RUN-small.")
+    ] = None,
+    most: Annotated[int, typer.Option("--trials", min=1, metavar="N", help="Runs that are tried at most.")] = 200,
+    allow_code: AllowCode = False,
+    quiet: Quiet = False,
+) -> None:
+    """Look for a smaller scenario that violates the same property: fewer broadcasts, crashes, hosts, seconds."""
+    with reporting(quiet, reads=[run]):
+        from mobilenet import api
+        from mobilenet.experiments.shrink import Shrinking
+
+        target = out or run.with_name(f"{run.resolve().name}-small")
+        if target.exists():
+            fail(f"{target}: exists already; name another directory with --out", Exit.BAD_INPUT)
+        with error_console.status("the run as it was") as status:
+            search = Shrinking(run, allow_code, most, lambda summary: status.update(f"smallest so far: {summary}"))
+            search.run()
+        small = api.run(search.scenario, out=target, overrides=search.to_look_at, allow_code=allow_code)
+        say(f"{search.violated} is still violated with {search.summary()}; {search.trials} runs were tried")
+        verdict = small.verdicts[search.violated]
+        say(f"{search.violated} {verdict.answer}: {verdict.explanation}")
+        allow = " --allow-code" if allow_code else ""
+        say(f"Repeat: mobilenet run {quoted(target / 'scenario.yaml')}{allow}")
+        around = search.around(small)
+        say(
+            f"Next: mobilenet spacetime {quoted(target)} {around}"
+            if around
+            else f"Next: mobilenet show {quoted(target)}"
+        )

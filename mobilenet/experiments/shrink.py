@@ -36,7 +36,7 @@ SEEDS_OF_THE_NAMED = 40  # one of so few broadcasts takes no time
 class Shrinking:
     """The search, step by step. `scenario` is the smallest one so far."""
 
-    def __init__(self, directory: Path, allow_code: bool = False, most: int = 500, on_trial: OnTrial = print) -> None:
+    def __init__(self, directory: Path, allow_code: bool = False, most: int = 200, on_trial: OnTrial = print) -> None:
         """`most`: trials; `on_trial` is told what was found after each."""
         self._allow_code = allow_code
         self._most = most
@@ -52,8 +52,8 @@ class Shrinking:
             self.scenario: AnyScenario = load_scenario(directory / "scenario.yaml")
         except ScenarioError:
             raise RunError(
-                f"{directory}: a schedule of the swarm's network without physics, which cannot be made smaller; expected"
-                " a run of a scenario, or one of an odd seed of the swarm"
+                f"{directory}: a schedule of the swarm's network without physics, which cannot be made smaller;"
+                " expected a run of a scenario, or one of an odd seed of the swarm"
             ) from None
         if not self._still({}):
             raise RunError(f"{directory}: does not violate {self.violated} again; run it with --twice to see why")
@@ -94,7 +94,7 @@ class Shrinking:
         named = events[events["message"].isin(re.findall(r"\b[hp]\d+:\d+\b", self._explanation))]
         if named.empty:
             return
-        until_s = min(self.scenario.duration_s, named["time_ns"].max() / 1e9 + SAFE_DRAIN_S)
+        until_s = min(self.scenario.duration_s, float(named["time_ns"].max()) / 1e9 + SAFE_DRAIN_S)
         for few in (named, events[events["node"].isin(named["node"])]):
             told = [{"host": host, "at_s": at / 1e9} for host, at in zip(few["node"], few["time_ns"], strict=True)]
             workload = {"arrivals": "explicit", "payload_bytes": payload_bytes, "messages": told}
@@ -113,6 +113,7 @@ class Shrinking:
 
     def _hosts_and_stations(self) -> None:
         scenario: Any = self.scenario
+        self._earlier()
         self._shortest()
         self._cut_list("workload.messages", scenario.workload.messages)
         if scenario.faults is not None and scenario.faults.schedule == "explicit":
@@ -133,6 +134,17 @@ class Shrinking:
         self._fewer("processes", scenario.processes, 2)
 
     # --- steps
+
+    def _earlier(self) -> None:
+        """Nothing happens for long before the first broadcast."""
+        scenario: Any = self.scenario
+        messages = scenario.workload.messages
+        first_s = min((message.at_s for message in messages), default=0.0)
+        if first_s > 2:
+            by_s = first_s - 1
+            told = [{"host": message.host, "at_s": round(message.at_s - by_s, 9)} for message in messages]
+            shorter = {"duration_s": round(scenario.duration_s - by_s, 3), "warmup_s": 0.0}
+            self._try({"workload.messages": told, **shorter})
 
     def _shortest(self) -> None:
         """The least time, to a tenth of a second."""
@@ -195,6 +207,21 @@ class Shrinking:
         return found
 
     # --- what was found
+
+    @property
+    def to_look_at(self) -> list[str]:
+        """Changes that alter nothing that happens, and let it be drawn."""
+        return [] if isinstance(self.scenario, ProcessScenario) else ["record.messages=true"]
+
+    def around(self, small: Run) -> str:
+        """Where to look, as options of `mobilenet spacetime`; empty: it cannot be drawn."""
+        explanation = small.verdicts[self.violated].explanation
+        at = re.search(r" at (h\d+)", explanation) or re.search(r"\b(h\d+)\b", explanation)
+        times_s = [float(time_s) for time_s in re.findall(r" at (\d+\.\d+) s", explanation)]
+        if at is None or not times_s or isinstance(self.scenario, ProcessScenario):
+            return ""
+        middle_s, half_s = (min(times_s) + max(times_s)) / 2, (max(times_s) - min(times_s)) / 2
+        return f"--around {middle_s:.6f} --host {at[1]} --margin-s {half_s:.3f}"
 
     def _size(self) -> tuple[float, ...]:
         scenario: Any = self.scenario

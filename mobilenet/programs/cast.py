@@ -17,7 +17,7 @@ from mobilenet.engine.random_streams import key_of
 from mobilenet.programs.actions import Role
 from mobilenet.programs.children import Children
 from mobilenet.programs.conversation import Conversation
-from mobilenet.programs.message import encode
+from mobilenet.programs.message import Says, encode
 
 VERSION = 1
 Note = Any  # (time_ns, node, life, from_program, line) -> None
@@ -41,6 +41,7 @@ class Cast:
         self.setting = setting
         self.note = note
         self.buffers: dict[Role, tuple[str, ...]] = {}
+        self.kinds: dict[str, type[Says]] = {}  # of messages, by name
         self._lives: dict[str, int] = {}
         self._children = Children(setting.folder, errors_into)
         self._talking: dict[str, Conversation] = {}

@@ -1,7 +1,8 @@
 """What one program says to another: any JSON value, with a size.
 
 Model     the size is what the sender says; without that it is the emulator's own compact UTF-8 encoding of the value,
-          and the payload that is declared beside it. All receivers share one object
+          and the payload that is declared beside it. All receivers share one object. What a value calls itself (the
+          first item of a list, `type` or `kind` of an object) is the name of its kind in counters, tables and pictures
 Units     bytes
 Source    ours: docs/guide/programs.md
 """
@@ -9,6 +10,7 @@ Source    ours: docs/guide/programs.md
 from __future__ import annotations
 
 import json
+import re
 from typing import Any, ClassVar
 
 encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), allow_nan=False).encode
@@ -34,3 +36,21 @@ class Says:
     def _asdict(self) -> dict[str, Any]:
         """What the record of messages tells of it."""
         return {"says": self.value}
+
+
+MOST_KINDS = 100  # of which each has counters
+
+
+def kind_of(value: Any, kinds: dict[str, type[Says]]) -> type[Says]:
+    """The class of messages with a value like this one; `kinds`: those of the run, by name."""
+    name: Any = value[0] if type(value) is list and value else None
+    if type(value) is dict:
+        name = value.get("type", value.get("kind"))
+    if type(name) is not str:
+        return Says
+    found = kinds.get(name)
+    if found is None:
+        if len(kinds) >= MOST_KINDS or not re.fullmatch(r"[A-Za-z][\w-]{0,39}", name):
+            return Says
+        found = kinds[name] = type(name, (Says,), {"__slots__": ()})
+    return found

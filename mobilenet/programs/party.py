@@ -17,7 +17,7 @@ from mobilenet.programs.actions import Role, require
 from mobilenet.programs.cast import Cast
 from mobilenet.programs.children import ProgramError
 from mobilenet.programs.conversation import Conversation
-from mobilenet.programs.message import Says, encode
+from mobilenet.programs.message import Says, encode, kind_of
 
 
 class Named:
@@ -143,10 +143,10 @@ class Party:
     # --- actions of all roles
 
     def _send(self, action: dict[str, Any]) -> None:
-        self.port.send(action["to"], _says(action))
+        self.port.send(action["to"], says(action, self._cast.kinds))
 
     def _broadcast(self, action: dict[str, Any]) -> None:
-        self.port.broadcast(_says(action))
+        self.port.broadcast(says(action, self._cast.kinds))
 
     def _start_timer(self, action: dict[str, Any]) -> None:
         name = action["name"]
@@ -184,5 +184,7 @@ class Party:
         """It stands in the record of lines, if that is asked for."""
 
 
-def _says(action: dict[str, Any]) -> Says:
-    return Says(action["message"], action.get("bytes"), action.get("payload_bytes", 0), action.get("tag"))
+def says(action: dict[str, Any], kinds: dict[str, type[Says]]) -> Says:
+    """The message of an action."""
+    value = action["message"]
+    return kind_of(value, kinds)(value, action.get("bytes"), action.get("payload_bytes", 0), action.get("tag"))

@@ -11,7 +11,7 @@ from typing import Any
 
 from mobilenet.programs.cast import Cast
 from mobilenet.programs.message import Says
-from mobilenet.programs.party import Party
+from mobilenet.programs.party import Party, says
 
 
 class ProgramStation(Party):
@@ -37,13 +37,12 @@ class ProgramStation(Party):
 
     def _wire(self, action: dict[str, Any]) -> None:
         to = action["to"]
-        says = Says(action["message"], action.get("bytes"), action.get("payload_bytes", 0))
         if to is None:
-            self._wired.broadcast(says)
+            self._wired.broadcast(says(action, self._cast.kinds))
         elif to >= self._stations or to == self.port.me:
             raise ValueError(f"there is no other station {to}, only 0 to {self._stations - 1} without {self.port.me}")
         else:
-            self._wired.send(to, says)
+            self._wired.send(to, says(action, self._cast.kinds))
 
     def _say_serves(self, action: dict[str, Any]) -> None:
         self._serves[action["host"]] = action["value"]

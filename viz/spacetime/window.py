@@ -143,8 +143,8 @@ def shown_messages(messages: pd.DataFrame, events: pd.DataFrame, window: Window)
     carried = (inside.medium == "wired") & inside.host.isna() & inside.message.isin(set(delivered.message))
     heard = set(inside[direct].sender) | set(inside[direct].receiver)
     carried &= inside.sender.isin(heard) & inside.receiver.isin(heard)
-    if window.message is not None:  # all of its way on the wire, and how it got there
-        its = inside.message == window.message
+    its = inside.message == window.message
+    if window.message is not None and its.any():  # all of its way on the wire, and how it got there
         return inside[its & ((inside.medium == "wired") | direct | inside.sender.str.startswith("h"))]
     return inside[direct | named | carried]
 
