@@ -298,7 +298,7 @@ def demo(arguments):
     for name, more in (("streets", []), ("town", []), ("dynamic", ["--set", "duration_s=60"])):
         out = os.path.join("runs", "demo_" + name)
         shutil.rmtree(os.path.join(HERE, out), ignore_errors=True)
-        # With the fate of every frame, so that the map can show where they collide.
+        # With the outcome of every frame, so that the map can show where they collide.
         tool("mobilenet", "run", "scenarios/%s.yaml" % name, "--out", out, "--set", "record.frames=true", *more)
         tool("mobilenet", "map", out, "-o", os.path.join(out, "map.html"), "--quiet")
     report = os.path.join(out, "report.html")

@@ -99,7 +99,7 @@ class Within:
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class Documented:
     """What the reference of all keys says of a value: a unit that its name does not say, a range instead of the
     declared bounds.
     """

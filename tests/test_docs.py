@@ -31,8 +31,9 @@ def text_of(name: str) -> str:
 
 
 def commands_in(name: str) -> list[str]:
-    """Those that stand on lines of their own."""
-    return [line.strip() for line in text_of(name).splitlines() if re.match(r" {4}(mobilenet|python -m) ", line)]
+    """Those that stand on lines of their own; a backslash goes on in the next one."""
+    text = re.sub(r" \\\n\s+", " ", text_of(name))
+    return [line.strip() for line in text.splitlines() if re.match(r" {4}(mobilenet|python -m) ", line)]
 
 
 COMMANDS = list(dict.fromkeys(command for name in PLAYED for command in commands_in(name)))
@@ -173,6 +174,13 @@ def test_the_tables_of_metrics_are_those_of_the_registry() -> None:
     assert page == written(page), "say python -m tests.write_metric_table"
 
 
+@pytest.mark.parametrize("name", [name for name in DOCS if name.startswith("docs/validation/")])
+def test_a_page_of_evidence_begins_with_the_command_that_measured_it(name: str) -> None:
+    head = text_of(name).partition("\n## ")[0]
+    commands = re.findall(r"^ {4}(?:mobilenet|python -m|make) .*$", head, re.MULTILINE)
+    assert commands or name.endswith("/index.md"), "four spaces, and the command, before the first section"
+
+
 def test_what_is_decided_where_is_there() -> None:
     table = text_of("docs/architecture.md").partition("## Where is it decided?")[2].partition("\n## ")[0]
     rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in table.splitlines() if "`" in line[:200]]
@@ -198,6 +206,9 @@ def test_the_site_is_whole_and_fetches_nothing(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stdout + done.stderr
     pages = sorted(tmp_path.rglob("*.html"))
     assert len(pages) > len(DOCS)
+    first = (tmp_path / "index.html").read_text(encoding="utf-8")
+    for name in ("reference", "contributing", "changelog", "tutorial", "api"):
+        assert f'href="{name}.html"' in first, name
     for page in pages:
         tags = re.findall(r"<(?:script|link|img|iframe)\b[^>]*>", page.read_text(encoding="utf-8"))
         assert [tag for tag in tags if re.search(r"""["']?(?:https?:)?//""", tag)] == [], page.name

@@ -12,8 +12,8 @@ import mobilenet
 from mobilenet.metrics import metrics
 from mobilenet.metrics.buffers import time_weighted_mean
 from mobilenet.metrics.mobile import HANDOFF_DETAILS
-from mobilenet.protocols.catalogue import CATALOGUE
 from mobilenet.rundir.recorder import EventLog, Samples
+from mobilenet.scenario.protocol_catalogue import CATALOGUE
 
 ROOT = Path(__file__).parents[1]
 SECOND = 1_000_000_000

@@ -3,8 +3,8 @@
     python -m tests.validate_aggregation [--rows 10000000] [--runs 100]
 
 Model     synthetic run directories: 70 hosts, gamma-distributed delays, buffers that walk at random. The tables are
-          computed on local[2] and compared with a reckoning by pandas over the same files; the memory is that of this
-          process and of its Java, at its highest
+          computed on local[2] and compared with an aggregation by pandas over the same files; the memory is that of
+          this process and of its Java, at its highest
 Units     seconds, bytes
 Source    ours: docs/guide/studies.md
 """
@@ -193,7 +193,7 @@ def main() -> None:
         " (1e-3 allowed)"
     )
     print(
-        f"highest memory: {java.highest / 1e6:.0f} MB in Java, {own / 1e6:.0f} MB in Python before the reckoning by"
+        f"highest memory: {java.highest / 1e6:.0f} MB in Java, {own / 1e6:.0f} MB in Python before the aggregation by"
         " pandas"
     )
     fine = exact <= 1e-9 and approximate <= 1e-3

@@ -91,7 +91,7 @@ def receptions(name: str, seed: int) -> Counts:
     simulation = Simulation(scenario)
     counts: Counts = np.zeros((3, BINS), dtype=np.int64)
     reach_m = cell_m(scenario.wireless)
-    nodes = [node.antenna for node in simulation.nodes]
+    nodes = [node.transceiver for node in simulation.nodes]
 
     def look(frame: Frame) -> None:
         places = np.array([node.position(frame.start_ns) for node in nodes])
@@ -99,7 +99,9 @@ def receptions(name: str, seed: int) -> Counts:
         bins = (apart_m // BIN_M).astype(np.int64)
         bins[frame.sender.index] = BINS
         pairs = np.bincount(bins[bins < BINS], minlength=BINS)
-        arrived = bins[[n.index for n, fate in zip(frame.receivers, frame.fates, strict=True) if fate == RECEIVED]]
+        arrived = bins[
+            [n.index for n, outcome in zip(frame.receivers, frame.outcomes, strict=True) if outcome == RECEIVED]
+        ]
         counts[0] += pairs
         counts[2] += np.bincount(bins[(bins < BINS) & (apart_m > reach_m)], minlength=BINS)
         counts[1] += np.bincount(arrived[arrived < BINS], minlength=BINS)

@@ -9,6 +9,7 @@ Asserts   all runs valid and quiescent; dynamic: at least 100 handoffs in every 
           some with recovered and some with skipped messages; faults: after outages of up to 8 s the mean SBuffer of s3
           in the last 5 s before the next crash is at most twice that of the 5 s before the crash, in the mean of
           all seeds
+Writes    docs/validation/scenarios.md, unless --only leaves some out
 Errors    exit status 1, a line for each assertion that failed
 """
 
@@ -36,6 +37,22 @@ from mobilenet.scenario import Scenario
 
 ROOT = Path(__file__).parents[1]
 RESULTS = ROOT / "runs" / "validation.jsonl"
+PAGE = ROOT / "docs" / "validation" / "scenarios.md"
+HEAD = """\
+# All shipped scenarios
+
+    make validate-scenarios
+
+This page is written by that command. It runs every scenario of `scenarios/` at full length with
+{seeds} seeds and judges each run; `tests/validate_scenarios.py` says what must hold besides.
+{runs} runs, {seconds:.0f} s of processor time.
+
+**{verdict}**
+
+| scenario | valid and at rest | handoffs a seed: least, mean | superseded | with recovered | with skipped \
+| mean delay |
+|---|---|---|---|---|---|---|
+"""
 LOOK_S = 5.0  # how long the buffer is looked at before a crash
 LONGEST_OUTAGE_S = 8.0
 Row = dict[str, Any]
@@ -140,6 +157,36 @@ def table(rows: list[Row]) -> Iterator[str]:
         )
 
 
+def page(rows: list[Row]) -> str:
+    """docs/validation/scenarios.md; scenarios in which nobody can change the cell have no handoffs."""
+    found = list(objections(rows))
+    verdict = "All is as it should be." if not found else f"{len(found)} objections, below."
+    seeds = len({row["seed"] for row in rows})
+    text = HEAD.format(seeds=seeds, runs=len(rows), seconds=sum(row["cpu_s"] for row in rows), verdict=verdict)
+    for name in sorted({row["scenario"] for row in rows}):
+        own = [row for row in rows if row["scenario"] == name]
+        figures = [row["metrics"] for row in own]
+        good = sum(row["verdict"] == "valid" and row["quiescent"] for row in own)
+        handoffs = [row["handoffs"] for row in figures]
+        cells = [name, f"{good} of {len(own)}", "–", "", "", ""]
+        if None not in handoffs and any(handoffs):
+            sums = (
+                sum(row.get(quantity) or 0 for row in figures) if any(quantity in row for row in figures) else "–"
+                for quantity in ("handoffs_superseded", "handoffs_with_recovered", "handoffs_with_skipped")
+            )
+            cells = [*cells[:2], f"{min(handoffs)}, {mean(handoffs):.1f}", *map(str, sums)]
+        delays = [row["delivery_delay_mean_s"] for row in figures if row["delivery_delay_mean_s"] is not None]
+        text += f"| {' | '.join([*cells, f'{mean(delays):.3g} s' if delays else '']).rstrip()} |\n"
+    if any(row["scenario"] == "faults" for row in rows):
+        text += "\n## The buffer of a station whose host is down\n\n"
+        text += "`faults.yaml`, SBuffer of s3 in the 5 s before a crash and before the next one, means over seeds.\n\n"
+        text += "| outage | before it | before the next one |\n|---|---|---|\n"
+        text += "".join(f"| {lasts:g} s | {before:.1f} | {after:.1f} |\n" for lasts, before, after in outages(rows))
+    if found:
+        text += "\n## Objections\n\n" + "".join(f"- {each}\n" for each in found)
+    return text
+
+
 def outages(rows: list[Row]) -> list[tuple[float, float, float]]:
     """(duration, mean SBuffer before the crash, before the next crash) in the mean of all runs of faults.yaml."""
     runs = [row["sbuffer_before_crashes"] for row in rows if row["scenario"] == "faults"]
@@ -199,6 +246,9 @@ def main() -> int:
         )
     found = list(objections(rows))
     print("\n".join(found) if found else "all is as it should be")
+    if not options.only:
+        PAGE.write_text(page(rows), encoding="utf-8")
+        print(f"Next: read {PAGE.relative_to(ROOT)}")
     return 1 if found else 0
 
 

@@ -86,7 +86,7 @@ def swarm(
     links without order, as far as the protocol allows it. A plug-in plays where others of its kind do.
     """
     with reporting():
-        from mobilenet.experiments.fuzz.campaign import ENDED_BY_ERROR, again, hunt, network_of
+        from mobilenet.experiments.fuzz.campaign import ENDED_BY_ERROR, again, network_of, run_campaign
 
         if command is not None:
             protocol = _programs(command, station_command or command, promises.value)
@@ -110,7 +110,7 @@ def swarm(
         tally: dict[str, int] = {}
         happened: dict[str, int] = {}
         with counting(count) as advance:
-            for result in hunt(range(seed, seed + count), workers, keep, **others):
+            for result in run_campaign(range(seed, seed + count), workers, keep, **others):
                 advance()
                 tally[result.answer] = tally.get(result.answer, 0) + 1
                 for event, number in getattr(result, "happened", {}).items():

@@ -20,7 +20,7 @@ from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 from pydantic_core import PydanticUndefined
 
-from mobilenet.parameters import Told, Within
+from mobilenet.parameters import Documented, Within
 from mobilenet.scenario.yaml_writer import inline
 
 UNITS = {  # by the last part of a name
@@ -166,7 +166,7 @@ def _default(field: FieldInfo) -> str:
 
 
 def _unit(name: str, field: FieldInfo) -> str:
-    told = next((item.unit for item in field.metadata if isinstance(item, Told)), "")
+    told = next((item.unit for item in field.metadata if isinstance(item, Documented)), "")
     return told or WHOLE_UNITS.get(name) or (UNITS.get(name.rpartition("_")[2], "") if "_" in name else "")
 
 
@@ -182,7 +182,7 @@ def _own_bounds(metadata: list[Any]) -> str:
     for item in metadata:
         if isinstance(item, Within):
             found.append(str(item))
-        elif isinstance(item, Told) and item.bounds:
+        elif isinstance(item, Documented) and item.bounds:
             return item.bounds
         for holder in (item, *getattr(item, "metadata", ())):
             for name, words in BOUNDS.items():

@@ -59,8 +59,10 @@ def main(
     ] = False,
 ) -> None:
     """Emulate mobile networks and the broadcast protocols that run on them."""
-    if context.invoked_subcommand in SIMULATING:
-        native.renew()
+    if context.invoked_subcommand in SIMULATING and native.is_outdated():
+        from mobilenet.engine.build_native import renew
+
+        renew()
     if context.invoked_subcommand is None:
         say(context.get_help())
         say(f"\nNext: {examples.first_step()}")

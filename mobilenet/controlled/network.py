@@ -1,4 +1,5 @@
-"""Stations and hosts on a table: every frame, wired message and timer waits until the driver says what becomes of it.
+"""Stations and hosts under a test's control: every frame, wired message and timer waits until the driver says what
+becomes of it.
 
 Model     radio: a frame is one packet for each node that may hear it (a station's frame for its cell: for every
           host, for the driver says who hears it). A packet is delivered, delivered and kept (a copy), or lost; in

@@ -20,6 +20,7 @@ import time
 from importlib.util import find_spec
 from pathlib import Path
 
+from mobilenet.engine import native
 from mobilenet.engine.native import PACKAGE, PLACE, folder, sources
 
 SETTINGS = """[mypy]
@@ -132,6 +133,13 @@ def main(tries_again: bool) -> None:
         if failure is None
         else f"not compiled, so simulations take about twice as long: {failure}"
     )
+
+
+def renew() -> None:
+    """Compile anew what was compiled before its source was edited, and use it; says so, and says if it cannot be."""
+    if native.is_outdated() and not any(name in sys.modules for name in native.MODULES):
+        main(tries_again=False)
+        native.use()
 
 
 def say(text: str) -> None:

@@ -6,7 +6,7 @@ Model     mypyc compiles MODULES as they stand, so there is one source and one b
           one of these files runs what it says, interpreted, until it is compiled again. What cannot be loaded is
           interpreted too. Protocols are never compiled: they are what people change, subclass and break
 Switch    MOBILENET_COMPILED=0 in the environment: interpret everything
-Makes it  compiling.py
+Makes it  build_native.py
 Source    ours: docs/performance.md
 """
 
@@ -32,7 +32,7 @@ MODULES = (
     "mobilenet.simulation.hosts",
     "mobilenet.simulation.nodes",
     "mobilenet.network.radio.acking",
-    "mobilenet.network.radio.antenna",
+    "mobilenet.network.radio.transceiver",
     "mobilenet.network.radio.dcf",
     "mobilenet.network.radio.frame",
     "mobilenet.network.radio.mac",
@@ -155,12 +155,3 @@ def why_interpreted() -> str | None:
         what = "compiled modules were changed and are interpreted now" if is_outdated() else "nothing is compiled here"
         return f"{what}: python3 make.py setup"
     return "not compiled, so half as fast as it could be: install a C compiler, then mobilenet anew"
-
-
-def renew() -> None:
-    """Compile anew what was compiled before its source was edited, and use it; says so, and says if it cannot be."""
-    if is_outdated() and not any(name in sys.modules for name in MODULES):
-        from mobilenet.engine import build_native
-
-        build_native.main(tries_again=False)
-        use()

@@ -63,7 +63,7 @@ def block(key: bytes, number: int) -> array[float]:
 
 
 class RandomNumbers(Protocol):
-    """What a stream is asked on the air."""
+    """What a stream is asked on the radio."""
 
     __slots__ = ()
 

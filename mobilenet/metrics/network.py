@@ -1,15 +1,14 @@
 """What the network carried: frames, bytes, collisions, messages on wires.
 
 Model     from running totals, which were sampled at both ends of the window. Frames are everything above the MAC that
-          went into the air; its ACKs do not count, and what it sent again counts in `frames`, but is no message sent.
-          A pair is a frame and a node in its range; where power decides, one at which its preamble is detected if the
-          air is silent, and what was missed is lost to others as well. Of pairs that collided there are three shares:
-          of all pairs; of those with a node that the frame is for (a station's broadcast is for the hosts that it
-          serves); and of these, where the receiver had begun with the frame: without pairs that it never attempted,
-          sent through, or was down for. Messages sent per delivery are counted in two ways: as frames; and as copies
-          of application messages (payload in the air, divided by that of one message, so two in one segment count as
-          two) plus frames that do nothing but acknowledge (a protocol's or TCP's own); what a MAC sends again counts
-          here
+          went onto the medium; its ACKs do not count, and what it sent again counts in `frames`, but is no message
+          sent. A pair is a frame and a node in its range; where power decides, one at which its preamble is detected if
+          the medium is silent, and what was missed is lost to others as well. Of pairs that collided there are three
+          shares: of all pairs; of those with a node that the frame is for (a station's broadcast is for the hosts that
+          it serves); and of these, where the receiver had begun with the frame: without pairs that it never attempted,
+          sent through, or was down for. Messages sent per delivery are counted in two ways: as frames; and as copies of
+          application messages (payload in the air, divided by that of one message, so two in one segment count as two)
+          plus frames that do nothing but acknowledge (a protocol's or TCP's own); what a MAC sends again counts here
 Units     frames, bytes, seconds, as the names say
 Source    the quantities of Wilhelm, Arantes, Sens (2020), section V; ours: docs/verdicts-and-metrics.md
 """
@@ -40,9 +39,9 @@ def network(samples: Columns, begin: int, end: int, broadcasts: int, deliveries:
 
     def lost(prefix: str) -> float | None:
         pairs = sum(value for name, value in total.items() if name.startswith(prefix))
-        return ratio(sum(total.get(prefix + fate, 0) for fate in LOST_TO_OTHERS), pairs)
+        return ratio(sum(total.get(prefix + outcome, 0) for outcome in LOST_TO_OTHERS), pairs)
 
-    begun = sum(total.get(f"addressed_pairs_{fate}", 0) for fate in BEGUN)
+    begun = sum(total.get(f"addressed_pairs_{outcome}", 0) for outcome in BEGUN)
     pairs = sum(value for name, value in total.items() if name.startswith("pairs_"))
     copies_and_acks = None
     if payload_bytes and "radio_acknowledgements" in total:  # not in records of older versions

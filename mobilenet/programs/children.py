@@ -83,7 +83,7 @@ class Children:
         child = self._there[answer["pid"]] = Child(answer["pid"], to, back)
         return child
 
-    def fate(self, child: Child) -> str:
+    def how_it_ended(self, child: Child) -> str:
         """How a program ended that says no more, and what it said last on standard error; for a message."""
         answer = self._ask({"do": "status", "pid": child.pid, "within_s": DYING_S})
         code, tail = answer["code"], " | ".join(line.strip() for line in answer["tail"].splitlines() if line.strip())

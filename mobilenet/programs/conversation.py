@@ -62,7 +62,7 @@ class Conversation:
         except BlockingIOError:
             written = 0
         except OSError:
-            self._fail(f"it {self._children.fate(child)}", event)
+            self._fail(f"it {self._children.how_it_ended(child)}", event)
         if written < len(data):
             answer = self._write_rest(data[written:], event)
         elif not self._output.poll(self._within_ms):
@@ -102,7 +102,7 @@ class Conversation:
                 except BlockingIOError:
                     continue
                 except OSError:
-                    self._fail(f"it {self._children.fate(self._child)}", event)
+                    self._fail(f"it {self._children.how_it_ended(self._child)}", event)
         return answer
 
     def _read_rest(self, answer: bytes, event: str) -> bytes:
@@ -131,7 +131,7 @@ class Conversation:
     def _some(self, event: str) -> bytes:
         part = os.read(self._child.back, CHUNK_BYTES)
         if not part:
-            self._fail(f"it {self._children.fate(self._child)}", event)
+            self._fail(f"it {self._children.how_it_ended(self._child)}", event)
         return part
 
     def _understood(self, answer: bytes, event: str) -> tuple[list[dict[str, Any]], list[str]]:
@@ -164,7 +164,7 @@ class Conversation:
         """It says something, or is no more, although it was not asked."""
         data = os.read(self._child.back, CHUNK_BYTES)
         if not data:
-            self._fail(f"it {self._children.fate(self._child)}, without being asked to stop", "")
+            self._fail(f"it {self._children.how_it_ended(self._child)}, without being asked to stop", "")
         first = data.decode("utf-8", "replace").partition("\n")[0]
         self._fail_line(1, first, 'after {"do":"done"}: a program speaks only when an event has come', "")
 

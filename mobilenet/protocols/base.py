@@ -48,7 +48,7 @@ class _Wait:
 
     def __init__(self, base: _Base) -> None:
         self.action: Callable[[], None] = _nothing
-        self.timer = base._port.timer(lambda: base._come_to_pass(self))
+        self.timer = base._port.timer(lambda: base._expire(self))
 
 
 def _nothing() -> None: ...
@@ -74,7 +74,7 @@ class _Base:
         wait.timer.start(int(wait_s * SECOND))
         self._waiting += 1
 
-    def _come_to_pass(self, wait: _Wait) -> None:
+    def _expire(self, wait: _Wait) -> None:
         self._waiting -= 1
         self._over.append(wait)
         wait.action()

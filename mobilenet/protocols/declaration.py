@@ -2,8 +2,9 @@
 
 Model     a class with these attributes and no state. The scenario, the network and the fuzzer read it, and know nothing
           else of the protocol; the verifier reads what the scenario made of it. Built-in ones are listed in
-          catalogue.py. A plug-in's class, in a file of its own, may say what is marked `plug-ins` here; what it leaves
-          out is as here. The rest is not read of plug-ins: who verifies or estimates a run never runs their code
+          scenario/protocol_catalogue.py. A plug-in's class, in a file of its own, may say what is marked `plug-ins`
+          here; what it leaves out is as here. The rest is not read of plug-ins: who verifies or estimates a run never
+          runs their code
 Units     seconds, as the names say
 Source    ours: docs/guide/plug-ins.md
 """

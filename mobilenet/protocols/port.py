@@ -45,7 +45,7 @@ class Timer(Protocol):
 
 
 class Port(Protocol):
-    """The air, the clock and the draws of one node."""
+    """The radio, the clock and the draws of one node."""
 
     me: int
 

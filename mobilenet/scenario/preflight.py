@@ -14,7 +14,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from math import pi
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,6 +26,7 @@ from mobilenet.network.wired.tree import neighbours_of
 from mobilenet.parameters import ScenarioError, number
 from mobilenet.scenario import radio_fault, radio_preflight
 from mobilenet.scenario.error_messages import line
+from mobilenet.scenario.mobile_keys import MobileKeys
 from mobilenet.scenario.protocol_groups import declaration_of
 from mobilenet.scenario.yaml_reader import Node
 from mobilenet.tracks.projection import Origin
@@ -38,16 +38,13 @@ from mobilenet.world.layout import FileLayout, HexagonLayout, station_positions
 from mobilenet.world.mobility import Population, trajectories
 from mobilenet.world.tracks import Tracks
 
-if TYPE_CHECKING:
-    from mobilenet.scenario.mobile import Scenario
-
 ADVICE = "say where (0, 0) lies on Earth with origin: {lon: ..., lat: ...}"
 SMALL_MATTERS_PER_S = 4  # of each node: acknowledgements, heartbeats, samples
 SENT_AGAIN = 1.5  # frames for each message and cell
 HOSTS_LOOKED_AT_IN_ONE = 100  # on a tick, for the price of one event
 
 
-def origin_of(scenario: Scenario, root: Node) -> Origin | None:
+def origin_of(scenario: MobileKeys, root: Node) -> Origin | None:
     """Where the plane lies: as given, or in the middle of the sites, or of the tracks, if they are in longitude and
     latitude.
     """
@@ -82,13 +79,13 @@ def origin_of(scenario: Scenario, root: Node) -> Origin | None:
     return read_tracks(scenario.folder / mobility.file, mobility.format, mobility.coordinates).origin()
 
 
-def check(scenario: Scenario, root: Node) -> None:
+def check(scenario: MobileKeys, root: Node) -> None:
     found = [line(root, path, what) for path, what in _objections(scenario)]
     if found:
         raise ScenarioError("\n".join(found[:20]))
 
 
-def _objections(scenario: Scenario) -> Iterator[tuple[str, str]]:
+def _objections(scenario: MobileKeys) -> Iterator[tuple[str, str]]:
     """(dotted path, what is wrong there)"""
     stations = scenario.stations
     sites = station_positions(stations.layout, scenario.folder, scenario.origin)
@@ -128,7 +125,7 @@ def _objections(scenario: Scenario) -> Iterator[tuple[str, str]]:
         yield from _no_ground(scenario, hosts, sites)
 
 
-def _no_ground(scenario: Scenario, hosts: int, sites: NDArray[np.float64]) -> Iterator[tuple[str, str]]:
+def _no_ground(scenario: MobileKeys, hosts: int, sites: NDArray[np.float64]) -> Iterator[tuple[str, str]]:
     """Whether nothing is left to walk on; one cell is enough."""
     mobility = scenario.hosts.mobility
     if hosts == 0 or isinstance(mobility, Tracks):
@@ -142,19 +139,19 @@ def _no_ground(scenario: Scenario, hosts: int, sites: NDArray[np.float64]) -> It
         yield _key_of_range(scenario) if mobility.area is None else "hosts.mobility.area", str(error)
 
 
-def _key_of_range(scenario: Scenario) -> str:
+def _key_of_range(scenario: MobileKeys) -> str:
     if scenario.wireless.model == "unit_disk":
         return "wireless.range_m"
     return "wireless.tx_dbm" if scenario.wireless.station_tx_dbm is None else "wireless.station_tx_dbm"
 
 
-def warnings(scenario: Scenario) -> list[str]:
+def warnings(scenario: MobileKeys) -> list[str]:
     """What can run, and is probably not meant."""
     unicast = "connections" in declaration_of(scenario.protocol).needs
     return [*radio_preflight.warnings(scenario.wireless, scenario.workload.payload_bytes, unicast), *_apart(scenario)]
 
 
-def _apart(scenario: Scenario) -> list[str]:
+def _apart(scenario: MobileKeys) -> list[str]:
     """Cells that do not touch."""
     mobility = scenario.hosts.mobility
     if isinstance(mobility, Tracks) or mobility.area is not None:
@@ -173,7 +170,7 @@ def _apart(scenario: Scenario) -> list[str]:
     ]
 
 
-def check_world(scenario: Scenario) -> Population:
+def check_world(scenario: MobileKeys) -> Population:
     """Also read what is too long to be read each time: imported tracks. Returns all hosts' trajectories."""
     sites = station_positions(scenario.stations.layout, scenario.folder, scenario.origin)
     coverage = Coverage(sites, ground_m(scenario.wireless))
@@ -184,14 +181,14 @@ def check_world(scenario: Scenario) -> Population:
     return population
 
 
-def require_size(scenario: Scenario, hosts: int) -> None:
+def require_size(scenario: MobileKeys, hosts: int) -> None:
     """Refuse a run that is far bigger than its limit; `hosts`: how many there are, which only tracks may tell."""
     sites = station_positions(scenario.stations.layout, scenario.folder, scenario.origin)
     for path, what in _too_big(scenario, hosts, sites):
         raise ScenarioError(f"{path}: {what}")
 
 
-def estimated_events(scenario: Scenario) -> int:
+def estimated_events(scenario: MobileKeys) -> int:
     """How big the run is likely to be; imported tracks are read for it."""
     hosts = len(check_world(scenario).trajectories)
     return round(
@@ -199,7 +196,7 @@ def estimated_events(scenario: Scenario) -> int:
     )
 
 
-def _too_big(scenario: Scenario, hosts: int, sites: NDArray[np.float64]) -> Iterator[tuple[str, str]]:
+def _too_big(scenario: MobileKeys, hosts: int, sites: NDArray[np.float64]) -> Iterator[tuple[str, str]]:
     events = _estimate(scenario, hosts, sites)
     if events > scenario.limits.max_events:
         yield (
@@ -211,7 +208,7 @@ def _too_big(scenario: Scenario, hosts: int, sites: NDArray[np.float64]) -> Iter
         )
 
 
-def _estimate(scenario: Scenario, hosts: int, sites: NDArray[np.float64]) -> float:
+def _estimate(scenario: MobileKeys, hosts: int, sites: NDArray[np.float64]) -> float:
     workload, duration_s, stations = scenario.workload, scenario.duration_s, len(sites)
     broadcasts = len(workload.messages) or hosts * duration_s * workload.broadcasts_per_host_per_s
     protocol = declaration_of(scenario.protocol)
@@ -228,7 +225,7 @@ def _estimate(scenario: Scenario, hosts: int, sites: NDArray[np.float64]) -> flo
     return broadcasts * (hosts + on_the_wire) + duration_s * rate_per_s + rows
 
 
-def _backbone(scenario: Scenario, stations: int) -> tuple[int, float]:
+def _backbone(scenario: MobileKeys, stations: int) -> tuple[int, float]:
     """Messages on links for each broadcast, and tests of the failure detector a second; ways over several links are
     taken as one.
     """
@@ -240,7 +237,7 @@ def _backbone(scenario: Scenario, stations: int) -> tuple[int, float]:
     return copies * stations, 2 * stations * tested / (backbone.test_interval_s or TEST_INTERVAL_S)
 
 
-def _in_range(scenario: Scenario, hosts: int, sites: NDArray[np.float64]) -> float:
+def _in_range(scenario: MobileKeys, hosts: int, sites: NDArray[np.float64]) -> float:
     """How many nodes are about as near to each other as to a station, if hosts are spread evenly."""
     reach_m = cell_m(scenario.wireless)
     area = getattr(scenario.hosts.mobility, "area", None)

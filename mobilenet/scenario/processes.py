@@ -17,7 +17,7 @@ from pydantic import BeforeValidator, Field
 
 from mobilenet.engine.kernel import ns
 from mobilenet.network.wired.network import adjacency
-from mobilenet.parameters import ClassInFile, OwnMetrics, Parameters, ScenarioError, Told, class_says_it, number
+from mobilenet.parameters import ClassInFile, Documented, OwnMetrics, Parameters, ScenarioError, class_says_it, number
 from mobilenet.protocols.vcube.parameters import (
     AllToAllParameters,
     BestEffortParameters,
@@ -169,7 +169,7 @@ class ProcessScenario(ScenarioFile):
     description: str | None = Field(default=None, max_length=10_000, description="for readers")
     seed: int = Field(default=1, ge=0, le=2**63 - 1, description="all that is random in a run derives from it")
     processes: int = Field(ge=2, le=100_000, description="how many, called p0, p1 and so on")
-    duration: Annotated[float, Told(unit="t.u.")] = Field(
+    duration: Annotated[float, Documented(unit="t.u.")] = Field(
         default=100_000.0, gt=0, le=1e7, description="the run ends when all is done, at the latest then"
     )
     network: Network = Field(

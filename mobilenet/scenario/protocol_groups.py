@@ -19,9 +19,9 @@ from pydantic import BeforeValidator, ConfigDict, Field, create_model, field_val
 
 from mobilenet.network.tcp.parameters import TcpParameters
 from mobilenet.parameters import Parameters, class_says_it
-from mobilenet.protocols.catalogue import CATALOGUE
 from mobilenet.protocols.declaration import Declaration, Promise
 from mobilenet.scenario.programs import CommandsOfHosts, Program, files_of
+from mobilenet.scenario.protocol_catalogue import CATALOGUE
 from mobilenet.scenario.yaml_writer import inline
 
 TCP = Field(

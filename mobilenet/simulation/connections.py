@@ -14,8 +14,8 @@ from functools import partial
 from typing import Any
 
 from mobilenet.engine.timer import Timer
-from mobilenet.network.radio.antenna import Antenna
 from mobilenet.network.radio.frame import Frame
+from mobilenet.network.radio.transceiver import Transceiver
 from mobilenet.network.tcp.endpoint import Endpoint, Link
 from mobilenet.network.tcp.parameters import TcpParameters
 from mobilenet.network.tcp.port import Counts, Reason
@@ -116,8 +116,8 @@ class RadioChannels(Channels):
         for quantity, length in message.list_sizes():
             self._samples.add(self._kernel.now, node.name, quantity, length)
         frame = Frame(
-            node.antenna,
-            self._antenna_of(to),
+            node.transceiver,
+            self._transceiver_of(to),
             message,
             psdu_bytes,
             duration_ns,
@@ -126,7 +126,7 @@ class RadioChannels(Channels):
         )
         node.transmit(frame)
 
-    def _antenna_of(self, to: int) -> Antenna:
+    def _transceiver_of(self, to: int) -> Transceiver:
         return self._node.counterpart(to)
 
     def hand_up(self, frame: Frame) -> None:

@@ -1,4 +1,4 @@
-"""What a run counts: frames and messages by kind and fate, on air and wire.
+"""What a run counts: frames and messages by kind and outcome, on radio and wire.
 
 Model     the medium and the links count as they go; here their counts become samples (running totals, so that any
           window can be measured afterwards), counters.json, and on demand a row per frame or message and receiver
@@ -13,9 +13,9 @@ from math import nan
 from typing import Any
 
 from mobilenet.engine.kernel import Kernel
-from mobilenet.network.radio.antenna import NEVER
-from mobilenet.network.radio.frame import DATA, RECEIVED, SINR_FATES, Frame
+from mobilenet.network.radio.frame import DATA, RECEIVED, SINR_OUTCOMES, Frame
 from mobilenet.network.radio.medium import Medium
+from mobilenet.network.radio.transceiver import NEVER
 from mobilenet.network.wired.network import WiredNetwork
 from mobilenet.rundir.recorder import Recording
 from mobilenet.simulation.message_fields import contents
@@ -43,14 +43,18 @@ class Counters:
             is_data = frame.kind == DATA
             kind = type(frame.message).__name__ if is_data else "mac_ack"
             about = contents(frame.message) if messages is not None and is_data else None
-            for node, fate, delay in zip(frame.receivers, frame.fates, frame.delays_ns, strict=True):
+            for node, outcome, delay in zip(frame.receivers, frame.outcomes, frame.delays_ns, strict=True):
                 to_it = frame.to is node or (frame.to is None and (not sender.is_station or node.serving is sender))
                 if frames is not None:
-                    frames.add(start, end, sender.name, node.name, kind, frame.psdu_bytes, to_it, SINR_FATES[fate])
+                    frames.add(
+                        start, end, sender.name, node.name, kind, frame.psdu_bytes, to_it, SINR_OUTCOMES[outcome]
+                    )
                 if messages is not None and about is not None and (to_it or frame.to is None):
-                    arrived = end + delay if fate == RECEIVED else None
+                    arrived = end + delay if outcome == RECEIVED else None
                     size = frame.message.size_bytes
-                    messages.add(start, arrived, sender.name, node.name, "radio", kind, size, SINR_FATES[fate], *about)
+                    messages.add(
+                        start, arrived, sender.name, node.name, "radio", kind, size, SINR_OUTCOMES[outcome], *about
+                    )
             if links is not None:
                 sinrs = (nan if sinr == NEVER else sinr / 100 for sinr in frame.sinrs_cdb)
                 for node, power, sinr in zip(frame.receivers, frame.powers_cdbm, sinrs, strict=True):
@@ -89,8 +93,8 @@ class Counters:
         add(now, "network", "radio_payload_bytes", sum(tally[2] for tally in medium.by_kind.values()))
         add(now, "network", "radio_control_bytes", sum(tally[1] - tally[2] for tally in medium.by_kind.values()))
         for pairs, prefix in ((medium.pairs, "pairs_"), (medium.addressed_pairs, "addressed_pairs_")):
-            for fate, count in zip(medium.fates, pairs, strict=True):
-                add(now, "network", prefix + fate, count)
+            for outcome, count in zip(medium.outcomes, pairs, strict=True):
+                add(now, "network", prefix + outcome, count)
         add(now, "network", "wired_messages", sum(link.sent for link in wires.links.values()))
         add(now, "network", "wired_bytes", sum(link.bytes for link in wires.links.values()))
 
@@ -106,8 +110,8 @@ class Counters:
             "radio": {
                 "frames": medium.frames,
                 "bytes": medium.bytes,
-                **_pairs(medium.pairs, medium.fates),
-                "addressed": _pairs(medium.addressed_pairs, medium.fates),
+                **_pairs(medium.pairs, medium.outcomes),
+                "addressed": _pairs(medium.addressed_pairs, medium.outcomes),
                 "mac_acks": medium.acks,
                 "mac_retries": medium.retries,
                 # frames of which no acknowledgement came
@@ -125,8 +129,8 @@ class Counters:
         }
 
 
-def _pairs(counts: list[int], fates: tuple[str, ...]) -> dict[str, Any]:
-    lost = {name: counts[fate] for fate, name in enumerate(fates) if fate != RECEIVED}
+def _pairs(counts: list[int], outcomes: tuple[str, ...]) -> dict[str, Any]:
+    lost = {name: counts[outcome] for outcome, name in enumerate(outcomes) if outcome != RECEIVED}
     return {"pairs_in_range": sum(counts), "received": counts[RECEIVED], "lost": lost}
 
 

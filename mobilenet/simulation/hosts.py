@@ -11,16 +11,18 @@ from __future__ import annotations
 
 from typing import Any
 
-from mobilenet.network.radio.antenna import Antenna
 from mobilenet.network.radio.mac import Mac
+from mobilenet.network.radio.transceiver import Transceiver
 from mobilenet.simulation.nodes import Context, Node, name_of, whole
 
 
 class HostNode(Node):
     """A mobile host: present or not, up or crashed, in a cell or in none; member when it says so."""
 
-    def __init__(self, context: Context, number: int, name: str, antenna: Antenna, mac: Mac, stable: Any) -> None:
-        super().__init__(context, number, name, antenna, mac)
+    def __init__(
+        self, context: Context, number: int, name: str, transceiver: Transceiver, mac: Mac, stable: Any
+    ) -> None:
+        super().__init__(context, number, name, transceiver, mac)
         self.stable = stable
         self.cell: int | None = None
         self.member = False
@@ -34,7 +36,7 @@ class HostNode(Node):
     def up(self) -> bool:
         return self.protocol is not None
 
-    def counterpart(self, to: int) -> Antenna:
+    def counterpart(self, to: int) -> Transceiver:
         return self._context.station(to)
 
     def _record(self, event: str, session: Any = None, station: Any = None, **detail: Any) -> None:
@@ -84,7 +86,7 @@ class HostNode(Node):
     def set_cell(self, cell: int | None) -> None:
         """The nearest station in range is now this one, or none is."""
         self.cell = cell
-        self.antenna.serving = None if cell is None else self._context.station(cell)
+        self.transceiver.serving = None if cell is None else self._context.station(cell)
         if cell is None and self.covered:
             self._record("out_of_coverage")
         elif cell is not None and not self.covered:
@@ -96,7 +98,7 @@ class HostNode(Node):
 
     def boot(self) -> None:
         """Power on, at the first time or after a crash: a new protocol object on the stable store."""
-        self.antenna.up = True
+        self.transceiver.up = True
         self.protocol = self._context.new_host(self)
         if self.cell is not None:
             self.protocol.on_cell(self.cell)
@@ -105,7 +107,7 @@ class HostNode(Node):
         self._record("crash")
         self._lose_volatile()
         self.halt()
-        self._context.medium.drop_out(self.antenna)
+        self._context.medium.drop_out(self.transceiver)
         self.protocol = None
 
     def _lose_volatile(self) -> None:

@@ -135,7 +135,7 @@ class Lifecycle:
     def _vanish(self, node: HostNode) -> None:
         self._gone.add(node.me)
         node.halt()
-        self._medium.drop_out(node.antenna)
+        self._medium.drop_out(node.transceiver)
         node.protocol = None
         self._movement.disappear(node.me)
 

@@ -22,11 +22,11 @@ from mobilenet.engine.event_queue import Runaway
 from mobilenet.engine.kernel import MILLISECOND, SECOND, Kernel, ns
 from mobilenet.engine.random_streams import Stream
 from mobilenet.network.radio.acking import Acking
-from mobilenet.network.radio.antenna import Antenna
 from mobilenet.network.radio.dcf import Dcf, Rules
 from mobilenet.network.radio.framing import Framing
 from mobilenet.network.radio.mac import Mac
 from mobilenet.network.radio.phy import MODES
+from mobilenet.network.radio.transceiver import Transceiver
 from mobilenet.network.tcp.parameters import TcpParameters
 from mobilenet.network.wired.tree import links
 from mobilenet.parameters import ScenarioError
@@ -34,6 +34,7 @@ from mobilenet.rundir.recorder import Recording
 from mobilenet.scenario import AnyScenario, Scenario
 from mobilenet.scenario.preflight import require_size
 from mobilenet.scenario.radio_world import RadioWorld
+from mobilenet.simulation import not_at_rest
 from mobilenet.simulation.backbone import new_backbone
 from mobilenet.simulation.connections import RadioChannels, WiredChannels
 from mobilenet.simulation.counters import Counters, Totals
@@ -46,7 +47,6 @@ from mobilenet.simulation.plugin_code import require_allowed
 from mobilenet.simulation.plugins import declaration_for, mobility_for
 from mobilenet.simulation.programs import as_played, cast_of
 from mobilenet.simulation.radio import new_medium
-from mobilenet.simulation.unrest import of_hosts
 from mobilenet.world.layout import station_positions
 from mobilenet.world.mobility import trajectories
 
@@ -140,7 +140,7 @@ class Simulation:
             self.medium.neighbours,
             radio.attachment,
             self.world.trajectories,
-            [host.antenna for host in self.hosts],
+            [host.transceiver for host in self.hosts],
             tick_ns,
             self.world.speed_limit_mps,
             lambda host, cell: self.hosts[host].set_cell(None if cell < 0 else cell),
@@ -151,31 +151,33 @@ class Simulation:
 
     # --- building
 
-    def _antenna(self, name: str, number: int, is_station: bool) -> tuple[Antenna, Mac]:
+    def _transceiver(self, name: str, number: int, is_station: bool) -> tuple[Transceiver, Mac]:
         seed = self.scenario.seed
         index = number if is_station else len(self.stations) + number
-        antenna = Antenna(index, name, number, is_station)
+        transceiver = Transceiver(index, name, number, is_station)
         if self.scenario.wireless.loss > 0:
-            antenna.loss = Stream(seed, "loss", name)
-        self.medium.add(antenna)
-        return antenna, self._mac(antenna)
+            transceiver.loss = Stream(seed, "loss", name)
+        self.medium.add(transceiver)
+        return transceiver, self._mac(transceiver)
 
-    def _mac(self, antenna: Antenna) -> Mac:
+    def _mac(self, transceiver: Transceiver) -> Mac:
         wireless = self.scenario.wireless
         if wireless.mac == "acking":
             timeout_ns = round(wireless.link_ack_timeout_ms * MILLISECOND)
-            return Acking(self.kernel, self.medium, antenna, wireless.queue_frames, timeout_ns)
-        return Dcf(self.kernel, self.medium, antenna, self._rules, Stream(self.scenario.seed, "backoff", antenna.name))
+            return Acking(self.kernel, self.medium, transceiver, wireless.queue_frames, timeout_ns)
+        return Dcf(
+            self.kernel, self.medium, transceiver, self._rules, Stream(self.scenario.seed, "backoff", transceiver.name)
+        )
 
     def _new_station(self, number: int, x: float, y: float) -> StationNode:
         name = f"s{number}"
-        antenna, mac = self._antenna(name, number, True)
-        antenna.move(0, x, y, 0.0, 0.0)
-        self.medium.neighbours.add(antenna, 0)
-        self._context.stations.append(antenna)
+        transceiver, mac = self._transceiver(name, number, True)
+        transceiver.move(0, x, y, 0.0, 0.0)
+        self.medium.neighbours.add(transceiver, 0)
+        self._context.stations.append(transceiver)
         protocol: Any = self.scenario.protocol
         notes_silence = self._protocol.expiry_s(self._parameters) is not None
-        station = StationNode(self._context, number, name, antenna, mac, notes_silence)
+        station = StationNode(self._context, number, name, transceiver, mac, notes_silence)
         wired: Any = None
         if "connections" in self._protocol.needs:
             header_bytes = self.scenario.stations.backbone.header_bytes
@@ -193,9 +195,9 @@ class Simulation:
 
     def _new_host_node(self, number: int) -> HostNode:
         name = f"h{number}"
-        antenna, mac = self._antenna(name, number, False)
-        self._context.hosts.append(antenna)
-        host = HostNode(self._context, number, name, antenna, mac, self._protocol.stable())
+        transceiver, mac = self._transceiver(name, number, False)
+        self._context.hosts.append(transceiver)
+        host = HostNode(self._context, number, name, transceiver, mac, self._protocol.stable())
         protocol: Any = self.scenario.protocol
         if "connections" in self._protocol.needs:
             host.use_channels(RadioChannels(self._context, host, protocol.tcp or TcpParameters()))
@@ -254,9 +256,14 @@ class Simulation:
             dict(self.world.names),
             self.coverage.stations_m.tolist(),
             links(self.scenario.stations.backbone, self.coverage.stations_m.tolist()),
-            () if quiescent or is_cut_off else of_hosts(self),
+            () if quiescent or is_cut_off else self._not_at_rest(),
             as_played(self.scenario, self._cast),
         )
+
+    def _not_at_rest(self) -> list[str]:
+        waiting = self.lifecycle.pending
+        in_flight, is_at_rest = self.wires.in_flight, self.backbone.is_at_rest
+        return not_at_rest.listed(not_at_rest.of_hosts(self.stations, self.hosts, waiting, in_flight, is_at_rest))
 
     def _run(self, progress: Progress | None) -> bool:
         """The run and its drain; whether it came to rest."""
@@ -276,7 +283,7 @@ class Simulation:
         now, interval_s = self.kernel.now, self.scenario.record.positions_interval_s
         if now == 0:
             for station in self.stations:
-                self.recording.positions.add(0, station.name, *station.antenna.position(0))
+                self.recording.positions.add(0, station.name, *station.transceiver.position(0))
         if interval_s is None:
             return
         places = self.movement.positions().tolist()

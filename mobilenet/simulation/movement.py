@@ -18,8 +18,8 @@ import numpy as np
 
 from mobilenet.engine.kernel import SECOND, Kernel
 from mobilenet.engine.timer import Timer
-from mobilenet.network.radio.antenna import Antenna
 from mobilenet.network.radio.neighbours import Neighbours
+from mobilenet.network.radio.transceiver import Transceiver
 from mobilenet.world.attachment import Attachment
 from mobilenet.world.mobility import Leg, Trajectory
 
@@ -42,7 +42,7 @@ class Movement:
         neighbours: Neighbours,
         attachment: Attachment,
         trajectories: Sequence[Trajectory],
-        antennas: Sequence[Antenna],
+        transceivers: Sequence[Transceiver],
         tick_ns: int,
         speed_limit_mps: float,
         on_cell: CellObserver,
@@ -52,7 +52,7 @@ class Movement:
         self._neighbours = neighbours
         self._attachment = attachment
         self._trajectories = trajectories
-        self._antennas = antennas
+        self._transceivers = transceivers
         self._tick_ns = tick_ns
         self._ns_per_m = SECOND / max(speed_limit_mps, 1e-9)
         self._on_cell = on_cell
@@ -79,13 +79,13 @@ class Movement:
         self.present[host] = True
         self._legs[host] = self._trajectories[host].legs()
         self._walk(host)
-        self._neighbours.add(self._antennas[host], self._kernel.now)
+        self._neighbours.add(self._transceivers[host], self._kernel.now)
 
     def disappear(self, host: int) -> None:
         self._leg_ends[host].stop()
         self._paused.pop(host, None)
         self._set(host, NOWHERE, NOWHERE, 0.0, 0.0)
-        self._neighbours.remove(self._antennas[host])
+        self._neighbours.remove(self._transceivers[host])
         self.present[host] = False
         self.cell[host] = -1
 
@@ -98,7 +98,7 @@ class Movement:
         timer.stop()
         vx, vy = self._velocities[host].tolist()
         self._paused[host] = (vx, vy, rest)
-        x, y = self._antennas[host].position(self._kernel.now)
+        x, y = self._transceivers[host].position(self._kernel.now)
         self._set(host, x, y, 0.0, 0.0)
 
     def resume(self, host: int) -> None:
@@ -107,7 +107,7 @@ class Movement:
         vx, vy, rest = self._paused.pop(host)
         if self._frozen:
             return
-        x, y = self._antennas[host].position(self._kernel.now)
+        x, y = self._transceivers[host].position(self._kernel.now)
         self._set(host, x, y, vx, vy)
         if rest >= 0:
             self._leg_ends[host].start(rest)
@@ -122,7 +122,7 @@ class Movement:
     def place(self, host: int, x_m: float, y_m: float) -> None:
         """Put a frozen host somewhere else."""
         self._set(host, x_m, y_m, 0.0, 0.0)
-        self._neighbours.add(self._antennas[host], self._kernel.now)
+        self._neighbours.add(self._transceivers[host], self._kernel.now)
 
     def positions(self, hosts: np.ndarray | slice = slice(None)) -> np.ndarray:
         """Of these or all hosts now, float64 (n, 2); absent ones are far away."""
@@ -165,7 +165,7 @@ class Movement:
             self._on_cell(int(hosts[i]), int(cells[i]))
         for host, x, y in zip(hosts.tolist(), *places.T.tolist(), strict=True):
             if self.present[host]:
-                self._neighbours.rebin(self._antennas[host], x, y)
+                self._neighbours.rebin(self._transceivers[host], x, y)
 
     def _keep_ticking(self) -> None:
         """Ticks go on as long as somebody walks; while all stand still there is nothing to see."""
@@ -177,7 +177,7 @@ class Movement:
         """The next leg; where the trajectory ends, the host stands."""
         leg = next(self._legs[host], None)
         if leg is None:
-            x, y = self._antennas[host].position(self._kernel.now)
+            x, y = self._transceivers[host].position(self._kernel.now)
             self._set(host, x, y, 0.0, 0.0)
             return
         self._set(host, leg.x_m, leg.y_m, leg.vx_mps / SECOND, leg.vy_mps / SECOND)
@@ -191,7 +191,7 @@ class Movement:
         self._places[host] = x, y
         self._velocities[host] = vx, vy
         self._since[host] = now
-        self._antennas[host].move(now, x, y, vx, vy)
+        self._transceivers[host].move(now, x, y, vx, vy)
 
 
 def _walk_on(movement: Movement, host: int) -> Callable[[], None]:

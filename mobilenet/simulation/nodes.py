@@ -16,11 +16,11 @@ from mobilenet.engine.event_queue import Calendar
 from mobilenet.engine.kernel import SECOND, Kernel
 from mobilenet.engine.random_streams import Stream
 from mobilenet.engine.timer import Timer
-from mobilenet.network.radio.antenna import Antenna
 from mobilenet.network.radio.frame import Frame
 from mobilenet.network.radio.framing import Framing
 from mobilenet.network.radio.mac import Mac
 from mobilenet.network.radio.medium import Medium
+from mobilenet.network.radio.transceiver import Transceiver
 from mobilenet.protocols.port import MessageId
 from mobilenet.rundir.recorder import Recording
 
@@ -62,15 +62,15 @@ class Context:
         self.medium = medium
         self.seed = seed
         self.new_host = new_host
-        self.stations: list[Antenna] = []
-        self.hosts: list[Antenna] = []
+        self.stations: list[Transceiver] = []
+        self.hosts: list[Transceiver] = []
 
-    def station(self, number: int) -> Antenna:
+    def station(self, number: int) -> Transceiver:
         if not 0 <= number < len(self.stations):
             raise ValueError(f"there is no station {number}, only 0 to {len(self.stations) - 1}")
         return self.stations[number]
 
-    def host(self, number: int) -> Antenna:
+    def host(self, number: int) -> Transceiver:
         if not 0 <= number < len(self.hosts):
             raise ValueError(f"there is no host {number}, only 0 to {len(self.hosts) - 1}")
         return self.hosts[number]
@@ -79,10 +79,10 @@ class Context:
 class Node:
     """What hosts and stations share: the port to the radio, the clock and the random stream."""
 
-    def __init__(self, context: Context, number: int, name: str, antenna: Antenna, mac: Mac) -> None:
+    def __init__(self, context: Context, number: int, name: str, transceiver: Transceiver, mac: Mac) -> None:
         self.me = number
         self.name = name
-        self.antenna = antenna
+        self.transceiver = transceiver
         self.protocol: Any = None  # None while crashed
         self.buffers: tuple[int, ...] = ()
         self._buffer_names: tuple[str, ...] = ()
@@ -94,7 +94,7 @@ class Node:
         self._timers: list[Timer] = []
         self._channels: list[Any] = []  # connections.py; over the radio first
         self._samples = context.recording.samples
-        antenna.hand_up = self.hand_up
+        transceiver.hand_up = self.hand_up
 
     # --- the port
 
@@ -122,7 +122,7 @@ class Node:
     def send(self, to: Any, message: Any) -> None:
         self._transmit(self.counterpart(whole("send: the receiver", to)), message)
 
-    def counterpart(self, to: int) -> Antenna:
+    def counterpart(self, to: int) -> Transceiver:
         raise NotImplementedError
 
     # --- for protocols that talk over connections
@@ -135,18 +135,18 @@ class Node:
     def use_channels(self, radio: Any, *others: Any) -> None:
         """From now on the radio's frames are segments."""
         self._channels = [radio, *others]
-        self.antenna.hand_up = radio.hand_up
+        self.transceiver.hand_up = radio.hand_up
 
     def transmit(self, frame: Frame) -> None:
         self._mac.enqueue(frame)
 
-    def _transmit(self, to: Antenna | None, message: Any) -> None:
+    def _transmit(self, to: Transceiver | None, message: Any) -> None:
         framing = self._framing
         psdu_bytes, duration_ns = framing.datagram(whole("size_bytes", message.size_bytes))
         for quantity, length in message.list_sizes():
             self._samples.add(self._calendar.now, self.name, str(quantity), whole("list_sizes: a length", length))
         self._mac.enqueue(
-            Frame(self.antenna, to, message, psdu_bytes, duration_ns, framing.broadcast_mbps, client=self)
+            Frame(self.transceiver, to, message, psdu_bytes, duration_ns, framing.broadcast_mbps, client=self)
         )
 
     # --- called by the radio
@@ -232,14 +232,14 @@ class StationNode(Node):
     """
 
     def __init__(
-        self, context: Context, number: int, name: str, antenna: Antenna, mac: Mac, notes_silence: bool
+        self, context: Context, number: int, name: str, transceiver: Transceiver, mac: Mac, notes_silence: bool
     ) -> None:
-        super().__init__(context, number, name, antenna, mac)
+        super().__init__(context, number, name, transceiver, mac)
         self._heard: dict[int, int] = {}  # host -> when its last frame was handed up here
         if notes_silence:
-            antenna.hand_up = self._note_and_hand_up
+            transceiver.hand_up = self._note_and_hand_up
 
-    def counterpart(self, to: int) -> Antenna:
+    def counterpart(self, to: int) -> Transceiver:
         return self._context.host(to)
 
     def hand_up(self, frame: Frame) -> None:

@@ -1,4 +1,4 @@
-"""The air of a run, as the scenario's `wireless` says.
+"""The medium of a run, as the scenario's `wireless` says.
 
 Source    ours: docs/models/radio.md, docs/models/sinr.md
 """

@@ -1,6 +1,6 @@
-"""Whether every frame is accounted for, on air and wire.
+"""Whether every frame is accounted for, on radio and wire.
 
-Model     a pair is a frame and a node in its range: it was received, or lost for one reason. An air that copies frames
+Model     a pair is a frame and a node in its range: it was received, or lost for one reason. A radio that copies frames
           (only an adversary's does) adds `duplicated`, and what had not arrived at the end is `in_flight`. Counters
           that are told twice, in counters.json and in the samples of the network, agree
 Units     frames, bytes of PSDU
@@ -119,8 +119,8 @@ def _told_differently(counters: dict[str, Any], samples: Columns) -> str | None:
         "pairs_received": radio["received"],
         "addressed_pairs_received": radio["addressed"]["received"],
         **({"radio_mac_retries": radio["mac_retries"]} if radio["mac_retries"] or "radio_mac_retries" in last else {}),
-        **{f"pairs_{fate}": count for fate, count in radio["lost"].items()},
-        **{f"addressed_pairs_{fate}": count for fate, count in radio["addressed"]["lost"].items()},
+        **{f"pairs_{outcome}": count for outcome, count in radio["lost"].items()},
+        **{f"addressed_pairs_{outcome}": count for outcome, count in radio["addressed"]["lost"].items()},
     }
     for quantity, count in told.items():
         if last.get(quantity) != count:

@@ -32,7 +32,7 @@ from mobilenet.verify.declared import require_scenario
 from mobilenet.verify.ended_early import early_verdicts, ended_early
 from mobilenet.verify.fifo import fifo_problem
 from mobilenet.verify.processes import verify_processes
-from mobilenet.verify.screening.broadcast import judged
+from mobilenet.verify.screened_broadcast import judged
 from mobilenet.verify.sessions import unfinished_handoffs
 from mobilenet.verify.verdict import NOT_QUIESCENT, NOTHING_DELIVERED, VALID, Answer, Verdict
 from mobilenet.verify.waiting import held, waiting

@@ -17,7 +17,7 @@ Checks    record        the record can be what it claims to be: as for other run
                         may be held for ever: all correct processes hold equally many, and not more than there are
                         messages of crashed processes that no correct process delivers and whose past holds another
                         one that no correct process delivers
-Model     events are judged one by one (process_judge.py), unless they plainly pass (screening/processes.py)
+Model     events are judged one by one (process_judge.py), unless they plainly pass (screened_processes.py)
 Source    Hadzilacos, Toueg (1994), for the properties; ours: docs/verdicts-and-metrics.md, docs/protocols/vcube.md
 """
 
@@ -32,8 +32,8 @@ import numpy as np
 from mobilenet.rundir.table import Columns, Table
 from mobilenet.verify.ended_early import early_verdicts, ended_early
 from mobilenet.verify.process_judge import ProcessJudge
-from mobilenet.verify.screening.processes import judged
-from mobilenet.verify.screening.samples import last_samples
+from mobilenet.verify.screened_processes import judged
+from mobilenet.verify.screened_samples import last_samples
 from mobilenet.verify.verdict import NOT_QUIESCENT, NOTHING_DELIVERED, VALID, Verdict
 from mobilenet.verify.waiting import named, told
 from mobilenet.verify.wellformed import events_problem, rows_problem

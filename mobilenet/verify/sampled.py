@@ -16,7 +16,7 @@ from typing import Any
 
 from mobilenet.rundir.schema import BUFFERS, buffers_of
 from mobilenet.rundir.table import Columns, Table
-from mobilenet.verify.screening.samples import last_samples
+from mobilenet.verify.screened_samples import last_samples
 
 NETWORK = "network"
 Quantity = tuple[str, str]  # node, quantity

@@ -7,7 +7,7 @@ Model     a station that gives a host up says so (`expire`), and the network not
           who announces one cannot know that it arrived.
           A host is reachable while it is a member, up, in coverage, and no handoff of it is under way. One that was
           reachable for `heard_every_s` without a break was surely heard in that time, and what was heard was answered,
-          whatever the air did to single frames; the run promises that. So the last moment at which it was surely
+          whatever the medium did to single frames; the run promises that. So the last moment at which it was surely
           heard is `heard_every_s` before the last end of such a span, or when it last left
           T = 0 is the promise of a protocol over connections, which can be lost at any time: any gap is allowed, and no
           station has to say so

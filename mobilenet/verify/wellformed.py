@@ -22,7 +22,7 @@ from mobilenet.rundir.reader import RunError
 from mobilenet.rundir.recorder import EVENTS
 from mobilenet.rundir.table import Columns, Table
 from mobilenet.verify.sampled import samples_problem
-from mobilenet.verify.screening.wellformed import Rules, are_well_formed
+from mobilenet.verify.screened_wellformed import Rules, are_well_formed
 from mobilenet.verify.sessions import sessions_problem
 
 NUMBER = "(0|[1-9][0-9]{0,17})"

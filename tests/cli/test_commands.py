@@ -128,14 +128,14 @@ def test_run_exits_with_1_when_the_run_is_violated(
 
 
 def test_swarm(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    hunt = pytest.importorskip("mobilenet.experiments.fuzz.campaign")
+    campaign = pytest.importorskip("mobilenet.experiments.fuzz.campaign")
 
     def hunted(seeds: range, *options: object) -> Iterator[SimpleNamespace]:
         for seed in seeds:
             answer = "violated" if seed == 5 else "valid"
             yield SimpleNamespace(seed=seed, answer=answer, network="full", explanation="h1 delivered h2:3 before h3:1")
 
-    monkeypatch.setattr(hunt, "hunt", hunted)
+    monkeypatch.setattr(campaign, "run_campaign", hunted)
     assert call("swarm", "--count", "2", "--workers", "1") == 0
     assert capsys.readouterr().out.splitlines()[-1] == "Next: mobilenet swarm --count 2 --seed 3"
     assert call("swarm", "--count", "3", "--seed", "4") == Exit.VIOLATED

@@ -40,7 +40,7 @@ def pairs(*overrides: str) -> dict[str, int]:
     ]
     simulation = Simulation(Scenario.load(ROOT / "scenarios" / "radio_check.yaml", changes))
     simulation.run()
-    return dict(zip(simulation.medium.fates, simulation.medium.pairs, strict=True))
+    return dict(zip(simulation.medium.outcomes, simulation.medium.pairs, strict=True))
 
 
 def test_interference_from_beyond_the_bound_moves_no_receptions(bound: pytest.MonkeyPatch) -> None:
@@ -54,11 +54,11 @@ def test_interference_from_beyond_the_bound_moves_no_receptions(bound: pytest.Mo
     assert links.cutoff_m(parameters) > 2900
     wider = pairs(wireless)
     assert sum(usual.values()) > 50_000 and usual["collision"] > 100
-    assert sum(abs(usual[fate] - wider[fate]) for fate in usual) < 2e-4 * sum(usual.values())
+    assert sum(abs(usual[outcome] - wider[outcome]) for outcome in usual) < 2e-4 * sum(usual.values())
     bound.setattr(links, "BELOW_NOISE_CDB", -1000)
     links.cutoff_m.cache_clear()
     narrower = pairs(wireless)  # nothing below ten times the noise: now it does move
-    assert sum(abs(usual[fate] - narrower[fate]) for fate in usual) > 1e-3 * sum(usual.values())
+    assert sum(abs(usual[outcome] - narrower[outcome]) for outcome in usual) > 1e-3 * sum(usual.values())
 
 
 def test_the_world_is_the_same_whatever_the_protocol_sends(tmp_path: Path) -> None:

@@ -22,8 +22,8 @@ from mobilenet.scenario import AnyScenario, ProcessScenario, Scenario
 from mobilenet.verify import processes, sampled, verify, wellformed
 from mobilenet.verify.broadcast import SAFETY, BroadcastJudge
 from mobilenet.verify.declared import require_scenario
-from mobilenet.verify.screening.broadcast import ScreenedBroadcast, judged
-from mobilenet.verify.screening.processes import ScreenedProcesses
+from mobilenet.verify.screened_broadcast import ScreenedBroadcast, judged
+from mobilenet.verify.screened_processes import ScreenedProcesses
 
 from .damage import SCENARIO
 from .test_against_brute_force import KINDS, columns

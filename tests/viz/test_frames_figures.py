@@ -14,11 +14,11 @@ from mobilenet.viz.figures import run_figures, runs
 from mobilenet.viz.figures.frames import REASONS, _by_distance, read_frames
 from mobilenet.viz.map.data import document
 from mobilenet.viz.map.pack import unpacked
-from mobilenet.viz.spacetime.words import FATES
+from mobilenet.viz.spacetime.words import OUTCOMES
 from mobilenet.viz.style import Look
 
 import mobilenet
-from mobilenet.network.radio.frame import SINR_FATES
+from mobilenet.network.radio.frame import SINR_OUTCOMES
 from tests.viz.overlap import legends_on_curves, overlapping
 
 SCENARIO = """
@@ -132,4 +132,4 @@ def test_the_map_counts_as_lost_to_others_what_the_metric_does(run: Path) -> Non
 
 
 def test_every_fate_has_words() -> None:
-    assert set(SINR_FATES) - {"received"} == set(REASONS) <= set(FATES)
+    assert set(SINR_OUTCOMES) - {"received"} == set(REASONS) <= set(OUTCOMES)

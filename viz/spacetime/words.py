@@ -23,7 +23,7 @@ KINDS = {
     "Req2": "these messages, please",
     "Rsp2": "here they are",
 }
-FATES = {
+OUTCOMES = {
     "collision": "another frame overlapped it there",
     "never_attempted": "the receiver was taking in another frame",
     "preamble_missed": "its preamble did not stand out of noise and other frames there",
@@ -41,7 +41,7 @@ def explained(kinds: Iterable[str], fates: Iterable[str]) -> list[str]:
     told = [f"{kind}: {KINDS[kind]}" for kind in KINDS if kind in set(kinds)]
     if told:
         found.append("; ".join(told))
-    lost = [f"{fate.replace('_', ' ')}: {FATES[fate]}" for fate in FATES if fate in set(fates)]
+    lost = [f"{fate.replace('_', ' ')}: {OUTCOMES[fate]}" for fate in OUTCOMES if fate in set(fates)]
     if lost:
         found.append("Lost. " + "; ".join(lost))
     return found

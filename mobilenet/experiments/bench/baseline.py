@@ -1,4 +1,4 @@
-"""The speed of the ground that a measurement stands on: a bare event queue, in turns with what is measured.
+"""The speed of the host machine: a bare event queue, in turns with what is measured.
 
 Model     a heap of 10 000 tuples (time, priority, number, nothing), as simpy's are; an event takes the
           first one out and puts one in at a later time. Other users of a machine slow it down for seconds at a time, so

@@ -102,7 +102,7 @@ def once(case: Case) -> dict[str, float]:
         simulation, found = measured(
             Case(case.name, case.scenario, case.simulated_s, None, case.hosts, case.stations, overrides)
         )
-    places = np.array([node.antenna.position(simulation.kernel.now) for node in simulation.nodes])
+    places = np.array([node.transceiver.position(simulation.kernel.now) for node in simulation.nodes])
     wireless = simulation.scenario.wireless
     if wireless.model == "sinr":
         distances = np.hypot(*(places[:, None] - places).transpose(2, 0, 1))

@@ -1,4 +1,4 @@
-"""How fast the simulator is, beside the speed of the ground that it stands on.
+"""How fast the simulator is, beside the speed of the host machine.
 
 Model     each case runs in a process of its own, as often as asked; the run with the median figure counts. Measured is
           the CPU time of building and running a simulation, drain included; imports and reading the scenario are not.
@@ -7,8 +7,8 @@ Model     each case runs in a process of its own, as often as asked; the run wit
 Cases     dynamic.yaml for 60 s; the radio cross-check (radio_check.yaml) with 70, 700 and 7000 hosts and exactly a
           tenth as many stations: those places of a triangular lattice of 200 m that are nearest to its middle. Seven of
           them are the scenario's own hexagon. Inner cells overlap with six neighbours and outer ones with fewer, so a
-          frame of the bigger networks has more hearers; their mean number is in the table. The smallest of the three
-          also over the other MAC, at the same bit rate
+          frame of the bigger networks has more receivers in range; their mean number is in the table. The smallest of
+          the three also over the other MAC, at the same bit rate
 Units     simulated seconds and frames per CPU second
 Errors    ScenarioError without the scenarios beside the package; OSError for a table that cannot be written
 Source    ours: docs/performance.md

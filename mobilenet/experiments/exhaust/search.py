@@ -23,8 +23,8 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from ...controlled.node import Input
-from .calm import Calm
 from .case import Case
+from .completion import Completion
 from .judge import Violation
 from .space import Broken, Space, State, Step
 from .symmetry import Mirror, is_symmetric
@@ -74,7 +74,7 @@ class Search:
     def __init__(self, case: Case, space: Space | None = None) -> None:
         self.case = case
         self.space = space or Space(case)
-        self.calm = Calm(self.space)
+        self.completion = Completion(self.space)
         self.result: Result | None = None
         self.first: State = ()
         self.mirror = Mirror(self.space) if is_symmetric(case) else None
@@ -92,7 +92,7 @@ class Search:
         take = self._waiting.popleft if breadth else self._waiting.pop
         kept: Kept | None = None
         try:
-            self.first = self.calm.join_all() if self.case.joined else self._begin()
+            self.first = self.completion.join_all() if self.case.joined else self._begin()
             self._enter(self.first, None, None, breadth)
             while self._waiting:
                 kept = take()
@@ -110,7 +110,7 @@ class Search:
             path = (*trail(kept), broken.step) if breadth else ()
         except NotCalm as broken:
             outcome, violation = "violated", broken.violation
-            path, after = (trail(broken.kept) if breadth else ()), tuple(self.calm.last)
+            path, after = (trail(broken.kept) if breadth else ()), tuple(self.completion.last)
         except Violation as error:  # before the search began
             outcome, violation = "violated", error
         last = self._progress(time.perf_counter() - started)
@@ -140,7 +140,7 @@ class Search:
             self._kept[key] = [kept]
             if self.space.is_idle(key):
                 try:
-                    self.calm.judge(key)
+                    self.completion.judge(key)
                 except Violation as violation:
                     raise NotCalm(violation, kept) from None
         else:

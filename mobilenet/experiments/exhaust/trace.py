@@ -31,7 +31,7 @@ class Line(NamedTuple):
     given: Input
     link: tuple[int, int] | None  # for what came over the wire
     again: bool = False  # a frame that this node was given before
-    calm: bool = False  # done when the faults were over
+    completing: bool = False  # done when the faults were over
 
 
 class Trace(NamedTuple):
@@ -47,15 +47,15 @@ def trace_of(search: Search) -> Trace:
         raise ValueError("this search has found no violation")
     nodes = search.space.nodes
     lines = _Tracer(search).lines(result.path)
-    after = [Line(nodes[node].name, given, None, calm=True) for node, given in result.after]
-    prefix = [(nodes[node].name, given) for node, given in search.calm.prefix]
+    after = [Line(nodes[node].name, given, None, completing=True) for node, given in result.after]
+    prefix = [(nodes[node].name, given) for node, given in search.completion.prefix]
     return Trace(tuple(prefix), (*lines, *after), result.violation)
 
 
 class _Tracer:
     def __init__(self, search: Search) -> None:
         self._space = search.space
-        self._prefix = search.calm.prefix
+        self._prefix = search.completion.prefix
         self._state = search.first
         self._sent: dict[
             int, tuple[int, Move]
@@ -169,8 +169,10 @@ def lines_of(case: Case, trace: Trace) -> list[str]:
     """The trace repeated, with what hosts told after each line."""
     lines: list[str] = []
     for line, told_of in repeat(case, trace):
-        said = "".join(f"; {event.node} {_said(event)}" for event in told_of if event.name != "broadcast" or line.calm)
-        if not line.calm:
+        said = "".join(
+            f"; {event.node} {_said(event)}" for event in told_of if event.name != "broadcast" or line.completing
+        )
+        if not line.completing:
             lines.append(f"{len(lines) + 1:3}  {words(line)}{said}")
         elif said:  # of what happens without faults, only what is told
             lines.append(f"{len(lines) + 1:3}  without faults: {words(line)}{said}")
@@ -203,7 +205,7 @@ def _do(network: Network, case: Case, line: Line) -> None:
     given = line.given
     if line.link is not None:
         network.cross(*line.link)
-    elif given[0] == "receive" and not line.calm:
+    elif given[0] == "receive" and not line.completing:
         sender = ("s" if line.node[0] == "h" else "h") + str(given[1])
         wanted = encode(given[2], None, case.forget)
         packets = network.packets(sender=sender, receiver=line.node)

@@ -183,6 +183,9 @@ class Adversary:
     def _is_overheard(self) -> bool:
         return self.air.overhear > 0 and self._stream.random() < self.air.overhear
 
+    def onto_wire(self, s: int, to: int | None, message: Any) -> None:
+        self.backbone.send(s, to, message)
+
     def from_station(self, s: int, to: int | None, message: Any) -> None:
         station = self.stations[s]
         if not self._leaves_the_queue(
@@ -224,7 +227,7 @@ class Adversary:
             if copy:
                 tally.duplicated(packet.addressed)
             if air.loss and stream.random() < air.loss:
-                tally.fate("random", packet.addressed)
+                tally.outcome("random", packet.addressed)
                 continue
             longest = air.late_ns if air.late and stream.random() < air.late else air.delay_ns
             tally.under_way(packet.addressed, 1)
@@ -236,7 +239,7 @@ class Adversary:
 
     def _arrive(self, packet: _Packet) -> None:
         is_up = packet.receive(packet.to, packet.sender, packet.message)
-        self.tally.fate("received" if is_up else "receiver_down", packet.addressed)
+        self.tally.outcome("received" if is_up else "receiver_down", packet.addressed)
 
     def _at_station(self, s: int, sender: int, message: Any) -> bool:
         self._heard[s, sender] = self.kernel.now

@@ -1,7 +1,7 @@
 """A fuzzing campaign: small hostile scenarios by the thousand, each judged from its run directory by the verifier.
 
 Model     a seed is a schedule: an even one for the adversary's network, which does its worst without physics, an odd
-          one for the real medium access and air. TCP-flooding plays on the air alone, and so does whatever is tried
+          one for the real medium access and radio. TCP-flooding plays on the radio alone, and so does whatever is tried
           over a MAC that is not DCF; broadcasts over VCube play among processes (broadcasts.py). Each is recorded
           into a run directory and judged from that alone. A protocol of ours whose self-checks fail, or that raises
           anything, has violated them; of a plug-in that raises nothing is known, as of a run that it ended
@@ -55,7 +55,7 @@ class Result:
     happened: dict[str, int] = field(default_factory=dict)
 
 
-def hunt(
+def run_campaign(
     seeds: Iterable[int],
     workers: int,
     keep: Path | None = None,

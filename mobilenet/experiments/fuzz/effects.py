@@ -1,4 +1,4 @@
-"""What becomes of what a node does on the adversary's network: frames go into its air, messages onto its wire, and
+"""What becomes of what a node does on the adversary's network: frames go onto its radio, messages onto its wire, and
 upcalls become the trace.
 
 Model     the ports are those of mobilenet/controlled; what a node does takes effect within the call, so that draws and
@@ -10,18 +10,28 @@ Source    ours: docs/architecture.md
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
-from mobilenet.engine.kernel import SECOND
+from mobilenet.engine.kernel import SECOND, Kernel
 from mobilenet.protocols.port import MessageId
+from mobilenet.rundir.recorder import Recording
 from mobilenet.simulation.nodes import name_of, whole
 
-if TYPE_CHECKING:
-    from mobilenet.experiments.fuzz.adversary import Adversary
+
+class Network(Protocol):
+    """What the effects of nodes act on."""
+
+    kernel: Kernel
+    recording: Recording
+
+    def from_station(self, s: int, to: int | None, message: Any) -> None: ...
+    def from_host(self, h: int, to: int | None, message: Any) -> None: ...
+    def onto_wire(self, s: int, to: int | None, message: Any) -> None: ...
+    def heard_ns(self, s: int, host: int) -> int: ...
 
 
 class StationEffects:
-    def __init__(self, network: Adversary, me: int) -> None:
+    def __init__(self, network: Network, me: int) -> None:
         self._network = network
         self._me = me
 
@@ -29,7 +39,7 @@ class StationEffects:
         self._network.from_station(self._me, to, message)
 
     def wire(self, to: int | None, message: Any) -> None:
-        self._network.backbone.send(self._me, to, message)
+        self._network.onto_wire(self._me, to, message)
 
     def tell(self, name: str, *arguments: Any) -> None:
         getattr(self, name)(*arguments)
@@ -37,13 +47,15 @@ class StationEffects:
     def expired(self, host: int) -> None:
         now = self._network.kernel.now
         silent_s = (now - self._network.heard_ns(self._me, host)) / SECOND
-        self._network.events.add(now, f"s{self._me}", "expire", detail={"host": f"h{host}", "silent_s": silent_s})
+        self._network.recording.events.add(
+            now, f"s{self._me}", "expire", detail={"host": f"h{host}", "silent_s": silent_s}
+        )
 
 
 class HostEffects:
     """Of a host in all its lives, for the trace goes on where it was."""
 
-    def __init__(self, network: Adversary, me: int) -> None:
+    def __init__(self, network: Network, me: int) -> None:
         self._network = network
         self._me = me
         self._name = f"h{me}"
@@ -62,7 +74,7 @@ class HostEffects:
         getattr(self, name)(*arguments)
 
     def _add(self, event: str, **columns: Any) -> None:
-        self._network.events.add(self._network.kernel.now, self._name, event, **columns)
+        self._network.recording.events.add(self._network.kernel.now, self._name, event, **columns)
 
     # --- a broadcast
 

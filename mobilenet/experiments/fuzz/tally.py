@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from mobilenet.network.radio.frame import FATES
+from mobilenet.network.radio.frame import OUTCOMES
 from mobilenet.rundir.recorder import Samples
 
 NO_KIND = [0, 0, 0]  # packets, bytes, payload bytes
@@ -24,12 +24,12 @@ class Pairs:
         self.in_range = 0
         self.duplicated = 0
         self.in_flight = 0
-        self.fates = dict.fromkeys(FATES, 0)
+        self.outcomes = dict.fromkeys(OUTCOMES, 0)
 
     def counters(self) -> dict[str, Any]:
-        lost = {fate: count for fate, count in self.fates.items() if fate != "received"}
+        lost = {outcome: count for outcome, count in self.outcomes.items() if outcome != "received"}
         return {
-            "pairs_in_range": self.in_range, "duplicated": self.duplicated, "received": self.fates["received"],
+            "pairs_in_range": self.in_range, "duplicated": self.duplicated, "received": self.outcomes["received"],
             "lost": lost,
             "in_flight": self.in_flight,
         }  # fmt: skip
@@ -64,9 +64,9 @@ class Tally:
         self.all.in_flight += change
         self.addressed.in_flight += change * addressed
 
-    def fate(self, fate: str, addressed: bool) -> None:
-        self.all.fates[fate] += 1
-        self.addressed.fates[fate] += addressed
+    def outcome(self, outcome: str, addressed: bool) -> None:
+        self.all.outcomes[outcome] += 1
+        self.addressed.outcomes[outcome] += addressed
 
     # --- wire
 
@@ -124,7 +124,7 @@ class Tally:
         samples.add(now_ns, "network", "radio_bytes", radio_bytes)
         samples.add(now_ns, "network", "radio_control_bytes", radio_bytes - payload)
         for pairs, prefix in ((self.all, "pairs_"), (self.addressed, "addressed_pairs_")):
-            for fate, count in pairs.fates.items():
-                samples.add(now_ns, "network", prefix + fate, count)
+            for outcome, count in pairs.outcomes.items():
+                samples.add(now_ns, "network", prefix + outcome, count)
         samples.add(now_ns, "network", "wired_messages", self._sum(0, "wired"))
         samples.add(now_ns, "network", "wired_bytes", self._sum(1, "wired"))

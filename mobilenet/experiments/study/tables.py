@@ -1,13 +1,13 @@
 """The tables of a study, computed from what its runs contributed (parts.py).
 
-Model     Spark brings the rows of a configuration together; there they are reckoned up (reckoning.py). No table depends
-          on who computed what, so the same tables come out without Spark: that is how those of an unfinished study
-          are made when somebody asks for them
+Model     Spark brings the rows of a configuration together; there they are aggregated (aggregation.py). No table
+          depends on who computed what, so the same tables come out without Spark: that is how those of an unfinished
+          study are made when somebody asks for them
               tables/runs           one row per run, all metrics
               tables/summary        configuration x metric: n, mean, sd, interval, label
               tables/buffers        configuration x buffer x bucket of time: n, mean, interval
               tables/delays         configuration x share of all deliveries: the delay within which they happen
-          label     empty, `unstable` or `not steady`, as reckoning.py says
+          label     empty, `unstable` or `not steady`, as aggregation.py says
           The memory of this process does not grow with the number of runs
 Units     seconds and messages, as the names say
 Source    ours: docs/guide/studies.md
@@ -26,12 +26,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from mobilenet.experiments.study.aggregation import BUFFER, DELAY, LABEL, METRIC, UNSTABLE, Aggregation
 from mobilenet.experiments.study.configurations import table_level
 from mobilenet.experiments.study.csv_tables import AGAIN
 from mobilenet.experiments.study.error import StudyError
 from mobilenet.experiments.study.measure import BUCKETS, delay_of_bin
 from mobilenet.experiments.study.parts import in_order, planned_targets
-from mobilenet.experiments.study.reckoning import BUFFER, DELAY, LABEL, METRIC, UNSTABLE, Reckoning
 from mobilenet.experiments.study.rows import RowFile, column_type, write_rows
 from mobilenet.experiments.study.store import Store, open_store
 
@@ -49,17 +49,17 @@ ROWS_AT_ONCE = 1_000
 Rows = list[dict[str, Any]]
 
 
-class Reckoned(NamedTuple):
+class Aggregated(NamedTuple):
     """Of one configuration."""
 
-    results: pa.Table  # reckoning.RESULT
+    results: pa.Table  # aggregation.RESULT
     runs: pa.Table  # RUN_COLUMNS, by replication
 
 
 def write_tables(store: Store, targets: list[int], spark: SparkSession | None = None) -> set[int]:
     """All tables; the configurations that are unstable. `targets`: of each configuration, its replications."""
     if spark is None:
-        found = (_reckoned(table, store.study.confidence) for table in in_order(store.measured, targets))
+        found = (_aggregated(table, store.study.confidence) for table in in_order(store.measured, targets))
         return _write(store, found)
     with TemporaryDirectory(dir=store.path, prefix=".pieces-") as folder:
         return _write(store, _with_spark(store, spark, targets, Path(folder)))
@@ -89,20 +89,20 @@ def _rows_of(path: Path) -> int:
         raise StudyError(f"{path}: not readable as Parquet: {what}; {AGAIN}") from None
 
 
-def _reckoned(rows: pa.Table, confidence: float) -> Reckoned:
-    reckoning = Reckoning(rows["configuration"][0].as_py(), confidence)
-    reckoning.take(rows)
-    return Reckoned(reckoning.result(), rows.select(RUN_COLUMNS))
+def _aggregated(rows: pa.Table, confidence: float) -> Aggregated:
+    aggregation = Aggregation(rows["configuration"][0].as_py(), confidence)
+    aggregation.take(rows)
+    return Aggregated(aggregation.result(), rows.select(RUN_COLUMNS))
 
 
-def _with_spark(store: Store, spark: SparkSession, targets: list[int], folder: Path) -> Iterator[Reckoned]:
+def _with_spark(store: Store, spark: SparkSession, targets: list[int], folder: Path) -> Iterator[Aggregated]:
     """Tasks read parts, cut them into configurations, and whoever gets a configuration leaves it in `folder`."""
     context, confidence, place = spark.sparkContext, store.study.confidence, str(folder.absolute())
     parts = [str(path.absolute()) for path in sorted(store.measured.glob("*.parquet"))]
     tasks = TASKS_PER_WORKER * context.defaultParallelism
     pieces = context.parallelize(parts, max(1, min(tasks, len(parts)))).flatMap(partial(_cut, targets))
     own = pieces.partitionBy(max(1, min(tasks, len(targets))))
-    wrong = own.mapPartitions(partial(_reckoned_all, confidence, place)).collect()
+    wrong = own.mapPartitions(partial(_aggregated_all, confidence, place)).collect()
     if wrong:  # told, as Spark would try it again and again
         raise StudyError(
             f"{store.measured}: cannot be made into tables: {wrong[0]}; remove it, and run the study again"
@@ -110,7 +110,7 @@ def _with_spark(store: Store, spark: SparkSession, targets: list[int], folder: P
     for number in range(len(targets)):
         results, runs = (folder / f"{number}.{kind}.parquet" for kind in ("results", "runs"))
         if results.exists():
-            yield Reckoned(pq.read_table(results), pq.read_table(runs))
+            yield Aggregated(pq.read_table(results), pq.read_table(runs))
 
 
 def _cut(targets: list[int], part: str) -> Iterator[tuple[int, bytes]]:
@@ -128,29 +128,29 @@ def _cut(targets: list[int], part: str) -> Iterator[tuple[int, bytes]]:
                 yield number, stream.getvalue().to_pybytes()
 
 
-def _reckoned_all(confidence: float, folder: str, pieces: Iterator[tuple[int, bytes]]) -> Iterator[str]:
+def _aggregated_all(confidence: float, folder: str, pieces: Iterator[tuple[int, bytes]]) -> Iterator[str]:
     """What went wrong, if something did."""
     try:
-        _reckon_all(confidence, folder, pieces)
+        _aggregate_all(confidence, folder, pieces)
     except (ArithmeticError, LookupError, OSError, TypeError, ValueError, pa.ArrowException) as error:
         yield f"{type(error).__name__}: {' '.join(str(error).split())[:200]}"
 
 
-def _reckon_all(confidence: float, folder: str, pieces: Iterator[tuple[int, bytes]]) -> None:
-    reckonings: dict[int, Reckoning] = {}
+def _aggregate_all(confidence: float, folder: str, pieces: Iterator[tuple[int, bytes]]) -> None:
+    aggregations: dict[int, Aggregation] = {}
     runs: dict[int, list[pa.Table]] = {}
     for number, piece in pieces:
         rows = pa.ipc.open_stream(piece).read_all()
-        reckonings.setdefault(number, Reckoning(number, confidence)).take(rows)
+        aggregations.setdefault(number, Aggregation(number, confidence)).take(rows)
         runs.setdefault(number, []).append(rows.select(RUN_COLUMNS))
-    for number, reckoning in reckonings.items():
+    for number, aggregation in aggregations.items():
         own = pa.concat_tables(runs.pop(number)).sort_by("replication")
         if len(own):
             pq.write_table(own, Path(folder) / f"{number}.runs.parquet")
-            pq.write_table(reckoning.result(), Path(folder) / f"{number}.results.parquet")
+            pq.write_table(aggregation.result(), Path(folder) / f"{number}.results.parquet")
 
 
-def _write(store: Store, found: Iterator[Reckoned]) -> set[int]:
+def _write(store: Store, found: Iterator[Aggregated]) -> set[int]:
     levels = [_levels(store, number) for number in range(len(store.configurations))]
     results: Rows = []
     width_s: dict[int, float] = {}

@@ -1,1 +1,1 @@
-"""The air: how long a frame lasts (phy), who may send when (mac), who hears it and what collides (medium)."""
+"""The radio: how long a frame lasts (phy), who may send when (mac), who hears it and what collides (medium)."""

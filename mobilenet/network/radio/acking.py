@@ -18,10 +18,10 @@ Source    the behaviour of AckingMac in INET 4 as its documentation has it (no r
 from __future__ import annotations
 
 from mobilenet.engine.kernel import Kernel
-from mobilenet.network.radio.antenna import NEVER, Antenna
 from mobilenet.network.radio.frame import Frame
 from mobilenet.network.radio.mac import Mac
 from mobilenet.network.radio.medium import Medium
+from mobilenet.network.radio.transceiver import NEVER, Transceiver
 
 
 class Acking(Mac):
@@ -29,8 +29,10 @@ class Acking(Mac):
 
     __slots__ = ("_arrives_at", "_in_air", "_last", "_leaves_until", "_timeout_ns")
 
-    def __init__(self, kernel: Kernel, medium: Medium, antenna: Antenna, queue_frames: int, timeout_ns: int) -> None:
-        super().__init__(kernel, medium, antenna, queue_frames)
+    def __init__(
+        self, kernel: Kernel, medium: Medium, transceiver: Transceiver, queue_frames: int, timeout_ns: int
+    ) -> None:
+        super().__init__(kernel, medium, transceiver, queue_frames)
         self._timeout_ns = timeout_ns
         self._in_air: Frame | None = None  # the first of the queue, once it is sent
         self._arrives_at = NEVER  # when the receiver has all of it; NEVER: not, or no more
@@ -93,5 +95,5 @@ class Acking(Mac):
 
     def take_unicast(self, frame: Frame, end: int) -> None:
         """The acknowledgement is with the sender already."""
-        if frame.to is self._antenna:
-            self._antenna.hand_up(frame)
+        if frame.to is self._transceiver:
+            self._transceiver.hand_up(frame)

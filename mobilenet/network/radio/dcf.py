@@ -17,11 +17,11 @@ from __future__ import annotations
 from mobilenet.engine.kernel import Kernel
 from mobilenet.engine.random_streams import RandomNumbers
 from mobilenet.engine.timer import Timer
-from mobilenet.network.radio.antenna import NEVER, Antenna
 from mobilenet.network.radio.frame import ACK, Frame
 from mobilenet.network.radio.mac import Mac
 from mobilenet.network.radio.medium import Medium
 from mobilenet.network.radio.phy import ACK_BYTES, DSSS_PREAMBLE_NS, DSSS_RATES, OFDM_PREAMBLE_NS, Mode
+from mobilenet.network.radio.transceiver import NEVER, Transceiver
 
 
 class Rules:
@@ -50,8 +50,10 @@ class Dcf(Mac):
         "_not_before", "_rules", "_slots",
     )  # fmt: skip
 
-    def __init__(self, kernel: Kernel, medium: Medium, antenna: Antenna, rules: Rules, backoff: RandomNumbers) -> None:
-        super().__init__(kernel, medium, antenna, rules.queue_frames)
+    def __init__(
+        self, kernel: Kernel, medium: Medium, transceiver: Transceiver, rules: Rules, backoff: RandomNumbers
+    ) -> None:
+        super().__init__(kernel, medium, transceiver, rules.queue_frames)
         self._rules = rules
         self._backoff = backoff
         self._start_over()
@@ -71,7 +73,7 @@ class Dcf(Mac):
         self._queue.clear()
         self.stop()
         self._ack_timer.stop()
-        self._antenna.contending = False
+        self._transceiver.contending = False
         self._last_heard.clear()
         self._start_over()
 
@@ -79,23 +81,23 @@ class Dcf(Mac):
 
     def take_turn(self) -> None:
         """Draw a back-off for the first frame of the queue and wait for it."""
-        antenna = self._antenna
+        transceiver = self._transceiver
         rules = self._rules
         now = self._calendar.now
         self._slots = slots = int(self._backoff.random() * (rules.windows[self._attempts] + 1))
-        antenna.contending = True
+        transceiver.contending = True
         self._frozen_at = NEVER
-        if now < antenna.busy_from:  # energy is on its way, but not here yet
-            idle_since = antenna.idle_since
+        if now < transceiver.busy_from:  # energy is on its way, but not here yet
+            idle_since = transceiver.idle_since
         else:
-            idle_since = antenna.busy_until
+            idle_since = transceiver.busy_until
         expiry = self._after_idle(idle_since) + slots * rules.slot_ns
         self.start_at(expiry if expiry > now else now)
-        if now < antenna.busy_from:
-            self.defer(antenna.busy_from)
+        if now < transceiver.busy_from:
+            self.defer(transceiver.busy_from)
 
     def defer(self, first: int) -> None:
-        """Energy arrives at `first` (the antenna knows until when): keep the slots that remain, rounded up."""
+        """Energy arrives at `first` (the transceiver knows until when): keep the slots that remain, rounded up."""
         expiry = self.deadline_ns
         if expiry <= first:
             return  # sends before, or in the same instant: cannot have sensed it
@@ -112,7 +114,7 @@ class Dcf(Mac):
 
     def _wait(self) -> None:
         """Count the slots from DIFS (or more) after the medium gets idle."""
-        self.start_at(self._after_idle(self._antenna.busy_until) + self._slots * self._rules.slot_ns)
+        self.start_at(self._after_idle(self._transceiver.busy_until) + self._slots * self._rules.slot_ns)
 
     def _after_idle(self, idle_since: int) -> int:
         """When slots begin to count."""
@@ -130,13 +132,13 @@ class Dcf(Mac):
 
     def heard_well(self) -> None:
         """A frame arrived whole while we contend: it ends EIFS."""
-        if self._eifs_until > self._antenna.busy_until:
+        if self._eifs_until > self._transceiver.busy_until:
             self._eifs_until = NEVER
             self._wait()
 
     def expire(self) -> None:
         """The back-off is over: the first frame of the queue is sent."""
-        self._antenna.contending = False
+        self._transceiver.contending = False
         self._medium.start(self._queue[0])
 
     def sent(self, frame: Frame) -> None:
@@ -157,40 +159,42 @@ class Dcf(Mac):
                 client.on_sent(frame.message)
             else:
                 client.on_dropped(frame.message)
-        if self._queue and not self._antenna.contending:
+        if self._queue and not self._transceiver.contending:
             self.take_turn()
 
     # --- acknowledged unicast
 
     def take_unicast(self, frame: Frame, end: int) -> None:
         """An ACK or an acknowledged frame, for us or overheard, that ended here at `end`."""
-        antenna = self._antenna
+        transceiver = self._transceiver
         if frame.kind == ACK:
-            if frame.to is antenna and self._queue and self._queue[0] is frame.message and self._ack_timer.running:
+            if frame.to is transceiver and self._queue and self._queue[0] is frame.message and self._ack_timer.running:
                 self._ack_timer.stop()
                 self._finish(self._queue[0], delivered=True)
             return
-        if frame.to is not antenna:
-            antenna.sense(end, end + self._rules.sifs_ns + self._ack_airtime_ns(frame))  # NAV
-            if antenna.contending:
+        if frame.to is not transceiver:
+            transceiver.sense(end, end + self._rules.sifs_ns + self._ack_airtime_ns(frame))  # NAV
+            if transceiver.contending:
                 self.defer(end)
             return
         # The frame is handed up when the last receiver has it: beyond 2 998 m up to 7 ns after SIFS is over here.
         self._calendar.at(max(end + self._rules.sifs_ns, self._calendar.now), lambda: self._acknowledge(frame))
         if self._last_heard.get(frame.sender.index) != frame.number:
             self._last_heard[frame.sender.index] = frame.number
-            antenna.hand_up(frame)
+            transceiver.hand_up(frame)
 
     def _acknowledge(self, frame: Frame) -> None:
-        if self._antenna.up and self._antenna.transmit_until <= self._calendar.now:
+        if self._transceiver.up and self._transceiver.transmit_until <= self._calendar.now:
             rate_mbps = self._rules.mode.ack_rate_mbps(frame.rate_mbps)
             airtime_ns = self._ack_airtime_ns(frame)
-            self._medium.start(Frame(self._antenna, frame.sender, frame, ACK_BYTES, airtime_ns, rate_mbps, kind=ACK))
+            self._medium.start(
+                Frame(self._transceiver, frame.sender, frame, ACK_BYTES, airtime_ns, rate_mbps, kind=ACK)
+            )
 
     def _ack_missed(self) -> None:
         now = self._calendar.now
-        if self._antenna.lock_until > now:  # something is arriving: it may be the ACK
-            self._ack_timer.start_at(self._antenna.lock_until + self._rules.slot_ns)
+        if self._transceiver.lock_until > now:  # something is arriving: it may be the ACK
+            self._ack_timer.start_at(self._transceiver.lock_until + self._rules.slot_ns)
             return
         frame = self._queue[0]
         self._attempts += 1

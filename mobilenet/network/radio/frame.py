@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
 if TYPE_CHECKING:
-    from mobilenet.network.radio.antenna import Antenna
+    from mobilenet.network.radio.transceiver import Transceiver
 
 RECEIVED: Final = 0
 COLLISION: Final = 1
@@ -17,11 +17,11 @@ NEVER_ATTEMPTED: Final = 2
 HALF_DUPLEX: Final = 3
 RANDOM: Final = 4
 RECEIVER_DOWN: Final = 5
-FATES = ("received", "collision", "never_attempted", "half_duplex", "random", "receiver_down")
+OUTCOMES = ("received", "collision", "never_attempted", "half_duplex", "random", "receiver_down")
 # with sinr alone
 BIT_ERRORS: Final = 6
 PREAMBLE_MISSED: Final = 7
-SINR_FATES = (*FATES, "bit_errors", "preamble_missed")
+SINR_OUTCOMES = (*OUTCOMES, "bit_errors", "preamble_missed")
 
 DATA: Final = 0
 ACK: Final = 1
@@ -38,15 +38,33 @@ class Frame:
     """One transmission. `to` None: for everybody; `acknowledged`: unicast that waits for an acknowledgement."""
 
     __slots__ = (
-        "acknowledged", "client", "delays_ns", "duration_ns", "fates", "kind", "message", "number", "powers_cdbm",
-        "psdu_bytes", "rate_mbps", "receivers", "retries", "sender", "serial", "settled", "sinrs_cdb", "start_ns", "to",
-        "x_m", "y_m",
+        "acknowledged",
+        "client",
+        "delays_ns",
+        "duration_ns",
+        "kind",
+        "message",
+        "number",
+        "outcomes",
+        "powers_cdbm",
+        "psdu_bytes",
+        "rate_mbps",
+        "receivers",
+        "retries",
+        "sender",
+        "serial",
+        "settled",
+        "sinrs_cdb",
+        "start_ns",
+        "to",
+        "x_m",
+        "y_m",
     )  # fmt: skip
 
     def __init__(
         self,
-        sender: Antenna,
-        to: Antenna | None,
+        sender: Transceiver,
+        to: Transceiver | None,
         message: Any,
         psdu_bytes: int,
         duration_ns: int,
@@ -66,12 +84,12 @@ class Frame:
         self.kind = kind
         self.number = 0  # set by the sender's MAC: what the receiver's duplicate filter looks at
         self.retries = 0
-        self.settled: Antenna | None = None  # where its random loss is drawn already
+        self.settled: Transceiver | None = None  # where its random loss is drawn already
         self.serial = 0  # among all that were ever in the air, set by the medium
         self.start_ns = 0
         self.x_m = self.y_m = 0.0  # where it was sent, with sinr
-        self.receivers: list[Antenna] = []  # in reach, by index
-        self.fates: list[int] = []  # parallel to receivers, as is
+        self.receivers: list[Transceiver] = []  # in reach, by index
+        self.outcomes: list[int] = []  # parallel to receivers, as is
         self.delays_ns: list[int] = []  # the propagation delay to each
         self.sinrs_cdb: list[int] = []  # the lowest at each, where somebody looks at frames; NEVER: not received
         self.powers_cdbm: list[int] = []  # with sinr: how strong it arrives at each, in hundredths of a dBm

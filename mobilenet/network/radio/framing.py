@@ -1,4 +1,4 @@
-"""What surrounds a message in the air, and how long the whole lasts.
+"""What surrounds a message on the radio, and how long the whole lasts.
 
 Model     dcf: an 802.11 frame (LLC/SNAP 8, MAC header 24, FCS 4 bytes) in the air time of its mode, at one rate for
           everybody and one for acknowledged unicast. acking: a MAC header and a PHY header of given sizes, no

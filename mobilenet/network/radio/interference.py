@@ -13,11 +13,11 @@ from math import sqrt
 from typing import Final
 
 from mobilenet.engine.keyed_draws import KeyedDraws
-from mobilenet.network.radio.antenna import Antenna
 from mobilenet.network.radio.decibels import zeptowatts
 from mobilenet.network.radio.frame import Frame
 from mobilenet.network.radio.medium import SPEED_OF_LIGHT_M_PER_NS
 from mobilenet.network.radio.reception import Reception
+from mobilenet.network.radio.transceiver import Transceiver
 from mobilenet.propagation.budget import LinkBudget
 from mobilenet.propagation.fading import Fading
 
@@ -25,7 +25,7 @@ FARTHEST_NS: Final = 10_100  # light over 3 km, and a little more
 
 
 class Interference:
-    """Of one air."""
+    """Of one medium."""
 
     def __init__(self, reception: Reception, budget: LinkBudget, fading: Fading | None, seed: int) -> None:
         self._rules = reception
@@ -40,7 +40,7 @@ class Interference:
         self._found_cdbm = 0
         self.frames: list[Frame] = []  # by start
 
-    def _find(self, other: Frame, node: Antenna, now: int) -> bool:
+    def _find(self, other: Frame, node: Transceiver, now: int) -> bool:
         """When the first bit of a frame reaches a node, and how strong; False beyond the cut-off, and for its own."""
         if other.sender is node:
             return False
@@ -65,7 +65,7 @@ class Interference:
         self._found_cdbm = power
         return True
 
-    def power(self, frame: Frame, node: Antenna, at: int) -> int:
+    def power(self, frame: Frame, node: Transceiver, at: int) -> int:
         """The power of all other frames at the node at that time, in zeptowatts."""
         total = 0
         for other in self.frames:
@@ -75,7 +75,7 @@ class Interference:
                 total += zeptowatts(self._found_cdbm)
         return total
 
-    def above_threshold(self, node: Antenna, frame: Frame, first: int, last: int, power: int) -> int:
+    def above_threshold(self, node: Transceiver, frame: Frame, first: int, last: int, power: int) -> int:
         """Until when the sum of what is strong here at `first` is above the threshold: it only falls from then on."""
         ends = [(last, zeptowatts(power))]
         for other in self.frames:
@@ -109,7 +109,7 @@ class Interference:
                     found.append(other)
         return found
 
-    def changes(self, frame: Frame, node: Antenna, first: int, others: list[Frame]) -> list[tuple[int, int]]:
+    def changes(self, frame: Frame, node: Transceiver, first: int, others: list[Frame]) -> list[tuple[int, int]]:
         """When the interference changes at a node that the frame reaches at `first`, and by how many zeptowatts."""
         last = first + frame.duration_ns
         changes: list[tuple[int, int]] = []

@@ -2,7 +2,7 @@
 
 Model     one drop-tail queue; its first frame is the one that the kind of MAC is busy with: dcf.py (802.11's CSMA/CA)
           or acking.py (no carrier sense at all). The medium calls `sent` when all receivers have had a frame of this
-          MAC, `take_unicast` for each that received an acknowledged one, and the other three only while the antenna
+          MAC, `take_unicast` for each that received an acknowledged one, and the other three only while the transceiver
           contends
 Units     integer nanoseconds, frames
 Source    ours: docs/models/radio.md
@@ -12,24 +12,24 @@ from __future__ import annotations
 
 from mobilenet.engine.kernel import Kernel
 from mobilenet.engine.timer import Deadline
-from mobilenet.network.radio.antenna import Antenna
 from mobilenet.network.radio.frame import Frame
 from mobilenet.network.radio.medium import Medium
+from mobilenet.network.radio.transceiver import Transceiver
 
 
 class Mac(Deadline):
     """The sending side of one node, and its answers to unicast frames."""
 
-    __slots__ = ("_antenna", "_medium", "_most_frames", "_number", "_queue")
+    __slots__ = ("_medium", "_most_frames", "_number", "_queue", "_transceiver")
 
-    def __init__(self, kernel: Kernel, medium: Medium, antenna: Antenna, queue_frames: int) -> None:
+    def __init__(self, kernel: Kernel, medium: Medium, transceiver: Transceiver, queue_frames: int) -> None:
         super().__init__(kernel)
         self._medium = medium
-        self._antenna = antenna
+        self._transceiver = transceiver
         self._most_frames = queue_frames
         self._queue: list[Frame] = []  # short: a list is smaller than a deque
         self._number = 0  # of acknowledged frames
-        antenna.mac = self
+        transceiver.mac = self
 
     @property
     def queued(self) -> int:
@@ -69,7 +69,7 @@ class Mac(Deadline):
         raise NotImplementedError
 
     def defer(self, first: int) -> None:
-        """Energy arrives at `first` (the antenna knows until when)."""
+        """Energy arrives at `first` (the transceiver knows until when)."""
 
     def on_fcs_error(self, end: int) -> None:
         """A frame that ended at `end` arrived broken."""

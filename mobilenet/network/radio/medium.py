@@ -1,4 +1,4 @@
-"""The air between a sender and everyone who hears it, whatever the model of reception.
+"""The medium between a sender and everyone who hears it, whatever the model of reception.
 
 Model     positions are frozen for the whole frame; whoever sends cannot receive, unless full duplex; an independent
           random loss. What becomes of a frame at each node is a kind of medium's: unit_disk.py (a distance decides) or
@@ -6,7 +6,7 @@ Model     positions are frozen for the whole frame; whoever sends cannot receive
           has it, so layers above receive at most one propagation delay late, while every comparison between frames,
           and all of the MAC's timing, uses the exact nanosecond of the node concerned
 Units     integer nanoseconds, metres, bytes
-Counts    pairs (frame, receiver) by fate; which nodes are a frame's receivers is told by the kind of medium
+Counts    pairs (frame, receiver) by outcome; which nodes are a frame's receivers is told by the kind of medium
 Errors    none: parameters are validated with the scenario
 Source    ours: docs/models/radio.md
 """
@@ -18,31 +18,31 @@ from typing import Final
 
 from mobilenet.engine.event_queue import Calendar
 from mobilenet.engine.kernel import Kernel
-from mobilenet.network.radio.antenna import NEVER, Antenna
-from mobilenet.network.radio.frame import BIT_ERRORS, COLLISION, DATA, FATES, HALF_DUPLEX, RANDOM, RECEIVED, Frame
+from mobilenet.network.radio.frame import BIT_ERRORS, COLLISION, DATA, HALF_DUPLEX, OUTCOMES, RANDOM, RECEIVED, Frame
 from mobilenet.network.radio.neighbours import Neighbours
+from mobilenet.network.radio.transceiver import NEVER, Transceiver
 
 SPEED_OF_LIGHT_M_PER_NS: Final = 0.299792458
 Observer = Callable[[Frame], None]
 
 
 class Medium:
-    """The air of one run."""
+    """The medium of one run."""
 
     def __init__(
         self,
         kernel: Kernel,
         neighbours: Neighbours,
-        fates: tuple[str, ...] = FATES,
+        outcomes: tuple[str, ...] = OUTCOMES,
         loss: float = 0.0,
         observer: Observer | None = None,
         listens: bool = True,
         full_duplex: bool = False,
     ) -> None:
-        """`fates`: what can become of a pair; `full_duplex`: who sends goes on receiving."""
+        """`outcomes`: what can become of a pair; `full_duplex`: who sends goes on receiving."""
         self._calendar: Calendar = kernel.calendar
         self.neighbours = neighbours
-        self.fates = fates
+        self.outcomes = outcomes
         self.frames = 0
         self.bytes = 0
         # (from a station, message class) -> frames, bytes, payload bytes
@@ -53,18 +53,18 @@ class Medium:
         self.given_up = 0  # frames of which no acknowledgement ever came
         self._started = 0
         self._in_air: dict[int, Frame] = {}  # by serial
-        self.pairs = [0] * len(fates)
-        self.addressed_pairs = [0] * len(fates)
+        self.pairs = [0] * len(outcomes)
+        self.addressed_pairs = [0] * len(outcomes)
         self._loss = loss
         self._observer = observer
         self._full_duplex = full_duplex
         self._listens = listens  # False: nothing is handed up, beacons are for the statistics alone
 
-    def add(self, antenna: Antenna) -> None:
-        """The node is one of this air's from now on."""
+    def add(self, transceiver: Transceiver) -> None:
+        """The node is on this medium from now on."""
 
     def start(self, frame: Frame, before: Frame | None = None) -> None:
-        """The sender's antenna begins to radiate the frame now; it sends one at a time, and a frame is in the air
+        """The sender's transceiver begins to radiate the frame now; it sends one at a time, and a frame is in the air
         once at a time.
 
         `before`: the sender's last frame, if this one may follow it without a gap. Who comes closer has a shorter
@@ -73,15 +73,15 @@ class Medium:
         """
         raise NotImplementedError
 
-    def drop_out(self, node: Antenna) -> None:
+    def drop_out(self, node: Transceiver) -> None:
         """The node crashes or vanishes: what it was receiving is lost to it."""
         raise NotImplementedError
 
-    def _let_go(self, node: Antenna) -> None:
+    def _let_go(self, node: Transceiver) -> None:
         """The node is locked on nothing any more; what it was locked on is still in the air."""
         node.lock_until = NEVER
 
-    def _abort_reception(self, sender: Antenna, now: int, end: int) -> None:
+    def _abort_reception(self, sender: Transceiver, now: int, end: int) -> None:
         """Sending aborts receiving, also of a frame that is still on its way here."""
         if sender.lock_until > now:
             self._lose(sender, HALF_DUPLEX)
@@ -93,12 +93,12 @@ class Medium:
         if sender.contending:  # an ACK goes out although a frame waits
             sender.mac.defer(now)
 
-    def _lose(self, node: Antenna, fate: int) -> None:
+    def _lose(self, node: Transceiver, outcome: int) -> None:
         """What the node is locked on is lost, unless it is already."""
         frame = self._in_air[node.lock_frame]
         i = frame.receivers.index(node)
-        if frame.fates[i] == RECEIVED:
-            frame.fates[i] = fate
+        if frame.outcomes[i] == RECEIVED:
+            frame.outcomes[i] = outcome
 
     def settle(self, frame: Frame) -> bool:
         """Whether the one that the frame is for has received it. Asked in the instant in which its last bit arrives
@@ -107,13 +107,13 @@ class Medium:
         """
         assert frame.to is not None
         i = frame.receivers.index(frame.to)
-        if frame.serial in self._in_air and frame.fates[i] == RECEIVED:  # else `finish` was faster
+        if frame.serial in self._in_air and frame.outcomes[i] == RECEIVED:  # else `finish` was faster
             frame.settled = frame.to
             if self._is_lost(frame.to):
-                frame.fates[i] = RANDOM
-        return frame.fates[i] == RECEIVED
+                frame.outcomes[i] = RANDOM
+        return frame.outcomes[i] == RECEIVED
 
-    def _is_lost(self, node: Antenna) -> bool:
+    def _is_lost(self, node: Transceiver) -> bool:
         """At random."""
         return self._loss > 0 and node.loss is not None and node.loss.random() < self._loss
 
@@ -124,12 +124,12 @@ class Medium:
         """Every receiver has had the whole frame: count it, hand it up, let the MACs go on."""
         del self._in_air[frame.serial]
         receivers = frame.receivers
-        fates = frame.fates
+        outcomes = frame.outcomes
         self._decide(frame)
         if self._loss > 0:
             for i, node in enumerate(receivers):
-                if fates[i] == RECEIVED and node is not frame.settled and self._is_lost(node):
-                    fates[i] = RANDOM
+                if outcomes[i] == RECEIVED and node is not frame.settled and self._is_lost(node):
+                    outcomes[i] = RANDOM
         self._count(frame)
         if self._observer is not None:
             self._observer(frame)
@@ -140,8 +140,8 @@ class Medium:
         delays = frame.delays_ns
         listens = self._listens or answered
         # receivers[i].contending, without a hold of the node: one line of the cache less
-        for i, fate in enumerate(fates):
-            if fate == RECEIVED:
+        for i, outcome in enumerate(outcomes):
+            if outcome == RECEIVED:
                 if receivers[i].contending:
                     receivers[i].mac.heard_well()
                 if listens:
@@ -150,7 +150,7 @@ class Medium:
                         node.mac.take_unicast(frame, end + delays[i])
                     elif to is None or to is node:
                         node.hand_up(frame)
-            elif fate in (COLLISION, BIT_ERRORS) and receivers[i].contending:
+            elif outcome in (COLLISION, BIT_ERRORS) and receivers[i].contending:
                 receivers[i].mac.on_fcs_error(end + delays[i])
 
     def _count(self, frame: Frame) -> None:
@@ -166,28 +166,28 @@ class Medium:
             tally[2] += frame.message.payload_bytes
         else:
             self.acks += 1  # with its frame and bytes, when it ends: one may be in the air at the end of a run
-        fates = frame.fates
-        _add(self.pairs, fates)
+        outcomes = frame.outcomes
+        _add(self.pairs, outcomes)
         sender = frame.sender
         to = frame.to
         if to is not None:
             if to in frame.receivers:
-                self.addressed_pairs[fates[frame.receivers.index(to)]] += 1
+                self.addressed_pairs[outcomes[frame.receivers.index(to)]] += 1
         elif sender.is_station:
             receivers = frame.receivers
-            served = [fates[i] for i in range(len(fates)) if receivers[i].serving is sender]
+            served = [outcomes[i] for i in range(len(outcomes)) if receivers[i].serving is sender]
             _add(self.addressed_pairs, served)
         else:
-            _add(self.addressed_pairs, fates)
+            _add(self.addressed_pairs, outcomes)
 
 
-def _add(counts: list[int], fates: list[int]) -> None:
-    received = fates.count(RECEIVED)
+def _add(counts: list[int], outcomes: list[int]) -> None:
+    received = outcomes.count(RECEIVED)
     counts[RECEIVED] += received
-    if received < len(fates):
-        for fate in fates:
-            if fate != RECEIVED:
-                counts[fate] += 1
+    if received < len(outcomes):
+        for outcome in outcomes:
+            if outcome != RECEIVED:
+                counts[outcome] += 1
 
 
 class End:

@@ -12,14 +12,14 @@ from __future__ import annotations
 from operator import attrgetter
 
 from mobilenet.engine.kernel import SECOND
-from mobilenet.network.radio.antenna import NEVER, Antenna
+from mobilenet.network.radio.transceiver import NEVER, Transceiver
 
 FOREVER = 10**18
 _by_index = attrgetter("index")
 
 
 class Neighbours:
-    """A spatial index of antennas that move with at most `speed_mps`.
+    """A spatial index of transceivers that move with at most `speed_mps`.
 
     A node's bin is renewed by `rebin` (every tick of the mobility) and may lag behind it by `lag_m`.
     """
@@ -31,58 +31,58 @@ class Neighbours:
         self._reach2 = (range_m + self.margin_m) ** 2
         # Two nodes that approach each other use the margin up at twice the speed.
         self._good_for_ns = int(self.margin_m / (2 * speed_mps) * SECOND) if speed_mps > 0 else FOREVER
-        self._bins: dict[tuple[int, int], list[Antenna]] = {}
+        self._bins: dict[tuple[int, int], list[Transceiver]] = {}
 
-    def add(self, antenna: Antenna, now: int) -> None:
+    def add(self, transceiver: Transceiver, now: int) -> None:
         """The node appears, or jumps."""
-        self.remove(antenna)
-        x, y = antenna.position(now)
-        self._put(antenna, (int(x // self.width_m), int(y // self.width_m)))
-        self._forget_around(antenna)
+        self.remove(transceiver)
+        x, y = transceiver.position(now)
+        self._put(transceiver, (int(x // self.width_m), int(y // self.width_m)))
+        self._forget_around(transceiver)
 
-    def remove(self, antenna: Antenna) -> None:
+    def remove(self, transceiver: Transceiver) -> None:
         """The node is gone."""
-        if antenna.bin is not None:
-            self._forget_around(antenna)
-            self._bins[antenna.bin].remove(antenna)
-            antenna.bin = None
+        if transceiver.bin is not None:
+            self._forget_around(transceiver)
+            self._bins[transceiver.bin].remove(transceiver)
+            transceiver.bin = None
 
-    def rebin(self, antenna: Antenna, x_m: float, y_m: float) -> None:
+    def rebin(self, transceiver: Transceiver, x_m: float, y_m: float) -> None:
         """The node walked on to (x_m, y_m)."""
         place = (int(x_m // self.width_m), int(y_m // self.width_m))
-        if place != antenna.bin and antenna.bin is not None:
-            self._bins[antenna.bin].remove(antenna)
-            self._put(antenna, place)
+        if place != transceiver.bin and transceiver.bin is not None:
+            self._bins[transceiver.bin].remove(transceiver)
+            self._put(transceiver, place)
 
-    def candidates(self, antenna: Antenna, now: int) -> tuple[Antenna, ...]:
+    def candidates(self, transceiver: Transceiver, now: int) -> tuple[Transceiver, ...]:
         """All others that can be in range now, by index."""
-        if now >= antenna.candidates_until:
-            x, y = antenna.position(now)
+        if now >= transceiver.candidates_until:
+            x, y = transceiver.position(now)
             reach2 = self._reach2
             found = []
-            for other in self._around(antenna):
-                elapsed = now - other.since_ns  # Antenna.position, without its call
+            for other in self._around(transceiver):
+                elapsed = now - other.since_ns  # Transceiver.position, without its call
                 dx = other.x_m + other.vx * elapsed - x
                 dy = other.y_m + other.vy * elapsed - y
-                if dx * dx + dy * dy <= reach2 and other is not antenna:
+                if dx * dx + dy * dy <= reach2 and other is not transceiver:
                     found.append(other)
             found.sort(key=_by_index)
-            antenna.candidates = tuple(found)
-            antenna.candidates_until = now + self._good_for_ns
-        return antenna.candidates
+            transceiver.candidates = tuple(found)
+            transceiver.candidates_until = now + self._good_for_ns
+        return transceiver.candidates
 
-    def _forget_around(self, antenna: Antenna) -> None:
+    def _forget_around(self, transceiver: Transceiver) -> None:
         """Everyone who can have the node in a list must look again."""
-        for other in self._around(antenna):
+        for other in self._around(transceiver):
             other.candidates_until = NEVER
 
-    def _put(self, antenna: Antenna, place: tuple[int, int]) -> None:
-        self._bins.setdefault(place, []).append(antenna)
-        antenna.bin = place
+    def _put(self, transceiver: Transceiver, place: tuple[int, int]) -> None:
+        self._bins.setdefault(place, []).append(transceiver)
+        transceiver.bin = place
 
-    def _around(self, antenna: Antenna) -> list[Antenna]:
-        assert antenna.bin is not None
-        column, row = antenna.bin
+    def _around(self, transceiver: Transceiver) -> list[Transceiver]:
+        assert transceiver.bin is not None
+        column, row = transceiver.bin
         bins = self._bins
         return [
             other

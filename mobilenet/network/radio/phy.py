@@ -1,4 +1,4 @@
-"""How long a frame occupies the air, and the waiting times between frames.
+"""How long a frame occupies the medium, and the waiting times between frames.
 
 Model     DSSS/CCK with the long preamble; OFDM in 20 MHz; no bit errors
 Units     integer nanoseconds, Mb/s, bytes of PSDU (MAC header and FCS included)

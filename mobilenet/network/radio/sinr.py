@@ -2,7 +2,7 @@
 
 Model     a frame arrives with the sender's power less the link's loss, times the fading of this frame at this node.
           Its receivers are the nodes at which it arrives with at least `preamble_rssi_cdbm`, and `preamble_sinr_cdb`
-          above the noise: those that would detect its preamble if the air were silent.
+          above the noise: those that would detect its preamble if the medium were silent.
           Preamble: an idle node that a frame reaches looks 4 us later at the strongest of all that have arrived by
           then. With an SINR of at least `preamble_sinr_cdb` it receives this one, until its end; otherwise it
           listens on. Everything else is noise, also to whoever begins to listen later.
@@ -28,7 +28,6 @@ from typing import Final
 
 from mobilenet.engine.kernel import Kernel
 from mobilenet.engine.keyed_draws import KeyedDraws
-from mobilenet.network.radio.antenna import NEVER, Antenna
 from mobilenet.network.radio.decibels import HIGHEST_CDBM, cdbm_of, times
 from mobilenet.network.radio.frame import (
     BIT_ERRORS,
@@ -38,7 +37,7 @@ from mobilenet.network.radio.frame import (
     PREAMBLE_MISSED,
     RECEIVED,
     RECEIVER_DOWN,
-    SINR_FATES,
+    SINR_OUTCOMES,
     Frame,
 )
 from mobilenet.network.radio.interference import Interference
@@ -46,24 +45,33 @@ from mobilenet.network.radio.medium import SPEED_OF_LIGHT_M_PER_NS, End, Medium,
 from mobilenet.network.radio.neighbours import Neighbours
 from mobilenet.network.radio.reception import Reception
 from mobilenet.network.radio.survival import CHANCE
+from mobilenet.network.radio.transceiver import NEVER, Transceiver
 from mobilenet.propagation.budget import LinkBudget
 from mobilenet.propagation.fading import Fading
 
 PREAMBLE_NS: Final = 4_000
 
 
-class Ear:
+class ReceiverState:
     """What one node is about to receive."""
 
     __slots__ = (
-        "locked_cdbm", "node", "opener", "rival", "rival_cdbm", "rivals_until", "strong", "strong_until",
-        "strongest_cdbm", "tx",
+        "first_frame",
+        "locked_cdbm",
+        "node",
+        "rival",
+        "rival_cdbm",
+        "rivals_until",
+        "strong",
+        "strong_until",
+        "strongest_cdbm",
+        "tx",
     )  # fmt: skip
 
-    def __init__(self, node: Antenna, tx_cdbm: int) -> None:
+    def __init__(self, node: Transceiver, tx_cdbm: int) -> None:
         self.node = node
         self.tx = tx_cdbm
-        self.opener = 0  # serial of the frame with which a preamble's 4 us began; 0: none is awaited
+        self.first_frame = 0  # serial of the frame with which a preamble's 4 us began; 0: none is awaited
         self.rival = 0  # serial of the strongest since
         self.rival_cdbm = 0
         self.rivals_until = NEVER
@@ -75,7 +83,7 @@ class Ear:
 
 
 class Sinr(Medium):
-    """The air of one run in which power decides."""
+    """The medium of one run in which power decides."""
 
     def __init__(
         self,
@@ -89,22 +97,22 @@ class Sinr(Medium):
         observer: Observer | None = None,
         listens: bool = True,
     ) -> None:
-        super().__init__(kernel, neighbours, SINR_FATES, loss, observer, listens)
+        super().__init__(kernel, neighbours, SINR_OUTCOMES, loss, observer, listens)
         self._rules = reception
         self._budget = budget
         self._plain = budget.plain
         self._fading = fading
         self._around = Interference(reception, budget, fading, seed)
-        self._fortunes = KeyedDraws(seed, "reception")
+        self._reception_draws = KeyedDraws(seed, "reception")
         self._energy_cdbm = reception.energy_cdbm
         self._strong_cdbm = reception.strong_cdbm
         self._floor_cdbm = reception.floor_cdbm - (0 if fading is None else fading.most_cdb)
         self._reach2 = reception.reach_m * reception.reach_m
-        self._ears: list[Ear] = []
+        self._states: list[ReceiverState] = []
 
-    def add(self, antenna: Antenna) -> None:
-        assert antenna.index == len(self._ears)
-        self._ears.append(Ear(antenna, self._rules.tx_cdbm(antenna.is_station)))
+    def add(self, transceiver: Transceiver) -> None:
+        assert transceiver.index == len(self._states)
+        self._states.append(ReceiverState(transceiver, self._rules.tx_cdbm(transceiver.is_station)))
 
     # --- a frame starts
 
@@ -120,13 +128,13 @@ class Sinr(Medium):
         frame.y_m = y
         self._started = serial = self._started + 1
         frame.serial = serial
-        ears = self._ears
+        states = self._states
         plain, fading, budget, reach2 = self._plain, self._fading, self._budget, self._reach2
         gains = self._around.gains
-        tx, floor, strong = ears[sender.index].tx, self._floor_cdbm, self._strong_cdbm
+        tx, floor, strong = states[sender.index].tx, self._floor_cdbm, self._strong_cdbm
         detected = self._rules.detected_cdbm(frame.rate_mbps)
-        receivers: list[Antenna] = []
-        fates: list[int] = []
+        receivers: list[Transceiver] = []
+        outcomes: list[int] = []
         delays: list[int] = []
         powers: list[int] = []
         latest = 0
@@ -151,7 +159,7 @@ class Sinr(Medium):
             delay = int(distance_m / SPEED_OF_LIGHT_M_PER_NS + 0.5)
             first = now + delay
             if power >= strong:
-                self._feel(node, ears[node.index], frame, first, end + delay, power)
+                self._add_energy(node, states[node.index], frame, first, end + delay, power)
             if power < detected:
                 continue
             if delay > latest:
@@ -159,9 +167,9 @@ class Sinr(Medium):
             receivers.append(node)
             delays.append(delay)
             powers.append(power)
-            fates.append(self._arrive(node, serial, first, power))
+            outcomes.append(self._arrive(node, serial, first, power))
         frame.receivers = receivers
-        frame.fates = fates
+        frame.outcomes = outcomes
         frame.delays_ns = delays
         frame.powers_cdbm = powers
         self._in_air[serial] = frame
@@ -169,122 +177,124 @@ class Sinr(Medium):
         self._calendar.at(now + PREAMBLE_NS, _Preamble(self, frame))
         self._calendar.at(end + latest, End(self, frame))
 
-    def _arrive(self, node: Antenna, serial: int, first: int, power: int) -> int:
+    def _arrive(self, node: Transceiver, serial: int, first: int, power: int) -> int:
         """A frame whose preamble could be detected reaches a node: what becomes of it, as far as that is known."""
         if not node.up:
             return RECEIVER_DOWN
         if node.transmit_until > first:
             return HALF_DUPLEX
-        ear = self._ears[node.index]
-        if ear.opener and first >= ear.rivals_until:
-            self._choose(ear)
-        if ear.opener:
-            if first + PREAMBLE_NS < ear.rivals_until:  # sent later, but from nearer
-                ear.rivals_until = first + PREAMBLE_NS
-            if power <= ear.rival_cdbm:
+        state = self._states[node.index]
+        if state.first_frame and first >= state.rivals_until:
+            self._choose(state)
+        if state.first_frame:
+            if first + PREAMBLE_NS < state.rivals_until:  # sent later, but from nearer
+                state.rivals_until = first + PREAMBLE_NS
+            if power <= state.rival_cdbm:
                 return NEVER_ATTEMPTED
-            self._give_up(ear, NEVER_ATTEMPTED)
+            self._give_up(state, NEVER_ATTEMPTED)
         else:
             if node.lock_until > first:
                 capture = self._rules.capture_cdb
-                if capture is None or power < ear.locked_cdbm + capture:
+                if capture is None or power < state.locked_cdbm + capture:
                     return NEVER_ATTEMPTED
                 self._lose(node, COLLISION)
                 node.lock_until = NEVER
-            ear.opener = serial
-            ear.rivals_until = first + PREAMBLE_NS
-        ear.rival = serial
-        ear.rival_cdbm = power
+            state.first_frame = serial
+            state.rivals_until = first + PREAMBLE_NS
+        state.rival = serial
+        state.rival_cdbm = power
         return RECEIVED  # until something else becomes of it
 
     def choose(self, frame: Frame) -> None:
         """4 us of the frame have been sent: those who wait for its preamble decide what they receive."""
-        ears = self._ears
+        states = self._states
         serial = frame.serial
         air = self._around.frames
         is_alone = air[0] is frame and air[-1] is frame
         heard_cdbm = self._rules.noise_cdbm_of(frame.rate_mbps) + self._rules.preamble_sinr_cdb
-        fates, delays, powers = frame.fates, frame.delays_ns, frame.powers_cdbm
+        outcomes, delays, powers = frame.outcomes, frame.delays_ns, frame.powers_cdbm
         end = frame.start_ns + frame.duration_ns
         for i, node in enumerate(frame.receivers):
-            ear = ears[node.index]
-            if ear.opener != serial:
+            state = states[node.index]
+            if state.first_frame != serial:
                 continue
             if not is_alone:
-                self._choose(ear)
+                self._choose(state)
                 continue
-            ear.opener = 0
+            state.first_frame = 0
             if powers[i] < heard_cdbm:
-                fates[i] = PREAMBLE_MISSED
+                outcomes[i] = PREAMBLE_MISSED
             else:
-                self._lock(ear, serial, end + delays[i])
+                self._lock(state, serial, end + delays[i])
 
-    def _choose(self, ear: Ear) -> None:
+    def _choose(self, state: ReceiverState) -> None:
         """The preamble's time is over: the node receives the strongest, or listens on."""
-        frame = self._in_air[ear.rival]
-        ear.opener = 0
-        i = frame.receivers.index(ear.node)
-        around = self._around.power(frame, ear.node, ear.rivals_until)
+        frame = self._in_air[state.rival]
+        state.first_frame = 0
+        i = frame.receivers.index(state.node)
+        around = self._around.power(frame, state.node, state.rivals_until)
         noise_cdbm = self._rules.noise_cdbm_of(frame.rate_mbps)
         if around:
             noise_cdbm = cdbm_of(self._rules.noise_of(frame.rate_mbps) + around)
-        if ear.rival_cdbm - noise_cdbm < self._rules.preamble_sinr_cdb:
-            frame.fates[i] = PREAMBLE_MISSED
+        if state.rival_cdbm - noise_cdbm < self._rules.preamble_sinr_cdb:
+            frame.outcomes[i] = PREAMBLE_MISSED
         else:
-            self._lock(ear, frame.serial, frame.start_ns + frame.duration_ns + frame.delays_ns[i])
+            self._lock(state, frame.serial, frame.start_ns + frame.duration_ns + frame.delays_ns[i])
 
-    def _lock(self, ear: Ear, serial: int, last: int) -> None:
+    def _lock(self, state: ReceiverState, serial: int, last: int) -> None:
         """The node receives from now on."""
-        node = ear.node
+        node = state.node
         node.lock_until = last
         node.lock_frame = serial
-        ear.locked_cdbm = ear.rival_cdbm
-        self._sense(node, ear.rivals_until, last)
+        state.locked_cdbm = state.rival_cdbm
+        self._sense(node, state.rivals_until, last)
 
-    def _give_up(self, ear: Ear, fate: int) -> None:
+    def _give_up(self, state: ReceiverState, outcome: int) -> None:
         """On the preamble that the node waits for."""
-        frame = self._in_air[ear.rival]
-        frame.fates[frame.receivers.index(ear.node)] = fate
+        frame = self._in_air[state.rival]
+        frame.outcomes[frame.receivers.index(state.node)] = outcome
 
-    def drop_out(self, node: Antenna) -> None:
+    def drop_out(self, node: Transceiver) -> None:
         node.up = False
-        ear = self._ears[node.index]
-        if ear.opener:
-            self._give_up(ear, RECEIVER_DOWN)
-            ear.opener = 0
+        state = self._states[node.index]
+        if state.first_frame:
+            self._give_up(state, RECEIVER_DOWN)
+            state.first_frame = 0
         if node.lock_until > self._calendar.now:
             self._lose(node, RECEIVER_DOWN)
         self._let_go(node)
 
-    def _abort_reception(self, sender: Antenna, now: int, end: int) -> None:
-        ear = self._ears[sender.index]
-        if ear.opener:
-            self._give_up(ear, HALF_DUPLEX)
-            ear.opener = 0
+    def _abort_reception(self, sender: Transceiver, now: int, end: int) -> None:
+        state = self._states[sender.index]
+        if state.first_frame:
+            self._give_up(state, HALF_DUPLEX)
+            state.first_frame = 0
         super()._abort_reception(sender, now, end)
 
     # --- energy
 
-    def _feel(self, node: Antenna, ear: Ear, frame: Frame, first: int, last: int, power: int) -> None:
+    def _add_energy(
+        self, node: Transceiver, state: ReceiverState, frame: Frame, first: int, last: int, power: int
+    ) -> None:
         """Something strong arrives: it is sensed while the sum of all is above the threshold."""
         if power >= self._energy_cdbm:
             self._sense(node, first, last)
-        if ear.strong_until <= first:
-            ear.strong = 1
-            ear.strongest_cdbm = power
-            ear.strong_until = last
+        if state.strong_until <= first:
+            state.strong = 1
+            state.strongest_cdbm = power
+            state.strong_until = last
             return
-        ear.strong += 1
-        if power > ear.strongest_cdbm:
-            ear.strongest_cdbm = power
-        if last > ear.strong_until:
-            ear.strong_until = last
-        if power < self._energy_cdbm and ear.strongest_cdbm + times(ear.strong) >= self._energy_cdbm:
+        state.strong += 1
+        if power > state.strongest_cdbm:
+            state.strongest_cdbm = power
+        if last > state.strong_until:
+            state.strong_until = last
+        if power < self._energy_cdbm and state.strongest_cdbm + times(state.strong) >= self._energy_cdbm:
             until = self._around.above_threshold(node, frame, first, last, power)
             if until > first:
                 self._sense(node, first, until)
 
-    def _sense(self, node: Antenna, first: int, last: int) -> None:
+    def _sense(self, node: Transceiver, first: int, last: int) -> None:
         node.sense(first, last)
         if node.contending:
             node.mac.defer(first)
@@ -294,13 +304,13 @@ class Sinr(Medium):
     def _decide(self, frame: Frame) -> None:
         """Draw at each node that received to the end whether the bits are right."""
         others = self._around.overlapping(frame)
-        fates, powers = frame.fates, frame.powers_cdbm
+        outcomes, powers = frame.outcomes, frame.powers_cdbm
         clear_cdbm = self._rules.clear_cdbm(frame.rate_mbps)
         if self._observer is not None:
             frame.sinrs_cdb = [NEVER] * len(powers)
             clear_cdbm = HIGHEST_CDBM  # looked at one by one
         for i, power in enumerate(powers):
-            if fates[i] == RECEIVED and (others or power < clear_cdbm):
+            if outcomes[i] == RECEIVED and (others or power < clear_cdbm):
                 self._draw(frame, i, power, others)
         self._forget()
 
@@ -317,9 +327,9 @@ class Sinr(Medium):
         if notes:
             frame.sinrs_cdb[i] = rules.lowest_cdb
         if chance < CHANCE:
-            draw = self._fortunes.draw(frame.serial, node.index)
+            draw = self._reception_draws.draw(frame.serial, node.index)
             if draw >= chance:
-                frame.fates[i] = COLLISION if draw < alone else BIT_ERRORS
+                frame.outcomes[i] = COLLISION if draw < alone else BIT_ERRORS
 
     def _forget(self) -> None:
         """What ended before the first of those in the air began."""

@@ -14,22 +14,22 @@ from __future__ import annotations
 from math import sqrt
 
 from mobilenet.engine.kernel import Kernel
-from mobilenet.network.radio.antenna import NEVER, Antenna
 from mobilenet.network.radio.frame import (
     COLLISION,
-    FATES,
     HALF_DUPLEX,
     NEVER_ATTEMPTED,
+    OUTCOMES,
     RECEIVED,
     RECEIVER_DOWN,
     Frame,
 )
 from mobilenet.network.radio.medium import SPEED_OF_LIGHT_M_PER_NS, End, Medium, Observer
 from mobilenet.network.radio.neighbours import Neighbours
+from mobilenet.network.radio.transceiver import NEVER, Transceiver
 
 
 class UnitDisk(Medium):
-    """The air of one run in which distances decide."""
+    """The medium of one run in which distances decide."""
 
     def __init__(
         self,
@@ -45,7 +45,7 @@ class UnitDisk(Medium):
         full_duplex: bool = False,
     ) -> None:
         """`detection_range_m` None: no MAC listens before it sends."""
-        super().__init__(kernel, neighbours, FATES, loss, observer, listens, full_duplex)
+        super().__init__(kernel, neighbours, OUTCOMES, loss, observer, listens, full_duplex)
         self._range2 = _square(range_m)
         self._interference2 = _square(max(interference_range_m, range_m))
         self._detection2 = -1.0 if detection_range_m is None else _square(max(detection_range_m, range_m))
@@ -63,13 +63,13 @@ class UnitDisk(Medium):
         x = sender.x_m + sender.vx * (now - sender.since_ns)
         y = sender.y_m + sender.vy * (now - sender.since_ns)
         reach2, range2, detection2 = self._reach2, self._range2, self._detection2
-        receivers: list[Antenna] = []
-        fates: list[int] = []
+        receivers: list[Transceiver] = []
+        outcomes: list[int] = []
         delays: list[int] = []
         latest = 0
         self._started = serial = self._started + 1
         captures = self._capture is not None
-        least: dict[Antenna, int] | None = None
+        least: dict[Transceiver, int] | None = None
         if before is not None and before.serial in self._in_air:
             least = _still_lasts(before, now)
         candidates = self.neighbours.candidates(sender, now)
@@ -86,7 +86,7 @@ class UnitDisk(Medium):
                 delay = max(delay, least.get(node, 0))
             first = now + delay
             last = end + delay
-            if d2 <= detection2:  # Antenna.sense, without its call
+            if d2 <= detection2:  # Transceiver.sense, without its call
                 busy_until = node.busy_until
                 if busy_until < first:
                     node.idle_since = busy_until
@@ -112,57 +112,57 @@ class UnitDisk(Medium):
                 node.lock_frame = serial
                 if captures:
                     node.lock_d2 = node.air_d2 = d2
-                fates.append(RECEIVED)
+                outcomes.append(RECEIVED)
             else:
-                fates.append(self._overlap(node, first, last, d2, serial))
+                outcomes.append(self._overlap(node, first, last, d2, serial))
         frame.serial = serial
         frame.receivers = receivers
-        frame.fates = fates
+        frame.outcomes = outcomes
         frame.delays_ns = delays
         self._in_air[serial] = frame
         self._calendar.at(end + latest, End(self, frame))
 
-    def drop_out(self, node: Antenna) -> None:
+    def drop_out(self, node: Transceiver) -> None:
         node.up = False
         if node.lock_until > self._calendar.now:
             self._lose(node, RECEIVER_DOWN)
         self._let_go(node)
 
-    def _let_go(self, node: Antenna) -> None:
+    def _let_go(self, node: Transceiver) -> None:
         _note_locked(node)
         node.lock_until = NEVER
 
-    def _overlap(self, node: Antenna, first: int, last: int, d2: float, serial: int) -> int:
-        """A receivable frame reaches a node that is down, sending, or hears something else: its fate there."""
+    def _overlap(self, node: Transceiver, first: int, last: int, d2: float, serial: int) -> int:
+        """A receivable frame reaches a node that is down, sending, or hears something else: its outcome there."""
         _note_locked(node)
         if not node.up:
-            fate = RECEIVER_DOWN
+            outcome = RECEIVER_DOWN
         elif node.transmit_until > first:
-            fate = HALF_DUPLEX
+            outcome = HALF_DUPLEX
         elif node.lock_until <= first:  # the rest of a frame that was never attempted is in the air
-            fate = RECEIVED if self._survives(d2, node.air_d2) else COLLISION
+            outcome = RECEIVED if self._survives(d2, node.air_d2) else COLLISION
             _lock(node, serial, last, d2)
         else:
             other = self._in_air[node.lock_frame]
             i = other.receivers.index(node)
             if first >= other.start_ns + other.delays_ns[i]:
-                fate = NEVER_ATTEMPTED
+                outcome = NEVER_ATTEMPTED
                 self._disturb_lock(node, d2)
             else:  # sent later, but from nearer: it came first, within one propagation delay
-                other.fates[i] = NEVER_ATTEMPTED
-                fate = RECEIVED if self._survives(d2, node.lock_d2) else COLLISION
+                other.outcomes[i] = NEVER_ATTEMPTED
+                outcome = RECEIVED if self._survives(d2, node.lock_d2) else COLLISION
                 _lock(node, serial, last, d2)
         _fill_air(node, first, last, d2)
-        return fate
+        return outcome
 
-    def _interfere(self, node: Antenna, first: int, last: int, d2: float) -> None:
+    def _interfere(self, node: Transceiver, first: int, last: int, d2: float) -> None:
         """Energy that destroys, but is too weak to be received."""
         _note_locked(node)
         if node.lock_until > first:
             self._disturb_lock(node, d2)
         _fill_air(node, first, last, d2)
 
-    def _disturb_lock(self, node: Antenna, d2: float) -> None:
+    def _disturb_lock(self, node: Transceiver, d2: float) -> None:
         if not self._survives(node.lock_d2, d2):
             self._lose(node, COLLISION)
 
@@ -175,7 +175,7 @@ class UnitDisk(Medium):
         return other_d2 >= wanted_d2 * self._capture
 
 
-def _still_lasts(frame: Frame, now: int) -> dict[Antenna, int]:
+def _still_lasts(frame: Frame, now: int) -> dict[Transceiver, int]:
     """How long each of its receivers will be busy with the frame from now on."""
     end = frame.start_ns + frame.duration_ns
     return {node: end + delay - now for node, delay in zip(frame.receivers, frame.delays_ns, strict=True)}
@@ -186,7 +186,7 @@ def _square(range_m: float) -> float:
     return range_m * range_m
 
 
-def _touch(nodes: tuple[Antenna, ...]) -> int:
+def _touch(nodes: tuple[Transceiver, ...]) -> int:
     """Touch every one of them once, so that they come from memory side by side.
 
     The work on one of them takes longer than the processor looks ahead, so it would wait for each in turn. Nobody
@@ -200,21 +200,21 @@ def _touch(nodes: tuple[Antenna, ...]) -> int:
     return latest
 
 
-def _lock(node: Antenna, serial: int, last: int, d2: float) -> None:
+def _lock(node: Transceiver, serial: int, last: int, d2: float) -> None:
     node.lock_until = last
     node.lock_frame = serial
     node.lock_d2 = d2
 
 
-def _note_locked(node: Antenna) -> None:
-    """What came while the air was silent is not noted as being in the air before somebody asks."""
+def _note_locked(node: Transceiver) -> None:
+    """What came while the medium was silent is not noted as being in the air before somebody asks."""
     if node.lock_until > node.air_until:
         node.air_until = node.lock_until
 
 
-def _fill_air(node: Antenna, first: int, last: int, d2: float) -> None:
+def _fill_air(node: Transceiver, first: int, last: int, d2: float) -> None:
     if node.air_until <= first or d2 < node.air_d2:
-        node.air_d2 = d2  # the nearest one since the air was last silent here
+        node.air_d2 = d2  # the nearest one since the medium was last silent here
     if last > node.air_until:
         node.air_until = last
     if last > node.free_from:

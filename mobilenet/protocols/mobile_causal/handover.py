@@ -144,10 +144,10 @@ class Handover:
     def _become_owner(self, c: Context) -> None:
         c.state = State.OWN  # A2:34, A4:90
         self._stream.collect()
-        if not c.pend:
+        if not c.pend:  # A4:92
             self.send_init_ack(c)
             return
-        requests = sorted(c.pend, key=lambda request: request.rq)  # A4:92, F9b
+        requests = sorted(c.pend, key=lambda request: request.rq)  # F9b
         c.pend = []
         for request in requests[:-1]:
             self._wired.send(request.source, Objection(c.host, request.rq))  # F9b

@@ -241,8 +241,8 @@ class Host:
         """App_Co: what the new station had discarded                    A1:23-32"""
         if m.host != self._port.me or m.ses != self.stable.ses or self.stable.status is not Status.MEMBER:  # A1:24
             return
-        if not self._connected:  # A1:25
-            self._rbuf.recovery[m.number] = m  # A1:26, F5 (print counts from 0; here init_ACK tells from where)
+        if not self._connected:  # A1:25, A1:26, F5 (print counts from 0; here init_ACK tells from where)
+            self._rbuf.recovery[m.number] = m  # A1:28
             return
         if self.stable.nxt <= m.number < self._rbuf.base:  # A1:27, A1:29, F5
             self._rbuf.recovery[m.number] = m  # A1:28
@@ -342,7 +342,7 @@ class Host:
     # --- timers and the radio
 
     def _start_ack_timer(self) -> None:
-        self._ack_timer.start(ns(self._port.uniform(self._p.ack_min_s, self._p.ack_max_s)))  # A1:52
+        self._ack_timer.start(ns(self._port.uniform(self._p.ack_min_s, self._p.ack_max_s)))  # A1:38, A1:39
 
     def _send_ack(self) -> None:
         """upon expiration of ackTimeout                                 A1:48-49"""

@@ -1,10 +1,10 @@
-"""When an unacknowledged message goes on the air again.
+"""When an unacknowledged message is radioed again.
 
 Model     a message is due I(x) after the radio has sent, or dropped, its last copy; x messages are pending.
               I(x) = (first - (first - full) * min(x, W) / W) * U[jitter]
           At most W messages are resent per I(x), oldest first, in batches: at most `mac_backlog` copies wait in the
           radio at once, and once all of them are sent resending rests, so that it takes `resend_share` of the time.
-          W = 150 in I = 0.2 s alone would fill the air; two neighbouring stations that do not hear each other would
+          W = 150 in I = 0.2 s alone would fill the medium; two neighbouring stations that do not hear each other would
           then silence the hosts between them for good, even when nobody broadcasts (static_heavy.yaml, seed 19).
           First transmissions are never held back: a window that starts at the oldest pending message would let one
           silent host block its whole cell (F14)

@@ -1,7 +1,7 @@
 """What a station radios to its cell: the numbered stream, until all have it, and each host's recovery messages.
 
 Source      Wilhelm, Arantes, Sens: A scalable causal broadcast that tolerates dynamics of mobile networks (2020),
-            Algorithm 2 lines 44-47 (Disseminate) and `clear` of lines 12 and 83
+            Algorithm 2 lines 44-47 (Disseminate), and `clear` of A2:12 and A4:83
 Names       seq_C -> next_number, SBuffer -> sbuf, minSeq() -> oldest, clear(SBuffer) -> collect, m_nd -> Context.rec
 Assumes     one radio for the whole cell; numbers are given on arrival and never reset. What arrives while nobody in the
             cell needs it is numbered, and neither kept nor radioed

@@ -14,7 +14,7 @@ Source    ours: docs/protocols/vcube.md
 from __future__ import annotations
 
 import gc
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -31,15 +31,16 @@ from mobilenet.rundir.recorder import Recording
 from mobilenet.scenario import AnyScenario
 from mobilenet.scenario.process_parameters import AbstractNetwork, WiredNetwork
 from mobilenet.scenario.processes import OwnBroadcast, ProcessProgram, ProcessScenario
+from mobilenet.simulation.not_at_rest import listed
 from mobilenet.simulation.plugin_code import require_allowed
 from mobilenet.simulation.plugins import broadcast_for
+from mobilenet.simulation.processes.not_at_rest import of_processes
 from mobilenet.simulation.processes.packets import Packets
 from mobilenet.simulation.processes.plan import broadcasts, crashes
 from mobilenet.simulation.processes.process import DetectorPort, Process
 from mobilenet.simulation.processes.steps import StepNetwork
 from mobilenet.simulation.processes.wires import WireNetwork
 from mobilenet.simulation.programs import as_played, cast_of, processes_of
-from mobilenet.simulation.unrest import of_processes
 
 Progress = Callable[[float, float], None]
 OnMessage = Callable[[int, int, int, Any], None]  # time_ns, sender, receiver, message
@@ -256,17 +257,17 @@ class Experiment:
             if process.up:
                 process.sample(is_end=True)
         self.recording.counters = self._counters()
-        unrest = () if quiescent else of_processes(self)
-        return Outcome(self.recording, self.kernel.now, quiescent, as_played(self.scenario, self._cast), unrest)
+        not_at_rest = () if quiescent else listed(self._not_at_rest())
+        return Outcome(self.recording, self.kernel.now, quiescent, as_played(self.scenario, self._cast), not_at_rest)
+
+    def _not_at_rest(self) -> Iterator[str]:
+        counters, may_hold = self.recording.counters, self.scenario.may_hold
+        return of_processes(self.processes, self.detectors, self._crashed, counters, may_hold, self.plans_more)
 
     @property
     def plans_more(self) -> bool:
         """Whether something of the scenario is still to come."""
         return self.kernel.now < self._last_plan_ns
-
-    @property
-    def crashed(self) -> set[int]:
-        return self._crashed
 
     @property
     def nodes(self) -> list[Process]:

@@ -11,19 +11,36 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
+from mobilenet.engine.kernel import Kernel
 from mobilenet.engine.random_streams import Stream
 from mobilenet.protocols.vcube.port import MessageId
+from mobilenet.rundir.recorder import Recording
+from mobilenet.scenario.processes import ProcessScenario
 
-if TYPE_CHECKING:
-    from mobilenet.simulation.processes.experiment import Experiment
+
+class Surroundings(Protocol):
+    """What a process needs of the experiment that it takes part in."""
+
+    recording: Recording
+    names: dict[MessageId, str]
+    kernel: Kernel
+    scenario: ProcessScenario
+    samples_changes: bool
+
+    @property
+    def measured_ns(self) -> int: ...
+    def sender(self, i: int) -> Callable[[int, Any], None]: ...
+    def timer(self, i: int, action: Callable[[], None]) -> Any: ...
+    def may_suspect(self, by: int, process: int) -> None: ...
+    def begin(self, message: MessageId) -> None: ...
 
 
 class Process:
     """The port of one process, and what is recorded of it."""
 
-    def __init__(self, experiment: Experiment, me: int) -> None:
+    def __init__(self, experiment: Surroundings, me: int) -> None:
         self._experiment = experiment
         self._add_event = experiment.recording.events.add
         self._names = experiment.names

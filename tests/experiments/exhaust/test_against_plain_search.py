@@ -103,10 +103,10 @@ def test_a_remembered_step_is_what_the_protocol_does(name: str, choices: list[in
     case = CASES[name]
     search = Search(case)
     space = search.space
-    state = search.calm.join_all()
+    state = search.completion.join_all()
     nodes = [case.build_host(h, Clock(EPOCH)) for h in range(space.hosts)]
     nodes += [case.build_station(s, Clock(EPOCH)) for s in range(case.stations)]
-    for number, given_before in search.calm.prefix:
+    for number, given_before in search.completion.prefix:
         nodes[number].clock.now += case.step_ns
         nodes[number].step(given_before)
     for choice in choices:

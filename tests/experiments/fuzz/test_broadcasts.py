@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 import mobilenet
 from mobilenet.cli.main import app
 from mobilenet.experiments.fuzz.broadcasts import PROTOCOLS, SUSPICIOUS, draw
-from mobilenet.experiments.fuzz.campaign import hunt, judge_seed, keep_run
+from mobilenet.experiments.fuzz.campaign import judge_seed, keep_run, run_campaign
 from mobilenet.scenario import ProcessScenario
 from mobilenet.simulation.processes.experiment import Experiment
 from mobilenet.simulation.processes.steps import LaneWithoutOrder
@@ -22,7 +22,7 @@ SAMPLE = range(60)
 
 @pytest.mark.parametrize("protocol", PROTOCOLS)
 def test_schedules_are_valid(protocol: str) -> None:
-    results = list(hunt(range(30), workers=1, protocol=protocol))
+    results = list(run_campaign(range(30), workers=1, protocol=protocol))
     assert [(r.seed, r.explanation) for r in results if r.answer == "violated"] == []
     assert sum(r.answer == "valid" for r in results) >= 27
     assert {r.network for r in results} == {"processes"} and len({r.fingerprint for r in results}) >= 29

@@ -1,4 +1,4 @@
-"""What the hunt has found in the simulator, each once more: without its fix each of these is violated, unknown, or
+"""What campaigns have found in the simulator, each once more: without its fix each of these is violated, unknown, or
 raises.
 """
 

@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 import mobilenet
 from mobilenet.cli.main import app
 from mobilenet.experiments.fuzz import plug_ins
-from mobilenet.experiments.fuzz.campaign import Result, hunt, judge_seed, keep_run, network_of
+from mobilenet.experiments.fuzz.campaign import Result, judge_seed, keep_run, network_of, run_campaign
 from mobilenet.scenario import ProcessScenario
 from mobilenet.verify import verify_run
 from mobilenet.verify.judge import overall
@@ -87,7 +87,7 @@ def told(results: list[Result]) -> list[str]:
 
 
 def test_the_ring_survives_links_without_order() -> None:
-    results = list(hunt(range(40), 1, protocol=RING))
+    results = list(run_campaign(range(40), 1, protocol=RING))
     assert {(result.network, result.answer) for result in results} == {("processes", "valid")}
     assert len({result.fingerprint for result in results}) == 40
 
@@ -102,7 +102,7 @@ def test_the_ring_survives_links_without_order() -> None:
     ],
 )
 def test_a_broken_ring_is_found_out(old: str, new: str, violated: str, tmp_path: Path) -> None:
-    results = list(hunt(range(20), 1, protocol=edited(RING, tmp_path, old, new)))
+    results = list(run_campaign(range(20), 1, protocol=edited(RING, tmp_path, old, new)))
     assert any(found.startswith(violated) for found in told(results)), told(results)
     assert violated != "ERROR " or all("edited.py:" in found for found in told(results))
 
@@ -110,7 +110,7 @@ def test_a_broken_ring_is_found_out(old: str, new: str, violated: str, tmp_path:
 @pytest.mark.parametrize("name", ["Causal", "Paths"])
 def test_whoever_declares_it_gets_crashes_and_mistakes(name: str, tmp_path: Path) -> None:
     (tmp_path / "own.py").write_text(OF_VCUBE, encoding="utf-8")
-    results = list(hunt(range(30), 1, protocol=f"{tmp_path / 'own.py'}:{name}"))
+    results = list(run_campaign(range(30), 1, protocol=f"{tmp_path / 'own.py'}:{name}"))
     assert [result.explanation for result in results if result.answer == "violated"] == []
     assert sum(result.answer == "valid" for result in results) >= 27
     happened = {event: sum(result.happened.get(event, 0) for result in results) for event in ("crash", "trust")}
@@ -119,7 +119,7 @@ def test_whoever_declares_it_gets_crashes_and_mistakes(name: str, tmp_path: Path
 
 def test_a_promise_to_survive_crashes_is_put_to_the_test(tmp_path: Path) -> None:
     bold = edited(RING, tmp_path, "False", "True")
-    results = list(hunt(range(20), 1, protocol=bold))
+    results = list(run_campaign(range(20), 1, protocol=bold))
     assert any("crash" in result.happened for result in results)
     assert any(result.explanation.startswith("agreement") for result in results)
 
@@ -143,7 +143,7 @@ def test_an_experiment_is_the_same_each_time() -> None:
 
 
 def test_hosts_play_on_the_adversary_s_network_and_on_the_radio() -> None:
-    results = list(hunt(range(30), 1, protocol=GOSSIP))
+    results = list(run_campaign(range(30), 1, protocol=GOSSIP))
     assert [(result.seed, result.explanation) for result in results if result.answer == "violated"] == []
     assert [result.network for result in results] == ["adversary", "radio"] * 15
     happened = {event: sum(result.happened.get(event, 0) for result in results[::2]) for event in EVENTS}
@@ -164,7 +164,7 @@ def test_hosts_play_on_the_adversary_s_network_and_on_the_radio() -> None:
 def test_broken_gossip_is_found_out_on_the_adversary_s_network(
     old: str, new: str, violated: str, tmp_path: Path
 ) -> None:
-    results = list(hunt(range(0, 20, 2), 1, protocol=edited(GOSSIP, tmp_path, old, new)))
+    results = list(run_campaign(range(0, 20, 2), 1, protocol=edited(GOSSIP, tmp_path, old, new)))
     assert any(found.startswith(violated) for found in told(results)), told(results)
     if violated.startswith("ERROR"):
         assert all("(edited.py:" in found for found in told(results))
@@ -172,7 +172,9 @@ def test_broken_gossip_is_found_out_on_the_adversary_s_network(
 
 def test_a_causal_broadcast_of_ones_own_survives_the_adversary_unless_it_is_broken(tmp_path: Path) -> None:
     (tmp_path / "own.py").write_text(OF_MOBILE_CAUSAL, encoding="utf-8")
-    whole, broken = (list(hunt(range(0, 24, 2), 1, protocol=f"{tmp_path / 'own.py'}:{n}")) for n in ("Own", "Forgets"))
+    whole, broken = (
+        list(run_campaign(range(0, 24, 2), 1, protocol=f"{tmp_path / 'own.py'}:{n}")) for n in ("Own", "Forgets")
+    )
     assert {result.answer for result in whole} == {"valid"}
     assert any(result.answer == "violated" and "duplication" in result.explanation for result in broken)
 
@@ -188,7 +190,7 @@ def test_a_kept_schedule_of_a_plug_in_is_judged_again_from_its_directory(tmp_pat
 
 def test_a_host_s_broadcast_reaches_its_station_and_perhaps_others(tmp_path: Path) -> None:
     shouting = edited(GOSSIP, tmp_path, "self.port.send(self.cell, rumour)", "self.port.broadcast(rumour)")
-    results = list(hunt(range(0, 20, 2), 1, protocol=shouting))
+    results = list(run_campaign(range(0, 20, 2), 1, protocol=shouting))
     assert {result.answer for result in results} == {"valid"}
     assert sum(result.happened["deliver"] for result in results) > 500
 

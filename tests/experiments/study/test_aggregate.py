@@ -1,4 +1,4 @@
-"""Tables against a slow reckoning of the same run directories, by definition and with pandas alone."""
+"""Tables against a slow aggregation of the same run directories, by definition and with pandas alone."""
 
 from __future__ import annotations
 

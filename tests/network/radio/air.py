@@ -1,4 +1,4 @@
-"""A bare piece of air for tests: antennas and MACs at given places, and a log of what happened."""
+"""A bare piece of air for tests: transceivers and MACs at given places, and a log of what happened."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from typing import Any, NamedTuple
 
 from mobilenet.engine.kernel import MICROSECOND, MILLISECOND, Kernel
 from mobilenet.network.radio.acking import Acking
-from mobilenet.network.radio.antenna import Antenna
 from mobilenet.network.radio.dcf import Dcf, Rules
-from mobilenet.network.radio.frame import FATES, Frame
+from mobilenet.network.radio.frame import OUTCOMES, Frame
 from mobilenet.network.radio.framing import IP_BYTES, LLC_MAC_FCS_BYTES, UDP_BYTES, Framing
 from mobilenet.network.radio.mac import Mac
 from mobilenet.network.radio.neighbours import Neighbours
 from mobilenet.network.radio.parameters import WirelessParameters
 from mobilenet.network.radio.phy import MODES, Mode
+from mobilenet.network.radio.transceiver import Transceiver
 from mobilenet.network.radio.unit_disk import UnitDisk
 
 
@@ -41,7 +41,7 @@ class Heard(NamedTuple):
     frame: str
     start_us: float
     receiver: str
-    fate: str
+    outcome: str
 
 
 @dataclass
@@ -49,7 +49,7 @@ class Node:
     """A place on the air with a MAC, and its own log."""
 
     air: Air
-    antenna: Antenna
+    transceiver: Transceiver
     mac: Mac
     received: list[tuple[float, str]] = field(default_factory=list)
     sent: list[tuple[float, str]] = field(default_factory=list)
@@ -78,9 +78,9 @@ class Node:
     def send(self, name: str, size_bytes: int = 100, to: Node | None = None, acknowledged: bool = False) -> bool:
         air = self.air
         psdu, duration = air.size_and_airtime(size_bytes, acknowledged)
-        target = None if to is None else to.antenna
+        target = None if to is None else to.transceiver
         message = Datagram(name, size_bytes, size_bytes)
-        frame = Frame(self.antenna, target, message, psdu, duration, air.rate_mbps, self, acknowledged)
+        frame = Frame(self.transceiver, target, message, psdu, duration, air.rate_mbps, self, acknowledged)
         return self.mac.enqueue(frame)
 
 
@@ -122,23 +122,23 @@ class Air:
 
     def node(self, x_m: float, *slots: int, y_m: float = 0.0, stream: Any = None, **rules: Any) -> Node:
         """A node at (x_m, y_m) that draws these back-offs, or from `stream`."""
-        antenna = self._antenna(x_m, y_m)
+        transceiver = self._transceiver(x_m, y_m)
         script = stream or Script(*slots)
-        mac = Dcf(self.kernel, self.medium, antenna, Rules(self.mode, self.eifs, **rules), script)
+        mac = Dcf(self.kernel, self.medium, transceiver, Rules(self.mode, self.eifs, **rules), script)
         if isinstance(script, Script):
             script.cw = self.mode.cw_min
-        return self._placed(antenna, mac)
+        return self._placed(transceiver, mac)
 
-    def _antenna(self, x_m: float, y_m: float) -> Antenna:
+    def _transceiver(self, x_m: float, y_m: float) -> Transceiver:
         index = len(self.nodes)
-        antenna = Antenna(index, f"n{index}", index, False)
-        antenna.move(self.kernel.now, x_m, y_m, 0.0, 0.0)
-        return antenna
+        transceiver = Transceiver(index, f"n{index}", index, False)
+        transceiver.move(self.kernel.now, x_m, y_m, 0.0, 0.0)
+        return transceiver
 
-    def _placed(self, antenna: Antenna, mac: Mac) -> Node:
-        node = Node(self, antenna, mac)
-        antenna.hand_up = node.hand_up
-        self.medium.neighbours.add(antenna, self.kernel.now)
+    def _placed(self, transceiver: Transceiver, mac: Mac) -> Node:
+        node = Node(self, transceiver, mac)
+        transceiver.hand_up = node.hand_up
+        self.medium.neighbours.add(transceiver, self.kernel.now)
         self.nodes.append(node)
         return node
 
@@ -163,14 +163,14 @@ class Air:
         name = frame.message.name if frame.kind == 0 else f"ack of {frame.message.message.name}"
         self.starts.append((start_us, name))
         self.frames[name] = frame
-        for receiver, fate in zip(frame.receivers, frame.fates, strict=True):
-            self.log.append(Heard(name, start_us, receiver.name, FATES[fate]))
+        for receiver, outcome in zip(frame.receivers, frame.outcomes, strict=True):
+            self.log.append(Heard(name, start_us, receiver.name, OUTCOMES[outcome]))
 
     def start_us(self, name: str) -> float:
         return next(start for start, which in self.starts if which == name)
 
-    def fates(self, name: str) -> dict[str, str]:
-        return {heard.receiver: heard.fate for heard in self.log if heard.frame == name}
+    def outcomes(self, name: str) -> dict[str, str]:
+        return {heard.receiver: heard.outcome for heard in self.log if heard.frame == name}
 
     @property
     def starts_ns(self) -> dict[str, int]:
@@ -193,9 +193,9 @@ class AckingAir(Air):
         loss: Any = None,
     ) -> Node:
         """A node at (x_m, y_m); `loss`: the stream of the random loss there."""
-        antenna = self._antenna(x_m, y_m)
-        antenna.loss = loss
-        return self._placed(antenna, Acking(self.kernel, self.medium, antenna, queue_frames, timeout_ns))
+        transceiver = self._transceiver(x_m, y_m)
+        transceiver.loss = loss
+        return self._placed(transceiver, Acking(self.kernel, self.medium, transceiver, queue_frames, timeout_ns))
 
     def size_and_airtime(self, size_bytes: int, acknowledged: bool) -> tuple[int, int]:
         return self.framing.segment(size_bytes) if acknowledged else self.framing.datagram(size_bytes)

@@ -6,13 +6,13 @@ from math import log10
 from typing import Any
 
 from mobilenet.engine.kernel import Kernel
-from mobilenet.network.radio.antenna import Antenna
 from mobilenet.network.radio.frame import Frame
 from mobilenet.network.radio.links import fading_of, reach_m, reception_of
 from mobilenet.network.radio.neighbours import Neighbours
 from mobilenet.network.radio.parameters import FARTHEST_M, WirelessParameters
 from mobilenet.network.radio.phy import MODES
 from mobilenet.network.radio.sinr import Sinr
+from mobilenet.network.radio.transceiver import Transceiver
 from mobilenet.propagation.budget import LinkBudget
 from mobilenet.propagation.walls import Walls
 from tests.network.radio.air import Air, Heard, Node
@@ -37,25 +37,25 @@ class SinrAir(Air):
         )  # fmt: skip
         self.medium: Any = self.sinr
 
-    def _antenna(self, x_m: float, y_m: float) -> Antenna:
-        antenna = super()._antenna(x_m, y_m)
-        self.sinr.add(antenna)
-        return antenna
+    def _transceiver(self, x_m: float, y_m: float) -> Transceiver:
+        transceiver = super()._transceiver(x_m, y_m)
+        self.sinr.add(transceiver)
+        return transceiver
 
     def _observe(self, frame: Frame) -> None:
         name = frame.message.name if frame.kind == 0 else f"ack of {frame.message.message.name}"
         self.starts.append((frame.start_ns / 1000, name))
         self.frames[name] = frame
-        for receiver, fate in zip(frame.receivers, frame.fates, strict=True):
-            self.log.append(Heard(name, frame.start_ns / 1000, receiver.name, self.sinr.fates[fate]))
+        for receiver, outcome in zip(frame.receivers, frame.outcomes, strict=True):
+            self.log.append(Heard(name, frame.start_ns / 1000, receiver.name, self.sinr.outcomes[outcome]))
 
     def power_dbm(self, name: str, node: Node) -> float:
         frame = self.frames[name]
-        return frame.powers_cdbm[frame.receivers.index(node.antenna)] / 100
+        return frame.powers_cdbm[frame.receivers.index(node.transceiver)] / 100
 
     def sinr_db(self, name: str, node: Node) -> float:
         frame = self.frames[name]
-        return frame.sinrs_cdb[frame.receivers.index(node.antenna)] / 100
+        return frame.sinrs_cdb[frame.receivers.index(node.transceiver)] / 100
 
 
 def received_dbm(distance_m: float) -> float:

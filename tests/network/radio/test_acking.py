@@ -16,10 +16,10 @@ from hypothesis import strategies as st
 
 from mobilenet.engine.kernel import SECOND
 from mobilenet.engine.random_streams import Stream
-from mobilenet.network.radio.antenna import NEVER
-from mobilenet.network.radio.frame import COLLISION, FATES, HALF_DUPLEX, NEVER_ATTEMPTED, RECEIVED
+from mobilenet.network.radio.frame import COLLISION, HALF_DUPLEX, NEVER_ATTEMPTED, OUTCOMES, RECEIVED
 from mobilenet.network.radio.framing import Framing
 from mobilenet.network.radio.parameters import WirelessParameters
+from mobilenet.network.radio.transceiver import NEVER
 
 from .air import AckingAir, Node
 
@@ -99,14 +99,14 @@ def test_unicast_without_acknowledgement_is_over_when_it_has_left(to_m: float) -
     air.run_ns(SECOND)
     assert a.told == [(FRAME, "sent", "A"), (2 * FRAME, "sent", "B")]
     assert [name for _, name in b.heard] == (["A", "B"] if to_m == 30 else [])
-    assert air.fates("A")["n2"] == "received" and c.heard == []  # overheard, and not handed up
+    assert air.outcomes("A")["n2"] == "received" and c.heard == []  # overheard, and not handed up
 
 
 def test_who_comes_closer_does_not_overtake_its_own_frames() -> None:
     """From 60 m at 100 m/s: the delay is 200.14 ns, 199.72 one frame later, and 199.31, rounded to less, after two."""
     air = AckingAir()
     a, b = air.acking(60), air.acking(0)
-    a.antenna.move(0, 60, 0, -100 / SECOND, 0)
+    a.transceiver.move(0, 60, 0, -100 / SECOND, 0)
     for name in "ABCDE":
         air.at_ns(0, a.send, name)
     air.at_ns(6 * FRAME, a.send, "later")
@@ -128,7 +128,7 @@ def test_a_busy_medium_keeps_nobody_from_sending() -> None:
     air.at_ns(1_148_001, c.send, "C2", 0)
     air.run_ns(SECOND)
     assert air.starts_ns == {"A": 0, "C": 700_000, "C2": 1_148_001, "B": 700_000}
-    assert {node.antenna.busy_until for node in air.nodes} == {NEVER}  # nothing was sensed
+    assert {node.transceiver.busy_until for node in air.nodes} == {NEVER}  # nothing was sensed
 
 
 def test_full_duplex_nodes_that_send_at_the_same_time_receive_each_other() -> None:
@@ -138,7 +138,7 @@ def test_full_duplex_nodes_that_send_at_the_same_time_receive_each_other() -> No
     air.at_ns(5, b.send, "B")
     air.run_ns(SECOND)
     assert air.starts_ns == {"A": 5, "B": 5}
-    assert air.fates("A") == {"n1": "received"} and air.fates("B") == {"n0": "received"}
+    assert air.outcomes("A") == {"n1": "received"} and air.outcomes("B") == {"n0": "received"}
     assert a.heard == [(5 + FRAME + HOP, "B")] and b.heard == [(5 + FRAME + HOP, "A")]
 
 
@@ -149,7 +149,7 @@ def test_half_duplex_nodes_that_send_at_the_same_time_receive_nothing() -> None:
     air.at_ns(5, b.send, "B")
     air.run_ns(SECOND)
     assert air.starts_ns == {"A": 5, "B": 5}
-    assert air.fates("A") == {"n1": "half_duplex"} and air.fates("B") == {"n0": "half_duplex"}
+    assert air.outcomes("A") == {"n1": "half_duplex"} and air.outcomes("B") == {"n0": "half_duplex"}
     assert a.heard == b.heard == []
     assert a.told == [(5 + FRAME, "sent", "A")] and b.told == [(5 + FRAME, "sent", "B")]
 
@@ -161,30 +161,30 @@ def test_a_third_in_the_middle_loses_both(full_duplex: bool, between: str) -> No
     air.at_ns(0, a.send, "A")
     air.at_ns(0, b.send, "B")
     air.run_ns(SECOND)
-    assert air.fates("A") == {"n1": between, "n2": "collision"}
-    assert air.fates("B") == {"n0": between, "n2": "never_attempted"}
+    assert air.outcomes("A") == {"n1": between, "n2": "collision"}
+    assert air.outcomes("B") == {"n0": between, "n2": "never_attempted"}
     assert c.heard == []
 
 
-@pytest.mark.parametrize(("full_duplex", "fate"), [(True, "received"), (False, "half_duplex")])
-def test_sending_aborts_receiving_with_half_duplex_alone(full_duplex: bool, fate: str) -> None:
+@pytest.mark.parametrize(("full_duplex", "outcome"), [(True, "received"), (False, "half_duplex")])
+def test_sending_aborts_receiving_with_half_duplex_alone(full_duplex: bool, outcome: str) -> None:
     air = AckingAir(full_duplex=full_duplex)
     a, b = air.acking(0), air.acking(100)
     air.at_ns(0, a.send, "A")
     air.at_ns(FRAME + HOP - 1, b.send, "B")  # the last nanosecond of A is to come
     air.run_ns(SECOND)
     assert air.starts_ns["B"] == FRAME + HOP - 1
-    assert air.fates("A") == {"n1": fate} and air.fates("B") == {"n0": "received"}
+    assert air.outcomes("A") == {"n1": outcome} and air.outcomes("B") == {"n0": "received"}
 
 
 def test_a_half_duplex_node_receives_again_when_its_frame_has_left() -> None:
-    for starts_ns, fate in ((FRAME - HOP - 1, "half_duplex"), (FRAME - HOP, "received")):
+    for starts_ns, outcome in ((FRAME - HOP - 1, "half_duplex"), (FRAME - HOP, "received")):
         air = AckingAir(full_duplex=False)
         a, b = air.acking(0), air.acking(100)
         air.at_ns(0, a.send, "A")
         air.at_ns(starts_ns, b.send, "B")
         air.run_ns(SECOND)
-        assert air.fates("B") == {"n0": fate}
+        assert air.outcomes("B") == {"n0": outcome}
 
 
 def test_the_rest_of_what_arrived_while_it_sent_destroys_what_comes_next() -> None:
@@ -194,7 +194,7 @@ def test_the_rest_of_what_arrived_while_it_sent_destroys_what_comes_next() -> No
     air.at_ns(700_000, b.send, "B")
     air.at_ns(FRAME - HOP, c.send, "C")  # arrives in the nanosecond in which A has left, and B is in the air
     air.run_ns(SECOND)
-    assert air.fates("B") == {"n0": "half_duplex"} and air.fates("C") == {"n0": "collision"}
+    assert air.outcomes("B") == {"n0": "half_duplex"} and air.outcomes("C") == {"n0": "collision"}
 
 
 def test_two_frames_collide_at_one_who_sends_as_well() -> None:
@@ -203,8 +203,8 @@ def test_two_frames_collide_at_one_who_sends_as_well() -> None:
     for node, name in ((a, "A"), (b, "B"), (c, "C")):
         air.at_ns(0, node.send, name)
     air.run_ns(SECOND)
-    assert air.fates("A") == {"n1": "collision"} and air.fates("C") == {"n1": "never_attempted"}
-    assert air.fates("B") == {"n0": "received", "n2": "received"}
+    assert air.outcomes("A") == {"n1": "collision"} and air.outcomes("C") == {"n1": "never_attempted"}
+    assert air.outcomes("B") == {"n0": "received", "n2": "received"}
 
 
 # --- acknowledged unicast
@@ -229,7 +229,7 @@ def test_it_is_not_waited_for_who_overhears_the_frame_later() -> None:
     air.run_ns(SECOND)
     assert a.told == [(SEGMENT + 100, "sent", "A"), (SEGMENT + 100 + FRAME, "sent", "B")]
     assert air.starts_ns == {"A": 0, "B": SEGMENT + 100}
-    assert air.fates("A") == air.fates("B") == {"n1": "received", "n2": "received"}
+    assert air.outcomes("A") == air.outcomes("B") == {"n1": "received", "n2": "received"}
     assert [name for _, name in b.heard] == ["A", "B"] and [name for _, name in c.heard] == ["B"]
 
 
@@ -252,7 +252,7 @@ def test_the_acknowledgement_cannot_be_lost() -> None:
     air.at_ns(SEGMENT + HOP, b.send, "B")
     air.run_ns(SECOND)
     assert a.told == [(SEGMENT + HOP, "sent", "A")]
-    assert air.fates("J") == {"n0": "collision"} and air.fates("B") == {"n0": "never_attempted"}
+    assert air.outcomes("J") == {"n0": "collision"} and air.outcomes("B") == {"n0": "never_attempted"}
 
 
 def given_up_once(air: AckingAir, a: Node, starts_ns: int = 0) -> None:
@@ -270,12 +270,12 @@ def test_out_of_range_it_is_given_up_at_the_timeout() -> None:
     air.at_ns(9, a.send, "B")
     air.run_ns(SECOND)
     given_up_once(air, a, 9)
-    assert air.fates("A") == {"n2": "received"} and b.heard == []
+    assert air.outcomes("A") == {"n2": "received"} and b.heard == []
     assert [name for _, name in c.heard] == ["B"]
 
 
-@pytest.mark.parametrize(("at_ns", "fate"), [(0, "collision"), (SEGMENT - 1, "collision"), (SEGMENT, "received")])
-def test_collided_it_is_given_up_at_the_timeout(at_ns: int, fate: str) -> None:
+@pytest.mark.parametrize(("at_ns", "outcome"), [(0, "collision"), (SEGMENT - 1, "collision"), (SEGMENT, "received")])
+def test_collided_it_is_given_up_at_the_timeout(at_ns: int, outcome: str) -> None:
     """Somebody out of range of the sender, as far from the addressee. Frames that only touch do not collide."""
     air = AckingAir()
     a, b, hidden = air.acking(0), air.acking(100), air.acking(200)
@@ -283,8 +283,8 @@ def test_collided_it_is_given_up_at_the_timeout(at_ns: int, fate: str) -> None:
     air.at_ns(0, a.send, "B")
     air.at_ns(at_ns, hidden.send, "X")
     air.run_ns(SECOND)
-    assert air.fates("A") == {"n1": fate}
-    if fate == "received":
+    assert air.outcomes("A") == {"n1": outcome}
+    if outcome == "received":
         assert a.told[0] == (SEGMENT + HOP, "sent", "A") and air.medium.given_up == 0
     else:
         given_up_once(air, a)
@@ -297,22 +297,22 @@ def test_never_attempted_it_is_given_up_at_the_timeout() -> None:
     air.at_ns(2, a.send, "A", to=b, acknowledged=True)
     air.at_ns(2, a.send, "B")
     air.run_ns(SECOND)
-    assert air.fates("A") == {"n1": "never_attempted"}
+    assert air.outcomes("A") == {"n1": "never_attempted"}
     given_up_once(air, a, 2)
 
 
 @pytest.mark.parametrize(
-    ("at_ns", "fate"), [(0, "half_duplex"), (SEGMENT + HOP - 1, "half_duplex"), (SEGMENT + HOP, "received")]
+    ("at_ns", "outcome"), [(0, "half_duplex"), (SEGMENT + HOP - 1, "half_duplex"), (SEGMENT + HOP, "received")]
 )
-def test_to_a_half_duplex_node_that_sends_it_is_given_up_at_the_timeout(at_ns: int, fate: str) -> None:
+def test_to_a_half_duplex_node_that_sends_it_is_given_up_at_the_timeout(at_ns: int, outcome: str) -> None:
     air = AckingAir(full_duplex=False)
     a, b = air.acking(0), air.acking(100)
     air.at_ns(0, a.send, "A", to=b, acknowledged=True)
     air.at_ns(0, a.send, "B")
     air.at_ns(at_ns, b.send, "X")
     air.run_ns(SECOND)
-    assert air.fates("A") == {"n1": fate}
-    if fate == "received":
+    assert air.outcomes("A") == {"n1": outcome}
+    if outcome == "received":
         assert a.told[0] == (SEGMENT + HOP, "sent", "A") and air.medium.given_up == 0
     else:
         given_up_once(air, a)
@@ -324,12 +324,12 @@ def test_to_a_half_duplex_node_that_sends_it_is_given_up_at_the_timeout(at_ns: i
 def test_to_a_node_that_is_down_it_is_given_up_at_the_timeout(down_ns: int, up_ns: int) -> None:
     air = AckingAir()
     a, b = air.acking(0), air.acking(100)
-    air.at_ns(down_ns, air.medium.drop_out, b.antenna)
-    air.at_ns(up_ns, setattr, b.antenna, "up", True)
+    air.at_ns(down_ns, air.medium.drop_out, b.transceiver)
+    air.at_ns(up_ns, setattr, b.transceiver, "up", True)
     air.at_ns(0, a.send, "A", to=b, acknowledged=True)
     air.at_ns(0, a.send, "B")
     air.run_ns(SECOND)
-    assert air.fates("A") == {"n1": "receiver_down"} and air.fates("B") == {"n1": "received"}
+    assert air.outcomes("A") == {"n1": "receiver_down"} and air.outcomes("B") == {"n1": "received"}
     given_up_once(air, a)
 
 
@@ -339,7 +339,7 @@ def test_lost_at_random_it_is_given_up_at_the_timeout() -> None:
     air.at_ns(0, a.send, "A", to=b, acknowledged=True)
     air.at_ns(0, a.send, "B")
     air.run_ns(SECOND)
-    assert air.fates("A") == {"n1": "random"} and air.fates("B") == {"n1": "received"}
+    assert air.outcomes("A") == {"n1": "random"} and air.outcomes("B") == {"n1": "received"}
     given_up_once(air, a)
 
 
@@ -408,7 +408,7 @@ def test_random_loss_is_drawn_once_for_each_receiver(near_m: float, far_m: float
     air.at_ns(0, a.send, "A", to=c if to_far else b, acknowledged=True)
     air.run_ns(SECOND)
     assert near.thrown == far.thrown == 1
-    assert set(air.fates("A").values()) == {"random" if lost else "received"}
+    assert set(air.outcomes("A").values()) == {"random" if lost else "received"}
     assert [what for _, what, _ in a.told] == ["dropped" if lost else "sent"]
 
 
@@ -420,7 +420,7 @@ def test_random_loss_is_drawn_once_also_when_the_sender_crashes() -> None:
     air.at_ns(500_000, a.mac.reset)
     air.run_ns(SECOND)
     assert (near.thrown, far.thrown) == (1, 1)
-    assert air.fates("A") == {"n1": "received", "n2": "random"}
+    assert air.outcomes("A") == {"n1": "received", "n2": "random"}
     assert [name for _, name in b.heard] == ["A"] and c.heard == [] and a.told == []
 
 
@@ -620,7 +620,7 @@ def test_random_sends(
         metres = math.dist(places[a], places[b])
         return int(metres / 0.299792458 + 0.5) if metres <= 120 and a != b else None
 
-    told = [(node.antenna.index, *entry) for node in air.nodes for entry in node.told]
+    told = [(node.transceiver.index, *entry) for node in air.nodes for entry in node.told]
     assert sorted(name for *_, name in told) == sorted(owners)  # each exactly once
     assert all(owners[name] == me for me, _, _, name in told)
     ends = {name: frame.start_ns + frame.duration_ns for name, frame in air.frames.items()}
@@ -645,8 +645,8 @@ def test_random_sends(
         assert frame.to is not None
         delay = delay_ns(owners[name], frame.to.index)
         arrives = None if delay is None else ends[name] + delay
-        fate = None if arrives is None else frame.fates[frame.receivers.index(frame.to)]
-        if fate == RECEIVED:
+        outcome = None if arrives is None else frame.outcomes[frame.receivers.index(frame.to)]
+        if outcome == RECEIVED:
             assert (what, time) == ("sent", arrives)
         else:
             assert (what, time) == ("dropped", max(frame.start_ns + timeout_ns, arrives or ends[name]))
@@ -654,27 +654,27 @@ def test_random_sends(
     assert air.medium.given_up == given_up
     assert air.medium.queue_drops == frames - len(air.frames)
 
-    # Each pair in range has one fate, the one that its surroundings leave it.
+    # Each pair in range has one outcome, the one that its surroundings leave it.
     arrivals: dict[int, list[tuple[int, int, str]]] = {i: [] for i in range(nodes)}
     for name, frame in air.frames.items():
         for receiver in range(nodes):
             if (delay := delay_ns(owners[name], receiver)) is not None:
                 arrivals[receiver].append((frame.start_ns + delay, ends[name] + delay, name))
     assert sum(air.medium.pairs) == sum(len(each) for each in arrivals.values())
-    fates = Counter(fate for frame in air.frames.values() for fate in frame.fates)
-    assert [fates[fate] for fate in range(len(FATES))] == air.medium.pairs
+    outcomes = Counter(outcome for frame in air.frames.values() for outcome in frame.outcomes)
+    assert [outcomes[outcome] for outcome in range(len(OUTCOMES))] == air.medium.pairs
     for receiver, each in arrivals.items():
         own = [(frame.start_ns, ends[name]) for name, frame in air.frames.items() if owners[name] == receiver]
         for first, last, name in each:
             frame = air.frames[name]
-            fate = frame.fates[frame.receivers.index(air.nodes[receiver].antenna)]
+            outcome = frame.outcomes[frame.receivers.index(air.nodes[receiver].transceiver)]
             disturbed = any(begin < last and first < end for begin, end, other in each if other != name)
             deaf = not full_duplex and any(begin < last and first < end for begin, end in own)
-            assert (fate in (COLLISION, NEVER_ATTEMPTED, HALF_DUPLEX)) == (disturbed or deaf)
+            assert (outcome in (COLLISION, NEVER_ATTEMPTED, HALF_DUPLEX)) == (disturbed or deaf)
             if not deaf:
-                assert fate != HALF_DUPLEX
+                assert outcome != HALF_DUPLEX
             elif not disturbed:
-                assert fate == HALF_DUPLEX
+                assert outcome == HALF_DUPLEX
 
 
 @settings(max_examples=100, deadline=None)
@@ -691,7 +691,7 @@ def test_random_crashes_of_nodes_that_move(seed: int, frames: int, crashes: int,
     for _ in range(3):
         node = air.acking(stream.uniform(0, 100), stream.uniform(0, 100), 3_000_000)
         speed = stream.uniform(-speed_mps, speed_mps) / SECOND
-        node.antenna.move(0, *node.antenna.position(0), speed, 0.0)
+        node.transceiver.move(0, *node.transceiver.position(0), speed, 0.0)
     sender = air.nodes[0]
     for i in range(frames):
         to = air.nodes[stream.below(3)]

@@ -79,8 +79,8 @@ def test_timers_that_expire_together_both_send() -> None:
     air.run_us(9000)
     assert air.start_us("B") == FRAME + 110
     assert air.start_us("C") == pytest.approx(FRAME + 110 + HOP, abs=1e-9)  # A's end came to it later
-    assert air.fates("B") == {"n0": "collision", "n2": "half_duplex", "n3": "collision"}
-    assert air.fates("C") == {"n0": "never_attempted", "n1": "half_duplex", "n3": "never_attempted"}
+    assert air.outcomes("B") == {"n0": "collision", "n2": "half_duplex", "n3": "collision"}
+    assert air.outcomes("C") == {"n0": "never_attempted", "n1": "half_duplex", "n3": "never_attempted"}
     assert d.received == [(pytest.approx(FRAME + HOP), "A")]
 
 
@@ -91,8 +91,8 @@ def test_who_is_less_than_the_propagation_delay_behind_cannot_sense() -> None:
     air.at_us(1000.3, b.send, "B")
     air.run_us(9000)
     assert air.start_us("B") == 1000.3
-    assert air.fates("A") == {"n1": "half_duplex"}
-    assert air.fates("B") == {"n0": "half_duplex"}
+    assert air.outcomes("A") == {"n1": "half_duplex"}
+    assert air.outcomes("B") == {"n0": "half_duplex"}
 
 
 def test_who_is_just_more_than_the_propagation_delay_behind_defers() -> None:
@@ -112,8 +112,8 @@ def contender_after_a_collision(eifs: bool, ask_us: float) -> float:
     air.at_us(10, b.send, "B")
     air.at_us(ask_us, c.send, "C")
     air.run_us(9000)
-    assert air.fates("A")["n2"] == "collision"
-    assert air.fates("B")["n2"] == "never_attempted"
+    assert air.outcomes("A")["n2"] == "collision"
+    assert air.outcomes("B")["n2"] == "never_attempted"
     return air.start_us("C")
 
 
@@ -147,8 +147,8 @@ def test_hidden_terminals_collide_at_the_receiver_between() -> None:
     air.at_us(0, a.send, "A")
     air.at_us(1503, c.send, "C")
     air.run_us(9000)
-    assert air.fates("A") == {"n1": "collision"}
-    assert air.fates("C") == {"n1": "never_attempted"}
+    assert air.outcomes("A") == {"n1": "collision"}
+    assert air.outcomes("C") == {"n1": "never_attempted"}
     assert b.received == []
 
 
@@ -169,8 +169,8 @@ def test_the_rest_of_a_frame_never_attempted_destroys_the_next() -> None:
     air.at_us(1000, c.send, "C")  # never attempted at the middle, on air until 2504
     air.at_us(2000, a.send, "A2")
     air.run_us(9000)
-    assert air.fates("C")["n1"] == "never_attempted"
-    assert air.fates("A2")["n1"] == "collision"
+    assert air.outcomes("C")["n1"] == "never_attempted"
+    assert air.outcomes("A2")["n1"] == "collision"
     assert d.received == []
 
 
@@ -180,8 +180,8 @@ def test_who_sent_later_from_nearer_is_locked_first() -> None:
     air.at_us(0, far.send, "far")  # reaches the ear after 0.397 us
     air.at_us(0.2, near.send, "near")  # after 0.220 us
     air.run_us(9000)
-    assert air.fates("near") == {"n2": "collision"}
-    assert air.fates("far") == {"n2": "never_attempted"}
+    assert air.outcomes("near") == {"n2": "collision"}
+    assert air.outcomes("far") == {"n2": "never_attempted"}
     assert ear.received == []
 
 
@@ -202,7 +202,7 @@ def test_slots_end_at_the_nearer_of_two_senders() -> None:
 
 
 def _bare(node: Node, name: str) -> Any:
-    return Frame(node.antenna, None, Datagram(name), 164, round(FRAME * 1000), 1, node)
+    return Frame(node.transceiver, None, Datagram(name), 164, round(FRAME * 1000), 1, node)
 
 
 def test_an_acknowledged_frame() -> None:

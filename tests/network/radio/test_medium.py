@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 
 from mobilenet.engine.kernel import MILLISECOND, SECOND, Kernel
 from mobilenet.engine.random_streams import Stream
-from mobilenet.network.radio.antenna import Antenna
 from mobilenet.network.radio.neighbours import Neighbours
 from mobilenet.network.radio.phy import MODES
+from mobilenet.network.radio.transceiver import Transceiver
 
 from .air import Air
 
@@ -53,7 +53,7 @@ def test_the_range_is_inclusive() -> None:
     a.send("A")
     air.run_us(9000)
     assert [name for _, name in inside.received] == ["A"]
-    assert outside.received == [] and air.fates("A") == {"n1": "received"}
+    assert outside.received == [] and air.outcomes("A") == {"n1": "received"}
 
 
 def test_interference_reaches_farther_than_reception() -> None:
@@ -62,8 +62,8 @@ def test_interference_reaches_farther_than_reception() -> None:
     a.send("A")
     air.at_us(700, c.send, "C")
     air.run_us(9000)
-    assert air.fates("A") == {"n1": "collision"}
-    assert air.fates("C") == {}  # nobody is in its communication range
+    assert air.outcomes("A") == {"n1": "collision"}
+    assert air.outcomes("C") == {}  # nobody is in its communication range
     assert b.received == []
 
 
@@ -80,44 +80,44 @@ def test_equal_powers_are_not_captured_at_the_sender_s_own_place_either() -> Non
     """All three stand at one place: neither frame is stronger, so neither survives, unless nothing more is asked
     for.
     """
-    for capture_db, fate in ((6.0, "collision"), (0.0, "received")):
+    for capture_db, outcome in ((6.0, "collision"), (0.0, "received")):
         air = Air(capture_db=capture_db)
         a, b, c = air.node(0), air.node(0), air.node(0)
         air.at_us(1000, a.send, "A")
         air.at_us(1000, b.send, "B")
         air.run_us(9000)
-        assert air.fates("A")[c.antenna.name] == fate
+        assert air.outcomes("A")[c.transceiver.name] == outcome
 
 
 def test_capture_saves_the_frame_that_is_much_stronger() -> None:
-    for capture_db, fate in ((None, "collision"), (6.0, "received"), (12.1, "collision")):
+    for capture_db, outcome in ((None, "collision"), (6.0, "received"), (12.1, "collision")):
         air = Air(capture_db=capture_db, interference_range_m=500)
         a, _, c = air.node(0), air.node(100), air.node(500)  # 4 times as far: 12.04 dB weaker
         a.send("A")
         air.at_us(700, c.send, "C")
         air.run_us(9000)
-        assert air.fates("A") == {"n1": fate}
+        assert air.outcomes("A") == {"n1": outcome}
 
 
 def test_a_receiver_that_crashes_loses_the_frame() -> None:
     air = Air()
     a, b = air.node(0), air.node(50)
     a.send("A")
-    air.at_us(700, air.medium.drop_out, b.antenna)
+    air.at_us(700, air.medium.drop_out, b.transceiver)
     air.at_us(2000, a.send, "A2")
     air.run_us(9000)
-    assert air.fates("A") == air.fates("A2") == {"n1": "receiver_down"}
+    assert air.outcomes("A") == air.outcomes("A2") == {"n1": "receiver_down"}
     assert b.received == []
 
 
 def test_random_loss_is_applied_at_its_rate() -> None:
     air = Air(loss=0.3)
     a, b = air.node(0, stream=Stream(1, "backoff", "a")), air.node(50)
-    b.antenna.loss = Stream(1, "loss", "b")
+    b.transceiver.loss = Stream(1, "loss", "b")
     for i in range(4000):
         air.at_us(2000 * i, a.send, str(i))
     air.run_us(2000 * 4000)
-    lost = sum(heard.fate == "random" for heard in air.log)
+    lost = sum(heard.outcome == "random" for heard in air.log)
     assert len(b.received) == 4000 - lost
     assert abs(lost / 4000 - 0.3) < 4 * math.sqrt(0.3 * 0.7 / 4000)
 
@@ -133,7 +133,7 @@ def test_what_the_medium_calls_clean_overlapped_with_nothing(seed: int, nodes: i
         air.node(x, y_m=y, stream=Stream(seed, "backoff", str(i)))
     for i in range(frames):
         node = air.nodes[stream.below(nodes)]
-        air.at_us(stream.below(3000), node.send, f"f{i}@{node.antenna.name}")
+        air.at_us(stream.below(3000), node.send, f"f{i}@{node.transceiver.name}")
     air.run_us(100_000)
     assert len(air.starts) == frames
     duration = 82_000
@@ -154,11 +154,11 @@ def test_what_the_medium_calls_clean_overlapped_with_nothing(seed: int, nodes: i
         ]  # fmt: skip
         own = [start for name, start in start_ns.items() if name.endswith(f"@{heard.receiver}")]
         deaf = any(start < first + duration and first < start + duration for start in own)
-        assert (heard.fate == "received") == (not others and not deaf), heard
+        assert (heard.outcome == "received") == (not others and not deaf), heard
         if deaf and not others:
-            assert heard.fate == "half_duplex"
+            assert heard.outcome == "half_duplex"
         if others and not deaf:
-            assert heard.fate in ("collision", "never_attempted")
+            assert heard.outcome in ("collision", "never_attempted")
     total = sum(air.medium.pairs)
     assert total == len(air.log) == air.medium.pairs[0] + sum(air.medium.pairs[1:])
 
@@ -170,36 +170,36 @@ def test_the_index_never_forgets_a_neighbour(seed: int, count: int, speed: float
     stream = Stream(seed, "test")
     kernel = Kernel()
     index = Neighbours(120, speed, 100 * MILLISECOND)
-    antennas = []
+    transceivers = []
     for i in range(count):
-        antenna = Antenna(i, f"n{i}", i, False)
+        transceiver = Transceiver(i, f"n{i}", i, False)
         angle = stream.uniform(0, 2 * math.pi)
         velocity = speed * math.cos(angle) / SECOND, speed * math.sin(angle) / SECOND
-        antenna.move(0, stream.uniform(-400, 400), stream.uniform(-400, 400), *velocity)
-        index.add(antenna, 0)
-        antennas.append(antenna)
+        transceiver.move(0, stream.uniform(-400, 400), stream.uniform(-400, 400), *velocity)
+        index.add(transceiver, 0)
+        transceivers.append(transceiver)
     now = 0
     for step in range(40):
         now += 100 * MILLISECOND
-        for antenna in antennas:
-            index.rebin(antenna, *antenna.position(now))
+        for transceiver in transceivers:
+            index.rebin(transceiver, *transceiver.position(now))
         if step % 10 == 9:  # one jumps
-            jumper = antennas[stream.below(count)]
+            jumper = transceivers[stream.below(count)]
             jumper.move(now, stream.uniform(-400, 400), stream.uniform(-400, 400), 0.0, 0.0)
             index.add(jumper, now)
         at = now + stream.below(100 * MILLISECOND)
-        asker = antennas[stream.below(count)]
+        asker = transceivers[stream.below(count)]
         found = index.candidates(asker, at)
         assert [a.index for a in found] == sorted(a.index for a in found)
         here = np.array(asker.position(at))
-        for other in antennas:
+        for other in transceivers:
             if other is not asker and np.hypot(*(np.array(other.position(at)) - here)) <= 120:
                 assert other in found
     del kernel
 
 
 def test_with_a_thousand_cells_a_frame_touches_only_whom_it_can_reach() -> None:
-    """A count, not a time: how many antennas one frame looks at does not grow with the network."""
+    """A count, not a time: how many transceivers one frame looks at does not grow with the network."""
     looked_at = []
     for side in (3, 32):
         air = Air()
@@ -208,5 +208,5 @@ def test_with_a_thousand_cells_a_frame_touches_only_whom_it_can_reach() -> None:
                 air.node(200.0 * i, y_m=200.0 * j)
                 air.node(200.0 * i + 50, y_m=200.0 * j)
         centre = air.nodes[2 * (side * (side // 2) + side // 2)]
-        looked_at.append(len(air.medium.neighbours.candidates(centre.antenna, 0)))
+        looked_at.append(len(air.medium.neighbours.candidates(centre.transceiver, 0)))
     assert looked_at[0] == looked_at[1] <= 4

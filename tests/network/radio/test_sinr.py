@@ -6,7 +6,7 @@ from math import log10
 
 import pytest
 
-from mobilenet.network.radio.antenna import NEVER
+from mobilenet.network.radio.transceiver import NEVER
 from mobilenet.propagation.walls import Walls
 from tests.network.radio.air import Script
 from tests.network.radio.sinr_air import NOISE_MW, SinrAir, milliwatts, received_dbm
@@ -41,7 +41,7 @@ def test_what_is_not_detected_is_no_pair() -> None:
     a, b = air.node(0), air.node(130)
     air.at_us(1000, a.send, "A")
     air.run_us(5000)
-    assert air.frames["A"].receivers == [] and b.antenna.lock_until == NEVER and b.antenna.busy_until == NEVER
+    assert air.frames["A"].receivers == [] and b.transceiver.lock_until == NEVER and b.transceiver.busy_until == NEVER
 
 
 def test_a_hidden_terminal_to_the_nanosecond_and_the_hundredth_of_a_decibel() -> None:
@@ -55,7 +55,7 @@ def test_a_hidden_terminal_to_the_nanosecond_and_the_hundredth_of_a_decibel() ->
 
     def look() -> None:
         frame, others = air.sinr._in_air[1], air.sinr._around.frames
-        seen.extend(air.sinr._around.changes(frame, b.antenna, first, [o for o in others if o is not frame]))
+        seen.extend(air.sinr._around.changes(frame, b.transceiver, first, [o for o in others if o is not frame]))
 
     air.at_us(1150, look)
     air.run_us(5000)
@@ -68,7 +68,7 @@ def test_a_hidden_terminal_to_the_nanosecond_and_the_hundredth_of_a_decibel() ->
     assert air.power_dbm("A", b) == pytest.approx(received_dbm(60), abs=0.0051)
     expected_db = received_dbm(60) - 10 * log10(NOISE_MW + power_mw)
     assert air.sinr_db("A", b) == pytest.approx(expected_db, abs=0.0151) and 11 < expected_db < 12
-    assert air.fates("A")["n1"] == "received"
+    assert air.outcomes("A")["n1"] == "received"
 
 
 def test_a_hidden_terminal_from_nearer_destroys() -> None:
@@ -77,7 +77,7 @@ def test_a_hidden_terminal_from_nearer_destroys() -> None:
     air.at_us(1000, a.send, "A")
     air.at_us(1100, c.send, "C")
     air.run_us(5000)
-    assert air.fates("A") == {"n1": "collision"} and air.fates("C") == {"n1": "never_attempted"}
+    assert air.outcomes("A") == {"n1": "collision"} and air.outcomes("C") == {"n1": "never_attempted"}
     assert air.sinr_db("A", b) == pytest.approx(-0.18, abs=0.02)
     assert b.received == []
 
@@ -89,7 +89,7 @@ def test_bits_go_wrong_without_anybody_else() -> None:
     air.rate_mbps = 24
     air.at_us(1000, a.send, "A")
     air.run_us(5000)
-    assert air.fates("A") == {"n1": "bit_errors"} and b.received == []
+    assert air.outcomes("A") == {"n1": "bit_errors"} and b.received == []
     assert air.sinr_db("A", b) == pytest.approx(received_dbm(200) - 10 * log10(NOISE_MW), abs=0.0101)
 
 
@@ -101,8 +101,8 @@ def test_a_preamble_that_does_not_stand_out_is_missed_and_the_node_listens_on() 
     air.at_us(1050, a.send, "A")
     air.at_us(1060, d.send, "D")  # begins while both are in the air, and stands out
     air.run_us(5000)
-    assert air.fates("A")["n1"] == "preamble_missed"
-    assert air.fates("D")["n1"] == "received" and [name for _, name in b.received] == ["D"]
+    assert air.outcomes("A")["n1"] == "preamble_missed"
+    assert air.outcomes("D")["n1"] == "received" and [name for _, name in b.received] == ["D"]
 
 
 def test_of_two_within_four_microseconds_the_stronger_is_received() -> None:
@@ -111,20 +111,20 @@ def test_of_two_within_four_microseconds_the_stronger_is_received() -> None:
     air.at_ns(1_000_000, far.send, "far")
     air.at_ns(1_002_000, near.send, "near")
     air.run_us(5000)
-    assert air.fates("far")["n1"] == "never_attempted" and air.fates("near")["n1"] == "received"
+    assert air.outcomes("far")["n1"] == "never_attempted" and air.outcomes("near")["n1"] == "received"
 
 
-@pytest.mark.parametrize(("later_ns", "fate"), [(3_000, "received"), (4_500, "never_attempted")])
-def test_after_four_microseconds_only_capture_helps_the_stronger(later_ns: int, fate: str) -> None:
-    for capture_db, expected in ((None, fate), (10, "received"), (30, fate)):
+@pytest.mark.parametrize(("later_ns", "outcome"), [(3_000, "received"), (4_500, "never_attempted")])
+def test_after_four_microseconds_only_capture_helps_the_stronger(later_ns: int, outcome: str) -> None:
+    for capture_db, expected in ((None, outcome), (10, "received"), (30, outcome)):
         air = SinrAir(capture_db=capture_db)
         far, _, near = air.node(-100), air.node(0), air.node(30)
         air.at_ns(1_000_000, far.send, "far")
         air.at_ns(1_000_000 + later_ns, near.send, "near")
         air.run_us(5000)
-        assert air.fates("near")["n1"] == expected
+        assert air.outcomes("near")["n1"] == expected
         lost = "never_attempted" if later_ns < 4000 else "collision"
-        assert air.fates("far")["n1"] == lost  # its bits are gone either way
+        assert air.outcomes("far")["n1"] == lost  # its bits are gone either way
 
 
 def test_a_node_is_busy_from_the_preamble_to_the_end() -> None:
@@ -132,9 +132,9 @@ def test_a_node_is_busy_from_the_preamble_to_the_end() -> None:
     a, b = air.node(0), air.node(90)
     air.at_us(1000, a.send, "A")
     air.run_us(1010)
-    antenna = b.antenna
-    assert antenna.busy_from == 1_000_000 + delay_ns(90) + BUSY_FROM_PREAMBLE_NS
-    assert antenna.busy_until == 1_000_000 + delay_ns(90) + air.size_and_airtime(100, False)[1]
+    transceiver = b.transceiver
+    assert transceiver.busy_from == 1_000_000 + delay_ns(90) + BUSY_FROM_PREAMBLE_NS
+    assert transceiver.busy_until == 1_000_000 + delay_ns(90) + air.size_and_airtime(100, False)[1]
 
 
 def test_energy_without_a_preamble_makes_a_node_defer() -> None:
@@ -151,7 +151,7 @@ def test_energy_without_a_preamble_makes_a_node_defer() -> None:
         air.run_us(9000)
         ends = air.starts_ns["A"] + air.frames["A"].duration_ns
         assert (air.starts_ns["second"] > ends) == defers
-        assert air.fates("A") == {"n1": "half_duplex"}
+        assert air.outcomes("A") == {"n1": "half_duplex"}
 
 
 def test_a_preamble_without_energy_makes_a_node_defer() -> None:
@@ -168,7 +168,7 @@ def test_a_preamble_without_energy_makes_a_node_defer() -> None:
     air.at_us(1000, a.send, "A", 1500)
     air.at_us(1100, b.send, "B", 20)
     air.run_us(9000)
-    assert air.starts_ns["B"] == 1_100_000 and air.fates("A") == {}  # no pair: not detected in silence either
+    assert air.starts_ns["B"] == 1_100_000 and air.outcomes("A") == {}  # no pair: not detected in silence either
 
 
 def test_the_sum_of_two_energies_is_sensed_while_both_last() -> None:
@@ -182,12 +182,12 @@ def test_the_sum_of_two_energies_is_sensed_while_both_last() -> None:
             air.at_us(1000 + 100 * k, sender.send, f"A{k}", 500)
         air.run_us(1200)
         if nodes == 1:
-            assert b.antenna.busy_until == NEVER
+            assert b.transceiver.busy_until == NEVER
             continue
         duration = air.size_and_airtime(500, False)[1]
         arrives = delay_ns(distance_m)
-        assert b.antenna.busy_from == 1_100_000 + arrives
-        assert b.antenna.busy_until == 1_000_000 + duration + arrives  # until the first of both ends
+        assert b.transceiver.busy_from == 1_100_000 + arrives
+        assert b.transceiver.busy_until == 1_000_000 + duration + arrives  # until the first of both ends
 
 
 def test_a_wall_costs_what_it_should() -> None:
@@ -205,12 +205,12 @@ def test_sending_aborts_receiving_and_a_crash_does() -> None:
     air = SinrAir()
     a, b, c = air.node(0), air.node(60), air.node(-60)
     air.at_us(1000, a.send, "A", 1500)
-    air.at_us(1001, c.antenna.mac.reset)
-    air.at_us(1100, air.medium.drop_out, c.antenna)
+    air.at_us(1001, c.transceiver.mac.reset)
+    air.at_us(1100, air.medium.drop_out, c.transceiver)
     air.at_ns(1_002_000, b.send, "B", 20)  # before the preamble is over: it cannot know
     air.run_us(9000)
-    assert air.fates("A") == {"n1": "half_duplex", "n2": "receiver_down"}
-    assert air.fates("B")["n0"] == "half_duplex"
+    assert air.outcomes("A") == {"n1": "half_duplex", "n2": "receiver_down"}
+    assert air.outcomes("B")["n0"] == "half_duplex"
 
 
 def test_an_acknowledgement_comes_at_its_rate() -> None:

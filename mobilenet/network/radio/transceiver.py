@@ -1,4 +1,4 @@
-"""What the air knows of one node: where it is, what it is receiving, what it senses.
+"""What the medium knows of one node: where it is, what it is receiving, what it senses.
 
 Model     the medium writes, the MAC reads. A period of sensed energy is kept as three instants, so a
           node that has nothing to send costs no event: [idle_since, busy_from) was idle, [busy_from,
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 NEVER: Final = -(10**18)
 
 
-class Antenna:
+class Transceiver:
     """One node on the medium."""
 
     __slots__ = (
@@ -33,7 +33,7 @@ class Antenna:
 
     def __init__(self, index: int, name: str, number: int, is_station: bool) -> None:
         # Every frame looks at these first fourteen at every node that it reaches. Compiled they lie in this order, in
-        # two lines of the cache (an Antenna takes 256 bytes with its header, and so begins with one): with thousands
+        # two lines of the cache (it takes 256 bytes with its header, and so begins with one): with thousands
         # of nodes they come from memory, and a third line would take its time.
 
         # Position at since_ns and velocity: exact at any later moment until the next move().
@@ -48,7 +48,7 @@ class Antenna:
         self.free_from = NEVER
         self.lock_until = NEVER
         self.lock_frame = 0  # the serial of the frame that it is locked on: no reference, which would be one more line
-        self.serving: Antenna | None = None  # the station of a host, for counting who was addressed
+        self.serving: Transceiver | None = None  # the station of a host, for counting who was addressed
         self.up = True
         self.contending = False
 
@@ -62,12 +62,12 @@ class Antenna:
 
         self.hand_up: Callable[[Frame], None] = _ignore
         self.mac: Mac
-        self.index = index  # over all nodes; ties between hearers go by it
+        self.index = index  # over all nodes; ties between receivers go by it
         self.number = number  # among its kind
         self.name = name
         self.loss: RandomNumbers | None = None  # stream of the random loss at this receiver
         self.bin: tuple[int, int] | None = None
-        self.candidates: tuple[Antenna, ...] = ()
+        self.candidates: tuple[Transceiver, ...] = ()
         self.candidates_until = NEVER
 
     def position(self, now: int) -> tuple[float, float]:

@@ -1,4 +1,4 @@
-"""The hunt: each seed is one run on one of two networks, the same everywhere, and judged from its directory."""
+"""The campaign: each seed is one run on one of two networks, the same everywhere, and judged from its directory."""
 
 from __future__ import annotations
 
@@ -14,9 +14,8 @@ from typer.testing import CliRunner
 
 import mobilenet
 from mobilenet.cli.main import app
-from mobilenet.experiments.fuzz import broadcasts, scenes
-from mobilenet.experiments.fuzz import campaign as hunting
-from mobilenet.experiments.fuzz.campaign import Result, hunt, judge_seed, keep_run
+from mobilenet.experiments.fuzz import broadcasts, campaign, scenes
+from mobilenet.experiments.fuzz.campaign import Result, judge_seed, keep_run, run_campaign
 from mobilenet.experiments.fuzz.scenes import Radio
 from mobilenet.network.radio.links import cell_m
 from mobilenet.scenario import Scenario
@@ -26,7 +25,7 @@ ROOT = Path(mobilenet.__file__).parents[1]
 
 
 def test_a_few_seeds_of_both_networks_are_valid() -> None:
-    results = list(hunt(range(40), workers=1))
+    results = list(run_campaign(range(40), workers=1))
     assert [result.seed for result in results] == list(range(40))
     assert Counter(result.network for result in results) == {"adversary": 20, "radio": 20}
     assert [result for result in results if result.answer != "valid"] == []
@@ -34,13 +33,14 @@ def test_a_few_seeds_of_both_networks_are_valid() -> None:
 
 
 def test_workers_change_nothing_not_even_the_order() -> None:
-    assert list(hunt(range(12), workers=2)) == list(hunt(range(12), workers=1))
+    assert list(run_campaign(range(12), workers=2)) == list(run_campaign(range(12), workers=1))
 
 
 @pytest.mark.parametrize("hash_seed", ["0", "1", "2"])
 def test_neither_hash_seed_nor_folder_matters(hash_seed: str, tmp_path: Path) -> None:
     code = (
-        "from mobilenet.experiments.fuzz.campaign import hunt\nprint([r.fingerprint for r in hunt(range(100, 108), 1)])"
+        "from mobilenet.experiments.fuzz.campaign import run_campaign\n"
+        "print([r.fingerprint for r in run_campaign(range(100, 108), 1)])"
     )
     environment = os.environ | {"PYTHONHASHSEED": hash_seed, "PYTHONPATH": str(ROOT)}
     there = subprocess.run(
@@ -83,7 +83,7 @@ def test_a_protocol_that_raises_has_violated_its_self_checks(monkeypatch: pytest
     def broken(*_: object) -> str:
         raise AssertionError("h1 is owned at [0, 2]")
 
-    monkeypatch.setattr(hunting, "record_radio", broken)
+    monkeypatch.setattr(campaign, "record_radio", broken)
     result = judge_seed(5)
     assert result.answer == "violated" and "h1 is owned at [0, 2]" in result.explanation
 
@@ -98,7 +98,7 @@ def test_the_command_names_the_seed_and_how_to_repeat_it(monkeypatch: pytest.Mon
                 "causal_order: h0:1 overtook h0:0" if seed == 7 else "",
             )
 
-    monkeypatch.setattr(hunting, "hunt", found)
+    monkeypatch.setattr(campaign, "run_campaign", found)
     result = CliRunner().invoke(app, ["swarm", "--count", "5", "--seed", "5", "--workers", "1"])
     assert result.exit_code == 1
     assert (
@@ -108,7 +108,7 @@ def test_the_command_names_the_seed_and_how_to_repeat_it(monkeypatch: pytest.Mon
 
 
 def test_what_is_not_valid_is_kept(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr(hunting, "overall", lambda verdicts: "unknown")
+    monkeypatch.setattr(campaign, "overall", lambda verdicts: "unknown")
     assert judge_seed(16, tmp_path / "kept").answer == "unknown"
     assert mobilenet.Run(tmp_path / "kept" / "swarm-s16").verdict == "valid"
 
@@ -153,7 +153,7 @@ def test_another_model_of_reception_reaches_as_far() -> None:
 @pytest.mark.parametrize("radio", ["acking", "sinr"])
 @pytest.mark.parametrize("protocol", ["mobile_causal", "tcp_flooding"])
 def test_over_another_radio_every_seed_plays_on_it_and_none_is_violated(protocol: str, radio: Radio) -> None:
-    results = list(hunt(range(48), workers=1, protocol=protocol, radio=radio))
+    results = list(run_campaign(range(48), workers=1, protocol=protocol, radio=radio))
     assert {result.network for result in results} == {"radio"}
     assert [result for result in results if result.answer == "violated"] == []
     assert sum(result.answer == "valid" for result in results) > 36  # of some the end is not reached in time
@@ -176,7 +176,7 @@ def test_a_run_over_another_mac_can_be_kept_and_repeated(backbone: str, tmp_path
 
 
 def test_what_is_not_valid_over_another_mac_is_kept_as_it_was(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr(hunting, "overall", lambda verdicts: "unknown")
+    monkeypatch.setattr(campaign, "overall", lambda verdicts: "unknown")
     result = judge_seed(16, tmp_path / "kept", protocol="tcp_flooding", radio="acking")
     run = mobilenet.Run(tmp_path / "kept" / "swarm-s16")
     assert run.manifest["command"] == "mobilenet swarm --count 1 --seed 16 --protocol tcp_flooding --mac acking"
@@ -190,7 +190,7 @@ def test_the_command_names_the_mac_where_it_is_not_the_usual_one(monkeypatch: py
         asked.append(others)
         yield from (Result(seed, "radio", "violated", "causal_order: h0:1 overtook h0:0") for seed in seeds)
 
-    monkeypatch.setattr(hunting, "hunt", found)
+    monkeypatch.setattr(campaign, "run_campaign", found)
     options = ["swarm", "--count", "1", "--seed", "5", "--workers", "1", "--protocol", "tcp_flooding", "--mac"]
     said = CliRunner().invoke(app, [*options, "acking"]).output
     assert "Repeat: mobilenet swarm --count 1 --seed 5 --protocol tcp_flooding --mac acking --keep runs" in said
@@ -213,10 +213,10 @@ PLUG_INS = ROOT / "scenarios" / "own_protocol"
 
 def test_a_plug_in_can_be_fuzzed_and_is_judged_by_what_its_class_declares(tmp_path: Path) -> None:
     gossip = f"{PLUG_INS / 'gossip.py'}:Gossip"
-    results = list(hunting.hunt(range(1, 5), 1, protocol=gossip))
+    results = list(campaign.run_campaign(range(1, 5), 1, protocol=gossip))
     assert [result.answer for result in results] == ["valid"] * 4
     text = (PLUG_INS / "gossip.py").read_text(encoding="utf-8")
     (tmp_path / "bold.py").write_text(text.replace('promises = "best_effort"', 'promises = "causal"'), encoding="utf-8")
-    bold = list(hunting.hunt(range(1, 7), 1, protocol=f"{tmp_path / 'bold.py'}:Gossip"))
+    bold = list(campaign.run_campaign(range(1, 7), 1, protocol=f"{tmp_path / 'bold.py'}:Gossip"))
     assert "violated" in [result.answer for result in bold]
-    assert hunting.again(3, protocol=gossip).endswith(f"--protocol {gossip} --allow-code")
+    assert campaign.again(3, protocol=gossip).endswith(f"--protocol {gossip} --allow-code")

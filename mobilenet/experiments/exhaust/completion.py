@@ -20,7 +20,7 @@ from .space import Space, State
 ROUNDS = 40
 
 
-class Calm:
+class Completion:
     """Runs states of a space to rest, and remembers which do. Frames and budgets do not count: they are gone."""
 
     def __init__(self, space: Space) -> None:

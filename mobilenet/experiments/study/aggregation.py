@@ -60,7 +60,7 @@ class Series:
         return np.concatenate(self._values)[order]
 
 
-class Reckoning:
+class Aggregation:
     """One configuration; takes its rows batch by batch."""
 
     def __init__(self, configuration: int, confidence: float) -> None:

@@ -1,0 +1,53 @@
+"""Which hosts and stations were not at rest when a run ended, and for what: what the record of events alone may not
+show.
+
+Model     the same questions that decide whether a run is at rest, in words
+Units     messages
+Source    ours: docs/run-directory.md
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+from mobilenet.simulation.hosts import HostNode
+from mobilenet.simulation.nodes import StationNode
+
+MOST = 20  # that are listed
+
+
+def listed(found: Iterable[str]) -> list[str]:
+    """The first ones, and how many more there are."""
+    lines = list(found)
+    return lines if len(lines) <= MOST else [*lines[:MOST], f"{len(lines) - MOST} more"]
+
+
+def of_hosts(
+    stations: Sequence[StationNode],
+    hosts: Sequence[HostNode],
+    pending: Mapping[int, str],
+    wires_in_flight: int,
+    backbone_is_at_rest: bool,
+) -> Iterator[str]:
+    """Of a run with hosts and stations; `pending`: what a host is still to do."""
+    for number, kind in pending.items():
+        yield f"h{number} is still to {kind}"
+    for node in (*stations, *hosts):
+        if node.protocol is None:
+            continue
+        if not node.protocol.settled():
+            yield f"{node.name} says that it has not settled: a timer of it, or an answer that it waits for"
+        for name, size in zip(node._buffer_names, node.buffers, strict=True):
+            if size:
+                yield f"{node.name} holds {size} in its {name}"
+    for host in hosts:
+        protocol = host.protocol
+        if protocol is None or protocol.is_out():
+            continue
+        if host.cell is None or not stations[host.cell].protocol.serves(host.me):
+            where = "no cell" if host.cell is None else f"the cell of s{host.cell}, which does not serve it"
+            yield f"{host.name} is in {where}"
+    if wires_in_flight:
+        yield f"{wires_in_flight} messages are on the wires"
+    elif not backbone_is_at_rest:
+        yield "the backbone has messages that it still waits with"

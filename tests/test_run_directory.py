@@ -1,0 +1,86 @@
+"""docs/run-directory.md is a contract: whatever a run directory holds stands there, with words."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from mobilenet import api
+from mobilenet.network.radio.frame import SINR_OUTCOMES
+from mobilenet.rundir.reader import read_json
+from mobilenet.rundir.schema import COLUMNS, DERIVED_FILES, NULLABLE, OPTIONAL_TABLES, REQUIRED_FILES
+from mobilenet.simulation.counters import OUT_OF_RANGE
+
+ROOT = Path(__file__).parents[1]
+PAGE = (ROOT / "docs" / "run-directory.md").read_text(encoding="utf-8")
+SEVERAL = {
+    "by_message_type": 2,
+    "lost": 1,
+    "by_kind": 1,
+    "rows": 2,
+    "packets_by_messages": 1,
+    "packets_by_bytes_from": 1,
+}
+
+
+def rows(heading: str) -> list[list[str]]:
+    """The rows of all tables of a section."""
+    section = PAGE.partition(f"\n## {heading}\n")[2].partition("\n## ")[0]
+    lines = [line for line in section.splitlines() if line[:1] == "|"]
+    return [[cell.strip() for cell in re.split(r"(?<!\\)\|", line)[1:-1]] for line in lines]
+
+
+def explained(heading: str) -> set[str]:
+    """What stands in the first cell of a row, and has words in the last one."""
+    return {name for row in rows(heading) if row[-1] for name in re.findall(r"`([\w.]+)`", row[0])}
+
+
+def test_every_file_is_explained() -> None:
+    files = {*REQUIRED_FILES, *DERIVED_FILES, *(f"{table}.parquet" for table in OPTIONAL_TABLES)}
+    assert files <= explained("Files")
+
+
+def test_every_table_and_column_is_explained_with_its_type() -> None:
+    found: dict[str, dict[str, str]] = {}
+    table = ""
+    for row in rows("Tables")[2:]:
+        table = row[0].strip("`") or table
+        names, types = re.findall(r"`(\w+)`( \?)?", row[1]), row[2].split(", ")
+        assert row[3], row
+        for (name, is_nullable), kind in zip(names, types * len(names) if len(types) == 1 else types, strict=True):
+            found.setdefault(table, {})[name] = kind
+            assert bool(is_nullable) == (name in NULLABLE and table in ("events", "messages")), (table, name)
+    assert {name: found.get(name) for name in COLUMNS} == COLUMNS
+
+
+def test_every_outcome_is_explained() -> None:
+    assert explained("Reception outcomes") == {*SINR_OUTCOMES, OUT_OF_RANGE}
+
+
+def counters_in(value: dict[str, Any]) -> set[str]:
+    """The names of counters; not the names of classes, outcomes and events that some of them count."""
+    inside = (counters_in(each) for name, each in value.items() if isinstance(each, dict) and name not in SEVERAL)
+    return set(value).union(*inside)
+
+
+@pytest.mark.parametrize(
+    ("scenario", "changes"),
+    [
+        ("first.yaml", {}),
+        ("tcp_static.yaml", {"duration_s": 5, "warmup_s": 1}),
+        ("vcube/reliable.yaml", {}),
+        ("vcube/bundling.yaml", {}),
+    ],
+)
+def test_every_counter_is_explained(scenario: str, changes: dict[str, Any], tmp_path: Path) -> None:
+    overrides = [f"{key}={value}" for key, value in changes.items()]
+    done = api.run(ROOT / "scenarios" / scenario, out=tmp_path / "run", overrides=overrides)
+    counters = read_json(done.path, "counters.json")
+    assert counters_in(counters) - explained("counters.json") == set()
+
+
+def test_counters_that_are_seldom_there_are_explained() -> None:
+    assert {"mac_given_up", "suspicions", "in_flight", "duplicated", "by_kind"} <= explained("counters.json")
