@@ -31,6 +31,8 @@ NUMBERS = (
     "pairs",
     "more_replications",
 )
+# What each finding has; what else one has are levels of the other factors.
+OF_FINDINGS = {*NUMBERS, "level", "baseline", "metric", "equivalence_p_adjusted", "verdict"}
 RATIOS = ("ratio", "ratio_low", "ratio_high")
 WITH = {"ratio": ("ratio_low", "ratio_high", "pairs"), "mean": ("baseline_mean",)}  # where one is, the others are too
 

@@ -15,11 +15,12 @@ from typing import Annotated, Any, Literal
 from pydantic import BeforeValidator, Field, ValidationError
 
 from mobilenet.parameters import Parameters, ScenarioError, class_says_it
+from mobilenet.scenario.base import read
 from mobilenet.scenario.error_messages import problems
 from mobilenet.scenario.mobile import Scenario
 from mobilenet.scenario.processes import ProcessScenario
 from mobilenet.scenario.protocol_groups import MobileCausal, OwnProgram, OwnProtocol
-from mobilenet.scenario.yaml_reader import MOST_BYTES, Node, parse
+from mobilenet.scenario.yaml_reader import Node
 
 Share = Field(ge=0, le=1)
 
@@ -54,12 +55,7 @@ class AdversarySchedule(Parameters):
 
 def recorded(path: Path) -> Scenario | ProcessScenario | AdversarySchedule:
     """What a run was, read as strictly as what it was made from."""
-    try:
-        with path.open("rb") as file:
-            data = file.read(MOST_BYTES + 1)
-    except OSError as error:
-        raise ScenarioError(f"{path}: cannot be read: {error.strerror}") from None
-    root = parse(data, str(path))
+    root = read(path)
     if isinstance(root.value, dict) and "processes" in root.value:
         return ProcessScenario.from_nodes(root, (), path.parent)
     if not isinstance(root.value, dict) or "network" not in root.value:

@@ -32,8 +32,8 @@ import numpy as np
 from mobilenet.rundir.table import Columns, Table
 from mobilenet.verify.ended_early import early_verdicts, ended_early
 from mobilenet.verify.process_judge import ProcessJudge
+from mobilenet.verify.sampled import last_of
 from mobilenet.verify.screened_processes import judged
-from mobilenet.verify.screened_samples import last_samples
 from mobilenet.verify.verdict import NOT_QUIESCENT, NOTHING_DELIVERED, VALID, Verdict
 from mobilenet.verify.waiting import named, told
 from mobilenet.verify.wellformed import events_problem, rows_problem
@@ -105,11 +105,9 @@ def _processes_problem(events: Columns, manifest: dict[str, Any]) -> str | None:
 
 def _samples_problem(events: Columns, samples: Columns, manifest: dict[str, Any]) -> str | None:
     end_ns = round(manifest["simulated_s"] * 1e9)
-    last = last_samples(Table.of(samples), end_ns)
-    if last is None:
-        problem, last = _examined(samples, end_ns)
-        if problem is not None:
-            return problem
+    problem, last = last_of(samples, end_ns, _examined)
+    if problem is not None:
+        return problem
     table = Table.of(events)
     crashed = set(table.picked("node", table.coded("event").rows("crash")))
     named = manifest.get("buffers")  # a plug-in's, which may have none

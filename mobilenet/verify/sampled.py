@@ -12,6 +12,7 @@ Source    ours: docs/run-directory.md, docs/verdicts-and-metrics.md
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 from mobilenet.rundir.schema import BUFFERS, buffers_of
@@ -20,6 +21,7 @@ from mobilenet.verify.screened_samples import last_samples
 
 NETWORK = "network"
 Quantity = tuple[str, str]  # node, quantity
+Examination = Callable[[Columns, int], tuple[str | None, dict[Quantity, int]]]
 
 
 def samples_problem(
@@ -30,15 +32,21 @@ def samples_problem(
 ) -> str | None:
     """The first thing that cannot be."""
     end_ns = round(manifest["simulated_s"] * 1e9)
-    last = last_samples(Table.of(samples), end_ns)
-    if last is None:
-        problem, last = examined(samples, end_ns)
-        if problem is not None:
-            return problem
+    problem, last = last_of(samples, end_ns, examined)
+    if problem is not None:
+        return problem
     for node, quantity in _expected(events, positions, manifest, last):
         if last.get((node, quantity)) != end_ns:
             return f"samples: there is none of {quantity} at {node} at the end of the run"
     return None
+
+
+def last_of(samples: Columns, end_ns: int, examine: Examination) -> tuple[str | None, dict[Quantity, int]]:
+    """What is wrong, and when each quantity was last sampled; `examine` looks at row by row where not all is plainly in
+    order.
+    """
+    last = last_samples(Table.of(samples), end_ns)
+    return examine(samples, end_ns) if last is None else (None, last)
 
 
 def examined(samples: Columns, end_ns: int) -> tuple[str | None, dict[Quantity, int]]:

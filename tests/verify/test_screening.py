@@ -19,7 +19,7 @@ from mobilenet.rundir.reader import read_columns, read_json, read_manifest
 from mobilenet.rundir.recorder import EVENTS, EventLog, fingerprint
 from mobilenet.rundir.table import Table
 from mobilenet.scenario import AnyScenario, ProcessScenario, Scenario
-from mobilenet.verify import processes, sampled, verify, wellformed
+from mobilenet.verify import sampled, verify, wellformed
 from mobilenet.verify.broadcast import SAFETY, BroadcastJudge
 from mobilenet.verify.declared import require_scenario
 from mobilenet.verify.screened_broadcast import ScreenedBroadcast, judged
@@ -96,8 +96,7 @@ def judged_both_ways(record: Record, expected: Any, monkeypatch: pytest.MonkeyPa
     found = verify(*record, expected)
     with monkeypatch.context() as patch:
         patch.setattr(wellformed, "are_well_formed", lambda *_: False)
-        for module in (sampled, processes):
-            patch.setattr(module, "last_samples", lambda *_: None)
+        patch.setattr(sampled, "last_samples", lambda *_: None)
         patch.setattr(ScreenedBroadcast, "passes", lambda _: False)
         patch.setattr(ScreenedProcesses, "passes", lambda _: False)
         assert verify(*record, expected) == found

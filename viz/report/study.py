@@ -22,7 +22,7 @@ from mobilenet.scenario.radio_words import radio_of_study
 
 from ..figures import study_figures
 from ..figures.frames import by_power
-from ..study_tables import StudyTables, study_tables, words_of
+from ..study_tables import OF_FINDINGS, StudyTables, study_tables, words_of
 from ..style import Look, level_label
 from ..words import SIGNED, meaning, probability, with_interval
 from .limits import limits_of
@@ -208,26 +208,8 @@ def _answer(tables: StudyTables, verdicts: Counter[str], failed: int) -> str:
 
 def _in_words(finding: dict[str, Any], tables: StudyTables) -> str:
     comparison = tables.comparison or {}
-    fixed = {
-        "level",
-        "baseline",
-        "metric",
-        "pairs",
-        "mean",
-        "baseline_mean",
-        "difference",
-        "difference_low",
-        "difference_high",
-        "ratio",
-        "ratio_low",
-        "ratio_high",
-        "p_adjusted",
-        "equivalence_p_adjusted",
-        "verdict",
-        "more_replications",
-    }
     where = ", ".join(
-        f"{key.rpartition('.')[2]} {level_label(value)}" for key, value in finding.items() if key not in fixed
+        f"{key.rpartition('.')[2]} {level_label(value)}" for key, value in finding.items() if key not in OF_FINDINGS
     )
     factor = comparison["factor"].rpartition(".")[2]
     words = (

@@ -23,6 +23,7 @@ from datetime import UTC, datetime
 from mobilenet import __version__
 from mobilenet.engine import native
 from mobilenet.experiments.bench.baseline import Baseline
+from mobilenet.experiments.bench.row import Head
 from mobilenet.experiments.bench.simulator import append, middle
 from mobilenet.shipped import SCENARIOS
 
@@ -47,14 +48,9 @@ CASES = (
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class Row(Head):
     """One case, measured."""
 
-    at: str
-    version: str
-    python: str
-    compiled: bool
-    case: str
     processes: int
     messages: int
     cpu_s: float

@@ -27,6 +27,7 @@ from mobilenet import __version__
 from mobilenet.engine import native
 from mobilenet.engine.random_streams import Stream
 from mobilenet.experiments.bench.baseline import REFERENCE_EVENTS_PER_S
+from mobilenet.experiments.bench.row import Head
 from mobilenet.experiments.bench.simulator import Case, append, in_a_process, measured
 
 __all__ = ["append", "measure"]
@@ -43,14 +44,9 @@ CASES = (
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class Row(Head):
     """One case, measured."""
 
-    at: str
-    version: str
-    python: str
-    compiled: bool
-    case: str
     cpu_s: float
     frames: int
     times_disk: float | None

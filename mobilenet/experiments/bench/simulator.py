@@ -31,6 +31,7 @@ from typing import TYPE_CHECKING, Any
 from mobilenet import __version__
 from mobilenet.engine import native
 from mobilenet.experiments.bench.baseline import REFERENCE_EVENTS_PER_S, Baseline
+from mobilenet.experiments.bench.row import Head
 from mobilenet.shipped import SCENARIOS
 
 if TYPE_CHECKING:
@@ -62,14 +63,9 @@ CASES = (
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class Row(Head):
     """One case, measured."""
 
-    at: str
-    version: str
-    python: str
-    compiled: bool
-    case: str
     hosts: int
     stations: int
     simulated_s: float

@@ -23,6 +23,7 @@ from pathlib import Path
 
 from mobilenet import __version__
 from mobilenet.engine import native
+from mobilenet.experiments.bench.row import Head
 from mobilenet.experiments.bench.simulator import SCENARIOS, append, in_a_process
 
 __all__ = ["append", "measure"]
@@ -41,14 +42,9 @@ CASES = (Case("dynamic", "dynamic.yaml"), Case("bundling_512", "vcube/bundling.y
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class Row(Head):
     """One case, measured."""
 
-    at: str
-    version: str
-    python: str
-    compiled: bool
-    case: str
     events: int
     simulating_cpu_s: float
     rest_cpu_s: float

@@ -17,8 +17,9 @@ from pydantic import Discriminator, Field, PrivateAttr, Tag, ValidationError, mo
 
 from mobilenet.parameters import Parameters, ScenarioError
 from mobilenet.quoting import quoted
+from mobilenet.scenario.base import read
 from mobilenet.scenario.error_messages import problems
-from mobilenet.scenario.yaml_reader import MOST_BYTES, Node, parse
+from mobilenet.scenario.yaml_reader import Node, parse
 from mobilenet.scenario.yaml_writer import to_yaml
 
 MOST_LEVELS = 1_000
@@ -171,12 +172,7 @@ class Study(Parameters):
     @classmethod
     def load(cls, path: str | Path) -> Self:
         path = Path(path)
-        try:
-            with path.open("rb") as file:
-                data = file.read(MOST_BYTES + 1)
-        except OSError as error:
-            raise ScenarioError(f"{path}: cannot be read: {error.strerror}") from None
-        root = parse(data, str(path))
+        root = read(path)
         if not isinstance(root.value, dict):
             raise ScenarioError(f"{root.where}: expected keys with values, as in `scenario: static.yaml`")
         if {"stations", "processes"} & root.value.keys() and "scenario" not in root.value:

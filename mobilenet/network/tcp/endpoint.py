@@ -19,8 +19,9 @@ from typing import Any, Protocol
 
 from mobilenet.network.tcp.connection import Connection
 from mobilenet.network.tcp.parameters import TcpParameters
-from mobilenet.network.tcp.port import Counts, Reason, Timer
+from mobilenet.network.tcp.port import Counts, Reason
 from mobilenet.network.tcp.segment import SYN, UNKNOWN, Segment, Sized, reset_of
+from mobilenet.protocols.port import Timer
 
 
 class Owner(Protocol):

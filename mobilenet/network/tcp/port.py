@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Any, Literal, Protocol
 
 from mobilenet.network.tcp.segment import Segment
+from mobilenet.protocols.port import Timer
 
 Reason = Literal[
     "connect_timeout",  # nobody answered the set-up in time
@@ -21,15 +22,6 @@ Reason = Literal[
     "retransmissions",  # it was silent through too many timeouts
     "replaced",  # the same peer has opened a newer one (endpoint only)
 ]
-
-
-class Timer(Protocol):
-    """Restartable; starting a running timer moves its deadline; a stopped one never fires."""
-
-    @property
-    def running(self) -> bool: ...
-    def start(self, delay_ns: int) -> None: ...
-    def stop(self) -> None: ...
 
 
 class Port(Protocol):

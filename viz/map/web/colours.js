@@ -127,42 +127,23 @@ Mobilenet.mark = (g, kind, x, y, r, left, right) => {
     g.lineWidth = 1.2;
     g.stroke();
   } else if (kind === "crash") {
-    g.lineWidth = 4.5;
-    g.strokeStyle = "#fff";
-    path(
-      [
-        [-0.8, -0.8],
-        [0.8, 0.8],
-      ],
-      false,
-    );
-    g.stroke();
-    path(
-      [
-        [-0.8, 0.8],
-        [0.8, -0.8],
-      ],
-      false,
-    );
-    g.stroke();
-    g.lineWidth = 2.4;
-    g.strokeStyle = INK;
-    path(
-      [
-        [-0.8, -0.8],
-        [0.8, 0.8],
-      ],
-      false,
-    );
-    g.stroke();
-    path(
-      [
-        [-0.8, 0.8],
-        [0.8, -0.8],
-      ],
-      false,
-    );
-    g.stroke();
+    for (const [width, colour] of [
+      [4.5, "#fff"],
+      [2.4, INK],
+    ]) {
+      g.lineWidth = width;
+      g.strokeStyle = colour;
+      for (const rise of [1, -1]) {
+        path(
+          [
+            [-0.8, -0.8 * rise],
+            [0.8, 0.8 * rise],
+          ],
+          false,
+        );
+        g.stroke();
+      }
+    }
   } else if (kind === "recover") {
     path([
       [0, -1],
