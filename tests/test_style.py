@@ -10,7 +10,7 @@ ROOT = Path(__file__).parents[1]
 CODE = [
     path
     for folder in ("mobilenet", "viz", "tests", "scenarios")
-    for kind in ("*.py", "*.js", "*.css")
+    for kind in ("*.py", "*.js", "*.css", "*.c")
     for path in sorted((ROOT / folder).rglob(kind))
 ] + [ROOT / "make.py", ROOT / "setup.py"]
 DOCUMENTS = [

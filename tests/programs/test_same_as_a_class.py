@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from mobilenet.api import run
+from tests.programs.languages import those_here
 
 ROOT = Path(__file__).parents[2]
 WORLDS = {
@@ -20,7 +21,7 @@ WORLDS = {
         },
     ),
 }
-PROGRAMS = {"python": ["python3", "flood.py"]}
+PROGRAMS = {"python": ["python3", "flood.py"], "js": ["node", "flood.js"], "c": ["./flood"]}
 
 
 @pytest.fixture(scope="module")
@@ -41,9 +42,8 @@ def fingerprint(folder: Path, world: str, protocol: dict[str, object]) -> str:
 
 
 @pytest.mark.parametrize("world", WORLDS)
-@pytest.mark.parametrize("language", PROGRAMS)
-def test_same_events(language: str, world: str, of_the_class: dict[str, str], tmp_path: Path) -> None:
-    for file in (ROOT / "scenarios" / "programs").iterdir():
-        shutil.copy(file, tmp_path)
+@pytest.mark.parametrize("language", those_here(PROGRAMS))
+def test_same_events(language: str, world: str, of_the_class: dict[str, str], samples: Path, tmp_path: Path) -> None:
+    shutil.copytree(samples, tmp_path, dirs_exist_ok=True)
     protocol = {"command": PROGRAMS[language], "promises": "fifo"}
     assert fingerprint(tmp_path, world, protocol) == of_the_class[world]

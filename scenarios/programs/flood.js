@@ -1,0 +1,119 @@
+// Flooding in the order of each sender: a host of mobilenet, and a station, as one program for Node.js that talks JSON
+// lines. It needs no packages. In a scenario beside it:
+//
+//     protocol: {command: [node, flood.js], promises: fifo}
+//
+// The algorithm is that of flood.py, message for message, and shares no code with it. A host sends its message to its
+// station until the station has it. A station keeps all messages of each sender in their order, tells new ones to its
+// cell and to the other stations, and tells a host what that host says it has not got. A host delivers a message of a
+// sender only after all before it.
+"use strict";
+
+const AT_ONCE = 5; // messages that a station tells a host that lacks them
+
+let actions = [];
+const act = (name, keys) => actions.push({ do: name, ...keys });
+const startTimer = () => act("timer", { name: "tick", between_ns: [200_000_000, 400_000_000] });
+
+function host({ me, stable }) {
+  // next: sender -> number not delivered yet; own: sizes of bodies; taken: how many of them a station has
+  const memory = stable ?? { member: false, session: 0, next: {}, taken: 0, own: [] };
+  let cell = null;
+  startTimer();
+
+  const changed = () => {
+    act("store", { stable: memory });
+    act("settled", { value: !memory.member || memory.taken === memory.own.length });
+  };
+  const deliver = (sender, number) => {
+    memory.next[sender] = number + 1;
+    act("deliver", { id: [sender, number] });
+    changed();
+  };
+  // The oldest message that no station has.
+  const offer = () => {
+    const size = memory.own[memory.taken];
+    if (cell === null || size === undefined) return;
+    act("send", { to: cell, message: ["new", me, memory.taken, size], bytes: 16 + size, payload_bytes: size });
+  };
+
+  return {
+    cell: (e) => {
+      cell = e.station;
+    },
+    join: () => {
+      if (cell === null || memory.member) return;
+      memory.member = true;
+      act("joined", { session: ++memory.session, station: cell });
+      changed();
+    },
+    leave: () => {
+      if (!memory.member) return;
+      memory.member = false;
+      act("left", { session: memory.session });
+      changed();
+    },
+    broadcast: (e) => {
+      if (!memory.member) return act("refuse");
+      memory.own.push(e.payload_bytes);
+      deliver(...e.id);
+      offer();
+    },
+    timer: () => {
+      if (memory.member && cell !== null) {
+        offer();
+        // Keys that are whole numbers come in ascending order, in every object of JavaScript.
+        const have = Object.entries(memory.next).map(([sender, number]) => [Number(sender), number]);
+        act("send", { to: cell, message: ["have", ...have], bytes: 16 + 8 * have.length });
+      }
+      startTimer();
+    },
+    receive: ({ message: [kind, whose, number] }) => {
+      if (kind === "got" && whose === me) {
+        memory.taken = Math.max(memory.taken, number);
+        changed();
+      } else if (kind === "told" && memory.member && number === (memory.next[whose] ?? 0)) deliver(whose, number);
+    },
+  };
+}
+
+function station({ hosts }) {
+  const logs = Array.from({ length: hosts }, () => []); // of each sender, the sizes of bodies in their order
+
+  const tell = (how, sender, number, to) => {
+    const size = logs[sender][number];
+    act(how, { ...to, message: ["told", sender, number, size], bytes: 16 + size, payload_bytes: size });
+  };
+  // Whether it is the next one of its sender.
+  const take = (sender, number, size) => {
+    if (number !== logs[sender].length) return false;
+    logs[sender].push(size);
+    tell("broadcast", sender, number);
+    return true;
+  };
+  const tellMissing = (to, have, left) => {
+    for (const [sender, log] of logs.entries())
+      for (let number = have.get(sender) ?? 0; number < log.length && left > 0; number++, left--)
+        tell("send", sender, number, { to });
+  };
+
+  return {
+    receive: ({ from, message: [kind, ...rest] }) => {
+      if (kind === "have") return tellMissing(from, new Map(rest), AT_ONCE);
+      if (take(...rest)) tell("wire", rest[0], rest[1], { to: null });
+      act("send", { to: from, message: ["got", from, logs[from].length], bytes: 16 });
+    },
+    wire: ({ message: [, ...told] }) => take(...told),
+  };
+}
+
+let node;
+require("node:readline").createInterface({ input: process.stdin }).on("line", (line) => {
+  const event = JSON.parse(line);
+  if (event.ev === "stop") process.exit();
+  if (event.ev === "start") node = { host, station }[event.role](event);
+  else node[event.ev]?.(event);
+  act("done");
+  process.stdout.write(actions.map((action) => `${JSON.stringify(action)}\n`).join(""));
+  actions = [];
+});

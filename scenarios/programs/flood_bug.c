@@ -1,0 +1,190 @@
+// Flooding in the order of each sender: a host of mobilenet, and a station, as one program in C11 that talks JSON
+// lines. It needs the standard library alone. To build it, and in a scenario beside it:
+//
+//     cc -O2 -o flood_bug flood_bug.c
+//     protocol: {command: [./flood_bug], promises: fifo}
+//
+// The algorithm is that of flood.py, with a planted bug, in `take`. A host sends its message to its station until the
+// station has it, so a station may be told a message again. It should take only the next one of each sender. This one
+// refuses what comes too early, and takes what it has already for one more message: in time it tells its hosts messages
+// that nobody has broadcast. All else is as in flood.c.
+//
+// The emulator's lines are compact JSON, their keys in a fixed order, and what we read of them are whole numbers. So
+// it is enough to find a key, and to read the numbers behind it.
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { AT_ONCE = 5, LONGEST = 1 << 20 }; // messages told to a host that lacks them; bytes of a line
+
+typedef struct { long *sizes, count; } Log; // of one sender: the sizes of bodies, in their order
+
+static char line[LONGEST + 2];
+static long numbers[LONGEST / 2]; // of a message, or of what was stored: behind each is a comma or a bracket
+static long hosts, me;
+
+static void append(Log *log, long size) {
+    log->sizes = realloc(log->sizes, (size_t)(log->count + 1) * sizeof(long));
+    if (log->sizes == NULL) exit(EXIT_FAILURE);
+    log->sizes[log->count++] = size;
+}
+
+// What stands behind the first such key, or "".
+static const char *value_of(const char *key, const char *from) {
+    const char *found = strstr(from, key);
+    return found == NULL ? "" : found + strlen(key);
+}
+
+static bool begins(const char *text, const char *with) { return strncmp(text, with, strlen(with)) == 0; }
+
+// All whole numbers from there to the end of the line, into `numbers`; how many.
+static long read_numbers(const char *at) {
+    long count = 0;
+    while (*at != '\0') {
+        char *end;
+        long number = strtol(at, &end, 10);
+        if (end != at) numbers[count++] = number;
+        at = end == at ? at + 1 : end;
+    }
+    return count;
+}
+
+// --- a host. All of this but its cell survives a crash
+
+static long cell = -1; // -1: in none
+static long member, session, taken; // taken: how many of its own messages a station has
+static long *next; // of each sender, the number not delivered yet
+static Log own;
+
+static void changed(void) {
+    printf("{\"do\":\"store\",\"stable\":[%ld,%ld,%ld", member, session, taken);
+    for (long sender = 0; sender < hosts; sender++) printf(",%ld", next[sender]);
+    for (long number = 0; number < own.count; number++) printf(",%ld", own.sizes[number]);
+    printf("]}\n{\"do\":\"settled\",\"value\":%s}\n", !member || taken == own.count ? "true" : "false");
+}
+
+static void start_timer(void) { puts("{\"do\":\"timer\",\"name\":\"tick\",\"between_ns\":[200000000,400000000]}"); }
+
+static void start_host(const char *stable) {
+    long count = read_numbers(stable); // 0 in its first life
+    if (count > 0) member = numbers[0], session = numbers[1], taken = numbers[2];
+    for (long at = 3; at < count; at++) {
+        if (at < 3 + hosts) next[at - 3] = numbers[at];
+        else append(&own, numbers[at]);
+    }
+    start_timer();
+}
+
+static void deliver(long sender, long number) {
+    next[sender] = number + 1;
+    printf("{\"do\":\"deliver\",\"id\":[%ld,%ld]}\n", sender, number);
+    changed();
+}
+
+static void offer(void) { // the oldest message that no station has
+    if (cell < 0 || taken >= own.count) return;
+    long size = own.sizes[taken];
+    printf("{\"do\":\"send\",\"to\":%ld,\"message\":[\"new\",%ld,%ld,%ld],", cell, me, taken, size);
+    printf("\"bytes\":%ld,\"payload_bytes\":%ld}\n", 16 + size, size);
+}
+
+static void tell_what_it_has(void) {
+    long count = 0;
+    printf("{\"do\":\"send\",\"to\":%ld,\"message\":[\"have\"", cell);
+    for (long sender = 0; sender < hosts; sender++) {
+        if (next[sender] > 0) count++, printf(",[%ld,%ld]", sender, next[sender]);
+    }
+    printf("],\"bytes\":%ld}\n", 16 + 8 * count);
+}
+
+static void host(const char *event) {
+    const char *message = value_of("\"message\":", line);
+    if (begins(event, "\"cell\"")) {
+        const char *station = value_of("\"station\":", line);
+        cell = begins(station, "null") ? -1 : atol(station);
+    } else if (begins(event, "\"join\"") && cell >= 0 && !member) {
+        member = 1;
+        printf("{\"do\":\"joined\",\"session\":%ld,\"station\":%ld}\n", ++session, cell);
+        changed();
+    } else if (begins(event, "\"leave\"") && member) {
+        member = 0;
+        printf("{\"do\":\"left\",\"session\":%ld}\n", session);
+        changed();
+    } else if (begins(event, "\"broadcast\"") && !member) {
+        puts("{\"do\":\"refuse\"}");
+    } else if (begins(event, "\"broadcast\"")) {
+        append(&own, atol(value_of("\"payload_bytes\":", line)));
+        read_numbers(value_of("\"id\":", line));
+        deliver(numbers[0], numbers[1]);
+        offer();
+    } else if (begins(event, "\"timer\"")) {
+        if (member && cell >= 0) offer(), tell_what_it_has();
+        start_timer();
+    } else if (begins(event, "\"receive\"") && read_numbers(message) >= 2) {
+        if (begins(message, "[\"got\"") && numbers[0] == me) {
+            if (numbers[1] > taken) taken = numbers[1];
+            changed();
+        } else if (begins(message, "[\"told\"") && member && numbers[1] == next[numbers[0]]) {
+            deliver(numbers[0], numbers[1]);
+        }
+    }
+}
+
+// --- a station. It never crashes
+
+static Log *logs; // of each sender
+
+static void tell(const char *how, const char *to, long sender, long number) {
+    long size = logs[sender].sizes[number];
+    printf("{\"do\":\"%s\",%s\"message\":[\"told\",%ld,%ld,%ld],", how, to, sender, number, size);
+    printf("\"bytes\":%ld,\"payload_bytes\":%ld}\n", 16 + size, size);
+}
+
+static bool take(long sender, long number, long size) { // whether it is the next one of its sender
+    if (number > logs[sender].count) return false;
+    append(&logs[sender], size);
+    tell("broadcast", "", sender, number);
+    return true;
+}
+
+static void station(const char *event) {
+    const char *message = value_of("\"message\":", line);
+    long last = read_numbers(message), from = atol(value_of("\"from\":", line)), left = AT_ONCE;
+    if (begins(event, "\"wire\"")) {
+        take(numbers[0], numbers[1], numbers[2]);
+    } else if (begins(message, "[\"new\"")) {
+        if (take(numbers[0], numbers[1], numbers[2])) tell("wire", "\"to\":null,", numbers[0], numbers[1]);
+        long count = logs[from].count;
+        printf("{\"do\":\"send\",\"to\":%ld,\"message\":[\"got\",%ld,%ld],\"bytes\":16}\n", from, from, count);
+    } else if (begins(message, "[\"have\"")) {
+        char to[40];
+        snprintf(to, sizeof to, "\"to\":%ld,", from);
+        for (long sender = 0, at = 0; sender < hosts; sender++) { // its pairs are in the order of senders
+            long number = 0;
+            if (at < last && numbers[at] == sender) number = numbers[at + 1], at += 2;
+            for (; number < logs[sender].count && left > 0; number++, left--) tell("send", to, sender, number);
+        }
+    }
+}
+
+int main(void) {
+    bool is_host = false;
+    while (fgets(line, sizeof line, stdin) != NULL) {
+        const char *event = value_of("{\"ev\":", line);
+        if (begins(event, "\"stop\"")) return EXIT_SUCCESS;
+        if (begins(event, "\"start\"")) {
+            is_host = begins(value_of("\"role\":", line), "\"host\"");
+            me = atol(value_of("\"me\":", line)), hosts = atol(value_of("\"hosts\":", line));
+            next = calloc((size_t)hosts, sizeof *next), logs = calloc((size_t)hosts, sizeof *logs);
+            if (next == NULL || logs == NULL) return EXIT_FAILURE;
+            const char *stable = line; // the last such key: the scenario's settings, before it, may have one as well
+            for (const char *at = line; *(at = value_of("\"stable\":", at)) != '\0';) stable = at;
+            if (is_host) start_host(stable);
+        } else if (is_host) host(event);
+        else station(event);
+        puts("{\"do\":\"done\"}");
+        fflush(stdout);
+    }
+    return EXIT_FAILURE; // it was not asked to stop
+}

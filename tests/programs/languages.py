@@ -1,0 +1,23 @@
+"""What the samples in other languages need: skipped where that is missing, unless the surroundings ask for it."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Iterable
+from typing import Any
+
+import pytest
+
+NEEDS = {"js": "node", "c": "cc"}
+MUST = bool(os.environ.get("MOBILENET_REQUIRE_LANGUAGES"))
+
+
+def those_here(languages: Iterable[str]) -> list[Any]:
+    """As parameters of a test."""
+    return [pytest.param(language, marks=_needs(NEEDS.get(language))) for language in languages]
+
+
+def _needs(command: str | None) -> Any:
+    is_missing = command is not None and shutil.which(command) is None and not MUST
+    return pytest.mark.skipif(is_missing, reason=f"there is no {command} on the PATH")
