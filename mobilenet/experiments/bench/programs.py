@@ -1,0 +1,126 @@
+"""What programs cost: an event over pipes, and a scenario of programs beside real time.
+
+Model     pipes_N: N programs in Python are told a received message in turn, each answers with one frame to send; what
+          the emulator and what the programs spend is counted apart, the programs with their supervisor. A port that
+          does nothing takes the place of the radio. first: the six hosts and three stations of first.yaml as programs,
+          as a whole run
+Cases     all in one process, one after the other, so that they compare; the median of the repetitions
+Units     events per CPU second; seconds simulated per second of wall time
+Source    ours: docs/performance.md
+"""
+
+from __future__ import annotations
+
+import platform
+import resource
+import statistics
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from mobilenet import __version__
+from mobilenet.engine import native
+from mobilenet.experiments.bench.row import Head
+from mobilenet.experiments.bench.simulator import SCENARIOS, append
+from mobilenet.programs.cast import Cast, Setting
+from mobilenet.programs.host import Memory, ProgramHost
+from mobilenet.programs.message import Says
+
+__all__ = ["append", "measure"]
+
+EVENTS = 30_000
+LEAST_PER_CPU_S = 20_000  # of the emulator's own
+MOST_GROWTH = 1.2  # of its cost per event, from 10 programs to 300
+PROGRAM = """import json, sys
+for line in sys.stdin:
+    event = json.loads(line)
+    answer = [{"do": "send", "to": 1, "message": event.get("message"), "bytes": 116}, {"do": "done"}]
+    sys.stdout.write("".join(json.dumps(action) + "\\n" for action in answer))
+    sys.stdout.flush()
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Row(Head):
+    """One case, measured; what does not apply is None."""
+
+    events_per_own_cpu_s: float | None
+    events_per_programs_cpu_s: float | None
+    growth: float | None  # of the emulator's cost per event, to 10 programs
+    simulated_per_wall_s: float | None
+    target: str
+    passed: bool
+
+
+def measure(repeat: int) -> Iterator[Row]:
+    """All cases, one after the other."""
+    base: float | None = None
+    for count in (10, 70, 300):
+        found = [_pipes(count) for _ in range(repeat)]
+        own, theirs = (statistics.median(column) for column in zip(*found, strict=True))
+        base = own if base is None else base
+        growth = base / own
+        passed = own >= LEAST_PER_CPU_S and (count < 300 or growth <= MOST_GROWTH)
+        target = f">= {LEAST_PER_CPU_S:,}" + (f", growth <= {MOST_GROWTH}" if count == 300 else "")
+        yield _row(f"pipes_{count}", round(own), round(theirs), round(growth, 3), None, target, passed)
+    speed = statistics.median(_first() for _ in range(repeat))
+    yield _row("first", None, None, None, round(speed, 2), "> 1", speed > 1)
+
+
+def _row(case: str, *values: Any) -> Row:
+    at = datetime.now(UTC).isoformat(timespec="seconds")
+    return Row(at, __version__, platform.python_version(), native.in_use(), case, *values)
+
+
+def _pipes(count: int) -> tuple[float, float]:
+    """Events per CPU second of the emulator, and of the programs."""
+    with tempfile.TemporaryDirectory(prefix="mobilenet-bench-") as folder:
+        (Path(folder) / "echo.py").write_text(PROGRAM, encoding="ascii")
+        command = (sys.executable, "-S", "echo.py")
+        counts = {"stations": 2, "hosts": count}
+        cast = Cast(Setting({"host": command}, {}, 60.0, Path(folder), 1, counts))
+        hosts = [ProgramHost(cast, _Port(number), Memory()) for number in range(count)]
+        message = Says(["told", 3, 17, 100], 116, 100)
+        begun, rounds = _cpu_s(resource.RUSAGE_SELF), EVENTS // count
+        for _ in range(rounds):
+            for host in hosts:
+                host.on_receive(1, message)
+        own_s = _cpu_s(resource.RUSAGE_SELF) - begun
+        before = _cpu_s(resource.RUSAGE_CHILDREN)
+        cast.end(0)
+        return rounds * count / own_s, rounds * count / (_cpu_s(resource.RUSAGE_CHILDREN) - before)
+
+
+def _cpu_s(whose: int) -> float:
+    usage = resource.getrusage(whose)
+    return usage.ru_utime + usage.ru_stime
+
+
+def _first() -> float:
+    from mobilenet.api import simulate
+    from mobilenet.scenario import load_scenario
+
+    command = f"[{sys.executable}, flood.py]"
+    values = [f"protocol={{command: {command}, promises: fifo}}", "wireless.loss=0", "faults=null"]
+    scenario = load_scenario(SCENARIOS / "programs" / "flood.yaml", values)  # first.yaml's world
+    begun = time.perf_counter()
+    outcome = simulate(scenario, allow_code=True)
+    return outcome.simulated_ns / 1e9 / (time.perf_counter() - begun)
+
+
+class _Port:
+    """Takes what is said, and does nothing with it."""
+
+    now = 0
+
+    def __init__(self, me: int) -> None:
+        self.me = me
+
+    def send(self, to: int, message: Any) -> None: ...
+    def timer(self, action: Callable[[], None]) -> None:
+        raise NotImplementedError
