@@ -1,6 +1,6 @@
 """Each mutant takes one repaired rule back; each must be caught by the swarm.
 
-Model     an edit of a few lines in a fresh copy of the protocol's modules (tests/edits.py), run on the adversary's
+Model     an edit of a few lines in a fresh copy of the protocol's modules (tests/protocols/edits.py), run on the adversary's
           network with the self-checks off. The lines that it replaces carry the label of the rule (test_labels.py). An
           edit that does not apply any more is an error, not a survivor. Each run is recorded, and the verifier judges
           the run directory alone. A run that raises leaves no directory and does not count. Mutants that lose nothing
