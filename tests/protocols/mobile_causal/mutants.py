@@ -1,11 +1,11 @@
 """Each mutant takes one repaired rule back; each must be caught by the swarm.
 
-Model     an edit of a few lines in a fresh copy of the protocol's modules (tests/protocols/edits.py), run on the adversary's
-          network with the self-checks off. The lines that it replaces carry the label of the rule (test_labels.py). An
-          edit that does not apply any more is an error, not a survivor. Each run is recorded, and the verifier judges
-          the run directory alone. A run that raises leaves no directory and does not count. Mutants that lose nothing
-          and only load the radio are caught by scenes instead. With --radio the same edits are tried on the medium:
-          scenes as `mobilenet swarm` draws them, which no flavour turns towards a rule
+Model     an edit of a few lines in a fresh copy of the protocol's modules (tests/protocols/edits.py), run on the
+          adversary's network with the self-checks off. The lines that it replaces carry the label of the rule
+          (test_labels.py). An edit that does not apply any more is an error, not a survivor. Each run is recorded,
+          and the verifier judges the run directory alone. A run that raises leaves no directory and does not count.
+          Mutants that lose nothing and only load the radio are caught by scenes instead. With --radio the same edits
+          are tried on the medium: scenes as `mobilenet swarm` draws them, which no flavour turns towards a rule
 Run       python -m tests.protocols.mobile_causal.mutants [name ...] [--limit N] [--workers N] [--radio dcf|sinr]
           prints for each mutant the schedules it took, the seed that caught it, and the property that was violated
 Source    the rules by label: docs/protocols/mobile-causal.md, Deviations
