@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import json
 import os
+import pkgutil
 import select
 import socket
 import subprocess
@@ -24,7 +25,6 @@ from typing import Any, NamedTuple
 from mobilenet.parameters import ScenarioError
 from mobilenet.quoting import cut, spelled_out
 
-SUPERVISOR = Path(__file__).with_name("supervisor.py")
 DYING_S = 1.0  # how long a program that closed its output has to tell its exit code
 GOING_S = 0.5  # how long programs have to go by themselves when the run is over
 LONGEST_TAIL = 300  # characters of standard error in a message
@@ -149,13 +149,23 @@ class Children:
         ours, theirs = socket.socketpair()
         with theirs:
             number = theirs.fileno()
-            command = [sys.executable, "-I", "-S", str(SUPERVISOR), str(number), str(self._errors_into or "")]
+            command = [sys.executable, "-I", "-S", *_supervisor(), str(number), str(self._errors_into or "")]
             process = subprocess.Popen(
                 command, pass_fds=(number,), start_new_session=True, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL
             )
         self._control = ours
         self._finalizer = weakref.finalize(self, _end, process, ours)  # also if nobody closes it
         return ours
+
+
+def _supervisor() -> list[str]:
+    """How Python is told to run it: as a file, or from the archive that workers of a cluster import us from."""
+    path = Path(__file__).with_name("supervisor.py")
+    if path.is_file():
+        return [str(path)]
+    source = pkgutil.get_data(__package__, path.name)
+    assert source is not None
+    return ["-c", source.decode()]
 
 
 def _end(process: subprocess.Popen[bytes], control: socket.socket) -> None:
