@@ -7,7 +7,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).parent.parent
 PAGE = ROOT / "docs" / "architecture" / "time-and-chance.md"
-CALL = re.compile(r"\b(?:Stream|generator|KeyedDraws)\(\s*[\w.]*seed\b,\s*(f?)\"([^\"]+)\"")
+CALL = re.compile(r"\b(?:Stream|generator|KeyedDraws|key_of)\(\s*[\w.]*seed\b,\s*(f?)\"([^\"]+)\"")
 ANY_CALL = re.compile(r"\b(?:Stream|generator|KeyedDraws)\(\s*[\w.]*seed\b")
 
 
