@@ -7,8 +7,9 @@ from pathlib import Path
 
 ROOT = Path(__file__).parent.parent
 PAGE = ROOT / "docs" / "architecture" / "time-and-chance.md"
-CALL = re.compile(r"\b(?:Stream|generator|KeyedDraws|key_of)\(\s*[\w.]*seed\b,\s*(f?)\"([^\"]+)\"")
-ANY_CALL = re.compile(r"\b(?:Stream|generator|KeyedDraws)\(\s*[\w.]*seed\b")
+MADE = r"\b(?:(?:Stream|generator|KeyedDraws)\(\s*[\w.]*seed\b|key_of\(\s*\w+\.seed\b)"  # who has a seed draws from it
+CALL = re.compile(MADE + r",\s*(f?)\"([^\"]+)\"")
+ANY_CALL = re.compile(MADE)
 
 
 def drawn() -> set[tuple[str, str]]:
