@@ -24,6 +24,7 @@ from mobilenet.parameters import ScenarioError
 from mobilenet.rundir.reader import RunError
 from mobilenet.scenario import AnyScenario, ProcessScenario, Scenario, load_scenario
 from mobilenet.scenario.yaml_writer import inline
+from mobilenet.simulation.plugin_code import require_allowed
 
 T = TypeVar("T")
 Changes = dict[str, Any]  # dotted key -> value
@@ -55,6 +56,7 @@ class Shrinking:
                 f"{directory}: a schedule of the swarm's network without physics, which cannot be made smaller;"
                 " expected a run of a scenario, or one of an odd seed of the swarm"
             ) from None
+        require_allowed(self.scenario, allow_code)
         if not self._still({}):
             raise RunError(f"{directory}: does not violate {self.violated} again; run it with --twice to see why")
         self._events = opened.events
