@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from mobilenet.metrics import OwnMetric
+    from mobilenet.simulation.datagrams import RealTime
     from mobilenet.simulation.mobile import Outcome
     from mobilenet.simulation.plugin_code import PluginError
     from mobilenet.simulation.processes.experiment import Outcome as ProcessOutcome
@@ -175,6 +176,7 @@ def run(
     allow_code: bool = False,
     keep_early_end: bool = True,
     replace: bool = False,
+    real_time: RealTime | None = None,
 ) -> Run:
     """Simulate a scenario and write its run directory.
 
@@ -183,7 +185,7 @@ def run(
     it is a new directory under `runs/`; `progress(simulated_s, duration_s)` is called about once per simulated second;
     `allow_code`: a scenario with plug-ins may run their code; `keep_early_end`: what was recorded until a plug-in's
     error is kept in `out`, marked as such, and the error says so; `replace`: a run directory of that name gives way
-    when the new one is whole.
+    when the new one is whole; `real_time`: for scenarios whose programs talk UDP, and only for them.
     """
     from mobilenet.simulation.plugin_code import reading_once, require_allowed
 
@@ -203,7 +205,8 @@ def run(
         source, loaded = Path(scenario), load_scenario(scenario, changes)
     require_allowed(loaded, allow_code)
     with reading_once():
-        return _run(loaded, source, None if out is None else Path(out), progress, allow_code, keep_early_end, replace)
+        target = None if out is None else Path(out)
+        return _run(loaded, source, target, progress, allow_code, keep_early_end, replace, real_time)
 
 
 def _plain(value: Any) -> Any:
@@ -221,14 +224,9 @@ def _plain(value: Any) -> Any:
 
 
 def _run(
-    scenario: AnyScenario,
-    source: Path | None,
-    out: Path | None,
-    progress: Progress | None,
-    allow_code: bool,
-    keep_early_end: bool,
-    replace: bool,
-) -> Run:
+    scenario: AnyScenario, source: Path | None, out: Path | None, progress: Progress | None,
+    allow_code: bool, keep_early_end: bool, replace: bool, real_time: RealTime | None,
+) -> Run:  # fmt: skip
     """The same, of a scenario that may run."""
     from mobilenet.simulation.plugin_code import PluginError
     from mobilenet.simulation.plugins import with_declared
@@ -243,13 +241,13 @@ def _run(
         started = time.perf_counter()
         ended_by: PluginError | None = None
         try:
-            outcome = simulate(loaded, progress, allow_code, partial)
+            outcome = simulate(loaded, progress, allow_code, partial, real_time)
         except PluginError as error:
             if error.outcome is None or not keep_early_end:
                 raise
             outcome, ended_by = error.outcome, error
         wall_s = time.perf_counter() - started
-        keep(partial, outcome.scenario, outcome, wall_s, _command(directory, any(loaded.code())), own, ended_by)
+        keep(partial, outcome.scenario, outcome, wall_s, _command(directory, loaded), own, ended_by)
     if ended_by is not None:
         told = f"{ended_by}; the run until then is in {quoted(directory)}, marked as ended early"
         kept = PluginError(told, ended_by.is_input)
@@ -287,9 +285,11 @@ def simulate(
     progress: Progress | None = None,
     allow_code: bool = False,
     errors_into: Path | None = None,
+    real_time: RealTime | None = None,
 ) -> Outcome | ProcessOutcome:
     """Let a scenario of either kind happen; `allow_code`: the code of its plug-ins may run. A plug-in's error brings
     what was recorded until then. `errors_into`: the folder for the standard error of programs; None: it is lost.
+    `real_time`: for programs that talk UDP, and only for them.
     """
     from mobilenet.simulation.ended_early import moment
     from mobilenet.simulation.mobile import Simulation
@@ -301,7 +301,7 @@ def simulate(
         if isinstance(scenario, ProcessScenario):
             parts = Experiment(scenario, allow_code=allow_code, errors_into=errors_into)
         else:
-            parts = Simulation(scenario, allow_code, errors_into)
+            parts = Simulation(scenario, allow_code, errors_into, real_time)
     try:
         with attributing_errors(scenario, lambda error, files: moment(error, parts.kernel.now, parts.nodes, files)):
             return parts.run(progress)
@@ -365,10 +365,12 @@ def manifest_of(
 ) -> dict[str, Any]:
     """manifest.json of a simulated scenario."""
     facts = (outcome.recording, scenario, outcome.simulated_ns, outcome.quiescent, wall_s, command)
-    unrest: dict[str, Any] = {"not_at_rest": list(outcome.not_at_rest)} if outcome.not_at_rest else {}
+    seldom: dict[str, Any] = {"not_at_rest": list(outcome.not_at_rest)} if outcome.not_at_rest else {}
     if isinstance(scenario, ProcessScenario):
-        return manifest(*facts, **unrest)
+        return manifest(*facts, **seldom)
     mobile = cast("Outcome", outcome)
+    if mobile.real_time is not None:
+        seldom["real_time"] = mobile.real_time
     return manifest(
         *facts,
         range_m=cell_m(scenario.wireless),
@@ -378,7 +380,7 @@ def manifest_of(
         station_names=_station_names(scenario),
         host_names=mobile.host_names,
         skipped_tracks=mobile.skipped_tracks,
-        **unrest,
+        **seldom,
     )
 
 
@@ -388,8 +390,9 @@ def _station_names(scenario: Scenario) -> dict[str, str]:
     return {f"s{number}": name for number, name in enumerate(given) if name}
 
 
-def _command(directory: Path, allow_code: bool) -> str:
+def _command(directory: Path, scenario: AnyScenario) -> str:
     """What repeats the run, from the directory that holds it."""
     again = directory.name + "-again"
-    allow = " --allow-code" if allow_code else ""
-    return f"mobilenet run {quoted(Path(directory.name) / 'scenario.yaml')} --out {quoted(Path(again))}{allow}"
+    allow = " --allow-code" if any(scenario.code()) else ""
+    verb = "serve" if scenario.protocol.name == "datagrams" else "run"
+    return f"mobilenet {verb} {quoted(Path(directory.name) / 'scenario.yaml')} --out {quoted(Path(again))}{allow}"

@@ -24,6 +24,7 @@ FLOORS = (
     ("scenario",),
     ("rundir",),
     ("controlled", "programs"),
+    ("realtime",),
     ("simulation", "verify", "metrics", "export"),
     ("judgement",),
     ("api", "experiments.workers"),

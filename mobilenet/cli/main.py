@@ -10,7 +10,20 @@ from typing import Annotated
 import typer
 
 from mobilenet import __version__
-from mobilenet.cli import examples, exhaust, explore, export, fuzz, pictures, programs, robust, run, study, tracks
+from mobilenet.cli import (
+    examples,
+    exhaust,
+    explore,
+    export,
+    fuzz,
+    pictures,
+    programs,
+    robust,
+    run,
+    serve,
+    study,
+    tracks,
+)
 from mobilenet.cli.console import Group, say
 from mobilenet.engine import native
 
@@ -25,7 +38,7 @@ app = typer.Typer(
 )
 
 for command in (
-    run.run, run.check, run.verify, run.show,
+    run.run, serve.serve, run.check, run.verify, run.show,
     pictures.figures, pictures.report, explore.spacetime, explore.diff, explore.reference, explore.schema,
     study.study, study.compare, robust.robust, study.reproduce,
     tracks.inspect_tracks, export.export,
@@ -37,6 +50,7 @@ app.command("map")(pictures.map_)
 
 SIMULATING = (
     "run",
+    "serve",
     "study",
     "robust",
     "reproduce",

@@ -45,13 +45,18 @@ def run(
         if twice:
             _require_the_same(done, allow_code, quiet)
         say(_summary(done))
-        _print_violations(done.verdicts)
-        _print_unknown(done.verdicts)
-        _print_owed(done)
-        _print_failed_metrics(done)
+        say_verdicts(done)
         say(f"Next: mobilenet show {quoted(done.path)}")
         failed = done.failed_metrics and done.verdict != "violated"
         raise typer.Exit(Exit.BAD_INPUT if failed else EXITS[done.verdict])
+
+
+def say_verdicts(done: Any) -> None:
+    """What is violated, unknown and owed, and which metrics have no value."""
+    _print_violations(done.verdicts)
+    _print_unknown(done.verdicts)
+    _print_owed(done)
+    _print_failed_metrics(done)
 
 
 def _require_the_same(done: Any, allow_code: bool, quiet: bool) -> None:
@@ -97,7 +102,8 @@ def check(scenario: ScenarioFile, overrides: Overrides = None) -> None:
         for line in [] if isinstance(loaded, ProcessScenario) else warnings(loaded):
             say(f"warning: {line}")
         again = "".join(f" --set {shlex.quote(override)}" for override in overrides or ())
-        say(f"Next: mobilenet run {quoted(scenario)}{again}{' --allow-code' if any(loaded.code()) else ''}")
+        verb = "serve" if loaded.protocol.name == "datagrams" else "run"
+        say(f"Next: mobilenet {verb} {quoted(scenario)}{again}{' --allow-code' if any(loaded.code()) else ''}")
 
 
 def verify(run: RunDirectory) -> None:

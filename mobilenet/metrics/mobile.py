@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 
 from mobilenet.metrics.buffers import buffers, lists
+from mobilenet.metrics.datagrams import datagrams
 from mobilenet.metrics.fold import EventFold
 from mobilenet.metrics.network import network
 from mobilenet.metrics.registry import SECOND, Row, mean, ratio
@@ -49,6 +50,8 @@ def mobile_metrics(events: Columns, samples: Columns, counters: dict[str, Any], 
     if told is not None:
         row |= _handoffs(fold, told)
     row |= lists(samples, begin, end, protocol in WITH_LISTS)
+    if protocol == "datagrams":
+        row |= datagrams(events, begin, end)
     row["mac_queue_drops"] = counters["radio"]["queue_drops"]
     return row
 

@@ -81,6 +81,13 @@ MOBILE: dict[str, tuple[str, str]] = {  # words, unit; those that come first in 
     "handoffs_with_skipped": ("handoffs whose confirmation told the host to skip messages, as it had them", ""),
     "handoff_recovered_mean": ("messages sent again per handoff, mean", "messages"),
     "handoff_skipped_mean": ("messages to skip per confirmed handoff, mean", "messages"),
+    "datagrams": ("datagrams that programs have sent", ""),
+    "datagrams_received": ("of these, datagrams that reached the program they were for", ""),
+    "datagram_loss_ratio": ("share of the datagrams that did not", ""),
+    "datagram_delay_mean_s": ("mean time that a datagram is under way", "s"),
+    "datagram_delay_p50_s": ("median time that a datagram is under way", "s"),
+    "datagram_delay_p95_s": ("time that 95 % of datagrams stay below", "s"),
+    "datagram_delay_p99_s": ("time that 99 % of datagrams stay below", "s"),
     "backlog_slope": ("relative growth of what waits, over the second half", ""),
     **{
         f"{name}_{kind}": (f"{words}, {said}", "entries")

@@ -85,7 +85,18 @@ class Children:
 
     def how_it_ended(self, child: Child) -> str:
         """How a program ended that says no more, and what it said last on standard error; for a message."""
-        answer = self._ask({"do": "status", "pid": child.pid, "within_s": DYING_S})
+        return self._how(self._status(child))
+
+    def failure(self, child: Child) -> str | None:
+        """The same of a program that may end whenever it likes; None: it ended well, or only closed its output."""
+        answer = self._status(child)
+        return self._how(answer) if answer["code"] else None
+
+    def _status(self, child: Child) -> dict[str, Any]:
+        return self._ask({"do": "status", "pid": child.pid, "within_s": DYING_S})
+
+    @staticmethod
+    def _how(answer: dict[str, Any]) -> str:
         code, tail = answer["code"], " | ".join(line.strip() for line in answer["tail"].splitlines() if line.strip())
         how = "closed its standard output" if code is None else f"ended with exit code {code}"
         if code is not None and code < 0:

@@ -232,6 +232,21 @@ class WiredChannels(Channels, Protocol):
     def neighbours(self) -> Sequence[int]: ...
 
 
+class UnicastPort(Protocol):
+    """What a port has besides for datagrams of others, which are no protocol's own."""
+
+    def unicast(self, to: int, message: Any) -> None:
+        """One radio frame for one node, which the MAC acknowledges, and repeats where no acknowledgement comes."""
+
+
+class UnicastHostPort(HostPort, UnicastPort, Protocol):
+    """A host's."""
+
+
+class UnicastStationPort(StationPort, UnicastPort, Protocol):
+    """A station's."""
+
+
 class ChannelHostPort(HostPort, Protocol):
     """A host's port for a protocol that talks over connections."""
 

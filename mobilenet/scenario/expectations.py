@@ -20,7 +20,8 @@ class HostPlan(NamedTuple):
     # when it is asked to `join` and to `leave`, in order; each wish is repeated until it is fulfilled
     asked: list[tuple[int, str]]
     vanishes_ns: int | None  # from when on it may be gone for good
-    offers_ns: list[int]  # when its application wants to broadcast, if the host is there
+    # when its application wants to broadcast, if the host is there; None: not known, programs do as they like
+    offers_ns: list[int] | None
     speed_mps: float  # it is never faster
 
 

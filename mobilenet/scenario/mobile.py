@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Self
 
 from mobilenet.scenario.base import code_of_metrics, effective, files_of_metrics, require_files
+from mobilenet.scenario.datagrams import Datagrams
 from mobilenet.scenario.mobile_keys import MobileKeys
 from mobilenet.scenario.preflight import check, origin_of
 from mobilenet.scenario.programs import shown
@@ -53,7 +54,7 @@ class Scenario(MobileKeys):
             yield "wireless.obstacles.file", self._folder / self.wireless.obstacles.file
         if isinstance(self.protocol, OwnProtocol) and self.protocol.file is not None:
             yield "protocol.class", self._folder / self.protocol.file
-        if isinstance(self.protocol, OwnProgram):
+        if isinstance(self.protocol, (OwnProgram, Datagrams)):
             yield from self.protocol.files(self._folder)
         yield from files_of_metrics(self.metrics, self._folder)
 
@@ -62,6 +63,8 @@ class Scenario(MobileKeys):
             yield "protocol.class", self.protocol.reference, self.protocol.file
         if isinstance(self.protocol, OwnProgram):
             yield "protocol.command", shown(self.protocol.command.host), None
+        if isinstance(self.protocol, Datagrams) and self.protocol.command is not None:
+            yield "protocol.command", shown(self.protocol.command), None
         if isinstance(self.hosts.mobility, OwnMobility):
             yield "hosts.mobility.class", self.hosts.mobility.reference, self.hosts.mobility.file
         yield from code_of_metrics(self.metrics)

@@ -21,6 +21,7 @@ from mobilenet.engine.random_streams import Stream
 from mobilenet.network.radio.links import cell_m, serving_reach_m
 from mobilenet.network.tcp.segment import HEADER_BYTES as TCP_HEADER_BYTES
 from mobilenet.network.wired.tree import links
+from mobilenet.scenario.datagrams import Datagrams
 from mobilenet.scenario.expectations import Conduct, Crashes, Expected, HostPlan, Places
 from mobilenet.scenario.mobile import Scenario
 from mobilenet.scenario.processes import ProcessScenario
@@ -98,7 +99,11 @@ def _hosts(scenario: Scenario, tracks: Imported | None, end_ns: int) -> list[Hos
     hosts = []
     for host, trajectory in enumerate(trajectories):
         appears_ns, vanishes_ns = _there(trajectory)
-        offers = list(broadcast_times(scenario.workload, scenario.seed, host, appears_ns, end_ns))
+        offers = (
+            None
+            if isinstance(scenario.protocol, Datagrams)
+            else list(broadcast_times(scenario.workload, scenario.seed, host, appears_ns, end_ns))
+        )
         fastest_mps = (
             speed_mps
             if trajectory is None

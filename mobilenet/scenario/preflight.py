@@ -25,6 +25,7 @@ from mobilenet.network.wired.parameters import TEST_INTERVAL_S
 from mobilenet.network.wired.tree import neighbours_of
 from mobilenet.parameters import ScenarioError, number
 from mobilenet.scenario import radio_fault, radio_preflight
+from mobilenet.scenario.datagrams import MOST_HOSTS, Datagrams
 from mobilenet.scenario.error_messages import line
 from mobilenet.scenario.mobile_keys import MobileKeys
 from mobilenet.scenario.protocol_groups import declaration_of
@@ -108,6 +109,11 @@ def _objections(scenario: MobileKeys) -> Iterator[tuple[str, str]]:
     if isinstance(scenario.faults, PaperFaults) and number(scenario.faults.station) >= count:
         yield "faults.station", f"there is no {scenario.faults.station} among {count} stations, s0 to s{count - 1}"
     hosts = scenario.hosts.count
+    if isinstance(scenario.protocol, Datagrams):
+        if scenario.workload.arrivals != "none":
+            yield "workload.arrivals", "with datagrams it is the programs that say when they broadcast: expected none"
+        if hosts is not None and hosts > MOST_HOSTS:
+            yield "hosts.count", f"{hosts} with datagrams, expected at most {MOST_HOSTS}: an octet of an address each"
     if hosts is not None:
         listed = {"workload.messages": {message.host for message in scenario.workload.messages}}
         if isinstance(scenario.faults, ExplicitFaults):

@@ -20,6 +20,7 @@ from pydantic import BeforeValidator, ConfigDict, Field, create_model, field_val
 from mobilenet.network.tcp.parameters import TcpParameters
 from mobilenet.parameters import Parameters, class_says_it
 from mobilenet.protocols.declaration import Declaration, Promise
+from mobilenet.scenario.datagrams import Datagrams
 from mobilenet.scenario.programs import CommandsOfHosts, Program, files_of
 from mobilenet.scenario.protocol_catalogue import CATALOGUE
 from mobilenet.scenario.yaml_writer import inline
@@ -128,7 +129,7 @@ class OwnOverConnections(OwnDeclaration):
 
 def declaration_of(protocol: Any) -> type[Declaration]:
     """Of the group `protocol` of a scenario; of a plug-in what can be told without its code."""
-    if isinstance(protocol, OwnProgram):
+    if isinstance(protocol, (OwnProgram, Datagrams)):
         return OwnDeclaration
     if isinstance(protocol, OwnProtocol):
         return OwnDeclaration if protocol.tcp is None else OwnOverConnections
@@ -137,6 +138,8 @@ def declaration_of(protocol: Any) -> type[Declaration]:
 
 def buffers(protocol: Any) -> list[str] | dict[str, list[str]]:
     """What is measured of each host and each station; of a plug-in that measures different things, of each kind."""
+    if isinstance(protocol, Datagrams):
+        return []
     if not isinstance(protocol, (OwnProtocol, OwnProgram)):
         return list(declaration_of(protocol).buffers)
     told = protocol.buffers or OwnBuffers()
@@ -147,6 +150,8 @@ def buffers(protocol: Any) -> list[str] | dict[str, list[str]]:
 
 def promised(protocol: Any) -> str | None:
     """What the verifier judges."""
+    if isinstance(protocol, Datagrams):
+        return protocol.promises
     if isinstance(protocol, (OwnProtocol, OwnProgram)):
         return protocol.promises or OwnDeclaration.promises
     return declaration_of(protocol).promises
@@ -154,7 +159,7 @@ def promised(protocol: Any) -> str | None:
 
 def delivers_to_all(protocol: Any) -> bool:
     """Whether every member is owed every message."""
-    is_own = isinstance(protocol, (OwnProtocol, OwnProgram))
+    is_own = isinstance(protocol, (OwnProtocol, OwnProgram, Datagrams))
     told = protocol.delivers_to_all if is_own else declaration_of(protocol).delivers_to_all
     return told if told is not None else promised(protocol) == "causal"
 
@@ -165,7 +170,7 @@ if TYPE_CHECKING:
 else:
     MobileCausal = GROUPS["mobile_causal"]
     Protocol = Annotated[
-        reduce(or_, (*GROUPS.values(), OwnProtocol, OwnProgram)),
+        reduce(or_, (*GROUPS.values(), OwnProtocol, OwnProgram, Datagrams)),
         Field(discriminator="name"),
         BeforeValidator(class_says_it("name")),
     ]

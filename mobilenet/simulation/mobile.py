@@ -30,6 +30,7 @@ from mobilenet.network.radio.transceiver import Transceiver
 from mobilenet.network.tcp.parameters import TcpParameters
 from mobilenet.network.wired.tree import links
 from mobilenet.parameters import ScenarioError
+from mobilenet.realtime.pace import Pace
 from mobilenet.rundir.recorder import Recording
 from mobilenet.scenario import AnyScenario, Scenario
 from mobilenet.scenario.preflight import require_size
@@ -38,6 +39,7 @@ from mobilenet.simulation import not_at_rest
 from mobilenet.simulation.backbone import new_backbone
 from mobilenet.simulation.connections import RadioChannels, WiredChannels
 from mobilenet.simulation.counters import Counters, Totals
+from mobilenet.simulation.datagrams import RealTime, applications_of
 from mobilenet.simulation.hosts import HostNode
 from mobilenet.simulation.lifecycle import Lifecycle
 from mobilenet.simulation.movement import Movement
@@ -82,15 +84,23 @@ class Outcome:
     station_links: list[tuple[int, int]] | None  # None: all with all
     not_at_rest: Sequence[str]  # who was not when it ended, and why
     scenario: AnyScenario  # with what showed only while it was played
+    real_time: dict[str, Any] | None  # how a run in real time kept its time
 
 
 class Simulation:
     """The parts of one run. Two simulations in one process share nothing."""
 
     @_no_collections()
-    def __init__(self, scenario: Scenario, allow_code: bool = False, errors_into: Path | None = None) -> None:
+    def __init__(
+        self,
+        scenario: Scenario,
+        allow_code: bool = False,
+        errors_into: Path | None = None,
+        real_time: RealTime | None = None,
+    ) -> None:
         """`allow_code`: the code of the scenario's plug-ins may run; without it a scenario with any is refused.
-        `errors_into`: the folder where the standard error of its programs is kept; None: nowhere.
+        `errors_into`: the folder where the standard error of its programs is kept; None: nowhere. `real_time`: it is
+        to go on as the clock on the wall does, for programs that live in it.
         """
         require_allowed(scenario, allow_code)
         self.scenario = scenario
@@ -121,7 +131,10 @@ class Simulation:
             require_size(scenario, len(self.world.trajectories))
         counts = {"stations": len(sites), "hosts": len(self.world.trajectories)}
         self._cast = cast_of(scenario, counts, self.recording, errors_into)
-        self._protocol, self._parameters = declaration_for(scenario, allow_code, self._cast)
+        self._applications = applications_of(
+            scenario, counts["hosts"], self.recording, lambda: self.kernel.now, errors_into, real_time
+        )
+        self._protocol, self._parameters = declaration_for(scenario, allow_code, self._cast or self._applications)
         tick_ns = scenario.hosts.attachment.tick_ms * MILLISECOND
         frames = self._counters.frame_observer()
         speed_mps = self.world.speed_limit_mps
@@ -216,6 +229,8 @@ class Simulation:
         totals = Totals(self._counters, self.medium, self.wires)
         self._watch = Watch(self.recording.events, (totals, *observers))
         try:
+            if self._applications is not None:
+                self._applications.open()
             with _no_collections():
                 quiescent = self._run(progress)
         except Runaway as error:
@@ -223,6 +238,8 @@ class Simulation:
         finally:
             if self._cast is not None:
                 self._cast.end(self.kernel.now)
+            if self._applications is not None:
+                self._applications.end()
         self._counters.sample_totals(self.medium, self.wires)
         for node in self.nodes:
             node.sample_at_end()
@@ -258,12 +275,15 @@ class Simulation:
             links(self.scenario.stations.backbone, self.coverage.stations_m.tolist()),
             () if quiescent or is_cut_off else self._not_at_rest(),
             as_played(self.scenario, self._cast),
+            None if self._applications is None else self._applications.document(),
         )
 
     def _not_at_rest(self) -> list[str]:
         waiting = self.lifecycle.pending
         in_flight, is_at_rest = self.wires.in_flight, self.backbone.is_at_rest
-        return not_at_rest.listed(not_at_rest.of_hosts(self.stations, self.hosts, waiting, in_flight, is_at_rest))
+        found = not_at_rest.of_hosts(self.stations, self.hosts, waiting, in_flight, is_at_rest)
+        talking = [] if self._applications is None else self._applications.not_at_rest()
+        return not_at_rest.listed([*talking, *found])
 
     def _run(self, progress: Progress | None) -> bool:
         """The run and its drain; whether it came to rest."""
@@ -296,9 +316,19 @@ class Simulation:
     def _run_until(self, end_ns: int, progress: Progress | None) -> None:
         self._watch.restart(self.kernel.now)
         while self.kernel.now < end_ns:
-            self.kernel.run_until(min(self._watch.look(self.kernel.now), end_ns))
+            until_ns = min(self._watch.look(self.kernel.now), end_ns)
+            if self._applications is None:
+                self.kernel.run_until(until_ns)
+            else:
+                self._keep_pace(self._applications.pace, until_ns)
             if progress is not None:
                 progress(self.kernel.now / SECOND, self.scenario.duration_s)
+
+    def _keep_pace(self, pace: Pace, until_ns: int) -> None:
+        """The same, not before its time."""
+        while self.kernel.now < until_ns:
+            self.kernel.run_until(pace.wait(self.kernel.now, self.kernel.calendar.next_ns(), until_ns))
+            pace.ran()
 
     def _drain(self, progress: Progress | None) -> bool:
         end_ns = self.duration_ns + ns(self.scenario.drain_s)
@@ -313,6 +343,8 @@ class Simulation:
 
     def _quiescent(self) -> bool:
         if self.lifecycle.pending or not self.backbone.is_at_rest:
+            return False
+        if self._applications is not None and not self._applications.is_quiet():
             return False
         nodes: list[Node] = [*self.stations, *self.hosts]
         if not all(node.protocol is None or node.protocol.settled() and not any(node.buffers) for node in nodes):

@@ -122,6 +122,12 @@ class Node:
     def send(self, to: Any, message: Any) -> None:
         self._transmit(self.counterpart(whole("send: the receiver", to)), message)
 
+    def unicast(self, to: Any, message: Any) -> None:
+        framing, node = self._framing, self.counterpart(whole("unicast: the receiver", to))
+        psdu_bytes, duration_ns = framing.acknowledged_datagram(whole("size_bytes", message.size_bytes))
+        rate_mbps = framing.unicast_mbps
+        self._mac.enqueue(Frame(self.transceiver, node, message, psdu_bytes, duration_ns, rate_mbps, self, True))
+
     def counterpart(self, to: int) -> Transceiver:
         raise NotImplementedError
 

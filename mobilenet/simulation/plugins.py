@@ -21,12 +21,14 @@ from mobilenet.programs.cast import Cast
 from mobilenet.protocols.declaration import Declaration, filled_in
 from mobilenet.protocols.vcube.catalogue import new_process
 from mobilenet.protocols.vcube.port import BroadcastProtocol, ProcessPort
+from mobilenet.realtime.applications import Applications
 from mobilenet.scenario import AnyScenario, OwnProtocol, ProcessScenario, Scenario
 from mobilenet.scenario.error_messages import problems
 from mobilenet.scenario.processes import OwnBroadcast
 from mobilenet.scenario.protocol_groups import OwnBuffers, declaration_of
 from mobilenet.scenario.yaml_reader import Node
 from mobilenet.scenario.yaml_writer import inline
+from mobilenet.simulation.datagrams import declaration_of_datagrams
 from mobilenet.simulation.plugin_classes import require_broadcast, require_protocol
 from mobilenet.simulation.plugin_code import named
 from mobilenet.simulation.programs import declaration_of_programs
@@ -43,14 +45,16 @@ OF_A_BROADCAST = {
 
 
 def declaration_for(
-    scenario: Scenario, allow_code: bool = False, cast: Cast | None = None
+    scenario: Scenario, allow_code: bool = False, programs: Cast | Applications | None = None
 ) -> tuple[type[Declaration], Any]:
     """What a scenario's protocol declares, and its parameters; of a plug-in its code is run, if that is allowed.
-    `cast`: who plays, if these are programs.
+    `programs`: who plays, if these are programs.
     """
     protocol = scenario.protocol
-    if cast is not None:
-        return declaration_of_programs(cast), protocol
+    if isinstance(programs, Applications):
+        return declaration_of_datagrams(programs), protocol
+    if programs is not None:
+        return declaration_of_programs(programs), protocol
     if not isinstance(protocol, OwnProtocol):
         return declaration_of(protocol), protocol
     found = filled_in(_declared_class(protocol, scenario.folder, allow_code))

@@ -5,7 +5,8 @@ Checks    record        the record can be what it claims to be, or else nothing 
                         or the scenario: see contradicted.py
           creation .. delivery: see broadcast.py; fifo_order: see fifo.py. To membership belongs that hosts do what they
                         are asked to, and what their protocol says that they do: see asked.py, conduct.py
-          conservation  every frame and every pair (frame, receiver in range) is accounted for: see conservation.py
+          conservation  every frame and every pair (frame, receiver in range) is accounted for: see conservation.py;
+                        and no datagram of a program came from nowhere: see datagrams.py
           drained       after quiescence every buffer is empty, a plug-in's as well, and no member is in a handoff
 Model     what only holds after quiescence is unknown in a run that ended before. A run that promises to be at rest
           within some time after its active part (scenario/rest.py; an adversary's, which then lets everything through)
@@ -28,6 +29,7 @@ from mobilenet.verify.broadcast import SAFETY, BroadcastJudge
 from mobilenet.verify.conduct import conduct_problem
 from mobilenet.verify.conservation import conservation_problem
 from mobilenet.verify.contradicted import contradicted
+from mobilenet.verify.datagrams import datagram_problem
 from mobilenet.verify.declared import require_scenario
 from mobilenet.verify.ended_early import early_verdicts, ended_early
 from mobilenet.verify.fifo import fifo_problem
@@ -103,6 +105,7 @@ def verify(
             found["fifo_order"] = _fifo_order(events, promises, judge.deliveries == 0)
         verdicts |= {check: found[check] for check in _judged(promises) if check in found}
     lost = conservation_problem(counters, samples, quiescent, promises["duplicating_air"], expected)
+    lost = lost or datagram_problem(events)
     verdicts["conservation"] = VALID if lost is None else Verdict("violated", lost)
     sizes = _last_sizes(samples, manifest)
     left = held(sizes)

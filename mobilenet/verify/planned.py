@@ -35,7 +35,7 @@ def planned_problem(events: Columns, expected: Expected | None) -> str | None:
         elif now_ns < plan.appears_ns:
             problem = f"{event}, and it appears at {_s(plan.appears_ns)}"
         elif event in ("broadcast", "refused"):
-            problem = _offer_problem(plan, offered[node], now_ns, event)
+            problem = _offer_problem(plan.offers_ns, offered[node], now_ns, event)
             offered[node] += 1
         elif event in ("crash", "recover"):
             problem = crashes.note(event, node, now_ns)
@@ -44,15 +44,17 @@ def planned_problem(events: Columns, expected: Expected | None) -> str | None:
         if problem is not None:
             return f"events: at {_s(now_ns)} (event {row}): {node}: {problem}"
     for node, plan in plans.items():
-        left = plan.offers_ns[offered[node] :]
+        left = (plan.offers_ns or [])[offered[node] :]
         if left and (plan.vanishes_ns is None or left[0] < plan.vanishes_ns):
             return f"events: {node} neither broadcasts nor refuses at {_s(left[0])}, when its application wants it to"
     return crashes.missing(plans)
 
 
-def _offer_problem(plan: HostPlan, over: int, now_ns: int, event: str) -> str | None:
-    if over < len(plan.offers_ns):
-        next_ns = plan.offers_ns[over]
+def _offer_problem(offers_ns: list[int] | None, over: int, now_ns: int, event: str) -> str | None:
+    if offers_ns is None:
+        return None
+    if over < len(offers_ns):
+        next_ns = offers_ns[over]
         if next_ns == now_ns:
             return None
         return (

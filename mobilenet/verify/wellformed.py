@@ -30,7 +30,7 @@ NODE = re.compile(f"[hsp]{NUMBER}")
 HOST = re.compile(f"h{NUMBER}")
 STATION = re.compile(f"s{NUMBER}")
 MESSAGE = re.compile(f"[hsp]{NUMBER}:{NUMBER}")
-WITH_MESSAGE = ("broadcast", "deliver")
+WITH_MESSAGE = ("broadcast", "deliver", "datagram", "datagram_received")
 MARGIN_S = 1e-6  # seconds in the manifest are decimal fractions
 
 

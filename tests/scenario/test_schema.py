@@ -89,7 +89,8 @@ def test_frozen() -> None:
         (
             "{name: mobile_causal}",
             "{windw: 3}",
-            "a.yaml:12: protocol.name: missing, expected one of beacon, mobile_causal, own, program, tcp_flooding",
+            "a.yaml:12: protocol.name: missing, expected one of beacon, datagrams, mobile_causal, own, program,"
+            " tcp_flooding",
         ),
         ("rings: 1", "rings: 1000", "a.yaml:5: stations.layout.rings: should be at most 50, got 1000"),
         ("seed: 1", "seed: 1\nseed: 2", "a.yaml:3: duplicate key 'seed', first at a.yaml:2"),

@@ -41,6 +41,10 @@ class Framing:
             known = self._datagrams[size_bytes] = in_all, self._airtime_ns(in_all, self.broadcast_mbps)
         return known
 
+    def acknowledged_datagram(self, size_bytes: int) -> tuple[int, int]:
+        """The same of a frame that the MAC acknowledges."""
+        return self.segment(size_bytes + UDP_BYTES)
+
     def segment(self, size_bytes: int) -> tuple[int, int]:
         """Bytes and air time of the acknowledged frame that carries a TCP segment of that size, TCP's header
         included.

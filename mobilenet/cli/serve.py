@@ -1,0 +1,91 @@
+"""Programs that talk UDP, in real time.
+
+Source    ours: docs/guide/real-time.md
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from mobilenet.cli.console import Exit, reporting, say
+from mobilenet.cli.options import AllowCode, Overrides, Quiet, ScenarioFile, Seed
+from mobilenet.cli.progress import progress
+from mobilenet.cli.run import EXITS, say_verdicts
+from mobilenet.quoting import quoted
+
+
+def serve(
+    scenario: ScenarioFile,
+    seed: Seed = None,
+    out: Annotated[
+        Path | None, typer.Option("--out", metavar="DIR", help="The run directory; by default one below runs/.")
+    ] = None,
+    overrides: Overrides = None,
+    hard_limit_ms: Annotated[
+        float | None,
+        typer.Option("--hard-limit-ms", min=0.1, metavar="MS", help="End the run (exit 3) when it is later than this."),
+    ] = None,
+    allow_code: AllowCode = False,
+    force: Annotated[
+        bool, typer.Option("--force", help="Replace the run directory of this name, once the new run is whole.")
+    ] = False,
+    quiet: Quiet = False,
+) -> None:
+    """Put programs that talk UDP on the emulated network, in real time."""
+    with reporting(quiet):
+        from mobilenet import api
+        from mobilenet.scenario import load_scenario
+        from mobilenet.simulation.datagrams import RealTime
+
+        _say_addresses(load_scenario(scenario, overrides or []).protocol)
+        with progress(quiet, scenario.stem) as update:
+            done = api.run(
+                scenario, seed, out, overrides or [], update, allow_code, replace=force,
+                real_time=RealTime(hard_limit_ms),
+            )  # fmt: skip
+        say(_summary(done))
+        say_verdicts(done)
+        say(f"Next: mobilenet show {quoted(done.path)}")
+        failed = done.failed_metrics and done.verdict != "violated"
+        raise typer.Exit(Exit.BAD_INPUT if failed else EXITS[done.verdict])
+
+
+def _say_addresses(protocol: Any) -> None:
+    """Where programs find each other, for who starts them."""
+    network = getattr(protocol, "prefix", None)
+    if network is None or protocol.command is not None:
+        return
+    where = "the port that it sends from" if protocol.own_port is None else f"port {protocol.own_port}"
+    say(
+        f"Start your programs now: host A reaches host B at {network}.A.B, port {protocol.port}, over UDP, and is"
+        f" itself at {network}.A.A, {where}. Host 0 reaches host 1 at {network}.0.1:{protocol.port}"
+    )
+
+
+def _summary(done: Any) -> str:
+    from mobilenet.api import shown
+
+    m, told = done.metrics, done.manifest["real_time"]
+    late = {"p50": 0.0, "p99": 0.0, "max": 0.0, **told["lateness_ms"]}
+    lines = [
+        f"{done.manifest['simulated_s']:g} s in real time; lateness p50 {late['p50']:g} ms, p99 {late['p99']:g} ms, at"
+        f" most {late['max']:g} ms",
+        f"{shown(m['datagrams'])} datagrams, {shown(m['datagrams_received'])} received, mean delay"
+        f" {shown(m['datagram_delay_mean_s'])} s; {shown(m['broadcasts'])} broadcasts, {shown(m['deliveries'])}"
+        f" deliveries, {shown(m['crashes'])} crashes",
+        *(
+            f"{told[key]:,} datagrams {what}"
+            for key, what in (
+                ("datagrams_of_strangers", "came from outside of the hosts' addresses and were dropped"),
+                ("datagrams_for_nobody", "arrived at hosts whose program was not to be found"),
+                ("datagrams_too_long", "were longer than a frame can be"),
+            )
+            if told[key]
+        ),
+        *([f"asked for TCP, and were refused: {', '.join(told['asked_for_tcp'])}"] if told["asked_for_tcp"] else []),
+        f"verdict: {done.verdict}",
+    ]
+    return "\n".join(lines)

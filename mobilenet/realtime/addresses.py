@@ -1,0 +1,44 @@
+"""Who is called what: an address for each pair of hosts, so that where a datagram goes says from whom it comes.
+
+Model     host A reaches host B at PREFIX.A.B; PREFIX.A.A is A's own. All of them are local to this machine, since all
+          of 127.0.0.0/8 is, without anybody's leave (Linux)
+Errors    none
+Source    ours: docs/guide/real-time.md
+"""
+
+from __future__ import annotations
+
+from socket import inet_aton
+
+
+class Addresses:
+    """Of `hosts` hosts, at most 256, below `prefix`, two octets as in 127.77."""
+
+    def __init__(self, prefix: str, hosts: int, port: int) -> None:
+        self._text = prefix
+        self._prefix = inet_aton(f"{prefix}.0.0")[:2]
+        self._hosts = hosts
+        self._port = port
+
+    def of(self, host: int, peer: int) -> str:
+        """Where `host` reaches `peer`, without the port."""
+        return f"{self._text}.{host}.{peer}"
+
+    def ends(self, address: bytes) -> tuple[int, int] | None:
+        """Who says something to whom at this address, four bytes; None: it is not one of a pair."""
+        host, peer = address[2], address[3]
+        if address[:2] != self._prefix or host == peer or max(host, peer) >= self._hosts:
+            return None
+        return host, peer
+
+    def filled_in(self, word: str, host: int, own_port: int | None) -> str:
+        """A word of a host's command, or the name of its log."""
+        values = {
+            "{me}": str(host),
+            "{address}": self.of(host, host),
+            "{port}": str(own_port or 0),
+            "{peers}": ",".join(f"{self.of(host, peer)}:{self._port}" for peer in range(self._hosts) if peer != host),
+        }
+        for name, value in values.items():
+            word = word.replace(name, value)
+        return word

@@ -1,0 +1,86 @@
+"""The clock on the wall: emulated time follows it, and how far it falls behind is measured.
+
+Model     emulated time 0 is when the run begins. The emulation sleeps until its next event is due or something comes
+          in; then it does all that is due by now, and what came in happens now. Lateness: from the moment at which the
+          first event of such a batch was due until the whole batch is done
+Units     nanoseconds of the monotonic clock
+Errors    FellBehind: later than allowed
+Source    ours: docs/guide/real-time.md
+"""
+
+from __future__ import annotations
+
+import selectors
+import time
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from mobilenet.programs.children import ProgramError
+
+MILLISECOND = 1_000_000
+LONGEST_SLEEP_NS = 50 * MILLISECOND  # files are looked at so often
+
+
+class FellBehind(ProgramError):
+    """The emulation is later than allowed."""
+
+
+class Pace:
+    """`take`: called when something may have come in. `hard_limit_ms`: the most lateness; None: any."""
+
+    def __init__(self, take: Callable[[], None], hard_limit_ms: float | None) -> None:
+        self._take = take
+        self._limit_ms = hard_limit_ms
+        self._selector = selectors.DefaultSelector()
+        self._begun_ns: int | None = None
+        self._due_ns: int | None = None  # the first event of the batch that is being done
+        self._late_ns: list[int] = []
+
+    def listen(self, source: Any) -> None:
+        """A socket or a descriptor: what can be read from it wakes the emulation."""
+        self._selector.register(source, selectors.EVENT_READ)
+
+    def forget(self, source: Any) -> None:
+        self._selector.unregister(source)
+
+    def close(self) -> None:
+        self._selector.close()
+
+    def wait(self, now_ns: int, next_ns: int | None, until_ns: int) -> int:
+        """Sleep until the next event is due, or something has come in; the time up to which the emulation goes on, at
+        most `until_ns`.
+        """
+        if self._begun_ns is None:
+            self._begun_ns = time.monotonic_ns() - now_ns
+        target_ns = until_ns if next_ns is None else min(next_ns, until_ns)
+        left_ns = min(target_ns - self._elapsed_ns(), LONGEST_SLEEP_NS)
+        self._selector.select(max(0, left_ns) / 1e9)
+        reached_ns = max(now_ns, min(self._elapsed_ns(), until_ns))
+        self._due_ns = next_ns if next_ns is not None and next_ns <= reached_ns else None
+        return reached_ns
+
+    def ran(self) -> None:
+        """What was due is done: note how late, and take in what has come."""
+        if self._due_ns is not None:
+            late_ns = self._elapsed_ns() - self._due_ns
+            self._late_ns.append(late_ns)
+            if self._limit_ms is not None and late_ns > self._limit_ms * MILLISECOND:
+                raise FellBehind(
+                    f"at {self._due_ns / 1e9:.3f} s the emulation is {late_ns / MILLISECOND:.1f} ms late, more than"
+                    f" --hard-limit-ms {self._limit_ms:g}; expected fewer hosts, less load, or a faster machine",
+                    is_input=False,
+                )
+        self._take()
+
+    def lateness_ms(self) -> dict[str, float]:
+        """p50, p99 and the most, over all batches so far; empty before the first."""
+        if not self._late_ns:
+            return {}
+        p50, p99, most = (float(found) / MILLISECOND for found in np.percentile(self._late_ns, (50, 99, 100)))
+        return {"p50": round(p50, 3), "p99": round(p99, 3), "max": round(most, 3)}
+
+    def _elapsed_ns(self) -> int:
+        assert self._begun_ns is not None
+        return time.monotonic_ns() - self._begun_ns

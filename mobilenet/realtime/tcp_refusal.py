@@ -1,0 +1,56 @@
+"""Who asks for TCP is told that there is none.
+
+Model     a listening socket beside that for datagrams; each connection gets one line and ends. Without it the system
+          would refuse the connection, and nobody would know why
+Source    ours: docs/guide/real-time.md
+"""
+
+from __future__ import annotations
+
+import socket
+from contextlib import suppress
+
+from mobilenet.realtime.addresses import Addresses
+
+ANSWER = b"mobilenet carries UDP alone: no TCP here\n"
+
+
+class TcpRefusal:
+    """`asked`: the hosts whose programs wanted TCP."""
+
+    def __init__(self, addresses: Addresses) -> None:
+        self._addresses = addresses
+        self.asked: set[int] = set()
+        self.listening: socket.socket | None = None
+
+    def open(self, port: int) -> None:
+        """Where that is possible: on the loopback interface, at a port that nobody uses."""
+        ours = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+        try:
+            ours.setsockopt(socket.SOL_SOCKET, socket.SO_BINDTODEVICE, b"lo\0")
+            ours.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            ours.bind(("", port))
+            ours.listen()
+        except OSError:
+            ours.close()
+            return
+        ours.setblocking(False)
+        self.listening = ours
+
+    def answer(self) -> None:
+        """Those who have asked since the last time."""
+        while self.listening is not None:
+            try:
+                asking, _ = self.listening.accept()
+            except OSError:
+                return
+            with asking, suppress(OSError):
+                ends = self._addresses.ends(socket.inet_aton(asking.getsockname()[0]))
+                if ends is not None:
+                    self.asked.add(ends[0])
+                asking.send(ANSWER)
+
+    def close(self) -> None:
+        if self.listening is not None:
+            self.listening.close()
+            self.listening = None

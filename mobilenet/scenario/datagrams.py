@@ -1,0 +1,117 @@
+"""What a scenario says of programs that talk UDP and live in real time.
+
+Model     host A reaches host B at an address of that pair, whatever runs on it. What programs broadcast and deliver is
+          read from lines that they write: two regular expressions say which
+Units     ports
+Errors    pydantic.ValidationError, which the scenario turns into lines
+Source    ours: docs/guide/real-time.md
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Annotated, Literal
+
+from pydantic import AfterValidator, Field, model_validator
+
+from mobilenet.parameters import Parameters
+from mobilenet.protocols.declaration import Promise
+from mobilenet.scenario.programs import CommandLine, files_of
+
+MOST_HOSTS = 256  # one octet of an address each
+LONGEST_PATTERN = 500
+
+
+def _expression(*groups: str) -> AfterValidator:
+    """A regular expression with these groups."""
+
+    def checked(value: str) -> str:
+        try:
+            found = re.compile(value)
+        except (re.error, RecursionError) as error:
+            raise ValueError(f"no regular expression: {error}") from None
+        if missing := [group for group in groups if group not in found.groupindex]:
+            raise ValueError(f"expected the group (?P<{missing[0]}>...), as in (?P<{missing[0]}>[0-9]+)")
+        return value
+
+    return AfterValidator(checked)
+
+
+class Lines(Parameters):
+    """Which lines of a program tell what it does: regular expressions, looked for anywhere in a line."""
+
+    broadcast: Annotated[str, _expression("number")] = Field(
+        default=r"broadcast (?P<number>[0-9]+)",
+        max_length=LONGEST_PATTERN,
+        description="it broadcasts a message; number: what it calls it, a whole number",
+    )
+    deliver: Annotated[str, _expression("sender", "number")] = Field(
+        default=r"deliver (?P<sender>[0-9]+) (?P<number>[0-9]+)",
+        max_length=LONGEST_PATTERN,
+        description="it delivers a message; sender: the number of the host that broadcast it",
+    )
+
+
+class Datagrams(Parameters):
+    """Programs that talk UDP, in real time: mobilenet serve."""
+
+    name: Literal["datagrams"] = "datagrams"
+    command: CommandLine | None = Field(
+        default=None,
+        description="what each host runs; {me}, {address}, {port}, {peers} are filled in; null: you start them",
+    )
+    network: str = Field(
+        default="127.77.0.0/16",
+        pattern=r"^127\.(0|[1-9][0-9]{0,2})\.0\.0/16$",
+        description="host A reaches host B at A.B of it, as 127.77.A.B; A's own address is A.A",
+    )
+    port: int = Field(default=7000, ge=1024, le=65_535, description="of all these addresses: where programs send to")
+    own_port: int | None = Field(
+        default=None,
+        ge=1024,
+        le=65_535,
+        description="where programs listen, at their own address; null: where their first datagram comes from",
+    )
+    logs: str | None = Field(
+        default=None,
+        min_length=1,
+        max_length=1000,
+        pattern=r"^[^\x00]*$",
+        description="files that programs write lines to, as log{me}.txt; null: their standard output",
+    )
+    lines: Lines | None = Field(default=None, description="what is read from them; null: nothing")
+    promises: Promise | None = Field(
+        default=None, description="what the verifier judges; null: nothing, and metrics of datagrams alone"
+    )
+    delivers_to_all: bool | None = Field(
+        default=None, description="whether every member is owed every message; null: true if causal"
+    )
+
+    @model_validator(mode="after")
+    def _makes_sense(self) -> Datagrams:
+        if int(self.network.split(".")[1]) > 255:
+            raise ValueError(f"network: {self.network} is no network, expected one as 127.77.0.0/16")
+        if self.promises is not None and self.lines is None:
+            raise ValueError("lines: missing; what programs promise is judged by what they say, expected lines: {}")
+        if self.promises is None and self.delivers_to_all is not None:
+            raise ValueError("delivers_to_all: has no meaning without promises")
+        if self.lines is None and self.logs is not None:
+            raise ValueError("logs: has no meaning without lines")
+        if self.command is None and self.lines is not None and self.logs is None:
+            raise ValueError("logs: missing; of programs that you start yourself there is no standard output here")
+        if self.logs is not None and "{me}" not in self.logs:
+            raise ValueError("logs: expected {me} in it, which becomes the host's number")
+        if self.own_port == self.port:
+            raise ValueError(f"own_port: {self.port} is where the network listens, expected another one")
+        return self
+
+    @property
+    def prefix(self) -> str:
+        """The first two octets, as in 127.77."""
+        return ".".join(self.network.split(".")[:2])
+
+    def files(self, folder: Path) -> Iterator[tuple[str, Path]]:
+        if self.command is not None:
+            yield from files_of(self.command, "protocol.command", folder)

@@ -1,0 +1,79 @@
+"""Programs that talk UDP as the hosts of a run: what a declaration says of them, and what keeps their time.
+
+Model     their stations relay datagrams (protocols/datagram_relay.py). They live in real time, so who asks for such a
+          run says so: nobody waits for one unawares, and it is never the same twice
+Errors    ScenarioError: real time for others, or none for these
+Source    ours: docs/guide/real-time.md
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from mobilenet.parameters import ScenarioError
+from mobilenet.programs.children import Children
+from mobilenet.protocols.datagram_relay import Memory, RelayStation
+from mobilenet.protocols.declaration import Declaration
+from mobilenet.realtime.addresses import Addresses
+from mobilenet.realtime.applications import Applications, LiveHost, Told, patterns
+from mobilenet.realtime.gateway import Gateway
+from mobilenet.rundir.recorder import Recording
+from mobilenet.scenario import AnyScenario
+from mobilenet.scenario.datagrams import MOST_HOSTS, Datagrams
+from mobilenet.scenario.protocol_groups import OwnDeclaration
+
+
+class RealTime(NamedTuple):
+    """Asked for. `hard_limit_ms`: the most lateness; None: any."""
+
+    hard_limit_ms: float | None = None
+
+
+def applications_of(
+    scenario: AnyScenario,
+    hosts: int,
+    recording: Recording,
+    now: Callable[[], int],
+    errors_into: Path | None,
+    real_time: RealTime | None,
+) -> Applications | None:
+    """The programs of a run in real time; None: it has none."""
+    protocol: Any = scenario.protocol
+    if not isinstance(protocol, Datagrams):
+        if real_time is not None:
+            raise ScenarioError(
+                f"protocol.name: {protocol.name} runs in virtual time, with mobilenet run; expected datagrams"
+            )
+        return None
+    if real_time is None:
+        raise ScenarioError("protocol.name: datagrams are of programs that live in real time; expected mobilenet serve")
+    if hosts > MOST_HOSTS:
+        raise ScenarioError(f"hosts: {hosts} of them, expected at most {MOST_HOSTS}: an octet of an address for each")
+    told = Told(
+        protocol.command, protocol.port, protocol.own_port, protocol.logs, *patterns(protocol.lines),
+        scenario.folder.resolve(),
+    )  # fmt: skip
+    addresses = Addresses(protocol.prefix, hosts, protocol.port)
+    gateway = Gateway(addresses, hosts, protocol.own_port)
+    children = Children(scenario.folder, errors_into)
+    return Applications(told, addresses, gateway, children, recording.events.add, now, real_time.hard_limit_ms)
+
+
+def declaration_of_datagrams(applications: Applications) -> type[Declaration]:
+    """Hosts with programs beside them, and stations that relay."""
+
+    class Relayed(OwnDeclaration):
+        name = "datagrams"
+        stable = Memory
+
+        @staticmethod
+        def host(port: Any, memory: Memory, parameters: Any, stations: int) -> LiveHost:  # type: ignore[override]
+            return LiveHost(applications, port, memory)
+
+        @staticmethod
+        def station(port: Any, wired: Any, parameters: Any, stations: int) -> RelayStation:  # type: ignore[override]
+            return RelayStation(port, wired)
+
+    return Relayed

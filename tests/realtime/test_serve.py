@@ -1,0 +1,258 @@
+"""Programs that talk UDP live on the emulated network in real time, as real processes with real sockets."""
+
+import json
+import os
+import re
+import signal
+import socket
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from mobilenet.api import Run, run
+from mobilenet.parameters import ScenarioError
+from mobilenet.simulation.datagrams import RealTime
+from mobilenet.simulation.plugin_code import PluginError
+from tests.realtime.own import scenario
+
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="all of 127.0.0.0/8 is local on Linux alone")
+SAMPLE = Path(__file__).parents[2] / "scenarios" / "programs" / "udp.yaml"
+TALK = """
+if me == 0:
+    while True:
+        try: own.recvfrom(100); break  # the other one is there
+        except TimeoutError: pass
+    for number in range(5):
+        say(f"broadcast {number}"); say(f"deliver 0 {number}")
+        own.sendto(b"%d" % number, peers[1])
+        time.sleep(0.05)
+else:
+    expected = 0
+    while expected < 5:
+        try: data, sender = own.recvfrom(100)
+        except TimeoutError: own.sendto(b"ready", peers[0]); continue
+        assert sender == peers[0], sender  # it can answer whoever has written
+        say(f"deliver 0 {data.decode()}")
+        expected += 1
+"""
+
+
+def served(path: Path, out: Path, limit_ms: float | None = None, **more: object) -> Run:
+    overrides = [f"{key}={value}" for key, value in more.items()]
+    return run(path, out=out, overrides=overrides, allow_code=True, real_time=RealTime(limit_ms))
+
+
+def test_what_they_say_and_send_is_recorded_and_judged(tmp_path: Path) -> None:
+    done = served(scenario(tmp_path, TALK, 2, 3.0, protocol={"promises": "causal"}), tmp_path / "run")
+    assert done.verdict == "valid"
+    assert done.metrics["datagrams"] >= done.metrics["datagrams_received"] > 5  # type: ignore[operator]
+    assert done.metrics["broadcasts"] == 5 and done.metrics["deliveries"] == 10
+    assert done.metrics["delivery_ratio"] == 1
+    assert 0.001 < done.metrics["datagram_delay_mean_s"] < 1.0  # type: ignore[operator]
+    told = done.manifest["real_time"]
+    assert told["lateness_ms"]["p50"] <= told["lateness_ms"]["p99"] <= told["lateness_ms"]["max"]
+    assert done.manifest["command"].startswith("mobilenet serve ")
+    sent = done.events[(done.events.event == "datagram") & (done.events.node == "h0")]
+    assert [json.loads(detail) for detail in sent.detail] == [{"bytes": 1, "to": "h1"}] * 5
+
+
+def test_the_sample_keeps_its_promise(tmp_path: Path) -> None:
+    done = served(SAMPLE, tmp_path / "run", duration_s=3, **{"protocol.port": 17_400, "protocol.own_port": 17_401})
+    assert done.verdict != "violated" and done.metrics["deliveries"] > done.metrics["broadcasts"] > 0  # type: ignore[operator]
+
+
+LIES = {
+    "creation": TALK.replace('say(f"deliver 0 {data', 'say(f"deliver 0 9{data'),
+    "duplication": TALK.replace('say(f"deliver 0 {data', 'say("deliver 0 0"); say(f"deliver 0 {data'),
+}
+
+
+@pytest.mark.parametrize("broken", ("creation", "duplication"))
+def test_who_lies_is_found_out(broken: str, tmp_path: Path) -> None:
+    done = served(scenario(tmp_path, LIES[broken], 2, 3.0, protocol={"promises": "fifo"}), tmp_path / "run")
+    assert done.verdicts[broken].answer == "violated"
+
+
+def test_a_wrong_order_is_found_out(tmp_path: Path) -> None:
+    late = TALK.replace("expected = 0", "expected = 0; held = []").replace(
+        'say(f"deliver 0 {data.decode()}")', "held.append(data.decode())"
+    )
+    late += "\n    for each in held[::-1]: say(f'deliver 0 {each}')"
+    done = served(scenario(tmp_path, late, 2, 3.0, protocol={"promises": "fifo"}), tmp_path / "run")
+    assert done.verdicts["fifo_order"].answer == "violated"
+
+
+def test_the_radio_stands_between_them(tmp_path: Path) -> None:
+    done = served(scenario(tmp_path, TALK, wireless={"loss": 1.0, "retry_limit": 2}), tmp_path / "run")
+    assert done.metrics["datagrams"] > 2  # type: ignore[operator]
+    assert done.metrics["datagrams_received"] == 0
+
+
+def test_a_crash_kills_the_program_and_a_recovery_starts_another(tmp_path: Path) -> None:
+    code = "open(f'life-{me}-{time.monotonic_ns()}', 'w').close()\nwhile True: time.sleep(1)"
+    outage = {"schedule": "explicit", "outages": [{"host": "h0", "at_s": 0.5, "duration_s": 0.3}]}
+    done = served(scenario(tmp_path, code, duration_s=1.2, faults=outage), tmp_path / "run")
+    assert done.metrics["crashes"] == 1 and done.verdict == "valid"
+    assert len(list(tmp_path.glob("life-0-*"))) == 2 and len(list(tmp_path.glob("life-1-*"))) == 1
+    assert not _alive(str(tmp_path))
+
+
+def test_programs_that_somebody_else_has_started(tmp_path: Path) -> None:
+    protocol = {"lines": {"broadcast": "sent (?P<number>[0-9]+)", "deliver": "got (?P<sender>.) (?P<number>[0-9]+)"}}
+    protocol |= {"logs": "log{me}.txt", "own_port": None}  # type: ignore[dict-item]
+    path = scenario(tmp_path, None, duration_s=2, protocol=protocol)
+    port = json.loads(path.read_text())["protocol"]["port"]
+    (tmp_path / "log0.txt").write_text("sent 99\n")  # of an earlier run
+    command = [sys.executable, "-m", "mobilenet", "serve", str(path), "--out", str(tmp_path / "run")]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as serving:
+        assert serving.stdout is not None
+        assert f"Host 0 reaches host 1 at 127.77.0.1:{port}" in serving.stdout.readline()
+        one, other = (socket.socket(socket.AF_INET, socket.SOCK_DGRAM) for _ in range(2))
+        with one, other:
+            other.settimeout(0.05)
+            deadline, heard = time.monotonic() + 20, None
+            while heard is None and time.monotonic() < deadline:
+                other.sendto(b"here I am", ("127.77.1.0", port))  # where it is becomes known
+                with (tmp_path / "log0.txt").open("a") as log:
+                    log.write("sent 1\n")
+                one.sendto(b"hello", ("127.77.0.1", port))
+                try:
+                    heard = other.recvfrom(100)
+                except TimeoutError:
+                    continue
+            assert heard == (b"hello", ("127.77.1.0", port))
+            (tmp_path / "log1.txt").write_text("at noon got 0 1 from afar\n")
+        out = serving.communicate()[0]
+    assert serving.returncode == 0, out
+    done = Run(tmp_path / "run")
+    assert done.verdict == "valid"  # nothing was promised
+    assert done.metrics["deliveries"] == 1 and done.metrics["broadcasts"] >= 1  # type: ignore[operator]
+
+
+def test_strangers_are_dropped_and_counted(tmp_path: Path) -> None:
+    path = scenario(tmp_path, "while True: time.sleep(1)")
+    port = json.loads(path.read_text())["protocol"]["port"]
+    command = [sys.executable, "-m", "mobilenet", "serve", str(path), "--allow-code", "--out", str(tmp_path / "run")]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as serving, _datagram_socket() as stranger:
+        while serving.poll() is None:
+            for where in ("127.0.0.1", "127.77.9.1", "127.77.1.1", *_own_address()):
+                stranger.sendto(b"hello", (where, port))
+            time.sleep(0.05)
+        out = serving.communicate()[0]
+    assert "came from outside of the hosts' addresses and were dropped" in out, out
+    assert Run(tmp_path / "run").metrics["datagrams"] == 0
+
+
+def test_who_asks_for_tcp_is_told(tmp_path: Path) -> None:
+    code = """
+if me == 0:
+    with socket.create_connection(peers[1]) as asking:
+        say(asking.recv(100).decode())
+    open("answer", "w").write("mobilenet carries UDP alone" )
+while True: time.sleep(1)"""
+    done = served(scenario(tmp_path, code), tmp_path / "run")
+    assert done.manifest["real_time"]["asked_for_tcp"] == ["h0"] and (tmp_path / "answer").exists()
+
+
+def test_a_program_that_fails_ends_the_run(tmp_path: Path) -> None:
+    with pytest.raises(
+        PluginError, match=r"h0: its program ended with exit code 3; last on its standard error: no luck"
+    ):
+        served(scenario(tmp_path, "if me == 0: sys.stderr.write('no luck\\n'); sys.exit(3)"), tmp_path / "run")
+    assert not _alive(str(tmp_path))
+
+
+def test_a_program_may_end(tmp_path: Path) -> None:
+    assert served(scenario(tmp_path, "sys.exit(0)"), tmp_path / "run").verdict == "valid"
+
+
+def test_who_falls_behind_is_stopped(tmp_path: Path) -> None:
+    path = scenario(tmp_path, TALK)
+    command = ["serve", str(path), "--allow-code", "--hard-limit-ms", "0.1", "--out", str(tmp_path / "run")]
+    done = subprocess.run([sys.executable, "-m", "mobilenet", *command], capture_output=True, text=True, check=False)
+    assert done.returncode == 3
+    assert re.search(r"the emulation is [0-9.]+ ms late, more than --hard-limit-ms 0.1; expected fewer", done.stderr)
+    assert "ms late" in Run(tmp_path / "run").manifest["ended_by_error"] and not _alive(str(tmp_path))
+
+
+def test_nobody_survives_the_emulator(tmp_path: Path) -> None:
+    path = scenario(tmp_path, "open('up', 'w').close()\nwhile True: time.sleep(1)", duration_s=60)
+    command = [sys.executable, "-m", "mobilenet", "serve", str(path), "--allow-code", "--out", str(tmp_path / "run")]
+    serving = subprocess.Popen(command, start_new_session=True)
+    deadline = time.monotonic() + 30
+    while not (tmp_path / "up").exists() and time.monotonic() < deadline:
+        time.sleep(0.05)
+    assert _alive(str(tmp_path / "program.py")) or _alive("program.py")
+    os.kill(serving.pid, signal.SIGKILL)
+    serving.wait()
+    while _alive(str(path.parent)) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    assert not _alive(str(path.parent))
+
+
+def test_a_port_that_is_taken(tmp_path: Path) -> None:
+    path = scenario(tmp_path, TALK)
+    with _datagram_socket() as taken:
+        taken.bind(("127.0.0.1", json.loads(path.read_text())["protocol"]["port"]))
+        with pytest.raises(ScenarioError, match=r"protocol.port: cannot listen at port \d+ .*: Address already in use"):
+            served(path, tmp_path / "run")
+    assert not (tmp_path / "run").exists()
+
+
+def test_real_time_is_asked_for(tmp_path: Path) -> None:
+    with pytest.raises(ScenarioError, match="live in real time; expected mobilenet serve"):
+        run(scenario(tmp_path, TALK), out=tmp_path / "run", allow_code=True)
+    with pytest.raises(ScenarioError, match=r"mobile_causal runs in virtual time, with mobilenet run; expected datagr"):
+        run(SAMPLE.parents[1] / "first.yaml", out=tmp_path / "run", real_time=RealTime())
+    with pytest.raises(ScenarioError, match="say --allow-code"):
+        run(scenario(tmp_path, TALK), out=tmp_path / "run", real_time=RealTime())
+
+
+WRONG = {
+    "protocol.lines.broadcast=x": r"expected the group \(\?P<number>...\)",
+    "protocol.lines.deliver='('": "no regular expression: missing \\)",
+    "protocol.network=128.1.0.0/16": "protocol.network",
+    "protocol.network=127.300.0.0/16": "is no network, expected one as 127.77.0.0/16",
+    "protocol.port=80": "protocol.port",
+    "protocol.logs=log.txt": "expected {me} in it",
+    "workload={interval_s: 1}": "it is the programs that say when they broadcast: expected none",
+    "hosts.count=300": "300 with datagrams, expected at most 256",
+}
+
+
+@pytest.mark.parametrize("override", WRONG)
+def test_bad_keys(override: str, tmp_path: Path) -> None:
+    with pytest.raises(ScenarioError, match=WRONG[override]):
+        run(scenario(tmp_path, TALK), out=tmp_path / "run", overrides=[override], real_time=RealTime())
+
+
+def _datagram_socket() -> socket.socket:
+    return socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+
+
+def _own_address() -> list[str]:
+    """Of this machine, where it has one beyond the loopback: what it sends to itself goes over the loopback, too."""
+    with _datagram_socket() as any_socket:
+        try:
+            any_socket.connect(("192.0.2.1", 9))  # nothing is sent
+        except OSError:
+            return []
+        return [any_socket.getsockname()[0]]
+
+
+def _alive(text: str) -> list[str]:
+    """Processes that have it in their command line or as their folder."""
+    found = []
+    for process in Path("/proc").iterdir():
+        if not process.name.isdigit() or int(process.name) == os.getpid():
+            continue
+        try:
+            told = (process / "cmdline").read_bytes().decode("utf-8", "replace"), os.readlink(process / "cwd")
+        except OSError:
+            continue
+        if any(text in each for each in told):
+            found.append(process.name)
+    return found
