@@ -21,7 +21,7 @@ from mobilenet.world.attachment import AttachmentParameters
 
 STRANGE_HYSTERESIS = {"unit_disk": "hysteresis_db", "sinr": "hysteresis_m"}
 NARROW_M = 10.0
-REACHES = 0.98  # of a cell: so far a rate has to go
+REACHES = 0.999  # of a cell: so far a rate has to go; reaches are whole hundredths of a dB
 
 
 def objections(

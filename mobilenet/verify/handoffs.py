@@ -7,7 +7,8 @@ Checks    each detail has the keys that the protocol's have, and whole numbers o
           `skipped`: not more than messages were broadcast before
           where the lengths of lists are sampled, `skipped` is that of a list `skip` that the station sent since the
           handoff began, and `recovered` that of a list `bodies` sent between stations since the last session was
-          confirmed, or what may be left of the last one where the station is the same; none where stations may forget
+          confirmed, or what may be left of the last one where the station is the same; none where stations may forget,
+          or one of them gave the host up since
 Model     what was recovered or skipped for which host is in no table but messages.parquet: a list of the same length
           that was sent for another host in the meantime is taken as well
 Source    ours: docs/protocols/mobile-causal.md, docs/run-directory.md, docs/verdicts-and-metrics.md
@@ -41,6 +42,7 @@ class _Handoffs:
         self._begun_ns: dict[str, int] = {}
         self._confirmed: dict[str, tuple[int, str | None, int]] = {}  # host -> when, by whom, how many were recovered
         self._recovered_ns: dict[str, int] = {}  # host -> when it came up
+        self._given_up: set[str] = set()  # hosts that a station gave up since they were confirmed
 
     def problem(self) -> str | None:
         events, due, delivered = self._events, self._due, self._delivered
@@ -52,6 +54,8 @@ class _Handoffs:
                     return f"{self._when(row)}: {problem}"
             elif event == "broadcast":
                 self._sent_at[message] = row
+            elif event == "expire":
+                self._given_up.add(json.loads(events["detail"][row] or "{}").get("host", ""))
             elif event in self._conduct.details or event in ("join", "leave", "crash", "recover", "gap"):
                 problem = self._note(row, event, node)
                 if problem is not None:
@@ -111,11 +115,12 @@ class _Handoffs:
             lengths = _between(self._lengths.get("bodies"), since_ns, now_ns)
             if before == station:
                 lengths |= set(range(left + 1))
-            if self._conduct.forgets_after_s is not None:
+            if self._conduct.forgets_after_s is not None or node in self._given_up:
                 lengths.add(0)
             if recovered not in lengths:
                 return f"says {recovered} messages recovered, stations sent {_listed(lengths)}"
         self._confirmed[node] = now_ns, station, recovered
+        self._given_up.discard(node)
         if recovered:
             self._due[node] = [recovered, row]
         return None

@@ -21,6 +21,7 @@ def problem(
     on_air: bool = True,
     quiescent: bool = True,
     may_forget: bool = False,
+    expired: bool = False,
 ) -> str | None:
     """h1 hands over to s1; an event a second."""
     recording = Recording()
@@ -30,6 +31,8 @@ def problem(
         node, event, *message = line.split()
         log.add(time, node, event, message[0] if message else None, "s0" if event == "join" else None)
     log.add(begin, "h1", "handoff_start", station="s1", detail={"cause": "cell"})
+    if expired:
+        log.add(begin + 1, "s0", "expire", detail={"host": "h1", "silent_s": 5.0})
     log.add(begin + 2, "h1", "handoff_end", station="s1", detail={"recovered": recovered, "skipped": skipped})
     for time, line in enumerate(after, begin + 3):
         node, event, *message = line.split()
@@ -90,3 +93,9 @@ def test_what_samples_of_lists_contradict(recovered: int, skipped: int, lists: l
 
 def test_of_a_host_that_was_forgotten_nothing_is_recovered() -> None:
     assert problem(0, 1, COMES, [("s1", "skip", 1)], may_forget=True) is None
+
+
+def test_of_a_host_that_was_given_up_nothing_is_recovered() -> None:
+    assert problem(0, 1, COMES, [("s1", "skip", 1)], expired=True) is None
+    assert problem(0, 1, COMES, [("s1", "bodies", 2), ("s1", "skip", 1)], expired=True) is None
+    assert problem(3, 1, COMES, [("s1", "skip", 1)], expired=True) is not None
