@@ -4,7 +4,8 @@ Exit codes  0 done, and what was judged is valid; 1 violated; 2 bad input; 3 cou
             stopped before all was looked at
 Errors      one line on stderr for each problem, never a traceback (MOBILENET_DEBUG=1 shows it)
 Signals     SIGINT, SIGTERM and SIGHUP unwind the command, which removes what it had begun to write; those that the
-            caller has us ignore (nohup) stay ignored
+            caller has us ignore (nohup) stay ignored. An exception that a signal raises within a finalizer, or in a
+            library that catches everything, is lost: it is raised again until the command unwinds
 Source      ours: docs/architecture/command-line.md
 """
 
@@ -35,6 +36,7 @@ from mobilenet.quoting import cut, spelled_out
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 SAME_REQUEST_S = 1.0  # a second signal so soon after the first (timeout(1) sends two) does not disturb the cleaning up
+AGAIN_S = 0.5  # until a request is repeated that nobody has taken
 GROUP_S = 0.3  # within which a signal reaches all processes of a group
 NO_FILE = (errno.EISDIR, errno.ENOTDIR, errno.EEXIST, errno.ENOENT, errno.EACCES, errno.EPERM, errno.ELOOP)
 LEAST_BYTES = 400_000_000  # for the libraries, before anything is simulated
@@ -113,6 +115,7 @@ def reporting(quiet: bool = False, reads: Sequence[Path] = ()) -> Iterator[None]
         try:
             yield
         finally:
+            _no_more_asking()
             _hush.clear()
             if sys.stdout is not None:  # closed by the caller
                 sys.stdout.flush()
@@ -203,9 +206,27 @@ def _on_signal() -> Callable[[int, FrameType | None], None]:
         if not first or now - first[0] > SAME_REQUEST_S:
             first[:] = [now]
             _asked[:] = [signal.Signals(number).name]
+            signal.signal(signal.SIGALRM, _ask_again)
+            signal.setitimer(signal.ITIMER_REAL, AGAIN_S)
             raise Stopped(signal.Signals(number).name)
 
     return stop
+
+
+def _ask_again(number: int, frame: FrameType | None) -> None:
+    """Unless the command unwinds by now: what is interrupted here has the request as its cause."""
+    signal.setitimer(signal.ITIMER_REAL, AGAIN_S)
+    error = sys.exc_info()[1]
+    while error is not None:
+        if isinstance(error, Stopped):
+            return
+        error = error.__cause__ or error.__context__
+    raise Stopped(*_asked)
+
+
+def _no_more_asking() -> None:
+    with suppress(ValueError):  # not in the main thread
+        signal.setitimer(signal.ITIMER_REAL, 0)
 
 
 def _internal(error: Exception) -> NoReturn:
@@ -228,11 +249,12 @@ def _forsake_stdout() -> None:
 
 
 def fail(message: str, code: Exit) -> NoReturn:
-    _print_error(message)
     if _asked:  # we end already, and with this code; who asks once more is not to end us in the middle of that
+        _no_more_asking()
         with suppress(ValueError):  # not in the main thread
             for number in SIGNALS:
                 signal.signal(number, signal.SIG_IGN)
+    _print_error(message)
     raise typer.Exit(code)
 
 

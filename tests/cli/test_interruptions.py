@@ -29,6 +29,30 @@ def test_a_signal(number: signal.Signals, tmp_path: Path) -> None:
     assert everything_below(tmp_path) == []
 
 
+LOST = """import os, signal, sys, time
+from mobilenet import api
+class Final:
+    def __del__(self): os.kill(os.getpid(), signal.SIGTERM); time.sleep(0.01)
+def run(*a, **b):
+    final = Final()
+    del final  # what the signal raises is lost here
+    try:
+        time.sleep(60)
+    finally:
+        time.sleep(2)  # nobody disturbs this
+        open("cleaned", "w").close()
+api.run = run
+from mobilenet.cli.main import app; app()"""
+
+
+def test_a_signal_whose_exception_is_lost_is_not(tmp_path: Path) -> None:
+    words = [*COMMAND, "run", str(FIRST), *SHORT, "-q"]
+    words[2] = LOST
+    done = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True, check=False, timeout=30)
+    assert done.returncode == 3 and done.stderr.endswith("stopped by SIGTERM; nothing was written\n")
+    assert (tmp_path / "cleaned").exists()
+
+
 def test_a_signal_that_the_caller_has_us_ignore(tmp_path: Path) -> None:
     """nohup(1)"""
     words = [*COMMAND, "run", str(FIRST), *SHORT, "-q"]
