@@ -1,0 +1,68 @@
+"""A broadcast node written for Maelstrom as a process of mobilenet: python3 maelstrom.py COMMAND...
+
+The node runs unmodified. Each event becomes one of Maelstrom's messages; then the node is asked to `read`, and by the
+time it has answered it has said what it had to say: its messages to other nodes are sent, and values that `read` shows
+for the first time are delivered. Emulated time stands still meanwhile, so what a node does by its own clock, repeating
+say, happens the next time that it is told something. settings: {topology: all | line}.
+"""
+
+import json
+import subprocess
+import sys
+
+MANY = 1_000_000  # values that one process broadcasts
+node = subprocess.Popen(sys.argv[1:], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, encoding="utf-8")
+shown = set()
+asked = 0
+
+
+def do(action, **keys):
+    print(json.dumps({"do": action, **keys}, ensure_ascii=False))
+
+
+def tell(body, source="c1"):
+    node.stdin.write(json.dumps({"src": source, "dest": f"n{me}", "body": body}) + "\n")
+    node.stdin.flush()
+
+
+def ask(body):
+    """A client's request; what the node says until its answer is there."""
+    global asked
+    asked += 1
+    tell(body | {"msg_id": asked})
+    for line in node.stdout:
+        said = json.loads(line)
+        if said["dest"].startswith("n"):
+            do("send", to=int(said["dest"][1:]), message=said["body"])
+        elif said["body"].get("in_reply_to") == asked:
+            if said["body"]["type"] == "error":
+                sys.exit(f"the node answers {body['type']} with an error: {said['body']}")
+            return said["body"]
+    sys.exit(f"the node has ended with exit code {node.wait()}")
+
+
+def deliver():
+    """What the node shows now, and has not shown before."""
+    for value in ask({"type": "read"})["messages"]:
+        if value not in shown:
+            shown.add(value)
+            do("deliver", id=list(divmod(value, MANY)))
+
+
+for line in sys.stdin:
+    event = json.loads(line)
+    if event["ev"] == "stop":
+        break
+    if event["ev"] == "start":
+        me, names = event["me"], [f"n{process}" for process in range(event["n"])]
+        line_up = event["settings"].get("topology") == "line"
+        beside = {n: names[max(0, i - 1) : i] + names[i + 1 : i + 2] if line_up else [] for i, n in enumerate(names)}
+        topology = beside if line_up else {name: [other for other in names if other != name] for name in names}
+        ask({"type": "init", "node_id": f"n{me}", "node_ids": names})
+        ask({"type": "topology", "topology": topology})
+    elif event["ev"] == "broadcast":
+        ask({"type": "broadcast", "message": event["id"][0] * MANY + event["id"][1]})
+    elif event["ev"] == "receive":
+        tell(event["message"], f"n{event['from']}")
+    deliver()
+    print('{"do":"done"}', flush=True)

@@ -1,0 +1,44 @@
+"""Broadcast nodes written for Maelstrom, unmodified, as processes."""
+
+from pathlib import Path
+
+import pytest
+
+from mobilenet.api import Run, run
+from mobilenet.simulation.plugin_code import PluginError
+
+
+def played(samples: Path, out: Path, change: tuple[str, str] | None = None) -> Run:
+    scenario = samples / "maelstrom.yaml"
+    if change is not None:
+        node = (samples / "maelstrom_node.py").read_text()
+        assert change[0] in node
+        (samples / f"{out.name}.py").write_text(node.replace(*change))
+        scenario = samples / f"{out.name}.yaml"
+        scenario.write_text((samples / "maelstrom.yaml").read_text().replace("maelstrom_node.py", f"{out.name}.py"))
+    return run(scenario, out=out, allow_code=True)
+
+
+@pytest.mark.parametrize("topology", ["line", "all"])
+def test_everything_is_delivered_everywhere(topology: str, samples: Path, tmp_path: Path) -> None:
+    done = run(
+        samples / "maelstrom.yaml", out=tmp_path / "run", allow_code=True,
+        overrides=[f"protocol.settings.topology={topology}", "processes=5", "workload.sources=5"],
+    )  # fmt: skip
+    assert done.verdict == "valid" and done.metrics["deliveries"] == 5 * 5 * 5
+    assert done.metrics["messages"] == 25 * (4 if topology == "line" else 16)
+
+
+def test_mistakes_are_found(samples: Path, tmp_path: Path) -> None:
+    invented = ("values.append(body", "values.append(7_000_999); values.append(body")
+    assert played(samples, tmp_path / "invents", invented).verdicts["creation"].answer == "violated"
+    forgetful = ("for neighbour in neighbours:", "for neighbour in neighbours[:1]:")
+    assert played(samples, tmp_path / "forgets", forgetful).verdicts["agreement"].answer == "violated"
+
+
+def test_a_node_that_fails_says_so(samples: Path, tmp_path: Path) -> None:
+    with pytest.raises(PluginError, match=r"^p0: it ended with exit code 1; .*the node has ended with exit code 5"):
+        played(samples, tmp_path / "fails", ('answer["messages"] = values', "sys.exit(5)"))
+    error = ('answer["messages"] = values', 'answer["type"] = "error"')
+    with pytest.raises(PluginError, match="the node answers read with an error"):
+        played(samples, tmp_path / "errs", error)
