@@ -213,17 +213,18 @@ def bench(
             times, growth = cells
             say(f"{radio.case:13} {radio.cpu_s:<8.2f} {radio.frames:<8,} {times:<15} {growth:<7} {at_most:<8} {mark}")
             radios.append(table.with_name(f"{table.stem}_radios.csv"), radio)
-        say("\nprograms      events per CPU s   of programs  growth  simulated s per s  target")
+        say("\nprograms      events per CPU s   of programs  growth  simulated s per s  late ms, p50, p99  target")
         for program in programs.measure(repeat):
-            own, theirs, growth, speed = (
+            own, theirs, growth, speed, p50, p99 = (
                 "" if value is None else f"{value:,g}"
                 for value in (
                     program.events_per_own_cpu_s, program.events_per_programs_cpu_s, program.growth,
-                    program.simulated_per_wall_s,
+                    program.simulated_per_wall_s, program.lateness_p50_ms, program.lateness_p99_ms,
                 )
             )  # fmt: skip
             mark = "pass" if program.passed else "MISS"
-            say(f"{program.case:13} {own:<18} {theirs:<12} {growth:<7} {speed:<18} {program.target}  {mark}")
+            late = f"{p50}, {p99}" if p99 else ""
+            say(f"{program.case:13} {own:<18} {theirs:<12} {growth:<7} {speed:<18} {late:<18} {program.target}  {mark}")
             programs.append(table.with_name(f"{table.stem}_programs.csv"), program)
         say("\nwhole run     events     simulating  judging, measuring,  share of    at most")
         say("                         CPU s       writing: CPU s       simulating")

@@ -94,6 +94,8 @@ def _require_allowed(study: Study, allow_code: bool) -> None:
         scenario = load_scenario(study.scenario_path, [_override(key, value) for key, value in study.set.items()])
     except ScenarioError:
         return  # told below, with its key
+    if scenario.protocol.name == "datagrams":
+        raise study.problem(("scenario",), "its programs live in real time, and no two runs are the same: no studies")
     try:
         require_allowed(scenario, allow_code)
     except ScenarioError as error:

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 from mobilenet.api import run
 from mobilenet.experiments.study.batch import Progress, run_all
+from mobilenet.experiments.study.commands import require_programs
 from mobilenet.experiments.study.compare import Finding, findings
 from mobilenet.experiments.study.configurations import Configuration, configurations, seed_of, shown_level
 from mobilenet.experiments.study.csv_tables import read_rows, table_rows
@@ -81,6 +82,7 @@ def run_study(
     with store.alone():
         (store.path / "comparison.json").unlink(missing_ok=True)
         with nullcontext(session) if session is not None else spark_session(master) as spark:
+            require_programs(store, spark)
             targets = run_all(store, spark, progress)
             say("aggregating")
             unstable = write_tables(store, targets, spark)
