@@ -120,6 +120,8 @@ class Shrinking:
         self._cut_list("workload.messages", scenario.workload.messages)
         if scenario.faults is not None and scenario.faults.schedule == "explicit":
             self._cut_list("faults.outages", scenario.faults.outages)
+        if scenario.interventions:
+            self._cut_list("interventions", scenario.interventions)
         if scenario.churn is not None and scenario.churn.changes:
             self._cut_list("churn.changes", scenario.churn.changes)
         self._fewer("hosts.count", self.scenario.hosts.count, 1)  # type: ignore[union-attr]
@@ -227,7 +229,7 @@ class Shrinking:
 
     def _size(self) -> tuple[float, ...]:
         scenario: Any = self.scenario
-        lists = (scenario.workload.messages, getattr(scenario.faults, "outages", ()))
+        lists = (scenario.workload.messages, getattr(scenario.faults, "outages", ()), scenario.interventions)
         layout = getattr(scenario.stations.layout, "points_m", ())
         return (scenario.duration_s, scenario.hosts.count or 0, len(layout), *map(len, lists))
 

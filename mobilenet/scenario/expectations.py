@@ -9,7 +9,8 @@ Source    ours: docs/verdicts-and-metrics.md
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 from typing import NamedTuple
 
 
@@ -23,6 +24,7 @@ class HostPlan(NamedTuple):
     # when its application wants to broadcast, if the host is there; None: not known, programs do as they like
     offers_ns: list[int] | None
     speed_mps: float  # it is never faster
+    drags: Sequence[tuple[int, float, float]] = ()  # when somebody puts it where, in metres
 
 
 class Crashes(NamedTuple):
@@ -30,6 +32,7 @@ class Crashes(NamedTuple):
 
     of_hosts: dict[str, dict[int, int]]  # where it is planned who
     of_anybody: dict[int, int]  # where it is decided when the moment has come
+    recoveries: Mapping[str, list[int]] = MappingProxyType({})  # when somebody recovers a host by hand, if it is down
 
 
 class Places(NamedTuple):

@@ -21,6 +21,7 @@ from mobilenet.scenario.radio_preflight import STRANGE_HYSTERESIS
 from mobilenet.tracks.projection import Origin
 from mobilenet.world.churn import ChurnParameters
 from mobilenet.world.faults import FaultsParameters
+from mobilenet.world.interventions import Intervention, Loss
 from mobilenet.world.layout import StationLayout
 from mobilenet.world.mobility import HostsParameters
 from mobilenet.world.workload import WorkloadParameters
@@ -85,6 +86,9 @@ class MobileKeys(ScenarioFile):
     )
     protocol: Protocol = Field(description="what hosts and stations run")
     workload: WorkloadParameters
+    interventions: tuple[Intervention, ...] = Field(
+        default=(), max_length=100_000, description="what somebody does to the run at a given time"
+    )
     metrics: OwnMetrics = ()
     record: RecordParameters = RecordParameters()
     limits: LimitsParameters = LimitsParameters()
@@ -96,6 +100,11 @@ class MobileKeys(ScenarioFile):
                 f"warmup_s: should be less than duration_s, which is {self.duration_s:g}, got {self.warmup_s:g}"
             )
         return self
+
+    @property
+    def most_loss(self) -> float:
+        """The highest random loss of any time."""
+        return max(self.wireless.loss, *(one.loss for one in self.interventions if isinstance(one, Loss)), 0.0)
 
     @model_serializer(mode="wrap")
     def _meaningful(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:

@@ -21,6 +21,7 @@ from mobilenet.engine.random_streams import Stream
 from mobilenet.network.radio.links import cell_m, serving_reach_m
 from mobilenet.network.tcp.segment import HEADER_BYTES as TCP_HEADER_BYTES
 from mobilenet.network.wired.tree import links
+from mobilenet.parameters import number
 from mobilenet.scenario.datagrams import Datagrams
 from mobilenet.scenario.expectations import Conduct, Crashes, Expected, HostPlan, Places
 from mobilenet.scenario.mobile import Scenario
@@ -29,13 +30,13 @@ from mobilenet.scenario.protocol_groups import declaration_of
 from mobilenet.scenario.run_source import AdversarySchedule
 from mobilenet.world.churn import changes
 from mobilenet.world.faults import outages
+from mobilenet.world.interventions import Drag, OfHost, in_order, offers
 from mobilenet.world.layout import names as layout_names
 from mobilenet.world.layout import station_positions
 from mobilenet.world.tracks import Imported, Tracks, imported
 from mobilenet.world.trajectory import Trajectory
-from mobilenet.world.workload import broadcast_times
 
-JOIN, VANISH, CHANGE = range(3)  # in this order, where they fall into one nanosecond
+JOIN, VANISH, CHANGE, BY_HAND = range(4)  # in this order, where they fall into one nanosecond
 
 
 AnyRecorded = Scenario | ProcessScenario | AdversarySchedule
@@ -99,17 +100,22 @@ def _hosts(scenario: Scenario, tracks: Imported | None, end_ns: int) -> list[Hos
     hosts = []
     for host, trajectory in enumerate(trajectories):
         appears_ns, vanishes_ns = _there(trajectory)
-        offers = (
+        wanted_ns = (
             None
             if isinstance(scenario.protocol, Datagrams)
-            else list(broadcast_times(scenario.workload, scenario.seed, host, appears_ns, end_ns))
+            else offers(scenario.workload, scenario.interventions, scenario.seed, host, appears_ns, end_ns)
         )
+        drags = [
+            (ns(one.at_s), *one.to_m)
+            for one in in_order(scenario.interventions)
+            if isinstance(one, Drag) and number(one.host) == host
+        ]
         fastest_mps = (
             speed_mps
             if trajectory is None
             else max((hypot(leg.vx_mps, leg.vy_mps) for leg in trajectory.legs()), default=0.0)
         )
-        hosts.append(HostPlan(appears_ns, asked[host], vanishes_ns, offers, fastest_mps))
+        hosts.append(HostPlan(appears_ns, asked[host], vanishes_ns, wanted_ns, fastest_mps, drags))
     return hosts
 
 
@@ -124,7 +130,13 @@ def _crashes(scenario: Scenario, hosts: int, end_ns: int) -> Crashes:
     for outage in outages(scenario.faults, scenario.seed, hosts, end_ns):
         whose = of_anybody if outage.host is None else of_hosts.setdefault(f"h{outage.host}", {})
         whose[outage.at_ns] = outage.lasts_ns
-    return Crashes(of_hosts, of_anybody)
+    recoveries: dict[str, list[int]] = {}
+    for one in in_order(scenario.interventions):
+        if isinstance(one, OfHost) and one.do == "crash":
+            of_hosts.setdefault(one.host, {})[ns(one.at_s)] = end_ns
+        elif isinstance(one, OfHost) and one.do == "recover":
+            recoveries.setdefault(one.host, []).append(ns(one.at_s))
+    return Crashes(of_hosts, of_anybody, recoveries)
 
 
 def _facts(scenario: Scenario, tracks: Imported | None) -> dict[str, Any]:
@@ -161,6 +173,9 @@ def _asked(scenario: Scenario, trajectories: Sequence[Trajectory | None], end_ns
     for change in churn.changes:
         if change.host < len(wishes):
             wishes[change.host].append((change.at_ns, CHANGE, change.kind))
+    for one in in_order(scenario.interventions):
+        if isinstance(one, OfHost) and one.do in ("join", "leave") and number(one.host) < len(wishes):
+            wishes[number(one.host)].append((ns(one.at_s), BY_HAND, one.do))
     asked = []
     for host, (own, trajectory) in enumerate(zip(wishes, trajectories, strict=True)):
         appears_ns, vanishes_ns = _there(trajectory)

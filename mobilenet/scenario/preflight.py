@@ -35,6 +35,7 @@ from mobilenet.tracks.read import is_lonlat, read_tracks
 from mobilenet.tracks.sites import read_sites
 from mobilenet.world.coverage import Coverage, solid
 from mobilenet.world.faults import ExplicitFaults, PaperFaults
+from mobilenet.world.interventions import Drag, Interval, OfHost
 from mobilenet.world.layout import FileLayout, HexagonLayout, station_positions
 from mobilenet.world.mobility import Population, trajectories
 from mobilenet.world.tracks import Tracks
@@ -42,6 +43,7 @@ from mobilenet.world.tracks import Tracks
 ADVICE = "say where (0, 0) lies on Earth with origin: {lon: ..., lat: ...}"
 SMALL_MATTERS_PER_S = 4  # of each node: acknowledgements, heartbeats, samples
 SENT_AGAIN = 1.5  # frames for each message and cell
+FARTHEST_DRAG_M = 1e6
 HOSTS_LOOKED_AT_IN_ONE = 100  # on a tick, for the price of one event
 
 
@@ -108,6 +110,7 @@ def _objections(scenario: MobileKeys) -> Iterator[tuple[str, str]]:
         yield "stations.backbone.kind", f"{scenario.protocol.name} has connections between neighbours: expected tree"
     if isinstance(scenario.faults, PaperFaults) and number(scenario.faults.station) >= count:
         yield "faults.station", f"there is no {scenario.faults.station} among {count} stations, s0 to s{count - 1}"
+    yield from _interventions(scenario)
     hosts = scenario.hosts.count
     if isinstance(scenario.protocol, Datagrams):
         if scenario.workload.arrivals != "none":
@@ -120,6 +123,7 @@ def _objections(scenario: MobileKeys) -> Iterator[tuple[str, str]]:
             listed["faults.outages"] = {outage.host for outage in scenario.faults.outages}
         if scenario.churn is not None:
             listed["churn.changes"] = {change.host for change in scenario.churn.changes}
+        listed["interventions"] = {one.host for one in scenario.interventions if isinstance(one, OfHost | Drag)}
         for path, names in listed.items():
             strangers = sorted((name for name in names if number(name) >= hosts), key=number)
             if strangers:
@@ -129,6 +133,22 @@ def _objections(scenario: MobileKeys) -> Iterator[tuple[str, str]]:
                 )
         yield from _too_big(scenario, hosts, sites)
         yield from _no_ground(scenario, hosts, sites)
+
+
+def _interventions(scenario: MobileKeys) -> Iterator[tuple[str, str]]:
+    there: set[tuple[str, float]] = set()
+    for place, one in enumerate(scenario.interventions):
+        path = f"interventions.{place}"
+        if isinstance(one, OfHost | Drag):
+            if (one.host, one.at_s) in there:
+                yield path, f"another one of {one.host} at {one.at_s:g} s, expected one at a time"
+            there.add((one.host, one.at_s))
+        if one.at_s >= scenario.duration_s:
+            yield f"{path}.at_s", f"{one.at_s:g} s, expected less than duration_s, {scenario.duration_s:g} s"
+        if isinstance(one, Interval) and scenario.workload.interval_s is None:
+            yield f"{path}.do", f"arrivals are {scenario.workload.arrivals!r}, which have no interval to change"
+        if isinstance(one, Drag) and not max(map(abs, one.to_m)) <= FARTHEST_DRAG_M:
+            yield f"{path}.to_m", f"expected numbers of metres, at most {FARTHEST_DRAG_M:g}"
 
 
 def _no_ground(scenario: MobileKeys, hosts: int, sites: NDArray[np.float64]) -> Iterator[tuple[str, str]]:

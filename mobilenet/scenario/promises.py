@@ -36,7 +36,7 @@ def declared(scenario: Scenario | ProcessScenario | AdversarySchedule) -> dict[s
         hosts, stations = scenario.hosts.count, scenario.station_count
         wireless = scenario.wireless
         # where power decides, a place can be bad for as long as somebody stands there
-        loss = 1.0 if wireless.model == "sinr" else wireless.loss
+        loss = 1.0 if wireless.model == "sinr" else scenario.most_loss
         warmup_s, late_s = scenario.warmup_s, 0.0
         at_rest, duplicating_air = rest(scenario), False
     protocol = scenario.protocol

@@ -21,6 +21,7 @@ from mobilenet.network.radio.framing import Framing
 from mobilenet.scenario.mobile import Scenario
 from mobilenet.scenario.protocol_groups import declaration_of
 from mobilenet.world.faults import ExplicitFaults, PaperFaults, RandomFaults
+from mobilenet.world.interventions import Interval
 
 UNHEARD_IS_RARER_THAN = 1e-6
 LOST_ANYHOW = 0.1  # of all frames: collisions and noise of any kind
@@ -53,8 +54,11 @@ def rest(scenario: Scenario) -> Rest:
         return Rest(None, f"wireless.mac is {wireless.mac}, which gives up what is not acknowledged")
     if wireless.model == "sinr":
         return Rest(None, "wireless.model is sinr: how often frames are lost between two places has no bound")
-    if wireless.loss > MOST_LOSS:
-        return Rest(None, f"wireless.loss is {wireless.loss:g}, more than {MOST_LOSS:g}")
+    loss = scenario.most_loss
+    if loss > MOST_LOSS:
+        return Rest(None, f"the random loss is {loss:g}, more than {MOST_LOSS:g}")
+    if any(isinstance(one, Interval) for one in scenario.interventions):
+        return Rest(None, "somebody changes how often hosts broadcast")
     if hosts is None:
         return Rest(None, "how many hosts there are is known only when their tracks are read")
     overload = _overload(scenario, hosts)
@@ -69,7 +73,7 @@ def rest(scenario: Scenario) -> Rest:
             max(protocol.heartbeat_s, protocol.control_interval_s, protocol.resend_first_s)
             * protocol.resend_jitter_high
         )
-        answered_s = heard_every_s(max(repeated_s, protocol.ack_max_s, protocol.forwarding_jitter_s), wireless.loss)
+        answered_s = heard_every_s(max(repeated_s, protocol.ack_max_s, protocol.forwarding_jitter_s), loss)
         backlog_s = COPIES * (protocol.window + left) * airtime_s / protocol.resend_share
         return Rest(answered_s + TALK_S + on_wires_s + backlog_s, None)
     if on_wires_s > protocol.handoff_wait_s:
@@ -82,7 +86,7 @@ def rest(scenario: Scenario) -> Rest:
         )
     spaced_s = hosts * protocol.spacing_ms / 1e3
     longest_s = protocol.tcp.rto_max_s + 1.3 * protocol.silence_s + protocol.handoff_wait_s + spaced_s
-    again_s = heard_every_s(1.5 * protocol.reconnect_s, wireless.loss)
+    again_s = heard_every_s(1.5 * protocol.reconnect_s, loss)
     one_s = airtime_s + CONTENTION_NS / SECOND + (protocol.spacing_ms / 1e3 if protocol.spacing == "per_queue" else 0.0)
     return Rest(longest_s + again_s + TALK_S + on_wires_s + COPIES * left * _crowd(scenario, hosts) * one_s, None)
 
@@ -142,7 +146,7 @@ def _overload(scenario: Scenario, hosts: int) -> str | None:
 def _longest_absence_s(scenario: Scenario) -> float:
     """For how long a host may have been away while others broadcast."""
     faults, duration_s = scenario.faults, scenario.duration_s
-    longest_s = 0.0
+    longest_s = duration_s if scenario.interventions else 0.0
     if isinstance(faults, PaperFaults):
         longest_s = (
             faults.first_duration_s + faults.duration_step_s * max(0.0, duration_s - faults.first_at_s) / faults.every_s

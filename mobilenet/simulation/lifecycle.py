@@ -21,6 +21,7 @@ from mobilenet.simulation.movement import Movement
 from mobilenet.world.churn import changes
 from mobilenet.world.coverage import Coverage
 from mobilenet.world.faults import Outage, outages
+from mobilenet.world.interventions import Interval, changed
 from mobilenet.world.mobility import Trajectory
 from mobilenet.world.workload import broadcast_times
 
@@ -48,6 +49,8 @@ class Lifecycle:
         self._duration_ns = ns(scenario.duration_s)
         self.pending: dict[int, str] = {}  # host -> join, leave or vanish: what it is still to do
         self._gone: set[int] = set()  # hosts that left for good
+        self._outages = [0] * len(hosts)  # of each host so far
+        self._workload, self._segment = scenario.workload, 0  # which changes by hand
 
     def plan(self) -> None:
         """Put everything on the calendar that the protocol has no say in."""
@@ -69,12 +72,40 @@ class Lifecycle:
                 kernel.at(trajectory.appears_ns + wait, partial(self._change, host, "join"))
             if trajectory.leaves_ns is not None and trajectory.leaves_ns < self._duration_ns:
                 kernel.at(trajectory.leaves_ns, partial(self._change, host, "vanish"))
-            times = broadcast_times(scenario.workload, scenario.seed, host, trajectory.appears_ns, self._duration_ns)
-            self._offer_next(host, times)
+            self._plan_broadcasts(host)
         for change in plan.changes:
             kernel.at(change.at_ns, partial(self._change, change.host, change.kind))
         for outage in outages(scenario.faults, scenario.seed, len(self._hosts), self._duration_ns):
             kernel.at(outage.at_ns, partial(self._fail, outage))
+
+    def _plan_broadcasts(self, host: int) -> None:
+        """From now on, or from when the host appears."""
+        start_ns = max(self._trajectories[host].appears_ns, self._kernel.now)
+        seed, segment = self._scenario.seed, self._segment
+        times = broadcast_times(self._workload, seed, host, start_ns, self._duration_ns, segment)
+        self._offer_next(host, times, segment)
+
+    # --- by hand
+
+    def happen(self, what: str, host: int) -> None:
+        """crash, recover, join, leave or broadcast, where that is possible now."""
+        node = self._hosts[host]
+        if what == "crash":
+            self._crash(node)
+        elif what == "recover":
+            self._recover(node, self._outages[host])
+        elif what == "broadcast":
+            if self._movement.present[host]:
+                node.offer(self._workload.payload_bytes)
+        else:
+            self._change(host, what)
+
+    def change_workload(self, change: Interval) -> None:
+        """What was still to come is forgotten."""
+        self._workload, self._segment = changed(self._workload, change), self._segment + 1
+        for host, trajectory in enumerate(self._trajectories):
+            if trajectory.appears_ns < self._duration_ns:
+                self._plan_broadcasts(host)
 
     def bring_everybody_back(self, coverage: Coverage) -> None:
         """Nobody walks or is down any more, and everybody is in a cell."""
@@ -148,23 +179,30 @@ class Lifecycle:
                 return
             host = inside[int(outage.draw * len(inside))]
         node = self._hosts[host]
-        if not node.up:
-            return
-        node.crash()
-        self._movement.pause(host)
-        self._kernel.after(outage.lasts_ns, partial(self._recover, node))
+        if self._crash(node):
+            self._kernel.after(outage.lasts_ns, partial(self._recover, node, self._outages[host]))
 
-    def _recover(self, node: HostNode) -> None:
-        if not node.up and self._movement.present[node.me]:
+    def _crash(self, node: HostNode) -> bool:
+        """False: it is down, or not there."""
+        if not node.up:
+            return False
+        self._outages[node.me] += 1
+        node.crash()
+        self._movement.pause(node.me)
+        return True
+
+    def _recover(self, node: HostNode, outage: int) -> None:
+        """From this outage, if it lasts still."""
+        if not node.up and self._movement.present[node.me] and outage == self._outages[node.me] > 0:
             self._movement.resume(node.me)
             node.recover()
 
-    def _offer_next(self, host: int, times: Iterator[int]) -> None:
+    def _offer_next(self, host: int, times: Iterator[int], segment: int) -> None:
         at = next(times, None)
         if at is not None:
-            self._kernel.at(at, partial(self._offer, host, times))
+            self._kernel.at(at, partial(self._offer, host, times, segment))
 
-    def _offer(self, host: int, times: Iterator[int]) -> None:
-        if self._movement.present[host]:
-            self._hosts[host].offer(self._scenario.workload.payload_bytes)
-            self._offer_next(host, times)
+    def _offer(self, host: int, times: Iterator[int], segment: int) -> None:
+        if self._movement.present[host] and segment == self._segment:
+            self._hosts[host].offer(self._workload.payload_bytes)
+            self._offer_next(host, times, segment)

@@ -41,6 +41,7 @@ from mobilenet.simulation.connections import RadioChannels, WiredChannels
 from mobilenet.simulation.counters import Counters, Totals
 from mobilenet.simulation.datagrams import RealTime, applications_of
 from mobilenet.simulation.hosts import HostNode
+from mobilenet.simulation.interventions import Interventions
 from mobilenet.simulation.lifecycle import Lifecycle
 from mobilenet.simulation.movement import Movement
 from mobilenet.simulation.nodes import Context, Node, StationNode
@@ -162,6 +163,8 @@ class Simulation:
             scenario, self.kernel, self.medium, self.movement, self.hosts, self.world.trajectories
         )
 
+        self._interventions = Interventions(self.kernel, self.lifecycle, self.movement, self._set_loss)
+
     # --- building
 
     def _transceiver(self, name: str, number: int, is_station: bool) -> tuple[Transceiver, Mac]:
@@ -172,6 +175,12 @@ class Simulation:
             transceiver.loss = Stream(seed, "loss", name)
         self.medium.add(transceiver)
         return transceiver, self._mac(transceiver)
+
+    def _set_loss(self, loss: float) -> None:
+        for node in self.nodes:
+            if node.transceiver.loss is None:
+                node.transceiver.loss = Stream(self.scenario.seed, "loss", node.name)
+        self.medium.set_loss(loss)
 
     def _mac(self, transceiver: Transceiver) -> Mac:
         wireless = self.scenario.wireless
@@ -288,6 +297,7 @@ class Simulation:
     def _run(self, progress: Progress | None) -> bool:
         """The run and its drain; whether it came to rest."""
         self.lifecycle.plan()
+        self._interventions.plan(self.scenario.interventions)
         if self.scenario.warmup_s > 0:
             at_its_end = partial(self._counters.sample_totals, self.medium, self.wires)
             self.kernel.at(ns(self.scenario.warmup_s), at_its_end)

@@ -65,6 +65,8 @@ class Movement:
         self._legs: list[Iterator[Leg]] = [iter(()) for _ in range(count)]
         self._leg_ends = [Timer(kernel, _walk_on(self, host)) for host in range(count)]
         self._paused: dict[int, tuple[float, float, int]] = {}  # host -> velocity, rest of its leg (-1: for ever)
+        self._goals: list[tuple[float, float]] = [(0.0, 0.0)] * count  # where the leg under way ends
+        self._astray: set[int] = set()  # hosts that somebody has dragged, until the end of a leg
         self._frozen = False
         self._ticking = False
 
@@ -124,6 +126,35 @@ class Movement:
         self._set(host, x_m, y_m, 0.0, 0.0)
         self._neighbours.add(self._transceivers[host], self._kernel.now)
 
+    def drag(self, host: int, x_m: float, y_m: float) -> None:
+        """Put a host somewhere else now. It goes on from there to where its leg ends, as fast as before, and arrives
+        later or earlier; where it stands it stands on as long.
+        """
+        if not self.present[host]:
+            return
+        self._astray.add(host)
+        vx, vy, rest = self._paused.get(host, (*self._velocities[host].tolist(), None))
+        vx, vy, duration_ns = self._way(host, x_m, y_m, float(np.hypot(vx, vy)))
+        if rest is not None:
+            self._paused[host] = (vx, vy, rest if duration_ns is None else duration_ns)
+            vx = vy = 0.0
+        elif duration_ns is not None:
+            self._leg_ends[host].start(duration_ns)
+        self._set(host, x_m, y_m, vx, vy)
+        self._neighbours.add(self._transceivers[host], self._kernel.now)
+        self.look(host)
+        self._keep_ticking()
+
+    def _way(self, host: int, x_m: float, y_m: float, speed: float) -> tuple[float, float, int | None]:
+        """The velocity from here to where the leg ends, and how long that takes; None: the host stands."""
+        if speed == 0:
+            return 0.0, 0.0, None
+        dx, dy = self._goals[host][0] - x_m, self._goals[host][1] - y_m
+        far_m = float(np.hypot(dx, dy))
+        if far_m < NEARLY_M:
+            return 0.0, 0.0, 0
+        return dx / far_m * speed, dy / far_m * speed, max(1, round(far_m / speed))
+
     def positions(self, hosts: np.ndarray | slice = slice(None)) -> np.ndarray:
         """Of these or all hosts now, float64 (n, 2); absent ones are far away."""
         return self._places[hosts] + self._velocities[hosts] * (self._kernel.now - self._since[hosts])
@@ -180,9 +211,17 @@ class Movement:
             x, y = self._transceivers[host].position(self._kernel.now)
             self._set(host, x, y, 0.0, 0.0)
             return
-        self._set(host, leg.x_m, leg.y_m, leg.vx_mps / SECOND, leg.vy_mps / SECOND)
-        if leg.duration_ns is not None:
-            self._leg_ends[host].start(leg.duration_ns)
+        x, y, vx, vy, duration_ns = leg.x_m, leg.y_m, leg.vx_mps / SECOND, leg.vy_mps / SECOND, leg.duration_ns
+        self._goals[host] = (x + vx * (duration_ns or 0), y + vy * (duration_ns or 0))
+        if host in self._astray:
+            x, y = self._transceivers[host].position(self._kernel.now)
+            vx, vy, way_ns = self._way(host, x, y, float(np.hypot(vx, vy)))
+            if way_ns is not None:
+                duration_ns = way_ns
+                self._astray.discard(host)
+        self._set(host, x, y, vx, vy)
+        if duration_ns is not None:
+            self._leg_ends[host].start(duration_ns)
         self._keep_ticking()
 
     def _set(self, host: int, x: float, y: float, vx: float, vy: float) -> None:

@@ -2,10 +2,11 @@
 
 Checks    positions are finite numbers; those of stations are the scenario's, once, at the beginning
           a host's positions are told at the scenario's interval, from when it appears on, without a hole
-          nobody moves faster than the scenario lets it. When the active part is over, who is in no cell is put at the
-          nearest covered place a host joins, begins and ends handoffs with a station that its positions before and
-          after allow: in range, and no further than the hysteresis behind the nearest one. Where power decides, no
-          farther than it can be received with the best luck of shadowing
+          nobody moves faster than the scenario lets it, but for being dragged to where the scenario says. When the
+          active part is over, who is in no cell is put at the nearest covered place
+          a host joins, begins and ends handoffs with a station that its positions before and after allow: in range,
+          and no further than the hysteresis behind the nearest one. Where power decides, no farther than it can be
+          received with the best luck of shadowing
 Model     a host may go on for a tick with a station that it should have left. How far a host errs is normal: eight
           standard deviations in each coordinate are never exceeded
 Units     metres, integer nanoseconds
@@ -114,14 +115,22 @@ def _times_problem(tracks: dict[str, Track], plans: dict[str, HostPlan], places:
 def _walk_problem(node: str, track: Track, plan: HostPlan, places: Places, end_ns: int) -> str | None:
     times, xs, ys = track
     for i in range(1, len(times)):
-        moved_m = hypot(xs[i] - xs[i - 1], ys[i] - ys[i - 1])
-        most_m = plan.speed_mps * SLOWNESS * (times[i] - times[i - 1]) / SECOND + ROUNDING_M
+        since_ns, x, y = _begin(track, i, plan)
+        moved_m = hypot(xs[i] - x, ys[i] - y)
+        most_m = plan.speed_mps * SLOWNESS * (times[i] - since_ns) / SECOND + ROUNDING_M
         if moved_m > most_m and not (times[i] >= end_ns and _was_brought_back(xs[i], ys[i], places)):
             return (
-                f"positions: {node} moves {moved_m:.6g} m from {times[i - 1] / SECOND:g} to {times[i] / SECOND:g} s; "
+                f"positions: {node} moves {moved_m:.6g} m from {since_ns / SECOND:g} to {times[i] / SECOND:g} s; "
                 f"at {plan.speed_mps:g} m/s it can move {most_m:.6g} m"
             )
     return None
+
+
+def _begin(track: Track, i: int, plan: HostPlan) -> tuple[int, float, float]:
+    """When and where it begins to move to its i-th position: the one before, or where somebody has put it since."""
+    times, xs, ys = track
+    put = [drag for drag in plan.drags if times[i - 1] <= drag[0] < times[i]]
+    return put[-1] if put else (times[i - 1], xs[i - 1], ys[i - 1])
 
 
 def _was_brought_back(x: float, y: float, places: Places) -> bool:
@@ -149,7 +158,7 @@ def _cells_problem(
         times, xs, ys = tracks[node]
         after = bisect_right(times, now_ns)
         for i in (after - 1, after):
-            if 0 <= i < len(times):
+            if 0 <= i < len(times) and not _is_dragged(plans[node], now_ns, times[i]):
                 walks_ns = abs(min(now_ns, expected.end_ns) - min(times[i], expected.end_ns))
                 distances = np.hypot(*(stations_m - (xs[i], ys[i])).T)
                 slack_m = (
@@ -163,6 +172,11 @@ def _cells_problem(
                 if problem is not None:
                     return f"{what}, {problem} at {times[i] / SECOND:g} s"
     return None
+
+
+def _is_dragged(plan: HostPlan, one_ns: int, other_ns: int) -> bool:
+    """Between two moments, so that where it is at one says nothing of the other."""
+    return any(min(one_ns, other_ns) <= at_ns <= max(one_ns, other_ns) for at_ns, _, _ in plan.drags)
 
 
 def _too_far(own_m: float, nearest_m: float, slack_m: float, places: Places) -> str | None:

@@ -59,13 +59,17 @@ class WorkloadParameters(Parameters):
         return 1 / self.interval_s if self.interval_s else 0.0
 
 
-def broadcast_times(parameters: WorkloadParameters, seed: int, host: int, start_ns: int, stop_ns: int) -> Iterator[int]:
-    """The moments from `start_ns` to before `stop_ns` at which a host broadcasts, in nanoseconds."""
+def broadcast_times(
+    parameters: WorkloadParameters, seed: int, host: int, start_ns: int, stop_ns: int, segment: int = 0
+) -> Iterator[int]:
+    """The moments from `start_ns` to before `stop_ns` at which a host broadcasts, in nanoseconds. `segment`: how often
+    the workload was changed by hand before; each has draws of its own.
+    """
     if parameters.arrivals == "explicit":
         own = sorted(ns(message.at_s) for message in parameters.messages if number(message.host) == host)
         yield from (at_ns for at_ns in own if start_ns <= at_ns < stop_ns)
     elif parameters.interval_s is not None:
-        stream = Stream(seed, "workload", f"h{host}")
+        stream = Stream(seed, "workload", f"h{host}/{segment}" if segment else f"h{host}")
         periodic = parameters.arrivals == "periodic"
         interval_ns = ns(parameters.interval_s)
         at_ns = start_ns + (

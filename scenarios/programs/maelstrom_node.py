@@ -1,5 +1,6 @@
-"""A node for the broadcast workload of Maelstrom: it tells its neighbours each value that is new to it. It knows nothing
-of mobilenet.
+"""A node for the broadcast workload of Maelstrom: it tells its neighbours each value that is new to it.
+
+It knows nothing of mobilenet.
 """
 
 import json

@@ -1,6 +1,6 @@
 """Flooding over plain UDP: it knows its peers and nothing of emulators. Order of each sender is kept by its numbers.
 
-    udp_flood.py ADDRESS PORT PEER:PORT,PEER:PORT,... SECONDS_BETWEEN_BROADCASTS SECONDS_OF_BROADCASTS
+udp_flood.py ADDRESS PORT PEER:PORT,PEER:PORT,... SECONDS_BETWEEN_BROADCASTS SECONDS_OF_BROADCASTS
 """
 
 import random

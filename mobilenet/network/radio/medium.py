@@ -63,6 +63,10 @@ class Medium:
     def add(self, transceiver: Transceiver) -> None:
         """The node is on this medium from now on."""
 
+    def set_loss(self, loss: float) -> None:
+        """The random loss from now on, of frames that have not ended yet."""
+        self._loss = loss
+
     def start(self, frame: Frame, before: Frame | None = None) -> None:
         """The sender's transceiver begins to radiate the frame now; it sends one at a time, and a frame is in the air
         once at a time.

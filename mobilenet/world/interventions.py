@@ -1,0 +1,100 @@
+"""What somebody does to a run at a given time: by hand, in a scenario that is written down.
+
+Model     each takes effect at its time, after everything else that was to happen in that nanosecond; of two at one time
+          the first in the list comes first, and they are not of one host. What cannot be done any more (a crash of who
+          is down) does nothing. A host that was crashed by hand stays down until somebody recovers it, or the active
+          part ends
+Units     seconds, metres in parameters; integer nanoseconds in times
+Errors    none here
+Source    ours: docs/models/world.md
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from mobilenet.engine.kernel import ns
+from mobilenet.parameters import HostName, Parameters, number
+from mobilenet.world.workload import WorkloadParameters, broadcast_times
+
+
+class _AtATime(Parameters):
+    at_s: float = Field(ge=0, le=1e6, description="when, less than duration_s")
+
+
+class OfHost(_AtATime):
+    """Something that a host does, or that happens to it."""
+
+    do: Literal["crash", "recover", "join", "leave", "broadcast"] = Field(description="what happens")
+    host: HostName = Field(description="at which host")
+
+
+class Drag(_AtATime):
+    """A host is somewhere else from now on, and walks on from there."""
+
+    do: Literal["drag"] = Field(description="what happens")
+    host: HostName = Field(description="which host")
+    to_m: tuple[float, float] = Field(description="where it is put, [x, y]")
+
+
+class Loss(_AtATime):
+    """Another random loss from now on."""
+
+    do: Literal["loss"] = Field(description="what happens")
+    loss: float = Field(ge=0, le=1, description="as wireless.loss")
+
+
+class Interval(_AtATime):
+    """Hosts broadcast more or less often from now on."""
+
+    do: Literal["interval"] = Field(description="what happens")
+    interval_s: float = Field(ge=0.001, le=1e6, description="as workload.interval_s")
+
+
+Intervention = Annotated[OfHost | Drag | Loss | Interval, Field(discriminator="do")]
+
+
+def in_order(interventions: Sequence[OfHost | Drag | Loss | Interval]) -> list[OfHost | Drag | Loss | Interval]:
+    """As they take effect."""
+    return sorted(interventions, key=lambda one: ns(one.at_s))
+
+
+def segments(interventions: Sequence[OfHost | Drag | Loss | Interval]) -> list[Interval]:
+    """The changes of the workload, in order; from the n-th on, counted from 1, hosts broadcast as its segment says."""
+    return [one for one in in_order(interventions) if isinstance(one, Interval)]
+
+
+def offers(
+    workload: WorkloadParameters,
+    interventions: Sequence[OfHost | Drag | Loss | Interval],
+    seed: int,
+    host: int,
+    appears_ns: int,
+    end_ns: int,
+) -> list[int]:
+    """When the application of a host wants to broadcast, in nanoseconds, in order."""
+    found: list[int] = []
+    changes = segments(interventions)
+    begins_ns = [0, *(ns(change.at_s) for change in changes)]
+    stops_ns = [*(begin_ns + 1 for begin_ns in begins_ns[1:]), end_ns]
+    for segment, (begin_ns, stop_ns) in enumerate(zip(begins_ns, stops_ns, strict=True)):
+        parameters = workload if segment == 0 else changed(workload, changes[segment - 1])
+        start_ns = max(appears_ns, begin_ns)
+        found += broadcast_times(parameters, seed, host, start_ns, stop_ns, segment)
+    for one in interventions:
+        if (
+            isinstance(one, OfHost)
+            and one.do == "broadcast"
+            and number(one.host) == host
+            and ns(one.at_s) >= appears_ns
+        ):
+            found.append(ns(one.at_s))
+    return sorted(found)
+
+
+def changed(workload: WorkloadParameters, change: Interval) -> WorkloadParameters:
+    """The workload after it."""
+    return workload.model_copy(update={"interval_s": change.interval_s})

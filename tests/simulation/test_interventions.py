@@ -1,0 +1,166 @@
+"""What is done to a run by hand: it happens at its time, the run repeats, and the verifier holds the record to it."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from mobilenet.api import Run, manifest_of, run, simulate
+from mobilenet.parameters import ScenarioError
+from mobilenet.scenario import Scenario
+from mobilenet.scenario.plans import expected
+from mobilenet.simulation.mobile import Outcome
+from mobilenet.verify.asked import asked_problem
+from mobilenet.verify.contradicted import contradicted
+from tests.conftest import ROOT
+
+FIRST = ROOT / "scenarios" / "first.yaml"
+BY_HAND: dict[str, dict[str, Any]] = {
+    "crash": {"at_s": 5.123456789, "host": "h1"},
+    "recover": {"at_s": 9, "host": "h1"},
+    "drag": {"at_s": 10, "host": "h2", "to_m": [400, 30]},
+    "leave": {"at_s": 12, "host": "h4"},
+    "join": {"at_s": 16, "host": "h4"},
+    "loss": {"at_s": 17, "loss": 0.3},
+    "interval": {"at_s": 18, "interval_s": 0.5},
+    "broadcast": {"at_s": 19.5, "host": "h0"},
+}
+ALL = [{"do": do, **more} for do, more in BY_HAND.items()]
+
+
+def scenario(interventions: list[dict[str, Any]], *more: str) -> Scenario:
+    return Scenario.load(FIRST, ["duration_s=20", f"interventions={json.dumps(interventions)}", *more])
+
+
+def played(interventions: list[dict[str, Any]], *more: str) -> Outcome:
+    found = simulate(scenario(interventions, *more))
+    assert isinstance(found, Outcome)
+    return found
+
+
+@pytest.fixture(scope="module")
+def done(tmp_path_factory: pytest.TempPathFactory) -> Run:
+    return run(scenario(ALL), out=tmp_path_factory.mktemp("by hand") / "run")
+
+
+@pytest.fixture(scope="module")
+def outcome() -> Outcome:
+    return played(ALL)
+
+
+def test_they_happen_at_their_time(done: Run) -> None:
+    assert done.verdict == "valid"
+    events = done.events
+    what = {(row.event, row.node, row.time_ns) for row in events.itertuples()}
+    assert {("crash", "h1", 5_123_456_789), ("recover", "h1", 9_000_000_000)} <= what
+    assert ("broadcast", "h0", 19_500_000_000) in what
+    of_h4 = events[(events.node == "h4") & events.event.isin(["join", "leave"]) & (events.time_ns >= 12e9)]
+    assert of_h4.event.tolist() == ["leave", "join"] and of_h4.time_ns.iloc[1] >= 16e9
+    sent = events[events.event == "broadcast"].time_ns
+    assert ((sent > 18e9) & (sent < 20e9)).sum() > 3 * ((sent > 14e9) & (sent < 16e9)).sum()
+    assert done.counters["radio"]["lost"]["random"] > 0
+
+
+def test_a_dragged_host_walks_on_from_there(done: Run) -> None:
+    track = done.positions[done.positions.node == "h2"].set_index("time_ns")
+    assert np.hypot(track.x_m[11 * 10**9] - 400, track.y_m[11 * 10**9] - 30) < 5.001
+    steps = np.hypot(track.x_m.diff(), track.y_m.diff())[track.index > 11 * 10**9]
+    assert (steps <= 5.001).all() and steps.max() > 4.5
+
+
+def test_it_is_the_same_run_from_the_directory(done: Run, tmp_path: Path) -> None:
+    again = run(done.path / "scenario.yaml", out=tmp_path / "again")
+    assert again.manifest["fingerprint"] == done.manifest["fingerprint"]
+
+
+def test_an_empty_list_changes_nothing() -> None:
+    assert (
+        played([]).recording.events.fingerprint()
+        == simulate(Scenario.load(FIRST, ["duration_s=20"])).recording.events.fingerprint()
+    )
+
+
+@pytest.mark.parametrize("left_out", [do for do in BY_HAND if do != "loss"])
+def test_a_record_is_held_to_each(left_out: str, outcome: Outcome) -> None:
+    """The same record, of a scenario without one of them, is refused; and that of a run without it, with it."""
+    others = [one for one in ALL if one["do"] != left_out]
+    assert problem(outcome, scenario(ALL)) is None
+    assert problem(outcome, scenario(others)) is not None
+
+
+@pytest.mark.parametrize("added", ["crash", "broadcast", "interval", "drag"])
+def test_what_did_not_happen_is_missed(added: str, outcome: Outcome) -> None:
+    more = {"at_s": 15.5, "host": "h3", "to_m": [0, 0], "interval_s": 0.3}
+    keys = {"crash": ["host"], "broadcast": ["host"], "interval": ["interval_s"], "drag": ["host", "to_m"]}[added]
+    one = {"do": added, "at_s": 15.5, **{key: more[key] for key in keys}}
+    assert problem(outcome, scenario([*ALL, one])) is not None
+
+
+def problem(done: Outcome, scenario: Scenario) -> str | None:
+    tables = done.recording.tables()
+    facts = manifest_of(scenario, done, 1.0, "")
+    found = expected(scenario)
+    wrong = contradicted(tables["events"], tables["samples"], tables["positions"], facts, found)
+    return wrong or asked_problem(tables["events"], found)
+
+
+HOST = st.sampled_from([f"h{number}" for number in range(6)])
+WHEN = st.integers(0, 11_900_000_000).map(lambda ns: ns / 1e9)
+ANY = st.one_of(
+    st.fixed_dictionaries(
+        {"do": st.sampled_from(["crash", "recover", "join", "leave", "broadcast"]), "at_s": WHEN, "host": HOST}
+    ),
+    st.fixed_dictionaries(
+        {
+            "do": st.just("drag"),
+            "at_s": WHEN,
+            "host": HOST,
+            "to_m": st.tuples(st.floats(-150, 550), st.floats(-150, 150)).map(list),
+        }
+    ),
+    st.fixed_dictionaries({"do": st.just("loss"), "at_s": WHEN, "loss": st.sampled_from([0.0, 0.1, 0.5])}),
+    st.fixed_dictionaries({"do": st.just("interval"), "at_s": WHEN, "interval_s": st.sampled_from([0.3, 1.0, 5.0])}),
+)
+
+
+@settings(max_examples=25, deadline=None)
+@given(
+    st.lists(ANY, max_size=12, unique_by=lambda one: (one.get("host", one["do"]), one["at_s"])),
+    st.sampled_from(["null", "{schedule: random, rate_per_host_per_min: 6, mean_duration_s: 1}"]),
+)
+def test_whatever_is_done_the_run_is_valid_and_repeats(
+    tmp_path_factory: pytest.TempPathFactory, interventions: list[dict[str, Any]], faults: str
+) -> None:
+    values = scenario(interventions, "duration_s=12", f"faults={faults}", "wireless.loss=0.05")
+    folder = tmp_path_factory.mktemp("any")
+    first = run(values, out=folder / "one")
+    assert first.verdict != "violated", (first.verdicts, interventions)
+    assert simulate(values).recording.events.fingerprint() == first.manifest["fingerprint"]
+
+
+WRONG = [
+    ({"at_s": 20, "do": "crash", "host": "h1"}, "interventions.0.at_s: 20 s, expected less than duration_s, 20 s"),
+    ({"at_s": 1, "do": "crash", "host": "h9"}, "interventions: there is no h9 among 6 hosts, h0 to h5"),
+    ({"at_s": 1, "do": "fly", "host": "h1"}, "unknown do fly"),
+    ({"at_s": 1, "do": "drag", "host": "h1", "to_m": [1e9, 0]}, "expected numbers of metres, at most 1e+06"),
+    ({"at_s": 1, "do": "crash", "host": "h1", "to_m": [0, 0]}, "to_m: unknown key"),
+    ({"at_s": 5.0, "do": "leave", "host": "h3"}, "interventions.1: another one of h3 at 5 s, expected one at a time"),
+]
+
+
+@pytest.mark.parametrize(("one", "said"), WRONG)
+def test_wrong_ones_are_refused(one: dict[str, Any], said: str) -> None:
+    with pytest.raises(ScenarioError) as caught:
+        scenario([{"at_s": 5, "do": "crash", "host": "h3"}, one] if one["at_s"] == 5 else [one])
+    assert said in str(caught.value)
+
+
+def test_there_must_be_an_interval_to_change() -> None:
+    with pytest.raises(ScenarioError, match="arrivals are 'none', which have no interval to change"):
+        scenario([{"at_s": 1, "do": "interval", "interval_s": 1}], "workload={arrivals: none}")
