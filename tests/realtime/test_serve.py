@@ -14,6 +14,7 @@ import pytest
 
 from mobilenet.api import Run, run
 from mobilenet.parameters import ScenarioError
+from mobilenet.realtime.gateway import Gateway
 from mobilenet.simulation.datagrams import RealTime
 from mobilenet.simulation.plugin_code import PluginError
 from tests.realtime.own import scenario
@@ -156,6 +157,15 @@ if me == 0:
 while True: time.sleep(1)"""
     done = served(scenario(tmp_path, code), tmp_path / "run")
     assert done.manifest["real_time"]["asked_for_tcp"] == ["h0"] and (tmp_path / "answer").exists()
+
+
+def test_without_leave_to_bind_to_the_interface_there_is_a_socket_for_each_address(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Gateway, "_on_the_loopback", lambda gateway, port: None)
+    path = scenario(tmp_path, TALK, 2, 3.0, protocol={"promises": "causal"})
+    done = served(path, tmp_path / "run")
+    assert done.verdict == "valid" and done.metrics["deliveries"] == 10
 
 
 def test_a_program_that_fails_ends_the_run(tmp_path: Path) -> None:
