@@ -15,6 +15,7 @@ from pathlib import Path
 
 import pytest
 
+from mobilenet.metrics.registry import meaning
 from tests.write_metric_table import PAGE, written
 
 ROOT = Path(__file__).parent.parent
@@ -167,6 +168,13 @@ def test_documents_that_the_code_names_exist() -> None:
 def headings(page: Path) -> set[str]:
     titles = re.findall(r"^#+ (.*)$", page.read_text(encoding="utf-8"), re.MULTILINE)
     return {re.sub(r"[^\w -]", "", title).strip().lower().replace(" ", "-") for title in titles}
+
+
+@pytest.mark.parametrize("name", ["docs/verdicts-and-metrics.md", "docs/run-directory.md", "docs/guide/maps.md"])
+def test_pairs_are_told_for_both_radios(name: str) -> None:
+    """Where power decides a pair is no node in range."""
+    assert not re.search(r"frame(,| and)\s+(node|receiver) in\s+(its\s+)?range", text_of(name))
+    assert "in silence" in meaning("receivers_in_range_per_frame")
 
 
 def test_the_tables_of_metrics_are_those_of_the_registry() -> None:

@@ -50,7 +50,7 @@ MOBILE: dict[str, tuple[str, str]] = {  # words, unit; those that come first in 
     "deliveries_missed_by_gaps": ("pairs (member, message) missed by gaps", ""),
     "frames": ("frames in the air", ""),
     "frames_per_s": ("frames in the air per second", "1/s"),
-    "receivers_in_range_per_frame": ("receivers in range of a frame, mean", ""),
+    "receivers_in_range_per_frame": ("nodes within reach of a frame (range; by power: detected in silence), mean", ""),
     "collision_ratio_addressed": ("share of receptions lost to collisions, of frames for that receiver", ""),
     "collision_ratio_addressed_begun": (
         "share of receptions begun that were lost to collisions, of frames for that receiver",

@@ -4,7 +4,8 @@ Model     a FeatureCollection, a Feature or a geometry. Polygon and MultiPolygon
           into; points and lines are passed over. Where a feature has a property `building`, as OpenStreetMap's have,
           only those are taken that do (other than "no"). A third coordinate is passed over. `crs`, which older files
           have, says whether numbers are degrees if it names a system that is known here; degrees of any system are
-          taken as WGS 84's. RFC 7946 does not know `crs`, and means degrees always
+          taken as WGS 84's. RFC 7946 does not know `crs`, and means degrees always; null there means a plane that
+          lies nowhere on Earth
 Units     as the file has them
 Errors    ScenarioError, `town.geojson: feature 3 ('Town hall'): ...`, features counted from 1
 Source    RFC 7946 (2016); Butler et al.: The GeoJSON Format Specification (2008) for `crs`; EPSG Geodetic Parameter
@@ -17,7 +18,7 @@ import json
 import math
 import re
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, NamedTuple
 
 from mobilenet.parameters import ScenarioError
 from mobilenet.propagation.shapes import Corners, Shapes
@@ -43,13 +44,22 @@ PROJECTED = (range(2000, 4000), range(20_000, 33_000))
 """Where EPSG keeps systems in metres (and feet), but for those above."""
 
 
+class _Constant(NamedTuple):
+    """NaN or Infinity, which JSON does not have and many programs write."""
+
+    name: str
+
+
 def read(text: str, file: str) -> Shapes:
-    top = _parsed(text, file)
+    constants: list[_Constant] = []
+    top = _parsed(text, file, constants)
     if not isinstance(top, dict) or not isinstance(top.get("type"), str):
         raise ScenarioError(f'{file}: no GeoJSON: expected an object with a type, as {{"type": ...}}')
     lonlat = _says_lonlat(top, file)
-    shapes = Shapes(file)
+    shapes = Shapes(file, is_on_earth="crs" not in top or top["crs"] is not None)
     features = list(_features(top, file))
+    if constants:
+        _refuse_constants([*features, (file, top)])
     only_buildings = any(_is_building(feature) is not None for _, feature in features)
     for where, feature in features:
         if not only_buildings or _is_building(feature):
@@ -58,18 +68,32 @@ def read(text: str, file: str) -> Shapes:
     return shapes
 
 
-def _parsed(text: str, file: str) -> Any:
-    def refuse(constant: str) -> None:
-        raise ScenarioError(f"{file}: {constant} in it, which is no finite number")
+def _parsed(text: str, file: str, constants: list[_Constant]) -> Any:
+    """`constants`: takes those that stand in it."""
+
+    def keep(name: str) -> _Constant:
+        constants.append(_Constant(name))
+        return constants[-1]
 
     try:
-        return json.loads(text, parse_constant=refuse)
+        return json.loads(text, parse_constant=keep)
     except json.JSONDecodeError as error:
         raise ScenarioError(f"{file}:{error.lineno}:{error.colno}: neither GeoJSON nor XML: {error.msg}") from None
     except RecursionError:
         raise ScenarioError(f"{file}: nested without end; expected GeoJSON") from None
     except ValueError:  # thousands of digits
         raise ScenarioError(f"{file}: a number in it has too many digits") from None
+
+
+def _refuse_constants(parts: list[tuple[str, Any]]) -> None:
+    """The first part that has one, by its name."""
+    for where, part in parts:
+        left = [part]
+        while left:
+            value = left.pop()
+            if isinstance(value, _Constant):
+                raise ScenarioError(f"{where}: {value.name} in it, which is no finite number")
+            left += value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
 
 
 def _says_lonlat(top: dict[str, Any], file: str) -> bool | None:

@@ -3,8 +3,9 @@
 Model     GeoJSON, or SUMO's polygons if it begins as XML does; packed by gzip or not. SUMO says what is in degrees, and
           GeoJSON's `crs` if it names a known system. Else its numbers are degrees if all of them can be, and their
           extent makes no sense in metres: the median polygon is less than 0.05 wide and high (a post), or all together
-          less than 1 (a cupboard), or less than 5 and most numbers are finer than a millimetre. Buildings may overlap
-          or stand wall to wall, see walls.py
+          less than 1 (a cupboard), or less than 5 and most numbers are finer than a millimetre. Others that can be
+          degrees are degrees as well, as RFC 7946 has it, unless `crs` is null or that would put them farther than
+          1000 km from the origin. Buildings may overlap or stand wall to wall, see walls.py
 Units     metres or degrees; whole centimetres from there on
 Errors    ScenarioError, one line: the file, the polygon, what is wrong, what would be right
 Source    ours: docs/models/propagation.md
@@ -17,6 +18,7 @@ from statistics import median
 
 import numpy as np
 import shapely
+from numpy.typing import NDArray
 
 from mobilenet.parameters import ScenarioError
 from mobilenet.propagation import geojson, sumo_polygons
@@ -46,8 +48,8 @@ def read_buildings(path: Path, origin: Origin | None = None) -> list[Building]:
     shapes = _read(path)
     if not shapes.all:
         raise ScenarioError(f"{shapes.file}: no building in it; expected polygons")
-    looks_lonlat = _looks_lonlat(shapes.all)
-    return [_building(shape, looks_lonlat if shape.lonlat is None else shape.lonlat, origin) for shape in shapes.all]
+    lonlat = _are_lonlat(shapes, origin)
+    return [_building(shape, lonlat if shape.lonlat is None else shape.lonlat, origin) for shape in shapes.all]
 
 
 def _read(path: Path) -> Shapes:
@@ -66,8 +68,10 @@ def _read(path: Path) -> Shapes:
         raise ScenarioError(f"{file}:{line}: not text in UTF-8") from None
 
 
-def _looks_lonlat(shapes: list[Shape]) -> bool:
-    corners = [[corner for ring in shape.rings for corner in ring] for shape in shapes]
+def _are_lonlat(shapes: Shapes, origin: Origin | None) -> bool:
+    """Where the file does not say it."""
+    unsaid = [shape for shape in shapes.all if shape.lonlat is None]
+    corners = [[corner for ring in shape.rings for corner in ring] for shape in unsaid]
     everything = np.array([corner for each in corners for corner in each])
     if not len(everything) or (np.abs(everything) > (180, 90)).any():
         return False
@@ -75,7 +79,17 @@ def _looks_lonlat(shapes: list[Shape]) -> bool:
         return True
     extent = np.ptp(everything, axis=0).max()
     fine = everything != np.round(everything, DECIMALS)
-    return bool(extent < CUPBOARD or (extent < KIOSK and fine.mean() > 0.5))
+    if extent < CUPBOARD or (extent < KIOSK and fine.mean() > 0.5):
+        return True
+    if not shapes.is_on_earth:
+        return False
+    if origin is None:
+        raise ScenarioError(
+            f"{unsaid[0].where}: longitudes and latitudes, as no crs that is known here says otherwise (RFC 7946), and"
+            " nothing says where the plane's (0, 0) lies; expected origin: {lon, lat}, or, if these are metres,"
+            ' "crs": null in the file'
+        )
+    return bool(_is_near(everything[:, 0], everything[:, 1], origin).all())
 
 
 def _building(shape: Shape, lonlat: bool, origin: Origin | None) -> Building:
@@ -112,13 +126,19 @@ def _on_plane(shape: Shape, ring: Corners, origin: Origin | None) -> Corners:
         )
     for i in np.flatnonzero((np.abs(lon) > 180) | (np.abs(lat) > 90))[:1]:
         raise ScenarioError(f"{shape.where}: ({lon[i]:.10g}, {lat[i]:.10g}) is no longitude and latitude")
-    x, y = to_plane(lon, lat, origin)
-    for i in np.flatnonzero(~((np.hypot(x, y) <= FARTHEST_M) & (np.abs(lon - origin.lon) < 90)))[:1]:
+    for i in np.flatnonzero(~_is_near(lon, lat, origin))[:1]:
         raise ScenarioError(
             f"{shape.where}: ({lon[i]:.10g}, {lat[i]:.10g}) is farther than 1000 km from the origin, longitude"
             f" {origin.lon:g}, latitude {origin.lat:g}"
         )
+    x, y = to_plane(lon, lat, origin)
     return list(zip(x.tolist(), y.tolist(), strict=True))
+
+
+def _is_near(lon: NDArray[np.float64], lat: NDArray[np.float64], origin: Origin) -> NDArray[np.bool_]:
+    """Not farther than anything may be."""
+    x, y = to_plane(lon, lat, origin)
+    return (np.hypot(x, y) <= FARTHEST_M) & (np.abs(lon - origin.lon) < 90)
 
 
 def _in_cm(ring: Corners) -> Ring:

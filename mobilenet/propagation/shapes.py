@@ -21,10 +21,11 @@ class Shape(NamedTuple):
 
 
 class Shapes:
-    """All of a file."""
+    """All of a file. `is_on_earth`: its numbers may be degrees; False: it says that they are not."""
 
-    def __init__(self, file: str) -> None:
+    def __init__(self, file: str, is_on_earth: bool = True) -> None:
         self.file = file
+        self.is_on_earth = is_on_earth
         self.all: list[Shape] = []
         self._edges = 0
 

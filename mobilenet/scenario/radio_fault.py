@@ -1,9 +1,10 @@
 """Which key of a radio that reaches too far, or not far enough, is at fault.
 
 Model     reach: how far a preamble is detected where the path loss is all. Each key is put back to its default alone.
-          At fault is the first that brings the reach below 3 km: the power, the preamble's keys, the numbers of the
-          path loss, its model; if none does, the one that changes the link at 3 km the most. Nothing is computed beyond
-          3 km, so the reach there comes from the formula, up to FARTHEST_SHOWN_M
+          At fault is the first that mends the reach (below 3 km, or no longer narrow): the power, the preamble's keys,
+          the numbers of the path loss, its model; if none does, the one that changes the link there the most. Nothing
+          is computed beyond 3 km, so the reach there comes from the formula, up to FARTHEST_SHOWN_M. Of a radio that
+          reaches too near, a value is advised if it alone carries preambles as far as USUAL_M
 Units     metres, dB, dBm
 Source    ours: docs/models/sinr.md
 """
@@ -30,6 +31,7 @@ FARTHEST_SHOWN_M = 1_000_000
 USUAL_M = 100.0
 WHOLE = "path_loss"
 PREAMBLE_KEYS = ("preamble_rssi_dbm", "preamble_sinr_db", "noise_figure_db")
+NUMBERS = ("path_loss.exponent", "path_loss.reference_loss_db")
 
 
 class _Sender(NamedTuple):
@@ -56,15 +58,19 @@ def too_far(wireless: WirelessParameters) -> tuple[str, str] | None:
     threshold_dbm = detected_cdbm(wireless) / 100
     loss_db = mean_loss_db(wireless.path_loss, FARTHEST_M, sender.stations)
     excess_db = sender.tx_dbm - threshold_dbm - loss_db
-    shares_db = dict(_shares_db(wireless, sender, threshold_dbm, loss_db))
-    enough = [path for path, share_db in shares_db.items() if share_db > excess_db]
-    kind = _kind(enough[0]) if enough else ""
-    path = max((each for each in enough or shares_db if _kind(each) == kind or not kind), key=shares_db.__getitem__)
+    path = _at_fault(dict(_shares_db(wireless, sender, FARTHEST_M)), excess_db)
     reach = _far(wireless, sender, threshold_dbm)
     return f"wireless.{path}", (
         f"preambles are detected {reach} away, and beyond {FARTHEST_M / 1000:g} km nothing is computed:"
         f" {_right(wireless, path, sender, threshold_dbm, loss_db, excess_db)}"
     )
+
+
+def _at_fault(shares_db: dict[str, float], needed_db: float) -> str:
+    """`shares_db`: what the default of each key would mend."""
+    enough = [path for path, share_db in shares_db.items() if share_db > needed_db]
+    kind = _kind(enough[0]) if enough else ""
+    return max((each for each in enough or shares_db if _kind(each) == kind or not kind), key=shares_db.__getitem__)
 
 
 def _kind(path: str) -> str:
@@ -85,21 +91,74 @@ def too_near(wireless: WirelessParameters, narrow_m: float) -> tuple[str, str] |
         key, whose, reach = "tx_dbm", "hosts are", host
     else:
         key, whose, reach = "station_tx_dbm", "stations are", cell
-    tx_dbm = wireless.tx_dbm if key == "tx_dbm" else station_tx_dbm(wireless)
-    needed_dbm, most_dbm = -_below(-tx_dbm_to_reach(wireless, USUAL_M)), _most_dbm(key)
-    advice = f"for {USUAL_M:g} m it takes {needed_dbm:g} dBm"
-    if needed_dbm > most_dbm:
-        advice += f", and {most_dbm:g} dBm is the most: less path loss, or a lower preamble_rssi_dbm"
-    return f"wireless.{key}", (
-        f"at {tx_dbm:g} dBm {whose} received up to {reach:.1f} m only: hardly anybody hears anybody; {advice}"
+    sender = _Sender(key, wireless.tx_dbm if key == "tx_dbm" else station_tx_dbm(wireless), 1)
+    shares_db = {path: -share_db for path, share_db in _shares_db(wireless, sender, narrow_m)}
+    path = _at_fault(shares_db, tx_dbm_to_reach(wireless, narrow_m) - sender.tx_dbm)
+    lacking_db = tx_dbm_to_reach(wireless, USUAL_M) - sender.tx_dbm
+    if enough := _enough(wireless, path, sender, lacking_db):
+        advice = f"it takes {enough}"
+    else:
+        worse = sorted((each for each, share_db in shares_db.items() if share_db > 0), key=shares_db.__getitem__)
+        advice = (
+            f"{lacking_db:.1f} dB are missing, more than this key can give; expected nearer to the defaults:"
+            f" {', '.join(reversed(worse))}"
+        )
+    return f"wireless.{path}", (
+        f"{_given(wireless, path, sender)} {whose} received up to {reach:.1f} m only: hardly anybody hears anybody;"
+        f" for {USUAL_M:g} m {advice}"
     )
 
 
-def _shares_db(
-    wireless: WirelessParameters, sender: _Sender, threshold_dbm: float, loss_db: float
-) -> Iterator[tuple[str, float]]:
-    """By how much each key makes the link better at 3 km than its default, and its path."""
+def _given(wireless: WirelessParameters, path: str, sender: _Sender) -> str:
+    """What the key at fault is, or comes to."""
+    if path == sender.key:
+        return f"at {sender.tx_dbm:g} dBm"
+    if path in PREAMBLE_KEYS:
+        threshold = f"preambles are detected from {detected_cdbm(wireless) / 100:g} dBm on, and"
+        return threshold if path == "preamble_rssi_dbm" else f"with {getattr(wireless, path):g} dB, {threshold}"
+    if path in NUMBERS:
+        return f"with {_value(wireless, path):g}{_unit(path)},"
+    return f"{wireless.path_loss.model} loses {mean_loss_db(wireless.path_loss, USUAL_M):.1f} dB on {USUAL_M:g} m, and"
+
+
+def _enough(wireless: WirelessParameters, path: str, sender: _Sender, lacking_db: float) -> str:
+    """What this key would have to be, the others as they are; empty if none of its values does."""
+    if path not in (sender.key, *PREAMBLE_KEYS, *NUMBERS):
+        least_db = _below(mean_loss_db(wireless.path_loss, USUAL_M) - lacking_db)
+        return f"a loss of {least_db:g} dB or less there" if least_db >= 0 else ""
+    given, more = _value(wireless, path), "" if path == sender.key else " or less"
+    if path == sender.key:
+        value = -_below(-given - lacking_db)
+    elif path == "path_loss.exponent":
+        value = _below(given - lacking_db / (10 * log10(USUAL_M)), 100)  # from 1 m on
+    else:
+        value = _below(given - lacking_db)
+    whole, _, name = path.partition(".")
+    owner = PathLossParameters if name else WirelessParameters
+    limits = owner.model_fields[name or whole].metadata
+    least, most = (next(getattr(limit, end) for limit in limits if hasattr(limit, end)) for end in ("ge", "le"))
+    again = wireless.model_copy(
+        update={whole: wireless.path_loss.model_copy(update={name: value}) if name else value}
+    )  # fmt: skip
+    tx_dbm = value if path == sender.key else sender.tx_dbm
+    does = least <= value <= most and tx_dbm_to_reach(again, USUAL_M) <= tx_dbm
+    return f"{value:g}{_unit(path)}{more}" if does else ""
+
+
+def _unit(path: str) -> str:
+    return " dBm" if path.endswith("_dbm") else " dB" if path.endswith("_db") else ""
+
+
+def _value(wireless: WirelessParameters, path: str) -> float:
+    _, _, name = path.partition(".")
+    return float(getattr(wireless.path_loss, name) if name else getattr(wireless, path))
+
+
+def _shares_db(wireless: WirelessParameters, sender: _Sender, distance_m: float) -> Iterator[tuple[str, float]]:
+    """By how much each key makes a link of that length better than its default, and its path."""
     usual = WirelessParameters(model="sinr")
+    threshold_dbm = detected_cdbm(wireless) / 100
+    loss_db = mean_loss_db(wireless.path_loss, distance_m, sender.stations)
     yield sender.key, sender.tx_dbm - usual.tx_dbm
     for key in PREAMBLE_KEYS:
         again = wireless.model_copy(update={key: getattr(usual, key)})
@@ -108,8 +167,8 @@ def _shares_db(
     for key in ONLY[given.model]:
         default = PathLossParameters.model_fields[key].default
         again_loss = given.model_copy(update={key: default})
-        yield f"{WHOLE}.{key}", mean_loss_db(again_loss, FARTHEST_M, sender.stations) - loss_db
-    yield WHOLE, mean_loss_db(usual.path_loss, FARTHEST_M) - loss_db if given.model != usual.path_loss.model else 0.0
+        yield f"{WHOLE}.{key}", mean_loss_db(again_loss, distance_m, sender.stations) - loss_db
+    yield WHOLE, mean_loss_db(usual.path_loss, distance_m) - loss_db if given.model != usual.path_loss.model else 0.0
 
 
 def _far(wireless: WirelessParameters, sender: _Sender, threshold_dbm: float) -> str:
@@ -155,8 +214,3 @@ def _right(
 def _below(value: float, parts: int = 10) -> float:
     """The greatest tenth that is surely less; the reach is on a table of hundredths of a dB."""
     return floor((value - 0.011 * 10 / parts) * parts) / parts
-
-
-def _most_dbm(key: str) -> float:
-    limits = WirelessParameters.model_fields[key].metadata
-    return float(next(limit.le for limit in limits if hasattr(limit, "le")))

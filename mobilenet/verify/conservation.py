@@ -1,8 +1,9 @@
 """Whether every frame is accounted for, on radio and wire.
 
-Model     a pair is a frame and a node in its range: it was received, or lost for one reason. A radio that copies frames
-          (only an adversary's does) adds `duplicated`, and what had not arrived at the end is `in_flight`. Counters
-          that are told twice, in counters.json and in the samples of the network, agree
+Model     a pair is a frame and a node within its reach: in range, or, where power decides, one at which its preamble
+          is detected if the medium is silent. It was received, or lost for one reason. A radio that copies frames (only
+          an adversary's does) adds `duplicated`, and what had not arrived at the end is `in_flight`. Counters that are
+          told twice, in counters.json and in the samples of the network, agree
 Units     frames, bytes of PSDU
 Source    IEEE 802.11-2016, 9.3.1.4 (an ACK has 14 bytes); ours: docs/verdicts-and-metrics.md
 """
@@ -43,8 +44,8 @@ def _problems(counters: dict[str, Any], quiescent: bool, duplicating_air: bool) 
         copies = pairs.get("duplicated", 0)
         if pairs["pairs_in_range"] + copies != known:
             yield (
-                f"{label}: {pairs['pairs_in_range']} pairs in range and {copies} copies, but {known} received, lost or"
-                " in flight"
+                f"{label}: {pairs['pairs_in_range']} pairs (frame, node within reach) and {copies} copies, but {known}"
+                " received, lost or in flight"
             )
         if not duplicating_air and (copies or pairs.get("in_flight", 0)):
             yield f"{label}: frames duplicated or in flight, which this run's radio cannot do"

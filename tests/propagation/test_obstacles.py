@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import math
 from pathlib import Path
 from typing import Any
 
@@ -33,16 +34,19 @@ def collection(*features: Any, **more: Any) -> dict[str, Any]:
     return {"type": "FeatureCollection", "features": list(features), **more}
 
 
-def file(folder: Path, content: Any) -> Path:
+def file(folder: Path, content: Any, in_plane: bool = True) -> Path:
+    """`in_plane`: metres, unless a crs says otherwise."""
     path = folder / "town.geojson"
+    if in_plane and isinstance(content, dict):
+        content = {"crs": None, **content}
     data = content if isinstance(content, bytes) else content.encode() if isinstance(content, str) else None
     path.write_bytes(json.dumps(content).encode() if data is None else data)
     return path
 
 
-def refusal(folder: Path, content: Any, origin: Origin | None = None) -> str:
+def refusal(folder: Path, content: Any, origin: Origin | None = None, in_plane: bool = True) -> str:
     with pytest.raises(ScenarioError) as caught:
-        read_buildings(file(folder, content), origin)
+        read_buildings(file(folder, content, in_plane), origin)
     said = str(caught.value)
     assert "\n" not in said and said.startswith(str(folder / "town.geojson"))
     return said.removeprefix(str(folder / "town.geojson"))
@@ -64,8 +68,9 @@ def refusal(folder: Path, content: Any, origin: Origin | None = None) -> str:
     ],
 )
 def test_forms_of_geojson(content: Any, tmp_path: Path) -> None:
-    assert read_buildings(file(tmp_path, content)) == [[IN_CM]]
-    assert read_buildings(file(tmp_path, gzip.compress(json.dumps(content).encode()))) == [[IN_CM]]
+    path = file(tmp_path, content)
+    assert read_buildings(path) == [[IN_CM]]
+    assert read_buildings(file(tmp_path, gzip.compress(path.read_bytes()))) == [[IN_CM]]
 
 
 def test_courts_and_many(tmp_path: Path) -> None:
@@ -92,8 +97,37 @@ def test_degrees(tmp_path: Path) -> None:
         [[300, 0], [300.1, 0], [300.1, 0.1]])), **named), ORIGIN)  # fmt: skip
 
 
-def test_small_ground_in_metres_is_not_taken_for_degrees(tmp_path: Path) -> None:
-    assert read_buildings(file(tmp_path, polygon(SQUARE)), ORIGIN) == [[IN_CM]]
+@pytest.mark.parametrize("in_plane", [True, False])
+def test_small_ground_in_metres_is_not_taken_for_degrees(in_plane: bool, tmp_path: Path) -> None:
+    """As degrees it would lie farther than anything may be."""
+    assert read_buildings(file(tmp_path, polygon(SQUARE), in_plane), ORIGIN) == [[IN_CM]]
+
+
+WIDE = [[13, 52], [14, 52], [14, 53], [13, 53], [13, 52]]
+
+
+@pytest.mark.parametrize("ring", [WIDE, SQUARE, [[-90, -60], [80, -60], [80, 60]]])
+@pytest.mark.parametrize("more", [{}, {"crs": {"type": "name", "properties": {"name": "EPSG:9999"}}}])
+def test_numbers_that_can_be_degrees_are_refused_without_an_origin(
+    ring: list[list[float]], more: dict[str, Any], tmp_path: Path
+) -> None:
+    content = collection(feature(polygon(ring), name="Mill"), **more)
+    said = refusal(tmp_path, content, in_plane=False)
+    assert said.startswith(
+        ": feature 1 ('Mill'): longitudes and latitudes, as no crs that is known here says otherwise"
+    )
+    assert said.endswith('expected origin: {lon, lat}, or, if these are metres, "crs": null in the file')
+    (building,) = read_buildings(file(tmp_path, {**content, "crs": None}))
+    assert building[0][0] == (100 * ring[0][0], 100 * ring[0][1])
+
+
+def test_with_an_origin_they_are_degrees_and_beyond_its_reach_or_180_metres(tmp_path: Path) -> None:
+    (building,) = read_buildings(file(tmp_path, polygon(WIDE), in_plane=False), ORIGIN)
+    assert building[0][0] == (0, 0) and building[0][1] == pytest.approx((6_864_000, 47_000), rel=0.02)
+    (building,) = read_buildings(file(tmp_path, polygon(WIDE), in_plane=False), Origin(lon=-70, lat=0))
+    assert building[0][1] == (1400, 5200)
+    far = [[x + 181, y] for x, y in SQUARE]
+    assert read_buildings(file(tmp_path, polygon(far), in_plane=False))
 
 
 @pytest.mark.parametrize(
@@ -166,6 +200,10 @@ for _ in range(40):
         ("[" * 100_000, ": nested without end"),
         (NESTED, ": more than 32 collections inside each other"),
         ('{"type": "Polygon", "coordinates": [[[0, NaN], [1, 1], [2, 1]]]}', ": NaN in it, which is no finite number"),
+        (collection(feature(polygon(SQUARE)), feature(polygon([[0, math.nan], [1, 1], [2, 1]]), name="Mill")),
+         ": feature 2 ('Mill'): NaN in it, which is no finite number"),
+        (collection(feature(polygon(SQUARE), height=-math.inf)), ": feature 1: -Infinity in it, which is no finite"),
+        (collection(feature(polygon(SQUARE)), bbox=[0, math.nan]), ": NaN in it, which is no finite number"),
         ('{"type": "Polygon", "coordinates": [[[0, 1e999], [1, 1], [2, 1]]]}', ": '[0, Infinity]': no finite numbers"),
         ('{"type": "Polygon", "coordinates": [[[0, 1' + "0" * 400 + '], [1, 1], [2, 1]]]}', "no finite numbers"),
         ("[1" + "0" * 5000 + "]", ": a number in it has too many digits"),

@@ -51,10 +51,45 @@ def test_power_too_low_is_told_with_the_range(radio: list[str], begin: str) -> N
     assert cell_m(scene("tx_dbm=18.1").wireless) == pytest.approx(100, abs=1)
 
 
-def test_a_threshold_that_no_power_reaches_is_told() -> None:
-    (warning,) = warnings(scene("preamble_rssi_dbm=0"))
-    assert warning.endswith("for 100 m it takes 100.1 dBm, and 40 dBm is the most: less path loss, or a lower"
-                            " preamble_rssi_dbm")  # fmt: skip
+@pytest.mark.parametrize(
+    ("radio", "begin", "advice"),
+    [
+        (["noise_figure_db=30", "tx_dbm=-10"], "tx_dbm: at -10 dBm hosts and stations are received up to 3.7 m only",
+         {"tx_dbm": "33.2 dBm"}),
+        (["preamble_rssi_dbm=0"], "preamble_rssi_dbm: preambles are detected from 0 dBm on, and hosts and stations are",
+         {"preamble_rssi_dbm": "-79.7 dBm or less"}),
+        (["noise_figure_db=50"], "noise_figure_db: with 50 dB, preambles are detected from -46.96 dBm on, and hosts",
+         {"noise_figure_db": "17.2 dB or less"}),
+        (["preamble_sinr_db=50"], "preamble_sinr_db: with 50 dB, preambles are detected from -43.96 dBm on, and hosts",
+         {"preamble_sinr_db": "14.2 dB or less"}),
+        (["path_loss={exponent: 9}"], "path_loss.exponent: with 9, hosts and stations are received up to 4.9 m only",
+         {"path_loss.exponent": "3.11 or less"}),
+        (["path_loss={reference_loss_db: 80}"], "path_loss.reference_loss_db: with 80 dB, hosts and stations are",
+         {"path_loss.reference_loss_db": "42.3 dB or less"}),
+    ],
+)  # fmt: skip
+def test_what_binds_is_told_and_what_is_advised_helps(radio: list[str], begin: str, advice: dict[str, str]) -> None:
+    (warning,) = warnings(scene(*radio))
+    assert warning.startswith(f"wireless.{begin}") and "hardly anybody hears anybody; for 100 m it takes" in warning
+    for key, value in advice.items():
+        assert value in warning
+        mended = [each for each in radio if not each.startswith(key.partition(".")[0])]
+        top, _, name = key.partition(".")
+        mended += [f"{top}={{{name}: {value.split()[0]}}}" if name else f"{top}={value.split()[0]}"]
+        assert cell_m(scene(*mended).wireless) >= 100
+
+
+def test_where_no_value_of_a_key_does_alone_it_is_said_what_does() -> None:
+    (warning,) = warnings(scene("noise_figure_db=50", "preamble_sinr_db=50"))
+    assert warning.startswith("wireless.preamble_sinr_db: with 50 dB, preambles are detected from -0.96 dBm on")
+    assert warning.endswith("for 100 m 78.7 dB are missing, more than this key can give; expected nearer to the"
+                            " defaults: preamble_sinr_db, noise_figure_db")  # fmt: skip
+    (warning,) = warnings(scene("path_loss={model: free_space, frequency_ghz: 100}", "noise_figure_db=50"))
+    assert warning.startswith("wireless.noise_figure_db: with 50 dB, preambles")
+    assert "for 100 m 45.1 dB are missing" in warning and "noise_figure_db, path_loss.frequency_ghz" in warning
+    (warning,) = warnings(scene("path_loss={model: three_slope, exponents: [9, 9, 9]}"))
+    assert warning.startswith("wireless.path_loss.exponents: three_slope loses 220.1 dB on 100 m, and hosts")
+    assert warning.endswith("for 100 m it takes a loss of 102.3 dB or less there")
 
 
 def test_a_run_in_which_nobody_hears_anybody_runs() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import shutil
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -11,7 +12,8 @@ import pandas as pd
 import pytest
 from mobilenet.viz.figures import frames as drawn_frames
 from mobilenet.viz.figures import run_figures, runs
-from mobilenet.viz.figures.frames import REASONS, _by_distance, read_frames
+from mobilenet.viz.figures.fates import REASONS
+from mobilenet.viz.figures.frames import _by_distance, read_frames
 from mobilenet.viz.map.data import document
 from mobilenet.viz.map.pack import unpacked
 from mobilenet.viz.spacetime.words import OUTCOMES
@@ -121,6 +123,33 @@ def test_bars_are_the_shares_of_the_table(run: Path, tmp_path: Path, monkeypatch
     assert ("strong enough to be detected" in notes["fates"]) is is_sinr
     assert ("strong enough to be detected" in notes["radio"]) is is_sinr
     assert ("half of the places" in notes["field"]) is is_sinr and "A pair is" in notes["reception"]
+
+
+def test_a_run_without_recorded_frames_shows_its_losses(
+    run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The bars of all receptions are the shares of the table that this one does not have."""
+    table = pd.read_parquet(run / "frames.parquet")
+    is_sinr = (run / "links.parquet").exists()
+    copy = Path(shutil.copytree(run, tmp_path / "run", ignore=shutil.ignore_patterns("frames.*", "links.*")))
+    bars: dict[str, list[float]] = {}
+
+    def look(figure: Any, target: Path) -> None:
+        assert overlapping(figure) == [] and legends_on_curves(figure) == [], target
+        if target.stem == "fates":
+            for group in figure.axes[0].containers:
+                bars[group.get_label()] = [bar.get_width() for bar in group]
+
+    monkeypatch.setattr(runs, "save", look)
+    notes = {drawn.path.stem: drawn.note for drawn in run_figures(copy, tmp_path / "figures", Look((".svg",)))}
+    assert "reception" not in notes and set(bars) == {REASONS[fate][0] for fate in set(table.fate) - {"received"}}
+    for fate in set(table.fate) - {"received"}:
+        everyone, addressed = bars[REASONS[fate][0]]
+        assert everyone == pytest.approx(100 * (table.fate == fate).mean())
+        assert addressed == pytest.approx(100 * (table[table.addressed].fate == fate).mean())
+    assert f"all {len(table):,}, of which {(table.fate != 'received').sum():,} lost" in notes["fates"]
+    assert "With record.frames=true also: losses by kind of sender, receptions over distance" in notes["fates"]
+    assert ("on the map power and SINR" in notes["fates"]) is is_sinr
 
 
 def test_the_map_counts_as_lost_to_others_what_the_metric_does(run: Path) -> None:

@@ -50,7 +50,7 @@ SECOND = [[[10, 60], [30, 60], [20, 80], [10, 60]]]
 def powered(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("radio")
     shapes = [{"type": "Polygon", "coordinates": rings} for rings in (RINGS, SECOND)]
-    walls = {"type": "GeometryCollection", "geometries": shapes}
+    walls = {"type": "GeometryCollection", "crs": None, "geometries": shapes}
     (folder / "walls.geojson").write_text(json.dumps(walls))
     (folder / "power.yaml").write_text(SCENARIO)
     return mobilenet.run(folder / "power.yaml", out=folder / "power").path

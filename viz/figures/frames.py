@@ -1,9 +1,8 @@
-"""What became of frames: by distance, and by reason. For runs that recorded their frames.
+"""Who receives a frame, by distance. For runs that recorded their frames.
 
-Model     by distance: a pair is a frame and a node that is there when it begins, other than its sender, at the distance
-          they have then; places between two recorded ones on the straight way. So both radio models have one measure.
-          By reason: a pair is a row of frames.parquet: with unit_disk a node in range, with sinr one at which the frame
-          arrives with at least preamble_rssi_dbm. A frame without any such node is in no table, and not counted
+Model     a pair is a frame and a node that is there when it begins, other than its sender, at the distance they have
+          then; places between two recorded ones on the straight way. So both radio models have one measure. A frame
+          that reaches no node is in no table, and not counted
 Units     metres, shares
 Source    ours: docs/guide/pictures.md
 """
@@ -29,15 +28,6 @@ FARTHEST_M = 100_000.0  # all beyond it counts there
 PAIRS = 4_000_000
 SHOWN = 0.005  # the axis ends soon after the last share of so much
 SENDERS = (("s", "stations"), ("h", "hosts"))
-REASONS = {  # fate -> words, colour
-    "collision": ("collision", COLOURS[3]),
-    "never_attempted": ("receiver took in another frame", COLOURS[1]),
-    "preamble_missed": ("preamble not detected", COLOURS[5]),
-    "bit_errors": ("bit errors by noise alone", COLOURS[4]),
-    "half_duplex": ("receiver was sending", COLOURS[2]),
-    "receiver_down": ("receiver was down", COLOURS[7]),
-    "random": ("random loss of the scenario", COLOURS[6]),
-}
 
 Floats = NDArray[np.float64]
 
@@ -66,11 +56,6 @@ def by_power(directory: Path) -> bool:
     """Whether the radio model of a run is sinr."""
     wireless = scenario_of(directory).get("wireless")
     return isinstance(wireless, dict) and wireless.get("model") == "sinr"
-
-
-def where_heard(is_sinr: bool) -> str:
-    """Which nodes a frame has a fate at."""
-    return "where its preamble is strong enough to be detected in silence" if is_sinr else "in range"
 
 
 def reception(axes: Any, frames: Frames, positions: pd.DataFrame, stations_m: list[list[float]]) -> str:
@@ -168,29 +153,3 @@ def _longest(x: Floats, y: Floats) -> float:
 def _counts(distance: Floats, steps: int) -> NDArray[np.int64]:
     known = distance[np.isfinite(distance)]
     return np.bincount(np.minimum((known / STEP_M).astype(np.int64), steps - 1), minlength=steps)
-
-
-def fates(axes: Any, frames: Frames, is_sinr: bool) -> str:
-    """The share of each way to be lost, one bar for each kind of sender."""
-    codes = frames.fate.as_({word: i for i, word in enumerate(frames.fate.words)})
-    told = []
-    shares: dict[str, list[float]] = {reason: [] for reason in (*REASONS, *frames.fate.words) if reason != "received"}
-    for kind, words in SENDERS:
-        own = codes[frames.sender.as_({word: 1 for word in frames.sender.words if word[:1] == kind}) == 1]
-        counts = dict(zip(frames.fate.words, np.bincount(own, minlength=len(frames.fate.words)).tolist(), strict=True))
-        for reason, values in shares.items():
-            values.append(100 * counts.get(reason, 0) / max(1, len(own)))
-        lost = len(own) - counts.get("received", 0)
-        told.append(f"from {words} {thousands(len(own))}, of which {thousands(lost)} lost")
-    left = np.zeros(len(SENDERS))
-    for reason, values in shares.items():
-        if not any(values):
-            continue
-        words, colour = REASONS.get(reason, (reason.replace("_", " "), QUIET))
-        axes.barh([1, 0], values, left=left, height=0.55, color=colour, label=words, edgecolor="white", linewidth=0.6)
-        left += values
-    axes.set_yticks([1, 0], [f"from {words}" for _, words in SENDERS])
-    axes.set(xlabel="lost (% of receptions)", ylim=(-0.6, 1.6), xlim=(0, max(float(left.max()) * 1.05, 0.1)))
-    if left.any():
-        legend_below(axes, 2)
-    return f"A reception is a frame at one node {where_heard(is_sinr)}: {'; '.join(told)}. Whole run."

@@ -39,8 +39,9 @@ from ..style import (
     station_colour,
     thousands,
 )
+from .fates import fates, has_fates, where_heard
 from .field import field
-from .frames import by_power, fates, read_frames, reception, where_heard
+from .frames import by_power, read_frames, reception
 from .record import BUCKETS, SECOND, Record, buildings_of, edges_of, manifest_of, mean_level, middles_s, time_axis
 
 MOST_LINES = 8
@@ -222,8 +223,7 @@ def reception_by_distance(axes: Any, record: Record) -> str:
 
 
 def fates_of_frames(axes: Any, record: Record) -> str:
-    assert record.frames is not None
-    return fates(axes, record.frames, record.is_sinr)
+    return fates(axes, record.frames, record.samples, record.is_sinr)
 
 
 def handoffs(axes: Any, record: Record) -> str:
@@ -301,6 +301,10 @@ def _has_frames(record: Record) -> bool:
     return record.frames is not None
 
 
+def _has_fates(record: Record) -> bool:
+    return not record.of_processes and has_fates(record.frames, record.samples)
+
+
 def _samples(quantity: str, kind: str) -> Callable[[Record], bool]:
     return lambda record: bool(((record.samples.quantity == quantity) & record.samples.node.str.startswith(kind)).any())
 
@@ -317,7 +321,7 @@ FIGURES: tuple[tuple[str, str, Callable[[Record], bool], Callable[[Any, Record],
     ("host_buffers", "What hosts keep", lambda record: bool(_buffers(record, "h")), host_buffers),
     ("radio", "What is in the air", _samples("radio_frames", "network"), in_the_air),
     ("reception", "Who receives a frame, by distance", _has_frames, reception_by_distance),
-    ("fates", "How frames are lost", _has_frames, fates_of_frames),
+    ("fates", "How frames are lost", _has_fates, fates_of_frames),
     ("handoffs", "How long handoffs take", _has("handoff_end"), handoffs),
     ("field", "Where hosts went", lambda record: bool(record.positions.node.str.startswith("h").any()), field),
     ("pending", "What waits for its causal past", _samples("pending", "p"), pending),

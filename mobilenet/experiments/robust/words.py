@@ -15,16 +15,19 @@ from mobilenet.experiments.robust.verdicts import Claim, Effect, Shown, ratios_o
 from mobilenet.experiments.study.configurations import shown_level
 from mobilenet.experiments.study.study import Result
 from mobilenet.metrics.registry import meaning
-from mobilenet.network.radio.links import cell_m
+from mobilenet.network.radio.links import cell_m, half_heard_m
 
-RADIO_HEAD = ("radio", "what it is", "MAC", "power, dBm", "reach, m", "broadcast, Mb/s", "unicast, Mb/s")
+RADIO_HEAD = (
+    "radio", "what it is", "MAC", "power, dBm", "reach, m", "half heard to, m", "broadcast, Mb/s", "unicast, Mb/s",
+)  # fmt: skip
 WORDS = {"survives": "survive", "flips": "flip", "inconclusive": "inconclusive", "no": "without a claim"}
 
 
 def radio_row(radio: Radio) -> tuple[str, ...]:
     w = radio.wireless
     power = f"{w.tx_dbm:.2f}" if w.model == "sinr" else "–"
-    return (radio.name, radio.what, w.mac, power, f"{cell_m(w):.0f}", *(f"{rate:g}" for rate in radio.rates_mbps))
+    reaches = (f"{metres:.0f}" for metres in (cell_m(w), half_heard_m(w)))
+    return (radio.name, radio.what, w.mac, power, *reaches, *(f"{rate:g}" for rate in radio.rates_mbps))
 
 
 def said_of_mac(plan: Plan) -> str | None:
@@ -84,6 +87,8 @@ def markdown(plan: Plan, found: list[Claim], unstable: list[str]) -> str:
         *(["Unstable: what waits at stations and hosts grows to the end, so there is no mean:"] if unstable else []),
         *(["\n".join(f"- {line.removeprefix('unstable: ')}" for line in unstable)] if unstable else []),
         _table(RADIO_HEAD, [radio_row(radio) for radio in plan.radios]),
+        "Reach: as far as preambles are detected where the path loss is all. Half heard: as far as half of them are,"
+        " with fading.",
         *([f"{mac}."] if mac else []),
     ]
     return "\n\n".join(parts) + "\n"

@@ -2,7 +2,8 @@
 
 Model     reach: as far as a preamble, or energy that counts, can arrive with the best luck of shadowing and fading.
           Cell: as far as a station's preamble arrives where the path loss is all; half of the places at that distance
-          are in its cell when there is shadowing. Cut-off: where the path loss leaves a hundredth of the noise
+          are in its cell when there is shadowing. Fading takes half of the preambles nearer than that: its median is
+          less than its mean. Cut-off: where the path loss leaves a hundredth of the noise
 Units     metres, hundredths of a dB
 Errors    ScenarioError for a file of obstacles that cannot be used
 Source    ours: docs/models/sinr.md
@@ -29,6 +30,7 @@ from mobilenet.tracks.projection import Origin
 BELOW_NOISE_CDB = 2_000
 LEAST_GROUND_M = 1.0
 LINKS = (0, 1, 2)  # stations among both ends
+MIDDLE = 1 << 31  # of a draw of fading: half of all are this or more
 OVERHEAD_BYTES = UDP_BYTES + IP_BYTES + LLC_MAC_FCS_BYTES
 
 
@@ -77,6 +79,22 @@ def rate_reach_m(wireless: WirelessParameters, rate_mbps: float, payload_bytes: 
     powers = range(detected_cdbm(wireless), 5_000)
     least = bisect_left(powers, CHANCE // 2, key=lambda power: rules.chance(rate_mbps, power, 0, duration_ns, []))
     return _distance_m(wireless, station_tx_dbm(wireless), powers[min(least, len(powers) - 1)])
+
+
+@lru_cache(maxsize=32)
+def half_heard_m(wireless: WirelessParameters) -> float:
+    """As far as half of a station's preambles are detected in silence, where nothing stands in the way and shadowing
+    neither takes nor adds; without fading as far as its cell.
+    """
+    fading = fading_of(wireless)
+    if fading is None or wireless.fading is None:
+        return cell_m(wireless)
+    near_m = wireless.fading.near_m
+    near, far = (
+        _distance_m(wireless, station_tx_dbm(wireless), detected_cdbm(wireless) - fading.gain_cdb(MIDDLE, distance_m))
+        for distance_m in (0.0, near_m)
+    )
+    return near if near < near_m else max(near_m, far)
 
 
 @lru_cache(maxsize=32)

@@ -7,9 +7,13 @@ from pathlib import Path
 import pytest
 
 from mobilenet.experiments.robust.radios import RADIOS, Radio, radios
-from mobilenet.network.radio.links import cell_m, rate_reach_m
+from mobilenet.experiments.robust.words import RADIO_HEAD, radio_row
+from mobilenet.network.radio.links import cell_m, detected_cdbm, fading_of, half_heard_m, rate_reach_m
+from mobilenet.network.radio.parameters import WirelessParameters
 from mobilenet.network.radio.phy import MODES
 from mobilenet.parameters import ScenarioError
+from mobilenet.propagation.fading import PIECES
+from mobilenet.propagation.path_loss import loss_table
 from mobilenet.scenario import Scenario
 from tests.conftest import ROOT
 
@@ -29,6 +33,32 @@ def test_all_reach_as_far_as_the_disk(range_m: float) -> None:
     assert found["capture"].wireless.capture_db == 10 and found["disk"].changes == {}
     assert found["fading"].wireless.fading and found["shadowing"].wireless.shadowing
     assert found["log_distance"].wireless.path_loss.exponent == 3
+
+
+def test_half_of_the_preambles_are_heard_nearer_with_fading() -> None:
+    found = of()
+    assert RADIO_HEAD[4:6] == ("reach, m", "half heard to, m")
+    told = {name: radio_row(radio)[4:6] for name, radio in found.items()}
+    assert told.pop("fading") == ("120", "102") and set(told.values()) == {("120", "120")}
+
+
+@pytest.mark.parametrize(
+    "fading",
+    [{}, {"m_near": 5.0}, {"m_near": 0.5, "m_far": 3.0}, {"near_m": 0.0}, {"near_m": 500.0}, {"near_m": 110.0}],
+)
+def test_half_heard_is_what_the_gains_say(fading: dict[str, float]) -> None:
+    """Counted piece by piece, at each centimetre around."""
+    own = of()["fading"].wireless.model_dump(exclude_unset=True)
+    wireless = WirelessParameters.model_validate({**own, "fading": {"model": "nakagami", **fading}})
+    gains, losses = fading_of(wireless), loss_table(wireless.path_loss, 200)
+    assert gains is not None
+    half = half_heard_m(wireless)
+
+    def heard(cm: int) -> int:
+        least = detected_cdbm(wireless) - round(100 * wireless.tx_dbm) + losses[cm]
+        return sum(gains.gain_cdb(piece << 18, cm / 100) >= least for piece in range(PIECES))
+
+    assert heard(round(100 * half) - 1) >= PIECES // 2 > heard(round(100 * half) + 1)
 
 
 @pytest.mark.parametrize("mode", sorted(MODES))

@@ -30,7 +30,7 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (place / "pace.yaml").write_text(STUDY)
     done = mobilenet("robust", "pace.yaml", "--radios", "shadowing", "--out", "out", *TWO, place=place)
     assert done.returncode == 0 and done.stdout.splitlines()[-1] == "Next: look at out/robust.png", done
-    assert "shadowing  log_distance with shadowing (7 dB, 13 m)  dcf  20.42       120" in done.stdout
+    assert "shadowing  log_distance with shadowing (7 dB, 13 m)  dcf  20.42       120       120" in done.stdout
     assert "2 radios, at least 6 runs of each" in done.stdout and "2 comparisons: " in done.stdout
     return place
 
@@ -71,7 +71,7 @@ def test_what_is_left_says_the_same_everywhere(place: Path) -> None:
 def test_another_radio_runs_only_what_is_missing(place: Path) -> None:
     before = written(place)
     radios = ("--radios", "obstacles,shadowing", "--obstacles", "town.geojson")
-    (place / "town.geojson").write_text(json.dumps({"type": "Polygon", "coordinates": [WALL]}))
+    (place / "town.geojson").write_text(json.dumps({"type": "Polygon", "crs": None, "coordinates": [WALL]}))
     done = mobilenet("robust", "pace.yaml", *radios, "--out", "out", *TWO, place=place)
     assert done.returncode == 0, done
     after = written(place)
@@ -84,6 +84,7 @@ def test_another_radio_runs_only_what_is_missing(place: Path) -> None:
 def test_a_dry_run_runs_nothing(place: Path) -> None:
     done = mobilenet("robust", "pace.yaml", "--dry-run", "--out", "dry", place=place)
     assert done.returncode == 0 and done.stdout.splitlines()[-1] == "Next: mobilenet robust pace.yaml --out dry"
+    assert "fading        log_distance with Nakagami fading" in done.stdout and "120       102" in done.stdout
     assert "5 radios, at least 6 runs of each" in done.stdout and not (place / "dry").exists()
 
 

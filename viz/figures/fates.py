@@ -1,0 +1,102 @@
+"""How frames are lost: the share of each reason.
+
+Model     a reception is a frame and a node within its reach: with unit_disk a node in range, with sinr one at which its
+          preamble is detected if the medium is silent. Where frames are recorded it is a row of frames.parquet, told by
+          kind of sender. Else the running totals of the network tell all of them, and those of frames for that node;
+          they do not tell senders, and leave out the MAC's ACKs
+Units     shares
+Source    ours: docs/guide/pictures.md
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+
+from ..style import COLOURS, QUIET, legend_below, thousands
+from .frames import SENDERS, Frames
+
+REASONS = {  # fate -> words, colour
+    "collision": ("collision", COLOURS[3]),
+    "never_attempted": ("receiver took in another frame", COLOURS[1]),
+    "preamble_missed": ("preamble not detected", COLOURS[5]),
+    "bit_errors": ("bit errors by noise alone", COLOURS[4]),
+    "half_duplex": ("receiver was sending", COLOURS[2]),
+    "receiver_down": ("receiver was down", COLOURS[7]),
+    "random": ("random loss of the scenario", COLOURS[6]),
+}
+TOTALS = (("pairs_", "all", "all"), ("addressed_pairs_", "of frames\nfor that node", "at nodes that the frame is for"))
+
+
+class Bar(NamedTuple):
+    """Receptions of one kind: its name at the axis, in the caption, and how many had each fate."""
+
+    name: str
+    words: str
+    counts: dict[str, int]
+
+    @property
+    def total(self) -> int:
+        return sum(self.counts.values())
+
+
+def where_heard(is_sinr: bool) -> str:
+    """Which nodes a frame has a fate at."""
+    return "where its preamble is strong enough to be detected in silence" if is_sinr else "in range"
+
+
+def has_fates(frames: Frames | None, samples: pd.DataFrame) -> bool:
+    return frames is not None or any(bar.total for bar in _of_totals(samples))
+
+
+def fates(axes: Any, frames: Frames | None, samples: pd.DataFrame, is_sinr: bool) -> str:
+    """The share of each way to be lost, in two bars."""
+    bars = _of_totals(samples) if frames is None else _of_senders(frames)
+    places = list(range(len(bars)))[::-1]
+    left = np.zeros(len(bars))
+    for fate in dict.fromkeys((*REASONS, *(fate for bar in bars for fate in bar.counts))):
+        shares = [100 * bar.counts.get(fate, 0) / max(1, bar.total) for bar in bars]
+        if fate == "received" or not any(shares):
+            continue
+        words, colour = REASONS.get(fate, (fate.replace("_", " "), QUIET))
+        axes.barh(places, shares, left=left, height=0.55, color=colour, label=words, edgecolor="white", linewidth=0.6)
+        left += shares
+    axes.set_yticks(places, [bar.name for bar in bars])
+    axes.set(xlabel="lost (% of receptions)", ylim=(-0.6, 1.6), xlim=(0, max(float(left.max()) * 1.05, 0.1)))
+    if left.any():
+        legend_below(axes, 2)
+    told = "; ".join(
+        f"{bar.words} {thousands(bar.total)}, of which {thousands(bar.total - bar.counts.get('received', 0))} lost"
+        for bar in bars
+    )
+    return f"A reception is a frame at one node {where_heard(is_sinr)}: {told}. Whole run.{_missing(frames, is_sinr)}"
+
+
+def _of_senders(frames: Frames) -> list[Bar]:
+    codes = frames.fate.as_({word: i for i, word in enumerate(frames.fate.words)})
+    bars = []
+    for kind, words in SENDERS:
+        own = codes[frames.sender.as_({word: 1 for word in frames.sender.words if word[:1] == kind}) == 1]
+        counts = np.bincount(own, minlength=len(frames.fate.words)).tolist()
+        bars.append(Bar(f"from {words}", f"from {words}", dict(zip(frames.fate.words, counts, strict=True))))
+    return bars
+
+
+def _of_totals(samples: pd.DataFrame) -> list[Bar]:
+    network = samples[samples.node == "network"]
+    bars = []
+    for prefix, name, words in TOTALS:
+        own = network[network.quantity.str.startswith(prefix)]
+        last = own[np.isfinite(own.value)].groupby("quantity").value.max()  # running totals
+        bars.append(Bar(name, words, {str(key).removeprefix(prefix): int(value) for key, value in last.items()}))
+    return bars
+
+
+def _missing(frames: Frames | None, is_sinr: bool) -> str:
+    """What this run would show if it had recorded its frames."""
+    if frames is not None:
+        return ""
+    cards = "; on the map power and SINR of each host's last frame" if is_sinr else ""
+    return f" With record.frames=true also: losses by kind of sender, receptions over distance{cards}."
