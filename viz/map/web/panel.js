@@ -370,7 +370,7 @@ Mobilenet.panels = (app) => {
           feed,
           latest.length ? latest : [null],
           (item) => (item ? item.id : "none"),
-          (item) => (item ? app.cards.markLine(item) : note("nothing yet")),
+          (item) => (item ? app.cards.markLine(item) : note(app.marks.items.length ? "nothing yet" : "no handoff, crash or gap in this run")),
         );
       }
       const upto = upTo(pickedTimes, t),
