@@ -30,9 +30,10 @@ from mobilenet.experiments.study.spark import require_master, spark_session
 from mobilenet.experiments.study.store import Store, create, open_store
 from mobilenet.experiments.study.tables import write_tables
 from mobilenet.metrics import metrics
+from mobilenet.quoting import counted
 from mobilenet.rundir.recorder import EventLog
 from mobilenet.rundir.writer import write_json
-from mobilenet.scenario import AnyScenario, OwnProtocol, ProcessScenario, estimated_events, load_scenario
+from mobilenet.scenario import AnyScenario, OwnProtocol, ProcessScenario, estimated_events
 from mobilenet.scenario.yaml_writer import inline
 
 if TYPE_CHECKING:
@@ -65,7 +66,8 @@ def run_study(
     allow_code: bool = False,
     session: SparkSession | None = None,
 ) -> Result:
-    """Everything that is missing; `progress` is told how far it is now and then; `allow_code`: as for runs.run.
+    """Everything that is missing; `progress` is told how far it is now and then, `say` what had to be mended;
+    `allow_code`: as for mobilenet.run.
 
     `study` is a file, or a study that no file holds, which needs `out`. `session`: one of `master` that is open
     already.
@@ -77,12 +79,11 @@ def run_study(
         raise StudyError("a study that no file holds needs a directory: out")
     require_master(master)
     _require_metrics(study)
-    store = create(study, out, allow_code)
+    store = create(study, out, allow_code, say)
     with store.alone():
         (store.path / "comparison.json").unlink(missing_ok=True)
         with nullcontext(session) if session is not None else spark_session(master) as spark:
             targets = run_all(store, spark, progress)
-            say("aggregating")
             unstable = write_tables(store, targets, spark)
         rows = read_rows(store.path / "runs.csv")
         if study.compare is not None:
@@ -100,7 +101,7 @@ def run_study(
 def scenario_of(file: Path) -> AnyScenario:
     """What the file varies, as it is before."""
     study = Study.load(file)
-    return load_scenario(study.scenario_path, [f"{key}={inline(value)}" for key, value in study.set.items()])
+    return study.scenario_with([f"{key}={inline(value)}" for key, value in study.set.items()])
 
 
 def _require_metrics(study: Study) -> None:
@@ -112,7 +113,7 @@ def _require_metrics(study: Study) -> None:
 
 def require_metric(study: Study, metric: str) -> None:
     """Before anything is run. What runs of processes are measured by depends on their protocol."""
-    scenario = load_scenario(study.scenario_path)
+    scenario = study.scenario_with()
     if isinstance(scenario, ProcessScenario):
         return
     known = [*known_metrics(), *(reference.rpartition(":")[2] for reference in scenario.metrics)]
@@ -183,7 +184,7 @@ def estimate(file: Path, allow_code: bool = False) -> list[Estimate]:
     estimates = []
     with tempfile.TemporaryDirectory(prefix="mobilenet-trial-") as folder:
         for c in found:
-            whole = load_scenario(study.scenario_path, (*c.overrides, f"seed={seed}"))
+            whole = study.scenario_with((*c.overrides, f"seed={seed}"))
             trial = (
                 whole
                 if isinstance(whole, ProcessScenario)
@@ -203,8 +204,8 @@ def shown_finding(finding: Finding) -> list[str]:
     r: Any = finding.result
     verdict = finding.verdict
     if verdict == "inconclusive":
-        more = "more than a million" if finding.more is None else f"about {finding.more}"
-        verdict += f", {more} more replications"
+        told = "a million more replications" if finding.more is None else counted(finding.more, "more replication")
+        verdict += f", {'more than' if finding.more is None else 'about'} {told}"
     lines = [f"  {finding.metric}: {shown_level(finding.level)} against {shown_level(finding.baseline)}: {verdict}"]
     if r is not None:
         numbers = (
@@ -213,5 +214,5 @@ def shown_finding(finding: Finding) -> list[str]:
         )
         if r.ratio is not None:
             numbers += f", ratio {r.ratio:.3g} ({r.ratio_low:.3g} to {r.ratio_high:.3g})"
-        lines.append(f"{numbers}, {r.pairs} pairs")
+        lines.append(f"{numbers}, {counted(r.pairs, 'pair')}")
     return lines
