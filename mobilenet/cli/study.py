@@ -81,6 +81,8 @@ def study(
 def compare(study: StudyDirectory) -> None:
     """Compare the levels of a factor over the same worlds: by how much they differ, and how sure that is."""
     with reporting(reads=[study]):
+        from mobilenet.experiments.study.csv_tables import table_rows
+        from mobilenet.experiments.study.doubt import doubts
         from mobilenet.experiments.study.study import compare_study, shown_finding
         from mobilenet.experiments.study.tables import tables_of_what_is_there
         from mobilenet.viz.comparison import draw
@@ -95,6 +97,8 @@ def compare(study: StudyDirectory) -> None:
                 if finding.where == where:
                     for line in shown_finding(finding):
                         say(line)
+        for line in doubts(table_rows(study, "tables/summary.csv")):
+            say(line)
         with together(study) as place:
             for suffix in ("svg", "png"):
                 draw(study, place / f"comparison.{suffix}")
@@ -280,6 +284,8 @@ def _print_study(done: Any) -> None:
         say(f"violated: {run}", always=True)
     for configuration in done.unstable:
         say(f"unstable: {configuration.label}: what waits at stations and hosts grows to the end, so there is no mean")
+    for line in done.doubts:
+        say(line)
     if (radio := radio_of_study(done.store.path)) is not None:
         say(f"radio: {radio}")
     say(

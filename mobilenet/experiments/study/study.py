@@ -12,7 +12,7 @@ import re
 import time
 from collections.abc import Callable
 from contextlib import nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -23,6 +23,7 @@ from mobilenet.experiments.study.compare import Finding, findings
 from mobilenet.experiments.study.configurations import Configuration, configurations, seed_of, shown_level
 from mobilenet.experiments.study.csv_tables import read_rows, table_rows
 from mobilenet.experiments.study.declaration import Study
+from mobilenet.experiments.study.doubt import doubts
 from mobilenet.experiments.study.error import StudyError
 from mobilenet.experiments.study.measure import SURVIVAL
 from mobilenet.experiments.study.rows import write_rows
@@ -51,6 +52,7 @@ class Result:
     failed: list[str]  # run: why
     violated: list[str]  # runs
     unstable: list[Configuration]
+    doubts: list[str] = field(default_factory=list)  # about others, for people
 
 
 def default_directory(file: Path) -> Path:
@@ -95,6 +97,7 @@ def run_study(
         [f"{row['run']}: {row['error']}" for row in rows if row["state"] == "failed"],
         [row["run"] for row in table if row["verdict"] == "violated"],
         [store.configurations[number] for number in sorted(unstable)],
+        doubts(table_rows(store.path, "tables/summary.csv")),
     )
 
 
