@@ -73,6 +73,8 @@ def spacetime(
             arrows = draw(messages, events, window, partial, run.resolve().name, called)
         if replayed:
             say("The run had not recorded its messages (record.messages), so it was replayed: same fingerprint.")
+        if not arrows:
+            say(f"{window.host} sends and receives nothing then; --margin-s 1 shows more of what is around it")
         say(f"{window.title}: {counted(len(arrows), 'message')}. Next: open {quoted(target)}")
 
 
