@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, cast
 from mobilenet.judgement import judge, judge_anew, own_metrics, verdicts_of
 from mobilenet.network.radio.links import cell_m
 from mobilenet.parameters import ScenarioError
-from mobilenet.quoting import quoted
+from mobilenet.quoting import counted, quoted
 from mobilenet.rundir.manifest import manifest
 from mobilenet.rundir.reader import RunError, free_copy_name, read_derived, read_frame, read_json, read_manifest
 from mobilenet.rundir.schema import kind_of
@@ -83,9 +83,9 @@ class Run:
         if kind_of(self.manifest) == "processes":
             pairs, share = self.metrics.get("deliveries_owed"), self.metrics.get("delivery_ratio")
             owed = None if not pairs or share is None else round(pairs * (1 - share))
-            return f"{shown(owed)} deliveries at processes that never crash were still owed" if owed else ""
+            return f"still owed at processes that never crash: {counted(owed, 'delivery')}" if owed else ""
         owed = cast("int | None", self.metrics.get("broadcasts_undelivered"))
-        return f"{shown(owed)} deliveries at members were still owed" if owed else ""
+        return f"still owed at members: {counted(owed, 'delivery')}" if owed else ""
 
     @property
     def failed_metrics(self) -> dict[str, str]:
@@ -145,7 +145,7 @@ class Run:
         mean = "no delivery" if delay is None else f"mean delay {delay:.3f} s"
         return (
             f"<Run {self.path}: {self.verdict}, seed {manifest['seed']}, {manifest['simulated_s']:g} s simulated, "
-            f"{self.metrics['deliveries']} deliveries, {mean}>"
+            f"{counted(cast('int', self.metrics['deliveries']), 'delivery')}, {mean}>"
         )
 
     def _repr_html_(self) -> str:
@@ -190,7 +190,7 @@ def run(
     from mobilenet.simulation.plugin_code import reading_once, require_allowed
 
     said = (
-        [f"{key}={inline(_plain(value))}" for key, value in overrides.items()]
+        [f"{key}={inline(plain_values(value))}" for key, value in overrides.items()]
         if isinstance(overrides, Mapping)
         else overrides
     )
@@ -200,7 +200,7 @@ def run(
         source, loaded = None, scenario.changed(changes) if changes else scenario
     elif isinstance(scenario, Mapping):
         kind = ProcessScenario if "processes" in scenario else Scenario
-        source, loaded = None, kind.from_text(to_yaml(_plain(scenario)), changes)
+        source, loaded = None, kind.from_text(to_yaml(plain_values(scenario)), changes)
     else:
         source, loaded = Path(scenario), load_scenario(scenario, changes)
     require_allowed(loaded, allow_code)
@@ -209,12 +209,12 @@ def run(
         return _run(loaded, source, target, progress, allow_code, keep_early_end, replace, real_time)
 
 
-def _plain(value: Any) -> Any:
+def plain_values(value: Any) -> Any:
     """What a file could have said: numbers that are not numpy's, names of files as text."""
     if isinstance(value, Mapping):
-        return {str(key): _plain(inside) for key, inside in value.items()}
+        return {str(key): plain_values(inside) for key, inside in value.items()}
     if isinstance(value, (list, tuple)):
-        return [_plain(inside) for inside in value]
+        return [plain_values(inside) for inside in value]
     if isinstance(value, Path):
         return str(value)
     found = value.item() if type(value).__module__ == "numpy" and hasattr(value, "item") else value

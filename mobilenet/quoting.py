@@ -1,4 +1,4 @@
-"""How names from outside are written where people and shells read them.
+"""How names from outside, and counts, are written where people and shells read them.
 
 Model     a character that nobody sees is spelled out as in \\u202e: some of them turn the direction of writing, and
           what follows is read backwards
@@ -24,6 +24,15 @@ def spelled_out(words: str) -> str:
 
 def _escape(code: int) -> str:
     return f"\\x{code:02x}" if code < 0x80 else f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
+
+
+def counted(number: int, what: str) -> str:
+    """`1 run`, `2 runs`, `1,000 crashes`, `3 deliveries`; `what` in the singular."""
+    if number == 1:
+        return f"1 {what}"
+    if what.endswith("y") and what[-2:-1] not in "aeou":
+        return f"{number:,} {what[:-1]}ies"
+    return f"{number:,} {what}{'es' if what.endswith(('sh', 'ch', 's', 'x')) else 's'}"
 
 
 def cut(words: str, longest: int) -> str:

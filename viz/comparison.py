@@ -4,7 +4,8 @@
 
 Model     two metrics beside each other, the next below; upper panel: the mean of each level with its t interval over
           replications, one place per combination of the other factors; lower panel: the ratio to the baseline with
-          its interval, and the margin of equivalence as a band. An unstable configuration has no mean and no mark
+          its interval, and the margin of equivalence as a band. An unstable configuration has no mean: it is marked on
+          the upper edge of both
 Units     those of the metrics
 Errors    StudyError: no finished study with a comparison, or a damaged one
 Source    ours: docs/guide/studies.md
@@ -19,11 +20,12 @@ import textwrap
 from pathlib import Path
 from typing import Any
 
+from mobilenet.experiments.study.aggregation import UNSTABLE
 from mobilenet.experiments.study.error import StudyError
 from mobilenet.rundir.reader import RunError
 
 from .study_tables import StudyTables, study_tables
-from .style import COLOURS, LOOK, QUIET, Look, level_label, page, plain, save
+from .style import COLOURS, LOOK, QUIET, Look, level_label, page, plain, save, unstable_mark
 from .words import meaning
 
 MARKS = ("o", "s", "^", "D", "v", "P", "X", "*")
@@ -65,7 +67,7 @@ def method(tables: StudyTables) -> str:
     return (
         f"Above: means over n = {n} replications with {sure} t intervals. Below: ratio to"
         f" {level_label(comparison['baseline'])}, paired over the same worlds, with the {sure} t interval of its"
-        f" logarithm.{band}"
+        f" logarithm.{band}{tables.said_of_unstable()}"
     )
 
 
@@ -145,6 +147,10 @@ def _means(
             markersize=5,
             label=f"{factor.rpartition('.')[2]} {level_label(level)}",
         )
+        for row in rows:
+            if row[factor] == level and row["label"] == UNSTABLE:
+                place = places.index(_place(row, others)) + _shift(number, len(levels))
+                unstable_mark(axes, place, COLOURS[number % len(COLOURS)])
     axes.margins(y=0.12)
     axes.set_ylim(bottom=0)
     axes.spines[["top", "right"]].set_visible(False)
@@ -160,10 +166,12 @@ def _ratios(
     axes.axhline(1, color="#7A7A7A", linewidth=0.8)
     drawn = False
     for finding in findings:
-        if any(finding.get(name) is None for name in ("ratio", "ratio_low", "ratio_high")):
-            continue
         number = levels.index(str(finding["level"]))
         x = places.index(_place(finding, others)) + _shift(number, len(levels))
+        if finding["verdict"] == "unstable":
+            unstable_mark(axes, x, COLOURS[number % len(COLOURS)])
+        if any(finding.get(name) is None for name in ("ratio", "ratio_low", "ratio_high")):
+            continue
         spread = [[finding["ratio"] - finding["ratio_low"]], [finding["ratio_high"] - finding["ratio"]]]
         axes.errorbar(
             [x],

@@ -12,11 +12,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from mobilenet.experiments.study.aggregation import UNSTABLE
 from mobilenet.experiments.study.csv_tables import AGAIN, Rows, number, table_rows
+from mobilenet.experiments.study.doubt import doubts
 from mobilenet.experiments.study.error import StudyError
 from mobilenet.rundir.reader import RunError
 
 from .style import level_label
+from .words import NO_MEAN
 
 NUMBERS = (
     "mean",
@@ -48,6 +51,17 @@ class StudyTables:
     @property
     def name(self) -> str:
         return self.path.resolve().name
+
+    @property
+    def unstable(self) -> set[int]:
+        """Configurations without means."""
+        return {int(row["configuration"]) for row in self.summary if row["label"] == UNSTABLE}
+
+    def said_of_unstable(self) -> str:
+        """What a caption adds about them, and about those that may be unstable; with a space before it."""
+        lines = [NO_MEAN] if self.unstable else []
+        lines += [f"{line[:1].upper()}{line[1:]}." for line in doubts(self.summary)]
+        return "".join(f" {line}" for line in lines)
 
     @property
     def replications(self) -> int:

@@ -184,6 +184,18 @@ def log_axis(axis: Any, least: float, most: float) -> None:
     axis.set_minor_formatter(NullFormatter())
 
 
+def in_words(axes: Any, words: str) -> str:
+    """Instead of a picture with nothing in it."""
+    axes.set_axis_off()
+    axes.text(0.5, 0.5, words, ha="center", va="center", color=QUIET, transform=axes.transAxes)
+    return words
+
+
+def unstable_mark(axes: Any, x: float, colour: str) -> None:
+    """A cross on the upper edge, where there is no mean."""
+    axes.plot(x, 0.97, "x", color=colour, transform=axes.get_xaxis_transform(), clip_on=False)
+
+
 def level_label(level: Any) -> str:
     """A level of a factor in few words: of a mapping, its name."""
     text = str(level)

@@ -14,7 +14,9 @@ from typing import Any
 
 import numpy as np
 
-from .style import COLOURS, FAULT, QUIET, caption, page, save, thousands
+from mobilenet.quoting import counted
+
+from .style import COLOURS, FAULT, QUIET, caption, page, save
 
 BLUE, GREEN, RED = COLOURS[0], COLOURS[2], COLOURS[3]
 MOST_POINTS = 400_000
@@ -33,7 +35,7 @@ def draw(inspection: Any, target: Path, name: str = "") -> None:
         _speeds(axes[0, 1], *inspection.speeds)
         _presence(axes[1, 1], inspection)
         text = f"{name}: " if name else ""
-        text += f"{_counted(len(recorded.names), 'host')}, {inspection.host_s / 3600:.2g} host hours"
+        text += f"{counted(len(recorded.names), 'host')}, {inspection.host_s / 3600:.2g} host hours"
         if cells is not None:
             text += (
                 f"; cells with a radius of {cells.range_m:g} m; handoffs by {cells.rule}, looked at every"
@@ -56,7 +58,7 @@ def _field(axes: Any, inspection: Any) -> None:
     alone = inspection.begins == inspection.ends
     alpha = float(np.clip(6 / max(1, len(recorded.names)), 0.15, 0.7))
     if not alone.all():
-        label = _counted(len(np.unique(recorded.host[inspection.begins[~alone]])), "track")
+        label = counted(len(np.unique(recorded.host[inspection.begins[~alone]])), "track")
         axes.add_collection(
             LineCollection(_lines(inspection), colors="#333333", linewidths=0.8, alpha=alpha, label=label)
         )
@@ -65,7 +67,7 @@ def _field(axes: Any, inspection: Any) -> None:
             axes,
             recorded.x[inspection.begins[alone]],
             recorded.y[inspection.begins[alone]],
-            f"{_counted(int(alone.sum()), 'sample')} alone",
+            f"{counted(int(alone.sum()), 'sample')} alone",
         )
     if cells is not None:
         x, y = cells.stations_m.T
@@ -76,7 +78,7 @@ def _field(axes: Any, inspection: Any) -> None:
             color=BLUE,
             markersize=6 if len(x) < 60 else 3,
             markeredgecolor="white",
-            label=_counted(len(x), "station"),
+            label=counted(len(x), "station"),
         )
         if len(cells.handoffs_m):
             many = len(cells.handoffs_m)
@@ -86,7 +88,7 @@ def _field(axes: Any, inspection: Any) -> None:
                 color=RED,
                 markersize=5 if many < 300 else 3,
                 alpha=1 if many < 300 else 0.6,
-                label=f"{_counted(many, 'handoff')} expected",
+                label=f"{counted(many, 'handoff')} expected",
             )
     axes.autoscale_view()
     west, south, east, north = inspection.extent_m  # what matters is where the hosts are
@@ -127,10 +129,6 @@ def _dots(axes: Any, x: Any, y: Any, label: str) -> None:
         zorder=3,
         label=label,
     )
-
-
-def _counted(number: int, what: str) -> str:
-    return f"{thousands(number)} {what}{'' if number == 1 else 's'}"
 
 
 def _speeds(axes: Any, speeds: Any, lasted: Any) -> None:

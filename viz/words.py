@@ -13,7 +13,7 @@ import math
 from mobilenet.api import shown
 from mobilenet.metrics.registry import MOBILE, PROCESSES, SIGNED, meaning
 
-__all__ = ["FIRST", "FIRST_OF_PROCESSES", "PROPERTIES", "SIGNED", "meaning", "probability", "with_interval"]
+__all__ = ["FIRST", "FIRST_OF_PROCESSES", "NO_MEAN", "PROPERTIES", "SIGNED", "meaning", "probability", "with_interval"]
 
 FIRST = tuple(MOBILE)[:14]
 FIRST_OF_PROCESSES = tuple(PROCESSES)[:13]
@@ -33,6 +33,9 @@ PROPERTIES = {
     "conservation": "every frame and message sent is accounted for",
     "drained": "at the end nothing waits in any buffer",
 }
+
+
+NO_MEAN = "A cross: unstable, what waits grows to the end, so there is no mean."
 
 
 def with_interval(metric: str, mean: float | None, low: float | None, high: float | None) -> tuple[str, str, str]:

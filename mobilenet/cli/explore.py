@@ -13,18 +13,23 @@ from rich.text import Text
 from mobilenet.cli.console import Exit, error_console, fail, print_table, reporting, say
 from mobilenet.cli.options import AllowCode, Quiet, RunDirectory
 from mobilenet.cli.progress import progress
-from mobilenet.quoting import quoted, spelled_out
+from mobilenet.quoting import counted, quoted, spelled_out
 from mobilenet.rundir.schema import kind_of
 
 
 def spacetime(
     run: RunDirectory,
     around: Annotated[
-        str,
+        str | None,
         typer.Option(
-            "--around", metavar="WHAT", help="handoff:N, crash:N (from 1), message:h3:5, or seconds of simulated time."
+            "--around",
+            metavar="WHAT",
+            help=(
+                "handoff:N, crash:N (from 1), message:h3:5, or seconds of simulated time; by default the error that"
+                " ended the run, else the first handoff, crash or broadcast."
+            ),
         ),
-    ] = "handoff:1",
+    ] = None,
     host: Annotated[
         str | None, typer.Option("--host", metavar="HOST", help="Whose, as in h12; by default whoever it happened to.")
     ] = None,
@@ -39,21 +44,25 @@ def spacetime(
     allow_code: AllowCode = False,
     quiet: Quiet = False,
 ) -> None:
-    """Draw the messages around a handoff as a space-time diagram: lines, arrows, sessions."""
+    """Draw the messages around a moment as a space-time diagram: lines, arrows, sessions."""
     with reporting(quiet, reads=[run]):
         import pandas as pd
 
         from mobilenet.experiments.replay import protocol_messages
         from mobilenet.rundir.reader import read_events, read_manifest
+        from mobilenet.verify.ended_early import ended_early
         from mobilenet.viz.files import whole_file
-        from mobilenet.viz.spacetime import WindowError, draw, window_around
+        from mobilenet.viz.spacetime import WindowError, default_moment, draw, window_around
 
         manifest = read_manifest(run)
         if kind_of(manifest) == "processes":
             fail(f"{run}: a run of processes; space-time diagrams are of runs with hosts and stations", Exit.BAD_INPUT)
         events = pd.DataFrame(read_events(run))
+        end_ns = round(manifest["simulated_s"] * 1e9)
+        if around is None:
+            around, host = default_moment(events, ended_early(manifest), end_ns, host)
         try:
-            window = window_around(events, around, host, margin_s)
+            window = window_around(events, around, host, margin_s, end_ns)
         except WindowError as error:
             fail(str(error), Exit.BAD_INPUT)
         target = out or run / f"spacetime-{window.host}-{around.replace(':', '-')}.svg"
@@ -64,7 +73,9 @@ def spacetime(
             arrows = draw(messages, events, window, partial, run.resolve().name, called)
         if replayed:
             say("The run had not recorded its messages (record.messages), so it was replayed: same fingerprint.")
-        say(f"{window.title}: {len(arrows)} message{'' if len(arrows) == 1 else 's'}. Next: open {quoted(target)}")
+        if not arrows:
+            say(f"{window.host} sends and receives nothing then; --margin-s 1 shows more of what is around it")
+        say(f"{window.title}: {counted(len(arrows), 'message')}. Next: open {quoted(target)}")
 
 
 def diff(
@@ -79,9 +90,10 @@ def diff(
         found = difference(one, other)
         _print_apart("scenario", found.scenario, lambda value: "–" if value is None else str(value))
         if found.same:
-            say(f"the same {found.common} events, to the nanosecond")
+            say(f"the same {counted(found.common, 'event')}, to the nanosecond")
         else:
-            say(f"the first {found.common} events are the same; then")
+            is_one = found.common == 1
+            say(f"the first {'event is' if is_one else f'{found.common} events are'} the same; then")
             for event in found.before:
                 say(f"    both     {_event(event)}")
             for path, parting in zip((one, other), found.events, strict=True):

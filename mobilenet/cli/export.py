@@ -11,8 +11,8 @@ import typer
 from mobilenet.cli.console import Exit, fail, reporting, say
 from mobilenet.cli.options import AllowCode, Quiet
 from mobilenet.cli.progress import progress
-from mobilenet.cli.tracks import counted, parse_origin
-from mobilenet.quoting import quoted
+from mobilenet.cli.tracks import parse_origin
+from mobilenet.quoting import counted, quoted
 
 SHOWN = 5
 

@@ -15,7 +15,7 @@ import typer
 from mobilenet.cli.console import LONGEST_LINE, Exit, fail, reporting, say
 from mobilenet.cli.options import AllowCode
 from mobilenet.cli.progress import counting
-from mobilenet.quoting import cut, quoted
+from mobilenet.quoting import counted, cut, quoted
 
 ON_THE_RADIO = ("mobile_causal", "tcp_flooding")
 AMONG_PROCESSES = ("best_effort", "reliable", "all_to_all", "disjoint_paths", "causal", "causal_reliable")
@@ -125,7 +125,7 @@ def swarm(
                 elif result.answer == "unknown":
                     say(f"{which} unknown: {told.splitlines()[0]}")
         parts = ", ".join(f"{number} {answer}" for answer, number in sorted(tally.items()))
-        say(f"{count} schedules in {time.perf_counter() - started:.0f} s: {parts}")
+        say(f"{counted(count, 'schedule')} in {time.perf_counter() - started:.0f} s: {parts}")
         if happened:
             say(
                 "A schedule has "

@@ -10,7 +10,7 @@ import typer
 from mobilenet.cli.console import Exit, error_console, fail, reporting, say
 from mobilenet.cli.options import AllowCode, Quiet, RunDirectory
 from mobilenet.cli.progress import progress
-from mobilenet.quoting import cut, quoted, spelled_out
+from mobilenet.quoting import counted, cut, quoted, spelled_out
 
 LONGEST = 2000  # characters of a line
 
@@ -47,7 +47,8 @@ def replay(
         told = [event for event, _ in exchanges(found)]
         if out is not None:
             out.write_text("".join(f"{line}\n" for line in told), encoding="utf-8")
-            say(f"{out}: what life {life} of {node} was told, {len(told)} events. Next: PROGRAM < {quoted(out)}")
+            many = counted(len(told), "event")
+            say(f"{out}: what life {life} of {node} was told, {many}. Next: PROGRAM < {quoted(out)}")
             return
         words = command or _command_of(load_scenario(run / "scenario.yaml"), node)
         if not allow_code:
@@ -57,7 +58,8 @@ def replay(
             )
         parting = feed(found, words, run)
         if parting is None:
-            say(f"{node}, life {life}: all {len(told)} answers are as recorded. Next: mobilenet show {quoted(run)}")
+            many = counted(len(told), "answer")
+            say(f"{node}, life {life}: {many}, all as recorded. Next: mobilenet show {quoted(run)}")
             return
         say(f"{node}, life {life}: event {parting.number} of {len(told)} is answered otherwise")
         for title, texts in (("told", [parting.told]), ("recorded", parting.recorded), ("now", parting.answered)):
@@ -93,7 +95,7 @@ def shrink(
             search = Shrinking(run, allow_code, most, lambda summary: status.update(f"smallest so far: {summary}"))
             search.run()
         small = api.run(search.scenario, out=target, overrides=search.to_look_at, allow_code=allow_code)
-        say(f"{search.violated} is still violated with {search.summary()}; {search.trials} runs were tried")
+        say(f"{search.violated} is still violated with {search.summary()}; tried: {counted(search.trials, 'run')}")
         verdict = small.verdicts[search.violated]
         say(f"{search.violated} {verdict.answer}: {verdict.explanation}")
         allow = " --allow-code" if allow_code else ""

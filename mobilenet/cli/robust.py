@@ -13,7 +13,7 @@ from mobilenet.cli.console import Exit, fail, print_table, reporting, say
 from mobilenet.cli.options import AllowCode, Master, Quiet, Workers
 from mobilenet.cli.progress import runs_progress
 from mobilenet.cli.study import keeping_what_is_done
-from mobilenet.quoting import quoted
+from mobilenet.quoting import counted, quoted
 
 
 def robust(
@@ -68,7 +68,7 @@ def robust(
         _print(RADIO_HEAD, [radio_row(radio) for radio in plan.radios])
         if mac := said_of_mac(plan):
             say(mac)
-        say(f"{len(plan.radios)} radios, at least {plan.runs} runs of each")
+        say(f"{counted(len(plan.radios), 'radio')}, at least {plan.runs} runs of each")
         place = out or robustness.default_directory(study)
         if dry_run:
             say(f"Next: {_again(study, radios, obstacles, out, allow_code)}")
@@ -90,7 +90,7 @@ def robust(
             say(f"{line}: what waits at stations and hosts grows to the end, so there is no mean")
         say(f"{totals(found)}; {quoted(place / 'robust.md')} has the intervals, robust.csv all numbers")
         if failed:
-            fail(f"{len(failed)} runs failed; the same command tries them again", Exit.UNFINISHED)
+            fail(f"{counted(len(failed), 'run')} failed; the same command tries again", Exit.UNFINISHED)
         if violated:
             say(f"Next: mobilenet verify {quoted(violated[0])}")
             raise typer.Exit(Exit.VIOLATED)

@@ -13,7 +13,7 @@ from rich.text import Text
 from mobilenet.cli.console import Exit, fail, print_table, reporting, say
 from mobilenet.cli.options import AllowCode, Overrides, Quiet, RunDirectory, ScenarioFile, Seed
 from mobilenet.cli.progress import progress
-from mobilenet.quoting import cut, quoted, spelled_out
+from mobilenet.quoting import counted, cut, quoted, spelled_out
 from mobilenet.rundir.schema import kind_of
 
 EXITS = {"valid": Exit.FINE, "violated": Exit.VIOLATED, "unknown": Exit.UNKNOWN}
@@ -159,11 +159,11 @@ def _summary(done: Any) -> str:
         return _process_summary(done)
     interpreted = why_interpreted()
     outdated = f"; {interpreted}" if interpreted else ""
-    handoffs = f" {shown(m['handoffs'])} handoffs," if "handoffs" in m else ""
+    handoffs = f" {counted(m['handoffs'], 'handoff')}," if "handoffs" in m else ""
     return (
         f"{manifest['simulated_s']:g} s simulated in {manifest['wall_s']:.1f} s ({speed:.0f} times as fast as"
-        f" time{outdated})\n{shown(m['broadcasts'])} broadcasts, {shown(m['deliveries'])} deliveries, mean delay"
-        f" {shown(m['delivery_delay_mean_s'])} s,{handoffs} {shown(m['crashes'])} crashes,"
+        f" time{outdated})\n{counted(m['broadcasts'], 'broadcast')}, {counted(m['deliveries'], 'delivery')}, mean delay"
+        f" {shown(m['delivery_delay_mean_s'])} s,{handoffs} {counted(m['crashes'], 'crash')},"
         f" collision ratio {shown(m['collision_ratio'])}\nverdict: {done.verdict}"
     )
 
@@ -173,9 +173,10 @@ def _process_summary(done: Any) -> str:
 
     m, manifest = done.metrics, done.manifest
     return (
-        f"{manifest['processes']} processes, {manifest['simulated_s']:g} t.u. simulated in {manifest['wall_s']:.1f}"
-        f" s\n{shown(m['broadcasts'])} broadcasts, {shown(m['deliveries'])} deliveries, latency {shown(m['latency'])}"
-        f" t.u., {shown(m['messages'])} messages, {shown(m['crashes'])} crashes\nverdict: {done.verdict}"
+        f"{counted(manifest['processes'], 'process')}, {manifest['simulated_s']:g} t.u. simulated in"
+        f" {manifest['wall_s']:.1f} s\n{counted(m['broadcasts'], 'broadcast')},"
+        f" {counted(m['deliveries'], 'delivery')}, latency {shown(m['latency'])} t.u.,"
+        f" {counted(m['messages'], 'message')}, {counted(m['crashes'], 'crash')}\nverdict: {done.verdict}"
     )
 
 

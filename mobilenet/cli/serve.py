@@ -14,7 +14,7 @@ from mobilenet.cli.console import Exit, reporting, say
 from mobilenet.cli.options import AllowCode, Overrides, Quiet, ScenarioFile, Seed
 from mobilenet.cli.progress import progress
 from mobilenet.cli.run import EXITS, say_verdicts
-from mobilenet.quoting import quoted
+from mobilenet.quoting import counted, quoted
 
 
 def serve(
@@ -73,11 +73,11 @@ def _summary(done: Any) -> str:
     lines = [
         f"{done.manifest['simulated_s']:g} s in real time; lateness p50 {late['p50']:g} ms, p99 {late['p99']:g} ms, at"
         f" most {late['max']:g} ms",
-        f"{shown(m['datagrams'])} datagrams, {shown(m['datagrams_received'])} received, mean delay"
-        f" {shown(m['datagram_delay_mean_s'])} s; {shown(m['broadcasts'])} broadcasts, {shown(m['deliveries'])}"
-        f" deliveries, {shown(m['crashes'])} crashes",
+        f"{counted(m['datagrams'], 'datagram')}, {shown(m['datagrams_received'])} received, mean delay"
+        f" {shown(m['datagram_delay_mean_s'])} s; {counted(m['broadcasts'], 'broadcast')},"
+        f" {counted(m['deliveries'], 'delivery')}, {counted(m['crashes'], 'crash')}",
         *(
-            f"{told[key]:,} datagrams {what}"
+            f"{counted(told[key], 'datagram')} {what}"
             for key, what in (
                 ("datagrams_of_strangers", "came from outside of the hosts' addresses and were dropped"),
                 ("datagrams_for_nobody", "arrived at hosts whose program was not to be found"),

@@ -17,7 +17,7 @@ from rich.text import Text
 from mobilenet.cli.console import Exit, Stopped, fail, print_table, reporting, say, was_stopped
 from mobilenet.cli.options import AllowCode, Master, Quiet, StudyDirectory, Workers
 from mobilenet.cli.progress import runs_progress
-from mobilenet.quoting import quoted
+from mobilenet.quoting import counted, quoted
 
 MOST_ROWS = 40  # of a table, on the screen
 
@@ -65,10 +65,10 @@ def study(
             )
         places.append(out or studies.default_directory(study))
         with keeping_what_is_done(), runs_progress(quiet) as update:
-            done = studies.run_study(study, out, master or local_master(workers), update, allow_code=allow_code)
+            done = studies.run_study(study, out, master or local_master(workers), update, say, allow_code)
         _print_study(done)
         if done.failed:
-            fail(f"{len(done.failed)} runs failed; the same command tries them again", Exit.UNFINISHED)
+            fail(f"{counted(len(done.failed), 'run')} failed; the same command tries again", Exit.UNFINISHED)
         if done.violated:
             say(f"Next: mobilenet verify {quoted(done.store.runs / done.violated[0])}")
             raise typer.Exit(Exit.VIOLATED)
@@ -81,6 +81,8 @@ def study(
 def compare(study: StudyDirectory) -> None:
     """Compare the levels of a factor over the same worlds: by how much they differ, and how sure that is."""
     with reporting(reads=[study]):
+        from mobilenet.experiments.study.csv_tables import table_rows
+        from mobilenet.experiments.study.doubt import doubts
         from mobilenet.experiments.study.study import compare_study, shown_finding
         from mobilenet.experiments.study.tables import tables_of_what_is_there
         from mobilenet.viz.comparison import draw
@@ -95,10 +97,12 @@ def compare(study: StudyDirectory) -> None:
                 if finding.where == where:
                     for line in shown_finding(finding):
                         say(line)
+        for line in doubts(table_rows(study, "tables/summary.csv")):
+            say(line)
         with together(study) as place:
             for suffix in ("svg", "png"):
                 draw(study, place / f"comparison.{suffix}")
-        say(f"{quoted(study)}: {len(found)} comparisons. Next: look at {quoted(study / 'comparison.png')}")
+        say(f"{quoted(study)}: {counted(len(found), 'comparison')}. Next: look at {quoted(study / 'comparison.png')}")
 
 
 def reproduce(
@@ -172,15 +176,15 @@ def reproduce(
                         f"{line.experiment}: {line.quantity}: {line.printed} in print, {line.ours}"
                         f" here{verdict}{beside}"
                     )
-                _say_totals([line.verdict for line in lines if line.verdict], "figures judged")
+                _say_totals([line.verdict for line in lines if line.verdict], "judged figure")
             case Paper.bundling:
                 with keeping_what_is_done():
                     rows = bundling.reproduce(folder, most, processes, workers, say)
-                _print_some(bundling.HEAD, rows, folder / "bundling.csv")
+                _say_agreement(bundling.HEAD, rows, folder / "bundling.csv")
             case Paper.causal:
                 with keeping_what_is_done():
                     rows = causal.reproduce(folder, most, processes, workers, say)
-                _print_some(causal.HEAD, [row for row in rows if row["printed"]] or rows, folder / "causal.csv")
+                _say_agreement(causal.HEAD, rows, folder / "causal.csv")
             case Paper.reliable:
                 with keeping_what_is_done():
                     rows, statements = reliable.reproduce(folder, most, processes, workers, say)
@@ -188,7 +192,7 @@ def reproduce(
                 for statement in statements:
                     if statement["verdict"] != "not checked":
                         say(f"{statement['answer']}: {statement['statement']} ({statement['place']})")
-                _say_totals([statement["verdict"] for statement in statements], "statements")
+                _say_totals([statement["verdict"] for statement in statements], "statement")
         from mobilenet.viz.figures.mobile_paper import mobile_figures
         from mobilenet.viz.figures.papers import paper_figures
 
@@ -218,16 +222,30 @@ def keeping_what_is_done() -> Iterator[None]:
     fail(f"{reason}; the runs that are done are kept, and the same command goes on", Exit.UNFINISHED)
 
 
+def _say_agreement(head: tuple[str, ...], rows: list[dict[str, Any]], file: Path) -> None:
+    """What does not agree with print, then how much does, table by table; every row is in the file."""
+    from mobilenet.experiments.reproduce import agreement
+
+    found = agreement.summary(rows)
+    if apart := [row for row in rows if row["verdict"] not in ("", agreement.AGREES)] if found else rows:
+        _print_some(head, apart, file)
+        say("")
+    if found:
+        _print_rows(agreement.HEAD, found)
+        say(agreement.RULE)
+    say(f"{agreement.totals(rows)}; all {counted(len(rows), 'row')} in {quoted(file)}")
+
+
 def _print_some(head: tuple[str, ...], rows: list[dict[str, Any]], file: Path) -> None:
     """The first rows; all are in the file."""
     _print_rows(head, rows[:MOST_ROWS])
     if len(rows) > MOST_ROWS:
-        say(f"... and {len(rows) - MOST_ROWS} more rows, in {quoted(file)}")
+        say(f"... and {counted(len(rows) - MOST_ROWS, 'more row')}, in {quoted(file)}")
 
 
 def _say_totals(answers: list[str], what: str) -> None:
     counts = Counter(answers)
-    say(f"{len(answers)} {what}: " + ", ".join(f"{count} {answer}" for answer, count in counts.most_common()))
+    say(f"{counted(len(answers), what)}: " + ", ".join(f"{count} {answer}" for answer, count in counts.most_common()))
 
 
 def _print_rows(head: tuple[str, ...], rows: list[dict[str, Any]]) -> None:
@@ -252,8 +270,8 @@ def _print_estimates(estimates: list[Any], cores: int, spark_s: float) -> None:
         cpu_s = sum(n * e.cpu_s for n, e in zip(count, estimates, strict=True))
         size = sum(n * e.disk_bytes for n, e in zip(count, estimates, strict=True))
         say(
-            f"{name} {sum(count)} runs: {cpu_s:.0f} s of one core, {size / 1e6:.0f} MB; with {cores} of them some"
-            f" {cpu_s / cores + spark_s:.0f} s, of which {spark_s:.0f} s are Spark's own"
+            f"{name} {sum(count)} runs: {cpu_s:.0f} s of one core, {size / 1e6:.0f} MB of disk; with {cores} of them"
+            f" some {cpu_s / cores + spark_s:.0f} s, of which {spark_s:.0f} s are Spark's own"
         )
 
 
@@ -266,9 +284,11 @@ def _print_study(done: Any) -> None:
         say(f"violated: {run}", always=True)
     for configuration in done.unstable:
         say(f"unstable: {configuration.label}: what waits at stations and hosts grows to the end, so there is no mean")
+    for line in done.doubts:
+        say(line)
     if (radio := radio_of_study(done.store.path)) is not None:
         say(f"radio: {radio}")
     say(
-        f"{done.done} runs done, {len(done.failed)} failed, {len(done.violated)} violated; tables in"
+        f"{counted(done.done, 'run')} done, {len(done.failed)} failed, {len(done.violated)} violated; tables in"
         f" {quoted(done.store.tables)}"
     )

@@ -13,7 +13,7 @@ from rich.table import Table
 from rich.text import Text
 
 from mobilenet.cli.console import Exit, fail, out_console, reporting, say
-from mobilenet.quoting import quoted
+from mobilenet.quoting import counted, quoted
 
 SHOWN = 5
 RANGE_M = 120.0
@@ -173,10 +173,6 @@ def _by_scenario(file: Path, recorded: Any, origin: str | None) -> Any:
         words = f"the nearest station with {rule.nearer_m:g} m of hysteresis"
     attached = Attached(RadioWorld(scenario, sites).attachment, words)
     return inspect(recorded.on_plane(at), sites, cell_m(scenario.wireless), LONG_GAP_S, attached)
-
-
-def counted(number: int, what: str) -> str:
-    return f"{number:,} {what}{'' if number == 1 else 's'}"
 
 
 def parse_origin(text: str) -> Any:

@@ -21,6 +21,7 @@ from typing import Any, TypeVar
 
 from mobilenet.api import Run, run
 from mobilenet.parameters import ScenarioError
+from mobilenet.quoting import counted
 from mobilenet.rundir.reader import RunError
 from mobilenet.scenario import AnyScenario, ProcessScenario, Scenario, load_scenario
 from mobilenet.scenario.yaml_writer import inline
@@ -238,12 +239,13 @@ class Shrinking:
         scenario: Any = self.scenario
         if isinstance(scenario, ProcessScenario):
             broadcasts = scenario.workload.messages * (scenario.workload.sources or scenario.processes)
-            return f"{scenario.processes} processes, {broadcasts} broadcasts, {scenario.crashes} crashes"
+            told = ((scenario.processes, "process"), (broadcasts, "broadcast"), (scenario.crashes, "crash"))
+            return ", ".join(counted(number, what) for number, what in told)
         listed = scenario.workload.arrivals == "explicit"
-        said = f", {len(scenario.workload.messages)} broadcasts" if listed else ""
-        crashes = f", {len(scenario.faults.outages)} crashes" if hasattr(scenario.faults, "outages") else ""
-        hosts = "" if scenario.hosts.count is None else f"{scenario.hosts.count} hosts, "
-        return f"{hosts}{scenario.station_count} stations, {scenario.duration_s:g} s{said}{crashes}"
+        said = f", {counted(len(scenario.workload.messages), 'broadcast')}" if listed else ""
+        crashes = f", {counted(len(scenario.faults.outages), 'crash')}" if hasattr(scenario.faults, "outages") else ""
+        hosts = "" if scenario.hosts.count is None else f"{counted(scenario.hosts.count, 'host')}, "
+        return f"{hosts}{counted(scenario.station_count, 'station')}, {scenario.duration_s:g} s{said}{crashes}"
 
 
 def ddmin(items: Sequence[T], fails: Callable[[Sequence[T]], bool]) -> list[T]:

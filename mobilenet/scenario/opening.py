@@ -15,6 +15,7 @@ from mobilenet.scenario import preflight
 from mobilenet.scenario.base import read
 from mobilenet.scenario.mobile import Scenario
 from mobilenet.scenario.processes import ProcessScenario
+from mobilenet.scenario.yaml_reader import Node
 
 AnyScenario = Scenario | ProcessScenario
 
@@ -25,8 +26,12 @@ def load_scenario(path: str | Path, overrides: Sequence[str] = ()) -> AnyScenari
     root = read(path)
     if isinstance(root.value, dict) and "scenario" in root.value and not {"stations", "processes"} & root.value.keys():
         raise ScenarioError(f"{path}: a study, and no scenario; `mobilenet study {quoted(path)}` runs it")
-    kind = ProcessScenario if isinstance(root.value, dict) and "processes" in root.value else Scenario
-    return kind.from_nodes(root, overrides, path.parent)
+    return kind_of(root).from_nodes(root, overrides, path.parent)
+
+
+def kind_of(root: Node) -> type[Scenario] | type[ProcessScenario]:
+    """By its keys."""
+    return ProcessScenario if isinstance(root.value, dict) and "processes" in root.value else Scenario
 
 
 EVENTS_PER_S = 50_000  # of estimated ones; shipped scenarios make a third to three times as many
@@ -37,7 +42,8 @@ def expected_effort(scenario: AnyScenario) -> str:
     """How big the run is likely to be, for people: events, seconds and memory."""
     events = estimated_events(scenario)
     seconds, mb = events / EVENTS_PER_S, events * BYTES_PER_EVENT / 1e6
-    size = f", {mb / 1e3:.1f} GB" if mb >= 1000 else f", {mb:.0f} MB" if mb >= 100 else ""
+    size = f"{mb / 1e3:.1f} GB" if mb >= 1000 else f"{mb:.0f} MB"
+    memory = f", up to {size} of memory" if mb >= 100 else ""
     if seconds < 1:
         return f"about {events:,} events, a second or two"
     time = (
@@ -47,7 +53,7 @@ def expected_effort(scenario: AnyScenario) -> str:
         if seconds > 120
         else f"{seconds:.0f} s"
     )
-    return f"about {events:,} events: some {time}, give or take a factor of three{size}"
+    return f"about {events:,} events: some {time}, give or take a factor of three{memory}"
 
 
 def estimated_events(scenario: AnyScenario) -> int:

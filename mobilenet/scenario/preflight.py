@@ -24,6 +24,7 @@ from mobilenet.network.wired.network import adjacency
 from mobilenet.network.wired.parameters import TEST_INTERVAL_S
 from mobilenet.network.wired.tree import neighbours_of
 from mobilenet.parameters import ScenarioError, number
+from mobilenet.quoting import counted
 from mobilenet.scenario import radio_fault, radio_preflight
 from mobilenet.scenario.datagrams import MOST_HOSTS, Datagrams
 from mobilenet.scenario.error_messages import line
@@ -109,7 +110,8 @@ def _objections(scenario: MobileKeys) -> Iterator[tuple[str, str]]:
     if backbone.kind != "tree" and "connections" in declaration_of(scenario.protocol).needs:
         yield "stations.backbone.kind", f"{scenario.protocol.name} has connections between neighbours: expected tree"
     if isinstance(scenario.faults, PaperFaults) and number(scenario.faults.station) >= count:
-        yield "faults.station", f"there is no {scenario.faults.station} among {count} stations, s0 to s{count - 1}"
+        many = counted(count, "station")
+        yield "faults.station", f"there is no {scenario.faults.station} among {many}, s0 to s{count - 1}"
     yield from _interventions(scenario)
     hosts = scenario.hosts.count
     if isinstance(scenario.protocol, Datagrams):
@@ -127,10 +129,8 @@ def _objections(scenario: MobileKeys) -> Iterator[tuple[str, str]]:
         for path, names in listed.items():
             strangers = sorted((name for name in names if number(name) >= hosts), key=number)
             if strangers:
-                yield (
-                    path,
-                    f"there is no {strangers[0]} among {hosts} hosts" + (f", h0 to h{hosts - 1}" if hosts else ""),
-                )
+                there = f"{counted(hosts, 'host')}" + (f", h0 to h{hosts - 1}" if hosts else "")
+                yield path, f"there is no {strangers[0]} among {there}"
         yield from _too_big(scenario, hosts, sites)
         yield from _no_ground(scenario, hosts, sites)
 
@@ -228,8 +228,9 @@ def _too_big(scenario: MobileKeys, hosts: int, sites: NDArray[np.float64]) -> It
         yield (
             "limits.max_events",
             (
-                f"about {events:.1e} events expected from {hosts} hosts, {len(sites)} stations and"
-                f" {scenario.duration_s:g} s, more than {scenario.limits.max_events:.1e}; raise it if they are meant"
+                f"about {events:.1e} events expected from {counted(hosts, 'host')}, {counted(len(sites), 'station')}"
+                f" and {scenario.duration_s:g} s, more than {scenario.limits.max_events:.1e}; raise it if they are"
+                " meant"
             ),
         )
 

@@ -16,6 +16,7 @@ from mobilenet.network.radio.parameters import WirelessParameters
 from mobilenet.parameters import ScenarioError
 from mobilenet.propagation.obstacles import read_buildings
 from mobilenet.propagation.parameters import ObstaclesParameters, PathLossParameters
+from mobilenet.quoting import counted
 from mobilenet.scenario.mobile import Scenario
 from mobilenet.scenario.run_source import recorded
 from mobilenet.tracks.projection import Origin
@@ -129,7 +130,7 @@ def _path_loss(loss: PathLossParameters) -> str:
 def _obstacles(obstacles: ObstaclesParameters, decide_sight: bool, folder: Path, origin: Origin | None) -> str:
     try:
         count = len(read_buildings(folder / obstacles.file, origin))
-        what = f"{count} building{'' if count == 1 else 's'}"
+        what = counted(count, "building")
     except (ScenarioError, OSError):
         what = f"buildings of {Path(obstacles.file).name}"
     if decide_sight:  # with umi walls cost nothing else

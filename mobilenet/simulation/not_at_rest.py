@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
+from mobilenet.quoting import counted
 from mobilenet.simulation.hosts import HostNode
 from mobilenet.simulation.nodes import StationNode
 
@@ -48,6 +49,6 @@ def of_hosts(
             where = "no cell" if host.cell is None else f"the cell of s{host.cell}, which does not serve it"
             yield f"{host.name} is in {where}"
     if wires_in_flight:
-        yield f"{wires_in_flight} messages are on the wires"
+        yield f"{counted(wires_in_flight, 'message')} on the wires"
     elif not backbone_is_at_rest:
         yield "the backbone has messages that it still waits with"

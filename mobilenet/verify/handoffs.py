@@ -20,6 +20,7 @@ import json
 from bisect import bisect_left, bisect_right
 from typing import Any
 
+from mobilenet.quoting import counted
 from mobilenet.rundir.table import Columns
 from mobilenet.scenario.expectations import Conduct
 
@@ -63,8 +64,8 @@ class _Handoffs:
         if self._quiescent:
             for node, (left, row) in due.items():
                 return (
-                    f"{self._when(row)}: {node}: handoff_end says {left} more messages recovered than it delivers"
-                    " before the run is at rest"
+                    f"{self._when(row)}: {node}: handoff_end says {counted(left, 'more message')} recovered than it"
+                    " delivers before the run is at rest"
                 )
         return None
 
@@ -104,21 +105,22 @@ class _Handoffs:
         now_ns, station = self._events["time_ns"][row], self._events["station"][row]
         sent = len(self._sent_at)
         if recovered > sent - self._delivered.get(node, 0):
-            return f"says {recovered} messages recovered, of {sent} the host has {self._delivered.get(node, 0)}"
+            has = self._delivered.get(node, 0)
+            return f"says {counted(recovered, 'message')} recovered, of {sent} the host has {has}"
         if skipped > sent:
-            return f"says {skipped} messages skipped, there were {sent}"
+            return f"says {counted(skipped, 'message')} skipped, of {sent}"
         since_ns, before, left = self._confirmed.get(node, (0, None, 0))
         if self._lengths is not None:
             lengths = _between(self._lengths.get(f"skip {station}"), self._begun_ns.get(node, 0), now_ns)
             if skipped not in lengths:
-                return f"says {skipped} messages skipped, {station} told of {_listed(lengths)}"
+                return f"says {counted(skipped, 'message')} skipped, {station} told of {_listed(lengths)}"
             lengths = _between(self._lengths.get("bodies"), since_ns, now_ns)
             if before == station:
                 lengths |= set(range(left + 1))
             if self._conduct.forgets_after_s is not None or node in self._given_up:
                 lengths.add(0)
             if recovered not in lengths:
-                return f"says {recovered} messages recovered, stations sent {_listed(lengths)}"
+                return f"says {counted(recovered, 'message')} recovered, stations sent {_listed(lengths)}"
         self._confirmed[node] = now_ns, station, recovered
         self._given_up.discard(node)
         if recovered:
@@ -129,8 +131,8 @@ class _Handoffs:
         due = self._due[node]
         if self._sent_at.get(message, 0) > due[1]:
             return (
-                f"{node} delivers {message}, broadcast after its last handoff, and {due[0]} messages recovered then are"
-                " still to come"
+                f"{node} delivers {message}, broadcast after its last handoff, and still to come of those recovered"
+                f" then: {due[0]}"
             )
         due[0] -= 1
         if not due[0]:

@@ -154,7 +154,7 @@ def _cells_problem(
             continue
         what = f"events: at {now_ns / SECOND:.6f} s (event {row}): {node}: {events['event'][row]} with {station}"
         if int(station[1:]) >= len(stations_m):
-            return f"{what}, and there are {len(stations_m)} stations"
+            return f"{what}, and there are {len(stations_m)}"
         times, xs, ys = tracks[node]
         after = bisect_right(times, now_ns)
         for i in (after - 1, after):

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 
+from mobilenet.quoting import counted
 from mobilenet.rundir.table import Columns
 from mobilenet.scenario.expectations import Crashes, Expected, HostPlan
 
@@ -31,7 +32,7 @@ def planned_problem(events: Columns, expected: Expected | None) -> str | None:
         event, node, now_ns = events["event"][row], events["node"][row], events["time_ns"][row]
         plan = plans.get(node)
         if plan is None:
-            problem: str | None = f"{event}, and the scenario has {len(plans)} hosts"
+            problem: str | None = f"{event}, and the scenario has {counted(len(plans), 'host')}"
         elif now_ns < plan.appears_ns:
             problem = f"{event}, and it appears at {_s(plan.appears_ns)}"
         elif event in ("broadcast", "refused"):

@@ -29,6 +29,7 @@ from typing import Any
 
 import numpy as np
 
+from mobilenet.quoting import counted
 from mobilenet.rundir.table import Columns, Table
 from mobilenet.verify.ended_early import early_verdicts, ended_early
 from mobilenet.verify.process_judge import ProcessJudge
@@ -75,7 +76,7 @@ def verify_processes(
     below = manifest["promises"]["below_crashes"]
     if below is not None and manifest["crashes"] >= below:
         verdicts["agreement"] = Verdict(
-            "unknown", f"{manifest['crashes']} crashes: nothing is promised from {below} on"
+            "unknown", f"{counted(manifest['crashes'], 'crash')}: nothing is promised from {below} on"
         )
     lost = _conservation_problem(counters, quiescent)
     verdicts["conservation"] = Verdict("violated", lost) if lost else VALID
@@ -99,7 +100,7 @@ def _processes_problem(events: Columns, manifest: dict[str, Any]) -> str | None:
         return f"events: event {first} has node {node!r}, there are p0 to p{manifest['processes'] - 1}"
     crashed = len(table.coded("event").rows("crash"))
     if crashed > manifest["crashes"] or manifest["quiescent"] and crashed != manifest["crashes"]:
-        return f"events: {crashed} crashes, the scenario has {manifest['crashes']}"
+        return f"events: {counted(crashed, 'crash')}, the scenario has {manifest['crashes']}"
     return None
 
 
@@ -186,11 +187,11 @@ def _drained(samples: Columns, judge: ProcessJudge, manifest: dict[str, Any]) ->
 def _held_problems(held: dict[float, str], most: int) -> list[str]:
     """What correct processes hold for ever: as many messages everywhere, none that could be delivered."""
     found = [
-        f"{node} holds {value:g} messages, {most} wait for what no correct process has"
+        f"{node} holds {counted(int(value), 'message')}, {most} of which wait for what no correct process has"
         for value, node in held.items()
         if value > most
     ]
     if len(held) > 1:
         (some, one), (others, other), *_ = held.items()
-        found.append(f"{one} holds {some:g} messages and {other} {others:g}")
+        found.append(f"{one} holds {counted(int(some), 'message')} and {other} {others:g}")
     return found

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from mobilenet.quoting import counted
 from mobilenet.rundir.table import Columns
 from mobilenet.verify.sessions import unfinished_handoffs
 
@@ -21,7 +22,9 @@ SECOND = 1_000_000_000
 def held(sizes: dict[tuple[str, str], float]) -> list[str]:
     """Buffers that are not empty; `sizes` at the end, by node and buffer."""
     return [
-        f"{node} still holds {size:g} messages in its {quantity}" for (node, quantity), size in sizes.items() if size
+        f"{node} still holds {counted(int(size), 'message')} in its {quantity}"
+        for (node, quantity), size in sizes.items()
+        if size
     ]
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 from pathlib import Path
 
@@ -19,6 +20,11 @@ def test_check_says_how_long_it_takes_and_keeps_the_overrides(tmp_path: Path) ->
     done = mobilenet("check", str(ROOT / "scenarios" / "dynamic.yaml"), "--set", "hosts.count=400", place=tmp_path)
     assert done.returncode == 0 and " min, give or take" in done.stdout or " h, give or take" in done.stdout
     assert done.stdout.splitlines()[-1].endswith("dynamic.yaml --set hosts.count=400")
+
+
+def test_check_says_what_is_memory(tmp_path: Path) -> None:
+    done = mobilenet("check", str(FIRST), "--set", "hosts.count=2000", place=tmp_path)
+    assert done.returncode == 0 and re.search(r"factor of three, up to \d+(\.\d)? [MG]B of memory$", done.stdout, re.M)
 
 
 def test_cells_that_do_not_touch_are_told(tmp_path: Path) -> None:

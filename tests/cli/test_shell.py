@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from mobilenet.viz.style import plain
 
-from mobilenet.quoting import quoted, spelled_out
+from mobilenet.quoting import counted, quoted, spelled_out
 
 HIDDEN = ("\u202e", "\u2066", "\u200b", "\ufeff", "\x1b", "\x07", "\x85")
 
@@ -36,3 +36,9 @@ def test_a_shell_reads_what_was_quoted(name: str) -> None:
         [bash, "-c", f"printf %s {quoted(Path(name))}"], capture_output=True, env={"LC_ALL": "C.UTF-8"}, check=True
     )
     assert done.stdout.decode() == name
+
+
+def test_one_is_not_many() -> None:
+    words = [counted(number, what) for number, what in ((1, "run"), (2, "run"), (0, "crash"), (1000, "process"))]
+    assert words == ["1 run", "2 runs", "0 crashes", "1,000 processes"]
+    assert [counted(2, what) for what in ("delivery", "way", "more row")] == ["2 deliveries", "2 ways", "2 more rows"]

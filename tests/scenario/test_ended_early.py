@@ -102,14 +102,18 @@ def test_the_record_is_kept_readable_and_never_valid(tmp_path: Path) -> None:
     assert command("show", "run", place=tmp_path).returncode == 0
     judged = command("verify", "run", place=tmp_path)
     assert judged.returncode == 4 and "the run ended early, at 3." in judged.stdout
+    moment = re.search(r"at (\d\.\d{6}) s", done.stderr)[1]  # type: ignore[index]
     for words in (
         ("map", "run"),
         ("report", "run"),
         ("spacetime", "run", "--around", "2", "--host", "h3", "--allow-code"),
+        ("spacetime", "run", "--around", moment, "--host", "h3", "--allow-code"),
+        ("spacetime", "run", "--allow-code"),
         ("export", "run", "--csv"),
     ):
         shown = command(*words, place=tmp_path)
         assert shown.returncode == 0, f"{words}: {shown.stderr}"
+    assert list((tmp_path / "run").glob(f"spacetime-h*-{moment}.svg")), "the error is what to look at"
 
 
 def test_what_had_been_violated_until_then_is(tmp_path: Path) -> None:

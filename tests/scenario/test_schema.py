@@ -144,7 +144,7 @@ def test_refused_with_line_path_and_advice(old: str, new: str, expected: str | N
             "faults.outages: h1 would crash at 2 s while it is down",
         ),
         ("churn.changes=[{host: h1, at_s: 1, kind: leave}, {host: h1, at_s: 2, kind: leave}]", "should alternate"),
-        ("stations.backbone.edges=[[0, 1]]", "stations.backbone.edges: 1 edges do not make a tree of 7 stations"),
+        ("stations.backbone.edges=[[0, 1]]", "stations.backbone.edges: 1 edge cannot be a tree of 7 stations"),
         ("stations.names=[a, b]", "stations.names: expected 7 different names"),
         ("stations.layout={shape: points, points_m: [[0, 0], [0, 0]]}", "two stations stand at the same place"),
         ("stations.layout={shape: csv, file: nowhere.csv}", "stations.layout.file: there is no file 'nowhere.csv'"),

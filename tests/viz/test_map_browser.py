@@ -9,10 +9,20 @@ from pathlib import Path
 import pytest
 from mobilenet.viz.map import draw
 
+import mobilenet
 from tests.browser import NAMES, Page, chromium, required
 from tests.viz.synthetic import write_run
 from tests.viz.test_map_page import hostile, on_earth
 
+CALM = """
+seed: 1
+duration_s: 20
+stations: {layout: {shape: points, points_m: [[0, 0]]}}
+hosts: {count: 4, mobility: {model: static}}
+protocol: {name: mobile_causal}
+workload: {interval_s: 4}
+"""
+DRAWN = "new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(() => done(true))))"
 READY = "typeof Mobilenet !== 'undefined' && Mobilenet.app !== undefined"
 CARD = "document.querySelector('.mn-right-side')"
 
@@ -333,3 +343,24 @@ def test_it_opens_where_there_is_something_to_see_and_turns_dark(browser: Page, 
     assert browser.screenshot() != light
     browser.key("d")
     assert browser.evaluate("document.documentElement.classList.contains('mn-dark')") is False
+
+
+def test_what_it_opens_at_has_just_happened(browser: Page, page: Path) -> None:
+    shown(browser, page)
+    first = "Math.min(Mobilenet.app.marks.times[0], Mobilenet.app.run.messages.time[0])"
+    assert 0 < browser.evaluate(f"Mobilenet.app.clock.t - {first}") < 0.2
+
+
+def test_with_nothing_but_broadcasts_it_opens_at_the_first(browser: Page, tmp_path: Path) -> None:
+    calm = tmp_path / "calm.yaml"
+    calm.write_text(CALM, encoding="utf-8")
+    draw(mobilenet.run(calm, out=tmp_path / "calm").path, tmp_path / "calm.html")
+    shown(browser, tmp_path / "calm.html")
+    assert browser.evaluate("Mobilenet.app.marks.items.length") == 0
+    assert 0 < browser.evaluate("Mobilenet.app.clock.t - Mobilenet.app.run.messages.time[0]") < 0.2
+    said = browser.evaluate(f"{CARD}.innerText")
+    assert "no handoff, crash or gap in this run" in said and "nothing yet" not in said and "of 4" in said
+    opened = browser.screenshot()
+    browser.evaluate("Mobilenet.app.layers.broadcasts = false; Mobilenet.app.changed()")
+    browser.until(DRAWN)
+    assert browser.screenshot() != opened, "the ring of the broadcast is there"

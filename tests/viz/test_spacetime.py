@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
-from mobilenet.viz.spacetime import WindowError, draw, window_around
+from mobilenet.viz.spacetime import WindowError, default_moment, draw, window_around
 from mobilenet.viz.spacetime.drawing import compose
 from mobilenet.viz.spacetime.window import handoffs, shown_messages
 from mobilenet.viz.style import page
@@ -107,18 +107,46 @@ def test_a_scenario_that_was_edited_is_not_replayed(plain: mobilenet.Run) -> Non
         ("handoff:999", "h1", "of h1"),
         ("handoff:999", None, r"there are \d+ handoffs in this run, counted from 1"),
         ("handoff", None, "no such handoff"),
-        ("crash:1", None, "there is none"),
-        ("message:h1:99", None, "no such message"),
-        ("5", None, "whose"),
+        ("crash:1", None, r"none in this run; expected message:h\d:0 or seconds with a host, as in --around 1.5"),
+        ("message:h1:99", None, r"no such message; expected message:h\d:0 or seconds"),
+        ("message:h1:99", "h2", r"expected message:h2:0 or seconds with a host, as in --around 1.5 --host h2"),
+        ("5", None, "as in --host h0"),
         ("900", "h1", "lasts from 0"),
         ("nan", "h1", "expected handoff:N"),
         ("soon", "h1", "expected handoff:N"),
-        ("handoff:1", "h77", "no host 'h77'"),
+        ("handoff:1", "h77", "no host 'h77' in this run; hosts are h0, h1, h2, h3"),
     ],
 )
 def test_what_is_not_there(plain: mobilenet.Run, around: str, host: str | None, message: str) -> None:
     with pytest.raises(WindowError, match=message):
         window_around(plain.events, around, host)
+
+
+def test_a_run_lasts_until_its_end_and_not_its_last_event(plain: mobilenet.Run) -> None:
+    last_ns = int(plain.events.time_ns.max())
+    end_ns = last_ns + 400_000_123
+    window = window_around(plain.events, f"{end_ns / 1e9:.6f}", "h1", end_ns=end_ns)  # as an error prints it
+    assert window.begin_ns < end_ns - 100_000_000 and window.end_ns >= end_ns and window.title.startswith("h1 around")
+    with pytest.raises(WindowError, match=f"lasts from 0 to {end_ns / 1e9:.10g}"):
+        window_around(plain.events, f"{end_ns / 1e9 + 0.1:.6f}", "h1", end_ns=end_ns)
+
+
+def test_where_nobody_says_what_to_look_at(plain: mobilenet.Run) -> None:
+    events, end_ns = plain.events, 3_399_978_000
+    assert default_moment(events, None, end_ns, None) == ("handoff:1", None)
+    calm = events[~events.event.str.startswith("handoff")]
+    first = calm[calm.event == "broadcast"].iloc[0]
+    assert default_moment(calm, None, end_ns, None) == (f"message:{first.message}", None)
+    crash = pd.concat([calm, calm.iloc[[20]].assign(event="crash", node="h2")], ignore_index=True)
+    assert default_moment(crash, None, end_ns, None) == ("crash:1", None)
+    assert default_moment(crash, None, end_ns, "h1")[0].startswith("message:h1:")
+    assert default_moment(calm[calm.event != "broadcast"], None, end_ns, None) == ("0", "h0")
+    for where, host in (
+        ("h1, handling a timer", "h1"), ("s0, handling Rumour from h2", "h2"), ("s0, handling Rumour from s1", None)
+    ):  # fmt: skip
+        found = default_moment(events, f"x.py:3: KeyError: 4 (in tell, at 3.399978 s at {where}; more", end_ns, None)
+        assert found[0] == "3.399978" and found[1] == (host or events[events.node.str.startswith("h")].node.iloc[-1])
+        assert default_moment(events, "x.py:3: KeyError: 4", end_ns, "h3") == ("3.399978", "h3")
 
 
 def test_the_way_of_a_message(plain: mobilenet.Run, tmp_path: Path) -> None:

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import csv
 import json
+import re
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -137,6 +138,62 @@ def test_an_unstable_level_is_compared_reported_and_drawn(compared: Path, tmp_pa
         assert result.exit_code == 0, result.output
     assert "unstable" in result.output and "has no mean" in (study / "report.html").read_text()
     assert (study / "figures" / "curve.svg").stat().st_size > 5000
+
+
+def _labelled(compared: Path, target: Path, label: str) -> Path:
+    """The study, its second configuration with a label; an unstable one has no means."""
+    study = Path(shutil.copytree(compared, target, ignore=shutil.ignore_patterns("runs")))
+    path = study / "tables" / "summary.csv"
+    summary = pd.read_csv(path, keep_default_na=False, dtype=str)
+    own = summary["configuration"] == "1"
+    summary.loc[own, "label"] = label
+    if label == "unstable":
+        summary.loc[own, ["mean", "sd", "low", "high"]] = ""
+    summary.to_csv(path, index=False)
+    compare_study(study)
+    return study
+
+
+def test_figures_mark_what_is_unstable_and_say_so(
+    compared: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    study = _labelled(compared, tmp_path / "study", "unstable")
+    crosses: dict[str, int] = {}
+
+    def look(figure: Any, target: Path) -> None:
+        assert overlapping(figure) == [], target
+        crosses[target.stem] = sum(line.get_marker() == "x" for axes in figure.axes for line in axes.lines)
+        if target.stem == "delays":
+            drawn = [len(line.get_xdata()) for line in figure.axes[0].lines]
+            assert drawn.count(0) == 1 and sum(map(bool, drawn)) >= 1
+
+    for module in (studies, comparison):
+        monkeypatch.setattr(module, "save", look)
+    notes = {figure.path.stem: figure.note for figure in study_figures(study, tmp_path / "figures", Look((".svg",)))}
+    for name in ("curve", "comparison", "delays"):
+        assert crosses[name] > 0 and "A cross: unstable, what waits grows to the end" in notes[name], name
+
+
+def test_every_figure_has_its_title(compared: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def look(figure: Any, target: Path) -> None:
+        titled = figure.get_suptitle() or figure.axes[0].get_title(loc="left")
+        assert bool(titled) == ("with" in str(target)), target
+
+    for module in (studies, comparison):
+        monkeypatch.setattr(module, "save", look)
+    for name, titles in (("with", True), ("none", False)):
+        study_figures(compared, tmp_path / name, Look((".svg",), titles=titles))
+
+
+def test_what_is_probably_unstable_is_said_beside_the_answer(compared: Path, tmp_path: Path) -> None:
+    study = _labelled(compared, tmp_path / "study", "probably unstable")
+    for command in ("compare", "report"):
+        result = CliRunner().invoke(app, [command, str(study)])
+        assert result.exit_code == 0, result.output
+        said = result.output if command == "compare" else words(study / "report.html")
+        assert re.search(r"what waits grows in all \d+ runs; more replications would tell", said), command
+    notes = [figure.note for figure in study_figures(study, tmp_path / "figures", Look((".svg",)))]
+    assert sum("Probably unstable: " in note for note in notes) >= 3
 
 
 @pytest.mark.parametrize("command", ["report", "figures", "map", "export"])

@@ -14,8 +14,10 @@ from typing import Any
 
 import pandas as pd
 
+from mobilenet.experiments.study.aggregation import UNSTABLE
+
 from ..study_tables import StudyTables
-from ..style import COLOURS, LINES, level_label
+from ..style import COLOURS, LINES, level_label, unstable_mark
 from ..words import meaning
 
 MOST_LINES = 8
@@ -60,8 +62,8 @@ def draw_curve(axes: Any, tables: StudyTables, factor: str, metric: str) -> None
             known[factor].to_numpy(), known["mean"].to_numpy(), yerr=[below.to_numpy(), above.to_numpy()],
             color=colour, linestyle=line, marker="o", markersize=4, capsize=3, label=label or None,
         )  # fmt: skip
-        for place in own.loc[own["label"] == "unstable", factor]:
-            axes.plot(place, 0.97, "x", color=colour, transform=axes.get_xaxis_transform(), clip_on=False)
+        for place in own.loc[own["label"] == UNSTABLE, factor]:
+            unstable_mark(axes, place, colour)
     axes.set(xlabel=factor, ylabel=textwrap.fill(meaning(metric), 40))
     axes.set_xticks(sorted(frame[factor].unique()), [f"{value:g}" for value in sorted(frame[factor].unique())])
     axes.set_ylim(bottom=0 if frame["low"].min() >= 0 or frame["mean"].min() >= 0 else None)
@@ -73,7 +75,4 @@ def curve_note(tables: StudyTables, metrics: list[str]) -> str:
     sure = f"{tables.confidence:.0%}".replace("%", " %")
     counts = sorted({int(row["n"]) for row in rows})
     n = f"{counts[0]} to {counts[-1]}" if counts and counts[0] != counts[-1] else f"{counts[-1] if counts else 0}"
-    note = f"Means over n = {n} replications with {sure} t intervals."
-    if any(row["label"] == "unstable" for row in rows):
-        note += " A cross: unstable, what waits grows to the end, so there is no mean."
-    return note
+    return f"Means over n = {n} replications with {sure} t intervals.{tables.said_of_unstable()}"

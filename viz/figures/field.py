@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
+from mobilenet.quoting import counted
+
 from ..style import COLOURS, QUIET, cut, legend_below, plain, station_colour, thousands
 
 if TYPE_CHECKING:
@@ -46,7 +48,7 @@ def field(axes: Any, record: Record) -> str:
         ".",
         color=COLOURS[6],
         markersize=4,
-        label=f"{thousands(len(last))} host{'' if len(last) == 1 else 's'}, where they end",
+        label=f"{counted(len(last), 'host')}, where they end",
     )
     ends = _handoffs(record.events)
     if len(ends):
@@ -59,7 +61,7 @@ def field(axes: Any, record: Record) -> str:
             "x",
             color="#000000",
             markersize=5,
-            label=f"{thousands(len(ends))} handoff{'' if len(ends) == 1 else 's'}, where confirmed",
+            label=f"{counted(len(ends), 'handoff')}, where confirmed",
         )
     if len(stations) <= 40:
         for number, (x, y) in enumerate(stations):
@@ -76,7 +78,7 @@ def field(axes: Any, record: Record) -> str:
     legend_below(axes, 3)
     left_out = f" {thousands(nowhere)} recorded places that are no places are left out." if nowhere else ""
     circles = "half of the places at that distance are reached in the open" if record.is_sinr else "cells"
-    built = f" Grey: {thousands(len(record.buildings))} buildings." if record.buildings else ""
+    built = f" Grey: {counted(len(record.buildings), 'building')}." if record.buildings else ""
     return f"Of the whole run. Circles: {circles}, with a radius of {range_m:.4g} m.{built}{left_out}"
 
 

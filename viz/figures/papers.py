@@ -17,6 +17,8 @@ from typing import Any
 
 import pandas as pd
 
+from mobilenet.quoting import counted
+
 from ..style import COLOURS, LINES, caption, page, plain_log, save
 
 MARKS = ("o", "s", "^", "D", "v")
@@ -300,7 +302,7 @@ def _processes(axes: Any, table: pd.DataFrame) -> str:
 
 def _runs(rows: pd.DataFrame) -> str:
     least, most = rows.runs.min(), rows.runs.max()
-    return f"{least} runs" if least == most else f"{least} to {most} runs"
+    return counted(least, "run") if least == most else f"{least} to {most} runs"
 
 
 def _bytes(axes: Any, table: pd.DataFrame) -> str:

@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 
 from mobilenet.experiments.study.measure import delays_in
 from mobilenet.metrics.network import LOST_TO_OTHERS
+from mobilenet.quoting import counted
 from mobilenet.rundir.reader import read_frame
 from mobilenet.rundir.schema import BUFFERS, buffers_of
 
@@ -32,6 +33,7 @@ from ..style import (
     Drawn,
     Look,
     caption,
+    in_words,
     legend_below,
     log_axis,
     page,
@@ -238,7 +240,7 @@ def handoffs(axes: Any, record: Record) -> str:
     more = len(starts) - len(both)
     rest = f"; {more} more {'was' if more == 1 else 'were'} superseded or not confirmed" if more else ""
     if both.empty:
-        return _in_words(axes, "No change of station was confirmed.") + rest + "."
+        return in_words(axes, "No change of station was confirmed.") + rest + "."
     durations_ms = np.sort((both.end - both.begin).to_numpy() / 1e6)
     axes.step(
         durations_ms,
@@ -253,7 +255,7 @@ def handoffs(axes: Any, record: Record) -> str:
     inside = int(both.begin.between(record.warmup_s * SECOND, record.end_s * SECOND, inclusive="left").sum())
     window = "all" if inside == len(both) else thousands(inside)
     return (
-        f"Share that took at most so long, of all {_counted(len(both), 'handoff')} of the whole run ({window} of them"
+        f"Share that took at most so long, of all {counted(len(both), 'handoff')} of the whole run ({window} of them"
         f" began {record.window}); median {np.median(durations_ms):.1f} ms{rest}."
     )
 
@@ -265,7 +267,7 @@ def pending(axes: Any, record: Record) -> str:
     count = record.manifest["processes"]
     most = rows.groupby("node").value.max()
     if most.max() == 0:
-        return _in_words(axes, "Nothing waited: each of the processes could deliver every message when it arrived.")
+        return in_words(axes, "Nothing waited: each of the processes could deliver every message when it arrived.")
     axes.plot(middles_s(edges), mean_level(rows, edges) / count, color=COLOURS[0], linewidth=1.3)
     axes.set_ylabel("messages held back per process")
     shaded = time_axis(axes, record)
@@ -280,17 +282,6 @@ def _is_causal(manifest: dict[str, Any]) -> bool:
     """Whether what is held back is held back for causal order."""
     promises = manifest.get("promises")
     return isinstance(promises, dict) and promises.get("broadcast") == "causal"
-
-
-def _in_words(axes: Any, words: str) -> str:
-    """Instead of a picture with nothing in it."""
-    axes.set_axis_off()
-    axes.text(0.5, 0.5, words, ha="center", va="center", color=QUIET, transform=axes.transAxes)
-    return words
-
-
-def _counted(number: int, what: str) -> str:
-    return f"{thousands(number)} {what}{'' if number == 1 else 's'}"
 
 
 def _has(event: str) -> Callable[[Record], bool]:

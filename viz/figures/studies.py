@@ -21,7 +21,21 @@ from mobilenet.metrics.buffers import BUFFERS
 from .. import comparison
 from ..files import make_folder
 from ..study_tables import StudyTables, study_tables
-from ..style import COLOURS, LINES, LOOK, Drawn, Look, caption, legend_below, level_label, log_axis, page, save
+from ..style import (
+    COLOURS,
+    LINES,
+    LOOK,
+    Drawn,
+    Look,
+    caption,
+    in_words,
+    legend_below,
+    level_label,
+    log_axis,
+    page,
+    plain,
+    save,
+)
 from .factor_curve import curve_note, draw_curve, metrics_of_interest, numeric_factor
 
 MOST_LINES = 8
@@ -70,8 +84,8 @@ def _buffers_shown(table: pd.DataFrame) -> list[tuple[str, str, str]]:
     ]
     for buffer in sorted(set(table.buffer) - set(BUFFERS)) if len(table) else ():
         kind, _, quantity = buffer.partition("_")
-        plain = "".join(c if c.isalnum() else "_" for c in buffer[:100])  # a plug-in's text, in the name of a file
-        shown.append((buffer, f"{plain}_buffer", f"What {kind}s keep ({quantity})"))
+        stem = "".join(c if c.isalnum() else "_" for c in buffer[:100])  # a plug-in's text, in the name of a file
+        shown.append((buffer, f"{stem}_buffer", f"What {kind}s keep ({quantity})"))
     return shown
 
 
@@ -80,6 +94,7 @@ def _curves(tables: StudyTables, folder: Path, look: Look) -> list[Drawn]:
     factor, metrics = numeric_factor(tables), metrics_of_interest(tables)
     if factor is None or not metrics:
         return []
+    title = f"Means over {factor}"
     size = look.size(6 if len(metrics) == 1 else 4.6 * len(metrics), 4.6)
     with page(*size, 1, len(metrics), squeeze=False) as (figure, rows):
         for axes, metric in zip(rows[0], metrics, strict=True):
@@ -89,9 +104,11 @@ def _curves(tables: StudyTables, folder: Path, look: Look) -> list[Drawn]:
         note = curve_note(tables, metrics)
         if look.captions:
             caption(figure, f"{tables.name}. {note}")
+        if look.titles:
+            figure.suptitle(plain(title), fontsize=11, fontweight="bold", x=0.01, ha="left")
         for suffix in look.suffixes:
             save(figure, folder / f"curve{suffix}")
-    return [Drawn(f"Over {factor}", folder / f"curve{look.suffixes[0]}", note)]
+    return [Drawn(title, folder / f"curve{look.suffixes[0]}", note)]
 
 
 def _frame(rows: list[dict[str, str]]) -> pd.DataFrame:
@@ -116,12 +133,18 @@ def _configurations(table: pd.DataFrame, factors: list[str]) -> list[tuple[str, 
 def _delays(axes: Any, table: pd.DataFrame, tables: StudyTables) -> str | None:
     if table.empty or table.delay_s.isna().all():
         return None
-    groups = _configurations(table, tables.factors)
+    groups, said = _configurations(table, tables.factors), tables.said_of_unstable()
     unit = "t.u." if tables.of_processes else "s"
     for number, (label, own) in enumerate(groups[:MOST_LINES]):
-        axes.plot(
-            own.delay_s, own.share, LINES[number % 4], color=COLOURS[number % len(COLOURS)], marker=".", label=label
-        )
+        colour = COLOURS[number % len(COLOURS)]
+        if own.configuration.iloc[0] in tables.unstable:  # later messages take longer, so there is no distribution
+            axes.plot([], [], "x", color=colour, label=label)
+        else:
+            axes.plot(own.delay_s, own.share, LINES[number % 4], color=colour, marker=".", label=label)
+    table = table[~table.configuration.isin(tables.unstable)]
+    if table.empty:
+        in_words(axes, "Unstable: what waits grows to the end, and so do delays.")
+        return f"Share of deliveries that took at most so long, of n = {tables.replications} replications.{said}"
     least = max(table.delay_s.min(), SHORTEST_S)  # own messages are delivered at once
     if table.delay_s.max() > 50 * least:
         log_axis(axes.xaxis, least, table.delay_s.max())
@@ -129,7 +152,7 @@ def _delays(axes: Any, table: pd.DataFrame, tables: StudyTables) -> str | None:
     axes.set(xlabel=f"delay from broadcast to delivery ({unit})", ylabel="share of deliveries", ylim=(0, 1.02))
     return (
         f"Share of deliveries that took at most so long; all deliveries of n = {tables.replications} replications"
-        f" together.{_rest(groups)}"
+        f" together.{_rest(groups)}{said}"
     )
 
 
@@ -140,6 +163,8 @@ def _buffer(axes: Any, table: pd.DataFrame, tables: StudyTables, buffer: str) ->
     groups = _configurations(table, tables.factors)
     for number, (label, own) in enumerate(groups[:MOST_LINES]):
         x, colour = (own.from_s + own.to_s) / 2, COLOURS[number % len(COLOURS)]
+        if own.configuration.iloc[0] in tables.unstable:
+            label += ": unstable"
         axes.plot(x, own["mean"], LINES[number % 4], color=colour, label=label)
         axes.fill_between(x, own.low.clip(lower=0), own.high, color=colour, alpha=0.18, linewidth=0)
     axes.set(xlabel="simulated time (s)", ylabel="messages per node", xlim=(0, table.to_s.max()))

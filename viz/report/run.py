@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from mobilenet.api import Run, shown
+from mobilenet.quoting import counted
 from mobilenet.rundir.schema import kind_of
 from mobilenet.scenario.radio_words import radio_of_run
 
@@ -132,12 +133,9 @@ def _window(manifest: dict[str, Any]) -> str:
 
 def _who(manifest: dict[str, Any]) -> str:
     if kind_of(manifest) == "processes":
-        return f"{manifest['processes']} processes"
+        return counted(manifest["processes"], "process")
     hosts = len(manifest["host_names"]) if manifest["hosts"] is None else manifest["hosts"]
-    return (
-        f"{hosts} host{'' if hosts == 1 else 's'}, {manifest['stations']}"
-        f" station{'' if manifest['stations'] == 1 else 's'}"
-    )
+    return f"{counted(hosts, 'host')}, {counted(manifest['stations'], 'station')}"
 
 
 def _answer(run: Run) -> str:
@@ -156,8 +154,8 @@ def _answer(run: Run) -> str:
         return paragraph(f"<b>{text(asked)} No.</b>") + "".join(code(line) for line in broken)
     happened = run.events.event.value_counts()
     counts = (
-        f"{shown(int(happened.get('deliver', 0)))} deliveries of {shown(int(happened.get('broadcast', 0)))} broadcasts"
-        " were judged, all of the whole run."
+        f"Judged, all of the whole run: {counted(int(happened.get('deliver', 0)), 'delivery')} of"
+        f" {counted(int(happened.get('broadcast', 0)), 'broadcast')}."
     )
     if unknown:
         owed = f" {run.still_owed}." if run.still_owed else ""

@@ -13,9 +13,10 @@ from pathlib import Path
 from typing import Any
 
 from mobilenet.api import shown
+from mobilenet.experiments.study.doubt import doubts
 from mobilenet.experiments.study.worlds import SAME_MOVEMENT, has_one_movement
 from mobilenet.parameters import ScenarioError
-from mobilenet.quoting import quoted
+from mobilenet.quoting import counted, quoted
 from mobilenet.rundir.reader import RunError
 from mobilenet.scenario import load_scenario
 from mobilenet.scenario.radio_words import radio_of_study
@@ -90,8 +91,9 @@ def study_page(directory: Path) -> str:
             + "</ul>",
         ),
     ]
+    configurations = {run["configuration"] for run in runs}
     subtitle = text(
-        f"{len(runs)} runs of {len({run['configuration'] for run in runs})} configurations; factors:"
+        f"{counted(len(runs), 'run')} of {counted(len(configurations), 'configuration')}; factors:"
         f" {', '.join(factors) or 'none'}"
     )
     return whole(directory.resolve().name, overall, subtitle, _answer(tables, verdicts, failed), sections)
@@ -188,7 +190,8 @@ def _answer(tables: StudyTables, verdicts: Counter[str], failed: int) -> str:
         + ", ".join(f"{count} {verdict}" for verdict, count in sorted(verdicts.items()))
         + "."
     )
-    judged += f" {failed} runs failed and are not in the numbers." if failed else ""
+    judged += "".join(f" {line[:1].upper()}{line[1:]}." for line in doubts(tables.summary))
+    judged += f" Failed, and not in the numbers: {counted(failed, 'run')}." if failed else ""
     if comparison is None or not comparison["findings"]:
         return paragraph(
             "<b>What do the runs measure?</b>",
@@ -221,10 +224,10 @@ def _in_words(finding: dict[str, Any], tables: StudyTables) -> str:
     if finding.get("ratio") is not None:
         words += (
             f", {finding['ratio']:.3g} times as much ({comparison['confidence'] * 100:g} % interval"
-            f" {finding['ratio_low']:.3g} to {finding['ratio_high']:.3g}, {finding['pairs']} pairs)"
+            f" {finding['ratio_low']:.3g} to {finding['ratio_high']:.3g}, {counted(finding['pairs'], 'pair')})"
         )
     if finding.get("verdict") == "inconclusive" and finding.get("more_replications"):
-        words += f"; about {finding['more_replications']} more replications would probably tell"
+        words += f"; about {counted(finding['more_replications'], 'more replication')} would probably tell"
     return (f"{where}: " if where else "") + words + "."
 
 

@@ -1,6 +1,6 @@
 """The space-time diagram: hosts and stations as lines, messages as arrows, sessions as bands."""
 
 from .drawing import draw
-from .window import Window, WindowError, window_around
+from .window import Window, WindowError, default_moment, window_around
 
-__all__ = ["Window", "WindowError", "draw", "window_around"]
+__all__ = ["Window", "WindowError", "default_moment", "draw", "window_around"]

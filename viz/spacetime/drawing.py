@@ -19,7 +19,9 @@ from typing import Any
 
 import pandas as pd
 
-from ..style import QUIET, cut, page, plain, save, station_colour, thousands
+from mobilenet.quoting import counted
+
+from ..style import QUIET, cut, page, plain, save, station_colour
 from .labels import Labels
 from .legend import ACKNOWLEDGEMENT, APPLICATION, BROADCAST, DOWN, HANDOFF, LOST, WIRED, legend
 from .window import SECOND, Window, nodes_of, shown_messages
@@ -75,12 +77,9 @@ def compose(
     happened = _deliveries(axes, events, levels, window, labels)
     too_many = _arrows(axes, shown, levels, window, labels)
     if too_many:
-        notes.append(f"{too_many} application messages and losses are without a label: there are too many.")
+        notes.append(f"Without a label, as there are too many: {too_many} application messages and losses.")
     if labels.left_out:
-        notes.append(
-            f"{labels.left_out} label{'' if labels.left_out == 1 else 's'} found no room and"
-            f" {'is' if labels.left_out == 1 else 'are'} left out."
-        )
+        notes.append(f"{counted(labels.left_out, 'label')} found no room.")
     own = re.compile(rf"\b{re.escape(window.host)}\b(?!:\d)")
     in_full = f"{called[window.host]} ({window.host})" if called.get(window.host) else window.host
     figure.text(
@@ -94,7 +93,7 @@ def compose(
     )
     axes.set_xlabel(
         f"milliseconds after {window.begin_ns / SECOND:.6f} s of simulated time    "
-        f"({plain(name)}, {thousands(len(shown))} message{'' if len(shown) == 1 else 's'}, n = 1 run)"
+        f"({plain(name)}, {counted(len(shown), 'message')}, n = 1 run)"
     )
     legend(figure, {_style(row) for row in shown.itertuples()}, shown.fate, happened, bands, y=(below - 0.58) / high)
     if notes:

@@ -5,13 +5,14 @@ Model     a window is about one host. It shows every recorded message that the h
           window. Nodes are the host and whoever sends or receives one of these
 Units     integer nanoseconds
 Shapes    messages: the rows of messages.parquet, in the order of sending, with their row numbers as index
-Errors    WindowError: no such handoff, message, crash or host, with what there is
+Errors    WindowError: no such handoff, message, crash or host, with what there is and what to ask for instead
 Source    after Lamport, Time, clocks, and the ordering of events in a distributed system (1978), and Figure 5 of
           Wilhelm, Arantes, Sens (2020); the rules are ours: docs/guide/pictures.md
 """
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 
 import pandas as pd
@@ -19,6 +20,10 @@ import pandas as pd
 SECOND = 1_000_000_000
 LEAST_MARGIN_NS = 5_000_000
 AROUND_A_MOMENT_NS = 150_000_000  # on either side
+PRINTED_NS = 500  # moments are printed in microseconds
+MOST_NAMED = 8  # hosts in an error
+# simulation/ended_early.py: the host that failed, or whose message a station failed at
+AT_ERROR = re.compile(r" at \d+\.\d+ s at (?:(h\d+)|s\d+, handling \S+ from (h\d+))")
 
 
 class WindowError(Exception):
@@ -36,11 +41,16 @@ class Window:
     message: str | None = None  # the application message whose way it shows
 
 
-def window_around(events: pd.DataFrame, what: str, host: str | None = None, margin_s: float | None = None) -> Window:
-    """`what`: handoff:N (from 1; of the host, or of the run), message:h3:5, crash:N, or seconds of simulated time."""
+def window_around(
+    events: pd.DataFrame, what: str, host: str | None = None, margin_s: float | None = None, end_ns: int = 0
+) -> Window:
+    """`what`: handoff:N (from 1; of the host, or of the run), message:h3:5, crash:N, or seconds of simulated time;
+    `end_ns`: when the run ended, if that was after its last event.
+    """
     kind, _, argument = what.partition(":")
     if host is not None and host not in set(events.node):
-        raise WindowError(f"there is no host {host!r} in this run; hosts are h0, h1, ...")
+        raise WindowError(f"there is no host {host!r} in this run; {_hosts_there(events)}")
+    last = max(end_ns, int(events.time_ns.max()) if len(events) else 0)
     if kind == "handoff":
         begin, end, host, title = _handoff(events, argument, host)
     elif kind == "crash":
@@ -48,8 +58,7 @@ def window_around(events: pd.DataFrame, what: str, host: str | None = None, marg
     elif kind == "message":
         begin, end, host, title = _message(events, argument, host)
     else:
-        begin, end, host, title = _moment(events, what, host)
-    last = int(events.time_ns.max())
+        begin, end, host, title = _moment(events, what, host, last)
     margin = (
         max(LEAST_MARGIN_NS, (end - begin) // 5) if margin_s is None else round(min(margin_s, last / SECOND) * SECOND)
     )
@@ -61,7 +70,7 @@ def window_around(events: pd.DataFrame, what: str, host: str | None = None, marg
 Place = tuple[int, int, str, str]  # begin, end, host, title
 
 
-def _numbered(found: pd.DataFrame, argument: str, kind: str, host: str | None) -> int:
+def _numbered(events: pd.DataFrame, found: pd.DataFrame, argument: str, kind: str, host: str | None) -> int:
     whose = f"of {host}" if host else "in this run"
     plural = {"crash": "crashes"}.get(kind, f"{kind}s")
     if not argument.isdecimal() or not 1 <= int(argument) <= len(found):
@@ -69,7 +78,8 @@ def _numbered(found: pd.DataFrame, argument: str, kind: str, host: str | None) -
             there = f"there are {len(found)} {plural} {whose}, counted from 1"
         else:
             there = f"there is one {kind} {whose}: {kind}:1" if len(found) else f"there is none {whose}"
-        raise WindowError(f"{kind}:{argument}: no such {kind}; {there}")
+        instead = "" if len(found) else f"; expected {_instead(events, host)}"
+        raise WindowError(f"{kind}:{argument}: no such {kind}; {there}{instead}")
     return int(argument) - 1
 
 
@@ -89,7 +99,7 @@ def _handoff(events: pd.DataFrame, argument: str, host: str | None) -> Place:
     found = handoffs(events)
     if host is not None:
         found = found[found.node == host].reset_index(drop=True)
-    row = found.iloc[_numbered(found, argument, "handoff", host)]
+    row = found.iloc[_numbered(events, found, argument, "handoff", host)]
     cause = {"cell": "a new cell", "recovery": "recovery from a crash"}.get(row.cause, row.cause)
     duration_ms = (row.end_ns - row.begin_ns) / 1e6
     title = f"{row.node}: session {int(row.session)} at {row.station}, because of {cause}; {duration_ms:.1f} ms"
@@ -98,7 +108,7 @@ def _handoff(events: pd.DataFrame, argument: str, host: str | None) -> Place:
 
 def _crash(events: pd.DataFrame, argument: str, host: str | None) -> Place:
     found = events[(events.event == "crash") & (True if host is None else events.node == host)].reset_index(drop=True)
-    row = found.iloc[_numbered(found, argument, "crash", host)]
+    row = found.iloc[_numbered(events, found, argument, "crash", host)]
     later = events[(events.node == row.node) & (events.time_ns > row.time_ns)]
     back = later[later.event.isin(["recover", "handoff_end"])].head(2)
     end = int(back.time_ns.max()) if len(back) else int(row.time_ns)
@@ -109,7 +119,7 @@ def _message(events: pd.DataFrame, name: str, host: str | None) -> Place:
     own = events[events.message == name]
     sent = own[own.event == "broadcast"]
     if sent.empty:
-        raise WindowError(f"message:{name}: there is no such message; messages are h3:0, h3:1, ... of host h3")
+        raise WindowError(f"message:{name}: there is no such message; expected {_instead(events, host)}")
     at = int(sent.time_ns.iloc[0])
     others = own[(own.event == "deliver") & (own.node != sent.node.iloc[0])].node
     shown = host or str(others.iloc[-1] if len(others) else sent.node.iloc[0])  # whoever gets it last
@@ -118,17 +128,65 @@ def _message(events: pd.DataFrame, name: str, host: str | None) -> Place:
     return at, end, shown, f"{name} from its broadcast to {'its delivery at ' + shown if len(delivered) else 'later'}"
 
 
-def _moment(events: pd.DataFrame, what: str, host: str | None) -> Place:
+def _moment(events: pd.DataFrame, what: str, host: str | None, last: int) -> Place:
     try:
         at = round(float(what) * SECOND)  # ValueError for nan
     except (ValueError, OverflowError):
         raise WindowError(f"{what}: expected handoff:N, crash:N, message:h3:5, or seconds of simulated time") from None
-    last = int(events.time_ns.max()) if len(events) else 0
-    if not 0 <= at <= last:
-        raise WindowError(f"{what}: the run lasts from 0 to {last / SECOND:g} s")
+    if not 0 <= at <= last + PRINTED_NS:
+        raise WindowError(f"{what}: the run lasts from 0 to {last / SECOND:.10g} s")
     if host is None:
-        raise WindowError(f"{what}: whose? Name a host with --host, as in --host h3")
-    return max(0, at - AROUND_A_MOMENT_NS), at + AROUND_A_MOMENT_NS, host, f"{host} around {at / SECOND:g} s"
+        raise WindowError(f"{what}: whose? Name a host with --host, as in --host {_somebody(events)}")
+    at = min(at, last)
+    return max(0, at - AROUND_A_MOMENT_NS), at + AROUND_A_MOMENT_NS, host, f"{host} around {at / SECOND:.10g} s"
+
+
+def _hosts(events: pd.DataFrame) -> list[str]:
+    """Those that something happened to, by number."""
+    return sorted((str(node) for node in events.node.unique() if node[:1] == "h"), key=_number)
+
+
+def _number(node: str) -> int:
+    return int(node[1:]) if node[1:].isdecimal() else 0
+
+
+def _somebody(events: pd.DataFrame) -> str:
+    return next(iter(_hosts(events)), "h0")
+
+
+def _hosts_there(events: pd.DataFrame) -> str:
+    found = _hosts(events)
+    if not found:
+        return "nothing happened to any host"
+    return f"hosts are {', '.join(found[:MOST_NAMED])}{', ...' if len(found) > MOST_NAMED else ''}"
+
+
+def _instead(events: pd.DataFrame, host: str | None) -> str:
+    """What can be asked of this run, as --around wants it."""
+    sent = events[(events.event == "broadcast") & (True if host is None else events.node == host)].message
+    message = [f"message:{sent.iloc[0]}"] if len(sent) else []
+    crashed = ["crash:1"] if "crash" in set(events[events.node == host].event if host else events.event) else []
+    seconds = f"seconds with a host, as in --around 1.5 --host {host or _somebody(events)}"
+    return " or ".join([*crashed, *message, seconds])
+
+
+def default_moment(events: pd.DataFrame, ended_by: str | None, end_ns: int, host: str | None) -> tuple[str, str | None]:
+    """What to look at where nobody said it, and whose: the error that ended the run early, else the first handoff,
+    crash or broadcast (of `host`, if there is one), else the beginning. As window_around takes them.
+    """
+    own = events if host is None else events[events.node == host]
+    if ended_by is not None:
+        named = AT_ERROR.search(ended_by)
+        until = [node for node in own.node if node[:1] == "h"]
+        at_fault = (named[1] or named[2]) if named else None
+        known = at_fault if at_fault in until else until[-1] if until else _somebody(events)
+        return f"{end_ns / SECOND:.6f}", host or known
+    if len(handoffs(own)):
+        return "handoff:1", host
+    if (own.event == "crash").any():
+        return "crash:1", host
+    sent = own[own.event == "broadcast"].message
+    return (f"message:{sent.iloc[0]}", None) if len(sent) else ("0", host or _somebody(events))
 
 
 def shown_messages(messages: pd.DataFrame, events: pd.DataFrame, window: Window) -> pd.DataFrame:
@@ -160,9 +218,7 @@ def nodes_of(messages: pd.DataFrame, window: Window, events: pd.DataFrame) -> li
     new = next((station for station in now if station != old), None)
     top = [old] if old in others else []
     below = [new] if new in others and new != old else []
-    rest = sorted(
-        others - set(top) - set(below), key=lambda name: (name[0] != "s", int(name[1:]) if name[1:].isdecimal() else 0)
-    )
+    rest = sorted(others - set(top) - set(below), key=lambda name: (name[0] != "s", _number(name)))
     return [*top, window.host, *below, *rest]
 
 

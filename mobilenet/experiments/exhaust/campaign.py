@@ -13,6 +13,8 @@ from collections.abc import Iterable, Iterator
 from multiprocessing.connection import Connection
 from typing import NamedTuple
 
+from mobilenet.quoting import counted
+
 from .case import Case
 from .search import Progress, Result, Search
 from .trace import lines_of, trace_of
@@ -84,19 +86,15 @@ def shortest(case: Case, found: Search, seconds: float, gib: float) -> tuple[str
 
 def bounds(case: Case) -> str:
     """In words."""
-    count = [_many(case.stations, "station"), _many(len(case.cells), "host")]
-    may = [f"up to {_many(sum(case.messages), 'message')}"] if any(case.messages) else []
+    count = [counted(case.stations, "station"), counted(len(case.cells), "host")]
+    may = [f"up to {counted(sum(case.messages), 'message')}"] if any(case.messages) else []
     for number, what in ((case.moves, "move"), (case.crashes, "crash"), (case.leaves, "leave"), (case.joins, "join")):
-        may += [_many(number, what)] if number else []
+        may += [counted(number, what)] if number else []
     begin = "all are members and have delivered one message of each" if case.joined else "all have asked to join"
     return (
         f"{' and '.join(count)}, {', '.join(may) or 'nothing happens to them'}; in the beginning {begin}; any number "
         f"of losses, copies and late frames, timers in any order, any number of times; {_counted(case)}"
     )
-
-
-def _many(number: int, what: str) -> str:
-    return f"{number} {what}{'' if number == 1 else 'es' if what.endswith('sh') else 's'}"
 
 
 def _counted(case: Case) -> str:

@@ -19,7 +19,8 @@ import numpy as np
 
 from mobilenet import shipped
 from mobilenet.engine.kernel import SECOND
-from mobilenet.experiments.reproduce.jobs import Job, Result, markdown, perform_all, prepare, sizes
+from mobilenet.experiments.reproduce.agreement import document, held_against, percent
+from mobilenet.experiments.reproduce.jobs import Job, Result, perform_all, prepare, sizes
 from mobilenet.experiments.study.declaration import Study
 from mobilenet.experiments.study.rows import write_rows
 from mobilenet.experiments.study.statistics import t_interval
@@ -41,6 +42,7 @@ HEAD = (
     "ours",
     "difference",
     "percent",
+    "verdict",
     "model",
     "note",
 )
@@ -63,7 +65,7 @@ def reproduce(
     rows = list(_rows(results, wanted))
     write_rows(out, "bundling", rows)
     write_rows(out, "bundling_packets", list(_packets(results, max(wanted))))
-    write_text(out / "bundling.md", markdown(HEAD, [[row[name] for name in HEAD] for row in rows]))
+    write_text(out / "bundling.md", document("Rodrigues et al. (LADC 2018), tables 2 to 5", HEAD, rows))
     return rows
 
 
@@ -139,5 +141,5 @@ def _row(key: Key, paper: dict[str, str] | None, values: Any) -> dict[str, Any]:
     )
     row["ours"] = f"{mean:.10g}" if half is None else f"{mean:.1f} ± {half:.1f}"
     row["difference"] = difference
-    row["percent"] = None if difference is None or not in_print else round(100 * difference / in_print, 2)
+    row |= {"percent": percent(difference, paper), "verdict": held_against(mean, half, paper)}
     return row | {"model": model, "note": "" if paper is None else paper["note"]}

@@ -20,6 +20,7 @@ from typing import Any
 
 import numpy as np
 
+from mobilenet.experiments.reproduce.agreement import document, held_against, percent
 from mobilenet.experiments.reproduce.causal_distributions import (
     COMPANY,
     DEPENDENCIES,
@@ -30,14 +31,14 @@ from mobilenet.experiments.reproduce.causal_distributions import (
     spread,
     stated,
 )
-from mobilenet.experiments.reproduce.jobs import Job, Result, markdown, perform_all, prepare, sizes
+from mobilenet.experiments.reproduce.jobs import Job, Result, perform_all, prepare, sizes
 from mobilenet.experiments.study.rows import write_rows
 from mobilenet.experiments.study.statistics import t_interval
 from mobilenet.experiments.study.store import write_text
 from mobilenet.shipped import PAPERS
 
 PRINTED = PAPERS / "rodrigues_causal.csv"
-HEAD = ("table", "size", "quantity", "printed", "ours", "difference", "runs", "model", "note")
+HEAD = ("table", "size", "quantity", "printed", "ours", "difference", "percent", "verdict", "runs", "model", "note")
 PLAIN, AGGREGATED, SINGLE, SHORT = "plain", "aggregated", "single tree", "short messages"
 MODES = {
     PLAIN: ("protocol.aggregate=false",),
@@ -74,7 +75,7 @@ def reproduce(
     rows = list(_rows(results, wanted))
     write_rows(out, "causal", rows)
     write_rows(out, "causal_distributions", list(_spread(results, wanted)))
-    write_text(out / "causal.md", markdown(HEAD, [[row[name] for name in HEAD] for row in rows]))
+    write_text(out / "causal.md", document("Rodrigues, Duarte, Arantes, section 5", HEAD, rows))
     return rows
 
 
@@ -253,8 +254,9 @@ def _row(printed: Printed, table: str, size: int | str, quantity: str, values: A
     exact = len(set(values.tolist())) == 1
     paper = printed.get((table, str(size), quantity)) or printed.get((table, "all", quantity))
     ours = f"{mean:.0f}" if mean.is_integer() else f"{mean:.6g}"
-    if not exact and len(values) > 1:
-        ours += f" ± {t_interval(values).half_width:.2g}"
+    half = None if exact or len(values) < 2 else t_interval(values).half_width
+    if half is not None:
+        ours += f" ± {half:.2g}"
     model = (
         "the same in all runs"
         if exact and len(values) > 1
@@ -262,10 +264,11 @@ def _row(printed: Printed, table: str, size: int | str, quantity: str, values: A
         if len(values) < 2
         else "mean, 95 %"
     )
+    difference = round(mean - float(paper["printed"]), 2) if paper else None
     return {
         "table": table, "size": size, "quantity": quantity, "printed": paper["printed"] if paper else "",
-        "ours": ours,
-        "difference": round(mean - float(paper["printed"]), 2) if paper else None,
+        "ours": ours, "difference": difference, "percent": percent(difference, paper),
+        "verdict": held_against(mean, half, paper),
         "runs": len(values) if len(values) > 1 else None,
         "model": model, "note": paper["note"] if paper else "",
     }  # fmt: skip

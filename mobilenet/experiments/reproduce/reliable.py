@@ -42,6 +42,7 @@ from mobilenet.experiments.reproduce.reliable_statements import (
 from mobilenet.experiments.study.rows import write_rows
 from mobilenet.experiments.study.store import write_text
 from mobilenet.parameters import ScenarioError
+from mobilenet.quoting import counted
 
 PROTOCOLS = {"VCube-RB": "reliable", "All-RB": "all_to_all", "DPath-RB": "disjoint_paths"}
 REPLICATIONS = 32
@@ -102,7 +103,8 @@ def reproduce(
     )
     write_text(out / "reliable.md", text)
     verdicts = Counter(s["verdict"] for s in found)
-    say(f"{len(found)} statements: {', '.join(f'{verdicts[name]} {name}' for name in VERDICTS if verdicts[name])}")
+    told = ", ".join(f"{verdicts[name]} {name}" for name in VERDICTS if verdicts[name])
+    say(f"{counted(len(found), 'statement')}: {told}")
     return rows, found
 
 

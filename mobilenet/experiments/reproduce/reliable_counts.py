@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 
 from mobilenet.engine.kernel import SECOND
 from mobilenet.experiments.reproduce.jobs import Job, Result, identity, keep, kept, performed, scenario_of
+from mobilenet.quoting import counted
 
 KINDS = ("tree", "delv", "ack", "copy")
 
@@ -75,5 +76,5 @@ def count_all(
         done[names[k]] = Result((), {}, {}, "counted", counts._asdict())
         keep(results, names[k], done[names[k]])
     if missing:
-        say(f"{len(missing)} runs with an eye on single messages")
+        say(f"{counted(len(missing), 'run')} with an eye on single messages")
     return {job.key: Counts(**(done[name].watched or {})) for job, name in zip(jobs, names, strict=True)}

@@ -27,7 +27,7 @@ from mobilenet.experiments.study.spark import require_master, spark_session
 from mobilenet.experiments.study.study import STUDIES, Result, compare_study, require_metric, run_study
 from mobilenet.parameters import ScenarioError
 from mobilenet.propagation.obstacles import read_buildings
-from mobilenet.scenario import Scenario, load_scenario
+from mobilenet.scenario import Scenario
 from mobilenet.scenario.base import is_file
 from mobilenet.scenario.radio_preflight import STRANGE_HYSTERESIS
 from mobilenet.scenario.yaml_writer import inline
@@ -59,7 +59,7 @@ def plan(file: Path, chosen: list[str] | None, obstacles: Path | None, allow_cod
     study = Study.load(file)
     if study.compare is None:
         raise ScenarioError(f"{file}: the study compares nothing, so nothing can come out otherwise; add `compare:`")
-    scenario = load_scenario(study.scenario_path, [f"{key}={inline(value)}" for key, value in study.set.items()])
+    scenario = study.scenario_with([f"{key}={inline(value)}" for key, value in study.set.items()])
     if not isinstance(scenario, Scenario):
         raise study.problem(("scenario",), f"{study.scenario}: processes have no radio")
     if obstacles is not None and not is_file(obstacles):
@@ -102,7 +102,7 @@ def perform(
         for number, (radio, study) in enumerate(zip(plan.radios, plan.studies, strict=True)):
             before = sum(result.done for result in done), sum(len(result.failed) for result in done)
             tell = partial(_tell, progress, before, plan.runs * (len(plan.radios) - number - 1))
-            done.append(run_study(study, out / radio.name, master, tell, allow_code=allow_code, session=session))
+            done.append(run_study(study, out / radio.name, master, tell, say, allow_code, session))
             say(f"{radio.name}: {done[-1].done} runs done, {len(done[-1].failed)} failed")
     return done
 

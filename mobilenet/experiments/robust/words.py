@@ -16,6 +16,7 @@ from mobilenet.experiments.study.configurations import shown_level
 from mobilenet.experiments.study.study import Result
 from mobilenet.metrics.registry import meaning
 from mobilenet.network.radio.links import cell_m, half_heard_m
+from mobilenet.quoting import counted
 
 RADIO_HEAD = (
     "radio", "what it is", "MAC", "power, dBm", "reach, m", "half heard to, m", "broadcast, Mb/s", "unicast, Mb/s",
@@ -60,8 +61,13 @@ def _cell(effect: Effect, found: Shown | None, as_ratio: bool, intervals: bool) 
 def totals(found: list[Claim]) -> str:
     """How many of each verdict."""
     counts = Counter(c.verdict.partition(" ")[0] for c in found)
-    many = [f"{counts[word]} {plural}" for word, plural in WORDS.items() if counts[word]]
-    return f"{len(found)} comparisons: {', '.join(many)}"
+    one = {"survives": "survives", "flips": "flips"}
+    many = [
+        f"{counts[word]} {one.get(word, plural) if counts[word] == 1 else plural}"
+        for word, plural in WORDS.items()
+        if counts[word]
+    ]
+    return f"{counted(len(found), 'comparison')}: {', '.join(many)}"
 
 
 def without_mean(done: list[Result]) -> list[str]:

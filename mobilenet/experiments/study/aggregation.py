@@ -2,8 +2,8 @@
 
 Model     the replication is the unit: t intervals over one value per run, taken in the order of the replications, so
           no number depends on who computed what. The delays of all deliveries are integer counts, which add up.
-          unstable: the backlog grows without end, so there is no mean; not steady: no end of the warm-up was found in
-          half of the runs
+          unstable: the backlog grows without end, so there is no mean; probably unstable: it grows in all runs, too few
+          to be sure; not steady: no end of the warm-up was found in half of the runs
 Shapes    from rows of parts.SCHEMA, in any order, to rows of RESULT: `what` says of which kind a row is
           (METRIC, BUFFER with its bucket, DELAY with its bin as bucket, LABEL with the label as name)
 Source    ours: docs/guide/studies.md
@@ -20,7 +20,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from mobilenet.experiments.study.measure import BUCKETS
-from mobilenet.experiments.study.statistics import grows, t_interval
+from mobilenet.experiments.study.statistics import grows, may_grow, t_interval
 
 RESULT = pa.schema(
     [
@@ -36,7 +36,7 @@ RESULT = pa.schema(
     ]
 )
 METRIC, BUFFER, DELAY, LABEL = range(4)
-UNSTABLE, NOT_STEADY = "unstable", "not steady"
+UNSTABLE, PROBABLY, NOT_STEADY = "unstable", "probably unstable", "not steady"
 
 Floats = NDArray[np.float64]
 
@@ -110,8 +110,11 @@ class Aggregation:
         return i.n, i.mean, i.sd, i.low, i.high
 
     def _label(self) -> str:
-        if "backlog_slope" in self._metrics and grows(self._metrics["backlog_slope"].in_order()):
+        slopes = self._metrics["backlog_slope"].in_order() if "backlog_slope" in self._metrics else np.zeros(0)
+        if grows(slopes):
             return UNSTABLE
+        if may_grow(slopes):
+            return PROBABLY
         steady = self._metrics["steady"].in_order() if "steady" in self._metrics else np.zeros(0)
         return NOT_STEADY if len(steady) and steady.sum() * 2 < len(steady) else ""
 

@@ -27,7 +27,7 @@ from typing import IO
 from mobilenet.experiments.study.error import StudyError
 from mobilenet.experiments.study.java_end import ends_with_its_parent
 from mobilenet.experiments.study.spark import java_home
-from mobilenet.quoting import quoted
+from mobilenet.quoting import counted, quoted
 
 STARTS_WITHIN_S = 60.0
 MASTER_READY = "I have been elected leader"
@@ -125,7 +125,7 @@ def main() -> None:
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
         with cluster(options.workers, options.port) as (url, processes, settings):
-            print(f"a master and {len(processes)} workers are up; Ctrl-C ends them", flush=True)
+            print(f"up: a master and {counted(len(processes), 'worker')}; Ctrl-C ends them", flush=True)
             again = f"mobilenet study scenarios/studies/static_comparison.yaml --master {url}"
             print(f"Next: SPARK_CONF_DIR={quoted(settings)} {again}", flush=True)
             while all(process.poll() is None for process in processes):

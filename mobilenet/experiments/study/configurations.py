@@ -17,7 +17,7 @@ from typing import Any
 
 from mobilenet.experiments.study.declaration import Study
 from mobilenet.parameters import ScenarioError
-from mobilenet.scenario import ProcessScenario, Scenario, load_scenario
+from mobilenet.scenario import ProcessScenario, Scenario
 from mobilenet.scenario.yaml_writer import inline
 from mobilenet.simulation.plugin_code import require_allowed
 
@@ -91,7 +91,7 @@ def configurations(study: Study, allow_code: bool = False) -> list[Configuration
 def _require_allowed(study: Study, allow_code: bool) -> None:
     """Told before any key is tried: none of them is to blame."""
     try:
-        scenario = load_scenario(study.scenario_path, [_override(key, value) for key, value in study.set.items()])
+        scenario = study.scenario_with([_override(key, value) for key, value in study.set.items()])
     except ScenarioError:
         return  # told below, with its key
     if scenario.protocol.name == "datagrams":
@@ -114,7 +114,7 @@ def _overrides(study: Study, factor: str, level: Any) -> list[str]:
 
 def _require_plain(study: Study, factors: dict[str, tuple[Any, ...]]) -> None:
     """Each key is changed by one factor, and each level is another one."""
-    if not study.scenario_path.is_file():
+    if not study.has_scenario():
         raise study.problem(("scenario",), f"there is no file {str(study.scenario_path)!r}")
     by: dict[str, tuple[str, str]] = {key: ("set", key) for key in study.set}
     for factor, levels in factors.items():
@@ -138,7 +138,7 @@ def _try(
     study: Study, allow_code: bool, path: tuple[str, ...], *overrides: str, what: dict[str, Any] | None = None
 ) -> None:
     try:
-        require_allowed(load_scenario(study.scenario_path, overrides), allow_code)
+        require_allowed(study.scenario_with(overrides), allow_code)
     except ScenarioError as error:
         message = str(error).splitlines()[0]
         for factor, level in (what or {}).items():

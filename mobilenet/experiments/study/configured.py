@@ -3,7 +3,7 @@
 Model     configurations/c000/ holds the effective scenario and copies of the files it names. It is written beside and
           renamed. When a study goes on, what is asked now is written again and compared with what is there: the code
           of plug-ins and other files byte by byte, the scenario value by value. What differs is replaced if no run was
-          made of it, and refused otherwise
+          made of it, and refused otherwise. A scenario that is empty, cut or no YAML says nothing else, and is replaced
 Errors    StudyError: the file, and what differs
 Source    ours: docs/guide/studies.md
 """
@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -22,6 +22,7 @@ from mobilenet.experiments.study.configurations import shown_level
 from mobilenet.experiments.study.error import StudyError
 from mobilenet.parameters import ScenarioError
 from mobilenet.scenario import AnyScenario, load_scenario
+from mobilenet.scenario.yaml_reader import parse
 from mobilenet.simulation.plugins import with_declared
 
 MOST_DIFFERENCES = 5
@@ -49,8 +50,20 @@ def another_study(place: Path, differences: list[str]) -> StudyError:
     return StudyError(f"{place}: belongs to another study: {shown}; name another directory with --out")
 
 
-def write_configuration(study: Path, scenario: AnyScenario, number: int, allow_code: bool = False) -> None:
-    """Raises StudyError where runs of another scenario bear its number; `allow_code`: as for mobilenet.run."""
+class _Damaged(StudyError):
+    """Of a scenario that is lost, whatever it was: what it has to be follows from the study."""
+
+
+def write_configuration(
+    study: Path,
+    scenario: AnyScenario,
+    number: int,
+    allow_code: bool = False,
+    say: Callable[[str], None] = lambda line: None,
+) -> None:
+    """Raises StudyError where runs of another scenario bear its number; `allow_code`: as for mobilenet.run. `say` is
+    told of a scenario that was damaged.
+    """
     target = configured_file(study, number).parent
     fresh = target.with_name(f".{target.name}.{os.getpid()}")
     shutil.rmtree(fresh, ignore_errors=True)
@@ -61,7 +74,9 @@ def write_configuration(study: Path, scenario: AnyScenario, number: int, allow_c
             difference = _difference(target, fresh)
             if difference is None:
                 return
-            if any((study / "runs").glob(f"{target.name}-r*")):
+            if isinstance(difference, _Damaged):
+                say(str(difference))
+            elif any((study / "runs").glob(f"{target.name}-r*")):
                 raise difference
             shutil.rmtree(target)
         os.rename(fresh, target)
@@ -77,6 +92,8 @@ def _difference(target: Path, fresh: Path) -> StudyError | None:
             return another_study(target / name, ["not the file that the study names now"])
     if _is_same(target / "scenario.yaml", fresh / "scenario.yaml"):
         return None
+    if (how := _damage(target / "scenario.yaml", (fresh / "scenario.yaml").read_bytes())) is not None:
+        return _Damaged(f"{target / 'scenario.yaml'}: was {how}; written anew from the study")
     try:
         before, after = load_scenario(target / "scenario.yaml"), load_scenario(fresh / "scenario.yaml")
     except ScenarioError as error:
@@ -86,6 +103,18 @@ def _difference(target: Path, fresh: Path) -> StudyError | None:
         f"{key} of the scenario was {shown_level(a)}, is {shown_level(b)}" for key, a, b in apart(before, after)
     ]
     return another_study(target / "scenario.yaml", differences) if differences else None
+
+
+def _damage(file: Path, expected: bytes) -> str | None:
+    """What makes it no scenario at all; None: it says something."""
+    if not file.is_file():
+        return "missing"
+    if expected.startswith(found := file.read_bytes()):
+        return "cut" if found else "empty"
+    try:
+        return None if isinstance(parse(found, file.name).value, dict) else "no YAML with keys"
+    except ScenarioError:
+        return "no YAML"
 
 
 def apart(before: AnyScenario, after: AnyScenario) -> list[tuple[str, Any, Any]]:

@@ -10,6 +10,7 @@ Source    ours: docs/guide/studies.md
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
@@ -17,8 +18,10 @@ from pydantic import Discriminator, Field, PrivateAttr, Tag, ValidationError, mo
 
 from mobilenet.parameters import Parameters, ScenarioError
 from mobilenet.quoting import quoted
+from mobilenet.scenario import AnyScenario, load_scenario
 from mobilenet.scenario.base import read
 from mobilenet.scenario.error_messages import problems
+from mobilenet.scenario.opening import kind_of
 from mobilenet.scenario.yaml_reader import Node, parse
 from mobilenet.scenario.yaml_writer import to_yaml
 
@@ -151,6 +154,7 @@ class Study(Parameters):
     confidence: float = Field(default=0.95, gt=0.5, lt=1, description="confidence of all intervals")
 
     _folder: Path = PrivateAttr(default=Path("."))
+    _given: str | None = PrivateAttr(default=None)  # the text of a scenario that no file holds
     _root: Node = PrivateAttr(default=Node({}, "study"))
 
     @model_validator(mode="after")
@@ -189,19 +193,35 @@ class Study(Parameters):
     def scenario_path(self) -> Path:
         return self._folder / self.scenario
 
+    def scenario_with(self, overrides: Sequence[str] = ()) -> AnyScenario:
+        """The scenario, changed; each override is `a.b=value`. Raises ScenarioError."""
+        if self._given is None:
+            return load_scenario(self.scenario_path, overrides)
+        kind = kind_of(parse(self._given.encode(), "scenario"))
+        return kind.from_text(self._given, overrides, self._folder)
+
+    def has_scenario(self) -> bool:
+        return self._given is not None or self.scenario_path.is_file()
+
     def levels(self, factor: str) -> tuple[Any, ...]:
         levels = self.factors[factor]
         return levels.levels() if isinstance(levels, Span) else levels
 
     @classmethod
     def of(cls, values: dict[str, Any], folder: Path) -> Self:
-        """One that no file holds; its scenario is looked for in `folder`. Raises ScenarioError."""
+        """One that no file holds; its scenario is a file in `folder`, or the keys of one, whose files are there.
+        Raises ScenarioError.
+        """
+        scenario = values.get("scenario")
+        given = to_yaml(scenario) if isinstance(scenario, dict) else None
+        if given is not None:
+            values = values | {"scenario": "scenario.yaml"}
         root = parse(to_yaml(values).encode(), "study")
         try:
             study = cls.model_validate(root.plain())
         except ValidationError as error:
             raise ScenarioError("\n".join(problems(error, root, cls))) from None
-        study._folder = folder
+        study._folder, study._given = folder, given
         return study
 
     def problem(self, path: tuple[str, ...], what: str) -> ScenarioError:

@@ -16,10 +16,12 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from mobilenet.api import plain_values
 from mobilenet.experiments.study.batch import Standing
 from mobilenet.experiments.study.declaration import Study
 from mobilenet.experiments.study.error import StudyError
 from mobilenet.experiments.study.spark import local_master
+from mobilenet.experiments.study.store import open_store
 from mobilenet.experiments.study.study import run_study
 from mobilenet.experiments.study.tables import tables_of_what_is_there
 
@@ -63,6 +65,8 @@ class StudyFrames:
     @cached_property
     def comparison(self) -> pd.DataFrame:
         """Each level and metric against the baseline; of a study with `compare`."""
+        if open_store(self.path).study.compare is None:
+            raise StudyError(f"{self.path}: no comparison, since the study names no `compare`")
         return self._read("comparison.parquet")
 
     def _read(self, name: str) -> pd.DataFrame:
@@ -72,7 +76,7 @@ class StudyFrames:
         try:
             return pd.read_parquet(self.path / name)
         except FileNotFoundError:
-            raise StudyError(f"{self.path / name}: missing; the study has none, or did nothing yet") from None
+            raise StudyError(f"{self.path / name}: missing; the study is not finished") from None
         except (OSError, pa.ArrowException) as error:
             raise StudyError(f"{self.path / name}: not readable as Parquet: {str(error).splitlines()[0]}") from None
 
@@ -91,12 +95,13 @@ def study(
 ) -> StudyFrames:
     """Run what is missing of a study.
 
-    `what`: a file, or its keys as a dictionary, whose scenario is looked for in this folder and which needs `out`;
-    `workers`: cores of this machine, by default all; `master`: of a Spark cluster instead; `allow_code`: as for run.
+    `what`: a file, or its keys as a dictionary, which needs `out`, and whose scenario is a file in this folder, or the
+    keys of one; `workers`: cores of this machine, by default all; `master`: of a Spark cluster instead; `allow_code`:
+    as for run.
     """
     if workers is not None and master is not None:
         raise StudyError("workers counts cores of this machine; with master, that says how many there are")
-    declared = Study.of(dict(what), Path()) if isinstance(what, Mapping) else Path(what)
+    declared = Study.of(plain_values(what), Path()) if isinstance(what, Mapping) else Path(what)
     result = run_study(
         declared, None if out is None else Path(out), master or local_master(workers), progress, allow_code=allow_code
     )

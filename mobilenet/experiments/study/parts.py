@@ -24,6 +24,7 @@ from mobilenet.experiments.study.configurations import MOST_RUNS
 from mobilenet.experiments.study.csv_tables import AGAIN
 from mobilenet.experiments.study.error import StudyError
 from mobilenet.experiments.study.measure import BUCKETS, Measured
+from mobilenet.quoting import counted
 
 SCHEMA = pa.schema(
     [
@@ -144,7 +145,7 @@ def planned_targets(path: Path, configurations: int) -> list[int]:
             0 <= pair[0] < configurations and 0 < pair[1] <= MOST_RUNS
         ):
             shown = f"configuration {str(pair[0])[:20]!r}, replication {str(pair[1])[:20]!r}"
-            raise StudyError(f"{path}: damaged: {shown} of {configurations} configurations; {AGAIN}")
+            raise StudyError(f"{path}: damaged: {shown} of {counted(configurations, 'configuration')}; {AGAIN}")
         targets[pair[0]] = max(targets[pair[0]], pair[1])
     while targets and targets[-1] == 0:
         targets.pop()

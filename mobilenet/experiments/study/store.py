@@ -19,7 +19,7 @@ import fcntl
 import json
 import os
 import shutil
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -40,7 +40,7 @@ from mobilenet.rundir.reader import RunError, read_manifest, require_files
 from mobilenet.rundir.schema import DERIVED_FILES
 from mobilenet.rundir.soundness import derived_fault
 from mobilenet.rundir.writer import write_json
-from mobilenet.scenario import AnyScenario, load_scenario
+from mobilenet.scenario import AnyScenario
 
 
 class Store:
@@ -132,8 +132,8 @@ def is_done(directory: Path, seed: int) -> bool:
         return False
 
 
-def create(study: Study, path: Path, allow_code: bool = False) -> Store:
-    """A new directory for a study, or the one that it has begun."""
+def create(study: Study, path: Path, allow_code: bool = False, say: Callable[[str], None] = lambda line: None) -> Store:
+    """A new directory for a study, or the one that it has begun; `say` is told what had to be written again."""
     found = configurations(study, allow_code)
     text = effective_study(study.model_copy(update={"scenario": "configurations/c000/scenario.yaml"}))
     if (path / "study.yaml").is_file():
@@ -145,7 +145,7 @@ def create(study: Study, path: Path, allow_code: bool = False) -> Store:
     store = Store(path, study, found)
     try:
         for configuration in found:
-            write_configuration(path, _scenario(study, configuration), configuration.number, allow_code)
+            write_configuration(path, _scenario(study, configuration), configuration.number, allow_code, say)
         for folder in (store.runs, store.measured, store.failed, path / "starting"):
             folder.mkdir(exist_ok=True)
         write_text(path / "study.yaml", text)
@@ -163,7 +163,7 @@ def open_store(path: Path) -> Store:
 
 
 def _scenario(study: Study, configuration: Configuration) -> AnyScenario:
-    return load_scenario(study.scenario_path, configuration.overrides)
+    return study.scenario_with(configuration.overrides)
 
 
 def _require_same(path: Path, study: Study) -> None:

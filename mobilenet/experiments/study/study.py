@@ -12,7 +12,7 @@ import re
 import time
 from collections.abc import Callable
 from contextlib import nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -24,6 +24,7 @@ from mobilenet.experiments.study.compare import Finding, findings
 from mobilenet.experiments.study.configurations import Configuration, configurations, seed_of, shown_level
 from mobilenet.experiments.study.csv_tables import read_rows, table_rows
 from mobilenet.experiments.study.declaration import Study
+from mobilenet.experiments.study.doubt import doubts
 from mobilenet.experiments.study.error import StudyError
 from mobilenet.experiments.study.measure import SURVIVAL
 from mobilenet.experiments.study.rows import write_rows
@@ -31,9 +32,10 @@ from mobilenet.experiments.study.spark import require_master, spark_session
 from mobilenet.experiments.study.store import Store, create, open_store
 from mobilenet.experiments.study.tables import write_tables
 from mobilenet.metrics import metrics
+from mobilenet.quoting import counted
 from mobilenet.rundir.recorder import EventLog
 from mobilenet.rundir.writer import write_json
-from mobilenet.scenario import AnyScenario, OwnProtocol, ProcessScenario, estimated_events, load_scenario
+from mobilenet.scenario import AnyScenario, OwnProtocol, ProcessScenario, estimated_events
 from mobilenet.scenario.yaml_writer import inline
 
 if TYPE_CHECKING:
@@ -51,6 +53,7 @@ class Result:
     failed: list[str]  # run: why
     violated: list[str]  # runs
     unstable: list[Configuration]
+    doubts: list[str] = field(default_factory=list)  # about others, for people
 
 
 def default_directory(file: Path) -> Path:
@@ -66,7 +69,8 @@ def run_study(
     allow_code: bool = False,
     session: SparkSession | None = None,
 ) -> Result:
-    """Everything that is missing; `progress` is told how far it is now and then; `allow_code`: as for runs.run.
+    """Everything that is missing; `progress` is told how far it is now and then, `say` what had to be mended;
+    `allow_code`: as for mobilenet.run.
 
     `study` is a file, or a study that no file holds, which needs `out`. `session`: one of `master` that is open
     already.
@@ -78,13 +82,12 @@ def run_study(
         raise StudyError("a study that no file holds needs a directory: out")
     require_master(master)
     _require_metrics(study)
-    store = create(study, out, allow_code)
+    store = create(study, out, allow_code, say)
     with store.alone():
         (store.path / "comparison.json").unlink(missing_ok=True)
         with nullcontext(session) if session is not None else spark_session(master) as spark:
             require_programs(store, spark)
             targets = run_all(store, spark, progress)
-            say("aggregating")
             unstable = write_tables(store, targets, spark)
         rows = read_rows(store.path / "runs.csv")
         if study.compare is not None:
@@ -96,13 +99,14 @@ def run_study(
         [f"{row['run']}: {row['error']}" for row in rows if row["state"] == "failed"],
         [row["run"] for row in table if row["verdict"] == "violated"],
         [store.configurations[number] for number in sorted(unstable)],
+        doubts(table_rows(store.path, "tables/summary.csv")),
     )
 
 
 def scenario_of(file: Path) -> AnyScenario:
     """What the file varies, as it is before."""
     study = Study.load(file)
-    return load_scenario(study.scenario_path, [f"{key}={inline(value)}" for key, value in study.set.items()])
+    return study.scenario_with([f"{key}={inline(value)}" for key, value in study.set.items()])
 
 
 def _require_metrics(study: Study) -> None:
@@ -114,7 +118,7 @@ def _require_metrics(study: Study) -> None:
 
 def require_metric(study: Study, metric: str) -> None:
     """Before anything is run. What runs of processes are measured by depends on their protocol."""
-    scenario = load_scenario(study.scenario_path)
+    scenario = study.scenario_with()
     if isinstance(scenario, ProcessScenario):
         return
     known = [*known_metrics(), *(reference.rpartition(":")[2] for reference in scenario.metrics)]
@@ -185,7 +189,7 @@ def estimate(file: Path, allow_code: bool = False) -> list[Estimate]:
     estimates = []
     with tempfile.TemporaryDirectory(prefix="mobilenet-trial-") as folder:
         for c in found:
-            whole = load_scenario(study.scenario_path, (*c.overrides, f"seed={seed}"))
+            whole = study.scenario_with((*c.overrides, f"seed={seed}"))
             trial = (
                 whole
                 if isinstance(whole, ProcessScenario)
@@ -205,8 +209,8 @@ def shown_finding(finding: Finding) -> list[str]:
     r: Any = finding.result
     verdict = finding.verdict
     if verdict == "inconclusive":
-        more = "more than a million" if finding.more is None else f"about {finding.more}"
-        verdict += f", {more} more replications"
+        told = "a million more replications" if finding.more is None else counted(finding.more, "more replication")
+        verdict += f", {'more than' if finding.more is None else 'about'} {told}"
     lines = [f"  {finding.metric}: {shown_level(finding.level)} against {shown_level(finding.baseline)}: {verdict}"]
     if r is not None:
         numbers = (
@@ -215,5 +219,5 @@ def shown_finding(finding: Finding) -> list[str]:
         )
         if r.ratio is not None:
             numbers += f", ratio {r.ratio:.3g} ({r.ratio_low:.3g} to {r.ratio_high:.3g})"
-        lines.append(f"{numbers}, {r.pairs} pairs")
+        lines.append(f"{numbers}, {counted(r.pairs, 'pair')}")
     return lines

@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 from mobilenet.experiments.study import parts
 from mobilenet.experiments.study.measure import measure
 from mobilenet.experiments.study.store import is_done, record_failure
+from mobilenet.quoting import counted
 from mobilenet.rundir.reader import read_json
 
 ATTEMPTS = 2  # processes that a run may take down before it counts as failed
@@ -67,7 +68,7 @@ def _performed(folder: Path, kind: str, job: Job) -> dict[str, Any] | None:
         scenario = configured_scenario(folder, job.configuration)
         if not is_done(directory, job.seed):
             if attempts >= ATTEMPTS:
-                raise ScenarioError(f"the process that ran it ended without a word, {attempts} times")
+                raise ScenarioError(f"the process that ran it ended without a word, {counted(attempts, 'time')}")
             mark = folder / "starting" / job.run
             mark.write_text("x" * (attempts + 1), encoding="ascii")
             run(scenario, job.seed, directory, allow_code=True, keep_early_end=False)  # the study's caller was asked

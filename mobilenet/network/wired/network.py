@@ -16,6 +16,7 @@ from typing import Any
 
 from mobilenet.engine.kernel import Kernel
 from mobilenet.network.wired.link import Link
+from mobilenet.quoting import counted
 
 Edge = tuple[int, int]
 Receive = Callable[[int, Any], None]
@@ -27,7 +28,7 @@ def adjacency(edges: Sequence[Edge], stations: int) -> list[list[int]]:
     near: list[list[int]] = [[] for _ in range(stations)]
     for a, b in edges:
         if not (0 <= a < stations and 0 <= b < stations) or a == b:
-            raise ValueError(f"edge [{a}, {b}]: there is no such pair among {stations} stations")
+            raise ValueError(f"edge [{a}, {b}]: there is no such pair among {counted(stations, 'station')}")
         if b in near[a]:
             raise ValueError(f"edge [{a}, {b}] twice")
         near[a].append(b)
@@ -43,7 +44,7 @@ def adjacency(edges: Sequence[Edge], stations: int) -> list[list[int]]:
             if j not in seen and not seen.add(j)  # type: ignore[func-returns-value]
         ]
     if len(seen) != stations:
-        raise ValueError(f"{len(edges)} edges do not connect {stations} stations")
+        raise ValueError(f"{counted(len(edges), 'edge')} cannot connect {counted(stations, 'station')}")
     return [sorted(row) for row in near]
 
 

@@ -23,6 +23,7 @@ from scipy.spatial import cKDTree
 from mobilenet.engine.kernel import Kernel
 from mobilenet.network.wired.network import Edge, Hop, Receive, WiredNetwork, adjacency
 from mobilenet.network.wired.parameters import BackboneParameters
+from mobilenet.quoting import counted
 
 
 def star(positions: Sequence[Sequence[float]]) -> list[Edge]:
@@ -91,7 +92,7 @@ def links(parameters: BackboneParameters, positions: Sequence[Sequence[float]]) 
 def neighbours_of(edges: Sequence[Edge], stations: int) -> list[list[int]]:
     """Adjacency, sorted. Raises ValueError unless the edges are a tree over all stations."""
     if len(edges) != stations - 1:
-        raise ValueError(f"{len(edges)} edges do not make a tree of {stations} stations")
+        raise ValueError(f"{counted(len(edges), 'edge')} cannot be a tree of {counted(stations, 'station')}")
     return adjacency(edges, stations)
 
 

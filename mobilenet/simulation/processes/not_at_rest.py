@@ -11,6 +11,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from mobilenet.protocols.vcube.detector import Detector
+from mobilenet.quoting import counted
 from mobilenet.simulation.processes.process import Process
 
 
@@ -27,7 +28,7 @@ def of_processes(
     """
     in_flight = counters["messages"].get("in_flight")
     if in_flight:
-        yield f"{in_flight} messages are in flight"
+        yield f"{counted(in_flight, 'message')} in flight"
     for process in processes:
         if process.up:
             sizes = zip(process.protocol.BUFFERS, process.protocol.buffer_sizes(), strict=True)

@@ -78,7 +78,7 @@ def test_ratios_only_where_all_radios_have_them() -> None:
     assert ratios_of(found) == {"collision_ratio"}
     assert cells(found[0], as_ratio=False, intervals=False) == ["+1", "-5"]
     assert cells(found[1], as_ratio=True, intervals=True)[0].startswith("× 1.2 (1.")
-    assert totals(found) == "2 comparisons: 1 survive, 1 flip"
+    assert totals(found) == "2 comparisons: 1 survives, 1 flips"
 
 
 def test_what_is_unstable_is_named() -> None:

@@ -8,7 +8,10 @@ import pytest
 
 from mobilenet.experiments.study.configurations import configurations, planned, seed_of
 from mobilenet.experiments.study.declaration import Study, effective_study
+from mobilenet.experiments.study.error import StudyError
+from mobilenet.experiments.study.store import create
 from mobilenet.parameters import ScenarioError
+from mobilenet.scenario.yaml_reader import parse
 
 FIRST = Path(__file__).parents[3] / "scenarios" / "first.yaml"
 GOOD = f"""scenario: {FIRST}
@@ -130,3 +133,22 @@ def test_a_million_runs_are_refused(tmp_path: Path) -> None:
     text = GOOD.replace("{min: 3, max: 9, until", "{min: 3, max: 90000, until")
     with pytest.raises(ScenarioError, match="more than 1000000 runs"):
         configurations(study(tmp_path, text))
+
+
+def test_the_scenario_may_be_a_dictionary(tmp_path: Path) -> None:
+    """And its study goes on, as that of a file does."""
+    scenario = parse(FIRST.read_bytes(), "first.yaml").plain()
+    assert isinstance(scenario, dict)
+    levels = {"wireless.loss": [0, 0.1]}
+    study = Study.of({"scenario": scenario, "factors": levels}, tmp_path)
+    store = create(study, tmp_path / "out")
+    of_a_file = create(Study.of({"scenario": FIRST.name, "factors": levels}, FIRST.parent), tmp_path / "file")
+    for number in (0, 1):
+        assert store.scenario_of(number).read_text() == of_a_file.scenario_of(number).read_text()
+    (store.runs / "c000-r0001").mkdir()
+    create(study, tmp_path / "out")
+    assert len(configurations(Study.load(tmp_path / "out" / "study.yaml"))) == 2
+    with pytest.raises(StudyError, match="duration_s of the scenario was"):
+        create(Study.of({"scenario": scenario | {"duration_s": 7}, "factors": levels}, tmp_path), tmp_path / "out")
+    with pytest.raises(ScenarioError, match=r"scenario:.*: hots"):
+        configurations(Study.of({"scenario": scenario | {"hots": 7}}, tmp_path))

@@ -25,6 +25,7 @@ from mobilenet.experiments.study.study import Result, run_study
 from mobilenet.experiments.study.tables import tables_of_what_is_there, write_tables
 from mobilenet.experiments.study.task import Batch, Job, perform
 from mobilenet.parameters import ScenarioError
+from mobilenet.scenario.yaml_reader import parse
 from tests.conftest import ROOT
 
 TABLES = ("summary", "runs", "buffers", "delays")
@@ -92,6 +93,24 @@ def test_a_planted_scenario_is_refused_and_its_code_not_run(spark: SparkSession,
     (tmp_path / "begun" / "runs" / "c000-r0001").rmdir()  # nothing was made of it: it is replaced
     assert run_study(file, tmp_path / "begun", local_master(2), nothing, session=spark).done == 2
     assert not mark.exists()
+
+
+@pytest.mark.parametrize("left", [b"", b"seed: 5\nhosts: {count: [", b"\xff\xfe", b"no keys", None])
+def test_a_damaged_configuration_is_written_anew(left: bytes | None, tmp_path: Path) -> None:
+    """Cut, empty or no YAML, it says nothing that its study does not. Runs stay: they are looked at by themselves."""
+    file, told = a_study(tmp_path, f"{ROOT}/scenarios/first.yaml"), list[str]()
+    store = create(Study.load(file), tmp_path / "out")
+    scenario = store.scenario_of(0)
+    whole = scenario.read_bytes()
+    (store.runs / "c000-r0001").mkdir()
+    scenario.write_bytes(whole[: len(whole) // 2] if left is None else left)
+    create(Study.load(file), tmp_path / "out", say=told.append)
+    assert scenario.read_bytes() == whole and len(told) == 1 and (store.runs / "c000-r0001").is_dir()
+    assert told[0].startswith(f"{scenario}: was ") and told[0].endswith("; written anew from the study")
+    scenario.write_bytes(whole.replace(b"loss: 0", b"loss: 0.5"))
+    assert scenario.read_bytes() != whole
+    with pytest.raises(StudyError, match=r"belongs to another study: wireless.loss of the scenario was 0.5, is 0"):
+        create(Study.load(file), tmp_path / "out")
 
 
 @pytest.mark.parametrize("left", ["", "seed: 5\n"])
@@ -181,13 +200,14 @@ def test_nothing_is_imported_from_the_folder_one_stands_in(tmp_path: Path) -> No
 
 
 def test_from_python(finished: Result, tmp_path: Path) -> None:
+    scenario = parse((ROOT / "scenarios" / "first.yaml").read_bytes(), "first.yaml").plain()
     found = mobilenet.study(
-        {"scenario": str(ROOT / "scenarios" / "first.yaml"), "set": {"duration_s": 5}, "replications": {"min": 2}},
+        {"scenario": scenario, "set": {"duration_s": 5}, "replications": {"min": 2}},
         out=tmp_path / "out",
         workers=1,
     )
     assert found.unfinished is None and len(found.runs) == 2 and "delivery_delay_mean_s" in set(found.summary["metric"])
-    with pytest.raises(StudyError, match=r"comparison.parquet: missing"):
+    with pytest.raises(StudyError, match=r"out: no comparison, since the study names no `compare`"):
         _ = found.comparison
     there = mobilenet.StudyFrames(finished.store.path)
     assert len(there.comparison) == 4 and set(there.planned["state"]) == {"done"} and "16 of 16 runs" in repr(there)

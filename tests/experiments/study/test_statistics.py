@@ -15,6 +15,7 @@ from mobilenet.experiments.study.statistics import (
     compare_pairs,
     grows,
     holm,
+    may_grow,
     mser5,
     relative_slope,
     replications_needed,
@@ -78,6 +79,10 @@ def test_growth_without_end_is_told_from_a_settled_level() -> None:
     growing = np.array([relative_slope(times, 10 * (30 + times) + stream.normal(0, 20, 30)) for _ in range(10)])
     settled = np.array([relative_slope(times, 300 + stream.normal(0, 60, 30)) for _ in range(10)])
     assert grows(growing) and not grows(settled)
+    assert not may_grow(growing) and not may_grow(settled)
+    two = np.array([0.66, 0.57])  # of a level that does grow
+    assert not grows(two) and may_grow(two)
+    assert not may_grow(two[:1]) and not may_grow(np.array([0.66, 0.2])) and not may_grow(np.array([0.6, 0.6]))
     assert relative_slope(times, np.zeros(30)) == 0
 
 

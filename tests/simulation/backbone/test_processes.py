@@ -39,5 +39,5 @@ def test_crashes_on_wires(protocol: str) -> None:
 
 
 def test_edges_are_checked() -> None:
-    with pytest.raises(ScenarioError, match=r"network.edges: 1 edges do not connect 8 stations"):
+    with pytest.raises(ScenarioError, match=r"network.edges: 1 edge cannot connect 8 stations"):
         play(8, "reliable", WIRED, "network.edges=[[0, 1]]")

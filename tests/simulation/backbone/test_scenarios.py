@@ -99,7 +99,7 @@ def test_combinations_that_do_not_go_together() -> None:
             ["stations.backbone.timeout_s=1"],
             "timeout_s: does nothing with kind: vcube_causal; it belongs to vcube_reliable",
         ),
-        (["stations.backbone.edges=[[0, 1]]"], "stations.backbone.edges: 1 edges do not connect 7 stations"),
+        (["stations.backbone.edges=[[0, 1]]"], "stations.backbone.edges: 1 edge cannot connect 7 stations"),
         (
             ["protocol={name: tcp_flooding}"],
             "stations.backbone.kind: tcp_flooding has connections between neighbours: expected tree",

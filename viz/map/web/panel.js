@@ -363,14 +363,15 @@ Mobilenet.panels = (app) => {
       const latest = [];
       for (let i = upTo(app.marks.times, t) - 1; i >= 0 && latest.length < 7; i--)
         if (app.marks.items[i].kind !== "in_coverage") latest.push(app.marks.items[i]);
-      const key = latest.map((item) => item.id).join();
+      const key = latest.map((item) => item.id).join(),
+        none = app.marks.items.length ? "nothing yet" : "no handoff, crash or gap in this run";
       if (key !== shownFeed || !feed.childNodes.length) {
         shownFeed = key;
         keep(
           feed,
           latest.length ? latest : [null],
           (item) => (item ? item.id : "none"),
-          (item) => (item ? app.cards.markLine(item) : note("nothing yet")),
+          (item) => (item ? app.cards.markLine(item) : note(none)),
         );
       }
       const upto = upTo(pickedTimes, t),

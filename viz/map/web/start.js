@@ -156,13 +156,18 @@ Mobilenet.start = (map, L) => {
         Math.log2(Math.max(1, 1.1 / (view.scaleAt(p.y) / (host.clientHeight / (run.range_m * 3.2))) / 1.1));
     map.setView(view.latLng(p.x, p.y), Math.max(map.getZoom(), z), { animate: false });
   };
-  // The first moment with something to see: somebody is there, and half a second later something happens.
+  // The first moment with something to see: somebody is there, and something has just happened, an event or a
+  // broadcast; so long ago that the ring of a broadcast is wider than its host, and the first deliveries are there.
   app.opening = () => {
+    const JUST_S = 0.15;
     let there = run.end_s;
     for (let h = 0; h < run.count; h++)
       if (run.tracks.count[h]) there = Math.min(there, run.moments[run.momentOf(h, 0)]);
-    const mark = app.marks.next(there - 1e-9, 1);
-    return there >= run.end_s ? 0 : Math.max(there, mark ? mark.t - 0.5 : there);
+    if (there >= run.end_s) return 0;
+    const mark = app.marks.next(there - 1e-9, 1),
+      sent = run.messages.time[Mobilenet.upTo(run.messages.time, there - 1e-9)],
+      first = Math.min(mark ? mark.t : Infinity, sent === undefined ? Infinity : sent);
+    return first === Infinity ? there : Math.min(run.end_s, first + JUST_S);
   };
   app.jump = (step, kind) => {
     const item = app.marks.next(app.clock.t, step, kind);
