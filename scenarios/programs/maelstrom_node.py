@@ -17,13 +17,12 @@ for line in sys.stdin:
         neighbours = body["topology"][me]
     elif body["type"] == "read":
         answer["messages"] = values
-    elif body["type"] in ("broadcast", "gossip"):
-        if body["message"] not in values:
-            values.append(body["message"])
-            for neighbour in neighbours:
-                if neighbour != request["src"]:
-                    gossip = {"type": "gossip", "message": body["message"]}
-                    print(json.dumps({"src": me, "dest": neighbour, "body": gossip}), flush=True)
+    elif body["type"] in ("broadcast", "gossip") and body["message"] not in values:
+        values.append(body["message"])
+        for neighbour in neighbours:
+            if neighbour != request["src"]:
+                gossip = {"type": "gossip", "message": body["message"]}
+                print(json.dumps({"src": me, "dest": neighbour, "body": gossip}), flush=True)
     if "msg_id" in body:
         answer["in_reply_to"] = body["msg_id"]
         print(json.dumps({"src": me, "dest": request["src"], "body": answer}), flush=True)

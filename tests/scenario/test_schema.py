@@ -84,7 +84,7 @@ def test_frozen() -> None:
             "mobile_causal",
             "none",
             "a.yaml:12: protocol.name: unknown name none, expected one of: mobile_causal, tcp_flooding, beacon, own,"
-            " program",
+            " program, datagrams",
         ),
         (
             "{name: mobile_causal}",
