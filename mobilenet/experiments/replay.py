@@ -3,7 +3,8 @@
 Model     the effective scenario of the run directory is simulated with `record.messages`, `record.frames` or
           `record.programs`, and its fingerprint is held against that of the manifest. What is recorded changes nothing
           that happens
-Errors    RunError when the directory is no run of hosts and stations, or its scenario no longer gives the same run
+Errors    RunError when the directory is no run of hosts and stations, is one in real time, or its scenario no longer
+          gives the same run
           (it was edited, or this version of mobilenet behaves otherwise)
 Source    ours: docs/guide/pictures.md
 """
@@ -63,6 +64,11 @@ def _again(directory: Path, what: str, progress: Progress | None, allow_code: bo
     scenario = load_scenario(directory / "scenario.yaml")
     if isinstance(scenario, ProcessScenario) and what != "programs":
         raise RunError(f"{directory}: a run of processes; its {what} are counted, not recorded one by one")
+    if scenario.protocol.name == "datagrams":
+        raise RunError(
+            f"{directory}: a run in real time, which is never the same again; expected one that recorded its {what},"
+            f" with --set record.{what}=true"
+        )
     require_allowed(scenario, allow_code)
     try:
         recording = simulate(scenario.changed([f"record.{what}=true"]), progress, allow_code).recording

@@ -10,7 +10,6 @@ Source    ours: docs/verdicts-and-metrics.md
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from types import MappingProxyType
 from typing import NamedTuple
 
 
@@ -32,7 +31,7 @@ class Crashes(NamedTuple):
 
     of_hosts: dict[str, dict[int, int]]  # where it is planned who
     of_anybody: dict[int, int]  # where it is decided when the moment has come
-    recoveries: Mapping[str, list[int]] = MappingProxyType({})  # when somebody recovers a host by hand, if it is down
+    recoveries: Mapping[str, list[int]] | None = None  # when somebody recovers a host by hand, if it is down
 
 
 class Places(NamedTuple):

@@ -84,7 +84,7 @@ class _Crashes:
         lasts_ns = self._planned.of_hosts.get(node, {}).get(now_ns, self._planned.of_anybody.get(now_ns))
         if lasts_ns is None:
             return "crashes, and it is not its turn"
-        by_hand = (at_ns for at_ns in self._planned.recoveries.get(node, ()) if at_ns >= now_ns)
+        by_hand = (at_ns for at_ns in (self._planned.recoveries or {}).get(node, ()) if at_ns >= now_ns)
         self._up_at_ns[node] = min(now_ns + lasts_ns, self._end_ns, next(by_hand, self._end_ns))
         self._times.setdefault(node, []).append(now_ns)
         return None

@@ -13,8 +13,10 @@ from pathlib import Path
 import pytest
 
 from mobilenet.api import Run, run
+from mobilenet.experiments.replay import protocol_messages
 from mobilenet.parameters import ScenarioError
 from mobilenet.realtime.gateway import Gateway
+from mobilenet.rundir.reader import RunError
 from mobilenet.simulation.datagrams import RealTime
 from mobilenet.simulation.plugin_code import PluginError
 from tests.realtime.own import scenario
@@ -211,6 +213,16 @@ def test_a_port_that_is_taken(tmp_path: Path) -> None:
         with pytest.raises(ScenarioError, match=r"protocol.port: cannot listen at port \d+ .*: Address already in use"):
             served(path, tmp_path / "run")
     assert not (tmp_path / "run").exists()
+
+
+def test_it_is_never_played_again(tmp_path: Path) -> None:
+    done = served(scenario(tmp_path, "sys.exit(0)"), tmp_path / "run")
+    with pytest.raises(
+        RunError, match="never the same again; expected one that recorded its messages, with --set reco"
+    ):
+        protocol_messages(done.path, allow_code=True)
+    kept = served(scenario(tmp_path, TALK, 2, 2.0), tmp_path / "kept", **{"record.messages": "true"})
+    assert set(protocol_messages(kept.path)[0].kind) >= {"Here", "Known", "Moved", "Datagram"}
 
 
 def test_real_time_is_asked_for(tmp_path: Path) -> None:
