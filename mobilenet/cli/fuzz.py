@@ -118,7 +118,7 @@ def swarm(
                 which, told = f"schedule {result.seed} ({result.network})", cut(result.explanation, LONGEST_LINE)
                 if result.answer == "violated":
                     say(f"{which} violated:\n{told}")
-                    say(f"Repeat: {again(result.seed, 1, **others)} --keep runs")
+                    say(f"Repeat: {again(result.seed, 1, **others)} --keep {quoted(keep or Path('runs'))}")
                 elif result.answer == ENDED_BY_ERROR:
                     say(f"{which} ended by an error: {told}")
                     say(f"Repeat: {again(result.seed, 1, **others)}")

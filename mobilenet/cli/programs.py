@@ -27,7 +27,7 @@ def replay(
     life: Annotated[int, typer.Option("--life", min=1, metavar="N", help="Which life of it; a crash ends one.")] = 1,
     out: Annotated[
         Path | None,
-        typer.Option("--out", "-o", metavar="FILE", help="Start nothing; write what it was told, for a debugger."),
+        typer.Option("--out", "-o", metavar="FILE", help="Feed nobody; write what it was told, for a debugger."),
     ] = None,
     allow_code: AllowCode = False,
     quiet: Quiet = False,
@@ -50,7 +50,7 @@ def replay(
             many = counted(len(told), "event")
             say(f"{out}: what life {life} of {node} was told, {many}. Next: PROGRAM < {quoted(out)}")
             return
-        words = command or _command_of(load_scenario(run / "scenario.yaml"), node)
+        words = _found_here(command) if command else _command_of(load_scenario(run / "scenario.yaml"), node)
         if not allow_code:
             raise ScenarioError(
                 f"{cut(' '.join(words), 200)}: runs a program, with all that you may do on this machine; if you trust"
@@ -65,8 +65,14 @@ def replay(
         for title, texts in (("told", [parting.told]), ("recorded", parting.recorded), ("now", parting.answered)):
             for text in texts:
                 say(f"  {title:9} {spelled_out(cut(text, LONGEST))}")
-        say(f"Next: mobilenet replay {quoted(run)} --node {node} --life {life} -o told.jsonl, and a debugger")
+        played = " --allow-code" if again else ""  # it has to be once more
+        say(f"Next: mobilenet replay {quoted(run)} --node {node} --life {life} -o told.jsonl{played}, and a debugger")
         raise typer.Exit(Exit.VIOLATED)
+
+
+def _found_here(command: list[str]) -> list[str]:
+    """Files named from where one stands; the run has copies of its own."""
+    return [str(Path(word).resolve()) if Path(word).is_file() else word for word in command]
 
 
 def _command_of(scenario: object, node: str) -> list[str]:
@@ -95,7 +101,10 @@ def shrink(
             search = Shrinking(run, allow_code, most, lambda summary: status.update(f"smallest so far: {summary}"))
             search.run()
         small = api.run(search.scenario, out=target, overrides=search.to_look_at, allow_code=allow_code)
-        say(f"{search.violated} is still violated with {search.summary()}; tried: {counted(search.trials, 'run')}")
+        tried = counted(search.trials, "run")
+        if search.trials >= most:
+            tried += ", the most; --trials allows more"
+        say(f"{search.violated} is still violated with {search.summary()}; tried: {tried}")
         verdict = small.verdicts[search.violated]
         say(f"{search.violated} {verdict.answer}: {verdict.explanation}")
         allow = " --allow-code" if allow_code else ""

@@ -57,6 +57,8 @@ def say_verdicts(done: Any) -> None:
     _print_unknown(done.verdicts)
     _print_owed(done)
     _print_failed_metrics(done)
+    if told := sorted(done.path.glob("*.stderr.txt")):
+        say(f"{counted(len(told), 'program')} wrote to standard error; the first: {quoted(told[0])}")
 
 
 def _require_the_same(done: Any, allow_code: bool, quiet: bool) -> None:

@@ -5,6 +5,7 @@ Source    ours: docs/guide/real-time.md
 
 from __future__ import annotations
 
+import signal
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -40,11 +41,13 @@ def serve(
         from mobilenet.scenario import load_scenario
         from mobilenet.simulation.datagrams import RealTime
 
+        asked: list[str] = []
+        signal.signal(signal.SIGINT, lambda number, frame: asked.append("Ctrl-C"))  # the record is kept
         _say_addresses(load_scenario(scenario, overrides or []).protocol)
         with progress(quiet, scenario.stem) as update:
             done = api.run(
                 scenario, seed, out, overrides or [], update, allow_code, replace=force,
-                real_time=RealTime(hard_limit_ms),
+                real_time=RealTime(hard_limit_ms, lambda: asked[0] if asked else ""),
             )  # fmt: skip
         say(_summary(done))
         say_verdicts(done)
@@ -84,6 +87,10 @@ def _summary(done: Any) -> str:
                 ("datagrams_too_long", "were longer than a frame can be"),
             )
             if told[key]
+        ),
+        *(
+            f"{path}: never appeared, so nothing is known of what is said there"
+            for path in told["logs_that_never_were"]
         ),
         *([f"asked for TCP, and were refused: {', '.join(told['asked_for_tcp'])}"] if told["asked_for_tcp"] else []),
         f"verdict: {done.verdict}",

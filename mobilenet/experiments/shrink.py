@@ -78,8 +78,6 @@ class Shrinking:
         """What was drawn, as lists."""
         scenario = self.scenario
         assert isinstance(scenario, Scenario)
-        for key, value in (("churn", None), ("faults", None), ("wireless.loss", 0.0)):
-            self._try({key: value})
         if scenario.drain_s > SAFE_DRAIN_S:
             self._try({"drain_s": SAFE_DRAIN_S})
         events = self._events
@@ -88,6 +86,8 @@ class Shrinking:
         payload_bytes = scenario.workload.payload_bytes
         self._try({"workload": {"arrivals": "explicit", "payload_bytes": payload_bytes, "messages": told}})
         self._those_named(payload_bytes)
+        for key, value in (("churn", None), ("faults", None), ("wireless.loss", 0.0)):
+            self._try({key: value})  # last: where they make the mistake likely, it would become rare
         if self.scenario.faults is not None:  # type: ignore[union-attr]
             self._try({"faults": {"schedule": "explicit", "outages": self._outages()}})
 
@@ -207,7 +207,7 @@ class Shrinking:
             return False  # no scenario, or one that its protocol does not survive
         found = self.violated in verdicts and verdicts[self.violated].answer == "violated"
         if found:
-            self.scenario = candidate
+            self.scenario = _without_the_late(candidate)
         self._on_trial(self.summary())
         return found
 
@@ -246,6 +246,20 @@ class Shrinking:
         crashes = f", {counted(len(scenario.faults.outages), 'crash')}" if hasattr(scenario.faults, "outages") else ""
         hosts = "" if scenario.hosts.count is None else f"{counted(scenario.hosts.count, 'host')}, "
         return f"{hosts}{counted(scenario.station_count, 'station')}, {scenario.duration_s:g} s{said}{crashes}"
+
+
+def _without_the_late(scenario: AnyScenario) -> AnyScenario:
+    """Without broadcasts and outages after its end, which never happen."""
+    if isinstance(scenario, ProcessScenario):
+        return scenario
+    groups: dict[str, Any] = {}
+    for name, key in (("workload", "messages"), ("faults", "outages")):
+        group = getattr(scenario, name)
+        listed = getattr(group, key, ())
+        kept = tuple(one for one in listed if one.at_s < scenario.duration_s)
+        if len(kept) < len(listed):
+            groups[name] = group.model_copy(update={key: kept})
+    return scenario.model_copy(update=groups) if groups else scenario
 
 
 def ddmin(items: Sequence[T], fails: Callable[[Sequence[T]], bool]) -> list[T]:

@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, Literal, NamedTuple
 
 Role = Literal["host", "station", "process"]
-MOST = 2**63 - 1
+MOST = 10**18 - 1  # what names of messages and stations have room for
 MOST_FRAME_BYTES = 65_507  # of a datagram
 CAUSES = ("join", "cell", "recovery", "reinit")
 
@@ -34,7 +34,7 @@ def _is_pair(value: Any) -> bool:
 
 
 def _is_text(value: Any) -> bool:
-    return type(value) is str and 0 < len(value) <= 200
+    return type(value) is str and 0 < len(value) <= 200 and not any("\ud800" <= sign <= "\udfff" for sign in value)
 
 
 WHOLE = Kind(_is_whole, "a whole number from 0")

@@ -13,12 +13,14 @@ import json
 import os
 import pkgutil
 import select
+import signal
 import socket
 import subprocess
 import sys
 import time
 import weakref
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -27,6 +29,8 @@ from mobilenet.quoting import cut, spelled_out
 
 DYING_S = 1.0  # how long a program that closed its output has to tell its exit code
 GOING_S = 0.5  # how long programs have to go by themselves when the run is over
+ANSWERS_S = 10.0  # the supervisor, which never takes so long
+ENDS_S = 20.0  # the supervisor, with all that it has to end
 LONGEST_TAIL = 300  # characters of standard error in a message
 
 
@@ -53,6 +57,7 @@ class Children:
         self._folder = folder
         self._errors_into = errors_into
         self._control: socket.socket | None = None
+        self._process: subprocess.Popen[bytes] | None = None
         self._finalizer: weakref.finalize[[subprocess.Popen[bytes], socket.socket], Children] | None = None
         self._there: dict[int, Child] = {}
 
@@ -114,6 +119,8 @@ class Children:
         if self._control is None:
             return
         there = list(self._there.values())
+        if self._process is not None and self._process.poll() is not None:
+            self._kill_groups()  # a program has ended who would have done it
         for child in there:
             os.close(child.to)
         self._wait_for_end(there)
@@ -144,6 +151,22 @@ class Children:
 
     def _ask(self, asked: dict[str, Any], descriptors: Sequence[int] = ()) -> dict[str, Any]:
         control = self._control or self._start()
+        control.settimeout(ANSWERS_S)
+        try:
+            return self._asked(control, asked, descriptors)
+        except OSError:  # gone, or stopped
+            self._kill_groups()
+            raise ProgramError("the process that holds the programs was ended from outside", is_input=False) from None
+
+    def _kill_groups(self) -> None:
+        """Without the supervisor: what is left of it, and the process group of each program."""
+        if self._process is not None:
+            self._process.kill()
+        for pid in self._there:
+            with suppress(OSError):
+                os.killpg(pid, signal.SIGKILL)
+
+    def _asked(self, control: socket.socket, asked: dict[str, Any], descriptors: Sequence[int]) -> dict[str, Any]:
         data = json.dumps(asked).encode() + b"\n"
         sent = socket.send_fds(control, [data], descriptors) if descriptors else 0
         control.sendall(data[sent:])
@@ -151,7 +174,7 @@ class Children:
         while not answer.endswith(b"\n"):
             part = control.recv(65_536)
             if not part:
-                raise ProgramError("the process that holds the programs was ended from outside", is_input=False)
+                raise ConnectionResetError
             answer += part
         found: dict[str, Any] = json.loads(answer)
         return found
@@ -164,7 +187,7 @@ class Children:
             process = subprocess.Popen(
                 command, pass_fds=(number,), start_new_session=True, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL
             )
-        self._control = ours
+        self._control, self._process = ours, process
         self._finalizer = weakref.finalize(self, _end, process, ours)  # also if nobody closes it
         return ours
 
@@ -182,4 +205,10 @@ def _supervisor() -> list[str]:
 def _end(process: subprocess.Popen[bytes], control: socket.socket) -> None:
     """The supervisor ends when its socket is closed, and everything with it."""
     control.close()
-    process.wait()
+    with suppress(OSError):
+        process.send_signal(signal.SIGCONT)  # a program may have stopped it
+    try:
+        process.wait(ENDS_S)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait()

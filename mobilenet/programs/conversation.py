@@ -173,7 +173,10 @@ class Conversation:
         self._fail_line(number - answered, line, what, event)
 
     def _fail_late(self, event: str) -> NoReturn:
-        error = f"{self._name}: no answer within {self._within_s:g} s (protocol.answer_within_s){_told(event)}"
+        error = (
+            f"{self._name}: no answer within {self._within_s:g} s (protocol.answer_within_s){_told(event)}; expected"
+            ' lines that end with {"do":"done"}, and are flushed'
+        )
         raise ProgramError(error, is_input=False)
 
     def _fail_line(self, number: int, line: str, what: str, event: str) -> NoReturn:

@@ -16,9 +16,11 @@ import os
 import re
 from collections.abc import Callable
 from pathlib import Path
+from stat import S_ISREG
 from typing import Any, NamedTuple
 
 from mobilenet.programs.children import Child, Children, ProgramError
+from mobilenet.programs.conversation import shown
 from mobilenet.protocols.datagram_relay import Datagram, Memory, RelayHost
 from mobilenet.protocols.port import MessageId, UnicastHostPort
 from mobilenet.realtime.addresses import Addresses
@@ -30,6 +32,7 @@ CHUNK_BYTES = 65_536
 LONGEST_LINE_BYTES = 1 << 20
 HEADER_BYTES = 16  # of Datagram
 QUIET_NS = 1_000_000_000  # so long nothing comes in and nothing is said: programs are at rest
+LONGEST_NUMBER = 12  # digits
 UNKNOWN = 10**12  # numbers of messages from here on: delivered, and never broadcast
 Note = Callable[..., None]  # EventLog.add
 
@@ -58,6 +61,7 @@ class Applications:
         note: Note,
         now: Callable[[], int],
         hard_limit_ms: float | None,
+        stopped: Callable[[], str],
     ) -> None:
         self._told = told
         self._addresses = addresses
@@ -66,9 +70,10 @@ class Applications:
         self._children = children
         self._note = note
         self._now = now
-        self.pace = Pace(self._take, hard_limit_ms)
+        self.pace = Pace(self._take, hard_limit_ms, stopped)
         self._hosts: dict[int, LiveHost] = {}  # those whose programs may talk
         self._running: dict[int, Child] = {}
+        self._mute: set[int] = set()  # those of them that have closed their standard output
         self._logs: dict[int, _Log] = {}
         self._numbers: dict[tuple[int, int], int] = {}  # (host, what its program calls a message) -> number
         self._counts: dict[int, int] = {}
@@ -105,7 +110,9 @@ class Applications:
             return
         child = self._running.pop(me, None)
         if child is not None:
-            self.pace.forget(child.back)
+            if me not in self._mute:
+                self.pace.forget(child.back)
+            self._mute.discard(me)
             self._children.kill(child)
 
     def end(self) -> None:
@@ -125,6 +132,7 @@ class Applications:
             "datagrams_of_strangers": self._gateway.strangers,
             "datagrams_for_nobody": self.undeliverable,
             "datagrams_too_long": self.too_long,
+            "logs_that_never_were": sorted(str(log.path) for log in self._logs.values() if log.is_missing),
             "asked_for_tcp": [f"h{me}" for me in sorted(self._tcp.asked)],
         }
 
@@ -163,7 +171,7 @@ class Applications:
 
     def _read(self, me: int) -> None:
         child, log = self._running.get(me), self._logs[me]
-        if child is not None:
+        if child is not None and me not in self._mute:
             try:
                 data = os.read(child.back, CHUNK_BYTES)
             except BlockingIOError:
@@ -178,7 +186,7 @@ class Applications:
     def _ended(self, me: int, child: Child) -> None:
         """A program need not live as long as its host, but it must not fail."""
         self.pace.forget(child.back)
-        del self._running[me]
+        self._mute.add(me)
         if (how := self._children.failure(child)) is not None:
             raise ProgramError(f"h{me}: its program {how}")
 
@@ -189,13 +197,24 @@ class Applications:
         for line in lines:
             self._stirred_ns = self._now()
             if (found := told.deliver.search(line)) is not None:
-                key = int(found["sender"]), int(found["number"])
+                key = self._whole(me, found["sender"], line), self._whole(me, found["number"], line)
                 number = self._numbers.get(key, UNKNOWN + key[1] % UNKNOWN)
                 self._hosts[me].port.deliver(MessageId(key[0], number), None)
             elif (found := told.broadcast.search(line)) is not None:
                 number = self._counts[me] = self._counts.get(me, -1) + 1
-                self._numbers.setdefault((me, int(found["number"])), number)
+                self._numbers[me, self._whole(me, found["number"], line)] = number  # a new life may begin anew
                 self._note(self._now(), f"h{me}", "broadcast", f"h{me}:{number}")
+
+    @staticmethod
+    def _whole(me: int, text: bytes | None, line: bytes) -> int:
+        """What a group of an expression has found, as a number."""
+        if text is None or not text.isdigit() or len(text) > LONGEST_NUMBER:
+            found = "nothing" if text is None else shown(text.decode("utf-8", "replace"))
+            raise ProgramError(
+                f"h{me}: its line {shown(line.decode('utf-8', 'replace'))}: protocol.lines finds {found} there,"
+                f" expected a whole number of at most {LONGEST_NUMBER} digits"
+            )
+        return int(text)
 
 
 class LiveHost(RelayHost):
@@ -229,16 +248,26 @@ class _Log:
     def __init__(self, path: Path | None) -> None:
         self.path = path
         self._rest = b""
+        self.is_missing = path is not None and not path.is_file()
+        self._inode = path.stat().st_ino if path is not None and path.is_file() else None
         self._read_bytes = path.stat().st_size if path is not None and path.is_file() else 0  # of an earlier run
 
     def more(self) -> bytes:
+        """What is new in it; from its beginning, where it was begun anew."""
         assert self.path is not None
         try:
+            found = self.path.stat()
+            if not S_ISREG(found.st_mode):
+                return b""
+            if found.st_size < self._read_bytes or found.st_ino != self._inode:
+                self._read_bytes, self._rest = (self._read_bytes if self._inode is None else 0), b""
+                self._inode = found.st_ino
             with self.path.open("rb") as file:
                 file.seek(self._read_bytes)
                 data = file.read(CHUNK_BYTES)
         except OSError:
             return b""
+        self.is_missing = False
         self._read_bytes += len(data)
         return data
 

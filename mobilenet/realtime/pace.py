@@ -4,7 +4,7 @@ Model     emulated time 0 is when the run begins. The emulation sleeps until its
           in; then it does all that is due by now, and what came in happens now. Lateness: from the moment at which the
           first event of such a batch was due until the whole batch is done
 Units     nanoseconds of the monotonic clock
-Errors    FellBehind: later than allowed
+Errors    FellBehind: later than allowed; ProgramError: somebody wants it to end
 Source    ours: docs/guide/real-time.md
 """
 
@@ -28,9 +28,14 @@ class FellBehind(ProgramError):
 
 
 class Pace:
-    """`take`: called when something may have come in. `hard_limit_ms`: the most lateness; None: any."""
+    """`take`: called when something may have come in. `hard_limit_ms`: the most lateness; None: any. `stopped`: by what
+    the run was asked to end, or nothing.
+    """
 
-    def __init__(self, take: Callable[[], None], hard_limit_ms: float | None) -> None:
+    def __init__(
+        self, take: Callable[[], None], hard_limit_ms: float | None, stopped: Callable[[], str] = lambda: ""
+    ) -> None:
+        self._stopped = stopped
         self._take = take
         self._limit_ms = hard_limit_ms
         self._selector = selectors.DefaultSelector()
@@ -52,8 +57,10 @@ class Pace:
         """Sleep until the next event is due, or something has come in; the time up to which the emulation goes on, at
         most `until_ns`.
         """
-        if self._begun_ns is None:
-            self._begun_ns = time.monotonic_ns() - now_ns
+        if self._begun_ns is None:  # what is due at the beginning, programs' starts among it, takes no time
+            return now_ns
+        if by := self._stopped():
+            raise ProgramError(f"stopped by {by} at {now_ns / 1e9:.3f} s", is_input=False)
         target_ns = until_ns if next_ns is None else min(next_ns, until_ns)
         left_ns = min(target_ns - self._elapsed_ns(), LONGEST_SLEEP_NS)
         self._selector.select(max(0, left_ns) / 1e9)
@@ -63,6 +70,8 @@ class Pace:
 
     def ran(self) -> None:
         """What was due is done: note how late, and take in what has come."""
+        if self._begun_ns is None:
+            self._begun_ns = time.monotonic_ns()
         if self._due_ns is not None:
             late_ns = self._elapsed_ns() - self._due_ns
             self._late_ns.append(late_ns)

@@ -22,6 +22,7 @@ from mobilenet.scenario.programs import CommandLine, files_of
 
 MOST_HOSTS = 256  # one octet of an address each
 LONGEST_PATTERN = 500
+PLACES = ("{me}", "{address}", "{port}", "{peers}")  # of a command, filled in for each host
 
 
 def _expression(*groups: str) -> AfterValidator:
@@ -93,6 +94,10 @@ class Datagrams(Parameters):
     def _makes_sense(self) -> Datagrams:
         if int(self.network.split(".")[1]) > 255:
             raise ValueError(f"network: {self.network} is no network, expected one as 127.77.0.0/16")
+        for word in self.command or ():
+            for place in re.findall(r"\{\w*\}", word):
+                if place not in PLACES:
+                    raise ValueError(f"command: {place} is not filled in; known: {', '.join(PLACES)}")
         if self.promises is not None and self.lines is None:
             raise ValueError("lines: missing; what programs promise is judged by what they say, expected lines: {}")
         if self.promises is None and self.delivers_to_all is not None:

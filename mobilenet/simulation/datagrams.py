@@ -26,9 +26,12 @@ from mobilenet.scenario.protocol_groups import OwnDeclaration
 
 
 class RealTime(NamedTuple):
-    """Asked for. `hard_limit_ms`: the most lateness; None: any."""
+    """Asked for. `hard_limit_ms`: the most lateness; None: any. `stopped`: by what the run was asked to end, or
+    nothing; asked again and again.
+    """
 
     hard_limit_ms: float | None = None
+    stopped: Callable[[], str] = lambda: ""
 
 
 def applications_of(
@@ -58,7 +61,8 @@ def applications_of(
     addresses = Addresses(protocol.prefix, hosts, protocol.port)
     gateway = Gateway(addresses, hosts, protocol.own_port)
     children = Children(scenario.folder, errors_into)
-    return Applications(told, addresses, gateway, children, recording.events.add, now, real_time.hard_limit_ms)
+    add, limit_ms, stopped = recording.events.add, real_time.hard_limit_ms, real_time.stopped
+    return Applications(told, addresses, gateway, children, add, now, limit_ms, stopped)
 
 
 def declaration_of_datagrams(applications: Applications) -> type[Declaration]:

@@ -30,6 +30,14 @@ BAD = {
         """print('{"do":"send","to":0,"message":1,"bytes":70000}')""",
         "expected a whole number from 0 to 65507",
     ),
+    "half a sign": (
+        """print('{"do":"timer","name":"\\\\ud800","after_ns":1}')""",
+        "expected text of 1 to 200 characters",
+    ),
+    "a station beyond": (
+        """print('{"do":"joined","session":1,"station":9223372036854775807}')""",
+        "station is '9223372036854775807', expected a whole number from 0",
+    ),
     "not a number": ("""print('{"do":"log","text":NaN}')""", "is no JSON"),
     "deep": ("print('[' * 100000)", "is no JSON"),
     "no UTF-8": ("sys.stdout.buffer.write(b'ab\\xff\\n'); sys.stdout.flush()", "bytes that are no UTF-8, after 'ab'"),
@@ -174,3 +182,16 @@ def nobody_left(folder: Path) -> bool:
     while there(folder) and time.monotonic() < deadline:
         time.sleep(0.02)
     return not there(folder)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="processes are looked up in /proc")
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGSTOP])
+def test_who_turns_on_the_supervisor_does_not_survive_it(number: int, tmp_path: Path) -> None:
+    code = f"open(f'pid-{{os.getpid()}}', 'w').close(); os.kill(os.getppid(), {int(number)}); time.sleep(60)"
+    began = time.monotonic()
+    with pytest.raises(PluginError, match=r"h0: no answer within 1 s|ended from outside"):
+        run(answering(tmp_path, code, answer_within_s=1.0), out=tmp_path / "run", allow_code=True)
+    assert time.monotonic() - began < 40
+    for mark in tmp_path.glob("pid-*"):
+        status = Path("/proc", mark.name.removeprefix("pid-"), "status")
+        assert not status.exists() or "State:\tZ" in status.read_text()

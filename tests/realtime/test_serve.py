@@ -104,6 +104,71 @@ def test_a_crash_kills_the_program_and_a_recovery_starts_another(tmp_path: Path)
     assert not _alive(str(tmp_path))
 
 
+OUTAGE = {"schedule": "explicit", "outages": [{"host": "h0", "at_s": 1.0, "duration_s": 0.3}]}
+
+
+def test_a_new_life_may_count_from_0_again_and_begin_its_log_anew(tmp_path: Path) -> None:
+    code = """
+log = open(f"log{me}.txt", "w")
+time.sleep(0.2)
+for number in range(3): log.write(f"broadcast {number}\\ndeliver {me} {number}\\n"); log.flush(); time.sleep(0.02)
+while True: time.sleep(1)"""
+    path = scenario(tmp_path, code, 2, 2.5, faults=OUTAGE, protocol={"promises": "fifo", "logs": "log{me}.txt"})
+    for out in ("one", "two"):  # the second finds the logs of the first
+        done = served(path, tmp_path / out)
+        assert done.verdict == "valid", done.verdicts
+        of_h0 = done.events[(done.events.node == "h0") & done.events.event.isin(["broadcast", "deliver"])]
+        assert of_h0.message.drop_duplicates().tolist() == [f"h0:{number}" for number in range(6)]
+
+
+def test_a_crash_kills_who_has_closed_its_output_too(tmp_path: Path) -> None:
+    code = """
+os_close = __import__("os").close; os_close(1)
+beats = open(f"beats-{me}-{time.monotonic_ns()}", "w")
+while True: print(time.monotonic(), file=beats, flush=True); time.sleep(0.02)"""
+    served(scenario(tmp_path, code, 2, 3.0, faults=OUTAGE), tmp_path / "run")
+    first, second = sorted(tmp_path.glob("beats-0-*"), key=lambda path: path.stat().st_mtime)
+    assert float(first.read_text().split()[-1]) < float(second.read_text().split()[0])
+
+
+NO_NUMBERS = {
+    "say('broadcast ' + '9' * 5000)": {},
+    "say('deliver 0 ' + '9' * 13)": {},
+    "say('broadcast abc')": {"broadcast": "broadcast (?P<number>[a-z]+)"},
+    "say('broadcast')": {"broadcast": "broadcast ?(?P<number>[0-9]+)?"},
+}
+
+
+@pytest.mark.parametrize("code", NO_NUMBERS)
+def test_what_is_no_number_is_one_line(code: str, tmp_path: Path) -> None:
+    path = scenario(tmp_path, f"{code}\nwhile True: time.sleep(1)")
+    values = json.loads(path.read_text())
+    values["protocol"]["lines"] = NO_NUMBERS[code]
+    path.write_text(json.dumps(values))
+    with pytest.raises(PluginError, match=r"h\d: its line .* there, expected a whole number of at most 12 digits"):
+        served(path, tmp_path / "run")
+
+
+def test_ctrl_c_keeps_what_was_recorded(tmp_path: Path) -> None:
+    path = scenario(tmp_path, "open('up', 'w').close()\nwhile True: time.sleep(1)", duration_s=60)
+    command = [sys.executable, "-m", "mobilenet", "serve", str(path), "--allow-code", "--out", str(tmp_path / "run")]
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as serving:
+        deadline = time.monotonic() + 30
+        while not (tmp_path / "up").exists() and time.monotonic() < deadline:
+            time.sleep(0.05)
+        time.sleep(0.5)
+        serving.send_signal(signal.SIGINT)
+        said = serving.communicate(timeout=30)[1]
+    assert serving.returncode == 3 and "stopped by Ctrl-C at" in said and "marked as ended early" in said
+    assert len(Run(tmp_path / "run").events) > 3 and not _alive(str(tmp_path))
+
+
+def test_starting_programs_is_not_lateness(tmp_path: Path) -> None:
+    done = served(scenario(tmp_path, "time.sleep(1)", 12), tmp_path / "run")
+    spawning_ms = 12 * 5
+    assert done.manifest["real_time"]["lateness_ms"]["p50"] < spawning_ms
+
+
 def test_programs_that_somebody_else_has_started(tmp_path: Path) -> None:
     protocol = {"lines": {"broadcast": "sent (?P<number>[0-9]+)", "deliver": "got (?P<sender>.) (?P<number>[0-9]+)"}}
     protocol |= {"logs": "log{me}.txt", "own_port": None}  # type: ignore[dict-item]
@@ -198,7 +263,7 @@ def test_nobody_survives_the_emulator(tmp_path: Path) -> None:
     deadline = time.monotonic() + 30
     while not (tmp_path / "up").exists() and time.monotonic() < deadline:
         time.sleep(0.05)
-    assert _alive(str(tmp_path / "program.py")) or _alive("program.py")
+    assert _alive(str(tmp_path))
     os.kill(serving.pid, signal.SIGKILL)
     serving.wait()
     while _alive(str(path.parent)) and time.monotonic() < deadline:
