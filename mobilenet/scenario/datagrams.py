@@ -58,7 +58,7 @@ class Lines(Parameters):
 class Datagrams(Parameters):
     """Programs that talk UDP, in real time: mobilenet serve."""
 
-    name: Literal["datagrams"] = "datagrams"
+    name: Literal["datagrams"]
     command: CommandLine | None = Field(
         default=None,
         description="what each host runs; {me}, {address}, {port}, {peers} are filled in; null: you start them",

@@ -37,7 +37,7 @@ def test_shipped_scenarios_have_time_enough_to_be_held_to_their_promise(name: st
     ("changes", "why"),
     [
         (("wireless={mac: acking}",), "wireless.mac is acking"),
-        ((f"wireless.loss={MOST_LOSS + 0.01}",), "wireless.loss is 0.21, more than 0.2"),
+        ((f"wireless.loss={MOST_LOSS + 0.01}",), "the random loss is 0.21, more than 0.2"),
         (("workload.interval_s=0.5", "wireless.broadcast_rate_mbps=1"), "a station's time"),
         (("hosts.count=2000", "workload.interval_s=4000", "wireless.broadcast_rate_mbps=1"), "for heartbeats"),
         (("workload.interval_s=2", "stations.backbone.bandwidth_mbps=0.1"), "a wire's time"),
