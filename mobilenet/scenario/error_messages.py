@@ -12,9 +12,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from difflib import get_close_matches
-from typing import Annotated, Any, get_args, get_origin
+from typing import Annotated, Any, Literal, get_args, get_origin
 
 from pydantic import BaseModel, ValidationError
+from pydantic.fields import FieldInfo
 
 from mobilenet.scenario.yaml_reader import Node
 from mobilenet.scenario.yaml_writer import inline
@@ -137,8 +138,16 @@ def _fields(annotation: Any, location: Sequence[Any]) -> set[str]:
 
 def _tags(annotation: Any, location: Sequence[Any], key: str) -> set[str]:
     return {
-        str(model.model_fields[key].default) for model in _models(annotation, location) if key in model.model_fields
+        str(tag)
+        for model in _models(annotation, location)
+        if key in model.model_fields
+        for tag in _names(model.model_fields[key])
     }
+
+
+def _names(field: FieldInfo) -> tuple[Any, ...]:
+    """What a key says that tells the branches of a union apart."""
+    return get_args(field.annotation) if get_origin(field.annotation) is Literal else (field.default,)
 
 
 def _models(annotation: Any, location: Sequence[Any]) -> Iterator[type[BaseModel]]:
@@ -149,7 +158,7 @@ def _models(annotation: Any, location: Sequence[Any]) -> Iterator[type[BaseModel
             yield annotation
         elif location[0] in annotation.model_fields:
             yield from _models(annotation.model_fields[location[0]].annotation, location[1:])
-        elif any(location[0] == field.default for field in annotation.model_fields.values()):
+        elif any(location[0] in _names(field) for field in annotation.model_fields.values()):
             yield from _models(annotation, location[1:])  # the name of this branch of a union
     else:
         rest = location[1:] if get_origin(annotation) is tuple and location else location
