@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, NoReturn
 
 import typer
 from rich.table import Table
@@ -45,20 +45,20 @@ def run(
         if twice:
             _require_the_same(done, allow_code, quiet)
         say(_summary(done))
-        say_verdicts(done)
-        say(f"Next: mobilenet show {quoted(done.path)}")
-        failed = done.failed_metrics and done.verdict != "violated"
-        raise typer.Exit(Exit.BAD_INPUT if failed else EXITS[done.verdict])
+        end_with_verdicts(done)
 
 
-def say_verdicts(done: Any) -> None:
-    """What is violated, unknown and owed, and which metrics have no value."""
+def end_with_verdicts(done: Any) -> NoReturn:
+    """Say what is violated, unknown and owed, and which metrics have no value, and end with that exit code."""
     _print_violations(done.verdicts)
     _print_unknown(done.verdicts)
     _print_owed(done)
     _print_failed_metrics(done)
     if told := sorted(done.path.glob("*.stderr.txt")):
         say(f"{counted(len(told), 'program')} wrote to standard error; the first: {quoted(told[0])}")
+    say(f"Next: mobilenet show {quoted(done.path)}")
+    failed = done.failed_metrics and done.verdict != "violated"
+    raise typer.Exit(Exit.BAD_INPUT if failed else EXITS[done.verdict])
 
 
 def _require_the_same(done: Any, allow_code: bool, quiet: bool) -> None:

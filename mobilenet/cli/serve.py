@@ -11,11 +11,11 @@ from typing import Annotated, Any
 
 import typer
 
-from mobilenet.cli.console import Exit, reporting, say
+from mobilenet.cli.console import reporting, say
 from mobilenet.cli.options import AllowCode, Overrides, Quiet, ScenarioFile, Seed
 from mobilenet.cli.progress import progress
-from mobilenet.cli.run import EXITS, say_verdicts
-from mobilenet.quoting import counted, quoted
+from mobilenet.cli.run import end_with_verdicts
+from mobilenet.quoting import counted
 
 
 def serve(
@@ -50,10 +50,7 @@ def serve(
                 real_time=RealTime(hard_limit_ms, lambda: asked[0] if asked else ""),
             )  # fmt: skip
         say(_summary(done))
-        say_verdicts(done)
-        say(f"Next: mobilenet show {quoted(done.path)}")
-        failed = done.failed_metrics and done.verdict != "violated"
-        raise typer.Exit(Exit.BAD_INPUT if failed else EXITS[done.verdict])
+        end_with_verdicts(done)
 
 
 def _say_addresses(protocol: Any) -> None:

@@ -260,8 +260,7 @@ class _Log:
             if not S_ISREG(found.st_mode):
                 return b""
             if found.st_size < self._read_bytes or found.st_ino != self._inode:
-                self._read_bytes, self._rest = (self._read_bytes if self._inode is None else 0), b""
-                self._inode = found.st_ino
+                self._read_bytes, self._rest, self._inode = 0, b"", found.st_ino
             with self.path.open("rb") as file:
                 file.seek(self._read_bytes)
                 data = file.read(CHUNK_BYTES)
