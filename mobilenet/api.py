@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 
     from mobilenet.metrics import OwnMetric
     from mobilenet.simulation.datagrams import RealTime
-    from mobilenet.simulation.mobile import Outcome
+    from mobilenet.simulation.outcome import Outcome
     from mobilenet.simulation.plugin_code import PluginError
     from mobilenet.simulation.processes.experiment import Outcome as ProcessOutcome
 

@@ -32,9 +32,13 @@ class Interventions:
         self._set_loss = set_loss
 
     def plan(self, interventions: tuple[OfHost | Drag | Loss | Interval, ...]) -> None:
-        calendar = self._kernel.calendar
         for one in in_order(interventions):
-            calendar.put(ns(one.at_s), LAST, calendar.sequence_number(), partial(self._take_effect, one))
+            self.plan_one(one)
+
+    def plan_one(self, one: OfHost | Drag | Loss | Interval) -> None:
+        """Now or later: it comes behind all that is done by hand at the same time already."""
+        calendar = self._kernel.calendar
+        calendar.put(ns(one.at_s), LAST, calendar.sequence_number(), partial(self._take_effect, one))
 
     def _take_effect(self, one: OfHost | Drag | Loss | Interval) -> None:
         if isinstance(one, Loss):

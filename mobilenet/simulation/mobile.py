@@ -13,7 +13,6 @@ from __future__ import annotations
 import gc
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -32,7 +31,7 @@ from mobilenet.network.wired.tree import links
 from mobilenet.parameters import ScenarioError
 from mobilenet.realtime.pace import Pace
 from mobilenet.rundir.recorder import Recording
-from mobilenet.scenario import AnyScenario, Scenario
+from mobilenet.scenario import Scenario
 from mobilenet.scenario.preflight import require_size
 from mobilenet.scenario.radio_world import RadioWorld
 from mobilenet.simulation import not_at_rest
@@ -46,10 +45,12 @@ from mobilenet.simulation.lifecycle import Lifecycle
 from mobilenet.simulation.movement import Movement
 from mobilenet.simulation.nodes import Context, Node, StationNode
 from mobilenet.simulation.observer import Observer, Watch
+from mobilenet.simulation.outcome import Outcome
 from mobilenet.simulation.plugin_code import require_allowed
 from mobilenet.simulation.plugins import declaration_for, mobility_for
 from mobilenet.simulation.programs import as_played, cast_of
 from mobilenet.simulation.radio import new_medium
+from mobilenet.world.interventions import AnyIntervention
 from mobilenet.world.layout import station_positions
 from mobilenet.world.mobility import trajectories
 
@@ -70,22 +71,6 @@ def _no_collections() -> Iterator[None]:
         yield
     finally:
         gc.enable()
-
-
-@dataclass(frozen=True, slots=True)
-class Outcome:
-    """How a run ended."""
-
-    recording: Recording
-    simulated_ns: int
-    quiescent: bool
-    skipped_tracks: int
-    host_names: dict[str, str]  # h0 -> what an imported file calls it
-    station_positions_m: list[list[float]]
-    station_links: list[tuple[int, int]] | None  # None: all with all
-    not_at_rest: Sequence[str]  # who was not when it ended, and why
-    scenario: AnyScenario  # with what showed only while it was played
-    real_time: dict[str, Any] | None  # how a run in real time kept its time
 
 
 class Simulation:
@@ -164,6 +149,8 @@ class Simulation:
         )
 
         self._interventions = Interventions(self.kernel, self.lifecycle, self.movement, self._set_loss)
+        self._until_ns = 0  # where the present stage ends
+        self._is_at_rest = False
 
     # --- building
 
@@ -235,25 +222,69 @@ class Simulation:
         """Play it; `progress(simulated_s, total_s)` is called about once per simulated second, `observers` see every
         event (observer.py).
         """
-        totals = Totals(self._counters, self.medium, self.wires)
-        self._watch = Watch(self.recording.events, (totals, *observers))
         try:
             if self._applications is not None:
                 self._applications.open()
             with _no_collections():
-                quiescent = self._run(progress)
+                for until_ns in self.stages(observers):
+                    self._run_until(until_ns, progress)
         except Runaway as error:
             raise ScenarioError(f"limits.max_events: {error}") from None
         finally:
-            if self._cast is not None:
-                self._cast.end(self.kernel.now)
-            if self._applications is not None:
-                self._applications.end()
+            self.close()
+        return self.outcome()
+
+    def stages(self, observers: Sequence[Observer] = ()) -> Iterator[int]:
+        """The run and its drain, for who drives it from outside: the times up to which it goes on, one after the
+        other. Whoever asks for the next one has played up to the last, with `play` and `step`.
+        """
+        self._watch = Watch(self.recording.events, (Totals(self._counters, self.medium, self.wires), *observers))
+        self._begin()
+        yield self._stage(self.duration_ns)
+        self._counters.sample_totals(self.medium, self.wires)
+        self.lifecycle.bring_everybody_back(self.coverage)
+        end_ns = self.duration_ns + ns(self.scenario.drain_s)
+        while not self._has_come_to_rest() and self.kernel.now < end_ns:
+            yield self._stage(min(self.kernel.now + LOOK_NS, end_ns))
+
+    def play(self, until_ns: int) -> None:
+        """Go on to that time, not beyond the present stage."""
+        until_ns = min(until_ns, self._until_ns)
+        self.kernel.run_until(self.kernel.now)  # after a step there may be more at this time
+        while self.kernel.now < until_ns:
+            self.kernel.run_until(min(self._watch.look(self.kernel.now), until_ns))
+
+    def step(self) -> bool:
+        """Go on by one entry of the calendar; False: there is none left in the present stage, which is played."""
+        next_ns = self.kernel.calendar.next_ns()
+        if next_ns is None or next_ns > self._until_ns:
+            self.play(self._until_ns)
+            return False
+        if next_ns > self.kernel.now:
+            while (due_ns := self._watch.look(self.kernel.now)) < next_ns:
+                self.kernel.run_until(due_ns)
+        return self.kernel.calendar.step()
+
+    def intervene(self, scenario: Scenario, one: AnyIntervention) -> None:
+        """Do it now, when all else of this nanosecond has happened. `scenario`: the run's, with it in its list."""
+        self.scenario = scenario
+        self._interventions.plan_one(one)
+        self.kernel.run_until(self.kernel.now)
+
+    def close(self) -> None:
+        """End what runs beside it: programs, and what they talk over."""
+        if self._cast is not None:
+            self._cast.end(self.kernel.now)
+        if self._applications is not None:
+            self._applications.end()
+
+    def outcome(self) -> Outcome:
+        """When it has been played: how it ended."""
         self._counters.sample_totals(self.medium, self.wires)
         for node in self.nodes:
             node.sample_at_end()
         self._watch.end(self.kernel.now)
-        return self._outcome(quiescent)
+        return self._outcome()
 
     @property
     def nodes(self) -> list[Node]:
@@ -269,10 +300,11 @@ class Simulation:
                 node.sample_at_end()
             except (Exception, SystemExit, GeneratorExit):  # it failed there, or would fail again
                 continue
-        return self._outcome(False, is_cut_off=True)
+        return self._outcome(is_cut_off=True)
 
-    def _outcome(self, quiescent: bool, is_cut_off: bool = False) -> Outcome:
-        """`is_cut_off`: an error of a plug-in ended it, whose code is asked nothing more."""
+    def _outcome(self, is_cut_off: bool = False) -> Outcome:
+        """`is_cut_off`: it ended before its end; the code of a plug-in is asked nothing more."""
+        quiescent = self._is_at_rest and not is_cut_off
         self.recording.counters = self._counters.counters(self.medium, self.wires, self.backbone.suspicions)
         return Outcome(
             self.recording,
@@ -294,8 +326,7 @@ class Simulation:
         talking = [] if self._applications is None else self._applications.not_at_rest()
         return not_at_rest.listed([*talking, *found])
 
-    def _run(self, progress: Progress | None) -> bool:
-        """The run and its drain; whether it came to rest."""
+    def _begin(self) -> None:
         self.lifecycle.plan()
         self._interventions.plan(self.scenario.interventions)
         if self.scenario.warmup_s > 0:
@@ -303,10 +334,12 @@ class Simulation:
             self.kernel.at(ns(self.scenario.warmup_s), at_its_end)
         self.movement.start()
         self._sample_positions()
-        self._run_until(self.duration_ns, progress)
-        self._counters.sample_totals(self.medium, self.wires)
-        self.lifecycle.bring_everybody_back(self.coverage)
-        return self._drain(progress)
+
+    def _stage(self, until_ns: int) -> int:
+        self._until_ns = until_ns
+        self._watch.restart(self.kernel.now)
+        self._watch.look(self.kernel.now)
+        return until_ns
 
     def _sample_positions(self) -> None:
         """Of stations once, of hosts again and again until they stop."""
@@ -324,7 +357,6 @@ class Simulation:
             self.kernel.after(ns(interval_s), self._sample_positions)
 
     def _run_until(self, end_ns: int, progress: Progress | None) -> None:
-        self._watch.restart(self.kernel.now)
         while self.kernel.now < end_ns:
             until_ns = min(self._watch.look(self.kernel.now), end_ns)
             if self._applications is None:
@@ -340,29 +372,15 @@ class Simulation:
             self.kernel.run_until(pace.wait(self.kernel.now, self.kernel.calendar.next_ns(), until_ns))
             pace.ran()
 
-    def _drain(self, progress: Progress | None) -> bool:
-        end_ns = self.duration_ns + ns(self.scenario.drain_s)
-        while True:
-            if self._quiescent():
-                self.backbone.stop_background_traffic()
-                if not self.wires.in_flight:
-                    return True
-            if self.kernel.now >= end_ns:
-                return False
-            self._run_until(min(self.kernel.now + LOOK_NS, end_ns), progress)
+    def _has_come_to_rest(self) -> bool:
+        if self._quiescent():
+            self.backbone.stop_background_traffic()
+            self._is_at_rest = not self.wires.in_flight
+        return self._is_at_rest
 
     def _quiescent(self) -> bool:
         if self.lifecycle.pending or not self.backbone.is_at_rest:
             return False
         if self._applications is not None and not self._applications.is_quiet():
             return False
-        nodes: list[Node] = [*self.stations, *self.hosts]
-        if not all(node.protocol is None or node.protocol.settled() and not any(node.buffers) for node in nodes):
-            return False
-        return all(
-            host.protocol is None
-            or host.protocol.is_out()
-            or host.cell is not None
-            and self.stations[host.cell].protocol.serves(host.me)
-            for host in self.hosts
-        )
+        return not_at_rest.is_nobody(self.stations, self.hosts)

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from mobilenet.quoting import counted
 from mobilenet.simulation.hosts import HostNode
-from mobilenet.simulation.nodes import StationNode
+from mobilenet.simulation.nodes import Node, StationNode
 
 MOST = 20  # that are listed
 
@@ -21,6 +21,20 @@ def listed(found: Iterable[str]) -> list[str]:
     """The first ones, and how many more there are."""
     lines = list(found)
     return lines if len(lines) <= MOST else [*lines[:MOST], f"{len(lines) - MOST} more"]
+
+
+def is_nobody(stations: Sequence[StationNode], hosts: Sequence[HostNode]) -> bool:
+    """Whether all nodes have settled, hold nothing, and hosts are served where they are."""
+    nodes: list[Node] = [*stations, *hosts]
+    if not all(node.protocol is None or node.protocol.settled() and not any(node.buffers) for node in nodes):
+        return False
+    return all(
+        host.protocol is None
+        or host.protocol.is_out()
+        or host.cell is not None
+        and stations[host.cell].protocol.serves(host.me)
+        for host in hosts
+    )
 
 
 def of_hosts(

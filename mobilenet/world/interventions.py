@@ -54,7 +54,8 @@ class Interval(_AtATime):
     interval_s: float = Field(ge=0.001, le=1e6, description="as workload.interval_s")
 
 
-Intervention = Annotated[OfHost | Drag | Loss | Interval, Field(discriminator="do")]
+AnyIntervention = OfHost | Drag | Loss | Interval
+Intervention = Annotated[AnyIntervention, Field(discriminator="do")]
 
 
 def in_order(interventions: Sequence[OfHost | Drag | Loss | Interval]) -> list[OfHost | Drag | Loss | Interval]:
