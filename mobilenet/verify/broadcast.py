@@ -21,7 +21,7 @@ Source    Lamport, Time, clocks, and the ordering of events in a distributed sys
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import ClassVar
 
 import numpy as np
@@ -66,7 +66,7 @@ class Host:
 
 
 class BroadcastJudge:
-    """Reads events in order; `violations` holds the first violation of each check."""
+    """Reads events in order; `violations` holds the first violation of each check, `rows` where it was found."""
 
     def __init__(
         self,
@@ -75,13 +75,19 @@ class BroadcastJudge:
         heard_every_s: float,
         conduct: Conduct | None = None,
         asks_order: bool = True,
+        senders: Sequence[str] | None = None,
     ) -> None:
-        """`asks_order`: False: nobody promises a causal order, so it is not looked at."""
+        """`asks_order`: False: nobody promises a causal order, so it is not looked at. `senders`: whose messages there
+        may be; None: of whom there are some in `events`, to which nothing is added any more.
+        """
         self._events = events
         self._gap_after_ns = None if gap_after_s is None else round(gap_after_s * SECOND)
         self._heard_every_ns = round(heard_every_s * SECOND)
         self.violations: dict[str, str] = {}
-        self._senders = sorted({m.rpartition(":")[0] for m in Table.of(events).coded("message").words})
+        self.rows: dict[str, int] = {}
+        if senders is None:
+            senders = sorted({m.rpartition(":")[0] for m in Table.of(events).coded("message").words})
+        self._senders = list(senders)
         self._column = {name: i for i, name in enumerate(self._senders)}
         self._conduct = conduct
         self._asks_order = asks_order
@@ -93,12 +99,14 @@ class BroadcastJudge:
         self._past: dict[MessageKey, np.ndarray] = {}
         self._numbers = [0] * len(self._senders)  # the number of each sender's next broadcast
         self._count = np.zeros(len(self._senders), dtype=np.int64)  # of broadcasts so far, without those given up
-        self._row = 0
+        self._row = -1
         self.deliveries = 0
 
     def judge(self) -> None:
+        """All events, or those since the last time."""
         events, handlers = self._events, self.HANDLERS
-        for row, (event, node) in enumerate(zip(events["event"], events["node"], strict=True)):
+        first = self._row + 1
+        for row, (event, node) in enumerate(zip(events["event"][first:], events["node"][first:], strict=True), first):
             self._row = row
             if event == "expire":
                 self._expire(node)
@@ -109,7 +117,12 @@ class BroadcastJudge:
             try:
                 handler(self, self._host(node))
             except Violation as violation:
-                self.violations.setdefault(violation.check, violation.explanation)
+                self._violated(violation.check, violation.explanation)
+
+    def _violated(self, check: str, explanation: str) -> None:
+        if check not in self.violations:
+            self.violations[check] = explanation
+            self.rows[check] = self._row
 
     def _host(self, name: str) -> Host:
         host = self._hosts.get(name)
@@ -182,7 +195,7 @@ class BroadcastJudge:
             self._require_member(host, f"delivers {name}")
         finally:
             if problem is not None:
-                self.violations.setdefault("causal_order", problem)
+                self._violated("causal_order", problem)
 
     def _crash(self, host: Host) -> None:
         if host.crashed:
@@ -210,9 +223,7 @@ class BroadcastJudge:
         host = self._host(detail["host"])
         problem = host.silence.expire(station, round(detail["silent_s"] * SECOND), self._now())
         if problem is not None:
-            self.violations.setdefault(
-                "gaps", f"{self._when()}: {station} gives up {host.name} {problem}\n  {host.last_handoff}"
-            )
+            self._violated("gaps", f"{self._when()}: {station} gives up {host.name} {problem}\n  {host.last_handoff}")
 
     def _handoff_start(self, host: Host) -> None:
         host.last_handoff = f"handoff of session {self._events['session'][self._row]} begun {self._when()}"

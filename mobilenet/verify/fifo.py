@@ -19,33 +19,58 @@ SECOND = 1_000_000_000
 
 def fifo_problem(events: Columns, delivers_to_all: bool) -> str | None:
     """The first delivery out of order."""
-    sent: dict[str, list[int]] = defaultdict(list)  # sender -> row of each of its broadcasts
-    due: dict[str, dict[str, int]] = defaultdict(dict)  # host -> sender -> number of the next one that it is owed
-    highest: dict[str, dict[str, int]] = defaultdict(dict)  # host -> sender -> highest number delivered
-    ahead: dict[str, set[str]] = defaultdict(set)  # host -> delivered, and not yet due
-    for row, (event, host, message) in enumerate(zip(events["event"], events["node"], events["message"], strict=True)):
-        if event == "broadcast":
-            sent[host].append(row)
-        elif event in ("join", "gap"):
-            due[host] = {sender: len(rows) for sender, rows in sent.items()}
-        elif event == "deliver":
-            sender, _, text = message.rpartition(":")
-            number = int(text)
-            if number >= len(sent[sender]):
-                continue  # invented: that is another check's
-            last = highest[host].get(sender, -1)
-            if last > number:
-                return _overtaken(events, sent[sender], host, sender, number, last, row)
-            highest[host][sender] = number
-            next_due = due[host].get(sender, 0)
-            if delivers_to_all and number > next_due:
-                return _overtaken(events, sent[sender], host, sender, next_due, number, row)
-            ahead[host].add(message)
-            while f"{sender}:{next_due}" in ahead[host]:
-                ahead[host].discard(f"{sender}:{next_due}")
-                next_due += 1
-            due[host][sender] = next_due
-    return None
+    return FifoJudge(events, delivers_to_all).judge()
+
+
+class FifoJudge:
+    """Reads events in order; `problem` is the first delivery out of order."""
+
+    def __init__(self, events: Columns, delivers_to_all: bool) -> None:
+        self._events = events
+        self._to_all = delivers_to_all
+        self._sent: dict[str, list[int]] = defaultdict(list)  # sender -> row of each of its broadcasts
+        # host -> sender -> number of the next one that it is owed
+        self._due: dict[str, dict[str, int]] = defaultdict(dict)
+        self._highest: dict[str, dict[str, int]] = defaultdict(dict)  # host -> sender -> highest number delivered
+        self._ahead: dict[str, set[str]] = defaultdict(set)  # host -> delivered, and not yet due
+        self.row = -1  # the last one looked at
+        self.problem: str | None = None
+
+    def judge(self) -> str | None:
+        """All events, or those since the last time."""
+        events, first, sent = self._events, self.row + 1, self._sent
+        rows = zip(events["event"][first:], events["node"][first:], events["message"][first:], strict=True)
+        for row, (event, host, message) in enumerate(rows, first):
+            if self.problem is not None:
+                break
+            self.row = row
+            if event == "broadcast":
+                sent[host].append(row)
+            elif event in ("join", "gap"):
+                self._due[host] = {sender: len(own) for sender, own in sent.items()}
+            elif event == "deliver":
+                self.problem = self._deliver(host, message)
+        return self.problem
+
+    def _deliver(self, host: str, message: str) -> str | None:
+        sender, _, text = message.rpartition(":")
+        number, row, sent = int(text), self.row, self._sent[sender]
+        if number >= len(sent):
+            return None  # invented: that is another check's
+        highest, ahead, due = self._highest[host], self._ahead[host], self._due[host]
+        last = highest.get(sender, -1)
+        if last > number:
+            return _overtaken(self._events, sent, host, sender, number, last, row)
+        highest[sender] = number
+        next_due = due.get(sender, 0)
+        if self._to_all and number > next_due:
+            return _overtaken(self._events, sent, host, sender, next_due, number, row)
+        ahead.add(message)
+        while f"{sender}:{next_due}" in ahead:
+            ahead.discard(f"{sender}:{next_due}")
+            next_due += 1
+        due[sender] = next_due
+        return None
 
 
 def _overtaken(events: Columns, sent: list[int], host: str, sender: str, early: int, late: int, row: int) -> str:

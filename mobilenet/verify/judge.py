@@ -103,7 +103,7 @@ def verify(
         found = _broadcast_verdicts(judge, quiescent or restless)
         if promises["broadcast"] == "fifo":
             found["fifo_order"] = _fifo_order(events, promises, judge.deliveries == 0)
-        verdicts |= {check: found[check] for check in _judged(promises) if check in found}
+        verdicts |= {check: found[check] for check in judged_checks(promises) if check in found}
     lost = conservation_problem(counters, samples, quiescent, promises["duplicating_air"], expected)
     lost = lost or datagram_problem(events)
     verdicts["conservation"] = VALID if lost is None else Verdict("violated", lost)
@@ -136,39 +136,39 @@ def _verdicts_on_early_end(
     manifest: dict[str, Any],
 ) -> dict[str, Verdict]:
     promises = manifest["promises"]
-    judged = _judged(promises)
+    judged = judged_checks(promises)
     damage = events_problem(events, manifest) or rows_problem(events, samples, positions, counters)
     violations: dict[str, str] = {}
     if damage is None and promises["broadcast"] is not None:
         violations = _judge(events, promises, None, is_over=False).violations
-        if promises["broadcast"] == "fifo" and (problem := fifo_problem(events, _to_all(promises))) is not None:
+        if promises["broadcast"] == "fifo" and (problem := fifo_problem(events, delivers_to_all(promises))) is not None:
             violations["fifo_order"] = problem
     return early_verdicts(error, manifest, judged, violations, damage)
 
 
 def _judge(events: Columns, promises: dict[str, Any], conduct: Conduct | None, is_over: bool) -> BroadcastJudge:
     """Who has judged what is promised; `is_over`: nothing is under way any more, so what is owed is due."""
-    asked = {check for check in _judged(promises) if check in SAFETY or check == "delivery" and is_over}
+    asked = {check for check in judged_checks(promises) if check in SAFETY or check == "delivery" and is_over}
     return judged(Table.of(events), promises["gap_after_s"], promises["heard_every_s"], conduct, asked=frozenset(asked))
 
 
-def _judged(promises: dict[str, Any]) -> tuple[str, ...]:
+def judged_checks(promises: dict[str, Any]) -> tuple[str, ...]:
     """What is asked of a run that promises this, in the order of CHECKS."""
     broadcast = promises["broadcast"]
     if broadcast is None:
         return ("record", "conservation", "drained")
     order = ORDER.get(broadcast, ORDER["causal"])
-    owed = ("gaps", "delivery") if _to_all(promises) else ()
+    owed = ("gaps", "delivery") if delivers_to_all(promises) else ()
     return ("record", *BEST_EFFORT, *order, *owed, "conservation", "drained")
 
 
-def _to_all(promises: dict[str, Any]) -> bool:
+def delivers_to_all(promises: dict[str, Any]) -> bool:
     """Whether every member is owed every message."""
     return bool(promises.get("delivers_to_all", promises["broadcast"] not in ("fifo", "best_effort")))
 
 
 def _fifo_order(events: Columns, promises: dict[str, Any], is_idle: bool) -> Verdict:
-    if (problem := fifo_problem(events, _to_all(promises))) is not None:
+    if (problem := fifo_problem(events, delivers_to_all(promises))) is not None:
         return Verdict("violated", problem)
     return NOTHING_DELIVERED if is_idle else VALID
 

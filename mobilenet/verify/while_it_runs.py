@@ -1,0 +1,79 @@
+"""Safety judged while a run goes on: the same judges, told of events as they happen.
+
+Model     creation, duplication, membership, the order promised, and gaps. What a host gave up, and in which order it
+          gave up and asked anew, shows only afterwards: where gaps are allowed a violation is judged anew, from the
+          beginning and by all that is known by now, before it is told. Liveness, conservation and the record itself
+          are judged when the run is over, by judge.py
+Units     integer nanoseconds
+Source    ours: docs/guide/live.md
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+from mobilenet.rundir.table import Columns
+from mobilenet.scenario.expectations import Conduct
+from mobilenet.verify.broadcast import SAFETY, BroadcastJudge
+from mobilenet.verify.fifo import FifoJudge
+from mobilenet.verify.judge import judged_checks, delivers_to_all
+
+
+class Found(NamedTuple):
+    """The first violation of a property."""
+
+    check: str
+    explanation: str
+    row: int  # of the event that shows it
+
+
+class SafetyJudge:
+    """`columns`: gives the events so far, the same lists each time; `senders`: all hosts there may be."""
+
+    def __init__(
+        self,
+        columns: Callable[[], Columns],
+        promises: dict[str, Any],
+        conduct: Conduct | None,
+        senders: Sequence[str],
+    ) -> None:
+        self._columns = columns
+        self._promises = promises
+        self._conduct = conduct
+        self._senders = senders
+        self._asked = frozenset(judged_checks(promises)) if promises["broadcast"] is not None else frozenset()
+        self._told: set[str] = set()
+        self._begin()
+
+    def _begin(self) -> None:
+        events, promises = self._columns(), self._promises
+        asks_order = "causal_order" in self._asked
+        self._judge = BroadcastJudge(
+            events, promises["gap_after_s"], promises["heard_every_s"], self._conduct, asks_order, self._senders
+        )
+        self._fifo = FifoJudge(events, delivers_to_all(promises)) if "fifo_order" in self._asked else None
+
+    def look(self) -> Found | None:
+        """The first violation among the events since the last look, of a property of which none was told."""
+        if not self._asked:
+            return None
+        found = self._look()
+        if found is not None and self._promises["gap_after_s"] is not None:
+            self._begin()
+            found = self._look()
+        if found is not None:
+            self._told.add(found.check)
+        return found
+
+    def _look(self) -> Found | None:
+        self._columns()  # all as long as each other
+        self._judge.judge()
+        found = [
+            Found(check, self._judge.violations[check], row)
+            for check, row in self._judge.rows.items()
+            if check in SAFETY and check in self._asked
+        ]
+        if self._fifo is not None and (problem := self._fifo.judge()) is not None:
+            found.append(Found("fifo_order", problem, self._fifo.row))
+        return min((one for one in found if one.check not in self._told), key=lambda one: one.row, default=None)
