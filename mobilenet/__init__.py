@@ -5,7 +5,7 @@
     run.verdict, run.metrics, run.events
 
 Names     run(scenario, seed, out, overrides) -> Run; load(directory) -> Run; study(file, out) -> StudyFrames;
-          Scenario, ScenarioError
+          live(scenario, seed) -> LiveSession; Scenario, ScenarioError
 """
 
 from __future__ import annotations
@@ -21,12 +21,13 @@ if sys.platform == "win32":
 from mobilenet.engine import native
 
 __version__ = "0.1.0"
-__all__ = ["Run", "Scenario", "ScenarioError", "StudyFrames", "load", "run", "study"]
+__all__ = ["Run", "Scenario", "ScenarioError", "StudyFrames", "live", "load", "run", "study"]
 
 _HOMES = {  # imported when first used, so that importing the package costs nothing
     "run": ("mobilenet.api", "run"),
     "Run": ("mobilenet.api", "Run"),
     "load": ("mobilenet.api", "Run"),
+    "live": ("mobilenet.interactive.session", "live"),
     "study": ("mobilenet.experiments.study.frames", "study"),
     "StudyFrames": ("mobilenet.experiments.study.frames", "StudyFrames"),
     "Scenario": ("mobilenet.scenario", "Scenario"),

@@ -19,7 +19,6 @@ from typing import TYPE_CHECKING, Any, cast
 
 from mobilenet.judgement import judge, judge_anew, own_metrics, verdicts_of
 from mobilenet.network.radio.links import cell_m
-from mobilenet.parameters import ScenarioError
 from mobilenet.quoting import counted, quoted
 from mobilenet.rundir.manifest import manifest
 from mobilenet.rundir.reader import RunError, free_copy_name, read_derived, read_frame, read_json, read_manifest
@@ -32,8 +31,9 @@ from mobilenet.rundir.writer import (
     write_json,
     write_recording,
 )
-from mobilenet.scenario import AnyScenario, ProcessScenario, Scenario, load_scenario
-from mobilenet.scenario.yaml_writer import inline, to_yaml
+from mobilenet.scenario import AnyScenario, ProcessScenario, Scenario
+from mobilenet.scenario.given import given_scenario
+from mobilenet.scenario.yaml_writer import to_yaml
 from mobilenet.verify import Verdict
 from mobilenet.verify.judge import overall
 from mobilenet.world.layout import names as layout_names
@@ -189,38 +189,12 @@ def run(
     """
     from mobilenet.simulation.plugin_code import reading_once, require_allowed
 
-    said = (
-        [f"{key}={inline(plain_values(value))}" for key, value in overrides.items()]
-        if isinstance(overrides, Mapping)
-        else overrides
-    )
-    changes = [*said, *([f"seed={seed}"] if seed is not None else [])]
-    loaded: AnyScenario
-    if isinstance(scenario, (Scenario, ProcessScenario)):
-        source, loaded = None, scenario.changed(changes) if changes else scenario
-    elif isinstance(scenario, Mapping):
-        kind = ProcessScenario if "processes" in scenario else Scenario
-        source, loaded = None, kind.from_text(to_yaml(plain_values(scenario)), changes)
-    else:
-        source, loaded = Path(scenario), load_scenario(scenario, changes)
+    loaded = given_scenario(scenario, seed, overrides)
+    source = Path(scenario) if isinstance(scenario, (str, Path)) else None
     require_allowed(loaded, allow_code)
     with reading_once():
         target = None if out is None else Path(out)
         return _run(loaded, source, target, progress, allow_code, keep_early_end, replace, real_time)
-
-
-def plain_values(value: Any) -> Any:
-    """What a file could have said: numbers that are not numpy's, names of files as text."""
-    if isinstance(value, Mapping):
-        return {str(key): plain_values(inside) for key, inside in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [plain_values(inside) for inside in value]
-    if isinstance(value, Path):
-        return str(value)
-    found = value.item() if type(value).__module__ == "numpy" and hasattr(value, "item") else value
-    if found is None or isinstance(found, (bool, int, float, str)):
-        return found
-    raise ScenarioError(f"{str(value)[:60]!r} is a {type(value).__name__}, expected numbers, text, lists, dictionaries")
 
 
 def _run(

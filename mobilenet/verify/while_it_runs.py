@@ -17,7 +17,7 @@ from mobilenet.rundir.table import Columns
 from mobilenet.scenario.expectations import Conduct
 from mobilenet.verify.broadcast import SAFETY, BroadcastJudge
 from mobilenet.verify.fifo import FifoJudge
-from mobilenet.verify.judge import judged_checks, delivers_to_all
+from mobilenet.verify.judge import delivers_to_all, judged_checks
 
 
 class Found(NamedTuple):
@@ -43,7 +43,7 @@ class SafetyJudge:
         self._conduct = conduct
         self._senders = senders
         self._asked = frozenset(judged_checks(promises)) if promises["broadcast"] is not None else frozenset()
-        self._told: set[str] = set()
+        self.told: set[str] = set()
         self._begin()
 
     def _begin(self) -> None:
@@ -63,7 +63,7 @@ class SafetyJudge:
             self._begin()
             found = self._look()
         if found is not None:
-            self._told.add(found.check)
+            self.told.add(found.check)
         return found
 
     def _look(self) -> Found | None:
@@ -76,4 +76,4 @@ class SafetyJudge:
         ]
         if self._fifo is not None and (problem := self._fifo.judge()) is not None:
             found.append(Found("fifo_order", problem, self._fifo.row))
-        return min((one for one in found if one.check not in self._told), key=lambda one: one.row, default=None)
+        return min((one for one in found if one.check not in self.told), key=lambda one: one.row, default=None)

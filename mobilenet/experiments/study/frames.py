@@ -16,7 +16,6 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from mobilenet.api import plain_values
 from mobilenet.experiments.study.batch import Standing
 from mobilenet.experiments.study.declaration import Study
 from mobilenet.experiments.study.error import StudyError
@@ -24,6 +23,7 @@ from mobilenet.experiments.study.spark import local_master
 from mobilenet.experiments.study.store import open_store
 from mobilenet.experiments.study.study import run_study
 from mobilenet.experiments.study.tables import tables_of_what_is_there
+from mobilenet.scenario.given import plain_values
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -1,0 +1,332 @@
+"""A run that somebody plays by hand: as far as they like, at any time an intervention, and back again.
+
+    live = mobilenet.live("scenarios/first.yaml", seed=3)
+    live.play(12.5)
+    live.do("crash", host="h3")
+    live.step("handoff")
+    live.rewind(8)
+    live.save("runs/mine")
+
+Model     one simulation under way. An intervention takes effect at the time at which the run stands, after everything
+          else of that nanosecond, and is added to the scenario. So the scenario is the session: a run of it is the same
+          to the bit. To go back is to run again from the beginning, with the interventions up to there. A violation of
+          a safety property stops time at the event that shows it
+Units     seconds for people; integer nanoseconds in names that say so
+Errors    ScenarioError for what cannot be done, one line; the run stands where it stood
+Source    ours: docs/guide/live.md
+"""
+
+from __future__ import annotations
+
+import gc
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from mobilenet.engine.event_queue import Runaway
+from mobilenet.engine.kernel import SECOND, ns
+from mobilenet.interactive.branch import Branch, seconds, with_list
+from mobilenet.parameters import ScenarioError
+from mobilenet.rundir.table import Table
+from mobilenet.scenario import Scenario
+from mobilenet.scenario.datagrams import Datagrams
+from mobilenet.scenario.plans import expected
+from mobilenet.scenario.promises import declared
+from mobilenet.simulation.ended_early import moment
+from mobilenet.simulation.mobile import Simulation
+from mobilenet.simulation.outcome import Outcome
+from mobilenet.simulation.plugin_code import attributing_errors
+from mobilenet.verify.while_it_runs import Found, SafetyJudge
+
+if TYPE_CHECKING:
+    from mobilenet.api import Run
+
+PIECE_NS = SECOND // 2  # of simulated time, between two looks at whether a property is violated
+STEPS = ("event", "frame", "handoff", "delivery", "violation")
+Progress = Callable[[float, float], None]
+
+
+class LiveSession:
+    """One run, and its branches."""
+
+    def __init__(self, scenario: Scenario, allow_code: bool = False) -> None:
+        """Stands at 0 s. `allow_code`: the code and the programs of the scenario may run."""
+        if not isinstance(scenario, Scenario):
+            raise ScenarioError(
+                "live runs are those of hosts and stations; expected a scenario with `stations:` and `hosts:`"
+            )
+        if isinstance(scenario.protocol, Datagrams):
+            raise ScenarioError("protocol.name: programs that talk UDP live in real time: expected mobilenet serve")
+        self._allow_code = allow_code
+        self.branches = [Branch(0, scenario)]
+        self.branch = self.branches[0]
+        self.violation: Found | None = None  # the one that time stands at
+        self._begin(scenario)
+
+    def _begin(self, scenario: Scenario) -> None:
+        with attributing_errors(scenario):
+            self.simulation = Simulation(scenario, self._allow_code)
+            self._stages = self.simulation.stages()
+            self._stage_ns = next(self._stages)
+        self._outcome: Outcome | None = None
+        senders = [host.name for host in self.simulation.hosts]
+        promises = declared(scenario)["promises"]
+        events = self.simulation.recording.events
+        found = expected(scenario)
+        conduct = None if found is None else found.conduct
+        self._judge = SafetyJudge(events.columns, promises, conduct, senders)
+        self.violation = None
+        gc.collect()
+
+    # --- where it stands
+
+    @property
+    def now_ns(self) -> int:
+        return self.simulation.kernel.now
+
+    @property
+    def now_s(self) -> float:
+        return seconds(self.now_ns)
+
+    @property
+    def scenario(self) -> Scenario:
+        """Of this branch, with everything that was done by hand."""
+        return self.branch.scenario
+
+    @property
+    def is_over(self) -> bool:
+        """Nothing happens any more: it has come to rest, or its drain_s is over."""
+        return self._outcome is not None
+
+    @property
+    def fingerprint(self) -> str:
+        """Of the events so far; when it is over, that of the run."""
+        return Table(self.simulation.recording.events.columns()).fingerprint()
+
+    # --- going on
+
+    def play(self, until_s: float | None = None) -> None:
+        """Go on to that time, or to the end; not beyond a violation."""
+        self.play_ns(2**62 if until_s is None else ns(until_s))
+
+    def play_ns(self, until_ns: int) -> None:
+        """The same, in nanoseconds."""
+        self.violation = None
+        while self.violation is None and self.now_ns < until_ns and not self.is_over:
+            self._advance(min(until_ns, self.now_ns + PIECE_NS))
+            self._look()
+        self._note_reached()
+
+    def step(self, what: str = "event") -> None:
+        """Go on to the next event of the record, frame, begin or end of a handoff, delivery or violation."""
+        if what not in STEPS:
+            raise ScenarioError(f"step: there is no {what!r}, expected one of {', '.join(STEPS)}")
+        if what == "violation":
+            self.play_ns(2**62)
+            return
+        self.violation = None
+        events, medium = self.simulation.recording.events, self.simulation.medium
+        rows, frames = len(events), medium.frames
+        while not self.is_over:
+            self._step_once()
+            if what == "frame":
+                if medium.frames > frames:
+                    break
+            elif len(events) > rows:
+                if what == "event" or any(_is_step(what, event) for event in events.event[rows:]):
+                    break
+                rows = len(events)
+        self._look()
+        self._note_reached()
+
+    def _advance(self, until_ns: int) -> None:
+        """Play stage by stage."""
+        with self._attributing(), _no_collections():
+            while self.now_ns < until_ns and self._outcome is None:
+                if self.now_ns >= self._stage_ns and not self._next_stage():
+                    return
+                self.simulation.play(min(until_ns, self._stage_ns))
+
+    def _step_once(self) -> None:
+        with self._attributing():
+            if not self.simulation.step() and self.now_ns >= self._stage_ns:
+                self._next_stage()
+
+    def _next_stage(self) -> bool:
+        stage_ns = next(self._stages, None)
+        if stage_ns is None:
+            self.simulation.close()
+            self._outcome = self.simulation.outcome()
+            return False
+        self._stage_ns = stage_ns
+        return True
+
+    def _look(self) -> None:
+        """Whether a property is violated. Then time stands at the event that shows it."""
+        found = self._judge.look()
+        if found is None:
+            return
+        if len(self.simulation.recording.events) > found.row + 1:
+            self._again_to_row(found)
+        self.violation = found
+
+    def _again_to_row(self, found: Found) -> None:
+        """Time has gone on since: it is let run anew, up to there."""
+        time_ns = self.simulation.recording.events.time_ns[found.row]
+        told = {found.check, *self._judge.told}
+        self.close()
+        self._begin(self.branch.scenario)
+        self._judge.told |= told
+        if time_ns > 0:
+            self._advance(time_ns - 1)
+        while len(self.simulation.recording.events) <= found.row:
+            self._step_once()
+        self._judge.look()
+
+    # --- by hand
+
+    def do(self, what: str, **how: Any) -> dict[str, Any]:
+        """An intervention now, as docs/models/world.md has them, without its time: `do("drag", host="h3", to_m=[40,
+        0])`. Returns it as the scenario says it. If something was done at this very nanosecond already, a nanosecond
+        passes before.
+        """
+        if self.now_ns >= self.simulation.duration_ns:
+            raise ScenarioError(
+                f"the active part is over at {self.scenario.duration_s:g} s: nothing can be done any more; go back"
+                " before that, or set a longer duration_s"
+            )
+        if self.branch.is_touched_at(self.now_ns):
+            self._advance(self.now_ns + 1)
+        kept = self.branch.until(self.now_ns)
+        asked: dict[str, Any] = {"do": what, **how, "at_s": seconds(self.now_ns)}
+        scenario = with_list(self.scenario, [*kept, asked])
+        if len(kept) < len(self.branch.interventions):
+            self._fork()
+        self.branch = replace(self.branch, scenario=scenario)
+        one = scenario.interventions[-1]
+        with self._attributing():
+            self.simulation.intervene(scenario, one)
+        self._look()
+        self._note_reached()
+        return dict(one.model_dump())
+
+    # --- back again
+
+    def rewind(self, to_s: float, progress: Progress | None = None) -> None:
+        """Stand at that earlier time, with what was done up to there. What was done later belongs to the branch that is
+        left. `progress(simulated_s, to_s)`: called now and then.
+        """
+        to_ns = ns(to_s)
+        if not 0 <= to_ns <= self.now_ns:
+            raise ScenarioError(f"rewind: {to_s:g} s, expected a time between 0 and now, {self.now_s:g} s")
+        kept = self.branch.until(to_ns)
+        if len(kept) < len(self.branch.interventions):
+            scenario = with_list(self.scenario, kept)
+            self._note_reached()
+            self._fork(to_ns, scenario)
+        self._replay(to_ns, progress)
+
+    def switch(self, number: int, progress: Progress | None = None) -> None:
+        """Go on with another branch, where it was left."""
+        if not 0 <= number < len(self.branches):
+            there = f"0 to {len(self.branches) - 1}"
+            raise ScenarioError(f"switch: there is no branch {number}, expected one of {there}")
+        self._note_reached()
+        self.branch = self.branches[number]
+        self._replay(self.branch.reached_ns, progress)
+
+    def _fork(self, from_ns: int = 0, scenario: Scenario | None = None) -> None:
+        self.branch = Branch(len(self.branches), scenario or self.scenario, self.branch.number, from_ns, from_ns)
+        self.branches.append(self.branch)
+
+    def _replay(self, to_ns: int, progress: Progress | None) -> None:
+        self.close()
+        self._begin(self.branch.scenario)
+        while self.now_ns < to_ns and not self.is_over:
+            self._advance(min(to_ns, self.now_ns + PIECE_NS))
+            self._judge.look()  # what was told then is not told again
+            if progress is not None:
+                progress(self.now_s, seconds(to_ns))
+        self._note_reached()
+
+    def _note_reached(self) -> None:
+        reached_ns = max(self.branch.reached_ns, self.now_ns)
+        self.branch = replace(self.branch, reached_ns=reached_ns)
+        self.branches[self.branch.number] = self.branch
+
+    # --- kept
+
+    def save(self, out: str | Path | None = None, replace_it: bool = False) -> Run:
+        """Let the scenario of this branch run from the beginning to its end, as `mobilenet run` does, and keep it.
+        ScenarioError if its events were other ones than this session's, which would be a fault of ours.
+        """
+        from mobilenet import api
+
+        run = api.run(self.scenario, out=out, allow_code=self._allow_code, replace=replace_it)
+        require_same(self, run.path)
+        return run
+
+    def close(self) -> None:
+        """End what runs beside it: programs."""
+        self.simulation.close()
+
+    @contextmanager
+    def _attributing(self) -> Iterator[None]:
+        parts = self.simulation
+        try:
+            with attributing_errors(
+                self.scenario, lambda error, files: moment(error, parts.kernel.now, parts.nodes, files)
+            ):
+                yield
+        except Runaway as error:
+            raise ScenarioError(f"limits.max_events: {error}") from None
+
+
+def require_same(live: LiveSession, directory: Path) -> None:
+    """A run from the beginning has the session's events, as far as the session has gone."""
+    from mobilenet.rundir.reader import read_coded
+
+    own = live.simulation.recording.events.columns()
+    kept = read_coded(directory, "events")
+    count = len(own["time_ns"])
+    differing = [name for name, column in own.items() if list(kept[name][:count]) != column]
+    if differing:
+        raise ScenarioError(
+            f"{directory}: the run has other events than the session (column {differing[0]}), which must not be;"
+            " please report it with the scenario in that directory"
+        )
+
+
+def live(
+    scenario: str | Path | Scenario | Mapping[str, Any],
+    seed: int | None = None,
+    overrides: Any = (),
+    allow_code: bool = False,
+) -> LiveSession:
+    """A run to play by hand, as `mobilenet live` has it, without a browser. The arguments are those of `run`."""
+    from mobilenet.scenario.given import given_scenario
+
+    found = given_scenario(scenario, seed, overrides)
+    if not isinstance(found, Scenario):
+        raise ScenarioError(
+            "live runs are those of hosts and stations; expected a scenario with `stations:` and `hosts:`"
+        )
+    return LiveSession(found, allow_code)
+
+
+def _is_step(what: str, event: str) -> bool:
+    return event == "deliver" if what == "delivery" else event in ("handoff_start", "handoff_end")
+
+
+@contextmanager
+def _no_collections() -> Iterator[None]:
+    """As in a run: nothing that it makes is thrown away before its end."""
+    was = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was:
+            gc.enable()
