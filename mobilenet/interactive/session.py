@@ -187,7 +187,7 @@ class LiveSession:
 
     # --- by hand
 
-    def do(self, what: str, **how: Any) -> dict[str, Any]:
+    def do(self, what: str, /, **how: Any) -> dict[str, Any]:
         """An intervention now, as docs/models/world.md has them, without its time: `do("drag", host="h3", to_m=[40,
         0])`. Returns it as the scenario says it. If something was done at this very nanosecond already, a nanosecond
         passes before.
@@ -230,12 +230,17 @@ class LiveSession:
 
     def switch(self, number: int, progress: Progress | None = None) -> None:
         """Go on with another branch, where it was left."""
-        if not 0 <= number < len(self.branches):
-            there = f"0 to {len(self.branches) - 1}"
-            raise ScenarioError(f"switch: there is no branch {number}, expected one of {there}")
+        self.reached_s(number)
         self._note_reached()
         self.branch = self.branches[number]
         self._replay(self.branch.reached_ns, progress)
+
+    def reached_s(self, number: int) -> float:
+        """How far a branch has gone."""
+        if not 0 <= number < len(self.branches):
+            there = f"0 to {len(self.branches) - 1}"
+            raise ScenarioError(f"switch: there is no branch {number}, expected one of {there}")
+        return seconds(self.branches[number].reached_ns)
 
     def _fork(self, from_ns: int = 0, scenario: Scenario | None = None) -> None:
         self.branch = Branch(len(self.branches), scenario or self.scenario, self.branch.number, from_ns, from_ns)

@@ -21,7 +21,21 @@ from mobilenet.rundir.recorder import Recording
 from mobilenet.simulation.message_fields import contents
 from mobilenet.simulation.observer import Observer
 
+FrameObserver = Callable[[Frame], None]
+HopObserver = Callable[[int, int, Any], None]  # told of a message when it is put on the link from a to b
 OUT_OF_RANGE = "out_of_range"  # of a message for one node that is too far away; no pair for the medium
+
+
+def both(first: FrameObserver | None, second: FrameObserver | None) -> FrameObserver | None:
+    """Who shows a frame to one and then to the other."""
+    if first is None or second is None:
+        return second if first is None else first
+
+    def observe(frame: Frame) -> None:
+        first(frame)
+        second(frame)
+
+    return observe
 
 
 class Counters:
@@ -31,8 +45,9 @@ class Counters:
         self._kernel = kernel
         self._recording = recording
         self._wired_kinds: dict[type, list[int]] = {}  # message class -> hops, bytes, payload bytes
+        self.on_hop: HopObserver | None = None  # somebody who looks on
 
-    def frame_observer(self) -> Callable[[Frame], None] | None:
+    def frame_observer(self) -> FrameObserver | None:
         """What sees every frame when it has been received; None where nobody wants the tables."""
         frames, messages, links = self._recording.frames, self._recording.messages, self._recording.links
         if frames is None and messages is None:
@@ -74,6 +89,8 @@ class Counters:
         kernel = self._kernel
         for quantity, length in message.list_sizes():
             self._recording.samples.add(kernel.now, f"s{a}", quantity, length)
+        if self.on_hop is not None:
+            self.on_hop(a, b, message)
         messages = self._recording.messages
         if messages is None:
             return None

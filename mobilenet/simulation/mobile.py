@@ -37,7 +37,7 @@ from mobilenet.scenario.radio_world import RadioWorld
 from mobilenet.simulation import not_at_rest
 from mobilenet.simulation.backbone import new_backbone
 from mobilenet.simulation.connections import RadioChannels, WiredChannels
-from mobilenet.simulation.counters import Counters, Totals
+from mobilenet.simulation.counters import Counters, FrameObserver, HopObserver, Totals, both
 from mobilenet.simulation.datagrams import RealTime, applications_of
 from mobilenet.simulation.hosts import HostNode
 from mobilenet.simulation.interventions import Interventions
@@ -270,6 +270,13 @@ class Simulation:
         self.scenario = scenario
         self._interventions.plan_one(one)
         self.kernel.run_until(self.kernel.now)
+
+    def listen(self, on_frame: FrameObserver | None, on_hop: HopObserver | None) -> None:
+        """Show somebody every frame when it has been received, and every message that is put on a wire; None: nobody.
+        What they see changes nothing.
+        """
+        self.medium.observe(both(self._counters.frame_observer(), on_frame))
+        self._counters.on_hop = on_hop
 
     def close(self) -> None:
         """End what runs beside it: programs, and what they talk over."""

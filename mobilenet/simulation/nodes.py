@@ -173,6 +173,18 @@ class Node:
         if self.protocol is not None:
             self.protocol.on_dropped(message)
 
+    # --- for who looks on
+
+    @property
+    def timers(self) -> list[Timer]:
+        """All that its protocol has, running or not."""
+        return self._timers
+
+    @property
+    def buffer_names(self) -> tuple[str, ...]:
+        """Of `buffers`; empty before the first was sampled."""
+        return self._buffer_names
+
     # --- measuring
 
     def sample(self) -> None:

@@ -67,6 +67,10 @@ class Medium:
         """The random loss from now on, of frames that have not ended yet."""
         self._loss = loss
 
+    def observe(self, observer: Observer | None) -> None:
+        """Whom frames are shown from now on, when they have been received."""
+        self._observer = observer
+
     def start(self, frame: Frame, before: Frame | None = None) -> None:
         """The sender's transceiver begins to radiate the frame now; it sends one at a time, and a frame is in the air
         once at a time.

@@ -118,6 +118,10 @@ class Station:
         c = self.ctx.get(host)
         return c is not None and c.state is State.OWN and not c.rec and not c.expired
 
+    def context_of(self, host: int) -> Context | None:
+        """What is kept of a host, for people who look."""
+        return self.ctx.get(host)
+
     # --- from hosts
 
     def on_receive(self, sender: int, message: Any) -> None:

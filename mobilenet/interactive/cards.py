@@ -1,0 +1,104 @@
+"""What a node has in its head: buffers, timers under way, what its protocol keeps, its contexts at stations.
+
+Model     the fields of the protocol object, by their own names: numbers, words and truth values as they are, of lists
+          and tables how much is in them. For people who look; nothing that judges or measures reads it
+Units     seconds until a timer expires
+Source    ours: docs/guide/live.md
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterator, Mapping
+from enum import Enum
+from typing import Any
+
+from mobilenet.engine.kernel import SECOND
+from mobilenet.quoting import cut
+from mobilenet.simulation.mobile import Simulation
+from mobilenet.simulation.nodes import Node
+
+LONGEST = 60  # characters of a value
+MOST = 40  # fields
+
+
+def card(simulation: Simulation, name: str) -> dict[str, Any] | None:
+    """Of a host or a station; None: there is none of that name."""
+    node = next((node for node in simulation.nodes if node.name == name), None)
+    if node is None:
+        return None
+    protocol = node.protocol
+    found: dict[str, Any] = {
+        "node": name,
+        "is_up": protocol is not None,
+        "buffers": dict(zip(node.buffer_names, node.buffers, strict=True)),
+        "timers": [] if protocol is None else list(_timers(node)),
+        "keeps": [] if protocol is None else list(_fields(protocol)),
+    }
+    if name.startswith("h"):
+        found["contexts"] = _contexts(simulation, node.me)
+    return found
+
+
+def _timers(node: Node) -> Iterator[list[Any]]:
+    """Those that run: what they do, and in how many seconds."""
+    for timer in node.timers:
+        if timer.running:
+            action = getattr(timer._action, "__name__", "timer").strip("_<>").replace("_", " ")
+            yield [action, (timer.deadline_ns - node.now) / SECOND]
+
+
+def _contexts(simulation: Simulation, host: int) -> list[dict[str, Any]]:
+    """What each station keeps of a host, where its protocol says so."""
+    found = []
+    for station in simulation.stations:
+        context_of = getattr(station.protocol, "context_of", None)
+        kept = None if context_of is None else context_of(host)
+        if kept is not None:
+            found.append({"station": station.name, "keeps": list(_fields(kept))})
+    return found
+
+
+def _fields(thing: Any) -> Iterator[list[str]]:
+    """The name of each field, and its value as text."""
+    count = 0
+    for name, value in _values(thing):
+        shown = _shown(value)
+        if shown is not None and count < MOST:
+            count += 1
+            yield [name.strip("_").replace("_", " "), shown]
+        elif shown is None and dataclasses.is_dataclass(value) and count < MOST:
+            for inner, text in _fields(value):
+                count += 1
+                yield [inner, text]
+
+
+def _values(thing: Any) -> Iterator[tuple[str, Any]]:
+    if dataclasses.is_dataclass(thing):
+        yield from ((field.name, getattr(thing, field.name)) for field in dataclasses.fields(thing))
+        return
+    slots = [name for kind in type(thing).__mro__ for name in getattr(kind, "__slots__", ())]
+    yield from ((name, getattr(thing, name)) for name in slots if hasattr(thing, name))
+    yield from getattr(thing, "__dict__", {}).items()
+
+
+def _shown(value: Any) -> str | None:
+    """None: not for people."""
+    if value is None:
+        return "none"
+    if isinstance(value, Enum):
+        return cut(str(value.value), LONGEST)
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, (int, str)) or hasattr(value, "_fields"):
+        return cut(str(value), LONGEST)
+    if isinstance(value, float):
+        return f"{value:.6g}"
+    if isinstance(value, (list, tuple, set, frozenset, Mapping)) and not _is_of_calls(value):
+        return f"{len(value)} in it" if value else "empty"
+    return None
+
+
+def _is_of_calls(value: Any) -> bool:
+    """A table of handlers says nothing."""
+    return isinstance(value, Mapping) and bool(value) and all(callable(one) for one in value.values())

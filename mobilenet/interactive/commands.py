@@ -1,0 +1,130 @@
+"""What a page or a script asks of a live run: JSON in, a checked command out.
+
+Errors    ScenarioError, one line
+Source    ours: docs/reference/live-messages.md
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Annotated, Any, Literal
+
+from pydantic import Field, TypeAdapter, ValidationError
+
+from mobilenet.parameters import Parameters, ScenarioError
+from mobilenet.quoting import cut
+
+LONGEST_BYTES = 65_536  # of one message
+Id = Annotated[int | None, Field(ge=0, le=2**53)]
+Speed = Annotated[float, Field(ge=0.01, le=1000)] | Literal["max"]
+
+
+class _Command(Parameters):
+    id: Id = None  # comes back with the reply
+
+
+class Play(_Command):
+    """Go on, at this many simulated seconds per second, or as fast as it goes; without a speed at the last one."""
+
+    command: Literal["play"]
+    speed: Speed | None = None
+    until_s: Annotated[float, Field(ge=0, le=1e7)] | None = None
+
+
+class Pause(_Command):
+    command: Literal["pause"]
+
+
+class Step(_Command):
+    """To the next of its kind, then pause."""
+
+    command: Literal["step"]
+    what: Literal["event", "frame", "handoff", "delivery", "violation"] = "event"
+
+
+class Do(_Command):
+    """An intervention now, or at the time that the page shows; its own keys as in a scenario, without at_s."""
+
+    command: Literal["do"]
+    what: dict[str, Any] = Field(max_length=10)
+
+
+class Rewind(_Command):
+    command: Literal["rewind"]
+    to_s: float = Field(ge=0, le=1e7)
+
+
+class Switch(_Command):
+    command: Literal["switch"]
+    branch: int = Field(ge=0)
+
+
+class Watch(_Command):
+    """Whose card and messages come with each state; null: nobody's."""
+
+    command: Literal["watch"]
+    node: Annotated[str, Field(max_length=10)] | None = None
+
+
+class Message(_Command):
+    """Who has a message."""
+
+    command: Literal["message"]
+    message: str = Field(max_length=30)
+
+
+class Save(_Command):
+    """Run the branch from its beginning to its end, in the background, and keep it."""
+
+    command: Literal["save"]
+    name: Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,79}$")] | None = None
+
+
+class Effect(_Command):
+    """The same worlds with and without the intervention of that number, in the background."""
+
+    command: Literal["effect"]
+    intervention: int = Field(ge=0)
+    worlds: int = Field(default=30, ge=2, le=1000)
+
+
+class Since(_Command):
+    """Which events the page has: sent first, and answered with what came later."""
+
+    command: Literal["since"]
+    generation: int
+    row: int = Field(ge=0)
+
+
+Command = Play | Pause | Step | Do | Rewind | Switch | Watch | Message | Save | Effect | Since
+_ADAPTER: TypeAdapter[Command] = TypeAdapter(Annotated[Command, Field(discriminator="command")])
+NAMES = ("play", "pause", "step", "do", "rewind", "switch", "watch", "message", "save", "effect", "since")
+
+
+def parsed(text: str | bytes) -> Command:
+    """One message; ScenarioError says what is wrong with it."""
+    try:
+        value = json.loads(text)
+    except (ValueError, RecursionError):
+        raise ScenarioError('not JSON; expected an object such as {"command": "pause"}') from None
+    if not isinstance(value, dict):
+        raise ScenarioError('expected an object such as {"command": "pause"}')
+    if value.get("command") not in NAMES:
+        said = cut(repr(value.get("command")), 60)
+        raise ScenarioError(f"command: {said}, expected one of {', '.join(NAMES)}")
+    try:
+        return _ADAPTER.validate_python(value)
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        where = ".".join(str(part) for part in first["loc"][1:] if not str(part)[:1].isupper())
+        raise ScenarioError(cut(f"{where or value['command']}: {first['msg']}", 300)) from None
+
+
+def id_of(text: str | bytes) -> int | None:
+    """Of a message that may be wrong otherwise."""
+    try:
+        value = json.loads(text)
+    except (ValueError, RecursionError):
+        return None
+    found = value.get("id") if isinstance(value, dict) else None
+    return found if isinstance(found, int) and not isinstance(found, bool) and 0 <= found <= 2**53 else None

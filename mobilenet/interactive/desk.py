@@ -1,0 +1,147 @@
+"""Where what a page asks for is done: one reply to each message.
+
+Model     called in the player's thread, so nothing else happens meanwhile. A reply is what was asked for, or `error`
+          with one line; the session goes on either way
+Source    ours: docs/reference/live-messages.md
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from mobilenet.api import RUNS
+from mobilenet.interactive import commands
+from mobilenet.interactive.commands import Command, id_of, parsed
+from mobilenet.interactive.jobs import Jobs
+from mobilenet.interactive.player import Player
+from mobilenet.interactive.session import LiveSession
+from mobilenet.interactive.stream import Listener, Place, Stream
+from mobilenet.parameters import ScenarioError
+from mobilenet.quoting import cut
+
+BUSY_S = 0.1  # between two tellings of how far it is
+
+
+class Desk:
+    """`tell_all`: sends states to those who watch."""
+
+    def __init__(self, session: LiveSession, allow_code: bool = False, out: Path | None = None) -> None:
+        """`out`: where a branch is kept whose name nobody said."""
+        self.session = session
+        self.stream = Stream(session)
+        self.player = Player(session, self._tell)
+        self.jobs = Jobs(self._job_changed, allow_code)
+        self.tell_all: Any = lambda: None
+        self.busy: dict[str, Any] | None = None
+        self._out = out
+        self._told_s = 0.0
+
+    def _tell(self) -> None:
+        self.tell_all()
+
+    def _job_changed(self) -> None:
+        """From the thread of a job."""
+        self.player.ask(self.player.changed)
+
+    def state(self, place: Place) -> tuple[dict[str, Any], Place]:
+        """What a listener is told now, and where it stands then."""
+        player = self.player
+        if self.busy is not None:
+            return {"type": "busy", **self.busy}, place
+        found, place = self.stream.state(place)
+        found |= {
+            "is_playing": player.is_playing, "speed": player.speed, "rate": round(player.rate, 3),
+        }  # fmt: skip
+        if player.stopped_because:
+            found["stopped_because"] = player.stopped_because
+        if self.jobs.jobs:
+            found["jobs"] = [job.told() for job in self.jobs.jobs[-20:]]
+        return found, place
+
+    def answered(self, text: str | bytes, listener: Listener) -> dict[str, Any]:
+        """The reply to one message."""
+        reply: dict[str, Any] = {"type": "reply", "id": id_of(text)}
+        try:
+            return reply | self._done(parsed(text), listener)
+        except Exception as error:  # of a program or a plug-in, say: the session goes on
+            first = str(error).splitlines()[0] if str(error) else type(error).__name__
+            return reply | {"error": cut(first, 400)}
+
+    def _done(self, command: Command, listener: Listener) -> dict[str, Any]:
+        session, player, stream = self.session, self.player, self.stream
+        match command:
+            case commands.Since():
+                listener.place = Place(command.generation, command.row)
+                player.changed()
+                return {"generation": stream.generation}
+            case commands.Play():
+                player.play(command.speed, command.until_s)
+            case commands.Pause():
+                player.pause()
+            case commands.Step():
+                player.pause()
+                session.step(command.what)
+            case commands.Do():
+                what = dict(command.what)
+                done = session.do(str(what.pop("do", None)), **what)
+                player.changed()
+                return {"intervention": done}
+            case commands.Rewind():
+                to_s = command.to_s
+                self._back(lambda: session.rewind(to_s, self._progress), to_s)
+            case commands.Switch():
+                number = command.branch
+                to_s = session.reached_s(number)
+                self._back(lambda: session.switch(number, self._progress), to_s)
+            case commands.Watch():
+                stream.watch(command.node)
+                player.changed()
+            case commands.Message():
+                return stream.who_has(command.message)
+            case commands.Save():
+                return self._save(command.name)
+            case commands.Effect():
+                return self._effect(command)
+        return {"time_ns": session.now_ns}
+
+    def _back(self, go: Callable[[], None], to_s: float) -> None:
+        """To another time, which may take a while; those who watch are told how far it is."""
+        before = self.session.simulation
+        self.player.pause()
+        self.busy = {"at_s": 0.0, "to_s": to_s}
+        try:
+            go()
+        finally:
+            self.busy = None
+            if self.session.simulation is not before:
+                self.stream.begin_anew()
+            self.player.changed()
+
+    def _progress(self, at_s: float, to_s: float) -> None:
+        self.busy = {"at_s": at_s, "to_s": to_s}
+        if time.monotonic() - self._told_s > BUSY_S:
+            self._told_s = time.monotonic()
+            self.tell_all()
+
+    def _save(self, name: str | None) -> dict[str, Any]:
+        """A branch nobody has touched is kept as well: it is a run like any other."""
+        out = self._out if name is None else RUNS / name
+        self._out = None if name is None else self._out  # the next one has a name of its own
+        if out is not None and out.exists():
+            raise ScenarioError(f"save: {out} exists already; expected another name")
+        events = self.session.simulation.recording.events
+        job = self.jobs.save(self.session.scenario, out, (len(events), self.session.fingerprint))
+        self.player.changed()
+        return {"job": job.number}
+
+    def _effect(self, command: commands.Effect) -> dict[str, Any]:
+        count = len(self.session.branch.interventions)
+        if command.intervention >= count:
+            there = f"0 to {count - 1}" if count else "there are none yet"
+            raise ScenarioError(f"effect: there is no intervention {command.intervention}, {there}")
+        job = self.jobs.effect(self.session.scenario, command.intervention, command.worlds)
+        self.player.changed()
+        return {"job": job.number}

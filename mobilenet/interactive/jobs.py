@@ -1,0 +1,224 @@
+"""What a live run has done beside it: a branch kept as a run, and what an intervention did, over many worlds.
+
+Model     each is a command of this program in a process of its own, so the session goes on meanwhile. Keeping a branch
+          is `mobilenet run` of its scenario, from the beginning to the end, and its events must begin with the
+          session's. What an intervention did is a study of two configurations, the branch with it and without it, in
+          the same worlds, from its time on
+Units     seconds
+Errors    a job that fails says so in its text, one line
+Source    ours: docs/guide/live.md
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from mobilenet.api import RUNS, free_directory, write_scenario
+from mobilenet.interactive.branch import with_list
+from mobilenet.quoting import cut, quoted
+from mobilenet.rundir.reader import RunError, read_coded, read_json, read_manifest
+from mobilenet.rundir.recorder import fingerprint
+from mobilenet.scenario import Scenario
+from mobilenet.scenario.yaml_writer import to_yaml
+from mobilenet.world.interventions import AnyIntervention
+
+AFTER_S = 20.0  # of the time after an intervention that is looked at
+EFFECTS = ("delivery_delay_mean_s", "deliveries")
+JUDGED = (0, 1, 4)  # exit codes of a run that is whole
+
+
+@dataclass
+class Job:
+    """`state`: running, done or failed; `text`: how it stands, for people."""
+
+    number: int
+    kind: str  # save or effect
+    about: str
+    state: str = "running"
+    text: str = ""
+    result: dict[str, Any] = field(default_factory=dict)
+
+    def told(self) -> dict[str, Any]:
+        return {key: getattr(self, key) for key in ("number", "kind", "about", "state", "text", "result")}
+
+
+class Jobs:
+    """`on_change`: called, from any thread, when one of them stands differently."""
+
+    def __init__(self, on_change: Callable[[], None], allow_code: bool) -> None:
+        self.jobs: list[Job] = []
+        self.version = 0
+        self._on_change = on_change
+        self._allow_code = allow_code
+        self._processes: dict[int, subprocess.Popen[str]] = {}
+        self._is_closing = False
+
+    def save(self, scenario: Scenario, out: Path | None, prefix: tuple[int, str]) -> Job:
+        """`prefix`: how many events the session has, and their fingerprint."""
+        target = out if out is not None else free_directory(scenario, Path(f"{scenario.name or 'live'}-live.yaml"))
+        job = self._new("save", f"{quoted(target)}")
+        self._start(job, lambda folder: self._save(job, folder, scenario, target, prefix))
+        return job
+
+    def effect(self, scenario: Scenario, number: int, worlds: int) -> Job:
+        """Of the intervention of that number in the scenario."""
+        job = self._new("effect", said(scenario.interventions[number]))
+        self._start(job, lambda folder: self._effect(job, folder, scenario, number, worlds))
+        return job
+
+    def close(self) -> None:
+        """Whatever still runs is ended."""
+        self._is_closing = True
+        for process in list(self._processes.values()):
+            process.terminate()
+
+    # --- what they do, each in a thread of its own
+
+    def _save(self, job: Job, folder: Path, scenario: Scenario, target: Path, prefix: tuple[int, str]) -> None:
+        write_scenario(folder, scenario)
+        if not self._command(job, "run", str(folder / "scenario.yaml"), "--out", str(target), fine=JUDGED):
+            return
+        rows, print_of_session = prefix
+        kept = read_coded(target, "events")
+        columns = {name: list(kept[name][:rows]) for name in kept}
+        if fingerprint(columns) != print_of_session:
+            self._end(job, "failed", f"{quoted(target)} has other events than the session: please report this")
+            return
+        verdict = str(read_json(target, "verdict.json")["verdict"])
+        own = str(read_manifest(target)["fingerprint"])
+        again = f"mobilenet run {quoted(target / 'scenario.yaml')}"
+        job.result = {"directory": str(target), "verdict": verdict, "fingerprint": own, "command": again}
+        self._end(job, "done", f"kept in {quoted(target)}: {verdict}, fingerprint {own[:12]}; the same again: {again}")
+
+    def _effect(self, job: Job, folder: Path, scenario: Scenario, number: int, worlds: int) -> None:
+        one = scenario.interventions[number]
+        end_s = min(scenario.duration_s, one.at_s + AFTER_S)
+        shorter = scenario.changed([f"duration_s={end_s!r}", "interventions=[]", f"warmup_s={one.at_s!r}"])
+        others = [other for other in scenario.interventions if other.at_s < end_s]
+        place = next(i for i, other in enumerate(others) if other is one)
+        levels = [_plain(others[:place] + others[place + 1 :]), _plain(others)]
+        with_list(shorter, others)  # it can be
+        (folder / "world").mkdir()
+        write_scenario(folder / "world", shorter)
+        study = {
+            "scenario": "world/scenario.yaml", "factors": {"interventions": levels},
+            "replications": {"min": worlds},
+            "compare": {"factor": "interventions", "baseline": levels[0], "metrics": list(EFFECTS)},
+        }  # fmt: skip
+        (folder / "study.yaml").write_text(to_yaml(study), encoding="utf-8")
+        out = _free(RUNS / f"{scenario.name or 'live'}-effect-s{scenario.seed}")
+        if not self._command(job, "study", str(folder / "study.yaml"), "--out", str(out), fine=JUDGED):
+            return
+        found = json.loads((out / "comparison.json").read_text(encoding="utf-8"))
+        job.result = {"directory": str(out), "findings": found["findings"], "confidence": found["confidence"]}
+        self._end(job, "done", f"{effect_in_words(one, found)} More: mobilenet compare {quoted(out)}")
+
+    def _command(self, job: Job, *arguments: str, fine: tuple[int, ...]) -> bool:
+        """Run one of our commands; False: it failed, and the job says why."""
+        allow = ["--allow-code"] if self._allow_code else []
+        process = subprocess.Popen(
+            [sys.executable, "-m", "mobilenet", *arguments, *allow],
+            stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, errors="replace",
+            process_group=0, env={**os.environ, "NO_COLOR": "1"},
+        )  # fmt: skip
+        self._processes[job.number] = process
+        assert process.stderr is not None
+        last = ""
+        for line in process.stderr:
+            if line.strip():
+                last = cut(line.strip(), 200)
+                self._say(job, last)
+        code = process.wait()
+        del self._processes[job.number]
+        if code not in fine:
+            self._end(job, "failed", last or f"it ended with {code}")
+        return code in fine
+
+    # --- their standing
+
+    def _new(self, kind: str, about: str) -> Job:
+        job = Job(len(self.jobs), kind, about, text="begun")
+        self.jobs.append(job)
+        self.version += 1
+        return job
+
+    def _start(self, job: Job, work: Callable[[Path], None]) -> None:
+        def run() -> None:
+            try:
+                with tempfile.TemporaryDirectory(prefix="mobilenet-live-") as folder:
+                    work(Path(folder))
+            except (OSError, RunError, ValueError, KeyError) as error:
+                self._end(job, "failed", str(error).splitlines()[0] if str(error) else type(error).__name__)
+
+        threading.Thread(target=run, daemon=True).start()
+
+    def _say(self, job: Job, text: str) -> None:
+        job.text = text
+        self.version += 1
+        if not self._is_closing:
+            self._on_change()
+
+    def _end(self, job: Job, state: str, text: str) -> None:
+        job.state = state
+        self._say(job, text)
+
+
+def said(one: AnyIntervention) -> str:
+    """An intervention in a few words: crash of h3 at 12.5 s."""
+    values = one.model_dump()
+    at_s, what = values.pop("at_s"), values.pop("do")
+    whose = values.pop("host", None) or values.pop("station", None)
+    rest = ", ".join(f"{_value(value)}" for value in values.values() if value is not None)
+    about = f" of {whose}" if whose else ""
+    return f"{what}{about}{' to ' + rest if rest else ''} at {at_s:.9g} s"
+
+
+def effect_in_words(one: AnyIntervention, found: dict[str, Any]) -> str:
+    """What it did, in one sentence for each metric, with intervals."""
+    words = {"delivery_delay_mean_s": ("the mean delivery delay", " s"), "deliveries": ("the number of deliveries", "")}
+    worlds = max((finding.get("pairs") or 0 for finding in found["findings"]), default=0)
+    sentences = []
+    for finding in found["findings"]:
+        name, unit = words[finding["metric"]]
+        difference = finding.get("difference")
+        if difference is None:
+            sentences.append(f"Of {name} nothing can be told.")
+            continue
+        half = (finding["difference_high"] - finding["difference_low"]) / 2
+        size = f"{abs(difference):.3g}{unit} ± {half:.2g}{unit}"
+        if finding["verdict"] == "different":
+            sentences.append(f"{name.capitalize()} is {size} {'more' if difference > 0 else 'less'} with it.")
+        else:
+            sentences.append(f"No difference of {name} can be told: {difference:+.2g}{unit} ± {half:.2g}{unit}.")
+    level = f"{100 * found['confidence']:.0f} %"
+    return (
+        f"The {said(one)}, in the {AFTER_S:g} s after it, {worlds} worlds with and without it ({level} intervals): "
+        + " ".join(sentences)
+    )
+
+
+def _plain(interventions: list[AnyIntervention]) -> list[dict[str, Any]]:
+    return [
+        {key: list(value) if isinstance(value, tuple) else value for key, value in one.model_dump().items()}
+        for one in interventions
+    ]
+
+
+def _value(value: Any) -> str:
+    return f"[{', '.join(f'{number:g}' for number in value)}]" if isinstance(value, (list, tuple)) else str(value)
+
+
+def _free(path: Path) -> Path:
+    candidate, number = path, 2
+    while candidate.exists():
+        candidate, number = path.with_name(f"{path.name}-{number}"), number + 1
+    return candidate

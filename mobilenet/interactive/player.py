@@ -1,0 +1,164 @@
+"""Keeps the pace of a live run, and does what it is asked to between two pieces of it.
+
+Model     one thread owns the session. Whoever wants something puts it into a queue and gets the answer as a future.
+          Emulated time is the clock's, times the speed, since the last change of it; where the machine is slower, what
+          it cannot keep up with is let go. States go out at most `frames_per_s` times a second, and at once after
+          something was done
+Units     seconds of the wall's clock in names that say so, nanoseconds of emulated time
+Errors    what a command raises is in its future
+Source    ours: docs/guide/live.md
+"""
+
+from __future__ import annotations
+
+import queue
+import time
+from collections.abc import Callable
+from concurrent.futures import Future
+from typing import Any, Literal
+
+from mobilenet.engine.kernel import SECOND, ns
+from mobilenet.interactive.session import LiveSession
+from mobilenet.parameters import ScenarioError
+
+PIECE_S = 0.01  # so long a piece is to take
+TURN_S = 0.03  # until others have their turn
+LONGEST_PIECE_NS = 10 * SECOND
+MANY_HOSTS = 300  # from so many on half as many states go out
+Task = Callable[[], Any]
+
+
+class Player:
+    """`on_state`: called in the player's thread when those who watch are to be told."""
+
+    def __init__(self, session: LiveSession, on_state: Callable[[], None], speed: float | Literal["max"] = 1.0) -> None:
+        self.session = session
+        self.speed = speed
+        self.is_playing = False
+        self.rate = 0.0  # simulated seconds per second, of late
+        self.stopped_because = ""
+        self._on_state = on_state
+        self._tasks: queue.SimpleQueue[tuple[Task, Future[Any]]] = queue.SimpleQueue()
+        self._until_ns: int | None = None  # where a `play` with a time ends
+        self._is_ending = False
+        self._since_wall_s, self._since_ns = 0.0, 0
+        self._frame_s = 0.05 if len(session.simulation.hosts) <= MANY_HOSTS else 0.1
+        self._piece_ns = SECOND // 100
+        self._told_wall_s, self._told_ns = 0.0, 0
+        self._is_due = True
+
+    def ask(self, task: Task) -> Future[Any]:
+        """From any thread: have it done between two pieces."""
+        answer: Future[Any] = Future()
+        self._tasks.put((task, answer))
+        return answer
+
+    def end(self) -> None:
+        """From any thread: `run` returns."""
+        self.ask(self._end)
+
+    def _end(self) -> None:
+        self._is_ending = True
+
+    # --- in its own thread
+
+    def run(self) -> None:
+        """Until somebody ends it."""
+        while not self._is_ending:
+            now_s = time.monotonic()
+            self._do_tasks(self._wait_s(now_s))
+            if self.is_playing:
+                self._go_on()
+            if self._is_due or time.monotonic() - self._told_wall_s >= self._frame_s and self.is_playing:
+                self._tell()
+
+    def play(self, speed: float | Literal["max"] | None = None, until_s: float | None = None) -> None:
+        if self.session.is_over:
+            raise ScenarioError("the run is over; go back to let it happen again")
+        if speed is not None:
+            self.speed = speed
+        self._until_ns = None if until_s is None else ns(until_s)
+        self.is_playing = True
+        self.stopped_because = ""
+        self.session.violation = None
+        self._from_here()
+        self.changed()
+
+    def pause(self, because: str = "") -> None:
+        self.is_playing = False
+        self.stopped_because = because
+        self.rate = 0.0
+        self.changed()
+
+    def changed(self) -> None:
+        """Those who watch are told at once."""
+        self._is_due = True
+
+    def _from_here(self) -> None:
+        self._since_wall_s, self._since_ns = time.monotonic(), self.session.now_ns
+        self._told_wall_s, self._told_ns = self._since_wall_s, self._since_ns
+
+    def _wait_s(self, now_s: float) -> float:
+        if self._is_due or self.is_playing and self.speed == "max":
+            return 0.0
+        if not self.is_playing:
+            return 3600.0
+        return max(0.0, self._told_wall_s + self._frame_s - now_s)
+
+    def _do_tasks(self, wait_s: float) -> None:
+        """Those that are there; the first one is waited for."""
+        try:
+            task, answer = self._tasks.get(timeout=wait_s) if wait_s > 0 else self._tasks.get_nowait()
+            while True:
+                if answer.set_running_or_notify_cancel():
+                    self._do(task, answer)
+                task, answer = self._tasks.get_nowait()
+        except queue.Empty:
+            return
+
+    def _do(self, task: Task, answer: Future[Any]) -> None:
+        try:
+            answer.set_result(task())
+        except Exception as error:  # whoever asked is told
+            answer.set_exception(error)
+
+    def _go_on(self) -> None:
+        session, began_s = self.session, time.monotonic()
+        target_ns = 2**62
+        if self.speed != "max":
+            target_ns = self._since_ns + int((began_s - self._since_wall_s) * self.speed * SECOND)
+        if self._until_ns is not None:
+            target_ns = min(target_ns, self._until_ns)
+        now_s = began_s
+        try:
+            while session.now_ns < target_ns and not self._has_to_stop():
+                if now_s - began_s > TURN_S:
+                    self._since_wall_s, self._since_ns = now_s, session.now_ns  # what is behind is let go
+                    break
+                session.play_ns(min(target_ns, session.now_ns + self._piece_ns))
+                took_s, now_s = time.monotonic() - now_s, time.monotonic()
+                share = min(2.0, PIECE_S / max(took_s, 1e-6))
+                self._piece_ns = min(LONGEST_PIECE_NS, max(1_000, int(self._piece_ns * share)))
+        except Exception as error:  # of a program or a plug-in
+            self.pause(str(error).splitlines()[0] if str(error) else type(error).__name__)
+            return
+        self._has_to_stop()
+
+    def _has_to_stop(self) -> bool:
+        """Pause where the run stands by itself."""
+        session = self.session
+        if session.violation is not None:
+            self.pause(f"violated: {session.violation.check}")
+        elif session.is_over:
+            self.pause("the run is over")
+        elif self._until_ns is not None and session.now_ns >= self._until_ns:
+            self.pause()
+        return not self.is_playing
+
+    def _tell(self) -> None:
+        now_s, now_ns = time.monotonic(), self.session.now_ns
+        if self.is_playing and now_s - self._told_wall_s > 0.01:
+            self.rate = (now_ns - self._told_ns) / SECOND / (now_s - self._told_wall_s)
+        self._told_wall_s, self._told_ns = now_s, now_ns
+        self._is_due = False
+        self._on_state()

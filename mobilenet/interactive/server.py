@@ -1,0 +1,197 @@
+"""A live run for a page: one address on this machine, one WebSocket, one token.
+
+Model     the page and the socket have one port on 127.0.0.1. Whoever has no token, or comes from the page of somebody
+          else, is refused in one line. Several pages may look at one run, and all may touch it. Sockets live in a
+          thread of their own; the run belongs to the player's
+Limits    messages of at most 64 KiB, 100 a second from each listener; who does not read gets no states meanwhile
+Errors    LiveError when the port cannot be had
+Source    ours: docs/reference/live-messages.md; WebSocket: RFC 6455
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import secrets
+import threading
+import time
+from collections.abc import Callable
+from http import HTTPStatus
+from typing import Any
+from urllib.parse import parse_qs, urlsplit
+
+from websockets.asyncio.server import Server as Sockets
+from websockets.asyncio.server import ServerConnection, serve
+from websockets.datastructures import Headers
+from websockets.exceptions import ConnectionClosed
+from websockets.http11 import Request, Response
+
+from mobilenet.interactive.commands import LONGEST_BYTES, id_of
+from mobilenet.interactive.desk import Desk
+from mobilenet.interactive.stream import Listener, Place
+
+HOST = "127.0.0.1"
+MOST_PER_S = 100
+MOST_LISTENERS = 20
+POLICY = "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data:; connect-src 'self'"
+
+
+class LiveError(Exception):
+    """The run cannot be shown; one line for people."""
+
+
+class Page(Listener):
+    """One page. Its states wait in a queue of one: who reads slowly sees fewer of them."""
+
+    def __init__(self, connection: ServerConnection, loop: asyncio.AbstractEventLoop) -> None:
+        super().__init__()
+        self._connection = connection
+        self._loop = loop
+        self._is_sending = False
+
+    @property
+    def can_take(self) -> bool:
+        return not self._is_sending
+
+    def tell(self, text: str) -> None:
+        """From the player's thread."""
+        self._is_sending = True
+        self._loop.call_soon_threadsafe(lambda: self._loop.create_task(self._send(text)))
+
+    async def _send(self, text: str) -> None:
+        try:
+            await self._connection.send(text)
+        except ConnectionClosed:
+            pass
+        finally:
+            self._is_sending = False
+
+
+class Server:
+    """`make_page`: gives the page's HTML, given the token; called in the player's thread."""
+
+    def __init__(self, desk: Desk, make_page: Callable[[], str], port: int = 0) -> None:
+        self._desk = desk
+        self._make_page = make_page
+        self._port = port
+        self.token = secrets.token_urlsafe(24)
+        self.listeners: list[Page] = []
+        self.refusals: list[str] = []
+        self._started = threading.Event()
+        self._problem: OSError | None = None
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._stop: asyncio.Event | None = None
+        self._thread = threading.Thread(target=lambda: asyncio.run(self._serve()), daemon=True)
+
+    def start(self) -> None:
+        """Returns when the address can be opened."""
+        self._thread.start()
+        self._started.wait()
+        if self._problem is not None:
+            raise LiveError(
+                f"port {self._port}: {self._problem.strerror}; expected another one with --port, or none"
+            ) from None
+
+    @property
+    def address(self) -> str:
+        return f"http://{HOST}:{self._port}/?token={self.token}"
+
+    def close(self) -> None:
+        if self._loop is not None and self._stop is not None and self._thread.is_alive():
+            self._loop.call_soon_threadsafe(self._stop.set)
+            self._thread.join(5)
+
+    def tell_all(self) -> None:
+        """In the player's thread: everybody who can take it gets the state, and what is new for them."""
+        made: dict[Place, tuple[str, Place]] = {}
+        for listener in list(self.listeners):
+            if listener.place is None or not listener.can_take:
+                continue
+            if listener.place not in made:
+                state, place = self._desk.state(listener.place)
+                made[listener.place] = json.dumps(state, separators=(",", ":")), place
+            text, listener.place = made[listener.place]
+            listener.tell(text)
+
+    # --- in the thread of the sockets
+
+    async def _serve(self) -> None:
+        self._loop, self._stop = asyncio.get_running_loop(), asyncio.Event()
+        try:
+            server: Sockets = await serve(
+                self._listen, HOST, self._port, process_request=self._request, max_size=LONGEST_BYTES,
+                compression=None, server_header=None, ping_interval=20, max_queue=16,
+            )  # fmt: skip
+        except OSError as error:
+            self._problem = error
+            self._started.set()
+            return
+        async with server:
+            self._port = next(iter(server.sockets)).getsockname()[1]
+            self._started.set()
+            await self._stop.wait()
+
+    def _own(self) -> tuple[str, ...]:
+        return f"{HOST}:{self._port}", f"localhost:{self._port}"
+
+    async def _request(self, connection: ServerConnection, request: Request) -> Response | None:
+        """The page, or None: a socket that may be opened."""
+        headers, parts = request.headers, urlsplit(request.path)
+        given = parse_qs(parts.query).get("token", [""])[0]
+        origin = headers.get("Origin")
+        if headers.get("Host") not in self._own():
+            return self._refuse(connection, "this is not the address that was asked for")
+        if not secrets.compare_digest(given.encode("utf-8", "surrogateescape"), self.token.encode()):
+            return self._refuse(connection, "the token is missing or wrong: open the address that mobilenet live told")
+        if origin is not None and origin not in (f"http://{own}" for own in self._own()):
+            return self._refuse(connection, f"{origin[:80]} is not this page's origin")
+        if parts.path == "/socket":
+            if len(self.listeners) >= MOST_LISTENERS:
+                return self._refuse(connection, f"{MOST_LISTENERS} pages are open already")
+            return None
+        if parts.path != "/":
+            return _response(HTTPStatus.NOT_FOUND, "there is nothing here: the page is at /\n", "text/plain")
+        page = await asyncio.wrap_future(self._desk.player.ask(self._make_page))
+        return _response(HTTPStatus.OK, page, "text/html")
+
+    def _refuse(self, connection: ServerConnection, why: str) -> Response:
+        self.refusals.append(why)
+        return _response(HTTPStatus.FORBIDDEN, f"refused: {why}\n", "text/plain")
+
+    async def _listen(self, connection: ServerConnection) -> None:
+        listener = Page(connection, asyncio.get_running_loop())
+        self.listeners.append(listener)
+        begun_s, count = time.monotonic(), 0
+        try:
+            async for text in connection:
+                now_s = time.monotonic()
+                if now_s - begun_s >= 1:
+                    begun_s, count = now_s, 0
+                count += 1
+                if count > MOST_PER_S:
+                    if count == MOST_PER_S + 1:
+                        why = f"more than {MOST_PER_S} messages a second: those until the second is over are dropped"
+                        await connection.send(json.dumps({"type": "reply", "id": id_of(text), "error": why}))
+                    continue
+                await connection.send(json.dumps(await self._answer(listener, text), separators=(",", ":")))
+        except ConnectionClosed:
+            pass
+        finally:
+            self.listeners.remove(listener)
+
+    async def _answer(self, listener: Listener, text: str | bytes) -> dict[str, Any]:
+        """Of a message: what it asked for, or what is wrong with it."""
+        desk = self._desk
+        return await asyncio.wrap_future(desk.player.ask(lambda: desk.answered(text, listener)))
+
+
+def _response(status: HTTPStatus, text: str, kind: str) -> Response:
+    body = text.encode("utf-8")
+    headers = Headers()
+    headers["Content-Type"] = f"{kind}; charset=utf-8"
+    headers["Content-Length"] = str(len(body))
+    headers["Cache-Control"] = "no-store"
+    headers["Content-Security-Policy"] = POLICY
+    headers["Referrer-Policy"] = "no-referrer"
+    headers["X-Content-Type-Options"] = "nosniff"
+    return Response(status.value, status.phrase, headers, body)

@@ -1,0 +1,196 @@
+"""What a live run tells those who watch: its state as columns, and what was recorded since the last time.
+
+Model     each listener has a place in the record and gets what came after it. Events but deliveries come whole;
+          deliveries of everybody while they are few, else those of the node that is watched. Delays are told of some,
+          evenly picked, where there are many
+Units     integer nanoseconds, centimetres
+Shapes    columns: lists of one length; hosts and stations by number, -1 for none
+Source    ours: docs/reference/live-messages.md
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from mobilenet.interactive.cards import card
+from mobilenet.interactive.followed import Arrow, Followed
+from mobilenet.interactive.session import LiveSession
+
+MOST_DELIVERIES = 1_000  # of everybody, in one state
+MOST_ROWS = 200_000  # of events in one state: a page that was away for long gets the rest with the next ones
+DELAYS = 200  # that are looked at for one state
+NOBODY = -(2**31)  # the centimetres of a host that is not there
+
+
+class Place(NamedTuple):
+    """How far a listener has been told."""
+
+    generation: int
+    row: int
+    arrow: int = 0
+    touched: tuple[int, int] = (-1, -1)  # the branch, and how many interventions it had
+
+
+class Listener:
+    """Who watches. `place`: None until it has said what it knows already."""
+
+    def __init__(self) -> None:
+        self.place: Place | None = None
+
+
+class Stream:
+    """Of one session. `generation` is another one whenever time went back: what was told before does not hold."""
+
+    def __init__(self, session: LiveSession) -> None:
+        self.session = session
+        self.generation = 0
+        self.watched: str | None = None
+        self._followed: Followed | None = None
+        self._sent_ns: dict[str, int] = {}  # message -> its broadcast
+        self._known = 0  # so many rows are in it
+
+    def begin_anew(self) -> None:
+        """Time went back."""
+        self.generation += 1
+        self._sent_ns.clear()
+        self._known = 0
+        self.watch(self.watched)
+
+    def watch(self, node: str | None) -> None:
+        """Whose card and arrows come along."""
+        simulation = self.session.simulation
+        self.watched = node
+        is_host = node is not None and node.startswith("h")
+        if is_host and node is not None:
+            if self._followed is None or self._followed.host != node or self._followed.of is not simulation:
+                self._followed = Followed(simulation, node)
+        elif self._followed is not None:
+            simulation.listen(None, None)
+            self._followed = None
+
+    def state(self, place: Place) -> tuple[dict[str, Any], Place]:
+        """What is so now, what is new for who stands there, and where they stand then."""
+        session = self.session
+        simulation = session.simulation
+        if place.generation != self.generation:
+            return {"type": "again", "generation": self.generation}, place
+        if self._followed is not None and self._followed.of is not simulation:
+            self.watch(self.watched)
+        news, row = self._news(place.row)
+        arrow = 0 if self._followed is None else self._followed.serial
+        found: dict[str, Any] = {
+            "type": "state", "generation": self.generation, "time_ns": session.now_ns, "is_over": session.is_over,
+            "row": place.row, "hosts": self._hosts(), "buffers": self._buffers(), "totals": self._totals(),
+            **news,
+        }  # fmt: skip
+        touched = session.branch.number, len(session.branch.interventions)
+        if place.touched != touched:
+            found["branch"] = touched[0]
+            found["interventions"] = [one.model_dump() for one in session.branch.interventions]
+            found["branches"] = [
+                {"parent": one.parent, "from_ns": one.from_ns, "reached_ns": one.reached_ns,
+                 "interventions": len(one.interventions)}
+                for one in session.branches
+            ]  # fmt: skip
+        if session.violation is not None:
+            found["violation"] = session.violation._asdict()
+        if self.watched is not None:
+            found["card"] = card(simulation, self.watched)
+            if self._followed is not None:
+                found["arrows"] = _columns(Arrow._fields, self._followed.since(place.arrow))
+        return found, Place(self.generation, row, arrow, touched)
+
+    def _hosts(self) -> dict[str, list[int]]:
+        movement = self.session.simulation.movement
+        places_cm = np.where(movement.present[:, None], np.rint(movement.positions() * 100), NOBODY).astype(np.int64)
+        return {"x_cm": places_cm[:, 0].tolist(), "y_cm": places_cm[:, 1].tolist()}
+
+    def _buffers(self) -> dict[str, dict[str, list[int]]]:
+        simulation = self.session.simulation
+        found = {}
+        for kind, nodes in (("stations", simulation.stations), ("hosts", simulation.hosts)):
+            names = next((node.buffer_names for node in nodes if node.buffer_names), ())
+            sizes = [node.buffers or (0,) * len(names) for node in nodes]
+            found[kind] = {name: [own[i] for own in sizes] for i, name in enumerate(names)}
+        return found
+
+    def _totals(self) -> dict[str, int]:
+        medium = self.session.simulation.medium
+        pairs = dict(zip(medium.outcomes, medium.pairs, strict=True))
+        return {"frames": medium.frames, **{f"pairs_{name}": count for name, count in pairs.items()}}
+
+    def _news(self, first: int) -> tuple[dict[str, Any], int]:
+        """The rows from that one on, as columns, and up to which."""
+        log = self.session.simulation.recording.events
+        end = min(len(log), first + MOST_ROWS)
+        events = log.event[first:end]
+        others = [first + i for i, event in enumerate(events) if event != "deliver"]
+        columns = log.columns()
+        time_ns, node, message = columns["time_ns"], columns["node"], columns["message"]
+        sent = [row for row in others if log.event[row] == "broadcast"]
+        self._note_broadcasts(end)
+        rare = [row for row in others if log.event[row] != "broadcast"]
+        delivered = [first + i for i, event in enumerate(events) if event == "deliver"]
+        picked = delivered[:: max(1, len(delivered) // DELAYS)]
+        delays_ns = [time_ns[row] - self._sent_ns.get(message[row], time_ns[row]) for row in picked]
+        told = delivered
+        if len(delivered) > MOST_DELIVERIES:
+            told = [row for row in delivered if node[row] == self.watched]
+        return {
+            "events": _events(columns, rare),
+            "broadcasts": {
+                "time_ns": [time_ns[row] for row in sent], "message": [message[row] for row in sent],
+            },
+            "deliveries": {
+                "count": len(delivered), "is_whole": told is delivered,
+                "delay_mean_s": sum(delays_ns) / len(delays_ns) / 1e9 if delays_ns else None,
+                "time_ns": [time_ns[row] for row in told], "host": [int(node[row][1:]) for row in told],
+                "message": [message[row] for row in told],
+            },
+        }, end  # fmt: skip
+
+    def _note_broadcasts(self, end: int) -> None:
+        log = self.session.simulation.recording.events
+        if end > self._known:
+            new = slice(self._known, end)
+            rows = zip(log.event[new], log.message[new], log.time_ns[new], strict=True)
+            self._sent_ns.update((message, at) for event, message, at in rows if event == "broadcast" and message)
+            self._known = end
+
+    def who_has(self, message: str) -> dict[str, Any]:
+        """Which hosts have delivered a message, and when."""
+        log = self.session.simulation.recording.events
+        found: dict[str, list[int]] = {"host": [], "time_ns": []}
+        for row in (row for row, name in enumerate(log.message) if name == message):
+            if log.event[row] == "deliver":
+                found["host"].append(int(log.node[row][1:]))
+                found["time_ns"].append(log.time_ns[row])
+        return {"message": message, "broadcast_ns": self._sent_ns.get(message), **found}
+
+
+def _events(columns: Mapping[str, list[Any]], rows: list[int]) -> dict[str, list[Any]]:
+    """Of a station that gives a host up, the host is whom it is about."""
+    found: dict[str, list[Any]] = {
+        name: [] for name in ("time_ns", "event", "host", "station", "session", "message", "detail")
+    }
+    for row in rows:
+        node, detail = columns["node"][row], columns["detail"][row]
+        said: dict[str, Any] = json.loads(detail or "{}")
+        station = columns["station"][row]
+        if node.startswith("s"):
+            station, node = node, said["host"]
+        values = (
+            columns["time_ns"][row], columns["event"][row], int(node[1:]), -1 if station is None else int(station[1:]),
+            -1 if (session := columns["session"][row]) is None else session, columns["message"][row], said or None,
+        )  # fmt: skip
+        for column, value in zip(found.values(), values, strict=True):
+            column.append(value)
+    return found
+
+
+def _columns(names: tuple[str, ...], rows: list[Any]) -> dict[str, list[Any]]:
+    return {name: [row[i] for row in rows] for i, name in enumerate(names)}
