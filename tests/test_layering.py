@@ -32,6 +32,7 @@ FLOORS = (
     ("experiments.programs", "experiments.shrink"),
     ("experiments.reproduce", "experiments.robust", "experiments.bench"),
     ("viz",),
+    ("interactive",),
     ("cli",),
     ("__main__",),
 )
@@ -57,6 +58,7 @@ HOMES = {
     "ruamel": ("mobilenet.scenario",),
     "shapely": ("mobilenet.world", "mobilenet.propagation"),
     "typer": ("mobilenet.cli",),
+    "websockets": ("mobilenet.interactive",),
     "rich": ("mobilenet.cli",),
 }
 OF_PROTOCOLS = (

@@ -16,6 +16,7 @@ from mobilenet.cli import (
     explore,
     export,
     fuzz,
+    live,
     pictures,
     programs,
     robust,
@@ -38,7 +39,7 @@ app = typer.Typer(
 )
 
 for command in (
-    run.run, serve.serve, run.check, run.verify, run.show,
+    run.run, live.live, serve.serve, run.check, run.verify, run.show,
     pictures.figures, pictures.report, explore.spacetime, explore.diff, explore.reference, explore.schema,
     study.study, study.compare, robust.robust, study.reproduce,
     tracks.inspect_tracks, export.export,
@@ -50,6 +51,7 @@ app.command("map")(pictures.map_)
 
 SIMULATING = (
     "run",
+    "live",
     "serve",
     "study",
     "robust",

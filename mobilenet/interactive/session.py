@@ -101,6 +101,11 @@ class LiveSession:
         return self._outcome is not None
 
     @property
+    def outcome(self) -> Outcome | None:
+        """How it ended; None: it has not yet."""
+        return self._outcome
+
+    @property
     def fingerprint(self) -> str:
         """Of the events so far; when it is over, that of the run."""
         return Table(self.simulation.recording.events.columns()).fingerprint()

@@ -297,6 +297,10 @@ class Simulation:
     def nodes(self) -> list[Node]:
         return [*self.stations, *self.hosts]
 
+    def standing(self) -> Outcome:
+        """As it stands now: for who looks on, and nothing is recorded for it."""
+        return self._outcome(is_cut_off=True)
+
     def so_far(self) -> Outcome | None:
         """What a plug-in's error has left of the run; None: nothing had happened yet."""
         if not self.recording.events.time_ns:

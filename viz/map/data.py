@@ -38,8 +38,11 @@ FINEST_BIN_S = 0.25
 SECOND = 1_000_000_000
 
 
-def document(folder: Path, deliveries: int = DELIVERIES, frames_in: Path | None = None) -> dict[str, Any]:
-    run = record(folder)
+def document(
+    folder: Path, deliveries: int = DELIVERIES, frames_in: Path | None = None, hosts: int = 0
+) -> dict[str, Any]:
+    """`hosts`: so many there are, whether the record has something of each or not."""
+    run = record(folder, hosts)
     backbone = _group(run.scenario, "stations", "backbone")
     end_s = _number(run.manifest.get("simulated_s")) or float(run.time_ns.max(initial=0)) / SECOND
     host_names, station_names = _group(run.manifest, "host_names"), _group(run.manifest, "station_names")

@@ -105,8 +105,8 @@ class Record:
         return value if isinstance(value, dict) else {}
 
 
-def record(folder: Path) -> Record:
-    """Open a run directory."""
+def record(folder: Path, hosts_there: int = 0) -> Record:
+    """Open a run directory. `hosts_there`: so many hosts there are at least."""
     manifest = read_manifest(folder)
     if kind_of(manifest) == "processes":
         raise RunError(
@@ -120,7 +120,8 @@ def record(folder: Path) -> Record:
     )
     node, placed = coded(events, "node"), coded(positions, "node")
     hosts = sorted(
-        {word for word in (*node.words, *placed.words) if word[:1] == "h" and word[1:].isdecimal()},
+        {word for word in (*node.words, *placed.words) if word[:1] == "h" and word[1:].isdecimal()}
+        | {f"h{number}" for number in range(hosts_there)},
         key=lambda h: int(h[1:]),
     )
     host_of = {name: i for i, name in enumerate(hosts)}

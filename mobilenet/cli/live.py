@@ -1,0 +1,100 @@
+"""A run in a window: watched, stepped, touched, taken back.
+
+Source    ours: docs/guide/live.md
+"""
+
+from __future__ import annotations
+
+import signal
+import threading
+import webbrowser
+from collections.abc import Callable
+from pathlib import Path
+from types import FrameType
+from typing import Annotated, Any
+
+import typer
+
+from mobilenet.cli.console import SIGNALS, Exit, fail, reporting, say
+from mobilenet.cli.options import AllowCode, Overrides, ScenarioFile, Seed
+from mobilenet.quoting import counted, quoted
+
+
+def live(
+    scenario: ScenarioFile,
+    overrides: Overrides = None,
+    seed: Seed = None,
+    port: Annotated[
+        int, typer.Option("--port", min=0, max=65535, metavar="P", help="Of this machine; 0: any that is free.")
+    ] = 0,
+    speed: Annotated[
+        float,
+        typer.Option("--speed", min=0.01, max=1000, metavar="X", help="Simulated seconds per second, to begin with."),
+    ] = 1.0,
+    out: Annotated[
+        Path | None, typer.Option("--out", metavar="DIR", help="Where the run is kept; by default one below runs/.")
+    ] = None,
+    no_browser: Annotated[
+        bool, typer.Option("--no-browser", help="Say where the page is, and let others open it.")
+    ] = False,
+    allow_code: AllowCode = False,
+) -> None:
+    """Watch a scenario happen in a browser, and touch it."""
+    with reporting():
+        from mobilenet.interactive.desk import Desk
+        from mobilenet.interactive.page import page_of
+        from mobilenet.interactive.server import LiveError, Server
+        from mobilenet.interactive.session import live as opened
+
+        session = opened(scenario, seed, overrides or [], allow_code)
+        desk = Desk(session, allow_code, out)
+        desk.player.speed = speed
+        server = Server(desk, lambda: page_of(desk, server.token), port)
+        try:
+            server.start()
+        except LiveError as error:
+            fail(str(error), Exit.BAD_INPUT)
+        desk.tell_all = server.tell_all
+        say(f"{scenario} is live at\n{server.address}")
+        say("Open that address in a browser of this machine; Ctrl-C ends it")
+        if not no_browser:
+            threading.Thread(target=webbrowser.open, args=(server.address,), daemon=True).start()
+        _end_by_signals(desk.player.end)
+        try:
+            desk.player.run()
+        finally:
+            server.close()
+            desk.jobs.close()
+            session.close()
+        _end(desk, scenario, out)
+
+
+def _end_by_signals(end: Callable[[], None]) -> None:
+    """The first one lets what happens right now come to its end, so that the record is whole; the second one does not
+    wait.
+    """
+    usual = {number: signal.getsignal(number) for number in SIGNALS}
+
+    def stop(number: int, frame: FrameType | None) -> None:
+        for each, handler in usual.items():
+            signal.signal(each, handler)
+        end()
+
+    for number, handler in usual.items():
+        if handler is not signal.SIG_IGN:
+            signal.signal(number, stop)
+
+
+def _end(desk: Any, scenario: Path, out: Path | None) -> None:
+    """Keep what somebody has done to the run, if it is not kept yet."""
+    from mobilenet.interactive.keeping import keep_unfinished
+
+    session = desk.session
+    stands = f"stopped at {session.now_s:.9g} s"
+    if not session.branch.interventions and out is None:
+        say(f"{stands}; nothing was done to the run, so nothing is kept. Next: mobilenet run {quoted(scenario)}")
+        return
+    directory = keep_unfinished(session, out)
+    count = counted(len(session.branch.interventions), "intervention")
+    say(f"{stands}; the run until then, with {count}, is in {quoted(directory)}, marked as ended early")
+    say(f"Next: mobilenet run {quoted(directory / 'scenario.yaml')}")

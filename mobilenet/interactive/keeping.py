@@ -1,0 +1,25 @@
+"""What is left of a live run that was stopped: its record up to there, marked as ended early.
+
+Errors    RecordError for a directory that cannot be written
+Source    ours: docs/guide/live.md
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from mobilenet import api
+from mobilenet.interactive.session import LiveSession
+from mobilenet.rundir.writer import run_directory
+from mobilenet.simulation.plugin_code import PluginError
+
+
+def keep_unfinished(session: LiveSession, out: Path | None) -> Path:
+    """Into `out`, or a free directory below runs/; where that is."""
+    scenario = session.scenario
+    directory = out if out is not None else api.free_directory(scenario, Path(f"{scenario.name or 'live'}-live.yaml"))
+    outcome = session.outcome or session.simulation.so_far() or session.simulation.standing()
+    ended_by = None if session.is_over else PluginError(f"stopped by hand at {session.now_s:.9g} s", is_input=False)
+    with run_directory(directory) as partial:
+        api.keep(partial, outcome.scenario, outcome, 0.0, api._command(directory, scenario), (), ended_by)
+    return directory

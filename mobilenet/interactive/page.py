@@ -1,0 +1,40 @@
+"""The page of a live run, with all that has happened so far.
+
+Model     the record so far is written as a run directory that lives as long as it takes to draw it
+Source    ours: docs/guide/live.md
+"""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+
+from mobilenet.api import manifest_of, write_scenario
+from mobilenet.engine.kernel import SECOND
+from mobilenet.interactive.desk import Desk
+from mobilenet.rundir.writer import write_json, write_recording
+from mobilenet.viz.map.live import live_page
+
+
+def page_of(desk: Desk, token: str) -> str:
+    """Called in the player's thread, so that nothing happens meanwhile."""
+    session = desk.session
+    simulation, scenario = session.simulation, session.scenario
+    recording = simulation.recording
+    with tempfile.TemporaryDirectory(prefix="mobilenet-live-") as name:
+        folder = Path(name)
+        write_scenario(folder, scenario)
+        write_recording(folder, recording)
+        facts = manifest_of(scenario, simulation.standing(), 0.0, "")
+        end_s = max(scenario.duration_s, session.now_s)
+        write_json(folder / "manifest.json", facts | {"simulated_s": end_s})
+        hosts = len(simulation.hosts)
+        return live_page(
+            folder,
+            hosts,
+            {
+                "generation": desk.stream.generation, "row": len(recording.events), "now_ns": session.now_ns,
+                "duration_ns": round(scenario.duration_s * SECOND), "token": token,
+                "name": scenario.name or "scenario",
+            },
+        )  # fmt: skip

@@ -1,0 +1,23 @@
+"""The map of a run that goes on: the same page, told where to listen for what comes.
+
+Model     what was recorded so far is a run directory like any other, and becomes the same document; `live` in it names
+          the socket and how much of the record is in the document
+Units     nanoseconds, as everywhere in it
+Source    ours: docs/guide/live.md
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from .data import document
+from .messages import DELIVERIES
+from .page import page
+
+
+def live_page(folder: Path, hosts: int, live: dict[str, Any]) -> str:
+    """`folder`: a run directory of what there is; `live`: generation, row, now_ns, duration_s and the token."""
+    data = document(folder, DELIVERIES, None, hosts)
+    data["about"] |= {"verdict": "live", "checks": {}, "metrics": {}}
+    return page(data | {"live": live})
