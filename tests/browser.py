@@ -1,7 +1,8 @@
 """A headless Chromium, driven over its debugging pipe: what a page asks for, says, shows and answers.
 
 Model     the DevTools protocol as JSON messages, each ended by a zero byte, over file descriptors 3 and 4 of the
-          browser; no port, no library. The network is cut off: every name resolves to nothing
+          browser; no port, no library. The network is cut off: every name resolves to nothing, and of addresses there is this
+          machine's own alone
 Units     pixels, seconds
 Errors    BrowserError for a page that throws, or a browser that does not answer; skip, or fail where a browser is
           required (CI or MOBILENET_REQUIRE_BROWSER is set), when there is none
@@ -27,7 +28,7 @@ NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable"
 FLAGS = (
     "--headless=new", "--no-sandbox", "--disable-gpu", "--hide-scrollbars", "--no-first-run", "--disable-extensions",
     "--disable-dev-shm-usage",
-    "--disable-background-networking", "--disable-component-update", "--host-resolver-rules=MAP * ~NOTFOUND",
+    "--disable-background-networking", "--disable-component-update", "--host-resolver-rules=MAP * ~NOTFOUND , EXCLUDE 127.0.0.1",
     "--remote-debugging-pipe",
 )  # fmt: skip
 KEYS = {
@@ -109,6 +110,20 @@ class Page:
         """Show a file, and wait until it is loaded."""
         self._call("Page.navigate", url=file.resolve().as_uri())
         self.until("document.readyState === 'complete' && location.protocol === 'file:'")
+
+    def visit(self, url: str) -> None:
+        """Show what a server of this machine has."""
+        self._call("Page.navigate", url=url)
+        self.until("document.readyState === 'complete' && location.protocol === 'http:'")
+
+    def drag(self, start: tuple[float, float], end: tuple[float, float]) -> None:
+        """With the mouse, in a few steps."""
+        self.move(*start)
+        self._call("Input.dispatchMouseEvent", type="mousePressed", x=start[0], y=start[1], button="left", clickCount=1)
+        for step in (0.3, 0.7, 1.0):
+            x, y = (a + (b - a) * step for a, b in zip(start, end, strict=True))
+            self._call("Input.dispatchMouseEvent", type="mouseMoved", x=x, y=y, button="left", buttons=1)
+        self._call("Input.dispatchMouseEvent", type="mouseReleased", x=end[0], y=end[1], button="left", clickCount=1)
 
     def evaluate(self, script: str) -> Any:
         """The value of an expression in the page."""

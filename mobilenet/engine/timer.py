@@ -72,5 +72,9 @@ class Timer(Deadline):
         super().__init__(kernel)
         self._action = action
 
+    @property
+    def action(self) -> Action:
+        return self._action
+
     def expire(self) -> None:
         self._action()

@@ -14,6 +14,7 @@ from enum import Enum
 from typing import Any
 
 from mobilenet.engine.kernel import SECOND
+from mobilenet.engine.timer import Timer
 from mobilenet.quoting import cut
 from mobilenet.simulation.mobile import Simulation
 from mobilenet.simulation.nodes import Node
@@ -42,10 +43,11 @@ def card(simulation: Simulation, name: str) -> dict[str, Any] | None:
 
 def _timers(node: Node) -> Iterator[list[Any]]:
     """Those that run: what they do, and in how many seconds."""
+    named = {id(value): name for name, value in _values(node.protocol) if isinstance(value, Timer)}
     for timer in node.timers:
         if timer.running:
-            action = getattr(timer._action, "__name__", "timer").strip("_<>").replace("_", " ")
-            yield [action, (timer.deadline_ns - node.now) / SECOND]
+            name = named.get(id(timer)) or getattr(timer.action, "__name__", "timer")
+            yield [name.strip("_<>").replace("_", " "), (timer.deadline_ns - node.now) / SECOND]
 
 
 def _contexts(simulation: Simulation, host: int) -> list[dict[str, Any]]:

@@ -33,7 +33,7 @@ class Desk:
         self.session = session
         self.stream = Stream(session)
         self.player = Player(session, self._tell)
-        self.jobs = Jobs(self._job_changed, allow_code)
+        self.jobs = Jobs(self._job_changed, allow_code, session.name)
         self.tell_all: Any = lambda: None
         self.busy: dict[str, Any] | None = None
         self._out = out

@@ -54,17 +54,18 @@ class Job:
 class Jobs:
     """`on_change`: called, from any thread, when one of them stands differently."""
 
-    def __init__(self, on_change: Callable[[], None], allow_code: bool) -> None:
+    def __init__(self, on_change: Callable[[], None], allow_code: bool, name: str) -> None:
         self.jobs: list[Job] = []
         self.version = 0
         self._on_change = on_change
         self._allow_code = allow_code
+        self._name = name
         self._processes: dict[int, subprocess.Popen[str]] = {}
         self._is_closing = False
 
     def save(self, scenario: Scenario, out: Path | None, prefix: tuple[int, str]) -> Job:
         """`prefix`: how many events the session has, and their fingerprint."""
-        target = out if out is not None else free_directory(scenario, Path(f"{scenario.name or 'live'}-live.yaml"))
+        target = out if out is not None else free_directory(scenario, Path(f"{self._name}-live.yaml"))
         job = self._new("save", f"{quoted(target)}")
         self._start(job, lambda folder: self._save(job, folder, scenario, target, prefix))
         return job
@@ -115,7 +116,7 @@ class Jobs:
             "compare": {"factor": "interventions", "baseline": levels[0], "metrics": list(EFFECTS)},
         }  # fmt: skip
         (folder / "study.yaml").write_text(to_yaml(study), encoding="utf-8")
-        out = _free(RUNS / f"{scenario.name or 'live'}-effect-s{scenario.seed}")
+        out = _free(RUNS / f"{self._name}-effect-s{scenario.seed}")
         if not self._command(job, "study", str(folder / "study.yaml"), "--out", str(out), fine=JUDGED):
             return
         found = json.loads((out / "comparison.json").read_text(encoding="utf-8"))

@@ -17,7 +17,7 @@ from mobilenet.simulation.plugin_code import PluginError
 def keep_unfinished(session: LiveSession, out: Path | None) -> Path:
     """Into `out`, or a free directory below runs/; where that is."""
     scenario = session.scenario
-    directory = out if out is not None else api.free_directory(scenario, Path(f"{scenario.name or 'live'}-live.yaml"))
+    directory = out if out is not None else api.free_directory(scenario, Path(f"{session.name}-live.yaml"))
     outcome = session.outcome or session.simulation.so_far() or session.simulation.standing()
     ended_by = None if session.is_over else PluginError(f"stopped by hand at {session.now_s:.9g} s", is_input=False)
     with run_directory(directory) as partial:

@@ -38,6 +38,7 @@ from mobilenet.simulation.ended_early import moment
 from mobilenet.simulation.mobile import Simulation
 from mobilenet.simulation.outcome import Outcome
 from mobilenet.simulation.plugin_code import attributing_errors
+from mobilenet.simulation.plugins import with_declared
 from mobilenet.verify.while_it_runs import Found, SafetyJudge
 
 if TYPE_CHECKING:
@@ -51,15 +52,17 @@ Progress = Callable[[float, float], None]
 class LiveSession:
     """One run, and its branches."""
 
-    def __init__(self, scenario: Scenario, allow_code: bool = False) -> None:
-        """Stands at 0 s. `allow_code`: the code and the programs of the scenario may run."""
+    def __init__(self, scenario: Scenario, allow_code: bool = False, name: str = "live") -> None:
+        """Stands at 0 s. `allow_code`: the code and the programs of the scenario may run; `name`: of what is kept."""
         if not isinstance(scenario, Scenario):
             raise ScenarioError(
                 "live runs are those of hosts and stations; expected a scenario with `stations:` and `hosts:`"
             )
         if isinstance(scenario.protocol, Datagrams):
             raise ScenarioError("protocol.name: programs that talk UDP live in real time: expected mobilenet serve")
+        self.name = name
         self._allow_code = allow_code
+        scenario = with_declared(scenario, allow_code)
         self.branches = [Branch(0, scenario)]
         self.branch = self.branches[0]
         self.violation: Found | None = None  # the one that time stands at
@@ -323,7 +326,8 @@ def live(
         raise ScenarioError(
             "live runs are those of hosts and stations; expected a scenario with `stations:` and `hosts:`"
         )
-    return LiveSession(found, allow_code)
+    name = Path(scenario).stem if isinstance(scenario, (str, Path)) else found.name
+    return LiveSession(found, allow_code, name or "live")
 
 
 def _is_step(what: str, event: str) -> bool:

@@ -33,6 +33,9 @@ SCRIPTS = (
     "cards.js",
     "messages.js",
     "panel.js",
+    "live.js",
+    "live_panel.js",
+    "live_space.js",
     "start.js",
 )
 LEAFLET_JS, LEAFLET_CSS = "leaflet-inside.js", "leaflet-inside.css"

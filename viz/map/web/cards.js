@@ -111,6 +111,11 @@ Mobilenet.cards = (app) => {
       others.length ? heading("Other events") : null,
       others.length ? el("div", { class: "mn-list" }, ...others.slice(0, 100).map(eventLine)) : null,
     );
+    const inside = app.live ? Mobilenet.liveCard(app, "host", h) : null;
+    if (inside) {
+      counter.node.after(inside.top);
+      body.append(inside.body);
+    }
     const follow = action("", () => app.follow(!app.following));
     const update = (t) => {
       follow.textContent = app.following ? "Stop following" : "Follow";
@@ -129,8 +134,10 @@ Mobilenet.cards = (app) => {
       sessions.update(t);
       ticks.update(t);
       if (!buffers.empty) buffers.update(t);
+      if (inside) inside.update();
     };
-    return { title: "Host " + run.hostCalled(h), body, update, actions: [follow] };
+    const actions = [follow, ...(inside ? inside.actions : [])];
+    return { title: "Host " + run.hostCalled(h), body, update, actions };
   };
 
   const station = (s) => {
@@ -159,6 +166,11 @@ Mobilenet.cards = (app) => {
       heading("Latest handoffs"),
       list,
     );
+    const inside = app.live ? Mobilenet.liveCard(app, "station", s) : null;
+    if (inside) {
+      arrived.node.after(inside.top);
+      body.append(inside.body);
+    }
     let before = null,
       latest = -1;
     const fill = some(
@@ -191,8 +203,9 @@ Mobilenet.cards = (app) => {
         );
       }
       if (!buffers.empty) buffers.update(t);
+      if (inside) inside.update();
     };
-    return { title: "Station " + run.stationCalled(s), body, update, actions: [] };
+    return { title: "Station " + run.stationCalled(s), body, update, actions: inside ? inside.actions : [] };
   };
 
   const outcome = (i) => {

@@ -51,17 +51,21 @@ Mobilenet.charts = (app) => {
       base = height - 14;
     const DASHES = [[], [3, 2], [1, 2], [6, 2]];
     const lines = series.series.map(({ name, sizes }, k) => [sizes, name === "RBuffer" || k ? INK : colour, name]);
-    let most = 0;
-    for (const [sizes] of lines)
-      for (let b = 0; b < series.bins; b++) most = Math.max(most, sizes[i * series.bins + b]);
-    const top = Math.max(4, most),
-      TOP = 17;
+    const TOP = 17;
+    let most = 0,
+      drawn = -1;
     c.canvas.addEventListener("click", (event) => app.clock.seek((event.offsetX / width) * run.end_s));
     const still = document.createElement("canvas");
     still.width = c.canvas.width;
     still.height = c.canvas.height;
     const s = still.getContext("2d");
     s.setTransform(still.width / width, 0, 0, still.height / height, 0, 0);
+    const draw = () => {
+    s.clearRect(0, 0, width, height);
+    const known = Math.min(series.bins, Math.ceil(run.now_s / series.bin_s) + 1);
+    most = 0;
+    for (const [sizes] of lines) for (let b = 0; b < known; b++) most = Math.max(most, sizes[i * series.bins + b]);
+    const top = Math.max(4, most);
     s.strokeStyle = "#e3e1da";
     s.lineWidth = 1;
     for (const y of [TOP, base]) {
@@ -72,7 +76,7 @@ Mobilenet.charts = (app) => {
     }
     lines.forEach(([sizes, ink], k) => {
       s.beginPath();
-      for (let b = 0; b < series.bins; b++) {
+      for (let b = 0; b < known; b++) {
         const x = (b * series.bin_s * width) / run.end_s,
           y = base - ((base - TOP) * sizes[i * series.bins + b]) / top;
         if (b) s.lineTo(x, y);
@@ -86,7 +90,12 @@ Mobilenet.charts = (app) => {
     });
     text(s, "0 s", 0, height - 3);
     text(s, app.clockText(run.end_s), width, height - 3, "right");
+    };
     const update = (t) => {
+      if (drawn < 0 || run.now_s - drawn > run.end_s / 300) {
+        drawn = run.now_s;
+        draw();
+      }
       g.clearRect(0, 0, width, height);
       g.drawImage(still, 0, 0, width, height);
       now(g, (t / run.end_s) * width, base, TOP);
@@ -119,7 +128,7 @@ Mobilenet.charts = (app) => {
     const update = (t) => {
       g.clearRect(0, 0, width, c.height);
       states.times.forEach((from, i) => {
-        const to = i + 1 < states.times.length ? states.times[i + 1] : run.end_s,
+        const to = i + 1 < states.times.length ? states.times[i + 1] : run.now_s,
           f = states.flags[i],
           s = states.stations[i];
         g.fillStyle =
@@ -230,7 +239,7 @@ Mobilenet.charts = (app) => {
       { g, width } = c,
       base = 64,
       msg = run.messages;
-    const delays = Array.from(msg.delay_s.subarray(msg.begin(m), msg.ends[m])).sort((a, b) => a - b);
+    const delays = Array.from(msg.delays(m)).sort((a, b) => a - b);
     const longest = Math.max(1, delays.length ? delays[delays.length - 1] : 1),
       scale = (s) => (Math.log10(Math.max(s, 0.001) / 0.001) / Math.log10(longest / 0.001)) * width;
     const update = (t) => {

@@ -43,6 +43,7 @@ Mobilenet.read = (text) => {
   const { upTo, seconds } = Mobilenet;
   for (const kind of Object.values(run.buffers))
     kind.series = kind.names.map((name, k) => ({ name, sizes: Mobilenet.column(kind.sizes[k]) }));
+  run.now_s = run.live ? run.live.now_ns / 1e9 : run.end_s; // nothing later is known
   run.count = run.hosts.number.length;
   run.stationCount = run.stations.x_m.length;
   run.moments = seconds(run.moments_ns);
@@ -72,6 +73,9 @@ Mobilenet.read = (text) => {
     }
     at += tracks.count[h];
   }
+  // In centimetres, the i-th place of a host.
+  run.xAt = (h, i) => x[starts[h] + i];
+  run.yAt = (h, i) => y[starts[h] + i];
   run.starts = starts;
   run.x_cm = x;
   run.y_cm = y;

@@ -30,6 +30,11 @@ Mobilenet.view = (map, origin) => {
       view.scaleAt = (y) => w / (2 * Math.PI * R * Math.cos((latOf(y) * Math.PI) / 180));
     }
   };
+  // Where on the plane a pixel is, in metres.
+  view.metres = (pixel) => {
+    const { lat, lng } = map.containerPointToLatLng(pixel);
+    return origin ? [(lng - origin.lon) / perLon, ((lat - origin.lat) * Math.PI * R) / 180] : [lng, lat];
+  };
   view.renew();
   return view;
 };
@@ -79,10 +84,9 @@ Mobilenet.field = (app) => {
     if (last < 0 || !here[h]) return;
     g.moveTo(px[h], py[h]);
     for (let i = last; i >= 0; i--) {
-      const when = run.moments[run.momentOf(h, i)],
-        at = run.starts[h] + i;
+      const when = run.moments[run.momentOf(h, i)];
       if (when < t - seconds || (i < last && run.moments[run.momentOf(h, i + 1)] - when > 3.5 * app.interval)) break;
-      const p = view.point(run.x_cm[at] / 100, run.y_cm[at] / 100);
+      const p = view.point(run.xAt(h, i) / 100, run.yAt(h, i) / 100);
       g.lineTo(p.x, p.y);
     }
   };
@@ -251,7 +255,7 @@ Mobilenet.field = (app) => {
   const pulses = (g, t) => {
     // who has just broadcast
     const msg = run.messages,
-      span = Math.min(4, Math.max(0.15, 0.6 * app.clock.speed));
+      span = Math.min(4, Math.max(0.15, 0.6 * app.rate()));
     g.lineWidth = 1.2;
     for (let m = upTo(msg.time, t) - 1, seen = 0; m >= 0 && seen < 500 && msg.time[m] > t - span; m--, seen++) {
       const h = msg.host[m];

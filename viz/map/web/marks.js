@@ -28,40 +28,49 @@ Mobilenet.marks = (app) => {
     { upTo, LAYER_OF, INK, QUIET, withAlpha } = Mobilenet,
     MOST = 3000,
     sprite = Mobilenet.sprites();
-  const items = [];
-  const seen = new Set(); // the first coverage of a host is no event to mark
-  for (let i = 0; i < run.events.time.length; i++) {
-    const kind = run.events.kinds[run.events.kind[i]],
-      h = run.events.host[i];
-    if (kind === "in_coverage" && !seen.has(h)) {
-      seen.add(h);
-      continue;
-    }
-    if (LAYER_OF[kind] && h >= 0) items.push({ t: run.events.time[i], kind, host: h, event: i });
-  }
-  for (let i = 0; i < run.handoffs.count; i++)
-    if (run.handoffs.host[i] >= 0)
-      items.push({
-        t: run.handoffs.start[i],
-        kind: run.handoffs.causes[run.handoffs.cause[i]] === "cell" ? "handoff" : "recovery",
-        host: run.handoffs.host[i],
-        handoff: i,
-      });
-  items.sort((a, b) => a.t - b.t);
-  const times = Float64Array.from(items, (item) => item.t),
+  const items = [],
+    times = [],
     ofHandoff = new Map(),
     ofEvent = new Map();
-  for (const item of items)
-    if (item.handoff === undefined) ofEvent.set(item.event, item);
-    else ofHandoff.set(item.handoff, item);
-  items.forEach((item, i) => {
+  const seen = new Set(); // the first coverage of a host is no event to mark
+  const ofEventNumber = (i) => {
+    const kind = run.events.kinds[run.events.kind[i]],
+      host = run.events.host[i];
+    if (kind === "in_coverage" && !seen.has(host)) {
+      seen.add(host);
+      return null;
+    }
+    return LAYER_OF[kind] && host >= 0 ? { t: run.events.time[i], kind, host, event: i } : null;
+  };
+  const ofHandoffNumber = (i) =>
+    run.handoffs.host[i] >= 0
+      ? {
+          t: run.handoffs.start[i],
+          kind: run.handoffs.causes[run.handoffs.cause[i]] === "cell" ? "handoff" : "recovery",
+          host: run.handoffs.host[i],
+          handoff: i,
+        }
+      : null;
+  // In order of time.
+  const take = (item) => {
+    if (!item) return;
     const place = run.lastPlace(item.host, item.t);
     item.x = place ? place.x : NaN;
     item.y = place ? place.y : NaN;
-    item.id = i;
-  });
+    item.id = items.length;
+    items.push(item);
+    times.push(item.t);
+    if (item.handoff === undefined) ofEvent.set(item.event, item);
+    else ofHandoff.set(item.handoff, item);
+  };
+  const first = [];
+  for (let i = 0; i < run.events.time.length; i++) first.push(ofEventNumber(i));
+  for (let i = 0; i < run.handoffs.count; i++) first.push(ofHandoffNumber(i));
+  for (const item of first.filter(Boolean).sort((a, b) => a.t - b.t)) take(item);
+  const takeEvent = (i) => take(ofEventNumber(i)),
+    takeHandoff = (i) => take(ofHandoffNumber(i));
   // Marks stay for half a minute; for less where there would be hundreds.
-  const KEEP_S = Math.max(2, Math.min(30, (250 * run.end_s) / Math.max(1, items.length)));
+  const KEEP_S = run.live ? 15 : Math.max(2, Math.min(30, (250 * run.end_s) / Math.max(1, items.length)));
   const shown = (item) => app.layers[LAYER_OF[item.kind]];
   const each = (t, visit) => {
     for (let i = upTo(times, t) - 1, drawn = 0; i >= 0 && drawn < MOST; i--) {
@@ -112,11 +121,14 @@ Mobilenet.marks = (app) => {
     return best;
   };
   // The last half minute of each station's SBuffer (or the first buffer it has), on a scale common to all.
-  const series = run.buffers.stations,
-    kept = series.series[0];
+  const series = run.buffers.stations;
   let top = 1;
-  if (kept) for (const v of kept.sizes) if (v > top) top = v;
+  const higher = (sizes) => {
+    for (const v of sizes) if (v > top) top = v;
+  };
+  if (series.series[0]) higher(series.series[0].sizes);
   const buffers = (g, t) => {
+    const kept = series.series[0];
     if (!kept || run.range_m * view.scaleAt(0) < 45) return;
     const w = 68,
       h = 26,
@@ -158,6 +170,7 @@ Mobilenet.marks = (app) => {
     }
   };
   const numbers = (g, t) => {
+    const kept = series.series[0];
     if (!kept || run.range_m * view.scaleAt(0) < 45) return;
     g.font = "10px system-ui, sans-serif";
     g.textBaseline = "alphabetic";
@@ -183,5 +196,21 @@ Mobilenet.marks = (app) => {
     } else for (let i = upTo(times, t - 1e-6) - 1; i >= 0; i--) if (wanted(items[i])) return items[i];
     return null;
   };
-  return { items, times, ofHandoff, ofEvent, keepS: KEEP_S, draw, near, buffers, numbers, paint, next, shown };
+  return {
+    items,
+    times,
+    ofHandoff,
+    ofEvent,
+    keepS: KEEP_S,
+    takeEvent,
+    takeHandoff,
+    higher,
+    draw,
+    near,
+    buffers,
+    numbers,
+    paint,
+    next,
+    shown,
+  };
 };

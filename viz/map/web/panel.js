@@ -265,7 +265,12 @@ Mobilenet.panels = (app) => {
   const narrow = window.matchMedia("(max-width: 900px)");
   if (narrow.matches || (app.tiles === false && window.innerHeight < 700)) layers.removeAttribute("open");
   layers.firstChild.addEventListener("click", () => release(layers.firstChild));
-  const left = el("aside", { class: "mn-left" }, head, layers);
+  const touch = app.live ? Mobilenet.livePanel(app) : null;
+  if (touch) {
+    layers.removeAttribute("open");
+    app.live.onChange = touch.update;
+  }
+  const left = el("aside", { class: "mn-left" + (touch ? " mn-wide" : "") }, head, touch && touch.box, layers);
 
   const title = el("h2", { tabindex: "-1" }),
     actions = el("div", { class: "mn-actions" }),
@@ -305,14 +310,21 @@ Mobilenet.panels = (app) => {
     };
     const feed = el("div", { class: "mn-list", "data-list": "events" }),
       recent = el("div", { class: "mn-list", "data-list": "messages" });
-    const handoffTimes = Float64Array.from(
-        app.marks.items.filter((item) => item.kind === "handoff"),
-        (item) => item.t,
-      ),
+    const handoffTimes = [],
+      picked = [],
+      pickedTimes = [],
       msg = run.messages;
-    const picked = [];
-    for (let m = 0; m < msg.count; m++) if (msg.picked[m]) picked.push(m);
-    const pickedTimes = Float64Array.from(picked, (m) => msg.time[m]);
+    let marksSeen = 0,
+      messagesSeen = 0;
+    const renew = () => {
+      for (; marksSeen < app.marks.items.length; marksSeen++)
+        if (app.marks.items[marksSeen].kind === "handoff") handoffTimes.push(app.marks.items[marksSeen].t);
+      for (; messagesSeen < msg.count; messagesSeen++)
+        if (msg.picked[messagesSeen]) {
+          picked.push(messagesSeen);
+          pickedTimes.push(msg.time[messagesSeen]);
+        }
+    };
     const body = el(
       "div",
       {},
@@ -339,6 +351,7 @@ Mobilenet.panels = (app) => {
       shownMessages = "",
       lines = new Map();
     const update = (t) => {
+      renew();
       let members = 0,
         cell = 0,
         handing = 0,
@@ -364,7 +377,7 @@ Mobilenet.panels = (app) => {
       for (let i = upTo(app.marks.times, t) - 1; i >= 0 && latest.length < 7; i--)
         if (app.marks.items[i].kind !== "in_coverage") latest.push(app.marks.items[i]);
       const key = latest.map((item) => item.id).join(),
-        none = app.marks.items.length ? "nothing yet" : "no handoff, crash or gap in this run";
+        none = app.marks.items.length || run.live ? "nothing yet" : "no handoff, crash or gap in this run";
       if (key !== shownFeed || !feed.childNodes.length) {
         shownFeed = key;
         keep(
@@ -385,7 +398,7 @@ Mobilenet.panels = (app) => {
           recent,
           wanted.length ? wanted : [null],
           (m) => m ?? "none",
-          (m) => (m === null ? note(msg.total ? "none yet" : "nothing was broadcast") : lines.get(m).line),
+          (m) => (m === null ? note(msg.total || run.live ? "none yet" : "nothing was broadcast") : lines.get(m).line),
         );
       }
       for (const each of lines.values()) each.update(t);

@@ -12,13 +12,13 @@ Mobilenet.clock = (app) => {
     }
     if (before !== null) clock.t += Math.min(0.25, (stamp - before) / 1000) * clock.speed;
     before = stamp;
-    if (clock.t >= run.end_s) {
-      clock.t = run.end_s;
+    if (clock.t >= run.now_s) {
+      clock.t = run.now_s;
       clock.pause();
     }
   };
   clock.play = () => {
-    if (clock.t >= run.end_s) clock.t = 0;
+    if (clock.t >= run.now_s) clock.t = 0;
     clock.playing = true;
     app.changed();
   };
@@ -28,16 +28,14 @@ Mobilenet.clock = (app) => {
   };
   clock.toggle = () => (clock.playing ? clock.pause() : clock.play());
   clock.seek = (t) => {
-    clock.t = Math.max(0, Math.min(run.end_s, t));
+    clock.t = Math.max(0, Math.min(run.now_s, t));
     before = null;
     app.changed();
   };
+  clock.speeds = Mobilenet.SPEEDS;
   clock.faster = (step) => {
-    clock.at(
-      Mobilenet.SPEEDS[
-        Math.max(0, Math.min(Mobilenet.SPEEDS.length - 1, Mobilenet.SPEEDS.indexOf(clock.speed) + step))
-      ],
-    );
+    const { speeds } = clock;
+    clock.at(speeds[Math.max(0, Math.min(speeds.length - 1, speeds.indexOf(clock.speed) + step))]);
   };
   clock.at = (speed) => {
     clock.speed = speed;
@@ -77,7 +75,7 @@ Mobilenet.keyboard = (app) => {
     s: () => app.another("station", 1),
     S: () => app.another("station", -1),
     Home: () => clock.seek(0),
-    End: () => clock.seek(app.run.end_s),
+    End: () => clock.seek(app.run.now_s),
     f: () => app.follow(!app.following),
     z: () => app.fit(),
     d: () => app.dark(),

@@ -2,6 +2,7 @@
 "use strict";
 Mobilenet.start = (map, L) => {
   const run = Mobilenet.read(document.getElementById("mobilenet-data").textContent);
+  if (run.live) Mobilenet.grow(run);
   Mobilenet.addStates(run);
   document.title = run.about.name + " – mobilenet";
   const app = {
@@ -11,7 +12,7 @@ Mobilenet.start = (map, L) => {
     following: false,
     size: { width: 0, height: 0 },
     tiles: run.tiles && run.origin !== null,
-    interval: run.tracks.interval_ns / 1e9,
+    interval: run.live ? Infinity : run.tracks.interval_ns / 1e9,
   };
   app.layers = {
     cells: true,
@@ -65,7 +66,9 @@ Mobilenet.start = (map, L) => {
     g.fillStyle = Mobilenet.INK;
     g.fillText(short, x, y);
   };
-  app.linger = () => Math.max(0.1, 1.2 * app.clock.speed);
+  // Simulated seconds that pass in one of the watcher's.
+  app.rate = () => (app.clock.speed === "max" ? Math.max(1, app.live.state.rate) : app.clock.speed);
+  app.linger = () => Math.max(0.1, 1.2 * app.rate());
 
   map.setMinZoom(run.origin ? 1 : -14);
   map.setMaxZoom(run.origin ? 22 : 10);
@@ -212,8 +215,11 @@ Mobilenet.start = (map, L) => {
     map.panBy([0, (height - top - bottom) / 2], { animate: false });
   };
 
+  app.live = run.live ? Mobilenet.live(app) : null;
   const bar = Mobilenet.bar(app),
-    panels = Mobilenet.panels(app);
+    panels = Mobilenet.panels(app),
+    space = app.live ? Mobilenet.liveSpace(app) : null,
+    drag = app.live ? Mobilenet.liveDrag(app) : null;
   const { el } = app.parts,
     toast = el("div", { class: "mn-toast", role: "status" }),
     tip = el("div", { class: "mn-tip" });
@@ -241,8 +247,8 @@ Mobilenet.start = (map, L) => {
       { class: "mn-note" },
       "Drag and wheel move and zoom the map. Click or drag on the time line to go to a moment. " +
         "Places are rounded to a centimetre, and go straight from one to the next, " +
-        app.interval +
-        " s apart; buffers show their largest value in each " +
+        (run.live ? "a frame" : app.interval + " s") +
+        " apart; buffers show their largest value in each " +
         run.buffers.stations.bin_s.toFixed(2) +
         " s" +
         (run.origin ? "." : "; the plane is the scenario's own, with no place on Earth.") +
@@ -266,6 +272,7 @@ Mobilenet.start = (map, L) => {
     clearTimeout(toastOff);
     toastOff = setTimeout(() => toast.classList.remove("mn-on"), 2200);
   };
+  if (space) document.body.append(space.box);
   document.body.append(panels.left, panels.right, bar.bar, toast, help, tip);
   map.attributionControl.setPosition("bottomright");
   L.control.scale({ imperial: false, position: "bottomleft" }).addTo(map);
@@ -348,6 +355,7 @@ Mobilenet.start = (map, L) => {
     return null;
   };
   map.on("click", (event) => {
+    if (app.live && performance.now() - (app.live.wasDragged || -1e9) < 300) return;
     const found = under(event.containerPoint.x, event.containerPoint.y);
     if (found || app.selected) app.select(found);
   });
@@ -380,6 +388,8 @@ Mobilenet.start = (map, L) => {
       drawGround(ground.g, width, height);
     }
     app.field.draw(live.g, width, height, t);
+    if (drag) drag.draw(live.g);
+    if (space) space.draw(stamp);
     bar.draw();
     panels.update(stamp, !app.clock.playing);
   };
@@ -394,8 +404,11 @@ Mobilenet.start = (map, L) => {
   Mobilenet.keyboard(app);
   layout();
   panels.open();
-  app.fit();
-  app.clock.seek(app.opening());
+  if (!app.live || !app.live.recall()) app.fit();
+  if (app.live) {
+    app.live.connect();
+    app.live.toNow();
+  } else app.clock.seek(app.opening());
   // For tests: milliseconds that drawing takes, over so many moments spread over the run.
   app.measure = (frames) => {
     app.clock.playing = true;

@@ -17,14 +17,14 @@ Mobilenet.addStates = (run) => {
     ownHandoffs = times.map(() => []);
   const flag = new Uint8Array(n),
     station = new Int32Array(n).fill(-1);
-  for (let i = 0; i < run.events.time.length; i++) {
+  run.takeEvent = (i) => {
     const h = run.events.host[i],
       t = run.events.time[i],
       kind = kinds[run.events.kind[i]],
       s = run.events.station[i];
-    if (h < 0 || h >= n) continue;
+    if (h < 0 || h >= n) return;
     own[h].push(i);
-    if (kind === "expire" || kind === "refused") continue;
+    if (kind === "expire" || kind === "refused") return;
     const spans = members[h],
       open = spans.length && spans[spans.length - 1][1] === Infinity ? spans[spans.length - 1] : null;
     if (kind === "join") {
@@ -55,8 +55,12 @@ Mobilenet.addStates = (run) => {
     times[h].push(t);
     stations[h].push(station[h]);
     flags[h].push(flag[h]);
-  }
-  for (let i = 0; i < run.handoffs.count; i++) if (run.handoffs.host[i] >= 0) ownHandoffs[run.handoffs.host[i]].push(i);
+  };
+  run.takeHandoff = (i) => {
+    if (run.handoffs.host[i] >= 0) ownHandoffs[run.handoffs.host[i]].push(i);
+  };
+  for (let i = 0; i < run.events.time.length; i++) run.takeEvent(i);
+  for (let i = 0; i < run.handoffs.count; i++) run.takeHandoff(i);
   const cursor = new Int32Array(n);
   const seek = (h, t) => {
     const own_ = times[h];
@@ -98,6 +102,7 @@ Mobilenet.addStates = (run) => {
   const msg = run.messages;
   msg.label = (m) => run.hostLabel(msg.host[m]) + ":" + msg.number[m];
   msg.begin = (m) => (m ? msg.ends[m - 1] : 0);
+  msg.delays = (m) => msg.delay_s.subarray(msg.begin(m), msg.ends[m]);
   msg.predecessors = (m) => Array.from(msg.before.subarray(m ? msg.before_ends[m - 1] : 0, msg.before_ends[m]));
   const known = new Map();
   msg.deliveredAt = (m) => {

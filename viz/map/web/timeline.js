@@ -8,10 +8,10 @@ Mobilenet.bar = (app) => {
   const speed = el(
     "select",
     { class: "mn-speed", title: "Speed (+ and −)", "aria-label": "Speed" },
-    ...Mobilenet.SPEEDS.map((s) => el("option", { value: String(s) }, s + "×")),
+    ...clock.speeds.map((s) => el("option", { value: String(s) }, s === "max" ? "max" : s + "×")),
   );
   speed.addEventListener("change", () => {
-    clock.at(Number(speed.value));
+    clock.at(speed.value === "max" ? "max" : Number(speed.value));
     release(speed);
   });
   play.addEventListener("click", () => {
@@ -109,7 +109,7 @@ Mobilenet.bar = (app) => {
     paint();
   };
   const draw = () => {
-    const key = JSON.stringify(app.layers);
+    const key = JSON.stringify([app.layers, app.marks.items.length, run.end_s, run.live && app.live.interventions]);
     if (key !== layersDrawn) {
       layersDrawn = key;
       paint();

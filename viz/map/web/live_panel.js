@@ -1,0 +1,280 @@
+// What one can do to a run that goes on: step, touch, look back, keep, and ask what a touch did.
+"use strict";
+Mobilenet.livePanel = (app) => {
+  const { run, clock, live } = app,
+    { el, action, link, heading, note, keep, release } = app.parts;
+  const text = (node, words) => {
+    if (node.textContent !== words) node.textContent = words;
+  };
+  const status = el("p", { class: "mn-live-status", role: "status" }),
+    violation = el("pre", { class: "mn-violation", hidden: "" }),
+    past = el("div", { class: "mn-past", hidden: "" }),
+    pastWords = el("p", {});
+  past.append(
+    pastWords,
+    el(
+      "div",
+      { class: "mn-actions" },
+      action("Back to now", () => live.toNow()),
+      action("Go on from here", () => live.goOnFromHere()),
+    ),
+  );
+
+  const what = el(
+    "select",
+    { "aria-label": "What to step to" },
+    ...["event", "frame", "handoff", "delivery", "violation"].map((kind) => el("option", { value: kind }, kind)),
+  );
+  const step = action("Step to the next", () => live.tell({ command: "step", what: what.value }));
+  step.classList.add("mn-step");
+
+  const field = (label, name, attributes, make) => {
+    const input = el("input", { type: "number", "aria-label": label, "data-live": name, ...attributes }),
+      set = action("Set", () => {
+        if (input.value === "") app.say("A number, please.");
+        else live.touch(make(Number(input.value)));
+      });
+    input.addEventListener("keydown", (event) => {
+      if (event.key === "Enter") set.click();
+    });
+    return el("div", { class: "mn-field" }, el("label", {}, label), input, set);
+  };
+  const add = action("Add a host", () => {
+    app.placing = !app.placing;
+    app.say(app.placing ? "Click where it is to be." : "No host is added.");
+  });
+  const touch = el(
+    "details",
+    { class: "mn-touch", open: "" },
+    el("summary", {}, "Touch the run"),
+    note("Choose a host or a station for more; drag a host to put it elsewhere."),
+    field("Random loss", "loss", { min: "0", max: "1", step: "0.05", placeholder: "0 to 1" }, (loss) => ({
+      do: "loss",
+      loss,
+    })),
+    field("Broadcast every, s", "interval", { min: "0.001", step: "0.5", placeholder: "s" }, (interval_s) => ({
+      do: "interval",
+      interval_s,
+    })),
+    el("div", { class: "mn-actions" }, add),
+  );
+
+  const said = (one) => {
+    const whose = one.host || one.station || (one.link ? one.link.join("–") : ""),
+      value = one.loss ?? (one.interval_s === undefined ? undefined : one.interval_s + " s"),
+      where = one.to_m ? " to " + one.to_m.map((v) => v.toFixed(0)).join(", ") : "";
+    return one.do.replace("_", " ") + (whose ? " " + whose : "") + (value === undefined ? "" : " " + value) + where;
+  };
+  const list = el("div", { class: "mn-list", "data-list": "interventions" });
+  const interventionLine = ({ one, i }) => {
+    const when = link(app.clockText(one.at_s, true, 2), () => clock.seek(one.at_s), "Look at that moment"),
+      ask = link(
+        "what did it do?",
+        () => live.tell({ command: "effect", intervention: i }),
+        "The same worlds with and without it: thirty of each, in the background",
+      );
+    ask.dataset.effect = String(i);
+    return el("div", { class: "mn-intervention" }, when, el("span", {}, said(one)), ask);
+  };
+  const branches = el("div", { class: "mn-list", "data-list": "branches" });
+  const branchLine = ({ one, i, isHere }) =>
+    el(
+      "div",
+      { class: "mn-intervention" },
+      el("span", {}, "Branch " + i + (isHere ? " (here)" : "")),
+      el(
+        "span",
+        {},
+        app.parts.counted(one.interventions, "intervention") + ", to " + app.clockText(one.reached_ns / 1e9, true),
+      ),
+      isHere ? "" : link("go on there", () => live.tell({ command: "switch", branch: i })),
+    );
+  const name = el("input", { type: "text", placeholder: "name (optional)", "aria-label": "Name to keep it under" });
+  const save = action("Save this run", async () => {
+    const wanted = name.value.trim();
+    await live.tell({ command: "save", ...(wanted ? { name: wanted } : {}) });
+    release(save);
+  });
+  save.classList.add("mn-save");
+  const jobs = el("div", { class: "mn-list", "data-list": "jobs" });
+  const jobLine = (job) =>
+    el(
+      "div",
+      { class: "mn-job mn-job-" + job.state },
+      el("b", {}, job.kind === "save" ? "Save: " : "Effect of " + job.about + ": "),
+      el("span", {}, job.state === "running" ? "under way; " + job.text : job.text),
+    );
+
+  const curve = (label, colour, column, show) => {
+    const c = Mobilenet.canvas(document.createElement("div"), "mn-chart"),
+      { g } = c,
+      width = 236,
+      height = 44;
+    c.canvas.setAttribute("role", "img");
+    c.canvas.setAttribute("aria-label", label);
+    c.fit(width, height);
+    const draw = () => {
+      const { time } = live.curves,
+        values = live.curves[column],
+        every = Math.max(1, Math.floor(time.length / 400));
+      let top = 0;
+      for (let i = 0; i < values.length; i++) if (values[i] > top) top = values[i];
+      g.clearRect(0, 0, width, height);
+      g.font = "10px system-ui, sans-serif";
+      g.fillStyle = Mobilenet.QUIET;
+      g.textAlign = "left";
+      g.fillText(label, 0, 9);
+      g.textAlign = "right";
+      const last = values.length ? values[values.length - 1] : NaN;
+      g.fillText(Number.isNaN(last) ? "–" : show(last) + ", at most " + show(top), width, 9);
+      g.strokeStyle = "#e3e1da";
+      g.strokeRect(0.5, 13.5, width - 1, height - 16);
+      g.strokeStyle = colour;
+      g.lineWidth = 1.3;
+      g.beginPath();
+      let pen = false;
+      for (let i = 0; i < values.length; i += every) {
+        if (Number.isNaN(values[i])) continue;
+        const x = (time[i] / run.end_s) * width,
+          y = height - 4 - ((height - 19) * values[i]) / (top || 1);
+        if (pen) g.lineTo(x, y);
+        else g.moveTo(x, y);
+        pen = true;
+      }
+      g.stroke();
+    };
+    return { canvas: c.canvas, draw };
+  };
+  const curves = [
+    curve("Delivery delay", "#0072B2", "delay", app.parts.duration),
+    curve("In stations' buffers", "#b24c0e", "held", (v) => String(Math.round(v))),
+    curve("Receptions lost", "#7a4b9e", "lost", (v) => (100 * v).toFixed(1) + " %"),
+  ];
+  const box = el(
+    "section",
+    { class: "mn-live-box", "aria-label": "The live run" },
+    status,
+    violation,
+    past,
+    el("div", { class: "mn-field" }, step, what),
+    touch,
+    el("div", {}, ...curves.map(({ canvas }) => canvas)),
+    heading("Done by hand"),
+    list,
+    branches,
+    el("div", { class: "mn-field" }, save, name),
+    jobs,
+  );
+
+  let drawn = 0,
+    listed = "",
+    lined = "",
+    worked = "";
+  const words = () => {
+    if (live.isBroken) return "The connection is broken: the run has ended, or the page was refused.";
+    if (live.busy)
+      return (
+        "Running again from the beginning: " +
+        app.clockText(live.busy.at_s, true) +
+        " of " +
+        app.clockText(live.busy.to_s, true)
+      );
+    const s = live.state;
+    if (!s) return "Connecting";
+    if (s.is_over) return "The run is over: it has come to rest.";
+    if (!s.is_playing) return "Paused" + (s.stopped_because ? ": " + s.stopped_because : "") + ".";
+    return "Playing, " + s.rate.toFixed(s.rate < 10 ? 1 : 0) + " simulated seconds a second.";
+  };
+  const update = () => {
+    const s = live.state;
+    text(status, words());
+    const found = s && s.violation;
+    violation.hidden = !found;
+    if (found) text(violation, "Violated: " + found.check.replace("_", " ") + "\n" + found.explanation);
+    past.hidden = live.following || !s;
+    if (!past.hidden)
+      text(
+        pastWords,
+        "You look back at " +
+          app.clockText(clock.t, true, 2) +
+          "; the run stands at " +
+          app.clockText(run.now_s, true, 2) +
+          ". What you do now happens there, and begins another branch.",
+      );
+    const key = live.branch + " " + live.interventions.length;
+    if (key !== listed) {
+      listed = key;
+      const items = live.interventions.map((one, i) => ({ one, i })).slice(-50);
+      keep(
+        list,
+        items.length ? items : [null],
+        (item) => (item ? live.branch + " " + item.i + " " + item.one.at_s : "none"),
+        (item) => (item ? interventionLine(item) : note("nothing yet")),
+      );
+    }
+    const branchKey = JSON.stringify([live.branches.length > 1 ? live.branches : [], live.branch]);
+    if (branchKey !== lined) {
+      lined = branchKey;
+      const items = live.branches.map((one, i) => ({ one, i, isHere: i === live.branch }));
+      keep(branches, live.branches.length > 1 ? items : [], (item) => JSON.stringify(item), branchLine);
+    }
+    const jobKey = JSON.stringify(live.jobs);
+    if (jobKey !== worked) {
+      worked = jobKey;
+      keep(jobs, [...live.jobs].reverse().slice(0, 6), (job) => job.number + job.state + job.text, jobLine);
+    }
+    const stamp = performance.now();
+    if (stamp - drawn > 200) {
+      drawn = stamp;
+      for (const each of curves) each.draw();
+    }
+  };
+  return { box, update };
+};
+
+// What one can do to a host or a station, and what it has in its head; for its card.
+Mobilenet.liveCard = (app, kind, i) => {
+  const { live, run } = app,
+    { el, action, row, heading } = app.parts,
+    name = (kind === "host" ? "h" : "s") + i,
+    actions = [],
+    does = (words, what) => actions.push(action(words, () => live.touch(what)));
+  if (kind === "host") {
+    does("Crash", { do: "crash", host: name });
+    does("Recover", { do: "recover", host: name });
+    does("Broadcast", { do: "broadcast", host: name });
+    does("Leave", { do: "leave", host: name });
+    does("Join", { do: "join", host: name });
+  } else {
+    does("Radio off", { do: "radio_off", station: name });
+    does("Radio on", { do: "radio_on", station: name });
+    for (const edge of run.stations.edges.filter((each) => each.includes(i)).slice(0, 8)) {
+      const other = "s" + (edge[0] === i ? edge[1] : edge[0]);
+      does("Cut the wire to " + other, { do: "cut", link: [name, other] });
+      does("Mend it", { do: "mend", link: [name, other] });
+    }
+  }
+  const top = el("div", {}),
+    body = el("div", {});
+  let before = "";
+  const update = () => {
+    const card = live.card && live.card.node === name ? live.card : null,
+      key = JSON.stringify(card);
+    if (key === before) return;
+    before = key;
+    top.replaceChildren();
+    body.replaceChildren();
+    if (!card) return;
+    if (!card.is_up) top.append(el("p", { class: "mn-note" }, "It is down: what it has in stable storage is kept."));
+    const buffers = Object.entries(card.buffers);
+    if (buffers.length) top.append(row("Holds", buffers.map(([buffer, size]) => buffer + " " + size).join(", ")));
+    for (const [what, left] of card.timers) top.append(row(what, "in " + app.parts.duration(left)));
+    for (const context of card.contexts || []) {
+      body.append(heading("Its context at " + context.station));
+      for (const [field, value] of context.keeps) body.append(row(field, value));
+    }
+    if (card.keeps.length) body.append(heading("What its protocol keeps"));
+    for (const [field, value] of card.keeps) body.append(row(field, value));
+  };
+  return { actions, top, body, update };
+};

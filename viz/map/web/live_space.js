@@ -1,0 +1,204 @@
+// The space-time diagram of the followed host's last seconds: a line for it and for each station that it hears of.
+"use strict";
+Mobilenet.liveSpace = (app) => {
+  const { run, live } = app,
+    { el } = app.parts,
+    { INK, QUIET, withAlpha } = Mobilenet,
+    SPAN_S = 3,
+    LINE = 30,
+    LEFT = 34,
+    box = el("aside", { class: "mn-space", hidden: "", "aria-label": "Space-time diagram of the chosen host" }),
+    title = el("div", { class: "mn-space-title" });
+  box.append(title);
+  const c = Mobilenet.canvas(box, "mn-chart"),
+    { g } = c;
+  let width = 0,
+    height = 0,
+    drawnAt = 0;
+  const COLOURS = { App: "#0072B2", Ack: "#9aa3aa" };
+  const colourOf = (arrow) =>
+    arrow.outcome !== "received"
+      ? "#c0392b"
+      : arrow.sender[0] === "s" && arrow.receiver[0] === "s"
+        ? "#7a4b9e"
+        : arrow.kind.startsWith("App")
+          ? COLOURS.App
+          : arrow.kind.startsWith("Ack")
+            ? COLOURS.Ack
+            : "#b24c0e";
+  const head = (x, y, dx, dy) => {
+    const long = Math.hypot(dx, dy) || 1,
+      ux = (dx / long) * 5,
+      uy = (dy / long) * 5;
+    g.beginPath();
+    g.moveTo(x, y);
+    g.lineTo(x - ux - uy * 0.5, y - uy + ux * 0.5);
+    g.lineTo(x - ux + uy * 0.5, y - uy - ux * 0.5);
+    g.fill();
+  };
+  const draw = (stamp) => {
+    const chosen = app.selected && app.selected.kind === "host" ? app.selected.id : -1;
+    box.hidden = chosen < 0;
+    if (chosen < 0 || stamp - drawnAt < 40) return;
+    drawnAt = stamp;
+    const t = app.clock.t,
+      from = t - SPAN_S,
+      name = "h" + run.hosts.number[chosen],
+      lines = [name],
+      seen = live.arrows.filter((arrow) => arrow.sent_ns / 1e9 >= from && arrow.sent_ns / 1e9 <= t);
+    const states = run.states(chosen);
+    for (let i = 0; i < states.times.length; i++)
+      if (states.stations[i] >= 0 && (states.times[i + 1] ?? Infinity) >= from && states.times[i] <= t)
+        if (!lines.includes("s" + states.stations[i])) lines.push("s" + states.stations[i]);
+    for (const arrow of seen)
+      for (const end of [arrow.sender, arrow.receiver])
+        if (end[0] === "s" && !lines.includes(end) && lines.length < 6) lines.push(end);
+    const wide = box.clientWidth - 20,
+      high = LINE * lines.length + 34;
+    if (wide !== width || high !== height) {
+      width = wide;
+      height = high;
+      c.fit(width, height);
+    }
+    title.textContent = run.hostInFull(chosen) + ", the last " + SPAN_S + " s";
+    const x = (s) => LEFT + ((s - from) / SPAN_S) * (width - LEFT - 8),
+      y = (node) => 20 + LINE * lines.indexOf(node);
+    g.clearRect(0, 0, width, height);
+    for (const node of lines) {
+      const station = node[0] === "s" ? Number(node.slice(1)) : -1;
+      g.strokeStyle = station < 0 ? INK : app.colours[station];
+      g.lineWidth = station < 0 ? 2 : 1.5;
+      g.beginPath();
+      g.moveTo(LEFT, y(node));
+      g.lineTo(width - 8, y(node));
+      g.stroke();
+      g.font = "600 11px system-ui, sans-serif";
+      g.textAlign = "left";
+      g.textBaseline = "middle";
+      g.fillStyle = INK;
+      g.fillText(node, 2, y(node));
+    }
+    // down, and handoffs, as bands on the host's line
+    states.times.forEach((begin, i) => {
+      const end = states.times[i + 1] ?? run.now_s;
+      if (end < from || begin > t) return;
+      const f = states.flags[i];
+      if (!(f & (Mobilenet.DOWN | Mobilenet.HANDING))) return;
+      g.fillStyle = f & Mobilenet.DOWN ? "rgba(34,48,60,.8)" : "rgba(230,159,0,.45)";
+      g.fillRect(x(Math.max(from, begin)), y(name) - 6, Math.max(2, x(Math.min(t, end)) - x(Math.max(from, begin))), 12);
+    });
+    let free = 0;
+    for (const arrow of seen) {
+      if (!lines.includes(arrow.sender) || !lines.includes(arrow.receiver)) continue;
+      const x0 = x(arrow.sent_ns / 1e9),
+        arrives = arrow.arrives_ns < 0 ? arrow.sent_ns + 10e6 : arrow.arrives_ns,
+        x1 = Math.max(x0 + 3, x(arrives / 1e9)),
+        y0 = y(arrow.sender),
+        y1 = y(arrow.receiver);
+      g.strokeStyle = g.fillStyle = colourOf(arrow);
+      g.lineWidth = 1.2;
+      g.beginPath();
+      g.moveTo(x0, y0);
+      g.lineTo(x1, y1);
+      g.stroke();
+      if (arrow.outcome === "received") head(x1, y1, x1 - x0, y1 - y0);
+      else {
+        g.beginPath();
+        g.moveTo(x1 - 3, y1 - 7);
+        g.lineTo(x1 + 3, y1 - 1);
+        g.moveTo(x1 + 3, y1 - 7);
+        g.lineTo(x1 - 3, y1 - 1);
+        g.stroke();
+      }
+      if (!arrow.kind.startsWith("Ack") && !arrow.kind.startsWith("App") && x0 >= free) {
+        g.font = "9px system-ui, sans-serif";
+        g.textAlign = "left";
+        g.fillText(arrow.kind, x0 + 2, (y0 + y1) / 2 + 4);
+        free = x0 + g.measureText(arrow.kind).width + 6;
+      }
+    }
+    const own = run.deliveriesOf(chosen);
+    g.fillStyle = INK;
+    for (let i = own.time.length - 1; i >= 0 && own.time[i] >= from; i--)
+      if (own.time[i] <= t) g.fillRect(x(own.time[i]) - 1.5, y(name) - 9, 3, 6);
+    g.font = "10px system-ui, sans-serif";
+    g.textBaseline = "alphabetic";
+    g.fillStyle = QUIET;
+    g.textAlign = "left";
+    g.fillText(app.clockText(from, true, 2), LEFT, height - 4);
+    g.textAlign = "center";
+    g.fillText("blue: messages · grey: acknowledgements · brown: control · violet: wire · red: lost · ▮ delivered", width / 2, height - 4);
+    g.textAlign = "right";
+    g.fillText(app.clockText(t, true, 2), width - 8, height - 4);
+    void withAlpha;
+  };
+  return { box, draw };
+};
+
+// A host that is dragged on the map is put where it is let go; and where a host is to be added, one clicks.
+Mobilenet.liveDrag = (app) => {
+  const { map, live, view, run } = app,
+    host = map.getContainer();
+  let dragged = -1,
+    start = null,
+    at = null;
+  const pixel = (event) => {
+    const box = host.getBoundingClientRect();
+    return [event.clientX - box.left, event.clientY - box.top];
+  };
+  host.addEventListener(
+    "pointerdown",
+    (event) => {
+      const [x, y] = pixel(event);
+      if (event.button !== 0 || event.target.closest("aside")) return;
+      if (app.placing) {
+        app.placing = false;
+        live.touch({ do: "add", to_m: view.metres([x, y]).map((v) => Math.round(v * 100) / 100) });
+        return;
+      }
+      dragged = app.field.hostNear(x, y, 10);
+      start = [x, y];
+      at = null;
+      if (dragged >= 0) map.dragging.disable();
+    },
+    true,
+  );
+  window.addEventListener("pointermove", (event) => {
+    if (dragged < 0) return;
+    const [x, y] = pixel(event);
+    if (at || Math.hypot(x - start[0], y - start[1]) > 6) {
+      at = [x, y];
+      app.changed();
+    }
+  });
+  window.addEventListener("pointerup", () => {
+    if (dragged < 0) return;
+    map.dragging.enable();
+    if (at) {
+      const [x_m, y_m] = view.metres(at).map((v) => Math.round(v * 100) / 100);
+      live.touch({ do: "drag", host: "h" + run.hosts.number[dragged], to_m: [x_m, y_m] });
+      live.wasDragged = performance.now();
+    }
+    dragged = -1;
+    at = null;
+    app.changed();
+  });
+  const draw = (g) => {
+    if (dragged < 0 || !at) return;
+    const from = app.field.pixels(dragged);
+    g.strokeStyle = Mobilenet.INK;
+    g.lineWidth = 1.5;
+    g.setLineDash([4, 4]);
+    if (from) {
+      g.beginPath();
+      g.moveTo(...from);
+      g.lineTo(...at);
+      g.stroke();
+    }
+    g.setLineDash([]);
+    g.beginPath();
+    g.arc(at[0], at[1], 9, 0, 7);
+    g.stroke();
+  };
+  return { draw };
+};
