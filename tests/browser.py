@@ -1,8 +1,8 @@
 """A headless Chromium, driven over its debugging pipe: what a page asks for, says, shows and answers.
 
 Model     the DevTools protocol as JSON messages, each ended by a zero byte, over file descriptors 3 and 4 of the
-          browser; no port, no library. The network is cut off: every name resolves to nothing, and of addresses there is this
-          machine's own alone
+          browser; no port, no library. The network is cut off: every name resolves to nothing, and of addresses there
+          is this machine's own alone
 Units     pixels, seconds
 Errors    BrowserError for a page that throws, or a browser that does not answer; skip, or fail where a browser is
           required (CI or MOBILENET_REQUIRE_BROWSER is set), when there is none
@@ -28,7 +28,8 @@ NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable"
 FLAGS = (
     "--headless=new", "--no-sandbox", "--disable-gpu", "--hide-scrollbars", "--no-first-run", "--disable-extensions",
     "--disable-dev-shm-usage",
-    "--disable-background-networking", "--disable-component-update", "--host-resolver-rules=MAP * ~NOTFOUND , EXCLUDE 127.0.0.1",
+    "--disable-background-networking", "--disable-component-update",
+    "--host-resolver-rules=MAP * ~NOTFOUND , EXCLUDE 127.0.0.1",
     "--remote-debugging-pipe",
 )  # fmt: skip
 KEYS = {

@@ -46,7 +46,7 @@ def _timers(node: Node) -> Iterator[list[Any]]:
     named = {id(value): name for name, value in _values(node.protocol) if isinstance(value, Timer)}
     for timer in node.timers:
         if timer.running:
-            name = named.get(id(timer)) or getattr(timer.action, "__name__", "timer")
+            name = named.get(id(timer)) or str(getattr(timer.action, "__name__", "timer"))
             yield [name.strip("_<>").replace("_", " "), (timer.deadline_ns - node.now) / SECOND]
 
 

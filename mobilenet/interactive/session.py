@@ -23,7 +23,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from mobilenet.engine.event_queue import Runaway
 from mobilenet.engine.kernel import SECOND, ns
@@ -62,7 +62,7 @@ class LiveSession:
             raise ScenarioError("protocol.name: programs that talk UDP live in real time: expected mobilenet serve")
         self.name = name
         self._allow_code = allow_code
-        scenario = with_declared(scenario, allow_code)
+        scenario = cast("Scenario", with_declared(scenario, allow_code))
         self.branches = [Branch(0, scenario)]
         self.branch = self.branches[0]
         self.violation: Found | None = None  # the one that time stands at

@@ -54,7 +54,7 @@ Mobilenet.charts = (app) => {
     const TOP = 17;
     let most = 0,
       drawn = -1;
-    c.canvas.addEventListener("click", (event) => app.clock.seek((event.offsetX / width) * run.end_s));
+    c.canvas.addEventListener("click", (event) => app.clock.seek((event.offsetX / width) * app.span()));
     const still = document.createElement("canvas");
     still.width = c.canvas.width;
     still.height = c.canvas.height;
@@ -77,7 +77,7 @@ Mobilenet.charts = (app) => {
     lines.forEach(([sizes, ink], k) => {
       s.beginPath();
       for (let b = 0; b < known; b++) {
-        const x = (b * series.bin_s * width) / run.end_s,
+        const x = (b * series.bin_s * width) / app.span(),
           y = base - ((base - TOP) * sizes[i * series.bins + b]) / top;
         if (b) s.lineTo(x, y);
         else s.moveTo(x, y);
@@ -89,16 +89,16 @@ Mobilenet.charts = (app) => {
       s.setLineDash([]);
     });
     text(s, "0 s", 0, height - 3);
-    text(s, app.clockText(run.end_s), width, height - 3, "right");
+    text(s, app.clockText(app.span()), width, height - 3, "right");
     };
     const update = (t) => {
-      if (drawn < 0 || run.now_s - drawn > run.end_s / 300) {
+      if (drawn < 0 || run.now_s - drawn > app.span() / 300) {
         drawn = run.now_s;
         draw();
       }
       g.clearRect(0, 0, width, height);
       g.drawImage(still, 0, 0, width, height);
-      now(g, (t / run.end_s) * width, base, TOP);
+      now(g, (t / app.span()) * width, base, TOP);
       let x = 0; // the legend is the reading: the look of each line, its name, its value now
       lines.forEach(([, ink, words], k) => {
         g.strokeStyle = ink;
@@ -124,7 +124,7 @@ Mobilenet.charts = (app) => {
       { g, width } = c,
       states = run.states(h),
       { DOWN, COVERED } = Mobilenet;
-    c.canvas.addEventListener("click", (event) => app.clock.seek((event.offsetX / width) * run.end_s));
+    c.canvas.addEventListener("click", (event) => app.clock.seek((event.offsetX / width) * app.span()));
     const update = (t) => {
       g.clearRect(0, 0, width, c.height);
       states.times.forEach((from, i) => {
@@ -137,8 +137,8 @@ Mobilenet.charts = (app) => {
             : !(f & COVERED) || s < 0
               ? "#dcdad3"
               : withAlpha(app.colours[s], f & Mobilenet.MEMBER ? 0.85 : 0.3);
-        const x = (from / run.end_s) * width,
-          w = Math.max(0.5, ((to - from) / run.end_s) * width);
+        const x = (from / app.span()) * width,
+          w = Math.max(0.5, ((to - from) / app.span()) * width);
         g.fillRect(x, 4, w, 16);
         if (s >= 0 && !(f & DOWN) && f & COVERED)
           label(
@@ -151,9 +151,9 @@ Mobilenet.charts = (app) => {
             Mobilenet.readable(app.colours[s], f & Mobilenet.MEMBER ? 0.85 : 0.3),
           );
       });
-      now(g, (t / run.end_s) * width, 24);
+      now(g, (t / app.span()) * width, 24);
       text(g, "0 s", 0, 33);
-      text(g, app.clockText(run.end_s), width, 33, "right");
+      text(g, app.clockText(app.span()), width, 33, "right");
     };
     return { canvas: c.canvas, update };
   };
@@ -285,7 +285,7 @@ Mobilenet.charts = (app) => {
       g.clearRect(0, 0, width, c.height);
       g.beginPath();
       run.losses.time.forEach((when, i) => {
-        const x = (when / run.end_s) * width,
+        const x = (when / app.span()) * width,
           y = base - ((base - 18) * run.losses.share[i]) / top;
         if (i) g.lineTo(x, y);
         else g.moveTo(x, y);
@@ -297,11 +297,11 @@ Mobilenet.charts = (app) => {
       g.beginPath();
       g.rect(0, 13, width, base);
       g.clip();
-      now(g, (t / run.end_s) * width, base);
+      now(g, (t / app.span()) * width, base);
       g.restore();
       text(g, "at most " + (100 * top).toFixed(1) + " %", 0, 9);
       text(g, "0 s", 0, 64);
-      text(g, app.clockText(run.end_s), width, 64, "right");
+      text(g, app.clockText(app.span()), width, 64, "right");
     };
     return { canvas: c.canvas, update, empty: !run.losses.time.length };
   };

@@ -135,7 +135,7 @@ Mobilenet.livePanel = (app) => {
       let pen = false;
       for (let i = 0; i < values.length; i += every) {
         if (Number.isNaN(values[i])) continue;
-        const x = (time[i] / run.end_s) * width,
+        const x = (time[i] / app.span()) * width,
           y = height - 4 - ((height - 19) * values[i]) / (top || 1);
         if (pen) g.lineTo(x, y);
         else g.moveTo(x, y);
@@ -235,7 +235,7 @@ Mobilenet.livePanel = (app) => {
 // What one can do to a host or a station, and what it has in its head; for its card.
 Mobilenet.liveCard = (app, kind, i) => {
   const { live, run } = app,
-    { el, action, row, heading } = app.parts,
+    { el, action, row, heading, link, note } = app.parts,
     name = (kind === "host" ? "h" : "s") + i,
     actions = [],
     does = (words, what) => actions.push(action(words, () => live.touch(what)));
@@ -255,26 +255,51 @@ Mobilenet.liveCard = (app, kind, i) => {
     }
   }
   const top = el("div", {}),
-    body = el("div", {});
+    messages = el("div", { class: "mn-list" }),
+    inside = el("div", {}),
+    body = el("div", {}, ...(kind === "host" ? [heading("Delivered last"), messages] : []), inside);
+  const lastOnes = (own) => {
+    const t = app.clock.t,
+      end = Mobilenet.upTo(own.time, t),
+      items = [];
+    for (let k = end - 1; k >= 0 && items.length < 6; k--) items.push({ t: own.time[k], m: own.message[k] });
+    return items;
+  };
+  const messageLine = ({ t, m }) =>
+    el(
+      "div",
+      { class: "mn-row" },
+      link(run.messages.label(m), () => app.select({ kind: "message", id: m })),
+      el("b", {}, "after " + app.parts.duration(t - run.messages.time[m])),
+    );
   let before = "";
   const update = () => {
+    if (kind === "host") {
+      const items = lastOnes(run.deliveriesOf(i));
+      app.parts.keep(
+        messages,
+        items.length ? items : [null],
+        (item) => (item ? item.m : "none"),
+        (item) => (item ? messageLine(item) : note("nothing yet")),
+      );
+    }
     const card = live.card && live.card.node === name ? live.card : null,
       key = JSON.stringify(card);
     if (key === before) return;
     before = key;
     top.replaceChildren();
-    body.replaceChildren();
+    inside.replaceChildren();
     if (!card) return;
     if (!card.is_up) top.append(el("p", { class: "mn-note" }, "It is down: what it has in stable storage is kept."));
     const buffers = Object.entries(card.buffers);
     if (buffers.length) top.append(row("Holds", buffers.map(([buffer, size]) => buffer + " " + size).join(", ")));
     for (const [what, left] of card.timers) top.append(row(what, "in " + app.parts.duration(left)));
     for (const context of card.contexts || []) {
-      body.append(heading("Its context at " + context.station));
-      for (const [field, value] of context.keeps) body.append(row(field, value));
+      inside.append(heading("Its context at " + context.station));
+      for (const [field, value] of context.keeps) inside.append(row(field, value));
     }
-    if (card.keeps.length) body.append(heading("What its protocol keeps"));
-    for (const [field, value] of card.keeps) body.append(row(field, value));
+    if (card.keeps.length) inside.append(heading("What its protocol keeps"));
+    for (const [field, value] of card.keeps) inside.append(row(field, value));
   };
   return { actions, top, body, update };
 };

@@ -66,6 +66,8 @@ Mobilenet.start = (map, L) => {
     g.fillStyle = Mobilenet.INK;
     g.fillText(short, x, y);
   };
+  // What charts show: all of a recorded run, of one that goes on what there is and a little more.
+  app.span = () => (run.live ? Math.min(run.end_s, Math.max(20, Math.ceil((1.3 * run.now_s) / 10) * 10)) : run.end_s);
   // Simulated seconds that pass in one of the watcher's.
   app.rate = () => (app.clock.speed === "max" ? Math.max(1, app.live.state.rate) : app.clock.speed);
   app.linger = () => Math.max(0.1, 1.2 * app.rate());
