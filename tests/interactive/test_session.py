@@ -1,0 +1,175 @@
+"""A live session is a run: whatever somebody does to it, its scenario gives the same again."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import mobilenet
+from mobilenet.interactive.session import LiveSession
+from mobilenet.parameters import ScenarioError
+from tests.interactive.sessions import SCENARIOS, played, repeats
+
+ROOT = Path(__file__).parents[2] / "scenarios"
+FIRST = ROOT / "first.yaml"
+
+
+@pytest.fixture
+def live() -> LiveSession:
+    return mobilenet.live(FIRST, seed=3)
+
+
+def the_same(live: LiveSession, folder: Path) -> mobilenet.Run:
+    live.play()
+    return repeats(live, folder)
+
+
+def test_an_untouched_session_is_the_run(live: LiveSession, tmp_path: Path) -> None:
+    assert the_same(live, tmp_path).manifest["fingerprint"] == mobilenet.run(FIRST, 3, tmp_path / "plain").manifest[
+        "fingerprint"
+    ]
+
+
+@pytest.mark.parametrize(
+    "what",
+    [
+        {"do": "crash", "host": "h3"},
+        {"do": "drag", "host": "h3", "to_m": [120.0, 20.0]},
+        {"do": "leave", "host": "h1"},
+        {"do": "broadcast", "host": "h0"},
+        {"do": "loss", "loss": 0.3},
+        {"do": "interval", "interval_s": 0.5},
+    ],
+    ids=lambda what: str(what["do"]),
+)
+def test_each_intervention_is_in_the_scenario_with_its_time(
+    live: LiveSession, tmp_path: Path, what: dict[str, Any]
+) -> None:
+    live.play(7.123456789)
+    asked = dict(what)
+    assert live.do(asked.pop("do"), **asked)["at_s"] == 7.123456789
+    run = the_same(live, tmp_path)
+    untouched = mobilenet.run(FIRST, 3, tmp_path / "untouched")
+    assert run.verdict == "valid"
+    assert run.manifest["fingerprint"] != untouched.manifest["fingerprint"]
+    before = [events[events["time_ns"] < 7_123_456_789] for events in (run.events, untouched.events)]
+    assert before[0].equals(before[1])
+
+
+def test_of_one_host_twice_at_one_time_takes_a_nanosecond(live: LiveSession, tmp_path: Path) -> None:
+    live.play(5)
+    live.do("crash", host="h2")
+    assert live.do("recover", host="h2")["at_s"] == 5.000000001
+    the_same(live, tmp_path)
+
+
+@pytest.mark.parametrize("what", ["event", "frame", "handoff", "delivery"])
+def test_a_step_goes_to_the_next_of_its_kind_and_no_further(live: LiveSession, what: str) -> None:
+    live.play(11)
+    log, medium = live.simulation.recording.events, live.simulation.medium
+    rows, frames = len(log), medium.frames
+    live.step(what)
+    new = log.event[rows:]
+    if what == "frame":
+        assert medium.frames == frames + 1
+    elif what == "event":
+        assert new
+        assert set(log.time_ns[rows:]) == {live.now_ns}
+    else:
+        wanted = {"handoff": ("handoff_start", "handoff_end"), "delivery": ("deliver",)}[what]
+        assert [event in wanted for event in new].count(True) >= 1
+        assert log.time_ns[-1] == live.now_ns
+        assert not any(event in wanted for event, at in zip(new, log.time_ns[rows:], strict=True) if at < live.now_ns)
+
+
+def test_an_intervention_after_a_step_comes_after_the_rest_of_its_nanosecond(live: LiveSession, tmp_path: Path) -> None:
+    live.play(6)
+    for what in ("frame", "event", "delivery", "frame", "frame"):
+        live.step(what)
+        live.do("broadcast", host="h4")
+        live.do("crash", host="h4")
+        live.do("recover", host="h4")
+    the_same(live, tmp_path)
+
+
+def test_going_back_and_on_begins_a_branch_and_both_can_be_kept(live: LiveSession, tmp_path: Path) -> None:
+    live.play(8)
+    live.do("crash", host="h1")
+    live.play(12)
+    before = live.fingerprint
+    live.rewind(10)
+    assert live.now_s == 10
+    assert len(live.branches) == 1  # nothing was done after 10 s
+    live.play(12)
+    assert live.fingerprint == before
+    live.rewind(5)
+    assert live.branch.number == 1
+    assert live.branch.interventions == ()
+    live.do("crash", host="h4")
+    other = the_same(live, tmp_path / "other")
+    live.switch(0)
+    assert live.now_s == 12
+    assert live.fingerprint == before
+    first = the_same(live, tmp_path / "first")
+    assert first.manifest["fingerprint"] != other.manifest["fingerprint"]
+
+
+def test_who_goes_back_to_the_time_of_an_intervention_keeps_it(live: LiveSession) -> None:
+    live.play(4)
+    live.do("crash", host="h1")
+    live.play(9)
+    live.rewind(4)
+    assert [one.do for one in live.branch.interventions] == ["crash"]
+    assert not live.simulation.hosts[1].up
+
+
+@pytest.mark.parametrize(
+    ("what", "how", "said"),
+    [
+        ("crash", {"host": "h99"}, "there is no h99 among 6 hosts, h0 to h5"),
+        ("crash", {"host": 3}, "host: "),
+        ("explode", {"host": "h1"}, "do: unknown do explode, expected one of: crash"),
+        ("drag", {"host": "h1"}, "to_m: missing"),
+        ("drag", {"host": "h1", "to_m": [0, 1e9]}, "to_m: "),
+        ("loss", {"loss": 2}, "loss: should be at most 1, got 2"),
+        ("crash", {"host": "h1", "at_s": 3, "why": "x"}, "why: unknown key"),
+    ],
+)
+def test_what_cannot_be_done_is_said_in_one_line_and_nothing_happens(
+    live: LiveSession, what: str, how: dict[str, Any], said: str
+) -> None:
+    live.play(3)
+    before = live.fingerprint
+    with pytest.raises(ScenarioError) as error:
+        live.do(what, **how)
+    assert str(error.value).startswith(said)
+    assert "\n" not in str(error.value)
+    assert live.branch.interventions == ()
+    assert (live.now_s, live.fingerprint) == (3, before)
+
+
+def test_nothing_can_be_done_when_the_active_part_is_over(live: LiveSession) -> None:
+    live.play()
+    with pytest.raises(ScenarioError, match="the active part is over at 30 s"):
+        live.do("crash", host="h1")
+    live.rewind(29)
+    live.do("crash", host="h1")
+
+
+def test_scenarios_of_processes_and_of_udp_programs_are_refused() -> None:
+    with pytest.raises(ScenarioError, match="live runs are those of hosts and stations"):
+        mobilenet.live(ROOT / "vcube" / "causal.yaml")
+    with pytest.raises(ScenarioError, match="expected mobilenet serve"):
+        mobilenet.live(ROOT / "programs" / "udp.yaml", allow_code=True)
+
+
+def test_code_of_a_scenario_runs_only_where_it_is_allowed() -> None:
+    with pytest.raises(ScenarioError, match="--allow-code"):
+        mobilenet.live(ROOT / "own_protocol" / "gossip.yaml")
+
+
+@pytest.mark.parametrize("scenario", SCENARIOS)
+def test_random_sessions_repeat_to_the_bit(scenario: str, tmp_path: Path) -> None:
+    assert repeats(played(4711, scenario), tmp_path).verdict in ("valid", "unknown")
