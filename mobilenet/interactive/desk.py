@@ -14,6 +14,7 @@ from typing import Any
 
 from mobilenet.api import RUNS
 from mobilenet.interactive import commands
+from mobilenet.interactive.cards import card
 from mobilenet.interactive.commands import Command, id_of, parsed
 from mobilenet.interactive.jobs import Jobs
 from mobilenet.interactive.player import Player
@@ -97,6 +98,8 @@ class Desk:
                 to_s = session.reached_s(number)
                 self._back(lambda: session.switch(number, self._progress), to_s)
             case commands.Watch():
+                if command.node is not None and card(session.simulation, command.node) is None:
+                    raise ScenarioError(f"watch: there is no {cut(command.node, 20)} in this run")
                 stream.watch(command.node)
                 player.changed()
             case commands.Message():

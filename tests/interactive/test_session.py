@@ -27,9 +27,10 @@ def the_same(live: LiveSession, folder: Path) -> mobilenet.Run:
 
 
 def test_an_untouched_session_is_the_run(live: LiveSession, tmp_path: Path) -> None:
-    assert the_same(live, tmp_path).manifest["fingerprint"] == mobilenet.run(FIRST, 3, tmp_path / "plain").manifest[
-        "fingerprint"
-    ]
+    assert (
+        the_same(live, tmp_path).manifest["fingerprint"]
+        == mobilenet.run(FIRST, 3, tmp_path / "plain").manifest["fingerprint"]
+    )
 
 
 @pytest.mark.parametrize(

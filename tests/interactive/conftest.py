@@ -1,0 +1,111 @@
+"""A `mobilenet live` in a process of its own, and somebody who talks to it."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+from urllib.parse import urlsplit
+
+import pytest
+from websockets.sync.client import connect
+
+ROOT = Path(__file__).parents[2]
+PATIENCE_S = 60.0
+
+
+class Server:
+    """The command, as somebody would start it."""
+
+    def __init__(self, folder: Path, *arguments: str) -> None:
+        self.process = subprocess.Popen(
+            [sys.executable, "-m", "mobilenet", "live", *arguments, "--no-browser"],
+            cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+        )  # fmt: skip
+        assert self.process.stdout is not None
+        self.process.stdout.readline()
+        self.url = self.process.stdout.readline().strip()
+
+    @property
+    def token(self) -> str:
+        return self.url.partition("token=")[2]
+
+    @property
+    def port(self) -> int:
+        port = urlsplit(self.url).port
+        assert port is not None
+        return port
+
+    def end(self, number: int = signal.SIGINT) -> tuple[int, str, str]:
+        self.process.send_signal(number)
+        out, err = self.process.communicate(timeout=PATIENCE_S)
+        return self.process.returncode, out, err
+
+
+class Talk:
+    """One socket."""
+
+    def __init__(self, server: Server, **headers: Any) -> None:
+        address = f"ws://127.0.0.1:{server.port}/socket?token={server.token}"
+        self._connection = connect(address, max_size=None, **headers)
+        self.states: list[dict[str, Any]] = []
+        self._serial = 0
+
+    def __enter__(self) -> Talk:
+        self.socket = self._connection.__enter__()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._connection.__exit__(kind, error, trace)
+
+    def receive(self) -> dict[str, Any]:
+        message = dict(json.loads(self.socket.recv(timeout=PATIENCE_S)))
+        if message["type"] != "reply":
+            self.states.append(message)
+        return message
+
+    def ask(self, command: str, **how: Any) -> dict[str, Any]:
+        self._serial += 1
+        self.socket.send(json.dumps({"command": command, "id": self._serial, **how}))
+        while True:
+            message = self.receive()
+            if message["type"] == "reply" and message["id"] == self._serial:
+                return message
+
+    def state(self) -> dict[str, Any]:
+        """The next one."""
+        while True:
+            message = self.receive()
+            if message["type"] == "state":
+                return message
+
+    def until_state(self, holds: Any) -> dict[str, Any]:
+        while not holds(state := self.state()):
+            pass
+        return state
+
+
+def _served(folder: Path) -> Iterator[Server]:
+    server = Server(folder, str(ROOT / "scenarios" / "first.yaml"))
+    yield server
+    if server.process.poll() is None:
+        server.process.kill()
+    server.process.communicate()
+
+
+@pytest.fixture
+def served(tmp_path: Path) -> Iterator[Server]:
+    yield from _served(tmp_path)
+
+
+@pytest.fixture(scope="module")
+def served_to_all(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    """One for tests that leave it as it was."""
+    yield from _served(tmp_path_factory.mktemp("live"))

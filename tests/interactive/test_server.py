@@ -1,0 +1,232 @@
+"""What a live run does with those who talk to it, friends and others."""
+
+from __future__ import annotations
+
+import json
+import signal
+import socket
+import time
+import urllib.error
+import urllib.request
+from pathlib import Path
+from typing import Any
+
+import pytest
+from websockets.exceptions import ConnectionClosed, InvalidStatus
+from websockets.sync.client import connect
+
+import mobilenet
+from tests.interactive.conftest import Server, Talk
+
+
+def refusal(url: str, **headers: str) -> tuple[int, str]:
+    with pytest.raises(urllib.error.HTTPError) as error:
+        urllib.request.urlopen(urllib.request.Request(url, headers=headers))
+    return error.value.code, error.value.read().decode()
+
+
+def test_a_session_by_script_is_kept_and_runs_again(served: Server, tmp_path: Path) -> None:
+    with Talk(served) as talk:
+        assert talk.ask("since", generation=0, row=0) == {"type": "reply", "id": 1, "generation": 0}
+        talk.ask("play", speed="max", until_s=10)
+        state = talk.until_state(lambda one: not one["is_playing"] and one["time_ns"] >= 10**10)
+        assert state["time_ns"] == 10**10
+        done = talk.ask("do", what={"do": "crash", "host": "h3"})["intervention"]
+        assert done == {"do": "crash", "host": "h3", "at_s": 10.0}
+        talk.ask("step", what="handoff")
+        assert "job" in talk.ask("save", name="mine")
+        state = talk.until_state(lambda one: one.get("jobs", [{}])[0].get("state") in ("done", "failed"))
+    job = state["jobs"][0]
+    assert job["state"] == "done", job["text"]
+    kept = mobilenet.load(tmp_path / "runs" / "mine")
+    assert [one["do"] for one in _interventions(kept)] == ["crash"]
+    again = mobilenet.run(kept.path / "scenario.yaml", out=tmp_path / "again")
+    assert again.manifest["fingerprint"] == kept.manifest["fingerprint"] == job["result"]["fingerprint"]
+    assert again.verdict == kept.verdict == job["result"]["verdict"] == "valid"
+
+
+def _interventions(run: mobilenet.Run) -> list[dict[str, Any]]:
+    return [one.model_dump() for one in mobilenet.Scenario.load(run.path / "scenario.yaml").interventions]
+
+
+def test_states_are_the_record(served: Server, tmp_path: Path) -> None:
+    with Talk(served) as talk:
+        talk.ask("since", generation=0, row=0)
+        talk.ask("play", speed=8)
+        time.sleep(0.5)
+        talk.ask("play", speed="max")
+        talk.until_state(lambda one: one["is_over"])
+        states = [one for one in talk.states if one["type"] == "state"]
+    run = mobilenet.run(Path(__file__).parents[2] / "scenarios" / "first.yaml", out=tmp_path / "plain")
+    events = run.events
+    told = [
+        (at, event, host)
+        for state in states
+        for at, event, host in zip(*(state["events"][name] for name in ("time_ns", "event", "host")), strict=True)
+    ]
+    rare = events[~events["event"].isin(["deliver", "broadcast"])]
+    assert told == [(row.time_ns, row.event, int(row.node[1:])) for row in rare.itertuples()]
+    sent = [name for state in states for name in state["broadcasts"]["message"]]
+    assert sent == events[events["event"] == "broadcast"]["message"].tolist()
+    assert sum(state["deliveries"]["count"] for state in states) == (events["event"] == "deliver").sum()
+    whole = [state for state in states if state["deliveries"]["is_whole"]]
+    assert whole
+    assert all(len(state["deliveries"]["time_ns"]) == state["deliveries"]["count"] for state in whole)
+
+
+def test_two_listeners_see_one_run(served: Server) -> None:
+    with Talk(served) as first, Talk(served) as second:
+        for talk in (first, second):
+            talk.ask("since", generation=0, row=0)
+        first.ask("play", until_s=0.5, speed=4)
+        for talk in (first, second):
+            state = talk.until_state(lambda one: one["time_ns"] >= 5 * 10**8 and not one["is_playing"])
+            assert state["time_ns"] == 5 * 10**8
+        second.ask("do", what={"do": "leave", "host": "h2"})
+        told = first.until_state(lambda one: one.get("interventions"))
+        assert [one["host"] for one in told["interventions"]] == ["h2"]
+
+
+def test_who_looks_when_time_went_back_begins_anew(served: Server) -> None:
+    with Talk(served) as talk:
+        talk.ask("since", generation=0, row=0)
+        talk.ask("play", speed="max", until_s=6)
+        talk.until_state(lambda one: one["time_ns"] == 6 * 10**9)
+        talk.ask("rewind", to_s=2)
+        while talk.receive()["type"] != "again":
+            pass
+        talk.ask("since", generation=1, row=0)
+        assert talk.state()["time_ns"] == 2 * 10**9
+
+
+def test_the_page_needs_the_token_the_host_and_the_origin(served_to_all: Server) -> None:
+    page = urllib.request.urlopen(served_to_all.url)
+    text = page.read().decode()
+    assert "mobilenet-data" in text
+    assert "connect-src 'self'" in page.headers["Content-Security-Policy"]
+    base = f"http://127.0.0.1:{served_to_all.port}/"
+    assert refusal(base)[0] == 403
+    assert "token is missing or wrong" in refusal(f"{base}?token=wrong")[1]
+    assert "origin" in refusal(served_to_all.url, Origin="http://evil.example")[1]
+    assert "not the address" in refusal(served_to_all.url, Host="evil.example")[1]
+    assert refusal(served_to_all.url.replace("/?", "/etc/passwd?"))[0] == 404
+    for bad in ("token=wrong", "", "token="):
+        with pytest.raises(InvalidStatus, match="403"):
+            connect(f"ws://127.0.0.1:{served_to_all.port}/socket?{bad}")
+    with pytest.raises(InvalidStatus, match="403"):
+        connect(served_to_all.url.replace("http", "ws").replace("/?", "/socket?"), origin="http://evil.example")  # type: ignore[arg-type]
+
+
+def test_it_listens_on_this_machine_alone(served_to_all: Server) -> None:
+    with socket.socket() as other:
+        other.settimeout(2)
+        own = socket.gethostbyname(socket.gethostname())
+        if own.startswith("127."):
+            pytest.skip("this machine has no other address")
+        assert other.connect_ex((own, served_to_all.port)) != 0
+
+
+@pytest.mark.parametrize(
+    ("message", "said"),
+    [
+        ("garbage", "not JSON"),
+        ("[1, 2]", "expected an object"),
+        ('{"command": "explode"}', "command: 'explode', expected one of play, pause"),
+        ('{"command": "play", "speed": 0}', "speed"),
+        ('{"command": "play", "speed": "fast"}', "speed"),
+        ('{"command": "play", "speed": NaN}', "speed"),
+        ('{"command": "step", "what": "leap"}', "what: "),
+        ('{"command": "rewind", "to_s": 99}', "rewind: 99 s, expected a time between 0 and now"),
+        ('{"command": "rewind", "to_s": -1}', "to_s: "),
+        ('{"command": "switch", "branch": 7}', "switch: there is no branch 7"),
+        ('{"command": "do", "what": {"do": "crash", "host": "h99"}}', "there is no h99 among 6 hosts"),
+        ('{"command": "do", "what": {"do": "drag", "host": "h1", "to_m": [1]}}', "to_m"),
+        ('{"command": "do", "what": {}}', "do: "),
+        ('{"command": "do", "what": {"what": 1, "self": 2, "do": "crash"}}', ""),
+        ('{"command": "effect", "intervention": 3}', "effect: there is no intervention 3"),
+        ('{"command": "save", "name": "../../etc"}', "name: "),
+        ('{"command": "watch", "node": 3}', "node: "),
+        ('{"command": "pause", "why": 1}', "why: "),
+        ("[" * 50_000, ""),
+    ],
+)
+def test_what_is_wrong_is_said_in_one_line_and_the_session_goes_on(
+    served_to_all: Server, message: str, said: str
+) -> None:
+    with Talk(served_to_all) as talk:
+        talk.socket.send(message)
+        reply = talk.receive()
+        assert said in reply["error"]
+        assert "\n" not in reply["error"]
+        assert len(reply["error"]) < 450
+        assert "error" not in talk.ask("pause")
+
+
+def test_an_unknown_node_is_watched_by_nobody(served_to_all: Server) -> None:
+    with Talk(served_to_all) as talk:
+        talk.ask("since", generation=0, row=0)
+        assert "there is no h77" in talk.ask("watch", node="h77")["error"]
+        assert "error" not in talk.ask("watch", node="s1")
+        assert talk.until_state(lambda one: "card" in one)["card"]["node"] == "s1"
+
+
+def test_ten_megabytes_close_the_socket_of_who_sent_them(served_to_all: Server) -> None:
+    with Talk(served_to_all) as rude, Talk(served_to_all) as other:
+        with pytest.raises(ConnectionClosed) as error:
+            rude.socket.send("x" * 10_000_000)
+            rude.receive()
+        assert error.value.rcvd is None or error.value.rcvd.code == 1009
+        assert "error" not in other.ask("pause")
+
+
+def test_a_flood_of_commands_is_refused_in_one_line(served_to_all: Server) -> None:
+    with Talk(served_to_all) as talk:
+        for i in range(1000):
+            talk.socket.send(json.dumps({"command": "pause", "id": i}))
+        replies = []
+        while not any("error" in reply for reply in replies):
+            replies.append(talk.receive())
+        time.sleep(1.2)
+        assert "error" not in talk.ask("pause")
+        errors = [reply for reply in replies if "error" in reply]
+        assert [error["error"] for error in errors] == [
+            "more than 100 messages a second: those until the second is over are dropped"
+        ]
+
+
+def test_ctrl_c_keeps_what_was_done_marked_as_ended_early(served: Server, tmp_path: Path) -> None:
+    with Talk(served) as talk:
+        talk.ask("since", generation=0, row=0)
+        talk.ask("play", speed="max", until_s=5)
+        talk.until_state(lambda one: one["time_ns"] >= 5 * 10**9)
+        talk.ask("do", what={"do": "crash", "host": "h1"})
+    code, out, err = served.end()
+    assert (code, err) == (0, "")
+    assert "marked as ended early" in out
+    kept = mobilenet.load(tmp_path / "runs" / "first-live-s1")
+    assert kept.manifest["ended_by_error"].startswith("stopped by hand at 5 s")
+    assert kept.verdict == "unknown"
+    assert out.splitlines()[-1] == "Next: mobilenet run runs/first-live-s1/scenario.yaml"
+    again = mobilenet.run(kept.path / "scenario.yaml", out=tmp_path / "again")
+    assert again.events[: len(kept.events)].equals(kept.events)
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_an_untouched_run_leaves_nothing(served: Server, tmp_path: Path, number: int) -> None:
+    with Talk(served) as talk:
+        talk.ask("play", speed=2)
+        code, out, _ = served.end(number)
+    assert code == 0
+    assert "nothing is kept" in out
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_port_that_is_taken_is_one_line(served_to_all: Server, tmp_path: Path) -> None:
+    other = Server.__new__(Server)
+    Server.__init__(
+        other, tmp_path, str(Path(__file__).parents[2] / "scenarios" / "first.yaml"), "--port", str(served_to_all.port)
+    )
+    _, err = other.process.communicate(timeout=60)
+    assert other.process.returncode == 2
+    assert len(err.splitlines()) == 1
+    assert f"port {served_to_all.port}: " in err

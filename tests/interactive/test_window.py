@@ -1,0 +1,208 @@
+"""The live page in a real browser: what somebody clicks happens, and is a run that happens again."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import mobilenet
+from tests.browser import Page, chromium, required
+from tests.interactive.conftest import Server
+
+pytestmark = pytest.mark.skipif(chromium() is None and not required(), reason="no browser")
+APP, LIVE = "Mobilenet.app", "Mobilenet.app.live"
+
+
+class Window:
+    """A page, in the words of who uses it."""
+
+    def __init__(self, page: Page, served: Server) -> None:
+        self.page = page
+        page.visit(served.url)
+        self.until_ready()
+
+    def until_ready(self) -> None:
+        self.page.until(f"typeof Mobilenet !== 'undefined' && {APP} && {LIVE}.state !== null")
+
+    def button(self, words: str) -> None:
+        found = f"[...document.querySelectorAll('button')].find(b => b.textContent === {json.dumps(words)})"
+        self.page.until(f"Boolean({found})")
+        self.page.evaluate(f"{found}.setAttribute('data-test', 'this')")
+        self.page.click_on("[data-test=this]")
+        self.page.evaluate("document.querySelector('[data-test=this]')?.removeAttribute('data-test')")
+
+    def value(self, expression: str) -> Any:
+        return self.page.evaluate(expression)
+
+    def now_s(self) -> float:
+        return float(self.value(f"{APP}.run.now_s"))
+
+    def interventions(self) -> list[dict[str, Any]]:
+        return list(self.value(f"{LIVE}.interventions"))
+
+    def choose(self, host: int) -> None:
+        self.page.click(*self.pixels(host))
+        self.page.until(f"{APP}.selected && {APP}.selected.kind === 'host'")
+
+    def pixels(self, host: int) -> tuple[float, float]:
+        x, y = self.value(
+            f"(() => {{ const p = {APP}.field.pixels({host}), b = {APP}.map.getContainer().getBoundingClientRect();"
+            " return [p[0] + b.left, p[1] + b.top]; })()"
+        )
+        return float(x), float(y)
+
+    def play_to(self, time_s: float) -> None:
+        self.value(f"{LIVE}.ask({{command: 'play', speed: 'max', until_s: {time_s}}})")
+        self.page.until(f"{APP}.run.now_s >= {time_s} && !{LIVE}.state.is_playing && {LIVE}.following")
+
+    def step(self, what: str) -> None:
+        before = self.now_s()
+        self.value(f"document.querySelector('.mn-live-box select').value = {json.dumps(what)}")
+        self.button("Step to the next")
+        self.page.until(f"{APP}.run.now_s > {before}")
+
+
+@pytest.fixture
+def window(served: Server) -> Iterator[Window]:
+    with Page(1400, 860) as page:
+        yield Window(page, served)
+        assert page.complaints == []
+        assert {url for url in page.requests if not url.startswith("data:")} == {served.url}
+
+
+def test_a_person_plays_pauses_steps_crashes_drags_saves_and_runs_it_again(window: Window, tmp_path: Path) -> None:
+    page = window.page
+    page.key(" ")
+    page.until(f"{APP}.run.now_s > 0.5")
+    page.key(" ")
+    page.until(f"!{LIVE}.state.is_playing")
+    window.play_to(10)
+    window.step("handoff")
+    handing = int(window.value(f"{APP}.run.handoffs.host[{APP}.run.handoffs.count - 1]"))
+    page.evaluate(f"{APP}.select({{kind: 'host', id: {handing}}})")
+    window.button("Crash")
+    page.until(f"{LIVE}.interventions.length === 1")
+    page.until(f"Boolean({APP}.run.flagsAt({handing}, {APP}.run.now_s) & Mobilenet.DOWN)")
+    window.step("event")
+    window.button("Recover")
+    page.until(f"{LIVE}.interventions.length === 2")
+    other = (handing + 1) % 6
+    x, y = window.pixels(other)
+    page.drag((x, y), (x + 40, y + 30))
+    page.until(f"{LIVE}.interventions.length === 3")
+    done = window.interventions()
+    assert [one["do"] for one in done] == ["crash", "recover", "drag"]
+    assert [one["host"] for one in done] == [f"h{handing}", f"h{handing}", f"h{other}"]
+    moved = window.pixels(other)
+    assert abs(moved[0] - x - 40) < 2
+    assert abs(moved[1] - y - 30) < 2
+
+    page.evaluate("document.querySelector('.mn-field input[type=text]').value = 'mine'")
+    window.button("Save this run")
+    page.until(f"{LIVE}.jobs.length && {LIVE}.jobs[0].state !== 'running'")
+    told = window.value(f"{LIVE}.jobs[0]")
+    assert told["state"] == "done", told["text"]
+    assert "kept in runs/mine: valid" in window.value("document.querySelector('[data-list=jobs]').textContent")
+    again = subprocess.run(
+        [sys.executable, "-m", "mobilenet", "run", "runs/mine/scenario.yaml", "--out", "again"],
+        cwd=tmp_path, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert again.returncode == 0, again.stderr
+    runs = [mobilenet.load(tmp_path / name) for name in ("runs/mine", "again")]
+    assert runs[0].manifest["fingerprint"] == runs[1].manifest["fingerprint"] == told["result"]["fingerprint"]
+    assert runs[0].verdict == runs[1].verdict == "valid"
+
+
+def test_looking_back_and_going_on_from_there_is_another_branch(window: Window) -> None:
+    page = window.page
+    window.play_to(5)
+    window.value(f"{LIVE}.touch({{do: 'crash', host: 'h1'}})")
+    window.play_to(12)
+    page.evaluate(f"{APP}.clock.seek(4)")
+    page.until("!document.querySelector('.mn-past').hidden")
+    assert "You look back at 4.00 s; the run stands at 12.00 s" in window.value(
+        "document.querySelector('.mn-past').textContent"
+    )
+    window.button("Go on from here")
+    page.until(f"typeof Mobilenet !== 'undefined' && {APP} && {LIVE}.state && {LIVE}.state.generation === 1")
+    assert window.now_s() == 4
+    assert window.interventions() == []
+    branches = window.value(f"{LIVE}.branches")
+    assert [(one["parent"], one["interventions"]) for one in branches] == [(None, 1), (0, 0)]
+    window.button("go on there")
+    page.until(f"typeof Mobilenet !== 'undefined' && {APP} && {LIVE}.state && {LIVE}.state.generation === 2")
+    assert window.now_s() == 12
+    assert [one["do"] for one in window.interventions()] == ["crash"]
+
+
+def test_a_reload_in_the_middle_shows_the_same(window: Window) -> None:
+    page = window.page
+    window.play_to(14)
+    look = f"""(() => {{ const run = {APP}.run, t = run.now_s; return JSON.stringify([
+        Array.from({{length: run.count}}, (_, h) => [run.flagsAt(h, t), run.stationAt(h, t), run.place(h, t)]),
+        run.handoffs.count, run.messages.count, run.events.time.length,
+        Array.from({{length: run.count}}, (_, h) => run.deliveriesOf(h).time.length)]); }})()"""
+    page.until(f"{APP}.clock.t === {APP}.run.now_s")
+    before = json.loads(window.value(look))
+    page.evaluate("location.reload()")
+    page.until(f"typeof Mobilenet !== 'undefined' && {APP} && {LIVE}.state && {APP}.run.live.row > 100")
+    assert json.loads(window.value(look)) == before
+
+
+def test_the_chosen_host_shows_what_is_in_its_head_and_its_diagram(window: Window) -> None:
+    page = window.page
+    window.play_to(6)
+    window.choose(2)
+    chosen = window.value(f"{APP}.selected.id")
+    page.until(f"{LIVE}.card && {LIVE}.card.node === 'h{chosen}'")
+    for words in ("heartbeat timer", "Its context at s", "Delivered last", "What its protocol keeps"):
+        page.until(f"document.querySelector('.mn-content').textContent.includes({json.dumps(words)})")
+    page.key(" ")
+    page.until(f"{LIVE}.arrows.length > 3")
+    page.key(" ")
+    assert not window.value("document.querySelector('.mn-space').hidden")
+    senders = set(window.value(f"{LIVE}.arrows.flatMap(a => [a.sender, a.receiver])"))
+    assert f"h{chosen}" in senders
+
+
+def test_two_pages_see_one_run_and_one_may_die(served: Server, window: Window) -> None:
+    with Page(900, 700) as other:
+        second = Window(other, served)
+        window.play_to(3)
+        other.until(f"{APP}.run.now_s >= 3")
+        second.value(f"{LIVE}.touch({{do: 'loss', loss: 0.25}})")
+        window.page.until(f"{LIVE}.interventions.length === 1")
+        other._process.kill()
+        window.play_to(5)
+
+
+def test_when_the_server_stops_the_page_says_so(window: Window, served: Server) -> None:
+    window.play_to(2)
+    code, _, _ = served.end()
+    assert code == 0
+    window.page.until("document.querySelector('.mn-live-status').textContent.includes('connection is broken')")
+
+
+def test_a_violation_stops_time_and_is_explained(tmp_path: Path) -> None:
+    scenario = Path(__file__).parents[2] / "scenarios" / "programs" / "flood.yaml"
+    served = Server(tmp_path, str(scenario), "--allow-code", "--set", "protocol.command=[python3, flood_bug.py]")
+    try:
+        with Page(1400, 860) as page:
+            window = Window(page, served)
+            window.value(f"{LIVE}.ask({{command: 'play', speed: 'max'}})")
+            page.until(f"Boolean({LIVE}.state.violation)")
+            assert not window.value(f"{LIVE}.state.is_playing")
+            words = window.value("document.querySelector('.mn-violation').textContent")
+            assert words.startswith("Violated: fifo order")
+            assert "overtook" in words
+            row = window.value(f"{LIVE}.state.violation.row")
+            assert row + 1 == window.value(f"{LIVE}.state.row") or window.now_s() > 0
+    finally:
+        served.process.kill()
+        served.process.communicate()
