@@ -76,6 +76,7 @@ Mobilenet.read = (text) => {
   // In centimetres, the i-th place of a host.
   run.xAt = (h, i) => x[starts[h] + i];
   run.yAt = (h, i) => y[starts[h] + i];
+  run.placeBefore = (i) => i - 1;
   run.starts = starts;
   run.x_cm = x;
   run.y_cm = y;

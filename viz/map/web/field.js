@@ -83,7 +83,7 @@ Mobilenet.field = (app) => {
     const last = run.indexAt(h, t);
     if (last < 0 || !here[h]) return;
     g.moveTo(px[h], py[h]);
-    for (let i = last; i >= 0; i--) {
+    for (let i = last; i >= 0; i = run.placeBefore(i)) {
       const when = run.moments[run.momentOf(h, i)];
       if (when < t - seconds || (i < last && run.moments[run.momentOf(h, i + 1)] - when > 3.5 * app.interval)) break;
       const p = view.point(run.xAt(h, i) / 100, run.yAt(h, i) / 100);

@@ -33,6 +33,16 @@ Mobilenet.grow = (run) => {
     return cached;
   };
   run.momentOf = (h, i) => i;
+  // A trail needs no more than two places a second: each is that much before the next.
+  const earlier = [];
+  run.placeBefore = (i) => {
+    for (let k = earlier.length; k <= i; k++) {
+      let j = k ? Math.max(0, earlier[k - 1]) : -1;
+      while (j + 1 < k && moments[j + 1] <= moments[k] - 0.5) j++;
+      earlier.push(j);
+    }
+    return earlier[i];
+  };
   run.xAt = (h, i) => xs[i][h];
   run.yAt = (h, i) => ys[i][h];
   run.indexAt = (h, t) => {

@@ -423,6 +423,10 @@ Mobilenet.start = (map, L) => {
     app.clock.pause();
     return (performance.now() - began) / frames;
   };
+  app.paintForTests = (stamp) => {
+    paint(stamp);
+    live.g.getImageData(0, 0, 1, 1);
+  };
   Mobilenet.app = app;
   requestAnimationFrame(loop);
 };
