@@ -78,6 +78,13 @@ Mobilenet.grow = (run) => {
     moments.push(t);
     xs.push(column(hosts.x_cm));
     ys.push(column(hosts.y_cm));
+    let most = 0;
+    if (last >= 0)
+      for (let h = 0; h < n; h++) {
+        const far = Math.abs(xs[last + 1][h] - xs[last][h]) + Math.abs(ys[last + 1][h] - ys[last][h]);
+        if (far > most) most = far; // not where one of them is not there
+      }
+    run.fastest_mps = last >= 0 ? most / 100 / (t - moments[last]) : 0;
   };
   for (const [name, kind] of Object.entries(run.buffers)) {
     const count = name === "stations" ? run.stationCount : n,
@@ -331,8 +338,13 @@ Mobilenet.live = (app) => {
       clock.playing = state.is_playing;
       clock.speed = state.speed;
     }
-    app.changed();
+    if (!clock.playing || isFirst) app.changed();
     live.onChange();
+  };
+  // How long a picture may stay: until somebody has moved half a pixel, and rings of broadcasts are seen to grow.
+  live.pictureMs = () => {
+    const pixels = (run.fastest_mps || 0) * app.rate() * app.view.scaleAt(0);
+    return Math.min(80, Math.max(0, 500 / Math.max(pixels, 1)));
   };
 
   // --- what goes

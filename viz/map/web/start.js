@@ -395,10 +395,12 @@ Mobilenet.start = (map, L) => {
     bar.draw();
     panels.update(stamp, !app.clock.playing);
   };
+  let painted = 0;
   const loop = (stamp) => {
     app.clock.tick(stamp);
-    if (dirty || app.clock.playing) {
+    if (dirty || (app.clock.playing && (!app.live || stamp - painted >= app.live.pictureMs()))) {
       dirty = false;
+      painted = stamp;
       paint(stamp);
     }
     requestAnimationFrame(loop);
