@@ -12,10 +12,12 @@ import shlex
 import subprocess
 import sys
 from pathlib import Path
+from urllib.request import urlopen
 
 import pytest
 
 from mobilenet.metrics.registry import meaning
+from tests.interactive.conftest import Server
 from tests.write_metric_table import PAGE, written
 
 ROOT = Path(__file__).parent.parent
@@ -42,11 +44,21 @@ COMMANDS = list(dict.fromkeys(command for name in PLAYED for command in commands
 
 def run(command: str, folder: Path, timeout_s: float = 300) -> subprocess.CompletedProcess[str]:
     words = shlex.split(command)
+    if words[1] == "live":
+        return looked_at(words[2:], folder)
     program = [sys.executable] if words[0] == "python" else [str(Path(sys.executable).parent / words[0])]
     env = os.environ | {"PYTHONPATH": str(ROOT), "MPLCONFIGDIR": str(folder)}
     return subprocess.run(
         [*program, *words[1:]], cwd=folder, env=env, capture_output=True, text=True, timeout=timeout_s
     )
+
+
+def looked_at(arguments: list[str], folder: Path) -> subprocess.CompletedProcess[str]:
+    """A live run: the page is opened, and then somebody presses Ctrl-C."""
+    served = Server(folder, *arguments)
+    assert b"mobilenet-data" in urlopen(served.url).read()
+    code, out, err = served.end()
+    return subprocess.CompletedProcess(arguments, code, out, err)
 
 
 class Reader:

@@ -2,5 +2,5 @@
 
 Model     session.py is the run; player.py keeps its pace; server.py lets a page in; commands.py and stream.py are what
           the two say to each other
-Source    ours: docs/guide/live.md, docs/reference/live-messages.md
+Source    ours: docs/guide/live.md, docs/guide/live-messages.md
 """

@@ -1,7 +1,7 @@
 """What a page or a script asks of a live run: JSON in, a checked command out.
 
 Errors    ScenarioError, one line
-Source    ours: docs/reference/live-messages.md
+Source    ours: docs/guide/live-messages.md
 """
 
 from __future__ import annotations

@@ -97,10 +97,10 @@ def once(case: str) -> dict[str, float]:
     server.start()
     states = 0
 
-    def tell_all() -> None:
+    def tell_all() -> bool:
         nonlocal states
         states += 1
-        server.tell_all()
+        return server.tell_all()
 
     desk.tell_all = tell_all
     listener = None

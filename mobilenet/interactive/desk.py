@@ -2,7 +2,7 @@
 
 Model     called in the player's thread, so nothing else happens meanwhile. A reply is what was asked for, or `error`
           with one line; the session goes on either way
-Source    ours: docs/reference/live-messages.md
+Source    ours: docs/guide/live-messages.md
 """
 
 from __future__ import annotations
@@ -35,13 +35,13 @@ class Desk:
         self.stream = Stream(session)
         self.player = Player(session, self._tell)
         self.jobs = Jobs(self._job_changed, allow_code, session.name)
-        self.tell_all: Any = lambda: None
+        self.tell_all: Callable[[], bool] = lambda: True
         self.busy: dict[str, Any] | None = None
         self._out = out
         self._told_s = 0.0
 
-    def _tell(self) -> None:
-        self.tell_all()
+    def _tell(self) -> bool:
+        return self.tell_all()
 
     def _job_changed(self) -> None:
         """From the thread of a job."""
@@ -84,7 +84,7 @@ class Desk:
                 player.pause()
             case commands.Step():
                 player.pause()
-                session.step(command.what)
+                return {"event": self._stepped(command.what), "time_ns": session.now_ns}
             case commands.Do():
                 what = dict(command.what)
                 done = session.do(str(what.pop("do", None)), **what)
@@ -109,6 +109,17 @@ class Desk:
             case commands.Effect():
                 return self._effect(command)
         return {"time_ns": session.now_ns}
+
+    def _stepped(self, what: str) -> dict[str, Any] | None:
+        """The event that a step has led to, the last one in the record; None: there was none."""
+        events = self.session.simulation.recording.events
+        before = len(events)
+        self.session.step(what)
+        events = self.session.simulation.recording.events
+        if len(events) <= before:
+            return None
+        columns, row = events.columns(), len(events) - 1
+        return {name: columns[name][row] for name in ("event", "node", "message", "station", "session")}
 
     def _back(self, go: Callable[[], None], to_s: float) -> None:
         """To another time, which may take a while; those who watch are told how far it is."""

@@ -29,9 +29,11 @@ Task = Callable[[], Any]
 
 
 class Player:
-    """`on_state`: called in the player's thread when those who watch are to be told."""
+    """`on_state`: called in the player's thread when those who watch are to be told; False: some could not take it, and
+    are to be told again soon.
+    """
 
-    def __init__(self, session: LiveSession, on_state: Callable[[], None], speed: float | Literal["max"] = 1.0) -> None:
+    def __init__(self, session: LiveSession, on_state: Callable[[], bool], speed: float | Literal["max"] = 1.0) -> None:
         self.session = session
         self.speed = speed
         self.is_playing = False
@@ -46,6 +48,7 @@ class Player:
         self._piece_ns = SECOND // 100
         self._told_wall_s, self._told_ns = 0.0, 0
         self._is_due = True
+        self._is_owed = False  # somebody does not know yet how it stands
 
     def ask(self, task: Task) -> Future[Any]:
         """From any thread: have it done between two pieces."""
@@ -69,7 +72,8 @@ class Player:
             self._do_tasks(self._wait_s(now_s))
             if self.is_playing:
                 self._go_on()
-            if self._is_due or time.monotonic() - self._told_wall_s >= self._frame_s and self.is_playing:
+            waits = self.is_playing or self._is_owed
+            if self._is_due or time.monotonic() - self._told_wall_s >= self._frame_s and waits:
                 self._tell()
 
     def play(self, speed: float | Literal["max"] | None = None, until_s: float | None = None) -> None:
@@ -101,7 +105,7 @@ class Player:
     def _wait_s(self, now_s: float) -> float:
         if self._is_due or self.is_playing and self.speed == "max":
             return 0.0
-        if not self.is_playing:
+        if not self.is_playing and not self._is_owed:
             return 3600.0
         return max(0.0, self._told_wall_s + self._frame_s - now_s)
 
@@ -161,4 +165,4 @@ class Player:
             self.rate = (now_ns - self._told_ns) / SECOND / (now_s - self._told_wall_s)
         self._told_wall_s, self._told_ns = now_s, now_ns
         self._is_due = False
-        self._on_state()
+        self._is_owed = not self._on_state()

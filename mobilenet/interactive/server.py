@@ -5,7 +5,7 @@ Model     the page and the socket have one port on 127.0.0.1. Whoever has no tok
           thread of their own; the run belongs to the player's
 Limits    messages of at most 64 KiB, 100 a second from each listener; who does not read gets no states meanwhile
 Errors    LiveError when the port cannot be had
-Source    ours: docs/reference/live-messages.md; WebSocket: RFC 6455
+Source    ours: docs/guide/live-messages.md; WebSocket: RFC 6455
 """
 
 from __future__ import annotations
@@ -101,17 +101,24 @@ class Server:
             self._loop.call_soon_threadsafe(self._stop.set)
             self._thread.join(5)
 
-    def tell_all(self) -> None:
-        """In the player's thread: everybody who can take it gets the state, and what is new for them."""
+    def tell_all(self) -> bool:
+        """In the player's thread: everybody who can take it gets the state, and what is new for them. False: somebody
+        could not.
+        """
         made: dict[Place, tuple[str, Place]] = {}
+        are_told = True
         for listener in list(self.listeners):
-            if listener.place is None or not listener.can_take:
+            if listener.place is None:
+                continue
+            if not listener.can_take:
+                are_told = False
                 continue
             if listener.place not in made:
                 state, place = self._desk.state(listener.place)
                 made[listener.place] = json.dumps(state, separators=(",", ":")), place
             text, listener.place = made[listener.place]
             listener.tell(text)
+        return are_told
 
     # --- in the thread of the sockets
 

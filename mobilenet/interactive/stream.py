@@ -5,7 +5,7 @@ Model     each listener has a place in the record and gets what came after it. E
           evenly picked, where there are many
 Units     integer nanoseconds, centimetres
 Shapes    columns: lists of one length; hosts and stations by number, -1 for none
-Source    ours: docs/reference/live-messages.md
+Source    ours: docs/guide/live-messages.md
 """
 
 from __future__ import annotations

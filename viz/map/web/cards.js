@@ -81,12 +81,30 @@ Mobilenet.cards = (app) => {
     const counter = live("Messages delivered"),
       own = run.deliveriesOf(h),
       list = el("div", { class: "mn-list" });
-    some(list, 200, (i) => i, handoffLine)(run.handoffsOf(h));
-    const others = run
-      .eventsOf(h)
-      .filter((i) =>
-        ["crash", "recover", "gap", "out_of_coverage", "expire"].includes(run.events.kinds[run.events.kind[i]]),
-      );
+    const sessionsHead = heading(""),
+      othersHead = heading("Other events"),
+      othersList = el("div", { class: "mn-list" }),
+      fillSessions = some(list, 200, (i) => i + " " + Number.isNaN(run.handoffs.end[i]), handoffLine),
+      fillOthers = some(othersList, 100, (i) => i, eventLine);
+    let filled = "";
+    // Of a run that goes on there are more and more.
+    const renew = () => {
+      const own = run.handoffsOf(h),
+        open = own.filter((i) => Number.isNaN(run.handoffs.end[i])).length,
+        key = own.length + " " + open + " " + run.eventsOf(h).length;
+      if (key === filled) return;
+      filled = key;
+      const others = run
+        .eventsOf(h)
+        .filter((i) =>
+          ["crash", "recover", "gap", "out_of_coverage", "expire"].includes(run.events.kinds[run.events.kind[i]]),
+        );
+      sessionsHead.textContent = counted(own.length, "session") + " after the first";
+      othersHead.hidden = !others.length;
+      fillSessions(own);
+      fillOthers(others);
+    };
+    renew();
     const body = el(
       "div",
       {},
@@ -106,10 +124,10 @@ Mobilenet.cards = (app) => {
       heading("Deliveries, around now"),
       ticks.canvas,
       sampled(),
-      heading(counted(run.handoffsOf(h).length, "session") + " after the first"),
+      sessionsHead,
       list,
-      others.length ? heading("Other events") : null,
-      others.length ? el("div", { class: "mn-list" }, ...others.slice(0, 100).map(eventLine)) : null,
+      othersHead,
+      othersList,
     );
     const inside = app.live ? Mobilenet.liveCard(app, "host", h) : null;
     if (inside) {
@@ -118,6 +136,7 @@ Mobilenet.cards = (app) => {
     }
     const follow = action("", () => app.follow(!app.following));
     const update = (t) => {
+      renew();
       follow.textContent = app.following ? "Stop following" : "Follow";
       state.set(run.sayState(h, t));
       counter.set(Mobilenet.upTo(own.time, t) + (run.messages.every > 1 ? " (of the sample)" : ""));
@@ -146,8 +165,11 @@ Mobilenet.cards = (app) => {
       size = live("Serves now"),
       list = el("div", { class: "mn-list" });
     const through = [];
-    for (let i = 0; i < run.handoffs.count; i++)
-      if (run.handoffs.from[i] === s || run.handoffs.to[i] === s) through.push(i);
+    let looked = 0;
+    const renew = () => {
+      for (; looked < run.handoffs.count; looked++)
+        if (run.handoffs.from[looked] === s || run.handoffs.to[looked] === s) through.push(looked);
+    };
     const arrived = live("Handoffs so far, in and out");
     const wires = run.stations.edges.filter((edge) => edge.includes(s)).map(([a, b]) => (a === s ? b : a));
     const body = el(
@@ -180,6 +202,7 @@ Mobilenet.cards = (app) => {
       (h) => (h < 0 ? note("none") : hostLink(h)),
     );
     const update = (t) => {
+      renew();
       const now = run.served(s, t),
         key = now.join();
       if (key !== before) {

@@ -290,7 +290,8 @@ Mobilenet.live = (app) => {
     }
     pairsBefore = { t, all, lost };
   };
-  let shownFrom = 0,
+  let endsKnown = NaN,
+    shownFrom = 0,
     shownTo = 0,
     arrivedAt = 0,
     lasts = 50;
@@ -338,6 +339,11 @@ Mobilenet.live = (app) => {
       clock.playing = state.is_playing;
       clock.speed = state.speed;
     }
+    const chosen = app.selected;
+    if (chosen && chosen.kind === "handoff" && endsKnown !== run.handoffs.end[chosen.id]) {
+      endsKnown = run.handoffs.end[chosen.id];
+      if (!Number.isNaN(endsKnown)) select(chosen); // its card tells how it went
+    }
     if (!clock.playing || isFirst) app.changed();
     live.onChange();
   };
@@ -371,6 +377,18 @@ Mobilenet.live = (app) => {
   live.touch = (what) => {
     if (!live.following) live.tell({ command: "rewind", to_s: clock.t });
     return live.tell({ command: "do", what });
+  };
+  // To the next of its kind. Who begins or ends a handoff is chosen; else whoever is chosen stays so.
+  live.step = async (what) => {
+    const reply = await live.tell({ command: "step", what });
+    if (!reply.event) {
+      if (!reply.error && what !== "frame") app.say("Nothing more of that kind: the run is over.");
+      return;
+    }
+    const { event, node, message } = reply.event;
+    if (what === "frame") return;
+    app.say(node + ": " + (Mobilenet.WORDS[event] || event.replace("_", " ")) + (message ? " " + message : ""));
+    if (node[0] === "h" && (what === "handoff" || !app.selected)) app.select({ kind: "host", id: Number(node.slice(1)) });
   };
   live.goOnFromHere = () => live.tell({ command: "rewind", to_s: clock.t });
 

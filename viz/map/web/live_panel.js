@@ -25,7 +25,7 @@ Mobilenet.livePanel = (app) => {
     { "aria-label": "What to step to" },
     ...["event", "frame", "handoff", "delivery", "violation"].map((kind) => el("option", { value: kind }, kind)),
   );
-  const step = action("Step to the next", () => live.tell({ command: "step", what: what.value }));
+  const step = action("Step to the next", () => live.step(what.value));
   step.classList.add("mn-step");
 
   const field = (label, name, attributes, make) => {
