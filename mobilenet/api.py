@@ -17,7 +17,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
-from mobilenet.judgement import judge, judge_anew, own_metrics, verdicts_of
+from mobilenet.judgement import judge, judge_anew, own_metrics, verdicts_of, warnings_told
 from mobilenet.network.radio.links import cell_m
 from mobilenet.quoting import counted, quoted
 from mobilenet.rundir.manifest import manifest
@@ -69,6 +69,10 @@ class Run:
     def verdicts(self) -> dict[str, Verdict]:
         """Each property's answer and explanation."""
         return verdicts_of(self.path)
+
+    @property
+    def warnings(self) -> list[str]:  # which assumptions of its protocol somebody has broken by hand
+        return warnings_told(self.path)
 
     @property
     def verdict(self) -> str:

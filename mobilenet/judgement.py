@@ -23,7 +23,7 @@ from mobilenet.rundir.writer import write_json
 from mobilenet.scenario import AnyScenario, load_scenario
 from mobilenet.simulation.plugin_code import named, place_of
 from mobilenet.verify import Verdict, verify, verify_run
-from mobilenet.verify.declared import expected_of
+from mobilenet.verify.declared import expected_by, scenario_of, warnings_by
 from mobilenet.verify.judge import overall
 
 
@@ -68,9 +68,10 @@ def judge(
     """verdict.json and metrics.json from what was recorded; which of a user's metrics failed, and why."""
     tables, counters = recording.tables(), recording.document()
     events, samples = tables["events"], tables["samples"]
-    verdicts = verify(events, samples, tables["positions"], counters, facts, expected_of(directory))
+    scenario = scenario_of(directory)
+    verdicts = verify(events, samples, tables["positions"], counters, facts, expected_by(scenario))
     row, failed = with_own_metrics(events, samples, counters, facts, own)
-    write_json(directory / "verdict.json", verdict_document(verdicts))
+    write_json(directory / "verdict.json", verdict_document(verdicts, warnings_by(scenario)))
     write_json(directory / "metrics.json", row)
     return failed
 
@@ -86,7 +87,7 @@ def judge_anew(directory: Path) -> tuple[dict[str, Verdict], list[str]]:
     notes = []
     path = directory / "verdict.json"
     if not path.exists():
-        notes.append(_made_anew(path, verdict_document(verdicts)))
+        notes.append(_made_anew(path, verdict_document(verdicts, warnings_by(scenario_of(directory)))))
     else:
         try:
             told = overall(verdicts_of(directory))
@@ -128,6 +129,12 @@ def verdicts_of(directory: Path) -> dict[str, Verdict]:
         raise RunError(f"{directory / 'verdict.json'}: garbled; {AGAIN}") from None
 
 
+def warnings_told(directory: Path) -> list[str]:
+    """What verdict.json warns of."""
+    told = read_derived(directory, "verdict.json").get("warnings", [])
+    return [line for line in told if isinstance(line, str)] if isinstance(told, list) else []
+
+
 def _made_anew(path: Path, document: dict[str, Any]) -> str:
     if path.is_symlink():
         return f"{path} is a symbolic link to nothing, and is left as it is"
@@ -138,8 +145,9 @@ def _made_anew(path: Path, document: dict[str, Any]) -> str:
     return f"{path} was missing, and is made anew"
 
 
-def verdict_document(verdicts: dict[str, Verdict]) -> dict[str, Any]:
+def verdict_document(verdicts: dict[str, Verdict], warnings: Sequence[str] = ()) -> dict[str, Any]:
     return {
         "verdict": overall(verdicts),
+        **({"warnings": list(warnings)} if warnings else {}),
         "checks": {name: {"answer": v.answer, "explanation": v.explanation} for name, v in verdicts.items()},
     }

@@ -12,7 +12,7 @@ from mobilenet import api
 from mobilenet.network.radio.frame import SINR_OUTCOMES
 from mobilenet.rundir.reader import read_json
 from mobilenet.rundir.schema import COLUMNS, DERIVED_FILES, NULLABLE, OPTIONAL_TABLES, REQUIRED_FILES
-from mobilenet.simulation.counters import OUT_OF_RANGE
+from mobilenet.simulation.counters import LINK_CUT, OUT_OF_RANGE
 
 ROOT = Path(__file__).parents[1]
 PAGE = (ROOT / "docs" / "run-directory.md").read_text(encoding="utf-8")
@@ -57,7 +57,7 @@ def test_every_table_and_column_is_explained_with_its_type() -> None:
 
 
 def test_every_outcome_is_explained() -> None:
-    assert explained("Reception outcomes") == {*SINR_OUTCOMES, OUT_OF_RANGE}
+    assert explained("Reception outcomes") == {*SINR_OUTCOMES, OUT_OF_RANGE, LINK_CUT}
 
 
 def counters_in(value: dict[str, Any]) -> set[str]:

@@ -52,6 +52,7 @@ def end_with_verdicts(done: Any) -> NoReturn:
     """Say what is violated, unknown and owed, and which metrics have no value, and end with that exit code."""
     _print_violations(done.verdicts)
     _print_unknown(done.verdicts)
+    _print_warnings(done.warnings)
     _print_owed(done)
     _print_failed_metrics(done)
     if told := sorted(done.path.glob("*.stderr.txt")):
@@ -112,11 +113,13 @@ def verify(run: RunDirectory) -> None:
     """Judge a run directory anew, from its record alone."""
     with reporting(reads=[run]):
         from mobilenet.api import judge_anew
+        from mobilenet.verify.declared import scenario_of, warnings_by
         from mobilenet.verify.judge import overall
 
         verdicts, notes = judge_anew(run)
         _print_verdicts(verdicts)
         _print_violations(verdicts)
+        _print_warnings(warnings_by(scenario_of(run)))
         for note in notes:
             say(note)
         answer = overall(verdicts)
@@ -146,6 +149,7 @@ def show(run: RunDirectory) -> None:
             say(f"radio: {radio}")
         _print_verdicts(verdicts)
         _print_violations(verdicts)
+        _print_warnings(opened.warnings)
         _print_owed(opened)
         _print_failed_metrics(opened)
         say(f"{run}: {opened.verdict}. Next: mobilenet verify {quoted(run)}")
@@ -198,6 +202,11 @@ def _print_unknown(verdicts: dict[str, Any]) -> None:
             reasons.setdefault(verdict.explanation, []).append(name)
     for reason, names in reasons.items():
         say(f"{', '.join(names)} unknown: {reason}")
+
+
+def _print_warnings(warnings: list[str]) -> None:
+    for line in warnings:
+        say(f"warning: {line}", always=True)
 
 
 def _print_owed(run: Any) -> None:

@@ -177,8 +177,8 @@ def said(one: AnyIntervention) -> str:
     """An intervention in a few words: crash of h3 at 12.5 s."""
     values = one.model_dump()
     at_s, what = values.pop("at_s"), values.pop("do")
-    whose = values.pop("host", None) or values.pop("station", None)
-    rest = ", ".join(f"{_value(value)}" for value in values.values() if value is not None)
+    whose = values.pop("host", None) or values.pop("station", None) or "-".join(values.pop("link", ()))
+    rest = ", ".join(f"{_value(value)}" for value in values.values() if value not in (None, False))
     about = f" of {whose}" if whose else ""
     return f"{what}{about}{' to ' + rest if rest else ''} at {at_s:.9g} s"
 

@@ -21,7 +21,7 @@ EVENTS = {  # each kind of event, and the kinds of nodes that it happens at: hos
     **dict.fromkeys(("complete", "suspect", "trust"), "p"),
     **dict.fromkeys(("handoff_start", "handoff_end", "out_of_coverage", "in_coverage"), "h"),
     **dict.fromkeys(("datagram", "datagram_received"), "h"),
-    "expire": "s",
+    **dict.fromkeys(("expire", "cut", "mend", "radio_off", "radio_on"), "s"),
 }
 
 

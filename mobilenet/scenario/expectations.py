@@ -60,6 +60,33 @@ class Conduct(NamedTuple):
     forgets_after_s: float | None
 
 
+class Switch(NamedTuple):
+    """A link is cut or mended, or a station's radio is switched, by hand or because the active part is over."""
+
+    at_ns: int
+    event: str  # cut, mend, radio_off, radio_on
+    station: str
+    other: str | None = None  # the other end of a link
+    loses: bool = False  # what is sent over the link is lost
+
+
+class LossyCut(NamedTuple):
+    """A link loses messages, of which the protocol assumes that none is lost."""
+
+    protocol: str
+    station: str
+    other: str
+    since_ns: int
+    until_ns: int
+
+
+class Wires(NamedTuple):
+    """The network between stations."""
+
+    links: list[tuple[str, str]] | None  # None: all with all
+    is_tree: bool  # there is one way between any two, and every message goes it
+
+
 class Expected(NamedTuple):
     """All of it; None: not known."""
 
@@ -70,3 +97,5 @@ class Expected(NamedTuple):
     conduct: Conduct | None
     payload_bytes: int | None  # of each application message, where one is never cut into pieces
     wired_header_bytes: int | None  # around each message on a link
+    switches: Sequence[Switch] = ()  # in order
+    wires: Wires | None = None

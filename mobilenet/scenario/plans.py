@@ -28,6 +28,7 @@ from mobilenet.scenario.mobile import Scenario
 from mobilenet.scenario.processes import ProcessScenario
 from mobilenet.scenario.protocol_groups import declaration_of
 from mobilenet.scenario.run_source import AdversarySchedule
+from mobilenet.scenario.switches import switches, wires
 from mobilenet.world.churn import changes
 from mobilenet.world.faults import outages
 from mobilenet.world.interventions import Drag, OfHost, in_order, offers
@@ -72,6 +73,7 @@ def _expected(scenario: Scenario | AdversarySchedule, tracks: Imported | None) -
         return Expected(None, None, ns(scenario.duration_s), None, conduct, None, 0)
     end_ns = ns(scenario.duration_s)
     hosts = _hosts(scenario, tracks, end_ns)
+    stations_m = _stations_m(scenario)
     attachment, interval_s = scenario.hosts.attachment, scenario.record.positions_interval_s
     header_bytes = scenario.stations.backbone.header_bytes
     return Expected(
@@ -79,7 +81,7 @@ def _expected(scenario: Scenario | AdversarySchedule, tracks: Imported | None) -
         _crashes(scenario, len(hosts), end_ns),
         end_ns,
         Places(
-            [(x, y) for x, y in _stations_m(scenario)], serving_reach_m(scenario.wireless), attachment.nearer_m,
+            [(x, y) for x, y in stations_m], serving_reach_m(scenario.wireless), attachment.nearer_m,
             attachment.error_m,
             attachment.tick_ms * MILLISECOND, None if interval_s is None else ns(interval_s),
             scenario.wireless.model == "sinr",
@@ -87,6 +89,8 @@ def _expected(scenario: Scenario | AdversarySchedule, tracks: Imported | None) -
         conduct,
         scenario.workload.payload_bytes if declaration.messages_stay_whole else None,
         max(0, header_bytes - TCP_HEADER_BYTES) if "connections" in declaration.needs else header_bytes,
+        switches(scenario),
+        wires(scenario, stations_m),
     )  # fmt: skip
 
 
@@ -141,13 +145,13 @@ def _crashes(scenario: Scenario, hosts: int, end_ns: int) -> Crashes:
 
 def _facts(scenario: Scenario, tracks: Imported | None) -> dict[str, Any]:
     stations_m = _stations_m(scenario)
-    wires = links(scenario.stations.backbone, stations_m)
+    edges = links(scenario.stations.backbone, stations_m)
     named = scenario.stations.names or layout_names(scenario.stations.layout, scenario.folder) or ()
     return {
         "range_m": cell_m(scenario.wireless),
         "payload_bytes": scenario.workload.payload_bytes,
         "station_positions_m": stations_m,
-        "station_links": None if wires is None else [list(wire) for wire in wires],
+        "station_links": None if edges is None else [list(edge) for edge in edges],
         "station_names": {f"s{number}": name for number, name in enumerate(named) if name},
         "host_names": {} if tracks is None else {f"h{host}": name for host, name in enumerate(tracks.names)},
         "skipped_tracks": 0 if tracks is None else tracks.too_short,

@@ -25,7 +25,7 @@ from mobilenet.network.wired.parameters import TEST_INTERVAL_S
 from mobilenet.network.wired.tree import neighbours_of
 from mobilenet.parameters import ScenarioError, number
 from mobilenet.quoting import counted
-from mobilenet.scenario import radio_fault, radio_preflight
+from mobilenet.scenario import interventions_check, radio_fault, radio_preflight
 from mobilenet.scenario.datagrams import MOST_HOSTS, Datagrams
 from mobilenet.scenario.error_messages import line
 from mobilenet.scenario.mobile_keys import MobileKeys
@@ -36,7 +36,7 @@ from mobilenet.tracks.read import is_lonlat, read_tracks
 from mobilenet.tracks.sites import read_sites
 from mobilenet.world.coverage import Coverage, solid
 from mobilenet.world.faults import ExplicitFaults, PaperFaults
-from mobilenet.world.interventions import Drag, Interval, OfHost
+from mobilenet.world.interventions import Drag, OfHost
 from mobilenet.world.layout import FileLayout, HexagonLayout, station_positions
 from mobilenet.world.mobility import Population, trajectories
 from mobilenet.world.tracks import Tracks
@@ -44,7 +44,6 @@ from mobilenet.world.tracks import Tracks
 ADVICE = "say where (0, 0) lies on Earth with origin: {lon: ..., lat: ...}"
 SMALL_MATTERS_PER_S = 4  # of each node: acknowledgements, heartbeats, samples
 SENT_AGAIN = 1.5  # frames for each message and cell
-FARTHEST_DRAG_M = 1e6
 HOSTS_LOOKED_AT_IN_ONE = 100  # on a tick, for the price of one event
 
 
@@ -112,7 +111,7 @@ def _objections(scenario: MobileKeys) -> Iterator[tuple[str, str]]:
     if isinstance(scenario.faults, PaperFaults) and number(scenario.faults.station) >= count:
         many = counted(count, "station")
         yield "faults.station", f"there is no {scenario.faults.station} among {many}, s0 to s{count - 1}"
-    yield from _interventions(scenario)
+    yield from interventions_check.objections(scenario, sites)
     hosts = scenario.hosts.count
     if isinstance(scenario.protocol, Datagrams):
         if scenario.workload.arrivals != "none":
@@ -133,22 +132,6 @@ def _objections(scenario: MobileKeys) -> Iterator[tuple[str, str]]:
                 yield path, f"there is no {strangers[0]} among {there}"
         yield from _too_big(scenario, hosts, sites)
         yield from _no_ground(scenario, hosts, sites)
-
-
-def _interventions(scenario: MobileKeys) -> Iterator[tuple[str, str]]:
-    there: set[tuple[str, float]] = set()
-    for place, one in enumerate(scenario.interventions):
-        path = f"interventions.{place}"
-        if isinstance(one, OfHost | Drag):
-            if (one.host, one.at_s) in there:
-                yield path, f"another one of {one.host} at {one.at_s:g} s, expected one at a time"
-            there.add((one.host, one.at_s))
-        if one.at_s >= scenario.duration_s:
-            yield f"{path}.at_s", f"{one.at_s:g} s, expected less than duration_s, {scenario.duration_s:g} s"
-        if isinstance(one, Interval) and scenario.workload.interval_s is None:
-            yield f"{path}.do", f"arrivals are {scenario.workload.arrivals!r}, which have no interval to change"
-        if isinstance(one, Drag) and not max(map(abs, one.to_m)) <= FARTHEST_DRAG_M:
-            yield f"{path}.to_m", f"expected numbers of metres, at most {FARTHEST_DRAG_M:g}"
 
 
 def _no_ground(scenario: MobileKeys, hosts: int, sites: NDArray[np.float64]) -> Iterator[tuple[str, str]]:

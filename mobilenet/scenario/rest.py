@@ -21,7 +21,7 @@ from mobilenet.network.radio.framing import Framing
 from mobilenet.scenario.mobile import Scenario
 from mobilenet.scenario.protocol_groups import declaration_of
 from mobilenet.world.faults import ExplicitFaults, PaperFaults, RandomFaults
-from mobilenet.world.interventions import Interval
+from mobilenet.world.interventions import Cut, Interval
 
 UNHEARD_IS_RARER_THAN = 1e-6
 LOST_ANYHOW = 0.1  # of all frames: collisions and noise of any kind
@@ -59,12 +59,20 @@ def rest(scenario: Scenario) -> Rest:
         return Rest(None, f"the random loss is {loss:g}, more than {MOST_LOSS:g}")
     if any(isinstance(one, Interval) for one in scenario.interventions):
         return Rest(None, "somebody changes how often hosts broadcast")
+    backbone = scenario.stations.backbone
+    cuts = [one for one in scenario.interventions if isinstance(one, Cut)]
+    if any(one.loses for one in cuts):
+        return Rest(None, "somebody cuts a link, and what was sent over it is lost")
+    if cuts and (protocol.name != "mobile_causal" or backbone.kind != "tree"):
+        return Rest(None, "somebody cuts a link, and others wait for what it holds")
     if hosts is None:
         return Rest(None, "how many hosts there are is known only when their tracks are read")
     overload = _overload(scenario, hosts)
     if overload is not None:
         return Rest(None, overload)
-    on_wires_s = HOPS * scenario.station_count * scenario.stations.backbone.delay_ms / 1e3
+    # Wires are not overloaded, so what one was cut for so long is sent within as long.
+    held_s = scenario.duration_s if cuts else 0.0
+    on_wires_s = HOPS * scenario.station_count * backbone.delay_ms / 1e3 + held_s
     airtime_s = _airtime_ns(scenario) / SECOND
     # A list of messages may be one burst at the end; of others those may be left that somebody missed who was away.
     left = len(scenario.workload.messages) or _longest_absence_s(scenario) * _messages_per_s(scenario, hosts)

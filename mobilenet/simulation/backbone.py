@@ -56,6 +56,7 @@ class VCubeBackbone:
         self.detectors: list[Detector] = []
         self.suspicions = 0
         self.tests_in_flight = 0
+        network.on_lost = self._is_lost
         self._parameters = parameters
 
     def port(self, station: int, receive: Receive) -> WiredPort:
@@ -83,6 +84,10 @@ class VCubeBackbone:
 
         self.network.attach(station, on_receive)
         return layer
+
+    def _is_lost(self, message: Any) -> None:
+        if type(message) is Test or type(message) is Answer:
+            self.tests_in_flight -= 1
 
     @property
     def is_at_rest(self) -> bool:

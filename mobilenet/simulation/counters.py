@@ -23,6 +23,7 @@ from mobilenet.simulation.observer import Observer
 
 FrameObserver = Callable[[Frame], None]
 HopObserver = Callable[[int, int, Any], None]  # told of a message when it is put on the link from a to b
+LINK_CUT = "link_cut"  # of a message on a wire that was cut
 OUT_OF_RANGE = "out_of_range"  # of a message for one node that is too far away; no pair for the medium
 
 
@@ -80,8 +81,8 @@ class Counters:
 
         return observe
 
-    def wired_hop(self, a: int, b: int, message: Any) -> Callable[[], None] | None:
-        """A message is put on the link from a to b; what is returned is called when it arrives."""
+    def wired_hop(self, a: int, b: int, message: Any) -> Callable[[bool], None] | None:
+        """A message is put on the link from a to b; what is returned is called when it arrives, or is lost."""
         tally = self._wired_kinds.setdefault(message.__class__, [0, 0, 0])
         tally[0] += 1
         tally[1] += message.size_bytes
@@ -95,7 +96,12 @@ class Counters:
         if messages is None:
             return None
         sent, kind, size, about = kernel.now, type(message).__name__, message.size_bytes, contents(message)
-        return lambda: messages.add(sent, kernel.now, f"s{a}", f"s{b}", "wired", kind, size, "received", *about)
+
+        def note(arrives: bool) -> None:
+            arrived, fate = (kernel.now, "received") if arrives else (None, LINK_CUT)
+            messages.add(sent, arrived, f"s{a}", f"s{b}", "wired", kind, size, fate, *about)
+
+        return note
 
     def sample_totals(self, medium: Medium, wires: WiredNetwork) -> None:
         """Running totals of the network, now."""
@@ -114,10 +120,13 @@ class Counters:
                 add(now, "network", prefix + outcome, count)
         add(now, "network", "wired_messages", sum(link.sent for link in wires.links.values()))
         add(now, "network", "wired_bytes", sum(link.bytes for link in wires.links.values()))
+        if lost := sum(link.lost for link in wires.links.values()):  # only where somebody cut one by hand
+            add(now, "network", "wired_lost", lost)
 
     def counters(self, medium: Medium, wires: WiredNetwork, suspicions: int) -> dict[str, Any]:
         """counters.json of the whole run."""
         links = wires.links.values()
+        lost = sum(link.lost for link in links)
         kinds: dict[str, dict[str, dict[str, int]]] = {"host": {}, "station": {}, "wired": {}}
         for (from_station, kind), tally in medium.by_kind.items():
             kinds["station" if from_station else "host"][kind.__name__] = _tally(tally)
@@ -140,6 +149,7 @@ class Counters:
                 "delivered": sum(link.delivered for link in links),
                 "bytes": sum(link.bytes for link in links),
                 "in_flight": wires.in_flight,
+                **({"lost": lost} if lost else {}),  # with links that somebody cut
                 **({"suspicions": suspicions} if suspicions else {}),  # of stations, which never fail
             },
             "by_message_type": kinds,

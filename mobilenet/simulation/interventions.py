@@ -1,21 +1,32 @@
 """What is done to a run by hand takes effect.
 
-Model     each is on the calendar before the run begins, behind everything else in its nanosecond. So it makes no
-          difference to the run when somebody wrote the list
+Model     each is on the calendar behind everything else in its nanosecond, and nothing is done for it before. So it
+          makes no difference whether it stands in the scenario from the beginning, or somebody puts it there while the
+          run goes on
 Units     integer nanoseconds
 Source    ours: docs/models/world.md
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import partial
 
-from mobilenet.engine.kernel import Kernel, ns
+from mobilenet.engine.kernel import SECOND, Kernel, ns
 from mobilenet.parameters import number
+from mobilenet.simulation.infrastructure import Infrastructure
 from mobilenet.simulation.lifecycle import Lifecycle
 from mobilenet.simulation.movement import Movement
-from mobilenet.world.interventions import Drag, Interval, Loss, OfHost, in_order
+from mobilenet.world.interventions import (
+    AnyIntervention,
+    Cut,
+    Drag,
+    Interval,
+    Loss,
+    Mend,
+    OfHost,
+    in_order,
+)
 
 LAST = 2  # of simpy's priorities, after NORMAL
 
@@ -24,28 +35,47 @@ class Interventions:
     """Of one run. `set_loss`: changes the random loss of its radio."""
 
     def __init__(
-        self, kernel: Kernel, lifecycle: Lifecycle, movement: Movement, set_loss: Callable[[float], None]
+        self,
+        kernel: Kernel,
+        lifecycle: Lifecycle,
+        movement: Movement,
+        infrastructure: Infrastructure,
+        set_loss: Callable[[float], None],
     ) -> None:
         self._kernel = kernel
         self._lifecycle = lifecycle
         self._movement = movement
+        self._infrastructure = infrastructure
         self._set_loss = set_loss
 
-    def plan(self, interventions: tuple[OfHost | Drag | Loss | Interval, ...]) -> None:
-        for one in in_order(interventions):
+    def plan(self, interventions: Iterable[AnyIntervention]) -> None:
+        for one in in_order(tuple(interventions)):
             self.plan_one(one)
 
-    def plan_one(self, one: OfHost | Drag | Loss | Interval) -> None:
-        """Now or later: it comes behind all that is done by hand at the same time already."""
+    def plan_one(self, one: AnyIntervention) -> None:
+        """Now or later: it comes behind all that is done by hand at the same time already. Raises ValueError for a time
+        that is over. Whether it makes sense is looked at when a scenario is read, and not here.
+        """
         calendar = self._kernel.calendar
-        calendar.put(ns(one.at_s), LAST, calendar.sequence_number(), partial(self._take_effect, one))
+        at_ns = ns(one.at_s)
+        if at_ns < calendar.now:
+            raise ValueError(f"at_s: {one.at_s:g} s is over, the run is at {calendar.now / SECOND:g} s")
+        calendar.put(at_ns, LAST, calendar.sequence_number(), partial(self._take_effect, one))
 
-    def _take_effect(self, one: OfHost | Drag | Loss | Interval) -> None:
+    def _take_effect(self, one: AnyIntervention) -> None:
         if isinstance(one, Loss):
             self._set_loss(one.loss)
         elif isinstance(one, Interval):
             self._lifecycle.change_workload(one)
         elif isinstance(one, Drag):
             self._movement.drag(number(one.host), *one.to_m)
-        else:
+        elif isinstance(one, OfHost):
             self._lifecycle.happen(one.do, number(one.host))
+        elif isinstance(one, Cut):
+            self._infrastructure.cut(one.ends, one.loses)
+        elif isinstance(one, Mend):
+            self._infrastructure.mend(one.ends)
+        elif one.do == "radio_off":
+            self._infrastructure.switch_off(number(one.station))
+        else:
+            self._infrastructure.switch_on(number(one.station))

@@ -40,6 +40,7 @@ from mobilenet.simulation.connections import RadioChannels, WiredChannels
 from mobilenet.simulation.counters import Counters, FrameObserver, HopObserver, Totals, both
 from mobilenet.simulation.datagrams import RealTime, applications_of
 from mobilenet.simulation.hosts import HostNode
+from mobilenet.simulation.infrastructure import Infrastructure
 from mobilenet.simulation.interventions import Interventions
 from mobilenet.simulation.lifecycle import Lifecycle
 from mobilenet.simulation.movement import Movement
@@ -147,8 +148,10 @@ class Simulation:
         self.lifecycle = Lifecycle(
             scenario, self.kernel, self.medium, self.movement, self.hosts, self.world.trajectories
         )
-
-        self._interventions = Interventions(self.kernel, self.lifecycle, self.movement, self._set_loss)
+        self.infrastructure = Infrastructure(self.kernel, self.recording.events, self.wires, self.medium, self.stations)
+        self._interventions = Interventions(
+            self.kernel, self.lifecycle, self.movement, self.infrastructure, self._set_loss
+        )
         self._until_ns = 0  # where the present stage ends
         self._is_at_rest = False
 
@@ -242,6 +245,7 @@ class Simulation:
         self._begin()
         yield self._stage(self.duration_ns)
         self._counters.sample_totals(self.medium, self.wires)
+        self.infrastructure.repair()
         self.lifecycle.bring_everybody_back(self.coverage)
         end_ns = self.duration_ns + ns(self.scenario.drain_s)
         while not self._has_come_to_rest() and self.kernel.now < end_ns:

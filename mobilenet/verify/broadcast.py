@@ -99,6 +99,7 @@ class BroadcastJudge:
         self._past: dict[MessageKey, np.ndarray] = {}
         self._numbers = [0] * len(self._senders)  # the number of each sender's next broadcast
         self._count = np.zeros(len(self._senders), dtype=np.int64)  # of broadcasts so far, without those given up
+        self._off: set[str] = set()  # stations whose radio somebody has switched off
         self._row = -1
         self.deliveries = 0
 
@@ -108,8 +109,8 @@ class BroadcastJudge:
         first = self._row + 1
         for row, (event, node) in enumerate(zip(events["event"][first:], events["node"][first:], strict=True), first):
             self._row = row
-            if event == "expire":
-                self._expire(node)
+            if event in self.AT_STATIONS:
+                self.AT_STATIONS[event](self, node)
                 continue
             handler = handlers.get(event)
             if handler is None:
@@ -137,7 +138,7 @@ class BroadcastJudge:
         if host.member:
             raise Violation("membership", f"{self._when()}: {host.name} joins although it is a member")
         host.member = True
-        host.silence.confirmed(self._events["station"][self._row], self._now())
+        self._confirmed(host)
         self._entitle(host)
         self._require_up(host, "joins")
 
@@ -225,6 +226,24 @@ class BroadcastJudge:
         if problem is not None:
             self._violated("gaps", f"{self._when()}: {station} gives up {host.name} {problem}\n  {host.last_handoff}")
 
+    def _radio_off(self, station: str) -> None:
+        self._off.add(station)
+        self._answers(station, False)
+
+    def _radio_on(self, station: str) -> None:
+        self._off.discard(station)
+        self._answers(station, True)
+
+    def _answers(self, station: str, does: bool) -> None:
+        for host in self._hosts.values():
+            if host.silence.confirmed_by == station:
+                host.silence.set("answered", does, self._now())
+
+    def _confirmed(self, host: Host) -> None:
+        station = self._events["station"][self._row]
+        host.silence.set("answered", station not in self._off, self._now())
+        host.silence.confirmed(station, self._now())
+
     def _handoff_start(self, host: Host) -> None:
         host.last_handoff = f"handoff of session {self._events['session'][self._row]} begun {self._when()}"
         host.silence.set("connected", False, self._now())
@@ -232,7 +251,7 @@ class BroadcastJudge:
 
     def _handoff_end(self, host: Host) -> None:
         host.last_handoff = f"handoff of session {self._events['session'][self._row]} ended {self._when()}"
-        host.silence.confirmed(self._events["station"][self._row], self._now())
+        self._confirmed(host)
         self._require_up(host, "ends a handoff")
 
     def _out_of_coverage(self, host: Host) -> None:
@@ -253,6 +272,11 @@ class BroadcastJudge:
         "handoff_end": _handoff_end,
         "out_of_coverage": _out_of_coverage,
         "in_coverage": _in_coverage,
+    }
+    AT_STATIONS: ClassVar[dict[str, Callable[[BroadcastJudge, str], None]]] = {
+        "expire": _expire,
+        "radio_off": _radio_off,
+        "radio_on": _radio_on,
     }
 
     # --- rules

@@ -29,13 +29,15 @@ def conservation_problem(
 ) -> str | None:
     """The first sum that does not come out, or None."""
     try:
-        problems = chain(_problems(counters, quiescent, duplicating_air), _kinds_problems(counters, expected))
+        problems = chain(_problems(counters, quiescent, duplicating_air, expected), _kinds_problems(counters, expected))
         return next(problems, None) or _told_differently(counters, samples)
     except (KeyError, TypeError, AttributeError) as error:
         return f"counters.json lacks or garbles {error}"
 
 
-def _problems(counters: dict[str, Any], quiescent: bool, duplicating_air: bool) -> Iterator[str]:
+def _problems(
+    counters: dict[str, Any], quiescent: bool, duplicating_air: bool, expected: Expected | None
+) -> Iterator[str]:
     yield from _no_counts("counters", {key: counters[key] for key in ("radio", "wired", "by_message_type")})
     radio, wired, kinds = counters["radio"], counters["wired"], counters["by_message_type"]
     yield from _no_counts("radio", {key: radio[key] for key in ("queue_drops", "mac_retries")})
@@ -66,8 +68,12 @@ def _problems(counters: dict[str, Any], quiescent: bool, duplicating_air: bool) 
     hops = sum(kind["count"] for kind in kinds["wired"].values())
     if wired["sent"] != hops:
         yield f"wired: {wired['sent']} sent, but {hops} counted by kind"
-    if wired["sent"] != wired["delivered"] + wired["in_flight"]:
-        yield f"wired: {wired['sent']} sent, {wired['delivered']} delivered and {wired['in_flight']} in flight"
+    lost = wired.get("lost", 0)
+    if wired["sent"] != wired["delivered"] + wired["in_flight"] + lost:
+        but = f", {lost} lost" if lost else ""
+        yield f"wired: {wired['sent']} sent, {wired['delivered']} delivered{but} and {wired['in_flight']} in flight"
+    if lost and expected is not None and not any(switch.loses for switch in expected.switches):
+        yield f"wired: {lost} lost, and nobody cut a link so that it loses anything"
     if quiescent and wired["in_flight"]:
         yield f"wired: quiescent, but {wired['in_flight']} in flight"
 
@@ -117,6 +123,7 @@ def _told_differently(counters: dict[str, Any], samples: Columns) -> str | None:
         **({"radio_payload_bytes": payload} if "radio_payload_bytes" in last else {}),
         "wired_messages": wired["sent"],
         "wired_bytes": wired["bytes"],
+        **({"wired_lost": wired.get("lost", 0)} if wired.get("lost") or "wired_lost" in last else {}),
         "pairs_received": radio["received"],
         "addressed_pairs_received": radio["addressed"]["received"],
         **({"radio_mac_retries": radio["mac_retries"]} if radio["mac_retries"] or "radio_mac_retries" in last else {}),

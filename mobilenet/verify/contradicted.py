@@ -3,6 +3,7 @@
 Checks    totals     of the network never fall: see totals.py
           cells      hosts deliver and refuse where they are said to be: see cells.py
           planned    what the scenario plans happened: see planned.py
+          switched   nothing went over links that were cut, and radios that were off: see switched.py
           places     everybody was where the scenario lets them be: see places.py
           handoffs   their details fit to what follows: see handoffs.py
 Model     what is contradicted here can still be read, so all properties are judged as well
@@ -19,6 +20,7 @@ from mobilenet.verify.cells import cells_problem
 from mobilenet.verify.handoffs import handoffs_problem
 from mobilenet.verify.places import places_problem
 from mobilenet.verify.planned import planned_problem
+from mobilenet.verify.switched import switched_problem
 from mobilenet.verify.totals import totals_problem
 
 
@@ -35,6 +37,7 @@ def contradicted(
         totals_problem(samples, manifest)
         or cells_problem(events)
         or planned_problem(events, expected)
+        or switched_problem(events, expected)
         or places_problem(events, positions, expected)
         or handoffs_problem(events, samples, conduct, manifest)
     )

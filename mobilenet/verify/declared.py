@@ -21,6 +21,8 @@ from mobilenet.scenario.expectations import Expected
 from mobilenet.scenario.plans import derived, expected
 from mobilenet.scenario.promises import declared, declared_in_format_2
 from mobilenet.scenario.run_source import recorded
+from mobilenet.scenario.switches import lossy_cuts
+from mobilenet.verify.warned import warnings_on
 
 LONGEST = 80  # characters of a value in an error
 
@@ -45,10 +47,23 @@ def require_scenario(directory: Path, manifest: dict[str, Any]) -> Expected | No
     return found
 
 
-def expected_of(directory: Path) -> Expected | None:
-    """What is expected of the record of a directory whose manifest is not in doubt."""
+def scenario_of(directory: Path) -> Any:
+    """What a run was, of a directory whose manifest is not in doubt."""
     try:
-        return expected(recorded(directory / "scenario.yaml"))
+        return recorded(directory / "scenario.yaml")
+    except ScenarioError as error:
+        raise RunError(f"{str(error).splitlines()[0]}; the run is damaged") from None
+
+
+def warnings_by(scenario: Any) -> list[str]:
+    """What the verdict on it warns of."""
+    return warnings_on(lossy_cuts(scenario))
+
+
+def expected_by(scenario: Any) -> Expected | None:
+    """What is expected of its record."""
+    try:
+        return expected(scenario)
     except ScenarioError as error:
         raise RunError(f"{str(error).splitlines()[0]}; the run is damaged") from None
 

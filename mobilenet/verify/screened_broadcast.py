@@ -41,7 +41,7 @@ class ScreenedBroadcast(BroadcastJudge):
         self._asked = asked
         event, node, message = (events.coded(name) for name in ("event", "node", "message"))
         delivered = event.codes == event.code("deliver")
-        self._others = np.flatnonzero(event.among((*self.HANDLERS, "expire")) & ~delivered)
+        self._others = np.flatnonzero(event.among((*self.HANDLERS, *self.AT_STATIONS)) & ~delivered)
         rows = np.flatnonzero(delivered)
         rows = rows[np.argsort(node.codes[rows], kind="stable")]
         ends = np.searchsorted(node.codes[rows], np.arange(len(node.words) + 1))
@@ -64,8 +64,8 @@ class ScreenedBroadcast(BroadcastJudge):
         for row, event, node in zip(self._others.tolist(), *names, strict=True):
             self._row = row
             try:
-                if event == "expire":
-                    self._expire(node)
+                if event in self.AT_STATIONS:
+                    self.AT_STATIONS[event](self, node)
                 else:
                     self._take(event, self._host(node))
             except Violation as violation:

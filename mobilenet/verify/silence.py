@@ -5,7 +5,8 @@ Model     a station that gives a host up says so (`expire`), and the network not
           was with: what was last confirmed elsewhere (`join`, `handoff_end`) was confirmed before that station heard
           it last. A gap follows such an event, and the host was not surely heard since. Gaps may repeat until it was:
           who announces one cannot know that it arrived.
-          A host is reachable while it is a member, up, in coverage, and no handoff of it is under way. One that was
+          A host is reachable while it is a member, up, in coverage, no handoff of it is under way, and nobody has
+          switched the radio of its station off. One that was
           reachable for `heard_every_s` without a break was surely heard in that time, and what was heard was answered,
           whatever the medium did to single frames; the run promises that. So the last moment at which it was surely
           heard is `heard_every_s` before the last end of such a span, or when it last left
@@ -19,7 +20,7 @@ from __future__ import annotations
 
 from typing import Literal
 
-Aspect = Literal["up", "covered", "connected"]
+Aspect = Literal["up", "covered", "connected", "answered"]
 SECOND = 1_000_000_000
 MARGIN_NS = 1000  # silences are told as decimal fractions
 
@@ -30,23 +31,28 @@ class Silence:
     __slots__ = (
         "_after_ns",
         "_aspects",
-        "_confirmed_by",
         "_confirmed_ns",
         "_given_up_ns",
         "_given_up_since_ns",
         "_heard_every_ns",
         "_heard_ns",
         "_since",
+        "confirmed_by",
     )
 
     def __init__(self, after_ns: int | None, heard_every_ns: int) -> None:
         """`after_ns`: T; None: no gaps at all."""
         self._after_ns = after_ns
         self._heard_every_ns = heard_every_ns
-        self._aspects: dict[Aspect, bool] = {"up": True, "covered": False, "connected": False}
+        self._aspects: dict[Aspect, bool] = {
+            "up": True,
+            "covered": False,
+            "connected": False,
+            "answered": True,
+        }
         self._since: int | None = None  # reachable since then
         self._heard_ns = 0
-        self._confirmed_by: str | None = None  # the station that it was last with ...
+        self.confirmed_by: str | None = None  # the station that it was last with ...
         self._confirmed_ns = 0  # ... and since when
         self._given_up_ns: int | None = None
         self._given_up_since_ns = 0  # it was silent then
@@ -63,7 +69,7 @@ class Silence:
 
     def confirmed(self, station: str | None, now_ns: int) -> None:
         self.set("connected", True, now_ns)
-        self._confirmed_by, self._confirmed_ns = station, now_ns
+        self.confirmed_by, self._confirmed_ns = station, now_ns
 
     def left(self, now_ns: int) -> None:
         """What stations know of it after that, they heard after that."""
@@ -84,8 +90,8 @@ class Silence:
             return "but this run promises no gaps"
         if silent_ns < self._after_ns:
             return f"after {silent_ns / SECOND:.3f} s of silence; gaps are allowed after {self._after_ns / SECOND:g} s"
-        if self._confirmed_by not in (None, station) and now_ns - silent_ns < self._confirmed_ns:
-            return f"although it is with {self._confirmed_by} since {self._confirmed_ns / SECOND:.6f} s"
+        if self.confirmed_by not in (None, station) and now_ns - silent_ns < self._confirmed_ns:
+            return f"although it is with {self.confirmed_by} since {self._confirmed_ns / SECOND:.6f} s"
         self._given_up_ns, self._given_up_since_ns = now_ns, now_ns - silent_ns
         return None
 

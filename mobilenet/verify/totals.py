@@ -18,7 +18,7 @@ from mobilenet.verify.conservation import MAC_ACK_BYTES
 
 SECOND = 1_000_000_000
 NETWORK = "network"
-BEGINS_LATE = ("radio_mac_retries",)
+BEGINS_LATE = ("radio_mac_retries", "wired_lost")
 
 
 def totals_problem(samples: Columns, manifest: dict[str, Any]) -> str | None:

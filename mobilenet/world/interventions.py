@@ -3,7 +3,7 @@
 Model     each takes effect at its time, after everything else that was to happen in that nanosecond; of two at one time
           the first in the list comes first, and they are not of one host. What cannot be done any more (a crash of who
           is down) does nothing. A host that was crashed by hand stays down until somebody recovers it, or the active
-          part ends
+          part ends; so does a link that was cut, until somebody mends it, and a station whose radio was switched off
 Units     seconds, metres in parameters; integer nanoseconds in times
 Errors    none here
 Source    ours: docs/models/world.md
@@ -17,7 +17,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from mobilenet.engine.kernel import ns
-from mobilenet.parameters import HostName, Parameters, number
+from mobilenet.parameters import HostName, Parameters, StationName, number
 from mobilenet.world.workload import WorkloadParameters, broadcast_times
 
 
@@ -54,23 +54,65 @@ class Interval(_AtATime):
     interval_s: float = Field(ge=0.001, le=1e6, description="as workload.interval_s")
 
 
-AnyIntervention = OfHost | Drag | Loss | Interval
+class _OfLink(_AtATime):
+    link: tuple[StationName, StationName] = Field(description="between which two stations, [s0, s1]")
+
+    @property
+    def ends(self) -> tuple[int, int]:
+        """The lower number first: a link has no direction."""
+        a, b = sorted(map(number, self.link))
+        return a, b
+
+
+class Cut(_OfLink):
+    """A wired link holds what is sent over it from now on."""
+
+    do: Literal["cut"] = Field(description="what happens")
+    loses: bool = Field(
+        default=False,
+        description="what is sent over it, and is on the wire, is lost; protocols do not allow for that",
+    )
+
+
+class Mend(_OfLink):
+    """A wired link carries messages again, first what it has held."""
+
+    do: Literal["mend"] = Field(description="what happens")
+
+
+class OfStation(_AtATime):
+    """A station's radio sends and hears nothing from now on, or again."""
+
+    do: Literal["radio_off", "radio_on"] = Field(description="what happens")
+    station: StationName = Field(description="at which station")
+
+
+AnyIntervention = OfHost | Drag | Loss | Interval | Cut | Mend | OfStation
 Intervention = Annotated[AnyIntervention, Field(discriminator="do")]
 
 
-def in_order(interventions: Sequence[OfHost | Drag | Loss | Interval]) -> list[OfHost | Drag | Loss | Interval]:
+def concerns(one: AnyIntervention) -> tuple[str, ...]:
+    """The host, link or station that it is done to; none, where it is done to all."""
+    if isinstance(one, OfHost | Drag):
+        return (one.host,)
+    if isinstance(one, Cut | Mend):
+        return tuple(f"s{end}" for end in one.ends)
+    return (one.station,) if isinstance(one, OfStation) else ()
+
+
+def in_order(interventions: Sequence[AnyIntervention]) -> list[AnyIntervention]:
     """As they take effect."""
     return sorted(interventions, key=lambda one: ns(one.at_s))
 
 
-def segments(interventions: Sequence[OfHost | Drag | Loss | Interval]) -> list[Interval]:
+def segments(interventions: Sequence[AnyIntervention]) -> list[Interval]:
     """The changes of the workload, in order; from the n-th on, counted from 1, hosts broadcast as its segment says."""
     return [one for one in in_order(interventions) if isinstance(one, Interval)]
 
 
 def offers(
     workload: WorkloadParameters,
-    interventions: Sequence[OfHost | Drag | Loss | Interval],
+    interventions: Sequence[AnyIntervention],
     seed: int,
     host: int,
     appears_ns: int,

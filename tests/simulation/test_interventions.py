@@ -12,12 +12,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mobilenet.api import Run, manifest_of, run, simulate
+from mobilenet.interactive.session import LiveSession
 from mobilenet.parameters import ScenarioError
 from mobilenet.scenario import Scenario
 from mobilenet.scenario.plans import expected
-from mobilenet.simulation.mobile import Outcome
+from mobilenet.simulation.mobile import Simulation
+from mobilenet.simulation.outcome import Outcome
 from mobilenet.verify.asked import asked_problem
 from mobilenet.verify.contradicted import contradicted
+from mobilenet.world.interventions import in_order
 from tests.conftest import ROOT
 
 FIRST = ROOT / "scenarios" / "first.yaml"
@@ -30,6 +33,10 @@ BY_HAND: dict[str, dict[str, Any]] = {
     "loss": {"at_s": 17, "loss": 0.3},
     "interval": {"at_s": 18, "interval_s": 0.5},
     "broadcast": {"at_s": 19.5, "host": "h0"},
+    "cut": {"at_s": 6, "link": ["s1", "s0"]},
+    "mend": {"at_s": 8, "link": ["s0", "s1"]},
+    "radio_off": {"at_s": 13.25, "station": "s1"},
+    "radio_on": {"at_s": 14.5, "station": "s1"},
 }
 ALL = [{"do": do, **more} for do, more in BY_HAND.items()]
 
@@ -110,6 +117,10 @@ def problem(done: Outcome, scenario: Scenario) -> str | None:
     return wrong or asked_problem(tables["events"], found)
 
 
+def whom(one: dict[str, Any]) -> str:
+    return str(one.get("host") or one.get("station") or one.get("link") or one["do"])
+
+
 HOST = st.sampled_from([f"h{number}" for number in range(6)])
 WHEN = st.integers(0, 11_900_000_000).map(lambda ns: ns / 1e9)
 ANY = st.one_of(
@@ -125,13 +136,27 @@ ANY = st.one_of(
         }
     ),
     st.fixed_dictionaries({"do": st.just("loss"), "at_s": WHEN, "loss": st.sampled_from([0.0, 0.1, 0.5])}),
+    st.fixed_dictionaries(
+        {
+            "do": st.sampled_from(["cut", "mend"]),
+            "at_s": WHEN,
+            "link": st.sampled_from([["s0", "s1"], ["s2", "s1"]]),
+        }
+    ),
+    st.fixed_dictionaries(
+        {
+            "do": st.sampled_from(["radio_off", "radio_on"]),
+            "at_s": WHEN,
+            "station": st.sampled_from(["s0", "s1", "s2"]),
+        }
+    ),
     st.fixed_dictionaries({"do": st.just("interval"), "at_s": WHEN, "interval_s": st.sampled_from([0.3, 1.0, 5.0])}),
 )
 
 
 @settings(max_examples=25, deadline=None)
 @given(
-    st.lists(ANY, max_size=12, unique_by=lambda one: (one.get("host", one["do"]), one["at_s"])),
+    st.lists(ANY, max_size=12, unique_by=lambda one: (whom(one), one["at_s"])),
     st.sampled_from(["null", "{schedule: random, rate_per_host_per_min: 6, mean_duration_s: 1}"]),
 )
 def test_whatever_is_done_the_run_is_valid_and_repeats(
@@ -150,6 +175,16 @@ WRONG = [
     ({"at_s": 1, "do": "fly", "host": "h1"}, "unknown do fly"),
     ({"at_s": 1, "do": "drag", "host": "h1", "to_m": [1e9, 0]}, "expected numbers of metres, at most 1e+06"),
     ({"at_s": 1, "do": "crash", "host": "h1", "to_m": [0, 0]}, "to_m: unknown key"),
+    (
+        {"at_s": 1, "do": "cut", "link": ["s2", "s0"]},
+        "interventions.0.link: there is no link between s0 and s2; there are s0-s1, s1-s2",
+    ),
+    ({"at_s": 1, "do": "mend", "link": ["s0", "s0"]}, "there is no link between s0 and s0; there are s0-s1, s1-s2"),
+    ({"at_s": 1, "do": "mend", "link": ["s0", "s1"], "loses": True}, "loses: unknown key"),
+    (
+        {"at_s": 1, "do": "radio_off", "station": "s3"},
+        "interventions.0.station: there is no s3 among 3 stations, s0 to s2",
+    ),
     ({"at_s": 5.0, "do": "leave", "host": "h3"}, "interventions.1: another one of h3 at 5 s, expected one at a time"),
 ]
 
@@ -159,6 +194,40 @@ def test_wrong_ones_are_refused(one: dict[str, Any], said: str) -> None:
     with pytest.raises(ScenarioError) as caught:
         scenario([{"at_s": 5, "do": "crash", "host": "h3"}, one] if one["at_s"] == 5 else [one])
     assert said in str(caught.value)
+
+
+def test_links_and_stations_have_one_at_a_time() -> None:
+    link = [{"at_s": 1, "do": "cut", "link": ["s0", "s1"]}, {"at_s": 1, "do": "mend", "link": ["s1", "s0"]}]
+    with pytest.raises(ScenarioError, match=r"interventions.1: another one of s0-s1 at 1 s, expected one at a time"):
+        scenario(link)
+    scenario([link[0], {"at_s": 1, "do": "cut", "link": ["s1", "s2"]}])
+
+
+def test_in_a_mesh_all_pairs_have_a_link() -> None:
+    mesh = "stations.backbone={kind: vcube_causal}"
+    scenario([{"at_s": 1, "do": "cut", "link": ["s0", "s2"]}], mesh)
+    with pytest.raises(ScenarioError, match="no link between s0 and s3; all pairs of s0 to s2 have one"):
+        scenario([{"at_s": 1, "do": "cut", "link": ["s0", "s3"]}], mesh)
+
+
+@pytest.mark.parametrize("more", [[], ["wireless.loss=0.1", "record.messages=true"], ["protocol={name: tcp_flooding}"]])
+def test_put_in_while_it_runs_they_do_the_same(more: list[str]) -> None:
+    live = LiveSession(scenario([], *more))
+    for one in in_order(scenario(ALL).interventions):
+        live.play(one.at_s)
+        live.do(one.do, **one.model_dump(exclude={"do", "at_s"}))
+    live.play()
+    alone = simulate(scenario(ALL, *more))
+    assert live.fingerprint == alone.recording.events.fingerprint()
+    assert in_order(live.scenario.interventions) == in_order(scenario(ALL).interventions)
+
+
+def test_what_is_over_cannot_be_put_in() -> None:
+    run = Simulation(scenario([]))
+    run.run()
+    one = scenario(ALL[:1])
+    with pytest.raises(ValueError, match=r"at_s: 5.12346 s is over, the run is at 20"):
+        run.intervene(one, one.interventions[0])
 
 
 def test_there_must_be_an_interval_to_change() -> None:

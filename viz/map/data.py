@@ -92,10 +92,15 @@ def _about(run: Record) -> dict[str, Any]:
         "fingerprint": shown(m.get("fingerprint", ""))[:12], **{k: v if _number(v) is not None or isinstance(v,
         bool) else None for k, v in numbers.items()},
         "verdict": shown(verdict.get("verdict", "not judged")),
+        "warnings": [shown(line) for line in _list(verdict.get("warnings"))],
         "checks": {shown(k): shown(v.get("answer", "")) for k,
         v in checks.items() if isinstance(v, dict)} if isinstance(checks, dict) else {},
         "metrics": {name: row.get(name) for name in METRICS if _number(row.get(name)) is not None},
     }  # fmt: skip
+
+
+def _list(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else []
 
 
 METRICS = (

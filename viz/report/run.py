@@ -112,9 +112,13 @@ def run_page(directory: Path) -> str:
         called(directory, scenario_of(directory)),
         run.verdict,
         subtitle,
-        _answer(run) + f"<p class=caveat>{text(ONE_RUN)}</p>",
+        _answer(run) + "".join(f"<p class=caveat>{text(line)}</p>" for line in (*map(_warning, run.warnings), ONE_RUN)),
         sections,
     )
+
+
+def _warning(line: str) -> str:
+    return f"Warning: {line}."
 
 
 def _radio(directory: Path) -> str:

@@ -29,9 +29,10 @@ OUTCOMES = {
     "preamble_missed": "its preamble did not stand out of noise and other frames there",
     "bit_errors": "noise alone was too strong for its rate there",
     "half_duplex": "the receiver was sending",
-    "receiver_down": "the host was down",
+    "receiver_down": "the receiver was down",
     "random": "the scenario's random loss",
     "out_of_range": "the receiver was too far away",
+    "link_cut": "somebody had cut the link",
 }
 
 

@@ -50,6 +50,7 @@ from mobilenet.propagation.budget import LinkBudget
 from mobilenet.propagation.fading import Fading
 
 PREAMBLE_NS: Final = 4_000
+NOWHERE_M: Final = 1e12
 
 
 class ReceiverState:
@@ -138,7 +139,11 @@ class Sinr(Medium):
         delays: list[int] = []
         powers: list[int] = []
         latest = 0
-        for node in self.neighbours.candidates(sender, now):
+        candidates = self.neighbours.candidates(sender, now)
+        if not sender.up:  # a station whose radio is off: nobody is near
+            frame.x_m = NOWHERE_M
+            candidates = ()
+        for node in candidates:
             elapsed = now - node.since_ns
             node_x = node.x_m + node.vx * elapsed
             node_y = node.y_m + node.vy * elapsed

@@ -72,7 +72,8 @@ class UnitDisk(Medium):
         least: dict[Transceiver, int] | None = None
         if before is not None and before.serial in self._in_air:
             least = _still_lasts(before, now)
-        candidates = self.neighbours.candidates(sender, now)
+        # a station whose radio is off sends to nobody
+        candidates = self.neighbours.candidates(sender, now) if sender.up else ()
         _touch(candidates)
         for node in candidates:
             elapsed = now - node.since_ns

@@ -15,12 +15,12 @@ from functools import partial
 from typing import Any
 
 from mobilenet.engine.kernel import Kernel
-from mobilenet.network.wired.link import Link
+from mobilenet.network.wired.link import Arrive, Link
 from mobilenet.quoting import counted
 
 Edge = tuple[int, int]
 Receive = Callable[[int, Any], None]
-Hop = Callable[[int, int, Any], Callable[[], None] | None]
+Hop = Callable[[int, int, Any], Callable[[bool], None] | None]
 
 
 def adjacency(edges: Sequence[Edge], stations: int) -> list[list[int]]:
@@ -80,7 +80,7 @@ class WiredNetwork:
         on_hop: Hop | None = None,
     ) -> None:
         """`near`: the neighbours of each station; None: a full mesh. `on_hop(a, b, message)` sees each message put on
-        a link, and may return what to call when it arrives."""
+        a link, and may return what to call when it arrives (True), or is lost (False)."""
         self.kernel = kernel
         self.stations = stations
         self.links: dict[Edge, Link] = {}
@@ -90,6 +90,7 @@ class WiredNetwork:
         self._delay_ns = delay_ns
         self._header_bytes = header_bytes
         self._on_hop = on_hop
+        self.on_lost: Callable[[Any], None] = _ignore  # is told of each message that will not arrive
         self._receive: list[Receive] = [_nobody] * stations
 
     def attach(self, station: int, receive: Receive) -> None:
@@ -98,7 +99,16 @@ class WiredNetwork:
 
     @property
     def in_flight(self) -> int:
-        return sum(link.sent - link.delivered for link in self.links.values())
+        return sum(link.sent - link.delivered - link.lost for link in self.links.values())
+
+    def cut(self, a: int, b: int, loses: bool) -> None:
+        """The link between two neighbours, both ways."""
+        for link in (self._link(a, b), self._link(b, a)):
+            link.cut(loses)
+
+    def mend(self, a: int, b: int) -> None:
+        for link in (self._link(a, b), self._link(b, a)):
+            link.mend()
 
     def route(self, source: int, at: int, to: int, message: Any) -> None:
         neighbour = to if self._near is None else self._hops_from(self._near, at)[to]
@@ -116,20 +126,46 @@ class WiredNetwork:
         else:
             self.route(source, at, to, message)
 
-    def _send(self, a: int, b: int, message: Any, arrive: Callable[[], None], header_bytes: int | None = None) -> None:
+    def _send(self, a: int, b: int, message: Any, arrive: Arrive, header_bytes: int | None = None) -> None:
+        """`arrive`: a partial, of which the message is the last argument."""
         arrived = None if self._on_hop is None else self._on_hop(a, b, message)
         if arrived is not None:
-            note, handle = arrived, arrive
-
-            def arrive() -> None:
-                note()
-                handle()
-
+            arrive = _Noted(arrive, arrived)
         around = self._header_bytes if header_bytes is None else header_bytes
         link = self.links.get((a, b))
         if link is None:
-            link = self.links[a, b] = Link(self.kernel, self._bits_per_s, self._delay_ns)
+            link = self._link(a, b)
         link.send(message.size_bytes + around, arrive)
+
+    def _link(self, a: int, b: int) -> Link:
+        link = self.links.get((a, b))
+        if link is None:
+            link = self.links[a, b] = Link(self.kernel, self._bits_per_s, self._delay_ns, self._is_lost)
+        return link
+
+    def _is_lost(self, arrive: Any) -> None:
+        if isinstance(arrive, _Noted):
+            arrive.note(False)
+            arrive = arrive.arrive
+        self.on_lost(arrive.args[-1])
+
+
+class _Noted:
+    """What happens when a message arrives, noted before."""
+
+    __slots__ = ("arrive", "note")
+
+    def __init__(self, arrive: Arrive, note: Callable[[bool], None]) -> None:
+        self.arrive = arrive
+        self.note = note
+
+    def __call__(self) -> None:
+        self.note(True)
+        self.arrive()
+
+
+def _ignore(message: Any) -> None:
+    """Nobody asks."""
 
 
 def _nobody(source: int, message: Any) -> None:

@@ -34,6 +34,7 @@ Mobilenet.panels = (app) => {
         about.seed,
     ),
     about.description ? el("p", { class: "mn-note" }, el("bdi", {}, about.description)) : null,
+    ...about.warnings.map((line) => el("p", { class: "mn-note" }, "warning: " + line)),
   );
 
   const toggle = (name, words, paint) => {

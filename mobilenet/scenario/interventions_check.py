@@ -1,0 +1,62 @@
+"""Whether the interventions of a scenario make sense: what they name exists, and none contradicts another.
+
+Units     seconds, metres
+Errors    none: what is wrong is told
+Source    ours: docs/models/world.md, "By hand"
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mobilenet.network.wired.tree import links
+from mobilenet.parameters import number
+from mobilenet.quoting import counted
+from mobilenet.scenario.mobile_keys import MobileKeys
+from mobilenet.world.interventions import Cut, Drag, Interval, Mend, OfStation, concerns
+
+FARTHEST_DRAG_M = 1e6
+MOST_NAMED = 12  # links
+
+
+def objections(scenario: MobileKeys, sites: NDArray[np.float64]) -> Iterator[tuple[str, str]]:
+    """(dotted path, what is wrong there)"""
+    there: set[tuple[tuple[str, ...], float]] = set()
+    for place, one in enumerate(scenario.interventions):
+        path = f"interventions.{place}"
+        who = concerns(one)
+        if who:
+            if (who, one.at_s) in there:
+                yield path, f"another one of {'-'.join(who)} at {one.at_s:g} s, expected one at a time"
+            there.add((who, one.at_s))
+        if one.at_s >= scenario.duration_s:
+            yield f"{path}.at_s", f"{one.at_s:g} s, expected less than duration_s, {scenario.duration_s:g} s"
+        if isinstance(one, Interval) and scenario.workload.interval_s is None:
+            yield f"{path}.do", f"arrivals are {scenario.workload.arrivals!r}, which have no interval to change"
+        if isinstance(one, Drag) and not max(map(abs, one.to_m)) <= FARTHEST_DRAG_M:
+            yield f"{path}.to_m", f"expected numbers of metres, at most {FARTHEST_DRAG_M:g}"
+        if isinstance(one, OfStation) and number(one.station) >= len(sites):
+            many = counted(len(sites), "station")
+            yield f"{path}.station", f"there is no {one.station} among {many}, s0 to s{len(sites) - 1}"
+        if isinstance(one, Cut | Mend) and (problem := _link_problem(scenario, sites, one.ends)) is not None:
+            yield f"{path}.link", problem
+
+
+def _link_problem(scenario: MobileKeys, sites: NDArray[np.float64], ends: tuple[int, int]) -> str | None:
+    a, b = ends
+    try:
+        wires = links(scenario.stations.backbone, sites.tolist())
+    except ValueError:
+        return None  # that is said already
+    if a != b and (b < len(sites) if wires is None else {(a, b), (b, a)} & set(wires)):
+        return None
+    if wires is None:
+        there = f"all pairs of s0 to s{len(sites) - 1} have one"
+    else:
+        named = [f"s{min(wire)}-s{max(wire)}" for wire in sorted(tuple(sorted(wire)) for wire in wires)]
+        more = len(named) - MOST_NAMED
+        there = f"there are {', '.join(named[:MOST_NAMED]) or 'none'}" + (f" and {more} more" if more > 0 else "")
+    return f"there is no link between s{a} and s{b}; {there}"

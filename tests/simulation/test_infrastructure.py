@@ -1,0 +1,264 @@
+"""Links that are cut and radios that are switched off by hand: what goes on, what is held, lost and warned of."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+from mobilenet.viz.map.data import document
+from mobilenet.viz.report.run import run_page
+from typer.testing import CliRunner
+
+from mobilenet.api import Run, judge_anew, manifest_of, run, simulate
+from mobilenet.cli.main import app
+from mobilenet.engine.kernel import Kernel
+from mobilenet.network.wired.link import Link
+from mobilenet.rundir.table import Columns
+from mobilenet.scenario import Scenario
+from mobilenet.scenario.plans import expected
+from mobilenet.simulation.outcome import Outcome
+from mobilenet.verify.conservation import conservation_problem
+from mobilenet.verify.declared import warnings_by
+from mobilenet.verify.switched import switched_problem
+from tests.conftest import ROOT
+
+FIRST = ROOT / "scenarios" / "first.yaml"
+MILLISECOND = 1_000_000
+HELD = [{"at_s": 5, "do": "cut", "link": ["s0", "s1"]}, {"at_s": 15, "do": "mend", "link": ["s1", "s0"]}]
+LOST = [{**HELD[0], "loses": True}, HELD[1]]
+SILENT = [{"at_s": 5, "do": "radio_off", "station": "s1"}, {"at_s": 15, "do": "radio_on", "station": "s1"}]
+BACKBONES = ["tree", "vcube_best_effort", "vcube_reliable", "vcube_causal"]
+
+
+def scenario(interventions: list[dict[str, Any]], *more: str) -> Scenario:
+    return Scenario.load(FIRST, ["duration_s=20", "seed=3", f"interventions={json.dumps(interventions)}", *more])
+
+
+def played(interventions: list[dict[str, Any]], *more: str) -> Outcome:
+    found = simulate(scenario(interventions, *more))
+    assert isinstance(found, Outcome)
+    return found
+
+
+class Wire:
+    """One link, and what arrives over it."""
+
+    def __init__(self) -> None:
+        self.kernel = Kernel()
+        self.lost: list[object] = []
+        self.link = Link(self.kernel, 8_000_000, 10 * MILLISECOND, self.lost.append)  # 1000 bytes take 1 ms
+        self.arrived: list[tuple[str, int]] = []
+
+    def send(self, name: str) -> None:
+        self.link.send(1000, lambda: self.arrived.append((name, self.kernel.now // MILLISECOND)))
+
+    def until(self, ms: int) -> None:
+        self.kernel.run_until(ms * MILLISECOND)
+
+
+def test_a_cut_link_holds_in_order_what_is_sent_and_not_what_was() -> None:
+    wire = Wire()
+    for name in "ab":
+        wire.send(name)
+    wire.link.cut(loses=False)
+    wire.until(5)
+    for name in "cd":
+        wire.send(name)
+    wire.until(100)
+    assert wire.arrived == [("a", 11), ("b", 12)] and wire.link.sent == 4 and wire.link.bytes == 4000
+    wire.link.mend()
+    wire.send("e")
+    wire.until(200)
+    assert wire.arrived[2:] == [("c", 111), ("d", 112), ("e", 113)]
+    assert wire.link.sent == wire.link.delivered == 5 and wire.link.bytes == 5000 and not wire.link.lost
+
+
+def test_who_waits_for_the_wire_goes_first_however_short_the_cut() -> None:
+    wire = Wire()
+    for name in "abcd":
+        wire.send(name)
+    wire.link.cut(loses=False)
+    wire.send("e")
+    wire.until(1)
+    wire.link.mend()
+    wire.until(100)
+    assert [name for name, _ in wire.arrived] == [*"abcde"]
+
+
+def test_a_link_that_loses_loses_what_is_on_it_too() -> None:
+    wire = Wire()
+    wire.send("a")
+    wire.until(11)
+    wire.send("b")
+    wire.link.cut(loses=True)
+    wire.send("c")
+    wire.link.mend()
+    wire.send("d")
+    wire.until(100)
+    assert wire.arrived == [("a", 11), ("d", 22)]
+    assert (wire.link.sent, wire.link.delivered, wire.link.lost, len(wire.lost)) == (4, 2, 2, 2)
+
+
+@pytest.mark.parametrize("kind", BACKBONES)
+def test_a_held_wire_delays_and_breaks_nothing(kind: str, tmp_path: Path) -> None:
+    done = run(scenario(HELD, f"stations.backbone={{kind: {kind}}}"), out=tmp_path / "run")
+    assert done.verdict == "valid" and not done.warnings and done.manifest["quiescent"]
+    assert "lost" not in done.counters["wired"]
+    assert done.delays.delay_s.max() > 5
+
+
+@pytest.mark.parametrize("kind", BACKBONES)
+def test_what_a_wire_loses_is_counted_and_warned_of(kind: str, tmp_path: Path) -> None:
+    more = [f"stations.backbone={{kind: {kind}}}", "record.messages=true"]
+    done = run(scenario(LOST, *more), out=tmp_path / "run")
+    wired = done.counters["wired"]
+    assert wired["lost"] > 0 and wired["sent"] == wired["delivered"] + wired["lost"] + wired["in_flight"]
+    assert done.verdicts["conservation"].answer == "valid"
+    fates = Counter(
+        fate for fate, medium in zip(done.messages.fate, done.messages.medium, strict=True) if medium == "wired"
+    )
+    assert fates == {"received": wired["delivered"], "link_cut": wired["lost"]}
+    (warning,) = done.warnings
+    assert "from 5 to 15 s the link s0-s1" in warning and "mobile_causal assumes that wires lose nothing" in warning
+
+
+def test_tcp_sends_again_what_a_wire_loses(tmp_path: Path) -> None:
+    done = run(scenario(LOST, "protocol={name: tcp_flooding}"), out=tmp_path / "run")
+    assert done.counters["wired"]["lost"] > 0
+    assert done.verdict == "valid" and not done.warnings
+
+
+def test_a_mended_link_of_no_cut_and_a_second_cut_do_nothing() -> None:
+    twice = [HELD[0], {**LOST[0], "at_s": 6}, HELD[1], {**HELD[1], "at_s": 16}]
+    assert played(twice).recording.events.fingerprint() == played(HELD).recording.events.fingerprint()
+
+
+def test_everything_works_again_when_the_active_part_is_over() -> None:
+    done = played([HELD[0], SILENT[0]])
+    rows = [row for row in rows_of(done) if row[1] in ("mend", "radio_on")]
+    assert rows == [(20 * 10**9, "mend", "s0", "s1"), (20 * 10**9, "radio_on", "s1", None)]
+    assert done.quiescent
+
+
+def rows_of(done: Outcome) -> list[tuple[Any, ...]]:
+    table = done.recording.tables()["events"]
+    return list(zip(*(table[name] for name in ("time_ns", "event", "node", "station")), strict=True))
+
+
+def test_a_station_off_the_air_neither_sends_nor_hears(tmp_path: Path) -> None:
+    done = run(scenario(SILENT, "record.frames=true"), out=tmp_path / "run")
+    assert done.verdict == "valid"
+    while_off = done.frames[(done.frames.start_ns > 5.02e9) & (done.frames.end_ns < 15e9)]
+    assert len(while_off) and "s1" not in set(while_off.sender)
+    assert set(while_off[while_off.receiver == "s1"].fate) == {"receiver_down"}
+    later = done.frames[done.frames.start_ns > 15e9]
+    assert "s1" in set(later.sender) and "received" in set(later[later.receiver == "s1"].fate)
+
+
+@pytest.mark.parametrize(
+    "more", [["protocol={name: tcp_flooding}"], ["wireless={model: sinr}"], ["wireless.mac=acking"]]
+)
+def test_on_other_radios_and_over_connections_too(more: list[str], tmp_path: Path) -> None:
+    done = run(scenario([*SILENT, {**HELD[0], "at_s": 8}], *more), out=tmp_path / "run")
+    assert done.verdict == "valid", done.verdicts
+
+
+def test_hosts_of_a_station_off_the_air_may_have_gaps(tmp_path: Path) -> None:
+    quick = "protocol={name: mobile_causal, expiry_s: 4, heartbeat_s: 0.3}"
+    done = run(scenario(SILENT, quick), out=tmp_path / "run")
+    assert done.verdict == "valid" and (done.events.event == "gap").any()
+
+
+# --- what the verifier refuses
+
+
+def problem(columns: Columns, interventions: list[dict[str, Any]]) -> str | None:
+    return switched_problem(columns, expected(scenario(interventions)))
+
+
+def edited(done: Outcome, **values: Any) -> dict[str, list[Any]]:
+    """The record with one row more."""
+    table = done.recording.tables()["events"]
+    columns = {name: list(table[name]) for name in table}
+    row = next(i for i, time in enumerate(columns["time_ns"]) if time > values["time_ns"])
+    for name, column in columns.items():
+        column.insert(row, values.get(name))
+    return columns
+
+
+@pytest.mark.parametrize("planned", [HELD, LOST, SILENT])
+def test_a_record_is_held_to_its_scenario(planned: list[dict[str, Any]]) -> None:
+    done = played(planned)
+    record = done.recording.tables()["events"]
+    assert problem(record, planned) is None
+    assert "which nobody planned" in str(problem(record, planned[1:]))
+    other = [{**planned[0], "at_s": 5.5}, planned[1]]
+    assert "at 5.000000 s" in str(problem(record, other)) and "at 5.500000 s" in str(problem(record, other))
+    assert "nobody notes what was planned" in str(problem(record, [*planned, {**planned[0], "at_s": 18}]))
+
+
+def test_that_a_cut_loses_stands_in_the_record() -> None:
+    assert "loses" in str(problem(played(LOST).recording.tables()["events"], HELD))
+
+
+def test_nothing_comes_over_a_cut_link() -> None:
+    done = played(HELD)
+    rows = rows_of(done)
+    at_s0 = next(node for _, event, node, station in rows if event == "join" and station == "s0")
+    at_s1 = next(node for _, event, node, station in rows if event == "join" and station == "s1")
+    table = done.recording.tables()["events"]
+    late = [
+        (time, message)
+        for time, event, node, message in zip(*(table[n] for n in ("time_ns", "event", "node", "message")), strict=True)
+        if event == "broadcast" and node == at_s0 and 5e9 < time < 14e9
+    ]
+    time_ns, message = late[0]
+    forged = edited(done, time_ns=time_ns + 10**8, node=at_s1, event="deliver", message=message, station="s1")
+    assert "and the link s0-s1 is cut since 5.000000 s" in str(problem(forged, HELD))
+
+
+@pytest.mark.parametrize("event", ["deliver", "join", "handoff_end"])
+def test_nothing_comes_from_a_station_off_the_air(event: str) -> None:
+    forged = edited(played(SILENT), time_ns=8 * 10**9, node="h0", event=event, message="h0:0", station="s1")
+    assert "with s1, whose radio is off since 5.000000 s" in str(problem(forged, SILENT))
+
+
+def test_wires_lose_nothing_by_themselves() -> None:
+    done = played(LOST)
+    tables, counters = done.recording.tables(), done.recording.document()
+    assert conservation_problem(counters, tables["samples"], done.quiescent, False, expected(scenario(LOST))) is None
+    found = conservation_problem(counters, tables["samples"], done.quiescent, False, expected(scenario(HELD)))
+    assert found is not None and "nobody cut a link so that it loses" in found
+    counters["wired"]["lost"] -= 1
+    found = conservation_problem(counters, tables["samples"], done.quiescent, False, expected(scenario(LOST)))
+    assert found is not None and "delivered, " in found
+
+
+# --- what is told of it
+
+
+def test_warnings_are_told_wherever_the_verdict_is(tmp_path: Path) -> None:
+    out = tmp_path / "run"
+    run(scenario(LOST), out=out)
+    (warning,) = warnings_by(scenario(LOST))
+    assert json.loads((out / "verdict.json").read_text())["warnings"] == [warning]
+    for words in (["verify", str(out)], ["show", str(out)]):
+        told = CliRunner().invoke(app, words)
+        assert f"warning: {warning}" in " ".join(told.output.split()), words
+    assert document(out)["about"]["warnings"] == [warning]
+    assert f"Warning: {warning}." in run_page(out)
+    (out / "verdict.json").unlink()
+    judge_anew(out)
+    assert Run(out).warnings == [warning]
+
+
+def test_most_runs_warn_of_nothing(tmp_path: Path) -> None:
+    done = run(scenario([*HELD, *SILENT]), out=tmp_path / "run")
+    assert done.warnings == [] and "warnings" not in json.loads((done.path / "verdict.json").read_text())
+    facts = manifest_of(scenario(HELD), played(HELD), 1.0, "")
+    assert facts["promises"]["rest_within_s"] is not None
+    facts = manifest_of(scenario(LOST), played(LOST), 1.0, "")
+    assert facts["promises"]["no_rest_because"] == "somebody cuts a link, and what was sent over it is lost"
