@@ -40,6 +40,7 @@ from mobilenet.simulation.outcome import Outcome
 from mobilenet.simulation.plugin_code import attributing_errors
 from mobilenet.simulation.plugins import with_declared
 from mobilenet.verify.while_it_runs import Found, SafetyJudge
+from mobilenet.world.interventions import Add, added
 
 if TYPE_CHECKING:
     from mobilenet.api import Run
@@ -74,7 +75,8 @@ class LiveSession:
             self._stages = self.simulation.stages()
             self._stage_ns = next(self._stages)
         self._outcome: Outcome | None = None
-        senders = [host.name for host in self.simulation.hosts]
+        more = len(added(scenario.interventions))
+        senders = [f"h{number}" for number in range(len(self.simulation.hosts) + more)]
         promises = declared(scenario)["promises"]
         events = self.simulation.recording.events
         found = expected(scenario)
@@ -216,6 +218,8 @@ class LiveSession:
         one = scenario.interventions[-1]
         with self._attributing():
             self.simulation.intervene(scenario, one)
+        if isinstance(one, Add):
+            self._judge.admit([host.name for host in self.simulation.hosts])
         self._look()
         self._note_reached()
         return dict(one.model_dump())

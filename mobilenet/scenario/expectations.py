@@ -23,7 +23,9 @@ class HostPlan(NamedTuple):
     # when its application wants to broadcast, if the host is there; None: not known, programs do as they like
     offers_ns: list[int] | None
     speed_mps: float  # it is never faster
-    drags: Sequence[tuple[int, float, float]] = ()  # when somebody puts it where, in metres
+    # when somebody puts it where, in metres; of a host that somebody adds the first is when and where it appears
+    drags: Sequence[tuple[int, float, float]] = ()
+    is_added: bool = False  # by hand, after everything else of that nanosecond
 
 
 class Crashes(NamedTuple):

@@ -15,8 +15,10 @@ from numpy.typing import NDArray
 from mobilenet.network.wired.tree import links
 from mobilenet.parameters import number
 from mobilenet.quoting import counted
+from mobilenet.scenario.datagrams import Datagrams
 from mobilenet.scenario.mobile_keys import MobileKeys
-from mobilenet.world.interventions import Cut, Drag, Interval, Mend, OfStation, concerns
+from mobilenet.scenario.protocol_groups import OwnProgram
+from mobilenet.world.interventions import Add, Cut, Drag, Interval, Mend, OfHost, OfStation, added, concerns
 
 FARTHEST_DRAG_M = 1e6
 MOST_NAMED = 12  # links
@@ -24,6 +26,8 @@ MOST_NAMED = 12  # links
 
 def objections(scenario: MobileKeys, sites: NDArray[np.float64]) -> Iterator[tuple[str, str]]:
     """(dotted path, what is wrong there)"""
+    if scenario.hosts.count is not None and (found := strangers(scenario, scenario.hosts.count)) is not None:
+        yield found
     there: set[tuple[tuple[str, ...], float]] = set()
     for place, one in enumerate(scenario.interventions):
         path = f"interventions.{place}"
@@ -36,13 +40,34 @@ def objections(scenario: MobileKeys, sites: NDArray[np.float64]) -> Iterator[tup
             yield f"{path}.at_s", f"{one.at_s:g} s, expected less than duration_s, {scenario.duration_s:g} s"
         if isinstance(one, Interval) and scenario.workload.interval_s is None:
             yield f"{path}.do", f"arrivals are {scenario.workload.arrivals!r}, which have no interval to change"
-        if isinstance(one, Drag) and not max(map(abs, one.to_m)) <= FARTHEST_DRAG_M:
+        if isinstance(one, Add) and isinstance(scenario.protocol, Datagrams):
+            yield f"{path}.do", "with datagrams every host has its address from the beginning: expected no add"
+        if isinstance(one, Add) and isinstance(scenario.protocol, OwnProgram):
+            yield f"{path}.do", "programs are told at their start how many hosts there are: expected no add"
+        if isinstance(one, Drag | Add) and not max(map(abs, one.to_m)) <= FARTHEST_DRAG_M:
             yield f"{path}.to_m", f"expected numbers of metres, at most {FARTHEST_DRAG_M:g}"
         if isinstance(one, OfStation) and number(one.station) >= len(sites):
             many = counted(len(sites), "station")
             yield f"{path}.station", f"there is no {one.station} among {many}, s0 to s{len(sites) - 1}"
         if isinstance(one, Cut | Mend) and (problem := _link_problem(scenario, sites, one.ends)) is not None:
             yield f"{path}.link", problem
+
+
+def strangers(scenario: MobileKeys, hosts: int) -> tuple[str, str] | None:
+    """The first that names a host who is not there; `hosts`: how many there are at the beginning."""
+    more = [one.at_s for one in added(scenario.interventions)]
+    for place, one in enumerate(scenario.interventions):
+        if not isinstance(one, OfHost | Drag) or number(one.host) < hosts:
+            continue
+        path = "interventions" if not more else f"interventions.{place}.host"
+        count = hosts + len(more)
+        if number(one.host) >= count:
+            there = counted(count, "host") + (f", h0 to h{count - 1}" if count else "")
+            return path, f"there is no {one.host} among {there}"
+        since_s = more[number(one.host) - hosts]
+        if one.at_s <= since_s:
+            return path, f"there is no {one.host} at {one.at_s:g} s: it is added at {since_s:g} s"
+    return None
 
 
 def _link_problem(scenario: MobileKeys, sites: NDArray[np.float64], ends: tuple[int, int]) -> str | None:

@@ -21,7 +21,7 @@ from mobilenet.scenario.radio_preflight import STRANGE_HYSTERESIS
 from mobilenet.tracks.projection import Origin
 from mobilenet.world.churn import ChurnParameters
 from mobilenet.world.faults import FaultsParameters
-from mobilenet.world.interventions import Intervention, Loss
+from mobilenet.world.interventions import Intervention, Loss, added
 from mobilenet.world.layout import StationLayout
 from mobilenet.world.mobility import HostsParameters
 from mobilenet.world.workload import WorkloadParameters
@@ -105,6 +105,11 @@ class MobileKeys(ScenarioFile):
     def most_loss(self) -> float:
         """The highest random loss of any time."""
         return max(self.wireless.loss, *(one.loss for one in self.interventions if isinstance(one, Loss)), 0.0)
+
+    @property
+    def all_hosts(self) -> int | None:
+        """How many there are in the end, with those that somebody adds; None: only the tracks tell."""
+        return None if self.hosts.count is None else self.hosts.count + len(added(self.interventions))
 
     @model_serializer(mode="wrap")
     def _meaningful(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:

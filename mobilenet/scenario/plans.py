@@ -31,7 +31,7 @@ from mobilenet.scenario.run_source import AdversarySchedule
 from mobilenet.scenario.switches import switches, wires
 from mobilenet.world.churn import changes
 from mobilenet.world.faults import outages
-from mobilenet.world.interventions import Drag, OfHost, in_order, offers
+from mobilenet.world.interventions import Drag, OfHost, added, in_order, offers
 from mobilenet.world.layout import names as layout_names
 from mobilenet.world.layout import station_positions
 from mobilenet.world.tracks import Imported, Tracks, imported
@@ -78,7 +78,7 @@ def _expected(scenario: Scenario | AdversarySchedule, tracks: Imported | None) -
     header_bytes = scenario.stations.backbone.header_bytes
     return Expected(
         hosts,
-        _crashes(scenario, len(hosts), end_ns),
+        _crashes(scenario, sum(not host.is_added for host in hosts), end_ns),
         end_ns,
         Places(
             [(x, y) for x, y in stations_m], serving_reach_m(scenario.wireless), attachment.nearer_m,
@@ -99,11 +99,12 @@ def _hosts(scenario: Scenario, tracks: Imported | None, end_ns: int) -> list[Hos
         [None] * (scenario.hosts.count or 0) if tracks is None else tracks.trajectories
     )
     asked = _asked(scenario, trajectories, end_ns)
+    first, more = len(trajectories), added(scenario.interventions)
     mobility = scenario.hosts.mobility
     speed_mps = 0.0 if isinstance(mobility, Tracks) else mobility.speed_limit_mps
     hosts = []
-    for host, trajectory in enumerate(trajectories):
-        appears_ns, vanishes_ns = _there(trajectory)
+    for host, trajectory in enumerate([*trajectories, *([None] * len(more))]):
+        appears_ns, vanishes_ns = _there(trajectory) if host < first else (ns(more[host - first].at_s), None)
         wanted_ns = (
             None
             if isinstance(scenario.protocol, Datagrams)
@@ -114,12 +115,14 @@ def _hosts(scenario: Scenario, tracks: Imported | None, end_ns: int) -> list[Hos
             for one in in_order(scenario.interventions)
             if isinstance(one, Drag) and number(one.host) == host
         ]
+        if host >= first:
+            drags.insert(0, (appears_ns, *more[host - first].to_m))
         fastest_mps = (
             speed_mps
             if trajectory is None
             else max((hypot(leg.vx_mps, leg.vy_mps) for leg in trajectory.legs()), default=0.0)
         )
-        hosts.append(HostPlan(appears_ns, asked[host], vanishes_ns, wanted_ns, fastest_mps, drags))
+        hosts.append(HostPlan(appears_ns, asked[host], vanishes_ns, wanted_ns, fastest_mps, drags, host >= first))
     return hosts
 
 
@@ -153,9 +156,15 @@ def _facts(scenario: Scenario, tracks: Imported | None) -> dict[str, Any]:
         "station_positions_m": stations_m,
         "station_links": None if edges is None else [list(edge) for edge in edges],
         "station_names": {f"s{number}": name for number, name in enumerate(named) if name},
-        "host_names": {} if tracks is None else {f"h{host}": name for host, name in enumerate(tracks.names)},
+        "host_names": {} if tracks is None else _names(tracks.names, len(added(scenario.interventions))),
         "skipped_tracks": 0 if tracks is None else tracks.too_short,
     }
+
+
+def _names(names: Sequence[str], added: int) -> dict[str, str]:
+    """Who is added by hand is called by its number."""
+    more = (f"h{host}" for host in range(len(names), len(names) + added))
+    return {f"h{host}": name for host, name in enumerate((*names, *more))}
 
 
 def _stations_m(scenario: Scenario) -> list[list[float]]:
@@ -173,15 +182,16 @@ def _asked(scenario: Scenario, trajectories: Sequence[Trajectory | None], end_ns
     """As Simulation._plan puts it on the calendar."""
     spread_s = declaration_of(scenario.protocol).first_join_spread_s(scenario.protocol)
     churn = changes(scenario.churn, scenario.seed, len(trajectories), end_ns)
-    wishes: list[list[tuple[int, int, str]]] = [[] for _ in trajectories]
+    more = added(scenario.interventions)
+    wishes: list[list[tuple[int, int, str]]] = [[] for _ in (*trajectories, *more)]
     for change in churn.changes:
-        if change.host < len(wishes):
+        if change.host < len(trajectories):
             wishes[change.host].append((change.at_ns, CHANGE, change.kind))
     for one in in_order(scenario.interventions):
         if isinstance(one, OfHost) and one.do in ("join", "leave") and number(one.host) < len(wishes):
             wishes[number(one.host)].append((ns(one.at_s), BY_HAND, one.do))
     asked = []
-    for host, (own, trajectory) in enumerate(zip(wishes, trajectories, strict=True)):
+    for host, (own, trajectory) in enumerate(zip(wishes, trajectories, strict=False)):
         appears_ns, vanishes_ns = _there(trajectory)
         if host not in churn.absent_at_start:
             wait_ns = ns(Stream(scenario.seed, "join", f"h{host}").uniform(0, spread_s)) if appears_ns == 0 else 0
@@ -194,4 +204,6 @@ def _asked(scenario: Scenario, trajectories: Sequence[Trajectory | None], end_ns
         early = [wish for wish in own[: last + 1] if wish[0] < appears_ns]
         rest = [(at_ns, kind) for at_ns, _, kind in own[: last + 1] if at_ns >= appears_ns]
         asked.append(([(appears_ns, early[-1][2])] if early else []) + rest)
+    for one, own in zip(more, wishes[len(trajectories) :], strict=True):
+        asked.append([(ns(one.at_s), "join"), *((at_ns, kind) for at_ns, _, kind in own)])
     return asked

@@ -36,7 +36,7 @@ from mobilenet.tracks.read import is_lonlat, read_tracks
 from mobilenet.tracks.sites import read_sites
 from mobilenet.world.coverage import Coverage, solid
 from mobilenet.world.faults import ExplicitFaults, PaperFaults
-from mobilenet.world.interventions import Drag, OfHost
+from mobilenet.world.interventions import added
 from mobilenet.world.layout import FileLayout, HexagonLayout, station_positions
 from mobilenet.world.mobility import Population, trajectories
 from mobilenet.world.tracks import Tracks
@@ -124,13 +124,12 @@ def _objections(scenario: MobileKeys) -> Iterator[tuple[str, str]]:
             listed["faults.outages"] = {outage.host for outage in scenario.faults.outages}
         if scenario.churn is not None:
             listed["churn.changes"] = {change.host for change in scenario.churn.changes}
-        listed["interventions"] = {one.host for one in scenario.interventions if isinstance(one, OfHost | Drag)}
         for path, names in listed.items():
             strangers = sorted((name for name in names if number(name) >= hosts), key=number)
             if strangers:
                 there = f"{counted(hosts, 'host')}" + (f", h0 to h{hosts - 1}" if hosts else "")
                 yield path, f"there is no {strangers[0]} among {there}"
-        yield from _too_big(scenario, hosts, sites)
+        yield from _too_big(scenario, hosts + len(added(scenario.interventions)), sites)
         yield from _no_ground(scenario, hosts, sites)
 
 
@@ -191,15 +190,19 @@ def check_world(scenario: MobileKeys) -> Population:
 
 
 def require_size(scenario: MobileKeys, hosts: int) -> None:
-    """Refuse a run that is far bigger than its limit; `hosts`: how many there are, which only tracks may tell."""
+    """Refuse a run that is far bigger than its limit, or does something to hosts that never are there; `hosts`: how
+    many there are at the beginning, which only tracks may tell.
+    """
+    if (found := interventions_check.strangers(scenario, hosts)) is not None:
+        raise ScenarioError(": ".join(found))
     sites = station_positions(scenario.stations.layout, scenario.folder, scenario.origin)
-    for path, what in _too_big(scenario, hosts, sites):
+    for path, what in _too_big(scenario, hosts + len(added(scenario.interventions)), sites):
         raise ScenarioError(f"{path}: {what}")
 
 
 def estimated_events(scenario: MobileKeys) -> int:
     """How big the run is likely to be; imported tracks are read for it."""
-    hosts = len(check_world(scenario).trajectories)
+    hosts = len(check_world(scenario).trajectories) + len(added(scenario.interventions))
     return round(
         _estimate(scenario, hosts, station_positions(scenario.stations.layout, scenario.folder, scenario.origin))
     )

@@ -33,7 +33,7 @@ def declared(scenario: Scenario | ProcessScenario | AdversarySchedule) -> dict[s
         duplicating_air, name = True, scenario.protocol.name
         at_rest = Rest(None, says_nothing_of_rest(name)) if name == "own" else Rest(scenario.drain_s, None)
     else:
-        hosts, stations = scenario.hosts.count, scenario.station_count
+        hosts, stations = scenario.all_hosts, scenario.station_count
         wireless = scenario.wireless
         # where power decides, a place can be bad for as long as somebody stands there
         loss = 1.0 if wireless.model == "sinr" else scenario.most_loss

@@ -47,7 +47,7 @@ class Rest(NamedTuple):
 
 def rest(scenario: Scenario) -> Rest:
     """The promise of a scenario of hosts."""
-    protocol, wireless, hosts = scenario.protocol, scenario.wireless, scenario.hosts.count
+    protocol, wireless, hosts = scenario.protocol, scenario.wireless, scenario.all_hosts
     if protocol.name not in ("mobile_causal", "tcp_flooding"):
         return Rest(None, says_nothing_of_rest(protocol.name))
     if wireless.mac != "dcf":

@@ -18,6 +18,7 @@ from mobilenet.simulation.infrastructure import Infrastructure
 from mobilenet.simulation.lifecycle import Lifecycle
 from mobilenet.simulation.movement import Movement
 from mobilenet.world.interventions import (
+    Add,
     AnyIntervention,
     Cut,
     Drag,
@@ -32,7 +33,7 @@ LAST = 2  # of simpy's priorities, after NORMAL
 
 
 class Interventions:
-    """Of one run. `set_loss`: changes the random loss of its radio."""
+    """Of one run. `set_loss`: changes the random loss of its radio; `add_host`: a further one appears there."""
 
     def __init__(
         self,
@@ -41,12 +42,14 @@ class Interventions:
         movement: Movement,
         infrastructure: Infrastructure,
         set_loss: Callable[[float], None],
+        add_host: Callable[[float, float], None],
     ) -> None:
         self._kernel = kernel
         self._lifecycle = lifecycle
         self._movement = movement
         self._infrastructure = infrastructure
         self._set_loss = set_loss
+        self._add_host = add_host
 
     def plan(self, interventions: Iterable[AnyIntervention]) -> None:
         for one in in_order(tuple(interventions)):
@@ -75,6 +78,8 @@ class Interventions:
             self._infrastructure.cut(one.ends, one.loses)
         elif isinstance(one, Mend):
             self._infrastructure.mend(one.ends)
+        elif isinstance(one, Add):
+            self._add_host(*one.to_m)
         elif one.do == "radio_off":
             self._infrastructure.switch_off(number(one.station))
         else:

@@ -100,6 +100,15 @@ class Lifecycle:
         else:
             self._change(host, what)
 
+    def add(self, host: int, x_m: float, y_m: float) -> None:
+        """A further host, whose node is there, appears and joins."""
+        self._outages.append(0)
+        self._movement.appear(host)
+        self._movement.drag(host, x_m, y_m)
+        self._hosts[host].boot()
+        self._change(host, "join")
+        self._plan_broadcasts(host)
+
     def change_workload(self, change: Interval) -> None:
         """What was still to come is forgotten."""
         self._workload, self._segment = changed(self._workload, change), self._segment + 1

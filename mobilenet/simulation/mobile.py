@@ -10,9 +10,7 @@ Source    ours: docs/architecture.md, docs/models/world.md
 
 from __future__ import annotations
 
-import gc
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -44,6 +42,7 @@ from mobilenet.simulation.infrastructure import Infrastructure
 from mobilenet.simulation.interventions import Interventions
 from mobilenet.simulation.lifecycle import Lifecycle
 from mobilenet.simulation.movement import Movement
+from mobilenet.simulation.no_collections import no_collections
 from mobilenet.simulation.nodes import Context, Node, StationNode
 from mobilenet.simulation.observer import Observer, Watch
 from mobilenet.simulation.outcome import Outcome
@@ -59,25 +58,10 @@ LOOK_NS = 100 * MILLISECOND  # between two looks whether all has come to rest
 Progress = Callable[[float, float], None]
 
 
-@contextmanager
-def _no_collections() -> Iterator[None]:
-    """What is built stays, and what a run allocates is gone soon or stays as well: looking for cycles is a waste of
-    time.
-    """
-    if not gc.isenabled():
-        yield
-        return
-    gc.disable()
-    try:
-        yield
-    finally:
-        gc.enable()
-
-
 class Simulation:
     """The parts of one run. Two simulations in one process share nothing."""
 
-    @_no_collections()
+    @no_collections()
     def __init__(
         self,
         scenario: Scenario,
@@ -100,6 +84,7 @@ class Simulation:
         self.duration_ns = ns(scenario.duration_s)
 
         wireless = scenario.wireless
+        self._loss = wireless.loss
         self._rules = Rules(MODES[wireless.mode], wireless.eifs, wireless.queue_frames, wireless.retry_limit)
 
         sites = station_positions(scenario.stations.layout, scenario.folder, scenario.origin)
@@ -150,7 +135,7 @@ class Simulation:
         )
         self.infrastructure = Infrastructure(self.kernel, self.recording.events, self.wires, self.medium, self.stations)
         self._interventions = Interventions(
-            self.kernel, self.lifecycle, self.movement, self.infrastructure, self._set_loss
+            self.kernel, self.lifecycle, self.movement, self.infrastructure, self._set_loss, self._add_host
         )
         self._until_ns = 0  # where the present stage ends
         self._is_at_rest = False
@@ -161,12 +146,13 @@ class Simulation:
         seed = self.scenario.seed
         index = number if is_station else len(self.stations) + number
         transceiver = Transceiver(index, name, number, is_station)
-        if self.scenario.wireless.loss > 0:
+        if self._loss > 0:
             transceiver.loss = Stream(seed, "loss", name)
         self.medium.add(transceiver)
         return transceiver, self._mac(transceiver)
 
     def _set_loss(self, loss: float) -> None:
+        self._loss = loss
         for node in self.nodes:
             if node.transceiver.loss is None:
                 node.transceiver.loss = Stream(self.scenario.seed, "loss", node.name)
@@ -215,6 +201,16 @@ class Simulation:
             host.use_channels(RadioChannels(self._context, host, protocol.tcp or TcpParameters()))
         return host
 
+    def _add_host(self, x_m: float, y_m: float) -> None:
+        """By hand: one more than there are, at that place."""
+        number = len(self.hosts)
+        self.world.trajectories.append(self.world.further(f"h{number}"))
+        if self.world.names:
+            self.world.names[f"h{number}"] = f"h{number}"
+        self.hosts.append(self._new_host_node(number))
+        self.movement.grow(self.hosts[number].transceiver)
+        self.lifecycle.add(number, x_m, y_m)
+
     def _new_host(self, node: HostNode) -> Any:
         """The host's protocol, built on what survived."""
         return self._protocol.host(node, node.stable, self._parameters, len(self.stations))
@@ -228,7 +224,7 @@ class Simulation:
         try:
             if self._applications is not None:
                 self._applications.open()
-            with _no_collections():
+            with no_collections():
                 for until_ns in self.stages(observers):
                     self._run_until(until_ns, progress)
         except Runaway as error:

@@ -52,7 +52,7 @@ class Movement:
         self._neighbours = neighbours
         self._attachment = attachment
         self._trajectories = trajectories
-        self._transceivers = transceivers
+        self._transceivers = list(transceivers)
         self._tick_ns = tick_ns
         self._ns_per_m = SECOND / max(speed_limit_mps, 1e-9)
         self._on_cell = on_cell
@@ -69,6 +69,20 @@ class Movement:
         self._astray: set[int] = set()  # hosts that somebody has dragged, until the end of a leg
         self._frozen = False
         self._ticking = False
+
+    def grow(self, transceiver: Transceiver) -> None:
+        """A further host: its trajectory is the last one. It is not there yet."""
+        host = len(self._legs)
+        self._transceivers.append(transceiver)
+        self._places = np.vstack((self._places, np.full((1, 2), NOWHERE)))
+        self._velocities = np.vstack((self._velocities, np.zeros((1, 2))))
+        self._since = np.vstack((self._since, np.zeros((1, 1), dtype=np.int64)))
+        self.present = np.append(self.present, False)
+        self.cell = np.append(self.cell, -1)
+        self._due = np.append(self._due, 0)
+        self._legs.append(iter(()))
+        self._leg_ends.append(Timer(self._kernel, _walk_on(self, host)))
+        self._goals.append((0.0, 0.0))
 
     def start(self) -> None:
         """Hosts that are there from the beginning appear, then the ticks begin if anyone ever moves."""

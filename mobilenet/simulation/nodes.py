@@ -42,7 +42,7 @@ def name_of(message: Any) -> str:
 
 
 class Context:
-    """What a node needs of the run that it lives in. It is complete, and stays as it is, when the run begins.
+    """What a node needs of the run that it lives in. It is complete when the run begins, and only hosts are added.
 
     stations, hosts: the transceivers of all, by number; new_host(node): the host's protocol, built on what survived
     """

@@ -97,7 +97,7 @@ def _times_problem(tracks: dict[str, Track], plans: dict[str, HostPlan], places:
     last_ns = max((times[-1] for times in told.values()), default=0)
     stay = any(plan.vanishes_ns is None for plan in plans.values())
     for node, plan in plans.items():
-        first = -(-plan.appears_ns // places.every_ns) * places.every_ns
+        first = -(-(plan.appears_ns + plan.is_added) // places.every_ns) * places.every_ns
         times = told.get(node, [])
         until_ns = last_ns if plan.vanishes_ns is None else max(plan.vanishes_ns - 1, times[-1] if times else 0)
         wanted = range(first, until_ns + 1, places.every_ns)
@@ -114,7 +114,7 @@ def _times_problem(tracks: dict[str, Track], plans: dict[str, HostPlan], places:
 
 def _walk_problem(node: str, track: Track, plan: HostPlan, places: Places, end_ns: int) -> str | None:
     times, xs, ys = track
-    for i in range(1, len(times)):
+    for i in range(0 if plan.is_added else 1, len(times)):
         since_ns, x, y = _begin(track, i, plan)
         moved_m = hypot(xs[i] - x, ys[i] - y)
         most_m = plan.speed_mps * SLOWNESS * (times[i] - since_ns) / SECOND + ROUNDING_M
@@ -129,7 +129,7 @@ def _walk_problem(node: str, track: Track, plan: HostPlan, places: Places, end_n
 def _begin(track: Track, i: int, plan: HostPlan) -> tuple[int, float, float]:
     """When and where it begins to move to its i-th position: the one before, or where somebody has put it since."""
     times, xs, ys = track
-    put = [drag for drag in plan.drags if times[i - 1] <= drag[0] < times[i]]
+    put = [drag for drag in plan.drags if (times[i - 1] if i else 0) <= drag[0] < times[i]]
     return put[-1] if put else (times[i - 1], xs[i - 1], ys[i - 1])
 
 

@@ -54,6 +54,12 @@ class SafetyJudge:
         )
         self._fifo = FifoJudge(events, delivers_to_all(promises)) if "fifo_order" in self._asked else None
 
+    def admit(self, senders: Sequence[str]) -> None:
+        """There may be others from now on: all is judged anew, and what was told is not told again."""
+        if list(senders) != list(self._senders):
+            self._senders = list(senders)
+            self._begin()
+
     def look(self) -> Found | None:
         """The first violation among the events since the last look, of a property of which none was told."""
         if not self._asked:

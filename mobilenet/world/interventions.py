@@ -87,7 +87,14 @@ class OfStation(_AtATime):
     station: StationName = Field(description="at which station")
 
 
-AnyIntervention = OfHost | Drag | Loss | Interval | Cut | Mend | OfStation
+class Add(_AtATime):
+    """A further host, with the next free number, is there from now on, and joins."""
+
+    do: Literal["add"] = Field(description="what happens")
+    to_m: tuple[float, float] = Field(description="where it appears, [x, y]")
+
+
+AnyIntervention = OfHost | Drag | Loss | Interval | Cut | Mend | OfStation | Add
 Intervention = Annotated[AnyIntervention, Field(discriminator="do")]
 
 
@@ -103,6 +110,11 @@ def concerns(one: AnyIntervention) -> tuple[str, ...]:
 def in_order(interventions: Sequence[AnyIntervention]) -> list[AnyIntervention]:
     """As they take effect."""
     return sorted(interventions, key=lambda one: ns(one.at_s))
+
+
+def added(interventions: Sequence[AnyIntervention]) -> list[Add]:
+    """The hosts that somebody adds, in the order of their numbers."""
+    return [one for one in in_order(interventions) if isinstance(one, Add)]
 
 
 def segments(interventions: Sequence[AnyIntervention]) -> list[Interval]:

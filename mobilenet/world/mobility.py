@@ -13,7 +13,7 @@ Source    ours: docs/models/world.md
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from functools import partial
+from functools import cache, partial
 from math import hypot, isfinite
 from numbers import Real
 from pathlib import Path
@@ -99,6 +99,7 @@ class Population(NamedTuple):
     speed_limit_mps: float  # nobody is ever faster
     skipped_tracks: int  # imported ones that were too short to join and leave
     names: dict[str, str]  # h0 -> what an imported file calls it
+    further: Callable[[str], Trajectory]  # of a host of that name that somebody adds
 
 
 def trajectories(
@@ -117,18 +118,26 @@ def trajectories(
     if isinstance(mobility, Tracks):
         imported = tracks.imported(mobility, folder, duration_ns / SECOND, origin, seed)
         names = {f"h{host}": name for host, name in enumerate(imported.names)}
-        return Population(imported.trajectories, imported.speed_limit_mps, imported.too_short, names)
-    if not hosts.count:
-        return Population([], 0.0, 0, {})
-    ground = Ground(mobility.area.ground() if mobility.area else coverage.ground)
-    if isinstance(mobility, OwnMobility):
-        walk: Walk = partial(
-            _within_the_limit, mobility, _unknown if own is None else _walk_of(mobility, own.walk(ground))
-        )
-    else:
-        walk = mobility.walk(ground)
-    found = [Trajectory(partial(_begin, walk, seed, f"h{host}")) for host in range(hosts.count)]
-    return Population(found, mobility.speed_limit_mps, 0, {})
+        return Population(imported.trajectories, imported.speed_limit_mps, imported.too_short, names, _stays)
+
+    @cache
+    def walk() -> Walk:
+        ground = Ground(mobility.area.ground() if mobility.area else coverage.ground)
+        if not isinstance(mobility, OwnMobility):
+            return mobility.walk(ground)
+        walks = _unknown if own is None else _walk_of(mobility, own.walk(ground))
+        return partial(_within_the_limit, mobility, walks)
+
+    def further(host: str) -> Trajectory:
+        return Trajectory(partial(_begin, walk(), seed, host))
+
+    found = [further(f"h{host}") for host in range(hosts.count or 0)]
+    return Population(found, mobility.speed_limit_mps, 0, {}, further)
+
+
+def _stays(host: str) -> Trajectory:
+    """Of whom no track tells: it stands where it is put."""
+    return Trajectory(lambda: iter((standing(0.0, 0.0),)))
 
 
 def _begin(walk: Walk, seed: int, host: str) -> Iterator[Leg]:

@@ -33,6 +33,7 @@ BY_HAND: dict[str, dict[str, Any]] = {
     "loss": {"at_s": 17, "loss": 0.3},
     "interval": {"at_s": 18, "interval_s": 0.5},
     "broadcast": {"at_s": 19.5, "host": "h0"},
+    "add": {"at_s": 7.5, "to_m": [210, 40]},
     "cut": {"at_s": 6, "link": ["s1", "s0"]},
     "mend": {"at_s": 8, "link": ["s0", "s1"]},
     "radio_off": {"at_s": 13.25, "station": "s1"},
@@ -135,6 +136,13 @@ ANY = st.one_of(
             "to_m": st.tuples(st.floats(-150, 550), st.floats(-150, 150)).map(list),
         }
     ),
+    st.fixed_dictionaries(
+        {
+            "do": st.just("add"),
+            "at_s": WHEN,
+            "to_m": st.tuples(st.floats(-150, 550), st.floats(-150, 150)).map(list),
+        }
+    ),
     st.fixed_dictionaries({"do": st.just("loss"), "at_s": WHEN, "loss": st.sampled_from([0.0, 0.1, 0.5])}),
     st.fixed_dictionaries(
         {
@@ -173,6 +181,7 @@ WRONG = [
     ({"at_s": 20, "do": "crash", "host": "h1"}, "interventions.0.at_s: 20 s, expected less than duration_s, 20 s"),
     ({"at_s": 1, "do": "crash", "host": "h9"}, "interventions: there is no h9 among 6 hosts, h0 to h5"),
     ({"at_s": 1, "do": "fly", "host": "h1"}, "unknown do fly"),
+    ({"at_s": 1, "do": "add", "to_m": [2e6, 0]}, "interventions.0.to_m: expected numbers of metres, at most 1e+06"),
     ({"at_s": 1, "do": "drag", "host": "h1", "to_m": [1e9, 0]}, "expected numbers of metres, at most 1e+06"),
     ({"at_s": 1, "do": "crash", "host": "h1", "to_m": [0, 0]}, "to_m: unknown key"),
     (
