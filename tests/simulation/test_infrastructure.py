@@ -16,12 +16,13 @@ from mobilenet.api import Run, judge_anew, manifest_of, run, simulate
 from mobilenet.cli.main import app
 from mobilenet.engine.kernel import Kernel
 from mobilenet.network.wired.link import Link
-from mobilenet.rundir.table import Columns
+from mobilenet.rundir.table import Columns, Table
 from mobilenet.scenario import Scenario
 from mobilenet.scenario.plans import expected
 from mobilenet.simulation.outcome import Outcome
 from mobilenet.verify.conservation import conservation_problem
 from mobilenet.verify.declared import warnings_by
+from mobilenet.verify.screened_broadcast import judged
 from mobilenet.verify.switched import switched_problem
 from tests.conftest import ROOT
 
@@ -173,6 +174,35 @@ def test_hosts_of_a_station_off_the_air_may_have_gaps(tmp_path: Path) -> None:
 
 
 # --- what the verifier refuses
+
+SEEN = [  # time_s, node, event, station, session, detail
+    (0.0, "h0", "in_coverage", "s0", None, None),
+    (0.1, "h0", "join", "s0", 1, None),
+    (10.0, "s0", "radio_off", None, None, None),
+    (20.0, "s0", "expire", None, None, '{"host": "h0", "silent_s": 9.5}'),
+    (20.5, "h0", "gap", "s0", 1, None),
+    (21.0, "s0", "radio_on", None, None, None),
+]
+
+
+def gaps_of(seen: list[tuple[Any, ...]]) -> str | None:
+    times, nodes, kinds, stations, sessions, details = map(list, zip(*seen, strict=True))
+    events = {
+        "time_ns": [round(time * 1e9) for time in times], "node": nodes, "event": kinds,
+        "message": [None] * len(seen), "station": stations, "session": sessions, "detail": details,
+    }  # fmt: skip
+    judge = judged(Table.of(events), 8.0, 2.0, None, frozenset({"gaps"}))
+    return judge.violations.get("gaps")
+
+
+def test_who_is_with_a_station_off_the_air_need_not_be_heard() -> None:
+    assert gaps_of(SEEN) is None
+    loud = [row for row in SEEN if not row[2].startswith("radio")]
+    assert "although it was unheard for at most 2.000 s" in str(gaps_of(loud))
+    another = [(*row[:1], "s1", *row[2:]) if row[2].startswith("radio") else row for row in SEEN]
+    assert "although it was unheard for at most 2.000 s" in str(gaps_of(another))
+    on_again = [*SEEN[:3], (11.0, "s0", "radio_on", None, None, None), *SEEN[3:5]]
+    assert "although it was unheard for at most 2.000 s" in str(gaps_of(on_again))
 
 
 def problem(columns: Columns, interventions: list[dict[str, Any]]) -> str | None:
