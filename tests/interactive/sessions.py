@@ -31,6 +31,10 @@ SCENARIOS = {  # and how long they last here
     "town.yaml": 20,
     "vcube/dynamic_on_vcube.yaml": 15,
 }
+KINDS = (
+    "crash", "crash", "recover", "join", "leave", "broadcast", "drag", "drag", "loss", "interval", "add", "cut", "cut",
+    "mend", "radio_off", "radio_on",
+)  # fmt: skip
 ROOT = Path(__file__).parents[2] / "scenarios"
 
 
@@ -39,9 +43,18 @@ def intervention(draw: random.Random, live: LiveSession) -> dict[str, Any]:
     host = f"h{draw.randrange(len(live.simulation.hosts))}"
     sites = live.simulation.coverage.stations_m.tolist()
     x, y = draw.choice(sites)
-    kind = draw.choice(("crash", "crash", "recover", "join", "leave", "broadcast", "drag", "drag", "loss", "interval"))
+    kind = draw.choice(KINDS)
+    to_m = [x + draw.uniform(-80, 80), y + draw.uniform(-80, 80)]
     if kind == "drag":
-        return {"what": kind, "host": host, "to_m": [x + draw.uniform(-80, 80), y + draw.uniform(-80, 80)]}
+        return {"what": kind, "host": host, "to_m": to_m}
+    if kind == "add":
+        return {"what": kind, "to_m": to_m}
+    if kind in ("radio_off", "radio_on"):
+        return {"what": kind, "station": f"s{draw.randrange(len(sites))}"}
+    if kind in ("cut", "mend"):
+        stations = range(len(sites))
+        pairs = live.simulation.standing().station_links or [(a, b) for a in stations for b in stations if a < b]
+        return {"what": kind, "link": [f"s{end}" for end in draw.choice(pairs)]}
     if kind == "loss":
         return {"what": kind, "loss": draw.choice((0, 0.05, 0.3))}
     if kind == "interval":

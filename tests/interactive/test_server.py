@@ -114,7 +114,8 @@ def test_the_page_needs_the_token_the_host_and_the_origin(served_to_all: Server)
         with pytest.raises(InvalidStatus, match="403"):
             connect(f"ws://127.0.0.1:{served_to_all.port}/socket?{bad}")
     with pytest.raises(InvalidStatus, match="403"):
-        connect(served_to_all.url.replace("http", "ws").replace("/?", "/socket?"), origin="http://evil.example")  # type: ignore[arg-type]
+        address = served_to_all.url.replace("http", "ws").replace("/?", "/socket?")
+        connect(address, additional_headers={"Origin": "http://evil.example"})
 
 
 def test_it_listens_on_this_machine_alone(served_to_all: Server) -> None:

@@ -42,6 +42,9 @@ def test_an_untouched_session_is_the_run(live: LiveSession, tmp_path: Path) -> N
         {"do": "broadcast", "host": "h0"},
         {"do": "loss", "loss": 0.3},
         {"do": "interval", "interval_s": 0.5},
+        {"do": "add", "to_m": [200.0, 30.0]},
+        {"do": "cut", "link": ["s0", "s1"]},
+        {"do": "radio_off", "station": "s1"},
     ],
     ids=lambda what: str(what["do"]),
 )

@@ -58,6 +58,8 @@ def document(
             "edges": edges(run.manifest, len(run.stations_m)), "backbone": shown(backbone.get("kind", "tree")),
         },
         "area": _area(run.scenario),
+        "switches": _switches(run.scenario),
+        "duration_s": _number(run.manifest.get("duration_s")) or end_s,
         "hosts": {"number": narrow([int(h[1:]) for h in run.hosts]),
         "names": [shown(host_names.get(h, "")) for h in run.hosts] if host_names else []},
         **_tracks(run),
@@ -132,6 +134,17 @@ def _group(values: dict[str, Any], *keys: str) -> dict[str, Any]:
         inner = values.get(key)
         values = inner if isinstance(inner, dict) else {}
     return values
+
+
+def _switches(scenario: dict[str, Any]) -> list[dict[str, Any]]:
+    """What somebody does to links and stations by hand, in order of time."""
+    found = []
+    for one in _list(scenario.get("interventions")):
+        if isinstance(one, dict) and ("link" in one or "station" in one) and _number(one.get("at_s")) is not None:
+            ends = [shown(end) for end in _list(one.get("link"))]
+            whose = {"link": ends} if len(ends) == 2 else {"station": shown(one.get("station", ""))}
+            found.append({"at_s": one["at_s"], "do": shown(one.get("do", "")), **whose})
+    return sorted(found, key=lambda one: float(one["at_s"]))
 
 
 def _area(scenario: dict[str, Any]) -> dict[str, Any]:

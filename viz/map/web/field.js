@@ -267,6 +267,40 @@ Mobilenet.field = (app) => {
       g.stroke();
     }
   };
+  // What somebody has cut or switched off: a cross on the wire, a crossed ring around the station.
+  const switched = (g, t) => {
+    const off = new Map();
+    for (const one of run.switches) {
+      if (one.at_s > t) break;
+      const key = one.station || [...one.link].sort().join();
+      if (one.do === "cut" || one.do === "radio_off") off.set(key, one);
+      else off.delete(key);
+    }
+    if (t >= run.duration_s) return; // then everything is mended
+    g.strokeStyle = "#c0392b";
+    g.lineWidth = 2.4;
+    for (const one of off.values()) {
+      const [a, b] = (one.link || [one.station, one.station]).map((name) => Number(name.slice(1)));
+      if (a >= run.stationCount || b >= run.stationCount) continue;
+      const from = { ...view.point(st.x_m[a], st.y_m[a]) },
+        to = view.point(st.x_m[b], st.y_m[b]),
+        x = (from.x + to.x) / 2,
+        y = (from.y + to.y) / 2,
+        r = one.station ? 15 : 8;
+      g.beginPath();
+      if (one.station) {
+        g.arc(x, y, r, 0, 7);
+        g.moveTo(x - 0.7 * r, y + 0.7 * r);
+        g.lineTo(x + 0.7 * r, y - 0.7 * r);
+      } else {
+        g.moveTo(x - r, y - r);
+        g.lineTo(x + r, y + r);
+        g.moveTo(x + r, y - r);
+        g.lineTo(x - r, y + r);
+      }
+      g.stroke();
+    }
+  };
   const message = (g, t) => {
     // full ring: has it; open broken ring: not yet
     const m = app.selected.id,
@@ -340,6 +374,7 @@ Mobilenet.field = (app) => {
     if (app.layers.names) names(g);
     labels(g);
     if (app.layers.buffers) app.marks.numbers(g, t);
+    if (run.switches.length) switched(g, t);
     chosen(g, t);
     if (app.selected && app.selected.kind === "message") message(g, t);
   };

@@ -152,7 +152,8 @@ Mobilenet.growMessages = (run) => {
   for (let m = 0; m < first; m++) {
     number.set(msg.label(m), m);
     of[m] = new Map();
-    for (let i = m ? msg.ends[m - 1] : 0; i < msg.ends[m]; i++) known.push([msg.time[m] + msg.delay_s[i], msg.to[i], m]);
+    for (let i = m ? msg.ends[m - 1] : 0; i < msg.ends[m]; i++)
+      known.push([msg.time[m] + msg.delay_s[i], msg.to[i], m]);
   }
   for (const [t, h, m] of known.sort((a, b) => a[0] - b[0])) if (h >= 0 && h < run.count) note(m, h, t);
   return known;
@@ -317,6 +318,7 @@ Mobilenet.live = (app) => {
     if (t > run.end_s) run.end_s = t;
     if (state.interventions) {
       live.interventions = state.interventions;
+      run.switches = live.interventions.filter((one) => one.link || one.station);
       live.branches = state.branches;
       live.branch = state.branch;
     }
@@ -388,7 +390,8 @@ Mobilenet.live = (app) => {
     const { event, node, message } = reply.event;
     if (what === "frame") return;
     app.say(node + ": " + (Mobilenet.WORDS[event] || event.replace("_", " ")) + (message ? " " + message : ""));
-    if (node[0] === "h" && (what === "handoff" || !app.selected)) app.select({ kind: "host", id: Number(node.slice(1)) });
+    if (node[0] === "h" && (what === "handoff" || !app.selected))
+      app.select({ kind: "host", id: Number(node.slice(1)) });
   };
   live.goOnFromHere = () => live.tell({ command: "rewind", to_s: clock.t });
 

@@ -3,10 +3,11 @@
 Mobilenet.liveSpace = (app) => {
   const { run, live } = app,
     { el } = app.parts,
-    { INK, QUIET, withAlpha } = Mobilenet,
+    { INK, QUIET } = Mobilenet,
     SPAN_S = 3,
     LINE = 30,
     LEFT = 34,
+    LEGEND = "blue: messages · grey: acknowledgements · brown: control · violet: wire · red: lost · ▮ delivered",
     box = el("aside", { class: "mn-space", hidden: "", "aria-label": "Space-time diagram of the chosen host" }),
     title = el("div", { class: "mn-space-title" });
   box.append(title);
@@ -85,7 +86,8 @@ Mobilenet.liveSpace = (app) => {
       const f = states.flags[i];
       if (!(f & (Mobilenet.DOWN | Mobilenet.HANDING))) return;
       g.fillStyle = f & Mobilenet.DOWN ? "rgba(34,48,60,.8)" : "rgba(230,159,0,.45)";
-      g.fillRect(x(Math.max(from, begin)), y(name) - 6, Math.max(2, x(Math.min(t, end)) - x(Math.max(from, begin))), 12);
+      const left = x(Math.max(from, begin));
+      g.fillRect(left, y(name) - 6, Math.max(2, x(Math.min(t, end)) - left), 12);
     });
     let free = 0;
     for (const arrow of seen) {
@@ -127,10 +129,9 @@ Mobilenet.liveSpace = (app) => {
     g.textAlign = "left";
     g.fillText(app.clockText(from, true, 2), LEFT, height - 4);
     g.textAlign = "center";
-    g.fillText("blue: messages · grey: acknowledgements · brown: control · violet: wire · red: lost · ▮ delivered", width / 2, height - 4);
+    g.fillText(LEGEND, width / 2, height - 4);
     g.textAlign = "right";
     g.fillText(app.clockText(t, true, 2), width - 8, height - 4);
-    void withAlpha;
   };
   return { box, draw };
 };
