@@ -131,7 +131,8 @@ def swarm(
                 "A schedule has "
                 + ", ".join(f"{number / count:.1f} {event}" for event, number in sorted(happened.items()))
             )
-        say(f"Next: {again(seed + count, count, **others)}")
+        kept = f" --keep {quoted(keep)}" if keep is not None else ""
+        say(f"Next: {again(seed + count, count, **others)}{kept}")
         if tally.get("violated"):
             raise typer.Exit(Exit.VIOLATED)
         raise typer.Exit(Exit.BAD_INPUT if tally.get(ENDED_BY_ERROR) else Exit.FINE)  # as a run that a plug-in ends
