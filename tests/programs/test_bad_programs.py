@@ -12,6 +12,7 @@ import pytest
 
 from mobilenet.api import Run, run
 from mobilenet.parameters import ScenarioError
+from mobilenet.scenario import load_scenario, warnings
 from mobilenet.simulation.plugin_code import PluginError
 from tests.programs.own import answering, scenario
 
@@ -91,14 +92,54 @@ def test_what_was_recorded_until_then_is_kept(tmp_path: Path) -> None:
     [
         (["no-such-program-here"], "cannot be started: No such file or directory; expected a program on the PATH"),
         (["./folder"], "cannot be started: "),
-        (["plain.txt"], "cannot be started: Permission denied"),
+        (["plain.txt"], r"Permission denied; it may not be executed; expected chmod \+x \S+plain.txt, or what runs it"),
+        (["./host.py"], r"or what runs it before it, as in \[python3, host.py\]"),
+        (["binary"], "Exec format error; expected a binary for this machine, or a first line that names what runs it"),
+        (["script"], "No such file or directory; expected a binary for this machine, or a first line that names what"),
     ],
 )
 def test_a_command_that_cannot_be_started(command: list[str], complaint: str, tmp_path: Path) -> None:
     (tmp_path / "folder").mkdir()
-    (tmp_path / "plain.txt").write_text("nothing")
+    for name, text in (("plain.txt", "nothing"), ("host.py", ""), ("binary", "nothing"), ("script", "#!/no/where\n")):
+        (tmp_path / name).write_text(text)
+    for name in ("binary", "script"):
+        (tmp_path / name).chmod(0o755)
     with pytest.raises(PluginError, match=complaint):
         run(scenario(tmp_path, command), out=tmp_path / "run", allow_code=True)
+
+
+WARNED = {
+    "[perl, nofile.pl]": "protocol.command.1: there is no file nofile.pl beside the scenario",
+    "[no-such-program]": "protocol.command.0: there is no program no-such-program beside the scenario or on the PATH",
+    "[silent.py]": "protocol.command.0: silent.py: it may not be executed; expected chmod +x",
+    "{host: [python3, silent.py], station: [sh, x.sh]}": "protocol.command.station.1: there is no file x.sh",
+}
+
+
+@pytest.mark.parametrize("words", WARNED)
+def test_check_warns_of_programs_that_are_not_there(words: str, tmp_path: Path) -> None:
+    path = scenario(tmp_path, ["python3", "silent.py", "--words", "of.py.its", "own.PY=3"], ["python3", "silent.py"])
+    assert warnings(load_scenario(path)) == []
+    (found,) = warnings(load_scenario(path, [f"protocol.command={words}"]))
+    assert found.startswith(WARNED[words])
+    processes = tmp_path / "processes.yaml"
+    processes.write_text("processes: 4\nprotocol: {command: [python3, nofile.py]}\n")
+    assert warnings(load_scenario(processes)) == ["protocol.command.1: there is no file nofile.py beside the scenario"]
+
+
+def test_a_command_is_a_list_of_words(tmp_path: Path) -> None:
+    path = scenario(tmp_path, ["python3", "silent.py"])
+    with pytest.raises(ScenarioError, match=r"protocol.command: expected a list of words, as in \[python3, host.py\]"):
+        load_scenario(path, ["protocol.command=python3 silent.py"])
+
+
+def test_a_run_that_is_never_at_rest_is_no_violation_and_says_so(tmp_path: Path) -> None:
+    code = """print('{"do":"settled","value":false}') if e['ev'] == 'start' else 0"""
+    drained = run(answering(tmp_path, code), out=tmp_path / "run", allow_code=True).verdicts["drained"]
+    assert drained.answer == "unknown"
+    assert drained.explanation.endswith(
+        "(no violation, since a program need not be at rest by any time; a longer drain_s may tell)"
+    )
 
 
 def test_programs_want_consent(tmp_path: Path) -> None:

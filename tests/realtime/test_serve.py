@@ -14,7 +14,9 @@ import pytest
 
 from mobilenet.api import Run, run
 from mobilenet.cli.serve import _take_ctrl_c
+from mobilenet.experiments.programs.transcript import lines_of
 from mobilenet.experiments.replay import protocol_messages
+from mobilenet.experiments.shrink import Shrinking
 from mobilenet.parameters import ScenarioError
 from mobilenet.realtime.gateway import Gateway
 from mobilenet.realtime.pace import Pace
@@ -338,7 +340,16 @@ def test_who_falls_behind_is_stopped(tmp_path: Path) -> None:
 
 
 def test_nobody_survives_the_emulator(tmp_path: Path) -> None:
-    path = scenario(tmp_path, "open('up', 'w').close()\nwhile True: time.sleep(1)", duration_s=60)
+    escapes = """
+import os, signal
+signal.signal(signal.SIGTERM, signal.SIG_IGN)
+if os.fork() == 0:
+    os.setsid()
+    if os.fork() == 0:
+        for number in range(3): os.close(number)
+open('up', 'w').close()
+while True: time.sleep(1)"""
+    path = scenario(tmp_path, escapes, duration_s=60)
     command = [sys.executable, "-m", "mobilenet", "serve", str(path), "--allow-code", "--out", str(tmp_path / "run")]
     serving = subprocess.Popen(command, start_new_session=True)
     deadline = time.monotonic() + 30
@@ -367,6 +378,11 @@ def test_it_is_never_played_again(tmp_path: Path) -> None:
         RunError, match="never the same again; expected one that recorded its messages, with --set reco"
     ):
         protocol_messages(done.path, allow_code=True)
+    with pytest.raises(RunError, match="never the same again; expected one of programs in virtual time"):
+        lines_of(done.path, allow_code=True)
+    lied = served(scenario(tmp_path, LIES["creation"], 2, 2.0, protocol={"promises": "fifo"}), tmp_path / "lied")
+    with pytest.raises(RunError, match=r"a run in real time, .* expected one in virtual time"):
+        Shrinking(lied.path, allow_code=True)
     kept = served(scenario(tmp_path, TALK, 2, 2.0), tmp_path / "kept", **{"record.messages": "true"})
     assert set(protocol_messages(kept.path)[0].kind) >= {"Here", "Known", "Moved", "Datagram"}
 

@@ -197,7 +197,10 @@ def test_the_command_names_the_mac_where_it_is_not_the_usual_one(monkeypatch: py
     assert "Next: mobilenet swarm --count 1 --seed 6 --protocol tcp_flooding --mac acking" in said
     said = CliRunner().invoke(app, [*options, "dcf"]).output
     assert "Repeat: mobilenet swarm --count 1 --seed 5 --protocol tcp_flooding --keep runs" in said
-    assert [others.get("radio") for others in asked] == ["acking", None]
+    assert said.splitlines()[-1] == "Next: mobilenet swarm --count 1 --seed 6 --protocol tcp_flooding"
+    said = CliRunner().invoke(app, [*options, "dcf", "--keep", "a place"]).output
+    assert said.splitlines()[-1] == "Next: mobilenet swarm --count 1 --seed 6 --protocol tcp_flooding --keep 'a place'"
+    assert [others.get("radio") for others in asked] == ["acking", None, None]
 
 
 @pytest.mark.parametrize("protocol", sorted(broadcasts.PROTOCOLS))
