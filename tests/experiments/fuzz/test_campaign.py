@@ -211,6 +211,20 @@ def test_processes_have_no_mac(protocol: str) -> None:
         assert result.output.splitlines() == [f"--mac {mac}: {protocol} plays among processes, which have no radio"]
 
 
+TOGETHER = {
+    "--station-command x": "--station-command: is of programs; expected --command, what hosts run, beside it",
+    "--promises fifo": "--promises: is of programs; expected --command, what hosts run, beside it",
+    "--command x --protocol causal": "--protocol causal: expected it or --command, and not both",
+    "--command x --backbone tree": "--backbone tree: only mobile_causal has stations that choose one, not a program",
+}
+
+
+@pytest.mark.parametrize("options", TOGETHER)
+def test_options_of_programs_that_do_not_go_together(options: str) -> None:
+    result = CliRunner().invoke(app, ["swarm", "--count", "1", "--allow-code", *options.split()])
+    assert result.exit_code == 2 and result.output.splitlines() == [TOGETHER[options]]
+
+
 PLUG_INS = ROOT / "scenarios" / "own_protocol"
 
 
