@@ -12,6 +12,7 @@ import pytest
 
 from mobilenet.api import Run, run
 from mobilenet.parameters import ScenarioError
+from mobilenet.programs import party
 from mobilenet.scenario import load_scenario, warnings
 from mobilenet.simulation.plugin_code import PluginError
 from tests.programs.own import answering, scenario
@@ -77,6 +78,25 @@ def test_who_does_not_answer_in_time_ends_the_run(code: str, tmp_path: Path) -> 
     with pytest.raises(PluginError, match=r"h0: no answer within 0.5 s \(protocol.answer_within_s\)") as caught:
         run(answering(tmp_path, code, answer_within_s=0.5), out=tmp_path / "run", allow_code=True)
     assert not caught.value.is_input  # exit code 3
+    assert nobody_left(tmp_path)
+
+
+AT_ONCE = {
+    "timer": """print('{"do":"timer","name":"x","after_ns":0}')""",
+    "dropped": """
+if e["ev"] in ("join", "dropped"):
+    for _ in range(600 if e["ev"] == "join" else 1): print('{"do":"broadcast","message":1,"tag":1}')""",
+}
+
+
+@pytest.mark.parametrize("event", AT_ONCE)
+def test_who_begins_anew_at_once_for_ever_ends_the_run(
+    event: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(party, "MOST_AT_ONCE", 2000)
+    said = rf'h0: told more than 2,000 events at one moment, .* the last: {{"ev":"{event}",.*; expected'
+    with pytest.raises(PluginError, match=said):
+        run(answering(tmp_path, AT_ONCE[event]), out=tmp_path / "run", allow_code=True)
     assert nobody_left(tmp_path)
 
 
