@@ -67,8 +67,9 @@ def swarm(
         str | None, typer.Option("--station-command", metavar="WORDS", help="What stations run, if it is another one.")
     ] = None,
     promises: Annotated[
-        Promises, typer.Option("--promises", help="What the programs promise: causal, fifo or best_effort.")
-    ] = Promises.CAUSAL,
+        Promises | None,
+        typer.Option("--promises", help="What the programs promise: causal (the default), fifo or best_effort."),
+    ] = None,
     backbone: Annotated[
         Backbone | None, typer.Option("--backbone", help="Between the stations; of mobile_causal alone.")
     ] = None,
@@ -88,12 +89,19 @@ def swarm(
     with reporting():
         from mobilenet.experiments.fuzz.campaign import ENDED_BY_ERROR, again, network_of, run_campaign
 
-        if command is not None:
-            protocol = _programs(command, station_command or command, promises.value)
+        if command is None:
+            for option, given in (("--station-command", station_command), ("--promises", promises)):
+                if given is not None:
+                    fail(f"{option}: is of programs; expected --command, what hosts run, beside it", Exit.BAD_INPUT)
+        else:
+            if protocol != "mobile_causal":
+                fail(f"--protocol {protocol}: expected it or --command, and not both", Exit.BAD_INPUT)
+            protocol = _programs(command, station_command or command, (promises or Promises.CAUSAL).value)
         _require_a_protocol(protocol, allow_code)
         if backbone is not None and protocol != "mobile_causal":
+            other = protocol if command is None else "a program"
             fail(
-                f"--backbone {backbone.value}: only mobile_causal has stations that choose one, not {protocol}",
+                f"--backbone {backbone.value}: only mobile_causal has stations that choose one, not {other}",
                 Exit.BAD_INPUT,
             )
         for option, value in (("--mac", mac), ("--radio", radio)):
@@ -131,7 +139,8 @@ def swarm(
                 "A schedule has "
                 + ", ".join(f"{number / count:.1f} {event}" for event, number in sorted(happened.items()))
             )
-        say(f"Next: {again(seed + count, count, **others)}")
+        kept = f" --keep {quoted(keep)}" if keep is not None else ""
+        say(f"Next: {again(seed + count, count, **others)}{kept}")
         if tally.get("violated"):
             raise typer.Exit(Exit.VIOLATED)
         raise typer.Exit(Exit.BAD_INPUT if tally.get(ENDED_BY_ERROR) else Exit.FINE)  # as a run that a plug-in ends

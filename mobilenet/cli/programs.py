@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -29,6 +29,10 @@ def replay(
         Path | None,
         typer.Option("--out", "-o", metavar="FILE", help="Feed nobody; write what it was told, for a debugger."),
     ] = None,
+    within_s: Annotated[
+        float | None,
+        typer.Option("--within-s", min=0.01, metavar="S", help="Wall time for one answer; by default as in the run."),
+    ] = None,
     allow_code: AllowCode = False,
     quiet: Quiet = False,
 ) -> None:
@@ -37,6 +41,7 @@ def replay(
         from mobilenet.experiments.programs.alone import exchanges, feed
         from mobilenet.experiments.programs.transcript import lines_of, lines_of_node
         from mobilenet.parameters import ScenarioError
+        from mobilenet.rundir.reader import RunError
         from mobilenet.scenario import load_scenario
 
         with progress(quiet, "replaying") as update:
@@ -46,17 +51,23 @@ def replay(
         found = lines_of_node(lines, node, life, run)
         told = [event for event, _ in exchanges(found)]
         if out is not None:
-            out.write_text("".join(f"{line}\n" for line in told), encoding="utf-8")
+            try:
+                out.write_text("".join(f"{line}\n" for line in told), encoding="utf-8")
+            except OSError as error:
+                fail(f"{out}: cannot be written: {error.strerror}", Exit.BAD_INPUT)
             many = counted(len(told), "event")
             say(f"{out}: what life {life} of {node} was told, {many}. Next: PROGRAM < {quoted(out)}")
             return
-        words = _found_here(command) if command else _command_of(load_scenario(run / "scenario.yaml"), node)
+        protocol: Any = load_scenario(run / "scenario.yaml").protocol
+        if not hasattr(protocol, "answer_within_s"):
+            raise RunError(f"{run}: its protocol is no program in virtual time, and yet there are lines of programs")
+        words = _found_here(command) if command else _command_of(protocol, node)
         if not allow_code:
             raise ScenarioError(
                 f"{cut(' '.join(words), 200)}: runs a program, with all that you may do on this machine; if you trust"
                 " it, say --allow-code"
             )
-        parting = feed(found, words, run)
+        parting = feed(found, words, run, protocol.answer_within_s if within_s is None else within_s)
         if parting is None:
             many = counted(len(told), "answer")
             say(f"{node}, life {life}: {many}, all as recorded. Next: mobilenet show {quoted(run)}")
@@ -75,8 +86,8 @@ def _found_here(command: list[str]) -> list[str]:
     return [str(Path(word).resolve()) if Path(word).is_file() else word for word in command]
 
 
-def _command_of(scenario: object, node: str) -> list[str]:
-    command = scenario.protocol.command  # type: ignore[attr-defined]
+def _command_of(protocol: Any, node: str) -> list[str]:
+    command = protocol.command
     return list(command if isinstance(command, tuple) else command.station if node[0] == "s" else command.host)
 
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import shlex
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated, Any, NoReturn
 
@@ -40,12 +42,25 @@ def run(
         from mobilenet import api
 
         changes = [*(overrides or []), *(["record.programs=true"] if twice else [])]
-        with progress(quiet, scenario.stem) as update:
+        with progress(quiet, scenario.stem) as update, offering_force():
             done = api.run(scenario, seed, out, changes, update, allow_code, replace=force)
         if twice:
             _require_the_same(done, allow_code, quiet)
         say(_summary(done))
         end_with_verdicts(done)
+
+
+@contextmanager
+def offering_force() -> Iterator[None]:
+    """Whoever names a run that is there is told how to replace it."""
+    from mobilenet.rundir.writer import AlreadyThere
+
+    try:
+        yield
+    except AlreadyThere as error:
+        if error.path.is_symlink() or not (error.path / "manifest.json").is_file():
+            raise  # only a run gives way to a run
+        raise AlreadyThere(error.path, "replace it with --force, or name another directory with --out") from None
 
 
 def end_with_verdicts(done: Any) -> NoReturn:
@@ -94,15 +109,14 @@ def _require_the_same(done: Any, allow_code: bool, quiet: bool) -> None:
 def check(scenario: ScenarioFile, overrides: Overrides = None) -> None:
     """Read a scenario and say whether it can run, without running it."""
     with reporting():
-        from mobilenet.scenario import ProcessScenario, expected_effort, load_scenario
-        from mobilenet.scenario.preflight import warnings
+        from mobilenet.scenario import ProcessScenario, expected_effort, load_scenario, warnings
 
         loaded = load_scenario(scenario, overrides or [])
         lasts = (
             f"at most {loaded.duration:g} t.u." if isinstance(loaded, ProcessScenario) else f"{loaded.duration_s:g} s"
         )
         say(f"{scenario}: fine; {lasts}, {expected_effort(loaded)}")
-        for line in [] if isinstance(loaded, ProcessScenario) else warnings(loaded):
+        for line in warnings(loaded):
             say(f"warning: {line}")
         again = "".join(f" --set {shlex.quote(override)}" for override in overrides or ())
         verb = "serve" if loaded.protocol.name == "datagrams" else "run"
@@ -187,11 +201,12 @@ def _process_summary(done: Any) -> str:
 
 
 def _print_verdicts(verdicts: dict[str, Any]) -> None:
-    table = Table("property", "verdict", "", box=None, pad_edge=False)
+    """A narrow table; what is to be said of them stands below it, in lines."""
+    table = Table("property", "verdict", box=None, pad_edge=False)
     for name, verdict in verdicts.items():
-        reason = verdict.explanation if verdict.answer == "unknown" else ""
-        table.add_row(Text(spelled_out(name)), Text(spelled_out(verdict.answer)), Text(spelled_out(reason)))
+        table.add_row(Text(spelled_out(name)), Text(spelled_out(verdict.answer)))
     print_table(table)
+    _print_unknown(verdicts)
 
 
 def _print_unknown(verdicts: dict[str, Any]) -> None:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import signal
 from pathlib import Path
+from types import FrameType
 from typing import Annotated, Any
 
 import typer
@@ -14,7 +15,7 @@ import typer
 from mobilenet.cli.console import reporting, say
 from mobilenet.cli.options import AllowCode, Overrides, Quiet, ScenarioFile, Seed
 from mobilenet.cli.progress import progress
-from mobilenet.cli.run import end_with_verdicts
+from mobilenet.cli.run import end_with_verdicts, offering_force
 from mobilenet.quoting import counted
 
 
@@ -42,15 +43,28 @@ def serve(
         from mobilenet.simulation.datagrams import RealTime
 
         asked: list[str] = []
-        signal.signal(signal.SIGINT, lambda number, frame: asked.append("Ctrl-C"))  # the record is kept
+        _take_ctrl_c(asked)
         _say_addresses(load_scenario(scenario, overrides or []).protocol)
-        with progress(quiet, scenario.stem) as update:
+        with progress(quiet, scenario.stem) as update, offering_force():
             done = api.run(
                 scenario, seed, out, overrides or [], update, allow_code, replace=force,
                 real_time=RealTime(hard_limit_ms, lambda: asked[0] if asked else ""),
             )  # fmt: skip
         say(_summary(done))
         end_with_verdicts(done)
+
+
+def _take_ctrl_c(asked: list[str]) -> None:
+    """The first one ends the run, and the record is kept; a second one ends the command."""
+    before = signal.getsignal(signal.SIGINT)
+    if before is signal.SIG_IGN:
+        return
+
+    def stop(number: int, frame: FrameType | None) -> None:
+        asked.append("Ctrl-C")
+        signal.signal(signal.SIGINT, before)
+
+    signal.signal(signal.SIGINT, stop)
 
 
 def _say_addresses(protocol: Any) -> None:
@@ -70,6 +84,7 @@ def _summary(done: Any) -> str:
 
     m, told = done.metrics, done.manifest["real_time"]
     late = {"p50": 0.0, "p99": 0.0, "max": 0.0, **told["lateness_ms"]}
+    two = told["claimed_twice"]
     lines = [
         f"{done.manifest['simulated_s']:g} s in real time; lateness p50 {late['p50']:g} ms, p99 {late['p99']:g} ms, at"
         f" most {late['max']:g} ms",
@@ -88,6 +103,11 @@ def _summary(done: Any) -> str:
         *(
             f"{path}: never appeared, so nothing is known of what is said there"
             for path in told["logs_that_never_were"]
+        ),
+        *(
+            [f"several programs spoke for {', '.join(two)}; expected one for each host, or protocol.own_port"]
+            if two
+            else []
         ),
         *([f"asked for TCP, and were refused: {', '.join(told['asked_for_tcp'])}"] if told["asked_for_tcp"] else []),
         f"verdict: {done.verdict}",

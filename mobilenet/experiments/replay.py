@@ -65,10 +65,10 @@ def _again(directory: Path, what: str, progress: Progress | None, allow_code: bo
     if isinstance(scenario, ProcessScenario) and what != "programs":
         raise RunError(f"{directory}: a run of processes; its {what} are counted, not recorded one by one")
     if scenario.protocol.name == "datagrams":
-        raise RunError(
-            f"{directory}: a run in real time, which is never the same again; expected one that recorded its {what},"
-            f" with --set record.{what}=true"
-        )
+        expected = f"one that recorded its {what}, with --set record.{what}=true"
+        if what == "programs":
+            expected = "one of programs in virtual time: there are no lines to feed these"
+        raise RunError(f"{directory}: a run in real time, which is never the same again; expected {expected}")
     require_allowed(scenario, allow_code)
     try:
         recording = simulate(scenario.changed([f"record.{what}=true"]), progress, allow_code).recording

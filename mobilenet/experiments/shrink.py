@@ -57,6 +57,10 @@ class Shrinking:
                 f"{directory}: a schedule of the swarm's network without physics, which cannot be made smaller;"
                 " expected a run of a scenario, or one of an odd seed of the swarm"
             ) from None
+        if self.scenario.protocol.name == "datagrams":
+            raise RunError(
+                f"{directory}: a run in real time, which is never the same again; expected one in virtual time"
+            )
         require_allowed(self.scenario, allow_code)
         if not self._still({}):
             raise RunError(f"{directory}: does not violate {self.violated} again; run it with --twice to see why")

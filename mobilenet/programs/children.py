@@ -26,6 +26,7 @@ from typing import Any, NamedTuple
 
 from mobilenet.parameters import ScenarioError
 from mobilenet.quoting import cut, spelled_out
+from mobilenet.scenario.programs import why_not_started
 
 DYING_S = 1.0  # how long a program that closed its output has to tell its exit code
 GOING_S = 0.5  # how long programs have to go by themselves when the run is over
@@ -81,8 +82,8 @@ class Children:
             os.close(to)
             os.close(back)
             raise ProgramError(
-                f"protocol.command: {spelled_out(cut(command[0], 200))}: cannot be started: {answer['error']}; expected"
-                " a program on the PATH, or a file beside the scenario"
+                f"protocol.command: {spelled_out(cut(command[0], 200))}: cannot be started: {answer['error']};"
+                f" {why_not_started(Path(first))}"
             )
         os.set_blocking(to, False)
         child = self._there[answer["pid"]] = Child(answer["pid"], to, back)
@@ -96,6 +97,10 @@ class Children:
         """The same of a program that may end whenever it likes; None: it ended well, or only closed its output."""
         answer = self._status(child)
         return self._how(answer) if answer["code"] else None
+
+    def ended(self) -> list[Child]:
+        """Those that have ended by now. Nobody waits for that."""
+        return [self._there[pid] for pid in self._ask({"do": "ended"})["pids"] if pid in self._there]
 
     def _status(self, child: Child) -> dict[str, Any]:
         return self._ask({"do": "status", "pid": child.pid, "within_s": DYING_S})

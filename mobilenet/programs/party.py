@@ -16,8 +16,10 @@ from typing import Any, ClassVar
 from mobilenet.programs.actions import Role, require
 from mobilenet.programs.cast import Cast
 from mobilenet.programs.children import ProgramError
-from mobilenet.programs.conversation import Conversation
+from mobilenet.programs.conversation import Conversation, shown
 from mobilenet.programs.message import Says, encode, kind_of
+
+MOST_AT_ONCE = 100_000  # events at one moment, of one node: far more than any network brings
 
 
 class Named:
@@ -46,6 +48,7 @@ class Party:
         self._sizes: dict[str, int] = {}
         self._full: tuple[int, ...] = ()
         self._settled = True
+        self._moment, self._at_once = -1, 0  # when it was told something last, and how many events at that time
         self._to_tell: deque[str] = deque()  # what happened while an answer took effect
         self._acting = False
         self._does: dict[str, Callable[[dict[str, Any]], None]] = {
@@ -113,6 +116,14 @@ class Party:
 
     def _tell(self, line: str) -> None:
         assert self._talk is not None
+        if self.port.now != self._moment:
+            self._moment, self._at_once = self.port.now, 0
+        self._at_once += 1
+        if self._at_once > MOST_AT_ONCE:
+            raise ProgramError(
+                f"{self._name}: told more than {MOST_AT_ONCE:,} events at one moment, and time does not go on;"
+                f" the last: {shown(line)}; expected that it does not begin anew at once, as with timers of 0 ns"
+            )
         note = self._cast.note
         if note is not None:
             note(self.port.now, self._name, self._life, False, line)

@@ -5,7 +5,7 @@ Model     a process of its own, told what to do over one socket, a line of JSON 
           it adopts what its programs leave behind, so that nothing escapes by a second fork or a session of its own;
           elsewhere the process group of each program is what is ended. When the socket closes, and it closes as well
           when the emulator is killed, everything ends
-Asked     spawn (with two descriptors: the program's standard input and output), status, kill
+Asked     spawn (with two descriptors: the program's standard input and output), status, ended, kill
 Units     bytes, seconds
 Source    ours: docs/guide/programs.md. It runs on its own, with nothing but the standard library
 """
@@ -25,6 +25,7 @@ PR_SET_CHILD_SUBREAPER = 36
 KEPT_BYTES = 65_536  # of what each node says on standard error, all its lives together
 TAIL_BYTES = 2_000
 CHUNK_BYTES = 65_536
+CHUNKS_AT_ONCE = 16  # of one program, before the others have their turn: it may write as fast as it is read
 ENDING_S = 10.0  # for processes that do not go away although they were killed
 
 
@@ -105,6 +106,10 @@ class Supervisor:
         self.take_errors(program)
         return {"code": code, "tail": program.tail.decode("utf-8", "replace")}
 
+    def do_ended(self, asked, descriptors):
+        """Those that have ended by now, even if somebody else still holds their output."""
+        return {"pids": [pid for pid, program in self.programs.items() if program.child.poll() is not None]}
+
     def do_kill(self, asked, descriptors):
         program = self.programs.pop(asked["pid"])
         end_group(program.child.pid)
@@ -115,7 +120,9 @@ class Supervisor:
 
     def take_errors(self, program):
         """What it has said on standard error; the first bytes are kept, the last ones remembered, the rest is lost."""
-        while program.errors >= 0:
+        for _ in range(CHUNKS_AT_ONCE):
+            if program.errors < 0:
+                return
             try:
                 data = os.read(program.errors, CHUNK_BYTES)
             except BlockingIOError:

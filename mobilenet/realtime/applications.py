@@ -13,26 +13,23 @@ Source    ours: docs/guide/real-time.md
 from __future__ import annotations
 
 import os
-import re
+import time
 from collections.abc import Callable
 from pathlib import Path
-from stat import S_ISREG
 from typing import Any, NamedTuple
 
 from mobilenet.programs.children import Child, Children, ProgramError
-from mobilenet.programs.conversation import shown
 from mobilenet.protocols.datagram_relay import Datagram, Memory, RelayHost
 from mobilenet.protocols.port import MessageId, UnicastHostPort
 from mobilenet.realtime.addresses import Addresses
 from mobilenet.realtime.gateway import MOST_BYTES, Gateway
+from mobilenet.realtime.lines import CHUNK_BYTES, Expressions, Log, Said
 from mobilenet.realtime.pace import Pace
 from mobilenet.realtime.tcp_refusal import TcpRefusal
 
-CHUNK_BYTES = 65_536
-LONGEST_LINE_BYTES = 1 << 20
 HEADER_BYTES = 16  # of Datagram
+LOOKED_AFTER_S = 0.1  # so often it is looked whether programs have failed
 QUIET_NS = 1_000_000_000  # so long nothing comes in and nothing is said: programs are at rest
-LONGEST_NUMBER = 12  # digits
 UNKNOWN = 10**12  # numbers of messages from here on: delivered, and never broadcast
 Note = Callable[..., None]  # EventLog.add
 
@@ -44,8 +41,7 @@ class Told(NamedTuple):
     port: int
     own_port: int | None
     logs: str | None
-    broadcast: re.Pattern[bytes] | None
-    deliver: re.Pattern[bytes] | None
+    lines: Expressions
     folder: Path
 
 
@@ -74,7 +70,9 @@ class Applications:
         self._hosts: dict[int, LiveHost] = {}  # those whose programs may talk
         self._running: dict[int, Child] = {}
         self._mute: set[int] = set()  # those of them that have closed their standard output
-        self._logs: dict[int, _Log] = {}
+        self._over: set[int] = set()  # processes of those that have ended well
+        self._look_s = 0.0  # when it is looked next who has
+        self._logs: dict[int, Log] = {}
         self._numbers: dict[tuple[int, int], int] = {}  # (host, what its program calls a message) -> number
         self._counts: dict[int, int] = {}
         self._stirred_ns = 0  # when something came in last
@@ -101,9 +99,9 @@ class Applications:
             os.set_blocking(child.back, False)
             self.pace.listen(child.back)
         if self._told.logs is None:
-            self._logs[me] = _Log(None)
+            self._logs[me] = Log(None)
         elif me not in self._logs:
-            self._logs[me] = _Log(self._told.folder / self._addresses.filled_in(self._told.logs, me, None))
+            self._logs[me] = Log(self._told.folder / self._addresses.filled_in(self._told.logs, me, None))
 
     def end_life(self, me: int) -> None:
         if self._hosts.pop(me, None) is None:
@@ -133,6 +131,7 @@ class Applications:
             "datagrams_for_nobody": self.undeliverable,
             "datagrams_too_long": self.too_long,
             "logs_that_never_were": sorted(str(log.path) for log in self._logs.values() if log.is_missing),
+            "claimed_twice": [f"h{me}" for me in sorted(self._gateway.claimed_twice)],
             "asked_for_tcp": [f"h{me}" for me in sorted(self._tcp.asked)],
         }
 
@@ -148,6 +147,7 @@ class Applications:
         self._tcp.answer()
         for me in sorted(self._hosts):
             self._read(me)
+        self._see_who_ended()
         for source, to, data in self._gateway.take():
             host = self._hosts.get(source)
             if host is None:
@@ -177,44 +177,46 @@ class Applications:
             except BlockingIOError:
                 data = None
             if data == b"":
-                self._ended(me, child)
+                self.pace.forget(child.back)
+                self._mute.add(me)
             elif data and log.path is None:
                 self._hear(me, log.lines(data))
         if log.path is not None:
             self._hear(me, log.lines(log.more()))
 
-    def _ended(self, me: int, child: Child) -> None:
-        """A program need not live as long as its host, but it must not fail."""
-        self.pace.forget(child.back)
-        self._mute.add(me)
-        if (how := self._children.failure(child)) is not None:
-            raise ProgramError(f"h{me}: its program {how}")
+    def _see_who_ended(self) -> None:
+        """A program need not live as long as its host, but it must not fail. Its output says nothing of that: it may
+        close it, and what it has started may keep it open.
+        """
+        now_s = time.monotonic()
+        if not self._running or now_s < self._look_s:
+            return
+        self._look_s = now_s + LOOKED_AFTER_S
+        ended = {child.pid for child in self._children.ended()} - self._over
+        for me, child in self._running.items():
+            if child.pid in ended and (how := self._children.failure(child)) is not None:
+                raise ProgramError(f"h{me}: its program {how}")
+        self._over |= ended
 
     def _hear(self, me: int, lines: list[bytes]) -> None:
-        told = self._told
-        if told.broadcast is None or told.deliver is None:
+        if not lines or self._told.lines.are_none:
             return
-        for line in lines:
-            self._stirred_ns = self._now()
-            if (found := told.deliver.search(line)) is not None:
-                key = self._whole(me, found["sender"], line), self._whole(me, found["number"], line)
-                number = self._numbers.get(key, UNKNOWN + key[1] % UNKNOWN)
-                self._hosts[me].port.deliver(MessageId(key[0], number), None)
-            elif (found := told.broadcast.search(line)) is not None:
-                number = self._counts[me] = self._counts.get(me, -1) + 1
-                self._numbers[me, self._whole(me, found["number"], line)] = number  # a new life may begin anew
-                self._note(self._now(), f"h{me}", "broadcast", f"h{me}:{number}")
+        self._stirred_ns = self._now()
+        found: list[Said] = []
+        try:
+            self._told.lines.find(me, lines, found)
+        finally:
+            for sender, said in found:
+                self._note_said(me, sender, said)
 
-    @staticmethod
-    def _whole(me: int, text: bytes | None, line: bytes) -> int:
-        """What a group of an expression has found, as a number."""
-        if text is None or not text.isdigit() or len(text) > LONGEST_NUMBER:
-            found = "nothing" if text is None else shown(text.decode("utf-8", "replace"))
-            raise ProgramError(
-                f"h{me}: its line {shown(line.decode('utf-8', 'replace'))}: protocol.lines finds {found} there,"
-                f" expected a whole number of at most {LONGEST_NUMBER} digits"
-            )
-        return int(text)
+    def _note_said(self, me: int, sender: int | None, said: int) -> None:
+        if sender is not None:
+            number = self._numbers.get((sender, said), UNKNOWN + said)
+            self._hosts[me].port.deliver(MessageId(sender, number), None)
+            return
+        number = self._counts[me] = self._counts.get(me, -1) + 1
+        self._numbers[me, said] = number  # a new life may begin anew
+        self._note(self._now(), f"h{me}", "broadcast", f"h{me}:{number}")
 
 
 class LiveHost(RelayHost):
@@ -240,45 +242,3 @@ class LiveHost(RelayHost):
 
     def on_end(self) -> None:
         self._applications.end_life(self.port.me)
-
-
-class _Log:
-    """Whole lines of what a program writes, on standard output or into a file. It need not be there yet."""
-
-    def __init__(self, path: Path | None) -> None:
-        self.path = path
-        self._rest = b""
-        self.is_missing = path is not None and not path.is_file()
-        self._inode = path.stat().st_ino if path is not None and path.is_file() else None
-        self._read_bytes = path.stat().st_size if path is not None and path.is_file() else 0  # of an earlier run
-
-    def more(self) -> bytes:
-        """What is new in it; from its beginning, where it was begun anew."""
-        assert self.path is not None
-        try:
-            found = self.path.stat()
-            if not S_ISREG(found.st_mode):
-                return b""
-            if found.st_size < self._read_bytes or found.st_ino != self._inode:
-                self._read_bytes, self._rest, self._inode = 0, b"", found.st_ino
-            with self.path.open("rb") as file:
-                file.seek(self._read_bytes)
-                data = file.read(CHUNK_BYTES)
-        except OSError:
-            return b""
-        self.is_missing = False
-        self._read_bytes += len(data)
-        return data
-
-    def lines(self, data: bytes) -> list[bytes]:
-        *whole, self._rest = (self._rest + data).split(b"\n")
-        if len(self._rest) > LONGEST_LINE_BYTES:
-            self._rest = b""
-        return whole
-
-
-def patterns(lines: Any) -> tuple[re.Pattern[bytes] | None, re.Pattern[bytes] | None]:
-    """Of `lines` of a scenario: what tells of broadcasts, and of deliveries."""
-    if lines is None:
-        return None, None
-    return re.compile(lines.broadcast.encode()), re.compile(lines.deliver.encode())

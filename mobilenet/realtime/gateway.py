@@ -22,6 +22,7 @@ from mobilenet.realtime.addresses import Addresses
 IP_PKTINFO = 8  # Linux; Python knows it from 3.12 on
 INFO = struct.Struct("@i4s4s")  # interface, the address of ours, the destination
 MOST_BYTES = 65_507  # of a datagram
+MOST_PLACES = 1000  # that are remembered of a host
 AT_ONCE = 256  # datagrams, before the network goes on
 RECEIVE_BUFFER_BYTES = 1 << 22
 
@@ -36,6 +37,8 @@ class Gateway:
         if own_port is not None:
             self._at = {host: (addresses.of(host, host), own_port) for host in range(hosts)}
         self._is_learned = own_port is None
+        self._left: dict[int, set[tuple[str, int]]] = {}  # host -> where its program was before
+        self.claimed_twice: set[int] = set()  # hosts that several programs say they are, at the same time
         self.strangers = 0
         self.sockets: dict[socket.socket, bytes | None] = {}  # with the one address that it is bound to
         self._from: dict[bytes | None, socket.socket] = {}
@@ -72,9 +75,18 @@ class Gateway:
                 if ends is None or not source[0].startswith("127."):
                     self.strangers += 1
                     continue
-                if self._is_learned:
-                    self._at[ends[0]] = source
+                if self._is_learned and self._at.get(ends[0]) != source:
+                    self._moves(ends[0], source)
                 yield (*ends, data)
+
+    def _moves(self, host: int, place: tuple[str, int]) -> None:
+        """A program that is started anew comes from another place; one that comes back was never gone."""
+        before = self._left.setdefault(host, set())
+        if place in before:
+            self.claimed_twice.add(host)
+        elif host in self._at and len(before) < MOST_PLACES:
+            before.add(self._at[host])
+        self._at[host] = place
 
     def hand_over(self, source: int, to: int, data: bytes) -> bool:
         """Give a datagram to the program of a host, from the address that it knows the sender by. False: nobody knows

@@ -12,6 +12,7 @@ from contextlib import suppress
 
 from mobilenet.realtime.addresses import Addresses
 
+AT_ONCE = 16  # before the network goes on: somebody may ask again and again
 ANSWER = b"mobilenet carries UDP alone: no TCP here\n"
 
 
@@ -39,7 +40,9 @@ class TcpRefusal:
 
     def answer(self) -> None:
         """Those who have asked since the last time."""
-        while self.listening is not None:
+        for _ in range(AT_ONCE):
+            if self.listening is None:
+                return
             try:
                 asking, _ = self.listening.accept()
             except OSError:

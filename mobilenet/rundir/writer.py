@@ -56,6 +56,17 @@ def write_table(path: Path, columns: Mapping[str, list[Any]]) -> None:
     pq.write_table(pa.Table.from_arrays(arrays, names=list(columns)), path, store_schema=False)
 
 
+class AlreadyThere(RecordError):
+    """Something has the name that a directory should get."""
+
+    def __init__(self, path: Path, way_out: str = "name another directory, or remove it") -> None:
+        super().__init__(f"{path}: exists already; {way_out}", is_input=True)
+        self.path, self.way_out = path, way_out
+
+    def __reduce__(self) -> tuple[type[AlreadyThere], tuple[Path, str]]:
+        return AlreadyThere, (self.path, self.way_out)  # it may come from another process
+
+
 @contextmanager
 def run_directory(path: Path, replaces: bool = False) -> Iterator[Path]:
     """A directory to fill; it takes its name only when the block ends well, and otherwise nothing is left.
@@ -72,7 +83,7 @@ def run_directory(path: Path, replaces: bool = False) -> Iterator[Path]:
         if any("\ud800" <= character <= "\udfff" for character in str(path)):  # pyarrow cannot write there
             raise RecordError(f"{path}: cannot be written: the name is not text in UTF-8", is_input=True)
         if (os.path.lexists(path) and not replaces) or path.name in ("", ".."):
-            raise RecordError(f"{path}: exists already; name another directory, or remove it", is_input=True)
+            raise AlreadyThere(path)
         for folder in reversed([folder for folder in path.parents if not folder.exists()]):
             folder.mkdir(exist_ok=True)
             made.insert(0, folder)

@@ -10,6 +10,7 @@ Source    ours: docs/guide/real-time.md
 from __future__ import annotations
 
 import re
+import warnings
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated, Literal
@@ -18,21 +19,25 @@ from pydantic import AfterValidator, Field, model_validator
 
 from mobilenet.parameters import Parameters
 from mobilenet.protocols.declaration import Promise
-from mobilenet.scenario.programs import CommandLine, files_of
+from mobilenet.scenario.programs import WITHOUT_NUL, CommandLine, files_of
 
 MOST_HOSTS = 256  # one octet of an address each
+LONGEST_NAME_BYTES = 200  # of a file; what is filled in has its room beside that
 LONGEST_PATTERN = 500
+NETWORK = r"^127\.([1-9][0-9]{0,2})\.0\.0/16$"
 PLACES = ("{me}", "{address}", "{port}", "{peers}")  # of a command, filled in for each host
 
 
 def _expression(*groups: str) -> AfterValidator:
-    """A regular expression with these groups."""
+    """A regular expression with these groups, over the bytes of a line."""
 
     def checked(value: str) -> str:
         try:
-            found = re.compile(value)
-        except (re.error, RecursionError) as error:
-            raise ValueError(f"no regular expression: {error}") from None
+            with warnings.catch_warnings():
+                warnings.simplefilter("error")  # what will mean something else one day
+                found = re.compile(value.encode())
+        except (re.error, RecursionError, OverflowError, ValueError, Warning) as error:
+            raise ValueError(f"no regular expression over bytes: {error}") from None
         if missing := [group for group in groups if group not in found.groupindex]:
             raise ValueError(f"expected the group (?P<{missing[0]}>...), as in (?P<{missing[0]}>[0-9]+)")
         return value
@@ -65,8 +70,8 @@ class Datagrams(Parameters):
     )
     network: str = Field(
         default="127.77.0.0/16",
-        pattern=r"^127\.(0|[1-9][0-9]{0,2})\.0\.0/16$",
-        description="host A reaches host B at A.B of it, as 127.77.A.B; A's own address is A.A",
+        json_schema_extra={"pattern": NETWORK},
+        description="127.1.0.0/16 to 127.254.0.0/16: host A reaches host B at A.B of it; A's own address is A.A",
     )
     port: int = Field(default=7000, ge=1024, le=65_535, description="of all these addresses: where programs send to")
     own_port: int | None = Field(
@@ -75,11 +80,10 @@ class Datagrams(Parameters):
         le=65_535,
         description="where programs listen, at their own address; null: where their first datagram comes from",
     )
-    logs: str | None = Field(
+    logs: Annotated[str, WITHOUT_NUL] | None = Field(
         default=None,
         min_length=1,
         max_length=1000,
-        pattern=r"^[^\x00]*$",
         description="files that programs write lines to, as log{me}.txt; null: their standard output",
     )
     lines: Lines | None = Field(default=None, description="what is read from them; null: nothing")
@@ -92,8 +96,8 @@ class Datagrams(Parameters):
 
     @model_validator(mode="after")
     def _makes_sense(self) -> Datagrams:
-        if int(self.network.split(".")[1]) > 255:
-            raise ValueError(f"network: {self.network} is no network, expected one as 127.77.0.0/16")
+        if not re.fullmatch(NETWORK, self.network) or not 1 <= int(self.network.split(".")[1]) <= 254:
+            raise ValueError(f"network: {self.network} is not one of 127.1.0.0/16 to 127.254.0.0/16, as 127.77.0.0/16")
         for word in self.command or ():
             for place in re.findall(r"\{\w*\}", word):
                 if place not in PLACES:
@@ -108,6 +112,8 @@ class Datagrams(Parameters):
             raise ValueError("logs: missing; of programs that you start yourself there is no standard output here")
         if self.logs is not None and "{me}" not in self.logs:
             raise ValueError("logs: expected {me} in it, which becomes the host's number")
+        if self.logs is not None and max(len(name.encode()) for name in self.logs.split("/")) > LONGEST_NAME_BYTES:
+            raise ValueError(f"logs: expected names of at most {LONGEST_NAME_BYTES} bytes in it")
         if self.own_port == self.port:
             raise ValueError(f"own_port: {self.port} is where the network listens, expected another one")
         return self

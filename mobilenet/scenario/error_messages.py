@@ -17,6 +17,7 @@ from typing import Annotated, Any, Literal, get_args, get_origin
 from pydantic import BaseModel, ValidationError
 from pydantic.fields import FieldInfo
 
+from mobilenet.quoting import counted
 from mobilenet.scenario.yaml_reader import Node
 from mobilenet.scenario.yaml_writer import inline
 
@@ -42,12 +43,17 @@ BOUNDS = {
 
 
 def problems(error: ValidationError, root: Node, model: type[BaseModel]) -> list[str]:
-    errors = error.errors(include_url=False)
+    errors = [problem for problem in error.errors(include_url=False) if not _is_long_enough(problem)]
     found = list(dict.fromkeys(_line(problem, root, model) for problem in errors[:MOST_WORDED]))
     more = len(found) - MOST_LINES + len(errors[MOST_WORDED:])
     if more > 0:
         found[MOST_LINES:] = [f"... and {more} more problems"]
     return found
+
+
+def _is_long_enough(problem: Any) -> bool:
+    """A list counts as too short where some of its entries are wrong, and these have lines of their own."""
+    return problem["type"] == "too_short" and len(problem["input"]) >= problem["ctx"]["min_length"]
 
 
 def line(root: Node, path: str, what: str) -> str:
@@ -107,7 +113,8 @@ def _line(problem: Any, root: Node, model: type[BaseModel]) -> str:
         what = f"expected a name such as {context['pattern'][1]}0 or {context['pattern'][1]}12, got {_short(node)}"
     elif kind in ("too_short", "too_long"):
         bound = context.get("min_length", context.get("max_length"))
-        what = f"expected {'at least' if kind == 'too_short' else 'at most'} {bound} entries, got {len(node.value)}"
+        at = "at least" if kind == "too_short" else "at most"
+        what = f"expected {at} {counted(bound, 'entry')}, got {len(node.value)}"
     else:
         what = f"{problem['msg'][0].lower()}{problem['msg'][1:]}, got {_short(node)}"
     return f"{node.where}: {'.'.join(_key(key) for key in path) or 'the whole scenario'}: {what}"

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from mobilenet.parameters import ScenarioError
 from mobilenet.quoting import quoted
-from mobilenet.scenario import preflight
+from mobilenet.scenario import preflight, programs
 from mobilenet.scenario.base import read
 from mobilenet.scenario.mobile import Scenario
 from mobilenet.scenario.processes import ProcessScenario
@@ -41,6 +41,8 @@ BYTES_PER_EVENT = 250  # while they are simulated, at most
 def expected_effort(scenario: AnyScenario) -> str:
     """How big the run is likely to be, for people: events, seconds and memory."""
     events = estimated_events(scenario)
+    if scenario.protocol.name == "datagrams":
+        return f"in real time, about {events:,} events"
     seconds, mb = events / EVENTS_PER_S, events * BYTES_PER_EVENT / 1e6
     size = f"{mb / 1e3:.1f} GB" if mb >= 1000 else f"{mb:.0f} MB"
     memory = f", up to {size} of memory" if mb >= 100 else ""
@@ -54,6 +56,12 @@ def expected_effort(scenario: AnyScenario) -> str:
         else f"{seconds:.0f} s"
     )
     return f"about {events:,} events: some {time}, give or take a factor of three{memory}"
+
+
+def warnings(scenario: AnyScenario) -> list[str]:
+    """What can run, and is probably not meant, or not here."""
+    found = list(programs.warnings_of(scenario.protocol, scenario.folder))
+    return found if isinstance(scenario, ProcessScenario) else [*found, *preflight.warnings(scenario)]
 
 
 def estimated_events(scenario: AnyScenario) -> int:

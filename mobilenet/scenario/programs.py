@@ -8,22 +8,45 @@ Source    ours: docs/guide/programs.md
 
 from __future__ import annotations
 
+import os
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import BeforeValidator, Field
+from pydantic import AfterValidator, BeforeValidator, Field
 
 from mobilenet.parameters import Parameters
+from mobilenet.quoting import cut, quoted
 from mobilenet.scenario.base import is_file
 
-Word = Annotated[str, Field(min_length=1, max_length=10_000, pattern=r"^[^\x00]*$")]
+SAYS_HOW = (
+    "expected a binary for this machine, or a first line that names what runs it and is there, as"
+    " #!/usr/bin/env python3"
+)
+RUN_BY = {".py": "python3", ".js": "node", ".pl": "perl", ".rb": "ruby", ".sh": "sh", ".lua": "lua"}
+# What a word ends with that can only be meant as a file of a program
+OF_PROGRAMS = (".py", ".js", ".mjs", ".cjs", ".ts", ".pl", ".rb", ".sh", ".lua", ".php", ".jar", ".jl", ".tcl", ".r")
+
+
+def _without_nul(value: str) -> str:
+    if "\0" in value:
+        raise ValueError("expected text without NUL characters")
+    return value
+
+
+WITHOUT_NUL = AfterValidator(_without_nul)
+Word = Annotated[str, Field(min_length=1, max_length=10_000), WITHOUT_NUL]
 CommandLine = Annotated[tuple[Word, ...], Field(min_length=1, max_length=1000)]
 
 
 def _for_both(value: Any) -> Any:
     """One command stands for hosts and stations."""
-    return {"host": value, "station": value} if isinstance(value, (list, tuple)) else value
+    if isinstance(value, (list, tuple)):
+        return {"host": value, "station": value}
+    if value is None or isinstance(value, (str, int, float)):
+        raise ValueError("expected a list of words, as in [python3, host.py], or {host: [...], station: [...]}")
+    return value
 
 
 class Commands(Parameters):
@@ -47,6 +70,48 @@ def files_of(command: tuple[str, ...], key: str, folder: Path) -> Iterator[tuple
         path = Path(word)
         if not path.is_absolute() and ":" not in word and is_file(folder / path):
             yield f"{key}.{place}", folder / path
+
+
+def warnings_of(protocol: Any, folder: Path) -> Iterator[str]:
+    """What a run will stumble over on this machine, where the protocol is a program. Another machine may run it."""
+    command = getattr(protocol, "command", None)
+    if isinstance(command, Commands):
+        if command.host == command.station:
+            command = command.host
+        else:
+            yield from _warnings(command.host, "protocol.command.host", folder)
+            yield from _warnings(command.station, "protocol.command.station", folder)
+    if isinstance(command, tuple):
+        yield from _warnings(command, "protocol.command", folder)
+
+
+def _warnings(command: tuple[str, ...], key: str, folder: Path) -> Iterator[str]:
+    first, *others = command
+    own = folder / first
+    if is_file(own):
+        if (why := _not_executable(own)) is not None:
+            yield f"{key}.0: {first}: {why}"
+    elif shutil.which(first) is None:
+        yield f"{key}.0: there is no program {cut(first, 200)} beside the scenario or on the PATH"
+    for place, word in enumerate(others, 1):
+        if word.lower().endswith(OF_PROGRAMS) and not word.startswith("-") and not is_file(folder / word):
+            yield f"{key}.{place}: there is no file {cut(word, 200)} beside the scenario"
+
+
+def why_not_started(program: Path) -> str:
+    """What would be right, of a first word of a command that could not be started."""
+    if not is_file(program):
+        return "expected a program on the PATH, or a file beside the scenario"
+    return _not_executable(program) or SAYS_HOW
+
+
+def _not_executable(program: Path) -> str | None:
+    """Of a file that is there: what it lacks."""
+    if os.access(program, os.X_OK):
+        return None
+    what = RUN_BY.get(program.suffix)
+    such = "" if what is None else f", as in [{what}, {program.name}]"
+    return f"it may not be executed; expected chmod +x {quoted(program)}, or what runs it before it{such}"
 
 
 class Program(Parameters):

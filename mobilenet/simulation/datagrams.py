@@ -17,8 +17,9 @@ from mobilenet.programs.children import Children
 from mobilenet.protocols.datagram_relay import Memory, RelayStation
 from mobilenet.protocols.declaration import Declaration
 from mobilenet.realtime.addresses import Addresses
-from mobilenet.realtime.applications import Applications, LiveHost, Told, patterns
+from mobilenet.realtime.applications import Applications, LiveHost, Told
 from mobilenet.realtime.gateway import Gateway
+from mobilenet.realtime.lines import Expressions
 from mobilenet.rundir.recorder import Recording
 from mobilenet.scenario import AnyScenario
 from mobilenet.scenario.datagrams import MOST_HOSTS, Datagrams
@@ -55,7 +56,7 @@ def applications_of(
     if hosts > MOST_HOSTS:
         raise ScenarioError(f"hosts: {hosts} of them, expected at most {MOST_HOSTS}: an octet of an address for each")
     told = Told(
-        protocol.command, protocol.port, protocol.own_port, protocol.logs, *patterns(protocol.lines),
+        protocol.command, protocol.port, protocol.own_port, protocol.logs, Expressions(protocol.lines),
         scenario.folder.resolve(),
     )  # fmt: skip
     addresses = Addresses(protocol.prefix, hosts, protocol.port)

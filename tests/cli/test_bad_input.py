@@ -130,6 +130,14 @@ def test_an_output_that_cannot_be(name: str, tmp_path: Path) -> None:
         assert (tmp_path / "taken").read_text() == "mine"
 
 
+def test_a_run_that_is_there_may_be_replaced(tmp_path: Path) -> None:
+    words = ("run", FIRST, "--set", "duration_s=1", "--out", "it")
+    assert mobilenet(*words, place=tmp_path).returncode == 0
+    said = one_line(mobilenet(*words, place=tmp_path), 2)
+    assert said == "it: exists already; replace it with --force, or name another directory with --out"
+    assert mobilenet(*words, "--force", place=tmp_path).returncode == 0
+
+
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")
 def test_an_output_in_a_folder_of_somebody_else(tmp_path: Path) -> None:
     (tmp_path / "locked").mkdir(mode=0o500)

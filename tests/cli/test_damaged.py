@@ -15,6 +15,7 @@ import pytest
 
 from mobilenet import api
 from mobilenet.cli.main import app
+from mobilenet.rundir.soundness import fault
 
 from .command import FIRST
 from .damages import damages
@@ -35,6 +36,21 @@ DRAWING: tuple[Callable[[str], list[str]], ...] = (lambda run: ["figures", run],
 DRAWN = 25  # one in so many meets one of those as well, which take seconds
 PART = 8  # tests, each of every so many-th damage
 THIN = 3  # one in so many damages is met here; MOBILENET_ALL_DAMAGES=1 meets them all
+
+
+SOUND = {
+    "first.yaml": ("duration_s=3",),
+    "own_tracks.yaml": ("duration_s=20", "warmup_s=0"),
+    "vcube/bundling.yaml": ("processes=8",),
+    "by_hand.yaml": (),
+}
+
+
+@pytest.mark.parametrize("name", SOUND)
+def test_a_sound_run_is_not_blamed(name: str, tmp_path: Path) -> None:
+    """Whatever else went wrong with a command that was given it."""
+    api.run(FIRST.parent / name, out=tmp_path / "run", overrides=SOUND[name])
+    assert fault(tmp_path / "run") is None
 
 
 @pytest.fixture(scope="module")

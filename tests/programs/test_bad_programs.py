@@ -12,6 +12,8 @@ import pytest
 
 from mobilenet.api import Run, run
 from mobilenet.parameters import ScenarioError
+from mobilenet.programs import party
+from mobilenet.scenario import load_scenario, warnings
 from mobilenet.simulation.plugin_code import PluginError
 from tests.programs.own import answering, scenario
 
@@ -79,6 +81,25 @@ def test_who_does_not_answer_in_time_ends_the_run(code: str, tmp_path: Path) -> 
     assert nobody_left(tmp_path)
 
 
+AT_ONCE = {
+    "timer": """print('{"do":"timer","name":"x","after_ns":0}')""",
+    "dropped": """
+if e["ev"] in ("join", "dropped"):
+    for _ in range(600 if e["ev"] == "join" else 1): print('{"do":"broadcast","message":1,"tag":1}')""",
+}
+
+
+@pytest.mark.parametrize("event", AT_ONCE)
+def test_who_begins_anew_at_once_for_ever_ends_the_run(
+    event: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(party, "MOST_AT_ONCE", 2000)
+    said = rf'h0: told more than 2,000 events at one moment, .* the last: {{"ev":"{event}",.*; expected'
+    with pytest.raises(PluginError, match=said):
+        run(answering(tmp_path, AT_ONCE[event]), out=tmp_path / "run", allow_code=True)
+    assert nobody_left(tmp_path)
+
+
 def test_what_was_recorded_until_then_is_kept(tmp_path: Path) -> None:
     code = "sys.exit(3) if e['ev'] == 'broadcast' else 0"
     with pytest.raises(PluginError, match=r"exit code 3.*marked as ended early"):
@@ -91,14 +112,54 @@ def test_what_was_recorded_until_then_is_kept(tmp_path: Path) -> None:
     [
         (["no-such-program-here"], "cannot be started: No such file or directory; expected a program on the PATH"),
         (["./folder"], "cannot be started: "),
-        (["plain.txt"], "cannot be started: Permission denied"),
+        (["plain.txt"], r"Permission denied; it may not be executed; expected chmod \+x \S+plain.txt, or what runs it"),
+        (["./host.py"], r"or what runs it before it, as in \[python3, host.py\]"),
+        (["binary"], "Exec format error; expected a binary for this machine, or a first line that names what runs it"),
+        (["script"], "No such file or directory; expected a binary for this machine, or a first line that names what"),
     ],
 )
 def test_a_command_that_cannot_be_started(command: list[str], complaint: str, tmp_path: Path) -> None:
     (tmp_path / "folder").mkdir()
-    (tmp_path / "plain.txt").write_text("nothing")
+    for name, text in (("plain.txt", "nothing"), ("host.py", ""), ("binary", "nothing"), ("script", "#!/no/where\n")):
+        (tmp_path / name).write_text(text)
+    for name in ("binary", "script"):
+        (tmp_path / name).chmod(0o755)
     with pytest.raises(PluginError, match=complaint):
         run(scenario(tmp_path, command), out=tmp_path / "run", allow_code=True)
+
+
+WARNED = {
+    "[perl, nofile.pl]": "protocol.command.1: there is no file nofile.pl beside the scenario",
+    "[no-such-program]": "protocol.command.0: there is no program no-such-program beside the scenario or on the PATH",
+    "[silent.py]": "protocol.command.0: silent.py: it may not be executed; expected chmod +x",
+    "{host: [python3, silent.py], station: [sh, x.sh]}": "protocol.command.station.1: there is no file x.sh",
+}
+
+
+@pytest.mark.parametrize("words", WARNED)
+def test_check_warns_of_programs_that_are_not_there(words: str, tmp_path: Path) -> None:
+    path = scenario(tmp_path, ["python3", "silent.py", "--words", "of.py.its", "own.PY=3"], ["python3", "silent.py"])
+    assert warnings(load_scenario(path)) == []
+    (found,) = warnings(load_scenario(path, [f"protocol.command={words}"]))
+    assert found.startswith(WARNED[words])
+    processes = tmp_path / "processes.yaml"
+    processes.write_text("processes: 4\nprotocol: {command: [python3, nofile.py]}\n")
+    assert warnings(load_scenario(processes)) == ["protocol.command.1: there is no file nofile.py beside the scenario"]
+
+
+def test_a_command_is_a_list_of_words(tmp_path: Path) -> None:
+    path = scenario(tmp_path, ["python3", "silent.py"])
+    with pytest.raises(ScenarioError, match=r"protocol.command: expected a list of words, as in \[python3, host.py\]"):
+        load_scenario(path, ["protocol.command=python3 silent.py"])
+
+
+def test_a_run_that_is_never_at_rest_is_no_violation_and_says_so(tmp_path: Path) -> None:
+    code = """print('{"do":"settled","value":false}') if e['ev'] == 'start' else 0"""
+    drained = run(answering(tmp_path, code), out=tmp_path / "run", allow_code=True).verdicts["drained"]
+    assert drained.answer == "unknown"
+    assert drained.explanation.endswith(
+        "(no violation, since a program need not be at rest by any time; a longer drain_s may tell)"
+    )
 
 
 def test_programs_want_consent(tmp_path: Path) -> None:

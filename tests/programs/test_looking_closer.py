@@ -11,6 +11,7 @@ from mobilenet.api import Run, run
 from mobilenet.cli.main import app
 from mobilenet.experiments.shrink import Shrinking, ddmin
 from mobilenet.rundir.reader import RunError
+from mobilenet.rundir.writer import write_table
 from tests.programs.own import answering
 
 REFUSING = """print('{"do":"refuse"}') if e['ev'] == 'broadcast' else 0"""
@@ -49,6 +50,35 @@ def test_replay(tmp_path: Path) -> None:
     status, said = command("replay", path, "--node", "h1", "--allow-code", "-o", tmp_path / "told.jsonl")
     told = [json.loads(line)["ev"] for line in (tmp_path / "told.jsonl").read_text().splitlines()]
     assert status == 0 and told[0] == "start" and "broadcast" in told
+
+
+def test_replay_waits_no_longer_than_the_run_did(tmp_path: Path) -> None:
+    path = run(answering(tmp_path, REFUSING), out=tmp_path / "run", allow_code=True).path
+    (tmp_path / "slow.py").write_text("import time; time.sleep(60)")
+    words = ("replay", path, "--allow-code", "--within-s", 0.5, "--", sys.executable, tmp_path / "slow.py")
+    status, said = command(*words)
+    assert status == 3 and "h0: no answer within 0.5 s" in said
+    status, said = command("replay", path, "--allow-code", "-o", tmp_path / "nowhere" / "told.jsonl")
+    assert status == 2 and "told.jsonl: cannot be written: No such file or directory" in said
+
+
+STRANGE = {
+    "node": ("x", "lines.parquet: 'x' is no node; the run is damaged"),
+    "line": ("{no", "lines.parquet: a line of a program that is no JSON; the run is damaged"),
+}
+
+
+@pytest.mark.parametrize("column", STRANGE)
+def test_lines_that_no_run_records(column: str, tmp_path: Path) -> None:
+    changes = {"record.programs": True}
+    done = run(answering(tmp_path, REFUSING), overrides=changes, out=tmp_path / "run", allow_code=True)
+    value, complaint = STRANGE[column]
+    table = done.lines
+    table[column] = [value if said else was for said, was in zip(table["said"], table[column], strict=True)]
+    columns = {name: table[name].tolist() for name in table.columns}
+    write_table(done.path / "lines.parquet", columns)
+    status, said = command("replay", done.path, "--allow-code")
+    assert status == 2 and complaint in said
 
 
 @pytest.mark.parametrize("culprits", [{3}, {2, 9}, {0, 5, 11}, set()])

@@ -13,8 +13,12 @@ from pathlib import Path
 import pytest
 
 from mobilenet.api import Run, run
+from mobilenet.cli.serve import _take_ctrl_c
+from mobilenet.experiments.programs.transcript import lines_of
 from mobilenet.experiments.replay import protocol_messages
+from mobilenet.experiments.shrink import Shrinking
 from mobilenet.parameters import ScenarioError
+from mobilenet.programs.children import Children
 from mobilenet.realtime.gateway import Gateway
 from mobilenet.realtime.pace import Pace
 from mobilenet.rundir.reader import RunError
@@ -250,6 +254,81 @@ def test_a_program_that_fails_ends_the_run(tmp_path: Path) -> None:
     assert not _alive(str(tmp_path))
 
 
+FAILS = {
+    "after it has closed its output": "__import__('os').close(1); time.sleep(0.3); sys.exit(4)",
+    "while another one holds its output": "os = __import__('os')\nif os.fork(): os._exit(4)\ntime.sleep(60)",
+}
+
+
+@pytest.mark.parametrize("when", FAILS)
+def test_a_failure_shows(when: str, tmp_path: Path) -> None:
+    with pytest.raises(PluginError, match=r"h\d: its program ended with exit code 4"):
+        served(scenario(tmp_path, FAILS[when], duration_s=6), tmp_path / "run")
+    assert not _alive(str(tmp_path))
+
+
+def test_who_closes_its_output_holds_nobody_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[object] = []  # how a program ended, for which one may wait
+    monkeypatch.setattr(Children, "failure", lambda children, child: asked.append(child))
+    code = "__import__('os').close(1); open(f'closed-{me}', 'w').close()\nwhile True: time.sleep(1)"
+    done = served(scenario(tmp_path, code, duration_s=3), tmp_path / "run")
+    assert done.verdict == "valid" and len(list(tmp_path.glob("closed-*"))) == 2 and asked == []
+
+
+def test_an_expression_that_takes_for_ever_is_given_up(tmp_path: Path) -> None:
+    path = scenario(tmp_path, "say('broadcast 7'); say('a' * 60)\nwhile True: time.sleep(1)")
+    values = json.loads(path.read_text())
+    values["protocol"]["lines"] = {"deliver": "(?P<sender>(a+)+)(?P<number>b)", "broadcast": "t (?P<number>[0-9]+)"}
+    path.write_text(json.dumps(values))
+    with pytest.raises(
+        PluginError, match=r"h\d: its line a+: protocol.lines.deliver takes longer to look for than 1 s"
+    ):
+        served(path, tmp_path / "run")
+    assert "broadcast" in set(Run(tmp_path / "run").events.event)  # what was said before it is kept
+    assert not _alive(str(tmp_path))
+
+
+def test_several_programs_for_one_host_are_noticed(tmp_path: Path) -> None:
+    code = """
+another = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+for number in range(20):
+    (own if number % 2 and me == 0 else another).sendto(b"me", peers[1 - me])
+    time.sleep(0.05)
+while True: time.sleep(1)"""
+    done = served(scenario(tmp_path, code, 2, 3.0, protocol={"own_port": None}), tmp_path / "run")
+    assert done.manifest["real_time"]["claimed_twice"] == ["h0"]
+
+
+def test_a_new_life_elsewhere_is_no_second_program(tmp_path: Path) -> None:
+    code = "own.close(); own = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)\n"
+    code += "while True: own.sendto(b'me', peers[1 - me]); time.sleep(0.05)"
+    done = served(scenario(tmp_path, code, 2, 2.0, protocol={"own_port": None}, faults=OUTAGE), tmp_path / "run")
+    assert done.metrics["crashes"] == 1 and done.manifest["real_time"]["claimed_twice"] == []
+
+
+def test_who_kills_the_supervisor_ends_the_run(tmp_path: Path) -> None:
+    code = "os = __import__('os')\nif me == 0: os.kill(os.getppid(), 9)\nwhile True: time.sleep(1)"
+    with pytest.raises(PluginError, match="the process that holds the programs was ended from outside") as caught:
+        served(scenario(tmp_path, code, duration_s=5), tmp_path / "run")
+    assert not caught.value.is_input
+
+
+def test_a_second_ctrl_c_ends_the_command() -> None:
+    before, asked = signal.getsignal(signal.SIGINT), list[str]()
+    try:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+        _take_ctrl_c(asked)
+        signal.raise_signal(signal.SIGINT)
+        assert asked == ["Ctrl-C"]
+        with pytest.raises(KeyboardInterrupt):
+            signal.raise_signal(signal.SIGINT)
+        signal.signal(signal.SIGINT, signal.SIG_IGN)  # as nohup, or a script's background, has it
+        _take_ctrl_c(asked)
+        assert signal.getsignal(signal.SIGINT) is signal.SIG_IGN
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
 def test_a_program_may_end(tmp_path: Path) -> None:
     assert served(scenario(tmp_path, "sys.exit(0)"), tmp_path / "run").verdict == "valid"
 
@@ -264,7 +343,16 @@ def test_who_falls_behind_is_stopped(tmp_path: Path) -> None:
 
 
 def test_nobody_survives_the_emulator(tmp_path: Path) -> None:
-    path = scenario(tmp_path, "open('up', 'w').close()\nwhile True: time.sleep(1)", duration_s=60)
+    escapes = """
+import os, signal
+signal.signal(signal.SIGTERM, signal.SIG_IGN)
+if os.fork() == 0:
+    os.setsid()
+    if os.fork() == 0:
+        for number in range(3): os.close(number)
+open('up', 'w').close()
+while True: time.sleep(1)"""
+    path = scenario(tmp_path, escapes, duration_s=60)
     command = [sys.executable, "-m", "mobilenet", "serve", str(path), "--allow-code", "--out", str(tmp_path / "run")]
     serving = subprocess.Popen(command, start_new_session=True)
     deadline = time.monotonic() + 30
@@ -293,6 +381,11 @@ def test_it_is_never_played_again(tmp_path: Path) -> None:
         RunError, match="never the same again; expected one that recorded its messages, with --set reco"
     ):
         protocol_messages(done.path, allow_code=True)
+    with pytest.raises(RunError, match="never the same again; expected one of programs in virtual time"):
+        lines_of(done.path, allow_code=True)
+    lied = served(scenario(tmp_path, LIES["creation"], 2, 2.0, protocol={"promises": "fifo"}), tmp_path / "lied")
+    with pytest.raises(RunError, match=r"a run in real time, .* expected one in virtual time"):
+        Shrinking(lied.path, allow_code=True)
     kept = served(scenario(tmp_path, TALK, 2, 2.0), tmp_path / "kept", **{"record.messages": "true"})
     assert set(protocol_messages(kept.path)[0].kind) >= {"Here", "Known", "Moved", "Datagram"}
 
@@ -308,9 +401,17 @@ def test_real_time_is_asked_for(tmp_path: Path) -> None:
 
 WRONG = {
     "protocol.lines.broadcast=x": r"expected the group \(\?P<number>...\)",
-    "protocol.lines.deliver='('": "no regular expression: missing \\)",
-    "protocol.network=128.1.0.0/16": "protocol.network",
-    "protocol.network=127.300.0.0/16": "is no network, expected one as 127.77.0.0/16",
+    "protocol.lines.deliver='('": r"no regular expression over bytes: missing \)",
+    "protocol.lines.broadcast='(?P<number>a{99999999999999999999})'": "over bytes: the repetition number is too large",
+    r"protocol.lines.broadcast='(?P<number>\u0041)'": r"over bytes: bad escape \\u",
+    "protocol.lines.broadcast='(?u)(?P<number>a)'": "cannot use 'u' flag with a bytes pattern",
+    "protocol.lines.broadcast='(?P<number>[[a])'": "over bytes: Possible nested set",
+    "protocol.network=128.1.0.0/16": "protocol.network: 128.1.0.0/16 is not one of 127.1.0.0/16 to 127.254.0.0/16",
+    "protocol.network=127.255.0.0/16": "is not one of 127.1.0.0/16 to 127.254.0.0/16",
+    "protocol.network=127.300.0.0/16": "is not one of 127.1.0.0/16 to 127.254.0.0/16",
+    r'protocol.command=["a\0b"]': "protocol.command.0: expected text without NUL characters",
+    'protocol.command=["", a]': r"^[^\n]*protocol.command.0: string should have at least 1 character[^\n]*$",
+    f"protocol.logs='{{me}}{'a' * 300}'": "protocol.logs: expected names of at most 200 bytes in it",
     "protocol.port=80": "protocol.port",
     "protocol.logs=log.txt": "expected {me} in it",
     "workload={interval_s: 1}": "it is the programs that say when they broadcast: expected none",

@@ -113,8 +113,12 @@ def test_a_run_that_is_not_at_rest_exits_with_4_and_says_who_waits_for_what(tmp_
     assert done.returncode == 4 and "verdict: unknown" in done.stdout
     reason = next(line for line in done.stdout.splitlines() if line.startswith("drained unknown: "))
     assert "still holds" in reason and "not promised: wireless.mac is acking" in reason and "more" in reason
-    again = call("verify", "run")
-    assert again.returncode == 4 and "still holds" in again.stdout
+    for command in ("verify", "show"):
+        again = call(command, "run")
+        assert reason in again.stdout.splitlines()  # in a line of its own, and not in a column of the table
+        begin = again.stdout.index("property ")
+        assert "drained       unknown\n" in again.stdout[begin:]
+    assert call("verify", "run").returncode == 4
 
 
 def test_a_record_of_the_format_before_is_judged_by_what_it_promised(tmp_path: Path) -> None:

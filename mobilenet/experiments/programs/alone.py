@@ -3,7 +3,7 @@
 Model     the lines of one life of a node are fed to a command, and each answer is held against the recorded one as
           JSON, line by line. The emulator is not there: nothing depends on what is answered
 Units     seconds of wall time
-Errors    ProgramError, as in a run
+Errors    ProgramError, as in a run; RunError: recorded lines that no run records
 Source    ours: docs/guide/programs.md
 """
 
@@ -17,8 +17,7 @@ from typing import Any, NamedTuple
 from mobilenet.experiments.programs.transcript import Line
 from mobilenet.programs.children import Children
 from mobilenet.programs.conversation import Conversation
-
-PATIENCE_S = 86_400.0  # somebody may be looking at it in a debugger
+from mobilenet.rundir.reader import RunError
 
 
 class Parting(NamedTuple):
@@ -34,17 +33,18 @@ def feed(
     lines: Sequence[Line],
     command: Sequence[str],
     folder: Path,
+    within_s: float,
     on_event: Callable[[int], None] = lambda number: None,
-    within_s: float = PATIENCE_S,
 ) -> Parting | None:
-    """The first answer that is not as recorded; None: all are."""
+    """The first answer that is not as recorded; None: all are. `within_s`: wall time for one answer."""
+    told_and_said = [(told, recorded, _values(recorded, folder)) for told, recorded in exchanges(lines)]
     children = Children(folder)
     name = lines[0].node
     try:
         talk = Conversation(children, children.spawn(name, command), name, within_s)
-        for number, (told, recorded) in enumerate(exchanges(lines), 1):
+        for number, (told, recorded, values) in enumerate(told_and_said, 1):
             _, answered = talk.ask(told)
-            if _values(answered) != _values(recorded):
+            if _values(answered, folder) != values:
                 return Parting(told, number, recorded, answered)
             on_event(number)
         return None
@@ -67,5 +67,8 @@ def exchanges(lines: Sequence[Line]) -> Iterator[tuple[str, list[str]]]:
         yield told, answer
 
 
-def _values(lines: Sequence[str]) -> list[Any]:
-    return [json.loads(line) for line in lines]
+def _values(lines: Sequence[str], folder: Path) -> list[Any]:
+    try:
+        return [json.loads(line) for line in lines]
+    except (ValueError, RecursionError):
+        raise RunError(f"{folder / 'lines.parquet'}: a line of a program that is no JSON; the run is damaged") from None

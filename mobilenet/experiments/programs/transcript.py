@@ -9,11 +9,14 @@ Source    ours: docs/guide/programs.md
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import NamedTuple
 
 from mobilenet.experiments.replay import Progress, lines_again
 from mobilenet.rundir.reader import RunError, read_frame, read_manifest
+
+NODE = re.compile(r"[hsp][0-9]{1,9}")
 
 
 class Line(NamedTuple):
@@ -41,7 +44,10 @@ def lines_of(directory: Path, progress: Progress | None = None, allow_code: bool
     if (directory / "lines.parquet").exists():
         frame = read_frame(directory, "lines")
         rows = zip(*(frame[name].tolist() for name in Line._fields), strict=True)
-        return [Line(*row) for row in rows], False
+        lines = [Line(*row) for row in rows]
+        if strange := next((line.node for line in lines if not NODE.fullmatch(line.node)), None):
+            raise RunError(f"{directory / 'lines.parquet'}: {strange[:40]!r} is no node; the run is damaged")
+        return lines, False
     return [Line(*row) for row in lines_again(directory, progress, allow_code)], True
 
 
@@ -51,7 +57,11 @@ def lines_of_node(lines: list[Line], node: str, life: int, directory: Path) -> l
     if not found:
         there = sorted({line.node for line in lines}, key=lambda name: (name[0], int(name[1:])))
         lives = max((line.life for line in lines if line.node == node), default=0)
-        what = f"{node} has {lives} lives" if lives else f"no program {node}; there are {', '.join(there) or 'none'}"
+        what = (
+            f"{node} has {lives} {'life' if lives == 1 else 'lives'}"
+            if lives
+            else f"no program {node}; there are {', '.join(there) or 'none'}"
+        )
         raise RunError(f"{directory}: {what}")
     return found
 

@@ -197,7 +197,10 @@ def test_the_command_names_the_mac_where_it_is_not_the_usual_one(monkeypatch: py
     assert "Next: mobilenet swarm --count 1 --seed 6 --protocol tcp_flooding --mac acking" in said
     said = CliRunner().invoke(app, [*options, "dcf"]).output
     assert "Repeat: mobilenet swarm --count 1 --seed 5 --protocol tcp_flooding --keep runs" in said
-    assert [others.get("radio") for others in asked] == ["acking", None]
+    assert said.splitlines()[-1] == "Next: mobilenet swarm --count 1 --seed 6 --protocol tcp_flooding"
+    said = CliRunner().invoke(app, [*options, "dcf", "--keep", "a place"]).output
+    assert said.splitlines()[-1] == "Next: mobilenet swarm --count 1 --seed 6 --protocol tcp_flooding --keep 'a place'"
+    assert [others.get("radio") for others in asked] == ["acking", None, None]
 
 
 @pytest.mark.parametrize("protocol", sorted(broadcasts.PROTOCOLS))
@@ -206,6 +209,20 @@ def test_processes_have_no_mac(protocol: str) -> None:
         result = CliRunner().invoke(app, ["swarm", "--count", "1", "--protocol", protocol, "--mac", mac])
         assert result.exit_code == 2
         assert result.output.splitlines() == [f"--mac {mac}: {protocol} plays among processes, which have no radio"]
+
+
+TOGETHER = {
+    "--station-command x": "--station-command: is of programs; expected --command, what hosts run, beside it",
+    "--promises fifo": "--promises: is of programs; expected --command, what hosts run, beside it",
+    "--command x --protocol causal": "--protocol causal: expected it or --command, and not both",
+    "--command x --backbone tree": "--backbone tree: only mobile_causal has stations that choose one, not a program",
+}
+
+
+@pytest.mark.parametrize("options", TOGETHER)
+def test_options_of_programs_that_do_not_go_together(options: str) -> None:
+    result = CliRunner().invoke(app, ["swarm", "--count", "1", "--allow-code", *options.split()])
+    assert result.exit_code == 2 and result.output.splitlines() == [TOGETHER[options]]
 
 
 PLUG_INS = ROOT / "scenarios" / "own_protocol"

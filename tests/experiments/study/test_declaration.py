@@ -75,7 +75,7 @@ def test_effective_study_loads_to_the_same(tmp_path: Path) -> None:
                 " got -2.5"
             ),
         ),
-        ("[1, 2.5]", "[]", "study.yaml:3: factors.workload.interval_s: expected at least 1 entries, got 0"),
+        ("[1, 2.5]", "[]", "study.yaml:3: factors.workload.interval_s: expected at least 1 entry, got 0"),
         ("[1, 2.5]", "soon", "study.yaml:3: factors.workload.interval_s: expected a list in [ ], got soon"),
         ("workload.interval_s: [", "workload.intervall_s: [", "compare"),
         ("to: 8, step: 2", "to: 8", "study.yaml:4: factors.hosts.count.step: expected either step or count"),

@@ -1,0 +1,144 @@
+"""What programs write, line by line, and what their lines say: two regular expressions of a scenario tell.
+
+Model     whole lines, of standard output or of a file that is followed. An expression that is looked for too long is
+          given up, by a signal that counts the process's own time: a few characters are enough to keep one busy for
+          years. Where signals are not ours (outside of the main thread) nobody stops it
+Units     bytes; seconds of CPU
+Errors    ProgramError: an expression that takes too long, or finds no number
+Source    ours: docs/guide/real-time.md
+"""
+
+from __future__ import annotations
+
+import re
+import signal
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from stat import S_ISREG
+from types import FrameType
+from typing import Any, NamedTuple
+
+from mobilenet.programs.children import ProgramError
+from mobilenet.programs.conversation import shown
+from mobilenet.scenario.base import is_file
+
+CHUNK_BYTES = 65_536
+LONGEST_LINE_BYTES = 1 << 20
+LONGEST_NUMBER = 12  # digits
+LONGEST_SEARCH_S = 1.0  # of CPU, for all that one program has said since the last time
+
+
+class Said(NamedTuple):
+    """A broadcast, or a delivery of a message of `sender`, by the number that the program gives it."""
+
+    sender: int | None  # None: it broadcasts
+    number: int
+
+
+class Expressions:
+    """Of `lines` of a scenario; None: nothing is looked for."""
+
+    def __init__(self, lines: Any) -> None:
+        self._looked_for: list[tuple[str, re.Pattern[bytes]]] = []
+        if lines is not None:
+            self._looked_for = [(key, re.compile(getattr(lines, key).encode())) for key in ("deliver", "broadcast")]
+
+    @property
+    def are_none(self) -> bool:
+        return not self._looked_for
+
+    def find(self, host: int, lines: Sequence[bytes], found: list[Said]) -> None:
+        """Add what lines of a host's program say, in their order; up to the line that cannot be understood."""
+        key, line = "", b""
+        try:
+            with _no_longer_than(LONGEST_SEARCH_S):
+                for line in lines:
+                    for key, expression in self._looked_for:
+                        if (match := expression.search(line)) is not None:
+                            sender = _whole(host, match["sender"], line) if key == "deliver" else None
+                            found.append(Said(sender, _whole(host, match["number"], line)))
+                            break
+        except _TooLong:
+            raise ProgramError(
+                f"h{host}: its line {_shown(line)}: protocol.lines.{key} takes longer to look for than"
+                f" {LONGEST_SEARCH_S:g} s; expected an expression without repetitions of repetitions, as (a+)+"
+            ) from None
+
+
+def _whole(host: int, text: bytes | None, line: bytes) -> int:
+    """What a group of an expression has found, as a number."""
+    if text is None or not text.isdigit() or len(text) > LONGEST_NUMBER:
+        what = "nothing" if text is None else _shown(text)
+        raise ProgramError(
+            f"h{host}: its line {_shown(line)}: protocol.lines finds {what} there,"
+            f" expected a whole number of at most {LONGEST_NUMBER} digits"
+        )
+    return int(text)
+
+
+def _shown(text: bytes) -> str:
+    return shown(text.decode("utf-8", "replace"))
+
+
+class _TooLong(Exception):
+    """Of this process's time."""
+
+
+@contextmanager
+def _no_longer_than(limit_s: float) -> Iterator[None]:
+    """Raise _TooLong where what is done here takes more. The matching of expressions looks for signals, too."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    is_over = False
+
+    def stop(number: int, frame: FrameType | None) -> None:
+        if not is_over:
+            raise _TooLong
+
+    before = signal.signal(signal.SIGVTALRM, stop)
+    try:
+        signal.setitimer(signal.ITIMER_VIRTUAL, limit_s)
+        yield
+    finally:
+        is_over = True
+        signal.setitimer(signal.ITIMER_VIRTUAL, 0)
+        signal.signal(signal.SIGVTALRM, before)
+
+
+class Log:
+    """Whole lines of what a program writes, on standard output or into a file. It need not be there yet."""
+
+    def __init__(self, path: Path | None) -> None:
+        self.path = path
+        self._rest = b""
+        there = path.stat() if path is not None and is_file(path) else None
+        self.is_missing = path is not None and there is None
+        self._inode = None if there is None else there.st_ino
+        self._read_bytes = 0 if there is None else there.st_size  # of an earlier run
+
+    def more(self) -> bytes:
+        """What is new in it; from its beginning, where it was begun anew."""
+        assert self.path is not None
+        try:
+            found = self.path.stat()
+            if not S_ISREG(found.st_mode):
+                return b""
+            if found.st_size < self._read_bytes or found.st_ino != self._inode:
+                self._read_bytes, self._rest, self._inode = 0, b"", found.st_ino
+            with self.path.open("rb") as file:
+                file.seek(self._read_bytes)
+                data = file.read(CHUNK_BYTES)
+        except OSError:
+            return b""
+        self.is_missing = False
+        self._read_bytes += len(data)
+        return data
+
+    def lines(self, data: bytes) -> list[bytes]:
+        *whole, self._rest = (self._rest + data).split(b"\n")
+        if len(self._rest) > LONGEST_LINE_BYTES:
+            self._rest = b""
+        return whole
