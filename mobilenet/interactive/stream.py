@@ -181,8 +181,8 @@ def _events(columns: Mapping[str, list[Any]], rows: list[int]) -> dict[str, list
         node, detail = columns["node"][row], columns["detail"][row]
         said: dict[str, Any] = json.loads(detail or "{}")
         station = columns["station"][row]
-        if node.startswith("s"):
-            station, node = node, said["host"]
+        if node.startswith("s"):  # of a station, and the host that it is about, if any
+            station, node = node, said.get("host", "h-1")
         values = (
             columns["time_ns"][row], columns["event"][row], int(node[1:]), -1 if station is None else int(station[1:]),
             -1 if (session := columns["session"][row]) is None else session, columns["message"][row], said or None,

@@ -74,6 +74,28 @@ def test_states_are_the_record(served: Server, tmp_path: Path) -> None:
     assert all(len(state["deliveries"]["time_ns"]) == state["deliveries"]["count"] for state in whole)
 
 
+def test_wires_stations_and_further_hosts_are_told_of(served: Server) -> None:
+    with Talk(served) as talk:
+        talk.ask("since", generation=0, row=0)
+        talk.ask("play", speed="max", until_s=2)
+        for what in (
+            {"do": "cut", "link": ["s0", "s1"]},
+            {"do": "radio_off", "station": "s2"},
+            {"do": "add", "to_m": [100, 0]},
+            {"do": "mend", "link": ["s1", "s0"]},
+            {"do": "radio_on", "station": "s2"},
+        ):
+            assert "error" not in talk.ask("do", what=what)
+        state = talk.until_state(lambda one: len(one.get("interventions", ())) == 5)
+        assert len(state["hosts"]["x_cm"]) == 7
+        talk.ask("play", speed="max")
+        talk.until_state(lambda one: one["is_over"])
+        told = [event for one in talk.states if one["type"] == "state" for event in one["events"]["event"]]
+        assert [event for event in told if event in ("cut", "radio_off", "mend", "radio_on")] == [
+            "cut", "radio_off", "mend", "radio_on",
+        ]  # fmt: skip
+
+
 def test_two_listeners_see_one_run(served: Server) -> None:
     with Talk(served) as first, Talk(served) as second:
         for talk in (first, second):

@@ -141,6 +141,20 @@ def test_looking_back_and_going_on_from_there_is_another_branch(window: Window) 
     assert [one["do"] for one in window.interventions()] == ["crash"]
 
 
+def test_a_further_host_appears_and_a_cut_wire_is_drawn(window: Window) -> None:
+    page = window.page
+    window.play_to(3)
+    window.button("Add a host")
+    x, y = window.pixels(0)
+    page.click(x + 30, y - 40)
+    page.until(f"typeof Mobilenet !== 'undefined' && {APP} && {APP}.run.count === 7 && {LIVE}.state !== null")
+    page.evaluate(f"{APP}.select({{kind: 'station', id: 0}})")
+    window.button("Cut the wire to s1")
+    page.until(f"{APP}.run.switches.length === 1")
+    window.play_to(5)
+    assert [one["do"] for one in window.interventions()] == ["add", "cut"]
+
+
 def test_a_reload_in_the_middle_shows_the_same(window: Window) -> None:
     page = window.page
     window.play_to(14)

@@ -36,6 +36,8 @@ Mobilenet.cards = (app) => {
       },
     };
   };
+  // Of a live run at full speed only deliveries of the chosen host come along.
+  const isSample = () => run.messages.every > 1 || Boolean(app.live && app.live.isPartial);
   const sampled = () =>
     run.messages.every > 1
       ? note("Messages are a sample here (" + sample() + "); gaps between ticks need not be interruptions.")
@@ -139,7 +141,7 @@ Mobilenet.cards = (app) => {
       renew();
       follow.textContent = app.following ? "Stop following" : "Follow";
       state.set(run.sayState(h, t));
-      counter.set(Mobilenet.upTo(own.time, t) + (run.messages.every > 1 ? " (of the sample)" : ""));
+      counter.set(Mobilenet.upTo(own.time, t) + (isSample() ? " (of those shown)" : ""));
       const place = run.place(h, t),
         here = best && place ? radio.bestAt(place.x, place.y) : null,
         frame = link ? radio.linkAt(h, t) : null;

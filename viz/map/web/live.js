@@ -253,7 +253,7 @@ Mobilenet.live = (app) => {
         waiting.delete(host);
       }
     }
-    live.isWhole = news.is_whole;
+    if (!news.is_whole) live.isPartial = true;
   };
   // Of the doc: the mean delay of the deliveries of each second.
   let bin = -1;

@@ -40,7 +40,7 @@ Mobilenet.liveSpace = (app) => {
   const draw = (stamp) => {
     const chosen = app.selected && app.selected.kind === "host" ? app.selected.id : -1;
     box.hidden = chosen < 0;
-    if (chosen < 0 || stamp - drawnAt < 40) return;
+    if (chosen < 0 || (app.clock.playing && stamp - drawnAt < 40)) return;
     drawnAt = stamp;
     const t = app.clock.t,
       from = t - SPAN_S,
