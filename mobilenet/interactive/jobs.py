@@ -11,7 +11,6 @@ Source    ours: docs/guide/live.md
 
 from __future__ import annotations
 
-import json
 import os
 import subprocess
 import sys
@@ -23,16 +22,18 @@ from pathlib import Path
 from typing import Any
 
 from mobilenet.api import RUNS, free_directory, write_scenario
+from mobilenet.experiments.study.statistics import compare_pairs
 from mobilenet.interactive.branch import with_list
 from mobilenet.quoting import cut, quoted
 from mobilenet.rundir.reader import RunError, read_coded, read_json, read_manifest
 from mobilenet.rundir.recorder import fingerprint
 from mobilenet.scenario import Scenario
 from mobilenet.scenario.yaml_writer import to_yaml
-from mobilenet.world.interventions import AnyIntervention
+from mobilenet.world.interventions import Add, AnyIntervention, Cut, Drag, Interval, Loss, Mend, OfHost, OfStation
 
 AFTER_S = 20.0  # of the time after an intervention that is looked at
 EFFECTS = ("delivery_delay_mean_s", "deliveries")
+CONFIDENCE = 0.95
 JUDGED = (0, 1, 4)  # exit codes of a run that is whole
 
 
@@ -62,10 +63,11 @@ class Jobs:
         self._name = name
         self._processes: dict[int, subprocess.Popen[str]] = {}
         self._is_closing = False
+        self._taken: set[Path] = set()  # by jobs that have not written there yet
 
     def save(self, scenario: Scenario, out: Path | None, prefix: tuple[int, str]) -> Job:
         """`prefix`: how many events the session has, and their fingerprint."""
-        target = out if out is not None else free_directory(scenario, Path(f"{self._name}-live.yaml"))
+        target = self._free(out if out is not None else free_directory(scenario, Path(f"{self._name}-live.yaml")))
         job = self._new("save", f"{quoted(target)}")
         self._start(job, lambda folder: self._save(job, folder, scenario, target, prefix))
         return job
@@ -73,7 +75,8 @@ class Jobs:
     def effect(self, scenario: Scenario, number: int, worlds: int) -> Job:
         """Of the intervention of that number in the scenario."""
         job = self._new("effect", said(scenario.interventions[number]))
-        self._start(job, lambda folder: self._effect(job, folder, scenario, number, worlds))
+        out = self._free(RUNS / f"{self._name}-effect-s{scenario.seed}")
+        self._start(job, lambda folder: self._effect(job, folder, out, scenario, number, worlds))
         return job
 
     def close(self) -> None:
@@ -100,7 +103,7 @@ class Jobs:
         job.result = {"directory": str(target), "verdict": verdict, "fingerprint": own, "command": again}
         self._end(job, "done", f"kept in {quoted(target)}: {verdict}, fingerprint {own[:12]}; the same again: {again}")
 
-    def _effect(self, job: Job, folder: Path, scenario: Scenario, number: int, worlds: int) -> None:
+    def _effect(self, job: Job, folder: Path, out: Path, scenario: Scenario, number: int, worlds: int) -> None:
         one = scenario.interventions[number]
         end_s = min(scenario.duration_s, one.at_s + AFTER_S)
         shorter = scenario.changed([f"duration_s={end_s!r}", "interventions=[]", f"warmup_s={one.at_s!r}"])
@@ -116,11 +119,10 @@ class Jobs:
             "compare": {"factor": "interventions", "baseline": levels[0], "metrics": list(EFFECTS)},
         }  # fmt: skip
         (folder / "study.yaml").write_text(to_yaml(study), encoding="utf-8")
-        out = _free(RUNS / f"{self._name}-effect-s{scenario.seed}")
         if not self._command(job, "study", str(folder / "study.yaml"), "--out", str(out), fine=JUDGED):
             return
-        found = json.loads((out / "comparison.json").read_text(encoding="utf-8"))
-        job.result = {"directory": str(out), "findings": found["findings"], "confidence": found["confidence"]}
+        found = differences(out)
+        job.result = {"directory": str(out), "differences": found, "confidence": CONFIDENCE}
         self._end(job, "done", f"{effect_in_words(one, found)} More: mobilenet compare {quoted(out)}")
 
     def _command(self, job: Job, *arguments: str, fine: tuple[int, ...]) -> bool:
@@ -145,6 +147,14 @@ class Jobs:
         return code in fine
 
     # --- their standing
+
+    def _free(self, path: Path) -> Path:
+        """A name that nothing has, and no other job will have."""
+        candidate, number = path, 2
+        while candidate.exists() or candidate in self._taken:
+            candidate, number = path.with_name(f"{path.name}-{number}"), number + 1
+        self._taken.add(candidate)
+        return candidate
 
     def _new(self, kind: str, about: str) -> Job:
         job = Job(len(self.jobs), kind, about, text="begun")
@@ -173,37 +183,73 @@ class Jobs:
         self._say(job, text)
 
 
+WORDS = {  # of what is done to a host or a station
+    "crash": "crash of", "recover": "recovery of", "join": "joining of", "leave": "leaving of",
+    "broadcast": "broadcast by", "radio_off": "radio switched off at", "radio_on": "radio switched on at",
+}  # fmt: skip
+
+
 def said(one: AnyIntervention) -> str:
     """An intervention in a few words: crash of h3 at 12.5 s."""
-    values = one.model_dump()
-    at_s, what = values.pop("at_s"), values.pop("do")
-    whose = values.pop("host", None) or values.pop("station", None) or "-".join(values.pop("link", ()))
-    rest = ", ".join(f"{_value(value)}" for value in values.values() if value not in (None, False))
-    about = f" of {whose}" if whose else ""
-    return f"{what}{about}{' to ' + rest if rest else ''} at {at_s:.9g} s"
+    match one:
+        case OfHost():
+            what = f"{WORDS[one.do]} {one.host}"
+        case OfStation():
+            what = f"{WORDS[one.do]} {one.station}"
+        case Drag():
+            what = f"drag of {one.host} to {_place(one.to_m)}"
+        case Add():
+            what = f"further host at {_place(one.to_m)}"
+        case Loss():
+            what = f"random loss of {one.loss:g}"
+        case Interval():
+            what = f"interval of {one.interval_s:g} s"
+        case Cut() | Mend():
+            what = f"{one.do} of {'–'.join(one.link)}{', which loses,' if isinstance(one, Cut) and one.loses else ''}"
+    return f"{what} at {one.at_s:.9g} s"
 
 
-def effect_in_words(one: AnyIntervention, found: dict[str, Any]) -> str:
+def differences(study: Path) -> list[dict[str, Any]]:
+    """Of each of EFFECTS, with minus without, world by world. Also of runs whose backlog grows, of which a study gives
+    no mean: what is asked is what came of it within a time.
+    """
+    import pandas as pd
+
+    runs = pd.read_parquet(study / "tables" / "runs.parquet")
+    found = []
+    for metric in EFFECTS:
+        values = runs.pivot_table(index="replication", columns="configuration", values=metric).dropna()
+        if values.shape[1] < 2 or len(values) < 2:
+            found.append({"metric": metric, "pairs": 0})
+            continue
+        result = compare_pairs(values[1].to_numpy(float), values[0].to_numpy(float), CONFIDENCE)
+        mean, low, high = result.difference.mean, result.difference.low, result.difference.high
+        found.append({"metric": metric, "pairs": result.pairs, "difference": mean, "low": low, "high": high})
+    return found
+
+
+def effect_in_words(one: AnyIntervention, found: list[dict[str, Any]]) -> str:
     """What it did, in one sentence for each metric, with intervals."""
     words = {"delivery_delay_mean_s": ("the mean delivery delay", " s"), "deliveries": ("the number of deliveries", "")}
-    worlds = max((finding.get("pairs") or 0 for finding in found["findings"]), default=0)
+    worlds = max(finding["pairs"] for finding in found)
     sentences = []
-    for finding in found["findings"]:
+    for finding in found:
         name, unit = words[finding["metric"]]
-        difference = finding.get("difference")
-        if difference is None:
-            sentences.append(f"Of {name} nothing can be told.")
+        if not finding["pairs"]:
+            sentences.append(f"Of {name} nothing can be told: too few runs have one.")
             continue
-        half = (finding["difference_high"] - finding["difference_low"]) / 2
-        size = f"{abs(difference):.3g}{unit} ± {half:.2g}{unit}"
-        if finding["verdict"] == "different":
-            sentences.append(f"{name.capitalize()} is {size} {'more' if difference > 0 else 'less'} with it.")
+        low, high = finding["low"], finding["high"]
+        half = (high - low) / 2
+        if low > 0 or high < 0:
+            size = f"{abs(finding['difference']):.3g}{unit} ± {half:.2g}{unit}"
+            sentences.append(f"{name.capitalize()} is {size} {'more' if low > 0 else 'less'} with it.")
         else:
-            sentences.append(f"No difference of {name} can be told: {difference:+.2g}{unit} ± {half:.2g}{unit}.")
-    level = f"{100 * found['confidence']:.0f} %"
+            sentences.append(
+                f"No difference of {name} can be told: {finding['difference']:+.2g}{unit} ± {half:.2g}{unit}."
+            )
     return (
-        f"The {said(one)}, in the {AFTER_S:g} s after it, {worlds} worlds with and without it ({level} intervals): "
-        + " ".join(sentences)
+        f"The {said(one)}, in the {AFTER_S:g} s after it, {worlds} worlds with and without it"
+        f" ({100 * CONFIDENCE:g} % intervals): " + " ".join(sentences)
     )
 
 
@@ -214,12 +260,5 @@ def _plain(interventions: list[AnyIntervention]) -> list[dict[str, Any]]:
     ]
 
 
-def _value(value: Any) -> str:
-    return f"[{', '.join(f'{number:g}' for number in value)}]" if isinstance(value, (list, tuple)) else str(value)
-
-
-def _free(path: Path) -> Path:
-    candidate, number = path, 2
-    while candidate.exists():
-        candidate, number = path.with_name(f"{path.name}-{number}"), number + 1
-    return candidate
+def _place(to_m: tuple[float, float]) -> str:
+    return f"[{to_m[0]:g}, {to_m[1]:g}]"

@@ -1,0 +1,64 @@
+"""Who judges safety while a run goes on says what the judges say of the whole, and at which event."""
+
+from __future__ import annotations
+
+from random import Random
+from typing import Any
+
+import pytest
+
+from mobilenet.verify.broadcast import SAFETY, BroadcastJudge
+from mobilenet.verify.fifo import fifo_problem
+from mobilenet.verify.while_it_runs import Found, SafetyJudge
+
+from .test_against_brute_force import KINDS, columns
+
+PROMISES = {"broadcast": "causal", "gap_after_s": None, "heard_every_s": 0.0, "delivers_to_all": True}
+
+
+def told_in_pieces(draw: Random, events: dict[str, list[Any]], promises: dict[str, Any]) -> list[Found]:
+    """All that is found when the record grows by a few events at a time."""
+    growing: dict[str, list[Any]] = {name: [] for name in events}
+    judge = SafetyJudge(lambda: growing, promises, None, sorted({node for node in events["node"] if node[:1] == "h"}))
+    found: list[Found] = []
+    row, count = 0, len(events["time_ns"])
+    while row < count:
+        end = min(count, row + draw.randrange(1, 9))
+        for name, column in growing.items():
+            column.extend(events[name][row:end])
+        while (one := judge.look()) is not None:
+            assert one.row < end
+            found.append(one)
+        row = end
+    return found
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_same_violations_at_the_same_events_however_it_is_cut(kind: str) -> None:
+    violated = 0
+    for seed in range(300):
+        events = columns(KINDS[kind](Random(seed), False), False)
+        reference = BroadcastJudge(events, None, 0.0)
+        reference.judge()
+        found = told_in_pieces(Random(seed), events, PROMISES)
+        assert {one.check: one.explanation for one in found} == {
+            check: what for check, what in reference.violations.items() if check in SAFETY
+        }
+        for one in found:
+            shorter = {name: column[: one.row] for name, column in events.items()}
+            before = BroadcastJudge(shorter, None, 0.0)
+            before.judge()
+            assert one.check not in before.violations
+        violated += bool(found)
+    assert violated > 10 or kind == "sound"
+
+
+def test_fifo_order_in_pieces() -> None:
+    violated = 0
+    for seed in range(300):
+        events = columns(KINDS["damaged"](Random(seed), False), False)
+        whole = fifo_problem(events, True)
+        found = told_in_pieces(Random(seed), events, PROMISES | {"broadcast": "fifo"})
+        assert [one.explanation for one in found if one.check == "fifo_order"] == ([] if whole is None else [whole])
+        violated += whole is not None
+    assert violated > 10
