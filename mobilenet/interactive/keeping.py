@@ -19,7 +19,7 @@ def keep_unfinished(session: LiveSession, out: Path | None) -> Path:
     scenario = session.scenario
     directory = out if out is not None else api.free_directory(scenario, Path(f"{session.name}-live.yaml"))
     outcome = session.outcome or session.simulation.so_far() or session.simulation.standing()
-    ended_by = None if session.is_over else PluginError(f"stopped by hand at {session.now_s:.9g} s", is_input=False)
+    ended_by = None if session.is_over else PluginError(session.error or f"stopped by hand at {session.now_s:.9g} s")
     with run_directory(directory) as partial:
         api.keep(partial, outcome.scenario, outcome, 0.0, api._command(directory, scenario), (), ended_by)
     return directory

@@ -75,6 +75,7 @@ class LiveSession:
             self._stages = self.simulation.stages()
             self._stage_ns = next(self._stages)
         self._outcome: Outcome | None = None
+        self.error = ""  # of a program or a plug-in, which has ended it
         more = len(added(scenario.interventions))
         senders = [f"h{number}" for number in range(len(self.simulation.hosts) + more)]
         promises = declared(scenario)["promises"]
@@ -123,6 +124,7 @@ class LiveSession:
 
     def play_ns(self, until_ns: int) -> None:
         """The same, in nanoseconds."""
+        self._require_sound()
         self.violation = None
         while self.violation is None and self.now_ns < until_ns and not self.is_over:
             self._advance(min(until_ns, self.now_ns + PIECE_NS))
@@ -133,6 +135,7 @@ class LiveSession:
         """Go on to the next event of the record, frame, begin or end of a handoff, delivery or violation."""
         if what not in STEPS:
             raise ScenarioError(f"step: there is no {what!r}, expected one of {', '.join(STEPS)}")
+        self._require_sound()
         if what == "violation":
             self.play_ns(2**62)
             return
@@ -178,7 +181,8 @@ class LiveSession:
         found = self._judge.look()
         if found is None:
             return
-        if len(self.simulation.recording.events) > found.row + 1:
+        events = self.simulation.recording.events
+        if len(events) > found.row + 1 or self.now_ns > events.time_ns[found.row]:
             self._again_to_row(found)
         self.violation = found
 
@@ -202,6 +206,7 @@ class LiveSession:
         0])`. Returns it as the scenario says it. If something was done at this very nanosecond already, a nanosecond
         passes before.
         """
+        self._require_sound()
         if self.now_ns >= self.simulation.duration_ns:
             raise ScenarioError(
                 f"the active part is over at {self.scenario.duration_s:g} s: nothing can be done any more; go back"
@@ -298,7 +303,15 @@ class LiveSession:
             ):
                 yield
         except Runaway as error:
-            raise ScenarioError(f"limits.max_events: {error}") from None
+            self.error = f"limits.max_events: {error}"
+            raise ScenarioError(self.error) from None
+        except ScenarioError as error:
+            self.error = str(error).splitlines()[0]
+            raise
+
+    def _require_sound(self) -> None:
+        if self.error:
+            raise ScenarioError(f"the run has ended by an error: {self.error}; go back before {self.now_s:.9g} s")
 
 
 def require_same(live: LiveSession, directory: Path) -> None:

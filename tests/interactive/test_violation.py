@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 import mobilenet
 from mobilenet.interactive.session import LiveSession
+from mobilenet.parameters import ScenarioError
 
 ROOT = Path(__file__).parents[2] / "scenarios"
 
@@ -41,5 +44,36 @@ def test_the_sound_program_stops_nobody() -> None:
         live.play()
         assert live.violation is None
         assert live.is_over
+    finally:
+        live.close()
+
+
+def test_a_program_that_dies_ends_the_run_and_one_may_go_back(tmp_path: Path) -> None:
+    (tmp_path / "dies.py").write_text(
+        "import sys\n"
+        "heard = 0\n"
+        "for line in sys.stdin:\n"
+        "    heard += 1\n"
+        "    if heard > 8:\n"
+        "        sys.exit(3)\n"
+        '    print(\'{"do": "done"}\', flush=True)\n',
+        encoding="utf-8",
+    )
+    scenario = (ROOT / "programs" / "flood.yaml").read_text(encoding="utf-8")
+    (tmp_path / "dies.yaml").write_text(scenario.replace("flood.py", "dies.py"), encoding="utf-8")
+    live = mobilenet.live(tmp_path / "dies.yaml", 1, allow_code=True)
+    try:
+        with pytest.raises(ScenarioError):
+            while not live.is_over:  # it also violates something
+                live.play()
+                assert live.violation is None or live.violation.row + 1 == len(live.simulation.recording.events)
+        at_s = live.now_s
+        assert at_s < 30
+        for go_on in (live.play, live.step, lambda: live.do("crash", host="h1")):
+            with pytest.raises(ScenarioError, match=r"^the run has ended by an error: .*; go back before"):
+                go_on()
+        live.rewind(at_s / 2)
+        live.do("crash", host="h1")
+        assert live.error == ""
     finally:
         live.close()
