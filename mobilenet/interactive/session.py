@@ -36,6 +36,7 @@ from mobilenet.scenario.plans import expected
 from mobilenet.scenario.promises import declared
 from mobilenet.simulation.ended_early import moment
 from mobilenet.simulation.mobile import Simulation
+from mobilenet.simulation.no_collections import no_collections
 from mobilenet.simulation.outcome import Outcome
 from mobilenet.simulation.plugin_code import attributing_errors
 from mobilenet.simulation.plugins import with_declared
@@ -156,7 +157,7 @@ class LiveSession:
 
     def _advance(self, until_ns: int) -> None:
         """Play stage by stage."""
-        with self._attributing(), _no_collections():
+        with self._attributing(), no_collections():
             while self.now_ns < until_ns and self._outcome is None:
                 if self.now_ns >= self._stage_ns and not self._next_stage():
                     return
@@ -349,15 +350,3 @@ def live(
 
 def _is_step(what: str, event: str) -> bool:
     return event == "deliver" if what == "delivery" else event in ("handoff_start", "handoff_end")
-
-
-@contextmanager
-def _no_collections() -> Iterator[None]:
-    """As in a run: nothing that it makes is thrown away before its end."""
-    was = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if was:
-            gc.enable()

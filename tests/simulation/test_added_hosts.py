@@ -21,6 +21,7 @@ from mobilenet.simulation.outcome import Outcome
 from mobilenet.verify.asked import asked_problem
 from mobilenet.verify.contradicted import contradicted
 from tests.conftest import ROOT
+from tests.simulation.test_interventions import played, scenario
 
 FIRST = ROOT / "scenarios" / "first.yaml"
 ADDED = [
@@ -33,16 +34,6 @@ ADDED = [
     {"at_s": 16, "do": "leave", "host": "h6"},
 ]
 AREA = "area: {box_m: [-100, -100, 500, 100]}"
-
-
-def scenario(interventions: list[dict[str, Any]], *more: str) -> Scenario:
-    return Scenario.load(FIRST, ["duration_s=20", f"interventions={json.dumps(interventions)}", *more])
-
-
-def played(interventions: list[dict[str, Any]], *more: str) -> Outcome:
-    found = simulate(scenario(interventions, *more))
-    assert isinstance(found, Outcome)
-    return found
 
 
 @pytest.fixture(scope="module")
