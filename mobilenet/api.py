@@ -225,7 +225,7 @@ def _run(
                 raise
             outcome, ended_by = error.outcome, error
         wall_s = time.perf_counter() - started
-        keep(partial, outcome.scenario, outcome, wall_s, _command(directory, loaded), own, ended_by)
+        keep(partial, outcome.scenario, outcome, wall_s, command_of(directory, loaded), own, ended_by)
     if ended_by is not None:
         told = f"{ended_by}; the run until then is in {quoted(directory)}, marked as ended early"
         kept = PluginError(told, ended_by.is_input)
@@ -368,7 +368,7 @@ def _station_names(scenario: Scenario) -> dict[str, str]:
     return {f"s{number}": name for number, name in enumerate(given) if name}
 
 
-def _command(directory: Path, scenario: AnyScenario) -> str:
+def command_of(directory: Path, scenario: AnyScenario) -> str:
     """What repeats the run, from the directory that holds it."""
     again = directory.name + "-again"
     allow = " --allow-code" if any(scenario.code()) else ""

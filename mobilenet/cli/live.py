@@ -46,6 +46,8 @@ def live(
         from mobilenet.interactive.server import LiveError, Server
         from mobilenet.interactive.session import live as opened
 
+        if out is not None and out.exists():
+            fail(f"{out}: exists already; name another directory, or remove it", Exit.BAD_INPUT)
         session = opened(scenario, seed, overrides or [], allow_code)
         desk = Desk(session, allow_code, out)
         desk.player.speed = speed
@@ -86,15 +88,23 @@ def _end_by_signals(end: Callable[[], None]) -> None:
 
 
 def _end(desk: Any, scenario: Path, out: Path | None) -> None:
-    """Keep what somebody has done to the run, if it is not kept yet."""
-    from mobilenet.interactive.keeping import keep_unfinished
+    """Keep what somebody has done to the run, as far as it is not kept yet."""
+    from mobilenet.interactive.keeping import keep_branch, keep_unfinished
 
     session = desk.session
-    stands = f"stopped at {session.now_s:.9g} s"
-    if not session.branch.interventions and out is None:
-        say(f"{stands}; nothing was done to the run, so nothing is kept. Next: mobilenet run {quoted(scenario)}")
-        return
-    directory = keep_unfinished(session, out)
-    count = counted(len(session.branch.interventions), "intervention")
-    say(f"{stands}; the run until then, with {count}, is in {quoted(directory)}, marked as ended early")
-    say(f"Next: mobilenet run {quoted(directory / 'scenario.yaml')}")
+    say(f"stopped at {session.now_s:.9g} s")
+    left = [one for one in session.branches if session.is_touched(one) and one.interventions not in desk.jobs.saved]
+    next_scenario = scenario
+    for branch in left:
+        count = counted(len(session.done_in(branch)), "intervention")
+        if branch.number == session.branch.number:
+            directory = keep_unfinished(session, None if out is None or out.exists() else out)
+            say(f"the run until then, with {count}, is in {quoted(directory)}, marked as ended early")
+            next_scenario = directory / "scenario.yaml"
+        else:
+            directory = keep_branch(session, branch)
+            say(f"the scenario of branch {branch.number}, with {count}, is in {quoted(directory)}")
+            next_scenario = next_scenario if next_scenario != scenario else directory / "scenario.yaml"
+    if not left:
+        say("nothing was done to the run that is not kept already")
+    say(f"Next: mobilenet run {quoted(next_scenario)}")

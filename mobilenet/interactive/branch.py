@@ -16,11 +16,13 @@ from typing import Any
 
 from mobilenet.engine.kernel import SECOND, ns
 from mobilenet.parameters import ScenarioError
+from mobilenet.quoting import cut
 from mobilenet.scenario import Scenario
 from mobilenet.scenario.yaml_writer import inline
 from mobilenet.world.interventions import AnyIntervention
 
-_WHERE = re.compile(r"^.*?\]: interventions(\.\d+)?[.:]\s*", re.DOTALL)
+_WHERE = re.compile(r"^--set .*?: interventions(\.\d+)?[.:]\s*", re.DOTALL)
+_KEY = re.compile(r"[a-z_]{1,20}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,10 +39,6 @@ class Branch:
     def interventions(self) -> tuple[AnyIntervention, ...]:
         return self.scenario.interventions
 
-    def until(self, time_ns: int) -> list[AnyIntervention]:
-        """Those that have taken effect by then."""
-        return [one for one in self.interventions if ns(one.at_s) <= time_ns]
-
     def is_touched_at(self, time_ns: int) -> bool:
         """Whether something is done by hand at this very time."""
         return any(ns(one.at_s) == time_ns for one in self.interventions)
@@ -53,10 +51,24 @@ def seconds(time_ns: int) -> float:
 
 def with_list(scenario: Scenario, interventions: Sequence[AnyIntervention | Mapping[str, Any]]) -> Scenario:
     """The scenario with these interventions instead of its own, checked as if a file had said so."""
-    values = [one if isinstance(one, Mapping) else one.model_dump() for one in interventions]
-    plain = [{key: list(v) if isinstance(v, tuple) else v for key, v in one.items()} for one in values]
     try:
-        return scenario.changed([f"interventions={inline(plain)}"])
+        return scenario.changed([f"interventions={inline([plain(one) for one in interventions])}"])
     except ScenarioError as error:
         first = str(error).splitlines()[0]
         raise ScenarioError(_WHERE.sub("", first)) from None
+
+
+def asked(what: Mapping[str, Any]) -> dict[str, Any]:
+    """What somebody wants done, before it has a time; ScenarioError for keys that cannot be any."""
+    for key in what:
+        if key == "at_s":
+            raise ScenarioError("at_s: it is done now; expected no time, go back for an earlier one")
+        if not _KEY.fullmatch(key):
+            raise ScenarioError(f"{cut(repr(key), 60)}: unknown key, expected those of an intervention")
+    return dict(what)
+
+
+def plain(one: AnyIntervention | Mapping[str, Any]) -> dict[str, Any]:
+    """As a scenario says it."""
+    values = one if isinstance(one, Mapping) else one.model_dump()
+    return {key: list(value) if isinstance(value, tuple) else value for key, value in values.items()}

@@ -24,20 +24,21 @@ MOST = 40  # fields
 
 
 def card(simulation: Simulation, name: str) -> dict[str, Any] | None:
-    """Of a host or a station; None: there is none of that name."""
+    """Of a host or a station; None: there is none of that name. A plug-in's object may do anything when it is looked
+    at; what it raises is then all that its card says.
+    """
     node = next((node for node in simulation.nodes if node.name == name), None)
     if node is None:
         return None
-    protocol = node.protocol
-    found: dict[str, Any] = {
-        "node": name,
-        "is_up": protocol is not None,
-        "buffers": dict(zip(node.buffer_names, node.buffers, strict=True)),
-        "timers": [] if protocol is None else list(_timers(node)),
-        "keeps": [] if protocol is None else list(_fields(protocol)),
-    }
-    if name.startswith("h"):
-        found["contexts"] = _contexts(simulation, node.me)
+    found: dict[str, Any] = {"node": name, "is_up": node.protocol is not None, "buffers": {}, "timers": [], "keeps": []}
+    try:
+        found["buffers"] = dict(zip(node.buffer_names, node.buffers, strict=True))
+        if node.protocol is not None:
+            found["timers"], found["keeps"] = list(_timers(node)), list(_fields(node.protocol))
+        if name.startswith("h"):
+            found["contexts"] = _contexts(simulation, node.me)
+    except Exception as error:
+        found["keeps"] = [["cannot be looked at", cut(f"{type(error).__name__}: {error}", LONGEST)]]
     return found
 
 
@@ -46,7 +47,7 @@ def _timers(node: Node) -> Iterator[list[Any]]:
     named = {id(value): name for name, value in _values(node.protocol) if isinstance(value, Timer)}
     for timer in node.timers:
         if timer.running:
-            name = named.get(id(timer)) or str(getattr(timer.action, "__name__", "timer"))
+            name = named.get(id(timer)) or str(getattr(timer.action, "__name__", "timer")).replace("<lambda>", "timer")
             yield [name.strip("_<>").replace("_", " "), (timer.deadline_ns - node.now) / SECOND]
 
 

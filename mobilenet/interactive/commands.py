@@ -31,6 +31,13 @@ class Play(_Command):
     until_s: Annotated[float, Field(ge=0, le=1e7)] | None = None
 
 
+class SetSpeed(_Command):
+    """For now, or for when it goes on."""
+
+    command: Literal["speed"]
+    speed: Speed
+
+
 class Pause(_Command):
     command: Literal["pause"]
 
@@ -43,10 +50,11 @@ class Step(_Command):
 
 
 class Do(_Command):
-    """An intervention now, or at the time that the page shows; its own keys as in a scenario, without at_s."""
+    """An intervention, its keys as in a scenario; now, or at an earlier time, to which the run then goes back."""
 
     command: Literal["do"]
     what: dict[str, Any] = Field(max_length=10)
+    back_to_s: Annotated[float, Field(ge=0, le=1e7)] | None = None
 
 
 class Rewind(_Command):
@@ -96,9 +104,13 @@ class Since(_Command):
     row: int = Field(ge=0)
 
 
-Command = Play | Pause | Step | Do | Rewind | Switch | Watch | Message | Save | Effect | Since
+Command = Play | SetSpeed | Pause | Step | Do | Rewind | Switch | Watch | Message | Save | Effect | Since
+WORDS = {  # what would be right, where pydantic says it in its own words
+    "speed": "expected a number from 0.01 to 1000, or max",
+    "name": "expected at most 80 letters, digits, dots, dashes and underscores, a letter or digit first",
+}
 _ADAPTER: TypeAdapter[Command] = TypeAdapter(Annotated[Command, Field(discriminator="command")])
-NAMES = ("play", "pause", "step", "do", "rewind", "switch", "watch", "message", "save", "effect", "since")
+NAMES = ("play", "speed", "pause", "step", "do", "rewind", "switch", "watch", "message", "save", "effect", "since")
 
 
 def parsed(text: str | bytes) -> Command:
@@ -116,8 +128,8 @@ def parsed(text: str | bytes) -> Command:
         return _ADAPTER.validate_python(value)
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
-        where = ".".join(str(part) for part in first["loc"][1:] if not str(part)[:1].isupper())
-        raise ScenarioError(cut(f"{where or value['command']}: {first['msg']}", 300)) from None
+        where = str(first["loc"][1]) if len(first["loc"]) > 1 else value["command"]
+        raise ScenarioError(cut(f"{where}: {WORDS.get(where, first['msg'])}", 300)) from None
 
 
 def id_of(text: str | bytes) -> int | None:

@@ -23,6 +23,8 @@ from mobilenet.interactive.stream import Listener, Place, Stream
 from mobilenet.parameters import ScenarioError
 from mobilenet.quoting import cut
 
+HISTORY_NS = 250_000_000
+MOST_HISTORY = 4_000
 BUSY_S = 0.1  # between two tellings of how far it is
 
 
@@ -36,12 +38,26 @@ class Desk:
         self.player = Player(session, self._tell)
         self.jobs = Jobs(self._job_changed, allow_code, session.name)
         self.tell_all: Callable[[], bool] = lambda: True
+        self.history: list[tuple[int, int, int, int]] = []  # time, messages in buffers, pairs, those lost
         self.busy: dict[str, Any] | None = None
         self._out = out
         self._told_s = 0.0
 
     def _tell(self) -> bool:
+        self._note_history()
         return self.tell_all()
+
+    def _note_history(self) -> None:
+        """A point of the curves, for pages that are opened later."""
+        now_ns, history = self.session.now_ns, self.history
+        if history and now_ns < history[-1][0] + HISTORY_NS:
+            return
+        simulation = self.session.simulation
+        pairs = dict(zip(simulation.medium.outcomes, simulation.medium.pairs, strict=True))
+        held = sum(sum(station.buffers) for station in simulation.stations)
+        history.append((now_ns, held, sum(pairs.values()), sum(pairs.values()) - pairs["received"]))
+        if len(history) > MOST_HISTORY:
+            del history[1::2]
 
     def _job_changed(self) -> None:
         """From the thread of a job."""
@@ -56,6 +72,8 @@ class Desk:
         found |= {
             "is_playing": player.is_playing, "speed": player.speed, "rate": round(player.rate, 3),
         }  # fmt: skip
+        if player.stepped is not None:
+            found["stepped"] = player.stepped
         if player.stopped_because:
             found["stopped_because"] = player.stopped_because
         if self.jobs.jobs:
@@ -75,21 +93,20 @@ class Desk:
         session, player, stream = self.session, self.player, self.stream
         match command:
             case commands.Since():
-                listener.place = Place(command.generation, command.row)
+                watched = None if listener.place is None else listener.place.watched
+                listener.place = Place(command.generation, command.row, watched)
                 player.changed()
                 return {"generation": stream.generation}
+            case commands.SetSpeed():
+                player.set_speed(command.speed)
             case commands.Play():
                 player.play(command.speed, command.until_s)
             case commands.Pause():
                 player.pause()
             case commands.Step():
-                player.pause()
-                return {"event": self._stepped(command.what), "time_ns": session.now_ns}
+                player.step(command.what)
             case commands.Do():
-                what = dict(command.what)
-                done = session.do(str(what.pop("do", None)), **what)
-                player.changed()
-                return {"intervention": done}
+                return {"intervention": self._do(dict(command.what), command.back_to_s)}
             case commands.Rewind():
                 to_s = command.to_s
                 self._back(lambda: session.rewind(to_s, self._progress), to_s)
@@ -100,7 +117,9 @@ class Desk:
             case commands.Watch():
                 if command.node is not None and card(session.simulation, command.node) is None:
                     raise ScenarioError(f"watch: there is no {cut(command.node, 20)} in this run")
-                stream.watch(command.node)
+                if listener.place is None:
+                    raise ScenarioError("watch: expected `since` before it")
+                listener.place = listener.place._replace(watched=command.node, arrow=0)
                 player.changed()
             case commands.Message():
                 return stream.who_has(command.message)
@@ -110,16 +129,14 @@ class Desk:
                 return self._effect(command)
         return {"time_ns": session.now_ns}
 
-    def _stepped(self, what: str) -> dict[str, Any] | None:
-        """The event that a step has led to, the last one in the record; None: there was none."""
-        events = self.session.simulation.recording.events
-        before = len(events)
-        self.session.step(what)
-        events = self.session.simulation.recording.events
-        if len(events) <= before:
-            return None
-        columns, row = events.columns(), len(events) - 1
-        return {name: columns[name][row] for name in ("event", "node", "message", "station", "session")}
+    def _do(self, what: dict[str, Any], back_to_s: float | None) -> dict[str, Any]:
+        session = self.session
+        if back_to_s is not None and back_to_s < session.now_s:
+            session.check(what, back_to_s)  # before anything is given up for it
+            self._back(lambda: session.rewind(back_to_s, self._progress), back_to_s)
+        done = session.do(str(what.pop("do", None)), **what)
+        self.player.changed()
+        return done
 
     def _back(self, go: Callable[[], None], to_s: float) -> None:
         """To another time, which may take a while; those who watch are told how far it is."""
@@ -132,9 +149,12 @@ class Desk:
             self.busy = None
             if self.session.simulation is not before:
                 self.stream.begin_anew()
+                self.history = [point for point in self.history if point[0] <= self.session.now_ns]
             self.player.changed()
 
     def _progress(self, at_s: float, to_s: float) -> None:
+        if self.player.is_ending:
+            raise ScenarioError("stopped on the way back")
         self.busy = {"at_s": at_s, "to_s": to_s}
         if time.monotonic() - self._told_s > BUSY_S:
             self._told_s = time.monotonic()

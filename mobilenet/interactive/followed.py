@@ -1,7 +1,7 @@
-"""What one host and its stations said to each other in the last seconds: the arrows of its space-time diagram.
+"""What hosts and their stations said to each other in the last seconds: the arrows of space-time diagrams.
 
 Model     while a host is followed, every frame that it sends or that arrives at it is kept, and every message between
-          two stations that is about it; for KEPT_S, and of each the outcome at the other end. A run is the same
+          two stations that is about it; for KEPT_NS, and of each the outcome at the other end. A run is the same
           whether somebody is followed or not
 Units     integer nanoseconds
 Source    ours: docs/guide/live.md
@@ -10,6 +10,7 @@ Source    ours: docs/guide/live.md
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 from mobilenet.network.radio.frame import DATA, SINR_OUTCOMES, Frame
@@ -32,47 +33,65 @@ class Arrow(NamedTuple):
     outcome: str
 
 
-class Followed:
-    """The arrows of one host. `serial` of the last one counts from 1."""
+class Arrows:
+    """Of one host. `serial` of the last one counts from 1."""
 
-    def __init__(self, simulation: Simulation, host: str) -> None:
-        self.host = host
+    def __init__(self) -> None:
         self.serial = 0
-        self._arrows: deque[Arrow] = deque(maxlen=MOST)
-        self.of = simulation
-        self._kernel = simulation.kernel
-        simulation.listen(self._frame, self._hop)
+        self._kept: deque[Arrow] = deque(maxlen=MOST)
+
+    def add(self, arrow: Arrow, oldest_ns: int) -> None:
+        self.serial += 1
+        self._kept.append(arrow)
+        while self._kept[0].sent_ns < oldest_ns:
+            self._kept.popleft()
 
     def since(self, serial: int) -> list[Arrow]:
         """Those after that one, as far as they are kept."""
-        new = min(self.serial - serial, len(self._arrows))
-        return [self._arrows[i] for i in range(len(self._arrows) - new, len(self._arrows))]
+        new = min(self.serial - serial, len(self._kept))
+        return [self._kept[i] for i in range(len(self._kept) - new, len(self._kept))]
 
-    def _add(self, arrow: Arrow) -> None:
-        self.serial += 1
-        self._arrows.append(arrow)
-        oldest_ns = self._kernel.now - KEPT_NS
-        while self._arrows[0].sent_ns < oldest_ns:
-            self._arrows.popleft()
+
+class Followed:
+    """The hosts of one simulation that somebody looks at."""
+
+    def __init__(self, simulation: Simulation) -> None:
+        self.simulation = simulation
+        self.arrows: dict[str, Arrows] = {}
+
+    def attend(self, hosts: Iterable[str]) -> None:
+        """To these, and to no others any more."""
+        wanted = dict.fromkeys(hosts)
+        self.arrows = {host: self.arrows.get(host) or Arrows() for host in wanted}
+        self.simulation.listen(*((self._frame, self._hop) if wanted else (None, None)))
+
+    def _add(self, host: str, arrow: Arrow) -> None:
+        self.arrows[host].add(arrow, self.simulation.kernel.now - KEPT_NS)
 
     def _frame(self, frame: Frame) -> None:
-        host, sender = self.host, frame.sender
-        is_own = sender.name == host
-        if not is_own and all(node.name != host for node in frame.receivers):
+        sender = frame.sender
+        is_own = sender.name in self.arrows
+        if not is_own and all(node.name not in self.arrows for node in frame.receivers):
             return
         is_data = frame.kind == DATA
         kind = type(frame.message).__name__ if is_data else "mac_ack"
-        about = contents(frame.message) if is_data else None
+        message = contents(frame.message).message if is_data else None
         end_ns = frame.start_ns + frame.duration_ns
         for node, outcome, delay_ns in zip(frame.receivers, frame.outcomes, frame.delays_ns, strict=True):
             to_it = frame.to is node or frame.to is None and (not sender.is_station or node.serving is sender)
-            if to_it and (is_own or node.name == host):
-                message = None if about is None else about.message
-                told = SINR_OUTCOMES[outcome]
-                self._add(Arrow(frame.start_ns, end_ns + delay_ns, sender.name, node.name, kind, message, told))
+            if not to_it:
+                continue
+            told = SINR_OUTCOMES[outcome]
+            arrow = Arrow(frame.start_ns, end_ns + delay_ns, sender.name, node.name, kind, message, told)
+            if is_own:
+                self._add(sender.name, arrow)
+            if node.name in self.arrows:
+                self._add(node.name, arrow)
 
     def _hop(self, a: int, b: int, message: Any) -> None:
         about = contents(message)
-        if about.host == self.host:
+        if about.host in self.arrows and about.host is not None:
             name = type(message).__name__
-            self._add(Arrow(self._kernel.now, -1, f"s{a}", f"s{b}", name, about.message, "received"))
+            self._add(
+                about.host, Arrow(self.simulation.kernel.now, -1, f"s{a}", f"s{b}", name, about.message, "received")
+            )

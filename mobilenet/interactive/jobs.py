@@ -16,6 +16,7 @@ import subprocess
 import sys
 import tempfile
 import threading
+import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -23,7 +24,8 @@ from typing import Any
 
 from mobilenet.api import RUNS, free_directory, write_scenario
 from mobilenet.experiments.study.statistics import compare_pairs
-from mobilenet.interactive.branch import with_list
+from mobilenet.interactive.branch import plain, with_list
+from mobilenet.parameters import ScenarioError
 from mobilenet.quoting import cut, quoted
 from mobilenet.rundir.reader import RunError, read_coded, read_json, read_manifest
 from mobilenet.rundir.recorder import fingerprint
@@ -34,6 +36,8 @@ from mobilenet.world.interventions import Add, AnyIntervention, Cut, Drag, Inter
 AFTER_S = 20.0  # of the time after an intervention that is looked at
 EFFECTS = ("delivery_delay_mean_s", "deliveries")
 CONFIDENCE = 0.95
+MOST_AT_A_TIME = 4
+ENDING_S = 10.0  # that a command has to end in
 JUDGED = (0, 1, 4)  # exit codes of a run that is whole
 
 
@@ -57,12 +61,12 @@ class Jobs:
 
     def __init__(self, on_change: Callable[[], None], allow_code: bool, name: str) -> None:
         self.jobs: list[Job] = []
-        self.version = 0
         self._on_change = on_change
         self._allow_code = allow_code
         self._name = name
         self._processes: dict[int, subprocess.Popen[str]] = {}
         self._is_closing = False
+        self.saved: list[tuple[AnyIntervention, ...]] = []  # what was done in the branches that are kept
         self._taken: set[Path] = set()  # by jobs that have not written there yet
 
     def save(self, scenario: Scenario, out: Path | None, prefix: tuple[int, str]) -> Job:
@@ -82,8 +86,15 @@ class Jobs:
     def close(self) -> None:
         """Whatever still runs is ended."""
         self._is_closing = True
-        for process in list(self._processes.values()):
+        processes = list(self._processes.values())
+        for process in processes:
             process.terminate()
+        end_s = time.monotonic() + ENDING_S
+        for process in processes:
+            try:
+                process.wait(max(0.1, end_s - time.monotonic()))
+            except subprocess.TimeoutExpired:
+                process.kill()
 
     # --- what they do, each in a thread of its own
 
@@ -100,17 +111,21 @@ class Jobs:
         verdict = str(read_json(target, "verdict.json")["verdict"])
         own = str(read_manifest(target)["fingerprint"])
         again = f"mobilenet run {quoted(target / 'scenario.yaml')}"
+        self.saved.append(scenario.interventions)
         job.result = {"directory": str(target), "verdict": verdict, "fingerprint": own, "command": again}
         self._end(job, "done", f"kept in {quoted(target)}: {verdict}, fingerprint {own[:12]}; the same again: {again}")
 
     def _effect(self, job: Job, folder: Path, out: Path, scenario: Scenario, number: int, worlds: int) -> None:
         one = scenario.interventions[number]
         end_s = min(scenario.duration_s, one.at_s + AFTER_S)
+        if self._is_closing:
+            return
         shorter = scenario.changed([f"duration_s={end_s!r}", "interventions=[]", f"warmup_s={one.at_s!r}"])
         others = [other for other in scenario.interventions if other.at_s < end_s]
         place = next(i for i, other in enumerate(others) if other is one)
-        levels = [_plain(others[:place] + others[place + 1 :]), _plain(others)]
-        with_list(shorter, others)  # it can be
+        levels = [[plain(other) for other in some] for some in (others[:place] + others[place + 1 :], others)]
+        for level in levels:
+            with_list(shorter, level)  # it can be
         (folder / "world").mkdir()
         write_scenario(folder / "world", shorter)
         study = {
@@ -123,10 +138,12 @@ class Jobs:
             return
         found = differences(out)
         job.result = {"directory": str(out), "differences": found, "confidence": CONFIDENCE}
-        self._end(job, "done", f"{effect_in_words(one, found)} More: mobilenet compare {quoted(out)}")
+        self._end(job, "done", f"{effect_in_words(one, end_s - one.at_s, found)} More: mobilenet compare {quoted(out)}")
 
     def _command(self, job: Job, *arguments: str, fine: tuple[int, ...]) -> bool:
         """Run one of our commands; False: it failed, and the job says why."""
+        if self._is_closing:
+            return False
         allow = ["--allow-code"] if self._allow_code else []
         process = subprocess.Popen(
             [sys.executable, "-m", "mobilenet", *arguments, *allow],
@@ -157,9 +174,10 @@ class Jobs:
         return candidate
 
     def _new(self, kind: str, about: str) -> Job:
+        if sum(job.state == "running" for job in self.jobs) >= MOST_AT_A_TIME:
+            raise ScenarioError(f"{MOST_AT_A_TIME} are under way already: wait for one of them")
         job = Job(len(self.jobs), kind, about, text="begun")
         self.jobs.append(job)
-        self.version += 1
         return job
 
     def _start(self, job: Job, work: Callable[[Path], None]) -> None:
@@ -167,14 +185,13 @@ class Jobs:
             try:
                 with tempfile.TemporaryDirectory(prefix="mobilenet-live-") as folder:
                     work(Path(folder))
-            except (OSError, RunError, ValueError, KeyError) as error:
+            except (OSError, RunError, ScenarioError, ValueError, KeyError) as error:
                 self._end(job, "failed", str(error).splitlines()[0] if str(error) else type(error).__name__)
 
         threading.Thread(target=run, daemon=True).start()
 
     def _say(self, job: Job, text: str) -> None:
         job.text = text
-        self.version += 1
         if not self._is_closing:
             self._on_change()
 
@@ -206,7 +223,7 @@ def said(one: AnyIntervention) -> str:
             what = f"interval of {one.interval_s:g} s"
         case Cut() | Mend():
             what = f"{one.do} of {'–'.join(one.link)}{', which loses,' if isinstance(one, Cut) and one.loses else ''}"
-    return f"{what} at {one.at_s:.9g} s"
+    return f"{what} at {one.at_s:.6g} s"
 
 
 def differences(study: Path) -> list[dict[str, Any]]:
@@ -228,7 +245,7 @@ def differences(study: Path) -> list[dict[str, Any]]:
     return found
 
 
-def effect_in_words(one: AnyIntervention, found: list[dict[str, Any]]) -> str:
+def effect_in_words(one: AnyIntervention, after_s: float, found: list[dict[str, Any]]) -> str:
     """What it did, in one sentence for each metric, with intervals."""
     words = {"delivery_delay_mean_s": ("the mean delivery delay", " s"), "deliveries": ("the number of deliveries", "")}
     worlds = max(finding["pairs"] for finding in found)
@@ -248,16 +265,9 @@ def effect_in_words(one: AnyIntervention, found: list[dict[str, Any]]) -> str:
                 f"No difference of {name} can be told: {finding['difference']:+.2g}{unit} ± {half:.2g}{unit}."
             )
     return (
-        f"The {said(one)}, in the {AFTER_S:g} s after it, {worlds} worlds with and without it"
+        f"The {said(one)}, in the {after_s:.3g} s after it, {worlds} worlds with and without it"
         f" ({100 * CONFIDENCE:g} % intervals): " + " ".join(sentences)
     )
-
-
-def _plain(interventions: list[AnyIntervention]) -> list[dict[str, Any]]:
-    return [
-        {key: list(value) if isinstance(value, tuple) else value for key, value in one.model_dump().items()}
-        for one in interventions
-    ]
 
 
 def _place(to_m: tuple[float, float]) -> str:

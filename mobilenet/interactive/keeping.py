@@ -1,4 +1,5 @@
-"""What is left of a live run that was stopped: its record up to there, marked as ended early.
+"""What is left of a live run that was stopped: its record up to there, marked as ended early; of other branches the
+scenarios.
 
 Errors    RecordError for a directory that cannot be written
 Source    ours: docs/guide/live.md
@@ -9,6 +10,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from mobilenet import api
+from mobilenet.interactive.branch import Branch
 from mobilenet.interactive.session import LiveSession
 from mobilenet.rundir.writer import run_directory
 from mobilenet.simulation.plugin_code import PluginError
@@ -21,5 +23,13 @@ def keep_unfinished(session: LiveSession, out: Path | None) -> Path:
     outcome = session.outcome or session.simulation.so_far() or session.simulation.standing()
     ended_by = None if session.is_over else PluginError(session.error or f"stopped by hand at {session.now_s:.9g} s")
     with run_directory(directory) as partial:
-        api.keep(partial, outcome.scenario, outcome, 0.0, api._command(directory, scenario), (), ended_by)
+        api.keep(partial, outcome.scenario, outcome, 0.0, api.command_of(directory, scenario), (), ended_by)
+    return directory
+
+
+def keep_branch(session: LiveSession, branch: Branch) -> Path:
+    """The scenario of a branch that is not the present one, with the files that it names; where that is."""
+    directory = api.free_directory(branch.scenario, Path(f"{session.name}-live.yaml"))
+    directory.mkdir(parents=True)
+    api.write_scenario(directory, branch.scenario)
     return directory

@@ -35,6 +35,6 @@ def page_of(desk: Desk, token: str) -> str:
             {
                 "generation": desk.stream.generation, "row": len(recording.events), "now_ns": session.now_ns,
                 "duration_ns": round(scenario.duration_s * SECOND), "token": token,
-                "name": session.name,
+                "name": session.name, "history": [list(column) for column in zip(*desk.history, strict=True)],
             },
         )  # fmt: skip

@@ -39,10 +39,13 @@ class Player:
         self.is_playing = False
         self.rate = 0.0  # simulated seconds per second, of late
         self.stopped_because = ""
+        self.is_ending = False
+        self.stepped: dict[str, Any] | None = None  # the last step: its number, and the event that it led to
+        self._stepping: str | None = None  # to what
+        self._rows_before = 0
         self._on_state = on_state
         self._tasks: queue.SimpleQueue[tuple[Task, Future[Any]]] = queue.SimpleQueue()
         self._until_ns: int | None = None  # where a `play` with a time ends
-        self._is_ending = False
         self._since_wall_s, self._since_ns = 0.0, 0
         self._frame_s = 0.05 if len(session.simulation.hosts) <= MANY_HOSTS else 0.1
         self._piece_ns = SECOND // 100
@@ -57,17 +60,15 @@ class Player:
         return answer
 
     def end(self) -> None:
-        """From any thread: `run` returns."""
-        self.ask(self._end)
-
-    def _end(self) -> None:
-        self._is_ending = True
+        """From any thread, or a signal: `run` returns."""
+        self.is_ending = True
+        self.ask(lambda: None)
 
     # --- in its own thread
 
     def run(self) -> None:
         """Until somebody ends it."""
-        while not self._is_ending:
+        while not self.is_ending:
             now_s = time.monotonic()
             self._do_tasks(self._wait_s(now_s))
             if self.is_playing:
@@ -77,11 +78,32 @@ class Player:
                 self._tell()
 
     def play(self, speed: float | Literal["max"] | None = None, until_s: float | None = None) -> None:
-        if self.session.is_over:
-            raise ScenarioError("the run is over; go back to let it happen again")
+        self._require_more()
         if speed is not None:
             self.speed = speed
         self._until_ns = None if until_s is None else ns(until_s)
+        self._stepping = None
+        self._go()
+
+    def step(self, what: str) -> None:
+        """To the next of its kind, as fast as it goes; then it stands, and `stepped` tells where."""
+        self._require_more()
+        self._stepping = what
+        self._rows_before = len(self.session.simulation.recording.events)
+        self._go()
+
+    def set_speed(self, speed: float | Literal["max"]) -> None:
+        """Of a run that goes on from now, of one that stands when it does."""
+        self.speed = speed
+        self._from_here()
+        self.changed()
+
+    def _require_more(self) -> None:
+        if self.session.is_over:
+            raise ScenarioError("the run is over; go back to let it happen again")
+        self.session.require_sound()
+
+    def _go(self) -> None:
         self.is_playing = True
         self.stopped_because = ""
         self.session.violation = None
@@ -90,6 +112,7 @@ class Player:
 
     def pause(self, because: str = "") -> None:
         self.is_playing = False
+        self._stepping = None
         self.stopped_because = because
         self.rate = 0.0
         self.changed()
@@ -103,7 +126,7 @@ class Player:
         self._told_wall_s, self._told_ns = self._since_wall_s, self._since_ns
 
     def _wait_s(self, now_s: float) -> float:
-        if self._is_due or self.is_playing and self.speed == "max":
+        if self._is_due or self.is_playing and (self.speed == "max" or self._stepping is not None):
             return 0.0
         if not self.is_playing and not self._is_owed:
             return 3600.0
@@ -127,6 +150,9 @@ class Player:
             answer.set_exception(error)
 
     def _go_on(self) -> None:
+        if self._stepping is not None:
+            self._step_on(self._stepping)
+            return
         session, began_s = self.session, time.monotonic()
         target_ns = 2**62
         if self.speed != "max":
@@ -147,6 +173,27 @@ class Player:
             self.pause(str(error).splitlines()[0] if str(error) else type(error).__name__)
             return
         self._has_to_stop()
+
+    def _step_on(self, what: str) -> None:
+        try:
+            is_there = self.session.step_for(what, TURN_S)
+        except Exception as error:  # of a program or a plug-in
+            self.pause(str(error).splitlines()[0] if str(error) else type(error).__name__)
+            return
+        if is_there:
+            self.pause()
+            self._has_to_stop()
+            number = 0 if self.stepped is None else self.stepped["number"]
+            self.stepped = {"number": number + 1, "what": what, "event": self._event_since(self._rows_before)}
+            self.is_playing = False
+
+    def _event_since(self, rows: int) -> dict[str, Any] | None:
+        """The last one in the record, if there are more than so many."""
+        events = self.session.simulation.recording.events
+        if len(events) <= rows:
+            return None
+        columns, row = events.columns(), len(events) - 1
+        return {name: columns[name][row] for name in ("event", "node", "message", "station", "session")}
 
     def _has_to_stop(self) -> bool:
         """Pause where the run stands by itself."""

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 import secrets
 import threading
 import time
@@ -76,7 +77,6 @@ class Server:
         self._port = port
         self.token = secrets.token_urlsafe(24)
         self.listeners: list[Page] = []
-        self.refusals: list[str] = []
         self._started = threading.Event()
         self._problem: OSError | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
@@ -89,7 +89,7 @@ class Server:
         self._started.wait()
         if self._problem is not None:
             raise LiveError(
-                f"port {self._port}: {self._problem.strerror}; expected another one with --port, or none"
+                f"port {self._port}: {os.strerror(self._problem.errno or 0)}; expected another one with --port, or none"
             ) from None
 
     @property
@@ -105,6 +105,7 @@ class Server:
         """In the player's thread: everybody who can take it gets the state, and what is new for them. False: somebody
         could not.
         """
+        self._desk.stream.attend(one.place.watched for one in self.listeners if one.place is not None)
         made: dict[Place, tuple[str, Place]] = {}
         are_told = True
         for listener in list(self.listeners):
@@ -147,23 +148,19 @@ class Server:
         given = parse_qs(parts.query).get("token", [""])[0]
         origin = headers.get("Origin")
         if headers.get("Host") not in self._own():
-            return self._refuse(connection, "this is not the address that was asked for")
+            return _refuse("this is not the address that was asked for")
         if not secrets.compare_digest(given.encode("utf-8", "surrogateescape"), self.token.encode()):
-            return self._refuse(connection, "the token is missing or wrong: open the address that mobilenet live told")
+            return _refuse("the token is missing or wrong: open the address that mobilenet live told")
         if origin is not None and origin not in (f"http://{own}" for own in self._own()):
-            return self._refuse(connection, f"{origin[:80]} is not this page's origin")
+            return _refuse(f"{origin[:80]} is not this page's origin")
         if parts.path == "/socket":
             if len(self.listeners) >= MOST_LISTENERS:
-                return self._refuse(connection, f"{MOST_LISTENERS} pages are open already")
+                return _refuse(f"{MOST_LISTENERS} pages are open already")
             return None
         if parts.path != "/":
             return _response(HTTPStatus.NOT_FOUND, "there is nothing here: the page is at /\n", "text/plain")
         page = await asyncio.wrap_future(self._desk.player.ask(self._make_page))
         return _response(HTTPStatus.OK, page, "text/html")
-
-    def _refuse(self, connection: ServerConnection, why: str) -> Response:
-        self.refusals.append(why)
-        return _response(HTTPStatus.FORBIDDEN, f"refused: {why}\n", "text/plain")
 
     async def _listen(self, connection: ServerConnection) -> None:
         listener = Page(connection, asyncio.get_running_loop())
@@ -190,6 +187,10 @@ class Server:
         """Of a message: what it asked for, or what is wrong with it."""
         desk = self._desk
         return await asyncio.wrap_future(desk.player.ask(lambda: desk.answered(text, listener)))
+
+
+def _refuse(why: str) -> Response:
+    return _response(HTTPStatus.FORBIDDEN, f"refused: {why}\n", "text/plain")
 
 
 def _response(status: HTTPStatus, text: str, kind: str) -> Response:

@@ -19,6 +19,7 @@ Source    ours: docs/guide/live.md
 from __future__ import annotations
 
 import gc
+import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
@@ -27,7 +28,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from mobilenet.engine.event_queue import Runaway
 from mobilenet.engine.kernel import SECOND, ns
-from mobilenet.interactive.branch import Branch, seconds, with_list
+from mobilenet.interactive.branch import Branch, asked, seconds, with_list
 from mobilenet.parameters import ScenarioError
 from mobilenet.rundir.table import Table
 from mobilenet.scenario import Scenario
@@ -41,7 +42,7 @@ from mobilenet.simulation.outcome import Outcome
 from mobilenet.simulation.plugin_code import attributing_errors
 from mobilenet.simulation.plugins import with_declared
 from mobilenet.verify.while_it_runs import Found, SafetyJudge
-from mobilenet.world.interventions import Add, added
+from mobilenet.world.interventions import AnyIntervention, added, in_order
 
 if TYPE_CHECKING:
     from mobilenet.api import Run
@@ -65,6 +66,7 @@ class LiveSession:
         self.name = name
         self._allow_code = allow_code
         scenario = cast("Scenario", with_declared(scenario, allow_code))
+        self._given = scenario.interventions
         self.branches = [Branch(0, scenario)]
         self.branch = self.branches[0]
         self.violation: Found | None = None  # the one that time stands at
@@ -77,15 +79,18 @@ class LiveSession:
             self._stage_ns = next(self._stages)
         self._outcome: Outcome | None = None
         self.error = ""  # of a program or a plug-in, which has ended it
-        more = len(added(scenario.interventions))
-        senders = [f"h{number}" for number in range(len(self.simulation.hosts) + more)]
+        self._first_hosts = len(self.simulation.hosts)
         promises = declared(scenario)["promises"]
         events = self.simulation.recording.events
         found = expected(scenario)
         conduct = None if found is None else found.conduct
-        self._judge = SafetyJudge(events.columns, promises, conduct, senders)
+        self._judge = SafetyJudge(events.columns, promises, conduct, self._senders(scenario))
         self.violation = None
         gc.collect()
+
+    def _senders(self, scenario: Scenario) -> list[str]:
+        """All hosts there will be."""
+        return [f"h{number}" for number in range(self._first_hosts + len(added(scenario.interventions)))]
 
     # --- where it stands
 
@@ -125,7 +130,7 @@ class LiveSession:
 
     def play_ns(self, until_ns: int) -> None:
         """The same, in nanoseconds."""
-        self._require_sound()
+        self.require_sound()
         self.violation = None
         while self.violation is None and self.now_ns < until_ns and not self.is_over:
             self._advance(min(until_ns, self.now_ns + PIECE_NS))
@@ -133,27 +138,36 @@ class LiveSession:
         self._note_reached()
 
     def step(self, what: str = "event") -> None:
-        """Go on to the next event of the record, frame, begin or end of a handoff, delivery or violation."""
+        """Go on to the next event of the record, frame, begin or end of a handoff, delivery or violation (of a property
+        of which none was told).
+        """
+        while not self.step_for(what, 3600.0):
+            pass
+
+    def step_for(self, what: str, most_s: float) -> bool:
+        """The same, for so many seconds of the clock at most. False: it has not come to that yet."""
         if what not in STEPS:
             raise ScenarioError(f"step: there is no {what!r}, expected one of {', '.join(STEPS)}")
-        self._require_sound()
+        self.require_sound()
+        until_s = time.monotonic() + most_s
         if what == "violation":
-            self.play_ns(2**62)
-            return
+            while self.violation is None and not self.is_over and time.monotonic() < until_s:
+                self.play_ns(self.now_ns + PIECE_NS)
+            return self.violation is not None or self.is_over
         self.violation = None
         events, medium = self.simulation.recording.events, self.simulation.medium
         rows, frames = len(events), medium.frames
-        while not self.is_over:
+        is_there = False
+        while not self.is_over and not is_there and time.monotonic() < until_s:
             self._step_once()
             if what == "frame":
-                if medium.frames > frames:
-                    break
+                is_there = medium.frames > frames
             elif len(events) > rows:
-                if what == "event" or any(_is_step(what, event) for event in events.event[rows:]):
-                    break
+                is_there = what == "event" or any(_is_step(what, event) for event in events.event[rows:])
                 rows = len(events)
         self._look()
         self._note_reached()
+        return is_there or self.is_over or self.violation is not None
 
     def _advance(self, until_ns: int) -> None:
         """Play stage by stage."""
@@ -207,28 +221,48 @@ class LiveSession:
         0])`. Returns it as the scenario says it. If something was done at this very nanosecond already, a nanosecond
         passes before.
         """
-        self._require_sound()
-        if self.now_ns >= self.simulation.duration_ns:
+        self.require_sound()
+        at_ns = self.now_ns
+        while self.branch.is_touched_at(at_ns):
+            at_ns += 1
+        scenario, place = self._with(asked({"do": what, **how}), at_ns)
+        if self.now_ns < self.branch.reached_ns:  # it went on otherwise already
+            self._fork(self.now_ns)
+        self._advance(at_ns)
+        self.branch = replace(self.branch, scenario=scenario)
+        one = scenario.interventions[place]
+        with self._attributing():
+            self.simulation.intervene(scenario, one)
+        self._judge.admit(self._senders(scenario))
+        self._look()
+        self._note_reached()
+        return dict(one.model_dump())
+
+    def check(self, what: Mapping[str, Any], at_s: float) -> None:
+        """Whether it could be done at that earlier time; ScenarioError says why not."""
+        self._with(asked(what), ns(at_s), is_back=True)
+
+    def _with(self, what: dict[str, Any], at_ns: int, is_back: bool = False) -> tuple[Scenario, int]:
+        """The scenario with it, and its place in the list. `is_back`: after time went back there."""
+        if at_ns >= self.simulation.duration_ns:
             raise ScenarioError(
                 f"the active part is over at {self.scenario.duration_s:g} s: nothing can be done any more; go back"
                 " before that, or set a longer duration_s"
             )
-        if self.branch.is_touched_at(self.now_ns):
-            self._advance(self.now_ns + 1)
-        kept = self.branch.until(self.now_ns)
-        asked: dict[str, Any] = {"do": what, **how, "at_s": seconds(self.now_ns)}
-        scenario = with_list(self.scenario, [*kept, asked])
-        if len(kept) < len(self.branch.interventions):
-            self._fork()
-        self.branch = replace(self.branch, scenario=scenario)
-        one = scenario.interventions[-1]
-        with self._attributing():
-            self.simulation.intervene(scenario, one)
-        if isinstance(one, Add):
-            self._judge.admit([host.name for host in self.simulation.hosts])
-        self._look()
-        self._note_reached()
-        return dict(one.model_dump())
+        known = in_order(self._kept(at_ns) if is_back else self.branch.interventions)
+        place = sum(ns(one.at_s) <= at_ns for one in known)
+        return with_list(self.scenario, [*known[:place], what | {"at_s": seconds(at_ns)}, *known[place:]]), place
+
+    def _kept(self, to_ns: int) -> list[AnyIntervention]:
+        """What is left when time goes back there: the scenario's own interventions, and what was done by then."""
+        return [one for one in self.branch.interventions if one in self._given or ns(one.at_s) <= to_ns]
+
+    def done_in(self, branch: Branch) -> list[AnyIntervention]:
+        """What somebody has done by hand there, beyond what the scenario has."""
+        return [one for one in branch.interventions if one not in self._given]
+
+    def is_touched(self, branch: Branch) -> bool:
+        return bool(self.done_in(branch))
 
     # --- back again
 
@@ -239,7 +273,9 @@ class LiveSession:
         to_ns = ns(to_s)
         if not 0 <= to_ns <= self.now_ns:
             raise ScenarioError(f"rewind: {to_s:g} s, expected a time between 0 and now, {self.now_s:g} s")
-        kept = self.branch.until(to_ns)
+        kept = self._kept(to_ns)
+        if len(kept) == len(self.branch.interventions) and to_ns == self.now_ns:
+            return
         if len(kept) < len(self.branch.interventions):
             scenario = with_list(self.scenario, kept)
             self._note_reached()
@@ -310,7 +346,8 @@ class LiveSession:
             self.error = str(error).splitlines()[0]
             raise
 
-    def _require_sound(self) -> None:
+    def require_sound(self) -> None:
+        """ScenarioError once a program or a plug-in has failed, until time goes back."""
         if self.error:
             raise ScenarioError(f"the run has ended by an error: {self.error}; go back before {self.now_s:.9g} s")
 

@@ -11,7 +11,7 @@ Source    ours: docs/guide/live-messages.md
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -27,10 +27,11 @@ NOBODY = -(2**31)  # the centimetres of a host that is not there
 
 
 class Place(NamedTuple):
-    """How far a listener has been told."""
+    """How far a listener has been told, and whom they watch."""
 
     generation: int
     row: int
+    watched: str | None = None
     arrow: int = 0
     touched: tuple[int, int] = (-1, -1)  # the branch, and how many interventions it had
 
@@ -48,8 +49,7 @@ class Stream:
     def __init__(self, session: LiveSession) -> None:
         self.session = session
         self.generation = 0
-        self.watched: str | None = None
-        self._followed: Followed | None = None
+        self._followed = Followed(session.simulation)
         self._sent_ns: dict[str, int] = {}  # message -> its broadcast
         self._known = 0  # so many rows are in it
 
@@ -58,19 +58,14 @@ class Stream:
         self.generation += 1
         self._sent_ns.clear()
         self._known = 0
-        self.watch(self.watched)
 
-    def watch(self, node: str | None) -> None:
-        """Whose card and arrows come along."""
-        simulation = self.session.simulation
-        self.watched = node
-        is_host = node is not None and node.startswith("h")
-        if is_host and node is not None:
-            if self._followed is None or self._followed.host != node or self._followed.of is not simulation:
-                self._followed = Followed(simulation, node)
-        elif self._followed is not None:
-            simulation.listen(None, None)
-            self._followed = None
+    def attend(self, watched: Iterable[str | None]) -> None:
+        """Whose arrows are kept: those of all hosts that somebody watches."""
+        hosts = {node: None for node in watched if node is not None and node.startswith("h")}
+        if self._followed.simulation is not self.session.simulation:
+            self._followed = Followed(self.session.simulation)
+        if hosts.keys() != self._followed.arrows.keys():
+            self._followed.attend(hosts)
 
     def state(self, place: Place) -> tuple[dict[str, Any], Place]:
         """What is so now, what is new for who stands there, and where they stand then."""
@@ -78,10 +73,8 @@ class Stream:
         simulation = session.simulation
         if place.generation != self.generation:
             return {"type": "again", "generation": self.generation}, place
-        if self._followed is not None and self._followed.of is not simulation:
-            self.watch(self.watched)
-        news, row = self._news(place.row)
-        arrow = 0 if self._followed is None else self._followed.serial
+        news, row = self._news(place)
+        arrows = self._followed.arrows.get(place.watched or "")
         found: dict[str, Any] = {
             "type": "state", "generation": self.generation, "time_ns": session.now_ns, "is_over": session.is_over,
             "row": place.row, "hosts": self._hosts(), "buffers": self._buffers(), "totals": self._totals(),
@@ -91,6 +84,7 @@ class Stream:
         if place.touched != touched:
             found["branch"] = touched[0]
             found["interventions"] = [one.model_dump() for one in session.branch.interventions]
+        if place.touched != touched or len(session.branches) > 1:
             found["branches"] = [
                 {"parent": one.parent, "from_ns": one.from_ns, "reached_ns": one.reached_ns,
                  "interventions": len(one.interventions)}
@@ -98,11 +92,12 @@ class Stream:
             ]  # fmt: skip
         if session.violation is not None:
             found["violation"] = session.violation._asdict()
-        if self.watched is not None:
-            found["card"] = card(simulation, self.watched)
-            if self._followed is not None:
-                found["arrows"] = _columns(Arrow._fields, self._followed.since(place.arrow))
-        return found, Place(self.generation, row, arrow, touched)
+        if place.watched is not None:
+            found["card"] = card(simulation, place.watched)
+        if arrows is not None:
+            found["arrows"] = _columns(Arrow._fields, arrows.since(place.arrow))
+        serial = 0 if arrows is None else arrows.serial
+        return found, Place(self.generation, row, place.watched, serial, touched)
 
     def _hosts(self) -> dict[str, list[int]]:
         movement = self.session.simulation.movement
@@ -123,9 +118,10 @@ class Stream:
         pairs = dict(zip(medium.outcomes, medium.pairs, strict=True))
         return {"frames": medium.frames, **{f"pairs_{name}": count for name, count in pairs.items()}}
 
-    def _news(self, first: int) -> tuple[dict[str, Any], int]:
-        """The rows from that one on, as columns, and up to which."""
+    def _news(self, place: Place) -> tuple[dict[str, Any], int]:
+        """The rows after the listener's place, as columns, and up to which."""
         log = self.session.simulation.recording.events
+        first = place.row
         end = min(len(log), first + MOST_ROWS)
         events = log.event[first:end]
         others = [first + i for i, event in enumerate(events) if event != "deliver"]
@@ -139,7 +135,7 @@ class Stream:
         delays_ns = [time_ns[row] - self._sent_ns.get(message[row], time_ns[row]) for row in picked]
         told = delivered
         if len(delivered) > MOST_DELIVERIES:
-            told = [row for row in delivered if node[row] == self.watched]
+            told = [row for row in delivered if node[row] == place.watched]
         return {
             "events": _events(columns, rare),
             "broadcasts": {

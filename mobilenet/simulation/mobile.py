@@ -263,7 +263,10 @@ class Simulation:
         if next_ns > self.kernel.now:
             while (due_ns := self._watch.look(self.kernel.now)) < next_ns:
                 self.kernel.run_until(due_ns)
-        return self.kernel.calendar.step()
+        calendar = self.kernel.calendar
+        if calendar.handled >= calendar.max_events:
+            raise Runaway(f"{calendar.handled:,} events at {self.kernel.now / 1e9:.9g} s; raise it if they are meant")
+        return calendar.step()
 
     def intervene(self, scenario: Scenario, one: AnyIntervention) -> None:
         """Do it now, when all else of this nanosecond has happened. `scenario`: the run's, with it in its list."""

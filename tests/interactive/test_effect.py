@@ -46,7 +46,7 @@ def test_a_crash_delays_deliveries_and_a_sentence_says_by_how_much(desk: Desk) -
     )
     study = Path(job.result["directory"])
     assert job.text.endswith(f"More: mobilenet compare {study}")
-    assert effect_in_words(desk.session.branch.interventions[0], differences(study)) in job.text
+    assert effect_in_words(desk.session.branch.interventions[0], 20, differences(study)) in job.text
 
 
 def test_two_jobs_at_a_time_have_directories_of_their_own(desk: Desk) -> None:

@@ -34,6 +34,9 @@ def test_a_session_by_script_is_kept_and_runs_again(served: Server, tmp_path: Pa
         done = talk.ask("do", what={"do": "crash", "host": "h3"})["intervention"]
         assert done == {"do": "crash", "host": "h3", "at_s": 10.0}
         talk.ask("step", what="handoff")
+        stepped = talk.until_state(lambda one: "stepped" in one)["stepped"]
+        assert (stepped["number"], stepped["what"]) == (1, "handoff")
+        assert stepped["event"]["event"] in ("handoff_start", "handoff_end")
         assert "job" in talk.ask("save", name="mine")
         state = talk.until_state(lambda one: one.get("jobs", [{}])[0].get("state") in ("done", "failed"))
     job = state["jobs"][0]
@@ -154,7 +157,7 @@ def test_it_listens_on_this_machine_alone(served_to_all: Server) -> None:
     [
         ("garbage", "not JSON"),
         ("[1, 2]", "expected an object"),
-        ('{"command": "explode"}', "command: 'explode', expected one of play, pause"),
+        ('{"command": "explode"}', "command: 'explode', expected one of play, speed, pause"),
         ('{"command": "play", "speed": 0}', "speed"),
         ('{"command": "play", "speed": "fast"}', "speed"),
         ('{"command": "play", "speed": NaN}', "speed"),
@@ -225,7 +228,7 @@ def test_ctrl_c_keeps_what_was_done_marked_as_ended_early(served: Server, tmp_pa
         talk.ask("do", what={"do": "crash", "host": "h1"})
     code, out, err = served.end()
     assert (code, err) == (0, "")
-    assert "marked as ended early" in out
+    assert "the run until then, with 1 intervention, is in runs/first-live-s1, marked as ended early" in out
     kept = mobilenet.load(tmp_path / "runs" / "first-live-s1")
     assert kept.manifest["ended_by_error"].startswith("stopped by hand at 5 s")
     assert kept.verdict == "unknown"
@@ -240,7 +243,7 @@ def test_an_untouched_run_leaves_nothing(served: Server, tmp_path: Path, number:
         talk.ask("play", speed=2)
         code, out, _ = served.end(number)
     assert code == 0
-    assert "nothing is kept" in out
+    assert "nothing was done to the run that is not kept already" in out
     assert list(tmp_path.iterdir()) == []
 
 

@@ -138,7 +138,7 @@ def test_who_goes_back_to_the_time_of_an_intervention_keeps_it(live: LiveSession
         ("drag", {"host": "h1"}, "to_m: missing"),
         ("drag", {"host": "h1", "to_m": [0, 1e9]}, "to_m: "),
         ("loss", {"loss": 2}, "loss: should be at most 1, got 2"),
-        ("crash", {"host": "h1", "at_s": 3, "why": "x"}, "why: unknown key"),
+        ("crash", {"host": "h1", "why": "x"}, "why: unknown key"),
     ],
 )
 def test_what_cannot_be_done_is_said_in_one_line_and_nothing_happens(
@@ -177,3 +177,63 @@ def test_code_of_a_scenario_runs_only_where_it_is_allowed() -> None:
 @pytest.mark.parametrize("scenario", SCENARIOS)
 def test_random_sessions_repeat_to_the_bit(scenario: str, tmp_path: Path) -> None:
     assert repeats(played(4711, scenario), tmp_path).verdict in ("valid", "unknown")
+
+
+def test_interventions_of_the_scenario_happen_in_every_branch(tmp_path: Path) -> None:
+    live = mobilenet.live(ROOT / "by_hand.yaml")
+    given = live.scenario.interventions
+    live.play(2)
+    live.do("crash", host="h0")
+    live.play(9)
+    live.rewind(1)
+    assert live.branch.interventions == given
+    live.do("broadcast", host="h2")
+    live.play(20)
+    live.do("drag", host="h3", to_m=[50, 0])
+    assert len(live.branch.interventions) == len(given) + 2
+    the_same(live, tmp_path / "one")
+    live.switch(0)
+    the_same(live, tmp_path / "two")
+
+
+def test_whoever_touches_what_went_on_otherwise_begins_a_branch(live: LiveSession) -> None:
+    live.play(16)
+    live.rewind(8)
+    live.do("crash", host="h2")
+    assert [branch.reached_ns for branch in live.branches] == [16 * 10**9, 8 * 10**9]
+    assert [len(branch.interventions) for branch in live.branches] == [0, 1]
+    live.switch(0)
+    assert live.now_s == 16
+
+
+def test_who_stands_at_the_end_stays_there(live: LiveSession) -> None:
+    live.play()
+    live.rewind(live.now_s)
+    assert live.is_over
+
+
+@pytest.mark.parametrize(
+    ("what", "said"),
+    [
+        ({"do": "crash", "host": "h1", "at_s": 3}, "at_s: it is done now"),
+        ({"do": "crash", "host": "h1", "at_s: 3}, {do: crash, host": "h2"}, "unknown key"),
+        ({"do": "crash", "host": "h1", "a: b\nc": 1}, "unknown key"),
+        ({"do": "crash", "host": "h1}, {do: crash, host: h2, at_s: 3"}, "host: expected a name"),
+    ],
+)
+def test_nobody_writes_a_second_intervention_into_a_first(live: LiveSession, what: dict[str, Any], said: str) -> None:
+    live.play(5)
+    live.do("broadcast", host="h0")
+    with pytest.raises(ScenarioError) as error:
+        live.do(what.pop("do"), **what)
+    assert said in str(error.value)
+    assert len(live.branch.interventions) == 1
+
+
+def test_a_step_ends_where_the_limit_of_events_ends_a_run() -> None:
+    live = mobilenet.live(FIRST, 3, {"limits.max_events": 500})
+    with pytest.raises(ScenarioError, match=r"limits\.max_events"):
+        while not live.is_over:
+            live.step("frame")
+    with pytest.raises(ScenarioError, match="the run has ended by an error"):
+        live.play()

@@ -179,6 +179,7 @@ Mobilenet.live = (app) => {
 
   // --- what comes
 
+  let gappy = false; // deliveries of the state that is taken were left out
   const hand = run.handoffs,
     open = new Map(),
     confirmed = new Map(),
@@ -207,53 +208,65 @@ Mobilenet.live = (app) => {
     hand.next.push(-1);
     hand.start.push(t);
     hand.end.push(NaN);
-    hand.last_before.push(own.length ? own[own.length - 1] : NaN);
+    hand.last_before.push(own.length && !gappy ? own[own.length - 1] : NaN);
     hand.first_after.push(NaN);
     run.takeHandoff(i);
     app.marks.takeHandoff(i);
   };
-  const takeEvents = (events) => {
-    for (let k = 0; k < events.time_ns.length; k++) {
-      const kind = run.events.kinds.indexOf(events.event[k]),
-        t = events.time_ns[k] / 1e9,
-        host = events.host[k],
-        station = events.station[k],
-        detail = events.detail[k];
-      if (kind < 0) continue;
-      const i = run.events.time.length,
-        name = events.event[k];
-      run.events.time.push(t);
-      run.events.kind.push(kind);
-      run.events.host.push(host);
-      run.events.station.push(station);
-      run.events.session.push(events.session[k]);
-      run.takeEvent(i);
-      app.marks.takeEvent(i);
-      if (name === "handoff_start") takeHandoff(t, host, station, events.session[k], detail);
-      else if (name === "join" || name === "handoff_end") {
-        confirmed.set(host, station);
-        const j = open.get(host);
-        if (name === "handoff_end" && j !== undefined && hand.session[j] === events.session[k]) {
-          hand.end[j] = t;
-          hand.recovered[j] = (detail && detail.recovered) || 0;
-          hand.skipped[j] = (detail && detail.skipped) || 0;
-          open.delete(host);
-          waiting.set(host, j);
-        }
+  const takeEvent = (events, k) => {
+    const name = events.event[k],
+      kind = run.events.kinds.indexOf(name),
+      t = events.time_ns[k] / 1e9,
+      host = events.host[k],
+      station = events.station[k],
+      detail = events.detail[k];
+    if (kind < 0) return;
+    const i = run.events.time.length;
+    run.events.time.push(t);
+    run.events.kind.push(kind);
+    run.events.host.push(host);
+    run.events.station.push(station);
+    run.events.session.push(events.session[k]);
+    run.takeEvent(i);
+    app.marks.takeEvent(i);
+    if (name === "handoff_start") takeHandoff(t, host, station, events.session[k], detail);
+    else if (name === "join" || name === "handoff_end") {
+      confirmed.set(host, station);
+      const j = open.get(host);
+      if (name === "handoff_end" && j !== undefined && hand.session[j] === events.session[k]) {
+        hand.end[j] = t;
+        hand.recovered[j] = (detail && detail.recovered) || 0;
+        hand.skipped[j] = (detail && detail.skipped) || 0;
+        open.delete(host);
+        waiting.set(host, j);
       }
     }
   };
-  const takeDeliveries = (news) => {
-    for (let k = 0; k < news.time_ns.length; k++) {
-      const t = news.time_ns[k] / 1e9,
-        host = news.host[k];
-      run.takeDelivery(t, host, news.message[k]);
-      if (waiting.has(host)) {
-        hand.first_after[waiting.get(host)] = t;
-        waiting.delete(host);
-      }
+  const takeDelivery = (news, k) => {
+    const t = news.time_ns[k] / 1e9,
+      host = news.host[k];
+    run.takeDelivery(t, host, news.message[k]);
+    if (waiting.has(host)) {
+      hand.first_after[waiting.get(host)] = t;
+      waiting.delete(host);
     }
-    if (!news.is_whole) live.isPartial = true;
+  };
+  // In order of time. Where deliveries are left out, what is before and after a handoff of others is not known.
+  const takeNews = (events, news) => {
+    if (!news.is_whole) {
+      live.isPartial = true;
+      gappy = true;
+      const kept = [...waiting].filter(([host]) => news.host.includes(host));
+      waiting.clear();
+      for (const [host, i] of kept) waiting.set(host, i);
+    } else gappy = false;
+    for (let i = 0, j = 0; i < events.time_ns.length || j < news.time_ns.length; )
+      if (j >= news.time_ns.length || events.time_ns[i] <= news.time_ns[j]) takeEvent(events, i++);
+      else takeDelivery(news, j++);
+    if (gappy) {
+      const known = new Set(news.host);
+      for (const host of [...waiting.keys()]) if (!known.has(host)) waiting.delete(host);
+    }
   };
   // Of the doc: the mean delay of the deliveries of each second.
   let bin = -1;
@@ -270,6 +283,24 @@ Mobilenet.live = (app) => {
     last[1] += 1;
   }
   live.curves.delay = live.curves.delay.map(([sum, count]) => sum / count);
+  const [times = [], held = [], pairs = [], lost = []] = run.live.history;
+  const history = times.map((ns, k) => ({
+    t: ns / 1e9,
+    held: held[k],
+    lost: k && pairs[k] > pairs[k - 1] ? (lost[k] - lost[k - 1]) / (pairs[k] - pairs[k - 1]) : NaN,
+  }));
+  if (history.length) {
+    const seconds = live.curves.time,
+      delays = live.curves.delay;
+    live.curves = { time: [], delay: [], held: [], lost: [] };
+    for (const { t, held: h, lost: l } of history) {
+      const k = Mobilenet.upTo(seconds, t) - 1;
+      live.curves.time.push(t);
+      live.curves.delay.push(k >= 0 ? delays[k] : NaN);
+      live.curves.held.push(h);
+      live.curves.lost.push(l);
+    }
+  }
   let pairsBefore = null;
   const takeCurves = (t, state) => {
     const { curves } = live,
@@ -303,6 +334,7 @@ Mobilenet.live = (app) => {
       again(); // somebody was added
       return;
     }
+    const steps = live.state && live.state.stepped ? live.state.stepped.number : 0;
     live.state = state;
     live.busy = null;
     run.takePlaces(t, state.hosts);
@@ -311,17 +343,16 @@ Mobilenet.live = (app) => {
     if (kept && state.buffers.stations.sbuffer) app.marks.higher(state.buffers.stations.sbuffer);
     for (let k = 0; k < state.broadcasts.time_ns.length; k++)
       run.takeBroadcast(state.broadcasts.time_ns[k] / 1e9, state.broadcasts.message[k]);
-    takeDeliveries(state.deliveries);
-    takeEvents(state.events);
+    takeNews(state.events, state.deliveries);
     takeCurves(t, state);
     run.now_s = t;
     if (t > run.end_s) run.end_s = t;
     if (state.interventions) {
       live.interventions = state.interventions;
       run.switches = live.interventions.filter((one) => one.link || one.station);
-      live.branches = state.branches;
       live.branch = state.branch;
     }
+    if (state.branches) live.branches = state.branches;
     if (state.jobs) live.jobs = state.jobs;
     live.card = state.card || null;
     if (state.arrows) {
@@ -348,6 +379,7 @@ Mobilenet.live = (app) => {
     }
     if (!clock.playing || isFirst) app.changed();
     live.onChange();
+    if (!isFirst && state.stepped && state.stepped.number > steps) sayStep(state.stepped);
   };
   // How long a picture may stay: until somebody has moved half a pixel, and rings of broadcasts are seen to grow.
   live.pictureMs = () => {
@@ -376,20 +408,21 @@ Mobilenet.live = (app) => {
     return reply;
   };
   // In the past it happens there: another branch begins.
-  live.touch = (what) => {
-    if (!live.following) live.tell({ command: "rewind", to_s: clock.t });
-    return live.tell({ command: "do", what });
-  };
-  // To the next of its kind. Who begins or ends a handoff is chosen; else whoever is chosen stays so.
+  live.touch = (what) => live.tell({ command: "do", what, ...(live.following ? {} : { back_to_s: clock.t }) });
+  // To the next of its kind, from where one looks. Who begins or ends a handoff is chosen then; else whoever is
+  // chosen stays so.
   live.step = async (what) => {
-    const reply = await live.tell({ command: "step", what });
-    if (!reply.event) {
-      if (!reply.error && what !== "frame") app.say("Nothing more of that kind: the run is over.");
+    if (!live.following && (await live.tell({ command: "rewind", to_s: clock.t })).error) return;
+    live.tell({ command: "step", what });
+  };
+  const sayStep = ({ what, event }) => {
+    if (what === "frame") return;
+    if (!event) {
+      app.say("Nothing more of that kind: the run is over.");
       return;
     }
-    const { event, node, message } = reply.event;
-    if (what === "frame") return;
-    app.say(node + ": " + (Mobilenet.WORDS[event] || event.replace("_", " ")) + (message ? " " + message : ""));
+    const { event: name, node, message } = event;
+    app.say(node + ": " + (Mobilenet.WORDS[name] || name.replace("_", " ")) + (message ? " " + message : ""));
     if (node[0] === "h" && (what === "handoff" || !app.selected))
       app.select({ kind: "host", id: Number(node.slice(1)) });
   };
@@ -411,7 +444,8 @@ Mobilenet.live = (app) => {
     if (!kept) return false;
     Object.assign(app.layers, kept.layers);
     app.map.setView(kept.center, kept.zoom, { animate: false });
-    if (kept.selected && ["host", "station"].includes(kept.selected.kind)) app.select(kept.selected);
+    const counts = { host: run.count, station: run.stationCount };
+    if (kept.selected && kept.selected.id < (counts[kept.selected.kind] || 0)) app.select(kept.selected);
     return true;
   };
   const again = () => {
@@ -461,11 +495,12 @@ Mobilenet.live = (app) => {
     live.following = t >= run.now_s - 1e-9;
     own.seek(t);
     clock.playing = live.following && Boolean(live.state && live.state.is_playing);
+    if (live.following && live.state) clock.speed = live.state.speed;
     live.onChange();
   };
   live.toNow = () => clock.seek(run.now_s);
   clock.play = () => {
-    if (live.following) live.tell({ command: "play", speed: clock.speed });
+    if (live.following) live.tell({ command: "play" });
     else own.play();
   };
   clock.pause = () => {
@@ -473,9 +508,8 @@ Mobilenet.live = (app) => {
     else own.pause();
   };
   clock.at = (speed) => {
-    own.at(speed);
-    if (live.following && live.state && live.state.is_playing) live.tell({ command: "play", speed });
-    else if (live.state) live.state.speed = speed;
+    own.at(speed); // looking back it is the picture's alone
+    if (live.following) live.tell({ command: "speed", speed });
   };
   const select = app.select;
   app.select = (what) => {

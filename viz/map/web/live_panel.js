@@ -52,7 +52,7 @@ Mobilenet.livePanel = (app) => {
       do: "loss",
       loss,
     })),
-    field("Broadcast every, s", "interval", { min: "0.001", step: "0.5", placeholder: "s" }, (interval_s) => ({
+    field("Broadcast each", "interval", { min: "0.001", step: "0.5", placeholder: "s" }, (interval_s) => ({
       do: "interval",
       interval_s,
     })),
@@ -85,7 +85,8 @@ Mobilenet.livePanel = (app) => {
       el(
         "span",
         {},
-        app.parts.counted(one.interventions, "intervention") + ", to " + app.clockText(one.reached_ns / 1e9, true),
+        app.parts.counted(one.interventions, "intervention") +
+          (isHere ? "" : ", to " + app.clockText(one.reached_ns / 1e9, true)),
       ),
       isHere ? "" : link("go on there", () => live.tell({ command: "switch", branch: i })),
     );
@@ -166,7 +167,7 @@ Mobilenet.livePanel = (app) => {
     jobs,
   );
 
-  let drawn = 0,
+  let drawn = 0, // the next drawing of the curves
     listed = "",
     lined = "",
     worked = "";
@@ -212,10 +213,11 @@ Mobilenet.livePanel = (app) => {
         (item) => (item ? interventionLine(item) : note("nothing yet")),
       );
     }
-    const branchKey = JSON.stringify([live.branches.length > 1 ? live.branches : [], live.branch]);
+    const shown = live.branches.map((one, i) => (i === live.branch ? { ...one, reached_ns: 0 } : one)),
+      branchKey = JSON.stringify([shown.length > 1 ? shown : [], live.branch]);
     if (branchKey !== lined) {
       lined = branchKey;
-      const items = live.branches.map((one, i) => ({ one, i, isHere: i === live.branch }));
+      const items = shown.map((one, i) => ({ one, i, isHere: i === live.branch }));
       keep(branches, live.branches.length > 1 ? items : [], (item) => JSON.stringify(item), branchLine);
     }
     const jobKey = JSON.stringify(live.jobs);
@@ -223,11 +225,11 @@ Mobilenet.livePanel = (app) => {
       worked = jobKey;
       keep(jobs, [...live.jobs].reverse().slice(0, 6), (job) => job.number + job.state + job.text, jobLine);
     }
-    const stamp = performance.now();
-    if (stamp - drawn > 200) {
-      drawn = stamp;
-      for (const each of curves) each.draw();
-    }
+    if (!drawn)
+      drawn = setTimeout(() => {
+        drawn = 0;
+        for (const each of curves) each.draw();
+      }, 200);
   };
   return { box, update };
 };

@@ -4,27 +4,38 @@ Mobilenet.liveSpace = (app) => {
   const { run, live } = app,
     { el } = app.parts,
     { INK, QUIET } = Mobilenet,
-    SPAN_S = 3,
+    SPANS_S = [3, 1, 0.3, 0.1],
     LINE = 30,
-    LEFT = 34,
+    LEFT = 64,
     LEGEND = "blue: messages · grey: acknowledgements · brown: control · violet: wire · red: lost · ▮ delivered",
     box = el("aside", { class: "mn-space", hidden: "", "aria-label": "Space-time diagram of the chosen host" }),
     title = el("div", { class: "mn-space-title" });
   box.append(title);
   const c = Mobilenet.canvas(box, "mn-chart"),
     { g } = c;
-  let width = 0,
+  let span = 0, // which of SPANS_S
+    width = 0,
     height = 0,
     drawnAt = 0;
+  box.title = "Click: another span of time";
+  box.addEventListener("click", () => {
+    span = (span + 1) % SPANS_S.length;
+    app.changed();
+  });
+  const called = (node) => {
+    const i = Number(node.slice(1)),
+      words = node[0] === "s" ? run.stationCalled(i) : run.hostCalled(i);
+    return words.length > 9 ? words.slice(0, 8) + "…" : words;
+  };
   const COLOURS = { App: "#0072B2", Ack: "#9aa3aa" };
   const colourOf = (arrow) =>
     arrow.outcome !== "received"
       ? "#c0392b"
       : arrow.sender[0] === "s" && arrow.receiver[0] === "s"
         ? "#7a4b9e"
-        : arrow.kind.startsWith("App")
+        : arrow.message
           ? COLOURS.App
-          : arrow.kind.startsWith("Ack")
+          : /ack/i.test(arrow.kind)
             ? COLOURS.Ack
             : "#b24c0e";
   const head = (x, y, dx, dy) => {
@@ -42,7 +53,8 @@ Mobilenet.liveSpace = (app) => {
     box.hidden = chosen < 0;
     if (chosen < 0 || (app.clock.playing && stamp - drawnAt < 40)) return;
     drawnAt = stamp;
-    const t = app.clock.t,
+    const SPAN_S = SPANS_S[span],
+      t = app.clock.t,
       from = t - SPAN_S,
       name = "h" + run.hosts.number[chosen],
       lines = [name],
@@ -61,7 +73,7 @@ Mobilenet.liveSpace = (app) => {
       height = high;
       c.fit(width, height);
     }
-    title.textContent = run.hostInFull(chosen) + ", the last " + SPAN_S + " s";
+    title.textContent = run.hostInFull(chosen) + ", the last " + SPAN_S + " s (click for another span)";
     const x = (s) => LEFT + ((s - from) / SPAN_S) * (width - LEFT - 8),
       y = (node) => 20 + LINE * lines.indexOf(node);
     g.clearRect(0, 0, width, height);
@@ -77,7 +89,7 @@ Mobilenet.liveSpace = (app) => {
       g.textAlign = "left";
       g.textBaseline = "middle";
       g.fillStyle = INK;
-      g.fillText(node, 2, y(node));
+      g.fillText(called(node), 2, y(node));
     }
     // down, and handoffs, as bands on the host's line
     states.times.forEach((begin, i) => {
@@ -112,7 +124,7 @@ Mobilenet.liveSpace = (app) => {
         g.lineTo(x1 - 3, y1 - 1);
         g.stroke();
       }
-      if (!arrow.kind.startsWith("Ack") && !arrow.kind.startsWith("App") && x0 >= free) {
+      if (!arrow.message && !/ack$/i.test(arrow.kind) && x0 >= free) {
         g.font = "9px system-ui, sans-serif";
         g.textAlign = "left";
         g.fillText(arrow.kind, x0 + 2, (y0 + y1) / 2 + 4);
@@ -129,7 +141,7 @@ Mobilenet.liveSpace = (app) => {
     g.textAlign = "left";
     g.fillText(app.clockText(from, true, 2), LEFT, height - 4);
     g.textAlign = "center";
-    g.fillText(LEGEND, width / 2, height - 4);
+    if (g.measureText(LEGEND).width < width - 140) g.fillText(LEGEND, width / 2, height - 4);
     g.textAlign = "right";
     g.fillText(app.clockText(t, true, 2), width - 8, height - 4);
   };

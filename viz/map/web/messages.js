@@ -146,10 +146,17 @@ Mobilenet.messageLine = (app, m) => {
   const own = app.run.progress(m, Infinity),
     all = own.have.length + own.lack.length,
     times = Float64Array.from(msg.deliveredAt(m).values()).sort();
+  const show = (have, of) => {
+    bar.style.width = (100 * have) / Math.max(1, of) + "%";
+    count.textContent = have + " of " + of;
+  };
   const update = (t) => {
-    const have = Mobilenet.upTo(times, t);
-    bar.style.width = (100 * have) / Math.max(1, all) + "%";
-    count.textContent = have + " of " + all;
+    if (!app.run.live) {
+      show(Mobilenet.upTo(times, t), all);
+      return;
+    }
+    const now = app.run.progress(m, t); // there is no end yet to look back from
+    show(now.have.length, now.have.length + now.lack.length);
   };
   return { line, update };
 };

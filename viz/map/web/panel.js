@@ -377,14 +377,16 @@ Mobilenet.panels = (app) => {
       const latest = [];
       for (let i = upTo(app.marks.times, t) - 1; i >= 0 && latest.length < 7; i--)
         if (app.marks.items[i].kind !== "in_coverage") latest.push(app.marks.items[i]);
-      const key = latest.map((item) => item.id).join(),
+      const isOpen = (item) => item.handoff !== undefined && Number.isNaN(run.handoffs.end[item.handoff]),
+        line = (item) => item.id + (isOpen(item) ? " open" : "");
+      const key = latest.map(line).join(),
         none = app.marks.items.length || run.live ? "nothing yet" : "no handoff, crash or gap in this run";
       if (key !== shownFeed || !feed.childNodes.length) {
         shownFeed = key;
         keep(
           feed,
           latest.length ? latest : [null],
-          (item) => (item ? item.id : "none"),
+          (item) => (item ? line(item) : "none"),
           (item) => (item ? app.cards.markLine(item) : note(none)),
         );
       }

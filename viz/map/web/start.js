@@ -256,8 +256,10 @@ Mobilenet.start = (map, L) => {
         (run.origin ? "." : "; the plane is the scenario's own, with no place on Earth.") +
         " mobilenet " +
         run.about.version +
-        ", fingerprint " +
-        run.about.fingerprint,
+        (run.live
+          ? ". What you do to the run is on the left, and on the card of whom you choose; drag a host to put it " +
+            "elsewhere."
+          : ", fingerprint " + run.about.fingerprint),
     ),
   );
   app.help = (wanted) => {
@@ -272,7 +274,7 @@ Mobilenet.start = (map, L) => {
     toast.textContent = words;
     toast.classList.add("mn-on");
     clearTimeout(toastOff);
-    toastOff = setTimeout(() => toast.classList.remove("mn-on"), 2200);
+    toastOff = setTimeout(() => toast.classList.remove("mn-on"), 1500 + 40 * words.length);
   };
   if (space) document.body.append(space.box);
   document.body.append(panels.left, panels.right, bar.bar, toast, help, tip);
