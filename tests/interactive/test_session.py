@@ -231,7 +231,9 @@ def test_nobody_writes_a_second_intervention_into_a_first(live: LiveSession, wha
 
 
 def test_a_step_ends_where_the_limit_of_events_ends_a_run() -> None:
-    live = mobilenet.live(FIRST, 3, {"limits.max_events": 500})
+    live = mobilenet.live(FIRST, 3, {"limits.max_events": 3000})
+    live.play(3)
+    live.do("interval", interval_s=0.01)
     with pytest.raises(ScenarioError, match=r"limits\.max_events"):
         while not live.is_over:
             live.step("frame")

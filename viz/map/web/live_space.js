@@ -35,7 +35,7 @@ Mobilenet.liveSpace = (app) => {
         ? "#7a4b9e"
         : arrow.message
           ? COLOURS.App
-          : /ack/i.test(arrow.kind)
+          : /^ack|_ack$/i.test(arrow.kind)
             ? COLOURS.Ack
             : "#b24c0e";
   const head = (x, y, dx, dy) => {
@@ -124,7 +124,7 @@ Mobilenet.liveSpace = (app) => {
         g.lineTo(x1 - 3, y1 - 1);
         g.stroke();
       }
-      if (!arrow.message && !/ack$/i.test(arrow.kind) && x0 >= free) {
+      if (!arrow.message && !/^ack|_ack$/i.test(arrow.kind) && x0 >= free) {
         g.font = "9px system-ui, sans-serif";
         g.textAlign = "left";
         g.fillText(arrow.kind, x0 + 2, (y0 + y1) / 2 + 4);
