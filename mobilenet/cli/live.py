@@ -5,6 +5,7 @@ Source    ours: docs/guide/live.md
 
 from __future__ import annotations
 
+import shlex
 import signal
 import threading
 import webbrowser
@@ -68,7 +69,8 @@ def live(
             server.close()
             desk.jobs.close()
             session.close()
-        _end(desk, scenario, out)
+        again = "".join(f" --set {shlex.quote(override)}" for override in overrides or ())
+        _end(desk, scenario, out, again + ("" if seed is None else f" --seed {seed}"))
 
 
 def _end_by_signals(end: Callable[[], None]) -> None:
@@ -87,8 +89,8 @@ def _end_by_signals(end: Callable[[], None]) -> None:
             signal.signal(number, stop)
 
 
-def _end(desk: Any, scenario: Path, out: Path | None) -> None:
-    """Keep what somebody has done to the run, as far as it is not kept yet."""
+def _end(desk: Any, scenario: Path, out: Path | None, again: str) -> None:
+    """Keep what somebody has done to the run, as far as it is not kept yet. `again`: the options that it came with."""
     from mobilenet.interactive.keeping import keep_branch, keep_unfinished
 
     session = desk.session
@@ -99,7 +101,8 @@ def _end(desk: Any, scenario: Path, out: Path | None) -> None:
         count = counted(len(session.done_in(branch)), "intervention")
         if branch.number == session.branch.number:
             directory = keep_unfinished(session, None if out is None or out.exists() else out)
-            say(f"the run until then, with {count}, is in {quoted(directory)}, marked as ended early")
+            marked = "" if session.is_over else ", marked as ended early"
+            say(f"the run until then, with {count}, is in {quoted(directory)}{marked}")
             next_scenario = directory / "scenario.yaml"
         else:
             directory = keep_branch(session, branch)
@@ -107,4 +110,6 @@ def _end(desk: Any, scenario: Path, out: Path | None) -> None:
             next_scenario = next_scenario if next_scenario != scenario else directory / "scenario.yaml"
     if not left:
         say("nothing was done to the run that is not kept already")
-    say(f"Next: mobilenet run {quoted(next_scenario)}")
+    options = again if next_scenario == scenario else ""
+    allow = " --allow-code" if any(session.scenario.code()) else ""
+    say(f"Next: mobilenet run {quoted(next_scenario)}{options}{allow}")

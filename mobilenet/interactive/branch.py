@@ -21,7 +21,7 @@ from mobilenet.scenario import Scenario
 from mobilenet.scenario.yaml_writer import inline
 from mobilenet.world.interventions import AnyIntervention
 
-_WHERE = re.compile(r"^--set .*?: interventions(\.\d+)?[.:]\s*", re.DOTALL)
+_WHERE = re.compile(r"^--set .*?(\]|…|\.\.\.): (interventions(\.\d+)?[.:] *)?", re.DOTALL)
 _KEY = re.compile(r"[a-z_]{1,20}")
 
 

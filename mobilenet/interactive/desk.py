@@ -36,6 +36,7 @@ class Desk:
         self.session = session
         self.stream = Stream(session)
         self.player = Player(session, self._tell)
+        session.on_the_way = self._progress
         self.jobs = Jobs(self._job_changed, allow_code, session.name)
         self.tell_all: Callable[[], bool] = lambda: True
         self.history: list[tuple[int, int, int, int]] = []  # time, messages in buffers, pairs, those lost
@@ -44,6 +45,7 @@ class Desk:
         self._told_s = 0.0
 
     def _tell(self) -> bool:
+        self.busy = None  # whoever was on the way has arrived
         self._note_history()
         return self.tell_all()
 
@@ -109,11 +111,11 @@ class Desk:
                 return {"intervention": self._do(dict(command.what), command.back_to_s)}
             case commands.Rewind():
                 to_s = command.to_s
-                self._back(lambda: session.rewind(to_s, self._progress), to_s)
+                self._back(lambda: session.rewind(to_s), to_s)
             case commands.Switch():
                 number = command.branch
                 to_s = session.reached_s(number)
-                self._back(lambda: session.switch(number, self._progress), to_s)
+                self._back(lambda: session.switch(number), to_s)
             case commands.Watch():
                 if command.node is not None and card(session.simulation, command.node) is None:
                     raise ScenarioError(f"watch: there is no {cut(command.node, 20)} in this run")
@@ -133,7 +135,7 @@ class Desk:
         session = self.session
         if back_to_s is not None and back_to_s < session.now_s:
             session.check(what, back_to_s)  # before anything is given up for it
-            self._back(lambda: session.rewind(back_to_s, self._progress), back_to_s)
+            self._back(lambda: session.rewind(back_to_s), back_to_s)
         done = session.do(str(what.pop("do", None)), **what)
         self.player.changed()
         return done
@@ -163,11 +165,12 @@ class Desk:
     def _save(self, name: str | None) -> dict[str, Any]:
         """A branch nobody has touched is kept as well: it is a run like any other."""
         out = self._out if name is None else RUNS / name
-        self._out = None if name is None else self._out  # the next one has a name of its own
         if out is not None and out.exists():
             raise ScenarioError(f"save: {out} exists already; expected another name")
         events = self.session.simulation.recording.events
         job = self.jobs.save(self.session.scenario, out, (len(events), self.session.fingerprint))
+        if name is None:
+            self._out = None  # the next one has a name of its own
         self.player.changed()
         return {"job": job.number}
 

@@ -78,7 +78,10 @@ class Jobs:
 
     def effect(self, scenario: Scenario, number: int, worlds: int) -> Job:
         """Of the intervention of that number in the scenario."""
-        job = self._new("effect", said(scenario.interventions[number]))
+        about = said(scenario.interventions[number])
+        if any(job.state == "running" and (job.kind, job.about) == ("effect", about) for job in self.jobs):
+            raise ScenarioError(f"effect: that of the {about} is under way already")
+        job = self._new("effect", about)
         out = self._free(RUNS / f"{self._name}-effect-s{scenario.seed}")
         self._start(job, lambda folder: self._effect(job, folder, out, scenario, number, worlds))
         return job
@@ -110,7 +113,7 @@ class Jobs:
             return
         verdict = str(read_json(target, "verdict.json")["verdict"])
         own = str(read_manifest(target)["fingerprint"])
-        again = f"mobilenet run {quoted(target / 'scenario.yaml')}"
+        again = f"mobilenet run {quoted(target / 'scenario.yaml')}{' --allow-code' if any(scenario.code()) else ''}"
         self.saved.append(scenario.interventions)
         job.result = {"directory": str(target), "verdict": verdict, "fingerprint": own, "command": again}
         self._end(job, "done", f"kept in {quoted(target)}: {verdict}, fingerprint {own[:12]}; the same again: {again}")

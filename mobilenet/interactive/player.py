@@ -18,7 +18,7 @@ from concurrent.futures import Future
 from typing import Any, Literal
 
 from mobilenet.engine.kernel import SECOND, ns
-from mobilenet.interactive.session import LiveSession
+from mobilenet.interactive.session import LiveSession, is_step
 from mobilenet.parameters import ScenarioError
 
 PIECE_S = 0.01  # so long a piece is to take
@@ -184,15 +184,19 @@ class Player:
             self.pause()
             self._has_to_stop()
             number = 0 if self.stepped is None else self.stepped["number"]
-            self.stepped = {"number": number + 1, "what": what, "event": self._event_since(self._rows_before)}
+            self.stepped = {"number": number + 1, "what": what, "event": self._event_of(what)}
             self.is_playing = False
 
-    def _event_since(self, rows: int) -> dict[str, Any] | None:
-        """The last one in the record, if there are more than so many."""
-        events = self.session.simulation.recording.events
-        if len(events) <= rows:
+    def _event_of(self, what: str) -> dict[str, Any] | None:
+        """The last event of the kind since the step began; None: it came to none."""
+        columns = self.session.simulation.recording.events.columns()
+        found = self.session.violation
+        rows = range(self._rows_before, len(columns["event"]))
+        if what == "violation":
+            rows = range(0) if found is None else range(found.row, found.row + 1)
+        row = next((row for row in reversed(rows) if is_step(what, columns["event"][row])), None)
+        if row is None:
             return None
-        columns, row = events.columns(), len(events) - 1
         return {name: columns[name][row] for name in ("event", "node", "message", "station", "session")}
 
     def _has_to_stop(self) -> bool:

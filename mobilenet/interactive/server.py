@@ -144,10 +144,13 @@ class Server:
 
     async def _request(self, connection: ServerConnection, request: Request) -> Response | None:
         """The page, or None: a socket that may be opened."""
-        headers, parts = request.headers, urlsplit(request.path)
-        given = parse_qs(parts.query).get("token", [""])[0]
-        origin = headers.get("Origin")
-        if headers.get("Host") not in self._own():
+        try:
+            parts = urlsplit(request.path)
+            given = parse_qs(parts.query).get("token", [""])[0]
+            origin, host = request.headers.get("Origin"), request.headers.get("Host")
+        except (ValueError, LookupError):  # a path that is none, a header twice
+            return _refuse("that is no request for a page")
+        if host not in self._own():
             return _refuse("this is not the address that was asked for")
         if not secrets.compare_digest(given.encode("utf-8", "surrogateescape"), self.token.encode()):
             return _refuse("the token is missing or wrong: open the address that mobilenet live told")

@@ -70,6 +70,7 @@ class LiveSession:
         self.branches = [Branch(0, scenario)]
         self.branch = self.branches[0]
         self.violation: Found | None = None  # the one that time stands at
+        self.on_the_way: Progress = lambda at_s, to_s: None  # told of each piece that is run again
         self._begin(scenario)
 
     def _begin(self, scenario: Scenario) -> None:
@@ -150,11 +151,11 @@ class LiveSession:
             raise ScenarioError(f"step: there is no {what!r}, expected one of {', '.join(STEPS)}")
         self.require_sound()
         until_s = time.monotonic() + most_s
+        self.violation = None
         if what == "violation":
             while self.violation is None and not self.is_over and time.monotonic() < until_s:
                 self.play_ns(self.now_ns + PIECE_NS)
             return self.violation is not None or self.is_over
-        self.violation = None
         events, medium = self.simulation.recording.events, self.simulation.medium
         rows, frames = len(events), medium.frames
         is_there = False
@@ -163,7 +164,7 @@ class LiveSession:
             if what == "frame":
                 is_there = medium.frames > frames
             elif len(events) > rows:
-                is_there = what == "event" or any(_is_step(what, event) for event in events.event[rows:])
+                is_there = any(is_step(what, event) for event in events.event[rows:])
                 rows = len(events)
         self._look()
         self._note_reached()
@@ -208,8 +209,7 @@ class LiveSession:
         self.close()
         self._begin(self.branch.scenario)
         self._judge.told |= told
-        if time_ns > 0:
-            self._advance(time_ns - 1)
+        self._play_again(time_ns - 1, self.on_the_way)
         while len(self.simulation.recording.events) <= found.row:
             self._step_once()
         self._judge.look()
@@ -229,6 +229,7 @@ class LiveSession:
         if self.now_ns < self.branch.reached_ns:  # it went on otherwise already
             self._fork(self.now_ns)
         self._advance(at_ns)
+        self.violation = None
         self.branch = replace(self.branch, scenario=scenario)
         one = scenario.interventions[place]
         with self._attributing():
@@ -240,7 +241,10 @@ class LiveSession:
 
     def check(self, what: Mapping[str, Any], at_s: float) -> None:
         """Whether it could be done at that earlier time; ScenarioError says why not."""
-        self._with(asked(what), ns(at_s), is_back=True)
+        at_ns = ns(at_s)
+        while any(ns(one.at_s) == at_ns for one in self._kept(ns(at_s))):
+            at_ns += 1
+        self._with(asked(what), at_ns, is_back=True)
 
     def _with(self, what: dict[str, Any], at_ns: int, is_back: bool = False) -> tuple[Scenario, int]:
         """The scenario with it, and its place in the list. `is_back`: after time went back there."""
@@ -303,12 +307,14 @@ class LiveSession:
     def _replay(self, to_ns: int, progress: Progress | None) -> None:
         self.close()
         self._begin(self.branch.scenario)
+        self._play_again(to_ns, progress or self.on_the_way)
+        self._note_reached()
+
+    def _play_again(self, to_ns: int, progress: Progress) -> None:
         while self.now_ns < to_ns and not self.is_over:
             self._advance(min(to_ns, self.now_ns + PIECE_NS))
             self._judge.look()  # what was told then is not told again
-            if progress is not None:
-                progress(self.now_s, seconds(to_ns))
-        self._note_reached()
+            progress(self.now_s, seconds(to_ns))
 
     def _note_reached(self) -> None:
         reached_ns = max(self.branch.reached_ns, self.now_ns)
@@ -385,5 +391,7 @@ def live(
     return LiveSession(found, allow_code, name or "live")
 
 
-def _is_step(what: str, event: str) -> bool:
-    return event == "deliver" if what == "delivery" else event in ("handoff_start", "handoff_end")
+def is_step(what: str, event: str) -> bool:
+    """Whether an event of the record is what a step of that kind goes to."""
+    kinds = {"delivery": ("deliver",), "handoff": ("handoff_start", "handoff_end")}
+    return what not in kinds or event in kinds[what]

@@ -143,6 +143,15 @@ def test_the_page_needs_the_token_the_host_and_the_origin(served_to_all: Server)
         connect(address, additional_headers={"Origin": "http://evil.example"})
 
 
+@pytest.mark.parametrize("request_", ["GET //[x HTTP/1.1\r\n", "GET / HTTP/1.1\r\nHost: a\r\nHost: b\r\n"])
+def test_a_request_that_is_none_is_refused_in_one_line(served_to_all: Server, request_: str) -> None:
+    with socket.create_connection(("127.0.0.1", served_to_all.port)) as other:
+        other.sendall(f"{request_}\r\n".encode())
+        answer = other.makefile("rb").read().decode()
+    assert answer.startswith("HTTP/1.1 403")
+    assert answer.endswith("refused: that is no request for a page\n")
+
+
 def test_it_listens_on_this_machine_alone(served_to_all: Server) -> None:
     with socket.socket() as other:
         other.settimeout(2)

@@ -239,3 +239,13 @@ def test_a_step_ends_where_the_limit_of_events_ends_a_run() -> None:
             live.step("frame")
     with pytest.raises(ScenarioError, match="the run has ended by an error"):
         live.play()
+
+
+def test_what_can_be_done_back_then_is_what_can_be_done_there(live: LiveSession, tmp_path: Path) -> None:
+    live.play(5)
+    live.do("crash", host="h3")
+    live.play(9)
+    live.check({"do": "recover", "host": "h3"}, 5.0)
+    live.rewind(5.0)
+    assert live.do("recover", host="h3")["at_s"] == 5.000000001
+    the_same(live, tmp_path)

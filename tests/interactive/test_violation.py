@@ -77,3 +77,18 @@ def test_a_program_that_dies_ends_the_run_and_one_may_go_back(tmp_path: Path) ->
         assert live.error == ""
     finally:
         live.close()
+
+
+def test_steps_to_violations_go_on_from_one() -> None:
+    live = flood("flood_bug.py")
+    try:
+        live.play()
+        assert live.violation is not None
+        told = [live.violation.check]
+        while not live.is_over:
+            live.step("violation")
+            if live.violation is not None:
+                told.append(live.violation.check)
+        assert len(told) == len(set(told))
+    finally:
+        live.close()

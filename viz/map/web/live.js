@@ -136,6 +136,7 @@ Mobilenet.growMessages = (run) => {
     msg.host.push(host);
     msg.number.push(seq);
     msg.picked.push(1);
+    msg.before_unknown.push(-1); // who is told of deliveries as they come does not work out what they follow
     msg.count++;
     msg.total++;
   };
@@ -322,7 +323,8 @@ Mobilenet.live = (app) => {
     }
     pairsBefore = { t, all, lost };
   };
-  let endsKnown = NaN,
+  let stepsSaid = null, // the number of the last step that was told of
+    endsKnown = NaN,
     shownFrom = 0,
     shownTo = 0,
     arrivedAt = 0,
@@ -334,7 +336,6 @@ Mobilenet.live = (app) => {
       again(); // somebody was added
       return;
     }
-    const steps = live.state && live.state.stepped ? live.state.stepped.number : 0;
     live.state = state;
     live.busy = null;
     run.takePlaces(t, state.hosts);
@@ -379,7 +380,9 @@ Mobilenet.live = (app) => {
     }
     if (!clock.playing || isFirst) app.changed();
     live.onChange();
-    if (!isFirst && state.stepped && state.stepped.number > steps) sayStep(state.stepped);
+    const number = state.stepped ? state.stepped.number : 0;
+    if (number > (stepsSaid ?? number)) sayStep(state.stepped);
+    stepsSaid = number;
   };
   // How long a picture may stay: until somebody has moved half a pixel, and rings of broadcasts are seen to grow.
   live.pictureMs = () => {
@@ -430,7 +433,13 @@ Mobilenet.live = (app) => {
 
   live.remember = () => {
     const center = app.map.getCenter(),
-      kept = { center: [center.lat, center.lng], zoom: app.map.getZoom(), layers: app.layers, selected: app.selected };
+      kept = {
+        center: [center.lat, center.lng],
+        zoom: app.map.getZoom(),
+        layers: app.layers,
+        selected: app.selected,
+        steps: stepsSaid,
+      };
     sessionStorage.setItem(STORE, JSON.stringify(kept));
   };
   live.recall = () => {
@@ -443,6 +452,7 @@ Mobilenet.live = (app) => {
     sessionStorage.removeItem(STORE);
     if (!kept) return false;
     Object.assign(app.layers, kept.layers);
+    stepsSaid = kept.steps ?? null;
     app.map.setView(kept.center, kept.zoom, { animate: false });
     const counts = { host: run.count, station: run.stationCount };
     if (kept.selected && kept.selected.id < (counts[kept.selected.kind] || 0)) app.select(kept.selected);

@@ -36,7 +36,11 @@ Mobilenet.messageCard = (app, m) => {
     predecessors.length
       ? before
       : note(msg.before_unknown[m] ? "" : "nothing: its sender had neither sent nor delivered anything"),
-    msg.before_unknown[m] ? note(counted(msg.before_unknown[m], "message") + " outside the sample") : null,
+    msg.before_unknown[m] < 0
+      ? note("what it follows is worked out when this page is loaded again")
+      : msg.before_unknown[m]
+        ? note(counted(msg.before_unknown[m], "message") + " outside the sample")
+        : null,
     note(
       "Causal order: a host may deliver this message only after those it follows. On the map a full " +
         "ring marks hosts that have it, a broken red ring those that wait; the square is its sender.",
