@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from mobilenet.programs.cast import Cast
+from mobilenet.programs.message import text_of
 from mobilenet.programs.party import Party
 from mobilenet.protocols.port import MessageId
 
@@ -20,7 +21,7 @@ from mobilenet.protocols.port import MessageId
 class Memory:
     """What survives a crash."""
 
-    stored: Any = None
+    stored: str = "null"  # JSON
     seq: int = 0  # number of the next own message
     member: bool = False
 
@@ -97,4 +98,4 @@ class ProgramHost(Party):
         self._out = action["value"]
 
     def _store(self, action: dict[str, Any]) -> None:
-        self._memory.stored = action["stable"]
+        self._memory.stored = text_of("stable", action["stable"])

@@ -17,7 +17,7 @@ from mobilenet.programs.actions import Role, require
 from mobilenet.programs.cast import Cast
 from mobilenet.programs.children import ProgramError
 from mobilenet.programs.conversation import Conversation, shown
-from mobilenet.programs.message import Says, encode, kind_of
+from mobilenet.programs.message import Says, encode, kind_of, text_of
 
 MOST_AT_ONCE = 100_000  # events at one moment, of one node: far more than any network brings
 
@@ -75,11 +75,11 @@ class Party:
 
     def on_sent(self, message: Says) -> None:
         if message.tag is not None:
-            self.tell("sent", f',"tag":{encode(message.tag)}')
+            self.tell("sent", f',"tag":{message.tag}')
 
     def on_dropped(self, message: Says) -> None:
         if message.tag is not None:
-            self.tell("dropped", f',"tag":{encode(message.tag)}')
+            self.tell("dropped", f',"tag":{message.tag}')
 
     def on_receive(self, sender: int, message: Says) -> None:
         self.tell("receive", f',"from":{sender},"message":{message.text}')
@@ -90,7 +90,7 @@ class Party:
 
     # --- telling
 
-    def begin(self, stable: Any = None) -> None:
+    def begin(self, stable: str = "null") -> None:
         """The program is started, and told who it is."""
         cast = self._cast
         self._talk, self._life = cast.start(self.role, self.port.me)
@@ -197,5 +197,6 @@ class Party:
 
 def says(action: dict[str, Any], kinds: dict[str, type[Says]]) -> Says:
     """The message of an action."""
-    value = action["message"]
-    return kind_of(value, kinds)(value, action.get("bytes"), action.get("payload_bytes", 0), action.get("tag"))
+    value, tag = action["message"], action.get("tag")
+    told = None if tag is None else text_of("tag", tag)
+    return kind_of(value, kinds)(value, action.get("bytes"), action.get("payload_bytes", 0), told)

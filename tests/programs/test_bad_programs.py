@@ -36,6 +36,23 @@ BAD = {
         """print('{"do":"timer","name":"\\\\ud800","after_ns":1}')""",
         "expected text of 1 to 200 characters",
     ),
+    "half a sign to store": (
+        """print('{"do":"store","stable":["\\\\ud800"]}')""",
+        r"stable has half a character in it \(a lone surrogate\), expected text that has UTF-8; it was told",
+    ),
+    "too large to store": ("""print('{"do":"store","stable":1e400}')""", "stable has a number that is too large in it"),
+    "half a sign as a tag": (
+        """print('{"do":"broadcast","message":1,"tag":"\\\\ud800"}')""",
+        "tag has half a character in it",
+    ),
+    "too large a tag": (
+        """print('{"do":"send","to":0,"message":1,"tag":1e999}')""",
+        "tag has a number that is too large",
+    ),
+    "too large to send": (
+        """print('{"do":"send","to":0,"message":[1e999]}')""",
+        "message has a number that is too large",
+    ),
     "a station beyond": (
         """print('{"do":"joined","session":1,"station":9223372036854775807}')""",
         "station is '9223372036854775807', expected a whole number from 0",
