@@ -30,7 +30,7 @@ def _no_number(name: str) -> NoReturn:
     raise ValueError(f"{name} is no JSON")
 
 
-_decode = json.JSONDecoder(parse_constant=_no_number).decode
+decode = json.JSONDecoder(parse_constant=_no_number).decode
 
 
 def shown(line: str) -> str:
@@ -143,7 +143,7 @@ class Conversation:
         actions = []
         for number, line in enumerate(lines, 1):
             try:
-                action = _decode(line)
+                action = decode(line)
             except (ValueError, RecursionError):
                 self._fail_line(number, line, "is no JSON; expected one object to a line", event)
             if type(action) is not dict or type(action.get("do")) is not str:
@@ -198,7 +198,7 @@ def _ends(answer: bytes) -> bool:
     if len(last) > 200 or b"done" not in last:
         return False
     try:
-        found = _decode(last.decode())
+        found = decode(last.decode())
     except (ValueError, RecursionError):
         return False
     return type(found) is dict and found.get("do") == "done"

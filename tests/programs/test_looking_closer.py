@@ -9,6 +9,7 @@ from typer.testing import CliRunner
 
 from mobilenet.api import Run, run
 from mobilenet.cli.main import app
+from mobilenet.experiments.programs.transcript import first_difference, lines_of
 from mobilenet.experiments.shrink import Shrinking, ddmin
 from mobilenet.rundir.reader import RunError
 from mobilenet.rundir.writer import write_table
@@ -33,6 +34,31 @@ def test_a_clock_is_found_out(tmp_path: Path) -> None:
 def test_who_depends_on_nothing_else_is_the_same_twice(tmp_path: Path) -> None:
     status, said = command("run", answering(tmp_path, REFUSING), "--allow-code", "--twice", "--out", tmp_path / "run")
     assert status == 4 and "twice: the same events, and the same lines of every program" in said  # nothing delivered
+
+
+KEYS_IN_ANY_ORDER = """
+if e["ev"] in ("join", "broadcast"):
+    value = {"a": 1, "b": {"c": [], "d": 2}}
+    if os.path.exists("there"): value = {"b": {"d": 2, "c": []}, "a": 1}
+    print(json.dumps({"do": "send", "to": 0, "message": value}))
+    print('{"do":"refuse"}')
+"""
+
+
+def test_the_order_of_keys_does_not_matter(tmp_path: Path) -> None:
+    file = answering(tmp_path, KEYS_IN_ANY_ORDER)
+    changes = {"record.programs": True}
+    one = run(file, out=tmp_path / "one", overrides=changes, allow_code=True)
+    (tmp_path / "there").touch()
+    two = run(file, out=tmp_path / "two", overrides=changes, allow_code=True)
+    once, then = lines_of(one.path)[0], lines_of(two.path)[0]
+    assert once != then and one.manifest["fingerprint"] == two.manifest["fingerprint"]
+    assert first_difference(once, then) is None
+    status, said = command("replay", one.path, "--node", "h1", "--allow-code")
+    assert status == 0 and "all as recorded" in said
+    last = next(line for line in once if line.said and line.line.startswith('{"do": "send"'))
+    other = [last._replace(line=last.line.replace('"d": 2', '"d": 2.0'))]
+    assert first_difference([last], other) is not None
 
 
 def test_replay(tmp_path: Path) -> None:
