@@ -39,10 +39,11 @@ def test_a_line_comes_before_what_was_sent_after_it(way: str, words_before: int,
     if not is_log:
         text = text[-CHUNK_BYTES:]  # a pipe holds no more
     told = Told(None, 7000, None, "log{me}.txt" if is_log else None, Expressions(LINES), tmp_path)
+    gateway: Any = LateWriter(lambda: (tmp_path / "log0.txt").write_bytes(text) if is_log else os.write(out, text))
     applications = Applications(
         told,
         Addresses("127.77", 2, 7000),
-        LateWriter(lambda: (tmp_path / "log0.txt").write_bytes(text) if is_log else os.write(out, text)),  # type: ignore[arg-type]
+        gateway,
         None,  # type: ignore[arg-type]
         lambda now, node, event, *more: noted.append(event),
         lambda: 0,
