@@ -13,6 +13,8 @@ import pytest
 from mobilenet.api import Run, run
 from mobilenet.parameters import ScenarioError
 from mobilenet.programs import party
+from mobilenet.programs.children import Children, ProgramError
+from mobilenet.programs.conversation import Conversation
 from mobilenet.scenario import load_scenario, warnings
 from mobilenet.simulation.plugin_code import PluginError
 from tests.programs.own import answering, scenario
@@ -96,6 +98,32 @@ def test_who_does_not_answer_in_time_ends_the_run(code: str, tmp_path: Path) -> 
         run(answering(tmp_path, code, answer_within_s=0.5), out=tmp_path / "run", allow_code=True)
     assert not caught.value.is_input  # exit code 3
     assert nobody_left(tmp_path)
+
+
+IN_PIECES = """
+for _ in range(2):  # an answer in pieces, each of them in time
+    time.sleep(0.7)
+    print('{"do":"log","text":"x"}', flush=True)
+"""
+
+
+def test_an_answer_in_pieces_has_one_deadline(tmp_path: Path) -> None:
+    """It is told more than a pipe holds, reads that late, and answers late."""
+    (tmp_path / "late.py").write_text(
+        "import sys, time\ntime.sleep(0.7); sys.stdin.readline(); time.sleep(0.7)\n"
+        'print(\'{"do":"done"}\', flush=True); time.sleep(60)'
+    )
+    children = Children(tmp_path)
+    try:
+        talk = Conversation(children, children.spawn("h0", [sys.executable, "late.py"]), "h0", 1.0)
+        began = time.monotonic()
+        with pytest.raises(ProgramError, match="no answer within 1 s"):
+            talk.ask("x" * 200_000)
+        assert 1.0 <= time.monotonic() - began < 1.35
+    finally:
+        children.close()
+    with pytest.raises(PluginError, match="h0: no answer within 1 s"):
+        run(answering(tmp_path, IN_PIECES, answer_within_s=1.0), out=tmp_path / "run", allow_code=True)
 
 
 AT_ONCE = {
