@@ -13,7 +13,7 @@ from collections import deque
 from collections.abc import Callable
 from typing import Any, ClassVar
 
-from mobilenet.programs.actions import Role, require
+from mobilenet.programs.actions import MOST_FRAME_BYTES, Role, require
 from mobilenet.programs.cast import Cast
 from mobilenet.programs.children import ProgramError
 from mobilenet.programs.conversation import Conversation, shown
@@ -154,10 +154,20 @@ class Party:
     # --- actions of all roles
 
     def _send(self, action: dict[str, Any]) -> None:
-        self.port.send(action["to"], says(action, self._cast.kinds))
+        self.port.send(action["to"], self._frame(action))
 
     def _broadcast(self, action: dict[str, Any]) -> None:
-        self.port.broadcast(says(action, self._cast.kinds))
+        self.port.broadcast(self._frame(action))
+
+    def _frame(self, action: dict[str, Any]) -> Says:
+        """Not larger than a datagram, if its size is worked out too."""
+        found = says(action, self._cast.kinds)
+        if found.size_bytes > MOST_FRAME_BYTES:
+            raise ValueError(
+                f"its message and payload_bytes make {found.size_bytes} bytes, and a frame carries at most"
+                f" {MOST_FRAME_BYTES}; expected a smaller message, or bytes that say how large it is"
+            )
+        return found
 
     def _start_timer(self, action: dict[str, Any]) -> None:
         name = action["name"]

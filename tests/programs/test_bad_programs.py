@@ -34,6 +34,10 @@ BAD = {
         """print('{"do":"send","to":0,"message":1,"bytes":70000}')""",
         "expected a whole number from 0 to 65507",
     ),
+    "too big without bytes": (
+        """print('{"do":"broadcast","payload_bytes":60000,"message":"%s"}' % ('x' * 5506))""",
+        "its message and payload_bytes make 65508 bytes, and a frame carries at most 65507; expected",
+    ),
     "half a sign": (
         """print('{"do":"timer","name":"\\\\ud800","after_ns":1}')""",
         "expected text of 1 to 200 characters",
