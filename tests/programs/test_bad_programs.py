@@ -299,9 +299,21 @@ def nobody_left(folder: Path) -> bool:
 def test_who_turns_on_the_supervisor_does_not_survive_it(number: int, tmp_path: Path) -> None:
     code = f"open(f'pid-{{os.getpid()}}', 'w').close(); os.kill(os.getppid(), {int(number)}); time.sleep(60)"
     began = time.monotonic()
-    with pytest.raises(PluginError, match=r"h0: no answer within 1 s|ended from outside"):
+    with pytest.raises(PluginError, match=r"h0: no answer within 1 s|ended or stopped from outside"):
         run(answering(tmp_path, code, answer_within_s=1.0), out=tmp_path / "run", allow_code=True)
     assert time.monotonic() - began < 40
     for mark in tmp_path.glob("pid-*"):
         status = Path("/proc", mark.name.removeprefix("pid-"), "status")
         assert not status.exists() or "State:\tZ" in status.read_text()
+
+
+def test_a_supervisor_that_was_stopped_is_told_to_go_on(tmp_path: Path) -> None:
+    children = Children(tmp_path)
+    try:
+        child = children.spawn("h0", [sys.executable, "-c", "import os, signal; os.kill(os.getppid(), signal.SIGSTOP)"])
+        os.read(child.back, 1)  # it is over
+        began = time.monotonic()
+        assert children.failure(child) is None
+        assert time.monotonic() - began < 5
+    finally:
+        children.close()
