@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
 from mobilenet.programs.actions import MOST_FRAME_BYTES, Role, require
 from mobilenet.programs.cast import Cast
@@ -150,6 +150,13 @@ class Party:
             self._talk.refuse(number + 1, len(lines), lines[number], str(error), event)
         finally:
             self._acting = False
+
+    def require_there(self, kind: Literal["host", "station"], number: int) -> int:
+        """The same number; ValueError unless the network has it."""
+        count = self._cast.setting.counts[f"{kind}s"]
+        if number >= count:
+            raise ValueError(f"there is no {kind} {number}, only 0 to {count - 1}")
+        return number
 
     # --- actions of all roles
 

@@ -130,6 +130,26 @@ def test_an_answer_in_pieces_has_one_deadline(tmp_path: Path) -> None:
         run(answering(tmp_path, IN_PIECES, answer_within_s=1.0), out=tmp_path / "run", allow_code=True)
 
 
+NOT_THERE = (
+    '"joined","session":1,"station":2',
+    '"gap","session":1,"station":2',
+    '"session_opened","session":1,"station":2,"cause":"join"',
+    '"session_confirmed","session":1,"station":2',
+    '"expired","host":2',
+    '"serves","host":2,"value":false',
+)
+
+
+@pytest.mark.parametrize("action", NOT_THERE)
+def test_who_names_what_is_not_there(action: str, tmp_path: Path) -> None:
+    path = answering(tmp_path, f"""print('{{"do":{action}}}')""")
+    kind = "host" if '"host"' in action else "station"
+    own, other = ([sys.executable, name] for name in ("host.py", "silent.py"))
+    words = {"protocol.command": {"host": other, "station": own} if kind == "host" else {"host": own, "station": other}}
+    with pytest.raises(PluginError, match=f"^[hs]0: line 1 of .*: there is no {kind} 2, only 0 to 1; it was"):
+        run(path, out=tmp_path / "run", overrides=words, allow_code=True)
+
+
 AT_ONCE = {
     "timer": """print('{"do":"timer","name":"x","after_ns":0}')""",
     "dropped": """
