@@ -327,6 +327,24 @@ def test_who_turns_on_the_supervisor_does_not_survive_it(number: int, tmp_path: 
         assert not status.exists() or "State:\tZ" in status.read_text()
 
 
+@pytest.mark.skipif(not hasattr(os, "waitid"), reason="looking gives the number back")
+@pytest.mark.parametrize("words", ["ended with exit code 3", "was ended by signal 9"])
+def test_the_number_of_a_program_that_ended_stays_its_own(words: str, tmp_path: Path) -> None:
+    """Until its process group is killed: that would hit whoever has the number then."""
+    code = "import os, signal; " + ("os._exit(3)" if "code" in words else "os.kill(os.getpid(), signal.SIGKILL)")
+    children = Children(tmp_path)
+    try:
+        child = children.spawn("h0", [sys.executable, "-c", code])
+        assert children.how_it_ended(child) == words
+        assert children.ended() == [child]
+        os.kill(child.pid, 0)  # still there
+        children.kill(child)
+        with pytest.raises(ProcessLookupError):
+            os.kill(child.pid, 0)
+    finally:
+        children.close()
+
+
 def test_a_supervisor_that_was_stopped_is_told_to_go_on(tmp_path: Path) -> None:
     children = Children(tmp_path)
     try:
