@@ -14,6 +14,7 @@ from __future__ import annotations
 import json
 import os
 import select
+import sys
 import time
 from contextlib import suppress
 from typing import Any, NoReturn
@@ -30,7 +31,7 @@ DONE = {"do": "done"}
 
 
 def _no_number(name: str) -> NoReturn:
-    raise ValueError(f"{name} is no JSON")
+    raise json.JSONDecodeError(f"{name} is no JSON", name, 0)
 
 
 decode = json.JSONDecoder(parse_constant=_no_number).decode
@@ -148,8 +149,11 @@ class Conversation:
         for number, line in enumerate(lines, 1):
             try:
                 action = decode(line)
-            except (ValueError, RecursionError):
+            except (json.JSONDecodeError, RecursionError):
                 self._fail_line(number, line, "is no JSON; expected one object to a line", event)
+            except ValueError:
+                most = f"{sys.get_int_max_str_digits():,}"
+                self._fail_line(number, line, f"has a whole number of more than {most} digits", event)
             if type(action) is not dict or type(action.get("do")) is not str:
                 self._fail_line(number, line, 'expected an object with the key "do", as in {"do":"done"}', event)
             actions.append(action)

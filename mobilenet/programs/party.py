@@ -145,7 +145,7 @@ class Party:
                 number += 1
         except ProgramError:
             raise
-        except (ValueError, TypeError) as error:
+        except (ValueError, TypeError, RecursionError) as error:
             assert self._talk is not None
             self._talk.refuse(number + 1, len(lines), lines[number], str(error), event)
         finally:

@@ -26,6 +26,11 @@ BAD = {
     "an unknown key": ("""print('{"do":"left","session":1,"why":2}')""", "unknown key 'why'; expected keys of left: s"),
     "a missing key": ("""print('{"do":"left"}')""", "left needs the key 'session': a whole number from 0"),
     "a wrong value": ("""print('{"do":"left","session":"x"}')""", "session is 'x', expected a whole number from 0"),
+    "null": ("""print('{"do":"left","session":null}')""", "session is null, expected a whole number from 0"),
+    "5000 digits": (
+        "print('{\"do\":\"left\",\"session\":' + '9' * 5000 + '}')",
+        "whole number of more than 4,300 digits",
+    ),
     "of another role": ("""print('{"do":"serves"}')""", "'serves' is an action of a station, not of a host"),
     "no timer": ("""print('{"do":"timer","name":"x"}')""", "a timer needs one of after_ns and between_ns"),
     "backwards": ("""print('{"do":"timer","name":"x","between_ns":[2,1]}')""", r"expected \[a, b\] in nanoseconds"),
@@ -61,7 +66,7 @@ BAD = {
     ),
     "a station beyond": (
         """print('{"do":"joined","session":1,"station":9223372036854775807}')""",
-        "station is '9223372036854775807', expected a whole number from 0",
+        "station is 9223372036854775807, expected a whole number from 0",
     ),
     "not a number": ("""print('{"do":"log","text":NaN}')""", "is no JSON"),
     "deep": ("print('[' * 100000)", "is no JSON"),

@@ -134,6 +134,23 @@ def test_shrink_a_class(tmp_path: Path) -> None:
     assert search.scenario.duration_s < 20 and len(search.scenario.workload.messages) <= 20
 
 
+def test_with_fewer_hosts_nobody_names_those_that_are_gone(tmp_path: Path) -> None:
+    """Not in churn and not by hand, or the scenario would be refused."""
+    lie = (
+        """print('{"do":"joined","session":1,"station":0}\\n{"do":"deliver","id":[1,7]}') if e['ev'] == 'join' else 0"""
+    )
+    changes = [{"host": "h1", "at_s": 1, "kind": "leave"}, {"host": "h0", "at_s": 2, "kind": "leave"}]
+    by_hand = [{"do": "crash", "host": "h1", "at_s": 3}, {"do": "loss", "loss": 0.1, "at_s": 3}]
+    file = answering(tmp_path, lie, churn={"changes": changes}, interventions=by_hand)
+    path = run(file, out=tmp_path / "run", allow_code=True).path
+    search = Shrinking(path, allow_code=True, on_trial=lambda summary: None)
+    thinned = search._without_strangers({"hosts.count": 1}, 1)
+    assert [one.host for one in thinned["churn.changes"]] == ["h0"]
+    assert [one.do for one in thinned["interventions"]] == ["loss"]
+    search._fewer("hosts.count", 2, 1)
+    assert search.scenario.hosts.count == 1  # type: ignore[union-attr]
+
+
 def test_what_violates_nothing_cannot_be_shrunk(tmp_path: Path) -> None:
     path = run(answering(tmp_path, REFUSING), out=tmp_path / "run", allow_code=True).path
     with pytest.raises(RunError, match="violates nothing"):
