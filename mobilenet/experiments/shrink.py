@@ -180,10 +180,15 @@ class Shrinking:
         scenario: Any = self.scenario
         if "hosts.count" not in changes:
             return changes
-        if scenario.workload.messages:
-            changes["workload.messages"] = [m for m in scenario.workload.messages if int(m.host[1:]) < hosts]
-        if getattr(scenario.faults, "outages", None):
-            changes["faults.outages"] = [o for o in scenario.faults.outages if int(o.host[1:]) < hosts]
+        lists = {
+            "workload.messages": scenario.workload.messages,
+            "faults.outages": getattr(scenario.faults, "outages", None),
+            "churn.changes": getattr(scenario.churn, "changes", None),
+            "interventions": scenario.interventions,  # of which some name no host
+        }
+        for key, listed in lists.items():
+            if listed:
+                changes[key] = [one for one in listed if int(getattr(one, "host", "h0")[1:]) < hosts]
         return changes
 
     def _cut_list(self, key: str, items: Sequence[T]) -> None:

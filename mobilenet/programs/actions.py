@@ -9,6 +9,7 @@ Source    ours: docs/guide/programs.md
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Mapping
 from typing import Any, Literal, NamedTuple
 
@@ -94,6 +95,11 @@ ACTIONS: Mapping[str, Action] = {
 }
 
 
+def _shown(value: Any) -> str:
+    """As the program wrote it: null, and not None."""
+    return repr(value[:60]) if type(value) is str else json.dumps(value)[:60]
+
+
 def require(action: Mapping[str, Any], role: Role) -> None:
     """Raise ValueError unless this is an action of that role, with the right keys and values."""
     name = action["do"]
@@ -111,11 +117,11 @@ def require(action: Mapping[str, Any], role: Role) -> None:
         if key not in action:
             raise ValueError(f"{name} needs the key {key!r}: {kind.words}")
         if not kind.fits(action[key]):
-            raise ValueError(f"{key} is {str(action[key])[:60]!r}, expected {kind.words}")
+            raise ValueError(f"{key} is {_shown(action[key])}, expected {kind.words}")
     if len(action) > len(known.needs) + 1:
         for key, kind in known.may.items():
             if key in action and not kind.fits(action[key]):
-                raise ValueError(f"{key} is {str(action[key])[:60]!r}, expected {kind.words}")
+                raise ValueError(f"{key} is {_shown(action[key])}, expected {kind.words}")
     if name == "timer" and ("after_ns" in action) == ("between_ns" in action):
         raise ValueError("a timer needs one of after_ns and between_ns")
     if action.get("payload_bytes", 0) > action.get("bytes", MOST):

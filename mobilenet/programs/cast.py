@@ -54,8 +54,8 @@ class Cast:
         talk = self._talking[name] = Conversation(self._children, child, name, self.setting.answer_within_s)
         return talk, life
 
-    def introduction(self, role: Role, me: int, stable: Any) -> str:
-        """What a start tells, as members of an object."""
+    def introduction(self, role: Role, me: int, stable: str) -> str:
+        """What a start tells, as members of an object. `stable`: as JSON."""
         setting = self.setting
         told = {
             "v": VERSION,
@@ -64,9 +64,8 @@ class Cast:
             **setting.counts,
             "seed": key_of(setting.seed, "program", f"{role[0]}{me}")[:8].hex(),
             "settings": setting.settings,
-            "stable": stable,
         }
-        return encode(told)[1:-1]
+        return f'{encode(told)[1:-1]},"stable":{stable}'
 
     def end_life(self, name: str) -> None:
         """A crash, or the host is gone: its program and the process group are killed."""

@@ -1,7 +1,8 @@
 """The programs of one run, as the emulator holds them: a supervisor, and two pipes for each life of a node.
 
 Model     the supervisor (supervisor.py) is the parent of them all. It is started with the first program, told to kill
-          single ones, and ends the rest as soon as this end of its socket is closed, by whomever
+          single ones, and ends the rest as soon as this end of its socket is closed, by whomever. A program may have
+          stopped it, so where it is silent it is told to go on, once for each question
 Units     seconds of wall time
 Errors    ProgramError: a command that cannot be started
 Source    ours: docs/guide/programs.md
@@ -30,7 +31,8 @@ from mobilenet.scenario.programs import why_not_started
 
 DYING_S = 1.0  # how long a program that closed its output has to tell its exit code
 GOING_S = 0.5  # how long programs have to go by themselves when the run is over
-ANSWERS_S = 10.0  # the supervisor, which never takes so long
+SILENT_S = 1.0  # the supervisor, before it is told to go on
+ANSWERS_S = 10.0  # from then on the supervisor, which never takes so long
 ENDS_S = 20.0  # the supervisor, with all that it has to end
 LONGEST_TAIL = 300  # characters of standard error in a message
 
@@ -156,12 +158,13 @@ class Children:
 
     def _ask(self, asked: dict[str, Any], descriptors: Sequence[int] = ()) -> dict[str, Any]:
         control = self._control or self._start()
-        control.settimeout(ANSWERS_S)
+        control.settimeout(SILENT_S + asked.get("within_s", 0.0))
         try:
             return self._asked(control, asked, descriptors)
         except OSError:  # gone, or stopped
             self._kill_groups()
-            raise ProgramError("the process that holds the programs was ended from outside", is_input=False) from None
+            error = "the process that holds the programs was ended or stopped from outside"
+            raise ProgramError(error, is_input=False) from None
 
     def _kill_groups(self) -> None:
         """Without the supervisor: what is left of it, and the process group of each program."""
@@ -176,8 +179,17 @@ class Children:
         sent = socket.send_fds(control, [data], descriptors) if descriptors else 0
         control.sendall(data[sent:])
         answer = b""
+        is_woken = False
         while not answer.endswith(b"\n"):
-            part = control.recv(65_536)
+            try:
+                part = control.recv(65_536)
+            except TimeoutError:
+                if is_woken or self._process is None:
+                    raise
+                is_woken = True
+                self._process.send_signal(signal.SIGCONT)
+                control.settimeout(ANSWERS_S)
+                continue
             if not part:
                 raise ConnectionResetError
             answer += part

@@ -1,7 +1,9 @@
 """One life of one program: a line to it for each event, and its answer, which ends with {"do":"done"}.
 
 Model     emulated time stands still until the answer is whole, so a slow program is a slow run and never a different
-          one. The answer is looked at as a whole; nothing of it takes effect before
+          one. The answer is looked at as a whole; nothing of it takes effect before. An answer has one deadline, from
+          the event on; the clock is looked at only where the answer does not come soon and in one piece, so one that
+          comes in pieces may take longer by SOON
 Units     seconds of wall time, bytes
 Errors    ProgramError, one line: who, which line, what was expected. Not finished in time: `is_input` is False
 Source    ours: docs/guide/programs.md
@@ -12,6 +14,7 @@ from __future__ import annotations
 import json
 import os
 import select
+import sys
 import time
 from contextlib import suppress
 from typing import Any, NoReturn
@@ -23,14 +26,15 @@ LONGEST_LINE_BYTES = 1 << 20  # of a program's
 LONGEST_ANSWER_BYTES = 64 << 20
 LONGEST_SHOWN = 160  # characters of a line, in a message
 CHUNK_BYTES = 1 << 16
+SOON = 0.01  # of the time for an answer: in this most are there
 DONE = {"do": "done"}
 
 
 def _no_number(name: str) -> NoReturn:
-    raise ValueError(f"{name} is no JSON")
+    raise json.JSONDecodeError(f"{name} is no JSON", name, 0)
 
 
-_decode = json.JSONDecoder(parse_constant=_no_number).decode
+decode = json.JSONDecoder(parse_constant=_no_number).decode
 
 
 def shown(line: str) -> str:
@@ -46,7 +50,8 @@ class Conversation:
         self._child = child
         self._name = name
         self._within_s = answer_within_s
-        self._within_ms = answer_within_s * 1000
+        self._soon_s = answer_within_s * SOON
+        self._soon_ms = self._soon_s * 1000
         self._output = select.poll()
         self._output.register(child.back, select.POLLIN)
         self._lines = 0  # that it has said
@@ -63,14 +68,16 @@ class Conversation:
             written = 0
         except OSError:
             self._fail(f"it {self._children.how_it_ended(child)}", event)
+        deadline_s: float | None = None
         if written < len(data):
-            answer = self._write_rest(data[written:], event)
-        elif not self._output.poll(self._within_ms):
-            self._fail_late(event)
+            deadline_s = time.monotonic() + self._within_s
+            answer = self._write_rest(data[written:], event, deadline_s)
         else:
-            answer = os.read(child.back, CHUNK_BYTES)
+            answer = os.read(child.back, CHUNK_BYTES) if self._output.poll(self._soon_ms) else b""
         if not answer.endswith(b"\n") or not _ends(answer):
-            answer = self._read_rest(answer, event)
+            if deadline_s is None:
+                deadline_s = time.monotonic() + self._within_s - (0.0 if answer else self._soon_s)
+            answer = self._read_rest(answer, event, deadline_s)
         return self._understood(answer, event)
 
     def tell_end(self, event: str) -> None:
@@ -83,15 +90,14 @@ class Conversation:
 
     # --- what is not usual
 
-    def _write_rest(self, data: bytes, event: str) -> bytes:
+    def _write_rest(self, data: bytes, event: str, deadline_s: float) -> bytes:
         """It does not read as fast as it is told: it may be speaking itself."""
-        deadline = time.monotonic() + self._within_s
         both = select.poll()
         both.register(self._child.to, select.POLLOUT)
         both.register(self._child.back, select.POLLIN)
         answer = b""
         while data:
-            ready = dict(both.poll(max(0.0, deadline - time.monotonic()) * 1000))
+            ready = dict(both.poll(max(0.0, deadline_s - time.monotonic()) * 1000))
             if not ready:
                 self._fail_late(event)
             if ready.get(self._child.back):
@@ -105,8 +111,7 @@ class Conversation:
                     self._fail(f"it {self._children.how_it_ended(self._child)}", event)
         return answer
 
-    def _read_rest(self, answer: bytes, event: str) -> bytes:
-        deadline = time.monotonic() + self._within_s
+    def _read_rest(self, answer: bytes, event: str, deadline_s: float) -> bytes:
         parts = [answer]
         size, line_bytes = len(answer), len(answer) - answer.rfind(b"\n") - 1
         tail = answer
@@ -115,7 +120,7 @@ class Conversation:
                 self._fail(f"a line of more than {LONGEST_LINE_BYTES:,} bytes", event)
             if size > LONGEST_ANSWER_BYTES:
                 self._fail(f'an answer of more than {LONGEST_ANSWER_BYTES:,} bytes without {{"do":"done"}}', event)
-            if not self._output.poll(max(0.0, deadline - time.monotonic()) * 1000):
+            if not self._output.poll(max(0.0, deadline_s - time.monotonic()) * 1000):
                 whole = b"".join(parts).rpartition(b"\n")[0]
                 if whole:
                     self._understood(whole + b"\n", event)  # it may say what is wrong
@@ -143,9 +148,12 @@ class Conversation:
         actions = []
         for number, line in enumerate(lines, 1):
             try:
-                action = _decode(line)
-            except (ValueError, RecursionError):
+                action = decode(line)
+            except (json.JSONDecodeError, RecursionError):
                 self._fail_line(number, line, "is no JSON; expected one object to a line", event)
+            except ValueError:
+                most = f"{sys.get_int_max_str_digits():,}"
+                self._fail_line(number, line, f"has a whole number of more than {most} digits", event)
             if type(action) is not dict or type(action.get("do")) is not str:
                 self._fail_line(number, line, 'expected an object with the key "do", as in {"do":"done"}', event)
             actions.append(action)
@@ -198,7 +206,7 @@ def _ends(answer: bytes) -> bool:
     if len(last) > 200 or b"done" not in last:
         return False
     try:
-        found = _decode(last.decode())
+        found = decode(last.decode())
     except (ValueError, RecursionError):
         return False
     return type(found) is dict and found.get("do") == "done"

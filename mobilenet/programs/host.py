@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from mobilenet.programs.cast import Cast
+from mobilenet.programs.message import text_of
 from mobilenet.programs.party import Party
 from mobilenet.protocols.port import MessageId
 
@@ -20,7 +21,7 @@ from mobilenet.protocols.port import MessageId
 class Memory:
     """What survives a crash."""
 
-    stored: Any = None
+    stored: str = "null"  # JSON
     seq: int = 0  # number of the next own message
     member: bool = False
 
@@ -36,10 +37,10 @@ class ProgramHost(Party):
         self._does |= {
             "deliver": self._deliver,
             "joined": self._joined,
-            "gap": lambda action: port.gap(action["session"], action["station"]),
+            "gap": lambda action: port.gap(action["session"], self._station(action)),
             "left": self._left,
             "refuse": self._refuse,
-            "session_opened": lambda action: port.session_opened(action["session"], action["station"], action["cause"]),
+            "session_opened": self._opened,
             "session_confirmed": self._confirmed,
             "out": self._say_out,
             "store": self._store,
@@ -80,7 +81,7 @@ class ProgramHost(Party):
         self.port.deliver(MessageId(*action["id"]), None)
 
     def _joined(self, action: dict[str, Any]) -> None:
-        self.port.joined(action["session"], action["station"])
+        self.port.joined(action["session"], self._station(action))
         self._memory.member = True
 
     def _left(self, action: dict[str, Any]) -> None:
@@ -90,11 +91,18 @@ class ProgramHost(Party):
     def _refuse(self, action: dict[str, Any]) -> None:
         self._refused = True
 
+    def _opened(self, action: dict[str, Any]) -> None:
+        station = None if action["station"] is None else self._station(action)
+        self.port.session_opened(action["session"], station, action["cause"])
+
     def _confirmed(self, action: dict[str, Any]) -> None:
-        self.port.session_confirmed(action["session"], action["station"], action.get("detail", {}))
+        self.port.session_confirmed(action["session"], self._station(action), action.get("detail", {}))
+
+    def _station(self, action: dict[str, Any]) -> int:
+        return self.require_there("station", action["station"])
 
     def _say_out(self, action: dict[str, Any]) -> None:
         self._out = action["value"]
 
     def _store(self, action: dict[str, Any]) -> None:
-        self._memory.stored = action["stable"]
+        self._memory.stored = text_of("stable", action["stable"])

@@ -16,16 +16,32 @@ from typing import Any, ClassVar
 encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), allow_nan=False).encode
 
 
+def text_of(key: str, value: Any) -> str:
+    """A value of a program's line as others are told it; ValueError where what can be read cannot be written."""
+    try:
+        text = encode(value)
+        text.encode()
+    except UnicodeEncodeError:
+        raise ValueError(f"{key} has half a character in it (a lone surrogate), expected text that has UTF-8") from None
+    except ValueError:
+        raise ValueError(f"{key} has a number that is too large in it, expected at most 1.8e308") from None
+    except RecursionError:
+        raise ValueError(f"{key} has too many lists and objects in each other") from None
+    return text
+
+
 class Says:
-    """A message of a program. `text` is its value as receivers are told it, `tag` what its sender calls the frame."""
+    """A message of a program. `text` is its value as receivers are told it, `tag` what its sender calls the frame, as
+    JSON too.
+    """
 
     __slots__ = ("payload_bytes", "size_bytes", "tag", "text", "value")
     messages: ClassVar[tuple[()]] = ()  # of application messages in it nothing is known: packets.py counts them
 
-    def __init__(self, value: Any, size_bytes: int | None, payload_bytes: int, tag: Any = None) -> None:
-        """UnicodeEncodeError for text that has no UTF-8."""
+    def __init__(self, value: Any, size_bytes: int | None, payload_bytes: int, tag: str | None = None) -> None:
+        """ValueError for a value that has no JSON."""
         self.value = value
-        self.text = encode(value)
+        self.text = text_of("message", value)
         self.payload_bytes = payload_bytes
         self.size_bytes = len(self.text.encode()) + payload_bytes if size_bytes is None else size_bytes
         self.tag = tag

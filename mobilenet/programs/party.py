@@ -11,13 +11,13 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
-from mobilenet.programs.actions import Role, require
+from mobilenet.programs.actions import MOST_FRAME_BYTES, Role, require
 from mobilenet.programs.cast import Cast
 from mobilenet.programs.children import ProgramError
 from mobilenet.programs.conversation import Conversation, shown
-from mobilenet.programs.message import Says, encode, kind_of
+from mobilenet.programs.message import Says, encode, kind_of, text_of
 
 MOST_AT_ONCE = 100_000  # events at one moment, of one node: far more than any network brings
 
@@ -75,11 +75,11 @@ class Party:
 
     def on_sent(self, message: Says) -> None:
         if message.tag is not None:
-            self.tell("sent", f',"tag":{encode(message.tag)}')
+            self.tell("sent", f',"tag":{message.tag}')
 
     def on_dropped(self, message: Says) -> None:
         if message.tag is not None:
-            self.tell("dropped", f',"tag":{encode(message.tag)}')
+            self.tell("dropped", f',"tag":{message.tag}')
 
     def on_receive(self, sender: int, message: Says) -> None:
         self.tell("receive", f',"from":{sender},"message":{message.text}')
@@ -90,7 +90,7 @@ class Party:
 
     # --- telling
 
-    def begin(self, stable: Any = None) -> None:
+    def begin(self, stable: str = "null") -> None:
         """The program is started, and told who it is."""
         cast = self._cast
         self._talk, self._life = cast.start(self.role, self.port.me)
@@ -145,19 +145,36 @@ class Party:
                 number += 1
         except ProgramError:
             raise
-        except (ValueError, TypeError) as error:
+        except (ValueError, TypeError, RecursionError) as error:
             assert self._talk is not None
             self._talk.refuse(number + 1, len(lines), lines[number], str(error), event)
         finally:
             self._acting = False
 
+    def require_there(self, kind: Literal["host", "station"], number: int) -> int:
+        """The same number; ValueError unless the network has it."""
+        count = self._cast.setting.counts[f"{kind}s"]
+        if number >= count:
+            raise ValueError(f"there is no {kind} {number}, only 0 to {count - 1}")
+        return number
+
     # --- actions of all roles
 
     def _send(self, action: dict[str, Any]) -> None:
-        self.port.send(action["to"], says(action, self._cast.kinds))
+        self.port.send(action["to"], self._frame(action))
 
     def _broadcast(self, action: dict[str, Any]) -> None:
-        self.port.broadcast(says(action, self._cast.kinds))
+        self.port.broadcast(self._frame(action))
+
+    def _frame(self, action: dict[str, Any]) -> Says:
+        """Not larger than a datagram, if its size is worked out too."""
+        found = says(action, self._cast.kinds)
+        if found.size_bytes > MOST_FRAME_BYTES:
+            raise ValueError(
+                f"its message and payload_bytes make {found.size_bytes} bytes, and a frame carries at most"
+                f" {MOST_FRAME_BYTES}; expected a smaller message, or bytes that say how large it is"
+            )
+        return found
 
     def _start_timer(self, action: dict[str, Any]) -> None:
         name = action["name"]
@@ -197,5 +214,6 @@ class Party:
 
 def says(action: dict[str, Any], kinds: dict[str, type[Says]]) -> Says:
     """The message of an action."""
-    value = action["message"]
-    return kind_of(value, kinds)(value, action.get("bytes"), action.get("payload_bytes", 0), action.get("tag"))
+    value, tag = action["message"], action.get("tag")
+    told = None if tag is None else text_of("tag", tag)
+    return kind_of(value, kinds)(value, action.get("bytes"), action.get("payload_bytes", 0), told)

@@ -24,7 +24,7 @@ class ProgramStation(Party):
         self._serves: dict[int, bool] = {}
         self._does |= {
             "wire": self._wire,
-            "expired": lambda action: port.expired(action["host"]),
+            "expired": lambda action: port.expired(self.require_there("host", action["host"])),
             "serves": self._say_serves,
         }
         port.timer(self.begin).start(0)  # the network is not whole yet
@@ -45,4 +45,4 @@ class ProgramStation(Party):
             self._wired.send(to, says(action, self._cast.kinds))
 
     def _say_serves(self, action: dict[str, Any]) -> None:
-        self._serves[action["host"]] = action["value"]
+        self._serves[self.require_there("host", action["host"])] = action["value"]

@@ -99,16 +99,13 @@ class Supervisor:
     def do_status(self, asked, descriptors):
         """How it ended, if it does within the time that is given."""
         program = self.programs[asked["pid"]]
-        try:
-            code = program.child.wait(asked["within_s"])
-        except subprocess.TimeoutExpired:
-            code = None
+        code = exit_code(program.child, asked["within_s"])
         self.take_errors(program)
         return {"code": code, "tail": program.tail.decode("utf-8", "replace")}
 
     def do_ended(self, asked, descriptors):
         """Those that have ended by now, even if somebody else still holds their output."""
-        return {"pids": [pid for pid, program in self.programs.items() if program.child.poll() is not None]}
+        return {"pids": [pid for pid, program in self.programs.items() if exit_code(program.child) is not None]}
 
     def do_kill(self, asked, descriptors):
         program = self.programs.pop(asked["pid"])
@@ -169,6 +166,23 @@ class Supervisor:
                     time.sleep(0.002)
             except ChildProcessError:
                 return
+
+
+def exit_code(child, within_s=0.0):
+    """Of a program that ends within this time, negative for a signal; None: it lives. Its number stays taken until
+    do_kill, which ends its process group: nobody else may have that number by then.
+    """
+    deadline = time.monotonic() + within_s
+    while True:
+        if hasattr(os, "waitid"):
+            found = os.waitid(os.P_PID, child.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT)
+            if found is not None:
+                return found.si_status if found.si_code == os.CLD_EXITED else -found.si_status
+        elif child.poll() is not None:  # here it is given back at once
+            return child.returncode
+        if time.monotonic() >= deadline:
+            return None
+        time.sleep(0.002)
 
 
 def end_group(pid):

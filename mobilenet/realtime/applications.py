@@ -2,9 +2,10 @@
 
 Model     a host's program lives from the moment the host joins, and again from each recovery on; a crash kills it,
           with its process group. Programs that the user has started are cut off from the network for as long as their
-          host is not there. Before a datagram is looked at, all lines are: who says that it broadcasts before it sends
-          is recorded before anybody can deliver that. Numbers of messages are the program's own, in any order; in the
-          record each host's count from 0
+          host is not there. First the datagrams are taken from their sockets, then all lines are read, and only then do
+          the datagrams enter the network: what a program has said before it sent is there by then, so a broadcast is
+          recorded before anybody can deliver it. Numbers of messages are the program's own, in any order; in the record
+          each host's count from 0
 Units     bytes
 Errors    ProgramError: a program that fails
 Source    ours: docs/guide/real-time.md
@@ -28,6 +29,7 @@ from mobilenet.realtime.pace import Pace
 from mobilenet.realtime.tcp_refusal import TcpRefusal
 
 HEADER_BYTES = 16  # of Datagram
+CHUNKS_AT_ONCE = 256  # of one program's lines, before the network goes on: it may write as fast as it is read
 LOOKED_AFTER_S = 0.1  # so often it is looked whether programs have failed
 QUIET_NS = 1_000_000_000  # so long nothing comes in and nothing is said: programs are at rest
 UNKNOWN = 10**12  # numbers of messages from here on: delivered, and never broadcast
@@ -144,11 +146,12 @@ class Applications:
     # --- what comes in
 
     def _take(self) -> None:
+        came = list(self._gateway.take())  # before the lines: whatever was said before these were sent is read now
         self._tcp.answer()
         for me in sorted(self._hosts):
             self._read(me)
         self._see_who_ended()
-        for source, to, data in self._gateway.take():
+        for source, to, data in came:
             host = self._hosts.get(source)
             if host is None:
                 continue
@@ -170,19 +173,29 @@ class Applications:
             self.undeliverable += 1
 
     def _read(self, me: int) -> None:
+        """All that it has said by now."""
         child, log = self._running.get(me), self._logs[me]
-        if child is not None and me not in self._mute:
+        for _ in range(CHUNKS_AT_ONCE):
+            if child is None or me in self._mute:
+                break
             try:
                 data = os.read(child.back, CHUNK_BYTES)
             except BlockingIOError:
-                data = None
+                break
             if data == b"":
                 self.pace.forget(child.back)
                 self._mute.add(me)
-            elif data and log.path is None:
+            elif log.path is None:
                 self._hear(me, log.lines(data))
-        if log.path is not None:
-            self._hear(me, log.lines(log.more()))
+            if len(data) < CHUNK_BYTES:
+                break
+        for _ in range(CHUNKS_AT_ONCE):
+            if log.path is None:
+                break
+            data = log.more()
+            self._hear(me, log.lines(data))
+            if len(data) < CHUNK_BYTES:
+                break
 
     def _see_who_ended(self) -> None:
         """A program need not live as long as its host, but it must not fail. Its output says nothing of that: it may

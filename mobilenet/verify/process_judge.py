@@ -82,7 +82,8 @@ class ProcessJudge:
     def _complete(self, node: str, message: str, when: str) -> None:
         place = self._bits.get(message)
         if place is None or message in self._told or message.partition(":")[0] != node:
-            self._violated("completion", f"{when}: {node} is told of {message}, for the second time or not its own")
+            why = "which nobody has broadcast" if place is None else "for the second time or not its own"
+            self._violated("completion", f"{when}: {node} is told of {message}, {why}")
             return
         self._told.add(message)
         if self._promises["completes_when_delivered"]:

@@ -13,6 +13,8 @@ import pytest
 from mobilenet.api import Run, run
 from mobilenet.parameters import ScenarioError
 from mobilenet.programs import party
+from mobilenet.programs.children import Children, ProgramError
+from mobilenet.programs.conversation import Conversation
 from mobilenet.scenario import load_scenario, warnings
 from mobilenet.simulation.plugin_code import PluginError
 from tests.programs.own import answering, scenario
@@ -24,6 +26,11 @@ BAD = {
     "an unknown key": ("""print('{"do":"left","session":1,"why":2}')""", "unknown key 'why'; expected keys of left: s"),
     "a missing key": ("""print('{"do":"left"}')""", "left needs the key 'session': a whole number from 0"),
     "a wrong value": ("""print('{"do":"left","session":"x"}')""", "session is 'x', expected a whole number from 0"),
+    "null": ("""print('{"do":"left","session":null}')""", "session is null, expected a whole number from 0"),
+    "5000 digits": (
+        "print('{\"do\":\"left\",\"session\":' + '9' * 5000 + '}')",
+        "whole number of more than 4,300 digits",
+    ),
     "of another role": ("""print('{"do":"serves"}')""", "'serves' is an action of a station, not of a host"),
     "no timer": ("""print('{"do":"timer","name":"x"}')""", "a timer needs one of after_ns and between_ns"),
     "backwards": ("""print('{"do":"timer","name":"x","between_ns":[2,1]}')""", r"expected \[a, b\] in nanoseconds"),
@@ -32,13 +39,34 @@ BAD = {
         """print('{"do":"send","to":0,"message":1,"bytes":70000}')""",
         "expected a whole number from 0 to 65507",
     ),
+    "too big without bytes": (
+        """print('{"do":"broadcast","payload_bytes":60000,"message":"%s"}' % ('x' * 5506))""",
+        "its message and payload_bytes make 65508 bytes, and a frame carries at most 65507; expected",
+    ),
     "half a sign": (
         """print('{"do":"timer","name":"\\\\ud800","after_ns":1}')""",
         "expected text of 1 to 200 characters",
     ),
+    "half a sign to store": (
+        """print('{"do":"store","stable":["\\\\ud800"]}')""",
+        r"stable has half a character in it \(a lone surrogate\), expected text that has UTF-8; it was told",
+    ),
+    "too large to store": ("""print('{"do":"store","stable":1e400}')""", "stable has a number that is too large in it"),
+    "half a sign as a tag": (
+        """print('{"do":"broadcast","message":1,"tag":"\\\\ud800"}')""",
+        "tag has half a character in it",
+    ),
+    "too large a tag": (
+        """print('{"do":"send","to":0,"message":1,"tag":1e999}')""",
+        "tag has a number that is too large",
+    ),
+    "too large to send": (
+        """print('{"do":"send","to":0,"message":[1e999]}')""",
+        "message has a number that is too large",
+    ),
     "a station beyond": (
         """print('{"do":"joined","session":1,"station":9223372036854775807}')""",
-        "station is '9223372036854775807', expected a whole number from 0",
+        "station is 9223372036854775807, expected a whole number from 0",
     ),
     "not a number": ("""print('{"do":"log","text":NaN}')""", "is no JSON"),
     "deep": ("print('[' * 100000)", "is no JSON"),
@@ -79,6 +107,52 @@ def test_who_does_not_answer_in_time_ends_the_run(code: str, tmp_path: Path) -> 
         run(answering(tmp_path, code, answer_within_s=0.5), out=tmp_path / "run", allow_code=True)
     assert not caught.value.is_input  # exit code 3
     assert nobody_left(tmp_path)
+
+
+IN_PIECES = """
+for _ in range(2):  # an answer in pieces, each of them in time
+    time.sleep(0.7)
+    print('{"do":"log","text":"x"}', flush=True)
+"""
+
+
+def test_an_answer_in_pieces_has_one_deadline(tmp_path: Path) -> None:
+    """It is told more than a pipe holds, reads that late, and answers late."""
+    (tmp_path / "late.py").write_text(
+        "import sys, time\ntime.sleep(0.7); sys.stdin.readline(); time.sleep(0.7)\n"
+        'print(\'{"do":"done"}\', flush=True); time.sleep(60)'
+    )
+    children = Children(tmp_path)
+    try:
+        talk = Conversation(children, children.spawn("h0", [sys.executable, "late.py"]), "h0", 1.0)
+        began = time.monotonic()
+        with pytest.raises(ProgramError, match="no answer within 1 s"):
+            talk.ask("x" * 200_000)
+        assert 1.0 <= time.monotonic() - began < 1.35
+    finally:
+        children.close()
+    with pytest.raises(PluginError, match="h0: no answer within 1 s"):
+        run(answering(tmp_path, IN_PIECES, answer_within_s=1.0), out=tmp_path / "run", allow_code=True)
+
+
+NOT_THERE = (
+    '"joined","session":1,"station":2',
+    '"gap","session":1,"station":2',
+    '"session_opened","session":1,"station":2,"cause":"join"',
+    '"session_confirmed","session":1,"station":2',
+    '"expired","host":2',
+    '"serves","host":2,"value":false',
+)
+
+
+@pytest.mark.parametrize("action", NOT_THERE)
+def test_who_names_what_is_not_there(action: str, tmp_path: Path) -> None:
+    path = answering(tmp_path, f"""print('{{"do":{action}}}')""")
+    kind = "host" if '"host"' in action else "station"
+    own, other = ([sys.executable, name] for name in ("host.py", "silent.py"))
+    words = {"protocol.command": {"host": other, "station": own} if kind == "host" else {"host": own, "station": other}}
+    with pytest.raises(PluginError, match=f"^[hs]0: line 1 of .*: there is no {kind} 2, only 0 to 1; it was"):
+        run(path, out=tmp_path / "run", overrides=words, allow_code=True)
 
 
 AT_ONCE = {
@@ -250,9 +324,39 @@ def nobody_left(folder: Path) -> bool:
 def test_who_turns_on_the_supervisor_does_not_survive_it(number: int, tmp_path: Path) -> None:
     code = f"open(f'pid-{{os.getpid()}}', 'w').close(); os.kill(os.getppid(), {int(number)}); time.sleep(60)"
     began = time.monotonic()
-    with pytest.raises(PluginError, match=r"h0: no answer within 1 s|ended from outside"):
+    with pytest.raises(PluginError, match=r"h0: no answer within 1 s|ended or stopped from outside"):
         run(answering(tmp_path, code, answer_within_s=1.0), out=tmp_path / "run", allow_code=True)
     assert time.monotonic() - began < 40
     for mark in tmp_path.glob("pid-*"):
         status = Path("/proc", mark.name.removeprefix("pid-"), "status")
         assert not status.exists() or "State:\tZ" in status.read_text()
+
+
+@pytest.mark.skipif(not hasattr(os, "waitid"), reason="looking gives the number back")
+@pytest.mark.parametrize("words", ["ended with exit code 3", "was ended by signal 9"])
+def test_the_number_of_a_program_that_ended_stays_its_own(words: str, tmp_path: Path) -> None:
+    """Until its process group is killed: that would hit whoever has the number then."""
+    code = "import os, signal; " + ("os._exit(3)" if "code" in words else "os.kill(os.getpid(), signal.SIGKILL)")
+    children = Children(tmp_path)
+    try:
+        child = children.spawn("h0", [sys.executable, "-c", code])
+        assert children.how_it_ended(child) == words
+        assert children.ended() == [child]
+        os.kill(child.pid, 0)  # still there
+        children.kill(child)
+        with pytest.raises(ProcessLookupError):
+            os.kill(child.pid, 0)
+    finally:
+        children.close()
+
+
+def test_a_supervisor_that_was_stopped_is_told_to_go_on(tmp_path: Path) -> None:
+    children = Children(tmp_path)
+    try:
+        child = children.spawn("h0", [sys.executable, "-c", "import os, signal; os.kill(os.getppid(), signal.SIGSTOP)"])
+        os.read(child.back, 1)  # it is over
+        began = time.monotonic()
+        assert children.failure(child) is None
+        assert time.monotonic() - began < 5
+    finally:
+        children.close()

@@ -9,6 +9,7 @@ from typer.testing import CliRunner
 
 from mobilenet.api import Run, run
 from mobilenet.cli.main import app
+from mobilenet.experiments.programs.transcript import first_difference, lines_of
 from mobilenet.experiments.shrink import Shrinking, ddmin
 from mobilenet.rundir.reader import RunError
 from mobilenet.rundir.writer import write_table
@@ -33,6 +34,31 @@ def test_a_clock_is_found_out(tmp_path: Path) -> None:
 def test_who_depends_on_nothing_else_is_the_same_twice(tmp_path: Path) -> None:
     status, said = command("run", answering(tmp_path, REFUSING), "--allow-code", "--twice", "--out", tmp_path / "run")
     assert status == 4 and "twice: the same events, and the same lines of every program" in said  # nothing delivered
+
+
+KEYS_IN_ANY_ORDER = """
+if e["ev"] in ("join", "broadcast"):
+    value = {"a": 1, "b": {"c": [], "d": 2}}
+    if os.path.exists("there"): value = {"b": {"d": 2, "c": []}, "a": 1}
+    print(json.dumps({"do": "send", "to": 0, "message": value}))
+    print('{"do":"refuse"}')
+"""
+
+
+def test_the_order_of_keys_does_not_matter(tmp_path: Path) -> None:
+    file = answering(tmp_path, KEYS_IN_ANY_ORDER)
+    changes = {"record.programs": True}
+    one = run(file, out=tmp_path / "one", overrides=changes, allow_code=True)
+    (tmp_path / "there").touch()
+    two = run(file, out=tmp_path / "two", overrides=changes, allow_code=True)
+    once, then = lines_of(one.path)[0], lines_of(two.path)[0]
+    assert once != then and one.manifest["fingerprint"] == two.manifest["fingerprint"]
+    assert first_difference(once, then) is None
+    status, said = command("replay", one.path, "--node", "h1", "--allow-code")
+    assert status == 0 and "all as recorded" in said
+    last = next(line for line in once if line.said and line.line.startswith('{"do": "send"'))
+    other = [last._replace(line=last.line.replace('"d": 2', '"d": 2.0'))]
+    assert first_difference([last], other) is not None
 
 
 def test_replay(tmp_path: Path) -> None:
@@ -106,6 +132,23 @@ def test_shrink_a_class(tmp_path: Path) -> None:
     search = Shrinking(done.path, allow_code=True, most=60, on_trial=lambda summary: None)
     search.run()
     assert search.scenario.duration_s < 20 and len(search.scenario.workload.messages) <= 20
+
+
+def test_with_fewer_hosts_nobody_names_those_that_are_gone(tmp_path: Path) -> None:
+    """Not in churn and not by hand, or the scenario would be refused."""
+    lie = (
+        """print('{"do":"joined","session":1,"station":0}\\n{"do":"deliver","id":[1,7]}') if e['ev'] == 'join' else 0"""
+    )
+    changes = [{"host": "h1", "at_s": 1, "kind": "leave"}, {"host": "h0", "at_s": 2, "kind": "leave"}]
+    by_hand = [{"do": "crash", "host": "h1", "at_s": 3}, {"do": "loss", "loss": 0.1, "at_s": 3}]
+    file = answering(tmp_path, lie, churn={"changes": changes}, interventions=by_hand)
+    path = run(file, out=tmp_path / "run", allow_code=True).path
+    search = Shrinking(path, allow_code=True, on_trial=lambda summary: None)
+    thinned = search._without_strangers({"hosts.count": 1}, 1)
+    assert [one.host for one in thinned["churn.changes"]] == ["h0"]
+    assert [one.do for one in thinned["interventions"]] == ["loss"]
+    search._fewer("hosts.count", 2, 1)
+    assert search.scenario.hosts.count == 1  # type: ignore[union-attr]
 
 
 def test_what_violates_nothing_cannot_be_shrunk(tmp_path: Path) -> None:

@@ -1,6 +1,7 @@
 """Programs as processes, on each network, with the detector's suspicions."""
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -36,8 +37,8 @@ WORLDS: dict[str, dict[str, Any]] = {
 }
 
 
-def played(folder: Path, world: str, **more: Any) -> Run:
-    (folder / "flood.py").write_text(FLOOD)
+def played(folder: Path, world: str, code: str = FLOOD, **more: Any) -> Run:
+    (folder / "flood.py").write_text(code)
     scenario = {
         "processes": 6,
         "workload": {"sources": 6, "messages": 2, "instants": {"kind": "uniform", "latest": 5}},
@@ -58,6 +59,14 @@ def test_flooding_is_valid_everywhere(world: str, tmp_path: Path) -> None:
     assert told >= {"start", "broadcast", "receive"}
     assert ("suspect" in told) == bool(crashed)
     assert done.manifest["buffers"] == ["told"]
+
+
+def test_who_completes_what_nobody_broadcast_is_judged(tmp_path: Path) -> None:
+    lie = """do("buffer", name="told", size=0)
+    if e["ev"] == "broadcast": do("complete", id=[me, 77])"""
+    done = played(tmp_path, "abstract", FLOOD.replace('do("buffer", name="told", size=0)', lie))
+    assert done.verdicts["completion"].answer == "violated"
+    assert re.search(r"is told of p\d:77, which nobody has broadcast", done.verdicts["completion"].explanation)
 
 
 def test_order_is_judged(tmp_path: Path) -> None:

@@ -9,12 +9,11 @@ Source    ours: docs/guide/programs.md
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-from mobilenet.experiments.programs.transcript import Line
+from mobilenet.experiments.programs.transcript import Line, value_of
 from mobilenet.programs.children import Children
 from mobilenet.programs.conversation import Conversation
 from mobilenet.rundir.reader import RunError
@@ -67,8 +66,8 @@ def exchanges(lines: Sequence[Line]) -> Iterator[tuple[str, list[str]]]:
         yield told, answer
 
 
-def _values(lines: Sequence[str], folder: Path) -> list[Any]:
+def _values(lines: Sequence[str], folder: Path) -> list[str]:
     try:
-        return [json.loads(line) for line in lines]
+        return [value_of(line) for line in lines]
     except (ValueError, RecursionError):
         raise RunError(f"{folder / 'lines.parquet'}: a line of a program that is no JSON; the run is damaged") from None

@@ -77,7 +77,7 @@ class Process:
             try:
                 text = names[message]
             except (KeyError, TypeError):
-                text = _name_of(message)  # nobody has broadcast it, which the verdict will say
+                text = _name_of("deliver", message)  # nobody has broadcast it, which the verdict will say
             append_time(calendar.now)
             append_node(name)
             append_event("deliver")
@@ -86,7 +86,11 @@ class Process:
         return deliver
 
     def complete(self, message: MessageId) -> None:
-        self._add("complete", self._names[message], {"at_ns": self._experiment.measured_ns})
+        try:
+            text = self._names[message]
+        except (KeyError, TypeError):
+            text = _name_of("complete", message)  # as above
+        self._add("complete", text, {"at_ns": self._experiment.measured_ns})
 
     def _add(self, event: str, message: str | None, detail: dict[str, Any] | None = None) -> None:
         self._add_event(self._calendar.now, self.name, event, message, detail=detail)
@@ -141,10 +145,10 @@ class Process:
         self._sampled = sizes
 
 
-def _name_of(message: Any) -> str:
+def _name_of(call: str, message: Any) -> str:
     """As it stands in the record, whoever made it up: p3:14."""
     if not isinstance(message, MessageId) or type(message.source) is not int or type(message.ts) is not int:
-        raise ValueError(f"deliver: the message is {message!r}, expected a MessageId of two whole numbers")
+        raise ValueError(f"{call}: the message is {message!r}, expected a MessageId of two whole numbers")
     return f"p{message.source}:{message.ts}"
 
 
