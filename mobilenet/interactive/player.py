@@ -50,6 +50,7 @@ class Player:
         self._frame_s = 0.05 if len(session.simulation.hosts) <= MANY_HOSTS else 0.1
         self._piece_ns = SECOND // 100
         self._told_wall_s, self._told_ns = 0.0, 0
+        self._next_s = 0.0  # when those who watch are told next, if nothing is done
         self._is_due = True
         self._is_owed = False  # somebody does not know yet how it stands
 
@@ -74,7 +75,7 @@ class Player:
             if self.is_playing:
                 self._go_on()
             waits = self.is_playing or self._is_owed
-            if self._is_due or time.monotonic() - self._told_wall_s >= self._frame_s and waits:
+            if self._is_due or time.monotonic() >= self._next_s and waits:
                 self._tell()
 
     def play(self, speed: float | Literal["max"] | None = None, until_s: float | None = None) -> None:
@@ -130,7 +131,7 @@ class Player:
             return 0.0
         if not self.is_playing and not self._is_owed:
             return 3600.0
-        return max(0.0, self._told_wall_s + self._frame_s - now_s)
+        return max(0.0, self._next_s - now_s)
 
     def _do_tasks(self, wait_s: float) -> None:
         """Those that are there; the first one is waited for."""
@@ -215,5 +216,7 @@ class Player:
         if self.is_playing and now_s - self._told_wall_s > 0.01:
             self.rate = (now_ns - self._told_ns) / SECOND / (now_s - self._told_wall_s)
         self._told_wall_s, self._told_ns = now_s, now_ns
+        # from when it was to be, so that what a piece takes does not add up; not at once again
+        self._next_s = max(self._next_s + self._frame_s, now_s + self._frame_s / 4)
         self._is_due = False
         self._is_owed = not self._on_state()
