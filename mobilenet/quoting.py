@@ -35,6 +35,11 @@ def counted(number: int, what: str) -> str:
     return f"{number:,} {what}{'es' if what.endswith(('sh', 'ch', 's', 'x')) else 's'}"
 
 
+def first_line(error: BaseException) -> str:
+    """What an error says, as one line; its kind, if it says nothing."""
+    return next(iter(str(error).splitlines()), type(error).__name__)
+
+
 def cut(words: str, longest: int) -> str:
     """Lines of a length that people read; what is quoted from a file may be of any. The beginning says where it is,
     the end what is wrong.

@@ -95,7 +95,7 @@ def _end(desk: Any, scenario: Path, out: Path | None, again: str) -> None:
 
     session = desk.session
     say(f"stopped at {session.now_s:.9g} s")
-    left = [one for one in session.branches if session.is_touched(one) and one.interventions not in desk.jobs.saved]
+    left = [one for one in session.branches if session.done_in(one) and one.interventions not in desk.jobs.saved]
     next_scenario = scenario
     for branch in left:
         count = counted(len(session.done_in(branch)), "intervention")

@@ -39,14 +39,18 @@ class Branch:
     def interventions(self) -> tuple[AnyIntervention, ...]:
         return self.scenario.interventions
 
-    def is_touched_at(self, time_ns: int) -> bool:
-        """Whether something is done by hand at this very time."""
-        return any(ns(one.at_s) == time_ns for one in self.interventions)
-
 
 def seconds(time_ns: int) -> float:
     """The number of seconds that becomes this number of nanoseconds again."""
     return time_ns / SECOND
+
+
+def untouched_ns(interventions: Sequence[AnyIntervention], time_ns: int) -> int:
+    """This time, or the first one after it at which nothing is done by hand."""
+    taken = {ns(one.at_s) for one in interventions}
+    while time_ns in taken:
+        time_ns += 1
+    return time_ns
 
 
 def with_list(scenario: Scenario, interventions: Sequence[AnyIntervention | Mapping[str, Any]]) -> Scenario:

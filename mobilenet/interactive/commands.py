@@ -7,7 +7,7 @@ Source    ours: docs/guide/live-messages.md
 from __future__ import annotations
 
 import json
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, get_args
 
 from pydantic import Field, TypeAdapter, ValidationError
 
@@ -110,7 +110,7 @@ WORDS = {  # what would be right, where pydantic says it in its own words
     "name": "expected at most 80 letters, digits, dots, dashes and underscores, a letter or digit first",
 }
 _ADAPTER: TypeAdapter[Command] = TypeAdapter(Annotated[Command, Field(discriminator="command")])
-NAMES = ("play", "speed", "pause", "step", "do", "rewind", "switch", "watch", "message", "save", "effect", "since")
+NAMES = tuple(get_args(kind.model_fields["command"].annotation)[0] for kind in get_args(Command))
 
 
 def parsed(text: str | bytes) -> Command:

@@ -21,7 +21,7 @@ from mobilenet.interactive.player import Player
 from mobilenet.interactive.session import LiveSession
 from mobilenet.interactive.stream import Listener, Place, Stream
 from mobilenet.parameters import ScenarioError
-from mobilenet.quoting import cut
+from mobilenet.quoting import cut, first_line
 
 HISTORY_NS = 250_000_000
 MOST_HISTORY = 4_000
@@ -88,8 +88,7 @@ class Desk:
         try:
             return reply | self._done(parsed(text), listener)
         except Exception as error:  # of a program or a plug-in, say: the session goes on
-            first = str(error).splitlines()[0] if str(error) else type(error).__name__
-            return reply | {"error": cut(first, 400)}
+            return reply | {"error": cut(first_line(error), 400)}
 
     def _done(self, command: Command, listener: Listener) -> dict[str, Any]:
         session, player, stream = self.session, self.player, self.stream

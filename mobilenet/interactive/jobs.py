@@ -26,7 +26,7 @@ from mobilenet.api import RUNS, free_directory, write_scenario
 from mobilenet.experiments.study.statistics import compare_pairs
 from mobilenet.interactive.branch import plain, with_list
 from mobilenet.parameters import ScenarioError
-from mobilenet.quoting import cut, quoted
+from mobilenet.quoting import cut, first_line, quoted
 from mobilenet.rundir.reader import RunError, read_coded, read_json, read_manifest
 from mobilenet.rundir.recorder import fingerprint
 from mobilenet.scenario import Scenario
@@ -189,7 +189,7 @@ class Jobs:
                 with tempfile.TemporaryDirectory(prefix="mobilenet-live-") as folder:
                     work(Path(folder))
             except (OSError, RunError, ScenarioError, ValueError, KeyError) as error:
-                self._end(job, "failed", str(error).splitlines()[0] if str(error) else type(error).__name__)
+                self._end(job, "failed", first_line(error))
 
         threading.Thread(target=run, daemon=True).start()
 

@@ -10,7 +10,6 @@ import tempfile
 from pathlib import Path
 
 from mobilenet.api import manifest_of, write_scenario
-from mobilenet.engine.kernel import SECOND
 from mobilenet.interactive.desk import Desk
 from mobilenet.rundir.writer import write_json, write_recording
 from mobilenet.viz.map.live import live_page
@@ -34,7 +33,7 @@ def page_of(desk: Desk, token: str) -> str:
             hosts,
             {
                 "generation": desk.stream.generation, "row": len(recording.events), "now_ns": session.now_ns,
-                "duration_ns": round(scenario.duration_s * SECOND), "token": token,
-                "name": session.name, "history": [list(column) for column in zip(*desk.history, strict=True)],
+                "token": token, "name": session.name,
+                "history": [list(column) for column in zip(*desk.history, strict=True)],
             },
         )  # fmt: skip

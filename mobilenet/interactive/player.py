@@ -20,6 +20,7 @@ from typing import Any, Literal
 from mobilenet.engine.kernel import SECOND, ns
 from mobilenet.interactive.session import LiveSession, is_step
 from mobilenet.parameters import ScenarioError
+from mobilenet.quoting import first_line
 
 PIECE_S = 0.01  # so long a piece is to take
 TURN_S = 0.03  # until others have their turn
@@ -171,7 +172,7 @@ class Player:
                 share = min(2.0, PIECE_S / max(took_s, 1e-6))
                 self._piece_ns = min(LONGEST_PIECE_NS, max(1_000, int(self._piece_ns * share)))
         except Exception as error:  # of a program or a plug-in
-            self.pause(str(error).splitlines()[0] if str(error) else type(error).__name__)
+            self.pause(first_line(error))
             return
         self._has_to_stop()
 
@@ -179,14 +180,13 @@ class Player:
         try:
             is_there = self.session.step_for(what, TURN_S)
         except Exception as error:  # of a program or a plug-in
-            self.pause(str(error).splitlines()[0] if str(error) else type(error).__name__)
+            self.pause(first_line(error))
             return
         if is_there:
             self.pause()
-            self._has_to_stop()
+            self._has_to_stop()  # which may say why
             number = 0 if self.stepped is None else self.stepped["number"]
             self.stepped = {"number": number + 1, "what": what, "event": self._event_of(what)}
-            self.is_playing = False
 
     def _event_of(self, what: str) -> dict[str, Any] | None:
         """The last event of the kind since the step began; None: it came to none."""

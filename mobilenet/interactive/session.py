@@ -28,7 +28,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from mobilenet.engine.event_queue import Runaway
 from mobilenet.engine.kernel import SECOND, ns
-from mobilenet.interactive.branch import Branch, asked, seconds, with_list
+from mobilenet.interactive.branch import Branch, asked, seconds, untouched_ns, with_list
 from mobilenet.parameters import ScenarioError
 from mobilenet.rundir.table import Table
 from mobilenet.scenario import Scenario
@@ -209,7 +209,7 @@ class LiveSession:
         self.close()
         self._begin(self.branch.scenario)
         self._judge.told |= told
-        self._play_again(time_ns - 1, self.on_the_way)
+        self._play_again(time_ns - 1)
         while len(self.simulation.recording.events) <= found.row:
             self._step_once()
         self._judge.look()
@@ -222,9 +222,7 @@ class LiveSession:
         passes before.
         """
         self.require_sound()
-        at_ns = self.now_ns
-        while self.branch.is_touched_at(at_ns):
-            at_ns += 1
+        at_ns = untouched_ns(self.branch.interventions, self.now_ns)
         scenario, place = self._with(asked({"do": what, **how}), at_ns)
         if self.now_ns < self.branch.reached_ns:  # it went on otherwise already
             self._fork(self.now_ns)
@@ -241,10 +239,8 @@ class LiveSession:
 
     def check(self, what: Mapping[str, Any], at_s: float) -> None:
         """Whether it could be done at that earlier time; ScenarioError says why not."""
-        at_ns = ns(at_s)
-        while any(ns(one.at_s) == at_ns for one in self._kept(ns(at_s))):
-            at_ns += 1
-        self._with(asked(what), at_ns, is_back=True)
+        back_ns = ns(at_s)
+        self._with(asked(what), untouched_ns(self._kept(back_ns), back_ns), is_back=True)
 
     def _with(self, what: dict[str, Any], at_ns: int, is_back: bool = False) -> tuple[Scenario, int]:
         """The scenario with it, and its place in the list. `is_back`: after time went back there."""
@@ -265,14 +261,11 @@ class LiveSession:
         """What somebody has done by hand there, beyond what the scenario has."""
         return [one for one in branch.interventions if one not in self._given]
 
-    def is_touched(self, branch: Branch) -> bool:
-        return bool(self.done_in(branch))
-
     # --- back again
 
-    def rewind(self, to_s: float, progress: Progress | None = None) -> None:
+    def rewind(self, to_s: float) -> None:
         """Stand at that earlier time, with what was done up to there. What was done later belongs to the branch that is
-        left. `progress(simulated_s, to_s)`: called now and then.
+        left. `on_the_way(simulated_s, to_s)` is called now and then.
         """
         to_ns = ns(to_s)
         if not 0 <= to_ns <= self.now_ns:
@@ -284,14 +277,14 @@ class LiveSession:
             scenario = with_list(self.scenario, kept)
             self._note_reached()
             self._fork(to_ns, scenario)
-        self._replay(to_ns, progress)
+        self._replay(to_ns)
 
-    def switch(self, number: int, progress: Progress | None = None) -> None:
+    def switch(self, number: int) -> None:
         """Go on with another branch, where it was left."""
         self.reached_s(number)
         self._note_reached()
         self.branch = self.branches[number]
-        self._replay(self.branch.reached_ns, progress)
+        self._replay(self.branch.reached_ns)
 
     def reached_s(self, number: int) -> float:
         """How far a branch has gone."""
@@ -304,17 +297,17 @@ class LiveSession:
         self.branch = Branch(len(self.branches), scenario or self.scenario, self.branch.number, from_ns, from_ns)
         self.branches.append(self.branch)
 
-    def _replay(self, to_ns: int, progress: Progress | None) -> None:
+    def _replay(self, to_ns: int) -> None:
         self.close()
         self._begin(self.branch.scenario)
-        self._play_again(to_ns, progress or self.on_the_way)
+        self._play_again(to_ns)
         self._note_reached()
 
-    def _play_again(self, to_ns: int, progress: Progress) -> None:
+    def _play_again(self, to_ns: int) -> None:
         while self.now_ns < to_ns and not self.is_over:
             self._advance(min(to_ns, self.now_ns + PIECE_NS))
             self._judge.look()  # what was told then is not told again
-            progress(self.now_s, seconds(to_ns))
+            self.on_the_way(self.now_s, seconds(to_ns))
 
     def _note_reached(self) -> None:
         reached_ns = max(self.branch.reached_ns, self.now_ns)
