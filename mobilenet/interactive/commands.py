@@ -74,6 +74,13 @@ class Watch(_Command):
     node: Annotated[str, Field(max_length=10)] | None = None
 
 
+class Pace(_Command):
+    """At most so many states a second for this listener, while nothing is done."""
+
+    command: Literal["pace"]
+    states_per_s: float = Field(ge=0.1, le=20)
+
+
 class Message(_Command):
     """Who has a message."""
 
@@ -104,7 +111,7 @@ class Since(_Command):
     row: int = Field(ge=0)
 
 
-Command = Play | SetSpeed | Pause | Step | Do | Rewind | Switch | Watch | Message | Save | Effect | Since
+Command = Play | SetSpeed | Pause | Step | Do | Rewind | Switch | Watch | Pace | Message | Save | Effect | Since
 WORDS = {  # what would be right, where pydantic says it in its own words
     "speed": "expected a number from 0.01 to 1000, or max",
     "name": "expected at most 80 letters, digits, dots, dashes and underscores, a letter or digit first",

@@ -97,10 +97,10 @@ def once(case: str) -> dict[str, float]:
     server.start()
     states = 0
 
-    def tell_all() -> bool:
+    def tell_all(at_once: bool) -> bool:
         nonlocal states
         states += 1
-        return server.tell_all()
+        return server.tell_all(at_once)
 
     desk.tell_all = tell_all
     listener = None

@@ -29,7 +29,7 @@ BUSY_S = 0.1  # between two tellings of how far it is
 
 
 class Desk:
-    """`tell_all`: sends states to those who watch."""
+    """`tell_all`: sends states to those who watch, `at_once` or each at its pace."""
 
     def __init__(self, session: LiveSession, allow_code: bool = False, out: Path | None = None) -> None:
         """`out`: where a branch is kept whose name nobody said."""
@@ -38,16 +38,16 @@ class Desk:
         self.player = Player(session, self._tell)
         session.on_the_way = self._progress
         self.jobs = Jobs(self._job_changed, allow_code, session.name)
-        self.tell_all: Callable[[], bool] = lambda: True
+        self.tell_all: Callable[[bool], bool] = lambda at_once: True
         self.history: list[tuple[int, int, int, int]] = []  # time, messages in buffers, pairs, those lost
         self.busy: dict[str, Any] | None = None
         self._out = out
         self._told_s = 0.0
 
-    def _tell(self) -> bool:
+    def _tell(self, at_once: bool) -> bool:
         self.busy = None  # whoever was on the way has arrived
         self._note_history()
-        return self.tell_all()
+        return self.tell_all(at_once)
 
     def _note_history(self) -> None:
         """A point of the curves, for pages that are opened later."""
@@ -122,6 +122,8 @@ class Desk:
                     raise ScenarioError("watch: expected `since` before it")
                 listener.place = listener.place._replace(watched=command.node, arrow=0)
                 player.changed()
+            case commands.Pace():
+                listener.pause_s = 1 / command.states_per_s
             case commands.Message():
                 return stream.who_has(command.message)
             case commands.Save():
@@ -159,7 +161,7 @@ class Desk:
         self.busy = {"at_s": at_s, "to_s": to_s}
         if time.monotonic() - self._told_s > BUSY_S:
             self._told_s = time.monotonic()
-            self.tell_all()
+            self.tell_all(True)
 
     def _save(self, name: str | None) -> dict[str, Any]:
         """A branch nobody has touched is kept as well: it is a run like any other."""

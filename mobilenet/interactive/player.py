@@ -2,7 +2,7 @@
 
 Model     one thread owns the session. Whoever wants something puts it into a queue and gets the answer as a future.
           Emulated time is the clock's, times the speed, since the last change of it; where the machine is slower, what
-          it cannot keep up with is let go. States go out at most `frames_per_s` times a second, and at once after
+          it cannot keep up with is let go. States go out 20 times a second, 10 with many hosts, and at once after
           something was done
 Units     seconds of the wall's clock in names that say so, nanoseconds of emulated time
 Errors    what a command raises is in its future
@@ -30,11 +30,13 @@ Task = Callable[[], Any]
 
 
 class Player:
-    """`on_state`: called in the player's thread when those who watch are to be told; False: some could not take it, and
-    are to be told again soon.
+    """`on_state`: called in the player's thread when those who watch are to be told, with whether something was done;
+    False: some could not take it, and are to be told again soon.
     """
 
-    def __init__(self, session: LiveSession, on_state: Callable[[], bool], speed: float | Literal["max"] = 1.0) -> None:
+    def __init__(
+        self, session: LiveSession, on_state: Callable[[bool], bool], speed: float | Literal["max"] = 1.0
+    ) -> None:
         self.session = session
         self.speed = speed
         self.is_playing = False
@@ -48,7 +50,8 @@ class Player:
         self._tasks: queue.SimpleQueue[tuple[Task, Future[Any]]] = queue.SimpleQueue()
         self._until_ns: int | None = None  # where a `play` with a time ends
         self._since_wall_s, self._since_ns = 0.0, 0
-        self._frame_s = 0.05 if len(session.simulation.hosts) <= MANY_HOSTS else 0.1
+        self.shortest_pause_s = 0.05 if len(session.simulation.hosts) <= MANY_HOSTS else 0.1
+        self.pause_s = self.shortest_pause_s  # between two states; whoever tells them may make it longer
         self._piece_ns = SECOND // 100
         self._told_wall_s, self._told_ns = 0.0, 0
         self._next_s = 0.0  # when those who watch are told next, if nothing is done
@@ -217,6 +220,6 @@ class Player:
             self.rate = (now_ns - self._told_ns) / SECOND / (now_s - self._told_wall_s)
         self._told_wall_s, self._told_ns = now_s, now_ns
         # from when it was to be, so that what a piece takes does not add up; not at once again
-        self._next_s = max(self._next_s + self._frame_s, now_s + self._frame_s / 4)
-        self._is_due = False
-        self._is_owed = not self._on_state()
+        self._next_s = max(self._next_s + self.pause_s, now_s + self.pause_s / 4)
+        was_due, self._is_due = self._is_due, False
+        self._is_owed = not self._on_state(was_due or self._is_owed)

@@ -34,6 +34,7 @@ from mobilenet.interactive.stream import Listener, Place
 HOST = "127.0.0.1"
 MOST_PER_S = 100
 MOST_LISTENERS = 20
+EARLY_S = 0.01  # a state may come so much before its pace wants it: they go out on the player's beat
 POLICY = "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data:; connect-src 'self'"
 
 
@@ -101,15 +102,17 @@ class Server:
             self._loop.call_soon_threadsafe(self._stop.set)
             self._thread.join(5)
 
-    def tell_all(self) -> bool:
-        """In the player's thread: everybody who can take it gets the state, and what is new for them. False: somebody
-        could not.
+    def tell_all(self, at_once: bool) -> bool:
+        """In the player's thread: everybody who can take it gets the state, and what is new for them, `at_once` or at
+        their own pace. False: somebody could not.
         """
+        now_s = time.monotonic()
         self._desk.stream.attend(one.place.watched for one in self.listeners if one.place is not None)
         made: dict[Place, tuple[str, Place]] = {}
         are_told = True
         for listener in list(self.listeners):
-            if listener.place is None:
+            is_early = not at_once and now_s < listener.told_s + listener.pause_s - EARLY_S
+            if listener.place is None or is_early:
                 continue
             if not listener.can_take:
                 are_told = False
@@ -118,7 +121,10 @@ class Server:
                 state, place = self._desk.state(listener.place)
                 made[listener.place] = json.dumps(state, separators=(",", ":")), place
             text, listener.place = made[listener.place]
+            listener.told_s = now_s
             listener.tell(text)
+        player = self._desk.player
+        player.pause_s = max(player.shortest_pause_s, min((one.pause_s for one in self.listeners), default=0.0))
         return are_told
 
     # --- in the thread of the sockets

@@ -11,6 +11,7 @@ Source    ours: docs/guide/live-messages.md
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
@@ -37,10 +38,14 @@ class Place(NamedTuple):
 
 
 class Listener:
-    """Who watches. `place`: None until it has said what it knows already."""
+    """Who watches. `place`: None until it has said what it knows already. `pause_s`: between two states, at least,
+    while nothing is done.
+    """
 
     def __init__(self) -> None:
         self.place: Place | None = None
+        self.pause_s = 0.0
+        self.told_s = -math.inf  # of the wall's clock
 
 
 class Stream:

@@ -174,7 +174,6 @@ Mobilenet.live = (app) => {
       card: null,
       busy: null,
       curves: { time: [], delay: [], held: [], lost: [] },
-      onChange: () => {},
     };
   const STORE = "mobilenet-live";
 
@@ -336,6 +335,8 @@ Mobilenet.live = (app) => {
       again(); // somebody was added
       return;
     }
+    if (!live.state || state.speed !== live.state.speed)
+      live.ask({ command: "pace", states_per_s: state.speed <= 1 ? 10 : 20 }); // no more than there are pictures
     live.state = state;
     live.busy = null;
     run.takePlaces(t, state.hosts);
@@ -368,6 +369,7 @@ Mobilenet.live = (app) => {
     arrivedAt = stamp;
     shownFrom = isFirst ? t : Math.min(t, clock.t);
     shownTo = t;
+    const wasPlaying = clock.playing;
     if (live.following) {
       if (isFirst || !state.is_playing) clock.t = t;
       clock.playing = state.is_playing;
@@ -378,16 +380,18 @@ Mobilenet.live = (app) => {
       endsKnown = run.handoffs.end[chosen.id];
       if (!Number.isNaN(endsKnown)) select(chosen); // its card tells how it went
     }
-    if (!clock.playing || isFirst) app.changed();
-    live.onChange();
+    // While time goes on the next picture shows it; what somebody did, or a beginning or an end, is shown at once.
+    if (!clock.playing || !wasPlaying || state.interventions) app.changed();
     const number = state.stepped ? state.stepped.number : 0;
     if (number > (stepsSaid ?? number)) sayStep(state.stepped);
     stepsSaid = number;
   };
-  // How long a picture may stay: until somebody has moved half a pixel, and rings of broadcasts are seen to grow.
+  // How long a picture may stay: until somebody has moved half a pixel, and rings of broadcasts are seen to grow. At
+  // walking pace that is five a second; laying the canvases over each other is nearly all that a page costs.
+  const LONGEST_MS = 200;
   live.pictureMs = () => {
     const pixels = (run.fastest_mps || 0) * app.rate() * app.view.scaleAt(0);
-    return Math.min(80, Math.max(0, 500 / Math.max(pixels, 1)));
+    return Math.min(LONGEST_MS, Math.max(0, 500 / Math.max(pixels, 1)));
   };
 
   // --- what goes
@@ -472,7 +476,7 @@ Mobilenet.live = (app) => {
       else if (message.type === "again") again();
       else if (message.type === "busy") {
         live.busy = message;
-        live.onChange();
+        app.changed();
       } else if (waitingFor.has(message.id)) {
         waitingFor.get(message.id)(message);
         waitingFor.delete(message.id);
@@ -481,7 +485,6 @@ Mobilenet.live = (app) => {
     socket.onclose = () => {
       live.isBroken = true;
       clock.playing = false;
-      live.onChange();
       app.changed();
     };
   };
@@ -506,7 +509,6 @@ Mobilenet.live = (app) => {
     own.seek(t);
     clock.playing = live.following && Boolean(live.state && live.state.is_playing);
     if (live.following && live.state) clock.speed = live.state.speed;
-    live.onChange();
   };
   live.toNow = () => clock.seek(run.now_s);
   clock.play = () => {

@@ -167,7 +167,7 @@ Mobilenet.livePanel = (app) => {
     jobs,
   );
 
-  let drawn = 0, // the next drawing of the curves
+  let drawn = -Infinity, // when the curves were
     listed = "",
     lined = "",
     worked = "";
@@ -186,7 +186,7 @@ Mobilenet.livePanel = (app) => {
     if (!s.is_playing) return "Paused" + (s.stopped_because ? ": " + s.stopped_because : "") + ".";
     return "Playing, " + s.rate.toFixed(s.rate < 10 ? 1 : 0) + " simulated seconds a second.";
   };
-  const update = () => {
+  const update = (stamp) => {
     const s = live.state;
     text(status, words());
     const found = s && s.violation;
@@ -225,11 +225,10 @@ Mobilenet.livePanel = (app) => {
       worked = jobKey;
       keep(jobs, [...live.jobs].reverse().slice(0, 6), (job) => job.number + job.state + job.text, jobLine);
     }
-    if (!drawn)
-      drawn = setTimeout(() => {
-        drawn = 0;
-        for (const each of curves) each.draw();
-      }, 200);
+    if (!clock.playing || stamp - drawn > 500) {
+      drawn = stamp;
+      for (const each of curves) each.draw();
+    }
   };
   return { box, update };
 };

@@ -267,10 +267,7 @@ Mobilenet.panels = (app) => {
   if (narrow.matches || (app.tiles === false && window.innerHeight < 700)) layers.removeAttribute("open");
   layers.firstChild.addEventListener("click", () => release(layers.firstChild));
   const touch = app.live ? Mobilenet.livePanel(app) : null;
-  if (touch) {
-    layers.removeAttribute("open");
-    app.live.onChange = touch.update;
-  }
+  if (touch) layers.removeAttribute("open");
   const left = el("aside", { class: "mn-left" + (touch ? " mn-wide" : "") }, head, touch && touch.box, layers);
 
   const title = el("h2", { tabindex: "-1" }),
@@ -427,7 +424,8 @@ Mobilenet.panels = (app) => {
       title.focus({ preventScroll: true });
   };
   const update = (stamp, force) => {
-    if (!card || (!force && clock.playing && stamp - last < 120)) return;
+    if (touch) touch.update(stamp);
+    if (!card || (!force && clock.playing && stamp - last < 240)) return;
     last = stamp;
     card.update(clock.t);
     if (lossChart && !lossChart.empty) lossChart.update(clock.t);

@@ -114,13 +114,28 @@ Mobilenet.start = (map, L) => {
   app.field = Mobilenet.field(app);
   const drawGround = Mobilenet.ground(app);
 
+  // A frame is asked for when there is something to draw: even an empty one costs.
+  const FRAME_MS = 16;
   let dirty = true,
     groundDirty = true,
+    awake = false,
+    alarm = 0,
+    painted = 0,
     width = 0,
     height = 0;
+  app.wake = (ms = 0) => {
+    if (awake) return;
+    clearTimeout(alarm);
+    if (ms > 2 * FRAME_MS) alarm = setTimeout(app.wake, ms - FRAME_MS / 2);
+    else {
+      awake = true;
+      requestAnimationFrame(loop);
+    }
+  };
   app.changed = (all) => {
     dirty = true;
     if (all) groundDirty = true;
+    app.wake();
   };
   app.sayMark = (item) =>
     app.clockText(item.t, true) +
@@ -397,15 +412,17 @@ Mobilenet.start = (map, L) => {
     bar.draw();
     panels.update(stamp, !app.clock.playing);
   };
-  let painted = 0;
   const loop = (stamp) => {
+    awake = false;
     app.clock.tick(stamp);
-    if (dirty || (app.clock.playing && (!app.live || stamp - painted >= app.live.pictureMs()))) {
+    const stays = app.live ? app.live.pictureMs() : 0,
+      rest = stays - (stamp - painted);
+    if (dirty || (app.clock.playing && rest <= FRAME_MS)) {
       dirty = false;
       painted = stamp;
       paint(stamp);
-    }
-    requestAnimationFrame(loop);
+      if (app.clock.playing) app.wake(stays);
+    } else if (app.clock.playing) app.wake(rest);
   };
   Mobilenet.keyboard(app);
   layout();
@@ -432,5 +449,5 @@ Mobilenet.start = (map, L) => {
     live.g.getImageData(0, 0, 1, 1);
   };
   Mobilenet.app = app;
-  requestAnimationFrame(loop);
+  app.wake();
 };

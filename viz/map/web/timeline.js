@@ -53,7 +53,9 @@ Mobilenet.bar = (app) => {
     still = document.createElement("canvas");
   let width = 0,
     drag = false,
-    layersDrawn = "";
+    layersDrawn = "",
+    said = "",
+    drawnAt = NaN; // where the hand was
   const HEIGHT = 46,
     BASE = 28;
   const mark = (g, x, item) => app.marks.paint(g, item, x, 9, 4);
@@ -107,15 +109,32 @@ Mobilenet.bar = (app) => {
     width = Math.max(80, box.clientWidth);
     lines.fit(width, HEIGHT);
     paint();
+    drawnAt = NaN;
   };
   const draw = () => {
-    const key = JSON.stringify([app.layers, app.marks.items.length, run.end_s, run.live && app.live.interventions]);
+    const key = JSON.stringify([app.layers, app.marks.items.length, run.end_s]),
+      words = app.clockText(clock.t, true) + " / " + app.clockText(run.end_s),
+      x = (clock.t / run.end_s) * width;
     if (key !== layersDrawn) {
       layersDrawn = key;
       paint();
+      drawnAt = NaN;
     }
-    const { g } = lines,
-      x = (clock.t / run.end_s) * width;
+    if (words !== said) {
+      said = words;
+      time.textContent = words;
+      box.setAttribute("aria-valuenow", clock.t.toFixed(2));
+      box.setAttribute("aria-valuetext", app.clockText(clock.t, true));
+    }
+    const wanted = clock.playing ? "pause" : "play";
+    if (play.dataset.icon !== wanted) {
+      play.dataset.icon = wanted;
+      play.replaceChildren(icon(wanted));
+    }
+    if (speed.value !== String(clock.speed)) speed.value = String(clock.speed);
+    if (Math.abs(x - drawnAt) < 0.5) return;
+    drawnAt = x;
+    const { g } = lines;
     g.clearRect(0, 0, width, HEIGHT);
     g.drawImage(still, 0, 0, width, HEIGHT);
     g.fillStyle = withAlpha("#0072B2", 0.13);
@@ -130,15 +149,6 @@ Mobilenet.bar = (app) => {
     g.beginPath();
     g.arc(Math.max(4.5, Math.min(width - 4.5, x)), BASE + 1, 4.5, 0, 7);
     g.fill();
-    time.textContent = app.clockText(clock.t, true) + " / " + app.clockText(run.end_s);
-    box.setAttribute("aria-valuenow", clock.t.toFixed(2));
-    box.setAttribute("aria-valuetext", app.clockText(clock.t, true));
-    const wanted = clock.playing ? "pause" : "play";
-    if (play.dataset.icon !== wanted) {
-      play.dataset.icon = wanted;
-      play.replaceChildren(icon(wanted));
-    }
-    if (speed.value !== String(clock.speed)) speed.value = String(clock.speed);
   };
   new ResizeObserver(() => {
     if (Math.abs(box.clientWidth - width) > 0.5) {
