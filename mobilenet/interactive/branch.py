@@ -18,10 +18,13 @@ from mobilenet.engine.kernel import SECOND, ns
 from mobilenet.parameters import ScenarioError
 from mobilenet.quoting import cut
 from mobilenet.scenario import Scenario
+from mobilenet.scenario.yaml_reader import Node, parse_value
 from mobilenet.scenario.yaml_writer import inline
 from mobilenet.world.interventions import AnyIntervention
 
-_WHERE = re.compile(r"^--set .*?(\]|…|\.\.\.): (interventions(\.\d+)?[.:] *)?", re.DOTALL)
+HERE = "by hand"  # where an intervention is said, for messages
+MOST = 5_000  # of them: a file with more could not be read again
+_WHERE = re.compile(rf"^{HERE}: (interventions(\.\d+)?[.:] *)?")
 _KEY = re.compile(r"[a-z_]{1,20}")
 
 
@@ -55,8 +58,10 @@ def untouched_ns(interventions: Sequence[AnyIntervention], time_ns: int) -> int:
 
 def with_list(scenario: Scenario, interventions: Sequence[AnyIntervention | Mapping[str, Any]]) -> Scenario:
     """The scenario with these interventions instead of its own, checked as if a file had said so."""
+    if len(interventions) > MOST:
+        raise ScenarioError(f"there are {MOST} interventions already: no more can be kept in one scenario")
     try:
-        return scenario.changed([f"interventions={inline([plain(one) for one in interventions])}"])
+        return scenario.with_nodes({"interventions": Node([_node(one) for one in interventions], HERE)})
     except ScenarioError as error:
         first = str(error).splitlines()[0]
         raise ScenarioError(_WHERE.sub("", first)) from None
@@ -70,6 +75,19 @@ def asked(what: Mapping[str, Any]) -> dict[str, Any]:
         if not _KEY.fullmatch(key):
             raise ScenarioError(f"{cut(repr(key), 60)}: unknown key, expected those of an intervention")
     return dict(what)
+
+
+def _node(one: AnyIntervention | Mapping[str, Any]) -> Node:
+    """As the reader has it; what was checked already needs no words for it."""
+    if isinstance(one, Mapping):
+        return parse_value(inline(plain(one)), HERE)
+    return Node(
+        {
+            key: Node([Node(part, HERE) for part in value] if isinstance(value, tuple) else value, HERE)
+            for key, value in one.model_dump().items()
+        },
+        HERE,
+    )
 
 
 def plain(one: AnyIntervention | Mapping[str, Any]) -> dict[str, Any]:

@@ -23,19 +23,17 @@ from pathlib import Path
 from typing import Any
 
 from mobilenet.api import RUNS, free_directory, write_scenario
-from mobilenet.experiments.study.statistics import compare_pairs
 from mobilenet.interactive.branch import plain, with_list
+from mobilenet.interactive.effect import CONFIDENCE, EFFECTS, differences, effect_in_words, said
 from mobilenet.parameters import ScenarioError
 from mobilenet.quoting import cut, first_line, quoted
 from mobilenet.rundir.reader import RunError, read_coded, read_json, read_manifest
 from mobilenet.rundir.recorder import fingerprint
 from mobilenet.scenario import Scenario
 from mobilenet.scenario.yaml_writer import to_yaml
-from mobilenet.world.interventions import Add, AnyIntervention, Cut, Drag, Interval, Loss, Mend, OfHost, OfStation
+from mobilenet.world.interventions import AnyIntervention
 
 AFTER_S = 20.0  # of the time after an intervention that is looked at
-EFFECTS = ("delivery_delay_mean_s", "deliveries")
-CONFIDENCE = 0.95
 MOST_AT_A_TIME = 4
 ENDING_S = 10.0  # that a command has to end in
 JUDGED = (0, 1, 4)  # exit codes of a run that is whole
@@ -139,7 +137,7 @@ class Jobs:
         (folder / "study.yaml").write_text(to_yaml(study), encoding="utf-8")
         if not self._command(job, "study", str(folder / "study.yaml"), "--out", str(out), fine=JUDGED):
             return
-        found = differences(out)
+        found = differences(out, one, end_s)
         job.result = {"directory": str(out), "differences": found, "confidence": CONFIDENCE}
         self._end(job, "done", f"{effect_in_words(one, end_s - one.at_s, found)} More: mobilenet compare {quoted(out)}")
 
@@ -201,77 +199,3 @@ class Jobs:
     def _end(self, job: Job, state: str, text: str) -> None:
         job.state = state
         self._say(job, text)
-
-
-WORDS = {  # of what is done to a host or a station
-    "crash": "crash of", "recover": "recovery of", "join": "joining of", "leave": "leaving of",
-    "broadcast": "broadcast by", "radio_off": "radio switched off at", "radio_on": "radio switched on at",
-}  # fmt: skip
-
-
-def said(one: AnyIntervention) -> str:
-    """An intervention in a few words: crash of h3 at 12.5 s."""
-    match one:
-        case OfHost():
-            what = f"{WORDS[one.do]} {one.host}"
-        case OfStation():
-            what = f"{WORDS[one.do]} {one.station}"
-        case Drag():
-            what = f"drag of {one.host} to {_place(one.to_m)}"
-        case Add():
-            what = f"further host at {_place(one.to_m)}"
-        case Loss():
-            what = f"random loss of {one.loss:g}"
-        case Interval():
-            what = f"interval of {one.interval_s:g} s"
-        case Cut() | Mend():
-            what = f"{one.do} of {'–'.join(one.link)}{', which loses,' if isinstance(one, Cut) and one.loses else ''}"
-    return f"{what} at {one.at_s:.6g} s"
-
-
-def differences(study: Path) -> list[dict[str, Any]]:
-    """Of each of EFFECTS, with minus without, world by world. Also of runs whose backlog grows, of which a study gives
-    no mean: what is asked is what came of it within a time.
-    """
-    import pandas as pd
-
-    runs = pd.read_parquet(study / "tables" / "runs.parquet")
-    found = []
-    for metric in EFFECTS:
-        values = runs.pivot_table(index="replication", columns="configuration", values=metric).dropna()
-        if values.shape[1] < 2 or len(values) < 2:
-            found.append({"metric": metric, "pairs": 0})
-            continue
-        result = compare_pairs(values[1].to_numpy(float), values[0].to_numpy(float), CONFIDENCE)
-        mean, low, high = result.difference.mean, result.difference.low, result.difference.high
-        found.append({"metric": metric, "pairs": result.pairs, "difference": mean, "low": low, "high": high})
-    return found
-
-
-def effect_in_words(one: AnyIntervention, after_s: float, found: list[dict[str, Any]]) -> str:
-    """What it did, in one sentence for each metric, with intervals."""
-    words = {"delivery_delay_mean_s": ("the mean delivery delay", " s"), "deliveries": ("the number of deliveries", "")}
-    worlds = max(finding["pairs"] for finding in found)
-    sentences = []
-    for finding in found:
-        name, unit = words[finding["metric"]]
-        if not finding["pairs"]:
-            sentences.append(f"Of {name} nothing can be told: too few runs have one.")
-            continue
-        low, high = finding["low"], finding["high"]
-        half = (high - low) / 2
-        if low > 0 or high < 0:
-            size = f"{abs(finding['difference']):.3g}{unit} ± {half:.2g}{unit}"
-            sentences.append(f"{name.capitalize()} is {size} {'more' if low > 0 else 'less'} with it.")
-        else:
-            sentences.append(
-                f"No difference of {name} can be told: {finding['difference']:+.2g}{unit} ± {half:.2g}{unit}."
-            )
-    return (
-        f"The {said(one)}, in the {after_s:.3g} s after it, {worlds} worlds with and without it"
-        f" ({100 * CONFIDENCE:g} % intervals): " + " ".join(sentences)
-    )
-
-
-def _place(to_m: tuple[float, float]) -> str:
-    return f"[{to_m[0]:g}, {to_m[1]:g}]"

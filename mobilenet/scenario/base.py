@@ -8,7 +8,7 @@ Source    ours: docs/guide/scenarios.md
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Self
 
@@ -55,6 +55,13 @@ class ScenarioFile(Parameters):
         """The same with other values."""
         name: str | None = getattr(self, "name", None)
         return self.from_text(effective(self), overrides, self._folder, name or "scenario")
+
+    def with_nodes(self, nodes: Mapping[str, Node]) -> Self:
+        """The same with these values of keys, which need not be text first."""
+        rest = {key: value for key, value in self.model_dump().items() if key not in nodes}
+        root = parse(to_yaml(rest).encode("utf-8", "surrogatepass"), getattr(self, "name", None) or "scenario")
+        root.value |= nodes
+        return self.from_nodes(root, (), self._folder)
 
     def completed(self, root: Node) -> Self:
         """With what follows from the files that it names."""

@@ -9,8 +9,11 @@ import pytest
 
 import mobilenet
 from mobilenet.interactive.desk import Desk
-from mobilenet.interactive.jobs import Job, differences, effect_in_words, said
+from mobilenet.interactive.effect import NEAR, delays_near, differences, effect_in_words, said
+from mobilenet.interactive.jobs import Job
 from mobilenet.interactive.session import LiveSession
+from mobilenet.rundir.table import Table
+from mobilenet.world.interventions import Loss, OfHost, OfStation
 
 FIRST = Path(__file__).parents[2] / "scenarios" / "first.yaml"
 
@@ -40,13 +43,17 @@ def test_a_crash_delays_deliveries_and_a_sentence_says_by_how_much(desk: Desk) -
     delay = job.result["differences"][0]
     assert delay["pairs"] == 6
     assert delay["low"] > 0
+    itself = job.result["differences"][2]
+    assert itself["metric"] == "delivery_delay_mean_there_s"
+    assert itself["low"] > delay["high"]  # who is down waits longest
     assert job.text.startswith(
         "The crash of h3 at 8 s, in the 20 s after it, 6 worlds with and without it (95 % intervals): The mean"
         " delivery delay is "
     )
     study = Path(job.result["directory"])
+    one = desk.session.branch.interventions[0]
     assert job.text.endswith(f"More: mobilenet compare {study}")
-    assert effect_in_words(desk.session.branch.interventions[0], 20, differences(study)) in job.text
+    assert effect_in_words(one, 20, differences(study, one, 28)) in job.text
 
 
 def test_two_jobs_at_a_time_have_directories_of_their_own(desk: Desk) -> None:
@@ -63,3 +70,34 @@ def test_words_of_interventions(desk: Desk) -> None:
         "recovery of h3 at 12 s",
         "drag of h1 to [100, 10] at 12 s",
     ]
+
+
+def test_delays_are_those_at_the_host_and_at_the_others_of_its_cell() -> None:
+    rows = [
+        (0, "h0", "join", "s0", None),
+        (0, "h1", "join", "s0", None),
+        (0, "h2", "join", "s1", None),
+        (0, "h3", "join", "s1", None),
+        (1, "h3", "handoff_end", "s0", None),
+        (2, "h1", "leave", None, None),
+        (3, "h2", "broadcast", None, "h2:1"),  # before it: not looked at
+        (4, "h0", "crash", None, None),
+        (5, "h2", "broadcast", None, "h2:2"),
+        (6, "h0", "handoff_end", "s1", None),  # its cell is the one that it had
+        (6, "h3", "deliver", None, "h2:1"),
+        (6, "h3", "deliver", None, "h2:2"),
+        (7, "h1", "deliver", None, "h2:2"),
+        (8, "h2", "deliver", None, "h2:2"),
+        (9, "h0", "deliver", None, "h2:2"),
+        (9, "h2", "broadcast", None, "h2:3"),  # after the end: not looked at
+        (99, "h3", "deliver", None, "h2:3"),
+    ]
+    columns = dict(
+        zip(("time_ns", "node", "event", "station", "message"), map(list, zip(*rows, strict=True)), strict=True)
+    )
+    events = Table({**columns, "time_ns": [second * 1_000_000_000 for second in columns["time_ns"]]})
+    crash = OfHost(at_s=4, do="crash", host="h0")
+    assert delays_near(events, crash, 9) == {NEAR[0]: 4.0, NEAR[1]: 1.0}
+    assert delays_near(events, OfStation(at_s=4, do="radio_off", station="s1"), 9) == {NEAR[1]: 3.0}
+    assert delays_near(events, OfHost(at_s=4, do="crash", host="h1"), 9) == {NEAR[0]: 2.0}  # it has no cell
+    assert delays_near(events, Loss(at_s=4, do="loss", loss=0.5), 9) == {}

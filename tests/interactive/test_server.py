@@ -112,6 +112,24 @@ def test_two_listeners_see_one_run(served: Server) -> None:
         assert [one["host"] for one in told["interventions"]] == ["h2"]
 
 
+def test_each_listener_has_its_own_pace_and_what_is_done_is_told_at_once(served: Server) -> None:
+    with Talk(served) as slow, Talk(served) as usual:
+        for talk in (slow, usual):
+            talk.ask("since", generation=0, row=0)
+        slow.ask("pace", states_per_s=0.1)
+        usual.ask("play", speed=4, until_s=6)
+        usual.until_state(lambda one: one["time_ns"] >= 5_000_000_000)
+        assert "error" not in slow.ask("do", what={"do": "crash", "host": "h3"})
+        done = slow.until_state(lambda one: one.get("interventions"))
+        assert done["interventions"][0]["do"] == "crash"
+        for talk in (slow, usual):
+            talk.until_state(lambda one: not one["is_playing"] and one["time_ns"] >= 6_000_000_000)
+    assert len(slow.states) < 10
+    assert len(usual.states) > 2 * len(slow.states)
+    told = [[time_ns for state in talk.states for time_ns in state["deliveries"]["time_ns"]] for talk in (slow, usual)]
+    assert told[0] == told[1]  # nothing is lost on the way
+
+
 def test_who_looks_when_time_went_back_begins_anew(served: Server) -> None:
     with Talk(served) as talk:
         talk.ask("since", generation=0, row=0)

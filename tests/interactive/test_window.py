@@ -119,6 +119,25 @@ def test_a_person_plays_pauses_steps_crashes_drags_saves_and_runs_it_again(windo
     assert runs[0].verdict == runs[1].verdict == "valid"
 
 
+def test_the_clock_is_a_state_behind_the_run_however_rare_pictures_are(window: Window) -> None:
+    window.value(f"{{ {LIVE}.pictureMs = () => 1000; }}")
+    window.value(f"{LIVE}.ask({{command: 'play', speed: 1}})")
+    window.page.until(f"{APP}.run.now_s > 2")
+    behind = window.value(
+        f"""new Promise((done) => {{
+          const found = [];
+          const look = () => {{
+            found.push({APP}.run.now_s - {APP}.clock.t);
+            if (found.length < 40) setTimeout(look, 53);
+            else done(found.sort((a, b) => a - b));
+          }};
+          look();
+        }})"""
+    )
+    assert behind[0] >= 0
+    assert behind[20] < 0.3
+
+
 def test_looking_back_and_going_on_from_there_is_another_branch(window: Window) -> None:
     page = window.page
     window.play_to(5)

@@ -98,13 +98,18 @@ Mobilenet.grow = (run) => {
     for (const each of kind.series) each.sizes = kind.room(each.sizes);
     kind.filled = Math.floor(run.now_s / kind.bin_s);
   }
+  // Whether there is a buffer now that was not known.
   run.takeBuffers = (t, buffers) => {
+    let isNew = false;
     for (const [name, kind] of Object.entries(run.buffers)) {
       const to = Math.min(kind.bins - 1, Math.floor(t / kind.bin_s));
       for (const [buffer, sizes] of Object.entries(buffers[name])) {
         const called = { sbuffer: "SBuffer", rbuffer: "RBuffer" }[buffer] || buffer;
         let series = kind.series.find((each) => each.name === called);
-        if (!series) kind.series.push((series = { name: called, sizes: kind.room(null) }));
+        if (!series) {
+          kind.series.push((series = { name: called, sizes: kind.room(null) }));
+          isNew = true;
+        }
         for (let i = 0; i < sizes.length; i++)
           for (let b = kind.filled + 1; b <= to; b++) series.sizes[i * kind.bins + b] = sizes[i];
         for (let i = 0; i < sizes.length; i++)
@@ -112,6 +117,7 @@ Mobilenet.grow = (run) => {
       }
       kind.filled = Math.max(kind.filled, to);
     }
+    return isNew;
   };
 };
 
@@ -171,6 +177,7 @@ Mobilenet.live = (app) => {
       branch: 0,
       jobs: [],
       arrows: [],
+      arrowsFrom_s: 0, // before it nobody looked at whom is chosen
       card: null,
       busy: null,
       curves: { time: [], delay: [], held: [], lost: [] },
@@ -340,7 +347,7 @@ Mobilenet.live = (app) => {
     live.state = state;
     live.busy = null;
     run.takePlaces(t, state.hosts);
-    run.takeBuffers(t, state.buffers);
+    if (run.takeBuffers(t, state.buffers) && app.selected) select(app.selected); // its card has a chart of it
     const kept = run.buffers.stations.series[0];
     if (kept && state.buffers.stations.sbuffer) app.marks.higher(state.buffers.stations.sbuffer);
     for (let k = 0; k < state.broadcasts.time_ns.length; k++)
@@ -365,6 +372,7 @@ Mobilenet.live = (app) => {
       while (live.arrows.length && live.arrows[0].sent_ns < oldest) live.arrows.shift();
     }
     const stamp = performance.now();
+    clock.tick(stamp); // pictures may be rarer than states
     lasts = isFirst ? 50 : Math.min(250, Math.max(20, stamp - arrivedAt));
     arrivedAt = stamp;
     shownFrom = isFirst ? t : Math.min(t, clock.t);
@@ -527,6 +535,7 @@ Mobilenet.live = (app) => {
   app.select = (what) => {
     const node = !what ? null : what.kind === "host" ? "h" + what.id : what.kind === "station" ? "s" + what.id : null;
     live.arrows = [];
+    live.arrowsFrom_s = run.now_s;
     live.card = null;
     live.ask({ command: "watch", node });
     select(what);

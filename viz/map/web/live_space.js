@@ -8,6 +8,7 @@ Mobilenet.liveSpace = (app) => {
     LINE = 30,
     LEFT = 64,
     LEGEND = "blue: messages · grey: acknowledgements · brown: control · violet: wire · red: lost · ▮ delivered",
+    UNKNOWN = "frames before it was chosen are not kept",
     box = el("aside", { class: "mn-space", hidden: "", "aria-label": "Space-time diagram of the chosen host" }),
     title = el("div", { class: "mn-space-title" });
   box.append(title);
@@ -77,6 +78,17 @@ Mobilenet.liveSpace = (app) => {
     const x = (s) => LEFT + ((s - from) / SPAN_S) * (width - LEFT - 8),
       y = (node) => 20 + LINE * lines.indexOf(node);
     g.clearRect(0, 0, width, height);
+    const known = Math.min(live.arrowsFrom_s, seen.length ? seen[0].sent_ns / 1e9 : Infinity);
+    if (known > from) {
+      const wide = x(Math.min(t, known)) - LEFT;
+      g.fillStyle = "rgba(34,48,60,.06)";
+      g.fillRect(LEFT, 8, wide, LINE * lines.length + 4);
+      g.font = "10px system-ui, sans-serif";
+      g.textAlign = "left";
+      g.textBaseline = "alphabetic";
+      g.fillStyle = QUIET;
+      if (g.measureText(UNKNOWN).width < wide - 8) g.fillText(UNKNOWN, LEFT + 4, LINE * lines.length + 6);
+    }
     for (const node of lines) {
       const station = node[0] === "s" ? Number(node.slice(1)) : -1;
       g.strokeStyle = station < 0 ? INK : app.colours[station];

@@ -1,0 +1,143 @@
+"""What an intervention did: the runs with it and without it compared, world by world, and said in a few sentences.
+
+Model     computed from what the runs recorded. Looked at are messages broadcast from the intervention on: delays and
+          number of their deliveries in the whole network, and the delays at whom it was done to and at the other hosts
+          of its cell, which are those that had their session with the same station at that time. Up to there the two
+          runs of a world are one and the same
+Units     seconds
+Source    paired t intervals: experiments/study/statistics.py; ours: docs/guide/live.md
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from mobilenet.engine.kernel import SECOND, ns
+from mobilenet.experiments.study.statistics import compare_pairs
+from mobilenet.metrics.deliveries import Deliveries
+from mobilenet.rundir.reader import read_coded
+from mobilenet.rundir.table import Table
+from mobilenet.world.interventions import Add, AnyIntervention, Cut, Drag, Interval, Loss, Mend, OfHost, OfStation
+
+EFFECTS = ("delivery_delay_mean_s", "deliveries")  # of the whole network
+CONFIDENCE = 0.95
+
+WORDS = {  # of what is done to a host or a station
+    "crash": "crash of", "recover": "recovery of", "join": "joining of", "leave": "leaving of",
+    "broadcast": "broadcast by", "radio_off": "radio switched off at", "radio_on": "radio switched on at",
+}  # fmt: skip
+
+
+def said(one: AnyIntervention) -> str:
+    """An intervention in a few words: crash of h3 at 12.5 s."""
+    match one:
+        case OfHost():
+            what = f"{WORDS[one.do]} {one.host}"
+        case OfStation():
+            what = f"{WORDS[one.do]} {one.station}"
+        case Drag():
+            what = f"drag of {one.host} to {_place(one.to_m)}"
+        case Add():
+            what = f"further host at {_place(one.to_m)}"
+        case Loss():
+            what = f"random loss of {one.loss:g}"
+        case Interval():
+            what = f"interval of {one.interval_s:g} s"
+        case Cut() | Mend():
+            what = f"{one.do} of {'–'.join(one.link)}{', which loses,' if isinstance(one, Cut) and one.loses else ''}"
+    return f"{what} at {one.at_s:.6g} s"
+
+
+def differences(study: Path, one: AnyIntervention, end_s: float) -> list[dict[str, Any]]:
+    """With minus without, world by world, with an interval: of EFFECTS, and of the delays at whom it is about. Also of
+    runs whose backlog grows, of which a study gives no mean: what is asked is what came of it within a time. `study`:
+    of two configurations, the second one with it; its runs measure from the intervention to `end_s`.
+    """
+    import pandas as pd
+
+    runs = pd.read_parquet(study / "tables" / "runs.parquet")
+    near = [delays_near(read_coded(study / "runs" / run, "events"), one, end_s) for run in runs["run"]]
+    runs = pd.concat([runs, pd.DataFrame(near, index=runs.index)], axis=1)
+    found = []
+    for metric in (*EFFECTS, *(name for name in NEAR if name in runs)):
+        values = runs.pivot_table(index="replication", columns="configuration", values=metric).dropna()
+        if values.shape[1] < 2 or len(values) < 2:
+            found.append({"metric": metric, "pairs": 0})
+            continue
+        result = compare_pairs(values[1].to_numpy(float), values[0].to_numpy(float), CONFIDENCE)
+        mean, low, high = result.difference.mean, result.difference.low, result.difference.high
+        found.append({"metric": metric, "pairs": result.pairs, "difference": mean, "low": low, "high": high})
+    return found
+
+
+NEAR = ("delivery_delay_mean_there_s", "delivery_delay_mean_cell_s")  # at whom it is done to; at the rest of its cell
+
+
+def delays_near(events: Table, one: AnyIntervention, end_s: float) -> dict[str, float]:
+    """Mean delays of messages broadcast since: at the host that it is done to, and at the other hosts of the cell."""
+    host = one.host if isinstance(one, OfHost | Drag) else None
+    if host is None and not isinstance(one, OfStation):
+        return {}
+    at_ns = ns(one.at_s)
+    cells = dict(served(events, at_ns))
+    station = one.station if isinstance(one, OfStation) else cells.get(host or "")
+    others = [name for name, of in cells.items() if of == station and name != host] if station else []
+    deliveries = Deliveries(events)
+    inside = deliveries.was_broadcast & (deliveries.sent_ns >= at_ns) & (deliveries.sent_ns < ns(end_s))
+    delays_s = (deliveries.time_ns - deliveries.sent_ns) / SECOND
+    node = events.coded("node")
+    found = {}
+    for metric, hosts in zip(NEAR, ([host] if host else [], others), strict=True):
+        own = inside & np.isin(deliveries.node, [node.code(name) for name in hosts])
+        if own.any():
+            found[metric] = float(delays_s[own].mean())
+    return found
+
+
+def served(events: Table, at_ns: int) -> Iterator[tuple[str, str | None]]:
+    """Whose session was last with which station, in order of time; None: it has left."""
+    event = events.coded("event")
+    rows = event.rows("join", "handoff_end", "leave")
+    rows = rows[events.numbers("time_ns")[rows] <= at_ns]
+    names = zip(*(events.picked(name, rows) for name in ("event", "node", "station")), strict=True)
+    for kind, node, station in names:
+        yield node, None if kind == "leave" else station
+
+
+def effect_in_words(one: AnyIntervention, after_s: float, found: list[dict[str, Any]]) -> str:
+    """What it did, in one sentence for each metric, with intervals."""
+    host = one.host if isinstance(one, OfHost | Drag) else ""
+    cell = f"the other hosts of {host}'s cell" if host else "the hosts of its cell"
+    words = {
+        "delivery_delay_mean_s": ("the mean delivery delay", " s"), "deliveries": ("the number of deliveries", ""),
+        NEAR[0]: (f"the mean delay at {host} itself", " s"), NEAR[1]: (f"the mean delay at {cell}", " s"),
+    }  # fmt: skip
+    worlds = max(finding["pairs"] for finding in found)
+    sentences = []
+    for finding in found:
+        name, unit = words[finding["metric"]]
+        if not finding["pairs"]:
+            sentences.append(f"Of {name} nothing can be told: too few runs have one.")
+            continue
+        low, high = finding["low"], finding["high"]
+        half = (high - low) / 2
+        some = f" ({finding['pairs']} worlds)" if finding["pairs"] < worlds else ""
+        if low > 0 or high < 0:
+            size = f"{abs(finding['difference']):.3g}{unit} ± {half:.2g}{unit}"
+            sentences.append(f"{name[0].upper()}{name[1:]} is {size} {'more' if low > 0 else 'less'} with it{some}.")
+        else:
+            sentences.append(
+                f"No difference of {name} can be told: {finding['difference']:+.2g}{unit} ± {half:.2g}{unit}{some}."
+            )
+    return (
+        f"The {said(one)}, in the {after_s:.3g} s after it, {worlds} worlds with and without it"
+        f" ({100 * CONFIDENCE:g} % intervals): " + " ".join(sentences)
+    )
+
+
+def _place(to_m: tuple[float, float]) -> str:
+    return f"[{to_m[0]:g}, {to_m[1]:g}]"
