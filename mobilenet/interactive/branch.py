@@ -81,13 +81,7 @@ def _node(one: AnyIntervention | Mapping[str, Any]) -> Node:
     """As the reader has it; what was checked already needs no words for it."""
     if isinstance(one, Mapping):
         return parse_value(inline(plain(one)), HERE)
-    return Node(
-        {
-            key: Node([Node(part, HERE) for part in value] if isinstance(value, tuple) else value, HERE)
-            for key, value in one.model_dump().items()
-        },
-        HERE,
-    )
+    return Node.of(one.model_dump(), HERE)
 
 
 def plain(one: AnyIntervention | Mapping[str, Any]) -> dict[str, Any]:

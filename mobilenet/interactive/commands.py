@@ -9,10 +9,12 @@ from __future__ import annotations
 import json
 from typing import Annotated, Any, Literal, get_args
 
-from pydantic import Field, TypeAdapter, ValidationError
+from pydantic import Field, ValidationError
 
 from mobilenet.parameters import Parameters, ScenarioError
 from mobilenet.quoting import cut
+from mobilenet.scenario.error_messages import problems
+from mobilenet.scenario.yaml_reader import Node
 
 LONGEST_BYTES = 65_536  # of one message
 Id = Annotated[int | None, Field(ge=0, le=2**53)]
@@ -116,8 +118,9 @@ WORDS = {  # what would be right, where pydantic says it in its own words
     "speed": "expected a number from 0.01 to 1000, or max",
     "name": "expected at most 80 letters, digits, dots, dashes and underscores, a letter or digit first",
 }
-_ADAPTER: TypeAdapter[Command] = TypeAdapter(Annotated[Command, Field(discriminator="command")])
-NAMES = tuple(get_args(kind.model_fields["command"].annotation)[0] for kind in get_args(Command))
+KINDS: dict[str, type[Command]] = {
+    get_args(kind.model_fields["command"].annotation)[0]: kind for kind in get_args(Command)
+}
 
 
 def parsed(text: str | bytes) -> Command:
@@ -128,15 +131,15 @@ def parsed(text: str | bytes) -> Command:
         raise ScenarioError('not JSON; expected an object such as {"command": "pause"}') from None
     if not isinstance(value, dict):
         raise ScenarioError('expected an object such as {"command": "pause"}')
-    if value.get("command") not in NAMES:
-        said = cut(repr(value.get("command")), 60)
-        raise ScenarioError(f"command: {said}, expected one of {', '.join(NAMES)}")
+    name = value.get("command")
+    if not isinstance(name, str) or name not in KINDS:
+        raise ScenarioError(f"command: {cut(repr(name), 60)}, expected one of {', '.join(KINDS)}")
     try:
-        return _ADAPTER.validate_python(value)
+        return KINDS[name].model_validate(value)
     except ValidationError as error:
-        first = error.errors(include_url=False)[0]
-        where = str(first["loc"][1]) if len(first["loc"]) > 1 else value["command"]
-        raise ScenarioError(cut(f"{where}: {WORDS.get(where, first['msg'])}", 300)) from None
+        key = str(error.errors(include_url=False)[0]["loc"][0])
+        said = f"{name}: {key}: {WORDS[key]}" if key in WORDS else problems(error, Node.of(value, name), KINDS[name])[0]
+        raise ScenarioError(cut(said, 300)) from None
 
 
 def id_of(text: str | bytes) -> int | None:

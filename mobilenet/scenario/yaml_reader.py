@@ -58,6 +58,15 @@ class Node:
     value: Any
     where: str  # `dynamic.yaml:14` or `--set seed=5`
 
+    @classmethod
+    def of(cls, value: Any, where: str) -> Node:
+        """Values that come from one place, as nodes."""
+        if isinstance(value, dict):
+            return cls({key: cls.of(inside, where) for key, inside in value.items()}, where)
+        if isinstance(value, (list, tuple)):
+            return cls([cls.of(inside, where) for inside in value], where)
+        return cls(value, where)
+
     def plain(self) -> Any:
         """Without the places; lists are tuples."""
         if isinstance(self.value, dict):
