@@ -222,4 +222,4 @@ class Player:
         # from when it was to be, so that what a piece takes does not add up; not at once again
         self._next_s = max(self._next_s + self.pause_s, now_s + self.pause_s / 4)
         was_due, self._is_due = self._is_due, False
-        self._is_owed = not self._on_state(was_due or self._is_owed)
+        self._is_owed = not self._on_state(was_due)

@@ -111,10 +111,11 @@ class Server:
         made: dict[Place, tuple[str, Place]] = {}
         are_told = True
         for listener in list(self.listeners):
-            is_early = not at_once and now_s < listener.told_s + listener.pause_s - EARLY_S
-            if listener.place is None or is_early:
+            is_early = now_s < listener.told_s + listener.pause_s - EARLY_S
+            if listener.place is None or is_early and not at_once and not listener.is_owed:
                 continue
-            if not listener.can_take:
+            listener.is_owed = not listener.can_take
+            if listener.is_owed:
                 are_told = False
                 continue
             if listener.place not in made:

@@ -46,6 +46,7 @@ class Listener:
         self.place: Place | None = None
         self.pause_s = 0.0
         self.told_s = -math.inf  # of the wall's clock
+        self.is_owed = False  # a state that it could not take
 
 
 class Stream:
