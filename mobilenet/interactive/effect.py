@@ -109,7 +109,7 @@ def served(events: Table, at_ns: int) -> Iterator[tuple[str, str | None]]:
 
 
 def effect_in_words(one: AnyIntervention, after_s: float, found: list[dict[str, Any]]) -> str:
-    """What it did, in one sentence for each metric, with intervals."""
+    """What it did, with intervals: a sentence for each metric that differs, and one for those that do not."""
     host = one.host if isinstance(one, OfHost | Drag) else ""
     cell = f"the other hosts of {host}'s cell" if host else "the hosts of its cell"
     words = {
@@ -117,7 +117,7 @@ def effect_in_words(one: AnyIntervention, after_s: float, found: list[dict[str, 
         NEAR[0]: (f"the mean delay at {host} itself", " s"), NEAR[1]: (f"the mean delay at {cell}", " s"),
     }  # fmt: skip
     worlds = max(finding["pairs"] for finding in found)
-    sentences = []
+    sentences, alike = [], []
     for finding in found:
         name, unit = words[finding["metric"]]
         if not finding["pairs"]:
@@ -130,9 +130,9 @@ def effect_in_words(one: AnyIntervention, after_s: float, found: list[dict[str, 
             size = f"{abs(finding['difference']):.3g}{unit} ± {half:.2g}{unit}"
             sentences.append(f"{name[0].upper()}{name[1:]} is {size} {'more' if low > 0 else 'less'} with it{some}.")
         else:
-            sentences.append(
-                f"No difference of {name} can be told: {finding['difference']:+.2g}{unit} ± {half:.2g}{unit}{some}."
-            )
+            alike.append(f"{name}, {finding['difference']:+.2g}{unit} ± {half:.2g}{unit}{some}")
+    if alike:
+        sentences.append(f"No difference can be told of {'; of '.join(alike)}.")
     return (
         f"The {said(one)}, in the {after_s:.3g} s after it, {worlds} worlds with and without it"
         f" ({100 * CONFIDENCE:g} % intervals): " + " ".join(sentences)

@@ -101,3 +101,18 @@ def test_delays_are_those_at_the_host_and_at_the_others_of_its_cell() -> None:
     assert delays_near(events, OfStation(at_s=4, do="radio_off", station="s1"), 9) == {NEAR[1]: 3.0}
     assert delays_near(events, OfHost(at_s=4, do="crash", host="h1"), 9) == {NEAR[0]: 2.0}  # it has no cell
     assert delays_near(events, Loss(at_s=4, do="loss", loss=0.5), 9) == {}
+
+
+def test_what_differs_has_a_sentence_each_and_what_does_not_one_together() -> None:
+    found = [
+        {"metric": "delivery_delay_mean_s", "pairs": 30, "difference": 0.41, "low": 0.36, "high": 0.46},
+        {"metric": "deliveries", "pairs": 30, "difference": -2.0, "low": -5.0, "high": 1.0},
+        {"metric": NEAR[0], "pairs": 0},
+        {"metric": NEAR[1], "pairs": 27, "difference": 0.1, "low": -0.1, "high": 0.3},
+    ]
+    assert effect_in_words(OfHost(at_s=4, do="crash", host="h0"), 20, found) == (
+        "The crash of h0 at 4 s, in the 20 s after it, 30 worlds with and without it (95 % intervals): The mean"
+        " delivery delay is 0.41 s ± 0.05 s more with it. Of the mean delay at h0 itself nothing can be told: too few"
+        " runs have one. No difference can be told of the number of deliveries, -2 ± 3; of the mean delay at the other"
+        " hosts of h0's cell, +0.1 s ± 0.2 s (27 worlds)."
+    )

@@ -102,7 +102,11 @@ Mobilenet.livePanel = (app) => {
     el(
       "div",
       { class: "mn-job mn-job-" + job.state },
-      el("b", {}, job.kind === "save" ? "Save: " : "Effect of " + job.about + ": "),
+      job.kind === "save"
+        ? el("b", {}, "Save: ")
+        : job.state === "done"
+          ? null // the answer begins with it
+          : el("b", {}, "Effect of " + job.about + ": "),
       el("span", {}, job.state === "running" ? "under way; " + job.text : job.text),
     );
 
