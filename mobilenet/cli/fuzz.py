@@ -244,12 +244,13 @@ def bench(
                 f"{whole.share:<11.2f} {whole.target:<6g}  {'pass' if whole.passed else 'MISS'}"
             )
             whole_runs.append(table.with_name(f"{table.stem}_whole_runs.csv"), whole)
-        say("\nlive          hosts  cost   states per s  at most")
+        say("\nlive          hosts  cost   states per s  simulated s per s  at most")
         for window in cost.measure(repeat):
             at_most = "" if window.target is None else f"{window.target:g}"
             mark = {True: "pass", False: "MISS", None: ""}[window.passed]
             say(
-                f"{window.case:13} {window.hosts:<6} {window.cost:<6.3f} {window.states_per_s:<13g} {at_most:<8} {mark}"
+                f"{window.case:13} {window.hosts:<6} {window.cost:<6.3f} {window.states_per_s:<13g} "
+                f"{window.simulated_per_s:<18g} {at_most:<8} {mark}"
             )
             cost.append(table.with_name(f"{table.stem}_live.csv"), window)
         if studies:

@@ -1,9 +1,9 @@
 """Keeps the pace of a live run, and does what it is asked to between two pieces of it.
 
 Model     one thread owns the session. Whoever wants something puts it into a queue and gets the answer as a future.
-          Emulated time is the clock's, times the speed, since the last change of it; where the machine is slower, what
-          it cannot keep up with is let go. States go out 20 times a second, 10 with many hosts, and at once after
-          something was done
+          Emulated time is the clock's, times the speed, since the last change of it; where the machine is slower, it
+          plays without a rest, and what is more than MOST_BEHIND_S behind is let go. States go out 20 times a second, 10
+          with many hosts, and at once after something was done
 Units     seconds of the wall's clock in names that say so, nanoseconds of emulated time
 Errors    what a command raises is in its future
 Source    ours: docs/guide/live.md
@@ -24,6 +24,8 @@ from mobilenet.quoting import first_line
 
 PIECE_S = 0.01  # so long a piece is to take
 TURN_S = 0.03  # until others have their turn
+MOST_BEHIND_S = 0.5
+LONGEST_PAUSE_S = 0.1  # however rarely those who watch want to be told: so long time stands at most
 LONGEST_PIECE_NS = 10 * SECOND
 MANY_HOSTS = 300  # from so many on half as many states go out
 Task = Callable[[], Any]
@@ -51,7 +53,8 @@ class Player:
         self._until_ns: int | None = None  # where a `play` with a time ends
         self._since_wall_s, self._since_ns = 0.0, 0
         self.shortest_pause_s = 0.05 if len(session.simulation.hosts) <= MANY_HOSTS else 0.1
-        self.pause_s = self.shortest_pause_s  # between two states; whoever tells them may make it longer
+        self.pause_s = self.shortest_pause_s  # between two states
+        self._is_behind = False
         self._piece_ns = SECOND // 100
         self._told_wall_s, self._told_ns = 0.0, 0
         self._next_s = 0.0  # when those who watch are told next, if nothing is done
@@ -63,6 +66,10 @@ class Player:
         answer: Future[Any] = Future()
         self._tasks.put((task, answer))
         return answer
+
+    def tell_each(self, pause_s: float) -> None:
+        """So much time between two states is enough."""
+        self.pause_s = max(self.shortest_pause_s, min(LONGEST_PAUSE_S, pause_s))
 
     def end(self) -> None:
         """From any thread, or a signal: `run` returns."""
@@ -131,7 +138,7 @@ class Player:
         self._told_wall_s, self._told_ns = self._since_wall_s, self._since_ns
 
     def _wait_s(self, now_s: float) -> float:
-        if self._is_due or self.is_playing and (self.speed == "max" or self._stepping is not None):
+        if self._is_due or self.is_playing and (self.speed == "max" or self._stepping is not None or self._is_behind):
             return 0.0
         if not self.is_playing and not self._is_owed:
             return 3600.0
@@ -164,11 +171,11 @@ class Player:
             target_ns = self._since_ns + int((began_s - self._since_wall_s) * self.speed * SECOND)
         if self._until_ns is not None:
             target_ns = min(target_ns, self._until_ns)
-        now_s = began_s
+        now_s, self._is_behind = began_s, False
         try:
             while session.now_ns < target_ns and not self._has_to_stop():
                 if now_s - began_s > TURN_S:
-                    self._since_wall_s, self._since_ns = now_s, session.now_ns  # what is behind is let go
+                    self._is_behind = True
                     break
                 session.play_ns(min(target_ns, session.now_ns + self._piece_ns))
                 took_s, now_s = time.monotonic() - now_s, time.monotonic()
@@ -177,7 +184,15 @@ class Player:
         except Exception as error:  # of a program or a plug-in
             self.pause(first_line(error))
             return
+        if self._is_behind and self.speed != "max":
+            self._let_go(self.speed, now_s)
         self._has_to_stop()
+
+    def _let_go(self, speed: float, now_s: float) -> None:
+        """What the machine cannot keep up with."""
+        behind_s = now_s - self._since_wall_s - (self.session.now_ns - self._since_ns) / SECOND / speed
+        if behind_s > MOST_BEHIND_S:
+            self._since_wall_s, self._since_ns = now_s - MOST_BEHIND_S, self.session.now_ns
 
     def _step_on(self, what: str) -> None:
         try:
@@ -219,7 +234,7 @@ class Player:
         if self.is_playing and now_s - self._told_wall_s > 0.01:
             self.rate = (now_ns - self._told_ns) / SECOND / (now_s - self._told_wall_s)
         self._told_wall_s, self._told_ns = now_s, now_ns
-        # from when it was to be, so that what a piece takes does not add up; not at once again
-        self._next_s = max(self._next_s + self.pause_s, now_s + self.pause_s / 4)
+        # from when it was to be, so that what a piece takes does not add up; not at once again, nor later than usual
+        self._next_s = min(max(self._next_s + self.pause_s, now_s + self.pause_s / 4), now_s + self.pause_s)
         was_due, self._is_due = self._is_due, False
         self._is_owed = not self._on_state(was_due)

@@ -124,8 +124,7 @@ class Server:
             text, listener.place = made[listener.place]
             listener.told_s = now_s
             listener.tell(text)
-        player = self._desk.player
-        player.pause_s = max(player.shortest_pause_s, min((one.pause_s for one in self.listeners), default=0.0))
+        self._desk.player.tell_each(min((one.pause_s for one in self.listeners), default=0.0))
         return are_told
 
     # --- in the thread of the sockets

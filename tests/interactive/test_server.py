@@ -130,6 +130,28 @@ def test_each_listener_has_its_own_pace_and_what_is_done_is_told_at_once(served:
     assert told[0] == told[1]  # nothing is lost on the way
 
 
+def test_a_slow_listener_slows_nobody_down(served: Server) -> None:
+    with Talk(served) as talk:
+        talk.ask("since", generation=0, row=0)
+        talk.ask("pace", states_per_s=0.1)
+        began_s = time.monotonic()
+        talk.ask("play", speed=50, until_s=20)
+        talk.until_state(lambda one: not one["is_playing"] and one["time_ns"] >= 20_000_000_000)
+        assert time.monotonic() - began_s < 10  # 0.4 s, if the machine can
+
+
+def test_many_commands_do_not_put_off_the_next_state(served: Server) -> None:
+    with Talk(served) as talk:
+        talk.ask("since", generation=0, row=0)
+        talk.ask("play", speed=1)
+        for _ in range(80):
+            talk.ask("speed", speed=1)
+        begun_s = time.monotonic()
+        for _ in range(5):
+            talk.state()
+        assert time.monotonic() - begun_s < 2  # 0.25 s; each command put it off by 50 ms
+
+
 def test_who_looks_when_time_went_back_begins_anew(served: Server) -> None:
     with Talk(served) as talk:
         talk.ask("since", generation=0, row=0)
