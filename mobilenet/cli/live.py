@@ -12,13 +12,13 @@ import webbrowser
 from collections.abc import Callable
 from pathlib import Path
 from types import FrameType
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import typer
 
 from mobilenet.cli.console import SIGNALS, Exit, fail, reporting, say
 from mobilenet.cli.options import AllowCode, Overrides, ScenarioFile, Seed
-from mobilenet.quoting import counted, quoted
+from mobilenet.quoting import counted, cut, quoted
 
 
 def live(
@@ -29,9 +29,8 @@ def live(
         int, typer.Option("--port", min=0, max=65535, metavar="P", help="Of this machine; 0: any that is free.")
     ] = 0,
     speed: Annotated[
-        float,
-        typer.Option("--speed", min=0.01, max=1000, metavar="X", help="Simulated seconds per second, to begin with."),
-    ] = 1.0,
+        str, typer.Option("--speed", metavar="X", help="Simulated seconds per second, to begin with; or max.")
+    ] = "1",
     out: Annotated[
         Path | None, typer.Option("--out", metavar="DIR", help="Where the run is kept; by default one below runs/.")
     ] = None,
@@ -43,15 +42,18 @@ def live(
     """Watch a scenario happen in a browser, and touch it."""
     with reporting():
         from mobilenet.interactive.desk import Desk
+        from mobilenet.interactive.keeping import require_room
         from mobilenet.interactive.page import page_of
         from mobilenet.interactive.server import LiveError, Server
         from mobilenet.interactive.session import live as opened
 
         if out is not None and out.exists():
             fail(f"{out}: exists already; name another directory, or remove it", Exit.BAD_INPUT)
+        pace = _speed(speed)
         session = opened(scenario, seed, overrides or [], allow_code)
+        require_room(session, out)
         desk = Desk(session, allow_code, out)
-        desk.player.speed = speed
+        desk.player.speed = pace
         server = Server(desk, lambda: page_of(desk, server.token), port)
         try:
             server.start()
@@ -73,6 +75,18 @@ def live(
         _end(desk, scenario, out, again + ("" if seed is None else f" --seed {seed}"))
 
 
+def _speed(said: str) -> float | Literal["max"]:
+    if said == "max":
+        return "max"
+    try:
+        speed = float(said)
+    except ValueError:
+        speed = 0.0
+    if not 0.01 <= speed <= 1000:
+        fail(f"--speed: {cut(repr(said), 60)}, expected a number from 0.01 to 1000, or max", Exit.BAD_INPUT)
+    return speed
+
+
 def _end_by_signals(end: Callable[[], None]) -> None:
     """The first one lets what happens right now come to its end, so that the record is whole; the second one does not
     wait.
@@ -91,7 +105,10 @@ def _end_by_signals(end: Callable[[], None]) -> None:
 
 def _end(desk: Any, scenario: Path, out: Path | None, again: str) -> None:
     """Keep what somebody has done to the run, as far as it is not kept yet. `again`: the options that it came with."""
+    from mobilenet.interactive.branch import plain
     from mobilenet.interactive.keeping import keep_branch, keep_unfinished
+    from mobilenet.rundir.writer import RecordError
+    from mobilenet.scenario.yaml_writer import inline
 
     session = desk.session
     say(f"stopped at {session.now_s:.9g} s")
@@ -100,7 +117,12 @@ def _end(desk: Any, scenario: Path, out: Path | None, again: str) -> None:
     for branch in left:
         count = counted(len(session.done_in(branch)), "intervention")
         if branch.number == session.branch.number:
-            directory = keep_unfinished(session, None if out is None or out.exists() else out)
+            try:
+                directory = keep_unfinished(session, None if out is None or out.exists() else out)
+            except RecordError as error:
+                done = inline([plain(one) for one in branch.interventions])
+                say(f"the run could not be kept. What was done to it, for a scenario:\ninterventions: {done}")
+                fail(str(error), Exit.BAD_INPUT)
             marked = "" if session.is_over else ", marked as ended early"
             say(f"the run until then, with {count}, is in {quoted(directory)}{marked}")
             next_scenario = directory / "scenario.yaml"

@@ -12,6 +12,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from numbers import Real
 from typing import Any
 
 from mobilenet.engine.kernel import SECOND, ns
@@ -23,6 +24,7 @@ from mobilenet.scenario.yaml_writer import inline
 from mobilenet.world.interventions import AnyIntervention
 
 HERE = "by hand"  # where an intervention is said, for messages
+LONGEST_S = 1e7  # of a run
 MOST = 5_000  # of them: a file with more could not be read again
 _WHERE = re.compile(rf"^{HERE}: (interventions(\.\d+)?[.:] *)?")
 _KEY = re.compile(r"[a-z_]{1,20}")
@@ -46,6 +48,13 @@ class Branch:
 def seconds(time_ns: int) -> float:
     """The number of seconds that becomes this number of nanoseconds again."""
     return time_ns / SECOND
+
+
+def instant_ns(what: str, time_s: float) -> int:
+    """A time that somebody says; ScenarioError for what is none."""
+    if not isinstance(time_s, Real) or not 0 <= time_s <= LONGEST_S:
+        raise ScenarioError(f"{what}: {cut(repr(time_s), 40)}, expected seconds from 0 to {LONGEST_S:g}")
+    return ns(float(time_s))
 
 
 def untouched_ns(interventions: Sequence[AnyIntervention], time_ns: int) -> int:

@@ -70,10 +70,11 @@ class Switch(_Command):
 
 
 class Watch(_Command):
-    """Whose card and messages come with each state; null: nobody's."""
+    """Whose card and messages come with each state; null: nobody's. `deliveries`: those up to now with the reply."""
 
     command: Literal["watch"]
     node: Annotated[str, Field(max_length=10)] | None = None
+    deliveries: bool = False
 
 
 class Pace(_Command):

@@ -95,7 +95,8 @@ class Desk:
         match command:
             case commands.Since():
                 watched = None if listener.place is None else listener.place.watched
-                listener.place = Place(command.generation, command.row, watched)
+                row = min(command.row, len(session.simulation.recording.events))
+                listener.place = Place(command.generation, row, watched)
                 player.changed()
                 return {"generation": stream.generation}
             case commands.SetSpeed():
@@ -122,6 +123,9 @@ class Desk:
                     raise ScenarioError("watch: expected `since` before it")
                 listener.place = listener.place._replace(watched=command.node, arrow=0)
                 player.changed()
+                if command.node is not None and command.deliveries:
+                    told = stream.delivered_at(command.node, listener.place.row)
+                    return {"time_ns": session.now_ns, "delivered": told}
             case commands.Pace():
                 listener.pause_s = 1 / command.states_per_s
             case commands.Message():

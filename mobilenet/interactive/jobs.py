@@ -12,6 +12,7 @@ Source    ours: docs/guide/live.md
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -63,6 +64,7 @@ class Jobs:
         self._allow_code = allow_code
         self._name = name
         self._processes: dict[int, subprocess.Popen[str]] = {}
+        self._threads: list[threading.Thread] = []
         self._is_closing = False
         self.saved: list[tuple[AnyIntervention, ...]] = []  # what was done in the branches that are kept
         self._taken: set[Path] = set()  # by jobs that have not written there yet
@@ -81,7 +83,7 @@ class Jobs:
             raise ScenarioError(f"effect: that of the {about} is under way already")
         job = self._new("effect", about)
         out = self._free(RUNS / f"{self._name}-effect-s{scenario.seed}")
-        self._start(job, lambda folder: self._effect(job, folder, out, scenario, number, worlds))
+        self._start(job, lambda folder: self._effect(job, folder, out, scenario, number, worlds), out)
         return job
 
     def close(self) -> None:
@@ -96,6 +98,8 @@ class Jobs:
                 process.wait(max(0.1, end_s - time.monotonic()))
             except subprocess.TimeoutExpired:
                 process.kill()
+        for thread in self._threads:  # which take away what is not whole
+            thread.join(ENDING_S)
 
     # --- what they do, each in a thread of its own
 
@@ -181,15 +185,21 @@ class Jobs:
         self.jobs.append(job)
         return job
 
-    def _start(self, job: Job, work: Callable[[Path], None]) -> None:
+    def _start(self, job: Job, work: Callable[[Path], None], out: Path | None = None) -> None:
+        """`out`: what does not stay unless it is done."""
+
         def run() -> None:
             try:
                 with tempfile.TemporaryDirectory(prefix="mobilenet-live-") as folder:
                     work(Path(folder))
             except (OSError, RunError, ScenarioError, ValueError, KeyError) as error:
                 self._end(job, "failed", first_line(error))
+            finally:
+                if out is not None and job.state != "done":
+                    shutil.rmtree(out, ignore_errors=True)
 
-        threading.Thread(target=run, daemon=True).start()
+        self._threads.append(threading.Thread(target=run, daemon=True))
+        self._threads[-1].start()
 
     def _say(self, job: Job, text: str) -> None:
         job.text = text

@@ -7,6 +7,7 @@ Source    ours: docs/guide/live.md
 
 from __future__ import annotations
 
+from contextlib import suppress
 from pathlib import Path
 
 from mobilenet import api
@@ -16,10 +17,20 @@ from mobilenet.rundir.writer import run_directory
 from mobilenet.simulation.plugin_code import PluginError
 
 
+class _NothingYet(Exception):
+    """To leave a directory that is not to be kept."""
+
+
+def require_room(session: LiveSession, out: Path | None) -> None:
+    """RecordError where no run could be kept: better before it than after."""
+    with suppress(_NothingYet), run_directory(_place(session, out)):
+        raise _NothingYet
+
+
 def keep_unfinished(session: LiveSession, out: Path | None) -> Path:
     """Into `out`, or a free directory below runs/; where that is."""
     scenario = session.scenario
-    directory = out if out is not None else api.free_directory(scenario, Path(f"{session.name}-live.yaml"))
+    directory = _place(session, out)
     outcome = session.outcome or session.simulation.so_far() or session.simulation.standing()
     ended_by = None if session.is_over else PluginError(session.error or f"stopped by hand at {session.now_s:.9g} s")
     with run_directory(directory) as partial:
@@ -33,3 +44,7 @@ def keep_branch(session: LiveSession, branch: Branch) -> Path:
     directory.mkdir(parents=True)
     api.write_scenario(directory, branch.scenario)
     return directory
+
+
+def _place(session: LiveSession, out: Path | None) -> Path:
+    return out if out is not None else api.free_directory(session.scenario, Path(f"{session.name}-live.yaml"))

@@ -2,8 +2,8 @@
 
 Model     one thread owns the session. Whoever wants something puts it into a queue and gets the answer as a future.
           Emulated time is the clock's, times the speed, since the last change of it; where the machine is slower, it
-          plays without a rest, and what is more than MOST_BEHIND_S behind is let go. States go out 20 times a second, 10
-          with many hosts, and at once after something was done
+          plays without a rest, and what is more than MOST_BEHIND_S behind is let go. States go out 20 times a second,
+          10 with many hosts, and at once after something was done
 Units     seconds of the wall's clock in names that say so, nanoseconds of emulated time
 Errors    what a command raises is in its future
 Source    ours: docs/guide/live.md

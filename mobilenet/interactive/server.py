@@ -34,6 +34,7 @@ from mobilenet.interactive.stream import Listener, Place
 HOST = "127.0.0.1"
 MOST_PER_S = 100
 MOST_LISTENERS = 20
+CLOSING_S = 0.2  # that a listener has to say goodbye in
 EARLY_S = 0.01  # a state may come so much before its pace wants it: they go out on the player's beat
 POLICY = "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data:; connect-src 'self'"
 
@@ -134,7 +135,7 @@ class Server:
         try:
             server: Sockets = await serve(
                 self._listen, HOST, self._port, process_request=self._request, max_size=LONGEST_BYTES,
-                compression=None, server_header=None, ping_interval=20, max_queue=16,
+                compression=None, server_header=None, ping_interval=20, max_queue=16, close_timeout=CLOSING_S,
             )  # fmt: skip
         except OSError as error:
             self._problem = error

@@ -28,7 +28,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from mobilenet.engine.event_queue import Runaway
 from mobilenet.engine.kernel import SECOND, ns
-from mobilenet.interactive.branch import Branch, asked, seconds, untouched_ns, with_list
+from mobilenet.interactive.branch import Branch, asked, instant_ns, seconds, untouched_ns, with_list
 from mobilenet.parameters import ScenarioError
 from mobilenet.rundir.table import Table
 from mobilenet.scenario import Scenario
@@ -127,7 +127,7 @@ class LiveSession:
 
     def play(self, until_s: float | None = None) -> None:
         """Go on to that time, or to the end; not beyond a violation."""
-        self.play_ns(2**62 if until_s is None else ns(until_s))
+        self.play_ns(2**62 if until_s is None else instant_ns("play", until_s))
 
     def play_ns(self, until_ns: int) -> None:
         """The same, in nanoseconds."""
@@ -239,7 +239,7 @@ class LiveSession:
 
     def check(self, what: Mapping[str, Any], at_s: float) -> None:
         """Whether it could be done at that earlier time; ScenarioError says why not."""
-        back_ns = ns(at_s)
+        back_ns = instant_ns("check", at_s)
         self._with(asked(what), untouched_ns(self._kept(back_ns), back_ns), is_back=True)
 
     def _with(self, what: dict[str, Any], at_ns: int, is_back: bool = False) -> tuple[Scenario, int]:
@@ -267,8 +267,8 @@ class LiveSession:
         """Stand at that earlier time, with what was done up to there. What was done later belongs to the branch that is
         left. `on_the_way(simulated_s, to_s)` is called now and then.
         """
-        to_ns = ns(to_s)
-        if not 0 <= to_ns <= self.now_ns:
+        to_ns = instant_ns("rewind", to_s)
+        if to_ns > self.now_ns:
             raise ScenarioError(f"rewind: {to_s:g} s, expected a time between 0 and now, {self.now_s:g} s")
         kept = self._kept(to_ns)
         if len(kept) == len(self.branch.interventions) and to_ns == self.now_ns:
@@ -288,7 +288,7 @@ class LiveSession:
 
     def reached_s(self, number: int) -> float:
         """How far a branch has gone."""
-        if not 0 <= number < len(self.branches):
+        if not isinstance(number, int) or not 0 <= number < len(self.branches):
             there = f"0 to {len(self.branches) - 1}"
             raise ScenarioError(f"switch: there is no branch {number}, expected one of {there}")
         return seconds(self.branches[number].reached_ns)

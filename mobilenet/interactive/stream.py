@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -57,12 +57,14 @@ class Stream:
         self.generation = 0
         self._followed = Followed(session.simulation)
         self._sent_ns: dict[str, int] = {}  # message -> its broadcast
+        self._sent_row: dict[str, int] = {}
         self._known = 0  # so many rows are in it
 
     def begin_anew(self) -> None:
         """Time went back."""
         self.generation += 1
         self._sent_ns.clear()
+        self._sent_row.clear()
         self._known = 0
 
     def attend(self, watched: Iterable[str | None]) -> None:
@@ -160,18 +162,39 @@ class Stream:
         if end > self._known:
             new = slice(self._known, end)
             rows = zip(log.event[new], log.message[new], log.time_ns[new], strict=True)
-            self._sent_ns.update((message, at) for event, message, at in rows if event == "broadcast" and message)
+            for row, (event, message, at_ns) in enumerate(rows, self._known):
+                if event == "broadcast" and message:
+                    self._sent_ns[message], self._sent_row[message] = at_ns, row
             self._known = end
+
+    def delivered_at(self, node: str, end: int) -> dict[str, Any]:
+        """What a node has delivered in the first `end` rows, and when."""
+        log = self.session.simulation.recording.events
+        rows = [row for row in _rows_of(log.node, node, end) if log.event[row] == "deliver"]
+        return {"time_ns": [log.time_ns[row] for row in rows], "message": [log.message[row] for row in rows]}
 
     def who_has(self, message: str) -> dict[str, Any]:
         """Which hosts have delivered a message, and when."""
         log = self.session.simulation.recording.events
+        self._note_broadcasts(len(log))
         found: dict[str, list[int]] = {"host": [], "time_ns": []}
-        for row in (row for row, name in enumerate(log.message) if name == message):
+        hosts = len(self.session.simulation.hosts)
+        for row in _rows_of(log.message, message, len(log), self._sent_row.get(message, 0)):
             if log.event[row] == "deliver":
                 found["host"].append(int(log.node[row][1:]))
                 found["time_ns"].append(log.time_ns[row])
+                if len(found["host"]) == hosts:
+                    break
         return {"message": message, "broadcast_ns": self._sent_ns.get(message), **found}
+
+
+def _rows_of(column: list[Any], value: Any, end: int, begin: int = 0) -> Iterator[int]:
+    """Where it stands there: found by the list itself, since a record is long."""
+    try:
+        while True:
+            yield (begin := column.index(value, begin, end) + 1) - 1
+    except ValueError:
+        return
 
 
 def _events(columns: Mapping[str, list[Any]], rows: list[int]) -> dict[str, list[Any]]:

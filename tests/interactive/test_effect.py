@@ -56,6 +56,17 @@ def test_a_crash_delays_deliveries_and_a_sentence_says_by_how_much(desk: Desk) -
     assert effect_in_words(one, 20, differences(study, one, 28)) in job.text
 
 
+def test_an_effect_that_is_not_done_leaves_nothing(desk: Desk) -> None:
+    job = desk.jobs.effect(desk.session.scenario, 0, 500)
+    end_s = time.monotonic() + 120
+    while not list(Path("runs").glob("*/measured")) and time.monotonic() < end_s:
+        time.sleep(0.05)
+    assert list(Path("runs").iterdir())
+    desk.jobs.close()
+    assert job.state == "failed"
+    assert not list(Path("runs").iterdir())
+
+
 def test_two_jobs_at_a_time_have_directories_of_their_own(desk: Desk) -> None:
     jobs = [desk.jobs.save(desk.session.scenario, None, (0, "")) for _ in range(2)]
     assert len({job.about for job in jobs}) == 2

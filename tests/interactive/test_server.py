@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import signal
 import socket
+import subprocess
+import sys
 import time
 import urllib.error
 import urllib.request
@@ -16,7 +18,7 @@ from websockets.exceptions import ConnectionClosed, InvalidStatus
 from websockets.sync.client import connect
 
 import mobilenet
-from tests.interactive.conftest import Server, Talk
+from tests.interactive.conftest import ROOT, Server, Talk
 
 
 def refusal(url: str, **headers: str) -> tuple[int, str]:
@@ -150,6 +152,26 @@ def test_many_commands_do_not_put_off_the_next_state(served: Server) -> None:
         for _ in range(5):
             talk.state()
         assert time.monotonic() - begun_s < 2  # 0.25 s; each command put it off by 50 ms
+
+
+def test_who_has_a_message_and_what_a_host_has_are_those_of_the_record(served: Server, tmp_path: Path) -> None:
+    with Talk(served) as talk:
+        talk.ask("since", generation=0, row=0)
+        talk.ask("play", speed="max", until_s=12)
+        talk.until_state(lambda one: not one["is_playing"] and one["time_ns"] >= 12_000_000_000)
+        of_h2 = talk.ask("watch", node="h2", deliveries=True)["delivered"]
+        had = [talk.ask("message", message=f"h{host}:{seq}") for host in range(6) for seq in range(3)]
+        assert "delivered" not in talk.ask("watch", node="h2")
+    run = mobilenet.run(ROOT / "scenarios" / "first.yaml", out=tmp_path / "whole")
+    events = run.events[(run.events["time_ns"] <= 12_000_000_000) & (run.events["event"] == "deliver")]
+    own = events[events["node"] == "h2"]
+    assert of_h2 == {"time_ns": own["time_ns"].tolist(), "message": own["message"].tolist()}
+    assert len(own) > 10
+    for reply in had:
+        found = events[events["message"] == reply["message"]]
+        assert reply["time_ns"] == found["time_ns"].tolist()
+        assert [f"h{host}" for host in reply["host"]] == found["node"].tolist()
+    assert sum(len(reply["host"]) for reply in had) > 50
 
 
 def test_who_looks_when_time_went_back_begins_anew(served: Server) -> None:
@@ -294,6 +316,39 @@ def test_an_untouched_run_leaves_nothing(served: Server, tmp_path: Path, number:
     assert code == 0
     assert "nothing was done to the run that is not kept already" in out
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (("--out", "/proc/there/is/no/room"), "/proc/there/is/no/room: cannot be written: "),
+        (("--speed", "fast"), "--speed: 'fast', expected a number from 0.01 to 1000, or max"),
+        (("--speed", "0"), "--speed: '0', expected a number from 0.01 to 1000, or max"),
+    ],
+)
+def test_what_cannot_be_is_said_at_the_start_in_one_line(options: tuple[str, ...], said: str, tmp_path: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "mobilenet", "live", str(ROOT / "scenarios" / "first.yaml"), "--no-browser", *options],
+        cwd=tmp_path, capture_output=True, text=True,
+    )  # fmt: skip
+    assert done.returncode == 2
+    assert done.stderr.startswith(said)
+    assert done.stderr.count("\n") == 1
+    assert not any(tmp_path.iterdir())
+
+
+def test_who_does_not_read_does_not_hold_up_the_end(served: Server) -> None:
+    with Talk(served) as deaf, Talk(served) as talk:
+        for one in (deaf, talk):
+            one.ask("since", generation=0, row=0)
+        talk.ask("do", what={"do": "crash", "host": "h3"})
+        talk.ask("play", speed="max")
+        talk.until_state(lambda one: one["is_over"])
+        began_s = time.monotonic()
+        code, out, _ = served.end()
+        assert time.monotonic() - began_s < 4  # a listener has 10 s to say goodbye, unless told otherwise
+    assert code == 0
+    assert "is in runs/" in out
 
 
 def test_a_port_that_is_taken_is_one_line(served_to_all: Server, tmp_path: Path) -> None:

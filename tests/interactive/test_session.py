@@ -249,3 +249,17 @@ def test_what_can_be_done_back_then_is_what_can_be_done_there(live: LiveSession,
     live.rewind(5.0)
     assert live.do("recover", host="h3")["at_s"] == 5.000000001
     the_same(live, tmp_path)
+
+
+@pytest.mark.parametrize("time_s", [float("nan"), 1e300, -1.0, "x", None])
+def test_a_time_that_is_none_is_refused_and_the_run_stands(time_s: Any) -> None:
+    live = mobilenet.live(FIRST)
+    live.play(1)
+    with pytest.raises(ScenarioError, match="expected seconds from 0 to"):
+        live.rewind(time_s)
+    if time_s is not None:
+        with pytest.raises(ScenarioError, match="expected seconds from 0 to"):
+            live.play(time_s)
+    with pytest.raises(ScenarioError, match="there is no branch"):
+        live.switch(time_s)
+    assert live.now_s == 1

@@ -37,7 +37,8 @@ Mobilenet.cards = (app) => {
     };
   };
   // Of a live run at full speed only deliveries of the chosen host come along.
-  const isSample = () => run.messages.every > 1 || Boolean(app.live && app.live.isPartial);
+  const isSample = (h) =>
+    run.messages.every > 1 || Boolean(app.live && app.live.isPartial && app.live.wholeHost !== h);
   const sampled = () =>
     run.messages.every > 1
       ? note("Messages are a sample here (" + sample() + "); gaps between ticks need not be interruptions.")
@@ -141,7 +142,7 @@ Mobilenet.cards = (app) => {
       renew();
       follow.textContent = app.following ? "Stop following" : "Follow";
       state.set(run.sayState(h, t));
-      counter.set(Mobilenet.upTo(own.time, t) + (isSample() ? " (of those shown)" : ""));
+      counter.set(Mobilenet.upTo(own.time, t) + (isSample(h) ? " (of those shown)" : ""));
       const place = run.place(h, t),
         here = best && place ? radio.bestAt(place.x, place.y) : null,
         frame = link ? radio.linkAt(h, t) : null;

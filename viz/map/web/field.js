@@ -303,8 +303,9 @@ Mobilenet.field = (app) => {
   };
   const message = (g, t) => {
     // full ring: has it; open broken ring: not yet
-    const m = app.selected.id,
-      { have, lack } = run.progress(m, t),
+    const m = app.selected.id;
+    if (app.live && !app.live.learn(m)) return;
+    const { have, lack } = run.progress(m, t),
       sender = run.messages.host[m];
     g.lineWidth = 2.6;
     g.strokeStyle = INK;

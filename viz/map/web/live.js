@@ -151,6 +151,17 @@ Mobilenet.growMessages = (run) => {
     byHost[h].time.push(t);
     byHost[h].message.push(m);
   };
+  // All that a host had delivered when it was asked for; what is here and not among it has come since.
+  run.learnDeliveries = (h, { time_ns, message }) => {
+    const own = byHost[h],
+      before = own.message.splice(0),
+      times = own.time.splice(0);
+    message.forEach((name, i) => run.takeDelivery(time_ns[i] / 1e9, h, name));
+    const there = new Set(own.message);
+    before.forEach((m, i) => {
+      if (!there.has(m)) note(m, h, times[i]);
+    });
+  };
   run.takeDelivery = (t, h, name) => {
     const m = number.get(name);
     if (m !== undefined) note(m, h, t);
@@ -180,6 +191,8 @@ Mobilenet.live = (app) => {
       arrowsFrom_s: 0, // before it nobody looked at whom is chosen
       card: null,
       busy: null,
+      isPartial: false, // not all deliveries were told
+      wholeHost: -1, // but all of this one's
       curves: { time: [], delay: [], held: [], lost: [] },
     };
   const STORE = "mobilenet-live";
@@ -398,8 +411,32 @@ Mobilenet.live = (app) => {
   // walking pace that is five a second; laying the canvases over each other is nearly all that a page costs.
   const LONGEST_MS = 200;
   live.pictureMs = () => {
-    const pixels = (run.fastest_mps || 0) * app.rate() * app.view.scaleAt(0);
+    if (!live.following || run.fastest_mps === undefined) return 0;
+    const pixels = run.fastest_mps * app.rate() * app.view.scaleAt(0);
     return Math.min(LONGEST_MS, Math.max(0, 500 / Math.max(pixels, 1)));
+  };
+
+  // Of a message whose deliveries may not all have been told: they are asked for, and again when time has gone on.
+  // False: nothing has come yet.
+  const learnt = new Map(),
+    AGAIN_MS = 500;
+  live.learn = (m) => {
+    if (!live.isPartial) return true;
+    const known = learnt.get(m) || { at_s: -1, asked: -Infinity, isThere: false },
+      stamp = performance.now();
+    if (known.at_s < run.now_s && stamp - known.asked > AGAIN_MS) {
+      known.asked = stamp;
+      learnt.set(m, known);
+      const at_s = run.now_s;
+      live.ask({ command: "message", message: run.messages.label(m) }).then((reply) => {
+        if (reply.error) return;
+        reply.host.forEach((h, i) => run.messages.deliveredAt(m).set(h, reply.time_ns[i] / 1e9));
+        known.at_s = at_s;
+        known.isThere = true;
+        app.changed();
+      });
+    }
+    return known.isThere;
   };
 
   // --- what goes
@@ -537,7 +574,13 @@ Mobilenet.live = (app) => {
     live.arrows = [];
     live.arrowsFrom_s = run.now_s;
     live.card = null;
-    live.ask({ command: "watch", node });
+    live.wholeHost = -1;
+    live.ask({ command: "watch", node, deliveries: live.isPartial }).then(({ delivered }) => {
+      if (!delivered || app.selected !== what || what.kind !== "host") return;
+      run.learnDeliveries(what.id, delivered);
+      live.wholeHost = what.id;
+      app.changed();
+    });
     select(what);
   };
   return live;

@@ -66,6 +66,7 @@ Mobilenet.livePanel = (app) => {
     return one.do.replace("_", " ") + (whose ? " " + whose : "") + (value === undefined ? "" : " " + value) + where;
   };
   const list = el("div", { class: "mn-list", "data-list": "interventions" });
+  const isToCome = (one) => one.at_s > run.now_s + 1e-9; // the scenario itself has it
   const interventionLine = ({ one, i }) => {
     const when = link(app.clockText(one.at_s, true, 2), () => clock.seek(one.at_s), "Look at that moment"),
       ask = link(
@@ -74,7 +75,8 @@ Mobilenet.livePanel = (app) => {
         "The same worlds with and without it: thirty of each, in the background",
       );
     ask.dataset.effect = String(i);
-    return el("div", { class: "mn-intervention" }, when, el("span", {}, said(one)), ask);
+    const words = said(one) + (isToCome(one) ? ", to come" : "");
+    return el("div", { class: "mn-intervention" }, when, el("span", {}, words), ask);
   };
   const branches = el("div", { class: "mn-list", "data-list": "branches" });
   const branchLine = ({ one, i, isHere }) =>
@@ -187,6 +189,7 @@ Mobilenet.livePanel = (app) => {
     const s = live.state;
     if (!s) return "Connecting";
     if (s.is_over) return "The run is over: it has come to rest.";
+    if (s.violation) return "Stopped by a violation.";
     if (!s.is_playing) return "Paused" + (s.stopped_because ? ": " + s.stopped_because : "") + ".";
     return "Playing, " + s.rate.toFixed(s.rate < 10 ? 1 : 0) + " simulated seconds a second.";
   };
@@ -206,14 +209,14 @@ Mobilenet.livePanel = (app) => {
           app.clockText(run.now_s, true, 2) +
           ". What you do now happens there, and begins another branch.",
       );
-    const key = live.branch + " " + live.interventions.length;
+    const key = [live.branch, live.interventions.length, live.interventions.filter(isToCome).length].join(" ");
     if (key !== listed) {
       listed = key;
       const items = live.interventions.map((one, i) => ({ one, i })).slice(-50);
       keep(
         list,
         items.length ? items : [null],
-        (item) => (item ? live.branch + " " + item.i + " " + item.one.at_s : "none"),
+        (item) => (item ? [live.branch, item.i, item.one.at_s, isToCome(item.one)].join(" ") : "none"),
         (item) => (item ? interventionLine(item) : note("nothing yet")),
       );
     }
@@ -289,12 +292,14 @@ Mobilenet.liveCard = (app, kind, i) => {
       );
     }
     const card = live.card && live.card.node === name ? live.card : null,
-      key = JSON.stringify(card);
+      key = live.following ? JSON.stringify(card) : "past";
     if (key === before) return;
     before = key;
     top.replaceChildren();
     inside.replaceChildren();
-    if (!card) return;
+    if (!live.following)
+      inside.append(note("Its timers and what its protocol keeps are known of the moment alone where the run stands."));
+    if (!card || !live.following) return;
     if (!card.is_up) top.append(el("p", { class: "mn-note" }, "It is down: what it has in stable storage is kept."));
     const buffers = Object.entries(card.buffers);
     if (buffers.length) top.append(row("Holds", buffers.map(([buffer, size]) => buffer + " " + size).join(", ")));

@@ -83,6 +83,10 @@ Mobilenet.messageCard = (app, m) => {
       ),
   );
   const update = (t) => {
+    if (app.live && !app.live.learn(m)) {
+      reached.set("…");
+      return;
+    }
     const now = run.progress(m, t),
       at = msg.deliveredAt(m),
       all = now.have.length + now.lack.length;
@@ -157,6 +161,10 @@ Mobilenet.messageLine = (app, m) => {
   const update = (t) => {
     if (!app.run.live) {
       show(Mobilenet.upTo(times, t), all);
+      return;
+    }
+    if (!app.live.learn(m)) {
+      count.textContent = "…";
       return;
     }
     const now = app.run.progress(m, t); // there is no end yet to look back from

@@ -378,8 +378,9 @@ Mobilenet.start = (map, L) => {
     const found = under(event.containerPoint.x, event.containerPoint.y);
     if (found || app.selected) app.select(found);
   });
-  map.on("mousemove", (event) => {
-    const { x, y } = event.containerPoint,
+  let pointer = null;
+  const hover = () => {
+    const { x, y } = pointer,
       found = under(x, y);
     host.style.cursor = found ? "pointer" : "";
     tip.classList.toggle("mn-on", Boolean(found));
@@ -387,8 +388,15 @@ Mobilenet.start = (map, L) => {
       tip.textContent = found.say;
       tip.style.transform = "translate(" + Math.max(0, Math.min(x + 14, width - 260)) + "px," + (y + 14) + "px)";
     }
+  };
+  map.on("mousemove", (event) => {
+    pointer = event.containerPoint;
+    hover();
   });
-  map.on("mouseout", () => tip.classList.remove("mn-on"));
+  map.on("mouseout", () => {
+    pointer = null;
+    tip.classList.remove("mn-on");
+  });
 
   const paint = (stamp) => {
     const t = app.clock.t,
@@ -407,6 +415,7 @@ Mobilenet.start = (map, L) => {
       drawGround(ground.g, width, height);
     }
     app.field.draw(live.g, width, height, t);
+    if (pointer) hover(); // who moves comes and goes below it
     if (drag) drag.draw(live.g);
     if (space) space.draw(stamp);
     bar.draw();
