@@ -5,6 +5,7 @@ Source    ours: docs/guide/live.md
 
 from __future__ import annotations
 
+import os
 import shlex
 import signal
 import threading
@@ -47,7 +48,7 @@ def live(
         from mobilenet.interactive.server import LiveError, Server
         from mobilenet.interactive.session import live as opened
 
-        if out is not None and out.exists():
+        if out is not None and os.path.lexists(out):
             fail(f"{out}: exists already; name another directory, or remove it", Exit.BAD_INPUT)
         pace = _speed(speed)
         session = opened(scenario, seed, overrides or [], allow_code)

@@ -19,6 +19,7 @@ from mobilenet.engine.kernel import SECOND, ns
 from mobilenet.parameters import ScenarioError
 from mobilenet.quoting import cut
 from mobilenet.scenario import Scenario
+from mobilenet.scenario.given import plain_values
 from mobilenet.scenario.yaml_reader import Node, parse_value
 from mobilenet.scenario.yaml_writer import inline
 from mobilenet.world.interventions import AnyIntervention
@@ -89,7 +90,7 @@ def asked(what: Mapping[str, Any]) -> dict[str, Any]:
 def _node(one: AnyIntervention | Mapping[str, Any]) -> Node:
     """As the reader has it; what was checked already needs no words for it."""
     if isinstance(one, Mapping):
-        return parse_value(inline(plain(one)), HERE)
+        return parse_value(inline(plain_values(one)), HERE)
     return Node.of(one.model_dump(), HERE)
 
 

@@ -1,15 +1,16 @@
-"""What an intervention did: the runs with it and without it compared, world by world, and said in a few sentences.
+"""What an intervention did: runs with it and without it compared, world by world, and said in a few sentences.
 
 Model     computed from what the runs recorded. Looked at are messages broadcast from the intervention on: delays and
           number of their deliveries in the whole network, and the delays at whom it was done to and at the other hosts
-          of its cell, which are those that had their session with the same station at that time. Up to there the two
-          runs of a world are one and the same
+          of its cell, which are those that had their session with the same station before. Up to there the two runs of
+          a world are one and the same
 Units     seconds
 Source    paired t intervals: experiments/study/statistics.py; ours: docs/guide/live.md
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -24,6 +25,7 @@ from mobilenet.rundir.table import Table
 from mobilenet.world.interventions import Add, AnyIntervention, Cut, Drag, Interval, Loss, Mend, OfHost, OfStation
 
 EFFECTS = ("delivery_delay_mean_s", "deliveries")  # of the whole network
+NEAR = ("delivery_delay_mean_there_s", "delivery_delay_mean_cell_s")  # at whom it is done to; at the rest of its cell
 CONFIDENCE = 0.95
 
 WORDS = {  # of what is done to a host or a station
@@ -55,13 +57,13 @@ def said(one: AnyIntervention) -> str:
 def differences(study: Path, one: AnyIntervention, end_s: float) -> list[dict[str, Any]]:
     """With minus without, world by world, with an interval: of EFFECTS, and of the delays at whom it is about. Also of
     runs whose backlog grows, of which a study gives no mean: what is asked is what came of it within a time. `study`:
-    of two configurations, the second one with it; its runs measure from the intervention to `end_s`.
+    of two configurations, the second one with it.
     """
     import pandas as pd
 
-    runs = pd.read_parquet(study / "tables" / "runs.parquet")
-    near = [delays_near(read_coded(study / "runs" / run, "events"), one, end_s) for run in runs["run"]]
-    runs = pd.concat([runs, pd.DataFrame(near, index=runs.index)], axis=1)
+    runs = pd.read_parquet(study / "tables" / "runs.parquet", columns=["run", "configuration", "replication"])
+    measured = [outcome(read_coded(study / "runs" / run, "events"), one, end_s) for run in runs["run"]]
+    runs = pd.concat([runs, pd.DataFrame(measured, index=runs.index)], axis=1)
     found = []
     for metric in (*EFFECTS, *(name for name in NEAR if name in runs)):
         values = runs.pivot_table(index="replication", columns="configuration", values=metric).dropna()
@@ -74,14 +76,11 @@ def differences(study: Path, one: AnyIntervention, end_s: float) -> list[dict[st
     return found
 
 
-NEAR = ("delivery_delay_mean_there_s", "delivery_delay_mean_cell_s")  # at whom it is done to; at the rest of its cell
-
-
-def delays_near(events: Table, one: AnyIntervention, end_s: float) -> dict[str, float]:
-    """Mean delays of messages broadcast since: at the host that it is done to, and at the other hosts of the cell."""
+def outcome(events: Table, one: AnyIntervention, end_s: float) -> dict[str, float]:
+    """What became, whenever, of messages broadcast from the intervention to `end_s`: EFFECTS, and NEAR where there is
+    somebody.
+    """
     host = one.host if isinstance(one, OfHost | Drag) else None
-    if host is None and not isinstance(one, OfStation):
-        return {}
     at_ns = ns(one.at_s)
     cells = dict(served(events, at_ns))
     station = one.station if isinstance(one, OfStation) else cells.get(host or "")
@@ -90,19 +89,21 @@ def delays_near(events: Table, one: AnyIntervention, end_s: float) -> dict[str, 
     inside = deliveries.was_broadcast & (deliveries.sent_ns >= at_ns) & (deliveries.sent_ns < ns(end_s))
     delays_s = (deliveries.time_ns - deliveries.sent_ns) / SECOND
     node = events.coded("node")
-    found = {}
-    for metric, hosts in zip(NEAR, ([host] if host else [], others), strict=True):
-        own = inside & np.isin(deliveries.node, [node.code(name) for name in hosts])
+    mean, count = EFFECTS
+    found = {count: float(inside.sum())}
+    at_hosts = {NEAR[0]: [host] if host else [], NEAR[1]: others}
+    places = {name: np.isin(deliveries.node, [node.code(each) for each in hosts]) for name, hosts in at_hosts.items()}
+    for metric, own in ((mean, inside), *((name, inside & place) for name, place in places.items())):
         if own.any():
             found[metric] = float(delays_s[own].mean())
     return found
 
 
 def served(events: Table, at_ns: int) -> Iterator[tuple[str, str | None]]:
-    """Whose session was last with which station, in order of time; None: it has left."""
+    """Whose session was last with which station before that time, in order of time; None: it has left."""
     event = events.coded("event")
     rows = event.rows("join", "handoff_end", "leave")
-    rows = rows[events.numbers("time_ns")[rows] <= at_ns]
+    rows = rows[events.numbers("time_ns")[rows] < at_ns]  # what is done takes effect at that time
     names = zip(*(events.picked(name, rows) for name in ("event", "node", "station")), strict=True)
     for kind, node, station in names:
         yield node, None if kind == "leave" else station
@@ -127,16 +128,23 @@ def effect_in_words(one: AnyIntervention, after_s: float, found: list[dict[str, 
         half = (high - low) / 2
         some = f" ({finding['pairs']} worlds)" if finding["pairs"] < worlds else ""
         if low > 0 or high < 0:
-            size = f"{abs(finding['difference']):.3g}{unit} ± {half:.2g}{unit}"
-            sentences.append(f"{name[0].upper()}{name[1:]} is {size} {'more' if low > 0 else 'less'} with it{some}.")
+            less = "less" if unit else "fewer"
+            size = _amount(abs(finding["difference"]), half, unit)
+            sentences.append(f"{name[0].upper()}{name[1:]} is {size} {'more' if low > 0 else less} with it{some}.")
         else:
-            alike.append(f"{name}, {finding['difference']:+.2g}{unit} ± {half:.2g}{unit}{some}")
+            alike.append(f"{name}, {_amount(finding['difference'], half, unit, '+')}{some}")
     if alike:
         sentences.append(f"No difference can be told of {'; of '.join(alike)}.")
     return (
         f"The {said(one)}, in the {after_s:.3g} s after it, {worlds} worlds with and without it"
         f" ({100 * CONFIDENCE:g} % intervals): " + " ".join(sentences)
     )
+
+
+def _amount(mean: float, half: float, unit: str, sign: str = "") -> str:
+    """Both to the second digit of the half width."""
+    digits = max(0, 1 - math.floor(math.log10(half))) if half > 0 else 3 if unit else 0
+    return f"{mean:{sign},.{digits}f}{unit} ± {half:,.{digits}f}{unit}"
 
 
 def _place(to_m: tuple[float, float]) -> str:

@@ -27,12 +27,13 @@ from mobilenet.api import RUNS, free_directory, write_scenario
 from mobilenet.interactive.branch import plain, with_list
 from mobilenet.interactive.effect import CONFIDENCE, EFFECTS, differences, effect_in_words, said
 from mobilenet.parameters import ScenarioError
+from mobilenet.parameters import number as host_number
 from mobilenet.quoting import cut, first_line, quoted
 from mobilenet.rundir.reader import RunError, read_coded, read_json, read_manifest
 from mobilenet.rundir.recorder import fingerprint
 from mobilenet.scenario import Scenario
 from mobilenet.scenario.yaml_writer import to_yaml
-from mobilenet.world.interventions import AnyIntervention
+from mobilenet.world.interventions import Add, AnyIntervention, Drag, OfHost
 
 AFTER_S = 20.0  # of the time after an intervention that is looked at
 MOST_AT_A_TIME = 4
@@ -78,7 +79,10 @@ class Jobs:
 
     def effect(self, scenario: Scenario, number: int, worlds: int) -> Job:
         """Of the intervention of that number in the scenario."""
-        about = said(scenario.interventions[number])
+        one = scenario.interventions[number]
+        if isinstance(one, Add) and (later := touched_later(scenario, number)):
+            raise ScenarioError(f"effect: {later} was added by that or later, and touched: without it there is none")
+        about = said(one)
         if any(job.state == "running" and (job.kind, job.about) == ("effect", about) for job in self.jobs):
             raise ScenarioError(f"effect: that of the {about} is under way already")
         job = self._new("effect", about)
@@ -156,6 +160,8 @@ class Jobs:
             process_group=0, env={**os.environ, "NO_COLOR": "1"},
         )  # fmt: skip
         self._processes[job.number] = process
+        if self._is_closing:  # which may not have seen it
+            process.terminate()
         assert process.stderr is not None
         last = ""
         for line in process.stderr:
@@ -209,3 +215,13 @@ class Jobs:
     def _end(self, job: Job, state: str, text: str) -> None:
         job.state = state
         self._say(job, text)
+
+
+def touched_later(scenario: Scenario, number: int) -> str | None:
+    """The first host that would be missing, or another one, without that addition."""
+    before = sum(isinstance(one, Add) for one in scenario.interventions[:number])
+    hosts = scenario.hosts.count
+    for one in scenario.interventions:
+        if isinstance(one, OfHost | Drag) and hosts is not None and host_number(one.host) >= hosts + before:
+            return one.host
+    return None

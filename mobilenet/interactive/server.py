@@ -107,13 +107,13 @@ class Server:
         """In the player's thread: everybody who can take it gets the state, and what is new for them, `at_once` or at
         their own pace. False: somebody could not.
         """
-        now_s = time.monotonic()
+        now_s, is_playing = time.monotonic(), self._desk.player.is_playing
         self._desk.stream.attend(one.place.watched for one in self.listeners if one.place is not None)
         made: dict[Place, tuple[str, Place]] = {}
         are_told = True
         for listener in list(self.listeners):
-            is_early = now_s < listener.told_s + listener.pause_s - EARLY_S
-            if listener.place is None or is_early and not at_once and not listener.is_owed:
+            has_waited = now_s >= listener.told_s + listener.pause_s - EARLY_S
+            if listener.place is None or not (at_once or listener.is_owed or is_playing and has_waited):
                 continue
             listener.is_owed = not listener.can_take
             if listener.is_owed:

@@ -34,6 +34,8 @@ def given_scenario(
     if isinstance(scenario, Mapping):
         kind = ProcessScenario if "processes" in scenario else Scenario
         return kind.from_text(to_yaml(plain_values(scenario)), changes)
+    if not isinstance(scenario, (str, Path)):
+        raise ScenarioError(f"a {type(scenario).__name__}, expected a file, a dictionary or a scenario")
     return load_scenario(Path(scenario), changes)
 
 
@@ -45,7 +47,9 @@ def plain_values(value: Any) -> Any:
         return [plain_values(inside) for inside in value]
     if isinstance(value, Path):
         return str(value)
-    found = value.item() if type(value).__module__ == "numpy" and hasattr(value, "item") else value
+    if type(value).__module__ == "numpy" and hasattr(value, "tolist"):
+        return plain_values(value.tolist())
+    found = value
     if found is None or isinstance(found, (bool, int, float, str)):
         return found
     raise ScenarioError(f"{str(value)[:60]!r} is a {type(value).__name__}, expected numbers, text, lists, dictionaries")

@@ -9,9 +9,10 @@ import pytest
 
 import mobilenet
 from mobilenet.interactive.desk import Desk
-from mobilenet.interactive.effect import NEAR, delays_near, differences, effect_in_words, said
+from mobilenet.interactive.effect import NEAR, differences, effect_in_words, outcome, said
 from mobilenet.interactive.jobs import Job
 from mobilenet.interactive.session import LiveSession
+from mobilenet.parameters import ScenarioError
 from mobilenet.rundir.table import Table
 from mobilenet.world.interventions import Loss, OfHost, OfStation
 
@@ -108,10 +109,13 @@ def test_delays_are_those_at_the_host_and_at_the_others_of_its_cell() -> None:
     )
     events = Table({**columns, "time_ns": [second * 1_000_000_000 for second in columns["time_ns"]]})
     crash = OfHost(at_s=4, do="crash", host="h0")
-    assert delays_near(events, crash, 9) == {NEAR[0]: 4.0, NEAR[1]: 1.0}
-    assert delays_near(events, OfStation(at_s=4, do="radio_off", station="s1"), 9) == {NEAR[1]: 3.0}
-    assert delays_near(events, OfHost(at_s=4, do="crash", host="h1"), 9) == {NEAR[0]: 2.0}  # it has no cell
-    assert delays_near(events, Loss(at_s=4, do="loss", loss=0.5), 9) == {}
+    whole = {"deliveries": 4.0, "delivery_delay_mean_s": 2.5}
+    assert outcome(events, crash, 9) == whole | {NEAR[0]: 4.0, NEAR[1]: 1.0}
+    assert outcome(events, OfStation(at_s=4, do="radio_off", station="s1"), 9) == whole | {NEAR[1]: 3.0}
+    leave = OfHost(at_s=2, do="leave", host="h1")  # what it does itself at that time is no matter
+    assert outcome(events, leave, 9)[NEAR[1]] == (1 + 4 + 3) / 3
+    assert outcome(events, OfHost(at_s=4, do="crash", host="h1"), 9) == whole | {NEAR[0]: 2.0}  # it has no cell
+    assert outcome(events, Loss(at_s=4, do="loss", loss=0.5), 9) == whole
 
 
 def test_what_differs_has_a_sentence_each_and_what_does_not_one_together() -> None:
@@ -123,7 +127,28 @@ def test_what_differs_has_a_sentence_each_and_what_does_not_one_together() -> No
     ]
     assert effect_in_words(OfHost(at_s=4, do="crash", host="h0"), 20, found) == (
         "The crash of h0 at 4 s, in the 20 s after it, 30 worlds with and without it (95 % intervals): The mean"
-        " delivery delay is 0.41 s ± 0.05 s more with it. Of the mean delay at h0 itself nothing can be told: too few"
-        " runs have one. No difference can be told of the number of deliveries, -2 ± 3; of the mean delay at the other"
-        " hosts of h0's cell, +0.1 s ± 0.2 s (27 worlds)."
+        " delivery delay is 0.410 s ± 0.050 s more with it. Of the mean delay at h0 itself nothing can be told: too few"
+        " runs have one. No difference can be told of the number of deliveries, -2.0 ± 3.0; of the mean delay at the"
+        " other hosts of h0's cell, +0.10 s ± 0.20 s (27 worlds)."
     )
+
+
+def test_a_host_that_was_added_and_touched_cannot_be_thought_away(desk: Desk) -> None:
+    live = desk.session
+    for x_m in (10, 20):
+        live.do("add", to_m=[x_m, 0])
+        live.play(live.now_s + 1)
+    live.do("crash", host="h7")
+    for number in (3, 4):
+        with pytest.raises(ScenarioError, match="h7 was added by that or later, and touched"):
+            desk.jobs.effect(live.scenario, number, 2)
+    assert not desk.jobs.jobs
+
+
+def test_numbers_have_the_digits_of_their_half_width() -> None:
+    found = [{"metric": "deliveries", "pairs": 9, "difference": 3110.4, "low": 2950.0, "high": 3270.8}]
+    assert "The number of deliveries is 3,110 ± 160 more with it." in effect_in_words(
+        Loss(at_s=4, do="loss", loss=0.5), 20, found
+    )
+    found[0] |= {"difference": -53.2, "low": -72.0, "high": -34.4}
+    assert "is 53 ± 19 fewer with it." in effect_in_words(Loss(at_s=4, do="loss", loss=0.5), 20, found)

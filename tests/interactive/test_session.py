@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 import mobilenet
@@ -263,3 +264,15 @@ def test_a_time_that_is_none_is_refused_and_the_run_stands(time_s: Any) -> None:
     with pytest.raises(ScenarioError, match="there is no branch"):
         live.switch(time_s)
     assert live.now_s == 1
+
+
+def test_numbers_of_numpy_are_numbers_and_what_is_none_is_refused_in_words() -> None:
+    live = mobilenet.live(FIRST)
+    live.play(np.float64(1))
+    live.do("loss", loss=np.float64(0.3))
+    assert live.do("drag", host="h1", to_m=np.array([1, 2]))["to_m"] == (1.0, 2.0)
+    for nonsense in ({"host": object()}, {"host": {1, 2}}):
+        with pytest.raises(ScenarioError, match="expected numbers, text, lists, dictionaries"):
+            live.do("crash", **nonsense)
+    with pytest.raises(ScenarioError, match="a NoneType, expected a file, a dictionary or a scenario"):
+        mobilenet.live(None)  # type: ignore[arg-type]

@@ -239,10 +239,14 @@ Mobilenet.charts = (app) => {
       { g, width } = c,
       base = 64,
       msg = run.messages;
-    const delays = Array.from(msg.delays(m)).sort((a, b) => a - b);
-    const longest = Math.max(1, delays.length ? delays[delays.length - 1] : 1),
-      scale = (s) => (Math.log10(Math.max(s, 0.001) / 0.001) / Math.log10(longest / 0.001)) * width;
+    let delays = [],
+      longest = 1;
+    const scale = (s) => (Math.log10(Math.max(s, 0.001) / 0.001) / Math.log10(longest / 0.001)) * width;
     const update = (t) => {
+      if (delays.length !== msg.deliveredAt(m).size) {
+        delays = Array.from(msg.delays(m)).sort((a, b) => a - b); // of a run that goes on there are more and more
+        longest = Math.max(1, delays.length ? delays[delays.length - 1] : 1);
+      }
       g.clearRect(0, 0, width, c.height);
       for (const tick of [0.001, 0.01, 0.1, 1, 10, 100]) {
         if (tick > longest) break;

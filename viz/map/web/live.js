@@ -381,7 +381,8 @@ Mobilenet.live = (app) => {
       const a = state.arrows;
       for (let k = 0; k < a.sent_ns.length; k++)
         live.arrows.push(Object.fromEntries(Object.entries(a).map(([name, column]) => [name, column[k]])));
-      const oldest = state.time_ns - 10e9;
+      const oldest = state.time_ns - 10e9; // as the server has them
+      live.arrowsFrom_s = Math.max(live.arrowsFrom_s, oldest / 1e9);
       while (live.arrows.length && live.arrows[0].sent_ns < oldest) live.arrows.shift();
     }
     const stamp = performance.now();
@@ -423,10 +424,14 @@ Mobilenet.live = (app) => {
   live.learn = (m) => {
     if (!live.isPartial) return true;
     const known = learnt.get(m) || { at_s: -1, asked: -Infinity, isThere: false },
-      stamp = performance.now();
-    if (known.at_s < run.now_s && stamp - known.asked > AGAIN_MS) {
-      known.asked = stamp;
-      learnt.set(m, known);
+      since = performance.now() - known.asked;
+    learnt.set(m, known);
+    if (known.at_s >= run.now_s) return true;
+    if (since <= AGAIN_MS) {
+      if (!known.isWaiting) setTimeout(() => ((known.isWaiting = false), app.changed()), AGAIN_MS - since);
+      known.isWaiting = true;
+    } else {
+      known.asked += since;
       const at_s = run.now_s;
       live.ask({ command: "message", message: run.messages.label(m) }).then((reply) => {
         if (reply.error) return;

@@ -8,7 +8,7 @@ Mobilenet.liveSpace = (app) => {
     LINE = 30,
     LEFT = 64,
     LEGEND = "blue: messages · grey: acknowledgements · brown: control · violet: wire · red: lost · ▮ delivered",
-    UNKNOWN = "frames before it was chosen are not kept",
+    UNKNOWN = "frames are kept for 10 s, from when it was chosen",
     box = el("aside", { class: "mn-space", hidden: "", "aria-label": "Space-time diagram of the chosen host" }),
     title = el("div", { class: "mn-space-title" });
   box.append(title);

@@ -34,8 +34,12 @@ Mobilenet.clock = (app) => {
   };
   clock.speeds = Mobilenet.SPEEDS;
   clock.faster = (step) => {
-    const { speeds } = clock;
-    clock.at(speeds[Math.max(0, Math.min(speeds.length - 1, speeds.indexOf(clock.speed) + step))]);
+    // the next one of the list; the present one need not be in it, and "max" is above all
+    const value = (speed) => (speed === "max" ? Infinity : speed),
+      now = value(clock.speed),
+      { speeds } = clock,
+      next = step > 0 ? speeds.find((s) => value(s) > now) : speeds.findLast((s) => value(s) < now);
+    if (next !== undefined) clock.at(next);
   };
   clock.at = (speed) => {
     clock.speed = speed;

@@ -5,10 +5,11 @@ Mobilenet.bar = (app) => {
     { el, icon, release } = app.parts,
     { INK, QUIET, withAlpha, LAYER_OF } = Mobilenet;
   const play = el("button", { class: "mn-play", title: "Play or pause (space)", "aria-label": "Play or pause" });
+  const choice = (s) => el("option", { value: String(s) }, s === "max" ? "max" : s + "×");
   const speed = el(
     "select",
     { class: "mn-speed", title: "Speed (+ and −)", "aria-label": "Speed" },
-    ...clock.speeds.map((s) => el("option", { value: String(s) }, s === "max" ? "max" : s + "×")),
+    ...clock.speeds.map(choice),
   );
   speed.addEventListener("change", () => {
     clock.at(speed.value === "max" ? "max" : Number(speed.value));
@@ -131,7 +132,11 @@ Mobilenet.bar = (app) => {
       play.dataset.icon = wanted;
       play.replaceChildren(icon(wanted));
     }
-    if (speed.value !== String(clock.speed)) speed.value = String(clock.speed);
+    const pace = String(clock.speed);
+    if (speed.value !== pace) {
+      if (![...speed.options].some((each) => each.value === pace)) speed.append(choice(clock.speed));
+      speed.value = pace;
+    }
     if (Math.abs(x - drawnAt) < 0.5) return;
     drawnAt = x;
     const { g } = lines;
