@@ -120,9 +120,7 @@ Mobilenet.start = (map, L) => {
     groundDirty = true,
     awake = false,
     alarm = 0,
-    painted = 0,
-    width = 0,
-    height = 0;
+    painted = 0;
   app.wake = (ms = 0) => {
     if (awake) return;
     clearTimeout(alarm);
@@ -156,165 +154,20 @@ Mobilenet.start = (map, L) => {
     panels.open();
     app.changed();
   };
-  app.followed = () =>
-    !app.selected
-      ? -1
-      : app.selected.kind === "host"
-        ? app.selected.id
-        : app.selected.kind === "handoff"
-          ? run.handoffs.host[app.selected.id]
-          : -1;
-  app.follow = (on) => {
-    app.following = on && app.followed() >= 0;
-    app.changed();
-    panels.update(0, true);
-  };
-  app.closer = (h, t) => {
-    const p = run.lastPlace(h, t),
-      z =
-        map.getZoom() +
-        Math.log2(Math.max(1, 1.1 / (view.scaleAt(p.y) / (host.clientHeight / (run.range_m * 3.2))) / 1.1));
-    map.setView(view.latLng(p.x, p.y), Math.max(map.getZoom(), z), { animate: false });
-  };
-  // The first moment with something to see: somebody is there, and something has just happened, an event or a
-  // broadcast; so long ago that the ring of a broadcast is wider than its host, and the first deliveries are there.
-  app.opening = () => {
-    const JUST_S = 0.15;
-    let there = run.end_s;
-    for (let h = 0; h < run.count; h++)
-      if (run.tracks.count[h]) there = Math.min(there, run.moments[run.momentOf(h, 0)]);
-    if (there >= run.end_s) return 0;
-    const mark = app.marks.next(there - 1e-9, 1),
-      sent = run.messages.time[Mobilenet.upTo(run.messages.time, there - 1e-9)],
-      first = Math.min(mark ? mark.t : Infinity, sent === undefined ? Infinity : sent);
-    return first === Infinity ? there : Math.min(run.end_s, first + JUST_S);
-  };
-  app.jump = (step, kind) => {
-    const item = app.marks.next(app.clock.t, step, kind);
-    if (!item) {
-      app.say(
-        step > 0 ? "No later event in the layers that are shown." : "No earlier event in the layers that are shown.",
-      );
-      return;
-    }
-    app.clock.pause();
-    app.clock.seek(item.t);
-    if (item.handoff !== undefined) app.cards.openHandoff(item.handoff);
-    else app.cards.openEvent(item.event);
-    app.intoView(item);
-  };
-  app.another = (kind, step) => {
-    // the next or previous host that is here, or station
-    const count = kind === "host" ? run.count : run.stationCount,
-      t = app.clock.t,
-      place = (i) => (kind === "host" ? run.place(i, t) : { x: run.stations.x_m[i], y: run.stations.y_m[i] });
-    let id = app.selected && app.selected.kind === kind ? app.selected.id : step > 0 ? -1 : count;
-    for (let tried = 0; tried < count; tried++) {
-      id = (id + step + count) % count;
-      const p = place(id);
-      if (p) {
-        const at = { x: p.x, y: p.y };
-        app.select({ kind, id });
-        app.intoView(at);
-        return;
-      }
-    }
-    app.say("No " + kind + " is here now.");
-  };
-  app.intoView = (item) => {
-    const wide = host.clientWidth > 900,
-      top = wide ? 0 : panels.left.offsetTop + panels.left.offsetHeight,
-      bottom = wide ? height : panels.right.offsetTop; // narrow: panels above and below
-    const p = view.point(item.x, item.y),
-      inside = p.x > frame.left && p.x < width - frame.right && p.y > top + 20 && p.y < bottom - 20;
-    if (inside || Number.isNaN(item.x)) return;
-    map.panTo(view.latLng(item.x, item.y), { animate: false });
-    map.panBy([0, (height - top - bottom) / 2], { animate: false });
-  };
-
   app.live = run.live ? Mobilenet.live(app) : null;
   const bar = Mobilenet.bar(app),
     panels = Mobilenet.panels(app),
     space = app.live ? Mobilenet.liveSpace(app) : null,
     drag = app.live ? Mobilenet.liveDrag(app) : null;
-  const { el } = app.parts,
-    toast = el("div", { class: "mn-toast", role: "status" }),
-    tip = el("div", { class: "mn-tip" });
-  const KEYS = [
-    ["Space", "play or pause"],
-    ["← →", "a second back or on; with Shift ten"],
-    ["+ − or ↑ ↓", "faster, slower"],
-    ["n  p", "next, previous event"],
-    ["h  H", "next, previous handoff"],
-    ["o  O", "next, previous host"],
-    ["s  S", "next, previous station"],
-    ["f", "follow the chosen host"],
-    ["z", "the whole field"],
-    ["d", "dark or light"],
-    ["Home End", "to the beginning, to the end"],
-    ["Esc", "close the card"],
-  ];
-  const help = el(
-    "dialog",
-    { class: "mn-help" },
-    el("h2", {}, "Keys"),
-    ...KEYS.map(([key, does]) => el("div", { class: "mn-row" }, el("kbd", {}, key), el("span", {}, does))),
-    el(
-      "p",
-      { class: "mn-note" },
-      "Drag and wheel move and zoom the map. Click or drag on the time line to go to a moment. " +
-        "Places are rounded to a centimetre, and go straight from one to the next, " +
-        (run.live ? "a frame" : app.interval + " s") +
-        " apart; buffers show their largest value in each " +
-        run.buffers.stations.bin_s.toFixed(2) +
-        " s" +
-        (run.origin ? "." : "; the plane is the scenario's own, with no place on Earth.") +
-        " mobilenet " +
-        run.about.version +
-        (run.live
-          ? ". What you do to the run is on the left, and on the card of whom you choose; drag a host to put it " +
-            "elsewhere."
-          : ", fingerprint " + run.about.fingerprint),
-    ),
-  );
-  app.help = (wanted) => {
-    const was = help.open;
-    if (wanted === false || was) help.close();
-    else help.show();
-    return was;
-  };
-  help.addEventListener("click", () => help.close());
-  let toastOff = 0;
-  app.say = (words) => {
-    toast.textContent = words;
-    toast.classList.add("mn-on");
-    clearTimeout(toastOff);
-    toastOff = setTimeout(() => toast.classList.remove("mn-on"), 1500 + 40 * words.length);
-  };
+  const pointer = Mobilenet.pointer(app);
+  Mobilenet.travel(app, panels);
   if (space) document.body.append(space.box);
-  document.body.append(panels.left, panels.right, bar.bar, toast, help, tip);
+  document.body.append(panels.left, panels.right, bar.bar, ...Mobilenet.help(app), pointer.tip);
   map.attributionControl.setPosition("bottomright");
   L.control.scale({ imperial: false, position: "bottomleft" }).addTo(map);
 
-  const frame = { left: 0, right: 0 };
-  app.fit = () => {
-    const [[w, s], [e, n]] = app.bounds,
-      wide = host.clientWidth > 900;
-    frame.left = wide ? panels.left.offsetWidth + 24 : 12;
-    frame.right = wide ? panels.right.offsetWidth + 24 : 12;
-    const top = wide ? 14 : panels.left.offsetHeight + 16,
-      bottom = wide ? 14 : panels.right.offsetHeight + 44,
-      roomy = top + bottom < host.clientHeight / 2;
-    app.following = false;
-    map.fitBounds([view.latLng(w, s), view.latLng(e, n)], {
-      paddingTopLeft: [frame.left, roomy ? top : 14],
-      paddingBottomRight: [frame.right, roomy ? bottom : 14],
-      animate: false,
-    });
-  };
   const layout = () => {
-    width = host.clientWidth;
-    height = host.clientHeight;
+    const { clientWidth: width, clientHeight: height } = host;
     app.size = { width, height };
     ground.fit(width, height);
     live.fit(width, height);
@@ -340,82 +193,17 @@ Mobilenet.start = (map, L) => {
     if (!touched) app.fit();
   });
 
-  const stationNear = (x, y) => {
-    for (let s = 0; s < run.stationCount; s++) {
-      const p = view.point(run.stations.x_m[s], run.stations.y_m[s]);
-      if (Math.abs(p.x - x) < 12 && Math.abs(p.y - y) < 12) return s;
-    }
-    return -1;
-  };
-  const under = (x, y) => {
-    const h = app.field.hostNear(x, y, 10),
-      item = app.marks.near(x, y, app.clock.t),
-      s = stationNear(x, y);
-    if (h >= 0) return { kind: "host", id: h, say: run.hostInFull(h) + ": " + run.sayState(h, app.clock.t) };
-    if (item)
-      return {
-        kind: item.handoff === undefined ? "event" : "handoff",
-        id: item.handoff === undefined ? item.event : item.handoff,
-        mark: item.id,
-        say: app.sayMark(item),
-      };
-    if (s >= 0)
-      return {
-        kind: "station",
-        id: s,
-        say:
-          "station " +
-          run.stationInFull(s) +
-          (run.buffers.stations.series
-            .map(({ name }) => ": " + name + " " + run.valueAt("stations", name, s, app.clock.t))
-            .slice(0, 1)
-            .join("") || ": no buffer recorded"),
-      };
-    return null;
-  };
-  map.on("click", (event) => {
-    if (app.live && performance.now() - (app.live.wasDragged || -1e9) < 300) return;
-    const found = under(event.containerPoint.x, event.containerPoint.y);
-    if (found || app.selected) app.select(found);
-  });
-  let pointer = null;
-  const hover = () => {
-    const { x, y } = pointer,
-      found = under(x, y);
-    host.style.cursor = found ? "pointer" : "";
-    tip.classList.toggle("mn-on", Boolean(found));
-    if (found) {
-      tip.textContent = found.say;
-      tip.style.transform = "translate(" + Math.max(0, Math.min(x + 14, width - 260)) + "px," + (y + 14) + "px)";
-    }
-  };
-  map.on("mousemove", (event) => {
-    pointer = event.containerPoint;
-    hover();
-  });
-  map.on("mouseout", () => {
-    pointer = null;
-    tip.classList.remove("mn-on");
-  });
-
   const paint = (stamp) => {
     const t = app.clock.t,
-      h = app.following ? app.followed() : -1,
-      place = h >= 0 ? run.place(h, t) : null;
-    if (place) {
-      view.renew();
-      const p = view.point(place.x, place.y),
-        dx = p.x - (frame.left + (width - frame.left - frame.right) / 2),
-        dy = p.y - height / 2;
-      if (Math.abs(dx) + Math.abs(dy) > 1) map.panBy([dx, dy], { animate: false, noMoveStart: true });
-    }
+      { width, height } = app.size;
+    app.goAlong(t);
     view.renew();
     if (groundDirty) {
       groundDirty = false;
       drawGround(ground.g, width, height);
     }
     app.field.draw(live.g, width, height, t);
-    if (pointer) hover(); // who moves comes and goes below it
+    pointer.hover();
     if (drag) drag.draw(live.g);
     if (space) space.draw(stamp);
     bar.draw();

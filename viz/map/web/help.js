@@ -1,0 +1,59 @@
+// What is said beside the map: the keys, and a line that comes and goes.
+"use strict";
+Mobilenet.help = (app) => {
+  const { run } = app,
+    { el } = app.parts,
+    toast = el("div", { class: "mn-toast", role: "status" });
+  const KEYS = [
+    ["Space", "play or pause"],
+    ["← →", "a second back or on; with Shift ten"],
+    ["+ − or ↑ ↓", "faster, slower"],
+    ["n  p", "next, previous event"],
+    ["h  H", "next, previous handoff"],
+    ["o  O", "next, previous host"],
+    ["s  S", "next, previous station"],
+    ["f", "follow the chosen host"],
+    ["z", "the whole field"],
+    ["d", "dark or light"],
+    ["Home End", "to the beginning, to the end"],
+    ["Esc", "close the card"],
+  ];
+  const help = el(
+    "dialog",
+    { class: "mn-help" },
+    el("h2", {}, "Keys"),
+    ...KEYS.map(([key, does]) => el("div", { class: "mn-row" }, el("kbd", {}, key), el("span", {}, does))),
+    el(
+      "p",
+      { class: "mn-note" },
+      "Drag and wheel move and zoom the map. Click or drag on the time line to go to a moment. " +
+        "Places are rounded to a centimetre, and go straight from one to the next, " +
+        (run.live ? "a frame" : app.interval + " s") +
+        " apart; buffers show their largest value in each " +
+        run.buffers.stations.bin_s.toFixed(2) +
+        " s" +
+        (run.origin ? "." : "; the plane is the scenario's own, with no place on Earth.") +
+        " mobilenet " +
+        run.about.version +
+        (run.live
+          ? ". What you do to the run is on the left, and on the card of whom you choose; drag a host to put it " +
+            "elsewhere."
+          : ", fingerprint " + run.about.fingerprint),
+    ),
+  );
+  app.help = (wanted) => {
+    const was = help.open;
+    if (wanted === false || was) help.close();
+    else help.show();
+    return was;
+  };
+  help.addEventListener("click", () => help.close());
+  let toastOff = 0;
+  app.say = (words) => {
+    toast.textContent = words;
+    toast.classList.add("mn-on");
+    clearTimeout(toastOff);
+    toastOff = setTimeout(() => toast.classList.remove("mn-on"), 1500 + 40 * words.length);
+  };
+  return [help, toast];
+};

@@ -1,0 +1,67 @@
+// What is below the pointer: a host, an event, a station; a word about it, and a click chooses it.
+"use strict";
+Mobilenet.pointer = (app) => {
+  const { run, map, view } = app,
+    host = map.getContainer(),
+    tip = app.parts.el("div", { class: "mn-tip" });
+  const stationNear = (x, y) => {
+    for (let s = 0; s < run.stationCount; s++) {
+      const p = view.point(run.stations.x_m[s], run.stations.y_m[s]);
+      if (Math.abs(p.x - x) < 12 && Math.abs(p.y - y) < 12) return s;
+    }
+    return -1;
+  };
+  const under = (x, y) => {
+    const h = app.field.hostNear(x, y, 10),
+      item = app.marks.near(x, y, app.clock.t),
+      s = stationNear(x, y);
+    if (h >= 0) return { kind: "host", id: h, say: run.hostInFull(h) + ": " + run.sayState(h, app.clock.t) };
+    if (item)
+      return {
+        kind: item.handoff === undefined ? "event" : "handoff",
+        id: item.handoff === undefined ? item.event : item.handoff,
+        mark: item.id,
+        say: app.sayMark(item),
+      };
+    if (s >= 0)
+      return {
+        kind: "station",
+        id: s,
+        say:
+          "station " +
+          run.stationInFull(s) +
+          (run.buffers.stations.series
+            .map(({ name }) => ": " + name + " " + run.valueAt("stations", name, s, app.clock.t))
+            .slice(0, 1)
+            .join("") || ": no buffer recorded"),
+      };
+    return null;
+  };
+  map.on("click", (event) => {
+    if (app.live && performance.now() - (app.live.wasDragged || -1e9) < 300) return;
+    const found = under(event.containerPoint.x, event.containerPoint.y);
+    if (found || app.selected) app.select(found);
+  });
+  let pointer = null;
+  // Again in every picture: who moves comes and goes below it.
+  const hover = () => {
+    if (!pointer) return;
+    const { x, y } = pointer,
+      found = under(x, y);
+    host.style.cursor = found ? "pointer" : "";
+    tip.classList.toggle("mn-on", Boolean(found));
+    if (found) {
+      tip.textContent = found.say;
+      tip.style.transform = "translate(" + Math.max(0, Math.min(x + 14, app.size.width - 260)) + "px," + (y + 14) + "px)";
+    }
+  };
+  map.on("mousemove", (event) => {
+    pointer = event.containerPoint;
+    hover();
+  });
+  map.on("mouseout", () => {
+    pointer = null;
+    tip.classList.remove("mn-on");
+  });
+  return { tip, hover };
+};
