@@ -30,8 +30,12 @@ SCRIPTS = (
     "playback.js",
     "timeline.js",
     "parts.js",
+    "event_cards.js",
     "cards.js",
     "messages.js",
+    "overview.js",
+    "heat.js",
+    "layers.js",
     "panel.js",
     "pointer.js",
     "travel.js",
@@ -43,6 +47,7 @@ SCRIPTS = (
     "live_space.js",
     "start.js",
 )
+STYLES = ("map.css", "panels.css", "bar.css", "narrow.css", "live.css")
 LEAFLET_JS, LEAFLET_CSS = "leaflet-inside.js", "leaflet-inside.css"
 STYLE, CODE, DATA = "/* the style */", "/* the code */", "/* the data */"
 TILES = "https://tile.openstreetmap.org/{z}/{x}/{y}.png"
@@ -90,7 +95,7 @@ def page(document: dict[str, Any], tiles: bool = False) -> str:
     style = re.sub(r"url\((?!\s*['\"]?(?:#|data:))[^)]*\)", "none", style)  # pictures of controls that are not used
     html = _instead(html, rf'<script src="{LEAFLET_JS}"></script>', f"<script>{script}</script>")
     html = _instead(html, rf'<link rel="stylesheet" href="{LEAFLET_CSS}"/>', f"<style>{style}</style>")
-    html = _instead(html, STYLE, _text("map.css"))
+    html = _instead(html, STYLE, "\n".join(_text(name) for name in STYLES))
     html = _instead(html, CODE, "\n".join(_text(name) for name in SCRIPTS))
     return _instead(html, DATA, for_script(document | {"tiles": tiles}))  # last: nothing is looked for in it
 

@@ -181,7 +181,7 @@ Mobilenet.live = (app) => {
     let kept = null;
     try {
       kept = JSON.parse(sessionStorage.getItem(STORE));
-    } catch (error) {
+    } catch {
       kept = null;
     }
     sessionStorage.removeItem(STORE);

@@ -52,7 +52,8 @@ Mobilenet.pointer = (app) => {
     tip.classList.toggle("mn-on", Boolean(found));
     if (found) {
       tip.textContent = found.say;
-      tip.style.transform = "translate(" + Math.max(0, Math.min(x + 14, app.size.width - 260)) + "px," + (y + 14) + "px)";
+      const left = Math.max(0, Math.min(x + 14, app.size.width - 260));
+      tip.style.transform = "translate(" + left + "px," + (y + 14) + "px)";
     }
   };
   map.on("mousemove", (event) => {

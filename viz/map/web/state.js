@@ -6,7 +6,7 @@ Mobilenet.HANDING = 4;
 Mobilenet.COVERED = 8;
 
 Mobilenet.addStates = (run) => {
-  const { MEMBER, DOWN, HANDING, COVERED, upTo } = Mobilenet;
+  const { MEMBER, DOWN, HANDING, COVERED } = Mobilenet;
   const kinds = run.events.kinds,
     n = run.count;
   const times = Array.from({ length: n }, () => []),

@@ -3,7 +3,7 @@
 Mobilenet.bar = (app) => {
   const { run, clock } = app,
     { el, icon, release } = app.parts,
-    { INK, QUIET, withAlpha, LAYER_OF } = Mobilenet;
+    { INK, QUIET, withAlpha } = Mobilenet;
   const play = el("button", { class: "mn-play", title: "Play or pause (space)", "aria-label": "Play or pause" });
   const choice = (s) => el("option", { value: String(s) }, s === "max" ? "max" : s + "×");
   const speed = el(

@@ -1,0 +1,187 @@
+// Handoffs and other events: a line of a list, a card.
+"use strict";
+Mobilenet.eventCards = (app, { hostLink, stationLink, live, sampled }) => {
+  const { run, clock } = app,
+    { el, row, link, action, heading, note, duration } = app.parts;
+  const outcome = (i) => {
+    const hand = run.handoffs;
+    if (!Number.isNaN(hand.end[i])) return "took " + duration(hand.end[i] - hand.start[i]);
+    return hand.next[i] >= 0 ? "superseded" : "not confirmed";
+  };
+  const handoffMark = (i) => app.marks.ofHandoff.get(i);
+  const openHandoff = (i) => {
+    const mark = handoffMark(i);
+    app.select({ kind: "handoff", id: i, mark: mark ? mark.id : -1 });
+  };
+  const handoffLine = (i) => {
+    const hand = run.handoffs,
+      mark = handoffMark(i);
+    const line = link("", () => {
+      openHandoff(i);
+      clock.seek(hand.start[i]);
+    });
+    const words = el(
+      "span",
+      { class: "mn-name" },
+      (hand.from[i] === hand.to[i] ? "again " : run.stationCalled(hand.from[i]) + " → ") +
+        run.stationCalled(hand.to[i]),
+    );
+    line.append(
+      el("span", { class: "mn-when" }, app.clockText(hand.start[i], true)),
+      app.parts.symbol((g, x, y) => mark && app.marks.paint(g, mark, x, y, 5)),
+      el("span", { class: "mn-name mn-who" }, run.hostCalled(hand.host[i])),
+      words,
+      el("span", { class: "mn-right" }, outcome(i).replace("took ", "")),
+    );
+    line.title =
+      run.hostInFull(hand.host[i]) +
+      ": " +
+      run.stationInFull(hand.from[i]) +
+      " → " +
+      run.stationInFull(hand.to[i]) +
+      ", " +
+      outcome(i);
+    line.classList.add("mn-event");
+    return line;
+  };
+  const eventLine = (i) => {
+    const kind = run.events.kinds[run.events.kind[i]],
+      t = run.events.time[i],
+      line = link("", () => {
+        openEvent(i);
+        clock.seek(t);
+      });
+    line.append(
+      el("span", { class: "mn-when" }, app.clockText(t, true)),
+      app.parts.symbol((g, x, y) => Mobilenet.mark(g, kind, x, y, 5)),
+      el("span", { class: "mn-name" }, run.hostCalled(run.events.host[i])),
+      el("span", {}, Mobilenet.WORDS[kind] || kind),
+    );
+    line.classList.add("mn-event");
+    return line;
+  };
+  const openEvent = (i) => {
+    const mark = app.marks.ofEvent.get(i);
+    app.select({ kind: "event", id: i, mark: mark ? mark.id : -1 });
+  };
+  const markLine = (item) => (item.handoff !== undefined ? handoffLine(item.handoff) : eventLine(item.event));
+
+  const watch = (i) => {
+    // slowly, from a little before
+    const h = run.handoffs.host[i];
+    clock.at(0.1);
+    app.follow(true, h);
+    app.closer(h, run.handoffs.start[i]);
+    clock.seek(run.handoffs.start[i] - 0.3);
+    clock.play();
+  };
+  const handoff = (i) => {
+    const hand = run.handoffs,
+      h = hand.host[i],
+      cause = hand.causes[hand.cause[i]],
+      done = !Number.isNaN(hand.end[i]);
+    const a = hand.last_before[i],
+      b = hand.first_after[i],
+      interrupted = done && !Number.isNaN(a) && !Number.isNaN(b);
+    const span = () => {
+      const from = Math.max(interrupted ? a - 0.3 : 0, hand.start[i] - 3),
+        to = Math.max(interrupted ? b : 0, done ? hand.end[i] : hand.start[i]);
+      return [from - 0.2, Math.min(to, hand.start[i] + 20) + 0.8];
+    };
+    const ticks = app.charts.deliveries(h, span, interrupted ? [a, b] : null),
+      step = el("p", { class: "mn-now" });
+    const body = el(
+      "div",
+      {},
+      step,
+      row("Host", hostLink(h, true)),
+      row("From", stationLink(hand.from[i], true)),
+      row("To", stationLink(hand.to[i], true)),
+      row("Session", hand.session[i] >= 0 ? hand.session[i] : "–"),
+      cause === "cell"
+        ? null
+        : row("Cause", { recovery: "back after a crash", reinit: "started again" }[cause] || cause || "not said"),
+      row("Begins", app.clockText(hand.start[i], true, 3)),
+      row("Duration", done ? duration(hand.end[i] - hand.start[i]) : outcome(i)),
+      row("Interruption", interrupted ? duration(b - a) : "–"),
+      row("Messages recovered", done && hand.recovered[i] >= 0 ? hand.recovered[i] : "–"),
+      row("Messages skipped", done && hand.skipped[i] >= 0 ? hand.skipped[i] : "–"),
+      hand.next[i] >= 0 && !done
+        ? row(
+            "Superseded by",
+            link("session " + hand.session[hand.next[i]], () => openHandoff(hand.next[i])),
+          )
+        : null,
+      heading("Deliveries at " + run.hostCalled(h)),
+      ticks.canvas,
+      sampled(),
+      note(
+        "The band is the handoff, a line is a delivery, the brown bar the interruption: from the " +
+          "last delivery before to the first one after. Recovered messages were sent again by the new " +
+          "station; skipped ones the host had already.",
+      ),
+    );
+    const actions = [action("Watch it slowly", () => watch(i)), action("Next handoff", () => app.jump(1, "handoff"))];
+    const update = (t) => {
+      const from = run.stationCalled(hand.from[i]),
+        to = run.stationCalled(hand.to[i]);
+      step.textContent =
+        t < hand.start[i]
+          ? "Not yet: served by " + from + ", " + duration(hand.start[i] - t) + " to go."
+          : done && t >= hand.end[i]
+            ? "Done: served by " + to + "."
+            : done
+              ? "Now: opens a session with " + to + ", and learns what it has missed."
+              : outcome(i) + ".";
+      ticks.update(t);
+    };
+    return { title: (cause === "cell" ? "Handoff of " : "New session of ") + run.hostCalled(h), body, update, actions };
+  };
+
+  const SAY = {
+    crash: "The host fails: it hears and says nothing until it is back. What it kept in stable storage is not lost.",
+    recover: "The host is back, and opens a new session with its station.",
+    out_of_coverage: "No station is in range. Messages wait for the host.",
+    in_coverage: "A station is in range again; the host will open a session with it.",
+    gap:
+      "What waited for the host is lost to it: its station had given it up, or their connection broke. " +
+      "It goes on as a member, and misses what was broadcast meanwhile.",
+    expire: "A station gives the host up after a long silence, and forgets what waited for it.",
+    refused: "The application wanted to broadcast and the host could not take it (down, no member, or a full buffer).",
+  };
+  const event = (i) => {
+    const kind = run.events.kinds[run.events.kind[i]],
+      h = run.events.host[i],
+      t = run.events.time[i],
+      s = run.events.station[i];
+    const state = live("The host, now");
+    const answer = { crash: "recover", out_of_coverage: "in_coverage" }[kind];
+    const later = answer && run.eventsOf(h).find((j) => j > i && run.events.kinds[run.events.kind[j]] === answer);
+    const body = el(
+      "div",
+      {},
+      row("Host", hostLink(h, true)),
+      row("When", app.clockText(t, true, 3)),
+      s >= 0 ? row("Station", stationLink(s, true)) : null,
+      answer ? row("Lasted", later === undefined ? "to the end" : duration(run.events.time[later] - t)) : null,
+      state.node,
+      SAY[kind] ? note(SAY[kind]) : null,
+    );
+    const name = Mobilenet.WORDS[kind] || kind;
+    return {
+      title: run.hostCalled(h) + ": " + name,
+      body,
+      update: (now) => state.set(run.sayState(h, now)),
+      actions:
+        later === undefined
+          ? []
+          : [
+              action("Go to its end", () => {
+                openEvent(later);
+                clock.seek(run.events.time[later]);
+              }),
+            ],
+    };
+  };
+  return { handoff, event, handoffLine, eventLine, markLine, openHandoff, openEvent };
+};

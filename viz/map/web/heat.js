@@ -1,0 +1,102 @@
+// The choice of a heat map, and what its colours mean.
+"use strict";
+Mobilenet.heat = (app) => {
+  const { run, clock } = app,
+    { el, note, symbol, duration, release } = app.parts;
+  const box = el("div", { class: "mn-heat" });
+  const choices = [
+    ["", "none"],
+    ["losses", "frames lost"],
+    ["delays", "delivery delay"],
+    ...(app.radio.power ? [["power", "power received"]] : []),
+  ].map(([value, words]) => {
+    const radio = el("input", { type: "radio", name: "mn-heat", value, "data-heat": value || "none" });
+    radio.checked = (app.layers.heat || "") === value;
+    radio.addEventListener("change", () => {
+      app.layers.heat = value;
+      release(radio);
+      legend();
+      box.scrollIntoView({ block: "nearest" });
+      app.changed(true);
+    });
+    return el("label", { class: "mn-layer" }, radio, el("span", {}, words));
+  });
+  const strip = (name) =>
+    symbol(
+      (g) => {
+        for (let i = 0; i < 160; i++) {
+          g.fillStyle = Mobilenet.ramp(name, i / 159);
+          g.fillRect(i, 0, 1.5, 10);
+        }
+      },
+      160,
+      10,
+    );
+  let lossChart = null;
+  const legend = () => {
+    const name = app.layers.heat;
+    box.replaceChildren();
+    lossChart = null;
+    if (!name) return;
+    if (name === "power") {
+      const { power, strongest } = app.radio;
+      box.append(
+        strip(name),
+        el(
+          "div",
+          { class: "mn-scale" },
+          el("span", {}, String(power.least_dbm).replace("-", "−") + " dBm"),
+          el("span", {}, String(strongest).replace("-", "−") + " dBm and more"),
+        ),
+        note(
+          "Of the station that is received best there: path loss, walls and shadowing, without fading, in squares of " +
+            power.side_m.toFixed(power.side_m % 1 ? 1 : 0) +
+            " m. Not coloured: no preamble of any station is strong enough.",
+        ),
+      );
+      return;
+    }
+    const grid = run.places[name];
+    if (grid && grid.total) {
+      const top = app.heatTop(name);
+      box.append(
+        strip(name),
+        el(
+          "div",
+          { class: "mn-scale" },
+          el("span", {}, name === "losses" ? "0 %" : "0 s"),
+          el("span", {}, name === "losses" ? (100 * top).toFixed(0) + " % and more" : duration(top) + " and more"),
+        ),
+        note(
+          name === "losses"
+            ? "Share of " +
+                grid.total.toLocaleString("en") +
+                " receptions (a frame at a node " +
+                (app.radio.isSinr ? "that could detect its preamble in silence" : "in range") +
+                ") lost to another frame (collided, " +
+                (app.radio.isSinr ? "never attempted, or its preamble missed" : "or never attempted") +
+                "), where the receiver was; whole run. Pale: few."
+            : "Mean delay of " +
+                grid.total.toLocaleString("en") +
+                " deliveries where the host was; whole run. Pale: few.",
+        ),
+      );
+    } else if (name === "losses") {
+      box.append(
+        note(
+          "This run did not record where frames were lost. Draw the map with  --losses,  which runs " +
+            "it again to find out, or run the scenario with  record: {frames: true}.  What is known is " +
+            "the share in the whole network:",
+        ),
+      );
+      lossChart = app.charts.losses();
+      box.append(lossChart.empty ? note("nothing") : lossChart.canvas);
+      if (!lossChart.empty) lossChart.update(clock.t);
+    } else box.append(note("Nothing was delivered."));
+  };
+  legend();
+  const update = () => {
+    if (lossChart && !lossChart.empty) lossChart.update(clock.t);
+  };
+  return { choices, box, update };
+};
