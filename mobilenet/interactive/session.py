@@ -31,7 +31,7 @@ from mobilenet.engine.kernel import SECOND, ns
 from mobilenet.interactive.branch import Branch, asked, instant_ns, seconds, untouched_ns, with_list
 from mobilenet.parameters import ScenarioError
 from mobilenet.rundir.table import Table
-from mobilenet.scenario import Scenario
+from mobilenet.scenario import AnyScenario, Scenario
 from mobilenet.scenario.datagrams import Datagrams
 from mobilenet.scenario.plans import expected
 from mobilenet.scenario.promises import declared
@@ -55,7 +55,7 @@ Progress = Callable[[float, float], None]
 class LiveSession:
     """One run, and its branches."""
 
-    def __init__(self, scenario: Scenario, allow_code: bool = False, name: str = "live") -> None:
+    def __init__(self, scenario: AnyScenario, allow_code: bool = False, name: str = "live") -> None:
         """Stands at 0 s. `allow_code`: the code and the programs of the scenario may run; `name`: of what is kept."""
         if not isinstance(scenario, Scenario):
             raise ScenarioError(
@@ -376,10 +376,6 @@ def live(
     from mobilenet.scenario.given import given_scenario
 
     found = given_scenario(scenario, seed, overrides)
-    if not isinstance(found, Scenario):
-        raise ScenarioError(
-            "live runs are those of hosts and stations; expected a scenario with `stations:` and `hosts:`"
-        )
     name = Path(scenario).stem if isinstance(scenario, (str, Path)) else found.name
     return LiveSession(found, allow_code, name or "live")
 
