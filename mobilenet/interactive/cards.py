@@ -67,6 +67,8 @@ def _fields(thing: Any) -> Iterator[list[str]]:
     count = 0
     for name, value in _values(thing):
         shown = _shown(value)
+        if name.endswith("_ns") and isinstance(value, int):
+            name, shown = name.removesuffix("_ns"), f"{value / SECOND:.3f} s"
         if shown is not None and count < MOST:
             count += 1
             yield [name.strip("_").replace("_", " "), shown]

@@ -112,6 +112,7 @@ class Since(_Command):
     command: Literal["since"]
     generation: int
     row: int = Field(ge=0)
+    point_ns: int = Field(default=-1, ge=-1)  # the last one of the curves
 
 
 Command = Play | SetSpeed | Pause | Step | Do | Rewind | Switch | Watch | Pace | Message | Save | Effect | Since

@@ -13,9 +13,11 @@ from pathlib import Path
 from typing import Any
 
 from mobilenet.api import RUNS
+from mobilenet.engine.kernel import ns
 from mobilenet.interactive import commands
 from mobilenet.interactive.cards import card
 from mobilenet.interactive.commands import Command, id_of, parsed
+from mobilenet.interactive.followed import BEGIN
 from mobilenet.interactive.jobs import Jobs
 from mobilenet.interactive.player import Player
 from mobilenet.interactive.session import LiveSession
@@ -23,8 +25,6 @@ from mobilenet.interactive.stream import Listener, Place, Stream
 from mobilenet.parameters import ScenarioError
 from mobilenet.quoting import cut, first_line
 
-HISTORY_NS = 250_000_000
-MOST_HISTORY = 4_000
 BUSY_S = 0.1  # between two tellings of how far it is
 
 
@@ -39,27 +39,13 @@ class Desk:
         session.on_the_way = self._progress
         self.jobs = Jobs(self._job_changed, allow_code, session.name)
         self.tell_all: Callable[[bool], bool] = lambda at_once: True
-        self.history: list[tuple[int, int, int, int]] = []  # time, messages in buffers, pairs, those lost
         self.busy: dict[str, Any] | None = None
         self._out = out
         self._told_s = 0.0
 
     def _tell(self, at_once: bool) -> bool:
         self.busy = None  # whoever was on the way has arrived
-        self._note_history()
         return self.tell_all(at_once)
-
-    def _note_history(self) -> None:
-        """A point of the curves, for pages that are opened later."""
-        now_ns, history = self.session.now_ns, self.history
-        if history and now_ns < history[-1][0] + HISTORY_NS:
-            return
-        simulation = self.session.simulation
-        pairs = dict(zip(simulation.medium.outcomes, simulation.medium.pairs, strict=True))
-        held = sum(sum(station.buffers) for station in simulation.stations)
-        history.append((now_ns, held, sum(pairs.values()), sum(pairs.values()) - pairs["received"]))
-        if len(history) > MOST_HISTORY:
-            del history[1::2]
 
     def _job_changed(self) -> None:
         """From the thread of a job."""
@@ -96,7 +82,7 @@ class Desk:
             case commands.Since():
                 watched = None if listener.place is None else listener.place.watched
                 row = min(command.row, len(session.simulation.recording.events))
-                listener.place = Place(command.generation, row, watched)
+                listener.place = Place(command.generation, row, watched, point_ns=command.point_ns)
                 player.changed()
                 return {"generation": stream.generation}
             case commands.SetSpeed():
@@ -121,7 +107,7 @@ class Desk:
                     raise ScenarioError(f"watch: there is no {cut(command.node, 20)} in this run")
                 if listener.place is None:
                     raise ScenarioError("watch: expected `since` before it")
-                listener.place = listener.place._replace(watched=command.node, arrow=0)
+                listener.place = listener.place._replace(watched=command.node, arrow=BEGIN)
                 player.changed()
                 if command.node is not None and command.deliveries:
                     told = stream.delivered_at(command.node, listener.place.row)
@@ -138,11 +124,13 @@ class Desk:
 
     def _do(self, what: dict[str, Any], back_to_s: float | None) -> dict[str, Any]:
         session = self.session
+        if back_to_s is not None and ns(back_to_s) > session.now_ns:
+            raise ScenarioError(f"do: back_to_s: {back_to_s:g} s, expected a time until now, {session.now_s:.9g} s")
         if back_to_s is not None and back_to_s < session.now_s:
             session.check(what, back_to_s)  # before anything is given up for it
             self._back(lambda: session.rewind(back_to_s), back_to_s)
         done = session.do(str(what.pop("do", None)), **what)
-        self.player.changed()
+        self.player.touched()
         return done
 
     def _back(self, go: Callable[[], None], to_s: float) -> None:
@@ -156,7 +144,6 @@ class Desk:
             self.busy = None
             if self.session.simulation is not before:
                 self.stream.begin_anew()
-                self.history = [point for point in self.history if point[0] <= self.session.now_ns]
             self.player.changed()
 
     def _progress(self, at_s: float, to_s: float) -> None:
@@ -170,8 +157,6 @@ class Desk:
     def _save(self, name: str | None) -> dict[str, Any]:
         """A branch nobody has touched is kept as well: it is a run like any other."""
         out = self._out if name is None else RUNS / name
-        if out is not None and out.exists():
-            raise ScenarioError(f"save: {out} exists already; expected another name")
         events = self.session.simulation.recording.events
         job = self.jobs.save(self.session.scenario, out, (len(events), self.session.fingerprint))
         if name is None:
@@ -184,6 +169,6 @@ class Desk:
         if command.intervention >= count:
             there = f"0 to {count - 1}" if count else "there are none yet"
             raise ScenarioError(f"effect: there is no intervention {command.intervention}, {there}")
-        job = self.jobs.effect(self.session.scenario, command.intervention, command.worlds)
+        job = self.jobs.effect(self.session.scenario, self.session.first_hosts, command.intervention, command.worlds)
         self.player.changed()
         return {"job": job.number}

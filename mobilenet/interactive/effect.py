@@ -1,9 +1,10 @@
 """What an intervention did: runs with it and without it compared, world by world, and said in a few sentences.
 
-Model     computed from what the runs recorded. Looked at are messages broadcast from the intervention on: delays and
-          number of their deliveries in the whole network, and the delays at whom it was done to and at the other hosts
-          of its cell, which are those that had their session with the same station before. Up to there the two runs of
-          a world are one and the same
+Model     computed from what the runs recorded from the intervention to the end of the time that is looked at: delays
+          and number of the deliveries there of messages broadcast there, in the whole network and at whom it was done
+          to, and at the other hosts of its cell, which are those that had their session with the same station before.
+          Up to the intervention the two runs of a world are one and the same, and what comes after the time that is
+          looked at is no matter
 Units     seconds
 Source    paired t intervals: experiments/study/statistics.py; ours: docs/guide/live.md
 """
@@ -16,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from mobilenet.engine.kernel import SECOND, ns
 from mobilenet.experiments.study.statistics import compare_pairs
@@ -25,7 +27,8 @@ from mobilenet.rundir.table import Table
 from mobilenet.world.interventions import Add, AnyIntervention, Cut, Drag, Interval, Loss, Mend, OfHost, OfStation
 
 EFFECTS = ("delivery_delay_mean_s", "deliveries")  # of the whole network
-NEAR = ("delivery_delay_mean_there_s", "delivery_delay_mean_cell_s")  # at whom it is done to; at the rest of its cell
+THERE = ("delivery_delay_mean_there_s", "deliveries_there")  # at whom it is done to
+CELL = ("delivery_delay_mean_cell_s", "deliveries_cell")  # at the others of its cell
 CONFIDENCE = 0.95
 
 WORDS = {  # of what is done to a host or a station
@@ -55,18 +58,24 @@ def said(one: AnyIntervention) -> str:
 
 
 def differences(study: Path, one: AnyIntervention, end_s: float) -> list[dict[str, Any]]:
-    """With minus without, world by world, with an interval: of EFFECTS, and of the delays at whom it is about. Also of
-    runs whose backlog grows, of which a study gives no mean: what is asked is what came of it within a time. `study`:
-    of two configurations, the second one with it.
+    """With minus without, of EFFECTS, and of THERE and CELL where there is somebody. Also of runs whose backlog grows,
+    of which a study gives no mean: what is asked is what came of it within a time. `study`: of two configurations, the
+    second one with it.
     """
-    import pandas as pd
-
     runs = pd.read_parquet(study / "tables" / "runs.parquet", columns=["run", "configuration", "replication"])
     measured = [outcome(read_coded(study / "runs" / run, "events"), one, end_s) for run in runs["run"]]
-    runs = pd.concat([runs, pd.DataFrame(measured, index=runs.index)], axis=1)
+    return compared(pd.concat([runs, pd.DataFrame(measured, index=runs.index)], axis=1))
+
+
+def compared(runs: pd.DataFrame) -> list[dict[str, Any]]:
+    """World by world, with an interval. `runs`: `replication`, `configuration` (1: with it) and a column a metric,
+    which a run need not have; worlds in which one of the two has none are left out.
+    """
     found = []
-    for metric in (*EFFECTS, *(name for name in NEAR if name in runs)):
-        values = runs.pivot_table(index="replication", columns="configuration", values=metric).dropna()
+    for metric in (*EFFECTS, *(name for name in (*THERE, *CELL) if name in runs)):
+        values = pd.DataFrame()
+        if metric in runs:
+            values = runs.pivot_table(index="replication", columns="configuration", values=metric).dropna()
         if values.shape[1] < 2 or len(values) < 2:
             found.append({"metric": metric, "pairs": 0})
             continue
@@ -77,7 +86,7 @@ def differences(study: Path, one: AnyIntervention, end_s: float) -> list[dict[st
 
 
 def outcome(events: Table, one: AnyIntervention, end_s: float) -> dict[str, float]:
-    """What became, whenever, of messages broadcast from the intervention to `end_s`: EFFECTS, and NEAR where there is
+    """What messages broadcast since the intervention had become by `end_s`: EFFECTS, and THERE and CELL where there is
     somebody.
     """
     host = one.host if isinstance(one, OfHost | Drag) else None
@@ -86,16 +95,18 @@ def outcome(events: Table, one: AnyIntervention, end_s: float) -> dict[str, floa
     station = one.station if isinstance(one, OfStation) else cells.get(host or "")
     others = [name for name, of in cells.items() if of == station and name != host] if station else []
     deliveries = Deliveries(events)
-    inside = deliveries.was_broadcast & (deliveries.sent_ns >= at_ns) & (deliveries.sent_ns < ns(end_s))
+    inside = deliveries.was_broadcast & (deliveries.sent_ns >= at_ns) & (deliveries.time_ns < ns(end_s))
     delays_s = (deliveries.time_ns - deliveries.sent_ns) / SECOND
     node = events.coded("node")
-    mean, count = EFFECTS
-    found = {count: float(inside.sum())}
-    at_hosts = {NEAR[0]: [host] if host else [], NEAR[1]: others}
-    places = {name: np.isin(deliveries.node, [node.code(each) for each in hosts]) for name, hosts in at_hosts.items()}
-    for metric, own in ((mean, inside), *((name, inside & place) for name, place in places.items())):
+    groups = {EFFECTS: inside}
+    for metrics, hosts in ((THERE, [host] if host else []), (CELL, others)):
+        if hosts:
+            groups[metrics] = inside & np.isin(deliveries.node, [node.code(each) for each in hosts])
+    found = {}
+    for (mean, count), own in groups.items():
+        found[count] = float(own.sum())
         if own.any():
-            found[metric] = float(delays_s[own].mean())
+            found[mean] = float(delays_s[own].mean())
     return found
 
 
@@ -115,7 +126,8 @@ def effect_in_words(one: AnyIntervention, after_s: float, found: list[dict[str, 
     cell = f"the other hosts of {host}'s cell" if host else "the hosts of its cell"
     words = {
         "delivery_delay_mean_s": ("the mean delivery delay", " s"), "deliveries": ("the number of deliveries", ""),
-        NEAR[0]: (f"the mean delay at {host} itself", " s"), NEAR[1]: (f"the mean delay at {cell}", " s"),
+        THERE[0]: (f"the mean delay at {host} itself", " s"), THERE[1]: (f"the number of deliveries at {host}", ""),
+        CELL[0]: (f"the mean delay at {cell}", " s"), CELL[1]: (f"the number of deliveries at {cell}", ""),
     }  # fmt: skip
     worlds = max(finding["pairs"] for finding in found)
     sentences, alike = [], []

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterable
+from itertools import takewhile
 from typing import Any, NamedTuple
 
 from mobilenet.network.radio.frame import DATA, SINR_OUTCOMES, Frame
@@ -19,6 +20,8 @@ from mobilenet.simulation.mobile import Simulation
 
 KEPT_NS = 10_000_000_000
 MOST = 5_000
+Mark = tuple[int, int]  # when an arrow was known, and the how manieth of that nanosecond: the same whenever it runs
+BEGIN: Mark = (-1, 0)
 
 
 class Arrow(NamedTuple):
@@ -34,22 +37,24 @@ class Arrow(NamedTuple):
 
 
 class Arrows:
-    """Of one host. `serial` of the last one counts from 1."""
+    """Of one host, known from `from_ns` on."""
 
-    def __init__(self) -> None:
-        self.serial = 0
-        self._kept: deque[Arrow] = deque(maxlen=MOST)
+    def __init__(self, from_ns: int) -> None:
+        self.from_ns = from_ns
+        self.last = BEGIN
+        self._kept: deque[tuple[Mark, Arrow]] = deque(maxlen=MOST)
 
-    def add(self, arrow: Arrow, oldest_ns: int) -> None:
-        self.serial += 1
-        self._kept.append(arrow)
-        while self._kept[0].sent_ns < oldest_ns:
+    def add(self, arrow: Arrow, now_ns: int) -> None:
+        time_ns, number = self.last
+        self.last = (now_ns, number + 1 if now_ns == time_ns else 1)
+        self._kept.append((self.last, arrow))
+        while self._kept[0][1].sent_ns < now_ns - KEPT_NS:
             self._kept.popleft()
 
-    def since(self, serial: int) -> list[Arrow]:
+    def since(self, mark: Mark) -> list[Arrow]:
         """Those after that one, as far as they are kept."""
-        new = min(self.serial - serial, len(self._kept))
-        return [self._kept[i] for i in range(len(self._kept) - new, len(self._kept))]
+        new = takewhile(lambda kept: kept[0] > mark, reversed(self._kept))
+        return [arrow for _, arrow in new][::-1]
 
 
 class Followed:
@@ -61,12 +66,12 @@ class Followed:
 
     def attend(self, hosts: Iterable[str]) -> None:
         """To these, and to no others any more."""
-        wanted = dict.fromkeys(hosts)
-        self.arrows = {host: self.arrows.get(host) or Arrows() for host in wanted}
+        wanted, now_ns = dict.fromkeys(hosts), self.simulation.kernel.now
+        self.arrows = {host: self.arrows.get(host) or Arrows(now_ns) for host in wanted}
         self.simulation.listen(*((self._frame, self._hop) if wanted else (None, None)))
 
     def _add(self, host: str, arrow: Arrow) -> None:
-        self.arrows[host].add(arrow, self.simulation.kernel.now - KEPT_NS)
+        self.arrows[host].add(arrow, self.simulation.kernel.now)
 
     def _frame(self, frame: Frame) -> None:
         sender = frame.sender

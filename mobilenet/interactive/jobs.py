@@ -3,7 +3,7 @@
 Model     each is a command of this program in a process of its own, so the session goes on meanwhile. Keeping a branch
           is `mobilenet run` of its scenario, from the beginning to the end, and its events must begin with the
           session's. What an intervention did is a study of two configurations, the branch with it and without it, in
-          the same worlds, from its time on
+          the same worlds, to the end of the time that is looked at
 Units     seconds
 Errors    a job that fails says so in its text, one line
 Source    ours: docs/guide/live.md
@@ -33,7 +33,7 @@ from mobilenet.rundir.reader import RunError, read_coded, read_json, read_manife
 from mobilenet.rundir.recorder import fingerprint
 from mobilenet.scenario import Scenario
 from mobilenet.scenario.yaml_writer import to_yaml
-from mobilenet.world.interventions import Add, AnyIntervention, Drag, OfHost
+from mobilenet.world.interventions import Add, AnyIntervention, Drag, OfHost, added
 
 AFTER_S = 20.0  # of the time after an intervention that is looked at
 MOST_AT_A_TIME = 4
@@ -51,6 +51,7 @@ class Job:
     state: str = "running"
     text: str = ""
     result: dict[str, Any] = field(default_factory=dict)
+    asked: object = None  # which question it answers
 
     def told(self) -> dict[str, Any]:
         return {key: getattr(self, key) for key in ("number", "kind", "about", "state", "text", "result")}
@@ -72,22 +73,27 @@ class Jobs:
 
     def save(self, scenario: Scenario, out: Path | None, prefix: tuple[int, str]) -> Job:
         """`prefix`: how many events the session has, and their fingerprint."""
+        if out is not None and (out.exists() or out in self._taken):
+            raise ScenarioError(f"save: {out} exists already; expected another name")
         target = self._free(out if out is not None else free_directory(scenario, Path(f"{self._name}-live.yaml")))
         job = self._new("save", f"{quoted(target)}")
-        self._start(job, lambda folder: self._save(job, folder, scenario, target, prefix))
+        self._start(job, lambda folder: self._save(job, folder, scenario, target, prefix), target)
         return job
 
-    def effect(self, scenario: Scenario, number: int, worlds: int) -> Job:
-        """Of the intervention of that number in the scenario."""
+    def effect(self, scenario: Scenario, hosts: int, number: int, worlds: int) -> Job:
+        """Of the intervention of that number in the scenario, which has so many `hosts` at its beginning."""
         one = scenario.interventions[number]
-        if isinstance(one, Add) and (later := touched_later(scenario, number)):
+        end_s = min(scenario.duration_s, one.at_s + AFTER_S)
+        shown = [other for other in scenario.interventions if other.at_s < end_s]
+        if isinstance(one, Add) and (later := touched_later(shown, one, hosts)):
             raise ScenarioError(f"effect: {later} was added by that or later, and touched: without it there is none")
-        about = said(one)
-        if any(job.state == "running" and (job.kind, job.about) == ("effect", about) for job in self.jobs):
+        about, asked = said(one), (one, shown, worlds)
+        if any(job.state == "running" and job.asked == asked for job in self.jobs):
             raise ScenarioError(f"effect: that of the {about} is under way already")
         job = self._new("effect", about)
+        job.asked = asked
         out = self._free(RUNS / f"{self._name}-effect-s{scenario.seed}")
-        self._start(job, lambda folder: self._effect(job, folder, out, scenario, number, worlds), out)
+        self._start(job, lambda folder: self._effect(job, folder, out, scenario, one, shown, worlds), out)
         return job
 
     def close(self) -> None:
@@ -124,15 +130,16 @@ class Jobs:
         job.result = {"directory": str(target), "verdict": verdict, "fingerprint": own, "command": again}
         self._end(job, "done", f"kept in {quoted(target)}: {verdict}, fingerprint {own[:12]}; the same again: {again}")
 
-    def _effect(self, job: Job, folder: Path, out: Path, scenario: Scenario, number: int, worlds: int) -> None:
-        one = scenario.interventions[number]
+    def _effect(
+        self, job: Job, folder: Path, out: Path, scenario: Scenario, one: AnyIntervention,
+        shown: list[AnyIntervention], worlds: int,
+    ) -> None:  # fmt: skip
+        """Runs end with the time that is looked at: what comes later cannot change what was before."""
         end_s = min(scenario.duration_s, one.at_s + AFTER_S)
         if self._is_closing:
             return
         shorter = scenario.changed([f"duration_s={end_s!r}", "interventions=[]", f"warmup_s={one.at_s!r}"])
-        others = [other for other in scenario.interventions if other.at_s < end_s]
-        place = next(i for i, other in enumerate(others) if other is one)
-        levels = [[plain(other) for other in some] for some in (others[:place] + others[place + 1 :], others)]
+        levels = [[plain(other) for other in some] for some in ([each for each in shown if each is not one], shown)]
         for level in levels:
             with_list(shorter, level)  # it can be
         (folder / "world").mkdir()
@@ -147,7 +154,8 @@ class Jobs:
             return
         found = differences(out, one, end_s)
         job.result = {"directory": str(out), "differences": found, "confidence": CONFIDENCE}
-        self._end(job, "done", f"{effect_in_words(one, end_s - one.at_s, found)} More: mobilenet compare {quoted(out)}")
+        more = f"With what arrived later: mobilenet compare {quoted(out)}"
+        self._end(job, "done", f"{effect_in_words(one, end_s - one.at_s, found)} {more}")
 
     def _command(self, job: Job, *arguments: str, fine: tuple[int, ...]) -> bool:
         """Run one of our commands; False: it failed, and the job says why."""
@@ -191,8 +199,8 @@ class Jobs:
         self.jobs.append(job)
         return job
 
-    def _start(self, job: Job, work: Callable[[Path], None], out: Path | None = None) -> None:
-        """`out`: what does not stay unless it is done."""
+    def _start(self, job: Job, work: Callable[[Path], None], out: Path) -> None:
+        """`out`: its directory; that of a study does not stay unless it is done."""
 
         def run() -> None:
             try:
@@ -201,8 +209,11 @@ class Jobs:
             except (OSError, RunError, ScenarioError, ValueError, KeyError) as error:
                 self._end(job, "failed", first_line(error))
             finally:
-                if out is not None and job.state != "done":
+                if job.state == "running":
+                    self._end(job, "failed", "stopped")
+                if job.kind == "effect" and job.state != "done":
                     shutil.rmtree(out, ignore_errors=True)
+                self._taken.discard(out)
 
         self._threads.append(threading.Thread(target=run, daemon=True))
         self._threads[-1].start()
@@ -217,11 +228,10 @@ class Jobs:
         self._say(job, text)
 
 
-def touched_later(scenario: Scenario, number: int) -> str | None:
-    """The first host that would be missing, or another one, without that addition."""
-    before = sum(isinstance(one, Add) for one in scenario.interventions[:number])
-    hosts = scenario.hosts.count
-    for one in scenario.interventions:
-        if isinstance(one, OfHost | Drag) and hosts is not None and host_number(one.host) >= hosts + before:
-            return one.host
-    return None
+def touched_later(interventions: list[AnyIntervention], addition: Add, hosts: int) -> str | None:
+    """The first host touched there that would be missing, or another one, without that addition. `hosts`: how many
+    there are at the beginning.
+    """
+    first = hosts + next(i for i, one in enumerate(added(interventions)) if one is addition)
+    touched = (one.host for one in interventions if isinstance(one, OfHost | Drag))
+    return next((host for host in touched if host_number(host) >= first), None)

@@ -34,6 +34,6 @@ def page_of(desk: Desk, token: str) -> str:
             {
                 "generation": desk.stream.generation, "row": len(recording.events), "now_ns": session.now_ns,
                 "token": token, "name": session.name,
-                "history": [list(column) for column in zip(*desk.history, strict=True)],
+                "curves": desk.stream.curve_points(),
             },
         )  # fmt: skip

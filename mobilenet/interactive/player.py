@@ -129,6 +129,14 @@ class Player:
         self.rate = 0.0
         self.changed()
 
+    def touched(self) -> None:
+        """Something was done by hand: what time stood at is past."""
+        if not self.is_playing:
+            self.stopped_because = ""
+            if self.session.violation is not None:  # by what was done
+                self._has_to_stop()
+        self.changed()
+
     def changed(self) -> None:
         """Those who watch are told at once."""
         self._is_due = True
@@ -168,6 +176,7 @@ class Player:
         session, began_s = self.session, time.monotonic()
         target_ns = 2**62
         if self.speed != "max":
+            self._let_go(self.speed, began_s)
             target_ns = self._since_ns + int((began_s - self._since_wall_s) * self.speed * SECOND)
         if self._until_ns is not None:
             target_ns = min(target_ns, self._until_ns)
@@ -184,8 +193,6 @@ class Player:
         except Exception as error:  # of a program or a plug-in
             self.pause(first_line(error))
             return
-        if self._is_behind and self.speed != "max":
-            self._let_go(self.speed, now_s)
         self._has_to_stop()
 
     def _let_go(self, speed: float, now_s: float) -> None:

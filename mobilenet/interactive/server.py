@@ -125,6 +125,8 @@ class Server:
             text, listener.place = made[listener.place]
             listener.told_s = now_s
             listener.tell(text)
+            if self._desk.stream.has_more(listener.place):
+                listener.is_owed, are_told = True, False
         self._desk.player.tell_each(min((one.pause_s for one in self.listeners), default=0.0))
         return are_told
 

@@ -33,6 +33,7 @@ from mobilenet.parameters import ScenarioError
 from mobilenet.rundir.table import Table
 from mobilenet.scenario import AnyScenario, Scenario
 from mobilenet.scenario.datagrams import Datagrams
+from mobilenet.scenario.interventions_check import strangers
 from mobilenet.scenario.plans import expected
 from mobilenet.scenario.promises import declared
 from mobilenet.simulation.ended_early import moment
@@ -47,7 +48,7 @@ from mobilenet.world.interventions import AnyIntervention, added, in_order
 if TYPE_CHECKING:
     from mobilenet.api import Run
 
-PIECE_NS = SECOND // 2  # of simulated time, between two looks at whether a property is violated
+PIECE_NS = SECOND // 4  # of simulated time, between two looks at whether a property is violated
 STEPS = ("event", "frame", "handoff", "delivery", "violation")
 Progress = Callable[[float, float], None]
 
@@ -71,6 +72,8 @@ class LiveSession:
         self.branch = self.branches[0]
         self.violation: Found | None = None  # the one that time stands at
         self.on_the_way: Progress = lambda at_s, to_s: None  # told of each piece that is run again
+        self.on_begin: Callable[[Simulation], None] = lambda simulation: None  # told of each that begins
+        self.on_piece: Callable[[], None] = lambda: None  # told after each piece of it
         self._begin(scenario)
 
     def _begin(self, scenario: Scenario) -> None:
@@ -80,7 +83,7 @@ class LiveSession:
             self._stage_ns = next(self._stages)
         self._outcome: Outcome | None = None
         self.error = ""  # of a program or a plug-in, which has ended it
-        self._first_hosts = len(self.simulation.hosts)
+        self.first_hosts = len(self.simulation.hosts)  # so many before anybody is added
         promises = declared(scenario)["promises"]
         events = self.simulation.recording.events
         found = expected(scenario)
@@ -88,10 +91,11 @@ class LiveSession:
         self._judge = SafetyJudge(events.columns, promises, conduct, self._senders(scenario))
         self.violation = None
         gc.collect()
+        self.on_begin(self.simulation)
 
     def _senders(self, scenario: Scenario) -> list[str]:
         """All hosts there will be."""
-        return [f"h{number}" for number in range(self._first_hosts + len(added(scenario.interventions)))]
+        return [f"h{number}" for number in range(self.first_hosts + len(added(scenario.interventions)))]
 
     # --- where it stands
 
@@ -136,6 +140,7 @@ class LiveSession:
         while self.violation is None and self.now_ns < until_ns and not self.is_over:
             self._advance(min(until_ns, self.now_ns + PIECE_NS))
             self._look()
+            self.on_piece()
         self._note_reached()
 
     def step(self, what: str = "event") -> None:
@@ -157,10 +162,13 @@ class LiveSession:
                 self.play_ns(self.now_ns + PIECE_NS)
             return self.violation is not None or self.is_over
         events, medium = self.simulation.recording.events, self.simulation.medium
-        rows, frames = len(events), medium.frames
+        rows, frames, piece_ns = len(events), medium.frames, self.now_ns
         is_there = False
         while not self.is_over and not is_there and time.monotonic() < until_s:
             self._step_once()
+            if self.now_ns >= piece_ns:
+                piece_ns = self.now_ns + PIECE_NS
+                self.on_piece()
             if what == "frame":
                 is_there = medium.frames > frames
             elif len(events) > rows:
@@ -251,7 +259,10 @@ class LiveSession:
             )
         known = in_order(self._kept(at_ns) if is_back else self.branch.interventions)
         place = sum(ns(one.at_s) <= at_ns for one in known)
-        return with_list(self.scenario, [*known[:place], what | {"at_s": seconds(at_ns)}, *known[place:]]), place
+        scenario = with_list(self.scenario, [*known[:place], what | {"at_s": seconds(at_ns)}, *known[place:]])
+        if (stranger := strangers(scenario, self.first_hosts)) is not None:  # of tracks only the world knows how many
+            raise ScenarioError(stranger[1])
+        return scenario, place
 
     def _kept(self, to_ns: int) -> list[AnyIntervention]:
         """What is left when time goes back there: the scenario's own interventions, and what was done by then."""
@@ -307,6 +318,7 @@ class LiveSession:
         while self.now_ns < to_ns and not self.is_over:
             self._advance(min(to_ns, self.now_ns + PIECE_NS))
             self._judge.look()  # what was told then is not told again
+            self.on_piece()
             self.on_the_way(self.now_s, seconds(to_ns))
 
     def _note_reached(self) -> None:

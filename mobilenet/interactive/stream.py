@@ -17,9 +17,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from mobilenet.interactive.broadcasts import Broadcasts
 from mobilenet.interactive.cards import card
-from mobilenet.interactive.followed import Arrow, Followed
+from mobilenet.interactive.curves import Curves, Point
+from mobilenet.interactive.followed import BEGIN, Arrow, Followed, Mark
 from mobilenet.interactive.session import LiveSession
+from mobilenet.simulation.mobile import Simulation
 
 MOST_DELIVERIES = 1_000  # of everybody, in one state
 MOST_ROWS = 200_000  # of events in one state: a page that was away for long gets the rest with the next ones
@@ -33,7 +36,8 @@ class Place(NamedTuple):
     generation: int
     row: int
     watched: str | None = None
-    arrow: int = 0
+    arrow: Mark = BEGIN
+    point_ns: int = -1  # of the curves
     touched: tuple[int, int] = (-1, -1)  # the branch, and how many interventions it had
 
 
@@ -56,24 +60,35 @@ class Stream:
         self.session = session
         self.generation = 0
         self._followed = Followed(session.simulation)
-        self._sent_ns: dict[str, int] = {}  # message -> its broadcast
-        self._sent_row: dict[str, int] = {}
-        self._known = 0  # so many rows are in it
+        self._begin(session.simulation)
+        session.on_begin = self._begin
+        session.on_piece = lambda: self.curves.go_on()
 
     def begin_anew(self) -> None:
         """Time went back."""
         self.generation += 1
-        self._sent_ns.clear()
-        self._sent_row.clear()
-        self._known = 0
+
+    def _begin(self, simulation: Simulation) -> None:
+        """Whom somebody watches is followed there, too."""
+        hosts = self._followed.arrows
+        self._followed = Followed(simulation)
+        self._followed.attend(hosts)
+        self._broadcasts = Broadcasts()
+        self.curves = Curves(simulation, self._broadcasts)
+
+    def curve_points(self, after_ns: int = -1) -> dict[str, list[Any]]:
+        """Columns of the points of the curves after that time."""
+        return _columns(Point._fields, self.curves.since(after_ns))
 
     def attend(self, watched: Iterable[str | None]) -> None:
         """Whose arrows are kept: those of all hosts that somebody watches."""
         hosts = {node: None for node in watched if node is not None and node.startswith("h")}
-        if self._followed.simulation is not self.session.simulation:
-            self._followed = Followed(self.session.simulation)
         if hosts.keys() != self._followed.arrows.keys():
             self._followed.attend(hosts)
+
+    def has_more(self, place: Place) -> bool:
+        """Whether events are recorded that who stands there was not told of."""
+        return place.generation == self.generation and place.row < len(self.session.simulation.recording.events)
 
     def state(self, place: Place) -> tuple[dict[str, Any], Place]:
         """What is so now, what is new for who stands there, and where they stand then."""
@@ -104,8 +119,13 @@ class Stream:
             found["card"] = card(simulation, place.watched)
         if arrows is not None:
             found["arrows"] = _columns(Arrow._fields, arrows.since(place.arrow))
-        serial = 0 if arrows is None else arrows.serial
-        return found, Place(self.generation, row, place.watched, serial, touched)
+            found["arrows_from_ns"] = arrows.from_ns
+        points = self.curve_points(place.point_ns)
+        if points["time_ns"]:
+            found["curves"] = points
+        point_ns = max([place.point_ns, *points["time_ns"]])
+        mark = place.arrow if arrows is None else max(place.arrow, arrows.last)
+        return found, Place(self.generation, row, place.watched, mark, point_ns, touched)
 
     def _hosts(self) -> dict[str, list[int]]:
         movement = self.session.simulation.movement
@@ -136,11 +156,11 @@ class Stream:
         columns = log.columns()
         time_ns, node, message = columns["time_ns"], columns["node"], columns["message"]
         sent = [row for row in others if log.event[row] == "broadcast"]
-        self._note_broadcasts(end)
+        sent_ns = self._broadcasts.sent_ns(log)
         rare = [row for row in others if log.event[row] != "broadcast"]
         delivered = [first + i for i, event in enumerate(events) if event == "deliver"]
         picked = delivered[:: max(1, len(delivered) // DELAYS)]
-        delays_ns = [time_ns[row] - self._sent_ns.get(message[row], time_ns[row]) for row in picked]
+        delays_ns = [time_ns[row] - sent_ns.get(message[row], time_ns[row]) for row in picked]
         told = delivered
         if len(delivered) > MOST_DELIVERIES:
             told = [row for row in delivered if node[row] == place.watched]
@@ -157,16 +177,6 @@ class Stream:
             },
         }, end  # fmt: skip
 
-    def _note_broadcasts(self, end: int) -> None:
-        log = self.session.simulation.recording.events
-        if end > self._known:
-            new = slice(self._known, end)
-            rows = zip(log.event[new], log.message[new], log.time_ns[new], strict=True)
-            for row, (event, message, at_ns) in enumerate(rows, self._known):
-                if event == "broadcast" and message:
-                    self._sent_ns[message], self._sent_row[message] = at_ns, row
-            self._known = end
-
     def delivered_at(self, node: str, end: int) -> dict[str, Any]:
         """What a node has delivered in the first `end` rows, and when."""
         log = self.session.simulation.recording.events
@@ -176,16 +186,15 @@ class Stream:
     def who_has(self, message: str) -> dict[str, Any]:
         """Which hosts have delivered a message, and when."""
         log = self.session.simulation.recording.events
-        self._note_broadcasts(len(log))
         found: dict[str, list[int]] = {"host": [], "time_ns": []}
         hosts = len(self.session.simulation.hosts)
-        for row in _rows_of(log.message, message, len(log), self._sent_row.get(message, 0)):
+        for row in _rows_of(log.message, message, len(log), self._broadcasts.row_of(log, message)):
             if log.event[row] == "deliver":
                 found["host"].append(int(log.node[row][1:]))
                 found["time_ns"].append(log.time_ns[row])
                 if len(found["host"]) == hosts:
                     break
-        return {"message": message, "broadcast_ns": self._sent_ns.get(message), **found}
+        return {"message": message, "broadcast_ns": self._broadcasts.sent_ns(log).get(message), **found}
 
 
 def _rows_of(column: list[Any], value: Any, end: int, begin: int = 0) -> Iterator[int]:

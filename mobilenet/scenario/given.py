@@ -49,7 +49,6 @@ def plain_values(value: Any) -> Any:
         return str(value)
     if type(value).__module__ == "numpy" and hasattr(value, "tolist"):
         return plain_values(value.tolist())
-    found = value
-    if found is None or isinstance(found, (bool, int, float, str)):
-        return found
+    if value is None or isinstance(value, (bool, int, float, str)):
+        return value
     raise ScenarioError(f"{str(value)[:60]!r} is a {type(value).__name__}, expected numbers, text, lists, dictionaries")

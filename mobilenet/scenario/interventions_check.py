@@ -41,9 +41,9 @@ def objections(scenario: MobileKeys, sites: NDArray[np.float64]) -> Iterator[tup
         if isinstance(one, Interval) and scenario.workload.interval_s is None:
             yield f"{path}.do", f"arrivals are {scenario.workload.arrivals!r}, which have no interval to change"
         if isinstance(one, Add) and isinstance(scenario.protocol, Datagrams):
-            yield f"{path}.do", "with datagrams every host has its address from the beginning: expected no add"
+            yield f"{path}.do", "with datagrams every host has its address from the beginning: none can be added"
         if isinstance(one, Add) and isinstance(scenario.protocol, OwnProgram):
-            yield f"{path}.do", "programs are told at their start how many hosts there are: expected no add"
+            yield f"{path}.do", "programs are told at their start how many hosts there are: none can be added"
         if isinstance(one, Drag | Add) and not max(map(abs, one.to_m)) <= FARTHEST_DRAG_M:
             yield f"{path}.to_m", f"expected numbers of metres, at most {FARTHEST_DRAG_M:g}"
         if isinstance(one, OfStation) and number(one.station) >= len(sites):

@@ -5,16 +5,17 @@ from __future__ import annotations
 import time
 from pathlib import Path
 
+import pandas as pd
 import pytest
 
 import mobilenet
 from mobilenet.interactive.desk import Desk
-from mobilenet.interactive.effect import NEAR, differences, effect_in_words, outcome, said
-from mobilenet.interactive.jobs import Job
+from mobilenet.interactive.effect import CELL, THERE, compared, differences, effect_in_words, outcome, said
+from mobilenet.interactive.jobs import Job, touched_later
 from mobilenet.interactive.session import LiveSession
 from mobilenet.parameters import ScenarioError
 from mobilenet.rundir.table import Table
-from mobilenet.world.interventions import Loss, OfHost, OfStation
+from mobilenet.world.interventions import Add, Loss, OfHost, OfStation
 
 FIRST = Path(__file__).parents[2] / "scenarios" / "first.yaml"
 
@@ -39,26 +40,24 @@ def ended(job: Job) -> Job:
 
 
 def test_a_crash_delays_deliveries_and_a_sentence_says_by_how_much(desk: Desk) -> None:
-    job = ended(desk.jobs.effect(desk.session.scenario, 0, 6))
+    job = ended(desk.jobs.effect(desk.session.scenario, 6, 0, 6))
     assert job.state == "done", job.text
-    delay = job.result["differences"][0]
-    assert delay["pairs"] == 6
-    assert delay["low"] > 0
-    itself = job.result["differences"][2]
-    assert itself["metric"] == "delivery_delay_mean_there_s"
-    assert itself["low"] > delay["high"]  # who is down waits longest
+    found = {each["metric"]: each for each in job.result["differences"]}
+    delay, itself = found["delivery_delay_mean_s"], found["delivery_delay_mean_there_s"]
+    assert delay["pairs"] == itself["pairs"] == 6
+    assert 0 < delay["low"] < delay["high"] < itself["low"]  # who is down waits longest
     assert job.text.startswith(
         "The crash of h3 at 8 s, in the 20 s after it, 6 worlds with and without it (95 % intervals): The mean"
         " delivery delay is "
     )
     study = Path(job.result["directory"])
     one = desk.session.branch.interventions[0]
-    assert job.text.endswith(f"More: mobilenet compare {study}")
+    assert job.text.endswith(f"With what arrived later: mobilenet compare {study}")
     assert effect_in_words(one, 20, differences(study, one, 28)) in job.text
 
 
 def test_an_effect_that_is_not_done_leaves_nothing(desk: Desk) -> None:
-    job = desk.jobs.effect(desk.session.scenario, 0, 500)
+    job = desk.jobs.effect(desk.session.scenario, 6, 0, 500)
     end_s = time.monotonic() + 120
     while not list(Path("runs").glob("*/measured")) and time.monotonic() < end_s:
         time.sleep(0.05)
@@ -101,7 +100,7 @@ def test_delays_are_those_at_the_host_and_at_the_others_of_its_cell() -> None:
         (7, "h1", "deliver", None, "h2:2"),
         (8, "h2", "deliver", None, "h2:2"),
         (9, "h0", "deliver", None, "h2:2"),
-        (9, "h2", "broadcast", None, "h2:3"),  # after the end: not looked at
+        (9, "h2", "broadcast", None, "h2:3"),
         (99, "h3", "deliver", None, "h2:3"),
     ]
     columns = dict(
@@ -110,20 +109,24 @@ def test_delays_are_those_at_the_host_and_at_the_others_of_its_cell() -> None:
     events = Table({**columns, "time_ns": [second * 1_000_000_000 for second in columns["time_ns"]]})
     crash = OfHost(at_s=4, do="crash", host="h0")
     whole = {"deliveries": 4.0, "delivery_delay_mean_s": 2.5}
-    assert outcome(events, crash, 9) == whole | {NEAR[0]: 4.0, NEAR[1]: 1.0}
-    assert outcome(events, OfStation(at_s=4, do="radio_off", station="s1"), 9) == whole | {NEAR[1]: 3.0}
+    itself, cell = (dict(zip(metrics, (mean, 1.0), strict=True)) for metrics, mean in ((THERE, 4.0), (CELL, 1.0)))
+    assert outcome(events, crash, 10) == whole | itself | cell
+    assert outcome(events, OfStation(at_s=4, do="radio_off", station="s1"), 10) == whole | {CELL[0]: 3.0, CELL[1]: 1.0}
     leave = OfHost(at_s=2, do="leave", host="h1")  # what it does itself at that time is no matter
-    assert outcome(events, leave, 9)[NEAR[1]] == (1 + 4 + 3) / 3
-    assert outcome(events, OfHost(at_s=4, do="crash", host="h1"), 9) == whole | {NEAR[0]: 2.0}  # it has no cell
-    assert outcome(events, Loss(at_s=4, do="loss", loss=0.5), 9) == whole
+    assert outcome(events, leave, 10)[CELL[0]] == (1 + 4 + 3) / 3
+    alone = OfHost(at_s=4, do="crash", host="h1")  # it has no cell
+    assert outcome(events, alone, 10) == whole | {THERE[0]: 2.0, THERE[1]: 1.0}
+    assert outcome(events, Loss(at_s=4, do="loss", loss=0.5), 10) == whole
+    early = {"deliveries": 3.0, "delivery_delay_mean_s": 2.0}  # without what is delivered at the end or later
+    assert outcome(events, crash, 9) == early | {THERE[1]: 0.0} | cell
 
 
 def test_what_differs_has_a_sentence_each_and_what_does_not_one_together() -> None:
     found = [
         {"metric": "delivery_delay_mean_s", "pairs": 30, "difference": 0.41, "low": 0.36, "high": 0.46},
         {"metric": "deliveries", "pairs": 30, "difference": -2.0, "low": -5.0, "high": 1.0},
-        {"metric": NEAR[0], "pairs": 0},
-        {"metric": NEAR[1], "pairs": 27, "difference": 0.1, "low": -0.1, "high": 0.3},
+        {"metric": THERE[0], "pairs": 0},
+        {"metric": CELL[0], "pairs": 27, "difference": 0.1, "low": -0.1, "high": 0.3},
     ]
     assert effect_in_words(OfHost(at_s=4, do="crash", host="h0"), 20, found) == (
         "The crash of h0 at 4 s, in the 20 s after it, 30 worlds with and without it (95 % intervals): The mean"
@@ -141,8 +144,46 @@ def test_a_host_that_was_added_and_touched_cannot_be_thought_away(desk: Desk) ->
     live.do("crash", host="h7")
     for number in (3, 4):
         with pytest.raises(ScenarioError, match="h7 was added by that or later, and touched"):
-            desk.jobs.effect(live.scenario, number, 2)
+            desk.jobs.effect(live.scenario, live.first_hosts, number, 2)
     assert not desk.jobs.jobs
+
+
+def test_numbers_of_added_hosts_go_by_time() -> None:
+    second, first, third = (Add(at_s=at_s, do="add", to_m=(0, 0)) for at_s in (10, 5, 15))
+    crash = OfHost(at_s=12, do="crash", host="h7")
+    listed = [second, first, third, crash, OfHost(at_s=13, do="crash", host="h5")]  # h7 is the second of them
+    assert [touched_later(listed, one, 6) for one in (first, second, third)] == ["h7", "h7", None]
+
+
+def test_at_most_four_things_are_done_at_a_time_and_none_of_them_twice(desk: Desk) -> None:
+    jobs, scenario = desk.jobs, desk.session.scenario
+    jobs.effect(scenario, 6, 0, 300)
+    with pytest.raises(ScenarioError, match="that of the crash of h3 at 8 s is under way already"):
+        jobs.effect(scenario, 6, 0, 300)
+    jobs.effect(scenario, 6, 0, 301)  # another question
+    jobs.effect(scenario, 6, 1, 300)
+    jobs.save(scenario, Path("runs/mine"), (0, ""))
+    with pytest.raises(ScenarioError, match="4 are under way already"):
+        jobs.effect(scenario, 6, 2, 300)
+    with pytest.raises(ScenarioError, match="runs/mine exists already"):
+        jobs.save(scenario, Path("runs/mine"), (0, ""))
+    jobs.close()
+    assert {job.state for job in jobs.jobs} == {"failed"}
+
+
+def test_worlds_are_compared_in_pairs_and_those_without_a_value_left_out() -> None:
+    rows = [(number, with_it) for number in range(4) for with_it in (0, 1)]
+    runs = pd.DataFrame(rows, columns=["replication", "configuration"])
+    runs["deliveries"] = 10.0 * runs["replication"]
+    found = compared(runs)
+    assert found[0] == {"metric": "delivery_delay_mean_s", "pairs": 0}  # nobody delivered anything
+    assert found[1] == {"metric": "deliveries", "pairs": 4, "difference": 0.0, "low": 0.0, "high": 0.0}
+    loss = Loss(at_s=4, do="loss", loss=0.5)
+    assert "No difference can be told of the number of deliveries, +0 ± 0." in effect_in_words(loss, 20, found)
+    runs["delivery_delay_mean_s"] = runs["replication"] + 0.5 * runs["configuration"]
+    runs.loc[5, "delivery_delay_mean_s"] = None  # the third world with it
+    delay = compared(runs)[0]
+    assert (delay["pairs"], delay["difference"]) == (3, 0.5)
 
 
 def test_numbers_have_the_digits_of_their_half_width() -> None:

@@ -276,3 +276,16 @@ def test_numbers_of_numpy_are_numbers_and_what_is_none_is_refused_in_words() -> 
             live.do("crash", **nonsense)
     with pytest.raises(ScenarioError, match="a NoneType, expected a file, a dictionary or a scenario"):
         mobilenet.live(None)  # type: ignore[arg-type]
+
+
+def test_a_host_that_tracks_do_not_have_is_refused_and_nothing_happens() -> None:
+    live = mobilenet.live(ROOT / "own_tracks.yaml")
+    live.play(2)
+    hosts = live.first_hosts
+    for what, how in (("crash", {}), ("drag", {"to_m": [0, 0]})):
+        with pytest.raises(ScenarioError, match=f"^there is no h{hosts} among {hosts} hosts, h0 to h{hosts - 1}$"):
+            live.do(what, host=f"h{hosts}", **how)
+    assert live.scenario.interventions == ()
+    live.do("add", to_m=[0, 0])
+    live.play(3)
+    assert live.do("crash", host=f"h{hosts}")["host"] == f"h{hosts}"

@@ -7,7 +7,9 @@ from pathlib import Path
 import pytest
 
 import mobilenet
+from mobilenet.interactive.desk import Desk
 from mobilenet.interactive.session import LiveSession
+from mobilenet.interactive.stream import Listener, Place
 from mobilenet.parameters import ScenarioError
 
 ROOT = Path(__file__).parents[2] / "scenarios"
@@ -36,6 +38,34 @@ def test_a_planted_bug_stops_time_at_its_event(tmp_path: Path) -> None:
         assert live.fingerprint == run.manifest["fingerprint"]
     finally:
         live.close()
+
+
+def test_the_diagram_reaches_to_the_violation_and_a_touch_lets_go_of_it() -> None:
+    """Time went beyond it and back; whoever followed all along, frame by frame, has the same."""
+    told = []
+    for go_on in (lambda desk: desk.session.play(), frame_by_frame):
+        live = flood("flood_bug.py")
+        try:
+            desk = Desk(live)
+            desk.stream.attend(["h1"])
+            go_on(desk)
+            assert live.violation is not None
+            state, place = desk.stream.state(Place(0, 0, "h1"))
+            told.append((live.now_ns, state["arrows"]["sent_ns"], state["arrows_from_ns"]))
+            assert desk.stream.state(place)[0]["arrows"]["sent_ns"] == []  # each once
+            desk.player.pause("violated")
+            desk.answered('{"command": "do", "what": {"do": "crash", "host": "h2"}}', Listener())
+            assert desk.player.stopped_because == ""
+        finally:
+            live.close()
+    assert told[0] == told[1]
+    assert len(told[0][1]) > 10
+
+
+def frame_by_frame(desk: Desk) -> None:
+    live = desk.session
+    while live.violation is None:
+        live.step("frame")
 
 
 def test_the_sound_program_stops_nobody() -> None:

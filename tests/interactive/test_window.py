@@ -31,7 +31,8 @@ class Window:
         self.page.until(f"typeof Mobilenet !== 'undefined' && {APP} && {LIVE}.state !== null")
 
     def button(self, words: str) -> None:
-        found = f"[...document.querySelectorAll('button')].find(b => b.textContent === {json.dumps(words)})"
+        wanted = f"b.textContent === {json.dumps(words)} && !b.disabled"
+        found = f"[...document.querySelectorAll('button')].find(b => {wanted})"
         self.page.until(f"Boolean({found})")
         self.page.evaluate(f"{found}.setAttribute('data-test', 'this')")
         self.page.click_on("[data-test=this]")
@@ -108,7 +109,7 @@ def test_a_person_plays_pauses_steps_crashes_drags_saves_and_runs_it_again(windo
     page.until(f"{LIVE}.jobs.length && {LIVE}.jobs[0].state !== 'running'")
     told = window.value(f"{LIVE}.jobs[0]")
     assert told["state"] == "done", told["text"]
-    assert "kept in runs/mine: valid" in window.value("document.querySelector('[data-list=jobs]').textContent")
+    page.until("document.querySelector('[data-list=jobs]').textContent.includes('kept in runs/mine: valid')")
     again = subprocess.run(
         [sys.executable, "-m", "mobilenet", "run", "runs/mine/scenario.yaml", "--out", "again"],
         cwd=tmp_path, capture_output=True, text=True, check=False,
@@ -168,10 +169,55 @@ def test_a_further_host_appears_and_a_cut_wire_is_drawn(window: Window) -> None:
     page.click(x + 30, y - 40)
     page.until(f"typeof Mobilenet !== 'undefined' && {APP} && {APP}.run.count === 7 && {LIVE}.state !== null")
     page.evaluate(f"{APP}.select({{kind: 'station', id: 0}})")
-    window.button("Cut the wire to s1")
+    window.button("Cut")
     page.until(f"{APP}.run.switches.length === 1")
     window.play_to(5)
     assert [one["do"] for one in window.interventions()] == ["add", "cut"]
+
+
+def test_the_run_waits_while_somebody_looks_back(window: Window) -> None:
+    page = window.page
+    window.value(f"{LIVE}.ask({{command: 'play', speed: 1}})")
+    page.until(f"{APP}.run.now_s > 1")
+    page.evaluate(f"{APP}.clock.seek(0.5)")
+    page.until(f"!{LIVE}.state.is_playing")
+    stands_s = window.now_s()
+    page.evaluate("new Promise(done => setTimeout(done, 300))")
+    assert window.now_s() == stands_s
+    window.button("Back to now")
+    page.until(f"{LIVE}.state.is_playing && {APP}.run.now_s > {stands_s}")
+
+
+def test_a_session_after_a_crash_tells_what_was_missed(window: Window) -> None:
+    page = window.page
+    window.play_to(8)
+    window.value(f"{LIVE}.touch({{do: 'crash', host: 'h3'}})")
+    window.play_to(12)
+    window.value(f"{LIVE}.touch({{do: 'recover', host: 'h3'}})")
+    window.play_to(20)
+    page.evaluate(f"{APP}.cards.openHandoff({APP}.run.handoffs.host.indexOf(3, 0))")
+    hand = f"{APP}.run.handoffs"
+    session = f"{hand}.host.findIndex((h, i) => h === 3 && {hand}.causes[{hand}.cause[i]] === 'recovery')"
+    page.evaluate(f"{APP}.cards.openHandoff({session})")
+    page.until("document.querySelector('.mn-content').textContent.includes('Broadcast while it was down')")
+    words = window.value("document.querySelector('.mn-content').textContent")
+    missed = window.value(
+        f"{APP}.run.messages.time.filter((t, m) => t > 8 && t < 12 && {APP}.run.messages.host[m] !== 3).length"
+    )
+    assert missed > 3
+    assert f"Broadcast while it was down{missed}, all delivered by " in words
+
+
+def test_who_has_a_message_is_asked_once_at_a_time(window: Window) -> None:
+    page = window.page
+    window.play_to(10)
+    page.evaluate(f"{LIVE}.isPartial = true; window.asked = []; window.ask = {LIVE}.ask")
+    page.evaluate(f"{LIVE}.ask = (command) => {{ asked.push(command.message); return ask(command); }}")
+    page.evaluate(f"for (let i = 0; i < 50; i++) {LIVE}.learn(0)")
+    page.until(f"{LIVE}.learn(0)")
+    asked = window.value("asked")
+    assert window.value(f"{APP}.run.messages.label(0)") in asked
+    assert len(asked) == len(set(asked))  # whoever else is on the page, too
 
 
 def test_a_reload_in_the_middle_shows_the_same(window: Window) -> None:
@@ -179,10 +225,11 @@ def test_a_reload_in_the_middle_shows_the_same(window: Window) -> None:
     window.play_to(14)
     look = f"""(() => {{ const run = {APP}.run, t = run.now_s; return JSON.stringify([
         Array.from({{length: run.count}}, (_, h) => [run.flagsAt(h, t), run.stationAt(h, t), run.place(h, t)]),
-        run.handoffs.count, run.messages.count, run.events.time.length,
+        run.handoffs.count, run.messages.count, run.events.time.length, {LIVE}.curves,
         Array.from({{length: run.count}}, (_, h) => run.deliveriesOf(h).time.length)]); }})()"""
     page.until(f"{APP}.clock.t === {APP}.run.now_s")
     before = json.loads(window.value(look))
+    assert len(before[4]["time"]) >= 4 * 13  # each quarter of a second, at full speed too
     page.evaluate("location.reload()")
     page.until(f"typeof Mobilenet !== 'undefined' && {APP} && {LIVE}.state && {APP}.run.live.row > 100")
     assert json.loads(window.value(look)) == before

@@ -188,8 +188,8 @@ def test_names_are_known_from_the_beginning_of_the_host_on() -> None:
 @pytest.mark.parametrize(
     ("world", "said"),
     [
-        ("programs/flood.yaml", "programs are told at their start how many hosts there are: expected no add"),
-        ("programs/udp.yaml", "with datagrams every host has its address from the beginning: expected no add"),
+        ("programs/flood.yaml", "programs are told at their start how many hosts there are: none can be added"),
+        ("programs/udp.yaml", "with datagrams every host has its address from the beginning: none can be added"),
     ],
 )
 def test_programs_cannot_be_added_to(world: str, said: str) -> None:

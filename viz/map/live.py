@@ -18,7 +18,7 @@ from .record import shown
 
 
 def live_page(folder: Path, hosts: int, live: dict[str, Any]) -> str:
-    """`folder`: a run directory of what there is; `live`: generation, row, now_ns, token, name and history."""
+    """`folder`: a run directory of what there is; `live`: generation, row, now_ns, token, name and curves."""
     data = document(folder, DELIVERIES, None, hosts)
     data["about"] |= {"name": shown(live["name"]), "verdict": "live", "checks": {}, "metrics": {}}
     return page(data | {"live": live})

@@ -44,6 +44,7 @@ SCRIPTS = (
     "live_news.js",
     "live.js",
     "live_panel.js",
+    "live_card.js",
     "live_space.js",
     "start.js",
 )

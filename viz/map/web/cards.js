@@ -72,7 +72,7 @@ Mobilenet.cards = (app) => {
     return fill;
   };
 
-  const events = Mobilenet.eventCards(app, { hostLink, stationLink, live, sampled });
+  const events = Mobilenet.eventCards(app, { hostLink, stationLink, live, isSample, sampled });
 
   const host = (h) => {
     const state = live("Now"),

@@ -1,6 +1,6 @@
 // Handoffs and other events: a line of a list, a card.
 "use strict";
-Mobilenet.eventCards = (app, { hostLink, stationLink, live, sampled }) => {
+Mobilenet.eventCards = (app, { hostLink, stationLink, live, isSample, sampled }) => {
   const { run, clock } = app,
     { el, row, link, action, heading, note, duration } = app.parts;
   const outcome = (i) => {
@@ -75,6 +75,30 @@ Mobilenet.eventCards = (app, { hostLink, stationLink, live, sampled }) => {
     clock.seek(run.handoffs.start[i] - 0.3);
     clock.play();
   };
+  // Of a session after a crash: what others broadcast while the host was down, and how much of it has come.
+  const missed = (i) => {
+    const h = run.handoffs.host[i],
+      start = run.handoffs.start[i],
+      kindOf = (j) => run.events.kinds[run.events.kind[j]],
+      before = run.eventsOf(h).filter((j) => run.events.time[j] <= start),
+      crash = before.filter((j) => kindOf(j) === "crash").pop(),
+      msg = run.messages;
+    if (run.handoffs.causes[run.handoffs.cause[i]] !== "recovery" || crash === undefined || isSample(h)) return null;
+    const recover = before.find((j) => j > crash && kindOf(j) === "recover"),
+      from = Mobilenet.upTo(msg.time, run.events.time[crash]),
+      to = Mobilenet.upTo(msg.time, run.events.time[recover ?? crash]),
+      sent = [],
+      shown = live("Broadcast while it was down");
+    for (let m = from; m < to; m++) if (msg.host[m] !== h) sent.push(m);
+    const update = (t) => {
+      const times = sent.map((m) => msg.deliveredAt(m).get(h)).filter((at) => at <= t),
+        last = times.reduce((a, b) => Math.max(a, b), 0);
+      const all = "all delivered by " + app.clockText(last, true, 2),
+        come = times.length === sent.length ? all : times.length + " delivered";
+      shown.set(sent.length ? sent.length + ", " + come : "nothing");
+    };
+    return { node: shown.node, update };
+  };
   const handoff = (i) => {
     const hand = run.handoffs,
       h = hand.host[i],
@@ -88,7 +112,8 @@ Mobilenet.eventCards = (app, { hostLink, stationLink, live, sampled }) => {
         to = Math.max(interrupted ? b : 0, done ? hand.end[i] : hand.start[i]);
       return [from - 0.2, Math.min(to, hand.start[i] + 20) + 0.8];
     };
-    const ticks = app.charts.deliveries(h, span, interrupted ? [a, b] : null),
+    const since = missed(i),
+      ticks = app.charts.deliveries(h, span, interrupted ? [a, b] : null),
       step = el("p", { class: "mn-now" });
     const body = el(
       "div",
@@ -106,6 +131,7 @@ Mobilenet.eventCards = (app, { hostLink, stationLink, live, sampled }) => {
       row("Interruption", interrupted ? duration(b - a) : "–"),
       row("Messages recovered", done && hand.recovered[i] >= 0 ? hand.recovered[i] : "–"),
       row("Messages skipped", done && hand.skipped[i] >= 0 ? hand.skipped[i] : "–"),
+      since && since.node,
       hand.next[i] >= 0 && !done
         ? row(
             "Superseded by",
@@ -117,8 +143,8 @@ Mobilenet.eventCards = (app, { hostLink, stationLink, live, sampled }) => {
       sampled(),
       note(
         "The band is the handoff, a line is a delivery, the brown bar the interruption: from the " +
-          "last delivery before to the first one after. Recovered messages were sent again by the new " +
-          "station; skipped ones the host had already.",
+          "last delivery before to the first one after. Recovered messages are those that the new station " +
+          "fetched for the host from others; what it had itself is not counted. Skipped ones the host had already.",
       ),
     );
     const actions = [action("Watch it slowly", () => watch(i)), action("Next handoff", () => app.jump(1, "handoff"))];
@@ -134,6 +160,7 @@ Mobilenet.eventCards = (app, { hostLink, stationLink, live, sampled }) => {
               ? "Now: opens a session with " + to + ", and learns what it has missed."
               : outcome(i) + ".";
       ticks.update(t);
+      if (since) since.update(t);
     };
     return { title: (cause === "cell" ? "Handoff of " : "New session of ") + run.hostCalled(h), body, update, actions };
   };

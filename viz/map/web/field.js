@@ -293,6 +293,10 @@ Mobilenet.field = (app) => {
         g.moveTo(x - 0.7 * r, y + 0.7 * r);
         g.lineTo(x + 0.7 * r, y - 0.7 * r);
       } else {
+        if (!st.edges.length) {
+          g.moveTo(from.x, from.y); // wires that are too many are not drawn, but this one
+          g.lineTo(to.x, to.y);
+        }
         g.moveTo(x - r, y - r);
         g.lineTo(x + r, y + r);
         g.moveTo(x + r, y - r);

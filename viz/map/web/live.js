@@ -2,7 +2,6 @@
 "use strict";
 Mobilenet.live = (app) => {
   const { run, clock } = app,
-    known = Mobilenet.growMessages(run),
     live = {
       state: null,
       following: true,
@@ -16,9 +15,12 @@ Mobilenet.live = (app) => {
       busy: null,
       isPartial: false, // not all deliveries were told
       wholeHost: -1, // but all of this one's
-      curves: Mobilenet.liveCurves(run, known),
+      curves: Mobilenet.liveCurves(run),
     };
-  const STORE = "mobilenet-live",
+  Mobilenet.growMessages(run);
+  const LETTER = { host: "h", station: "s" },
+    nameOf = (what) => (what && LETTER[what.kind] ? LETTER[what.kind] + what.id : null),
+    STORE = "mobilenet-live",
     takeNews = Mobilenet.liveNews(app, live);
 
   // --- what comes
@@ -46,8 +48,11 @@ Mobilenet.live = (app) => {
     if (kept && state.buffers.stations.sbuffer) app.marks.higher(state.buffers.stations.sbuffer);
     for (let k = 0; k < state.broadcasts.time_ns.length; k++)
       run.takeBroadcast(state.broadcasts.time_ns[k] / 1e9, state.broadcasts.message[k]);
+    // From here on the watched host's deliveries alone are sure to come, and up to here all did.
+    if (!live.isPartial && !state.deliveries.is_whole && state.card && state.card.node === nameOf(app.selected))
+      live.wholeHost = app.followed();
     takeNews(state.events, state.deliveries);
-    live.curves.take(t, state);
+    if (state.curves) live.curves.take(state.curves);
     run.now_s = t;
     if (t > run.end_s) run.end_s = t;
     if (state.interventions) {
@@ -58,12 +63,13 @@ Mobilenet.live = (app) => {
     if (state.branches) live.branches = state.branches;
     if (state.jobs) live.jobs = state.jobs;
     live.card = state.card || null;
-    if (state.arrows) {
+    if (state.arrows && live.card && live.card.node === nameOf(app.selected)) {
+      // those on their way when somebody else was chosen are not this one's
       const a = state.arrows;
       for (let k = 0; k < a.sent_ns.length; k++)
         live.arrows.push(Object.fromEntries(Object.entries(a).map(([name, column]) => [name, column[k]])));
       const oldest = state.time_ns - 10e9; // as the server has them
-      live.arrowsFrom_s = Math.max(live.arrowsFrom_s, oldest / 1e9);
+      live.arrowsFrom_s = Math.max(state.arrows_from_ns, oldest) / 1e9;
       while (live.arrows.length && live.arrows[0].sent_ns < oldest) live.arrows.shift();
     }
     const stamp = performance.now();
@@ -104,17 +110,20 @@ Mobilenet.live = (app) => {
     AGAIN_MS = 500;
   live.learn = (m) => {
     if (!live.isPartial) return true;
-    const known = learnt.get(m) || { at_s: -1, asked: -Infinity, isThere: false },
+    const known = learnt.get(m) || { at_s: -1, asked: -Infinity, isAsked: false, isThere: false },
       since = performance.now() - known.asked;
     learnt.set(m, known);
     if (known.at_s >= run.now_s) return true;
+    if (known.isAsked) return known.isThere;
     if (since <= AGAIN_MS) {
       if (!known.isWaiting) setTimeout(() => ((known.isWaiting = false), app.changed()), AGAIN_MS - since);
       known.isWaiting = true;
     } else {
-      known.asked += since;
+      known.asked = performance.now();
+      known.isAsked = true;
       const at_s = run.now_s;
       live.ask({ command: "message", message: run.messages.label(m) }).then((reply) => {
+        known.isAsked = false;
         if (reply.error) return;
         reply.host.forEach((h, i) => run.messages.deliveredAt(m).set(h, reply.time_ns[i] / 1e9));
         known.at_s = at_s;
@@ -127,17 +136,21 @@ Mobilenet.live = (app) => {
 
   // --- what goes
 
-  const waitingFor = new Map();
+  const waitingFor = new Map(),
+    unsent = [], // until the connection stands
+    BROKEN = { error: "the run has ended, or the connection is broken" };
   let socket = null,
     serial = 0;
   live.ask = (command) =>
     new Promise((resolve) => {
-      if (!socket || socket.readyState !== 1) {
-        resolve({ error: "the run has ended, or the connection is broken" });
+      if (live.isBroken) {
+        resolve(BROKEN);
         return;
       }
       waitingFor.set(++serial, resolve);
-      socket.send(JSON.stringify({ ...command, id: serial }));
+      const text = JSON.stringify({ ...command, id: serial });
+      if (socket && socket.readyState === 1) socket.send(text);
+      else unsent.push(text);
     });
   // What somebody does; what is wrong with it is said.
   live.tell = async (command) => {
@@ -200,7 +213,11 @@ Mobilenet.live = (app) => {
 
   live.connect = () => {
     socket = new WebSocket("ws://" + location.host + "/socket?token=" + encodeURIComponent(run.live.token));
-    socket.onopen = () => live.ask({ command: "since", generation: run.live.generation, row: run.live.row });
+    socket.onopen = () => {
+      const { generation, row, curves } = run.live;
+      live.ask({ command: "since", generation, row, point_ns: curves.time_ns.at(-1) ?? -1 });
+      for (const text of unsent.splice(0)) socket.send(text);
+    };
     socket.onmessage = ({ data }) => {
       const message = JSON.parse(data);
       if (message.type === "state") take(message);
@@ -215,6 +232,8 @@ Mobilenet.live = (app) => {
     };
     socket.onclose = () => {
       live.isBroken = true;
+      for (const resolve of waitingFor.values()) resolve(BROKEN);
+      waitingFor.clear();
       clock.playing = false;
       app.changed();
     };
@@ -235,8 +254,17 @@ Mobilenet.live = (app) => {
     }
     if (clock.playing) clock.t = shownFrom + (shownTo - shownFrom) * Math.min(1, (stamp - arrivedAt) / lasts);
   };
+  let isHeld = false; // the run was under way when somebody looked back: it goes on when they are done
   clock.seek = (t) => {
+    const wasFollowing = live.following;
     live.following = t >= run.now_s - 1e-9;
+    if (wasFollowing && !live.following && live.state && live.state.is_playing) {
+      isHeld = true;
+      live.ask({ command: "pause" });
+    } else if (isHeld && live.following) {
+      isHeld = false;
+      live.ask({ command: "play" });
+    }
     own.seek(t);
     clock.playing = live.following && Boolean(live.state && live.state.is_playing);
     if (live.following && live.state) clock.speed = live.state.speed;
@@ -256,7 +284,7 @@ Mobilenet.live = (app) => {
   };
   const select = app.select;
   app.select = (what) => {
-    const node = !what ? null : what.kind === "host" ? "h" + what.id : what.kind === "station" ? "s" + what.id : null;
+    const node = nameOf(what);
     live.arrows = [];
     live.arrowsFrom_s = run.now_s;
     live.card = null;

@@ -174,5 +174,4 @@ Mobilenet.growMessages = (run) => {
       known.push([msg.time[m] + msg.delay_s[i], msg.to[i], m]);
   }
   for (const [t, h, m] of known.sort((a, b) => a[0] - b[0])) if (h >= 0 && h < run.count) note(m, h, t);
-  return known;
 };

@@ -88,54 +88,20 @@ Mobilenet.liveNews = (app, live) => {
   };
 };
 
-// Delays, buffers and losses over time. `known`: the deliveries of the document, as [time, host, message].
-Mobilenet.liveCurves = (run, known) => {
-  const curves = { time: [], delay: [], held: [], lost: [] },
-    add = (t, delay, held, lost) => {
-      curves.time.push(t);
-      curves.delay.push(delay);
-      curves.held.push(held);
-      curves.lost.push(lost);
-    };
-  const seconds = []; // with deliveries: their middles, and mean delays
-  for (const [t, , m] of known) {
-    const middle = Math.floor(t) + 0.5;
-    if (!seconds.length || seconds[seconds.length - 1].middle !== middle)
-      seconds.push({ middle, sum: 0, count: 0, mean: NaN });
-    const last = seconds[seconds.length - 1];
-    last.sum += t - run.messages.time[m];
-    last.mean = last.sum / ++last.count;
-  }
-  const [times = [], held = [], pairs = [], lost = []] = run.live.history;
-  if (!times.length) for (const { middle, mean } of seconds) add(middle, mean, NaN, NaN);
-  const middles = seconds.map(({ middle }) => middle);
-  times.forEach((time_ns, k) => {
-    const before = Mobilenet.upTo(middles, time_ns / 1e9) - 1,
-      isMore = k && pairs[k] > pairs[k - 1],
-      share = isMore ? (lost[k] - lost[k - 1]) / (pairs[k] - pairs[k - 1]) : NaN;
-    add(time_ns / 1e9, before >= 0 ? seconds[before].mean : NaN, held[k], share);
-  });
-  let earlier = null;
-  curves.take = (t, state) => {
-    const pairs = Object.entries(state.totals).filter(([name]) => name.startsWith("pairs_")),
-      all = pairs.reduce((sum, [, count]) => sum + count, 0),
-      lost = all - state.totals.pairs_received,
-      last = curves.time.length - 1,
-      held = Object.values(state.buffers.stations).flat();
-    if (earlier && t - earlier.t < 0.25) return;
-    let share = last >= 0 ? curves.lost[last] : NaN;
-    if (earlier && all > earlier.all) {
-      share = (lost - earlier.lost) / (all - earlier.all);
-      run.losses.time.push(t);
-      run.losses.share.push(share);
-    }
-    add(
-      t,
-      state.deliveries.delay_mean_s ?? (last >= 0 ? curves.delay[last] : NaN),
-      held.reduce((a, b) => a + b, 0),
-      share,
-    );
-    earlier = { t, all, lost };
+// Delays, buffers and losses over time; null where nothing was delivered, or could have been received.
+Mobilenet.liveCurves = (run) => {
+  const curves = { time: [], delay: [], held: [], lost: [] };
+  curves.take = ({ time_ns, delay_mean_s, held, lost }) => {
+    time_ns.forEach((ns, k) => {
+      curves.time.push(ns / 1e9);
+      curves.delay.push(delay_mean_s[k] ?? NaN);
+      curves.held.push(held[k]);
+      curves.lost.push(lost[k] ?? NaN);
+      if (lost[k] === null) return;
+      run.losses.time.push(ns / 1e9);
+      run.losses.share.push(lost[k]);
+    });
   };
+  curves.take(run.live.curves);
   return curves;
 };

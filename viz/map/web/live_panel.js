@@ -78,6 +78,12 @@ Mobilenet.livePanel = (app) => {
     const words = said(one) + (isToCome(one) ? ", to come" : "");
     return el("div", { class: "mn-intervention" }, when, el("span", {}, words), ask);
   };
+  const fillList = app.cards.some(
+    list,
+    50,
+    (item) => (item.isNone ? "none" : [live.branch, item.i, item.one.at_s, isToCome(item.one)].join(" ")),
+    (item) => (item.isNone ? note("nothing yet") : interventionLine(item)),
+  );
   const branches = el("div", { class: "mn-list", "data-list": "branches" });
   const branchLine = ({ one, i, isHere }) =>
     el(
@@ -212,13 +218,8 @@ Mobilenet.livePanel = (app) => {
     const key = [live.branch, live.interventions.length, live.interventions.filter(isToCome).length].join(" ");
     if (key !== listed) {
       listed = key;
-      const items = live.interventions.map((one, i) => ({ one, i })).slice(-50);
-      keep(
-        list,
-        items.length ? items : [null],
-        (item) => (item ? [live.branch, item.i, item.one.at_s, isToCome(item.one)].join(" ") : "none"),
-        (item) => (item ? interventionLine(item) : note("nothing yet")),
-      );
+      const items = live.interventions.map((one, i) => ({ one, i })).reverse();
+      fillList(items.length ? items : [{ isNone: true }]);
     }
     const shown = live.branches.map((one, i) => (i === live.branch ? { ...one, reached_ns: 0 } : one)),
       branchKey = JSON.stringify([shown.length > 1 ? shown : [], live.branch]);
@@ -238,78 +239,4 @@ Mobilenet.livePanel = (app) => {
     }
   };
   return { box, update };
-};
-
-// What one can do to a host or a station, and what it has in its head; for its card.
-Mobilenet.liveCard = (app, kind, i) => {
-  const { live, run } = app,
-    { el, action, row, heading, link, note } = app.parts,
-    name = (kind === "host" ? "h" : "s") + i,
-    actions = [],
-    does = (words, what) => actions.push(action(words, () => live.touch(what)));
-  if (kind === "host") {
-    does("Crash", { do: "crash", host: name });
-    does("Recover", { do: "recover", host: name });
-    does("Broadcast", { do: "broadcast", host: name });
-    does("Leave", { do: "leave", host: name });
-    does("Join", { do: "join", host: name });
-  } else {
-    does("Radio off", { do: "radio_off", station: name });
-    does("Radio on", { do: "radio_on", station: name });
-    for (const edge of run.stations.edges.filter((each) => each.includes(i)).slice(0, 8)) {
-      const other = "s" + (edge[0] === i ? edge[1] : edge[0]);
-      does("Cut the wire to " + other, { do: "cut", link: [name, other] });
-      does("Mend it", { do: "mend", link: [name, other] });
-    }
-  }
-  const top = el("div", {}),
-    messages = el("div", { class: "mn-list" }),
-    inside = el("div", {}),
-    body = el("div", {}, ...(kind === "host" ? [heading("Delivered last"), messages] : []), inside);
-  const lastOnes = (own) => {
-    const t = app.clock.t,
-      end = Mobilenet.upTo(own.time, t),
-      items = [];
-    for (let k = end - 1; k >= 0 && items.length < 6; k--) items.push({ t: own.time[k], m: own.message[k] });
-    return items;
-  };
-  const messageLine = ({ t, m }) =>
-    el(
-      "div",
-      { class: "mn-row" },
-      link(run.messages.label(m), () => app.select({ kind: "message", id: m })),
-      el("b", {}, "after " + app.parts.duration(t - run.messages.time[m])),
-    );
-  let before = "";
-  const update = () => {
-    if (kind === "host") {
-      const items = lastOnes(run.deliveriesOf(i));
-      app.parts.keep(
-        messages,
-        items.length ? items : [null],
-        (item) => (item ? item.m : "none"),
-        (item) => (item ? messageLine(item) : note("nothing yet")),
-      );
-    }
-    const card = live.card && live.card.node === name ? live.card : null,
-      key = live.following ? JSON.stringify(card) : "past";
-    if (key === before) return;
-    before = key;
-    top.replaceChildren();
-    inside.replaceChildren();
-    if (!live.following)
-      inside.append(note("Its timers and what its protocol keeps are known of the moment alone where the run stands."));
-    if (!card || !live.following) return;
-    if (!card.is_up) top.append(el("p", { class: "mn-note" }, "It is down: what it has in stable storage is kept."));
-    const buffers = Object.entries(card.buffers);
-    if (buffers.length) top.append(row("Holds", buffers.map(([buffer, size]) => buffer + " " + size).join(", ")));
-    for (const [what, left] of card.timers) top.append(row(what, "in " + app.parts.duration(left)));
-    for (const context of card.contexts || []) {
-      inside.append(heading("Its context at " + context.station));
-      for (const [field, value] of context.keeps) inside.append(row(field, value));
-    }
-    if (card.keeps.length) inside.append(heading("What its protocol keeps"));
-    for (const [field, value] of card.keeps) inside.append(row(field, value));
-  };
-  return { actions, top, body, update };
 };

@@ -78,7 +78,7 @@ Mobilenet.liveSpace = (app) => {
     const x = (s) => LEFT + ((s - from) / SPAN_S) * (width - LEFT - 8),
       y = (node) => 20 + LINE * lines.indexOf(node);
     g.clearRect(0, 0, width, height);
-    const known = Math.min(live.arrowsFrom_s, seen.length ? seen[0].sent_ns / 1e9 : Infinity);
+    const known = live.arrowsFrom_s;
     if (known > from) {
       const wide = x(Math.min(t, known)) - LEFT;
       g.fillStyle = "rgba(34,48,60,.06)";

@@ -19,7 +19,7 @@ Mobilenet.panels = (app) => {
   const head = el(
     "header",
     { class: "mn-head" },
-    el("h1", {}, el("bdi", {}, about.name)),
+    el("h1", { title: about.name }, el("bdi", {}, about.name)),
     verdict,
     el(
       "p",

@@ -1,0 +1,36 @@
+"""When each message of a record that grows was broadcast.
+
+Units     integer nanoseconds
+Source    ours: docs/guide/live.md
+"""
+
+from __future__ import annotations
+
+from mobilenet.rundir.recorder import EventLog
+
+
+class Broadcasts:
+    """Of one record, read as far as it goes whenever somebody asks."""
+
+    def __init__(self) -> None:
+        self._sent_ns: dict[str, int] = {}
+        self._sent_row: dict[str, int] = {}
+        self._known = 0  # so many rows are in it
+
+    def sent_ns(self, log: EventLog) -> dict[str, int]:
+        """Of each message."""
+        self._read(log)
+        return self._sent_ns
+
+    def row_of(self, log: EventLog, message: str) -> int:
+        """The row of its broadcast; 0 when there is none."""
+        self._read(log)
+        return self._sent_row.get(message, 0)
+
+    def _read(self, log: EventLog) -> None:
+        new = slice(self._known, len(log))
+        rows = zip(log.event[new], log.message[new], log.time_ns[new], strict=True)
+        for row, (event, message, at_ns) in enumerate(rows, self._known):
+            if event == "broadcast" and message:
+                self._sent_ns[message], self._sent_row[message] = at_ns, row
+        self._known = len(log)

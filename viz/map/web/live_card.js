@@ -1,0 +1,87 @@
+// What one can do to a host or a station, and what it has in its head; for its card.
+"use strict";
+Mobilenet.liveCard = (app, kind, i) => {
+  const { live, run } = app,
+    { el, action, row, heading, link, note } = app.parts,
+    name = (kind === "host" ? "h" : "s") + i,
+    touch = (words, what) => action(words, () => live.touch(what));
+  const hostButtons = () => {
+    const does = (words) => touch(words, { do: words.toLowerCase(), host: name }),
+      [crash, recover, broadcast, leave, join] = ["Crash", "Recover", "Broadcast", "Leave", "Join"].map(does);
+    const update = () => {
+      const flags = run.flagsAt(i, app.clock.t);
+      crash.disabled = Boolean(flags & Mobilenet.DOWN);
+      recover.disabled = !crash.disabled;
+      leave.disabled = !(flags & Mobilenet.MEMBER);
+      join.disabled = !leave.disabled;
+    };
+    return { nodes: [crash, recover, broadcast, leave, join], update };
+  };
+  const stationButtons = () => {
+    const edges = run.stations.edges.filter((edge) => edge.includes(i)),
+      all = Array.from({ length: run.stationCount }, (_, other) => other).filter((other) => other !== i),
+      // of a mesh that is too dense to be drawn the document has no wires
+      others = run.stations.edges.length ? edges.map(([one, other]) => (one === i ? other : one)) : all,
+      chosen = el(
+        "select",
+        { "aria-label": "Whose wire to it" },
+        ...others.sort((one, other) => one - other).map((other) => el("option", { value: "s" + other }, "s" + other)),
+      ),
+      wire = (words) => action(words, () => live.touch({ do: words.toLowerCase(), link: [name, chosen.value] })),
+      radio = ["off", "on"].map((way) => touch("Radio " + way, { do: "radio_" + way, station: name })),
+      wires = el("span", { class: "mn-field" }, el("label", {}, "Wire to"), chosen, wire("Cut"), wire("Mend"));
+    return { nodes: others.length ? [...radio, wires] : radio, update: () => {} };
+  };
+  const buttons = kind === "host" ? hostButtons() : stationButtons();
+  const top = el("div", {}),
+    messages = el("div", { class: "mn-list" }),
+    inside = el("div", {}),
+    body = el("div", {}, ...(kind === "host" ? [heading("Delivered last"), messages] : []), inside);
+  const lastOnes = (own) => {
+    const t = app.clock.t,
+      end = Mobilenet.upTo(own.time, t),
+      items = [];
+    for (let k = end - 1; k >= 0 && items.length < 6; k--) items.push({ t: own.time[k], m: own.message[k] });
+    return items;
+  };
+  const messageLine = ({ t, m }) =>
+    el(
+      "div",
+      { class: "mn-row" },
+      link(run.messages.label(m), () => app.select({ kind: "message", id: m })),
+      el("b", {}, "after " + app.parts.duration(t - run.messages.time[m])),
+    );
+  let before = "";
+  const update = () => {
+    buttons.update();
+    if (kind === "host") {
+      const items = lastOnes(run.deliveriesOf(i));
+      app.parts.keep(
+        messages,
+        items.length ? items : [null],
+        (item) => (item ? item.m : "none"),
+        (item) => (item ? messageLine(item) : note("nothing yet")),
+      );
+    }
+    const card = live.card && live.card.node === name ? live.card : null,
+      key = live.following ? JSON.stringify(card) : "past";
+    if (key === before) return;
+    before = key;
+    top.replaceChildren();
+    inside.replaceChildren();
+    if (!live.following)
+      inside.append(note("Its timers and what its protocol keeps are known of the moment alone where the run stands."));
+    if (!card || !live.following) return;
+    if (!card.is_up) top.append(el("p", { class: "mn-note" }, "It is down: what it has in stable storage is kept."));
+    const buffers = Object.entries(card.buffers);
+    if (buffers.length) top.append(row("Holds", buffers.map(([buffer, size]) => buffer + " " + size).join(", ")));
+    for (const [what, left] of card.timers) top.append(row(what, "in " + app.parts.duration(left)));
+    for (const context of card.contexts || []) {
+      inside.append(heading("Its context at " + context.station));
+      for (const [field, value] of context.keeps) inside.append(row(field, value));
+    }
+    if (card.keeps.length) inside.append(heading("What its protocol keeps"));
+    for (const [field, value] of card.keeps) inside.append(row(field, value));
+  };
+  return { actions: buttons.nodes, top, body, update };
+};
