@@ -23,7 +23,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from mobilenet.api import RUNS, free_directory, write_scenario
+from mobilenet.api import RUNS, write_scenario
 from mobilenet.interactive.branch import plain, with_list
 from mobilenet.interactive.effect import CONFIDENCE, EFFECTS, differences, effect_in_words, said
 from mobilenet.parameters import ScenarioError
@@ -31,6 +31,7 @@ from mobilenet.parameters import number as host_number
 from mobilenet.quoting import cut, first_line, quoted
 from mobilenet.rundir.reader import RunError, read_coded, read_json, read_manifest
 from mobilenet.rundir.recorder import fingerprint
+from mobilenet.rundir.writer import is_being_written
 from mobilenet.scenario import Scenario
 from mobilenet.scenario.yaml_writer import to_yaml
 from mobilenet.world.interventions import Add, AnyIntervention, Drag, OfHost, added
@@ -75,7 +76,7 @@ class Jobs:
         """`prefix`: how many events the session has, and their fingerprint."""
         if out is not None and (out.exists() or out in self._taken):
             raise ScenarioError(f"save: {out} exists already; expected another name")
-        target = self._free(out if out is not None else free_directory(scenario, Path(f"{self._name}-live.yaml")))
+        target = self._free(out if out is not None else RUNS / f"{self._name}-live-s{scenario.seed}")
         job = self._new("save", f"{quoted(target)}")
         self._start(job, lambda folder: self._save(job, folder, scenario, target, prefix), target)
         return job
@@ -187,7 +188,7 @@ class Jobs:
     def _free(self, path: Path) -> Path:
         """A name that nothing has, and no other job will have."""
         candidate, number = path, 2
-        while candidate.exists() or candidate in self._taken:
+        while candidate.exists() or is_being_written(candidate) or candidate in self._taken:
             candidate, number = path.with_name(f"{path.name}-{number}"), number + 1
         self._taken.add(candidate)
         return candidate

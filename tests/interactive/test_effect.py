@@ -40,6 +40,8 @@ def ended(job: Job) -> Job:
 
 
 def test_a_crash_delays_deliveries_and_a_sentence_says_by_how_much(desk: Desk) -> None:
+    desk.session.play(29)
+    desk.session.do("crash", host="h5")  # later than what is looked at
     job = ended(desk.jobs.effect(desk.session.scenario, 6, 0, 6))
     assert job.state == "done", job.text
     found = {each["metric"]: each for each in job.result["differences"]}

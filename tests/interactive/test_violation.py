@@ -53,6 +53,8 @@ def test_the_diagram_reaches_to_the_violation_and_a_touch_lets_go_of_it() -> Non
             state, place = desk.stream.state(Place(0, 0, "h1"))
             told.append((live.now_ns, state["arrows"]["sent_ns"], state["arrows_from_ns"]))
             assert desk.stream.state(place)[0]["arrows"]["sent_ns"] == []  # each once
+            live.play(live.now_s + 1)
+            assert desk.stream.state(place)[0]["arrows"]["sent_ns"]  # and it goes on
             desk.player.pause("violated")
             desk.answered('{"command": "do", "what": {"do": "crash", "host": "h2"}}', Listener())
             assert desk.player.stopped_because == ""
