@@ -300,6 +300,10 @@ def test_it_listens_on_this_machine_alone(served_to_all: Server) -> None:
         ('{"command": "do", "what": {"do": "crash", "host": "h99"}}', "there is no h99 among 6 hosts"),
         ('{"command": "do", "what": {"do": "drag", "host": "h1", "to_m": [1]}}', "to_m"),
         ('{"command": "do", "what": {}}', "do: "),
+        (
+            '{"command": "do", "what": {"do": "crash", "host": "h1"}, "back_to_s": 20}',
+            "do: back_to_s: 20 s, expected a time until now, 0 s",
+        ),
         ('{"command": "do", "what": {"what": 1, "self": 2, "do": "crash"}}', ""),
         ('{"command": "effect", "intervention": 3}', "effect: there is no intervention 3"),
         ('{"command": "save", "name": "../../etc"}', "name: "),
