@@ -44,6 +44,13 @@ class Pause(_Command):
     command: Literal["pause"]
 
 
+class Hold(_Command):
+    """A run under way waits for this listener, who looks back; until they say otherwise, leave, or somebody plays."""
+
+    command: Literal["hold"]
+    on: bool
+
+
 class Step(_Command):
     """To the next of its kind, then pause."""
 
@@ -115,7 +122,7 @@ class Since(_Command):
     point_ns: int = Field(default=-1, ge=-1)  # the last one of the curves
 
 
-Command = Play | SetSpeed | Pause | Step | Do | Rewind | Switch | Watch | Pace | Message | Save | Effect | Since
+Command = Play | SetSpeed | Pause | Hold | Step | Do | Rewind | Switch | Watch | Pace | Message | Save | Effect | Since
 WORDS = {  # what would be right, where pydantic says it in its own words
     "speed": "expected a number from 0.01 to 1000, or max",
     "name": "expected at most 80 letters, digits, dots, dashes and underscores, a letter or digit first",

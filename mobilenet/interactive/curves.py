@@ -33,16 +33,18 @@ class Curves:
         self.points: list[Point] = []
         self._simulation = simulation
         self._broadcasts = broadcasts
+        self._last_ns = 0
         self._row = 0  # the first event that is in no point
         self._receptions, self._lost = 0, 0
 
     def go_on(self) -> None:
         """A point, when it is time for one."""
-        now_ns = self._simulation.kernel.now
-        if self.points and now_ns < self.points[-1].time_ns + POINT_NS:
+        time_ns = self._simulation.kernel.now // POINT_NS * POINT_NS
+        if time_ns <= self._last_ns:
             return
+        self._last_ns = time_ns
         held = sum(sum(station.buffers) for station in self._simulation.stations)
-        self.points.append(Point(now_ns, self._delay_mean_s(), held, self._share_lost()))
+        self.points.append(Point(time_ns, self._delay_mean_s(), held, self._share_lost()))
         if len(self.points) > MOST_POINTS:
             del self.points[1::2]
 

@@ -40,6 +40,7 @@ class Desk:
         self.jobs = Jobs(self._job_changed, allow_code, session.name)
         self.tell_all: Callable[[bool], bool] = lambda at_once: True
         self.busy: dict[str, Any] | None = None
+        self._holders: set[Listener] = set()
         self._out = out
         self._told_s = 0.0
 
@@ -58,8 +59,10 @@ class Desk:
             return {"type": "busy", **self.busy}, place
         found, place = self.stream.state(place)
         found |= {
-            "is_playing": player.is_playing, "speed": player.speed, "rate": round(player.rate, 3),
+            "is_playing": player.is_going, "speed": player.speed, "rate": round(player.rate, 3),
         }  # fmt: skip
+        if player.is_playing and player.is_held:
+            found["is_held"] = True
         if player.stepped is not None:
             found["stepped"] = player.stepped
         if player.stopped_because:
@@ -91,6 +94,8 @@ class Desk:
                 player.play(command.speed, command.until_s)
             case commands.Pause():
                 player.pause()
+            case commands.Hold():
+                self.hold(listener, command.on)
             case commands.Step():
                 player.step(command.what)
             case commands.Do():
@@ -121,6 +126,14 @@ class Desk:
             case commands.Effect():
                 return self._effect(command)
         return {"time_ns": session.now_ns}
+
+    def hold(self, listener: Listener, on: bool) -> None:
+        """The run waits while anybody looks back. Who has gone looks no more."""
+        if not self.player.is_held:
+            self._holders.clear()  # somebody has let it go on
+        (self._holders.add if on else self._holders.discard)(listener)
+        if self.player.is_held != bool(self._holders):
+            self.player.hold(bool(self._holders))
 
     def _do(self, what: dict[str, Any], back_to_s: float | None) -> dict[str, Any]:
         session = self.session

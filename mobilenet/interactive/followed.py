@@ -21,6 +21,7 @@ from mobilenet.simulation.mobile import Simulation
 KEPT_NS = 10_000_000_000
 MOST = 5_000
 Mark = tuple[int, int]  # when an arrow was known, and the how manieth of that nanosecond: the same whenever it runs
+MOST_HOSTS = 40  # more than may look at a time
 BEGIN: Mark = (-1, 0)
 
 
@@ -65,10 +66,21 @@ class Followed:
         self.arrows: dict[str, Arrows] = {}
 
     def attend(self, hosts: Iterable[str]) -> None:
-        """To these, and to no others any more."""
-        wanted, now_ns = dict.fromkeys(hosts), self.simulation.kernel.now
-        self.arrows = {host: self.arrows.get(host) or Arrows(now_ns) for host in wanted}
-        self.simulation.listen(*((self._frame, self._hop) if wanted else (None, None)))
+        """To these, and still to some whom somebody watched before: they may come back, as after a reload."""
+        now_ns = self.simulation.kernel.now
+        for host in hosts:  # to the end, so that those go first whom nobody has watched for longest
+            self.arrows[host] = self.arrows.pop(host) if host in self.arrows else Arrows(now_ns)
+        for host in [*self.arrows][:-MOST_HOSTS]:
+            del self.arrows[host]
+        self.simulation.listen(*((self._frame, self._hop) if self.arrows else (None, None)))
+
+    def again_in(self, simulation: Simulation) -> Followed:
+        """The same hosts in a simulation that begins, for those who were told of arrows from then on."""
+        found = Followed(simulation)
+        found.attend(self.arrows)
+        for host, arrows in found.arrows.items():
+            arrows.from_ns = self.arrows[host].from_ns
+        return found
 
     def _add(self, host: str, arrow: Arrow) -> None:
         self.arrows[host].add(arrow, self.simulation.kernel.now)

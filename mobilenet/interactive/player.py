@@ -18,7 +18,8 @@ from concurrent.futures import Future
 from typing import Any, Literal
 
 from mobilenet.engine.kernel import SECOND, ns
-from mobilenet.interactive.session import LiveSession, is_step
+from mobilenet.interactive.session import LiveSession
+from mobilenet.interactive.steps import is_step
 from mobilenet.parameters import ScenarioError
 from mobilenet.quoting import first_line
 
@@ -42,6 +43,7 @@ class Player:
         self.session = session
         self.speed = speed
         self.is_playing = False
+        self.is_held = False  # it waits meanwhile
         self.rate = 0.0  # simulated seconds per second, of late
         self.stopped_because = ""
         self.is_ending = False
@@ -83,9 +85,9 @@ class Player:
         while not self.is_ending:
             now_s = time.monotonic()
             self._do_tasks(self._wait_s(now_s))
-            if self.is_playing:
+            if self.is_going:
                 self._go_on()
-            waits = self.is_playing or self._is_owed
+            waits = self.is_going or self._is_owed
             if self._is_due or time.monotonic() >= self._next_s and waits:
                 self._tell()
 
@@ -96,6 +98,17 @@ class Player:
         self._until_ns = None if until_s is None else ns(until_s)
         self._stepping = None
         self._go()
+
+    @property
+    def is_going(self) -> bool:
+        """It is played, and nobody holds it."""
+        return self.is_playing and not self.is_held
+
+    def hold(self, on: bool) -> None:
+        """Let it wait, or go on from there."""
+        self.is_held = on
+        self._from_here()
+        self.changed()
 
     def step(self, what: str) -> None:
         """To the next of its kind, as fast as it goes; then it stands, and `stepped` tells where."""
@@ -116,7 +129,7 @@ class Player:
         self.session.require_sound()
 
     def _go(self) -> None:
-        self.is_playing = True
+        self.is_playing, self.is_held = True, False
         self.stopped_because = ""
         self.session.violation = None
         self._from_here()
@@ -146,9 +159,9 @@ class Player:
         self._told_wall_s, self._told_ns = self._since_wall_s, self._since_ns
 
     def _wait_s(self, now_s: float) -> float:
-        if self._is_due or self.is_playing and (self.speed == "max" or self._stepping is not None or self._is_behind):
+        if self._is_due or self.is_going and (self.speed == "max" or self._stepping is not None or self._is_behind):
             return 0.0
-        if not self.is_playing and not self._is_owed:
+        if not self.is_going and not self._is_owed:
             return 3600.0
         return max(0.0, self._next_s - now_s)
 
@@ -238,7 +251,7 @@ class Player:
 
     def _tell(self) -> None:
         now_s, now_ns = time.monotonic(), self.session.now_ns
-        if self.is_playing and now_s - self._told_wall_s > 0.01:
+        if self.is_going and now_s - self._told_wall_s > 0.01:
             self.rate = (now_ns - self._told_ns) / SECOND / (now_s - self._told_wall_s)
         self._told_wall_s, self._told_ns = now_s, now_ns
         # from when it was to be, so that what a piece takes does not add up; not at once again, nor later than usual

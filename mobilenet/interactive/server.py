@@ -107,7 +107,7 @@ class Server:
         """In the player's thread: everybody who can take it gets the state, and what is new for them, `at_once` or at
         their own pace. False: somebody could not.
         """
-        now_s, is_playing = time.monotonic(), self._desk.player.is_playing
+        now_s, is_playing = time.monotonic(), self._desk.player.is_going
         self._desk.stream.attend(one.place.watched for one in self.listeners if one.place is not None)
         made: dict[Place, tuple[str, Place]] = {}
         are_told = True
@@ -194,6 +194,7 @@ class Server:
             pass
         finally:
             self.listeners.remove(listener)
+            self._desk.player.ask(lambda: self._desk.hold(listener, False))
 
     async def _answer(self, listener: Listener, text: str | bytes) -> dict[str, Any]:
         """Of a message: what it asked for, or what is wrong with it."""

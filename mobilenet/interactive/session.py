@@ -29,6 +29,7 @@ from typing import TYPE_CHECKING, Any, cast
 from mobilenet.engine.event_queue import Runaway
 from mobilenet.engine.kernel import SECOND, ns
 from mobilenet.interactive.branch import Branch, asked, instant_ns, seconds, untouched_ns, with_list
+from mobilenet.interactive.steps import STEPS, is_step
 from mobilenet.parameters import ScenarioError
 from mobilenet.rundir.table import Table
 from mobilenet.scenario import AnyScenario, Scenario
@@ -49,7 +50,6 @@ if TYPE_CHECKING:
     from mobilenet.api import Run
 
 PIECE_NS = SECOND // 4  # of simulated time, between two looks at whether a property is violated
-STEPS = ("event", "frame", "handoff", "delivery", "violation")
 Progress = Callable[[float, float], None]
 
 
@@ -138,7 +138,7 @@ class LiveSession:
         self.require_sound()
         self.violation = None
         while self.violation is None and self.now_ns < until_ns and not self.is_over:
-            self._advance(min(until_ns, self.now_ns + PIECE_NS))
+            self._advance(min(until_ns, _piece_end_ns(self.now_ns)))
             self._look()
             self.on_piece()
         self._note_reached()
@@ -159,15 +159,15 @@ class LiveSession:
         self.violation = None
         if what == "violation":
             while self.violation is None and not self.is_over and time.monotonic() < until_s:
-                self.play_ns(self.now_ns + PIECE_NS)
+                self.play_ns(_piece_end_ns(self.now_ns))
             return self.violation is not None or self.is_over
         events, medium = self.simulation.recording.events, self.simulation.medium
-        rows, frames, piece_ns = len(events), medium.frames, self.now_ns
+        rows, frames, piece_ns = len(events), medium.frames, _piece_end_ns(self.now_ns)
         is_there = False
         while not self.is_over and not is_there and time.monotonic() < until_s:
             self._step_once()
             if self.now_ns >= piece_ns:
-                piece_ns = self.now_ns + PIECE_NS
+                piece_ns = _piece_end_ns(self.now_ns)
                 self.on_piece()
             if what == "frame":
                 is_there = medium.frames > frames
@@ -316,7 +316,7 @@ class LiveSession:
 
     def _play_again(self, to_ns: int) -> None:
         while self.now_ns < to_ns and not self.is_over:
-            self._advance(min(to_ns, self.now_ns + PIECE_NS))
+            self._advance(min(to_ns, _piece_end_ns(self.now_ns)))
             self._judge.look()  # what was told then is not told again
             self.on_piece()
             self.on_the_way(self.now_s, seconds(to_ns))
@@ -392,7 +392,6 @@ def live(
     return LiveSession(found, allow_code, name or "live")
 
 
-def is_step(what: str, event: str) -> bool:
-    """Whether an event of the record is what a step of that kind goes to."""
-    kinds = {"delivery": ("deliver",), "handoff": ("handoff_start", "handoff_end")}
-    return what not in kinds or event in kinds[what]
+def _piece_end_ns(now_ns: int) -> int:
+    """Pieces end at the same times however a run is played."""
+    return (now_ns // PIECE_NS + 1) * PIECE_NS

@@ -65,14 +65,14 @@ class Stream:
         session.on_piece = lambda: self.curves.go_on()
 
     def begin_anew(self) -> None:
-        """Time went back."""
+        """Time went back, and all listeners begin anew: of whom they watch everything is known."""
         self.generation += 1
+        for arrows in self._followed.arrows.values():
+            arrows.from_ns = 0
 
     def _begin(self, simulation: Simulation) -> None:
         """Whom somebody watches is followed there, too."""
-        hosts = self._followed.arrows
-        self._followed = Followed(simulation)
-        self._followed.attend(hosts)
+        self._followed = self._followed.again_in(simulation)
         self._broadcasts = Broadcasts()
         self.curves = Curves(simulation, self._broadcasts)
 
@@ -82,9 +82,9 @@ class Stream:
 
     def attend(self, watched: Iterable[str | None]) -> None:
         """Whose arrows are kept: those of all hosts that somebody watches."""
-        hosts = {node: None for node in watched if node is not None and node.startswith("h")}
-        if hosts.keys() != self._followed.arrows.keys():
-            self._followed.attend(hosts)
+        hosts = {node for node in watched if node is not None and node.startswith("h")}
+        if not hosts <= self._followed.arrows.keys():
+            self._followed.attend(sorted(hosts))
 
     def has_more(self, place: Place) -> bool:
         """Whether events are recorded that who stands there was not told of."""

@@ -137,6 +137,39 @@ def test_each_listener_has_its_own_pace_and_what_is_done_is_told_at_once(served:
     assert told[0] == told[1]  # nothing is lost on the way
 
 
+def test_a_run_waits_for_who_looks_back_until_they_are_done_or_gone(served: Server) -> None:
+    with Talk(served) as talk:
+        talk.ask("since", generation=0, row=0)
+        talk.ask("play", speed=1, until_s=25)
+        with Talk(served) as other:
+            other.ask("since", generation=0, row=0)
+            other.ask("hold", on=True)
+            waiting = talk.until_state(lambda one: "is_held" in one)
+            assert not waiting["is_playing"]
+            time.sleep(0.3)
+            talk.ask("hold", on=True)  # both of them
+            talk.ask("hold", on=False)
+            assert talk.ask("pace", states_per_s=20)["time_ns"] == waiting["time_ns"]
+        going = talk.until_state(lambda one: one["is_playing"])
+        assert waiting["time_ns"] <= going["time_ns"] < waiting["time_ns"] + 300_000_000
+        talk.ask("hold", on=True)
+        talk.ask("play", speed="max")  # who plays has it go on
+        talk.until_state(lambda one: one["time_ns"] >= 25 * 10**9)
+        talk.ask("hold", on=False)
+
+
+def test_a_step_is_not_lost_while_somebody_looks_back(tmp_path: Path) -> None:
+    served = Server(tmp_path, str(ROOT / "scenarios" / "dynamic.yaml"), "--set", "duration_s=60")
+    with Talk(served) as talk:
+        talk.ask("since", generation=0, row=0)
+        talk.ask("step", what="violation")
+        talk.ask("hold", on=True)
+        talk.until_state(lambda one: "is_held" in one)
+        talk.ask("hold", on=False)
+        assert talk.until_state(lambda one: "stepped" in one)["is_over"]
+    assert served.end()[0] == 0
+
+
 def test_a_slow_listener_slows_nobody_down(served: Server) -> None:
     with Talk(served) as talk:
         talk.ask("since", generation=0, row=0)

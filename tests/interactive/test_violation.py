@@ -50,6 +50,9 @@ def test_the_diagram_reaches_to_the_violation_and_a_touch_lets_go_of_it() -> Non
             desk.stream.attend(["h1"])
             go_on(desk)
             assert live.violation is not None
+            assert [point.time_ns for point in desk.stream.curves.points] == [
+                quarter * 250_000_000 for quarter in range(1, live.now_ns // 250_000_000 + 1)
+            ]
             state, place = desk.stream.state(Place(0, 0, "h1"))
             told.append((live.now_ns, state["arrows"]["sent_ns"], state["arrows_from_ns"]))
             assert desk.stream.state(place)[0]["arrows"]["sent_ns"] == []  # each once

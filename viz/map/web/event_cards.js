@@ -69,10 +69,10 @@ Mobilenet.eventCards = (app, { hostLink, stationLink, live, isSample, sampled })
   const watch = (i) => {
     // slowly, from a little before
     const h = run.handoffs.host[i];
-    clock.at(0.1);
     app.follow(true, h);
     app.closer(h, run.handoffs.start[i]);
     clock.seek(run.handoffs.start[i] - 0.3);
+    clock.at(0.1); // of the picture, not of a run that goes on
     clock.play();
   };
   // Of a session after a crash: what others broadcast while the host was down, and how much of it has come.

@@ -19,7 +19,10 @@ Mobilenet.live = (app) => {
     };
   Mobilenet.growMessages(run);
   const LETTER = { host: "h", station: "s" },
-    nameOf = (what) => (what && LETTER[what.kind] ? LETTER[what.kind] + what.id : null),
+    nameOf = (what) => {
+      if (what && what.kind === "handoff") return "h" + run.handoffs.host[what.id];
+      return what && LETTER[what.kind] ? LETTER[what.kind] + what.id : null;
+    },
     STORE = "mobilenet-live",
     takeNews = Mobilenet.liveNews(app, live);
 
@@ -254,17 +257,10 @@ Mobilenet.live = (app) => {
     }
     if (clock.playing) clock.t = shownFrom + (shownTo - shownFrom) * Math.min(1, (stamp - arrivedAt) / lasts);
   };
-  let isHeld = false; // the run was under way when somebody looked back: it goes on when they are done
   clock.seek = (t) => {
     const wasFollowing = live.following;
     live.following = t >= run.now_s - 1e-9;
-    if (wasFollowing && !live.following && live.state && live.state.is_playing) {
-      isHeld = true;
-      live.ask({ command: "pause" });
-    } else if (isHeld && live.following) {
-      isHeld = false;
-      live.ask({ command: "play" });
-    }
+    if (wasFollowing !== live.following) live.ask({ command: "hold", on: wasFollowing }); // it waits meanwhile
     own.seek(t);
     clock.playing = live.following && Boolean(live.state && live.state.is_playing);
     if (live.following && live.state) clock.speed = live.state.speed;
@@ -290,9 +286,11 @@ Mobilenet.live = (app) => {
     live.card = null;
     live.wholeHost = -1;
     live.ask({ command: "watch", node, deliveries: live.isPartial }).then(({ delivered }) => {
-      if (!delivered || app.selected !== what || what.kind !== "host") return;
-      run.learnDeliveries(what.id, delivered);
-      live.wholeHost = what.id;
+      const host = app.followed();
+      if (!delivered || app.selected !== what || host < 0) return;
+      run.learnDeliveries(host, delivered);
+      live.wholeHost = host;
+      if (what.kind === "handoff") select(what); // its card can tell more
       app.changed();
     });
     select(what);

@@ -7,15 +7,13 @@ Mobilenet.liveCard = (app, kind, i) => {
     touch = (words, what) => action(words, () => live.touch(what));
   const hostButtons = () => {
     const does = (words) => touch(words, { do: words.toLowerCase(), host: name }),
-      [crash, recover, broadcast, leave, join] = ["Crash", "Recover", "Broadcast", "Leave", "Join"].map(does);
+      [crash, recover, ...others] = ["Crash", "Recover", "Broadcast", "Leave", "Join"].map(does);
+    // Whoever is down cannot fail, nor come back who is up; a wish to leave or join can be taken back before it is met.
     const update = () => {
-      const flags = run.flagsAt(i, app.clock.t);
-      crash.disabled = Boolean(flags & Mobilenet.DOWN);
+      crash.disabled = Boolean(run.flagsAt(i, app.clock.t) & Mobilenet.DOWN);
       recover.disabled = !crash.disabled;
-      leave.disabled = !(flags & Mobilenet.MEMBER);
-      join.disabled = !leave.disabled;
     };
-    return { nodes: [crash, recover, broadcast, leave, join], update };
+    return { nodes: [crash, recover, ...others], update };
   };
   const stationButtons = () => {
     const edges = run.stations.edges.filter((edge) => edge.includes(i)),

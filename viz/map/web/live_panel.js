@@ -196,6 +196,7 @@ Mobilenet.livePanel = (app) => {
     if (!s) return "Connecting";
     if (s.is_over) return "The run is over: it has come to rest.";
     if (s.violation) return "Stopped by a violation.";
+    if (s.is_held) return "Waiting while somebody looks back.";
     if (!s.is_playing) return "Paused" + (s.stopped_because ? ": " + s.stopped_because : "") + ".";
     return "Playing, " + s.rate.toFixed(s.rate < 10 ? 1 : 0) + " simulated seconds a second.";
   };
