@@ -52,6 +52,7 @@ class Window:
         self.page.until(f"{APP}.selected && {APP}.selected.kind === 'host'")
 
     def pixels(self, host: int) -> tuple[float, float]:
+        self.value("new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))")  # as it is drawn
         x, y = self.value(
             f"(() => {{ const p = {APP}.field.pixels({host}), b = {APP}.map.getContainer().getBoundingClientRect();"
             " return [p[0] + b.left, p[1] + b.top]; })()"
