@@ -14,7 +14,7 @@ from mobilenet.engine.kernel import SECOND
 from mobilenet.interactive.broadcasts import Broadcasts
 from mobilenet.simulation.mobile import Simulation
 
-POINT_NS = SECOND // 4
+POINT_NS = SECOND // 4  # a session's pieces end there, too, so a point shows how it stood just then
 MOST_POINTS = 4_000
 LOOKED_AT = 50  # rows, for one point
 

@@ -49,7 +49,7 @@ from mobilenet.world.interventions import AnyIntervention, added, in_order
 if TYPE_CHECKING:
     from mobilenet.api import Run
 
-PIECE_NS = SECOND // 4  # of simulated time, between two looks at whether a property is violated
+PIECE_NS = SECOND // 4  # of simulated time: between two looks at what is violated, and two points of the curves
 Progress = Callable[[float, float], None]
 
 

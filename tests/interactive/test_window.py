@@ -196,7 +196,6 @@ def test_a_session_after_a_crash_tells_what_was_missed(window: Window) -> None:
     window.play_to(12)
     window.value(f"{LIVE}.touch({{do: 'recover', host: 'h3'}})")
     window.play_to(20)
-    page.evaluate(f"{APP}.cards.openHandoff({APP}.run.handoffs.host.indexOf(3, 0))")
     hand = f"{APP}.run.handoffs"
     session = f"{hand}.host.findIndex((h, i) => h === 3 && {hand}.causes[{hand}.cause[i]] === 'recovery')"
     page.evaluate(f"{APP}.cards.openHandoff({session})")
