@@ -77,6 +77,11 @@ class Declaration:
         return None
 
     @staticmethod
+    def longest_message_bytes(p: Any, payload_bytes: int, hosts: int, broadcasts: int) -> int | None:
+        """The longest message that a station radios when there are so many hosts and broadcasts; None: not known."""
+        return None
+
+    @staticmethod
     def frames_per_broadcast(p: Any, hosts: int, stations: int) -> float:
         """First copies of a message in the air, for the estimate of how big a run becomes."""
         return 1 + stations

@@ -101,3 +101,5 @@ class Expected(NamedTuple):
     wired_header_bytes: int | None  # around each message on a link
     switches: Sequence[Switch] = ()  # in order
     wires: Wires | None = None
+    asked_again_ns: int = 0  # a wish to join or leave is repeated this often until it is fulfilled
+    in_the_air_ns: int | None = None  # no frame of a station takes longer, from its begin to its arrival

@@ -13,12 +13,14 @@ Source    ours: docs/protocols/mobile-causal.md, docs/models/world.md, docs/verd
 from __future__ import annotations
 
 from collections.abc import Sequence
-from math import hypot
+from math import ceil, hypot
 from typing import Any
 
 from mobilenet.engine.kernel import MILLISECOND, ns
 from mobilenet.engine.random_streams import Stream
-from mobilenet.network.radio.links import cell_m, serving_reach_m
+from mobilenet.network.radio.framing import Framing
+from mobilenet.network.radio.links import cell_m, reach_m, serving_reach_m
+from mobilenet.network.radio.medium import SPEED_OF_LIGHT_M_PER_NS
 from mobilenet.network.tcp.segment import HEADER_BYTES as TCP_HEADER_BYTES
 from mobilenet.network.wired.tree import links
 from mobilenet.parameters import number
@@ -29,7 +31,7 @@ from mobilenet.scenario.processes import ProcessScenario
 from mobilenet.scenario.protocol_groups import declaration_of
 from mobilenet.scenario.run_source import AdversarySchedule
 from mobilenet.scenario.switches import switches, wires
-from mobilenet.world.churn import changes
+from mobilenet.world.churn import ASKED_AGAIN_NS, changes
 from mobilenet.world.faults import outages
 from mobilenet.world.interventions import Drag, OfHost, added, in_order, offers
 from mobilenet.world.layout import names as layout_names
@@ -91,7 +93,22 @@ def _expected(scenario: Scenario | AdversarySchedule, tracks: Imported | None) -
         max(0, header_bytes - TCP_HEADER_BYTES) if "connections" in declaration.needs else header_bytes,
         switches(scenario),
         wires(scenario, stations_m),
+        ASKED_AGAIN_NS,
+        _in_the_air_ns(scenario, hosts),
     )  # fmt: skip
+
+
+def _in_the_air_ns(scenario: Scenario, hosts: list[HostPlan]) -> int | None:
+    """The airtime of the longest message of a station, and twice the longest propagation delay, since a frame waits
+    for the end of the one before it at a receiver that comes closer.
+    """
+    protocol, declaration = scenario.protocol, declaration_of(scenario.protocol)
+    broadcasts = sum(len(host.offers_ns or ()) for host in hosts)
+    longest = declaration.longest_message_bytes(protocol, scenario.workload.payload_bytes, len(hosts), broadcasts)
+    if longest is None:
+        return None
+    propagation_ns = ceil(reach_m(scenario.wireless) / SPEED_OF_LIGHT_M_PER_NS)
+    return Framing(scenario.wireless).datagram(longest)[1] + 2 * propagation_ns
 
 
 def _hosts(scenario: Scenario, tracks: Imported | None, end_ns: int) -> list[HostPlan]:

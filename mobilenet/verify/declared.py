@@ -16,10 +16,9 @@ from typing import Any
 
 from mobilenet.parameters import ScenarioError
 from mobilenet.rundir.reader import RunError
-from mobilenet.rundir.schema import OLDER_FORMAT
 from mobilenet.scenario.expectations import Expected
 from mobilenet.scenario.plans import derived, expected
-from mobilenet.scenario.promises import declared, declared_in_format_2
+from mobilenet.scenario.promises import declared
 from mobilenet.scenario.run_source import recorded
 from mobilenet.scenario.switches import lossy_cuts
 from mobilenet.verify.warned import warnings_on
@@ -31,7 +30,7 @@ def require_scenario(directory: Path, manifest: dict[str, Any]) -> Expected | No
     """Raise RunError unless the two agree. What is expected of the record; None for runs of processes."""
     try:
         scenario = recorded(directory / "scenario.yaml")
-        promised = (declared_in_format_2 if manifest.get("format_version") == OLDER_FORMAT else declared)(scenario)
+        promised = declared(scenario)
         told, found = derived(scenario)
     except ScenarioError as error:
         raise RunError(f"{str(error).splitlines()[0]}; the run is damaged") from None
