@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from mobilenet import api
-from mobilenet.rundir.writer import file_digests
 from mobilenet.scenario import Scenario
 from mobilenet.scenario.rest import MOST_LOSS, rest
 from mobilenet.simulation.mobile import Simulation
-from mobilenet.verify import verify_run
-from mobilenet.verify.judge import overall
 from tests.cli.command import mobilenet
 
 SCENARIOS = Path(__file__).parents[2] / "scenarios"
