@@ -50,6 +50,9 @@ class Declaration:
     # event -> the keys of its detail; with a question mark: it need not be there. None: nothing is known of them
     details: ClassVar[Mapping[str, tuple[str, ...]] | None] = None
     messages_stay_whole: ClassVar[bool] = False  # a frame's payload is one application message, or none
+    # hosts keep what they broadcast, and stations each message once, until it is acknowledged: sbuffer
+    keeps_until_acknowledged: ClassVar[bool] = False
+    lists: ClassVar[Mapping[str, tuple[str, ...]]] = {}  # class of a message -> its lists whose lengths are measured
 
     # --- what follows from its parameters `p`
 

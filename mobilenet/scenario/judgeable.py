@@ -11,12 +11,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from mobilenet.engine.kernel import ns
 from mobilenet.scenario.base import ScenarioFile
 from mobilenet.scenario.mobile import Scenario
 from mobilenet.scenario.processes import ProcessScenario
 from mobilenet.scenario.promises import declared
 from mobilenet.scenario.rest import rest
-from mobilenet.world.faults import RandomFaults
+from mobilenet.world.faults import outages
+from mobilenet.world.mobility import OwnMobility
 
 FEW_BROADCASTS = 10.0  # expected in all, of which none may come at a moment when a host is a member
 
@@ -44,23 +46,25 @@ def _silence(scenario: Scenario) -> Iterator[str]:
         yield "how many hosts there are, and for how long, is known only when their tracks are read"
     if getattr(scenario.hosts.mobility, "area", None) is not None:
         yield "hosts may walk where no station reaches them (hosts.mobility.area), and deliver nothing there"
+    if isinstance(scenario.hosts.mobility, OwnMobility):
+        yield "hosts may walk where no station reaches them (hosts.mobility.class), and deliver nothing there"
     spread_s = getattr(scenario.protocol, "first_join_spread_s", 0.0)
     expected = len(workload.messages)
     if hosts is not None and not expected:
         expected = hosts * max(0.0, scenario.duration_s - spread_s) * workload.broadcasts_per_host_per_s
-        expected *= _share_up(scenario)
+        expected *= _share_up(scenario, hosts)
     if hosts is not None and expected < FEW_BROADCASTS:
         yield f"about {expected:.2g} broadcasts are expected from members in all, so it may be that none is delivered"
     if scenario.most_loss == 1:
         yield "all receptions are lost (loss: 1), so it may be that nothing is delivered"
 
 
-def _share_up(scenario: Scenario) -> float:
+def _share_up(scenario: Scenario, hosts: int) -> float:
     """Of the time in which a host is not down, on average."""
-    faults = scenario.faults
-    if not isinstance(faults, RandomFaults):
-        return 1.0
-    return 1 / (1 + faults.rate_per_host_per_min / 60 * faults.mean_duration_s)
+    end_ns = ns(scenario.duration_s)
+    down = outages(scenario.faults, scenario.seed, hosts, end_ns)
+    lost_ns = sum(min(outage.lasts_ns, end_ns - outage.at_ns) for outage in down)
+    return max(0.0, 1 - lost_ns / max(1, hosts * end_ns))
 
 
 def _doubts_on_processes(scenario: ProcessScenario) -> Iterator[str]:

@@ -96,7 +96,7 @@ def verify(
         return dict.fromkeys(CHECKS, unreadable) | {"record": Verdict("violated", damage)}
     promises, quiescent = manifest["promises"], manifest["quiescent"]
     restless = not quiescent and _had_time_to_rest(manifest)
-    contradiction = contradicted(events, samples, positions, manifest, expected)
+    contradiction = contradicted(events, samples, positions, counters, manifest, expected)
     verdicts = {"record": VALID if contradiction is None else Verdict("violated", contradiction)}
     if promises["broadcast"] is not None:
         conduct = None if expected is None else expected.conduct

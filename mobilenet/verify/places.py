@@ -25,10 +25,10 @@ import numpy as np
 
 from mobilenet.rundir.table import Columns
 from mobilenet.scenario.expectations import Expected, HostPlan, Places
+from mobilenet.verify.coverage import MOST_SIGMAS, coverage_problem
 
 SECOND = 1_000_000_000
 ROUNDING_M = 1e-3  # movement looks at hosts that much too early
-MOST_SIGMAS = 8 * math.sqrt(2)
 SLOWNESS = 1 + 1e-9
 WITH_STATION = ("in_coverage", "join", "handoff_start", "handoff_end")
 Track = tuple[list[int], list[float], list[float]]  # of one host: time_ns, x_m, y_m
@@ -73,6 +73,7 @@ def places_problem(events: Columns, positions: Columns, expected: Expected | Non
             None,
         )
         or _cells_problem(events, tracks, plans, expected)
+        or coverage_problem(events, tracks, plans, expected)
     )
 
 

@@ -50,8 +50,8 @@ def one(seed: int, place: Path) -> dict[str, Any]:
 
 def _judged(seed: int, folder: Path) -> dict[str, Any]:
     scenario = drawn(seed, folder, MOST_EVENTS)
-    limited = scenario.changed([f"limits.max_events={4 * MOST_EVENTS}"])
     try:
+        limited = scenario.changed([f"limits.max_events={4 * MOST_EVENTS}"])
         run = mobilenet.run(limited, out=folder / "run", allow_code=True)
     except ScenarioError as error:
         if "limits.max_events" in str(error):

@@ -31,7 +31,7 @@ from .values import Values
 
 SHIPPED = Path(mobilenet.__file__).parents[1] / "scenarios"
 SHARES = (0.02, 0.02, 0.05, 0.15)  # of the keys of a group that are drawn
-RADIO_SHARE = 0.05  # with more of its keys at an extreme, a radio is one that nobody hears
+RADIO_SHARE = 0.02  # with more of its keys at an extreme, a radio is one that nobody hears
 MOST_REPAIRS = 60
 ENOUGH = 40.0  # broadcasts
 LONG_ENOUGH_S = 5.0
@@ -69,7 +69,7 @@ def _drawn(random: Random, folder: Path, most_events: int) -> AnyScenario:
     scenario = _repaired(document, folder)
     assert isinstance(scenario, Scenario)
     within_s = rest(scenario).within_s
-    if random.random() < 0.8:
+    if random.random() < 0.97:
         document["drain_s"] = min(MOST_DRAIN_S, 600.0 if within_s is None else within_s + 1)
     return _repaired(document, folder)
 
@@ -188,10 +188,10 @@ def _mobility(random: Random, values: Values, folder: Path, apart_m: float) -> D
     if kind == "tracks":
         lines = ["t,id,x,y"]
         for host in range(random.randint(1, 8)):
-            t, x, y = random.choice((0.0, 0.0, 3.0)), random.uniform(-50, 200), random.uniform(-50, 100)
-            for _ in range(random.choice((2, 20, 60, 200))):
+            t, x, y = random.choice((0.0, 0.0, 3.0)), random.uniform(-20, 50), random.uniform(-20, 50)
+            for _ in range(random.choice((60, 200))):
                 lines.append(f"{t:g},w{host},{x:.2f},{y:.2f}")
-                t, x, y = t + random.choice((0.5, 1, 4)), x + random.uniform(-20, 20), y + random.uniform(-20, 20)
+                t, x, y = t + random.choice((0.5, 1, 4)), x + random.uniform(-9, 10), y + random.uniform(-9, 10)
         (folder / "tracks.csv").write_text("\n".join(lines) + "\n", encoding="utf-8")
         return {"model": "tracks", "file": "tracks.csv"}
     if kind == "static":
@@ -306,7 +306,7 @@ def _at_times(random: Random, values: Values, scenario: Scenario) -> Document:
             lambda: {"do": random.choice(("crash", "recover", "join", "leave", "broadcast")), "host": host()},
             lambda: {"do": "drag", "host": host(), "to_m": place()},
             lambda: {"do": random.choice(("radio_off", "radio_on")), "station": station()},
-            lambda: {"do": "loss", "loss": random.choice((0.0, 0.1, 0.5, 0.9))},
+            lambda: {"do": "loss", "loss": random.choice((0.0, 0.05, 0.1, 0.2, 0.5))},
             lambda: {"do": "interval", "interval_s": random.choice((0.5, 3.0, 100.0))},
             lambda: {"do": random.choice(("cut", "mend")), "link": sorted({station(), station()})},
             lambda: {"do": "add", "to_m": place()},
@@ -337,7 +337,7 @@ def _processes(random: Random, values: Values, folder: Path) -> Document:
         document["detector"] = random.choice((None, values.group("DetectorParameters")))
     if random.random() < 0.4:
         document["faults"] = [
-            {"process": f"p{random.randrange(document['processes'])}", "at": random.choice((0.0, 1.0, 50.0, 1e5))}
+            {"process": f"p{random.randrange(document['processes'])}", "at": random.choice((0.0, 1.0, 50.0, 1e3))}
             for _ in range(random.randint(1, 3))
         ]
     if random.random() < 0.2:

@@ -81,7 +81,7 @@ class Values:
 
     def _between(self, least: float, most: float, default: Any) -> float:
         """Of numbers that may be negative: uniform instead of log-uniform."""
-        how = self.random.choices(("least", "greatest", "default", "between"), (2, 2, 2, 6))[0]
+        how = self.random.choices(("least", "greatest", "default", "between"), (1, 1, 2, 6))[0]
         if how == "least":
             return least
         if how == "greatest":

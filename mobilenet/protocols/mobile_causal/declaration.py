@@ -11,7 +11,7 @@ from typing import ClassVar
 from ..declaration import Declaration
 from ..port import MessageId
 from .host import Host
-from .messages import ACKS_PER_FRAME, AckC, AppCo, AppSh, InitAck
+from .messages import ACKS_PER_FRAME, AckC, AppCo, AppSh, InitAck, Req2, Rsp1, Rsp2
 from .parameters import MobileCausalParameters
 from .stable import Stable
 from .station import Station
@@ -28,6 +28,11 @@ class MobileCausal(Declaration):
         "handoff_end": ("recovered", "skipped"),
     }
     messages_stay_whole = True
+    keeps_until_acknowledged = True
+    lists: ClassVar[Mapping[str, tuple[str, ...]]] = {
+        kind.__name__: kind.lists  # type: ignore[attr-defined]
+        for kind in (AppSh, InitAck, AckC, Rsp1, Req2, Rsp2)
+    }
 
     @staticmethod
     def first_join_spread_s(p: MobileCausalParameters) -> float:
