@@ -10,7 +10,6 @@ Source    ours: docs/verdicts-and-metrics.md
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from types import MappingProxyType
 from typing import NamedTuple
 
 
@@ -64,7 +63,7 @@ class Conduct(NamedTuple):
     forgets_after_s: float | None
     # hosts keep what they broadcast, and stations each message once, until it is acknowledged
     keeps_until_acknowledged: bool = False
-    lists: Mapping[str, tuple[str, ...]] = MappingProxyType({})  # class of a message -> its lists that are measured
+    lists: Mapping[str, tuple[str, ...]] | None = None  # class of a message -> its lists that are measured
 
 
 class Switch(NamedTuple):

@@ -1,12 +1,10 @@
-"""Whether the sizes of buffers and lists can be what was measured, as far as they follow from events.
+"""Whether the sizes of buffers can be what was measured, as far as they follow from events.
 
 Checks    a host's sbuffer grows by one with each of its broadcasts, in that nanosecond, and at no other time
           a station's sbuffer takes each message once. Up to any moment it has taken at most as many messages as were
           broadcast, and at least those that were delivered in its cell, if it had a host from their broadcast on
           a host's rbuffer holds at most what was broadcast (copies of delivered messages may be among it), a station's
           at most what the sbuffers of all hosts hold
-          each message with lists on a wire has one sample of each list, and each in the air at least one; besides these
-          only messages that were dropped, or still wait in a queue, have one
 Model     only for protocols that keep messages in this way (Conduct). Stations that give hosts up keep nothing for
           them, so nothing is asked there of what they keep
 Units     integer nanoseconds; messages
@@ -17,7 +15,6 @@ Source    ours: docs/protocols/mobile-causal.md, docs/verdicts-and-metrics.md
 from __future__ import annotations
 
 from collections.abc import Iterator
-from itertools import chain
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -44,17 +41,15 @@ class Sizes(NamedTuple):
 
 
 def buffers_problem(
-    events: Columns, samples: Columns, counters: dict[str, Any], manifest: dict[str, Any], expected: Expected | None
+    events: Columns, samples: Columns, manifest: dict[str, Any], expected: Expected | None
 ) -> str | None:
     """The first size that cannot be."""
-    conduct = None if expected is None else expected.conduct
-    if expected is None or conduct is None or expected.hosts is None:
+    if expected is None or expected.conduct is None or expected.hosts is None:
         return None
-    found: Iterator[str] = iter(())
-    if conduct.keeps_until_acknowledged:
-        record = _Record(Table.of(events), Table.of(samples))
-        found = record.problems(gives_up=manifest["promises"]["gap_after_s"] is not None)
-    return next(chain(found, _list_problems(Table.of(samples), counters, expected, manifest["stations"])), None)
+    if not expected.conduct.keeps_until_acknowledged:
+        return None
+    record = _Record(Table.of(events), Table.of(samples))
+    return next(record.problems(gives_up=manifest["promises"]["gap_after_s"] is not None), None)
 
 
 class _Record:
@@ -189,22 +184,6 @@ def _since(spans: list[tuple[int, int]], times: np.ndarray) -> np.ndarray:
     begins, ends = (np.array([span[i] for span in spans] or [2**62], np.int64) for i in (0, 1))
     place = np.searchsorted(begins, times, "right") - 1
     return np.where((place >= 0) & (times <= ends[place]), begins[place], 2**62)
-
-
-def _list_problems(samples: Table, counters: dict[str, Any], expected: Expected, stations: int) -> Iterator[str]:
-    """Each list of a message has a sample when the message is put on a wire, or into the queue of the radio."""
-    assert expected.conduct is not None
-    quantity = samples.coded("quantity")
-    measured = dict(zip(quantity.words, np.bincount(quantity.codes[quantity.codes >= 0]).tolist(), strict=True))
-    radio, kinds = counters["radio"], counters["by_message_type"]
-    for kind, names in expected.conduct.lists.items():
-        wired = kinds["wired"].get(kind, {"count": 0})["count"]
-        in_the_air = sum(kinds[side].get(kind, {"count": 0})["count"] for side in ("host", "station"))
-        waiting = 0 if wired else radio["queue_drops"] + stations * (expected.queue_frames + 1)
-        for name in names:
-            many = measured.get(name, 0)
-            if not wired + in_the_air <= many <= wired + in_the_air + waiting:
-                yield f"samples: {many} of {name}, and {wired + in_the_air} messages {kind} were sent, with one each"
 
 
 def _s(time_ns: Any) -> str:

@@ -16,7 +16,9 @@ from itertools import chain
 from math import sqrt
 from typing import Any
 
-from mobilenet.rundir.table import Columns
+import numpy as np
+
+from mobilenet.rundir.table import Columns, Table
 from mobilenet.scenario.expectations import Expected, Radio
 
 MAC_ACK_BYTES = 14
@@ -32,7 +34,11 @@ def conservation_problem(
 ) -> str | None:
     """The first sum that does not come out, or None."""
     try:
-        problems = chain(_problems(counters, quiescent, duplicating_air, expected), _kinds_problems(counters, expected))
+        problems = chain(
+            _problems(counters, quiescent, duplicating_air, expected),
+            _kinds_problems(counters, expected),
+            _lists_problems(counters, samples, expected),
+        )
         return next(problems, None) or _told_differently(counters, samples)
     except (KeyError, TypeError, AttributeError) as error:
         return f"counters.json lacks or garbles {error}"
@@ -125,6 +131,22 @@ def _kinds_problems(counters: dict[str, Any], expected: Expected | None) -> Iter
             yield f"wired: {wired['bytes']} bytes, but {size} in messages and their headers"
 
 
+def _lists_problems(counters: dict[str, Any], samples: Columns, expected: Expected | None) -> Iterator[str]:
+    """Each list of a message has a sample when the message is put on a wire, or into the queue of a station's radio."""
+    if expected is None or expected.conduct is None or expected.places is None:
+        return
+    quantity = Table.of(samples).coded("quantity")
+    measured = dict(zip(quantity.words, np.bincount(quantity.codes).tolist(), strict=True)) if quantity.words else {}
+    radio, kinds = counters["radio"], counters["by_message_type"]
+    for kind, names in (expected.conduct.lists or {}).items():
+        wired = kinds["wired"].get(kind, {"count": 0})["count"]
+        sent = wired + sum(kinds[side].get(kind, {"count": 0})["count"] for side in ("host", "station"))
+        waiting = 0 if wired else radio["queue_drops"] + len(expected.places.stations_m) * (expected.queue_frames + 1)
+        for name in names:
+            if not sent <= measured.get(name, 0) <= sent + waiting:
+                yield f"samples: {measured.get(name, 0)} of {name}, and {sent} messages {kind} were sent, with one each"
+
+
 def _no_counts(path: str, value: Any) -> Iterator[str]:
     """Leaves that are no numbers of things."""
     if isinstance(value, dict):
@@ -137,9 +159,10 @@ def _no_counts(path: str, value: Any) -> Iterator[str]:
 def _told_differently(counters: dict[str, Any], samples: Columns) -> str | None:
     """The network's last samples against the counters."""
     last: dict[str, float] = {}
-    for node, quantity, value in zip(samples["node"], samples["quantity"], samples["value"], strict=True):
-        if node == "network":
-            last[quantity] = value
+    table = Table.of(samples)
+    rows = table.coded("node").rows("network")
+    for quantity, value in zip(table.picked("quantity", rows), table.picked("value", rows), strict=True):
+        last[quantity] = value
     radio, wired, kinds = counters["radio"], counters["wired"], counters["by_message_type"]
     on_air = [kind for side in ("host", "station") for kind in kinds[side].values()]
     control = sum(kind["control_bytes"] for kind in on_air)

@@ -30,7 +30,6 @@ def contradicted(
     events: Columns,
     samples: Columns,
     positions: Columns,
-    counters: dict[str, Any],
     manifest: dict[str, Any],
     expected: Expected | None,
 ) -> str | None:
@@ -43,5 +42,5 @@ def contradicted(
         or switched_problem(events, expected)
         or places_problem(events, positions, expected)
         or handoffs_problem(events, samples, conduct, manifest)
-        or buffers_problem(events, samples, counters, manifest, expected)
+        or buffers_problem(events, samples, manifest, expected)
     )

@@ -20,7 +20,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from mobilenet.rundir.table import Columns
+from mobilenet.rundir.table import Columns, Table
 from mobilenet.scenario.expectations import Expected, HostPlan, Places
 
 SECOND = 1_000_000_000
@@ -46,9 +46,11 @@ def coverage_problem(
     places = expected.places
     assert places is not None
     turns: dict[str, list[_Turn]] = {}
-    for row, (event, node, now_ns) in enumerate(zip(events["event"], events["node"], events["time_ns"], strict=True)):
-        if event in (IN_COVERAGE, OUT_OF_COVERAGE):
-            turns.setdefault(node, []).append(_Turn(now_ns, row, event == IN_COVERAGE))
+    table = Table.of(events)
+    rows = table.coded("event").rows(IN_COVERAGE, OUT_OF_COVERAGE)
+    columns = (table.picked(name, rows) for name in ("event", "node", "time_ns"))
+    for row, event, node, now_ns in zip(rows.tolist(), *columns, strict=True):
+        turns.setdefault(node, []).append(_Turn(now_ns, row, event == IN_COVERAGE))
     hosts = [(node, plan) for node, plan in plans.items() if node in tracks]
     problems = (_Host(node, plan, tracks[node], turns.get(node, []), places, expected.end_ns) for node, plan in hosts)
     return next((found for host in problems for found in host.problems()), None)

@@ -60,7 +60,8 @@ def _manifest_problem(manifest: dict[str, Any], scenario: Any) -> str | None:
         return f"command is {_short(command)}, which does not repeat this run"
     if replication != 0:
         return f"replication is {_short(replication)}, expected 0"
-    brings_code = not isinstance(scenario, AdversarySchedule) and any(scenario.code())
+    is_drawn = isinstance(scenario, AdversarySchedule)
+    brings_code = is_drawn or any(scenario.code()) or scenario.protocol.name == "datagrams"
     error = manifest.get("ended_by_error")
     if error is not None and not brings_code and not str(error).startswith(STOPPED):
         return "ended_by_error, and the scenario brings no code that could fail"

@@ -21,7 +21,7 @@ from bisect import bisect_left, bisect_right
 from typing import Any
 
 from mobilenet.quoting import counted
-from mobilenet.rundir.table import Columns
+from mobilenet.rundir.table import Columns, Table
 from mobilenet.scenario.expectations import Conduct
 
 NUMBERS = ("recovered", "skipped", "relayed")
@@ -155,12 +155,13 @@ def handoffs_problem(
 
 def _lengths(samples: Columns) -> Lengths:
     found: Lengths = {}
-    columns = (samples[name] for name in ("time_ns", "node", "quantity", "value"))
+    table = Table.of(samples)
+    rows = table.coded("quantity").rows(*LISTS)
+    columns = (table.picked(name, rows) for name in ("time_ns", "node", "quantity", "value"))
     for time, node, quantity, value in zip(*columns, strict=True):
-        if quantity in LISTS:
-            times, values = found.setdefault(f"skip {node}" if quantity == "skip" else quantity, ([], []))
-            times.append(time)
-            values.append(value)
+        times, values = found.setdefault(f"skip {node}" if quantity == "skip" else quantity, ([], []))
+        times.append(time)
+        values.append(value)
     return found
 
 

@@ -96,7 +96,7 @@ def verify(
         return dict.fromkeys(CHECKS, unreadable) | {"record": Verdict("violated", damage)}
     promises, quiescent = manifest["promises"], manifest["quiescent"]
     restless = not quiescent and _had_time_to_rest(manifest)
-    contradiction = contradicted(events, samples, positions, counters, manifest, expected)
+    contradiction = contradicted(events, samples, positions, manifest, expected)
     verdicts = {"record": VALID if contradiction is None else Verdict("violated", contradiction)}
     if promises["broadcast"] is not None:
         conduct = None if expected is None else expected.conduct
@@ -221,7 +221,10 @@ def _last_sizes(samples: Columns, manifest: dict[str, Any]) -> dict[tuple[str, s
     """How much each buffer held at the end, by node and buffer, in their order."""
     last: dict[tuple[str, str], float] = {}
     buffers = {kind: {*BUFFERS, *names} for kind, names in buffers_of(manifest).items()}
-    for node, quantity, value in zip(samples["node"], samples["quantity"], samples["value"], strict=True):
+    table = Table.of(samples)
+    rows = table.coded("quantity").rows(*BUFFERS, *(name for names in buffers.values() for name in names))
+    columns = (table.picked(name, rows) for name in ("node", "quantity", "value"))
+    for node, quantity, value in zip(*columns, strict=True):
         if quantity in buffers.get(node[:1], BUFFERS):
             last[node, quantity] = value
     return dict(sorted(last.items()))

@@ -34,13 +34,14 @@ def totals_problem(
 ) -> str | None:
     """The first total that cannot be."""
     series: dict[str, list[tuple[int, float]]] = {}
-    columns = (samples[name] for name in ("time_ns", "node", "quantity", "value"))
-    for time, node, quantity, value in zip(*columns, strict=True):
-        if node == NETWORK:
-            own = series.setdefault(quantity, [])
-            if own and value < own[-1][1]:
-                return f"samples: {quantity} falls at {time / SECOND:g} s, from {own[-1][1]:.15g} to {value:.15g}"
-            own.append((time, value))
+    table = Table.of(samples)
+    rows = table.coded("node").rows(NETWORK)
+    columns = (table.picked(name, rows) for name in ("time_ns", "quantity", "value"))
+    for time, quantity, value in zip(*columns, strict=True):
+        own = series.setdefault(quantity, [])
+        if own and value < own[-1][1]:
+            return f"samples: {quantity} falls at {time / SECOND:g} s, from {own[-1][1]:.15g} to {value:.15g}"
+        own.append((time, value))
     found = _moments_problem(series, manifest) or _sums_problem(series)
     if found is None and expected is not None and expected.hosts is not None:
         found = _steps_problem(series, expected) or _deliveries_problem(events, series, expected)
@@ -108,10 +109,11 @@ def _deliveries_problem(events: Columns, series: dict[str, list[tuple[int, float
     if expected.payload_bytes is None or "pairs_received" not in series:
         return None
     table = Table.of(events)
-    rows = table.coded("event").rows("deliver")
-    senders = [message.rpartition(":")[0] for message in table.coded("message").words]
-    own = np.array(table.picked("node", rows)) == np.array(senders)[table.coded("message").codes[rows]]
-    others_ns = table.numbers("time_ns")[rows[~own]] if len(rows) else np.zeros(0, np.int64)
+    node, message = table.coded("node"), table.coded("message")
+    numbers = {name: number for number, name in enumerate(node.words)}
+    senders = message.mapped([numbers.get(name.rpartition(":")[0], -2) for name in message.words], nothing=-2)
+    others = (senders != node.codes) & table.coded("event").among(("deliver",))
+    others_ns = table.numbers("time_ns")[others]
     for time, received in series["pairs_received"]:
         delivered = int(np.searchsorted(others_ns, time))
         if received < delivered:
