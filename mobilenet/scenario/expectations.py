@@ -12,6 +12,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
+from mobilenet.network.radio.parameters import WirelessParameters
+
 
 class HostPlan(NamedTuple):
     """One host."""
@@ -89,6 +91,21 @@ class Wires(NamedTuple):
     is_tree: bool  # there is one way between any two, and every message goes it
 
 
+class Air(NamedTuple):
+    """The radio and the wires, as far as tables of frames and messages are held to them."""
+
+    wireless: WirelessParameters
+    losses: Sequence[tuple[int, float]]  # from when on which share of receptions is lost at random, in order
+    frames: bool  # whether the scenario has these tables recorded
+    messages: bool
+    # hosts join, end handoffs, have gaps and deliver only while they handle a frame of the station that they name
+    acts_on_frames: bool
+    # no frame is longer than this, but for 64 bytes for each host and 8 for each broadcast; None: not known
+    most_bytes: int | None
+    wire_bits_per_s: int
+    wire_delay_ns: int
+
+
 class Expected(NamedTuple):
     """All of it; None: not known."""
 
@@ -101,3 +118,4 @@ class Expected(NamedTuple):
     wired_header_bytes: int | None  # around each message on a link
     switches: Sequence[Switch] = ()  # in order
     wires: Wires | None = None
+    air: Air | None = None

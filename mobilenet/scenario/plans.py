@@ -22,6 +22,7 @@ from mobilenet.network.radio.links import cell_m, serving_reach_m
 from mobilenet.network.tcp.segment import HEADER_BYTES as TCP_HEADER_BYTES
 from mobilenet.network.wired.tree import links
 from mobilenet.parameters import number
+from mobilenet.scenario.air import air
 from mobilenet.scenario.datagrams import Datagrams
 from mobilenet.scenario.expectations import Conduct, Crashes, Expected, HostPlan, Places
 from mobilenet.scenario.mobile import Scenario
@@ -91,6 +92,7 @@ def _expected(scenario: Scenario | AdversarySchedule, tracks: Imported | None) -
         max(0, header_bytes - TCP_HEADER_BYTES) if "connections" in declaration.needs else header_bytes,
         switches(scenario),
         wires(scenario, stations_m),
+        air(scenario),
     )  # fmt: skip
 
 

@@ -21,6 +21,7 @@ class MobileCausal(Declaration):
     promises = "causal"
     buffers = ("sbuffer", "rbuffer")
     delivers_only_connected = True
+    acts_on_frames = True
     details: ClassVar[Mapping[str, tuple[str, ...]]] = {
         "handoff_start": ("cause",),
         "handoff_end": ("recovered", "skipped"),
