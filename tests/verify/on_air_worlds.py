@@ -11,7 +11,6 @@ from typing import Any
 from mobilenet.engine.random_streams import Stream
 
 TWO_CELLS = {"shape": "points", "points_m": [[0, 0], [130, 0]]}
-WALLS = {"buildings": [{"outline_m": [[40, -30], [60, -30], [60, 30], [40, 30]]}]}
 
 
 def draw(seed: int) -> dict[str, Any]:
@@ -101,6 +100,43 @@ def draw(seed: int) -> dict[str, Any]:
     if s.random() < 0.4:
         found["churn"] = {"changes": [{"host": "h1", "at_s": 2, "kind": "leave"}, {"host": "h1", "at_s": 4, "kind": "join"}]}
     return found
+
+
+MOVING = {
+    "seed": 3,
+    "duration_s": 12,
+    "drain_s": 10,
+    "stations": {"layout": TWO_CELLS},
+    "wireless": {"range_m": 80, "loss": 0.05},
+    "hosts": {"count": 5, "mobility": {"model": "random_waypoint", "speed_mps": [8, 12]}},
+    "faults": {
+        "schedule": "explicit",
+        "outages": [{"host": "h1", "at_s": 6, "duration_s": 2}, {"host": "h2", "at_s": 4, "duration_s": 3}],
+    },
+    "protocol": {"name": "mobile_causal", "expiry_s": 1.5, "heartbeat_s": 0.3},
+    "workload": {"interval_s": 0.3},
+    "record": {"frames": True, "messages": True},
+}
+POWER = {"model": "sinr", "tx_dbm": 8}
+WORLDS: dict[str, dict[str, Any]] = {
+    "disk": MOVING,
+    "no_loss": MOVING | {"wireless": {"range_m": 80}},
+    "power": MOVING | {"wireless": POWER},
+    "town": MOVING | {"wireless": POWER | {"shadowing": {"sigma_db": 6}, "fading": {}, "loss": 0.1}},
+    "full_duplex": MOVING | {"wireless": {"mac": "acking", "bitrate_mbps": 0.5, "range_m": 80}},
+    "tcp": MOVING | {"protocol": {"name": "tcp_flooding"}},
+    "cut": MOVING
+    | {
+        "interventions": [
+            {"at_s": 2, "do": "cut", "link": ["s0", "s1"], "loses": True},
+            {"at_s": 3, "do": "mend", "link": ["s0", "s1"]},
+            {"at_s": 5, "do": "drag", "host": "h3", "to_m": [100, 5]},
+            {"at_s": 7, "do": "radio_off", "station": "s1"},
+            {"at_s": 8, "do": "radio_on", "station": "s1"},
+        ]
+    },
+    "only_messages": MOVING | {"record": {"messages": True}},
+}
 
 
 def as_text(scenario: dict[str, Any]) -> str:

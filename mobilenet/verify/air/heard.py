@@ -50,8 +50,9 @@ class Heard:
         order = np.lexsort((at_ns, link))
         self._at_ns, self._addressed, self._twice = at_ns[order], addressed[order], twice[order]
         links, begins = np.unique(link[order], return_index=True)
-        ends = [*begins.tolist()[1:], len(order)]
-        self._rows = dict(zip(links.tolist(), zip(begins.tolist(), ends, strict=True), strict=True))
+        ends = np.append(begins[1:], len(order))[: len(begins)]
+        spans = zip(begins.tolist(), ends.tolist(), strict=True)
+        self._rows = dict(zip(links.tolist(), spans, strict=True))
         self._nodes, self.delay_ns = nodes, delay_ns
 
     def times(self, sender: int, receiver: int) -> np.ndarray:
