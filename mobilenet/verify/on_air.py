@@ -68,9 +68,9 @@ def _presence_problem(tables: Mapping[str, Columns], air: Air) -> str | None:
     has_links = air.frames and air.wireless.model == "sinr"
     for name, wanted in (("frames", air.frames), ("links", has_links), ("messages", air.messages)):
         if (name in tables) != wanted:
-            return f"{name}: the table is {'missing' if wanted else 'there'}, and the scenario has it" + (
-                " recorded" if wanted else " not recorded"
-            )
+            if wanted:
+                return f"{name}: the table is missing, although the scenario asks for it"
+            return f"{name}: the table is there, although the scenario does not ask for it"
     return None
 
 

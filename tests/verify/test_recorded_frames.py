@@ -171,6 +171,22 @@ def remove(copy: Copy, rows: set[int], *tables: str) -> None:
         }
 
 
+def move(copy: Copy, row: int, start_ns: int) -> None:
+    """The frame of this row begins then, in all of its rows, which take their place."""
+    frames = copy.frames
+    head, shift = (frames["start_ns"][row], frames["sender"][row]), start_ns - frames["start_ns"][row]
+    for other, key in enumerate(list(zip(frames["start_ns"], frames["sender"], strict=True))):
+        if key == head:
+            frames["start_ns"][other] += shift
+            frames["end_ns"][other] += shift
+            if "links" in copy.optional:
+                copy.optional["links"]["start_ns"][other] += shift
+    order = sorted(range(len(frames["end_ns"])), key=lambda other: frames["end_ns"][other])
+    for name in ("frames", "links"):
+        if name in copy.optional:
+            copy.optional[name] = {n: [column[i] for i in order] for n, column in copy.optional[name].items()}
+
+
 RADIOS = ("disk", "power", "full_duplex", "tcp")
 
 
@@ -243,16 +259,11 @@ def half_duplex_of_a_full_duplex_radio(copy: Copy) -> None:
 @edit("record", "disk", "full_duplex")
 def two_frames_of_a_sender_at_a_time(copy: Copy) -> None:
     frames = copy.frames
-    for row in range(200, 300):
-        if frames["sender"][row] == frames["sender"][200]:
-            shift = frames["start_ns"][200] + 1000 - frames["start_ns"][row]
-            if frames["start_ns"][row] > frames["start_ns"][200]:
-                start, sender = frames["start_ns"][row], frames["sender"][row]
-                for other in range(200, 320):
-                    if (frames["start_ns"][other], frames["sender"][other]) == (start, sender):
-                        frames["start_ns"][other] += shift
-                        frames["end_ns"][other] += shift
-                return
+    first, sender = frames["start_ns"][200], frames["sender"][200]
+    later = next(
+        row for row, start in enumerate(frames["start_ns"]) if frames["sender"][row] == sender and start > first
+    )
+    move(copy, later, first + 1000)
 
 
 @edit("record", "disk")
@@ -327,32 +338,12 @@ def down_for_no_reason(copy: Copy) -> None:
 
 @edit("record", "disk", "power")
 def a_host_that_is_down_sends(copy: Copy) -> None:
-    frames, down = copy.frames, with_fate(copy, "receiver_down")[20]
-    who = frames["receiver"][down]
-    row = next(row for row in with_fate(copy, "received") if frames["sender"][row] == who)
-    shift = frames["end_ns"][down] - frames["end_ns"][row]
-    start = frames["start_ns"][row]
-    rows = [r for r in range(row - 20, row + 20) if (frames["start_ns"][r], frames["sender"][r]) == (start, who)]
-    for name in ("frames", "links"):
-        if name in copy.optional:
-            moved = {n: [column[r] for r in rows] for n, column in copy.optional[name].items()}
-            for n, column in copy.optional[name].items():
-                column[:] = [value for r, value in enumerate(column) if r not in rows]
-                column[down - len(rows) : down - len(rows)] = moved[n]
-            for r in range(down - len(rows), down):
-                copy.optional[name]["start_ns"][r] += shift
-                if name == "frames":
-                    copy.frames["end_ns"][r] += shift
+    crash, recover = copy.rows("crash", "h1")[0], copy.rows("recover", "h1")[0]
+    middle_ns = (copy.events["time_ns"][crash] + copy.events["time_ns"][recover]) // 2
+    last = max(row for row, sender in enumerate(copy.frames["sender"])
+               if sender == "h1" and copy.frames["end_ns"][row] < copy.events["time_ns"][crash])  # fmt: skip
+    move(copy, last, middle_ns)
     renew(copy)
-    raise_radio_frames(copy)
-
-
-def raise_radio_frames(copy: Copy) -> None:
-    """So many frames at each moment that the rows never are more."""
-    rows = [row for row, quantity in enumerate(copy.samples["quantity"]) if quantity == "radio_frames"]
-    most = copy.samples["value"][rows[-1]]
-    for row in rows[4:]:
-        copy.samples["value"][row] = most
 
 
 @edit("record", "no_loss")
