@@ -33,7 +33,6 @@ from mobilenet.verify.air.nodes import Nodes
 from mobilenet.verify.air.outages import Outages
 from mobilenet.verify.air.pairs import MAC_ACK, Pairs, pairs_of, pairs_problem
 from mobilenet.verify.air.range import range_problem
-from mobilenet.verify.air.reach import reaches
 from mobilenet.verify.air.same import same_problem
 from mobilenet.verify.air.tallies import Hidden, Totals, tallies_problem
 from mobilenet.verify.air.whereabouts import Whereabouts
@@ -65,7 +64,7 @@ def air_problem(
 
 
 def _presence_problem(tables: Mapping[str, Columns], air: Air) -> str | None:
-    has_links = air.frames and air.wireless.model == "sinr"
+    has_links = air.frames and air.by_power
     for name, wanted in (("frames", air.frames), ("links", has_links), ("messages", air.messages)):
         if (name in tables) != wanted:
             if wanted:
@@ -108,15 +107,15 @@ class _Run:
         totals = Totals(self._samples)
         if (problem := tallies_problem(pairs, nodes, totals, self._counters)) is not None:
             return "conservation", problem
-        whereabouts, reach = Whereabouts(self._positions, self._expected, nodes), reaches(air.wireless)
+        whereabouts = Whereabouts(self._positions, self._expected, nodes)
         bounds_m = whereabouts.bounds_m(pairs.sender, pairs.receiver, pairs.start_ns)
         outages, hidden = Outages(self._events, nodes), Hidden(pairs, totals, self._counters)
         broadcasts = len(self._events.coded("event").rows("broadcast"))
-        problem = range_problem(pairs, nodes, whereabouts, reach, bounds_m) or fates_problem(
+        problem = range_problem(pairs, nodes, whereabouts, air, bounds_m) or fates_problem(
             pairs, nodes, outages, hidden, self._expected, broadcasts, self._end_ns
         )
         if problem is None and "links" in self._tables:
-            problem = links_problem(self._tables["links"], pairs, nodes, air, reach, bounds_m)
+            problem = links_problem(self._tables["links"], pairs, nodes, air, bounds_m)
         return None if problem is None else ("record", problem)
 
     def messages_problem(self) -> Problem | None:

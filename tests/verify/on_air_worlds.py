@@ -98,7 +98,8 @@ def draw(seed: int) -> dict[str, Any]:
             "outages": [{"host": "h0", "at_s": 1 + s.below(3), "duration_s": s.one_of(0.001, 0.5, 2)}],
         }
     if s.random() < 0.4:
-        found["churn"] = {"changes": [{"host": "h1", "at_s": 2, "kind": "leave"}, {"host": "h1", "at_s": 4, "kind": "join"}]}
+        away = [{"host": "h1", "at_s": 2, "kind": "leave"}, {"host": "h1", "at_s": 4, "kind": "join"}]
+        found["churn"] = {"changes": away}
     return found
 
 

@@ -134,7 +134,8 @@ def refate(copy: Copy, row: int, fate: str) -> None:
     key = (frames["start_ns"][row], frames["sender"][row], frames["receiver"][row])
     messages = copy.optional.get("messages", {"send_ns": []})
     for other, sent in enumerate(messages["send_ns"]):
-        if (sent, messages["sender"][other], messages["receiver"][other]) == key and messages["medium"][other] == "radio":
+        hop = sent, messages["sender"][other], messages["receiver"][other]
+        if hop == key and messages["medium"][other] == "radio":
             messages["fate"][other] = fate
             messages["receive_ns"][other] = frames["end_ns"][row] if fate == "received" else None
 
@@ -293,14 +294,13 @@ def a_frame_removed(copy: Copy) -> None:
 @edit("record", "disk", "power")
 def a_near_receiver_removed(copy: Copy) -> None:
     frames = copy.frames
-    places = {
-        (node, time): (x, y) for time, node, x, y in zip(*(copy.positions[n] for n in ("time_ns", "node", "x_m", "y_m")),
-                                                         strict=True)
-    }  # fmt: skip
+    columns = (copy.positions[name] for name in ("time_ns", "node", "x_m", "y_m"))
+    places = {(node, time): (x, y) for time, node, x, y in zip(*columns, strict=True)}
 
     def apart_m(row: int) -> float:
         when = frames["start_ns"][row] // 1_000_000_000 * 1_000_000_000
-        a, b = (places.get((node, when)) or places[node, 0] for node in (frames["sender"][row], frames["receiver"][row]))
+        both = frames["sender"][row], frames["receiver"][row]
+        a, b = (places.get((node, when)) or places[node, 0] for node in both)
         return float(((a[0] - b[0]) ** 2 + (a[1] - b[1]) ** 2) ** 0.5)
 
     rows = [row for row in range(1, len(frames["fate"])) if frames["start_ns"][row] == frames["start_ns"][row - 1]]

@@ -38,7 +38,7 @@ class Framing:
         known = self._datagrams.get(size_bytes)
         if known is None:
             in_all = size_bytes + UDP_BYTES + IP_BYTES + self._link_bytes
-            known = self._datagrams[size_bytes] = in_all, self.airtime_ns(in_all, self.broadcast_mbps)
+            known = self._datagrams[size_bytes] = in_all, self._airtime_ns(in_all, self.broadcast_mbps)
         return known
 
     def acknowledged_datagram(self, size_bytes: int) -> tuple[int, int]:
@@ -52,11 +52,10 @@ class Framing:
         known = self._segments.get(size_bytes)
         if known is None:
             in_all = size_bytes + IP_BYTES + self._link_bytes
-            known = self._segments[size_bytes] = in_all, self.airtime_ns(in_all, self.unicast_mbps)
+            known = self._segments[size_bytes] = in_all, self._airtime_ns(in_all, self.unicast_mbps)
         return known
 
-    def airtime_ns(self, size_bytes: int, rate_mbps: float) -> int:
-        """The air time of a frame of that size, everything around its message included."""
+    def _airtime_ns(self, size_bytes: int, rate_mbps: float) -> int:
         if self._is_plain:
             bits = self._wireless.phy_header_bits + 8 * size_bytes
             # of the rate as it is written: 0.7 is no binary fraction

@@ -22,7 +22,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from mobilenet.network.radio.frame import (
+from mobilenet.scenario.expectations import Expected
+from mobilenet.verify.air.nodes import Nodes, first
+from mobilenet.verify.air.outages import Outages
+from mobilenet.verify.air.outcomes import (
     BIT_ERRORS,
     COLLISION,
     HALF_DUPLEX,
@@ -32,12 +35,7 @@ from mobilenet.network.radio.frame import (
     RECEIVED,
     RECEIVER_DOWN,
 )
-from mobilenet.network.radio.framing import Framing
-from mobilenet.network.radio.interference import FARTHEST_NS
-from mobilenet.scenario.expectations import Expected
-from mobilenet.verify.air.nodes import Nodes, first
-from mobilenet.verify.air.outages import Outages
-from mobilenet.verify.air.pairs import Pairs, is_full_duplex
+from mobilenet.verify.air.pairs import Pairs
 from mobilenet.verify.air.tallies import Hidden
 
 TO_ITS_END = (RECEIVED, RANDOM, BIT_ERRORS)  # what was received until its last bit had arrived
@@ -51,10 +49,11 @@ class Unseen(NamedTuple):
     last_start_ns: np.ndarray  # of each node's frames with rows
     longest_ns: int | None  # no frame lasts longer; None: not known
     end_ns: int  # of the run
+    around_ns: int  # no frame takes longer to whoever it disturbs
 
     def may_send(self, node: int, until_ns: int) -> bool:
         """Whether a frame of this node can have begun by then and not have ended with the run."""
-        if self.longest_ns is not None and until_ns + self.longest_ns + 2 * FARTHEST_NS < self.end_ns:
+        if self.longest_ns is not None and until_ns + self.longest_ns + 2 * self.around_ns < self.end_ns:
             return False
         return bool(self.last_start_ns[node] <= until_ns)
 
@@ -72,7 +71,9 @@ def fates_problem(
     pairs: Pairs, nodes: Nodes, outages: Outages, hidden: Hidden, expected: Expected, broadcasts: int, end_ns: int
 ) -> str | None:
     """The first row with a fate that cannot be; `broadcasts`: how many there were; `end_ns`: of the run."""
-    unseen = Unseen(hidden, _last_starts(pairs, nodes), _longest_ns(expected, nodes, broadcasts), end_ns)
+    unseen = Unseen(
+        hidden, _last_starts(pairs, nodes), _longest_ns(expected, nodes, broadcasts), end_ns, pairs.around_ns
+    )
     problems = (
         _loss_problems(pairs, expected),
         _outage_problems(pairs, outages, nodes, expected),
@@ -92,9 +93,8 @@ def _longest_ns(expected: Expected, nodes: Nodes, broadcasts: int) -> int | None
     assert air is not None
     if air.most_bytes is None:
         return None
-    framing = Framing(air.wireless)
     size = air.most_bytes + 64 * nodes.hosts + 8 * broadcasts
-    return max(framing.airtime_ns(size, rate) for rate in (framing.broadcast_mbps, framing.unicast_mbps))
+    return max(air.broadcast.of(size), air.unicast.of(size))
 
 
 def _loss_problems(pairs: Pairs, expected: Expected) -> Iterator[str]:
@@ -122,29 +122,28 @@ def _outage_problems(pairs: Pairs, outages: Outages, nodes: Nodes, expected: Exp
         rows = np.flatnonzero(pairs.receiver == node)
         start_ns, end_ns, fate = pairs.start_ns[rows], pairs.end_ns[rows], pairs.fate[rows]
         deaf = outages.covers(node, start_ns) & (fate != RECEIVER_DOWN)
-        broken = outages.begins_within(node, start_ns, end_ns - FARTHEST_NS) & np.isin(fate, TO_ITS_END)
+        broken = outages.begins_within(node, start_ns, end_ns - pairs.around_ns) & np.isin(fate, TO_ITS_END)
         if (at := first(deaf | broken)) is not None:
             when = "at" if deaf[at] else "during"
             row = int(rows[at])
-            yield f"{pairs.words(row)}: the fate is {_fate(pairs, row)}, and {nodes.name(node)} is down {when} that time"
+            what = f"the fate is {_fate(pairs, row)}, and {nodes.name(node)} is down"
+            yield f"{pairs.words(row)}: {what} {when} that time"
         may_be_down[rows] = outages.touches(node, start_ns, end_ns + pairs.delay_ns)
     for host, plan in enumerate(expected.hosts):
         if plan.vanishes_ns is not None:
             own = pairs.receiver == nodes.stations + host
             may_be_down |= own & (pairs.end_ns + pairs.delay_ns >= plan.vanishes_ns)
-    if (row := first((pairs.fate == RECEIVER_DOWN) & ~may_be_down)) is not None:
-        name = pairs.table["receiver"][row]
-        yield f"{pairs.words(row)}: the fate is receiver_down, and {name} is not down at that time"
+    if (wrong := first((pairs.fate == RECEIVER_DOWN) & ~may_be_down)) is not None:
+        name = pairs.table["receiver"][wrong]
+        yield f"{pairs.words(wrong)}: the fate is receiver_down, and {name} is not down at that time"
 
 
 def _overlap_problems(pairs: Pairs, nodes: Nodes, unseen: Unseen, expected: Expected) -> Iterator[str]:
     assert expected.air is not None
-    wireless = expected.air.wireless
-    is_disk = wireless.model == "unit_disk"
-    is_exclusive = is_disk and wireless.capture_db is None
-    half_duplex = not is_full_duplex(wireless)
+    air = expected.air
+    is_exclusive = not air.by_power and not air.captures
     # those that need another row at the receiver, or else any other frame
-    near = [NEVER_ATTEMPTED, *([COLLISION] if is_disk and wireless.interference_m == wireless.range_m else [])]
+    near = [NEVER_ATTEMPTED, *([COLLISION] if air.reach_is_all else [])]
     anywhere = [fate for fate in (COLLISION, PREAMBLE_MISSED) if fate not in near]
     alone = _alone(pairs)
     heads = pairs.first
@@ -158,53 +157,54 @@ def _overlap_problems(pairs: Pairs, nodes: Nodes, unseen: Unseen, expected: Expe
             continue
         own = frames[senders[node] : senders[node + 1]]
         start_ns, end_ns, fate = pairs.start_ns[rows], pairs.end_ns[rows], pairs.fate[rows]
-        if half_duplex:
-            sends, aborts, may_send = _own(start_ns, end_ns, pairs.start_ns[own], pairs.end_ns[own], pairs.delay_ns)
+        if not air.full_duplex:
+            sends, aborts, may_send = _own(start_ns, end_ns, pairs.start_ns[own], pairs.end_ns[own], pairs)
             wrong = aborts & np.isin(fate, TO_ITS_END) | sends & ~np.isin(fate, (HALF_DUPLEX, RECEIVER_DOWN))
             if (at := first(wrong)) is not None:
                 row = int(rows[at])
                 yield f"{pairs.words(row)}: the fate is {_fate(pairs, row)}, and {nodes.name(node)} sends meanwhile"
             for at in np.flatnonzero((fate == HALF_DUPLEX) & ~may_send).tolist():
-                row, until_ns = int(rows[at]), int(end_ns[at]) + FARTHEST_NS
+                row, until_ns = int(rows[at]), int(end_ns[at]) + pairs.around_ns
                 if not unseen.may_send(node, until_ns) and not unseen.may_be_hidden(int(start_ns[at]), until_ns):
                     yield f"{pairs.words(row)}: the fate is half_duplex, and {nodes.name(node)} sends nothing meanwhile"
-        surely, possibly = _others(start_ns, end_ns, pairs.delay_ns)
+        surely, possibly = _others(start_ns, end_ns, pairs)
         if is_exclusive and (at := first(surely & np.isin(fate, (RECEIVED, RANDOM)))) is not None:
             row = int(rows[at])
             yield f"{pairs.words(row)}: the fate is {_fate(pairs, row)}, and another frame arrives meanwhile"
         for at in np.flatnonzero(np.isin(fate, near) & ~possibly).tolist():
-            if not unseen.may_reach(node, int(end_ns[at]) + FARTHEST_NS):
+            if not unseen.may_reach(node, int(end_ns[at]) + pairs.around_ns):
                 row = int(rows[at])
                 yield f"{pairs.words(row)}: the fate is {_fate(pairs, row)}, and no other frame arrives meanwhile"
         for at in np.flatnonzero(np.isin(fate, anywhere) & alone[pairs.frame[rows]]).tolist():
-            since_ns, until_ns = int(start_ns[at]) - FARTHEST_NS, int(end_ns[at]) + FARTHEST_NS
+            since_ns, until_ns = int(start_ns[at]) - pairs.around_ns, int(end_ns[at]) + pairs.around_ns
             if not unseen.may_reach(node, until_ns) and not unseen.may_be_hidden(since_ns, until_ns):
                 row = int(rows[at])
                 yield f"{pairs.words(row)}: the fate is {_fate(pairs, row)}, and no other frame is in the air"
 
 
 def _own(
-    start_ns: np.ndarray, end_ns: np.ndarray, own_start_ns: np.ndarray, own_end_ns: np.ndarray, delay_ns: int
+    start_ns: np.ndarray, end_ns: np.ndarray, own_start_ns: np.ndarray, own_end_ns: np.ndarray, pairs: Pairs
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Whether the receiver surely sends when the frame arrives, surely sends before it has arrived, and may send."""
     before = np.searchsorted(own_start_ns, start_ns) - 1  # the last that began before
     lasts = np.append(own_end_ns, NO_NS)
     begins = np.append(own_start_ns, 1 << 62)
-    sends = lasts[before] > start_ns + delay_ns  # with -1, the last one, if none began before
+    sends = lasts[before] > start_ns + pairs.delay_ns  # with -1, the last one, if none began before
     after = np.searchsorted(own_start_ns, start_ns, "right")
-    aborts = sends | (begins[after] < end_ns - FARTHEST_NS)
-    last = np.searchsorted(own_start_ns, end_ns + FARTHEST_NS, "right") - 1
+    aborts = sends | (begins[after] < end_ns - pairs.around_ns)
+    last = np.searchsorted(own_start_ns, end_ns + pairs.around_ns, "right") - 1
     return sends, aborts, lasts[last] >= start_ns
 
 
-def _others(start_ns: np.ndarray, end_ns: np.ndarray, delay_ns: int) -> tuple[np.ndarray, np.ndarray]:
+def _others(start_ns: np.ndarray, end_ns: np.ndarray, pairs: Pairs) -> tuple[np.ndarray, np.ndarray]:
     """Whether another row of one receiver, in order of `start_ns`, surely overlaps; and whether one may."""
+    delay_ns, around_ns = pairs.delay_ns, pairs.around_ns
     before = np.append(NO_NS, np.maximum.accumulate(end_ns)[:-1])
     next_start_ns, next_end_ns = np.append(start_ns[1:], 1 << 62), np.append(end_ns[1:], 1 << 62)
     is_long = start_ns < end_ns - delay_ns
     surely = is_long & (before > start_ns + delay_ns)
     surely |= (next_start_ns < end_ns - delay_ns) & (next_end_ns > start_ns + delay_ns)
-    possibly = (before >= start_ns - FARTHEST_NS) | (next_start_ns <= end_ns + FARTHEST_NS)
+    possibly = (before >= start_ns - around_ns) | (next_start_ns <= end_ns + around_ns)
     return surely, possibly
 
 
@@ -212,7 +212,7 @@ def _alone(pairs: Pairs) -> np.ndarray:
     """Frame by frame, whether no other frame with rows can have been in the air with it."""
     start_ns, end_ns = pairs.start_ns[pairs.first], pairs.end_ns[pairs.first]
     order = np.argsort(start_ns, kind="stable")
-    _, possibly = _others(start_ns[order], end_ns[order], pairs.delay_ns)
+    _, possibly = _others(start_ns[order], end_ns[order], pairs)
     alone = np.empty(len(order), bool)
     alone[order] = ~possibly
     return alone

@@ -20,13 +20,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from mobilenet.network.radio.frame import RECEIVED
-from mobilenet.network.radio.framing import Framing
 from mobilenet.rundir.table import Table
 from mobilenet.scenario.expectations import Air
 from mobilenet.verify.air.messages import NO_NS, Hops
 from mobilenet.verify.air.nodes import SECOND, Nodes, first
-from mobilenet.verify.air.pairs import Pairs, longest_delay_ns
+from mobilenet.verify.air.outcomes import RECEIVED
+from mobilenet.verify.air.pairs import Pairs
 
 ACTS = ("join", "handoff_end", "gap", "deliver")
 MARGIN_NS = 1000  # silences are recorded as decimal fractions
@@ -71,10 +70,9 @@ def heard_in_frames(pairs: Pairs, nodes: Nodes, air: Air) -> Heard:
     rows = np.flatnonzero((pairs.fate == RECEIVED) & ~pairs.is_ack)
     lasts_ns, sizes = (pairs.end_ns - pairs.start_ns)[rows], pairs.size_bytes[rows]
     twice = np.zeros(len(rows), bool)
-    if air.wireless.mac == "dcf" and not air.acts_on_frames:
-        framing = Framing(air.wireless)
+    if air.repeats and not air.acts_on_frames:
         each, which = np.unique(sizes, return_inverse=True)
-        unicast_ns = np.array([framing.airtime_ns(size, framing.unicast_mbps) for size in each.tolist()], np.int64)
+        unicast_ns = np.array([air.unicast.of(size) for size in each.tolist()], np.int64)
         twice = lasts_ns == unicast_ns[which]
     columns = (pairs.sender[rows], pairs.receiver[rows], pairs.end_ns[rows], pairs.addressed[rows])
     return Heard(*columns, twice, nodes, pairs.delay_ns)
@@ -83,9 +81,9 @@ def heard_in_frames(pairs: Pairs, nodes: Nodes, air: Air) -> Heard:
 def heard_in_messages(hops: Hops, nodes: Nodes, air: Air) -> Heard:
     """By the rows of messages, which has those that were overheard of nobody but of broadcasts."""
     rows = np.flatnonzero(hops.is_received & ~hops.is_wired)
-    twice = np.full(len(rows), air.wireless.mac == "dcf" and not air.acts_on_frames)
+    twice = np.full(len(rows), air.repeats and not air.acts_on_frames)
     columns = (hops.sender[rows], hops.receiver[rows], hops.receive_ns[rows], np.ones(len(rows), bool))
-    return Heard(*columns, twice, nodes, longest_delay_ns(air.wireless))
+    return Heard(*columns, twice, nodes, air.delay_ns)
 
 
 def acts_problem(events: Table, heard: Heard, nodes: Nodes) -> str | None:
@@ -99,7 +97,7 @@ def acts_problem(events: Table, heard: Heard, nodes: Nodes) -> str | None:
     link = station * nodes.count + host
     wrong: list[int] = []
     order = np.argsort(link, kind="stable")
-    links, begins = np.unique(link[order], return_index=True)
+    _, begins = np.unique(link[order], return_index=True)
     ends = [*begins.tolist()[1:], len(order)]
     for begin, end in zip(begins.tolist(), ends, strict=True):
         own = order[begin:end]
@@ -118,7 +116,8 @@ def carried_problem(events: Table, hops: Hops, nodes: Nodes) -> str | None:
     """The first message of another host that is delivered where no message with its name was received."""
     rows = events.coded("event").rows("deliver")
     names, known = events.coded("message"), hops.table.coded("message")
-    of_known = names.mapped([known.code(name) for name in names.words], -2)[rows]
+    codes = {name: code for code, name in enumerate(known.words)}
+    of_known = names.mapped([codes.get(name, -2) for name in names.words], -2)[rows]
     host = nodes.indices(events.coded("node"))[rows]
     got = np.flatnonzero(hops.is_received & ~hops.is_wired & (known.codes >= 0))
     width = len(known.words) + 3

@@ -1,8 +1,8 @@
 """Whether the rows of `links` are those of `frames`, and as strong as they can be.
 
 Checks    row for row the same pairs
-          no frame arrives stronger than the best luck allows at that distance, nor weaker than its preamble is detected,
-          nor, without fading and walls, weaker than the worst luck allows
+          no frame arrives stronger than the best luck allows at that distance, nor too weak for its preamble to be
+          detected, nor, without fading and walls, weaker than the worst luck allows
           an SINR where the frame was received to its end, and only there, unless it was lost to a stronger one; no
           larger than the power above the noise
           `bit_errors` only where noise can break a frame
@@ -18,37 +18,23 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from mobilenet.network.radio.decibels import HIGHEST_CDBM
-from mobilenet.network.radio.frame import BIT_ERRORS, COLLISION, RANDOM, RECEIVED
-from mobilenet.network.radio.framing import Framing
-from mobilenet.network.radio.links import reception_of
-from mobilenet.network.radio.phy import MODES
 from mobilenet.rundir.table import Table
-from mobilenet.scenario.expectations import Air
+from mobilenet.scenario.expectations import STRENGTH_STEP_M, Air
 from mobilenet.verify.air.nodes import Nodes, first, row_in_words
+from mobilenet.verify.air.outcomes import BIT_ERRORS, COLLISION, RANDOM, RECEIVED
 from mobilenet.verify.air.pairs import Pairs
-from mobilenet.verify.air.range import Bounds, Reaches
-from mobilenet.verify.air.reach import Reach
+from mobilenet.verify.air.range import Bounds
 
 ROUNDING_DB = 1e-6  # powers are whole hundredths
+UNLOOKED_DBM = 60.0  # so strong that no SINR is worked out
 
 
-def links_problem(
-    links: Table, pairs: Pairs, nodes: Nodes, air: Air, reaches: Reaches, bounds_m: Bounds
-) -> str | None:
+def links_problem(links: Table, pairs: Pairs, nodes: Nodes, air: Air, bounds_m: Bounds) -> str | None:
     """The first row that cannot be; `bounds_m`: the least and the most distance of each row."""
     problem = _pairs_problem(links, pairs, nodes)
     if problem is not None or not links.rows:
         return problem
-    rules, framing = reception_of(air.wireless), Framing(air.wireless)
-    rates = {framing.broadcast_mbps, framing.unicast_mbps}
-    rates |= {MODES[air.wireless.mode].ack_rate_mbps(rate) for rate in rates}
-    problems = (
-        _power_problems(links, pairs, nodes, reaches, bounds_m, min(map(rules.detected_cdbm, rates)) / 100),
-        _sinr_problems(
-            links, pairs, air, min(map(rules.noise_cdbm_of, rates)) / 100, max(map(rules.clear_cdbm, rates)) / 100
-        ),
-    )
+    problems = (_power_problems(links, pairs, nodes, air, bounds_m), _sinr_problems(links, pairs, air))
     return next((problem for each in problems for problem in each), None)
 
 
@@ -59,50 +45,56 @@ def _pairs_problem(links: Table, pairs: Pairs, nodes: Nodes) -> str | None:
     same &= nodes.indices(links.coded("sender")) == pairs.sender
     same &= nodes.indices(links.coded("receiver")) == pairs.receiver
     if (row := first(~same)) is not None:
-        return f"{row_in_words('links', links, row)}: expected the pair of the same row of frames, {pairs.words(row)}"
+        return f"{_words(links, row)}: expected the pair of the same row of frames, {pairs.words(row)}"
     return None
 
 
-def _power_problems(
-    links: Table, pairs: Pairs, nodes: Nodes, reaches: Reaches, bounds_m: Bounds, detected_dbm: float
-) -> Iterator[str]:
+def _power_problems(links: Table, pairs: Pairs, nodes: Nodes, air: Air, bounds_m: Bounds) -> Iterator[str]:
     power = links.numbers("power_dbm")
     from_station, to_station = pairs.sender < nodes.stations, pairs.receiver < nodes.stations
     most, least = np.full(len(power), np.inf), np.full(len(power), -np.inf)
-    for (a, b), reach in reaches.items():
-        assert isinstance(reach, Reach)
-        rows = (from_station == a) & (to_station == b)
-        most[rows] = reach.most_cdbm(np.maximum(bounds_m[0][rows], 0)) / 100
-        least[rows] = reach.least_cdbm(bounds_m[1][rows]) / 100
-    words, told = lambda row: row_in_words("links", links, row), links["power_dbm"]
+    for (a, b), strength in air.strengths.items():
+        rows = np.flatnonzero((from_station == a) & (to_station == b))
+        table = np.array(strength.most_dbm)
+        nearest = np.maximum(bounds_m[0][rows], 0) // STRENGTH_STEP_M
+        most[rows] = table[np.minimum(nearest, len(table) - 1).astype(np.int64)]
+        if len(strength.least_dbm):
+            table = np.array([*strength.least_dbm, -np.inf])
+            farthest = np.ceil(np.minimum(bounds_m[1][rows] / STRENGTH_STEP_M, len(table))) + 1
+            least[rows] = table[np.minimum(farthest, len(table) - 1).astype(np.int64)]
+    told = links["power_dbm"]
     if (row := first(~(power <= most + ROUNDING_DB))) is not None:
         yield (
-            f"{words(row)}: {told[row]:g} dBm, expected at most {most[row]:.2f} dBm at a distance of at least"
+            f"{_words(links, row)}: {told[row]:g} dBm, expected at most {most[row]:.2f} dBm at a distance of at least"
             f" {bounds_m[0][row]:.1f} m"
         )
-    if (row := first(power < detected_dbm - ROUNDING_DB)) is not None:
-        yield f"{words(row)}: {told[row]:g} dBm, expected at least {detected_dbm:.2f} dBm, since its preamble is detected"
+    if (row := first(power < air.detected_dbm - ROUNDING_DB)) is not None:
+        expected = f"expected at least {air.detected_dbm:.2f} dBm, at which a preamble is detected"
+        yield f"{_words(links, row)}: {told[row]:g} dBm, {expected}"
     if (row := first(power < least - ROUNDING_DB)) is not None:
         yield (
-            f"{words(row)}: {told[row]:g} dBm, expected at least {least[row]:.2f} dBm at a distance of at most"
+            f"{_words(links, row)}: {told[row]:g} dBm, expected at least {least[row]:.2f} dBm at a distance of at most"
             f" {bounds_m[1][row]:.1f} m"
         )
 
 
-def _sinr_problems(links: Table, pairs: Pairs, air: Air, noise_dbm: float, clear_dbm: float) -> Iterator[str]:
+def _sinr_problems(links: Table, pairs: Pairs, air: Air) -> Iterator[str]:
     power, sinr = links.numbers("power_dbm"), links.numbers("sinr_db")
-    words = lambda row: row_in_words("links", links, row)  # noqa: E731
     fate, missing = pairs.fate, np.isnan(sinr)
     to_its_end = np.isin(fate, (RECEIVED, RANDOM, BIT_ERRORS))
-    to_its_end |= (fate == COLLISION) & (air.wireless.capture_db is None)
-    beyond = power >= HIGHEST_CDBM / 100  # so strong that nobody looks
+    to_its_end |= (fate == COLLISION) & (not air.captures)
+    beyond = power >= UNLOOKED_DBM
     if (row := first(to_its_end & missing & ~beyond)) is not None:
-        yield f"{words(row)}: no SINR, and the frame was received to its end ({pairs.table['fate'][row]})"
+        yield f"{_words(links, row)}: no SINR, and the frame was received to its end ({pairs.table['fate'][row]})"
     if (row := first(~missing & ~to_its_end & (fate != COLLISION))) is not None:
-        yield f"{words(row)}: an SINR, and the frame was not received to its end ({pairs.table['fate'][row]})"
-    if (row := first(sinr > power - noise_dbm + ROUNDING_DB)) is not None:
-        yield (
-            f"{words(row)}: an SINR of {sinr[row]:g} dB, expected at most {power[row] - noise_dbm:.2f} dB above the noise"
-        )
-    if (row := first((fate == BIT_ERRORS) & (power >= clear_dbm - ROUNDING_DB))) is not None:
-        yield f"{words(row)}: bit errors at {power[row]:g} dBm, and from {clear_dbm:.2f} dBm on noise breaks nothing"
+        yield f"{_words(links, row)}: an SINR, and the frame was not received to its end ({pairs.table['fate'][row]})"
+    if (row := first(sinr > power - air.noise_dbm + ROUNDING_DB)) is not None:
+        expected = f"expected at most {power[row] - air.noise_dbm:.2f} dB, its power above the noise"
+        yield f"{_words(links, row)}: an SINR of {sinr[row]:g} dB, {expected}"
+    if (row := first((fate == BIT_ERRORS) & (power >= air.clear_dbm - ROUNDING_DB))) is not None:
+        but = f"noise breaks nothing from {air.clear_dbm:.2f} dBm on"
+        yield f"{_words(links, row)}: bit errors at {power[row]:g} dBm, and {but}"
+
+
+def _words(links: Table, row: int) -> str:
+    return row_in_words("links", links, row)

@@ -1,6 +1,6 @@
 """Whether each row of `messages` can be a message on its way, over the radio or over a wire, and whether they add up.
 
-Checks    sender and receiver are a host and a station, or two nodes of a broadcast; over a wire two stations with a link
+Checks    sender and receiver are two nodes of the run, over a wire two stations with a link
           a message that was received has a time of arrival, any other has none; over the radio it arrives when a frame
           of its size has ended, and at most one propagation delay later; over a wire it takes its place behind those
           before it
@@ -22,13 +22,9 @@ from typing import Any
 
 import numpy as np
 
-from mobilenet.engine.kernel import SECOND
-from mobilenet.network.radio.frame import HALF_DUPLEX, OUTCOMES, SINR_OUTCOMES
-from mobilenet.network.radio.framing import Framing
 from mobilenet.rundir.table import Table
 from mobilenet.scenario.expectations import Air, Expected
-from mobilenet.verify.air.nodes import Nodes, first, row_in_words
-from mobilenet.verify.air.pairs import is_full_duplex, longest_delay_ns
+from mobilenet.verify.air.nodes import SECOND, Nodes, first, row_in_words
 
 NO_NS = -1
 RADIO, WIRED = "radio", "wired"
@@ -128,9 +124,7 @@ def _row_problems(hops: Hops, end_ns: int) -> Iterator[str]:
 
 def _radio_problems(hops: Hops, nodes: Nodes, air: Air) -> Iterator[str]:
     table, fates = hops.table, hops.table.coded("fate")
-    known = [*(OUTCOMES if air.wireless.model == "unit_disk" else SINR_OUTCOMES), OUT_OF_RANGE]
-    if is_full_duplex(air.wireless):
-        known.remove(OUTCOMES[HALF_DUPLEX])
+    known = [*air.fates, OUT_OF_RANGE]
     if (row := first(~hops.is_wired & ~fates.among(known))) is not None:
         yield f"{hops.words(row)}: the fate is {table['fate'][row]}, expected one of {', '.join(known)}"
     is_host = (hops.sender >= nodes.stations, hops.receiver >= nodes.stations)
@@ -138,18 +132,18 @@ def _radio_problems(hops: Hops, nodes: Nodes, air: Air) -> Iterator[str]:
     if (row := first(~hops.is_wired & astray)) is not None:
         yield f"{hops.words(row)}: out_of_range, and it is not between a host and a station"
     rows = np.flatnonzero(~hops.is_wired & hops.is_received)
-    framing, sizes = Framing(air.wireless), hops.size_bytes[rows]
+    sizes = hops.size_bytes[rows]
     each, which = np.unique(sizes, return_inverse=True)
     took_ns = hops.receive_ns[rows] - hops.send_ns[rows]
     fits = np.zeros(len(rows), bool)
-    delay_ns = longest_delay_ns(air.wireless)
-    for carry in (framing.datagram, framing.segment, framing.acknowledged_datagram):
-        airtimes = np.array([carry(size)[1] for size in each.tolist()], np.int64)[which]
-        fits |= (airtimes <= took_ns) & (took_ns <= airtimes + delay_ns)
+    for around, airtime in air.carriers:
+        lasts_ns = np.array([airtime.of(size + around) for size in each.tolist()], np.int64)[which]
+        fits |= (lasts_ns <= took_ns) & (took_ns <= lasts_ns + air.delay_ns)
     if (at := first(~fits)) is not None:
+        lasts = {airtime.of(int(sizes[at]) + around) for around, airtime in air.carriers}
         yield (
             f"{hops.words(int(rows[at]))}: {sizes[at]} bytes arrive after {took_ns[at]} ns, expected the air time of"
-            f" their frame, {framing.datagram(int(sizes[at]))[1]} ns, and at most {delay_ns} ns more"
+            f" their frame, {' or '.join(map(str, sorted(lasts)))} ns, and at most {air.delay_ns} ns more"
         )
 
 
@@ -192,9 +186,7 @@ def _cut_problems(hops: Hops, rows: np.ndarray, nodes: Nodes, expected: Expected
             yield f"{hops.words(row)}: the fate is link_cut, and no cut of this link loses it"
 
 
-def _queue_problems(
-    hops: Hops, rows: np.ndarray, pair: np.ndarray, nodes: Nodes, expected: Expected
-) -> Iterator[str]:
+def _queue_problems(hops: Hops, rows: np.ndarray, pair: np.ndarray, nodes: Nodes, expected: Expected) -> Iterator[str]:
     """Each takes the wire when it is sent, or when those before it have left."""
     air, header_bytes = expected.air, expected.wired_header_bytes
     assert air is not None

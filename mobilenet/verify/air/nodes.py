@@ -8,7 +8,7 @@ Source    ours: docs/run-directory.md
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -17,7 +17,8 @@ from mobilenet.rundir.table import Coded, Table
 SECOND = 1_000_000_000
 
 
-class Nodes(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Nodes:
     """How many there are."""
 
     stations: int

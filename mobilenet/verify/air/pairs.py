@@ -16,20 +16,14 @@ Source    ours: docs/models/radio.md, docs/run-directory.md
 from __future__ import annotations
 
 from collections.abc import Iterator
-from math import ceil
 from typing import NamedTuple
 
 import numpy as np
 
-from mobilenet.network.radio.frame import HALF_DUPLEX, OUTCOMES, SINR_OUTCOMES
-from mobilenet.network.radio.framing import IP_BYTES, Framing
-from mobilenet.network.radio.links import reach_m
-from mobilenet.network.radio.medium import SPEED_OF_LIGHT_M_PER_NS
-from mobilenet.network.radio.parameters import WirelessParameters
-from mobilenet.network.radio.phy import ACK_BYTES, MODES
 from mobilenet.rundir.table import Table
 from mobilenet.scenario.expectations import Air
 from mobilenet.verify.air.nodes import SECOND, Nodes, first, row_in_words
+from mobilenet.verify.air.outcomes import FATES, numbered
 
 MAC_ACK = "mac_ack"
 
@@ -45,22 +39,14 @@ class Pairs(NamedTuple):
     size_bytes: np.ndarray
     is_ack: np.ndarray  # bool
     addressed: np.ndarray  # bool
-    fate: np.ndarray  # as in SINR_OUTCOMES
+    fate: np.ndarray  # as in FATES
     frame: np.ndarray  # the number of its frame
     first: np.ndarray  # of each frame the first row
     delay_ns: int  # no frame takes longer to a receiver
+    around_ns: int  # nor to whoever it disturbs
 
     def words(self, row: int) -> str:
         return row_in_words("frames", self.table, row)
-
-
-def is_full_duplex(wireless: WirelessParameters) -> bool:
-    return wireless.mac == "acking" and wireless.full_duplex
-
-
-def longest_delay_ns(wireless: WirelessParameters) -> int:
-    """No frame takes longer to a node that receives it; rounded up twice, as distances are rounded too."""
-    return ceil(reach_m(wireless) / SPEED_OF_LIGHT_M_PER_NS) + 2
 
 
 def pairs_of(table: Table, nodes: Nodes, air: Air) -> Pairs:
@@ -68,8 +54,6 @@ def pairs_of(table: Table, nodes: Nodes, air: Air) -> Pairs:
     start_ns, sender = table.numbers("start_ns"), nodes.indices(table.coded("sender"))
     begins = np.ones(table.rows, bool)
     begins[1:] = (start_ns[1:] != start_ns[:-1]) | (sender[1:] != sender[:-1])
-    fates = table.coded("fate")
-    known = {name: outcome for outcome, name in enumerate(SINR_OUTCOMES)}
     return Pairs(
         table,
         start_ns,
@@ -79,10 +63,11 @@ def pairs_of(table: Table, nodes: Nodes, air: Air) -> Pairs:
         table.numbers("psdu_bytes"),
         table.coded("kind").among((MAC_ACK,)),
         table.coded("addressed").among((True,)),
-        fates.mapped([known.get(name, -1) for name in fates.words], -1).astype(np.int64),
+        numbered(table.coded("fate")),
         np.cumsum(begins) - 1,
         np.flatnonzero(begins),
-        longest_delay_ns(air.wireless),
+        air.delay_ns,
+        air.around_ns,
     )
 
 
@@ -111,11 +96,9 @@ def _row_problems(pairs: Pairs, air: Air, end_ns: int) -> Iterator[str]:
             f"{pairs.words(row)}: the frame ends at {table['end_ns'][row] / SECOND:.6f} s, expected a time after its"
             f" start and up to the end of the run, {end_ns / SECOND:.6f} s"
         )
-    known = OUTCOMES if air.wireless.model == "unit_disk" else SINR_OUTCOMES
-    if (row := first((pairs.fate < 0) | (pairs.fate >= len(known)))) is not None:
-        yield f"{pairs.words(row)}: the fate is {table['fate'][row]}, expected one of {', '.join(known)}"
-    if is_full_duplex(air.wireless) and (row := first(pairs.fate == HALF_DUPLEX)) is not None:
-        yield f"{pairs.words(row)}: the fate is half_duplex, but these nodes receive while they send"
+    known = [FATES.index(name) for name in air.fates]
+    if (row := first(~np.isin(pairs.fate, known))) is not None:
+        yield f"{pairs.words(row)}: the fate is {table['fate'][row]}, expected one of {', '.join(air.fates)}"
 
 
 def _frame_problems(pairs: Pairs, nodes: Nodes) -> Iterator[str]:
@@ -135,33 +118,27 @@ def _frame_problems(pairs: Pairs, nodes: Nodes) -> Iterator[str]:
 
 
 def _size_problems(pairs: Pairs, air: Air) -> Iterator[str]:
-    wireless, framing = air.wireless, Framing(air.wireless)
     sizes, which = np.unique(pairs.size_bytes[pairs.first], return_inverse=True)
     lasts = (pairs.end_ns - pairs.start_ns)[pairs.first]
     is_ack = pairs.is_ack[pairs.first]
-    if is_ack.any() and wireless.mac == "acking":
+    if is_ack.any() and air.ack is None:
         yield f"{pairs.words(int(pairs.first[is_ack.argmax()]))}: this MAC sends no acknowledgements over the radio"
         return
     fits = np.zeros(len(lasts), bool)
-    for rate_mbps in (framing.broadcast_mbps, framing.unicast_mbps):
-        airtimes = np.array([framing.airtime_ns(size, rate_mbps) for size in sizes.tolist()], np.int64)
-        fits |= lasts == airtimes[which]
+    for airtime in {air.broadcast, air.unicast}:
+        fits |= lasts == np.array([airtime.of(size) for size in sizes.tolist()], np.int64)[which]
+    least_bytes = min(carrier.around_bytes for carrier in air.carriers)
     if air.most_bytes is not None:  # what plug-ins take for the size of a message is theirs
-        fits &= sizes[which] >= framing.segment(0)[0]
-    if is_ack.any():
-        mode = MODES[wireless.mode]
-        ack_ns = mode.airtime_ns(ACK_BYTES, mode.ack_rate_mbps(framing.unicast_mbps))
-        fits = np.where(is_ack, (sizes[which] == ACK_BYTES) & (lasts == ack_ns), fits)
+        fits &= sizes[which] >= least_bytes
+    if air.ack is not None:
+        fits = np.where(is_ack, (sizes[which] == air.ack[0]) & (lasts == air.ack[1]), fits)
     if (at := first(~fits)) is not None:
         row = int(pairs.first[at])
         size = int(pairs.size_bytes[row])
-        if is_ack[at]:
-            expected = f"{ACK_BYTES} bytes in {ack_ns} ns"
-        elif size < framing.segment(0)[0]:
-            expected = f"at least {framing.segment(0)[0]} bytes, which are around each message"
-        else:
-            both = {framing.airtime_ns(size, rate) for rate in (framing.broadcast_mbps, framing.unicast_mbps)}
-            expected = f"{' or '.join(map(str, sorted(both)))} ns"
+        both = " or ".join(map(str, sorted({air.broadcast.of(size), air.unicast.of(size)})))
+        expected = f"{both} ns" if size >= least_bytes else f"at least {least_bytes} bytes, which each message needs"
+        if is_ack[at] and air.ack is not None:
+            expected = f"{air.ack[0]} bytes in {air.ack[1]} ns"
         yield f"{pairs.words(row)}: {size} bytes last {lasts[at]} ns, expected {expected}"
 
 

@@ -15,23 +15,20 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from mobilenet.scenario.expectations import Air
 from mobilenet.verify.air.nodes import SECOND, Nodes, first
 from mobilenet.verify.air.pairs import Pairs
-from mobilenet.verify.air.reach import Disc, Reach
 from mobilenet.verify.air.whereabouts import ROUNDING_M, Whereabouts
 
-Reaches = dict[tuple[bool, bool], Reach | Disc]
 Bounds = tuple[np.ndarray, np.ndarray]
 
 
-def range_problem(
-    pairs: Pairs, nodes: Nodes, whereabouts: Whereabouts, reaches: Reaches, bounds_m: Bounds
-) -> str | None:
+def range_problem(pairs: Pairs, nodes: Nodes, whereabouts: Whereabouts, air: Air, bounds_m: Bounds) -> str | None:
     """The first row that cannot be, or that is not there; `bounds_m`: the least and the most distance of each row."""
     problems = (
         _presence_problems(pairs, whereabouts),
-        _distance_problems(pairs, nodes, reaches, bounds_m[0]),
-        _absence_problems(pairs, nodes, whereabouts, reaches),
+        _distance_problems(pairs, nodes, air, bounds_m[0]),
+        _absence_problems(pairs, nodes, whereabouts, air),
     )
     return next((problem for each in problems for problem in each), None)
 
@@ -45,10 +42,10 @@ def _presence_problems(pairs: Pairs, whereabouts: Whereabouts) -> Iterator[str]:
             yield f"{pairs.words(row)}: {pairs.table[name][row]} has no position any more"
 
 
-def _distance_problems(pairs: Pairs, nodes: Nodes, reaches: Reaches, least_m: np.ndarray) -> Iterator[str]:
+def _distance_problems(pairs: Pairs, nodes: Nodes, air: Air, least_m: np.ndarray) -> Iterator[str]:
     from_station, to_station = pairs.sender < nodes.stations, pairs.receiver < nodes.stations
     far_m = np.zeros(len(least_m))
-    for (a, b), reach in reaches.items():
+    for (a, b), reach in air.strengths.items():
         far_m[(from_station == a) & (to_station == b)] = reach.far_m
     if (row := first(least_m > far_m + ROUNDING_M)) is not None:
         yield (
@@ -57,10 +54,10 @@ def _distance_problems(pairs: Pairs, nodes: Nodes, reaches: Reaches, least_m: np
         )
 
 
-def _absence_problems(pairs: Pairs, nodes: Nodes, whereabouts: Whereabouts, reaches: Reaches) -> Iterator[str]:
+def _absence_problems(pairs: Pairs, nodes: Nodes, whereabouts: Whereabouts, air: Air) -> Iterator[str]:
     is_station = np.arange(nodes.count) < nodes.stations
     near_m = np.zeros((nodes.count, nodes.count))
-    for (a, b), reach in reaches.items():
+    for (a, b), reach in air.strengths.items():
         near_m[np.ix_(is_station == a, is_station == b)] = reach.near_m - ROUNDING_M
     np.fill_diagonal(near_m, -np.inf)
     spans = whereabouts.span_of(pairs.start_ns)

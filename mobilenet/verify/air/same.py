@@ -13,11 +13,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from mobilenet.network.radio.frame import SINR_OUTCOMES
-from mobilenet.network.radio.framing import Framing
 from mobilenet.scenario.expectations import Air
 from mobilenet.verify.air.messages import NO_NS, OUT_OF_RANGE, Hops
 from mobilenet.verify.air.nodes import Nodes, first
+from mobilenet.verify.air.outcomes import numbered
 from mobilenet.verify.air.pairs import Pairs
 
 
@@ -26,12 +25,10 @@ def same_problem(pairs: Pairs, hops: Hops, nodes: Nodes, air: Air) -> str | None
     fates = hops.table.coded("fate")
     rows = np.flatnonzero(~hops.is_wired & ~fates.among((OUT_OF_RANGE,)))
     data = np.flatnonzero(~pairs.is_ack)
-    of_frames = _sorted(pairs.start_ns[data], pairs.sender[data], pairs.receiver[data], nodes)
-    of_messages = _sorted(hops.send_ns[rows], hops.sender[rows], hops.receiver[rows], nodes)
-    moments, ranks = np.unique(np.concatenate((of_frames[0], of_messages[0])), return_inverse=True)
-    width = nodes.count * nodes.count
-    frame_keys = ranks[: len(data)] * width + of_frames[1]
-    message_keys = ranks[len(data) :] * width + of_messages[1]
+    _, moments = np.unique(np.concatenate((pairs.start_ns[data], hops.send_ns[rows])), return_inverse=True)
+    links = nodes.count * nodes.count
+    frame_keys = moments[: len(data)] * links + pairs.sender[data] * nodes.count + pairs.receiver[data]
+    message_keys = moments[len(data) :] * links + hops.sender[rows] * nodes.count + hops.receiver[rows]
     order = np.argsort(frame_keys, kind="stable")
     found = np.searchsorted(frame_keys[order], message_keys)
     inside = np.minimum(found, max(len(data) - 1, 0))
@@ -48,24 +45,15 @@ def same_problem(pairs: Pairs, hops: Hops, nodes: Nodes, air: Air) -> str | None
     return _difference(pairs, hops, rows, pair, air)
 
 
-def _sorted(
-    at_ns: np.ndarray, sender: np.ndarray, receiver: np.ndarray, nodes: Nodes
-) -> tuple[np.ndarray, np.ndarray]:
-    return at_ns, sender * nodes.count + receiver
-
-
 def _difference(pairs: Pairs, hops: Hops, rows: np.ndarray, pair: np.ndarray, air: Air) -> str | None:
     """The first row of messages that tells something else than its row of frames."""
-    known = {name: outcome for outcome, name in enumerate(SINR_OUTCOMES)}
-    fates, kinds = hops.table.coded("fate"), hops.table.coded("kind")
-    fate = fates.mapped([known.get(name, -1) for name in fates.words], -1)[rows]
+    fate, kinds = numbered(hops.table.coded("fate"))[rows], hops.table.coded("kind")
     of_frames = pairs.table.coded("kind")
     kind = kinds.mapped([of_frames.code(name) for name in kinds.words], -1)[rows]
-    framing, sizes = Framing(air.wireless), hops.size_bytes[rows]
-    around = pairs.size_bytes[pair] - sizes
+    around = pairs.size_bytes[pair] - hops.size_bytes[rows]
     late_ns = hops.receive_ns[rows] - pairs.end_ns[pair]
     arrives = hops.receive_ns[rows] != NO_NS
-    carried = [carry(0)[0] for carry in (framing.datagram, framing.segment, framing.acknowledged_datagram)]
+    carried = [carrier.around_bytes for carrier in air.carriers]
     for name, wrong in (
         ("fate", fate != pairs.fate[pair]),
         ("kind", kind != of_frames.codes[pair]),

@@ -19,9 +19,9 @@ from typing import Any
 
 import numpy as np
 
-from mobilenet.network.radio.frame import SINR_OUTCOMES
 from mobilenet.rundir.table import Columns, Table
 from mobilenet.verify.air.nodes import SECOND, Nodes
+from mobilenet.verify.air.outcomes import FATES
 from mobilenet.verify.air.pairs import MAC_ACK, Pairs
 
 SIDES = ("station", "host")
@@ -57,8 +57,8 @@ def _problems(pairs: Pairs, nodes: Nodes, counters: dict[str, Any]) -> Iterator[
         ("pairs", radio, pairs.fate),
         ("addressed pairs", radio["addressed"], pairs.fate[pairs.addressed]),
     ):
-        rows = np.bincount(chosen, minlength=len(SINR_OUTCOMES)).tolist()
-        for outcome, name in enumerate(SINR_OUTCOMES):
+        rows = np.bincount(chosen, minlength=len(FATES)).tolist()
+        for outcome, name in enumerate(FATES):
             count = told["received"] if name == "received" else told["lost"].get(name, 0)
             if rows[outcome] != count:
                 yield f"frames: {rows[outcome]} rows of {label} with the fate {name}, counters.json counts {count}"
@@ -85,7 +85,7 @@ def _problems(pairs: Pairs, nodes: Nodes, counters: dict[str, Any]) -> Iterator[
 def _problems_in_time(pairs: Pairs, totals: Totals) -> Iterator[str]:
     for prefix, chosen in (("pairs_", slice(None)), ("addressed_pairs_", pairs.addressed)):
         ends, fates = pairs.end_ns[chosen], pairs.fate[chosen]
-        for outcome, name in enumerate(SINR_OUTCOMES):
+        for outcome, name in enumerate(FATES):
             yield from _falls_out(np.sort(ends[fates == outcome]), prefix + name, totals, pairs.delay_ns)
     heads = pairs.first[~pairs.is_ack[pairs.first]]
     ends = np.sort(pairs.end_ns[heads])

@@ -63,7 +63,8 @@ class Whereabouts:
         moment = at_ns // self._every_ns
         told_ns = moment * self._every_ns
         due = (moment < len(self.places)) & (self.appears_ns[node] < told_ns) & (told_ns < at_ns)
-        return due & np.isnan(self.places[np.minimum(moment, len(self.places) - 1), node, 0])
+        gone: np.ndarray = due & np.isnan(self.places[np.minimum(moment, len(self.places) - 1), node, 0])
+        return gone
 
     def bounds_m(self, one: np.ndarray, other: np.ndarray, at_ns: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """The least and the most distance of two nodes, row by row."""
@@ -130,4 +131,5 @@ class Whereabouts:
 
 
 def _apart_m(places: np.ndarray) -> np.ndarray:
-    return np.hypot(places[:, None, 0] - places[None, :, 0], places[:, None, 1] - places[None, :, 1])
+    apart_m: np.ndarray = np.hypot(places[:, None, 0] - places[None, :, 0], places[:, None, 1] - places[None, :, 1])
+    return apart_m
