@@ -20,7 +20,7 @@ from mobilenet.scenario.air import airtime
 from mobilenet.scenario.expectations import STRENGTH_STEP_M
 from mobilenet.scenario.strengths import strengths
 
-SIZES = (*range(0, 300), 1499, 1500, 2304, 65_535, 1_000_001)
+SIZES = (*range(300), 1499, 1500, 2304, 65_535, 1_000_001)
 
 
 @pytest.mark.parametrize(("mode", "rate_mbps"), [(mode, rate) for mode in MODES for rate in MODES[mode].rates_mbps])
