@@ -21,7 +21,7 @@ from mobilenet.scenario import Scenario
 from mobilenet.verify import Verdict, verify_run
 
 from .damage import Copy, Damage, verdicts_after
-from .on_air_worlds import WORLDS, as_text, draw
+from .on_air_worlds import MOVING, WORLDS, as_text, draw
 from .test_insider import TRACKS, _walk
 
 ROOT = Path(mobilenet.__file__).parents[1]
@@ -556,3 +556,100 @@ def messages_are_missing(copy: Copy) -> None:
 def frames_that_nobody_recorded(copy: Copy) -> None:
     columns = ("start_ns", "end_ns", "sender", "receiver", "kind", "psdu_bytes", "addressed", "fate")
     copy.optional["frames"] = {name: [] for name in columns}
+
+
+# --- plug-ins
+
+CHATTER = '''"""Hosts report by acknowledged unicast or without, and stations give up those that are silent."""
+
+from dataclasses import dataclass
+
+from mobilenet.protocols.base import BaseHost, BaseMessage, BaseStation
+from mobilenet.protocols.port import MessageId
+
+
+@dataclass(frozen=True)
+class Report(BaseMessage):
+    id: MessageId
+    payload_bytes: int = 0
+
+
+@dataclass(frozen=True)
+class Rumour(BaseMessage):
+    id: MessageId
+    payload_bytes: int = 0
+
+
+class Host(BaseHost):
+    def spread(self, message, body):
+        self.port.deliver(message, body)
+        if self.cell is not None:
+            self.port.unicast(self.cell, Report(message, body))
+            self.port.send(self.cell, Report(message, body))
+            self.port.broadcast(Rumour(message, body))
+
+    def on_receive(self, sender, message):
+        pass
+
+
+class Station(BaseStation):
+    def __init__(self, *parts):
+        super().__init__(*parts)
+        self.hosts = set()
+
+    def on_receive(self, host, message):
+        if not self.hosts:
+            self.port.timer(self.look).start(500_000_000)
+        self.hosts.add(host)
+        if type(message) is Report:
+            self.port.unicast(host, Rumour(message.id, message.payload_bytes))
+            self.port.broadcast(Rumour(message.id, message.payload_bytes))
+
+    def look(self):
+        for host in sorted(self.hosts):
+            self.port.expired(host)
+        self.hosts.clear()
+
+    def on_wired(self, source, message):
+        pass
+
+
+class Chatter:
+    host, station = Host, Station
+    promises = "best_effort"
+
+    @staticmethod
+    def expiry_s(p):
+        return 0.5
+'''
+
+
+@pytest.fixture(scope="module")
+def chatter(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    """A run on each of several radios."""
+    place = tmp_path_factory.mktemp("chatter")
+    (place / "chatter.py").write_text(CHATTER)
+    radios: dict[str, dict[str, Any]] = {
+        "disk": {"range_m": 90, "loss": 0.1, "interference_range_m": 160},
+        "power": {"model": "sinr", "tx_dbm": 10, "fading": {}},
+        "acking": {"mac": "acking", "range_m": 90, "full_duplex": False, "bitrate_mbps": 1, "loss": 0.1},
+    }
+    for name, wireless in radios.items():
+        values = MOVING | {"wireless": wireless, "protocol": {"class": "chatter.py:Chatter", "promises": "best_effort"}}
+        (place / f"{name}.yaml").write_text(as_text(values))
+        mobilenet.run(place / f"{name}.yaml", out=place / name, allow_code=True)
+    return {name: place / name for name in radios}
+
+
+def test_plug_ins_that_send_in_every_way_are_not_accused(chatter: dict[str, Path]) -> None:
+    for name, path in chatter.items():
+        copy = json.loads((path / "counters.json").read_text())
+        assert copy["rows"]["events"]["expire"] > 20 and copy["radio"]["frames"] > 200
+        assert (copy["radio"]["mac_acks"] > 50) == (name != "acking")
+        assert not accused(verify_run(path)), name
+
+
+@pytest.mark.parametrize("name", ["disk", "power", "acking"])
+def test_a_silence_that_a_plug_in_did_not_have(name: str, chatter: dict[str, Path], tmp_path: Path) -> None:
+    found = accused(verdicts_after(chatter[name], tmp_path / "edited", lambda copy: expire_after(copy, 0.25)))
+    assert "record" in found
