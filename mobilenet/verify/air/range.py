@@ -21,6 +21,7 @@ from mobilenet.verify.air.pairs import Pairs
 from mobilenet.verify.air.whereabouts import ROUNDING_M, Whereabouts
 
 Bounds = tuple[np.ndarray, np.ndarray]
+MATRIX = 1 << 20  # distances at a time
 
 
 def range_problem(pairs: Pairs, nodes: Nodes, whereabouts: Whereabouts, air: Air, bounds_m: Bounds) -> str | None:
@@ -55,25 +56,32 @@ def _distance_problems(pairs: Pairs, nodes: Nodes, air: Air, least_m: np.ndarray
 
 
 def _absence_problems(pairs: Pairs, nodes: Nodes, whereabouts: Whereabouts, air: Air) -> Iterator[str]:
-    is_station = np.arange(nodes.count) < nodes.stations
-    near_m = np.zeros((nodes.count, nodes.count))
-    for (a, b), reach in air.strengths.items():
-        near_m[np.ix_(is_station == a, is_station == b)] = reach.near_m - ROUNDING_M
-    np.fill_diagonal(near_m, -np.inf)
     spans = whereabouts.span_of(pairs.start_ns)
-    order = np.argsort(spans, kind="stable")
+    order = np.lexsort((pairs.sender, spans))
     begins = np.searchsorted(spans[order], np.arange(whereabouts.spans + 1))
+    most = max(1, MATRIX // nodes.count)
     for span in range(whereabouts.spans):
         rows = order[begins[span] : begins[span + 1]]
-        if not len(rows):
-            continue
-        must = whereabouts.most_within_m(span) <= near_m
-        frames, which = np.unique(pairs.frame[rows], return_inverse=True)
-        senders = pairs.sender[pairs.first[frames]]
-        wanted = must.sum(axis=1)[senders]
-        found = np.bincount(which, must[pairs.sender[rows], pairs.receiver[rows]], len(frames))
-        if (at := first(found < wanted)) is not None:
-            head = int(pairs.first[frames[at]])
-            own = pairs.receiver[pairs.frame == frames[at]]
-            missing = nodes.name(int(np.setdiff1d(np.flatnonzero(must[senders[at]]), own)[0]))
-            yield f"{pairs.words(head)}: there is no row of this frame at {missing}, which is surely within its reach"
+        senders = np.unique(pairs.sender[rows])
+        for some in (senders[i : i + most] for i in range(0, len(senders), most)):
+            must = whereabouts.most_within_m(span, some) <= _near_m(some, nodes, air)
+            own = rows[slice(*np.searchsorted(pairs.sender[rows], (some[0], some[-1] + 1)))]
+            frames, which = np.unique(pairs.frame[own], return_inverse=True)
+            sender = np.searchsorted(some, pairs.sender[pairs.first[frames]])
+            wanted = must.sum(axis=1)[sender]
+            found = np.bincount(which, must[sender[which], pairs.receiver[own]], len(frames))
+            if (at := first(found < wanted)) is not None:
+                head = int(pairs.first[frames[at]])
+                receivers = pairs.receiver[pairs.frame == frames[at]]
+                missing = nodes.name(int(np.setdiff1d(np.flatnonzero(must[sender[at]]), receivers)[0]))
+                yield f"{pairs.words(head)}: there is no row of this frame at {missing}, which is surely within reach"
+
+
+def _near_m(senders: np.ndarray, nodes: Nodes, air: Air) -> np.ndarray:
+    """How near each node has to be to each of these senders to be a receiver for certain, float64 (senders, nodes)."""
+    is_station = np.arange(nodes.count) < nodes.stations
+    near_m = np.zeros((len(senders), nodes.count))
+    for (a, b), strength in air.strengths.items():
+        near_m[np.ix_(is_station[senders] == a, is_station == b)] = strength.near_m - ROUNDING_M
+    near_m[np.arange(len(senders)), senders] = -np.inf
+    return near_m

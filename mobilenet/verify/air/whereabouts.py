@@ -113,23 +113,24 @@ class Whereabouts:
         """The one that a moment is in."""
         return at_ns // self._every_ns
 
-    def most_within_m(self, span: int) -> np.ndarray:
-        """The most distance of all pairs of nodes throughout a span, float64 (nodes, nodes); inf: not known."""
-        if not self.is_recorded:
-            before = after = self.places[0]
-            walk_m = np.zeros(len(before))
-        else:
+    def most_within_m(self, span: int, ones: np.ndarray) -> np.ndarray:
+        """The most distance of some nodes to all nodes throughout a span, float64 (ones, nodes); inf: not known."""
+        before = after = self.places[0]
+        walk_m = np.zeros(len(before))
+        if self.is_recorded:
             before, after = self.places[span], self.places[span + 1]
             walk_m = self.speed_mps * SLOWNESS * self._every_ns / SECOND
-        both = _apart_m(before) + _apart_m(after) + walk_m[:, None] + walk_m[None, :]
+        both = _apart_m(before, ones) + _apart_m(after, ones) + walk_m[ones, None] + walk_m[None, :]
         most_m = both / 2 + ROUNDING_M
         since_ns, until_ns = span * self._every_ns, (span + 1) * self._every_ns
         for dragged, drag_ns in self._drags:
             if since_ns <= drag_ns <= until_ns:
-                most_m[dragged] = most_m[:, dragged] = np.inf
+                most_m[:, dragged] = most_m[ones == dragged] = np.inf
         return np.where(np.isnan(most_m), np.inf, most_m)
 
 
-def _apart_m(places: np.ndarray) -> np.ndarray:
-    apart_m: np.ndarray = np.hypot(places[:, None, 0] - places[None, :, 0], places[:, None, 1] - places[None, :, 1])
+def _apart_m(places: np.ndarray, ones: np.ndarray) -> np.ndarray:
+    apart_m: np.ndarray = np.hypot(
+        places[ones, None, 0] - places[None, :, 0], places[ones, None, 1] - places[None, :, 1]
+    )
     return apart_m
