@@ -1,6 +1,6 @@
 """What follows from a scenario about single frames, and about single messages on wires.
 
-Model     the loss of a radio changes by hand alone. A frame of a protocol of ours carries at most one application
+Model     the loss of a radio changes only by hand. A frame of a protocol of ours carries at most one application
           message, or a segment, a list with an entry for each host, and a bit for each message that a host skips
 Units     integer nanoseconds, bytes, bits per second, dBm
 Errors    none
@@ -46,7 +46,8 @@ def air(scenario: Scenario) -> Air:
     broadcast, unicast = (airtime(wireless, rate) for rate in (framing.broadcast_mbps, framing.unicast_mbps))
     full_duplex = is_acking and wireless.full_duplex
     fates = [fate for fate in (SINR_OUTCOMES if is_power else OUTCOMES) if fate != OUTCOMES[HALF_DUPLEX]]
-    rules, rates = (reception_of(wireless), rates_mbps(wireless)) if is_power else (None, set())
+    has_links = is_power and scenario.record.frames
+    rules, rates = (reception_of(wireless), rates_mbps(wireless)) if has_links else (None, set())
     by_hand = [one for one in in_order(scenario.interventions) if isinstance(one, Loss)]
     return Air(
         scenario.record.frames,

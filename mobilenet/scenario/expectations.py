@@ -117,8 +117,8 @@ class Strength(NamedTuple):
     """Of frames from one kind of nodes to another. A table has a value for each STRENGTH_STEP_M."""
 
     far_m: float  # nobody receives a frame from farther away
-    near_m: float  # a frame surely reaches whoever is nearer
-    most_dbm: Sequence[float] = ()  # at this distance or farther away; empty: a distance alone decides
+    near_m: float  # a frame surely reaches a node that is nearer
+    most_dbm: Sequence[float] = ()  # at this distance or farther away; empty: only the distance decides
     least_dbm: Sequence[float] = ()  # at this distance or nearer; empty: no bound is known
 
 
@@ -136,14 +136,14 @@ class Air(NamedTuple):
     captures: bool  # a frame may survive others
     reach_is_all: bool  # nothing is disturbed from farther away than it is received
     delay_ns: int  # no frame takes longer to a receiver
-    around_ns: int  # nor to whoever it disturbs
+    around_ns: int  # nor to a node that it disturbs
     broadcast: AirTime
     unicast: AirTime
     carriers: Sequence[Carrier]
     ack: tuple[int, int] | None  # bytes and air time of the MAC's acknowledgements; None: they are not sent
     repeats: bool  # the MAC sends again what was not acknowledged
     strengths: Mapping[tuple[bool, bool], Strength]  # whether the sender and the receiver are stations
-    detected_dbm: float  # where power decides: the least of a preamble that is detected
+    detected_dbm: float  # where power decides and frames are recorded: the least power of a preamble that is detected
     noise_dbm: float
     clear_dbm: float  # from there on noise breaks no frame
     losses: Sequence[tuple[int, float]]  # from when on which share of receptions is lost at random, in order

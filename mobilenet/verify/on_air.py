@@ -3,7 +3,7 @@
 Checks    the tables are there if the scenario has them recorded, and only then
           each row can be: see air/pairs.py, range.py, fates.py, links.py, messages.py
           they add up to what was counted: see air/tallies.py
-          they tell the same of each other, and of the events: see air/same.py, heard.py
+          they agree with each other and with the events: see air/same.py, heard.py
 Model     it is looked at only where nothing else is contradicted, so positions and events are what the scenario lets
           them be. Nothing is looked at in a run on the adversary's network, which records no frames, nor in one of an
           older format, whose radio may have been another one
@@ -101,7 +101,7 @@ class _Run:
     def frames_problem(self) -> Problem | None:
         """Of the rows of frames and links."""
         kinds = self._counters["by_message_type"]
-        # a plug-in may have a message of that name, and then nobody can know which frames are acknowledgements
+        # a plug-in may have a message of that name, and then the rows do not show which frames are acknowledgements
         if "frames" not in self._tables or any(MAC_ACK in kinds[side] for side in ("host", "station")):
             return None
         pairs, nodes, air = pairs_of(self._tables["frames"], self._nodes, self._air), self._nodes, self._air

@@ -1,14 +1,14 @@
-"""Whether what became of a frame at a receiver is possible beside the other rows, and beside what happened to nodes.
+"""Whether the outcome of each frame at each receiver is possible, given the other rows and the outages of nodes.
 
 Checks    a node that is down sends nothing, and everything that reaches it then is lost as `receiver_down`; that fate
-          needs a receiver that is down, and who goes down meanwhile receives nothing
+          needs a receiver that is down, and a receiver that goes down meanwhile receives nothing
           a node that sends receives nothing, unless its radio is full duplex; `half_duplex` needs that it sends
           with the unit disk and no capture what overlaps another frame at the receiver is not received
           `collision`, `never_attempted` and `preamble_missed` need another frame
           `random` needs a random loss, and with a loss of 1 nothing is received
 Model     when a frame arrives is known up to the longest propagation delay: only what is beyond that is certain. Frames
           without receivers, and those in the air when the run ends, have no rows: where one of them can be the cause,
-          nothing is said
+          the row passes
 Units     integer nanoseconds
 Shapes    over rows
 Errors    none
@@ -49,7 +49,7 @@ class Unseen(NamedTuple):
     last_start_ns: np.ndarray  # of each node's frames with rows
     longest_ns: int | None  # no frame lasts longer; None: not known
     end_ns: int  # of the run
-    around_ns: int  # no frame takes longer to whoever it disturbs
+    around_ns: int  # no frame takes longer to a node that it disturbs
 
     def may_send(self, node: int, until_ns: int) -> bool:
         """Whether a frame of this node can have begun by then and not have ended with the run."""

@@ -1,9 +1,9 @@
 """Whether hosts and stations heard what the events say that they heard.
 
-Checks    where hosts act on frames alone: a host joins, ends a handoff, has a gap or delivers when it has just received
+Checks    where hosts act only on frames: a host joins, ends a handoff, has a gap or delivers when it has just received
           a frame of the station that the event names
           a message of another host is delivered after a message with its name was received
-          a station gives a host up after as long a silence as the rows tell
+          a station gives a host up after as long a silence as the rows show
 Model     what is handed up is handed up when the last receiver of the frame has it, at most one propagation delay after
           its end. Acknowledged frames that come twice are handed up once, so after those a silence may have begun
           earlier
@@ -79,7 +79,7 @@ def heard_in_frames(pairs: Pairs, nodes: Nodes, air: Air) -> Heard:
 
 
 def heard_in_messages(hops: Hops, nodes: Nodes, air: Air) -> Heard:
-    """By the rows of messages, which has those that were overheard of nobody but of broadcasts."""
+    """By the rows of messages: those that were for the receiver, and broadcasts."""
     rows = np.flatnonzero(hops.is_received & ~hops.is_wired)
     twice = np.full(len(rows), air.repeats and not air.acts_on_frames)
     columns = (hops.sender[rows], hops.receiver[rows], hops.receive_ns[rows], np.ones(len(rows), bool))

@@ -1,4 +1,4 @@
-"""The nodes of a run by index, and what a row of a table says of them in words.
+"""The nodes of a run by index, and a row of a table in words.
 
 Shapes    index: int64 (rows,), stations first, then hosts; -1: the run has no such node
 Units     integer nanoseconds

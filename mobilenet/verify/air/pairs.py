@@ -43,7 +43,7 @@ class Pairs(NamedTuple):
     frame: np.ndarray  # the number of its frame
     first: np.ndarray  # of each frame the first row
     delay_ns: int  # no frame takes longer to a receiver
-    around_ns: int  # nor to whoever it disturbs
+    around_ns: int  # nor to a node that it disturbs
 
     def words(self, row: int) -> str:
         return row_in_words("frames", self.table, row)

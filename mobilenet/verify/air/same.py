@@ -1,6 +1,6 @@
-"""Whether `frames` and `messages`, where both are recorded, tell the same of the radio.
+"""Whether `frames` and `messages`, where both are recorded, agree on the radio.
 
-Checks    each row of a message over the radio is a row of `frames`, but those that were out of range; it tells the same
+Checks    each row of a message over the radio is a row of `frames`, but those that were out of range; it has the same
           kind and fate, the size that its frame carries, and an arrival within the frame's longest propagation delay
           each addressed frame of a message has its row
 Units     integer nanoseconds, bytes
@@ -46,7 +46,7 @@ def same_problem(pairs: Pairs, hops: Hops, nodes: Nodes, air: Air) -> str | None
 
 
 def _difference(pairs: Pairs, hops: Hops, rows: np.ndarray, pair: np.ndarray, air: Air) -> str | None:
-    """The first row of messages that tells something else than its row of frames."""
+    """The first row of messages that differs from its row of frames."""
     fate, kinds = numbered(hops.table.coded("fate"))[rows], hops.table.coded("kind")
     of_frames = pairs.table.coded("kind")
     kind = kinds.mapped([of_frames.code(name) for name in kinds.words], -1)[rows]

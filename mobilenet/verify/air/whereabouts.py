@@ -1,8 +1,8 @@
-"""How near two nodes can have been, and how far apart, as far as their recorded positions tell.
+"""How near two nodes can have been, and how far apart, as far as their recorded positions show.
 
-Model     a host is no farther from a recorded position than it can walk since then, or until then. Between a position
-          and a moment nobody has dragged it, or the position tells nothing. When the active part is over, hosts may be
-          put elsewhere, so what was recorded before tells nothing of later
+Model     a host is no farther from a recorded position than it can walk since then, or until then. A position before
+          or after a drag shows nothing of the other side of it. When the active part is over, hosts may be
+          put elsewhere, so what was recorded before shows nothing of later
 Units     integer nanoseconds; metres
 Shapes    bounds: float64 (rows,); places: float64 (moments, nodes, 2), nan where none is recorded
 Errors    none
