@@ -33,6 +33,7 @@ from mobilenet.rundir.writer import (
 )
 from mobilenet.scenario import AnyScenario, ProcessScenario, Scenario
 from mobilenet.scenario.given import given_scenario
+from mobilenet.scenario.run_source import command_of
 from mobilenet.scenario.yaml_writer import to_yaml
 from mobilenet.verify import Verdict
 from mobilenet.verify.judge import overall
@@ -225,7 +226,7 @@ def _run(
                 raise
             outcome, ended_by = error.outcome, error
         wall_s = time.perf_counter() - started
-        keep(partial, outcome.scenario, outcome, wall_s, command_of(directory, loaded), own, ended_by)
+        keep(partial, outcome.scenario, outcome, wall_s, command_of(directory.name, loaded), own, ended_by)
     if ended_by is not None:
         told = f"{ended_by}; the run until then is in {quoted(directory)}, marked as ended early"
         kept = PluginError(told, ended_by.is_input)
@@ -366,11 +367,3 @@ def _station_names(scenario: Scenario) -> dict[str, str]:
     """s0 -> what the scenario, or the file of sites, calls it."""
     given = scenario.stations.names or layout_names(scenario.stations.layout, scenario.folder) or ()
     return {f"s{number}": name for number, name in enumerate(given) if name}
-
-
-def command_of(directory: Path, scenario: AnyScenario) -> str:
-    """What repeats the run, from the directory that holds it."""
-    again = directory.name + "-again"
-    allow = " --allow-code" if any(scenario.code()) else ""
-    verb = "serve" if scenario.protocol.name == "datagrams" else "run"
-    return f"mobilenet {verb} {quoted(Path(directory.name) / 'scenario.yaml')} --out {quoted(Path(again))}{allow}"

@@ -52,6 +52,9 @@ class Declaration:
     # event -> the keys of its detail; with a question mark: it need not be there. None: nothing is known of them
     details: ClassVar[Mapping[str, tuple[str, ...]] | None] = None
     messages_stay_whole: ClassVar[bool] = False  # a frame's payload is one application message, or none
+    # hosts keep what they broadcast, and stations each message once, until it is acknowledged: sbuffer
+    keeps_until_acknowledged: ClassVar[bool] = False
+    lists: ClassVar[Mapping[str, tuple[str, ...]]] = {}  # class of a message -> its lists whose lengths are measured
 
     # --- what follows from its parameters `p`
 
@@ -76,6 +79,11 @@ class Declaration:
     @staticmethod
     def forgets_after_s(p: Any) -> float | None:
         """A host that was given up is forgotten altogether after so much more; None: never."""
+        return None
+
+    @staticmethod
+    def longest_message_bytes(p: Any, payload_bytes: int, hosts: int, broadcasts: int) -> int | None:
+        """The longest message that a station radios when there are so many hosts and broadcasts; None: not known."""
         return None
 
     @staticmethod

@@ -52,7 +52,9 @@ FLAG = 1
 
 
 def message(head: int = 0, acknowledges: bool = False) -> Callable[[M], M]:
-    """Give a NamedTuple `size_bytes`, `payload_bytes` and `list_sizes()`; `acknowledges`: it does nothing else."""
+    """Give a NamedTuple `size_bytes`, `payload_bytes`, `list_sizes()` and `lists`, the names in it; `acknowledges`: it
+    does nothing else.
+    """
 
     def declare(cls: M) -> M:
         hints = get_type_hints(cls, include_extras=True)
@@ -67,6 +69,7 @@ def message(head: int = 0, acknowledges: bool = False) -> Callable[[M], M]:
         cls.size_bytes = _computed([str(fixed), *variable]) if variable else fixed  # type: ignore[attr-defined]
         cls.payload_bytes = _computed(payload) if payload else 0  # type: ignore[attr-defined]
         cls.list_sizes = _lengths(lists)  # type: ignore[attr-defined]
+        cls.lists = tuple(name for name, _ in lists)  # type: ignore[attr-defined]
         cls.acknowledges = acknowledges  # type: ignore[attr-defined]
         return cls
 

@@ -20,7 +20,6 @@ from mobilenet.rundir.schema import (
     DERIVED_FILES,
     FORMAT_VERSION,
     NULLABLE,
-    OLDER_FORMAT,
     OPTIONAL_TABLES,
     REQUIRED_FILES,
 )
@@ -197,10 +196,10 @@ def read_manifest(directory: Path) -> dict[str, Any]:
         if not (directory / name).is_file():
             raise RunError(f"{directory / name}: missing; this is not a complete run directory")
     manifest = read_json(directory, "manifest.json")
-    if manifest.get("format_version") not in (OLDER_FORMAT, FORMAT_VERSION):
+    if manifest.get("format_version") != FORMAT_VERSION:
         raise RunError(
-            f"{directory / 'manifest.json'}: format_version is {manifest.get('format_version')!r}, "
-            f"this mobilenet reads {OLDER_FORMAT} and {FORMAT_VERSION}"
+            f"{directory / 'manifest.json'}: format_version is {manifest.get('format_version')!r}, this mobilenet reads"
+            f" {FORMAT_VERSION}; running its scenario.yaml again gives a run that it reads"
         )
     return manifest
 

@@ -13,8 +13,7 @@ from typing import Any, Final, Literal, NamedTuple
 
 Kind = Literal["mobile", "processes"]
 
-FORMAT_VERSION: Final = 3
-OLDER_FORMAT: Final = 2  # heard_every_s of equal intervals, no rest promised on the radio
+FORMAT_VERSION: Final = 4
 REQUIRED_FILES: Final = (
     "scenario.yaml",
     "manifest.json",

@@ -9,7 +9,8 @@ Source    ours: docs/verdicts-and-metrics.md
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from types import MappingProxyType
 from typing import NamedTuple
 
 
@@ -48,6 +49,7 @@ class Places(NamedTuple):
     tick_ns: int  # a host may be with a station so long after it should have changed
     every_ns: int | None  # from one position of each host to the next; None: they are not recorded
     by_power: bool = False
+    covers: Callable[[float, float], bool] | None = None  # where power decides: whether a station serves this place
 
 
 class Conduct(NamedTuple):
@@ -60,6 +62,9 @@ class Conduct(NamedTuple):
     ]  # event -> the keys of its detail; with a question mark: it need not be there
     # stations forget a host, and it its own messages, so long after they gave it up; None: never
     forgets_after_s: float | None
+    # hosts keep what they broadcast, and stations each message once, until it is acknowledged
+    keeps_until_acknowledged: bool = False
+    lists: Mapping[str, tuple[str, ...]] = MappingProxyType({})  # class of a message -> its lists that are measured
 
 
 class Switch(NamedTuple):
@@ -155,6 +160,16 @@ class Air(NamedTuple):
     wire_delay_ns: int
 
 
+class Radio(NamedTuple):
+    """What the radio counts; and the failure detector of the backbone."""
+
+    least_loss: float  # at random, of any time
+    most_loss: float
+    acknowledges: bool  # whether frames may be acknowledged by the MAC
+    least_retries: int  # of a frame that the MAC gives up; 0: it never tries again
+    suspects: bool  # whether stations may suspect each other
+
+
 class Expected(NamedTuple):
     """All of it; None: not known."""
 
@@ -167,4 +182,9 @@ class Expected(NamedTuple):
     wired_header_bytes: int | None  # around each message on a link
     switches: Sequence[Switch] = ()  # in order
     wires: Wires | None = None
+    radio: Radio | None = None
+    least_frame_bytes: int = 0  # of a message on the radio
+    queue_frames: int = 0  # that wait in a node's radio at most
+    asked_again_ns: int = 0  # a wish to join or leave is repeated this often until it is fulfilled
+    in_the_air_ns: int | None = None  # no frame of a station takes longer, from its begin to its arrival
     air: Air | None = None

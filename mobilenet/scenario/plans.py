@@ -12,27 +12,32 @@ Source    ours: docs/protocols/mobile-causal.md, docs/models/world.md, docs/verd
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from math import hypot
+from collections.abc import Callable, Sequence
+from math import ceil, hypot
 from typing import Any
+
+import numpy as np
 
 from mobilenet.engine.kernel import MILLISECOND, ns
 from mobilenet.engine.random_streams import Stream
-from mobilenet.network.radio.links import cell_m, serving_reach_m
+from mobilenet.network.radio.framing import Framing
+from mobilenet.network.radio.links import cell_m, reach_m, serving_reach_m
+from mobilenet.network.radio.medium import SPEED_OF_LIGHT_M_PER_NS
 from mobilenet.network.tcp.segment import HEADER_BYTES as TCP_HEADER_BYTES
 from mobilenet.network.wired.tree import links
 from mobilenet.parameters import number
 from mobilenet.scenario.air import air
 from mobilenet.scenario.datagrams import Datagrams
-from mobilenet.scenario.expectations import Conduct, Crashes, Expected, HostPlan, Places
+from mobilenet.scenario.expectations import Conduct, Crashes, Expected, HostPlan, Places, Radio
 from mobilenet.scenario.mobile import Scenario
 from mobilenet.scenario.processes import ProcessScenario
-from mobilenet.scenario.protocol_groups import declaration_of
+from mobilenet.scenario.protocol_groups import OwnDeclaration, declaration_of
+from mobilenet.scenario.radio_world import RadioWorld
 from mobilenet.scenario.run_source import AdversarySchedule
 from mobilenet.scenario.switches import switches, wires
-from mobilenet.world.churn import changes
+from mobilenet.world.churn import ASKED_AGAIN_NS, changes
 from mobilenet.world.faults import outages
-from mobilenet.world.interventions import Drag, OfHost, added, in_order, offers
+from mobilenet.world.interventions import Drag, Loss, OfHost, added, in_order, offers
 from mobilenet.world.layout import names as layout_names
 from mobilenet.world.layout import station_positions
 from mobilenet.world.tracks import Imported, Tracks, imported
@@ -69,14 +74,17 @@ def _expected(scenario: Scenario | AdversarySchedule, tracks: Imported | None) -
     conduct = None
     if declaration.details is not None:
         forgets_after_s = declaration.forgets_after_s(protocol)
-        conduct = Conduct(declaration.delivers_only_connected, declaration.details, forgets_after_s)
+        conduct = Conduct(
+            declaration.delivers_only_connected, declaration.details, forgets_after_s,
+            declaration.keeps_until_acknowledged, declaration.lists,
+        )  # fmt: skip
     if isinstance(scenario, AdversarySchedule):
         return Expected(None, None, ns(scenario.duration_s), None, conduct, None, 0)
     end_ns = ns(scenario.duration_s)
     hosts = _hosts(scenario, tracks, end_ns)
     stations_m = _stations_m(scenario)
     attachment, interval_s = scenario.hosts.attachment, scenario.record.positions_interval_s
-    header_bytes = scenario.stations.backbone.header_bytes
+    header_bytes, framing = scenario.stations.backbone.header_bytes, Framing(scenario.wireless)
     return Expected(
         hosts,
         _crashes(scenario, sum(not host.is_added for host in hosts), end_ns),
@@ -85,15 +93,51 @@ def _expected(scenario: Scenario | AdversarySchedule, tracks: Imported | None) -
             [(x, y) for x, y in stations_m], serving_reach_m(scenario.wireless), attachment.nearer_m,
             attachment.error_m,
             attachment.tick_ms * MILLISECOND, None if interval_s is None else ns(interval_s),
-            scenario.wireless.model == "sinr",
+            scenario.wireless.model == "sinr", _covers(scenario, stations_m),
         ),
         conduct,
         scenario.workload.payload_bytes if declaration.messages_stay_whole else None,
         max(0, header_bytes - TCP_HEADER_BYTES) if "connections" in declaration.needs else header_bytes,
         switches(scenario),
         wires(scenario, stations_m),
+        _radio(scenario),
+        min(framing.datagram(0)[0], framing.segment(0)[0]),
+        scenario.wireless.queue_frames,
+        ASKED_AGAIN_NS,
+        _in_the_air_ns(scenario, hosts),
         air(scenario),
     )  # fmt: skip
+
+
+def _radio(scenario: Scenario) -> Radio:
+    wireless = scenario.wireless
+    losses = [wireless.loss, *(one.loss for one in scenario.interventions if isinstance(one, Loss))]
+    declaration = declaration_of(scenario.protocol)
+    return Radio(
+        min(losses), max(losses),
+        "connections" in declaration.needs or issubclass(declaration, OwnDeclaration),
+        wireless.retry_limit - 1 if wireless.mac == "dcf" else 0,
+        scenario.stations.backbone.kind == "vcube_reliable",
+    )  # fmt: skip
+
+
+def _covers(scenario: Scenario, stations_m: list[list[float]]) -> Callable[[float, float], bool] | None:
+    if scenario.wireless.model != "sinr":
+        return None
+    return RadioWorld(scenario, np.array(stations_m)).coverage.contains
+
+
+def _in_the_air_ns(scenario: Scenario, hosts: list[HostPlan]) -> int | None:
+    """The airtime of the longest message of a station, and twice the longest propagation delay, since a frame waits
+    for the end of the one before it at a receiver that comes closer.
+    """
+    protocol, declaration = scenario.protocol, declaration_of(scenario.protocol)
+    broadcasts = sum(len(host.offers_ns or ()) for host in hosts)
+    longest = declaration.longest_message_bytes(protocol, scenario.workload.payload_bytes, len(hosts), broadcasts)
+    if longest is None:
+        return None
+    propagation_ns = ceil(reach_m(scenario.wireless) / SPEED_OF_LIGHT_M_PER_NS)
+    return Framing(scenario.wireless).datagram(longest)[1] + 2 * propagation_ns
 
 
 def _hosts(scenario: Scenario, tracks: Imported | None, end_ns: int) -> list[HostPlan]:

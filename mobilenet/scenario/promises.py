@@ -17,7 +17,7 @@ from mobilenet.scenario.mobile import Scenario
 from mobilenet.scenario.process_parameters import AbstractNetwork
 from mobilenet.scenario.processes import OwnBroadcast, ProcessProgram, ProcessScenario
 from mobilenet.scenario.protocol_groups import buffers, declaration_of, delivers_to_all, promised
-from mobilenet.scenario.rest import Rest, heard_every_s, rest, says_nothing_of_rest
+from mobilenet.scenario.rest import Rest, heard_every_s, rest, says_nothing_of_rest, surely_heard_every_s
 from mobilenet.scenario.run_source import AdversarySchedule
 
 
@@ -31,13 +31,12 @@ def declared(scenario: Scenario | ProcessScenario | AdversarySchedule) -> dict[s
         hosts, stations, warmup_s = scenario.hosts, scenario.stations, 0.0
         loss, late_s = 1 - (1 - air.loss) * (1 - air.drop), (air.late_ns if air.late else air.delay_ns) / 1e9
         duplicating_air, name = True, scenario.protocol.name
+        heartbeat_s = declaration_of(scenario.protocol).longest_heartbeat_s(scenario.protocol)
+        heard_s = heard_every_s(heartbeat_s, loss) + late_s
         at_rest = Rest(None, says_nothing_of_rest(name)) if name == "own" else Rest(scenario.drain_s, None)
     else:
         hosts, stations = scenario.all_hosts, scenario.station_count
-        wireless = scenario.wireless
-        # where power decides, a place can be bad for as long as somebody stands there
-        loss = 1.0 if wireless.model == "sinr" else scenario.most_loss
-        warmup_s, late_s = scenario.warmup_s, 0.0
+        warmup_s, heard_s = scenario.warmup_s, surely_heard_every_s(scenario)
         at_rest, duplicating_air = rest(scenario), False
     protocol = scenario.protocol
     declaration = declaration_of(protocol)
@@ -54,7 +53,7 @@ def declared(scenario: Scenario | ProcessScenario | AdversarySchedule) -> dict[s
             "broadcast": promised(protocol),
             **_where_unusual(protocol),
             "gap_after_s": 0.0 if declaration.loses_at_any_time else declaration.expiry_s(protocol),
-            "heard_every_s": heard_every_s(declaration.longest_heartbeat_s(protocol), loss) + late_s,
+            "heard_every_s": heard_s,
             "rest_within_s": at_rest.within_s,
             "no_rest_because": at_rest.because,
             "duplicating_air": duplicating_air,
@@ -139,16 +138,3 @@ def rest_within(scenario: ProcessScenario) -> float | None:
 def surely_answered_within(n: int, network: AbstractNetwork) -> float:
     """A test, with as many others as there can be before it and before its answer."""
     return 2 * (2 * n * network.send + network.link + network.reception + network.hand_over)
-
-
-def declared_in_format_2(scenario: Scenario | ProcessScenario | AdversarySchedule) -> dict[str, Any]:
-    """The same as runs of the format before have it: heartbeats were equal, and rest on the radio was not promised."""
-    found = declared(scenario)
-    promises = found["promises"]
-    promises.pop("no_rest_because", None)
-    if isinstance(scenario, Scenario):
-        promises["heard_every_s"] = heard_every_s(
-            getattr(scenario.protocol, "heartbeat_s", 0.0), scenario.wireless.loss
-        )
-        promises["rest_within_s"] = None
-    return found

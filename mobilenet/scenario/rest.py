@@ -1,11 +1,12 @@
 """How soon after its active part a run of hosts is surely at rest, and why that is not promised where it is not sure.
 
-Model     after `duration_s` nobody broadcasts, crashes or walks any more and everybody is in reach of a station. What
+Model     after `duration_s` no host broadcasts, crashes or walks, and every host is within reach of a station. What
           is left to do then has a bound, if the radio retries (dcf), loses little at random, and was not overloaded
-          before: until every host was heard and answered (heard_every_s of whatever is repeated most rarely; over
-          TCP: until the longest timeout is over), what a
-          handoff or join that is under way still says over wires, and the backlog of who was away, sent at the share of
-          the time that resending may take. The bound is generous; it is a promise to be held to, no estimate
+          before: until every host was heard and answered (heard_every_s of whatever is repeated most rarely; over TCP:
+          until the longest timeout is over); the exchanges of a join, handoff or leave, one after the other; what they
+          send over wires; and the backlog of hosts that were away. A backlog takes the airtime of its copies, at the
+          share of the time that resending may take, and one round of acknowledgements for each window. The bound is
+          generous; it is a promise that the run is held to, not an estimate
 Units     seconds; shares of a station's time
 Errors    none
 Source    ours: docs/validation/trust.md
@@ -13,31 +14,36 @@ Source    ours: docs/validation/trust.md
 
 from __future__ import annotations
 
-from math import ceil, log
-from typing import NamedTuple
+from collections.abc import Iterator
+from math import ceil, log, sqrt
+from typing import Any, NamedTuple
 
-from mobilenet.engine.kernel import MICROSECOND, SECOND
+from mobilenet.engine.kernel import MICROSECOND, SECOND, ns
 from mobilenet.network.radio.framing import Framing
 from mobilenet.scenario.mobile import Scenario
 from mobilenet.scenario.protocol_groups import declaration_of
-from mobilenet.world.faults import ExplicitFaults, PaperFaults, RandomFaults
+from mobilenet.world.faults import outages
 from mobilenet.world.interventions import Cut, Interval
 
 UNHEARD_IS_RARER_THAN = 1e-6
-LOST_ANYHOW = 0.1  # of all frames: collisions and noise of any kind
+LOST_ANYHOW = 0.1  # of all frames: collisions and noise of any kind, when nobody broadcasts any more
+LOST_UNDER_LOAD = 0.5  # the same while hosts broadcast and stations send copies again
+NEVER_S = 1e9
 MOST_LOSS = 0.2  # at random, beyond which nothing is promised
 MOST_SHARE = 0.04  # of a station's time, for the first copies of all messages; over TCP for a copy to each host
 MOST_SHARE_OVER_TCP = 0.2
 MOST_HEARTBEAT_SHARE = 0.15
 MOST_WIRE_SHARE = 0.25
 MOST_QUEUE_SHARE = 0.5
+LEAST_SPREAD = 0.2  # of an interval's factors: with equal intervals two hidden hosts collide again and again
 FEWEST_RETRANSMISSIONS = 4
 HEADERS_BYTES = 60  # of a message in the stream of a cell, and more than enough
 CONTENTION_NS = 500 * MICROSECOND  # of a unicast frame, with its ACK
-TALK_S = 20.0  # joins, handoffs and leaves that are under way, each asked for again until it is answered
+EXCHANGES = 7  # a leave; a join with its cookie; a handoff that is answered by reinit, and the new one
+TALK_S = 20.0  # the same over TCP, in connections that are there
 HOPS = 20  # of a handoff over the wires, one after the other
 COPIES = 4  # of a message, until all hosts of a cell have it
-LONGEST_OF_RANDOM = 10  # outages, in mean outages
+UNUSUAL = 6  # standard deviations of a Poisson number that are never exceeded
 
 
 class Rest(NamedTuple):
@@ -47,56 +53,155 @@ class Rest(NamedTuple):
 
 def rest(scenario: Scenario) -> Rest:
     """The promise of a scenario of hosts."""
-    protocol, wireless, hosts = scenario.protocol, scenario.wireless, scenario.all_hosts
+    protocol, hosts = scenario.protocol, scenario.all_hosts
+    objection = next(_objections(scenario), None)
+    if objection is None:
+        assert hosts is not None
+        objection = next(_unfit(protocol, scenario), None) or _overload(scenario, hosts)
+    if objection is not None:
+        return Rest(None, objection)
+    if protocol.name == "mobile_causal":
+        return _of_mobile_causal(scenario, protocol, hosts or 0)
+    return _of_tcp_flooding(scenario, protocol, hosts or 0)
+
+
+def _objections(scenario: Scenario) -> Iterator[str]:
+    """Why nothing is promised, whatever the numbers of the protocol are."""
+    protocol, wireless, loss = scenario.protocol, scenario.wireless, scenario.most_loss
     if protocol.name not in ("mobile_causal", "tcp_flooding"):
-        return Rest(None, says_nothing_of_rest(protocol.name))
+        yield says_nothing_of_rest(protocol.name)
     if wireless.mac != "dcf":
-        return Rest(None, f"wireless.mac is {wireless.mac}, which gives up what is not acknowledged")
+        yield f"wireless.mac is {wireless.mac}, which gives up what is not acknowledged"
     if wireless.model == "sinr":
-        return Rest(None, "wireless.model is sinr: how often frames are lost between two places has no bound")
-    loss = scenario.most_loss
+        yield "wireless.model is sinr: how often frames are lost between two places has no bound"
+    elif wireless.disturbs_unsensed:
+        yield "frames disturb farther than they are sensed (wireless.interference_range_m)"
     if loss > MOST_LOSS:
-        return Rest(None, f"the random loss is {loss:g}, more than {MOST_LOSS:g}")
+        yield f"the random loss is {loss:g}, more than {MOST_LOSS:g}"
     if any(isinstance(one, Interval) for one in scenario.interventions):
-        return Rest(None, "somebody changes how often hosts broadcast")
-    backbone = scenario.stations.backbone
+        yield "somebody changes how often hosts broadcast"
     cuts = [one for one in scenario.interventions if isinstance(one, Cut)]
     if any(one.loses for one in cuts):
-        return Rest(None, "somebody cuts a link, and what was sent over it is lost")
-    if cuts and (protocol.name != "mobile_causal" or backbone.kind != "tree"):
-        return Rest(None, "somebody cuts a link, and others wait for what it holds")
-    if hosts is None:
-        return Rest(None, "how many hosts there are is known only when their tracks are read")
-    overload = _overload(scenario, hosts)
-    if overload is not None:
-        return Rest(None, overload)
-    # Wires are not overloaded, so what one was cut for so long is sent within as long.
-    held_s = scenario.duration_s if cuts else 0.0
-    on_wires_s = HOPS * scenario.station_count * backbone.delay_ms / 1e3 + held_s
-    airtime_s = _airtime_ns(scenario) / SECOND
-    # A list of messages may be one burst at the end; of others those may be left that somebody missed who was away.
-    left = len(scenario.workload.messages) or _longest_absence_s(scenario) * _messages_per_s(scenario, hosts)
-    if protocol.name == "mobile_causal":
-        repeated_s = (
-            max(protocol.heartbeat_s, protocol.control_interval_s, protocol.resend_first_s)
-            * protocol.resend_jitter_high
+        yield "somebody cuts a link, and what was sent over it is lost"
+    if cuts and (protocol.name != "mobile_causal" or scenario.stations.backbone.kind != "tree"):
+        yield "somebody cuts a link, and others wait for what it holds"
+    if scenario.all_hosts is None:
+        yield "how many hosts there are is known only when their tracks are read"
+
+
+def _unfit(protocol: Any, scenario: Scenario) -> Iterator[str]:
+    """Numbers of the protocol with which it need not come to rest."""
+    if protocol.name == "tcp_flooding":
+        on_wires_s, tries = _on_wires_s(scenario, 0), protocol.tcp.max_retransmissions
+        if on_wires_s > protocol.handoff_wait_s:
+            yield f"a handoff over these wires may take longer than handoff_wait_s, {protocol.handoff_wait_s:g} s"
+        if tries < FEWEST_RETRANSMISSIONS:
+            yield f"tcp.max_retransmissions is {tries}, so connections end without need"
+        return
+    low, high = protocol.resend_jitter_low, protocol.resend_jitter_high
+    again_s, asked_s = protocol.resend_first_s * high, protocol.control_interval_s * high
+    queue_frames = scenario.wireless.queue_frames
+    if high - low < LEAST_SPREAD:
+        yield (
+            f"resend_jitter_low and resend_jitter_high differ by less than {LEAST_SPREAD:g}, so frames that collide"
+            " once may collide again and again"
         )
-        answered_s = heard_every_s(max(repeated_s, protocol.ack_max_s, protocol.forwarding_jitter_s), loss)
-        backlog_s = COPIES * (protocol.window + left) * airtime_s / protocol.resend_share
-        return Rest(answered_s + TALK_S + on_wires_s + backlog_s, None)
-    if on_wires_s > protocol.handoff_wait_s:
-        return Rest(
-            None, f"a handoff over these wires may take longer than handoff_wait_s, {protocol.handoff_wait_s:g} s"
+    if protocol.silent_after_s < again_s:
+        yield (
+            f"silent_after_s is {protocol.silent_after_s:g} s and copies are up to {again_s:g} s apart, so a host that"
+            " was heard may be sent none"
         )
-    if protocol.tcp.max_retransmissions < FEWEST_RETRANSMISSIONS:
-        return Rest(
-            None, f"tcp.max_retransmissions is {protocol.tcp.max_retransmissions}, so connections end without need"
+    if protocol.cookie_lifetime_s < asked_s:
+        yield (
+            f"cookie_lifetime_s is {protocol.cookie_lifetime_s:g} s and a join is repeated after up to {asked_s:g} s,"
+            " so its cookie may be too old each time"
         )
-    spaced_s = hosts * protocol.spacing_ms / 1e3
-    longest_s = protocol.tcp.rto_max_s + 1.3 * protocol.silence_s + protocol.handoff_wait_s + spaced_s
-    again_s = heard_every_s(1.5 * protocol.reconnect_s, loss)
-    one_s = airtime_s + CONTENTION_NS / SECOND + (protocol.spacing_ms / 1e3 if protocol.spacing == "per_queue" else 0.0)
-    return Rest(longest_s + again_s + TALK_S + on_wires_s + COPIES * left * _crowd(scenario, hosts) * one_s, None)
+    if queue_frames < 2 * protocol.mac_backlog:
+        yield (
+            f"wireless.queue_frames is {queue_frames}, less than twice protocol.mac_backlog, {protocol.mac_backlog}, so"
+            " copies may be dropped again and again"
+        )
+
+
+def _of_mobile_causal(scenario: Scenario, protocol: Any, hosts: int) -> Rest:
+    loss, high, crowd = scenario.most_loss, protocol.resend_jitter_high, _crowd(scenario, hosts)
+    left = _left(scenario, hosts)
+    slowest_s = max(
+        max(protocol.heartbeat_s, protocol.control_interval_s, protocol.resend_first_s) * high,
+        protocol.ack_max_s,
+        protocol.forwarding_jitter_s,
+    )
+    answered_s = heard_every_s(slowest_s, loss)
+    talk_s = EXCHANGES * heard_every_s(protocol.control_interval_s * high, loss)
+    # A full window is sent again until each host has it, and then until each acknowledgement arrives. The station has
+    # to hear heartbeats to go on.
+    arrives = (1 - loss) * (1 - LOST_ANYHOW)
+    rounds = ceil(left / protocol.window) if left > protocol.window else 0
+    if _are_away_while_up(scenario):
+        rounds *= 2  # by their host, and then by stations
+    again_s = protocol.resend_full_s * high + protocol.forwarding_jitter_s
+    if protocol.silent_after_s < protocol.heartbeat_s * high:
+        again_s = max(again_s, protocol.heartbeat_s * high)  # stations rest between the heartbeats
+    rounds_s = _tries(rounds, crowd, arrives**2) * again_s
+    rounds_s += _tries(rounds, crowd, arrives) * (again_s + protocol.ack_max_s)
+    copies = COPIES * (min(protocol.window, _all_messages(scenario, hosts)) + left)
+    backlog_s = copies * _airtime_ns(scenario) / SECOND / protocol.resend_share
+    return Rest(answered_s + talk_s + _on_wires_s(scenario, left) + rounds_s + backlog_s, None)
+
+
+def _of_tcp_flooding(scenario: Scenario, protocol: Any, hosts: int) -> Rest:
+    left, spacing_s = _left(scenario, hosts), protocol.spacing_ms / 1e3
+    longest_s = protocol.tcp.rto_max_s + 1.3 * protocol.silence_s + protocol.handoff_wait_s + hosts * spacing_s
+    again_s = heard_every_s(1.5 * protocol.reconnect_s, scenario.most_loss)
+    one_s = _airtime_ns(scenario) / SECOND + CONTENTION_NS / SECOND
+    one_s += spacing_s if protocol.spacing == "per_queue" else 0.0
+    copies = COPIES * left * _crowd(scenario, hosts)
+    return Rest(longest_s + again_s + TALK_S + _on_wires_s(scenario, left) + copies * one_s, None)
+
+
+def _tries(rounds: int, crowd: int, chance: float) -> float:
+    """How many tries so many rounds take together at most, but for one time in a million, if a round is over when
+    the try of each host of the crowd has succeeded.
+
+    The longest of `crowd` geometric numbers is at most log(crowd) / -log(1 - chance) more than one of them. That N
+    tries of one host succeed less than a share a of the time has a probability of exp(-N KL(a, chance)) at most
+    (Chernoff and Hoeffding).
+    """
+    if not rounds:
+        return 0.0
+    for_all = rounds * ceil(log(max(1, crowd)) / -log(1 - chance))
+    tries = rounds / chance
+    while tries * _divergence(rounds / tries, chance) < -log(UNHEARD_IS_RARER_THAN):
+        tries *= 1.05
+    return for_all + tries
+
+
+def _divergence(share: float, chance: float) -> float:
+    """Of Kullback and Leibler, between two coins."""
+    return share * log(share / chance) + (1 - share) * log((1 - share) / (1 - chance))
+
+
+def _left(scenario: Scenario, hosts: int) -> int:
+    """How many messages hosts may have missed that were away. A list of messages may be one burst at the end."""
+    if scenario.workload.messages:
+        return len(scenario.workload.messages)
+    mean = _longest_absence_s(scenario, hosts) * _messages_per_s(scenario, hosts)
+    return ceil(mean + UNUSUAL * sqrt(mean))
+
+
+def _all_messages(scenario: Scenario, hosts: int) -> int:
+    mean = scenario.duration_s * _messages_per_s(scenario, hosts)
+    return ceil(mean + UNUSUAL * sqrt(mean))
+
+
+def _on_wires_s(scenario: Scenario, left: int) -> float:
+    """For a handoff that hands over so many messages. As wires are not overloaded, what one was cut for is sent within
+    as long as it was cut.
+    """
+    wire, wires = scenario.stations.backbone, HOPS * scenario.station_count
+    bits = 8 * (scenario.workload.payload_bytes + HEADERS_BYTES + wire.header_bytes)
+    held_s = scenario.duration_s if any(isinstance(one, Cut) for one in scenario.interventions) else 0.0
+    return wires * wire.delay_ms / 1e3 + (wires + HOPS * left) * bits / (wire.bandwidth_mbps * 1e6) + held_s
 
 
 def says_nothing_of_rest(protocol: str) -> str:
@@ -151,32 +256,46 @@ def _overload(scenario: Scenario, hosts: int) -> str | None:
     return None
 
 
-def _longest_absence_s(scenario: Scenario) -> float:
+def _longest_absence_s(scenario: Scenario, hosts: int) -> float:
     """For how long a host may have been away while others broadcast."""
-    faults, duration_s = scenario.faults, scenario.duration_s
-    longest_s = duration_s if scenario.interventions else 0.0
-    if isinstance(faults, PaperFaults):
-        longest_s = (
-            faults.first_duration_s + faults.duration_step_s * max(0.0, duration_s - faults.first_at_s) / faults.every_s
-        )
-    elif isinstance(faults, ExplicitFaults):
-        longest_s = max((outage.duration_s for outage in faults.outages), default=0.0)
-    elif isinstance(faults, RandomFaults):
-        longest_s = LONGEST_OF_RANDOM * faults.mean_duration_s
-    if getattr(scenario.hosts.mobility, "area", None) is not None:  # it may have holes
-        longest_s = duration_s
-    return min(longest_s, duration_s)
+    duration_s = scenario.duration_s
+    if _are_away_while_up(scenario):
+        return duration_s
+    down = outages(scenario.faults, scenario.seed, hosts, ns(duration_s))
+    return min(duration_s, max((outage.lasts_ns for outage in down), default=0) / SECOND)
 
 
-def heard_every_s(heartbeat_s: float, loss: float) -> float:
+def _are_away_while_up(scenario: Scenario) -> bool:
+    """Whether hosts may broadcast out of reach of all stations: by hand, or where an area has holes."""
+    return bool(scenario.interventions) or getattr(scenario.hosts.mobility, "area", None) is not None
+
+
+def surely_heard_every_s(scenario: Scenario) -> float:
+    """The promise of a scenario of hosts about hosts that are reachable; NEVER_S: none.
+
+    It is given on the conditions of rest that concern the radio, and while hosts broadcast more collides.
+    """
+    protocol, wireless, hosts = scenario.protocol, scenario.wireless, scenario.all_hosts
+    heartbeat_s = declaration_of(protocol).longest_heartbeat_s(protocol)
+    if not heartbeat_s:
+        return 0.0
+    sure = wireless.mac == "dcf" and wireless.model == "unit_disk" and not wireless.disturbs_unsensed
+    if not sure or hosts is None or any(isinstance(one, Interval) for one in scenario.interventions):
+        return NEVER_S
+    if next(_unfit(protocol, scenario), None) is not None or _overload(scenario, hosts) is not None:
+        return NEVER_S
+    return heard_every_s(heartbeat_s, scenario.most_loss, LOST_UNDER_LOAD)
+
+
+def heard_every_s(heartbeat_s: float, loss: float, lost_anyhow: float = LOST_ANYHOW) -> float:
     """How long a reachable host may remain unheard, or without the answer to what was heard, but for one time in a
     million.
 
-    Assumed is that heartbeats are lost independently of each other, each with the configured loss and LOST_ANYHOW to
+    Assumed is that heartbeats are lost independently of each other, each with the configured loss and `lost_anyhow` to
     collisions. So their intervals must differ: at equal ones a collision of two hidden hosts repeats itself. And the
-    radio must not be overloaded: where more than LOST_ANYHOW collides, hosts may be unheard for longer.
+    radio must not be overloaded: where more collides, hosts may be unheard for longer.
     """
-    arrives_both_ways = ((1 - loss) * (1 - LOST_ANYHOW)) ** 2
+    arrives_both_ways = ((1 - loss) * (1 - lost_anyhow)) ** 2
     if arrives_both_ways == 0:
-        return 1e9
+        return NEVER_S
     return heartbeat_s * ceil(log(UNHEARD_IS_RARER_THAN) / log(1 - arrives_both_ways))

@@ -15,6 +15,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BeforeValidator, Field, ValidationError
 
 from mobilenet.parameters import Parameters, ScenarioError, class_says_it
+from mobilenet.quoting import quoted
 from mobilenet.scenario.base import read
 from mobilenet.scenario.error_messages import problems
 from mobilenet.scenario.mobile import Scenario
@@ -69,3 +70,10 @@ def _schedule(root: Node) -> AdversarySchedule:
         return AdversarySchedule.model_validate(values)
     except ValidationError as error:
         raise ScenarioError("\n".join(problems(error, root, AdversarySchedule))) from None
+
+
+def command_of(name: str, scenario: Any) -> str:
+    """What repeats a run, from the folder that holds its directory of that name."""
+    allow = " --allow-code" if any(scenario.code()) else ""
+    verb = "serve" if scenario.protocol.name == "datagrams" else "run"
+    return f"mobilenet {verb} {quoted(Path(name) / 'scenario.yaml')} --out {quoted(Path(name + '-again'))}{allow}"

@@ -11,21 +11,19 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from functools import partial
 
-from mobilenet.engine.kernel import MILLISECOND, Kernel, ns
+from mobilenet.engine.kernel import Kernel, ns
 from mobilenet.engine.random_streams import Stream
 from mobilenet.network.radio.medium import Medium
 from mobilenet.scenario import Scenario
 from mobilenet.scenario.protocol_groups import declaration_of
 from mobilenet.simulation.hosts import HostNode
 from mobilenet.simulation.movement import Movement
-from mobilenet.world.churn import changes
+from mobilenet.world.churn import ASKED_AGAIN_NS, changes
 from mobilenet.world.coverage import Coverage
 from mobilenet.world.faults import Outage, outages
 from mobilenet.world.interventions import Interval, changed
 from mobilenet.world.mobility import Trajectory
 from mobilenet.world.workload import broadcast_times
-
-AGAIN_NS = 100 * MILLISECOND  # how often what could not be done is tried again
 
 
 class Lifecycle:
@@ -153,7 +151,7 @@ class Lifecycle:
         if self._is_fulfilled(self._hosts[host], self.pending[host]):
             del self.pending[host]
         else:
-            self._kernel.after(AGAIN_NS, partial(self._insist, host))
+            self._kernel.after(ASKED_AGAIN_NS, partial(self._insist, host))
 
     def _is_fulfilled(self, node: HostNode, kind: str) -> bool:
         if node.protocol is None:

@@ -18,14 +18,26 @@ from mobilenet.rundir.table import Columns
 from mobilenet.scenario.expectations import Expected, HostPlan
 from mobilenet.verify.given_up import forgotten_rows
 
-TOLD_WITHIN_NS = 100_000_000  # wishes are repeated so often
 KINDS = frozenset(("join", "leave", "broadcast", "refused", "crash", "recover", "gap", "handoff_end"))
 
 
 class _Host:
-    __slots__ = ("_asked", "_next", "is_forgotten", "is_member", "is_up", "may_join", "may_leave", "told_by_ns", "wish")
+    __slots__ = (
+        "_again_ns",
+        "_asked",
+        "_next",
+        "is_forgotten",
+        "is_member",
+        "is_up",
+        "may_join",
+        "may_leave",
+        "told_by_ns",
+        "wish",
+    )
 
-    def __init__(self, plan: HostPlan) -> None:
+    def __init__(self, plan: HostPlan, again_ns: int) -> None:
+        """`again_ns`: a wish is repeated that often."""
+        self._again_ns = again_ns
         self._asked = plan.asked
         self._next = 0
         self.wish: str | None = None  # the last one
@@ -43,11 +55,11 @@ class _Host:
                 self.may_join = True
             else:
                 self.may_leave = True
-                self.told_by_ns = max(self.told_by_ns, at_ns + TOLD_WITHIN_NS)
+                self.told_by_ns = max(self.told_by_ns, at_ns + self._again_ns)
 
     def tell_again(self, now_ns: int) -> None:
         """Only now it can be told."""
-        self.told_by_ns = now_ns + TOLD_WITHIN_NS
+        self.told_by_ns = now_ns + self._again_ns
 
     def next_asked(self, kind: str) -> str:
         later = [at_ns for at_ns, wish in self._asked[self._next :] if wish == kind]
@@ -58,7 +70,7 @@ def asked_problem(events: Columns, expected: Expected | None) -> str | None:
     """The first thing that somebody did unasked."""
     if expected is None or expected.hosts is None:
         return None
-    hosts = {f"h{number}": _Host(plan) for number, plan in enumerate(expected.hosts)}
+    hosts = {f"h{number}": _Host(plan, expected.asked_again_ns) for number, plan in enumerate(expected.hosts)}
     forgotten = forgotten_rows(events)
     is_known = expected.conduct is not None
     for row in [row for row, event in enumerate(events["event"]) if event in KINDS]:

@@ -29,6 +29,7 @@ import numpy as np
 from mobilenet.rundir.table import Columns, Table
 from mobilenet.scenario.expectations import Conduct
 from mobilenet.verify.given_up import forgotten_rows, given_up
+from mobilenet.verify.reach import Reach
 from mobilenet.verify.silence import SECOND, Silence
 
 MessageKey = tuple[int, int]  # sender's column in the clocks, position among its messages that were not given up
@@ -76,13 +77,16 @@ class BroadcastJudge:
         conduct: Conduct | None = None,
         asks_order: bool = True,
         senders: Sequence[str] | None = None,
+        reach: Reach | None = None,
     ) -> None:
-        """`asks_order`: False: nobody promises a causal order, so it is not looked at. `senders`: whose messages there
-        may be; None: of whom there are some in `events`, to which nothing is added any more.
+        """`asks_order`: False: no causal order is promised, so it is not looked at. `senders`: whose messages there may
+        be; None: all senders in `events`, to which nothing is added any more. `reach`: what positions show of it; None:
+        a host in coverage is always within reach.
         """
         self._events = events
         self._gap_after_ns = None if gap_after_s is None else round(gap_after_s * SECOND)
         self._heard_every_ns = round(heard_every_s * SECOND)
+        self._reach = reach
         self.violations: dict[str, str] = {}
         self.rows: dict[str, int] = {}
         if senders is None:
@@ -128,7 +132,7 @@ class BroadcastJudge:
     def _host(self, name: str) -> Host:
         host = self._hosts.get(name)
         if host is None:
-            silence = Silence(self._gap_after_ns, self._heard_every_ns)
+            silence = Silence(name, self._gap_after_ns, self._heard_every_ns, self._reach)
             host = self._hosts[name] = Host(name, len(self._senders), silence)
         return host
 

@@ -3,7 +3,8 @@
 Model     a pair is a frame and a node within its reach: in range, or, where power decides, one at which its preamble
           is detected if the medium is silent. It was received, or lost for one reason. A radio that copies frames (only
           an adversary's does) adds `duplicated`, and what had not arrived at the end is `in_flight`. Counters that are
-          told twice, in counters.json and in the samples of the network, agree
+          told twice, in counters.json and in the samples of the network, agree. The share that is lost at random is the
+          scenario's; retries, and frames given up, are only of frames that are acknowledged
 Units     frames, bytes of PSDU
 Source    IEEE 802.11-2016, 9.3.1.4 (an ACK has 14 bytes); ours: docs/verdicts-and-metrics.md
 """
@@ -12,12 +13,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from itertools import chain
+from math import sqrt
 from typing import Any
 
 from mobilenet.rundir.table import Columns
-from mobilenet.scenario.expectations import Expected
+from mobilenet.scenario.expectations import Expected, Radio
 
 MAC_ACK_BYTES = 14
+UNUSUAL = 9  # standard deviations: rarer than 1e-18
 
 
 def conservation_problem(
@@ -76,6 +79,32 @@ def _problems(
         yield f"wired: {lost} lost, and nobody cut a link so that it loses anything"
     if quiescent and wired["in_flight"]:
         yield f"wired: quiescent, but {wired['in_flight']} in flight"
+    if expected is not None and expected.radio is not None:
+        yield from _chance_problems(radio, expected.radio)
+        yield from _unicast_problems(radio, expected.radio)
+        if wired.get("suspicions") and not expected.radio.suspects:
+            yield f"wired: {wired['suspicions']} suspicions, and this backbone has no failure detector"
+
+
+def _chance_problems(radio: dict[str, Any], expected: Radio) -> Iterator[str]:
+    """Of what meets no other frame, so many are lost at random, but for UNUSUAL standard deviations."""
+    lost = radio["lost"].get("random", 0)
+    tried = radio["received"] + lost
+    for share, sign in ((expected.least_loss, -1), (expected.most_loss, 1)):
+        bound = tried * share + sign * UNUSUAL * sqrt(tried * share * (1 - share)) + sign
+        if sign * (lost - bound) > 0:
+            yield f"radio: {lost} of {tried} receptions lost at random, and the scenario's loss is {share:g}"
+
+
+def _unicast_problems(radio: dict[str, Any], expected: Radio) -> Iterator[str]:
+    """What only frames that are acknowledged have."""
+    given_up, retries = radio.get("mac_given_up", 0), radio["mac_retries"]
+    if not expected.acknowledges:
+        for name, count in (("mac_acks", radio["mac_acks"]), ("mac_given_up", given_up), ("mac_retries", retries)):
+            if count:
+                yield f"radio: {count} {name}, and no frame of this protocol is acknowledged"
+    if retries < given_up * expected.least_retries or retries and not expected.least_retries:
+        yield f"radio: {given_up} mac_given_up, each after {expected.least_retries} retries, and {retries} mac_retries"
 
 
 def _kinds_problems(counters: dict[str, Any], expected: Expected | None) -> Iterator[str]:

@@ -6,6 +6,7 @@ Checks    totals     of the network never fall: see totals.py
           switched   nothing went over links that were cut, and radios that were off: see switched.py
           places     everybody was where the scenario lets them be: see places.py
           handoffs   their details fit to what follows: see handoffs.py
+          buffers    their sizes follow from events, as far as they do: see buffers.py
 Model     what is contradicted here can still be read, so all properties are judged as well
 Source    ours: docs/verdicts-and-metrics.md
 """
@@ -16,6 +17,7 @@ from typing import Any
 
 from mobilenet.rundir.table import Columns
 from mobilenet.scenario.expectations import Expected
+from mobilenet.verify.buffers import buffers_problem
 from mobilenet.verify.cells import cells_problem
 from mobilenet.verify.handoffs import handoffs_problem
 from mobilenet.verify.places import places_problem
@@ -28,16 +30,18 @@ def contradicted(
     events: Columns,
     samples: Columns,
     positions: Columns,
+    counters: dict[str, Any],
     manifest: dict[str, Any],
     expected: Expected | None,
 ) -> str | None:
     """The first contradiction; without what is expected only those within the record."""
     conduct = None if expected is None else expected.conduct
     return (
-        totals_problem(samples, manifest)
+        totals_problem(events, samples, manifest, expected)
         or cells_problem(events)
         or planned_problem(events, expected)
         or switched_problem(events, expected)
         or places_problem(events, positions, expected)
         or handoffs_problem(events, samples, conduct, manifest)
+        or buffers_problem(events, samples, counters, manifest, expected)
     )

@@ -11,19 +11,22 @@ Source    ours: docs/verdicts-and-metrics.md, docs/validation/trust.md
 from __future__ import annotations
 
 import json
+import re
+import shlex
 from pathlib import Path
 from typing import Any
 
 from mobilenet.parameters import ScenarioError
 from mobilenet.rundir.reader import RunError
-from mobilenet.rundir.schema import OLDER_FORMAT
 from mobilenet.scenario.expectations import Expected
 from mobilenet.scenario.plans import derived, expected
-from mobilenet.scenario.promises import declared, declared_in_format_2
-from mobilenet.scenario.run_source import recorded
+from mobilenet.scenario.promises import declared
+from mobilenet.scenario.run_source import AdversarySchedule, command_of, recorded
 from mobilenet.scenario.switches import lossy_cuts
 from mobilenet.verify.warned import warnings_on
 
+SWARM = r"mobilenet swarm --count \d+ --seed \d+( --[a-z-]+( ([\w./:=@+-]+|'[^']*'))?)*"
+STOPPED = "stopped by hand at "  # as a live run says it that was not played to its end
 LONGEST = 80  # characters of a value in an error
 
 
@@ -31,7 +34,7 @@ def require_scenario(directory: Path, manifest: dict[str, Any]) -> Expected | No
     """Raise RunError unless the two agree. What is expected of the record; None for runs of processes."""
     try:
         scenario = recorded(directory / "scenario.yaml")
-        promised = (declared_in_format_2 if manifest.get("format_version") == OLDER_FORMAT else declared)(scenario)
+        promised = declared(scenario)
         told, found = derived(scenario)
     except ScenarioError as error:
         raise RunError(f"{str(error).splitlines()[0]}; the run is damaged") from None
@@ -44,7 +47,50 @@ def require_scenario(directory: Path, manifest: dict[str, Any]) -> Expected | No
                 f"{directory / 'manifest.json'}: damaged: {name} is {_short(is_told)}, scenario.yaml makes it"
                 f" {_short(value)}"
             )
+    problem = _manifest_problem(manifest, scenario)
+    if problem is not None:
+        raise RunError(f"{directory / 'manifest.json'}: damaged: {problem}")
     return found
+
+
+def _manifest_problem(manifest: dict[str, Any], scenario: Any) -> str | None:
+    """What else a manifest cannot say of a run of this scenario."""
+    command, replication = manifest.get("command", ""), manifest.get("replication", 0)
+    if command and not _repeats(command, scenario):
+        return f"command is {_short(command)}, which does not repeat this run"
+    if replication != 0:
+        return f"replication is {_short(replication)}, expected 0"
+    brings_code = not isinstance(scenario, AdversarySchedule) and any(scenario.code())
+    error = manifest.get("ended_by_error")
+    if error is not None and not brings_code and not str(error).startswith(STOPPED):
+        return "ended_by_error, and the scenario brings no code that could fail"
+    if error is not None and manifest["quiescent"] and manifest["simulated_s"] >= manifest["duration_s"]:
+        return "ended_by_error, and the run is at rest after its active part"
+    own = manifest.get("own_metrics", {})
+    wanted = {reference.rpartition(":")[2] for reference in getattr(scenario, "metrics", ())}
+    if not isinstance(own, dict) or set(own) != wanted:
+        return f"own_metrics is {_short(own)}, scenario.yaml names {', '.join(sorted(wanted)) or 'none'}"
+    return None
+
+
+def _repeats(command: Any, scenario: Any) -> bool:
+    """Whether a command is the one that a run of the scenario has, in a directory of any name; or one of a swarm."""
+    if not isinstance(command, str):
+        return False
+    if re.fullmatch(SWARM, command):
+        return True
+    found = re.fullmatch(r"mobilenet \w+ (\$?)(.*?/scenario\.yaml'?) --out .*", command, re.DOTALL)
+    if found is None or isinstance(scenario, AdversarySchedule):
+        return False
+    try:  # as quoted() writes it, with characters that cannot be seen spelled out
+        if found.group(1):
+            path = found.group(2)[1:-1].encode("latin-1", "backslashreplace").decode("unicode_escape")
+        else:
+            (path,) = shlex.split(found.group(2))
+    except ValueError:
+        return False
+    name = path.removesuffix("/scenario.yaml")
+    return "/" not in name and command == command_of(name, scenario)
 
 
 def scenario_of(directory: Path) -> Any:

@@ -37,6 +37,7 @@ from mobilenet.verify.fifo import fifo_problem
 from mobilenet.verify.on_air import TABLES as ON_AIR
 from mobilenet.verify.on_air import air_problem
 from mobilenet.verify.processes import verify_processes
+from mobilenet.verify.reach import Reach
 from mobilenet.verify.screened_broadcast import judged
 from mobilenet.verify.sessions import unfinished_handoffs
 from mobilenet.verify.verdict import NOT_QUIESCENT, NOTHING_DELIVERED, VALID, Answer, Verdict
@@ -95,14 +96,14 @@ def verify(
     if kind_of(manifest) == "processes":
         return verify_processes(events, samples, positions, counters, manifest)
     if (error := ended_early(manifest)) is not None:
-        return _verdicts_on_early_end(error, events, samples, positions, counters, manifest)
+        return _verdicts_on_early_end(error, events, samples, positions, counters, manifest, expected)
     damage = record_problem(events, samples, positions, counters, manifest)
     if damage is not None:
         unreadable = Verdict("unknown", "the record is damaged")
         return dict.fromkeys(CHECKS, unreadable) | {"record": Verdict("violated", damage)}
     promises, quiescent = manifest["promises"], manifest["quiescent"]
     restless = not quiescent and _had_time_to_rest(manifest)
-    contradiction = contradicted(events, samples, positions, manifest, expected)
+    contradiction = contradicted(events, samples, positions, counters, manifest, expected)
     lost = conservation_problem(counters, samples, quiescent, promises["duplicating_air"], expected)
     lost = lost or datagram_problem(events)
     on_air = None
@@ -115,7 +116,7 @@ def verify(
     verdicts = {"record": VALID if contradiction is None else Verdict("violated", contradiction)}
     if promises["broadcast"] is not None:
         conduct = None if expected is None else expected.conduct
-        judge = _judge(events, promises, conduct, is_over=quiescent or restless)
+        judge = _judge(events, promises, conduct, _reach(positions, expected), is_over=quiescent or restless)
         if misconduct := asked_problem(events, expected) or conduct_problem(events, conduct):
             judge.violations.setdefault("membership", misconduct)
         if on_air is not None and on_air[0] == "gaps":
@@ -154,22 +155,30 @@ def _verdicts_on_early_end(
     positions: Columns,
     counters: dict[str, Any],
     manifest: dict[str, Any],
+    expected: Expected | None,
 ) -> dict[str, Verdict]:
     promises = manifest["promises"]
     judged = judged_checks(promises)
     damage = events_problem(events, manifest) or rows_problem(events, samples, positions, counters)
     violations: dict[str, str] = {}
     if damage is None and promises["broadcast"] is not None:
-        violations = _judge(events, promises, None, is_over=False).violations
+        violations = _judge(events, promises, None, _reach(positions, expected), is_over=False).violations
         if promises["broadcast"] == "fifo" and (problem := fifo_problem(events, delivers_to_all(promises))) is not None:
             violations["fifo_order"] = problem
     return early_verdicts(error, manifest, judged, violations, damage)
 
 
-def _judge(events: Columns, promises: dict[str, Any], conduct: Conduct | None, is_over: bool) -> BroadcastJudge:
+def _reach(positions: Columns, expected: Expected | None) -> Reach | None:
+    return None if expected is None or expected.hosts is None else Reach(positions, expected)
+
+
+def _judge(
+    events: Columns, promises: dict[str, Any], conduct: Conduct | None, reach: Reach | None, is_over: bool
+) -> BroadcastJudge:
     """Who has judged what is promised; `is_over`: nothing is under way any more, so what is owed is due."""
     asked = {check for check in judged_checks(promises) if check in SAFETY or check == "delivery" and is_over}
-    return judged(Table.of(events), promises["gap_after_s"], promises["heard_every_s"], conduct, asked=frozenset(asked))
+    gap_after_s, heard_every_s = promises["gap_after_s"], promises["heard_every_s"]
+    return judged(Table.of(events), gap_after_s, heard_every_s, conduct, frozenset(asked), reach)
 
 
 def judged_checks(promises: dict[str, Any]) -> tuple[str, ...]:

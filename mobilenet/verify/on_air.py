@@ -5,8 +5,7 @@ Checks    the tables are there if the scenario has them recorded, and only then
           they add up to what was counted: see air/tallies.py
           they agree with each other and with the events: see air/same.py, heard.py
 Model     it is looked at only where nothing else is contradicted, so positions and events are what the scenario lets
-          them be. Nothing is looked at in a run on the adversary's network, which records no frames, nor in one of an
-          older format, whose radio may have been another one
+          them be. Nothing is looked at in a run on the adversary's network, which records no frames
 Units     integer nanoseconds
 Errors    none
 Source    ours: docs/verdicts-and-metrics.md
@@ -17,7 +16,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from mobilenet.rundir.schema import OLDER_FORMAT
 from mobilenet.rundir.table import Columns, Table
 from mobilenet.scenario.expectations import Air, Expected
 from mobilenet.verify.air.fates import fates_problem
@@ -54,8 +52,6 @@ def air_problem(
 ) -> Problem | None:
     """The first contradiction, as a property and a sentence."""
     if expected is None or expected.air is None or expected.hosts is None or expected.places is None:
-        return None
-    if manifest.get("format_version") == OLDER_FORMAT:
         return None
     problem = _presence_problem(tables, expected.air)
     if problem is not None:

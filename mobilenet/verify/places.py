@@ -6,7 +6,8 @@ Checks    positions are finite numbers; those of stations are the scenario's, on
           active part is over, who is in no cell is put at the nearest covered place
           a host joins, begins and ends handoffs with a station that its positions before and after allow: in range,
           and no further than the hysteresis behind the nearest one. Where power decides, no farther than it can be
-          received with the best luck of shadowing
+          received with the best luck of shadowing; a host in no cell at the end is then moved by at most its distance
+          from the nearest station
 Model     a host may go on for a tick with a station that it should have left. How far a host errs is normal: eight
           standard deviations in each coordinate are never exceeded
 Units     metres, integer nanoseconds
@@ -24,10 +25,10 @@ import numpy as np
 
 from mobilenet.rundir.table import Columns
 from mobilenet.scenario.expectations import Expected, HostPlan, Places
+from mobilenet.verify.coverage import MOST_SIGMAS, coverage_problem
 
 SECOND = 1_000_000_000
 ROUNDING_M = 1e-3  # movement looks at hosts that much too early
-MOST_SIGMAS = 8 * math.sqrt(2)
 SLOWNESS = 1 + 1e-9
 WITH_STATION = ("in_coverage", "join", "handoff_start", "handoff_end")
 Track = tuple[list[int], list[float], list[float]]  # of one host: time_ns, x_m, y_m
@@ -72,6 +73,7 @@ def places_problem(events: Columns, positions: Columns, expected: Expected | Non
             None,
         )
         or _cells_problem(events, tracks, plans, expected)
+        or coverage_problem(events, tracks, plans, expected)
     )
 
 
@@ -166,8 +168,8 @@ def _cells_problem(
                     + MOST_SIGMAS * places.error_m
                     + ROUNDING_M
                 )
-                if now_ns >= expected.end_ns:
-                    slack_m += max(0.0, float(distances.min()) - places.range_m)
+                if now_ns >= expected.end_ns:  # it may have been brought to a place that is covered
+                    slack_m += float(distances.min()) if places.by_power else max(0.0, distances.min() - places.range_m)
                 problem = _too_far(float(distances[int(station[1:])]), float(distances.min()), slack_m, places)
                 if problem is not None:
                     return f"{what}, {problem} at {times[i] / SECOND:g} s"

@@ -20,6 +20,7 @@ import numpy as np
 from mobilenet.rundir.table import Table
 from mobilenet.scenario.expectations import Conduct
 from mobilenet.verify.broadcast import BroadcastJudge, Host, Violation
+from mobilenet.verify.reach import Reach
 
 BLOCK = 1024  # deliveries at a time: what is worked on stays in the cache
 
@@ -34,9 +35,10 @@ class ScreenedBroadcast(BroadcastJudge):
         heard_every_s: float,
         conduct: Conduct | None,
         asked: frozenset[str],
+        reach: Reach | None = None,
     ) -> None:
         """`asked`: the checks whose answer is asked for."""
-        super().__init__(events, gap_after_s, heard_every_s, conduct)
+        super().__init__(events, gap_after_s, heard_every_s, conduct, reach=reach)
         self._table = events
         self._asked = asked
         event, node, message = (events.coded(name) for name in ("event", "node", "message"))
@@ -182,11 +184,12 @@ def judged(
     heard_every_s: float,
     conduct: Conduct | None,
     asked: frozenset[str],
+    reach: Reach | None = None,
 ) -> BroadcastJudge:
     """Who has judged, and has all violations of what is `asked`; `delivery` among it: it matters what is owed."""
-    screened = ScreenedBroadcast(events, gap_after_s, heard_every_s, conduct, asked)
+    screened = ScreenedBroadcast(events, gap_after_s, heard_every_s, conduct, asked, reach)
     if screened.passes():
         return screened
-    judge = BroadcastJudge(events, gap_after_s, heard_every_s, conduct, "causal_order" in asked)
+    judge = BroadcastJudge(events, gap_after_s, heard_every_s, conduct, "causal_order" in asked, reach=reach)
     judge.judge()
     return judge

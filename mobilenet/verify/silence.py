@@ -5,11 +5,12 @@ Model     a station that gives a host up says so (`expire`), and the network not
           was with: what was last confirmed elsewhere (`join`, `handoff_end`) was confirmed before that station heard
           it last. A gap follows such an event, and the host was not surely heard since. Gaps may repeat until it was:
           who announces one cannot know that it arrived.
-          A host is reachable while it is a member, up, in coverage, no handoff of it is under way, and nobody has
-          switched the radio of its station off. One that was
-          reachable for `heard_every_s` without a break was surely heard in that time, and what was heard was answered,
-          whatever the medium did to single frames; the run promises that. So the last moment at which it was surely
-          heard is `heard_every_s` before the last end of such a span, or when it last left
+          A host is reachable while it is a member, up, in coverage, no handoff of it is in progress, the radio of its
+          station is on, and its positions show that it stays within reach of that station (reach.py): between two ticks
+          of the attachment a host may walk out of reach, and no event says so. A host that was reachable for
+          `heard_every_s` without a break was surely heard in that time, and what was heard was answered, whatever the
+          medium did to single frames; the run promises that. So the last moment at which it was surely heard is
+          `heard_every_s` before the last end of such a span, or when it last left
           T = 0 is the promise of a protocol over connections, which can be lost at any time: any gap is allowed, and no
           station has to say so
 Units     integer nanoseconds
@@ -19,6 +20,8 @@ Source    ours: docs/verdicts-and-metrics.md, docs/validation/trust.md
 from __future__ import annotations
 
 from typing import Literal
+
+from mobilenet.verify.reach import Reach
 
 Aspect = Literal["up", "covered", "connected", "answered"]
 SECOND = 1_000_000_000
@@ -35,23 +38,29 @@ class Silence:
         "_given_up_ns",
         "_given_up_since_ns",
         "_heard_every_ns",
-        "_heard_ns",
+        "_host",
+        "_left_ns",
+        "_reach",
         "_since",
+        "_spans",
         "confirmed_by",
     )
 
-    def __init__(self, after_ns: int | None, heard_every_ns: int) -> None:
-        """`after_ns`: T; None: no gaps at all."""
+    def __init__(self, host: str, after_ns: int | None, heard_every_ns: int, reach: Reach | None) -> None:
+        """`after_ns`: T; None: no gaps at all. `reach`: None: a host in coverage is always within reach."""
+        self._host = host
         self._after_ns = after_ns
         self._heard_every_ns = heard_every_ns
+        self._reach = reach
         self._aspects: dict[Aspect, bool] = {
             "up": True,
             "covered": False,
             "connected": False,
             "answered": True,
         }
-        self._since: int | None = None  # reachable since then
-        self._heard_ns = 0
+        self._since: int | None = None  # reachable since then, as far as events show
+        self._spans: list[tuple[int, int, str | None]] = []  # long enough ones before: from, to, with which station
+        self._left_ns = 0
         self.confirmed_by: str | None = None  # the station that it was last with ...
         self._confirmed_ns = 0  # ... and since when
         self._given_up_ns: int | None = None
@@ -60,27 +69,45 @@ class Silence:
     # --- what is seen of the host
 
     def set(self, aspect: Aspect, value: bool, now_ns: int) -> None:
-        self._heard_ns = self.heard_ns(now_ns)
         self._aspects[aspect] = value
         if not all(self._aspects.values()):
-            self._since = None
+            self._end_span(now_ns)
         elif self._since is None:
             self._since = now_ns
 
     def confirmed(self, station: str | None, now_ns: int) -> None:
+        if station != self.confirmed_by:
+            self._end_span(now_ns)
         self.set("connected", True, now_ns)
         self.confirmed_by, self._confirmed_ns = station, now_ns
 
     def left(self, now_ns: int) -> None:
         """What stations know of it after that, they heard after that."""
         self.set("connected", False, now_ns)
-        self._heard_ns = now_ns
+        self._spans.clear()
+        self._left_ns = now_ns
+
+    def _end_span(self, now_ns: int) -> None:
+        if self._since is not None and now_ns - self._since >= self._heard_every_ns:
+            self._spans.append((self._since, now_ns, self.confirmed_by))
+        self._since = None
 
     def heard_ns(self, now_ns: int) -> int:
         """The last moment at which it was surely heard."""
-        if self._since is not None and now_ns - self._since >= self._heard_every_ns:
-            return max(self._heard_ns, now_ns - self._heard_every_ns)
-        return self._heard_ns
+        under_way = [] if self._since is None else [(self._since, now_ns, self.confirmed_by)]
+        for since_ns, until_ns, station in reversed([*self._spans, *under_way]):
+            end_ns = self._reached_until(since_ns, until_ns, station)
+            if end_ns is not None:
+                return max(self._left_ns, end_ns - self._heard_every_ns)
+        return self._left_ns
+
+    def _reached_until(self, since_ns: int, until_ns: int, station: str | None) -> int | None:
+        """The end of the latest long enough stretch of a span in which the host was within reach."""
+        if self._reach is None:
+            return until_ns if until_ns - since_ns >= self._heard_every_ns else None
+        if station is None:
+            return None
+        return self._reach.latest(self._host, station, since_ns, until_ns, self._heard_every_ns)
 
     # --- what must not be
 

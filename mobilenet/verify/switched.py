@@ -20,7 +20,6 @@ from mobilenet.scenario.expectations import Expected, Switch
 KINDS = frozenset(("cut", "mend", "radio_off", "radio_on"))
 CONFIRMED = frozenset(("join", "handoff_end", "deliver"))
 SEEN_AT = frozenset(("in_coverage", "join", "handoff_start"))
-IN_THE_AIR_NS = 50_000_000  # a frame lasts 19 ms at most
 
 
 def switched_problem(events: Columns, expected: Expected | None) -> str | None:
@@ -32,7 +31,7 @@ def switched_problem(events: Columns, expected: Expected | None) -> str | None:
         return None
     problem = _rows_problem(events, found, expected.switches)
     if problem is None and expected.conduct is not None and expected.conduct.only_connected:
-        problem = _radio_problem(events, expected.switches) or _wire_problem(events, expected)
+        problem = _radio_problem(events, expected) or _wire_problem(events, expected)
     return problem
 
 
@@ -52,7 +51,10 @@ def _rows_problem(events: Columns, rows: list[int], planned: Sequence[Switch]) -
     return None
 
 
-def _radio_problem(events: Columns, switches: Sequence[Switch]) -> str | None:
+def _radio_problem(events: Columns, expected: Expected) -> str | None:
+    switches, in_the_air_ns = expected.switches, expected.in_the_air_ns
+    if in_the_air_ns is None:
+        return None
     silent = {station: _spans(switches, "radio_off", "radio_on", station) for station in _stations_off(switches)}
     if not silent:
         return None
@@ -60,7 +62,7 @@ def _radio_problem(events: Columns, switches: Sequence[Switch]) -> str | None:
     for row, (event, station, now_ns) in enumerate(zip(*columns, strict=True)):
         if event in CONFIRMED and station in silent:
             for since_ns, until_ns in silent[station]:
-                if since_ns + IN_THE_AIR_NS < now_ns < until_ns:
+                if since_ns + in_the_air_ns < now_ns < until_ns:
                     return (
                         f"events: at {_s(now_ns)} (event {row}): {events['node'][row]}: {event} with {station}, whose"
                         f" radio is off since {_s(since_ns)}"

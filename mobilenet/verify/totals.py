@@ -3,17 +3,25 @@
 Checks    no total ever falls
           all are sampled at the same moments: at both ends of the window, at the end of the run, and each second
           between (an adversary's only at the end). What only begins to be counted when it happens for the first time
-          is sampled from then on at each moment no more addressed pairs than pairs, and as many bytes as control
-          information, payload and MAC ACKs
+          is sampled from then on
+          at each moment no more addressed pairs than pairs, and as many bytes as control information, payload and MAC
+          ACKs
+          from each moment to the next at least as many frames as acknowledgements and copies of messages, and bytes
+          enough for that many frames
+          a protocol whose frames carry one message each has received a pair for each delivery at another host
 Units     integer nanoseconds; frames, pairs, bytes
 Source    ours: docs/run-directory.md, docs/verdicts-and-metrics.md
 """
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import Any
 
-from mobilenet.rundir.table import Columns
+import numpy as np
+
+from mobilenet.rundir.table import Columns, Table
+from mobilenet.scenario.expectations import Expected
 from mobilenet.verify.conservation import MAC_ACK_BYTES
 
 SECOND = 1_000_000_000
@@ -21,7 +29,9 @@ NETWORK = "network"
 BEGINS_LATE = ("radio_mac_retries", "wired_lost")
 
 
-def totals_problem(samples: Columns, manifest: dict[str, Any]) -> str | None:
+def totals_problem(
+    events: Columns, samples: Columns, manifest: dict[str, Any], expected: Expected | None
+) -> str | None:
     """The first total that cannot be."""
     series: dict[str, list[tuple[int, float]]] = {}
     columns = (samples[name] for name in ("time_ns", "node", "quantity", "value"))
@@ -31,7 +41,10 @@ def totals_problem(samples: Columns, manifest: dict[str, Any]) -> str | None:
             if own and value < own[-1][1]:
                 return f"samples: {quantity} falls at {time / SECOND:g} s, from {own[-1][1]:.15g} to {value:.15g}"
             own.append((time, value))
-    return _moments_problem(series, manifest) or _sums_problem(series)
+    found = _moments_problem(series, manifest) or _sums_problem(series)
+    if found is None and expected is not None and expected.hosts is not None:
+        found = _steps_problem(series, expected) or _deliveries_problem(events, series, expected)
+    return found
 
 
 def _moments_problem(series: dict[str, list[tuple[int, float]]], manifest: dict[str, Any]) -> str | None:
@@ -68,4 +81,42 @@ def _sums_problem(series: dict[str, list[tuple[int, float]]]) -> str | None:
                     f"samples: at {time / SECOND:g} s {size:.15g} radio_bytes, of which {control:.15g} are control and"
                     f" {payload:.15g} payload"
                 )
+    return None
+
+
+def _steps_problem(series: dict[str, list[tuple[int, float]]], expected: Expected) -> str | None:
+    names = ("radio_frames", "radio_acknowledgements", "radio_payload_bytes", "radio_bytes")
+    for before, after in pairwise(zip(*(series.get(name, ()) for name in names), strict=True)):
+        frames, acknowledgements, payload, size = (b[1] - a[1] for a, b in zip(before, after, strict=True))
+        carrying = payload / expected.payload_bytes if expected.payload_bytes else 0.0
+        span = f"samples: from {before[0][0] / SECOND:g} to {after[0][0] / SECOND:g} s"
+        if frames < acknowledgements + carrying:
+            return (
+                f"{span} {frames:g} radio_frames, of which {acknowledgements:g} acknowledge and {carrying:g} carry"
+                " messages"
+            )
+        if size < frames * expected.least_frame_bytes:
+            return (
+                f"{span} {size:.15g} radio_bytes in {frames:g} frames, each of at least {expected.least_frame_bytes}"
+                " bytes"
+            )
+    return None
+
+
+def _deliveries_problem(events: Columns, series: dict[str, list[tuple[int, float]]], expected: Expected) -> str | None:
+    """Each delivery of another host's message took a frame of its own."""
+    if expected.payload_bytes is None or "pairs_received" not in series:
+        return None
+    table = Table.of(events)
+    rows = table.coded("event").rows("deliver")
+    senders = [message.rpartition(":")[0] for message in table.coded("message").words]
+    own = np.array(table.picked("node", rows)) == np.array(senders)[table.coded("message").codes[rows]]
+    others_ns = table.numbers("time_ns")[rows[~own]] if len(rows) else np.zeros(0, np.int64)
+    for time, received in series["pairs_received"]:
+        delivered = int(np.searchsorted(others_ns, time))
+        if received < delivered:
+            return (
+                f"samples: {received:g} pairs_received by {time / SECOND:g} s, and by then {delivered} messages of"
+                " other hosts were delivered"
+            )
     return None

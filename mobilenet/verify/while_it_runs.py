@@ -2,7 +2,8 @@
 
 Model     creation, duplication, membership, the order promised, and gaps. What a host gave up, and in which order it
           gave up and asked anew, shows only afterwards: where gaps are allowed a violation is judged anew, from the
-          beginning and by all that is known by now, before it is told. Liveness, conservation and the record itself
+          beginning and by all that is known by now, before it is told. How long a host was surely heard follows from
+          positions of the whole run. Liveness, the length of silences, conservation and the record itself
           are judged when the run is over, by judge.py
 Units     integer nanoseconds
 Source    ours: docs/guide/live.md
@@ -18,6 +19,8 @@ from mobilenet.scenario.expectations import Conduct
 from mobilenet.verify.broadcast import SAFETY, BroadcastJudge
 from mobilenet.verify.fifo import FifoJudge
 from mobilenet.verify.judge import delivers_to_all, judged_checks
+
+NEVER_HEARD_S = 1e9  # that a host was surely heard shows only when the run is over
 
 
 class Found(NamedTuple):
@@ -50,7 +53,7 @@ class SafetyJudge:
         events, promises = self._columns(), self._promises
         asks_order = "causal_order" in self._asked
         self._judge = BroadcastJudge(
-            events, promises["gap_after_s"], promises["heard_every_s"], self._conduct, asks_order, self._senders
+            events, promises["gap_after_s"], NEVER_HEARD_S, self._conduct, asks_order, self._senders
         )
         self._fifo = FifoJudge(events, delivers_to_all(promises)) if "fifo_order" in self._asked else None
 

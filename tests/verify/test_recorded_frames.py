@@ -196,7 +196,8 @@ def a_sender_of_another_run(copy: Copy) -> None:
     copy.frames["sender"][10] = "s99"
 
 
-@edit("record", *RADIOS)
+@edit("record", "disk", "power", "full_duplex")
+@edit("conservation", "tcp")
 def every_fate_is_collision(copy: Copy) -> None:
     for row in with_fate(copy, "received"):
         refate(copy, row, "collision")
@@ -208,7 +209,7 @@ def every_fate_is_collision_and_the_counters_stay(copy: Copy) -> None:
     copy.frames["fate"] = ["collision"] * len(copy.frames["fate"])
 
 
-@edit("gaps", "disk", "town")
+@edit("record", "disk", "town")
 def nothing_arrived(copy: Copy) -> None:
     for row in with_fate(copy, "received"):
         refate(copy, row, "random")

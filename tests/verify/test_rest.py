@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from mobilenet import api
-from mobilenet.rundir.writer import file_digests
 from mobilenet.scenario import Scenario
 from mobilenet.scenario.rest import MOST_LOSS, rest
 from mobilenet.simulation.mobile import Simulation
-from mobilenet.verify import verify_run
-from mobilenet.verify.judge import overall
 from tests.cli.command import mobilenet
 
 SCENARIOS = Path(__file__).parents[2] / "scenarios"
@@ -44,6 +40,11 @@ def test_shipped_scenarios_have_time_enough_to_be_held_to_their_promise(name: st
         (("protocol={name: beacon}",), "beacon says nothing of rest"),
         (("protocol.name=tcp_flooding", "stations.backbone.delay_ms=600"), "longer than handoff_wait_s"),
         (("protocol.name=tcp_flooding", "protocol.tcp.max_retransmissions=0"), "connections end without need"),
+        (("protocol.resend_jitter_low=0.95", "protocol.resend_jitter_high=1.1"), "may collide again and again"),
+        (("protocol.silent_after_s=1",), "may be sent none"),
+        (("protocol.cookie_lifetime_s=0.3",), "its cookie may be too old each time"),
+        (("wireless.queue_frames=30",), "may be dropped again and again"),
+        (("wireless.interference_range_m=500",), "farther than they are sensed"),
         (("protocol={name: tcp_flooding, spacing: per_queue, spacing_ms: 100}",), "a station's time between copies"),
     ],
 )
@@ -64,8 +65,8 @@ def test_the_promise_follows_the_heartbeat_the_absences_and_tcp_s_longest_timeou
     assert within_s("workload.interval_s=2", outage) > within_s("workload.interval_s=2") + 10
     burst = "workload={arrivals: explicit, payload_bytes: 1400, messages: [" + "{host: h1, at_s: 599}, " * 3000 + "]}"
     assert within_s("duration_s=600", burst) > 245  # so long a run of this took
-    for key in ("resend_first_s", "ack_max_s", "control_interval_s"):
-        assert within_s(f"protocol.{key}=60") > 400
+    for key in ("ack_max_s", "control_interval_s"):
+        assert within_s(f"protocol.{key}=60", "protocol.cookie_lifetime_s=600") > 400
     assert within_s("protocol={name: tcp_flooding, spacing_ms: 10000}") > 600
     assert (
         within_s("protocol.name=tcp_flooding", "protocol.tcp.rto_max_s=10")
@@ -73,17 +74,14 @@ def test_the_promise_follows_the_heartbeat_the_absences_and_tcp_s_longest_timeou
     )
 
 
-def test_equal_intervals_of_heartbeats_are_found_out(tmp_path: Path) -> None:
-    """What went unnoticed once: in an idle network hidden hosts collide for ever. Now it is a violation that names
-    them.
-    """
+def test_a_run_with_equal_intervals_never_rests_and_promises_no_rest(tmp_path: Path) -> None:
+    """In an idle network two hidden hosts collide for ever. The parameters are to blame, and the verdict says so."""
     broken = static(*ONE_CELL, *IDLE, "seed=9541", "protocol.resend_jitter_low=1", "protocol.resend_jitter_high=1")
     run = api.run(broken, out=tmp_path / "run")
-    assert run.verdict == "violated"
-    (checks,) = [[name for name, verdict in run.verdicts.items() if verdict.answer == "violated"]]
-    assert "drained" in checks
-    assert "not at rest 600 s after the active part" in run.verdicts["drained"].explanation
-    assert " h" in run.verdicts["drained"].explanation or " s0" in run.verdicts["drained"].explanation
+    assert run.verdict == "unknown"
+    reason = run.verdicts["drained"].explanation
+    assert "not at rest 600 s after the active part" in reason and "frames that collide" in reason
+    assert " h" in reason or " s0" in reason
 
 
 @pytest.mark.parametrize("seed", range(9541, 9544))
@@ -119,15 +117,3 @@ def test_a_run_that_is_not_at_rest_exits_with_4_and_says_who_waits_for_what(tmp_
         begin = again.stdout.index("property ")
         assert "drained       unknown\n" in again.stdout[begin:]
     assert call("verify", "run").returncode == 4
-
-
-def test_a_record_of_the_format_before_is_judged_by_what_it_promised(tmp_path: Path) -> None:
-    run = api.run(static("duration_s=20"), out=tmp_path / "run")
-    path = run.path / "manifest.json"
-    manifest = json.loads(path.read_text())
-    manifest["format_version"] = 2
-    manifest["promises"] |= {"heard_every_s": 18.0, "rest_within_s": None}
-    del manifest["promises"]["no_rest_because"]
-    manifest["files"] = file_digests(run.path)
-    path.write_text(json.dumps(manifest))
-    assert overall(verify_run(run.path)) == "valid"

@@ -11,6 +11,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from mobilenet.rundir.schema import FORMAT_VERSION
+
 SECOND = 1_000_000_000
 
 
@@ -74,7 +76,7 @@ def write_run(
     }), folder / "samples.parquet")  # fmt: skip
     documents = {
         "manifest.json": {
-            "format_version": 2, "mobilenet_version": "0", "seed": seed, "simulated_s": float(seconds),
+            "format_version": FORMAT_VERSION, "mobilenet_version": "0", "seed": seed, "simulated_s": float(seconds),
             "duration_s": float(seconds), "protocol": "none",
             "station_positions_m": stations, "range_m": 120.0, "station_names": {}, "host_names": {},
         },

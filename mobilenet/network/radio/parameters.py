@@ -184,6 +184,11 @@ class WirelessParameters(Parameters):
         return max(self.interference_m, self.detection_m or 0.0)
 
     @property
+    def disturbs_unsensed(self) -> bool:
+        """With unit_disk: whether a frame disturbs receivers that are too far away to receive or sense it."""
+        return self.interference_m > max(self.range_m, self.detection_m or 0.0)
+
+    @property
     def unicast_mbps(self) -> float:
         """With dcf."""
         return self.unicast_rate_mbps or (11 if self.mode == "b" else 24)

@@ -9,7 +9,9 @@ from collections.abc import Mapping
 from typing import ClassVar
 
 from ..declaration import Declaration
+from ..port import MessageId
 from .host import Host
+from .messages import ACKS_PER_FRAME, AckC, AppCo, AppSh, InitAck, Req2, Rsp1, Rsp2
 from .parameters import MobileCausalParameters
 from .stable import Stable
 from .station import Station
@@ -27,6 +29,11 @@ class MobileCausal(Declaration):
         "handoff_end": ("recovered", "skipped"),
     }
     messages_stay_whole = True
+    keeps_until_acknowledged = True
+    lists: ClassVar[Mapping[str, tuple[str, ...]]] = {
+        kind.__name__: kind.lists  # type: ignore[attr-defined]
+        for kind in (AppSh, InitAck, AckC, Rsp1, Req2, Rsp2)
+    }
 
     @staticmethod
     def first_join_spread_s(p: MobileCausalParameters) -> float:
@@ -39,6 +46,17 @@ class MobileCausal(Declaration):
     @staticmethod
     def expiry_s(p: MobileCausalParameters) -> float | None:
         return p.expiry_s
+
+    @staticmethod
+    def longest_message_bytes(p: MobileCausalParameters, payload_bytes: int, hosts: int, broadcasts: int) -> int:
+        """Of AppSh with all hosts in M_d, InitAck with a skip set over all messages, and AckC."""
+        longest = (
+            AppSh(0, MessageId(0, 0), payload_bytes, tuple(range(hosts))),
+            AppCo(0, 0, 0, MessageId(0, 0), payload_bytes),
+            InitAck(0, 0, 0, 0, (broadcasts,), 0, False),
+            AckC(dict.fromkeys(range(min(hosts, ACKS_PER_FRAME)), 0)),
+        )
+        return max(message.size_bytes for message in longest)  # type: ignore[attr-defined]
 
     @staticmethod
     def forgets_after_s(p: MobileCausalParameters) -> float | None:

@@ -1,0 +1,211 @@
+"""Whether the sizes of buffers and lists can be what was measured, as far as they follow from events.
+
+Checks    a host's sbuffer grows by one with each of its broadcasts, in that nanosecond, and at no other time
+          a station's sbuffer takes each message once. Up to any moment it has taken at most as many messages as were
+          broadcast, and at least those that were delivered in its cell, if it had a host from their broadcast on
+          a host's rbuffer holds at most what was broadcast (copies of delivered messages may be among it), a station's
+          at most what the sbuffers of all hosts hold
+          each message with lists on a wire has one sample of each list, and each in the air at least one; besides these
+          only messages that were dropped, or still wait in a queue, have one
+Model     only for protocols that keep messages in this way (Conduct). Stations that give hosts up keep nothing for
+          them, so nothing is asked there of what they keep
+Units     integer nanoseconds; messages
+Shapes    a buffer's sizes: times int64, values float64, (samples,)
+Source    ours: docs/protocols/mobile-causal.md, docs/verdicts-and-metrics.md
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import chain
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from mobilenet.rundir.table import Columns, Table
+from mobilenet.scenario.expectations import Expected
+
+SECOND = 1_000_000_000
+SBUFFER, RBUFFER = "sbuffer", "rbuffer"
+CONFIRMS = ("join", "handoff_end")
+DOUBTS = ("handoff_start", "leave", "gap")  # from then on the station may have nothing of the host
+
+
+class Sizes(NamedTuple):
+    """Of one buffer: from when on, what size."""
+
+    times: np.ndarray
+    values: np.ndarray
+
+    @property
+    def grown(self) -> np.ndarray:
+        """How much has come in by then."""
+        return np.cumsum(np.maximum(np.diff(self.values, prepend=0.0), 0.0))
+
+
+def buffers_problem(
+    events: Columns, samples: Columns, counters: dict[str, Any], manifest: dict[str, Any], expected: Expected | None
+) -> str | None:
+    """The first size that cannot be."""
+    conduct = None if expected is None else expected.conduct
+    if expected is None or conduct is None or expected.hosts is None:
+        return None
+    found: Iterator[str] = iter(())
+    if conduct.keeps_until_acknowledged:
+        record = _Record(Table.of(events), Table.of(samples))
+        found = record.problems(gives_up=manifest["promises"]["gap_after_s"] is not None)
+    return next(chain(found, _list_problems(Table.of(samples), counters, expected, manifest["stations"])), None)
+
+
+class _Record:
+    def __init__(self, events: Table, samples: Table) -> None:
+        self._events = events
+        self._event, self._node, self._message = (events.coded(name) for name in ("event", "node", "message"))
+        self._times = events.numbers("time_ns")
+        self._sizes = {quantity: _sizes(samples, quantity) for quantity in (SBUFFER, RBUFFER)}
+        self._sent_rows = self._event.rows("broadcast")
+        self._sent_ns = self._times[self._sent_rows]
+
+    def problems(self, gives_up: bool) -> Iterator[str]:
+        for node, sizes in self._sizes[SBUFFER].items():
+            yield from self._own_problems(node, sizes) if node[0] == "h" else self._most_problems(node, sizes)
+        yield from self._unsampled_problems()
+        if not gives_up:
+            yield from self._least_problems()
+        for node, sizes in self._sizes[RBUFFER].items():
+            yield from self._waiting_problems(node, sizes)
+
+    def _own_problems(self, node: str, sizes: Sizes) -> Iterator[str]:
+        """Of a host's sbuffer: it grows with each broadcast, by one."""
+        steps = np.diff(sizes.values, prepend=0.0)
+        grown_ns = sizes.times[steps > 0]
+        sent_ns = self._sent_ns[self._node.codes[self._sent_rows] == self._node.code(node)]
+        if (steps <= 1).all() and np.array_equal(grown_ns, sent_ns):
+            return
+        if (steps > 1).any():
+            i = int(np.flatnonzero(steps > 1)[0])
+            yield f"samples: the sbuffer of {node} grows by {steps[i]:g} at {_s(sizes.times[i])}, expected by one"
+        odd_ns = min(set(grown_ns.tolist()) ^ set(sent_ns.tolist()), default=None)
+        if odd_ns in sent_ns:
+            yield f"samples: {node} broadcasts at {_s(odd_ns)}, and its sbuffer does not grow"
+        elif odd_ns is not None:
+            yield f"samples: the sbuffer of {node} grows at {_s(odd_ns)}, when it broadcasts nothing"
+        elif len(grown_ns) != len(sent_ns):
+            yield f"samples: the sbuffer of {node} grows {len(grown_ns)} times, and it broadcasts {len(sent_ns)} times"
+
+    def _unsampled_problems(self) -> Iterator[str]:
+        for code in np.unique(self._node.codes[self._sent_rows]).tolist():
+            if self._node.words[code] not in self._sizes[SBUFFER]:
+                yield f"samples: {self._node.words[code]} broadcasts, and its sbuffer was never sampled"
+
+    def _most_problems(self, node: str, sizes: Sizes) -> Iterator[str]:
+        """Of a station's sbuffer: each message comes in once at most."""
+        grown, sent = sizes.grown, np.searchsorted(self._sent_ns, sizes.times, "right")
+        for i in np.flatnonzero(grown > sent).tolist():
+            yield (
+                f"samples: the sbuffer of {node} has taken {grown[i]:g} messages by {_s(sizes.times[i])}, and"
+                f" {sent[i]} were broadcast"
+            )
+
+    def _least_problems(self) -> Iterator[str]:
+        """Of stations' sbuffers: what was delivered in a cell had come in there."""
+        station = self._events.coded("station")
+        delivered = self._event.rows("deliver")
+        delivered = delivered[station.codes[delivered] >= 0]
+        place = self._message.codes[delivered].astype(np.int64) * (len(station.words) + 1) + station.codes[delivered]
+        rows = delivered[np.sort(np.unique(place, return_index=True)[1])]  # the first in each cell
+        sent_ns = np.full(len(self._message.words), 2**62)
+        sent_ns[self._message.codes[self._sent_rows]] = self._sent_ns
+        served = self._served()
+        for code, name in enumerate(station.words):
+            own = rows[station.codes[rows] == code]
+            since_ns = _since(served.get(name, []), self._times[own])
+            own = own[sent_ns[self._message.codes[own]] > since_ns]
+            sizes = self._sizes[SBUFFER].get(name, Sizes(np.zeros(0, np.int64), np.zeros(0)))
+            came_in = np.concatenate(([0.0], sizes.grown))[np.searchsorted(sizes.times, self._times[own], "right")]
+            for i in np.flatnonzero(came_in < np.arange(1, len(own) + 1)).tolist():
+                yield (
+                    f"samples: the sbuffer of {name} has taken {came_in[i]:g} messages by {_s(self._times[own[i]])},"
+                    f" and {i + 1} were delivered in its cell"
+                )
+
+    def _served(self) -> dict[str, list[tuple[int, int]]]:
+        """Station -> the times, from and to, in which it surely served a host without a break."""
+        rows = self._event.rows(*CONFIRMS, *DOUBTS)
+        columns = (self._events.picked(name, rows) for name in ("event", "node", "station", "time_ns"))
+        at: dict[str, str] = {}  # host -> station
+        count: dict[str, int] = {}
+        found: dict[str, list[tuple[int, int]]] = {}
+        for event, node, station, now_ns in zip(*columns, strict=True):
+            before = at.pop(node, None)
+            if event in CONFIRMS and station is not None:
+                at[node] = station
+                count[station] = count.get(station, 0) + 1
+                if count[station] == 1:
+                    found.setdefault(station, []).append((now_ns, 2**62))
+            if before is not None:
+                count[before] -= 1
+                if not count[before]:
+                    found[before][-1] = found[before][-1][0], now_ns
+        return found
+
+    def _waiting_problems(self, node: str, sizes: Sizes) -> Iterator[str]:
+        """What waits in an rbuffer."""
+        if node[0] == "h":
+            most, of_what = np.searchsorted(self._sent_ns, sizes.times, "right"), "were broadcast"
+        else:
+            most, of_what = self._unacknowledged(sizes.times), "are in the sbuffers of all hosts"
+        for i in np.flatnonzero(sizes.values > most).tolist():
+            yield (
+                f"samples: the rbuffer of {node} holds {sizes.values[i]:g} messages at {_s(sizes.times[i])}, and"
+                f" {most[i]:g} {of_what}"
+            )
+
+    def _unacknowledged(self, times: np.ndarray) -> np.ndarray:
+        """What the sbuffers of all hosts hold in or just before these nanoseconds."""
+        hosts = [sizes for node, sizes in self._sizes[SBUFFER].items() if node[0] == "h"]
+        if not hosts:
+            return np.zeros(len(times))
+        at_ns = np.concatenate([sizes.times for sizes in hosts])
+        steps = np.concatenate([np.diff(sizes.values, prepend=0.0) for sizes in hosts])
+        order = np.argsort(at_ns, kind="stable")
+        total = np.concatenate(([0.0], np.cumsum(steps[order])))
+        before, after = (np.searchsorted(at_ns[order], times, side) for side in ("left", "right"))
+        return np.asarray(np.maximum(total[before], total[after]))
+
+
+def _sizes(samples: Table, quantity: str) -> dict[str, Sizes]:
+    rows = samples.coded("quantity").rows(quantity)
+    node = samples.coded("node")
+    rows = rows[np.argsort(node.codes[rows], kind="stable")]
+    times, values = samples.numbers("time_ns")[rows], samples.numbers("value")[rows]
+    ends = np.searchsorted(node.codes[rows], np.arange(len(node.words) + 1))
+    found = ((name, int(ends[i]), int(ends[i + 1])) for i, name in enumerate(node.words))
+    return {name: Sizes(times[first:end], values[first:end]) for name, first, end in found if first < end}
+
+
+def _since(spans: list[tuple[int, int]], times: np.ndarray) -> np.ndarray:
+    """At each of these times the begin of the span that it lies in; never, where it lies in none."""
+    begins, ends = (np.array([span[i] for span in spans] or [2**62], np.int64) for i in (0, 1))
+    place = np.searchsorted(begins, times, "right") - 1
+    return np.where((place >= 0) & (times <= ends[place]), begins[place], 2**62)
+
+
+def _list_problems(samples: Table, counters: dict[str, Any], expected: Expected, stations: int) -> Iterator[str]:
+    """Each list of a message has a sample when the message is put on a wire, or into the queue of the radio."""
+    assert expected.conduct is not None
+    quantity = samples.coded("quantity")
+    measured = dict(zip(quantity.words, np.bincount(quantity.codes[quantity.codes >= 0]).tolist(), strict=True))
+    radio, kinds = counters["radio"], counters["by_message_type"]
+    for kind, names in expected.conduct.lists.items():
+        wired = kinds["wired"].get(kind, {"count": 0})["count"]
+        in_the_air = sum(kinds[side].get(kind, {"count": 0})["count"] for side in ("host", "station"))
+        waiting = 0 if wired else radio["queue_drops"] + stations * (expected.queue_frames + 1)
+        for name in names:
+            many = measured.get(name, 0)
+            if not wired + in_the_air <= many <= wired + in_the_air + waiting:
+                yield f"samples: {many} of {name}, and {wired + in_the_air} messages {kind} were sent, with one each"
+
+
+def _s(time_ns: Any) -> str:
+    return f"{int(time_ns) / SECOND:.6f} s"

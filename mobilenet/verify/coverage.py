@@ -1,0 +1,148 @@
+"""Whether hosts are in coverage exactly where their recorded positions are.
+
+Model     coverage is decided anew for a host on each tick of the attachment, when it appears, and when it is dragged;
+          it changes at no other moment before the end of the active part. At a recorded position that falls on a tick
+          it is known; elsewhere a host has walked since the last tick, at most with its speed limit, and between two
+          recorded positions likewise. Where distances decide, what these ways and the host's error leave open is not
+          judged. Where power decides, only recorded positions on ticks are judged, and every moment of a host that
+          cannot walk; hosts that err about their place are not. A place at which a millimetre makes the difference says
+          nothing
+Units     metres, integer nanoseconds
+Shapes    time_ns int64, x_m, y_m float64: (positions of one host,)
+Source    ours: docs/models/world.md, docs/verdicts-and-metrics.md
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+from typing import NamedTuple
+
+import numpy as np
+
+from mobilenet.rundir.table import Columns
+from mobilenet.scenario.expectations import Expected, HostPlan, Places
+
+SECOND = 1_000_000_000
+ROUNDING_M = 1e-3
+MOST_SIGMAS = 8 * math.sqrt(2)  # in each coordinate eight standard deviations are never exceeded
+IN_COVERAGE, OUT_OF_COVERAGE = "in_coverage", "out_of_coverage"
+NEARBY = ((0.0, 0.0), (ROUNDING_M, 0.0), (-ROUNDING_M, 0.0), (0.0, ROUNDING_M), (0.0, -ROUNDING_M))
+Track = tuple[list[int], list[float], list[float]]  # of one host: time_ns, x_m, y_m
+
+
+class _Turn(NamedTuple):
+    """A host comes into coverage, or leaves it."""
+
+    at_ns: int
+    row: int
+    covered: bool
+
+
+def coverage_problem(
+    events: Columns, tracks: Mapping[str, Track], plans: Mapping[str, HostPlan], expected: Expected
+) -> str | None:
+    """The first event, or position, that does not fit."""
+    places = expected.places
+    assert places is not None
+    turns: dict[str, list[_Turn]] = {}
+    for row, (event, node, now_ns) in enumerate(zip(events["event"], events["node"], events["time_ns"], strict=True)):
+        if event in (IN_COVERAGE, OUT_OF_COVERAGE):
+            turns.setdefault(node, []).append(_Turn(now_ns, row, event == IN_COVERAGE))
+    hosts = [(node, plan) for node, plan in plans.items() if node in tracks]
+    problems = (_Host(node, plan, tracks[node], turns.get(node, []), places, expected.end_ns) for node, plan in hosts)
+    return next((found for host in problems for found in host.problems()), None)
+
+
+class _Host:
+    def __init__(
+        self, node: str, plan: HostPlan, track: Track, turns: list[_Turn], places: Places, end_ns: int
+    ) -> None:
+        self._node = node
+        self._plan = plan
+        self._times = np.array(track[0], np.int64)
+        self._x, self._y = np.array(track[1]), np.array(track[2])
+        self._turns = turns
+        self._places = places
+        self._end_ns = end_ns
+        self._error_m = MOST_SIGMAS * places.error_m + ROUNDING_M
+        self._nearest_m = _nearest_m(self._x, self._y, places)
+
+    def problems(self) -> Iterator[str]:
+        for turn in self._turns:
+            if turn.at_ns < self._end_ns and (problem := self._turn_problem(turn)) is not None:
+                what = IN_COVERAGE if turn.covered else OUT_OF_COVERAGE
+                yield f"events: at {turn.at_ns / SECOND:.6f} s (event {turn.row}): {self._node}: {what}, {problem}"
+        yield from self._position_problems()
+
+    def _turn_problem(self, turn: _Turn) -> str | None:
+        plan = self._plan
+        dragged = any(drag[0] == turn.at_ns for drag in plan.drags)
+        if turn.at_ns % self._places.tick_ns and turn.at_ns != plan.appears_ns and not dragged:
+            return f"which is looked at each {self._places.tick_ns / SECOND:g} s"
+        after = int(np.searchsorted(self._times, turn.at_ns, "right"))
+        for i in (after - 1, after):
+            if 0 <= i < len(self._times) and self._times[i] < self._end_ns and not self._is_dragged(turn.at_ns, i):
+                ways_m = plan.speed_mps * abs(turn.at_ns - int(self._times[i])) / SECOND
+                if self._is_covered(i, ways_m) is (not turn.covered):
+                    return f"and at {self._times[i] / SECOND:g} s it is {self._where(i)}"
+        return None
+
+    def _position_problems(self) -> Iterator[str]:
+        """At each recorded position before the end."""
+        count = int(np.searchsorted(self._times, self._end_ns))
+        since_tick_ns = self._times[:count] % self._places.tick_ns
+        turns_ns = [turn.at_ns for turn in self._turns]
+        said = np.array([False, *(turn.covered for turn in self._turns)])[
+            np.searchsorted(turns_ns, self._times[:count], "right")
+        ]
+        ways_m = self._plan.speed_mps * since_tick_ns / SECOND
+        if self._places.by_power:
+            doubtful = self._doubtful_by_power(count, ways_m, said)
+        else:
+            slack_m = ways_m + self._error_m
+            surely_in = self._nearest_m[:count] + slack_m <= self._places.range_m
+            surely_out = self._nearest_m[:count] - slack_m > self._places.range_m
+            doubtful = np.flatnonzero(surely_in & ~said | surely_out & said).tolist()
+        for i in doubtful:
+            if not any(drag[0] == self._times[i] for drag in self._plan.drags):
+                yield (
+                    f"positions: {self._node} is {self._where(i)} at {self._times[i] / SECOND:g} s, and events have it"
+                    f" {'in' if said[i] else 'out of'} coverage"
+                )
+
+    def _doubtful_by_power(self, count: int, ways_m: np.ndarray, said: np.ndarray) -> Iterator[int]:
+        known = np.flatnonzero(ways_m == 0).tolist()
+        return (i for i in known if i < count and self._is_covered(i, 0.0) is (not said[i]))
+
+    def _is_covered(self, i: int, ways_m: float) -> bool | None:
+        """Whether a station serves the host where it may be after so long a way; None: that is open."""
+        places = self._places
+        if places.by_power:
+            if ways_m or places.error_m or places.covers is None:
+                return None
+            x, y = float(self._x[i]), float(self._y[i])
+            found = places.covers(x, y)
+            return found if all(places.covers(x + east, y + north) == found for east, north in NEARBY) else None
+        nearest_m, slack_m = float(self._nearest_m[i]), ways_m + self._error_m
+        if nearest_m + slack_m <= places.range_m:
+            return True
+        return False if nearest_m - slack_m > places.range_m else None
+
+    def _is_dragged(self, now_ns: int, i: int) -> bool:
+        """Between a moment and the i-th position."""
+        first, last = sorted((now_ns, int(self._times[i])))
+        return any(first <= at_ns <= last for at_ns, _, _ in self._plan.drags)
+
+    def _where(self, i: int) -> str:
+        at = f"at ({self._x[i]:.2f}, {self._y[i]:.2f}) m"
+        if self._places.by_power:
+            return f"{at}, where a station {'serves' if self._is_covered(i, 0.0) else 'does not serve'} it"
+        return f"{at}, {self._nearest_m[i]:.2f} m from the nearest station (range {self._places.range_m:g} m)"
+
+
+def _nearest_m(x: np.ndarray, y: np.ndarray, places: Places) -> np.ndarray:
+    nearest = np.full(len(x), np.inf)
+    for at_x, at_y in places.stations_m:
+        np.minimum(nearest, np.hypot(x - at_x, y - at_y), out=nearest)
+    return nearest

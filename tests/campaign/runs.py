@@ -1,0 +1,88 @@
+"""One seed of the campaign: drawn, run, judged; and many of them, on processes of their own.
+
+Model     each seed is a scenario (scenarios.py), run into a directory and judged from it. What came out is one line of
+          results.jsonl; seeds that are in it are not run again, so a campaign goes on where it was stopped, and may be
+          split by seeds. A directory stays where its run is violated, or unknown although nothing announced that it
+          might be (scenario/judgeable.py)
+Units     CPU seconds
+Source    ours: docs/validation/trust.md
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+import time
+import traceback
+from collections.abc import Iterable, Iterator
+from concurrent.futures import ProcessPoolExecutor
+from multiprocessing import get_context
+from pathlib import Path
+from typing import Any
+
+import mobilenet
+from mobilenet.parameters import ScenarioError
+from mobilenet.scenario import Scenario
+from mobilenet.scenario.judgeable import doubts
+
+from .scenarios import NotDrawn, drawn
+
+MOST_EVENTS = 100_000  # about 2 CPU s
+OUTCOMES = ("not_drawn", "cut_off", "valid", "unknown", "unknown_unannounced", "violated", "failed")
+
+
+def one(seed: int, place: Path) -> dict[str, Any]:
+    """What became of the scenario of a seed."""
+    folder = place / f"seed{seed}"
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(parents=True)
+    begin_s = time.process_time()
+    try:
+        found = _judged(seed, folder)
+    except NotDrawn as error:
+        found = {"outcome": "not_drawn", "why": str(error)[:300]}
+    except Exception:
+        found = {"outcome": "failed", "why": traceback.format_exc()[-3000:]}
+    if found["outcome"] not in ("violated", "failed", "unknown_unannounced"):
+        shutil.rmtree(folder)
+    return {"seed": seed, **found, "cpu_s": round(time.process_time() - begin_s, 2)}
+
+
+def _judged(seed: int, folder: Path) -> dict[str, Any]:
+    scenario = drawn(seed, folder, MOST_EVENTS)
+    try:
+        limited = scenario.changed([f"limits.max_events={4 * MOST_EVENTS}"])
+        run = mobilenet.run(limited, out=folder / "run", allow_code=True)
+    except ScenarioError as error:
+        if "limits.max_events" in str(error):
+            return {"outcome": "cut_off", "why": str(error)[:200]}
+        raise
+    announced = doubts(scenario)
+    why = {name: verdict.explanation for name, verdict in run.verdicts.items() if verdict.answer != "valid"}
+    outcome = run.verdict if run.verdict != "unknown" or announced else "unknown_unannounced"
+    kind = scenario.protocol.name if isinstance(scenario, Scenario) else "processes"
+    return {"outcome": outcome, "protocol": kind, "why": why, "announced": announced}
+
+
+def campaign(seeds: Iterable[int], place: Path, workers: int) -> Iterator[dict[str, Any]]:
+    """The seeds that are not in results.jsonl yet, as they are done."""
+    place.mkdir(parents=True, exist_ok=True)
+    path = place / "results.jsonl"
+    done = {result["seed"] for result in results(place)}
+    wanted = [seed for seed in seeds if seed not in done]
+    with ProcessPoolExecutor(workers, get_context("spawn")) as pool, path.open("a", encoding="utf-8") as file:
+        for result in pool.map(one, wanted, [place] * len(wanted)):
+            file.write(json.dumps(result) + "\n")
+            file.flush()
+            yield result
+
+
+def results(place: Path) -> list[dict[str, Any]]:
+    """Those of before; a line that was cut off by a kill does not count."""
+    path, found = place / "results.jsonl", []
+    for line in path.read_text(encoding="utf-8").splitlines() if path.exists() else []:
+        try:
+            found.append(json.loads(line))
+        except ValueError:
+            continue
+    return found

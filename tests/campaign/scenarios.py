@@ -1,0 +1,349 @@
+"""A scenario over all keys, from a seed.
+
+Model     the shape of the world is drawn small (stations near enough to matter to each other, a dozen hosts), the rest
+          by its schema (values.py). Keys that a scenario refuses are taken out again, until it is one. Then the
+          run is cut to a given number of events, by its duration and after that by its hosts; what happens at given
+          times comes last, so that it lies within the run. The drain is what the scenario promises to rest in, if that
+          is not too long
+Units     as the keys say
+Source    ours: docs/validation/trust.md
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import mobilenet
+from mobilenet.parameters import ScenarioError
+from mobilenet.scenario import AnyScenario, ProcessScenario, Scenario, load_scenario
+from mobilenet.scenario.judgeable import doubts
+from mobilenet.scenario.preflight import estimated_events
+from mobilenet.scenario.rest import rest
+from mobilenet.scenario.yaml_writer import to_yaml
+
+from .values import Values
+
+SHIPPED = Path(mobilenet.__file__).parents[1] / "scenarios"
+SHARES = (0.02, 0.02, 0.05, 0.15)  # of the keys of a group that are drawn
+RADIO_SHARE = 0.02  # with more of its keys at an extreme, a radio is one that nobody hears
+MOST_REPAIRS = 60
+ENOUGH = 40.0  # broadcasts
+LONG_ENOUGH_S = 5.0
+MOST_DRAIN_S = 1500.0
+BROADCASTS = ("all_to_all", "best_effort", "causal", "causal_reliable", "disjoint_paths", "reliable")
+GROUPS = {
+    "all_to_all": "AllToAll", "best_effort": "BestEffort", "causal": "Causal", "causal_reliable": "CausalReliable",
+    "disjoint_paths": "DisjointPaths", "reliable": "Reliable", "mobile_causal": "MobileCausal",
+    "tcp_flooding": "TcpFlooding",
+}  # fmt: skip
+Document = dict[str, Any]
+
+
+class NotDrawn(Exception):
+    """Nothing that the seed gives is a scenario."""
+
+
+def drawn(seed: int, folder: Path, most_events: int) -> AnyScenario:
+    """The scenario of a seed, as `folder`/scenario.yaml, with the files that it names beside it. Raises NotDrawn."""
+    try:
+        return _drawn(Random(f"campaign {seed}"), folder, most_events)
+    except ScenarioError as error:
+        raise NotDrawn(str(error)) from None
+
+
+def _drawn(random: Random, folder: Path, most_events: int) -> AnyScenario:
+    values = Values(random, random.choice(SHARES))
+    if random.random() < 0.2:
+        return _repaired(_processes(random, values, folder), folder)
+    document = _mobile(random, values, folder)
+    scenario = _cut(document, _repaired(document, folder), folder, most_events)
+    if random.random() < 0.98:
+        _let_it_broadcast(document, scenario)
+    document |= _at_times(random, values, scenario)
+    scenario = _repaired(document, folder)
+    assert isinstance(scenario, Scenario)
+    within_s = rest(scenario).within_s
+    if random.random() < 0.97:
+        document["drain_s"] = min(MOST_DRAIN_S, 600.0 if within_s is None else within_s + 1)
+    return _repaired(document, folder)
+
+
+def _repaired(document: Document, folder: Path) -> AnyScenario:
+    """The scenario, without the keys that it refuses: they are taken out of `document`."""
+    for _ in range(MOST_REPAIRS):
+        (folder / "scenario.yaml").write_text(to_yaml(document), encoding="utf-8")
+        try:
+            return load_scenario(folder / "scenario.yaml")
+        except ScenarioError as error:
+            if not _take_out(document, str(error).splitlines()[0]):
+                raise NotDrawn(str(error)) from None
+    raise NotDrawn("too many repairs")
+
+
+def _take_out(document: Document, line: str) -> bool:
+    """Take out the key that an error names, or one that it is compared with, or the group around it; False: none of
+    them is there.
+    """
+    found = re.search(r"scenario\.yaml:\d+: ([\w.]+): (.*)", line)
+    if found is None:
+        return False
+    path, what = found.group(1).split("."), re.findall(r"\w+", found.group(2))
+    while path:
+        place: Any = document
+        for key in path[:-1]:
+            place = place[int(key)] if isinstance(place, list) else place.get(key) if isinstance(place, dict) else None
+        last, group = path.pop(), place
+        if isinstance(group, dict) and isinstance(group.get(last), dict):
+            group = group[last]
+            what = [word for word in what if word != "name"]
+        if isinstance(group, dict) and (named := [key for key in (last, *what) if key in group]):
+            if group is document and named[0] in ESSENTIAL:
+                return False
+            if "expected null" in line:
+                group[named[0]] = None
+            else:
+                del group[named[0]]
+            return True
+        if isinstance(place, dict) and last in place and not (place is document and last in ESSENTIAL):
+            del place[last]
+            return True
+        if isinstance(place, list) and last.isdigit() and int(last) < len(place):
+            del place[int(last)]
+            return True
+    return False
+
+
+ESSENTIAL = ("duration_s", "stations", "hosts", "protocol", "workload", "processes", "seed")
+
+
+def _mobile(random: Random, values: Values, folder: Path) -> Document:
+    apart_m = random.choice((30.0, 90.0, 150.0, 200.0, 260.0))
+    count = random.choice((1, 1, 2, 3, 4, 5))
+    layout: Document = {"shape": "points", "points_m": [[i % 3 * apart_m, i // 3 * apart_m] for i in range(count)]}
+    hosts = random.choice((0, 1, 2, 3, 4, 5, 5, 6, 6, 3, 4, 6, 8, 12))
+    few = Values(random, min(values.share, RADIO_SHARE))
+    wireless = few.group("WirelessParameters", frozenset(("obstacles", "mac", "model", "range_m")))
+    wireless["model"] = random.choice(("unit_disk", "unit_disk", "sinr"))
+    wireless["mac"] = "dcf" if wireless["model"] == "sinr" else random.choice(("dcf", "dcf", "dcf", "acking"))
+    if random.random() < 0.7 and wireless["model"] == "unit_disk":
+        wireless["range_m"] = random.choice(
+            (values.number({"type": "number", "minimum": 1, "maximum": 3000}), 80.0, 120.0)
+        )
+    if wireless["model"] == "sinr":
+        for key in ("shadowing", "fading"):
+            if random.random() < 0.4:
+                wireless[key] = values.group(f"{key.title()}Parameters")
+        if random.random() < 0.4:
+            wireless["obstacles"] = _walls(random, folder, apart_m)
+    protocol = _protocol(random, values, folder)
+    unusual = frozenset(("edges", "kind") if protocol.get("class", "").startswith("courier") else ("edges",))
+    return {
+        "seed": random.randrange(10**6),
+        "duration_s": random.choice((2.0, 10.0, 30.0, 60.0, 120.0)),
+        "warmup_s": random.choice((0.0, 1.0)),
+        "stations": {"layout": layout, "backbone": values.group("BackboneParameters", unusual)},
+        "wireless": wireless,
+        "hosts": {
+            "count": hosts,
+            "mobility": _mobility(random, values, folder, apart_m),
+            **({"attachment": values.group("AttachmentParameters")} if random.random() < 0.4 else {}),
+        },
+        "protocol": protocol,
+        "workload": _workload(random, values),
+        "record": {
+            key: random.random() < 0.3 for key in ("frames", "messages", "programs")
+        } | ({"positions_interval_s": random.choice((None, 0.01, 0.3, 5.0, 1e6))} if random.random() < 0.2 else {}),
+    }  # fmt: skip
+
+
+def _walls(random: Random, folder: Path, apart_m: float) -> Document:
+    features = []
+    for _ in range(random.randint(1, 4)):
+        x, y = (random.uniform(-apart_m, 2 * apart_m) for _ in range(2))
+        wide, high = random.choice(((2.0, 80.0), (80.0, 2.0), (30.0, 30.0)))
+        corners = [[x, y], [x + wide, y], [x + wide, y + high], [x, y + high], [x, y]]
+        geometry = {"type": "Polygon", "coordinates": [corners]}
+        features.append({"type": "Feature", "properties": {}, "geometry": geometry})
+    collection = {"type": "FeatureCollection", "crs": None, "features": features}
+    (folder / "walls.geojson").write_text(json.dumps(collection), encoding="utf-8")
+    return {"file": "walls.geojson"}
+
+
+def _mobility(random: Random, values: Values, folder: Path, apart_m: float) -> Document:
+    kind = random.choice(("random_waypoint", "random_waypoint", "gauss_markov", "static", "tracks", "own"))
+    if kind == "own":
+        shutil.copyfile(SHIPPED / "own_mobility" / "patrol.py", folder / "patrol.py")
+        speed = random.choice((0.5, 5.0, 30.0))
+        return {
+            "class": "patrol.py:Patrol",
+            "speed_limit_mps": speed,
+            "settings": {"side_m": apart_m, "speed_mps": speed},
+        }
+    if kind == "tracks":
+        lines = ["t,id,x,y"]
+        for host in range(random.randint(1, 8)):
+            t, x, y = random.choice((0.0, 0.0, 3.0)), random.uniform(-20, 50), random.uniform(-20, 50)
+            for _ in range(random.choice((60, 200))):
+                lines.append(f"{t:g},w{host},{x:.2f},{y:.2f}")
+                t, x, y = t + random.choice((0.5, 1, 4)), x + random.uniform(-9, 10), y + random.uniform(-9, 10)
+        (folder / "tracks.csv").write_text("\n".join(lines) + "\n", encoding="utf-8")
+        return {"model": "tracks", "file": "tracks.csv"}
+    if kind == "static":
+        return {"model": "static"}
+    low = random.choice((0.1, 1.38, 8.0, 30.0))
+    if kind == "gauss_markov":
+        return values.group("GaussMarkov", frozenset(("area",)))
+    mobility: Document = {"model": kind, "speed_mps": [low, low * random.choice((1, 2))]}
+    if random.random() < 0.3:
+        mobility["pause_s"] = random.choice((0.5, 5.0, 60.0))
+    if random.random() < 0.3:
+        box = [-random.choice((50, 300)), -100, 3 * random.choice((50, 300)), 200]
+        mobility["area"] = {"box_m": box, "hole_boxes_m": [[10, 10, 40, 40]]}
+    return mobility
+
+
+def _protocol(random: Random, values: Values, folder: Path) -> Document:
+    kind = random.choice(("mobile_causal",) * 6 + ("tcp_flooding",) * 3 + ("gossip", "courier", "program"))
+    if kind in GROUPS:
+        return values.group(GROUPS[kind]) | {"name": kind}
+    if kind == "program":
+        shutil.copyfile(SHIPPED / "programs" / "flood.py", folder / "flood.py")
+        return {"command": ["python3", "flood.py"], "promises": random.choice(("fifo", "best_effort"))}
+    shutil.copyfile(SHIPPED / "own_protocol" / f"{kind}.py", folder / f"{kind}.py")
+    return {"class": f"{kind}.py:{kind.title()}", "promises": "best_effort"}
+
+
+def _workload(random: Random, values: Values) -> Document:
+    found: Document = {
+        "payload_bytes": values.number({"type": "integer", "minimum": 0, "maximum": 1400, "default": 100})
+    }
+    kind = random.choice(("exponential", "exponential", "periodic", "none"))
+    if kind == "none":
+        return found | {"arrivals": "none"}
+    return found | {"arrivals": kind, "interval_s": random.choice((0.05, 0.5, 2.0, 2.8, 10.0))}
+
+
+def _cut(document: Document, scenario: AnyScenario, folder: Path, most_events: int) -> Scenario:
+    """Shorter, then fewer, until no more events are expected."""
+    assert isinstance(scenario, Scenario)
+    while estimated_events(scenario) > most_events:
+        if document["duration_s"] > 2:
+            document["duration_s"] /= 2
+        elif document["hosts"].get("count", 0) > 1:
+            document["hosts"]["count"] //= 2
+        elif document["workload"].get("interval_s", 10) < 10:
+            document["workload"]["interval_s"] *= 2
+        else:
+            document.pop("record", None)
+            document["hosts"].pop("attachment", None)
+            if "backbone" not in document["stations"]:
+                raise NotDrawn(f"about {estimated_events(scenario)} events")
+            del document["stations"]["backbone"]
+        document["warmup_s"] = 0.0
+        cut = _repaired(document, folder)
+        assert isinstance(cut, Scenario)
+        scenario = cut
+    return scenario
+
+
+def _let_it_broadcast(document: Document, scenario: Scenario) -> None:
+    """Most of a run is unknown in which nothing is delivered, so such runs are few."""
+    if scenario.hosts.count == 0:
+        document["hosts"]["count"] = 3
+    if document["wireless"].get("loss") == 1:
+        document["wireless"]["loss"] = 0.9
+    document["protocol"].pop("first_join_spread_s", None)
+    document["wireless"]["range_m"] = max(30.0, scenario.wireless.range_m)
+    if "area" in document["hosts"]["mobility"]:
+        document["wireless"]["range_m"] = 300.0
+    if scenario.wireless.model == "sinr":
+        del document["wireless"]["range_m"]
+    hosts = scenario.hosts.count or 3
+    if doubts(scenario) and scenario.workload.broadcasts_per_host_per_s * hosts * scenario.duration_s < ENOUGH:
+        document["duration_s"] = max(document["duration_s"], LONG_ENOUGH_S)
+        interval_s = hosts * document["duration_s"] / ENOUGH
+        document["workload"] = {"interval_s": interval_s} | {
+            key: value for key, value in document["workload"].items() if key == "payload_bytes"
+        }
+
+
+def _at_times(random: Random, values: Values, scenario: Scenario) -> Document:
+    """Faults, changes of members and interventions, within the run."""
+    duration_s, found = scenario.duration_s, Document()
+    hosts = scenario.hosts.count or 1
+
+    def when() -> float:
+        return round(random.uniform(0, duration_s * 0.98), random.choice((0, 3, 9))) % duration_s
+
+    def host() -> str:
+        return f"h{random.randrange(max(1, hosts))}"
+
+    def station() -> str:
+        return f"s{random.randrange(scenario.station_count)}"
+
+    def place() -> list[float]:
+        return [round(random.uniform(-300, 600), 2), round(random.uniform(-200, 300), 2)]
+
+    if random.random() < 0.35:
+        lasting = random.choice((0.01, 1.0, duration_s / 4, 2 * duration_s))
+        found["faults"] = random.choice((
+            {"schedule": "random", "rate_per_host_per_min": random.choice((0.1, 4, 60)), "mean_duration_s": lasting},
+            {"schedule": "paper", "station": station(), "first_at_s": when(), "every_s": random.choice((1, 10)),
+             "first_duration_s": lasting},
+            {"schedule": "explicit", "outages": [{"host": f"h{i}", "at_s": when(), "duration_s": lasting}
+                                                 for i in range(min(hosts, 3))]},
+        ))  # fmt: skip
+    if random.random() < 0.25:
+        found["churn"] = values.group("ChurnParameters", frozenset(("changes",)))
+    if random.random() < 0.4:
+        makers: list[Callable[[], Document]] = [
+            lambda: {"do": random.choice(("crash", "recover", "join", "leave", "broadcast")), "host": host()},
+            lambda: {"do": "drag", "host": host(), "to_m": place()},
+            lambda: {"do": random.choice(("radio_off", "radio_on")), "station": station()},
+            lambda: {"do": "loss", "loss": random.choice((0.0, 0.05, 0.1, 0.2, 0.5))},
+            lambda: {"do": "interval", "interval_s": random.choice((0.5, 3.0, 100.0))},
+            lambda: {"do": random.choice(("cut", "mend")), "link": sorted({station(), station()})},
+            lambda: {"do": "add", "to_m": place()},
+        ]
+        chosen = [{"at_s": when(), **random.choice(makers)()} for _ in range(random.randint(1, 8))]
+        found["interventions"] = [one for one in chosen if len(one.get("link", (1, 2))) == 2]
+    return found
+
+
+def _processes(random: Random, values: Values, folder: Path) -> Document:
+    kind = random.choice((*BROADCASTS, "ring"))
+    document: Document = {
+        "seed": random.randrange(10**6),
+        "processes": random.choice((2, 4, 8, 16) if kind == "disjoint_paths" else (2, 3, 4, 5, 8, 16)),
+        "workload": values.group("ProcessWorkload"),
+    }
+    if "messages" in document["workload"]:
+        document["workload"]["messages"] %= 6
+    if kind == "ring":
+        shutil.copyfile(SHIPPED / "own_protocol" / "ring.py", folder / "ring.py")
+        return document | {"protocol": {"class": "ring.py:Ring"}, "detector": None}
+    document["protocol"] = values.group(GROUPS[kind]) | {"name": kind}
+    if random.random() < 0.7:
+        networks = ("PacketNetwork", "WiredNetwork") if kind == "causal" else ("AbstractNetwork", "WiredNetwork")
+        name = random.choice(networks)
+        document["network"] = values.group(name) | {"kind": name.removesuffix("Network").lower()}
+    if random.random() < 0.6:
+        document["detector"] = random.choice((None, values.group("DetectorParameters")))
+    if random.random() < 0.4:
+        document["faults"] = [
+            {"process": f"p{random.randrange(document['processes'])}", "at": random.choice((0.0, 1.0, 50.0, 1e3))}
+            for _ in range(random.randint(1, 3))
+        ]
+    if random.random() < 0.2:
+        document["random_faults"] = values.group("RandomCrashes")
+    document["limits"] = {"max_events": 200_000}
+    return document
+
+
+__all__ = ["NotDrawn", "ProcessScenario", "drawn"]

@@ -1,0 +1,94 @@
+"""Values for the keys of a scenario, drawn from its JSON schema: each at its least, at its greatest, and between.
+
+Model     a number is at its least, at its greatest, at its default, or log-uniform between; where the schema gives no
+          bound, three decades around the default take its place. Of a group only some keys are drawn, the rest stays
+          out. Names of hosts and stations are of those that there are
+Source    ours: docs/validation/trust.md
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from math import exp, log
+from random import Random
+from typing import Any
+
+from mobilenet.cli.json_schema import schemas
+
+TINY = 1e-6  # the least of what is only bounded by being above zero
+UNBOUNDED = 1000.0  # times the default, where the schema gives no bound
+MOST_ITEMS = 4
+
+
+class Values:
+    """`share`: of the keys of a group that are drawn."""
+
+    def __init__(self, random: Random, share: float) -> None:
+        self.random = random
+        self.share = share
+        self._definitions = schemas()["scenario.schema.json"]["$defs"]
+
+    def group(self, name: str, leave_out: frozenset[str] = frozenset()) -> dict[str, Any]:
+        """Of a group of keys by the name of its class; `leave_out`: keys that somebody else draws."""
+        found = {}
+        definition = self._definitions[name]
+        required = definition.get("required", ())
+        for key, schema in definition["properties"].items():
+            if key not in leave_out and (key in required or "const" in schema or self.random.random() < self.share):
+                found[key] = self.value(schema)
+        return found
+
+    def value(self, schema: Mapping[str, Any]) -> Any:
+        if "$ref" in schema:
+            return self.group(schema["$ref"].rpartition("/")[2])
+        if "const" in schema:
+            return schema["const"]
+        if "enum" in schema:
+            return self.random.choice(schema["enum"])
+        for choice in ("oneOf", "anyOf"):
+            if choice in schema:
+                return self.value(self._with_default(self.random.choice(schema[choice]), schema))
+        if schema["type"] in ("number", "integer"):
+            return self.number(schema)
+        if schema["type"] == "array":
+            return self._items(schema)
+        return {"boolean": lambda: self.random.random() < 0.5, "null": lambda: None, "string": lambda: "x"}.get(
+            schema["type"], dict
+        )()
+
+    @staticmethod
+    def _with_default(chosen: Mapping[str, Any], schema: Mapping[str, Any]) -> Mapping[str, Any]:
+        default = schema.get("default")
+        return chosen if isinstance(default, dict) or "default" in chosen else {**chosen, "default": default}
+
+    def _items(self, schema: Mapping[str, Any]) -> list[Any]:
+        if "prefixItems" in schema:
+            return sorted(self.value(item) for item in schema["prefixItems"])
+        least, most = schema.get("minItems", 0), min(MOST_ITEMS, schema.get("maxItems", MOST_ITEMS))
+        return [self.value(schema["items"]) for _ in range(self.random.randint(least, max(least, most)))]
+
+    def number(self, schema: Mapping[str, Any]) -> float | int:
+        default = schema.get("default")
+        about = float(default) if isinstance(default, (int, float)) and default else 1.0
+        least = schema.get("minimum", schema.get("exclusiveMinimum", -about if about < 0 else about / UNBOUNDED))
+        most = schema.get("maximum", schema.get("exclusiveMaximum", abs(about) * UNBOUNDED))
+        if least == schema.get("exclusiveMinimum"):
+            least += TINY
+        if most == schema.get("exclusiveMaximum"):
+            most -= TINY
+        found = self._between(float(least), float(most), default)
+        return round(found) if schema["type"] == "integer" else found
+
+    def _between(self, least: float, most: float, default: Any) -> float:
+        """Of numbers that may be negative: uniform instead of log-uniform."""
+        how = self.random.choices(("least", "greatest", "default", "between"), (1, 1, 2, 6))[0]
+        if how == "least":
+            return least
+        if how == "greatest":
+            return most
+        if how == "default" and isinstance(default, (int, float)):
+            return float(default)
+        if least < 0:
+            return round(self.random.uniform(least, most), 3)
+        low = log(max(least, TINY))
+        return float(f"{exp(self.random.uniform(low, max(low, log(most)))):.3g}") if most > 0 else least
