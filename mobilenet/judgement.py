@@ -69,7 +69,7 @@ def judge(
     tables, counters = recording.tables(), recording.document()
     events, samples = tables["events"], tables["samples"]
     scenario = scenario_of(directory)
-    verdicts = verify(events, samples, tables["positions"], counters, facts, expected_by(scenario))
+    verdicts = verify(events, samples, tables["positions"], counters, facts, expected_by(scenario), tables)
     row, failed = with_own_metrics(events, samples, counters, facts, own)
     write_json(directory / "verdict.json", verdict_document(verdicts, warnings_by(scenario)))
     write_json(directory / "metrics.json", row)

@@ -47,6 +47,8 @@ class Declaration:
     # measured of each host and station, and empty at rest. Of plug-ins the BUFFERS of host and station say it
     buffers: ClassVar[tuple[str, ...]] = ()
     delivers_only_connected: ClassVar[bool] = False  # nothing between the begin of a handoff and its end
+    # hosts join, end handoffs, have gaps and deliver only while they handle a frame of the station that they name
+    acts_on_frames: ClassVar[bool] = False
     # event -> the keys of its detail; with a question mark: it need not be there. None: nothing is known of them
     details: ClassVar[Mapping[str, tuple[str, ...]] | None] = None
     messages_stay_whole: ClassVar[bool] = False  # a frame's payload is one application message, or none

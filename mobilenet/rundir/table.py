@@ -106,6 +106,16 @@ class Table(Mapping[str, list[Any]]):
             self._numbers[name] = found
         return found
 
+    def numbers_or(self, name: str, nothing: int) -> np.ndarray:
+        """A column of whole numbers, with another number where one is missing."""
+        if name in self._lists or self._arrow is None:
+            values = self[name]
+            return np.fromiter((nothing if value is None else value for value in values), np.int64, len(values))
+        column = self._arrow[name]
+        if column.null_count == len(column):
+            return np.full(len(column), nothing, np.int64)
+        return column.fill_null(nothing).to_numpy()
+
     def picked(self, name: str, rows: np.ndarray) -> list[Any]:
         """Some rows of a column as a list."""
         if name in self._lists or self._arrow is None:

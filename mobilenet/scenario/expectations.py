@@ -93,6 +93,72 @@ class Wires(NamedTuple):
     is_tree: bool  # there is one way between any two, and every message goes it
 
 
+class AirTime(NamedTuple):
+    """A frame lasts base_ns, and step_ns for each whole or begun step of its bits, header_bits included; a step has
+    denominator / numerator bits.
+    """
+
+    base_ns: int
+    header_bits: int
+    numerator: int
+    denominator: int
+    step_ns: int
+
+    def of(self, size_bytes: int) -> int:
+        return self.base_ns + self.step_ns * -(
+            -(self.header_bits + 8 * size_bytes) * self.numerator // self.denominator
+        )
+
+
+class Carrier(NamedTuple):
+    """A way in which a message becomes a frame: so many bytes around it, sent at one rate."""
+
+    around_bytes: int
+    airtime: AirTime
+
+
+class Strength(NamedTuple):
+    """Of frames from one kind of nodes to another. A table has a value for each STRENGTH_STEP_M."""
+
+    far_m: float  # nobody receives a frame from farther away
+    near_m: float  # a frame surely reaches a node that is nearer
+    most_dbm: Sequence[float] = ()  # at this distance or farther away; empty: only the distance decides
+    least_dbm: Sequence[float] = ()  # at this distance or nearer; empty: no bound is known
+
+
+STRENGTH_STEP_M = 0.5
+
+
+class Air(NamedTuple):
+    """The radio and the wires, as far as tables of frames and messages are held to them."""
+
+    frames: bool  # whether the scenario has these tables recorded
+    messages: bool
+    by_power: bool
+    fates: Sequence[str]  # what can become of a frame at a receiver
+    full_duplex: bool
+    captures: bool  # a frame may survive others
+    reach_is_all: bool  # nothing is disturbed from farther away than it is received
+    delay_ns: int  # no frame takes longer to a receiver
+    around_ns: int  # nor to a node that it disturbs
+    broadcast: AirTime
+    unicast: AirTime
+    carriers: Sequence[Carrier]
+    ack: tuple[int, int] | None  # bytes and air time of the MAC's acknowledgements; None: they are not sent
+    repeats: bool  # the MAC sends again what was not acknowledged
+    strengths: Mapping[tuple[bool, bool], Strength]  # whether the sender and the receiver are stations
+    detected_dbm: float  # where power decides and frames are recorded: the least power of a preamble that is detected
+    noise_dbm: float
+    clear_dbm: float  # from there on noise breaks no frame
+    losses: Sequence[tuple[int, float]]  # from when on which share of receptions is lost at random, in order
+    # hosts join, end handoffs, have gaps and deliver only while they handle a frame of the station that they name
+    acts_on_frames: bool
+    # no frame is longer than this, but for 64 bytes for each host and 8 for each broadcast; None: not known
+    most_bytes: int | None
+    wire_bits_per_s: int
+    wire_delay_ns: int
+
+
 class Radio(NamedTuple):
     """What the radio counts; and the failure detector of the backbone."""
 
@@ -120,3 +186,4 @@ class Expected(NamedTuple):
     queue_frames: int = 0  # that wait in a node's radio at most
     asked_again_ns: int = 0  # a wish to join or leave is repeated this often until it is fulfilled
     in_the_air_ns: int | None = None  # no frame of a station takes longer, from its begin to its arrival
+    air: Air | None = None

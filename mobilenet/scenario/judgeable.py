@@ -15,7 +15,7 @@ from mobilenet.engine.kernel import ns
 from mobilenet.scenario.base import ScenarioFile
 from mobilenet.scenario.mobile import Scenario
 from mobilenet.scenario.processes import ProcessScenario
-from mobilenet.scenario.promises import declared
+from mobilenet.scenario.promises import declared, rest_within
 from mobilenet.scenario.rest import rest
 from mobilenet.world.faults import outages
 from mobilenet.world.mobility import OwnMobility
@@ -49,7 +49,7 @@ def _silence(scenario: Scenario) -> Iterator[str]:
     if isinstance(scenario.hosts.mobility, OwnMobility):
         yield "hosts may walk where no station reaches them (hosts.mobility.class), and deliver nothing there"
     spread_s = getattr(scenario.protocol, "first_join_spread_s", 0.0)
-    expected = len(workload.messages)
+    expected = float(len(workload.messages))
     if hosts is not None and not expected:
         expected = hosts * max(0.0, scenario.duration_s - spread_s) * workload.broadcasts_per_host_per_s
         expected *= _share_up(scenario, hosts)
@@ -68,11 +68,10 @@ def _share_up(scenario: Scenario, hosts: int) -> float:
 
 
 def _doubts_on_processes(scenario: ProcessScenario) -> Iterator[str]:
-    promises = declared(scenario)["promises"]
-    if promises["rest_within_s"] is None:
+    promises, within, duration = declared(scenario)["promises"], rest_within(scenario), scenario.duration
+    if within is None:
         yield "rest is not promised: detection may be wrong for ever, or the workload does not end"
-    elif promises["rest_within_s"] > scenario.duration:
-        within, duration = promises["rest_within_s"], scenario.duration
+    elif within > duration:
         yield f"rest is promised within {within:.4g} t.u., and duration is {duration:g} t.u."
     if promises["below_crashes"] is not None and scenario.crashes >= promises["below_crashes"]:
         yield f"{scenario.crashes} processes crash, and deliveries are promised below {promises['below_crashes']}"

@@ -26,6 +26,7 @@ from mobilenet.network.radio.medium import SPEED_OF_LIGHT_M_PER_NS
 from mobilenet.network.tcp.segment import HEADER_BYTES as TCP_HEADER_BYTES
 from mobilenet.network.wired.tree import links
 from mobilenet.parameters import number
+from mobilenet.scenario.air import air
 from mobilenet.scenario.datagrams import Datagrams
 from mobilenet.scenario.expectations import Conduct, Crashes, Expected, HostPlan, Places, Radio
 from mobilenet.scenario.mobile import Scenario
@@ -104,6 +105,7 @@ def _expected(scenario: Scenario | AdversarySchedule, tracks: Imported | None) -
         scenario.wireless.queue_frames,
         ASKED_AGAIN_NS,
         _in_the_air_ns(scenario, hosts),
+        air(scenario),
     )  # fmt: skip
 
 

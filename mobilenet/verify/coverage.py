@@ -15,7 +15,7 @@ Source    ours: docs/models/world.md, docs/verdicts-and-metrics.md
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import NamedTuple
 
 import numpy as np
@@ -100,7 +100,7 @@ class _Host:
         ]
         ways_m = self._plan.speed_mps * since_tick_ns / SECOND
         if self._places.by_power:
-            doubtful = self._doubtful_by_power(count, ways_m, said)
+            doubtful: Iterable[int] = self._doubtful_by_power(count, ways_m, said)
         else:
             slack_m = ways_m + self._error_m
             surely_in = self._nearest_m[:count] + slack_m <= self._places.range_m

@@ -17,6 +17,7 @@ Source    ours: docs/verdicts-and-metrics.md
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -33,6 +34,8 @@ from mobilenet.verify.datagrams import datagram_problem
 from mobilenet.verify.declared import require_scenario
 from mobilenet.verify.ended_early import early_verdicts, ended_early
 from mobilenet.verify.fifo import fifo_problem
+from mobilenet.verify.on_air import TABLES as ON_AIR
+from mobilenet.verify.on_air import air_problem
 from mobilenet.verify.processes import verify_processes
 from mobilenet.verify.reach import Reach
 from mobilenet.verify.screened_broadcast import judged
@@ -69,7 +72,9 @@ def verify_run(directory: Path, tables: dict[str, Table] | None = None) -> dict[
     tables = {} if tables is None else tables
     tables |= {name: read_coded(directory, name) for name in TABLES}
     require_files(directory, manifest)
-    return verify(tables["events"], tables["samples"], tables["positions"], counters, manifest, expected)
+    counted = counters["rows"] if isinstance(counters.get("rows"), dict) else {}
+    tables |= {name: read_coded(directory, name) for name in ON_AIR if name in counted}
+    return verify(tables["events"], tables["samples"], tables["positions"], counters, manifest, expected, tables)
 
 
 def verify(
@@ -79,10 +84,12 @@ def verify(
     counters: dict[str, Any],
     manifest: dict[str, Any],
     expected: Expected | None = None,
+    tables: Mapping[str, Columns] | None = None,
 ) -> dict[str, Verdict]:
     """Judge the columns of a run: a verdict for each of CHECKS, those on broadcast only where the run promises one.
 
-    `expected`: what follows from its scenario; without it the record alone is judged.
+    `expected`: what follows from its scenario; without it the record alone is judged. `tables`: frames, links and
+    messages, where they are recorded; None: they are not looked at.
     """
     require_manifest(manifest)
     events, samples, positions = Table.of(events), Table.of(samples), Table.of(positions)
@@ -97,18 +104,29 @@ def verify(
     promises, quiescent = manifest["promises"], manifest["quiescent"]
     restless = not quiescent and _had_time_to_rest(manifest)
     contradiction = contradicted(events, samples, positions, manifest, expected)
+    lost = conservation_problem(counters, samples, quiescent, promises["duplicating_air"], expected)
+    lost = lost or datagram_problem(events)
+    on_air = None
+    if contradiction is None and lost is None and tables is not None:
+        on_air = air_problem(tables, events, samples, positions, counters, manifest, expected)
+    if on_air is not None and on_air[0] not in ("conservation", *judged_checks(promises)):
+        on_air = "record", on_air[1]
+    if on_air is not None and on_air[0] == "record":
+        contradiction = on_air[1]
     verdicts = {"record": VALID if contradiction is None else Verdict("violated", contradiction)}
     if promises["broadcast"] is not None:
         conduct = None if expected is None else expected.conduct
         judge = _judge(events, promises, conduct, _reach(positions, expected), is_over=quiescent or restless)
         if misconduct := asked_problem(events, expected) or conduct_problem(events, conduct):
             judge.violations.setdefault("membership", misconduct)
+        if on_air is not None and on_air[0] == "gaps":
+            judge.violations.setdefault("gaps", on_air[1])
         found = _broadcast_verdicts(judge, quiescent or restless)
         if promises["broadcast"] == "fifo":
             found["fifo_order"] = _fifo_order(events, promises, judge.deliveries == 0)
         verdicts |= {check: found[check] for check in judged_checks(promises) if check in found}
-    lost = conservation_problem(counters, samples, quiescent, promises["duplicating_air"], expected)
-    lost = lost or datagram_problem(events)
+    if on_air is not None and on_air[0] == "conservation":
+        lost = on_air[1]
     verdicts["conservation"] = VALID if lost is None else Verdict("violated", lost)
     sizes = _last_sizes(samples, manifest)
     left = held(sizes)

@@ -17,6 +17,7 @@ from typing import Any
 
 from mobilenet.rundir.reader import read_columns, read_events
 from mobilenet.rundir.recorder import EventLog, fingerprint
+from mobilenet.rundir.schema import OPTIONAL_TABLES
 from mobilenet.rundir.writer import file_digests, write_table
 from mobilenet.verify import Verdict, verify_run
 
@@ -45,6 +46,8 @@ class Copy:
         self.events: dict[str, list[Any]] = read_events(path)
         self.samples: dict[str, list[Any]] = read_columns(path, "samples")
         self.positions: dict[str, list[Any]] = read_columns(path, "positions")
+        found = [name for name in OPTIONAL_TABLES if (path / f"{name}.parquet").exists()]
+        self.optional: dict[str, dict[str, list[Any]]] = {name: read_columns(path, name) for name in found}
         self.counters: dict[str, Any] = json.loads((path / "counters.json").read_text())
         self.manifest: dict[str, Any] = json.loads((path / "manifest.json").read_text())
 
@@ -53,10 +56,13 @@ class Copy:
             self.manifest["fingerprint"] = fingerprint(self.events)
             if recount:
                 sizes = {"samples": len(self.samples["node"]), "positions": len(self.positions["node"])}
+                sizes |= {name: len(table["sender"]) for name, table in self.optional.items() if "sender" in table}
                 self.counters["rows"] |= {"events": dict(Counter(self.events["event"])), **sizes}
         write_table(self.path / "events.parquet", self.events)
         write_table(self.path / "samples.parquet", self.samples)
         write_table(self.path / "positions.parquet", self.positions)
+        for name, table in self.optional.items():
+            write_table(self.path / f"{name}.parquet", table)
         (self.path / "counters.json").write_text(json.dumps(self.counters))
         (self.path / "manifest.json").write_text(json.dumps(self.manifest | {"files": file_digests(self.path)}))
 
@@ -65,6 +71,16 @@ class Copy:
         pairs = zip(self.samples["node"], self.samples["quantity"], strict=True)
         keep = [row for row, (node, quantity) in enumerate(pairs) if not wanted(node, quantity)]
         self.samples = {name: [column[row] for row in keep] for name, column in self.samples.items()}
+
+    # --- frames, links and messages, where they are recorded
+
+    @property
+    def frames(self) -> dict[str, list[Any]]:
+        return self.optional["frames"]
+
+    @property
+    def messages(self) -> dict[str, list[Any]]:
+        return self.optional["messages"]
 
     # --- events
 

@@ -6,7 +6,7 @@ Source    Wilhelm, Arantes, Sens (2020); ours: docs/protocols/mobile-causal.md
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from ..declaration import Declaration
 from ..port import MessageId
@@ -16,6 +16,8 @@ from .parameters import MobileCausalParameters
 from .stable import Stable
 from .station import Station
 
+LISTING: tuple[Any, ...] = (AppSh, InitAck, AckC, Rsp1, Req2, Rsp2)
+
 
 class MobileCausal(Declaration):
     name = "mobile_causal"
@@ -23,16 +25,14 @@ class MobileCausal(Declaration):
     promises = "causal"
     buffers = ("sbuffer", "rbuffer")
     delivers_only_connected = True
+    acts_on_frames = True
     details: ClassVar[Mapping[str, tuple[str, ...]]] = {
         "handoff_start": ("cause",),
         "handoff_end": ("recovered", "skipped"),
     }
     messages_stay_whole = True
     keeps_until_acknowledged = True
-    lists: ClassVar[Mapping[str, tuple[str, ...]]] = {
-        kind.__name__: kind.lists  # type: ignore[attr-defined]
-        for kind in (AppSh, InitAck, AckC, Rsp1, Req2, Rsp2)
-    }
+    lists: ClassVar[Mapping[str, tuple[str, ...]]] = {kind.__name__: kind.lists for kind in LISTING}
 
     @staticmethod
     def first_join_spread_s(p: MobileCausalParameters) -> float:
@@ -49,13 +49,13 @@ class MobileCausal(Declaration):
     @staticmethod
     def longest_message_bytes(p: MobileCausalParameters, payload_bytes: int, hosts: int, broadcasts: int) -> int:
         """Of AppSh with all hosts in M_d, InitAck with a skip set over all messages, and AckC."""
-        longest = (
+        longest: tuple[Any, ...] = (
             AppSh(0, MessageId(0, 0), payload_bytes, tuple(range(hosts))),
             AppCo(0, 0, 0, MessageId(0, 0), payload_bytes),
             InitAck(0, 0, 0, 0, (broadcasts,), 0, False),
             AckC(dict.fromkeys(range(min(hosts, ACKS_PER_FRAME)), 0)),
         )
-        return max(message.size_bytes for message in longest)  # type: ignore[attr-defined]
+        return max(int(message.size_bytes) for message in longest)
 
     @staticmethod
     def forgets_after_s(p: MobileCausalParameters) -> float | None:

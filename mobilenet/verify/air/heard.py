@@ -1,0 +1,186 @@
+"""Whether hosts and stations heard what the events say that they heard.
+
+Checks    where hosts act only on frames: a host joins, ends a handoff, has a gap or delivers when it has just received
+          a frame of the station that the event names
+          a message of another host is delivered after a message with its name was received
+          a station gives a host up after as long a silence as the rows show
+Model     what is handed up is handed up when the last receiver of the frame has it, at most one propagation delay after
+          its end. Acknowledged frames that come twice are handed up once, so after those a silence may have begun
+          earlier
+Units     integer nanoseconds
+Shapes    over the frames, or messages, that a node received
+Errors    none
+Source    ours: docs/protocols/mobile-causal.md, docs/verdicts-and-metrics.md
+"""
+
+from __future__ import annotations
+
+import json
+from typing import NamedTuple
+
+import numpy as np
+
+from mobilenet.rundir.table import Table
+from mobilenet.scenario.expectations import Air
+from mobilenet.verify.air.messages import NO_NS, Hops
+from mobilenet.verify.air.nodes import SECOND, Nodes, first
+from mobilenet.verify.air.outcomes import RECEIVED
+from mobilenet.verify.air.pairs import Pairs
+
+ACTS = ("join", "handoff_end", "gap", "deliver")
+MARGIN_NS = 1000  # silences are recorded as decimal fractions
+
+
+class Heard:
+    """What nodes received over the radio, by sender, receiver and time."""
+
+    def __init__(
+        self,
+        sender: np.ndarray,
+        receiver: np.ndarray,
+        at_ns: np.ndarray,
+        addressed: np.ndarray,
+        twice: np.ndarray,
+        nodes: Nodes,
+        delay_ns: int,
+    ) -> None:
+        """`at_ns`: handed up then, or at most `delay_ns` later; `twice`: it may have been received before."""
+        link = sender * nodes.count + receiver
+        order = np.lexsort((at_ns, link))
+        self._at_ns, self._addressed, self._twice = at_ns[order], addressed[order], twice[order]
+        links, begins = np.unique(link[order], return_index=True)
+        ends = np.append(begins[1:], len(order))[: len(begins)]
+        spans = zip(begins.tolist(), ends.tolist(), strict=True)
+        self._rows = dict(zip(links.tolist(), spans, strict=True))
+        self._nodes, self.delay_ns = nodes, delay_ns
+
+    def times(self, sender: int, receiver: int) -> np.ndarray:
+        begin, end = self._rows.get(sender * self._nodes.count + receiver, (0, 0))
+        return self._at_ns[begin:end]
+
+    def handed_up(self, sender: int, receiver: int) -> tuple[np.ndarray, np.ndarray]:
+        """The times of what was for this receiver, and whether it may have been received before."""
+        begin, end = self._rows.get(sender * self._nodes.count + receiver, (0, 0))
+        own = self._addressed[begin:end]
+        return self._at_ns[begin:end][own], self._twice[begin:end][own]
+
+
+def heard_in_frames(pairs: Pairs, nodes: Nodes, air: Air) -> Heard:
+    """By the rows of frames."""
+    rows = np.flatnonzero((pairs.fate == RECEIVED) & ~pairs.is_ack)
+    lasts_ns, sizes = (pairs.end_ns - pairs.start_ns)[rows], pairs.size_bytes[rows]
+    twice = np.zeros(len(rows), bool)
+    if air.repeats and not air.acts_on_frames:
+        each, which = np.unique(sizes, return_inverse=True)
+        unicast_ns = np.array([air.unicast.of(size) for size in each.tolist()], np.int64)
+        twice = lasts_ns == unicast_ns[which]
+    columns = (pairs.sender[rows], pairs.receiver[rows], pairs.end_ns[rows], pairs.addressed[rows])
+    return Heard(*columns, twice, nodes, pairs.delay_ns)
+
+
+def heard_in_messages(hops: Hops, nodes: Nodes, air: Air) -> Heard:
+    """By the rows of messages: those that were for the receiver, and broadcasts."""
+    rows = np.flatnonzero(hops.is_received & ~hops.is_wired)
+    twice = np.full(len(rows), air.repeats and not air.acts_on_frames)
+    columns = (hops.sender[rows], hops.receiver[rows], hops.receive_ns[rows], np.ones(len(rows), bool))
+    return Heard(*columns, twice, nodes, air.delay_ns)
+
+
+def acts_problem(events: Table, heard: Heard, nodes: Nodes) -> str | None:
+    """The first event at a host for which it had received nothing."""
+    rows = events.coded("event").rows(*ACTS)
+    if not len(rows):
+        return None
+    host = nodes.indices(events.coded("node"))[rows]
+    station = nodes.indices(events.coded("station"))[rows]
+    at_ns = events.numbers("time_ns")[rows]
+    link = station * nodes.count + host
+    wrong: list[int] = []
+    order = np.argsort(link, kind="stable")
+    _, begins = np.unique(link[order], return_index=True)
+    ends = [*begins.tolist()[1:], len(order)]
+    for begin, end in zip(begins.tolist(), ends, strict=True):
+        own = order[begin:end]
+        times = heard.times(int(station[own[0]]), int(host[own[0]])) if station[own[0]] >= 0 else np.zeros(0, np.int64)
+        last = np.append(times, NO_NS - heard.delay_ns)[np.searchsorted(times, at_ns[own], "right") - 1]
+        if (at := first(last < at_ns[own] - heard.delay_ns)) is not None:
+            wrong.append(int(rows[own[at]]))
+    if not wrong:
+        return None
+    row = min(wrong)
+    event, node, of = (events[name][row] for name in ("event", "node", "station"))
+    return f"{_event(events, row)}: {node}: {event} with {of}, and {node} receives no frame of {of} then"
+
+
+def carried_problem(events: Table, hops: Hops, nodes: Nodes) -> str | None:
+    """The first message of another host that is delivered where no message with its name was received."""
+    rows = events.coded("event").rows("deliver")
+    names, known = events.coded("message"), hops.table.coded("message")
+    codes = {name: code for code, name in enumerate(known.words)}
+    of_known = names.mapped([codes.get(name, -2) for name in names.words], -2)[rows]
+    host = nodes.indices(events.coded("node"))[rows]
+    got = np.flatnonzero(hops.is_received & ~hops.is_wired & (known.codes >= 0))
+    width = len(known.words) + 3
+    keys = hops.receiver[got] * width + known.codes[got]
+    order = np.lexsort((hops.receive_ns[got], keys))
+    unique, begins = np.unique(keys[order], return_index=True)
+    earliest_ns = hops.receive_ns[got][order][begins]
+    wanted = host * width + of_known
+    at = np.searchsorted(unique, wanted)
+    inside = np.minimum(at, max(len(unique) - 1, 0))
+    if len(unique):
+        is_there = (at < len(unique)) & (unique[inside] == wanted) & (of_known >= 0)
+        is_there &= earliest_ns[inside] <= events.numbers("time_ns")[rows]
+    else:
+        is_there = np.zeros(len(rows), bool)
+    if (wrong := first(~is_there)) is None:
+        return None
+    row = int(rows[wrong])
+    node, message = events["node"][row], events["message"][row]
+    return f"{_event(events, row)}: {node} delivers {message}, and no message with it was received there before"
+
+
+def expire_problem(events: Table, heard: Heard, nodes: Nodes) -> str | None:
+    """The first station that gives a host up after another silence than that of the rows."""
+    rows = events.coded("event").rows("expire")
+    columns = (events.picked(name, rows) for name in ("time_ns", "node", "detail"))
+    for row, now_ns, station, detail in zip(rows.tolist(), *columns, strict=True):
+        expiry = _expiry(detail)
+        if expiry is None:
+            continue  # its form is looked at elsewhere
+        at_ns, twice = heard.handed_up(nodes.index(expiry.host), nodes.index(station))
+        spans = _silences(at_ns, twice, now_ns, heard.delay_ns)
+        if not any(least - MARGIN_NS <= expiry.silent_ns <= most + MARGIN_NS for least, most in spans):
+            return (
+                f"{_event(events, row)}: {station} gives {expiry.host} up after {expiry.silent_ns / SECOND:.6f} s of"
+                f" silence, and it last received something of {expiry.host} {spans[-1][0] / SECOND:.6f} s before"
+            )
+    return None
+
+
+class Expiry(NamedTuple):
+    host: str
+    silent_ns: int
+
+
+def _expiry(detail: str | None) -> Expiry | None:
+    try:
+        told = json.loads(detail or "")
+        return Expiry(str(told["host"]), round(told["silent_s"] * SECOND))
+    except (ValueError, KeyError, TypeError, OverflowError):
+        return None
+
+
+def _silences(at_ns: np.ndarray, twice: np.ndarray, now_ns: int, delay_ns: int) -> list[tuple[int, int]]:
+    """What a silence can have lasted by now, from the least and the most; of several the last row comes last."""
+    until = int(np.searchsorted(at_ns, now_ns, "right"))
+    spans: list[tuple[int, int]] = []
+    for i in range(until - 1, -1, -1):
+        spans.insert(0, (now_ns - int(at_ns[i]) - delay_ns, now_ns - int(at_ns[i])))
+        if not twice[i] and at_ns[i] <= now_ns - delay_ns:
+            return spans
+    return [(now_ns, now_ns), *spans]
+
+
+def _event(events: Table, row: int) -> str:
+    return f"events: at {events['time_ns'][row] / SECOND:.6f} s (event {row})"

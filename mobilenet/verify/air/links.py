@@ -1,0 +1,100 @@
+"""Whether the rows of `links` are those of `frames`, and as strong as they can be.
+
+Checks    row for row the same pairs
+          no frame arrives stronger than the best luck allows at that distance, nor too weak for its preamble to be
+          detected, nor, without fading and walls, weaker than the worst luck allows
+          an SINR where the frame was received to its end, and only there, unless it was lost to a stronger one; no
+          larger than the power above the noise
+          `bit_errors` only where noise can break a frame
+Units     dBm, dB; metres
+Shapes    over rows
+Errors    none
+Source    ours: docs/models/sinr.md
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from mobilenet.rundir.table import Table
+from mobilenet.scenario.expectations import STRENGTH_STEP_M, Air
+from mobilenet.verify.air.nodes import Nodes, first, row_in_words
+from mobilenet.verify.air.outcomes import BIT_ERRORS, COLLISION, RANDOM, RECEIVED
+from mobilenet.verify.air.pairs import Pairs
+from mobilenet.verify.air.range import Bounds
+
+ROUNDING_DB = 1e-6  # powers are whole hundredths
+UNLOOKED_DBM = 60.0  # so strong that no SINR is worked out
+
+
+def links_problem(links: Table, pairs: Pairs, nodes: Nodes, air: Air, bounds_m: Bounds) -> str | None:
+    """The first row that cannot be; `bounds_m`: the least and the most distance of each row."""
+    problem = _pairs_problem(links, pairs, nodes)
+    if problem is not None or not links.rows:
+        return problem
+    problems = (_power_problems(links, pairs, nodes, air, bounds_m), _sinr_problems(links, pairs, air))
+    return next((problem for each in problems for problem in each), None)
+
+
+def _pairs_problem(links: Table, pairs: Pairs, nodes: Nodes) -> str | None:
+    if links.rows != len(pairs.start_ns):
+        return f"links: {links.rows} rows, frames has {len(pairs.start_ns)}"
+    same = links.numbers("start_ns") == pairs.start_ns
+    same &= nodes.indices(links.coded("sender")) == pairs.sender
+    same &= nodes.indices(links.coded("receiver")) == pairs.receiver
+    if (row := first(~same)) is not None:
+        return f"{_words(links, row)}: expected the pair of the same row of frames, {pairs.words(row)}"
+    return None
+
+
+def _power_problems(links: Table, pairs: Pairs, nodes: Nodes, air: Air, bounds_m: Bounds) -> Iterator[str]:
+    power = links.numbers("power_dbm")
+    from_station, to_station = pairs.sender < nodes.stations, pairs.receiver < nodes.stations
+    most, least = np.full(len(power), np.inf), np.full(len(power), -np.inf)
+    for (a, b), strength in air.strengths.items():
+        rows = np.flatnonzero((from_station == a) & (to_station == b))
+        table = np.array(strength.most_dbm)
+        nearest = np.maximum(bounds_m[0][rows], 0) // STRENGTH_STEP_M
+        most[rows] = table[np.minimum(nearest, len(table) - 1).astype(np.int64)]
+        if len(strength.least_dbm):
+            table = np.array([*strength.least_dbm, -np.inf])
+            farthest = np.ceil(np.minimum(bounds_m[1][rows] / STRENGTH_STEP_M, len(table))) + 1
+            least[rows] = table[np.minimum(farthest, len(table) - 1).astype(np.int64)]
+    told = links["power_dbm"]
+    if (row := first(~(power <= most + ROUNDING_DB))) is not None:
+        yield (
+            f"{_words(links, row)}: {told[row]:g} dBm, expected at most {most[row]:.2f} dBm at a distance of at least"
+            f" {bounds_m[0][row]:.1f} m"
+        )
+    if (row := first(power < air.detected_dbm - ROUNDING_DB)) is not None:
+        expected = f"expected at least {air.detected_dbm:.2f} dBm, at which a preamble is detected"
+        yield f"{_words(links, row)}: {told[row]:g} dBm, {expected}"
+    if (row := first(power < least - ROUNDING_DB)) is not None:
+        yield (
+            f"{_words(links, row)}: {told[row]:g} dBm, expected at least {least[row]:.2f} dBm at a distance of at most"
+            f" {bounds_m[1][row]:.1f} m"
+        )
+
+
+def _sinr_problems(links: Table, pairs: Pairs, air: Air) -> Iterator[str]:
+    power, sinr = links.numbers("power_dbm"), links.numbers("sinr_db")
+    fate, missing = pairs.fate, np.isnan(sinr)
+    to_its_end = np.isin(fate, (RECEIVED, RANDOM, BIT_ERRORS))
+    to_its_end |= (fate == COLLISION) & (not air.captures)
+    beyond = power >= UNLOOKED_DBM
+    if (row := first(to_its_end & missing & ~beyond)) is not None:
+        yield f"{_words(links, row)}: no SINR, and the frame was received to its end ({pairs.table['fate'][row]})"
+    if (row := first(~missing & ~to_its_end & (fate != COLLISION))) is not None:
+        yield f"{_words(links, row)}: an SINR, and the frame was not received to its end ({pairs.table['fate'][row]})"
+    if (row := first(sinr > power - air.noise_dbm + ROUNDING_DB)) is not None:
+        expected = f"expected at most {power[row] - air.noise_dbm:.2f} dB, its power above the noise"
+        yield f"{_words(links, row)}: an SINR of {sinr[row]:g} dB, {expected}"
+    if (row := first((fate == BIT_ERRORS) & (power >= air.clear_dbm - ROUNDING_DB))) is not None:
+        but = f"noise breaks nothing from {air.clear_dbm:.2f} dBm on"
+        yield f"{_words(links, row)}: bit errors at {power[row]:g} dBm, and {but}"
+
+
+def _words(links: Table, row: int) -> str:
+    return row_in_words("links", links, row)

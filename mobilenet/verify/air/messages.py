@@ -1,0 +1,219 @@
+"""Whether each row of `messages` can be a message on its way, over the radio or over a wire, and whether they add up.
+
+Checks    sender and receiver are two nodes of the run, over a wire two stations with a link
+          a message that was received has a time of arrival, any other has none; over the radio it arrives when a frame
+          of its size has ended, and at most one propagation delay later; over a wire it takes its place behind those
+          before it
+          `link_cut` needs a link that was cut so that it loses messages, and `out_of_range` a receiver that can be
+          too far away
+          numbers and bytes are those of the counters
+Model     a message on a wire that has not arrived when the run ends has no row. A link that was ever cut holds or loses
+          messages, so there only the least time is certain
+Units     integer nanoseconds, bytes
+Shapes    over rows
+Errors    none
+Source    ours: docs/models/radio.md, docs/models/wires.md, docs/run-directory.md
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from mobilenet.rundir.table import Table
+from mobilenet.scenario.expectations import Air, Expected
+from mobilenet.verify.air.nodes import SECOND, Nodes, first, row_in_words
+
+NO_NS = -1
+RADIO, WIRED = "radio", "wired"
+LINK_CUT, OUT_OF_RANGE = "link_cut", "out_of_range"
+
+
+class Hops:
+    """The rows of `messages` as arrays."""
+
+    def __init__(self, table: Table, nodes: Nodes) -> None:
+        self.table = table
+        self.send_ns = table.numbers("send_ns")
+        self.receive_ns = table.numbers_or("receive_ns", NO_NS)
+        self.sender = nodes.indices(table.coded("sender"))
+        self.receiver = nodes.indices(table.coded("receiver"))
+        self.size_bytes = table.numbers("size_bytes")
+        self.is_wired = table.coded("medium").among((WIRED,))
+        self.is_received = table.coded("fate").among(("received",))
+
+    def words(self, row: int) -> str:
+        return row_in_words("messages", self.table, row)
+
+
+def messages_problem(hops: Hops, nodes: Nodes, expected: Expected, end_ns: int) -> str | None:
+    """The first row that cannot be; `end_ns`: of the run."""
+    assert expected.air is not None
+    if not hops.table.rows:
+        return None
+    problems = (
+        _row_problems(hops, end_ns),
+        _radio_problems(hops, nodes, expected.air),
+        _wire_problems(hops, nodes, expected),
+    )
+    return next((problem for each in problems for problem in each), None)
+
+
+def message_counts_problem(hops: Hops, nodes: Nodes, expected: Expected, counters: dict[str, Any]) -> str | None:
+    """The first number that is not that of the counters, or None."""
+    wired, kinds = counters["wired"], counters["by_message_type"]["wired"]
+    cut = hops.table.coded("fate").among((LINK_CUT,)) & hops.is_wired
+    for label, count, told in (
+        ("received over wires", int((hops.is_wired & hops.is_received).sum()), wired["delivered"]),
+        ("lost with a wire", int(cut.sum()), wired.get("lost", 0)),
+    ):
+        if count != told:
+            return f"messages: {count} {label}, counters.json counts {told}"
+    coded = hops.table.coded("kind")
+    codes = coded.codes[hops.is_wired]
+    counts = np.bincount(codes, minlength=len(coded.words)).tolist()
+    sizes = np.bincount(codes, hops.size_bytes[hops.is_wired], len(coded.words)).tolist()
+    for name, count, size in zip(coded.words, counts, sizes, strict=True):
+        known = kinds.get(name, {"count": 0, "bytes": 0})
+        all_told = wired["in_flight"] == 0 and (count, size) != (known["count"], known["bytes"])
+        if count > known["count"] or size > known["bytes"] or all_told:
+            return (
+                f"messages: {count} of {name} over wires with {size:.0f} bytes, counters.json counts {known['count']}"
+                f" with {known['bytes']} bytes"
+            )
+    return _radio_counts_problem(hops, nodes, counters)
+
+
+def _radio_counts_problem(hops: Hops, nodes: Nodes, counters: dict[str, Any]) -> str | None:
+    """At least as many frames of each kind were sent as messages of it have a row."""
+    radio = np.flatnonzero(~hops.is_wired)
+    coded = hops.table.coded("kind")
+    begins = np.ones(len(radio), bool)  # rows of one frame stand together
+    begins[1:] = (np.diff(hops.sender[radio]) != 0) | (np.diff(hops.send_ns[radio]) != 0)
+    heads = radio[begins]
+    codes = coded.codes[heads]
+    for is_station, side in ((False, "host"), (True, "station")):
+        own = (hops.sender[heads] < nodes.stations) == is_station
+        for code, count in enumerate(np.bincount(codes[own], minlength=len(coded.words)).tolist()):
+            known = counters["by_message_type"][side].get(coded.words[code], {"count": 0})["count"]
+            if count > known:
+                return f"messages: {count} of {coded.words[code]} from a {side}, counters.json counts {known}"
+    return None
+
+
+def _row_problems(hops: Hops, end_ns: int) -> Iterator[str]:
+    table = hops.table
+    if (row := first(~hops.is_wired & ~table.coded("medium").among((RADIO,)))) is not None:
+        yield f"{hops.words(row)}: the medium is {table['medium'][row]}, expected radio or wired"
+    for name, column in (("sender", hops.sender), ("receiver", hops.receiver)):
+        if (row := first(column < 0)) is not None:
+            yield f"{hops.words(row)}: the {name} {table[name][row]} is not a node of this run"
+    if (row := first(hops.sender == hops.receiver)) is not None:
+        yield f"{hops.words(row)}: a node does not receive its own messages"
+    has_time = hops.receive_ns != NO_NS
+    if (row := first(has_time != hops.is_received)) is not None:
+        yield (
+            f"{hops.words(row)}: {'a' if has_time[row] else 'no'} time of arrival, and the fate is {table['fate'][row]}"
+        )
+    out = (hops.send_ns < 0) | (hops.send_ns > end_ns) | (hops.receive_ns > end_ns)
+    if (row := first(out | has_time & (hops.receive_ns < hops.send_ns))) is not None:
+        yield f"{hops.words(row)}: expected times from its sending on, and up to the end of the run"
+
+
+def _radio_problems(hops: Hops, nodes: Nodes, air: Air) -> Iterator[str]:
+    table, fates = hops.table, hops.table.coded("fate")
+    known = [*air.fates, OUT_OF_RANGE]
+    if (row := first(~hops.is_wired & ~fates.among(known))) is not None:
+        yield f"{hops.words(row)}: the fate is {table['fate'][row]}, expected one of {', '.join(known)}"
+    is_host = (hops.sender >= nodes.stations, hops.receiver >= nodes.stations)
+    astray = fates.among((OUT_OF_RANGE,)) & (is_host[0] == is_host[1])
+    if (row := first(~hops.is_wired & astray)) is not None:
+        yield f"{hops.words(row)}: out_of_range, and it is not between a host and a station"
+    rows = np.flatnonzero(~hops.is_wired & hops.is_received)
+    sizes = hops.size_bytes[rows]
+    each, which = np.unique(sizes, return_inverse=True)
+    took_ns = hops.receive_ns[rows] - hops.send_ns[rows]
+    fits = np.zeros(len(rows), bool)
+    for around, airtime in air.carriers:
+        lasts_ns = np.array([airtime.of(size + around) for size in each.tolist()], np.int64)[which]
+        fits |= (lasts_ns <= took_ns) & (took_ns <= lasts_ns + air.delay_ns)
+    if (at := first(~fits)) is not None:
+        lasts = {airtime.of(int(sizes[at]) + around) for around, airtime in air.carriers}
+        yield (
+            f"{hops.words(int(rows[at]))}: {sizes[at]} bytes arrive after {took_ns[at]} ns, expected the air time of"
+            f" their frame, {' or '.join(map(str, sorted(lasts)))} ns, and at most {air.delay_ns} ns more"
+        )
+
+
+def _wire_problems(hops: Hops, nodes: Nodes, expected: Expected) -> Iterator[str]:
+    air, wires = expected.air, expected.wires
+    assert air is not None and wires is not None
+    rows = np.flatnonzero(hops.is_wired)
+    a, b = hops.sender[rows], hops.receiver[rows]
+    if (at := first((a >= nodes.stations) | (b >= nodes.stations))) is not None:
+        yield f"{hops.words(int(rows[at]))}: only stations have wires"
+    pair = a * nodes.count + b
+    if wires.links is not None:
+        linked = [(nodes.index(one), nodes.index(other)) for one, other in wires.links]
+        allowed = [x * nodes.count + y for one, other in linked for x, y in ((one, other), (other, one))]
+        if (at := first(~np.isin(pair, allowed))) is not None:
+            yield f"{hops.words(int(rows[at]))}: there is no link between these stations"
+    fates = hops.table.coded("fate")
+    lost = fates.among((LINK_CUT,))[rows]
+    if (at := first(~lost & ~hops.is_received[rows])) is not None:
+        row = int(rows[at])
+        yield f"{hops.words(row)}: the fate is {hops.table['fate'][row]}, expected received or link_cut"
+    yield from _cut_problems(hops, rows[lost], nodes, expected)
+    yield from _queue_problems(hops, rows[~lost], pair[~lost], nodes, expected)
+
+
+def _cut_problems(hops: Hops, rows: np.ndarray, nodes: Nodes, expected: Expected) -> Iterator[str]:
+    mends: dict[frozenset[str | None], int] = {}  # link -> when it was last mended after it had lost messages
+    lossy: set[frozenset[str | None]] = set()
+    for switch in expected.switches:
+        ends = frozenset((switch.station, switch.other))
+        if switch.event == "cut" and switch.loses:
+            lossy.add(ends)
+            mends[ends] = expected.end_ns
+        elif switch.event == "mend" and ends in lossy:
+            mends[ends] = switch.at_ns
+            lossy.discard(ends)
+    for row in rows.tolist():
+        ends = frozenset((nodes.name(int(hops.sender[row])), nodes.name(int(hops.receiver[row]))))
+        if hops.send_ns[row] > mends.get(ends, NO_NS):
+            yield f"{hops.words(row)}: the fate is link_cut, and no cut of this link loses it"
+
+
+def _queue_problems(hops: Hops, rows: np.ndarray, pair: np.ndarray, nodes: Nodes, expected: Expected) -> Iterator[str]:
+    """Each takes the wire when it is sent, or when those before it have left."""
+    air, header_bytes = expected.air, expected.wired_header_bytes
+    assert air is not None
+    if header_bytes is None:
+        return
+    order = rows[np.lexsort((rows, pair))]  # as they arrived, link by link
+    pair = np.sort(pair)
+    send_ns, receive_ns = hops.send_ns[order], hops.receive_ns[order]
+    bits = 8 * (hops.size_bytes[order] + header_bytes)
+    takes_ns = -(-bits * SECOND // air.wire_bits_per_s)
+    same = np.zeros(len(order), bool)
+    same[1:] = pair[1:] == pair[:-1]
+    free_ns = np.where(same, np.append(0, receive_ns[:-1] - air.wire_delay_ns), 0)
+    due_ns = np.maximum(send_ns, free_ns) + takes_ns + air.wire_delay_ns
+    cut = [
+        x * nodes.count + y
+        for switch in expected.switches
+        if switch.other is not None
+        for x, y in ((nodes.index(switch.station), nodes.index(switch.other)),)
+    ]
+    is_cut = np.isin(pair, [*cut, *(each % nodes.count * nodes.count + each // nodes.count for each in cut)])
+    wrong = np.where(is_cut, receive_ns < send_ns + takes_ns + air.wire_delay_ns, receive_ns != due_ns)
+    wrong[1:] |= same[1:] & (send_ns[1:] < send_ns[:-1]) & ~is_cut[1:]
+    if (at := first(wrong)) is not None:
+        yield (
+            f"{hops.words(int(order[at]))}: it arrives at {receive_ns[at] / SECOND:.9f} s, expected"
+            f" {due_ns[at] / SECOND:.9f} s, behind what was sent before it over this link"
+        )
+    if (at := first(np.diff(hops.receive_ns[rows], prepend=0) < 0)) is not None:
+        yield f"{hops.words(int(rows[at]))}: the row is not in its order, which is that of arrivals"

@@ -1,0 +1,134 @@
+"""Whether the rows of `frames` add up to what the network counted, in the end and at each moment of its samples.
+
+Checks    pairs by outcome, all and those addressed, are as many as rows
+          frames of each kind, their bytes, and acknowledgements of MACs are at least as many as the frames with rows:
+          a frame without a receiver has none
+          at each moment as many pairs of each outcome were counted as rows had ended
+Model     a frame is counted when its last receiver has it: not before its end, and at most one propagation delay later
+Units     integer nanoseconds, bytes
+Shapes    over rows, or over the moments of samples
+Errors    none
+Source    ours: docs/run-directory.md, docs/verdicts-and-metrics.md
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from mobilenet.rundir.table import Columns, Table
+from mobilenet.verify.air.nodes import SECOND, Nodes
+from mobilenet.verify.air.outcomes import FATES
+from mobilenet.verify.air.pairs import MAC_ACK, Pairs
+
+SIDES = ("station", "host")
+
+
+class Totals:
+    """The running totals of the network, as far as frames are concerned."""
+
+    def __init__(self, samples: Columns) -> None:
+        table = Table.of(samples)
+        rows = table.coded("node").rows("network")
+        quantities = table.coded("quantity")
+        at_ns, values, codes = table.numbers("time_ns"), table.numbers("value"), quantities.codes
+        self._series = {}
+        for word in quantities.words:
+            own = rows[codes[rows] == quantities.code(word)]
+            self._series[word] = at_ns[own], values[own]
+
+    def of(self, quantity: str) -> tuple[np.ndarray, np.ndarray]:
+        """The moments, and the total at each."""
+        return self._series.get(quantity, (np.zeros(0, np.int64), np.zeros(0)))
+
+
+def tallies_problem(pairs: Pairs, nodes: Nodes, totals: Totals, counters: dict[str, Any]) -> str | None:
+    """The first number that is another one."""
+    problem = next(_problems(pairs, nodes, counters), None)
+    return problem or next(_problems_in_time(pairs, totals), None)
+
+
+def _problems(pairs: Pairs, nodes: Nodes, counters: dict[str, Any]) -> Iterator[str]:
+    radio, kinds = counters["radio"], counters["by_message_type"]
+    for label, told, chosen in (
+        ("pairs", radio, pairs.fate),
+        ("addressed pairs", radio["addressed"], pairs.fate[pairs.addressed]),
+    ):
+        rows = np.bincount(chosen, minlength=len(FATES)).tolist()
+        for outcome, name in enumerate(FATES):
+            count = told["received"] if name == "received" else told["lost"].get(name, 0)
+            if rows[outcome] != count:
+                yield f"frames: {rows[outcome]} rows of {label} with the fate {name}, counters.json counts {count}"
+    table, heads = pairs.table, pairs.first
+    words = table.coded("kind").words
+    codes = table.coded("kind").codes[heads]
+    station = pairs.sender[heads] < nodes.stations
+    numbers = Counter(zip(codes.tolist(), station.tolist(), strict=True))
+    for (code, is_station), count in sorted(numbers.items()):
+        if words[code] == MAC_ACK:
+            continue
+        side = SIDES[not is_station]
+        told = kinds[side].get(words[code], {"count": 0, "bytes": 0})
+        size = int(pairs.size_bytes[heads][(codes == code) & (station == is_station)].sum())
+        if count > told["count"] or size > told["bytes"]:
+            yield (
+                f"frames: {count} frames {words[code]} of a {side} with {size} bytes, counters.json counts"
+                f" {told['count']} with {told['bytes']} bytes"
+            )
+    if (acks := int(pairs.is_ack[heads].sum())) > radio["mac_acks"]:
+        yield f"frames: {acks} acknowledgements of MACs, counters.json counts {radio['mac_acks']}"
+
+
+def _problems_in_time(pairs: Pairs, totals: Totals) -> Iterator[str]:
+    for prefix, chosen in (("pairs_", slice(None)), ("addressed_pairs_", pairs.addressed)):
+        ends, fates = pairs.end_ns[chosen], pairs.fate[chosen]
+        for outcome, name in enumerate(FATES):
+            yield from _falls_out(np.sort(ends[fates == outcome]), prefix + name, totals, pairs.delay_ns)
+    heads = pairs.first[~pairs.is_ack[pairs.first]]
+    ends = np.sort(pairs.end_ns[heads])
+    at_ns, values = totals.of("radio_frames")
+    fewest = np.searchsorted(ends, at_ns - pairs.delay_ns)
+    if (wrong := values < fewest).any():
+        at = int(wrong.argmax())
+        yield (
+            f"frames: {fewest[at]} frames with rows have ended by {at_ns[at] / SECOND:g} s, the sample of radio_frames"
+            f" counts {values[at]:g}"
+        )
+
+
+def _falls_out(ends: np.ndarray, quantity: str, totals: Totals, delay_ns: int) -> Iterator[str]:
+    at_ns, values = totals.of(quantity)
+    fewest = np.searchsorted(ends, at_ns - delay_ns)
+    most = np.searchsorted(ends, at_ns, "right")
+    if (wrong := (values < fewest) | (values > most)).any():
+        at = int(wrong.argmax())
+        yield (
+            f"frames: {most[at]} rows of {quantity} have ended by {at_ns[at] / SECOND:g} s, the sample counts"
+            f" {values[at]:g}"
+        )
+
+
+class Hidden:
+    """Frames without a row: those that have no receiver."""
+
+    def __init__(self, pairs: Pairs, totals: Totals, counters: dict[str, Any]) -> None:
+        heads = pairs.first
+        self._acks = counters["radio"]["mac_acks"] - int(pairs.is_ack[heads].sum())
+        ends = np.sort(pairs.end_ns[heads[~pairs.is_ack[heads]]])
+        self._at_ns, values = totals.of("radio_frames")
+        self._fewest = values - np.searchsorted(ends, self._at_ns, "right")
+        self._most = values - np.searchsorted(ends, self._at_ns - pairs.delay_ns)
+
+    def may_end_between(self, since_ns: int, until_ns: int | None) -> bool:
+        """Whether any of them can have ended then; None: at any time after that."""
+        if self._acks > 0 or not len(self._at_ns):
+            return True
+        before = int(np.searchsorted(self._at_ns, since_ns)) - 1
+        after = len(self._at_ns) - 1
+        if until_ns is not None:
+            after = min(after, int(np.searchsorted(self._at_ns, until_ns)))
+        known = 0 if before < 0 else float(self._fewest[before])
+        return float(self._most[after]) > known

@@ -1,0 +1,152 @@
+"""What `frames`, `links` and `messages` contradict, where a run recorded them.
+
+Checks    the tables are there if the scenario has them recorded, and only then
+          each row can be: see air/pairs.py, range.py, fates.py, links.py, messages.py
+          they add up to what was counted: see air/tallies.py
+          they agree with each other and with the events: see air/same.py, heard.py
+Model     it is looked at only where nothing else is contradicted, so positions and events are what the scenario lets
+          them be. Nothing is looked at in a run on the adversary's network, which records no frames
+Units     integer nanoseconds
+Errors    none
+Source    ours: docs/verdicts-and-metrics.md
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from mobilenet.rundir.table import Columns, Table
+from mobilenet.scenario.expectations import Air, Expected
+from mobilenet.verify.air.fates import fates_problem
+from mobilenet.verify.air.heard import (
+    Heard,
+    acts_problem,
+    carried_problem,
+    expire_problem,
+    heard_in_frames,
+    heard_in_messages,
+)
+from mobilenet.verify.air.links import links_problem
+from mobilenet.verify.air.messages import Hops, message_counts_problem, messages_problem
+from mobilenet.verify.air.nodes import Nodes
+from mobilenet.verify.air.outages import Outages
+from mobilenet.verify.air.pairs import MAC_ACK, Pairs, pairs_of, pairs_problem
+from mobilenet.verify.air.range import range_problem
+from mobilenet.verify.air.same import same_problem
+from mobilenet.verify.air.tallies import Hidden, Totals, tallies_problem
+from mobilenet.verify.air.whereabouts import Whereabouts
+
+TABLES = ("frames", "links", "messages")
+Problem = tuple[str, str]  # the property that is violated, and why
+
+
+def air_problem(
+    tables: Mapping[str, Columns],
+    events: Columns,
+    samples: Columns,
+    positions: Columns,
+    counters: dict[str, Any],
+    manifest: dict[str, Any],
+    expected: Expected | None,
+) -> Problem | None:
+    """The first contradiction, as a property and a sentence."""
+    if expected is None or expected.air is None or expected.hosts is None or expected.places is None:
+        return None
+    problem = _presence_problem(tables, expected.air)
+    if problem is not None:
+        return "record", problem
+    if not any(name in tables for name in TABLES):
+        return None
+    end_ns = round(manifest["simulated_s"] * 1e9)
+    run = _Run(tables, events, samples, positions, counters, expected, end_ns)
+    return run.frames_problem() or run.messages_problem() or run.events_problem()
+
+
+def _presence_problem(tables: Mapping[str, Columns], air: Air) -> str | None:
+    has_links = air.frames and air.by_power
+    for name, wanted in (("frames", air.frames), ("links", has_links), ("messages", air.messages)):
+        if (name in tables) != wanted:
+            if wanted:
+                return f"{name}: the table is missing, although the scenario asks for it"
+            return f"{name}: the table is there, although the scenario does not ask for it"
+    return None
+
+
+class _Run:
+    """One run whose frames or messages are recorded."""
+
+    def __init__(
+        self,
+        tables: Mapping[str, Columns],
+        events: Columns,
+        samples: Columns,
+        positions: Columns,
+        counters: dict[str, Any],
+        expected: Expected,
+        end_ns: int,
+    ) -> None:
+        assert expected.air is not None and expected.hosts is not None and expected.places is not None
+        self._tables = {name: Table.of(tables[name]) for name in TABLES if name in tables}
+        self._events, self._samples, self._positions = Table.of(events), samples, positions
+        self._counters, self._expected, self._air, self._end_ns = counters, expected, expected.air, end_ns
+        self._nodes = Nodes(len(expected.places.stations_m), len(expected.hosts))
+        self._pairs: Pairs | None = None
+        self._hops: Hops | None = None
+
+    def frames_problem(self) -> Problem | None:
+        """Of the rows of frames and links."""
+        kinds = self._counters["by_message_type"]
+        # a plug-in may have a message of that name, and then the rows do not show which frames are acknowledgements
+        if "frames" not in self._tables or any(MAC_ACK in kinds[side] for side in ("host", "station")):
+            return None
+        pairs, nodes, air = pairs_of(self._tables["frames"], self._nodes, self._air), self._nodes, self._air
+        if (problem := pairs_problem(pairs, nodes, air, self._end_ns)) is not None:
+            return "record", problem
+        self._pairs = pairs
+        totals = Totals(self._samples)
+        if (problem := tallies_problem(pairs, nodes, totals, self._counters)) is not None:
+            return "conservation", problem
+        whereabouts = Whereabouts(self._positions, self._expected, nodes)
+        bounds_m = whereabouts.bounds_m(pairs.sender, pairs.receiver, pairs.start_ns)
+        outages, hidden = Outages(self._events, nodes), Hidden(pairs, totals, self._counters)
+        broadcasts = len(self._events.coded("event").rows("broadcast"))
+        problem = range_problem(pairs, nodes, whereabouts, air, bounds_m) or fates_problem(
+            pairs, nodes, outages, hidden, self._expected, broadcasts, self._end_ns
+        )
+        if problem is None and "links" in self._tables:
+            problem = links_problem(self._tables["links"], pairs, nodes, air, bounds_m)
+        return None if problem is None else ("record", problem)
+
+    def messages_problem(self) -> Problem | None:
+        """Of the rows of messages, and of the two together."""
+        if "messages" not in self._tables:
+            return None
+        hops = Hops(self._tables["messages"], self._nodes)
+        problem = messages_problem(hops, self._nodes, self._expected, self._end_ns)
+        if problem is not None:
+            return "record", problem
+        self._hops = hops
+        if (problem := message_counts_problem(hops, self._nodes, self._expected, self._counters)) is not None:
+            return "conservation", problem
+        if self._pairs is not None:
+            problem = same_problem(self._pairs, hops, self._nodes, self._air)
+        return None if problem is None else ("record", problem)
+
+    def events_problem(self) -> Problem | None:
+        """Of the events, by what was received."""
+        heard: Heard | None = None
+        if self._pairs is not None:
+            heard = heard_in_frames(self._pairs, self._nodes, self._air)
+        elif self._hops is not None:
+            heard = heard_in_messages(self._hops, self._nodes, self._air)
+        if heard is None:
+            return None
+        if (problem := expire_problem(self._events, heard, self._nodes)) is not None:
+            return "gaps", problem
+        if not self._air.acts_on_frames:
+            return None
+        problem = acts_problem(self._events, heard, self._nodes)
+        if problem is None and self._hops is not None:
+            problem = carried_problem(self._events, self._hops, self._nodes)
+        return None if problem is None else ("record", problem)

@@ -1,0 +1,656 @@
+"""Frames, links and messages: sound runs pass in every world, and what an insider edits in them is caught.
+
+Model     each edit is made in a run that was really recorded; what would be noticed before (counters, running totals,
+          checksums) is renewed along with it. `caught by`: the property that has to be violated
+Source    ours: docs/verdicts-and-metrics.md
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import mobilenet
+from mobilenet.judgement import verdicts_of
+from mobilenet.scenario import Scenario
+from mobilenet.verify import Verdict, verify_run
+
+from .damage import Copy, Damage, verdicts_after
+from .on_air_worlds import MOVING, WORLDS, as_text, draw
+from .test_insider import TRACKS, _walk
+
+ROOT = Path(mobilenet.__file__).parents[1]
+OF_THE_RECORD = ("record", "conservation", "gaps")
+DRAWN = 30
+
+
+def accused(verdicts: dict[str, Verdict]) -> dict[str, str]:
+    """What is violated of the properties that frames and messages are held to."""
+    judged = [name for name in OF_THE_RECORD if name in verdicts]
+    return {name: verdicts[name].explanation for name in judged if verdicts[name].answer == "violated"}
+
+
+def record(scenario: dict[str, Any], path: Path) -> None:
+    mobilenet.run(Scenario.from_text(as_text(scenario)), out=path)
+
+
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    place = tmp_path_factory.mktemp("runs")
+    for name, scenario in WORLDS.items():
+        record(scenario, place / name)
+    return {name: place / name for name in WORLDS}
+
+
+def test_sound_runs_are_not_accused(runs: dict[str, Path]) -> None:
+    for name, path in runs.items():
+        assert not accused(verify_run(path)), name
+
+
+@pytest.mark.parametrize("seed", range(DRAWN))
+def test_drawn_runs_are_not_accused(seed: int, tmp_path: Path) -> None:
+    record(draw(seed), tmp_path / "run")
+    verdicts = verify_run(tmp_path / "run")
+    assert not accused(verdicts)
+    assert verdicts == verdicts_of(tmp_path / "run")  # of the columns in memory
+
+
+RECORDED = ["record.frames=true", "record.messages=true"]
+SHIPPED = {
+    "own_protocol/gossip.yaml": ["duration_s=6", "hosts.count=8"],
+    "own_protocol/courier.yaml": ["duration_s=6"],
+    "programs/flood.yaml": ["duration_s=4"],
+    "town.yaml": ["duration_s=6", "warmup_s=1"],
+    "streets.yaml": ["duration_s=6", "warmup_s=1"],
+    "holes.yaml": ["duration_s=6", "warmup_s=1"],
+    "paper/dynamic.yaml": ["duration_s=3", "warmup_s=1"],
+    "cut_and_off.yaml": [],
+    "by_hand.yaml": [],
+}
+
+
+@pytest.mark.parametrize("name", SHIPPED)
+def test_shipped_runs_are_not_accused(name: str, tmp_path: Path) -> None:
+    overrides = [*SHIPPED[name], *RECORDED]
+    mobilenet.run(ROOT / "scenarios" / name, out=tmp_path / "run", overrides=overrides, allow_code=True)
+    assert not accused(verify_run(tmp_path / "run"))
+
+
+def test_tracks_are_not_accused(tmp_path: Path) -> None:
+    (tmp_path / "tracks.csv").write_text("t,id,x,y\n" + "\n".join(_walk()) + "\n")
+    (tmp_path / "tracks.yaml").write_text(TRACKS)
+    mobilenet.run(tmp_path / "tracks.yaml", out=tmp_path / "run", overrides=RECORDED)
+    assert not accused(verify_run(tmp_path / "run"))
+
+
+# --- edits
+
+EDITS: dict[tuple[str, str], tuple[str, Damage]] = {}
+
+
+def edit(caught_by: str, *names: str) -> Callable[[Damage], Damage]:
+    """Of the runs with these names."""
+
+    def register(function: Damage) -> Damage:
+        for name in names:
+            EDITS[function.__name__, name] = caught_by, function
+        return function
+
+    return register
+
+
+@pytest.mark.parametrize(("how", "name"), EDITS)
+def test_an_edit_is_caught(how: str, name: str, runs: dict[str, Path], tmp_path: Path) -> None:
+    check, function = EDITS[how, name]
+    found = accused(verdicts_after(runs[name], tmp_path / "edited", function))
+    assert check in found, found
+
+
+def renew(copy: Copy) -> None:
+    """Counters and running totals of pairs as the rows of frames have them."""
+    frames, radio = copy.frames, copy.counters["radio"]
+    rows = list(zip(frames["end_ns"], frames["fate"], frames["addressed"], strict=True))
+    for told, chosen in ((radio, rows), (radio["addressed"], [row for row in rows if row[2]])):
+        fates = Counter(fate for _, fate, _ in chosen)
+        told["pairs_in_range"], told["received"] = len(chosen), fates["received"]
+        told["lost"] = {name: fates[name] for name in told["lost"]}
+    for row, quantity in enumerate(copy.samples["quantity"]):
+        prefix, _, fate = quantity.rpartition("pairs_")
+        if prefix in ("", "addressed_") and quantity != fate:
+            until_ns = copy.samples["time_ns"][row]
+            ended = [one for one in rows if one[0] < until_ns and one[1] == fate and (not prefix or one[2])]
+            copy.samples["value"][row] = float(len(ended))
+
+
+def refate(copy: Copy, row: int, fate: str) -> None:
+    """Another fate of one pair, in all tables."""
+    frames = copy.frames
+    copy.frames["fate"][row] = fate
+    key = (frames["start_ns"][row], frames["sender"][row], frames["receiver"][row])
+    messages = copy.optional.get("messages", {"send_ns": []})
+    for other, sent in enumerate(messages["send_ns"]):
+        hop = sent, messages["sender"][other], messages["receiver"][other]
+        if hop == key and messages["medium"][other] == "radio":
+            messages["fate"][other] = fate
+            messages["receive_ns"][other] = frames["end_ns"][row] if fate == "received" else None
+
+
+def with_fate(copy: Copy, *fates: str) -> list[int]:
+    return [row for row, fate in enumerate(copy.frames["fate"]) if fate in fates]
+
+
+def overlaps(copy: Copy, row: int, other: int) -> bool:
+    frames = copy.frames
+    return bool(
+        frames["start_ns"][row] < frames["end_ns"][other] + 50_000
+        and frames["start_ns"][other] < frames["end_ns"][row] + 50_000
+    )
+
+
+def lonely(copy: Copy) -> int:
+    """A frame that was received early in the run while nothing else was in the air."""
+    frames = copy.frames
+    return next(
+        row
+        for row in with_fate(copy, "received")
+        if all(frames["start_ns"][other] == frames["start_ns"][row] or not overlaps(copy, row, other)
+               for other in range(max(0, row - 60), row + 60))
+        and row > 100
+    )  # fmt: skip
+
+
+def remove(copy: Copy, rows: set[int], *tables: str) -> None:
+    for name in tables:
+        copy.optional[name] = {
+            column: [value for row, value in enumerate(values) if row not in rows]
+            for column, values in copy.optional[name].items()
+        }
+
+
+def move(copy: Copy, row: int, start_ns: int) -> None:
+    """The frame of this row begins then, in all of its rows, which take their place."""
+    frames = copy.frames
+    head, shift = (frames["start_ns"][row], frames["sender"][row]), start_ns - frames["start_ns"][row]
+    for other, key in enumerate(list(zip(frames["start_ns"], frames["sender"], strict=True))):
+        if key == head:
+            frames["start_ns"][other] += shift
+            frames["end_ns"][other] += shift
+            if "links" in copy.optional:
+                copy.optional["links"]["start_ns"][other] += shift
+    order = sorted(range(len(frames["end_ns"])), key=lambda other: frames["end_ns"][other])
+    for name in ("frames", "links"):
+        if name in copy.optional:
+            copy.optional[name] = {n: [column[i] for i in order] for n, column in copy.optional[name].items()}
+
+
+RADIOS = ("disk", "power", "full_duplex", "tcp")
+
+
+@edit("record", *RADIOS)
+def a_sender_of_another_run(copy: Copy) -> None:
+    copy.frames["sender"][10] = "s99"
+
+
+@edit("record", "disk", "power", "full_duplex")
+@edit("conservation", "tcp")
+def every_fate_is_collision(copy: Copy) -> None:
+    for row in with_fate(copy, "received"):
+        refate(copy, row, "collision")
+    renew(copy)
+
+
+@edit("conservation", "disk", "power")
+def every_fate_is_collision_and_the_counters_stay(copy: Copy) -> None:
+    copy.frames["fate"] = ["collision"] * len(copy.frames["fate"])
+
+
+@edit("record", "disk", "town")
+def nothing_arrived(copy: Copy) -> None:
+    for row in with_fate(copy, "received"):
+        refate(copy, row, "random")
+    renew(copy)
+
+
+@edit("record", "power", "town")
+def thirty_dbm_more(copy: Copy) -> None:
+    links = copy.optional["links"]
+    links["power_dbm"] = [power + 30 for power in links["power_dbm"]]
+
+
+@edit("record", *RADIOS)
+def a_frame_that_lasts_longer(copy: Copy) -> None:
+    head = copy.frames["start_ns"][20], copy.frames["sender"][20]
+    for row, key in enumerate(zip(copy.frames["start_ns"], copy.frames["sender"], strict=True)):
+        if key == head:
+            copy.frames["end_ns"][row] += 1
+
+
+@edit("record", "disk")
+def one_row_of_a_frame_ends_later(copy: Copy) -> None:
+    row = next(row for row in range(1, 500) if copy.frames["start_ns"][row] == copy.frames["start_ns"][row - 1])
+    copy.frames["end_ns"][row] += 1
+
+
+@edit("record", "disk")
+def a_frame_to_itself(copy: Copy) -> None:
+    copy.frames["receiver"][10] = copy.frames["sender"][10]
+
+
+@edit("record", "disk")
+def a_frame_twice_at_a_receiver(copy: Copy) -> None:
+    row = next(row for row in range(1, 500) if copy.frames["start_ns"][row] == copy.frames["start_ns"][row - 1])
+    copy.frames["receiver"][row] = copy.frames["receiver"][row - 1]
+
+
+@edit("record", "disk")
+def another_radios_fate(copy: Copy) -> None:
+    refate(copy, with_fate(copy, "random")[0], "bit_errors")
+
+
+@edit("record", "full_duplex")
+def half_duplex_of_a_full_duplex_radio(copy: Copy) -> None:
+    refate(copy, with_fate(copy, "received")[0], "half_duplex")
+    renew(copy)
+
+
+@edit("record", "disk", "full_duplex")
+def two_frames_of_a_sender_at_a_time(copy: Copy) -> None:
+    frames = copy.frames
+    first, sender = frames["start_ns"][200], frames["sender"][200]
+    later = next(
+        row for row, start in enumerate(frames["start_ns"]) if frames["sender"][row] == sender and start > first
+    )
+    move(copy, later, first + 1000)
+
+
+@edit("record", "disk")
+def a_row_out_of_its_order(copy: Copy) -> None:
+    for column in copy.frames.values():
+        column.append(column.pop(50))
+
+
+@edit("conservation", "tcp")
+def frames_moved_in_time(copy: Copy) -> None:
+    """All but the first second a second later, where there is room."""
+    end_ns = max(copy.frames["end_ns"])
+    last = next(row for row, end in enumerate(copy.frames["end_ns"]) if end > end_ns - 2_000_000_000)
+    for name in ("start_ns", "end_ns"):
+        copy.frames[name][:last] = [time + 1_000_000_000 for time in copy.frames[name][:last]]
+    rows = sorted(range(len(copy.frames["end_ns"])), key=lambda row: copy.frames["end_ns"][row])
+    copy.optional["frames"] = {name: [column[row] for row in rows] for name, column in copy.frames.items()}
+
+
+@edit("conservation", "disk")
+def a_frame_removed(copy: Copy) -> None:
+    head = copy.frames["start_ns"][20], copy.frames["sender"][20]
+    keys = zip(copy.frames["start_ns"], copy.frames["sender"], strict=True)
+    remove(copy, {row for row, key in enumerate(keys) if key == head}, "frames")
+
+
+@edit("record", "disk", "power")
+def a_near_receiver_removed(copy: Copy) -> None:
+    frames = copy.frames
+    columns = (copy.positions[name] for name in ("time_ns", "node", "x_m", "y_m"))
+    places = {(node, time): (x, y) for time, node, x, y in zip(*columns, strict=True)}
+
+    def apart_m(row: int) -> float:
+        when = frames["start_ns"][row] // 1_000_000_000 * 1_000_000_000
+        both = frames["sender"][row], frames["receiver"][row]
+        a, b = (places.get((node, when)) or places[node, 0] for node in both)
+        return float(((a[0] - b[0]) ** 2 + (a[1] - b[1]) ** 2) ** 0.5)
+
+    rows = [row for row in range(1, len(frames["fate"])) if frames["start_ns"][row] == frames["start_ns"][row - 1]]
+    row = next(row for row in rows if apart_m(row) < 12 and frames["sender"][row] == frames["sender"][row - 1])
+    remove(copy, {row}, *(name for name in ("frames", "links") if name in copy.optional))
+    renew(copy)
+
+
+@edit("record", "disk", "power")
+def a_far_receiver(copy: Copy) -> None:
+    """A frame between the two stations, which are 130 m apart."""
+    row = next(row for row in with_fate(copy, "received") if copy.frames["sender"][row] == "s0")
+    while copy.frames["start_ns"][row - 1] == copy.frames["start_ns"][row]:
+        row -= 1
+    for name in ("frames", "links"):
+        if name in copy.optional:
+            for column in copy.optional[name].values():
+                column.insert(row, column[row])
+            copy.optional[name]["receiver"][row] = "s1"
+    copy.frames["addressed"][row] = False
+    renew(copy)
+
+
+@edit("record", "disk", "power", "town")
+def received_by_a_host_that_is_down(copy: Copy) -> None:
+    refate(copy, with_fate(copy, "receiver_down")[3], "received")
+    renew(copy)
+
+
+@edit("record", "disk", "power")
+def down_for_no_reason(copy: Copy) -> None:
+    refate(copy, with_fate(copy, "received")[3], "receiver_down")
+    renew(copy)
+
+
+@edit("record", "disk", "power")
+def a_host_that_is_down_sends(copy: Copy) -> None:
+    crash, recover = copy.rows("crash", "h1")[0], copy.rows("recover", "h1")[0]
+    middle_ns = (copy.events["time_ns"][crash] + copy.events["time_ns"][recover]) // 2
+    last = max(row for row, sender in enumerate(copy.frames["sender"])
+               if sender == "h1" and copy.frames["end_ns"][row] < copy.events["time_ns"][crash])  # fmt: skip
+    move(copy, last, middle_ns)
+    renew(copy)
+
+
+@edit("record", "no_loss")
+def lost_at_random_where_nothing_is(copy: Copy) -> None:
+    refate(copy, with_fate(copy, "received")[3], "random")
+    renew(copy)
+
+
+@edit("record", "disk", "power")
+def half_duplex_while_it_sends_nothing(copy: Copy) -> None:
+    refate(copy, lonely(copy), "half_duplex")
+    renew(copy)
+
+
+@edit("record", "disk", "power")
+def received_while_it_sends(copy: Copy) -> None:
+    refate(copy, with_fate(copy, "half_duplex")[0], "received")
+    renew(copy)
+
+
+@edit("record", "disk", "full_duplex")
+def received_although_another_one_arrives(copy: Copy) -> None:
+    refate(copy, with_fate(copy, "collision")[0], "received")
+    renew(copy)
+
+
+@edit("record", "disk", "power")
+def never_attempted_while_nothing_else_arrives(copy: Copy) -> None:
+    refate(copy, lonely(copy), "never_attempted")
+    renew(copy)
+
+
+@edit("record", "disk", "full_duplex")
+def a_collision_with_nothing(copy: Copy) -> None:
+    refate(copy, lonely(copy), "collision")
+    renew(copy)
+
+
+@edit("conservation", "disk", "power")
+def totals_of_another_second(copy: Copy) -> None:
+    """Of two samples of one total the earlier one gets what the later one has."""
+    rows = [row for row, quantity in enumerate(copy.samples["quantity"]) if quantity == "pairs_received"]
+    copy.samples["value"][rows[4]] = copy.samples["value"][rows[5]]
+
+
+# --- links
+
+
+@edit("record", "power", "town")
+def an_sinr_above_the_noise(copy: Copy) -> None:
+    links = copy.optional["links"]
+    row = next(row for row, sinr in enumerate(links["sinr_db"]) if sinr == sinr)
+    links["sinr_db"][row] = links["power_dbm"][row] + 120
+
+
+@edit("record", "power", "town")
+def no_sinr_of_what_was_received(copy: Copy) -> None:
+    copy.optional["links"]["sinr_db"][with_fate(copy, "received")[5]] = float("nan")
+
+
+@edit("record", "power", "town")
+def an_sinr_of_what_was_not_received(copy: Copy) -> None:
+    copy.optional["links"]["sinr_db"][with_fate(copy, "receiver_down")[0]] = 10.0
+
+
+@edit("record", "power", "town")
+def too_weak_to_be_detected(copy: Copy) -> None:
+    copy.optional["links"]["power_dbm"][5] = -100.0
+
+
+@edit("record", "power")
+def weaker_than_its_distance(copy: Copy) -> None:
+    links = copy.optional["links"]
+    row = max(range(len(links["power_dbm"])), key=lambda row: links["power_dbm"][row])
+    links["power_dbm"][row] = -80.0
+    links["sinr_db"][row] = 5.0
+
+
+@edit("record", "power")
+def links_of_other_pairs(copy: Copy) -> None:
+    links = copy.optional["links"]
+    row = next(row for row in range(1, 500) if links["start_ns"][row] == links["start_ns"][row - 1])
+    links["receiver"][row], links["receiver"][row - 1] = links["receiver"][row - 1], links["receiver"][row]
+
+
+@edit("record", "power")
+def bit_errors_of_a_strong_frame(copy: Copy) -> None:
+    links = copy.optional["links"]
+    row = max(with_fate(copy, "received"), key=lambda row: links["power_dbm"][row])
+    refate(copy, row, "bit_errors")
+    renew(copy)
+
+
+# --- messages
+
+
+def wired(copy: Copy) -> list[int]:
+    return [row for row, medium in enumerate(copy.messages["medium"]) if medium == "wired"]
+
+
+@edit("record", "only_messages", "disk")
+def a_message_of_a_stranger(copy: Copy) -> None:
+    copy.messages["sender"][10] = "h99"
+
+
+@edit("record", "disk")
+def a_message_that_is_no_frame(copy: Copy) -> None:
+    row = next(row for row, medium in enumerate(copy.messages["medium"]) if medium == "radio")
+    copy.messages["send_ns"][row] += 1
+
+
+@edit("record", "disk")
+def a_message_of_another_kind_than_its_frame(copy: Copy) -> None:
+    kinds, sent = copy.messages["kind"], copy.messages["send_ns"]
+    row = next(row for row, kind in enumerate(kinds) if kind == "AppSh" and row and sent[row] == sent[row - 1])
+    copy.messages["kind"][row] = "AppCo"
+
+
+@edit("record", "only_messages", "disk")
+def a_message_that_arrives_at_once(copy: Copy) -> None:
+    row = next(row for row, medium in enumerate(copy.messages["medium"]) if medium == "radio"
+               and copy.messages["receive_ns"][row] is not None)  # fmt: skip
+    copy.messages["receive_ns"][row] = copy.messages["send_ns"][row] + 1000
+
+
+@edit("record", "only_messages", "cut")
+def no_time_of_arrival(copy: Copy) -> None:
+    row = next(row for row, fate in enumerate(copy.messages["fate"]) if fate == "received")
+    copy.messages["receive_ns"][row] = None
+
+
+@edit("record", "only_messages", "tcp", "cut")
+def a_wire_that_is_too_fast(copy: Copy) -> None:
+    row = next(row for row in wired(copy)[10:] if copy.messages["fate"][row] == "received")
+    copy.messages["receive_ns"][row] -= 1_000_000
+
+
+@edit("record", "only_messages", "disk", "tcp")
+def a_wire_that_is_slow(copy: Copy) -> None:
+    copy.messages["receive_ns"][wired(copy)[10]] += 1
+
+
+@edit("record", "only_messages")
+def a_message_lost_on_a_whole_wire(copy: Copy) -> None:
+    row = wired(copy)[10]
+    copy.messages["fate"][row], copy.messages["receive_ns"][row] = "link_cut", None
+
+
+@edit("record", "only_messages")
+def a_host_with_a_wire(copy: Copy) -> None:
+    copy.messages["sender"][wired(copy)[0]] = "h0"
+
+
+@edit("conservation", "only_messages", "disk")
+def a_message_on_a_wire_removed(copy: Copy) -> None:
+    remove(copy, {wired(copy)[-1]}, "messages")
+
+
+@edit("conservation", "only_messages")
+def messages_that_were_never_sent(copy: Copy) -> None:
+    rows = [row for row, kind in enumerate(copy.messages["kind"]) if kind == "AckC"]
+    copy.messages["kind"] = ["AckC" if row < rows[-1] and kind == "AppSh" else kind
+                             for row, kind in enumerate(copy.messages["kind"])]  # fmt: skip
+
+
+@edit("record", "only_messages", "disk")
+def a_message_with_another_name(copy: Copy) -> None:
+    """What a host delivers never reached it."""
+    delivery = next(
+        row for row in copy.rows("deliver", "h0") if not (copy.events["message"][row] or "").startswith("h0:")
+    )
+    name = copy.events["message"][delivery]
+    for row, (receiver, message) in enumerate(zip(copy.messages["receiver"], copy.messages["message"], strict=True)):
+        if receiver == "h0" and message == name:
+            copy.messages["message"][row] = "h0:0"
+
+
+# --- events
+
+
+@edit("record", "disk", "only_messages", "town")
+def a_delivery_while_nothing_arrives(copy: Copy) -> None:
+    times = copy.events["time_ns"]
+    row = next(row for row in copy.rows("deliver")[40:] if times[row] - times[row - 1] > 2_000_000)
+    copy.events["time_ns"][row] -= 1_000_000
+
+
+def expire_after(copy: Copy, add_s: float) -> None:
+    row = copy.rows("expire")[0]
+    detail = json.loads(copy.events["detail"][row])
+    copy.events["detail"][row] = json.dumps(detail | {"silent_s": detail["silent_s"] + add_s}, sort_keys=True)
+
+
+@edit("gaps", "disk", "power", "town", "only_messages")
+def a_longer_silence(copy: Copy) -> None:
+    expire_after(copy, 0.25)
+
+
+# --- tables
+
+
+@edit("record", "disk", "only_messages")
+def messages_are_missing(copy: Copy) -> None:
+    del copy.optional["messages"]
+    del copy.counters["rows"]["messages"]
+    (copy.path / "messages.parquet").unlink()
+
+
+@edit("record", "only_messages")
+def frames_that_nobody_recorded(copy: Copy) -> None:
+    columns = ("start_ns", "end_ns", "sender", "receiver", "kind", "psdu_bytes", "addressed", "fate")
+    copy.optional["frames"] = {name: [] for name in columns}
+
+
+# --- plug-ins
+
+CHATTER = '''"""Hosts report by acknowledged unicast or without, and stations give up those that are silent."""
+
+from dataclasses import dataclass
+
+from mobilenet.protocols.base import BaseHost, BaseMessage, BaseStation
+from mobilenet.protocols.port import MessageId
+
+
+@dataclass(frozen=True)
+class Report(BaseMessage):
+    id: MessageId
+    payload_bytes: int = 0
+
+
+@dataclass(frozen=True)
+class Rumour(BaseMessage):
+    id: MessageId
+    payload_bytes: int = 0
+
+
+class Host(BaseHost):
+    def spread(self, message, body):
+        self.port.deliver(message, body)
+        if self.cell is not None:
+            self.port.unicast(self.cell, Report(message, body))
+            self.port.send(self.cell, Report(message, body))
+            self.port.broadcast(Rumour(message, body))
+
+    def on_receive(self, sender, message):
+        pass
+
+
+class Station(BaseStation):
+    def __init__(self, *parts):
+        super().__init__(*parts)
+        self.hosts = set()
+
+    def on_receive(self, host, message):
+        if not self.hosts:
+            self.port.timer(self.look).start(500_000_000)
+        self.hosts.add(host)
+        if type(message) is Report:
+            self.port.unicast(host, Rumour(message.id, message.payload_bytes))
+            self.port.broadcast(Rumour(message.id, message.payload_bytes))
+
+    def look(self):
+        for host in sorted(self.hosts):
+            self.port.expired(host)
+        self.hosts.clear()
+
+    def on_wired(self, source, message):
+        pass
+
+
+class Chatter:
+    host, station = Host, Station
+    promises = "best_effort"
+
+    @staticmethod
+    def expiry_s(p):
+        return 0.5
+'''
+
+
+@pytest.fixture(scope="module")
+def chatter(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    """A run on each of several radios."""
+    place = tmp_path_factory.mktemp("chatter")
+    (place / "chatter.py").write_text(CHATTER)
+    radios: dict[str, dict[str, Any]] = {
+        "disk": {"range_m": 90, "loss": 0.1, "interference_range_m": 160},
+        "power": {"model": "sinr", "tx_dbm": 10, "fading": {}},
+        "acking": {"mac": "acking", "range_m": 90, "full_duplex": False, "bitrate_mbps": 1, "loss": 0.1},
+    }
+    for name, wireless in radios.items():
+        values = MOVING | {"wireless": wireless, "protocol": {"class": "chatter.py:Chatter", "promises": "best_effort"}}
+        (place / f"{name}.yaml").write_text(as_text(values))
+        mobilenet.run(place / f"{name}.yaml", out=place / name, allow_code=True)
+    return {name: place / name for name in radios}
+
+
+def test_plug_ins_that_send_in_every_way_are_not_accused(chatter: dict[str, Path]) -> None:
+    for name, path in chatter.items():
+        copy = json.loads((path / "counters.json").read_text())
+        assert copy["rows"]["events"]["expire"] > 20 and copy["radio"]["frames"] > 200
+        assert (copy["radio"]["mac_acks"] > 50) == (name != "acking")
+        assert not accused(verify_run(path)), name
+
+
+@pytest.mark.parametrize("name", ["disk", "power", "acking"])
+def test_a_silence_that_a_plug_in_did_not_have(name: str, chatter: dict[str, Path], tmp_path: Path) -> None:
+    found = accused(verdicts_after(chatter[name], tmp_path / "edited", lambda copy: expire_after(copy, 0.25)))
+    assert "record" in found
