@@ -1,6 +1,11 @@
-"""`python -m mobilenet` is `mobilenet`."""
+"""`python -m mobilenet` is `mobilenet`: the modules of the current folder are not on the path."""
 
-from mobilenet.cli.main import app
+import sys
 
 if __name__ == "__main__":
+    if not sys.flags.safe_path:
+        del sys.path[0]  # the current folder, as pip does it
+
+    from mobilenet.cli.main import app
+
     app()

@@ -20,6 +20,7 @@ import time
 from importlib.util import find_spec
 from pathlib import Path
 
+from mobilenet import safe_path
 from mobilenet.engine import native
 from mobilenet.engine.native import PACKAGE, PLACE, folder, sources
 
@@ -79,7 +80,7 @@ def make() -> str | None:
         settings.write_text(SETTINGS)
         made = Path(scratch, "made")
         paths = [str(path.relative_to(PACKAGE.parent)) for path in sources()]
-        command = [sys.executable, "-c", SCRIPT, str(settings), scratch, str(made), *paths]
+        command = safe_path.python("-c", SCRIPT, str(settings), scratch, str(made), *paths)
         env = {name: value for name, value in os.environ.items() if name not in FLAGS}
         done = subprocess.run(
             command, cwd=PACKAGE.parent, env=env, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False

@@ -14,8 +14,11 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor, as_completed
 from contextlib import contextmanager
 from itertools import islice
-from multiprocessing import get_context
+from multiprocessing import resource_tracker
+from multiprocessing.context import SpawnContext, SpawnProcess
 from typing import TypeVar
+
+from mobilenet import safe_path
 
 Task = TypeVar("Task")
 Done = TypeVar("Done")
@@ -23,10 +26,31 @@ TOGETHER = 4  # short tasks that a process is given at a time
 AHEAD = 4  # times as much as the processes do now is handed out already
 
 
+class _Process(SpawnProcess):
+    def start(self) -> None:
+        with safe_path.for_children():
+            super().start()
+
+    def run(self) -> None:
+        safe_path.not_for_programs()
+        super().run()
+
+
+class _Context(SpawnContext):
+    Process = _Process
+
+
+def spawning() -> SpawnContext:
+    """Return the context of multiprocessing whose processes import nothing from the current folder."""
+    with safe_path.for_children():
+        resource_tracker.ensure_running()  # a Python process as well, which multiprocessing would start later
+    return _Context()
+
+
 @contextmanager
 def _processes(workers: int | None) -> Iterator[ProcessPoolExecutor]:
     """None: as many as there are cores."""
-    with ProcessPoolExecutor(workers or os.cpu_count(), get_context("spawn")) as pool:
+    with ProcessPoolExecutor(workers or os.cpu_count(), spawning()) as pool:
         try:
             yield pool
         except BaseException:

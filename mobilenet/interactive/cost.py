@@ -25,7 +25,7 @@ from datetime import UTC, datetime
 from statistics import median
 from typing import Any
 
-from mobilenet import __version__
+from mobilenet import __version__, safe_path
 from mobilenet.engine import native
 from mobilenet.experiments.bench.row import Head
 from mobilenet.experiments.bench.simulator import append, in_a_process, lattice
@@ -115,7 +115,7 @@ def once(case: str) -> dict[str, float]:
     listener = None
     if case != "alone":
         address = server.address.replace("http", "ws").replace("/?", "/socket?")
-        listener = subprocess.Popen([sys.executable, "-c", LISTENER, address], stdin=subprocess.DEVNULL)
+        listener = subprocess.Popen(safe_path.python("-c", LISTENER, address), stdin=subprocess.DEVNULL)
         while not server.listeners:
             time.sleep(0.01)
     desk.player.ask(lambda: desk.player.play("max" if is_full else 1.0))

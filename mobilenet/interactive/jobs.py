@@ -14,7 +14,6 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
-import sys
 import tempfile
 import threading
 import time
@@ -23,6 +22,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from mobilenet import safe_path
 from mobilenet.api import RUNS, write_scenario
 from mobilenet.interactive.branch import plain, with_list
 from mobilenet.interactive.effect import CONFIDENCE, EFFECTS, differences, effect_in_words, said
@@ -164,7 +164,7 @@ class Jobs:
             return False
         allow = ["--allow-code"] if self._allow_code else []
         process = subprocess.Popen(
-            [sys.executable, "-m", "mobilenet", *arguments, *allow],
+            safe_path.python("-m", "mobilenet", *arguments, *allow),
             stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, errors="replace",
             process_group=0, env={**os.environ, "NO_COLOR": "1"},
         )  # fmt: skip

@@ -23,6 +23,7 @@ from mobilenet.interactive.steps import is_step
 from mobilenet.parameters import ScenarioError
 from mobilenet.quoting import first_line
 
+IDLE_S = 1.0  # a signal that arrives just before the wait begins is handled at its end
 PIECE_S = 0.01  # so long a piece is to take
 TURN_S = 0.03  # until others have their turn
 MOST_BEHIND_S = 0.5
@@ -162,7 +163,7 @@ class Player:
         if self._is_due or self.is_going and (self.speed == "max" or self._stepping is not None or self._is_behind):
             return 0.0
         if not self.is_going and not self._is_owed:
-            return 3600.0
+            return IDLE_S
         return max(0.0, self._next_s - now_s)
 
     def _do_tasks(self, wait_s: float) -> None:

@@ -22,10 +22,10 @@ PATIENCE_S = 60.0
 class Server:
     """The command, as somebody would start it."""
 
-    def __init__(self, folder: Path, *arguments: str) -> None:
+    def __init__(self, folder: Path, *arguments: str, env: dict[str, str] | None = None) -> None:
         self.process = subprocess.Popen(
-            [sys.executable, "-m", "mobilenet", "live", *arguments, "--no-browser"],
-            cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+            [Path(sys.executable).with_name("mobilenet"), "live", *arguments, "--no-browser"],
+            cwd=folder, env=env, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
         )  # fmt: skip
         assert self.process.stdout is not None
         self.process.stdout.readline()

@@ -25,7 +25,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from mobilenet import __version__
+from mobilenet import __version__, safe_path
 from mobilenet.engine import native
 from mobilenet.experiments.bench.row import Head
 from mobilenet.experiments.bench.simulator import SCENARIOS, append
@@ -156,7 +156,7 @@ def _real_time() -> dict[str, float]:
         f"duration_s={REAL_TIME_S}", "warmup_s=0", "drain_s=0",
     ]  # fmt: skip
     scenario = Scenario.load(SCENARIOS / "static.yaml", values)
-    command = [sys.executable, "-c", CROWD, str(scenario.hosts.count), str(PORT), str(interval_s)]
+    command = safe_path.python("-c", CROWD, str(scenario.hosts.count), str(PORT), str(interval_s))
     with subprocess.Popen(command) as crowd:
         try:
             outcome = Simulation(scenario, real_time=RealTime()).run()

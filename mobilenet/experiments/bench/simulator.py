@@ -28,7 +28,7 @@ from math import atan2, hypot, sqrt
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from mobilenet import __version__
+from mobilenet import __version__, safe_path
 from mobilenet.engine import native
 from mobilenet.experiments.bench.baseline import REFERENCE_EVENTS_PER_S, Baseline
 from mobilenet.experiments.bench.row import Head
@@ -125,7 +125,7 @@ def middle(module: str, case: str, repeat: int) -> dict[str, float]:
 
 def in_a_process(module: str, case: str) -> dict[str, float]:
     """What `python -m MODULE CASE` measured."""
-    command = [sys.executable, "-m", module, case]
+    command = safe_path.python("-m", module, case)
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode:
         last = done.stderr.strip().splitlines()[-1:]

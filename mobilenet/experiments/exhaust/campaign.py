@@ -8,11 +8,11 @@ Source    ours
 
 from __future__ import annotations
 
-import multiprocessing
 from collections.abc import Iterable, Iterator
 from multiprocessing.connection import Connection
 from typing import NamedTuple
 
+from mobilenet.experiments.workers import spawning
 from mobilenet.quoting import counted
 
 from .case import Case
@@ -35,7 +35,7 @@ class Report(NamedTuple):
 
 def explore(cases: Iterable[Case], seconds: float = 900, gib: float = 16) -> Iterator[Told | Report]:
     """Progress, and in the end of each case its report."""
-    context = multiprocessing.get_context("spawn")
+    context = spawning()
     for case in cases:
         ours, theirs = context.Pipe(duplex=False)
         process = context.Process(target=_explore, args=(theirs, case, seconds, gib))

@@ -27,6 +27,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from mobilenet import safe_path
 from mobilenet.engine import native
 from mobilenet.experiments.study.error import StudyError
 from mobilenet.experiments.study.java_end import ENDS_WITHIN_S, deaf, end_java
@@ -49,6 +50,7 @@ def local_master(workers: int | None) -> str:
 def spark_session(master: str, memory: str = "1g") -> Iterator[SparkSession]:
     """A session for one command; quiet, on loopback where the master is local."""
     try:
+        import pyspark
         from pyspark.sql import SparkSession
     except ImportError:
         raise StudyError(
@@ -57,6 +59,8 @@ def spark_session(master: str, memory: str = "1g") -> Iterator[SparkSession]:
     require_master(master)
     is_local = master.startswith("local")
     os.environ["JAVA_HOME"] = str(java_home())
+    home = Path(str(pyspark.__file__)).parent  # pyspark would first look for bin/spark-submit in the parent folder
+    os.environ.setdefault("SPARK_HOME", str(home))
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
     logging.getLogger("py4j").addHandler(logging.NullHandler())  # tracebacks when Java goes first
@@ -70,7 +74,7 @@ def spark_session(master: str, memory: str = "1g") -> Iterator[SparkSession]:
         "spark.log.level": "ERROR",
         "spark.driver.memory": memory,
         "spark.task.maxFailures": str(MOST_DEATHS),
-        "spark.executorEnv.PYTHONSAFEPATH": "1",
+        f"spark.executorEnv.{safe_path.VARIABLE}": safe_path.value(),
     }
     if not is_local:
         settings |= _secret()
@@ -83,7 +87,7 @@ def spark_session(master: str, memory: str = "1g") -> Iterator[SparkSession]:
         builder = builder.config(key, value)
     with _quiet_stderr():
         try:
-            with _our_interrupts(), _safe_path():
+            with _our_interrupts(), safe_path.for_children():
                 session = _started(builder, master)
         except StudyError:
             raise
@@ -105,20 +109,6 @@ def spark_session(master: str, memory: str = "1g") -> Iterator[SparkSession]:
     else:
         with _quiet_stderr(), suppress(Exception):
             session.stop()
-
-
-@contextmanager
-def _safe_path() -> Iterator[None]:
-    """What Java is started with, and hands on: a json.py in the folder one stands in is nobody's to import."""
-    before = os.environ.get("PYTHONSAFEPATH")
-    os.environ["PYTHONSAFEPATH"] = "1"
-    try:
-        yield
-    finally:
-        if before is None:
-            del os.environ["PYTHONSAFEPATH"]
-        else:
-            os.environ["PYTHONSAFEPATH"] = before
 
 
 def _secret() -> dict[str, str]:

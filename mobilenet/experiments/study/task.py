@@ -19,6 +19,7 @@ from mobilenet.experiments.study.measure import measure
 from mobilenet.experiments.study.store import is_done, record_failure
 from mobilenet.quoting import counted
 from mobilenet.rundir.reader import read_json
+from mobilenet.safe_path import not_for_programs
 
 ATTEMPTS = 2  # processes that a run may take down before it counts as failed
 RUNS_PER_PART = 50
@@ -40,6 +41,7 @@ class Batch(NamedTuple):
 
 
 def perform(batch: Batch) -> None:
+    not_for_programs()
     folder = Path(batch.folder)
     for first in range(0, len(batch.jobs), RUNS_PER_PART):
         jobs = batch.jobs[first : first + RUNS_PER_PART]

@@ -1,0 +1,350 @@
+"""Nothing is imported from folders of users: every command and every message of the live page, over planted modules.
+
+Model     a module of each name that could be imported lies in the current folder, beside the scenario, and in the
+          directories of runs and studies. Each of them leaves a mark when it runs. Tests with `is_marked` show that a
+          process without a safe path does leave one
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import tomllib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from importlib.metadata import packages_distributions
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.main import get_command
+
+from mobilenet.api import Run
+from mobilenet.cli.main import app
+from mobilenet.experiments.bench import simulator
+from mobilenet.experiments.workers import as_done
+from mobilenet.interactive.commands import KINDS
+from mobilenet.safe_path import OURS, VARIABLE, for_children, not_for_programs, python, value
+from tests.imports import Tree
+from tests.interactive.conftest import Server, Talk
+from tests.realtime import own as realtime
+
+ROOT = Path(__file__).parents[1]
+COMMAND = Path(sys.executable).with_name("mobilenet")
+INSTALLED = packages_distributions()
+NAMES = {*sys.stdlib_module_names, *INSTALLED, "sitecustomize", "usercustomize", "conftest", "viz"}
+SCENARIO = "scenarios/first.yaml"
+STUDY = """scenario: first.yaml
+set: {duration_s: 5}
+factors: {wireless.loss: [0, 0.2]}
+replications: {min: 2}
+compare: {factor: wireless.loss, baseline: 0, metrics: [delivery_delay_mean_s]}
+"""
+RUN, OF_STUDY, BUG, TOLD = "runs/first", "studies/loss", "runs/bug", "runs/told"
+FLOOD = str(ROOT / "scenarios" / "programs" / "flood.yaml")
+TRACKS = str(ROOT / "data" / "formats" / "town_lonlat.csv.gz")
+SITES = str(ROOT / "data" / "formats" / "sites_lonlat.csv")
+
+# of each command what it is called with, one call after the other; `live` has a test of its own
+CALLS: dict[str, list[str]] = {
+    "run": [f"run {SCENARIO} --set duration_s=5 --twice --out runs/other"],
+    "live": [],
+    "serve": ["serve clean/scenario.yaml --allow-code --out runs/served"],
+    "check": [f"check {SCENARIO}"],
+    "verify": [f"verify {RUN}"],
+    "show": [f"show {RUN}"],
+    "figures": [f"figures {RUN}", f"figures {OF_STUDY}"],
+    "report": [f"report {RUN}", f"report {OF_STUDY}"],
+    "spacetime": [f"spacetime {RUN} --around 2 --host h0"],
+    "diff": [f"diff {RUN} {TOLD}"],
+    "reference": ["reference"],
+    "schema": ["schema"],
+    "study": ["study scenarios/study.yaml --dry-run", "study scenarios/study.yaml --workers 1"],
+    "compare": [f"compare {OF_STUDY}"],
+    "robust": ["robust scenarios/study.yaml --radios capture --workers 1"],
+    "reproduce": ["reproduce bundling --processes 8 --workers 1"],
+    "inspect-tracks": [f"inspect-tracks {TRACKS} --stations {SITES} --scenario own.yaml"],
+    "export": [f"export {RUN} --{kind} --origin 7,50" for kind in ("geojson", "kepler")]
+    + [f"export {RUN} --csv", f"export {RUN} --shiviz"]
+    + [f"export {OF_STUDY} --csv"],
+    "replay": [f"replay {TOLD} --node h3 --allow-code"],
+    "shrink": [f"shrink {BUG} --allow-code --trials 4"],
+    "swarm": ["swarm --count 2 --workers 2"],
+    "exhaust": ["exhaust join --minutes 0.02"],
+    "bench": [],  # its processes, below
+    "examples": ["examples"],
+    "map": [f"map {RUN}"],
+}
+
+
+def plant(folder: Path, mark: Path) -> None:
+    for name in NAMES | {name.partition(".")[0] for name in sys.modules}:  # also those of compiled parts
+        (folder / f"{name}.py").write_text(f"open({str(mark)!r}, 'a').write(__file__ + '\\n')\n")
+
+
+def environment(**more: str) -> dict[str, str]:
+    return {name: text for name, text in os.environ.items() if name not in (VARIABLE, "PYTHONPATH")} | more
+
+
+def call(place: Path, *words: str, **more: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [COMMAND, *words], cwd=place, env=environment(**more), capture_output=True, text=True, timeout=300,
+        check=False,
+    )  # fmt: skip
+
+
+def done(place: Path, words: str) -> None:
+    """Exit codes other than these would mean that it was refused, or failed, before it did anything."""
+    found = call(place, *words.split())
+    assert found.returncode in (0, 1, 4), (words, found.stdout, found.stderr)
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The current folder of all commands, with a run, a study, and planted modules wherever users have folders."""
+    folder = tmp_path_factory.mktemp("planted")
+    mark, place = folder / "mark", folder / "place"
+    (folder / "jars").mkdir()  # so that the folder above looks like that of Spark
+    (folder / "bin").mkdir()
+    for name in ("spark-submit", "spark-class"):
+        (folder / "bin" / name).write_text(f"#!/bin/sh\necho {name} >> {mark}\nexit 1\n")
+        (folder / "bin" / name).chmod(0o755)
+    (place / "scenarios").mkdir(parents=True)
+    shutil.copy(ROOT / SCENARIO, place / "scenarios")
+    (place / "scenarios" / "study.yaml").write_text(STUDY)
+    (place / "clean").mkdir()  # for programs, which may import what lies there
+    realtime.scenario(place / "clean", "while True: time.sleep(1)")
+    for planted in (place, place / "scenarios"):
+        plant(planted, mark)
+    done(place, f"run {SCENARIO} --set duration_s=5 --out {RUN}")
+    done(place, f"study scenarios/study.yaml --workers 1 --out {OF_STUDY}")
+    done(place, f"run {FLOOD} --allow-code --set protocol.command=[python3,flood_bug.py] --out {BUG}")
+    done(place, f"run {FLOOD} --allow-code --set record.programs=true --set duration_s=5 --out {TOLD}")
+    for planted in (place / RUN, place / OF_STUDY, place / OF_STUDY / "runs" / "c000-r0001"):
+        plant(planted, mark)
+    return place
+
+
+@pytest.fixture(autouse=True)
+def unmarked(request: pytest.FixtureRequest) -> Iterator[None]:
+    """What a test has done has run none of the planted modules."""
+    yield
+    if "place" in request.fixturenames:
+        assert not is_marked(request.getfixturevalue("place"))
+
+
+def is_marked(place: Path) -> str:
+    """Which of them have run since the last time."""
+    mark = place.parent / "mark"
+    found = mark.read_text() if mark.exists() else ""
+    mark.unlink(missing_ok=True)
+    return found
+
+
+def test_modules_of_all_dependencies_are_planted() -> None:
+    wanted = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["dependencies"]
+    named = {re.split(r"[^\w.-]", one)[0].lower().replace("_", "-") for one in wanted}
+    assert named <= {one.lower().replace("_", "-") for name in NAMES for one in INSTALLED.get(name, ())}
+
+
+@pytest.mark.parametrize("name", get_command(app).commands)  # type: ignore[attr-defined]
+def test_no_command_imports_them(name: str, place: Path) -> None:
+    for words in CALLS[name]:
+        if name != "serve" or sys.platform == "linux":
+            done(place, words)
+
+
+def test_bench_measures_in_processes_that_do_not_import_them(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with subprocess.Popen(
+        [COMMAND, "bench", "--repeat", "1"], cwd=place, env=environment(), stdout=subprocess.PIPE, text=True
+    ) as bench:
+        assert bench.stdout is not None
+        assert any(line.startswith("dynamic ") for line in bench.stdout)  # the first row: its process has ended
+        bench.send_signal(signal.SIGINT)
+    monkeypatch.chdir(place)
+    monkeypatch.delenv(VARIABLE, raising=False)
+    found = simulator.in_a_process("mobilenet.interactive.cost", "speed_1")  # with a listener, one more process
+    assert found["states_per_s"] > 0
+
+
+def test_no_message_of_the_live_page_imports_them(place: Path) -> None:
+    sent: list[str] = []
+    with served(place, SCENARIO, "--set", "duration_s=8") as talk:
+
+        def ask(command: str, **how: Any) -> dict[str, Any]:
+            sent.append(command)
+            reply = talk.ask(command, **how)
+            assert "error" not in reply, reply
+            return reply
+
+        ask("since", generation=0, row=0)
+        ask("pace", states_per_s=20)
+        ask("watch", node="h1", deliveries=True)
+        ask("speed", speed="max")
+        ask("step", what="delivery")
+        delivered = talk.until_state(lambda one: "stepped" in one)["stepped"]["event"]["message"]
+        ask("message", message=delivered)
+        ask("play", until_s=4)
+        talk.until_state(lambda one: one["time_ns"] >= 4 * 10**9)
+        ask("hold", on=True)
+        ask("hold", on=False)
+        ask("pause")
+        for what in (
+            {"do": "crash", "host": "h1"}, {"do": "recover", "host": "h1"}, {"do": "leave", "host": "h2"},
+            {"do": "join", "host": "h2"}, {"do": "broadcast", "host": "h3"}, {"do": "loss", "loss": 0.1},
+            {"do": "drag", "host": "h4", "to_m": [20, 0]}, {"do": "interval", "interval_s": 3},
+            {"do": "add", "to_m": [20, 0]}, {"do": "cut", "link": ["s0", "s1"]}, {"do": "mend", "link": ["s0", "s1"]},
+            {"do": "radio_off", "station": "s0"}, {"do": "radio_on", "station": "s0"},
+        ):  # fmt: skip
+            ask("do", what=what)
+        ask("rewind", to_s=3)
+        ask("switch", branch=0)
+        ask("since", generation=ask("since", generation=0, row=0)["generation"], row=0)
+        ask("effect", intervention=0, worlds=2)
+        ask("save", name="kept")
+        jobs = talk.until_state(lambda one: len(one.get("jobs", ())) == 2 and not running(one["jobs"]))["jobs"]
+    assert [(job["kind"], job["state"]) for job in jobs] == [("effect", "done"), ("save", "done")], jobs
+    assert set(sent) == set(KINDS)
+
+
+@contextmanager
+def served(folder: Path, *arguments: str) -> Iterator[Talk]:
+    """A live run in that folder, and a socket to it."""
+    server = Server(folder, *arguments, env=environment())
+    try:
+        with Talk(server) as talk:
+            yield talk
+    finally:
+        server.end()
+
+
+def running(jobs: list[dict[str, Any]]) -> bool:
+    return any(job["state"] == "running" for job in jobs)
+
+
+# --- without a safe path they would be imported
+
+
+@pytest.mark.parametrize(
+    ("command", "expected"),
+    [
+        ([sys.executable, "-m", "mobilenet.cli.main"], True),
+        ([sys.executable, "-c", "import typer"], True),
+        (python("-c", "import typer, numpy, json"), False),
+        (python("-m", "mobilenet", "--version"), False),
+    ],
+)
+def test_a_process_without_a_safe_path_imports_them(command: list[str], expected: bool, place: Path) -> None:
+    subprocess.run(command, cwd=place, env=environment(), capture_output=True, check=False)
+    assert bool(is_marked(place)) is expected
+
+
+SPAWNS = """
+from multiprocessing import get_context
+from mobilenet.experiments.workers import spawning
+if __name__ == "__main__":
+    process = {context}.Process(target=print)
+    process.start()
+    process.join()
+"""
+
+
+@pytest.mark.parametrize(("context", "expected"), [('get_context("spawn")', True), ("spawning()", False)])
+def test_so_does_a_process_of_multiprocessing(context: str, expected: bool, place: Path) -> None:
+    script = place / "clean" / "spawns.py"
+    script.write_text(SPAWNS.format(context=context))
+    subprocess.run([sys.executable, script], cwd=place, env=environment(), capture_output=True, check=False)
+    assert bool(is_marked(place)) is expected
+
+
+def test_python_m_mobilenet_imports_no_dependency_from_the_current_folder(tmp_path: Path) -> None:
+    """What Python and the package itself import before is not in our hands."""
+    for name in INSTALLED.keys() - {"mobilenet"}:
+        (tmp_path / f"{name}.py").write_text("open('mark', 'a').write(__file__)\n")
+    command = [sys.executable, "-m", "mobilenet", "run", str(ROOT / SCENARIO), "--set", "duration_s=5", "--out", "run"]
+    subprocess.run(command, cwd=tmp_path, env=environment(), capture_output=True, check=True)
+    assert not (tmp_path / "mark").exists()
+
+
+def test_all_processes_of_ours_are_started_so() -> None:
+    """A module that names the interpreter, or starts processes in another way, is one of these."""
+    tree = Tree(ROOT, "mobilenet", "viz")
+    named = r"sys\.executable|get_context|SpawnContext|os\.(system|exec|spawn|posix_spawn)"
+    found = {name for name, path in tree.modules.items() if re.search(named, path.read_text(encoding="utf-8"))}
+    assert found == {
+        "mobilenet.safe_path",
+        "mobilenet.experiments.workers",  # over `for_children`
+        "mobilenet.programs.children",  # with -I
+        "mobilenet.experiments.study.spark",  # what Spark's workers are, over `for_children`
+        "mobilenet.experiments.study.cluster",  # the same; what runs there has its environment from spark.py
+        "mobilenet.experiments.bench.programs",  # programs as users have them
+    }
+
+
+# --- programs of users still import what lies beside them
+
+
+@pytest.fixture(scope="module")
+def beside(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A scenario whose program imports the module beside it."""
+    folder = tmp_path_factory.mktemp("beside")
+    shutil.copy(ROOT / "scenarios" / "programs" / "flood.py", folder / "beside_it.py")
+    (folder / "own.py").write_text("import beside_it\n")  # words of the command that are files are copied with a run
+    text = (ROOT / "scenarios" / "programs" / "flood.yaml").read_text()
+    (folder / "scenario.yaml").write_text(text.replace("python3, flood.py", f"{sys.executable}, own.py, beside_it.py"))
+    (folder / "study.yaml").write_text("scenario: scenario.yaml\nset: {duration_s: 4}\nreplications: {min: 2}\n")
+    return folder
+
+
+PROGRAM = f"{sys.executable} own.py beside_it.py"
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["run", "scenario.yaml", "--set", "duration_s=4", "--out", "run"],
+        ["study", "study.yaml", "--workers", "1", "--out", "study"],
+        ["swarm", "--count", "2", "--workers", "2", "--promises", "fifo", "--command", PROGRAM],
+    ],
+)
+def test_a_program_imports_the_module_beside_it(words: list[str], beside: Path) -> None:
+    found = call(beside, *words, "--allow-code")
+    assert found.returncode == 0, (found.stdout, found.stderr)
+
+
+def test_so_does_one_of_a_live_run_that_is_saved(beside: Path) -> None:
+    with served(beside, "scenario.yaml", "--set", "duration_s=4", "--allow-code") as talk:
+        talk.ask("since", generation=0, row=0)
+        talk.ask("save", name="kept")
+        (job,) = talk.until_state(lambda one: one.get("jobs") and not running(one["jobs"]))["jobs"]
+    assert job["state"] == "done", job
+    assert Run(beside / "runs" / "kept").metrics["deliveries"]
+
+
+def test_one_whose_user_has_set_a_safe_path_does_not(beside: Path) -> None:
+    found = call(beside, "run", "scenario.yaml", "--allow-code", "--out", "refused", **{VARIABLE: "1"})
+    assert found.returncode == 2 and "beside_it" in found.stderr
+
+
+def safe(number: int) -> tuple[bool, str | None]:
+    return sys.flags.safe_path, os.environ.get(VARIABLE)
+
+
+@pytest.mark.parametrize(("of_the_user", "within"), [(None, OURS), ("", OURS), ("1", "1"), ("yes", "yes")])
+def test_the_variable_is_as_it_was(of_the_user: str | None, within: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv(VARIABLE, raising=False)
+    if of_the_user is not None:
+        monkeypatch.setenv(VARIABLE, of_the_user)
+    with for_children(), for_children():
+        assert os.environ[VARIABLE] == value() == within
+    assert os.environ.get(VARIABLE) == of_the_user
+    ((_, there),) = as_done(safe, [1], 1)
+    assert there == (True, of_the_user or None)
+    with for_children():
+        not_for_programs()
+        assert os.environ.get(VARIABLE) == (of_the_user or None)
+        os.environ[VARIABLE] = within
