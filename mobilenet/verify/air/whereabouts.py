@@ -123,6 +123,8 @@ class Whereabouts:
         both = _apart_m(before, ones) + _apart_m(after, ones) + walk_m[ones, None] + walk_m[None, :]
         most_m = both / 2 + ROUNDING_M
         since_ns, until_ns = span * self._every_ns, (span + 1) * self._every_ns
+        late = (self.appears_ns > 0) & (self.appears_ns >= since_ns)  # frames of that nanosecond may be older
+        most_m[:, late] = most_m[late[ones]] = np.inf
         for dragged, drag_ns in self._drags:
             if since_ns <= drag_ns <= until_ns:
                 most_m[:, dragged] = most_m[ones == dragged] = np.inf

@@ -1,0 +1,106 @@
+"""Runs without any fault that were once called violated, each for a bound that did not follow from its scenario.
+
+Source    ours: docs/verdicts-and-metrics.md
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+import mobilenet
+from mobilenet.scenario import load_scenario
+from mobilenet.scenario.rest import rest
+
+WALL = {"type": "Polygon", "coordinates": [[[100, -80], [104, -80], [104, 80], [100, 80], [100, -80]]]}
+BEHIND_A_WALL = """
+seed: 1
+duration_s: 6
+stations: {layout: {shape: points, points_m: [[0, 0], [300, 0]]}}
+wireless: {model: sinr, obstacles: {file: walls.geojson}}
+hosts: {count: 2, mobility: {model: static}}
+protocol: {name: mobile_causal}
+workload: {interval_s: 1}
+interventions: [{at_s: 2, do: drag, host: h0, to_m: [140, 0]}]
+"""
+SMALL_WINDOW = """
+seed: 1
+duration_s: 60
+drain_s: 300
+stations: {layout: {shape: points, points_m: [[0, 0]]}}
+hosts: {count: 6, mobility: {model: static}}
+faults: {schedule: explicit, outages: [{host: h0, at_s: 5, duration_s: 50}]}
+protocol: {name: mobile_causal, window: 2}
+workload: {interval_s: 0.5}
+"""
+SELDOM_LOOKED_AT = """
+seed: 1
+duration_s: 60
+stations: {layout: {shape: points, points_m: [[0, 0], [150, 0]]}}
+wireless: {range_m: 80}
+hosts:
+  count: 6
+  mobility: {model: random_waypoint, speed_mps: [8, 12]}
+  attachment: {tick_ms: 5000}
+protocol: {name: mobile_causal, expiry_s: 1.2, heartbeat_s: 0.3}
+workload: {interval_s: 1}
+"""
+VERY_SELDOM = SELDOM_LOOKED_AT.replace("5000", "60000").replace("expiry_s: 1.2", "expiry_s: 6")
+LONG_FRAMES = """
+seed: 2
+duration_s: 10
+stations: {layout: {shape: points, points_m: [[0, 0], [150, 0]]}}
+wireless: {mac: acking, bitrate_mbps: 0.05}
+hosts: {count: 2, mobility: {model: static}}
+protocol: {name: mobile_causal}
+workload: {interval_s: 3, payload_bytes: 1400}
+interventions: [{at_s: 3, do: radio_off, station: s0}, {at_s: 3.5, do: radio_on, station: s0}]
+"""
+APPEARS_WITH_A_FRAME = """
+seed: 607077
+duration_s: 12
+stations: {layout: {shape: points, points_m: [[0, 0]]}}
+wireless: {mac: acking}
+hosts: {mobility: {model: tracks, file: tracks.csv}}
+protocol: {name: mobile_causal}
+workload: {interval_s: 0.5}
+record: {frames: true}
+"""
+RUNS = {
+    "a host brought to a station that is not the nearest": (BEHIND_A_WALL, range(1, 4)),
+    "a backlog of many windows": (SMALL_WINDOW, range(1, 3)),
+    "a host out of reach between two ticks": (SELDOM_LOOKED_AT, (1, 3)),
+    "a host out of reach for most of a tick": (VERY_SELDOM, (1, 2)),
+    "a frame that lasts for a quarter of a second": (LONG_FRAMES, (2, 5)),
+    "a host that appears in the nanosecond of a frame": (APPEARS_WITH_A_FRAME, range(1, 3)),
+}
+
+
+def files(folder: Path) -> None:
+    collection = {"type": "FeatureCollection", "crs": None}
+    feature = {"type": "Feature", "properties": {}, "geometry": WALL}
+    (folder / "walls.geojson").write_text(json.dumps({**collection, "features": [feature]}))
+    rows = [f"{t},w{host},{10 * host},{t}" for host in range(5) for t in range(3, 20)]
+    (folder / "tracks.csv").write_text("\n".join(["t,id,x,y", *rows]) + "\n")
+
+
+@pytest.mark.parametrize(("what", "seed"), [(what, seed) for what, (_, seeds) in RUNS.items() for seed in seeds])
+def test_a_sound_run_is_valid(what: str, seed: int, tmp_path: Path) -> None:
+    files(tmp_path)
+    (tmp_path / "scenario.yaml").write_text(RUNS[what][0])
+    run = mobilenet.run(tmp_path / "scenario.yaml", seed=seed, out=tmp_path / "run")
+    assert run.verdict == "valid", {name: v for name, v in run.verdicts.items() if v.answer != "valid"}
+
+
+def test_the_promise_of_rest_counts_the_rounds_of_a_window(tmp_path: Path) -> None:
+    def within_s(window: int) -> float:
+        path = tmp_path / f"{window}.yaml"
+        path.write_text(SMALL_WINDOW.replace("window: 2", f"window: {window}"))
+        found = rest(load_scenario(path)).within_s  # type: ignore[arg-type]
+        assert found is not None
+        return found
+
+    assert within_s(2) > 92  # so long a run of this takes
+    assert within_s(2) > within_s(20) > within_s(2000)
