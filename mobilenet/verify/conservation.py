@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from itertools import chain
-from math import sqrt
+from math import log, sqrt
 from typing import Any
 
 import numpy as np
@@ -22,7 +22,7 @@ from mobilenet.rundir.table import Columns, Table
 from mobilenet.scenario.expectations import Expected, Radio
 
 MAC_ACK_BYTES = 14
-UNUSUAL = 9  # standard deviations: rarer than 1e-18
+RARER_THAN = 1e-12  # what does not happen by chance
 
 
 def conservation_problem(
@@ -93,12 +93,13 @@ def _problems(
 
 
 def _chance_problems(radio: dict[str, Any], expected: Radio) -> Iterator[str]:
-    """Of what meets no other frame, so many are lost at random, but for UNUSUAL standard deviations."""
+    """Of what meets no other frame, the scenario's share is lost at random, within what chance allows (Bernstein)."""
     lost = radio["lost"].get("random", 0)
     tried = radio["received"] + lost
     for share, sign in ((expected.least_loss, -1), (expected.most_loss, 1)):
-        bound = tried * share + sign * UNUSUAL * sqrt(tried * share * (1 - share)) + sign
-        if sign * (lost - bound) > 0:
+        mean, variance, rare = tried * share, tried * share * (1 - share), -log(RARER_THAN)
+        most = 0.0 if variance == 0 else rare / 3 + sqrt(rare**2 / 9 + 2 * rare * variance)
+        if sign * (lost - mean) > most + 1:
             yield f"radio: {lost} of {tried} receptions lost at random, and the scenario's loss is {share:g}"
 
 

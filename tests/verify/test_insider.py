@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator
+from math import hypot
 from pathlib import Path
 from typing import Any
 
@@ -62,6 +63,8 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
         "churn=null",
         "workload={arrivals: explicit, messages: [{host: h0, at_s: 3}, {host: h1, at_s: 15}]}",
     )
+    away = "{at_s: 5.05, do: drag, host: h4, to_m: [400, 0]}, {at_s: 9.05, do: drag, host: h4, to_m: [0, 0]}"
+    radio("away", SCENARIO, "churn=null", "faults=null", f"interventions=[{away}]")
     radio("tcp", SCENARIO, "protocol={name: tcp_flooding}")
     radio("silent", SILENT_HOSTS)
     tracks = tmp_path_factory.mktemp("tracks")
@@ -682,6 +685,165 @@ def a_host_that_is_said_to_have_been_forgotten(copy: Copy) -> None:
     copy.insert(begun, **values)
 
 
+# --- 11: coverage
+
+
+def at_a_tick(copy: Copy, host: str, after_s: float) -> tuple[int, int]:
+    """The first event after some tick at which the host has no event of its own: its row, and the tick."""
+    tick_ns = round(after_s * 1e9)
+    while any(copy.events["node"][row] == host for row in rows_at(copy, tick_ns, tick_ns + 200_000_000)):
+        tick_ns += 200_000_000
+    return next(row for row, time in enumerate(copy.events["time_ns"]) if time > tick_ns), tick_ns
+
+
+def rows_at(copy: Copy, begin_ns: int, end_ns: int) -> list[int]:
+    return [row for row, time in enumerate(copy.events["time_ns"]) if begin_ns <= time <= end_ns]
+
+
+@edit("record", "steady", "tcp", "gossip", "tracks")
+def a_host_in_the_middle_of_a_cell_is_said_to_be_nowhere(copy: Copy) -> None:
+    scenario = copy.manifest["station_positions_m"]
+    near = [
+        (copy.positions["node"][row], copy.positions["time_ns"][row], station)
+        for row in range(len(copy.positions["node"]))
+        for station, (x, y) in enumerate(scenario)
+        if copy.positions["node"][row][0] == "h" and 3e9 < copy.positions["time_ns"][row] < 15e9
+        and hypot(copy.positions["x_m"][row] - x, copy.positions["y_m"][row] - y) < copy.manifest["range_m"] / 2
+    ]  # fmt: skip
+    host, tick_ns, station = near[0]
+    row = next(row for row, time in enumerate(copy.events["time_ns"]) if time > tick_ns)
+    copy.insert(row, node=host, event="in_coverage", station=f"s{station}", time_ns=tick_ns)
+    copy.insert(row, node=host, event="out_of_coverage", time_ns=tick_ns)
+
+
+@edit("record", "away")
+def an_absence_left_out(copy: Copy) -> None:
+    out = copy.rows("out_of_coverage")[0]
+    host = copy.events["node"][out]
+    back = next(row for row in copy.rows("in_coverage", host) if row > out)
+    for row in (back, out):
+        copy.remove(row)
+
+
+@edit("record", "away")
+def a_host_comes_back_between_two_ticks(copy: Copy) -> None:
+    row = copy.rows("in_coverage")[-1]
+    before, after = copy.events["time_ns"][row - 1], copy.events["time_ns"][row]
+    assert before < after - 1
+    change(copy, row, time_ns=after - 1)
+
+
+# --- 12: sizes
+
+
+def sizes_of(copy: Copy, kind: str, quantity: str) -> list[int]:
+    pairs = zip(copy.samples["node"], copy.samples["quantity"], strict=True)
+    return [row for row, (node, what) in enumerate(pairs) if node[0] == kind and what == quantity]
+
+
+@edit("record", "mobile", "steady", "rare", "tracks")
+def stations_keep_three_times_as_much(copy: Copy) -> None:
+    for row in sizes_of(copy, "s", "sbuffer"):
+        copy.samples["value"][row] *= 3
+
+
+@edit("record", "mobile", "steady", "tracks")
+def stations_keep_one_message_at_most(copy: Copy) -> None:
+    for row in sizes_of(copy, "s", "sbuffer"):
+        copy.samples["value"][row] = min(1.0, copy.samples["value"][row])
+
+
+@edit("record", "mobile", "steady", "rare", "tracks", "silent")
+def hosts_keep_nothing(copy: Copy) -> None:
+    for row in sizes_of(copy, "h", "sbuffer"):
+        copy.samples["value"][row] = 0.0
+
+
+@edit("record", "steady", "silent")
+def a_host_keeps_a_message_too_many(copy: Copy) -> None:
+    for row in [row for row in sizes_of(copy, "h", "sbuffer") if copy.samples["value"][row]][3:9]:
+        copy.samples["value"][row] += 1
+
+
+@edit("record", "steady")
+def a_host_holds_back_more_than_there_is(copy: Copy) -> None:
+    row = next(row for row in sizes_of(copy, "h", "rbuffer") if copy.samples["value"][row])
+    copy.samples["value"][row] += 1000
+
+
+@edit("record", "steady")
+def a_station_holds_back_more_than_there_is(copy: Copy) -> None:
+    row = sizes_of(copy, "s", "sbuffer")[5]
+    node, time = copy.samples["node"][row], copy.samples["time_ns"][row]
+    for value in (0.0, 40.0):
+        for column, what in zip(copy.samples.values(), (time, node, "rbuffer", value), strict=True):
+            column.insert(row, what)
+
+
+for _name in ("md", "skip", "bodies"):
+
+    def _no_lists(copy: Copy, name: str = _name) -> None:
+        copy.without_samples(lambda node, quantity: quantity == name)
+
+    _no_lists.__name__ = f"no lengths of {_name}"
+    edit("conservation" if _name == "md" else "record", "mobile")(_no_lists)
+
+
+@edit("record", "steady", "mobile", "tracks")
+def half_as_many_frames_in_the_first_half(copy: Copy) -> None:
+    rows = totals(copy, "radio_frames")
+    for row in rows[: len(rows) // 2]:
+        copy.samples["value"][row] //= 2
+
+
+@edit("record", "steady", "tcp", "gossip")
+def more_frames_than_their_bytes_allow(copy: Copy) -> None:
+    rows = totals(copy, "radio_frames")
+    for row in rows[3:-2]:
+        copy.samples["value"][row] = copy.samples["value"][rows[-2]]
+
+
+@edit("record", "steady")
+def nothing_was_received_for_a_while(copy: Copy) -> None:
+    rows = totals(copy, "pairs_received")
+    for quantity in ("pairs_received", "addressed_pairs_received"):
+        for row in totals(copy, quantity)[: len(rows) // 2]:
+            copy.samples["value"][row] = 0.0
+
+
+# --- 13: counters
+
+
+def renamed(copy: Copy, was: str, now: str) -> None:
+    """Of all pairs, in the counters and in each sample."""
+    for label, pairs in (("pairs_", copy.counters["radio"]), ("addressed_pairs_", copy.counters["radio"]["addressed"])):
+        lost = pairs["lost"]
+        lost[now], lost[was] = lost[now] + lost[was], 0
+        for one, other in zip(totals(copy, label + now), totals(copy, label + was), strict=True):
+            copy.samples["value"][one] += copy.samples["value"][other]
+            copy.samples["value"][other] = 0.0
+
+
+@edit("conservation", "tracks")
+def collisions_are_called_random(copy: Copy) -> None:
+    renamed(copy, "collision", "random")
+
+
+@edit("conservation", "tcp", "silent")
+def random_losses_are_called_collisions(copy: Copy) -> None:
+    renamed(copy, "random", "collision")
+
+
+@edit("conservation", "steady", "tcp", "gossip")
+def suspicions_of_nobody(copy: Copy) -> None:
+    copy.counters["wired"]["suspicions"] = 3
+
+
+@edit("conservation", "steady", "tcp")
+def frames_given_up_without_retries(copy: Copy) -> None:
+    copy.counters["radio"]["mac_given_up"] = copy.counters["radio"]["mac_retries"] + 1
+
+
 # --- 9: the manifest
 
 
@@ -708,6 +870,30 @@ def test_what_the_manifest_tells_readers_follows_from_the_scenario(
         verify_run(copy.path)
     said = str(refusal.value)
     assert "scenario.yaml makes it" in said and len(said.splitlines()) == 1
+
+
+MISLEADING: dict[str, Any] = {
+    "command": "mobilenet run steady/scenario.yaml --out steady-again; rm -rf .",
+    "replication": 7,
+    "own_metrics": {"fairness": ["how fair", ""]},
+    "ended_by_error": "gossip.py:12: division by zero",
+}
+
+
+@pytest.mark.parametrize("key", MISLEADING)
+def test_what_else_a_manifest_cannot_say(key: str, runs: dict[str, Path], tmp_path: Path) -> None:
+    copy = Copy(runs["steady"], tmp_path / "edited")
+    copy.manifest[key] = MISLEADING[key]
+    copy.save()
+    with pytest.raises(RunError, match=rf"manifest\.json: damaged: {key}") as refusal:
+        verify_run(copy.path)
+    assert len(str(refusal.value).splitlines()) == 1
+
+
+@pytest.mark.parametrize("name", ["plain", "a b", "it's", "\u202eturned", "two\nlines", "back\\slash", "q'\u202e"])
+def test_the_command_of_a_run_fits_whatever_its_directory_is_called(name: str, tmp_path: Path) -> None:
+    run = mobilenet.run(Scenario.from_text(SCENARIO, ["duration_s=2"]), out=tmp_path / name)
+    verify_run(run.path)
 
 
 @pytest.mark.parametrize("key", ["station_names", "host_names", "skipped_tracks"])
