@@ -110,6 +110,7 @@ def check(scenario: ScenarioFile, overrides: Overrides = None) -> None:
     """Read a scenario and say whether it can run, without running it."""
     with reporting():
         from mobilenet.scenario import ProcessScenario, expected_effort, load_scenario, warnings
+        from mobilenet.scenario.judgeable import doubts
 
         loaded = load_scenario(scenario, overrides or [])
         lasts = (
@@ -118,6 +119,8 @@ def check(scenario: ScenarioFile, overrides: Overrides = None) -> None:
         say(f"{scenario}: fine; {lasts}, {expected_effort(loaded)}")
         for line in warnings(loaded):
             say(f"warning: {line}")
+        for reason in doubts(loaded):
+            say(f"the verdict may be unknown: {reason}")
         again = "".join(f" --set {shlex.quote(override)}" for override in overrides or ())
         verb = "serve" if loaded.protocol.name == "datagrams" else "run"
         say(f"Next: mobilenet {verb} {quoted(scenario)}{again}{' --allow-code' if any(loaded.code()) else ''}")

@@ -43,7 +43,7 @@ def _silence(scenario: Scenario) -> Iterator[str]:
     """Why it may be that nothing is delivered."""
     workload, hosts = scenario.workload, scenario.all_hosts
     if hosts is None:
-        yield "how many hosts there are, and for how long, is known only when their tracks are read"
+        yield "how many broadcasts are expected is known only when the tracks of hosts are read"
     if getattr(scenario.hosts.mobility, "area", None) is not None:
         yield "hosts may walk where no station reaches them (hosts.mobility.area), and deliver nothing there"
     if isinstance(scenario.hosts.mobility, OwnMobility):
@@ -75,5 +75,6 @@ def _doubts_on_processes(scenario: ProcessScenario) -> Iterator[str]:
         yield f"rest is promised within {within:.4g} t.u., and duration is {duration:g} t.u."
     if promises["below_crashes"] is not None and scenario.crashes >= promises["below_crashes"]:
         yield f"{scenario.crashes} processes crash, and deliveries are promised below {promises['below_crashes']}"
-    if scenario.crashes or not scenario.estimated_messages():
+    sources = scenario.processes if scenario.workload.sources is None else scenario.workload.sources
+    if scenario.crashes >= sources or not scenario.estimated_messages():
         yield "it may be that no process broadcasts, so that nothing is delivered"

@@ -262,8 +262,10 @@ def _let_it_broadcast(document: Document, scenario: Scenario) -> None:
         document["wireless"]["loss"] = 0.9
     document["protocol"].pop("first_join_spread_s", None)
     document["hosts"]["mobility"].pop("area", None)
+    if "side_m" in document["hosts"]["mobility"].get("settings", {}):
+        document["hosts"]["mobility"]["settings"]["side_m"] = 40
     if scenario.wireless.model == "unit_disk":
-        document["wireless"]["range_m"] = max(30.0, scenario.wireless.range_m)
+        document["wireless"]["range_m"] = max(80.0, scenario.wireless.range_m)
     hosts = scenario.hosts.count or 3
     document["duration_s"] = max(document["duration_s"], LONG_ENOUGH_S)
     if scenario.workload.broadcasts_per_host_per_s * hosts * scenario.duration_s < ENOUGH:

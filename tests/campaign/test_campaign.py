@@ -1,0 +1,83 @@
+"""A small part of the campaign: no sound run is called violated, and what is unknown was announced."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from mobilenet.scenario import Scenario, load_scenario
+from mobilenet.scenario.judgeable import doubts
+
+from .runs import campaign, one, results
+from .scenarios import NotDrawn, drawn
+
+SHIPPED = Path(__file__).parents[2] / "scenarios"
+SEEDS = range(9000, 9050)
+GOOD = ("valid", "unknown", "cut_off", "not_drawn")
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_a_drawn_run_is_not_violated(seed: int, tmp_path: Path) -> None:
+    result = one(seed, tmp_path)
+    assert result["outcome"] in GOOD, result
+    assert not list(tmp_path.iterdir())  # nothing is left of what need not be looked at
+
+
+def test_the_same_seed_gives_the_same_scenario(tmp_path: Path) -> None:
+    texts = []
+    for name in ("one", "two"):
+        (tmp_path / name).mkdir()
+        drawn(9000, tmp_path / name, 100_000)
+        texts.append((tmp_path / name / "scenario.yaml").read_text())
+    assert texts[0] == texts[1]
+
+
+def test_most_kinds_of_scenarios_are_drawn(tmp_path: Path) -> None:
+    seen = set()
+    for seed in range(9000, 9150):
+        (tmp_path / f"{seed}").mkdir()
+        try:
+            scenario = drawn(seed, tmp_path / f"{seed}", 100_000)
+        except NotDrawn:
+            continue
+        seen.add(scenario.protocol.name)
+        if isinstance(scenario, Scenario):
+            seen |= {scenario.wireless.model, scenario.wireless.mac, type(scenario.hosts.mobility).__name__}
+            seen |= {name for name in ("faults", "churn", "interventions") if getattr(scenario, name)}
+    assert seen >= {
+        "mobile_causal", "tcp_flooding", "own", "program", "reliable", "sinr", "unit_disk", "dcf", "acking",
+        "RandomWaypoint", "GaussMarkov", "Static", "Tracks", "OwnMobility", "faults", "churn", "interventions",
+    }  # fmt: skip
+
+
+def test_a_campaign_goes_on_where_it_was_stopped(tmp_path: Path) -> None:
+    (tmp_path / "results.jsonl").write_text(
+        json.dumps({"seed": 9001, "outcome": "valid", "cpu_s": 1}) + '\n{"seed": 90'
+    )
+    done = [result["seed"] for result in campaign(range(9000, 9003), tmp_path, 1)]
+    assert done == [9000, 9002]
+    assert sorted(result["seed"] for result in results(tmp_path)) == [9000, 9001, 9002]
+
+
+@pytest.mark.parametrize(
+    ("name", "change", "why"),
+    [
+        ("first.yaml", "wireless.loss=1", "all receptions are lost"),
+        ("first.yaml", "workload={arrivals: none}", "about 0 broadcasts are expected"),
+        ("first.yaml", "drain_s=1", "drain_s is 1 s"),
+        ("first.yaml", "wireless={mac: acking}", "rest is not promised: wireless.mac is acking"),
+        ("holes.yaml", "seed=1", "hosts.mobility.area"),
+        ("own_mobility/patrol.yaml", "seed=1", "hosts.mobility.class"),
+        ("streets.yaml", "seed=1", "tracks"),
+        ("vcube/reliable.yaml", "workload.sources=1", "no process broadcasts"),
+    ],
+)
+def test_what_is_announced(name: str, change: str, why: str) -> None:
+    assert any(why in doubt for doubt in doubts(load_scenario(SHIPPED / name, [change])))
+
+
+@pytest.mark.parametrize("name", ["first", "dynamic", "static", "churn", "faults", "vcube/bundling"])
+def test_nothing_is_announced_of_a_usual_scenario(name: str) -> None:
+    assert doubts(load_scenario(SHIPPED / f"{name}.yaml")) == []
