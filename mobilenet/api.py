@@ -346,6 +346,8 @@ def manifest_of(
     facts = (outcome.recording, scenario, outcome.simulated_ns, outcome.quiescent, wall_s, command)
     seldom: dict[str, Any] = {"not_at_rest": list(outcome.not_at_rest)} if outcome.not_at_rest else {}
     if isinstance(scenario, ProcessScenario):
+        if own_clock := cast("ProcessOutcome", outcome).own_clock:
+            seldom["own_clock"] = sorted(own_clock)
         return manifest(*facts, **seldom)
     mobile = cast("Outcome", outcome)
     if mobile.real_time is not None:

@@ -1,8 +1,10 @@
 """Who plays in one run with programs: what each is told of the run at its start, and what becomes of all at its end.
 
 Model     nothing is started before the run begins. The names of buffers are those that the first program of a role says
-          in its answer to its first start; what it says later must be among them
-Units     bytes; time in nanoseconds
+          in its answer to its first start; what it says later must be among them. A program whose node acts by a
+          clock of its own cannot show in virtual time what that node would still do. Where a delivery is missing when
+          the run is over, programs have LISTENS_S of wall time to report it; the first report ends the wait
+Units     bytes; time in nanoseconds, as the names say in seconds
 Errors    ProgramError
 Source    ours: docs/guide/programs.md
 """
@@ -16,10 +18,12 @@ from typing import Any, NamedTuple
 from mobilenet.engine.random_streams import key_of
 from mobilenet.programs.actions import Role
 from mobilenet.programs.children import Children
-from mobilenet.programs.conversation import Conversation
+from mobilenet.programs.conversation import Conversation, decode
 from mobilenet.programs.message import Says, encode
 
 VERSION = 1
+LISTENS_S = 10.0  # wall time that programs have to report a clock, at the end of a run that lacks a delivery
+OWN_CLOCK = {"do": "own_clock"}
 Note = Any  # (time_ns, node, life, from_program, line) -> None
 
 
@@ -41,6 +45,7 @@ class Cast:
         self.setting = setting
         self.note = note
         self.buffers: dict[Role, tuple[str, ...]] = {}
+        self.own_clock: list[str] = []  # nodes whose programs have reported at the end that they act by their own clock
         self.kinds: dict[str, type[Says]] = {}  # of messages, by name
         self._lives: dict[str, int] = {}
         self._children = Children(setting.folder, errors_into)
@@ -73,9 +78,23 @@ class Cast:
         if talk is not None:
             talk.end()
 
-    def end(self, now: int) -> None:
-        """The run is over."""
+    def end(self, now: int, is_owed: bool = False) -> None:
+        """End all programs. `is_owed`: a delivery is missing, so listen for programs that act by their own clocks, and
+        add them to `own_clock`.
+        """
+        listens_s = LISTENS_S if is_owed else 0.0
+        more = f',"listens_s":{listens_s:g}' if is_owed else ""
         for talk in self._talking.values():
-            talk.tell_end(f'{{"ev":"stop","t":{now}}}')
+            talk.tell_end(f'{{"ev":"stop","t":{now}{more}}}')
+        names = {talk.child: name for name, talk in self._talking.items()}
         self._talking.clear()
-        self._children.close()
+        heard = self._children.close(listens_s, _says_own_clock)
+        if is_owed:
+            self.own_clock += [names[child] for child in heard if child in names]
+
+
+def _says_own_clock(line: bytes) -> bool:
+    try:
+        return bool(decode(line.decode()) == OWN_CLOCK)
+    except (ValueError, RecursionError):
+        return False

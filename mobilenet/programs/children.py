@@ -20,7 +20,7 @@ import subprocess
 import sys
 import time
 import weakref
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -34,6 +34,7 @@ GOING_S = 0.5  # how long programs have to go by themselves when the run is over
 SILENT_S = 1.0  # the supervisor, before it is told to go on
 ANSWERS_S = 10.0  # from then on the supervisor, which never takes so long
 ENDS_S = 20.0  # the supervisor, with all that it has to end
+LONGEST_LAST_LINE = 1000  # bytes of a line that a program writes when the run is over
 LONGEST_TAIL = 300  # characters of standard error in a message
 
 
@@ -121,35 +122,49 @@ class Children:
         self._close_pipes(child)
         self._ask({"do": "kill", "pid": child.pid})
 
-    def close(self) -> None:
-        """Nothing is left after this. Those that still run see the end of their input, and have a moment to go."""
+    def close(self, listens_s: float = 0.0, is_heard: Callable[[bytes], bool] = lambda line: False) -> list[Child]:
+        """End all programs. Those that still run see the end of their input, and have a moment to go; or `listens_s`,
+        until one of them writes a line that `is_heard`. Return the programs that wrote one.
+        """
         if self._control is None:
-            return
+            return []
         there = list(self._there.values())
         if self._process is not None and self._process.poll() is not None:
             self._kill_groups()  # a program has ended who would have done it
         for child in there:
             os.close(child.to)
-        self._wait_for_end(there)
-        for child in there:
-            os.close(child.back)
-        self._there.clear()
-        self._control = None
-        if self._finalizer is not None:
-            self._finalizer()
+        try:
+            return self._wait_for_end(there, listens_s, is_heard)
+        finally:
+            for child in there:
+                os.close(child.back)
+            self._there.clear()
+            self._control = None
+            if self._finalizer is not None:
+                self._finalizer()
 
-    def _wait_for_end(self, there: Sequence[Child]) -> None:
+    @staticmethod
+    def _wait_for_end(there: Sequence[Child], listens_s: float, is_heard: Callable[[bytes], bool]) -> list[Child]:
         """Until all outputs are closed, or the time is over."""
         outputs = select.poll()
         for child in there:
             outputs.register(child.back, select.POLLIN)
-        waiting = len(there)
-        deadline = time.monotonic() + GOING_S
+        waiting = {child.back: child for child in there}
+        unfinished = dict.fromkeys(waiting, b"")  # the line that each of them is writing
+        heard: dict[int, Child] = {}
+        deadline = time.monotonic() + listens_s + GOING_S
         while waiting and (left_s := deadline - time.monotonic()) > 0:
             for descriptor, _ in outputs.poll(left_s * 1000):
-                if not os.read(descriptor, 65_536):
+                data = os.read(descriptor, 65_536)
+                if not data:
                     outputs.unregister(descriptor)
-                    waiting -= 1
+                    del waiting[descriptor]
+                *lines, rest = (unfinished[descriptor] + data).split(b"\n")
+                unfinished[descriptor] = rest[:LONGEST_LAST_LINE]
+                if descriptor not in heard and any(map(is_heard, lines)):
+                    heard[descriptor] = waiting[descriptor]
+                    deadline = min(deadline, time.monotonic() + GOING_S)
+        return list(heard.values())
 
     def _close_pipes(self, child: Child) -> None:
         if self._there.pop(child.pid, None) is not None:

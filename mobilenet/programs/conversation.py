@@ -47,7 +47,7 @@ class Conversation:
 
     def __init__(self, children: Children, child: Child, name: str, answer_within_s: float) -> None:
         self._children = children
-        self._child = child
+        self.child = child
         self._name = name
         self._within_s = answer_within_s
         self._soon_s = answer_within_s * SOON
@@ -58,7 +58,7 @@ class Conversation:
 
     def ask(self, event: str) -> tuple[list[dict[str, Any]], list[str]]:
         """Tell an event, a line without its end; what is answered, `done` left out, as values and as lines."""
-        child = self._child
+        child = self.child
         data = event.encode() + b"\n"
         if self._output.poll(0):
             self._refuse_early()
@@ -83,32 +83,32 @@ class Conversation:
     def tell_end(self, event: str) -> None:
         """A last event, whose answer nobody waits for."""
         with suppress(OSError):  # it need not listen any more
-            os.write(self._child.to, event.encode() + b"\n")
+            os.write(self.child.to, event.encode() + b"\n")
 
     def end(self) -> None:
-        self._children.kill(self._child)
+        self._children.kill(self.child)
 
     # --- what is not usual
 
     def _write_rest(self, data: bytes, event: str, deadline_s: float) -> bytes:
         """It does not read as fast as it is told: it may be speaking itself."""
         both = select.poll()
-        both.register(self._child.to, select.POLLOUT)
-        both.register(self._child.back, select.POLLIN)
+        both.register(self.child.to, select.POLLOUT)
+        both.register(self.child.back, select.POLLIN)
         answer = b""
         while data:
             ready = dict(both.poll(max(0.0, deadline_s - time.monotonic()) * 1000))
             if not ready:
                 self._fail_late(event)
-            if ready.get(self._child.back):
+            if ready.get(self.child.back):
                 answer += self._some(event)
-            if ready.get(self._child.to):
+            if ready.get(self.child.to):
                 try:
-                    data = data[os.write(self._child.to, data) :]
+                    data = data[os.write(self.child.to, data) :]
                 except BlockingIOError:
                     continue
                 except OSError:
-                    self._fail(f"it {self._children.how_it_ended(self._child)}", event)
+                    self._fail(f"it {self._children.how_it_ended(self.child)}", event)
         return answer
 
     def _read_rest(self, answer: bytes, event: str, deadline_s: float) -> bytes:
@@ -134,9 +134,9 @@ class Conversation:
         return b"".join(parts)
 
     def _some(self, event: str) -> bytes:
-        part = os.read(self._child.back, CHUNK_BYTES)
+        part = os.read(self.child.back, CHUNK_BYTES)
         if not part:
-            self._fail(f"it {self._children.how_it_ended(self._child)}", event)
+            self._fail(f"it {self._children.how_it_ended(self.child)}", event)
         return part
 
     def _understood(self, answer: bytes, event: str) -> tuple[list[dict[str, Any]], list[str]]:
@@ -170,9 +170,9 @@ class Conversation:
 
     def _refuse_early(self) -> None:
         """It says something, or is no more, although it was not asked."""
-        data = os.read(self._child.back, CHUNK_BYTES)
+        data = os.read(self.child.back, CHUNK_BYTES)
         if not data:
-            self._fail(f"it {self._children.how_it_ended(self._child)}, without being asked to stop", "")
+            self._fail(f"it {self._children.how_it_ended(self.child)}, without being asked to stop", "")
         first = data.decode("utf-8", "replace").partition("\n")[0]
         self._fail_line(1, first, 'after {"do":"done"}: a program speaks only when an event has come', "")
 

@@ -217,7 +217,7 @@ class Applications:
         self._stirred_ns = self._now()
         found: list[Said] = []
         try:
-            self._told.lines.find(me, lines, found)
+            self._told.lines.find(me, lines, found, self._logs[me].path)
         finally:
             for sender, said in found:
                 self._note_said(me, sender, said)

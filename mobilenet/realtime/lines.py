@@ -4,7 +4,8 @@ Model     whole lines, of standard output or of a file that is followed. An expr
           given up, by a signal that counts the process's own time: a few characters are enough to keep one busy for
           years. Where signals are not ours (outside of the main thread) nobody stops it
 Units     bytes; seconds of CPU
-Errors    ProgramError: an expression that takes too long, or finds no number
+Errors    ProgramError: an expression that takes too long, or finds no number. ScenarioError: a sender that does not
+          exist. Then the numbers of all senders are in doubt, and with them the record, so no run is kept
 Source    ours: docs/guide/real-time.md
 """
 
@@ -20,8 +21,10 @@ from stat import S_ISREG
 from types import FrameType
 from typing import Any, NamedTuple
 
+from mobilenet.parameters import ScenarioError
 from mobilenet.programs.children import ProgramError
 from mobilenet.programs.conversation import shown
+from mobilenet.quoting import quoted
 from mobilenet.scenario.base import is_file
 
 CHUNK_BYTES = 65_536
@@ -38,9 +41,10 @@ class Said(NamedTuple):
 
 
 class Expressions:
-    """Of `lines` of a scenario; None: nothing is looked for."""
+    """Of `lines` of a scenario; None: nothing is looked for. `hosts`: how many there are, counted from 0."""
 
-    def __init__(self, lines: Any) -> None:
+    def __init__(self, lines: Any, hosts: int) -> None:
+        self._hosts = hosts
         self._looked_for: list[tuple[str, re.Pattern[bytes]]] = []
         if lines is not None:
             self._looked_for = [(key, re.compile(getattr(lines, key).encode())) for key in ("deliver", "broadcast")]
@@ -49,15 +53,17 @@ class Expressions:
     def are_none(self) -> bool:
         return not self._looked_for
 
-    def find(self, host: int, lines: Sequence[bytes], found: list[Said]) -> None:
-        """Add what lines of a host's program say, in their order; up to the line that cannot be understood."""
+    def find(self, host: int, lines: Sequence[bytes], found: list[Said], log: Path | None = None) -> None:
+        """Add what lines of a host's program say, in their order; up to the line that cannot be understood. `log`: the
+        file that they are from; None: standard output.
+        """
         key, line = "", b""
         try:
             with _no_longer_than(LONGEST_SEARCH_S):
                 for line in lines:
                     for key, expression in self._looked_for:
                         if (match := expression.search(line)) is not None:
-                            sender = _whole(host, match["sender"], line) if key == "deliver" else None
+                            sender = self._sender(host, match["sender"], line, log) if key == "deliver" else None
                             found.append(Said(sender, _whole(host, match["number"], line)))
                             break
         except _TooLong:
@@ -65,6 +71,17 @@ class Expressions:
                 f"h{host}: its line {_shown(line)}: protocol.lines.{key} takes longer to look for than"
                 f" {LONGEST_SEARCH_S:g} s; expected an expression without repetitions of repetitions, as (a+)+"
             ) from None
+
+    def _sender(self, host: int, text: bytes | None, line: bytes, log: Path | None) -> int:
+        """The host that a delivery names."""
+        sender = _whole(host, text, line)
+        if sender >= self._hosts:
+            where = "its standard output" if log is None else quoted(log)
+            raise ScenarioError(
+                f"protocol.lines.deliver: h{host}: the line {_shown(line)} in {where}: got sender {sender}, expected a"
+                f" host from 0 to {self._hosts - 1}; if the programs count from 1, change them to count from 0"
+            )
+        return sender
 
 
 def _whole(host: int, text: bytes | None, line: bytes) -> int:

@@ -56,7 +56,7 @@ def applications_of(
     if hosts > MOST_HOSTS:
         raise ScenarioError(f"hosts: {hosts} of them, expected at most {MOST_HOSTS}: an octet of an address for each")
     told = Told(
-        protocol.command, protocol.port, protocol.own_port, protocol.logs, Expressions(protocol.lines),
+        protocol.command, protocol.port, protocol.own_port, protocol.logs, Expressions(protocol.lines, hosts),
         scenario.folder.resolve(),
     )  # fmt: skip
     addresses = Addresses(protocol.prefix, hosts, protocol.port)

@@ -20,6 +20,7 @@ from mobilenet.parameters import ScenarioError
 from mobilenet.rundir.reader import RunError
 from mobilenet.scenario.expectations import Expected
 from mobilenet.scenario.plans import derived, expected
+from mobilenet.scenario.processes import ProcessProgram
 from mobilenet.scenario.promises import declared
 from mobilenet.scenario.run_source import AdversarySchedule, command_of, recorded
 from mobilenet.scenario.switches import lossy_cuts
@@ -67,11 +68,21 @@ def _manifest_problem(manifest: dict[str, Any], scenario: Any) -> str | None:
         return "ended_by_error, and the scenario brings no code that could fail"
     if error is not None and manifest["quiescent"] and manifest["simulated_s"] >= manifest["duration_s"]:
         return "ended_by_error, and the run is at rest after its active part"
+    clocked = manifest.get("own_clock")
+    if clocked is not None and not isinstance(getattr(scenario, "protocol", None), ProcessProgram):
+        return "own_clock, and the scenario has no processes that are programs"
+    if clocked is not None and not _are_processes(clocked, manifest["processes"]):
+        return f"own_clock is {_short(clocked)}, expected a list of processes from p0 to p{manifest['processes'] - 1}"
     own = manifest.get("own_metrics", {})
     wanted = {reference.rpartition(":")[2] for reference in getattr(scenario, "metrics", ())}
     if not isinstance(own, dict) or set(own) != wanted:
         return f"own_metrics is {_short(own)}, scenario.yaml names {', '.join(sorted(wanted)) or 'none'}"
     return None
+
+
+def _are_processes(names: Any, count: int) -> bool:
+    known = {f"p{i}" for i in range(count)}
+    return isinstance(names, list) and bool(names) and all(isinstance(name, str) and name in known for name in names)
 
 
 def _repeats(command: Any, scenario: Any) -> bool:

@@ -17,6 +17,8 @@ Checks    record        the record can be what it claims to be: as for other run
                         may be held for ever: all correct processes hold equally many, and not more than there are
                         messages of crashed processes that no correct process delivers and whose past holds another
                         one that no correct process delivers
+          Where a program reported that it acts by its own clock, what is missing at rest (validity, agreement,
+          drained) is unknown
 Model     events are judged one by one (process_judge.py), unless they plainly pass (screened_processes.py)
 Source    Hadzilacos, Toueg (1994), for the properties; ours: docs/verdicts-and-metrics.md, docs/protocols/vcube.md
 """
@@ -70,7 +72,7 @@ def verify_processes(
         if not quiescent:
             verdicts[check] = NOT_QUIESCENT
         elif problem:
-            verdicts[check] = Verdict("violated", problem)
+            verdicts[check] = _excused(Verdict("violated", problem), manifest)
         else:
             verdicts[check] = NOTHING_DELIVERED if idle else VALID
     below = manifest["promises"]["below_crashes"]
@@ -80,8 +82,20 @@ def verify_processes(
         )
     lost = _conservation_problem(counters, quiescent)
     verdicts["conservation"] = Verdict("violated", lost) if lost else VALID
-    verdicts["drained"] = _drained(samples, judge, manifest)
+    verdicts["drained"] = _excused(_drained(samples, judge, manifest), manifest)
     return verdicts
+
+
+def _excused(verdict: Verdict, manifest: dict[str, Any]) -> Verdict:
+    """What is missing at rest is unknown where a program acts by its own clock: it might still have come."""
+    clocked = manifest.get("own_clock")
+    if verdict.answer != "violated" or not clocked:
+        return verdict
+    why = (
+        f"{clocked[0]}'s program acts by its own clock, which virtual time does not drive, so what it would still have"
+        " sent is not known"
+    )
+    return Verdict("unknown", f"{verdict.explanation}; but {why}")
 
 
 def _processes_problem(events: Columns, manifest: dict[str, Any]) -> str | None:

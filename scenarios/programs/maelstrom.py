@@ -3,12 +3,15 @@
 The node runs unmodified. Each event becomes one of Maelstrom's messages; then the node is asked to `read`, and by the
 time it has answered it has said what it had to say: its messages to other nodes are sent, and values that `read` shows
 for the first time are delivered. Emulated time stands still meanwhile, so what a node does by its own clock, repeating
-say, happens the next time that it is told something. settings: {topology: all | line}.
+say, happens the next time that it is told something. Where a delivery is missing when the run is over, the adapter
+listens to the node: if it writes although nothing was asked of it, it acts by a clock of its own, and the adapter
+reports that. settings: {topology: all | line}.
 """
 
 import json
 import subprocess
 import sys
+import threading
 
 MANY = 1_000_000  # values that one process broadcasts
 node = subprocess.Popen(sys.argv[1:], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, encoding="utf-8")
@@ -49,9 +52,20 @@ def deliver():
             do("deliver", id=list(divmod(value, MANY)))
 
 
+def report_clock(listens_s):
+    """Wait for a line that the node writes unasked."""
+    silence = threading.Timer(listens_s, node.kill)  # its output ends
+    silence.daemon = True
+    silence.start()
+    if node.stdout.readline():
+        do("own_clock")
+
+
 for line in sys.stdin:
     event = json.loads(line)
     if event["ev"] == "stop":
+        if "listens_s" in event:
+            report_clock(event["listens_s"])
         break
     if event["ev"] == "start":
         me, names = event["me"], [f"n{process}" for process in range(event["n"])]

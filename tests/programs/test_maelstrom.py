@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from mobilenet.api import Run, run
+from mobilenet.programs import cast
 from mobilenet.simulation.plugin_code import PluginError
 
 
@@ -29,7 +30,8 @@ def test_everything_is_delivered_everywhere(topology: str, samples: Path, tmp_pa
     assert done.metrics["messages"] == 25 * (4 if topology == "line" else 16)
 
 
-def test_mistakes_are_found(samples: Path, tmp_path: Path) -> None:
+def test_mistakes_are_found(samples: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cast, "LISTENS_S", 0.5)
     invented = ("values.append(body", "values.append(7_000_999); values.append(body")
     assert played(samples, tmp_path / "invents", invented).verdicts["creation"].answer == "violated"
     forgetful = ("for neighbour in neighbours:", "for neighbour in neighbours[:1]:")

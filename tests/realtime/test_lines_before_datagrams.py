@@ -38,7 +38,7 @@ def test_a_line_comes_before_what_was_sent_after_it(way: str, words_before: int,
     back, out = os.pipe()
     if not is_log:
         text = text[-CHUNK_BYTES:]  # a pipe holds no more
-    told = Told(None, 7000, None, "log{me}.txt" if is_log else None, Expressions(LINES), tmp_path)
+    told = Told(None, 7000, None, "log{me}.txt" if is_log else None, Expressions(LINES, 2), tmp_path)
     gateway: Any = LateWriter(lambda: (tmp_path / "log0.txt").write_bytes(text) if is_log else os.write(out, text))
     applications = Applications(
         told,

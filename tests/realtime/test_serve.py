@@ -154,6 +154,30 @@ def test_what_is_no_number_is_one_line(code: str, tmp_path: Path) -> None:
         served(path, tmp_path / "run")
 
 
+@pytest.mark.parametrize("logs", [None, "log{me}.txt"])
+def test_a_sender_that_does_not_exist_is_one_line(logs: str | None, tmp_path: Path) -> None:
+    said = "broadcast 0\ndeliver 1 0\ndeliver 2 0\n"  # as programs write that count hosts from 1
+    write = f"say({said!r})" if logs is None else f"open(f'log{{me}}.txt', 'w').write({said!r})"
+    path = scenario(tmp_path, f"{write}\nwhile True: time.sleep(1)", protocol={"promises": "fifo", "logs": logs})
+    command = [sys.executable, "-m", "mobilenet", "serve", str(path), "--allow-code", "--out", str(tmp_path / "run")]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60)
+    where = "its standard output" if logs is None else "\\S*log[01].txt"
+    expected = f"protocol.lines.deliver: h[01]: the line deliver 2 0 in {where}: got sender 2, expected a host from 0"
+    assert done.returncode == 2
+    assert re.search(f"{expected} to 1; if the programs count from 1, ", " ".join(done.stderr.split()))
+    assert not (tmp_path / "run").exists()  # other senders of its record would be wrong, too
+    assert not _alive(str(tmp_path))
+
+
+def test_no_sender_need_be_0(tmp_path: Path) -> None:
+    code = """
+if me == 1: say("broadcast 7\\ndeliver 1 7")
+while True: time.sleep(1)"""
+    done = served(scenario(tmp_path, code, protocol={"promises": "fifo"}), tmp_path / "run")
+    assert done.verdicts["creation"].answer == "valid"
+    assert done.events[done.events.event == "deliver"].message.tolist() == ["h1:0"]
+
+
 def test_ctrl_c_keeps_what_was_recorded(tmp_path: Path) -> None:
     path = scenario(tmp_path, "open('up', 'w').close()\nwhile True: time.sleep(1)", duration_s=60)
     command = [sys.executable, "-m", "mobilenet", "serve", str(path), "--allow-code", "--out", str(tmp_path / "run")]

@@ -35,6 +35,7 @@ from mobilenet.simulation.not_at_rest import listed
 from mobilenet.simulation.plugin_code import require_allowed
 from mobilenet.simulation.plugins import broadcast_for
 from mobilenet.simulation.processes.not_at_rest import of_processes
+from mobilenet.simulation.processes.owed import is_owed
 from mobilenet.simulation.processes.packets import Packets
 from mobilenet.simulation.processes.plan import broadcasts, crashes
 from mobilenet.simulation.processes.process import DetectorPort, Process
@@ -56,13 +57,17 @@ class Outcome:
         quiescent: bool,
         scenario: AnyScenario,
         not_at_rest: Sequence[str] = (),
+        own_clock: Sequence[str] = (),
     ) -> None:
-        """`scenario`: with what showed only while it was played; `not_at_rest`: who was not when it ended, and why."""
+        """`scenario`: with what showed only while it was played; `not_at_rest`: who was not when it ended, and why;
+        `own_clock`: the processes whose programs reported that they act by a clock of their own.
+        """
         self.recording = recording
         self.scenario = scenario
         self.simulated_ns = simulated_ns
         self.quiescent = quiescent
         self.not_at_rest = not_at_rest
+        self.own_clock = own_clock
 
 
 class Experiment:
@@ -258,7 +263,17 @@ class Experiment:
                 process.sample(is_end=True)
         self.recording.counters = self._counters()
         not_at_rest = () if quiescent else listed(self._not_at_rest())
-        return Outcome(self.recording, self.kernel.now, quiescent, as_played(self.scenario, self._cast), not_at_rest)
+        own_clock = self._own_clock() if quiescent else ()
+        scenario = as_played(self.scenario, self._cast)
+        return Outcome(self.recording, self.kernel.now, quiescent, scenario, not_at_rest, own_clock)
+
+    def _own_clock(self) -> Sequence[str]:
+        """End the programs; where a delivery is missing, return those that act by a clock of their own."""
+        if self._cast is None:
+            return ()
+        up = [process.name for process in self.processes if process.up]
+        self._cast.end(self.kernel.now, is_owed(self.recording.events, up))
+        return self._cast.own_clock
 
     def _not_at_rest(self) -> Iterator[str]:
         counters, may_hold = self.recording.counters, self.scenario.may_hold
