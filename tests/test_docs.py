@@ -155,7 +155,8 @@ def test_files_that_the_documents_name_exist(name: str) -> None:
     named |= set(
         re.findall(r"`((?:tests|mobilenet|scenarios|viz|data|docs|protocols|network|simulation)/[\w/-]*)`", text)
     )
-    named |= {f"{module.replace('.', '/')}.py" for module in re.findall(r"python -m (tests[\w.]*\w)", text)}
+    modules = {module.replace(".", "/") for module in re.findall(r"python -m (tests[\w.]*\w)", text)}
+    named |= {f"{path}/__main__.py" if (ROOT / path).is_dir() else f"{path}.py" for path in modules}
     assert [path for path in sorted(named) if not is_there(path, page)] == []
     links = re.findall(r"\]\(([^)\s]+)\)", text)
     for target in (link for link in links if "://" not in link):

@@ -54,7 +54,8 @@ class Declaration:
     messages_stay_whole: ClassVar[bool] = False  # a frame's payload is one application message, or none
     # hosts keep what they broadcast, and stations each message once, until it is acknowledged: sbuffer
     keeps_until_acknowledged: ClassVar[bool] = False
-    lists: ClassVar[Mapping[str, tuple[str, ...]]] = {}  # class of a message -> its lists whose lengths are measured
+    # who sends (host, station; wired: between stations) -> classes of messages, each with a `shape`; None: not known
+    kinds: ClassVar[Mapping[str, tuple[Any, ...]] | None] = None
 
     # --- what follows from its parameters `p`
 

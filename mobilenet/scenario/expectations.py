@@ -63,7 +63,6 @@ class Conduct(NamedTuple):
     forgets_after_s: float | None
     # hosts keep what they broadcast, and stations each message once, until it is acknowledged
     keeps_until_acknowledged: bool = False
-    lists: Mapping[str, tuple[str, ...]] | None = None  # class of a message -> its lists that are measured
 
 
 class Switch(NamedTuple):
@@ -159,6 +158,16 @@ class Air(NamedTuple):
     wire_delay_ns: int
 
 
+class Kind(NamedTuple):
+    """One class of messages, as they are counted."""
+
+    fixed_bytes: int  # of each, with all that surrounds it where it is sent
+    carries: bool  # one application message each, or one in each item of its lists
+    entries: Mapping[str, int | None]  # list that is measured -> bytes of an item besides its payload; None: they vary
+    is_exact: bool  # nothing else in its size varies
+    acknowledges: bool  # it does nothing else
+
+
 class Radio(NamedTuple):
     """What the radio counts; and the failure detector of the backbone."""
 
@@ -167,6 +176,9 @@ class Radio(NamedTuple):
     acknowledges: bool  # whether frames may be acknowledged by the MAC
     least_retries: int  # of a frame that the MAC gives up; 0: it never tries again
     suspects: bool  # whether stations may suspect each other
+    always_up: bool  # no node ever crashes, appears late or vanishes, and no radio is switched off
+    # who sends -> class of a message -> what is known of it; None: nothing
+    kinds: Mapping[str, Mapping[str, Kind]] | None
 
 
 class Expected(NamedTuple):
@@ -181,6 +193,7 @@ class Expected(NamedTuple):
     wired_header_bytes: int | None  # around each message on a link
     switches: Sequence[Switch] = ()  # in order
     wires: Wires | None = None
+    has_datagrams: bool = True  # programs talk UDP
     radio: Radio | None = None
     least_frame_bytes: int = 0  # of a message on the radio
     queue_frames: int = 0  # that wait in a node's radio at most

@@ -12,7 +12,7 @@ Source    ours: docs/protocols/mobile-causal.md, docs/models/world.md, docs/verd
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from math import ceil, hypot
 from typing import Any
 
@@ -28,7 +28,7 @@ from mobilenet.network.wired.tree import links
 from mobilenet.parameters import number
 from mobilenet.scenario.air import air
 from mobilenet.scenario.datagrams import Datagrams
-from mobilenet.scenario.expectations import Conduct, Crashes, Expected, HostPlan, Places, Radio
+from mobilenet.scenario.expectations import Conduct, Crashes, Expected, HostPlan, Kind, Places, Radio
 from mobilenet.scenario.mobile import Scenario
 from mobilenet.scenario.processes import ProcessScenario
 from mobilenet.scenario.protocol_groups import OwnDeclaration, declaration_of
@@ -37,7 +37,7 @@ from mobilenet.scenario.run_source import AdversarySchedule
 from mobilenet.scenario.switches import switches, wires
 from mobilenet.world.churn import ASKED_AGAIN_NS, changes
 from mobilenet.world.faults import outages
-from mobilenet.world.interventions import Drag, Loss, OfHost, added, in_order, offers
+from mobilenet.world.interventions import Drag, Loss, OfHost, OfStation, added, in_order, offers
 from mobilenet.world.layout import names as layout_names
 from mobilenet.world.layout import station_positions
 from mobilenet.world.tracks import Imported, Tracks, imported
@@ -76,7 +76,7 @@ def _expected(scenario: Scenario | AdversarySchedule, tracks: Imported | None) -
         forgets_after_s = declaration.forgets_after_s(protocol)
         conduct = Conduct(
             declaration.delivers_only_connected, declaration.details, forgets_after_s,
-            declaration.keeps_until_acknowledged, declaration.lists,
+            declaration.keeps_until_acknowledged,
         )  # fmt: skip
     if isinstance(scenario, AdversarySchedule):
         return Expected(None, None, ns(scenario.duration_s), None, conduct, None, 0)
@@ -100,7 +100,8 @@ def _expected(scenario: Scenario | AdversarySchedule, tracks: Imported | None) -
         max(0, header_bytes - TCP_HEADER_BYTES) if "connections" in declaration.needs else header_bytes,
         switches(scenario),
         wires(scenario, stations_m),
-        _radio(scenario),
+        isinstance(scenario.protocol, Datagrams),
+        _radio(scenario, hosts, framing),
         min(framing.datagram(0)[0], framing.segment(0)[0]),
         scenario.wireless.queue_frames,
         ASKED_AGAIN_NS,
@@ -109,7 +110,7 @@ def _expected(scenario: Scenario | AdversarySchedule, tracks: Imported | None) -
     )  # fmt: skip
 
 
-def _radio(scenario: Scenario) -> Radio:
+def _radio(scenario: Scenario, hosts: list[HostPlan], framing: Framing) -> Radio:
     wireless = scenario.wireless
     losses = [wireless.loss, *(one.loss for one in scenario.interventions if isinstance(one, Loss))]
     declaration = declaration_of(scenario.protocol)
@@ -118,7 +119,26 @@ def _radio(scenario: Scenario) -> Radio:
         "connections" in declaration.needs or issubclass(declaration, OwnDeclaration),
         wireless.retry_limit - 1 if wireless.mac == "dcf" else 0,
         scenario.stations.backbone.kind == "vcube_reliable",
+        _are_always_up(scenario, hosts),
+        None if declaration.kinds is None else _kinds(scenario, declaration.kinds, framing),
     )  # fmt: skip
+
+
+def _are_always_up(scenario: Scenario, hosts: list[HostPlan]) -> bool:
+    touched = any(isinstance(one, OfStation) or getattr(one, "do", "") == "crash" for one in scenario.interventions)
+    stay = all(not host.appears_ns and host.vanishes_ns is None and not host.is_added for host in hosts)
+    return stay and not touched and scenario.faults is None
+
+
+def _kinds(scenario: Scenario, classes: Mapping[str, Sequence[Any]], framing: Framing) -> dict[str, dict[str, Kind]]:
+    """Over VCube stations' messages travel within others, so nothing is known of wires there."""
+    found = {}
+    for side, some in classes.items():
+        if side == "wired" and scenario.stations.backbone.kind != "tree":
+            continue
+        around = 0 if side == "wired" else framing.datagram(0)[0]
+        found[side] = {kind.__name__: Kind(around + kind.shape.fixed_bytes, *kind.shape[1:]) for kind in some}
+    return found
 
 
 def _covers(scenario: Scenario, stations_m: list[list[float]]) -> Callable[[float, float], bool] | None:

@@ -1,6 +1,8 @@
 """Whether coverage, cells and crashes fit to what hosts deliver and refuse.
 
-Checks    hosts come into coverage and leave it in turns
+Checks    a broadcast names its message and nothing else; a delivery has no detail; only where programs talk UDP are
+          there datagrams
+          hosts come into coverage and leave it in turns
           a delivery names the cell of its host: none out of coverage, and one within, if the network tells cells at
           all (an adversary's does not)
           a broadcast was refused either because the host was down, and it was, or because it was no member
@@ -12,13 +14,15 @@ from __future__ import annotations
 
 import json
 
-from mobilenet.rundir.table import Columns
+from mobilenet.rundir.table import Columns, Table
 
 DOWN, NO_MEMBER = "down", "not a member"  # why a broadcast is refused
 
 
-def cells_problem(events: Columns) -> str | None:
-    """The first row that does not fit to those before it."""
+def cells_problem(events: Columns, has_datagrams: bool = True) -> str | None:
+    """The first row that does not fit to those before it. `has_datagrams`: whether there may be any."""
+    if (odd := _odd_row(Table.of(events), has_datagrams)) is not None:
+        return f"events: event {odd} ({events['event'][odd]}) of {events['node'][odd]} has something no such event has"
     covered: dict[str, bool] = {}  # hosts in coverage -> whether the network tells their cells
     down: set[str] = set()
     for row, (event, node, station) in enumerate(zip(events["event"], events["node"], events["station"], strict=True)):
@@ -42,6 +46,15 @@ def cells_problem(events: Columns) -> str | None:
         if problem is not None:
             return f"events: at {events['time_ns'][row] / 1e9:.6f} s (event {row}): {node} {problem}"
     return None
+
+
+def _odd_row(events: Table, has_datagrams: bool) -> int | None:
+    event = events.coded("event")
+    station, session, detail = (events.coded(name).codes >= 0 for name in ("station", "session", "detail"))
+    odd = event.among(("broadcast",)) & (station | session | detail) | event.among(("deliver",)) & detail
+    if not has_datagrams:
+        odd |= event.among(("datagram", "datagram_received"))
+    return int(odd.argmax()) if odd.any() else None
 
 
 def _where(node: str, covered: dict[str, bool]) -> str:

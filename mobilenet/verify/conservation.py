@@ -16,10 +16,9 @@ from itertools import chain
 from math import log, sqrt
 from typing import Any
 
-import numpy as np
-
 from mobilenet.rundir.table import Columns, Table
 from mobilenet.scenario.expectations import Expected, Radio
+from mobilenet.verify.kinds import kinds_problems
 
 MAC_ACK_BYTES = 14
 RARER_THAN = 1e-12  # what does not happen by chance
@@ -37,7 +36,7 @@ def conservation_problem(
         problems = chain(
             _problems(counters, quiescent, duplicating_air, expected),
             _kinds_problems(counters, expected),
-            _lists_problems(counters, samples, expected),
+            kinds_problems(counters, samples, expected),
         )
         return next(problems, None) or _told_differently(counters, samples)
     except (KeyError, TypeError, AttributeError) as error:
@@ -88,6 +87,12 @@ def _problems(
     if expected is not None and expected.radio is not None:
         yield from _chance_problems(radio, expected.radio)
         yield from _unicast_problems(radio, expected.radio)
+        if radio["lost"].get("receiver_down") and expected.radio.always_up:
+            yield f"radio: {radio['lost']['receiver_down']} pairs lost as receiver_down, and every node is always up"
+    if expected is not None and expected.hosts is not None and expected.places is not None:
+        nodes = len(expected.hosts) + len(expected.places.stations_m)
+        if radio["pairs_in_range"] > radio["frames"] * max(0, nodes - 1):
+            yield f"radio: {radio['pairs_in_range']} pairs in {radio['frames']} frames, with {nodes} nodes in all"
         if wired.get("suspicions") and not expected.radio.suspects:
             yield f"wired: {wired['suspicions']} suspicions, and this backbone has no failure detector"
 
@@ -110,6 +115,8 @@ def _unicast_problems(radio: dict[str, Any], expected: Radio) -> Iterator[str]:
         for name, count in (("mac_acks", radio["mac_acks"]), ("mac_given_up", given_up), ("mac_retries", retries)):
             if count:
                 yield f"radio: {count} {name}, and no frame of this protocol is acknowledged"
+    if retries > radio["frames"] - radio["mac_acks"]:
+        yield f"radio: {retries} mac_retries in {radio['frames'] - radio['mac_acks']} frames"
     if retries < given_up * expected.least_retries or retries and not expected.least_retries:
         yield f"radio: {given_up} mac_given_up, each after {expected.least_retries} retries, and {retries} mac_retries"
 
@@ -130,22 +137,6 @@ def _kinds_problems(counters: dict[str, Any], expected: Expected | None) -> Iter
         size = sum(kind["bytes"] for kind in kinds["wired"].values()) + expected.wired_header_bytes * wired["sent"]
         if wired["bytes"] != size:
             yield f"wired: {wired['bytes']} bytes, but {size} in messages and their headers"
-
-
-def _lists_problems(counters: dict[str, Any], samples: Columns, expected: Expected | None) -> Iterator[str]:
-    """Each list of a message has a sample when the message is put on a wire, or into the queue of a station's radio."""
-    if expected is None or expected.conduct is None or expected.places is None:
-        return
-    quantity = Table.of(samples).coded("quantity")
-    measured = dict(zip(quantity.words, np.bincount(quantity.codes).tolist(), strict=True)) if quantity.words else {}
-    radio, kinds = counters["radio"], counters["by_message_type"]
-    for kind, names in (expected.conduct.lists or {}).items():
-        wired = kinds["wired"].get(kind, {"count": 0})["count"]
-        sent = wired + sum(kinds[side].get(kind, {"count": 0})["count"] for side in ("host", "station"))
-        waiting = 0 if wired else radio["queue_drops"] + len(expected.places.stations_m) * (expected.queue_frames + 1)
-        for name in names:
-            if not sent <= measured.get(name, 0) <= sent + waiting:
-                yield f"samples: {measured.get(name, 0)} of {name}, and {sent} messages {kind} were sent, with one each"
 
 
 def _no_counts(path: str, value: Any) -> Iterator[str]:

@@ -37,7 +37,7 @@ def contradicted(
     conduct = None if expected is None else expected.conduct
     return (
         totals_problem(events, samples, manifest, expected)
-        or cells_problem(events)
+        or cells_problem(events, expected is None or expected.has_datagrams)
         or planned_problem(events, expected)
         or switched_problem(events, expected)
         or places_problem(events, positions, expected)

@@ -26,8 +26,13 @@ from mobilenet.scenario.run_source import AdversarySchedule, command_of, recorde
 from mobilenet.scenario.switches import lossy_cuts
 from mobilenet.verify.warned import warnings_on
 
-SWARM = r"mobilenet swarm --count \d+ --seed \d+( --[a-z-]+( ([\w./:=@+-]+|'[^']*'))?)*"
+WORD, QUOTED = r"[\w./:=@+-]+", r"('[^']*'|\"'\")+"
+SWARM = (  # of a seed of a swarm, as `again` of experiments/fuzz/campaign.py writes it
+    rf"mobilenet swarm --count \d+ --seed \d+( --(protocol|backbone|mac|radio|promises) {WORD}"
+    rf"| --(station-)?command ({WORD}|{QUOTED})| --allow-code)*"
+)
 STOPPED = "stopped by hand at "  # as a live run says it that was not played to its end
+LONGEST_S = 1e9
 LONGEST = 80  # characters of a value in an error
 
 
@@ -59,6 +64,11 @@ def _manifest_problem(manifest: dict[str, Any], scenario: Any) -> str | None:
     command, replication = manifest.get("command", ""), manifest.get("replication", 0)
     if command and not _repeats(command, scenario):
         return f"command is {_short(command)}, which does not repeat this run"
+    form = _form_problem(manifest)
+    if form is not None:
+        return form
+    if manifest.get("real_time") is not None and getattr(scenario.protocol, "name", "") != "datagrams":
+        return "real_time, and nothing in this scenario lives in real time"
     if replication != 0:
         return f"replication is {_short(replication)}, expected 0"
     is_drawn = isinstance(scenario, AdversarySchedule)
@@ -83,6 +93,21 @@ def _manifest_problem(manifest: dict[str, Any], scenario: Any) -> str | None:
 def _are_processes(names: Any, count: int) -> bool:
     known = {f"p{i}" for i in range(count)}
     return isinstance(names, list) and bool(names) and all(isinstance(name, str) and name in known for name in names)
+
+
+def _form_problem(manifest: dict[str, Any]) -> str | None:
+    """What is not of the form that every run writes."""
+    wall_s, version, waiting = (manifest.get(key) for key in ("wall_s", "mobilenet_version", "not_at_rest"))
+    if not isinstance(wall_s, (int, float)) or isinstance(wall_s, bool) or not 0 <= wall_s < LONGEST_S:
+        return f"wall_s is {_short(wall_s)}, expected seconds"
+    if not isinstance(version, str) or not re.fullmatch(r"\d[\w.+!-]{0,60}", version):
+        return f"mobilenet_version is {_short(version)}, expected a version"
+    if waiting is not None and manifest["quiescent"]:
+        return "not_at_rest, and the run is at rest"
+    failed, own = manifest.get("own_metrics_failed", {}), manifest.get("own_metrics", {})
+    if not isinstance(failed, dict) or not isinstance(own, dict) or not set(failed) <= set(own):
+        return f"own_metrics_failed is {_short(failed)}, expected some of own_metrics"
+    return None
 
 
 def _repeats(command: Any, scenario: Any) -> bool:

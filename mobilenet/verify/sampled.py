@@ -1,6 +1,6 @@
 """Whether the samples can be what was measured, and go on to the end.
 
-Checks    a node, a quantity and a finite number each; the times of one quantity never go back
+Checks    a node, a quantity and a whole number each; the times of one quantity never go back
           the network's quantities are sampled at the very end
           so is every buffer of every node that ever existed: a node has the buffers that follow from the scenario,
           and those that others of its kind have; it existed if the scenario says so, or if any event, sample or
@@ -54,7 +54,7 @@ def examined(samples: Columns, end_ns: int) -> tuple[str | None, dict[Quantity, 
     last: dict[Quantity, int] = {}
     columns = (samples[name] for name in ("time_ns", "node", "quantity", "value"))
     for row, (time, node, quantity, value) in enumerate(zip(*columns, strict=True)):
-        if not node or not quantity or value is None or not math.isfinite(value) or value < 0:
+        if not node or not quantity or value is None or not math.isfinite(value) or value < 0 or value % 1:
             return f"samples: row {row} has node {node!r}, quantity {quantity!r} and value {value!r}", last
         if time is None or not last.get((node, quantity), 0) <= time <= end_ns:
             text = f"samples: row {row} ({quantity} at {node}) has time {time}, not in its order or outside of the run"

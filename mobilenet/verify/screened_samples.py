@@ -22,7 +22,13 @@ def last_samples(samples: Table, end_ns: int) -> dict[tuple[str, str], int] | No
             return {}
         if not (all(nodes.words) and all(quantities.words)) or min(nodes.codes.min(), quantities.codes.min()) < 0:
             return None
-        if not (np.isfinite(values).all() and values.min() >= 0 and times.min() >= 0 and times.max() <= end_ns):
+        if not (
+            np.isfinite(values).all()
+            and values.min() >= 0
+            and (np.floor(values) == values).all()
+            and times.min() >= 0
+            and times.max() <= end_ns
+        ):
             return None
         series = nodes.codes.astype(np.int64) * len(quantities.words) + quantities.codes
         order = np.argsort(series, kind="stable")

@@ -11,12 +11,33 @@ from typing import Any, ClassVar
 from ..declaration import Declaration
 from ..port import MessageId
 from .host import Host
-from .messages import ACKS_PER_FRAME, AckC, AppCo, AppSh, InitAck, Req2, Rsp1, Rsp2
+from .messages import (
+    ACKS_PER_FRAME,
+    AckC,
+    AckH,
+    App,
+    AppCo,
+    AppHs,
+    AppSh,
+    Chal,
+    Delete,
+    Init,
+    InitAck,
+    Join,
+    Leave,
+    LeaveAck,
+    Nothing,
+    Objection,
+    Reinit,
+    Req1,
+    Req2,
+    Reset,
+    Rsp1,
+    Rsp2,
+)
 from .parameters import MobileCausalParameters
 from .stable import Stable
 from .station import Station
-
-LISTING: tuple[Any, ...] = (AppSh, InitAck, AckC, Rsp1, Req2, Rsp2)
 
 
 class MobileCausal(Declaration):
@@ -32,7 +53,11 @@ class MobileCausal(Declaration):
     }
     messages_stay_whole = True
     keeps_until_acknowledged = True
-    lists: ClassVar[Mapping[str, tuple[str, ...]]] = {kind.__name__: kind.lists for kind in LISTING}
+    kinds: ClassVar[Mapping[str, tuple[Any, ...]]] = {
+        "host": (AppHs, AckH, Join, Init, Leave),
+        "station": (AppSh, AppCo, AckC, Chal, InitAck, LeaveAck, Reinit, Reset),
+        "wired": (App, Req1, Delete, Nothing, Objection, Rsp1, Req2, Rsp2),
+    }
 
     @staticmethod
     def first_join_spread_s(p: MobileCausalParameters) -> float:

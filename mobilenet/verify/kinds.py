@@ -1,0 +1,89 @@
+"""Whether the messages of each class add up: their bytes, their lists, and who sends them.
+
+Checks    only classes that the protocol has are counted, each where it is sent
+          their bytes follow from their number, from the payload of the application messages in them, and from the
+          lengths of their lists, which are sampled when a message is put on a wire or into the queue of a radio
+          each list has a sample for each message; only messages that were dropped, or still wait, have others
+          what does nothing but acknowledge is counted as that
+Model     only for protocols whose messages are known (Kind). On the radio the lists of messages that were not sent are
+          among the samples; so where there may be such, only bounds are certain
+Units     bytes
+Source    ours: docs/run-directory.md, docs/verdicts-and-metrics.md
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import numpy as np
+
+from mobilenet.rundir.table import Columns, Table
+from mobilenet.scenario.expectations import Expected, Kind
+
+WIRED = "wired"
+
+
+def kinds_problems(counters: dict[str, Any], samples: Columns, expected: Expected | None) -> Iterator[str]:
+    """All that does not add up. KeyError, TypeError: counters are missing, or no numbers."""
+    if expected is None or expected.radio is None or expected.radio.kinds is None or expected.places is None:
+        return
+    kinds, found = expected.radio.kinds, counters["by_message_type"]
+    lists = _Lists(Table.of(samples))
+    queued = counters["radio"]["queue_drops"] + len(expected.places.stations_m) * (expected.queue_frames + 1)
+    for side, known in kinds.items():
+        for name in found[side]:
+            if name not in known:
+                yield f"{side} {name}: this protocol has no such message there"
+        for name, kind in known.items():
+            counted = found[side].get(name, {"count": 0, "bytes": 0, "control_bytes": 0})
+            more = 0 if side == WIRED else queued
+            yield from _problems(f"{side} {name}", kind, counted, lists, more, expected.payload_bytes)
+    acknowledging = sum(
+        found[side].get(name, {"count": 0})["count"]
+        for side, known in kinds.items()
+        for name, kind in known.items()
+        if kind.acknowledges and side != WIRED
+    )
+    told = lists.last("radio_acknowledgements")
+    if told is not None and told != acknowledging:
+        yield f"samples: {told:g} radio_acknowledgements at the end, and {acknowledging} messages acknowledge"
+
+
+class _Lists:
+    """The samples of each quantity."""
+
+    def __init__(self, samples: Table) -> None:
+        quantity, values = samples.coded("quantity"), samples.numbers("value")
+        self._values = {name: values[quantity.codes == code] for code, name in enumerate(quantity.words)}
+
+    def of(self, name: str) -> np.ndarray:
+        return self._values.get(name, np.zeros(0))
+
+    def last(self, name: str) -> float | None:
+        values = self.of(name)
+        return float(values[-1]) if len(values) else None
+
+
+def _problems(
+    name: str, kind: Kind, counted: Mapping[str, int], lists: _Lists, more: int, payload_bytes: int | None
+) -> Iterator[str]:
+    """`more`: so many messages at most have samples and were not sent."""
+    count, control = counted["count"], counted["control_bytes"]
+    payload = counted["bytes"] - control
+    lengths = {entry: lists.of(entry) for entry in kind.entries}
+    for entry, values in lengths.items():
+        if not count <= len(values) <= count + more:
+            yield f"samples: {len(values)} of {entry}, and {count} messages {name} were sent, with one each"
+    least = count * kind.fixed_bytes
+    if control < least or not kind.entries and kind.is_exact and control != least:
+        yield f"{name}: {control} control bytes in {count} messages, each of which has {kind.fixed_bytes}"
+    if kind.entries and kind.is_exact:
+        in_lists = sum(int(values.sum()) * (kind.entries[entry] or 0) for entry, values in lengths.items())
+        whole = all(len(values) == count for values in lengths.values())
+        if control > least + in_lists or whole and control != least + in_lists:
+            yield f"{name}: {control} control bytes, and {count} messages with these lists have {least + in_lists}"
+    if payload_bytes is not None and not kind.carries and payload:
+        yield f"{name}: {payload} bytes of payload, and such messages carry none"
+    if payload_bytes is not None and kind.carries and not kind.entries and payload != count * payload_bytes:
+        yield f"{name}: {payload} bytes of payload in {count} messages, each of which carries {payload_bytes}"
