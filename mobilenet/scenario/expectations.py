@@ -9,8 +9,8 @@ Source    ours: docs/verdicts-and-metrics.md
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import NamedTuple
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
 
 
 class HostPlan(NamedTuple):
@@ -26,6 +26,8 @@ class HostPlan(NamedTuple):
     # when somebody puts it where, in metres; of a host that somebody adds the first is when and where it appears
     drags: Sequence[tuple[int, float, float]] = ()
     is_added: bool = False  # by hand, after everything else of that nanosecond
+    # how it walks from when it appears on, leg by leg (world/trajectory.py); None: not known
+    legs: Callable[[], Iterator[Any]] | None = None
 
 
 class Crashes(NamedTuple):

@@ -12,7 +12,7 @@ Source    ours: docs/protocols/mobile-causal.md, docs/models/world.md, docs/verd
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from math import ceil, hypot
 from typing import Any
 
@@ -36,10 +36,13 @@ from mobilenet.scenario.radio_world import RadioWorld
 from mobilenet.scenario.run_source import AdversarySchedule
 from mobilenet.scenario.switches import switches, wires
 from mobilenet.world.churn import ASKED_AGAIN_NS, changes
+from mobilenet.world.coverage import Coverage
 from mobilenet.world.faults import outages
 from mobilenet.world.interventions import Drag, Loss, OfHost, OfStation, added, in_order, offers
 from mobilenet.world.layout import names as layout_names
 from mobilenet.world.layout import station_positions
+from mobilenet.world.mobility import OwnMobility
+from mobilenet.world.mobility import trajectories as population
 from mobilenet.world.tracks import Imported, Tracks, imported
 from mobilenet.world.trajectory import Trajectory
 
@@ -81,8 +84,9 @@ def _expected(scenario: Scenario | AdversarySchedule, tracks: Imported | None) -
     if isinstance(scenario, AdversarySchedule):
         return Expected(None, None, ns(scenario.duration_s), None, conduct, None, 0)
     end_ns = ns(scenario.duration_s)
-    hosts = _hosts(scenario, tracks, end_ns)
     stations_m = _stations_m(scenario)
+    radio = RadioWorld(scenario, np.array(stations_m))
+    hosts = _hosts(scenario, tracks, radio.coverage, end_ns)
     attachment, interval_s = scenario.hosts.attachment, scenario.record.positions_interval_s
     header_bytes, framing = scenario.stations.backbone.header_bytes, Framing(scenario.wireless)
     return Expected(
@@ -93,7 +97,7 @@ def _expected(scenario: Scenario | AdversarySchedule, tracks: Imported | None) -
             [(x, y) for x, y in stations_m], serving_reach_m(scenario.wireless), attachment.nearer_m,
             attachment.error_m,
             attachment.tick_ms * MILLISECOND, None if interval_s is None else ns(interval_s),
-            scenario.wireless.model == "sinr", _covers(scenario, stations_m),
+            scenario.wireless.model == "sinr", radio.coverage.contains if scenario.wireless.model == "sinr" else None,
         ),
         conduct,
         scenario.workload.payload_bytes if declaration.messages_stay_whole else None,
@@ -141,12 +145,6 @@ def _kinds(scenario: Scenario, classes: Mapping[str, Sequence[Any]], framing: Fr
     return found
 
 
-def _covers(scenario: Scenario, stations_m: list[list[float]]) -> Callable[[float, float], bool] | None:
-    if scenario.wireless.model != "sinr":
-        return None
-    return RadioWorld(scenario, np.array(stations_m)).coverage.contains
-
-
 def _in_the_air_ns(scenario: Scenario, hosts: list[HostPlan]) -> int | None:
     """The airtime of the longest message of a station, and twice the longest propagation delay, since a frame waits
     for the end of the one before it at a receiver that comes closer.
@@ -160,7 +158,7 @@ def _in_the_air_ns(scenario: Scenario, hosts: list[HostPlan]) -> int | None:
     return Framing(scenario.wireless).datagram(longest)[1] + 2 * propagation_ns
 
 
-def _hosts(scenario: Scenario, tracks: Imported | None, end_ns: int) -> list[HostPlan]:
+def _hosts(scenario: Scenario, tracks: Imported | None, coverage: Coverage, end_ns: int) -> list[HostPlan]:
     trajectories: Sequence[Trajectory | None] = (
         [None] * (scenario.hosts.count or 0) if tracks is None else tracks.trajectories
     )
@@ -168,6 +166,11 @@ def _hosts(scenario: Scenario, tracks: Imported | None, end_ns: int) -> list[Hos
     first, more = len(trajectories), added(scenario.interventions)
     mobility = scenario.hosts.mobility
     speed_mps = 0.0 if isinstance(mobility, Tracks) else mobility.speed_limit_mps
+    ways: Sequence[Trajectory | None] = trajectories
+    if not isinstance(mobility, (Tracks, OwnMobility)):
+        ways = population(
+            scenario.hosts, scenario.seed, coverage, end_ns, scenario.folder, scenario.origin
+        ).trajectories
     hosts = []
     for host, trajectory in enumerate([*trajectories, *([None] * len(more))]):
         appears_ns, vanishes_ns = _there(trajectory) if host < first else (ns(more[host - first].at_s), None)
@@ -188,7 +191,9 @@ def _hosts(scenario: Scenario, tracks: Imported | None, end_ns: int) -> list[Hos
             if trajectory is None
             else max((hypot(leg.vx_mps, leg.vy_mps) for leg in trajectory.legs()), default=0.0)
         )
-        hosts.append(HostPlan(appears_ns, asked[host], vanishes_ns, wanted_ns, fastest_mps, drags, host >= first))
+        way = ways[host] if host < first else None
+        legs = None if way is None else way.legs
+        hosts.append(HostPlan(appears_ns, asked[host], vanishes_ns, wanted_ns, fastest_mps, drags, host >= first, legs))
     return hosts
 
 

@@ -26,6 +26,7 @@ import numpy as np
 from mobilenet.rundir.table import Columns
 from mobilenet.scenario.expectations import Expected, HostPlan, Places
 from mobilenet.verify.coverage import MOST_SIGMAS, coverage_problem
+from mobilenet.verify.walks import walks_problem
 
 SECOND = 1_000_000_000
 ROUNDING_M = 1e-3  # movement looks at hosts that much too early
@@ -74,6 +75,7 @@ def places_problem(events: Columns, positions: Columns, expected: Expected | Non
         )
         or _cells_problem(events, tracks, plans, expected)
         or coverage_problem(events, tracks, plans, expected)
+        or walks_problem(events, tracks, plans, expected.end_ns)
     )
 
 

@@ -656,6 +656,23 @@ def a_host_of_another_scenario(copy: Copy) -> None:
         column.insert(0, value)
 
 
+@edit("record", "steady", "mobile", "tcp", "gossip", "tracks")
+def a_host_is_half_a_metre_aside_all_the_time(copy: Copy) -> None:
+    for row in places(copy, "h1"):
+        copy.positions["x_m"][row] += 0.5
+
+
+@edit("record", "steady", "tracks")
+def a_host_goes_straight_on_where_it_turned(copy: Copy) -> None:
+    rows = places(copy, "h1")
+    first, last = rows[5], rows[9]
+    for column in ("x_m", "y_m"):
+        values = copy.positions[column]
+        for n, row in enumerate(rows[5:9]):
+            values[row] = values[first] + (values[last] - values[first]) * n / 4
+    copy.positions["x_m"][rows[7]] += 0.01
+
+
 # --- 10: what was given up
 
 
@@ -834,6 +851,71 @@ def random_losses_are_called_collisions(copy: Copy) -> None:
     renamed(copy, "random", "collision")
 
 
+@edit("conservation", "steady", "rare")
+def lists_a_hundred_times_as_long(copy: Copy) -> None:
+    for row in range(len(copy.samples["node"])):
+        if copy.samples["quantity"][row] in ("acks", "undelivered", "wanted"):
+            copy.samples["value"][row] *= 100
+
+
+@edit("conservation", "steady", "rare")
+def frames_a_byte_shorter(copy: Copy) -> None:
+    kind = copy.counters["by_message_type"]["host"]["AckH"]
+    for count in (kind, copy.counters["radio"]):
+        count["bytes"] -= kind["count"]
+    kind["control_bytes"] -= kind["count"]
+    for quantity in ("radio_bytes", "radio_control_bytes"):
+        copy.samples["value"][totals(copy, quantity)[-1]] -= kind["count"]
+        copy.samples["value"][totals(copy, quantity)[-2]] -= kind["count"]
+
+
+@edit("conservation", "steady")
+def a_kind_of_another_name(copy: Copy) -> None:
+    kinds = copy.counters["by_message_type"]["host"]
+    kinds["Prayer"] = kinds.pop("AckH")
+
+
+@edit("conservation", "steady", "rare")
+def nothing_acknowledges(copy: Copy) -> None:
+    for row in totals(copy, "radio_acknowledgements"):
+        copy.samples["value"][row] = 0.0
+
+
+@edit("conservation", "steady", "tcp", "gossip")
+def a_hundred_receivers_of_each_frame(copy: Copy) -> None:
+    for label, pairs in (("pairs_", copy.counters["radio"]), ("addressed_pairs_", copy.counters["radio"]["addressed"])):
+        for outcome in ("collision", "random"):
+            pairs["pairs_in_range"] += 99 * pairs["lost"][outcome]
+            pairs["lost"][outcome] *= 100
+            for row in totals(copy, label + outcome):
+                copy.samples["value"][row] *= 100
+        pairs["pairs_in_range"] += 99 * pairs["received"]
+        pairs["received"] *= 100
+        for row in totals(copy, label + "received"):
+            copy.samples["value"][row] *= 100
+
+
+@edit("conservation", "steady", "gossip")
+def losses_at_nodes_that_are_never_down(copy: Copy) -> None:
+    renamed(copy, "collision", "receiver_down")
+
+
+@edit("record", "steady", "tcp", "tracks")
+def half_a_message(copy: Copy) -> None:
+    row = next(row for row, node in enumerate(copy.samples["node"]) if node != "network" and copy.samples["value"][row])
+    copy.samples["value"][row] += 0.5
+
+
+@edit("record", "steady", "tcp", "gossip")
+def a_broadcast_with_a_station(copy: Copy) -> None:
+    change(copy, copy.rows("broadcast")[3], station="s0")
+
+
+@edit("record", "steady", "tcp", "gossip")
+def a_datagram_where_nothing_sends_any(copy: Copy) -> None:
+    copy.insert(copy.rows("deliver")[3], node="h1", event="datagram", message="h1:0", detail='{"to": "h2", "bytes": 3}')
+
+
 @edit("conservation", "steady", "tcp", "gossip")
 def suspicions_of_nobody(copy: Copy) -> None:
     copy.counters["wired"]["suspicions"] = 3
@@ -877,6 +959,11 @@ MISLEADING: dict[str, Any] = {
     "replication": 7,
     "own_metrics": {"fairness": ["how fair", ""]},
     "ended_by_error": "gossip.py:12: division by zero",
+    "wall_s": "soon",
+    "mobilenet_version": None,
+    "real_time": {"lateness_ms": {}},
+    "not_at_rest": ["h1 waits"],
+    "own_metrics_failed": {"fairness": "why"},
 }
 
 
