@@ -34,6 +34,7 @@ from mobilenet.verify.datagrams import datagram_problem
 from mobilenet.verify.declared import require_scenario
 from mobilenet.verify.ended_early import early_verdicts, ended_early
 from mobilenet.verify.fifo import fifo_problem
+from mobilenet.verify.lines import lines_problem
 from mobilenet.verify.on_air import TABLES as ON_AIR
 from mobilenet.verify.on_air import air_problem
 from mobilenet.verify.processes import verify_processes
@@ -73,7 +74,7 @@ def verify_run(directory: Path, tables: dict[str, Table] | None = None) -> dict[
     tables |= {name: read_coded(directory, name) for name in TABLES}
     require_files(directory, manifest)
     counted = counters["rows"] if isinstance(counters.get("rows"), dict) else {}
-    tables |= {name: read_coded(directory, name) for name in ON_AIR if name in counted}
+    tables |= {name: read_coded(directory, name) for name in (*ON_AIR, "lines") if name in counted}
     return verify(tables["events"], tables["samples"], tables["positions"], counters, manifest, expected, tables)
 
 
@@ -88,13 +89,17 @@ def verify(
 ) -> dict[str, Verdict]:
     """Judge the columns of a run: a verdict for each of CHECKS, those on broadcast only where the run promises one.
 
-    `expected`: what follows from its scenario; without it the record alone is judged. `tables`: frames, links and
-    messages, where they are recorded; None: they are not looked at.
+    `expected`: what follows from its scenario; without it the record alone is judged. `tables`: frames, links,
+    messages and lines, where they are recorded; None: they are not looked at.
     """
     require_manifest(manifest)
     events, samples, positions = Table.of(events), Table.of(samples), Table.of(positions)
     if kind_of(manifest) == "processes":
-        return verify_processes(events, samples, positions, counters, manifest)
+        verdicts = verify_processes(events, samples, positions, counters, manifest)
+        said = _lines_problem(tables, events, manifest)
+        if verdicts["record"].answer == "valid" and said is not None:
+            verdicts["record"] = Verdict("violated", said)
+        return verdicts
     if (error := ended_early(manifest)) is not None:
         return _verdicts_on_early_end(error, events, samples, positions, counters, manifest, expected)
     damage = record_problem(events, samples, positions, counters, manifest)
@@ -104,6 +109,7 @@ def verify(
     promises, quiescent = manifest["promises"], manifest["quiescent"]
     restless = not quiescent and _had_time_to_rest(manifest)
     contradiction = contradicted(events, samples, positions, manifest, expected)
+    contradiction = contradiction or _lines_problem(tables, events, manifest)
     lost = conservation_problem(counters, samples, quiescent, promises["duplicating_air"], expected)
     lost = lost or datagram_problem(events)
     on_air = None
@@ -166,6 +172,10 @@ def _verdicts_on_early_end(
         if promises["broadcast"] == "fifo" and (problem := fifo_problem(events, delivers_to_all(promises))) is not None:
             violations["fifo_order"] = problem
     return early_verdicts(error, manifest, judged, violations, damage)
+
+
+def _lines_problem(tables: Mapping[str, Columns] | None, events: Columns, manifest: dict[str, Any]) -> str | None:
+    return lines_problem(tables["lines"], events, manifest) if tables is not None and "lines" in tables else None
 
 
 def _reach(positions: Columns, expected: Expected | None) -> Reach | None:

@@ -895,7 +895,7 @@ def a_hundred_receivers_of_each_frame(copy: Copy) -> None:
             copy.samples["value"][row] *= 100
 
 
-@edit("conservation", "steady", "gossip")
+@edit("conservation", "steady")
 def losses_at_nodes_that_are_never_down(copy: Copy) -> None:
     renamed(copy, "collision", "receiver_down")
 

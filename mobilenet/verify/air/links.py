@@ -63,6 +63,8 @@ def _power_problems(links: Table, pairs: Pairs, nodes: Nodes, air: Air, bounds_m
             farthest = np.ceil(np.minimum(bounds_m[1][rows] / STRENGTH_STEP_M, len(table))) + 1
             least[rows] = table[np.minimum(farthest, len(table) - 1).astype(np.int64)]
     told = links["power_dbm"]
+    if (row := first(np.abs(power * 100 - np.round(power * 100)) > 1e-6)) is not None:
+        yield f"{_words(links, row)}: {told[row]!r} dBm, expected steps of 0.01 dB"
     if (row := first(~(power <= most + ROUNDING_DB))) is not None:
         yield (
             f"{_words(links, row)}: {told[row]:g} dBm, expected at most {most[row]:.2f} dBm at a distance of at least"

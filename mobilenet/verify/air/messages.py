@@ -17,6 +17,8 @@ Source    ours: docs/models/radio.md, docs/models/wires.md, docs/run-directory.m
 
 from __future__ import annotations
 
+import json
+import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -27,6 +29,7 @@ from mobilenet.scenario.expectations import Air, Expected
 from mobilenet.verify.air.nodes import SECOND, Nodes, first, row_in_words
 
 NO_NS = -1
+NUMBER = "(0|[1-9][0-9]{0,17})"
 RADIO, WIRED = "radio", "wired"
 LINK_CUT, OUT_OF_RANGE = "link_cut", "out_of_range"
 
@@ -55,6 +58,7 @@ def messages_problem(hops: Hops, nodes: Nodes, expected: Expected, end_ns: int) 
         return None
     problems = (
         _row_problems(hops, end_ns),
+        _word_problems(hops, expected.conduct is not None),
         _radio_problems(hops, nodes, expected.air),
         _wire_problems(hops, nodes, expected),
     )
@@ -120,6 +124,31 @@ def _row_problems(hops: Hops, end_ns: int) -> Iterator[str]:
     out = (hops.send_ns < 0) | (hops.send_ns > end_ns) | (hops.receive_ns > end_ns)
     if (row := first(out | has_time & (hops.receive_ns < hops.send_ns))) is not None:
         yield f"{hops.words(row)}: expected times from its sending on, and up to the end of the run"
+
+
+def _word_problems(hops: Hops, is_known: bool) -> Iterator[str]:
+    """`is_known`: the protocol is; messages of a plug-in may have any field that is called host."""
+    rules = {"message": _is_message, "detail": _is_object, **({"host": _is_host} if is_known else {})}
+    for name, is_right in rules.items():
+        coded = hops.table.coded(name)
+        odd = coded.mapped([not is_right(word) for word in coded.words], nothing=False).astype(bool)
+        if (row := first(odd)) is not None:
+            yield f"{hops.words(row)}: the {name} is {hops.table[name][row]!r}, which no row has there"
+
+
+def _is_host(word: str) -> bool:
+    return re.fullmatch(rf"h{NUMBER}", word) is not None
+
+
+def _is_message(word: str) -> bool:
+    return re.fullmatch(rf"[hsp]{NUMBER}:{NUMBER}", word) is not None
+
+
+def _is_object(word: str) -> bool:
+    try:
+        return isinstance(json.loads(word), dict)
+    except ValueError:
+        return False
 
 
 def _radio_problems(hops: Hops, nodes: Nodes, air: Air) -> Iterator[str]:
