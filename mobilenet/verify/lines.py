@@ -16,6 +16,8 @@ import numpy as np
 
 from mobilenet.rundir.table import Columns, Table
 
+PROGRAM = "program"  # the protocol of scenarios whose nodes are programs
+
 
 def lines_problem(lines: Columns, events: Columns, manifest: dict[str, Any]) -> str | None:
     """The first line that cannot be, or that no event follows from."""
@@ -32,6 +34,8 @@ def lines_problem(lines: Columns, events: Columns, manifest: dict[str, Any]) -> 
             f"lines: row {row} has node {lines['node'][row]} at {times[row]} ns in life {lines['life'][row]}, expected"
             " a JSON object of a node of this run, in order"
         )
+    if manifest["protocol"] != PROGRAM:
+        return f"lines: {lines.rows} rows, and no node is a program" if lines.rows else None
     delivers = text.mapped([(each or {}).get("do") == "deliver" for each in objects], nothing=False).astype(bool)
     rows = np.flatnonzero(delivers & np.array(lines["said"], bool))
     told = Counter(zip(lines.picked("node", rows), times[rows].tolist(), strict=True))

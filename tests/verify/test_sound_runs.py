@@ -68,7 +68,20 @@ protocol: {name: mobile_causal}
 workload: {interval_s: 0.5}
 record: {frames: true}
 """
+OVER_VCUBE = """
+seed: 1
+duration_s: 60
+stations:
+  layout: {shape: points, points_m: [[0, 0], [130, 0]]}
+  backbone: {kind: vcube_reliable}
+wireless: {range_m: 80, queue_frames: 2}
+hosts: {count: 8, mobility: {model: random_waypoint, speed_mps: [15, 20]}}
+protocol: {name: mobile_causal}
+workload: {interval_s: 2}
+record: {programs: true}
+"""
 RUNS = {
+    "many handoffs over VCube, and a table of lines without any": (OVER_VCUBE, (1,)),
     "a host brought to a station that is not the nearest": (BEHIND_A_WALL, range(1, 4)),
     "a backlog of many windows": (SMALL_WINDOW, range(1, 3)),
     "a host out of reach between two ticks": (SELDOM_LOOKED_AT, (1, 3)),
