@@ -18,7 +18,7 @@ from typing import Any
 
 from mobilenet.parameters import ScenarioError
 from mobilenet.rundir.reader import RunError
-from mobilenet.scenario.expectations import Expected
+from mobilenet.scenario.expectations import Expected, ProcessPlan
 from mobilenet.scenario.plans import derived, expected
 from mobilenet.scenario.processes import ProcessProgram
 from mobilenet.scenario.promises import declared
@@ -36,8 +36,8 @@ LONGEST_S = 1e9
 LONGEST = 80  # characters of a value in an error
 
 
-def require_scenario(directory: Path, manifest: dict[str, Any]) -> Expected | None:
-    """Raise RunError unless the two agree. What is expected of the record; None for runs of processes."""
+def require_scenario(directory: Path, manifest: dict[str, Any]) -> Expected | ProcessPlan:
+    """Raise RunError unless the two agree. Return what is expected of the record."""
     try:
         scenario = recorded(directory / "scenario.yaml")
         promised = declared(scenario)
@@ -143,7 +143,7 @@ def warnings_by(scenario: Any) -> list[str]:
     return warnings_on(lossy_cuts(scenario))
 
 
-def expected_by(scenario: Any) -> Expected | None:
+def expected_by(scenario: Any) -> Expected | ProcessPlan:
     """What is expected of its record."""
     try:
         return expected(scenario)
