@@ -1,7 +1,7 @@
 """All verdicts on a run of processes on an abstract network.
 
 Checks    record        the record can be what it claims to be: as for other runs, and only p0..p(n-1) do something; and
-                        they do what the scenario plans: see process_events.py
+                        they do what the scenario plans: see process_events.py, completions.py, process_buffers.py
           creation      what is delivered was broadcast before, by the process that its id names, once
           duplication   nobody delivers a message twice
           membership    nobody does anything after it has crashed
@@ -12,7 +12,8 @@ Checks    record        the record can be what it claims to be: as for other run
                         it) whatever some correct process delivers; unknown where more processes crash than the
                         protocol says it survives
           completion    a source that is told that its broadcast is complete is told so once, and only when all
-                        correct processes have delivered it; where the detector is perfect
+                        correct processes have delivered it; where the detector is perfect. At rest a correct
+                        source has been told of all its broadcasts, if its protocol reports completion
           conservation  every message is accounted for: see process_counters.py
           drained       at rest all buffers of correct processes are empty; and the run comes to rest. Where messages
                         may be held for ever: all correct processes hold equally many, and not more than there are
@@ -35,7 +36,9 @@ import numpy as np
 from mobilenet.quoting import counted
 from mobilenet.rundir.table import Columns, Table
 from mobilenet.scenario.expectations import ProcessPlan
+from mobilenet.verify.completions import completions_problem, missing_completion
 from mobilenet.verify.ended_early import early_verdicts, ended_early
+from mobilenet.verify.process_buffers import process_buffers_problem
 from mobilenet.verify.process_counters import counters_problem
 from mobilenet.verify.process_events import process_events_problem
 from mobilenet.verify.process_judge import ProcessJudge
@@ -73,7 +76,9 @@ def verify_processes(
         violations = {check: what for check, what in judge.violations.items() if check != "completion"}
         return early_verdicts(error, manifest, CHECKS, violations, None)
     idle, quiescent = not judge.has_delivered, manifest["quiescent"]
-    contradiction = None if plan is None else process_events_problem(Table.of(events), manifest, plan)
+    contradiction = None if plan is None else _contradicted(Table.of(events), Table.of(samples), manifest, plan)
+    if plan is not None and (untold := missing_completion(Table.of(events), manifest, plan)) is not None:
+        judge.violations.setdefault("completion", untold)
     verdicts = {"record": VALID if contradiction is None else Verdict("violated", contradiction)}
     for check in SAFETY:
         found = judge.violations.get(check)
@@ -94,6 +99,14 @@ def verify_processes(
     verdicts["conservation"] = Verdict("violated", lost) if lost else VALID
     verdicts["drained"] = _excused(_drained(samples, judge, manifest), manifest)
     return verdicts
+
+
+def _contradicted(events: Table, samples: Table, manifest: dict[str, Any], plan: ProcessPlan) -> str | None:
+    return (
+        process_events_problem(events, manifest, plan)
+        or completions_problem(events, manifest, plan)
+        or process_buffers_problem(events, samples, plan)
+    )
 
 
 def _excused(verdict: Verdict, manifest: dict[str, Any]) -> Verdict:

@@ -364,3 +364,97 @@ def the_last_reception_is_before_deliveries(copy: Copy) -> None:
 @edit("conservation", "after the end of the run", "causal", "ring")
 def the_last_reception_is_after_the_end(copy: Copy) -> None:
     copy.counters["messages"]["last_reception_ns"] = 10**15
+
+
+# --- completions
+
+
+@edit("record", "and at_ns is 0, expected", "reliable", "bundling", "alone")
+def a_completion_at_the_beginning(copy: Copy) -> None:
+    for row in copy.rows("complete"):
+        copy.events["detail"][row] = '{"at_ns": 0}'
+
+
+@edit("record", "has message", "reliable", "bundling")
+def a_completion_at_a_truth_value(copy: Copy) -> None:
+    copy.events["detail"][copy.rows("complete")[0]] = '{"at_ns": true}'
+
+
+@edit("record", "by an acknowledgement, and at_ns is", "bundling", "alone")
+def a_completion_at_its_event(copy: Copy) -> None:
+    row = copy.rows("complete")[0]
+    copy.events["detail"][row] = json.dumps({"at_ns": copy.events["time_ns"][row]})
+
+
+@edit("record", "two ways take", "reliable", "alone", "wired")
+def a_completion_in_less_than_two_ways(copy: Copy) -> None:
+    row = copy.rows("complete")[0]
+    sent = next(at for at in copy.rows("broadcast") if copy.events["message"][at] == copy.events["message"][row])
+    waited_ns = copy.events["time_ns"][row] - json.loads(copy.events["detail"][row])["at_ns"]
+    copy.events["time_ns"][row] = copy.events["time_ns"][sent] + waited_ns
+    copy.events["detail"][row] = json.dumps({"at_ns": copy.events["time_ns"][sent]})
+    ordered(copy)
+
+
+@edit("record", "after its last delivery, which the source cannot know of", "bundling", "alone")
+def a_completion_right_after_the_last_delivery(copy: Copy) -> None:
+    row = copy.rows("complete")[-1]
+    last = [at for at in copy.rows("deliver") if copy.events["message"][at] == copy.events["message"][row]][-1]
+    waited_ns = copy.events["time_ns"][row] - json.loads(copy.events["detail"][row])["at_ns"]
+    copy.events["time_ns"][row] = copy.events["time_ns"][last] + 1
+    copy.events["detail"][row] = json.dumps({"at_ns": copy.events["time_ns"][row] - waited_ns})
+    ordered(copy)
+
+
+@edit("completion", "never learns that", "reliable", "bundling", "drawn", "wired")
+def completions_are_left_out(copy: Copy) -> None:
+    without(copy, copy.rows("complete"))
+
+
+@edit("record", "and causal_reliable does not report completion", "mistaken")
+@edit("record", "and causal does not report completion", "causal")
+@edit("record", "and disjoint_paths does not report completion", "disjoint")
+def a_completion_that_the_protocol_does_not_report(copy: Copy) -> None:
+    row = next(row for row in copy.rows("deliver") if copy.events["message"][row].startswith("p0:"))
+    detail = json.dumps({"at_ns": copy.events["time_ns"][row]})
+    copy.insert(row, node="p0", event="complete", message=copy.events["message"][row], detail=detail)
+
+
+# --- buffers
+
+
+@edit("record", "broadcast so far", "causal", "single", "mistaken", "reliable", "alone")
+def a_buffer_holds_more_than_there_is(copy: Copy) -> None:
+    copy.samples["value"][0] = 1000.0
+
+
+@edit("record", "in pending of", "causal")
+def half_a_message_is_held(copy: Copy) -> None:
+    copy.samples["value"][0] = 0.5
+
+
+@edit("record", "which causal does not have", "causal")
+def a_buffer_of_another_name(copy: Copy) -> None:
+    copy.samples["quantity"] = ["zeal"] * len(copy.samples["quantity"])
+
+
+@edit("record", "there is none of unacknowledged", "reliable", "mistaken")
+def a_buffer_is_left_out(copy: Copy) -> None:
+    copy.without_samples(lambda node, quantity: quantity != "unacknowledged")
+
+
+@edit("record", "row 0 is of p99, there are p0 to p15", "ring", "causal")
+def a_sample_of_process_99(copy: Copy) -> None:
+    copy.samples["node"][0] = "p99"
+
+
+@edit("record", "of its broadcasts are not complete", "reliable", "alone", "drawn", "wired")
+def nothing_was_ever_held(copy: Copy) -> None:
+    copy.samples["value"] = [0.0] * len(copy.samples["value"])
+
+
+@edit("record", "of its broadcasts are not complete", "alone")
+def only_the_end_is_sampled(copy: Copy) -> None:
+    end_ns = max(copy.samples["time_ns"])
+    keep = [row for row, time_ns in enumerate(copy.samples["time_ns"]) if time_ns == end_ns]
+    copy.samples = {name: [column[row] for row in keep] for name, column in copy.samples.items()}
