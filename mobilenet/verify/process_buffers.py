@@ -1,6 +1,7 @@
 """Whether the sizes of buffers of processes can be what was measured, as far as they follow from events.
 
-Checks    samples are of processes; the buffers are those that the protocol has, all of them, and their sizes are whole numbers
+Checks    samples are of processes; the buffers are those that the protocol has, all of them, and their sizes are whole
+          numbers
           a buffer with an entry for each message never holds more than were broadcast so far
           where the protocol reports completion and changes are sampled, a source has an entry for each of its
           broadcasts that is not complete yet

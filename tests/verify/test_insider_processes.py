@@ -440,7 +440,7 @@ def a_buffer_of_another_name(copy: Copy) -> None:
 
 @edit("record", "there is none of unacknowledged", "reliable", "mistaken")
 def a_buffer_is_left_out(copy: Copy) -> None:
-    copy.without_samples(lambda node, quantity: quantity != "unacknowledged")
+    copy.without_samples(lambda node, quantity: quantity == "unacknowledged")
 
 
 @edit("record", "row 0 is of p99, there are p0 to p15", "ring", "causal")
