@@ -224,6 +224,8 @@ class Broadcasting(NamedTuple):
     carries: Mapping[str, int]  # class of a message -> of how many broadcasts it brings the text at most
     # in a quiescent run without suspicions each broadcast takes one tree and one ack for each other process
     spans: bool
+    text_bytes: int  # each broadcast takes at least so many for each process that delivers it
+    quiet_bytes: int | None  # in such a run it takes so many, acknowledgements included; None: not known
     buffers: Sequence[str]
     per_message: Sequence[str]  # of these, the ones that hold an entry for each message broadcast at most
 
@@ -239,4 +241,5 @@ class ProcessPlan(NamedTuple):
     distances: Sequence[Sequence[int]] | None  # links between two processes; None: at least one
     hand_over_ns: int  # from the end of a reception to the handling of the message
     broadcasting: Broadcasting | None  # None: a plug-in or a program
+    last_ns: int  # of all that is planned
     samples_changes: bool  # buffers are sampled whenever they change, not only at the end

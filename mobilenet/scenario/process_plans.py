@@ -82,15 +82,19 @@ def process_plan(scenario: ProcessScenario) -> ProcessPlan:
     wanted: dict[str, list[int]] = {f"p{i}": [] for i in range(scenario.processes)}
     for time_ns, i in broadcasts(scenario):
         wanted[f"p{i}"].append(time_ns)
+    detecting, crashes_ns = _detecting(scenario), {f"p{i}": time_ns for i, time_ns in crashes(scenario)}
+    planned_ns = [times_ns[-1] for times_ns in wanted.values() if times_ns] + list(crashes_ns.values())
+    planned_ns += [at_ns for at_ns, *_ in detecting.mistakes] if detecting is not None else []
     return ProcessPlan(
-        {f"p{i}": time_ns for i, time_ns in crashes(scenario)},
+        crashes_ns,
         wanted,
-        _detecting(scenario),
+        detecting,
         network.kind,
         _hop_ns(scenario, told),
         _distances(scenario),
         ns(network.hand_over) if isinstance(network, AbstractNetwork) else 0,
         told,
+        max((0, *planned_ns)),
         scenario.record.buffers,
     )
 
@@ -121,27 +125,30 @@ def _broadcasting(scenario: ProcessScenario) -> Broadcasting:
         least = protocol.header_bytes + clock[0]
         together = max(1, (protocol.mtu_bytes - protocol.header_bytes) // max(1, clock[0]))
         kinds = {"packet": (least, most), "toroot": (least, protocol.header_bytes + clock[1])}
-        return Broadcasting(name, False, kinds, {"packet": together, "toroot": 1}, False, ("pending",), ("pending",))
+        carries, held = {"packet": together, "toroot": 1}, ("pending",)
+        return Broadcasting(name, False, kinds, carries, False, clock[0], None, held, held)
     tree, stamp = protocol.tree_bytes, (4, 4 * n) if name == "causal_reliable" else (0, 0)
     carrying = (tree + stamp[0], tree + stamp[1])
     if name == "disjoint_paths":
-        return Broadcasting(name, False, {"copy": carrying}, {"copy": 1}, False, ("pending",), ("pending",))
+        return Broadcasting(name, False, {"copy": carrying}, {"copy": 1}, False, tree, None, ("pending",), ("pending",))
     ack = (protocol.ack_bytes, protocol.ack_bytes)
     if name == "best_effort":
         most = protocol.max_payload_bytes
         alone = most <= min(tree, protocol.ack_bytes)
         kinds = {"tree": carrying, "ack": ack} | ({} if alone else {"bundle": (min(tree, protocol.ack_bytes), most)})
         together = {"tree": 1} | ({} if alone else {"bundle": most // tree})
-        return Broadcasting(name, True, kinds, together, alone, ("unacknowledged", "delayed"), ("unacknowledged",))
+        buffers: tuple[str, ...] = ("unacknowledged", "delayed")
+        quiet_bytes = tree + protocol.ack_bytes
+        return Broadcasting(name, True, kinds, together, alone, tree, quiet_bytes, buffers, buffers[:1])
     if name == "all_to_all":
         kinds, together = {"tree": carrying, "ack": ack}, {"tree": 1}
     else:
         kinds, together = {"tree": carrying, "delv": carrying, "ack": ack}, {"tree": 1, "delv": 1}
     if name == "causal_reliable":
-        buffers: tuple[str, ...] = ("unacknowledged", "pending", "held")
+        buffers = ("unacknowledged", "pending", "held")
     else:
         buffers = ("unacknowledged", "pending")
-    return Broadcasting(name, name != "causal_reliable", kinds, together, True, buffers, buffers)
+    return Broadcasting(name, name != "causal_reliable", kinds, together, True, carrying[0], None, buffers, buffers)
 
 
 def _hop_ns(scenario: ProcessScenario, told: Broadcasting | None) -> int:

@@ -202,9 +202,16 @@ def _kinds_problems(
         yield f"messages: {found.pairs} deliveries at other processes, and all messages carry {carried}"
     if kinds is not None and messages["received"] * max(told.carries.values()) < found.pairs:
         yield f"messages: {found.pairs} deliveries at other processes, and {messages['received']} messages received"
+    needed = told.text_bytes * found.pairs
+    if messages["bytes"] < needed:
+        yield f"messages: {messages['bytes']} bytes, and {found.pairs} deliveries at other processes take {needed}"
     troubles = len(events.coded("event").rows("suspect", "crash"))
-    if kinds is not None and told.spans and manifest["quiescent"] and not troubles:
-        due = found.broadcasts * (manifest["processes"] - 1)
+    if kinds is None or troubles or not manifest["quiescent"]:
+        return
+    due = found.broadcasts * (manifest["processes"] - 1)
+    if told.quiet_bytes is not None and messages["bytes"] != told.quiet_bytes * due:
+        yield f"messages: {messages['bytes']} bytes, and {found.broadcasts} broadcasts take {told.quiet_bytes * due}"
+    if told.spans:
         for kind in ("tree", "ack"):
             if kinds.get(kind, 0) != due:
                 yield f"messages: {kinds.get(kind, 0)} {kind} in by_kind, and {found.broadcasts} broadcasts take {due}"

@@ -48,6 +48,7 @@ from mobilenet.verify.verdict import NOT_QUIESCENT, NOTHING_DELIVERED, VALID, Ve
 from mobilenet.verify.waiting import named, told
 from mobilenet.verify.wellformed import events_problem, rows_problem
 
+SECOND = 1_000_000_000
 SAFETY = ("creation", "duplication", "membership", "order", "completion")
 CHECKS = ("record", *SAFETY, "validity", "agreement", "conservation", "drained")
 
@@ -97,6 +98,9 @@ def verify_processes(
         )
     lost = counters_problem(counters, Table.of(events), manifest, plan)
     verdicts["conservation"] = Verdict("violated", lost) if lost else VALID
+    if plan is not None and lost is None and contradiction is None:
+        unlike = _end_problem(Table.of(events), counters, manifest, plan)
+        verdicts["record"] = VALID if unlike is None else Verdict("violated", unlike)
     verdicts["drained"] = _excused(_drained(samples, judge, manifest), manifest)
     return verdicts
 
@@ -107,6 +111,23 @@ def _contradicted(events: Table, samples: Table, manifest: dict[str, Any], plan:
         or completions_problem(events, manifest, plan)
         or process_buffers_problem(events, samples, plan)
     )
+
+
+def _end_problem(events: Table, counters: dict[str, Any], manifest: dict[str, Any], plan: ProcessPlan) -> str | None:
+    """A run is looked at once per time unit, and ends when it is at rest; else at the end of its duration."""
+    end_ns, last_ns = (round(manifest[name] * 1e9) for name in ("simulated_s", "duration_s"))
+    if not manifest["quiescent"]:
+        return None if end_ns == last_ns else f"manifest: not at rest, and it ended at {end_ns / 1e9:g}"
+    messages = counters["messages"]
+    if plan.broadcasting is None or messages["never_left"] or messages["receiver_down"]:
+        return None
+    suspicions = events.picked("time_ns", events.coded("event").rows("suspect", "trust"))
+    arrived_ns = messages["last_reception_ns"] + plan.hand_over_ns if messages["received"] else 0
+    rest_ns = max((1, plan.last_ns, arrived_ns, *suspicions))
+    due_ns = min(last_ns, -(-rest_ns // SECOND) * SECOND)
+    if end_ns == due_ns:
+        return None
+    return f"manifest: {end_ns / 1e9:g} t.u. simulated, and the run was at rest at {due_ns / 1e9:g}"
 
 
 def _excused(verdict: Verdict, manifest: dict[str, Any]) -> Verdict:

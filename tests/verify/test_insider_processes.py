@@ -16,6 +16,7 @@ from typing import Any
 import pytest
 
 import mobilenet
+from mobilenet.rundir.reader import RunError
 from mobilenet.verify import verify_run
 from mobilenet.verify.judge import overall
 
@@ -30,8 +31,10 @@ RUNS = {
     "reliable": ("vcube/reliable.yaml", ["processes=16", "faults=[{process: p8, at: 0}]"]),
     "drawn": ("vcube/reliable.yaml", ["protocol.name=all_to_all", "processes=9", "faults=[]", DRAWN, THREE]),
     "bundling": ("vcube/bundling.yaml", ["processes=16"]),
+    "bundled": ("vcube/bundling.yaml", ["processes=16", "faults=[{process: p3, at: 1}]"]),
     "alone": ("vcube/bundling.yaml", ["processes=8", "protocol={name: best_effort}", THREE]),
     "mistaken": ("vcube/causal_reliable.yaml", []),
+    "stamped": ("vcube/causal_reliable.yaml", ["processes=8", "faults=[]", "detector.mistakes=[]"]),
     "disjoint": ("vcube/reliable.yaml", ["protocol={name: disjoint_paths}", "detector=null", "faults=[]", THREE]),
     "causal": ("vcube/causal.yaml", ["processes=16"]),
     "single": ("vcube/causal.yaml", ["processes=9", "protocol.trees=single", "workload.messages=3"]),
@@ -458,3 +461,32 @@ def only_the_end_is_sampled(copy: Copy) -> None:
     end_ns = max(copy.samples["time_ns"])
     keep = [row for row, time_ns in enumerate(copy.samples["time_ns"]) if time_ns == end_ns]
     copy.samples = {name: [column[row] for row in keep] for name, column in copy.samples.items()}
+
+
+# --- the end
+
+
+@edit("record", "200 t.u. simulated, and the run was at rest at", "bundling", "stamped", "wired")
+def simulated_longer(copy: Copy) -> None:
+    copy.manifest["simulated_s"] = 200.0
+    end_ns = max(copy.samples["time_ns"])
+    copy.samples["time_ns"] = [200 * SECOND if at == end_ns else at for at in copy.samples["time_ns"]]
+
+
+@edit("conservation", "bytes, and 16 broadcasts take", "bundling")
+def an_acknowledgement_is_left_out(copy: Copy) -> None:
+    messages = copy.counters["messages"]
+    messages["bytes"] -= 20
+
+
+@edit("conservation", "deliveries at other processes take", "bundled")
+def bundles_carry_nothing(copy: Copy) -> None:
+    copy.counters["messages"]["bytes"] = 30 * copy.counters["messages"]["sent"]
+
+
+def test_a_run_of_processes_is_not_stopped_by_hand(runs: dict[str, Path], tmp_path: Path) -> None:
+    copy = Copy(runs["reliable"], tmp_path / "edited")
+    copy.manifest |= {"ended_by_error": "stopped by hand at 3 s", "quiescent": False}
+    copy.save()
+    with pytest.raises(RunError, match="brings no code that could fail"):
+        verify_run(copy.path)
