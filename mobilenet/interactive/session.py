@@ -34,6 +34,7 @@ from mobilenet.parameters import ScenarioError
 from mobilenet.rundir.table import Table
 from mobilenet.scenario import AnyScenario, Scenario
 from mobilenet.scenario.datagrams import Datagrams
+from mobilenet.scenario.expectations import Expected
 from mobilenet.scenario.interventions_check import strangers
 from mobilenet.scenario.plans import expected
 from mobilenet.scenario.promises import declared
@@ -87,7 +88,7 @@ class LiveSession:
         promises = declared(scenario)["promises"]
         events = self.simulation.recording.events
         found = expected(scenario)
-        conduct = None if found is None else found.conduct
+        conduct = found.conduct if isinstance(found, Expected) else None
         self._judge = SafetyJudge(events.columns, promises, conduct, self._senders(scenario))
         self.violation = None
         gc.collect()

@@ -202,3 +202,44 @@ class Expected(NamedTuple):
     asked_again_ns: int = 0  # a wish to join or leave is repeated this often until it is fulfilled
     in_the_air_ns: int | None = None  # no frame of a station takes longer, from its begin to its arrival
     air: Air | None = None
+
+
+class Detecting(NamedTuple):
+    """The failure detector of plain processes."""
+
+    is_perfect: bool
+    timeout_ns: int
+    mistakes: Sequence[tuple[int, str, str]]  # false suspicions that are planned: when, by which process, of which one
+    partners: Sequence[int]  # of each process: it tests at least so many others in its first round
+    least_bytes: int  # of a test or an answer
+    most_bytes: int
+
+
+class Broadcasting(NamedTuple):
+    """A broadcast over VCube, as far as it shows in counters and buffers."""
+
+    name: str
+    completes: bool  # it reports to each source that its broadcast is complete
+    kinds: Mapping[str, tuple[int, int]]  # class of a message -> the fewest and the most bytes that one has
+    carries: Mapping[str, int]  # class of a message -> of how many broadcasts it brings the text at most
+    # in a quiescent run without suspicions each broadcast takes one tree and one ack for each other process
+    spans: bool
+    text_bytes: int  # each broadcast takes at least so many for each process that delivers it
+    quiet_bytes: int | None  # in such a run it takes so many, acknowledgements included; None: not known
+    buffers: Sequence[str]
+    per_message: Sequence[str]  # of these, the ones that hold an entry for each message broadcast at most
+
+
+class ProcessPlan(NamedTuple):
+    """What is known of a run of plain processes."""
+
+    crashes_ns: Mapping[str, int]
+    broadcasts_ns: Mapping[str, Sequence[int]]  # of each process, in order
+    detector: Detecting | None
+    network: str  # abstract, packet or wired
+    hop_ns: int  # no message takes less time over one link, from its send to its handling
+    distances: Sequence[Sequence[int]] | None  # links between two processes; None: at least one
+    hand_over_ns: int  # from the end of a reception to the handling of the message
+    broadcasting: Broadcasting | None  # None: a plug-in or a program
+    last_ns: int  # of all that is planned
+    samples_changes: bool  # buffers are sampled whenever they change, not only at the end

@@ -28,8 +28,9 @@ from mobilenet.network.wired.tree import links
 from mobilenet.parameters import number
 from mobilenet.scenario.air import air
 from mobilenet.scenario.datagrams import Datagrams
-from mobilenet.scenario.expectations import Conduct, Crashes, Expected, HostPlan, Kind, Places, Radio
+from mobilenet.scenario.expectations import Conduct, Crashes, Expected, HostPlan, Kind, Places, ProcessPlan, Radio
 from mobilenet.scenario.mobile import Scenario
+from mobilenet.scenario.process_plans import process_plan
 from mobilenet.scenario.processes import ProcessScenario
 from mobilenet.scenario.protocol_groups import OwnDeclaration, declaration_of
 from mobilenet.scenario.radio_world import RadioWorld
@@ -52,22 +53,20 @@ JOIN, VANISH, CHANGE, BY_HAND = range(4)  # in this order, where they fall into 
 AnyRecorded = Scenario | ProcessScenario | AdversarySchedule
 
 
-def derived(scenario: AnyRecorded) -> tuple[dict[str, Any], Expected | None]:
-    """What the manifest repeats for readers, of which older ones lack some; and what the record is held to, None for
-    plain processes.
-    """
+def derived(scenario: AnyRecorded) -> tuple[dict[str, Any], Expected | ProcessPlan]:
+    """What the manifest repeats for readers, of which older ones lack some; and what the record is held to."""
     if isinstance(scenario, ProcessScenario):
-        return {}, None
+        return {}, process_plan(scenario)
     if isinstance(scenario, AdversarySchedule):
         return {"station_names": {}, "host_names": {}, "skipped_tracks": 0}, _expected(scenario, None)
     tracks = _imported(scenario)
     return _facts(scenario, tracks), _expected(scenario, tracks)
 
 
-def expected(scenario: AnyRecorded) -> Expected | None:
+def expected(scenario: AnyRecorded) -> Expected | ProcessPlan:
     """The second of them alone."""
     if isinstance(scenario, ProcessScenario):
-        return None
+        return process_plan(scenario)
     return _expected(scenario, None if isinstance(scenario, AdversarySchedule) else _imported(scenario))
 
 

@@ -18,9 +18,9 @@ from typing import Any
 
 from mobilenet.parameters import ScenarioError
 from mobilenet.rundir.reader import RunError
-from mobilenet.scenario.expectations import Expected
+from mobilenet.scenario.expectations import Expected, ProcessPlan
 from mobilenet.scenario.plans import derived, expected
-from mobilenet.scenario.processes import ProcessProgram
+from mobilenet.scenario.processes import ProcessProgram, ProcessScenario
 from mobilenet.scenario.promises import declared
 from mobilenet.scenario.run_source import AdversarySchedule, command_of, recorded
 from mobilenet.scenario.switches import lossy_cuts
@@ -36,8 +36,8 @@ LONGEST_S = 1e9
 LONGEST = 80  # characters of a value in an error
 
 
-def require_scenario(directory: Path, manifest: dict[str, Any]) -> Expected | None:
-    """Raise RunError unless the two agree. What is expected of the record; None for runs of processes."""
+def require_scenario(directory: Path, manifest: dict[str, Any]) -> Expected | ProcessPlan:
+    """Raise RunError unless the two agree. Return what is expected of the record."""
     try:
         scenario = recorded(directory / "scenario.yaml")
         promised = declared(scenario)
@@ -74,7 +74,8 @@ def _manifest_problem(manifest: dict[str, Any], scenario: Any) -> str | None:
     is_drawn = isinstance(scenario, AdversarySchedule)
     brings_code = is_drawn or any(scenario.code()) or scenario.protocol.name == "datagrams"
     error = manifest.get("ended_by_error")
-    if error is not None and not brings_code and not str(error).startswith(STOPPED):
+    can_be_stopped = not isinstance(scenario, ProcessScenario)  # only runs with hosts are played live
+    if error is not None and not brings_code and not (can_be_stopped and str(error).startswith(STOPPED)):
         return "ended_by_error, and the scenario brings no code that could fail"
     if error is not None and manifest["quiescent"] and manifest["simulated_s"] >= manifest["duration_s"]:
         return "ended_by_error, and the run is at rest after its active part"
@@ -143,7 +144,7 @@ def warnings_by(scenario: Any) -> list[str]:
     return warnings_on(lossy_cuts(scenario))
 
 
-def expected_by(scenario: Any) -> Expected | None:
+def expected_by(scenario: Any) -> Expected | ProcessPlan:
     """What is expected of its record."""
     try:
         return expected(scenario)

@@ -24,7 +24,7 @@ from typing import Any
 from mobilenet.rundir.reader import read_coded, read_json, read_manifest, require_files, require_tables
 from mobilenet.rundir.schema import BUFFERS, buffers_of, kind_of
 from mobilenet.rundir.table import Columns, Table
-from mobilenet.scenario.expectations import Conduct, Expected
+from mobilenet.scenario.expectations import Conduct, Expected, ProcessPlan
 from mobilenet.verify.asked import asked_problem
 from mobilenet.verify.broadcast import SAFETY, BroadcastJudge
 from mobilenet.verify.conduct import conduct_problem
@@ -84,7 +84,7 @@ def verify(
     positions: Columns,
     counters: dict[str, Any],
     manifest: dict[str, Any],
-    expected: Expected | None = None,
+    expected: Expected | ProcessPlan | None = None,
     tables: Mapping[str, Columns] | None = None,
 ) -> dict[str, Verdict]:
     """Judge the columns of a run: a verdict for each of CHECKS, those on broadcast only where the run promises one.
@@ -95,11 +95,13 @@ def verify(
     require_manifest(manifest)
     events, samples, positions = Table.of(events), Table.of(samples), Table.of(positions)
     if kind_of(manifest) == "processes":
-        verdicts = verify_processes(events, samples, positions, counters, manifest)
+        plan = expected if isinstance(expected, ProcessPlan) else None
+        verdicts = verify_processes(events, samples, positions, counters, manifest, plan)
         said = _lines_problem(tables, events, manifest)
         if verdicts["record"].answer == "valid" and said is not None:
             verdicts["record"] = Verdict("violated", said)
         return verdicts
+    expected = None if isinstance(expected, ProcessPlan) else expected
     if (error := ended_early(manifest)) is not None:
         return _verdicts_on_early_end(error, events, samples, positions, counters, manifest, expected)
     damage = record_problem(events, samples, positions, counters, manifest)

@@ -1,6 +1,7 @@
 """All verdicts on a run of processes on an abstract network.
 
-Checks    record        the record can be what it claims to be: as for other runs, and only p0..p(n-1) do something
+Checks    record        the record can be what it claims to be: as for other runs, and only p0..p(n-1) do something; and
+                        they do what the scenario plans: see process_events.py, completions.py, process_buffers.py
           creation      what is delivered was broadcast before, by the process that its id names, once
           duplication   nobody delivers a message twice
           membership    nobody does anything after it has crashed
@@ -11,8 +12,9 @@ Checks    record        the record can be what it claims to be: as for other run
                         it) whatever some correct process delivers; unknown where more processes crash than the
                         protocol says it survives
           completion    a source that is told that its broadcast is complete is told so once, and only when all
-                        correct processes have delivered it; where the detector is perfect
-          conservation  every message is accounted for
+                        correct processes have delivered it; where the detector is perfect. At rest a correct
+                        source has been told of all its broadcasts, if its protocol reports completion
+          conservation  every message is accounted for: see process_counters.py
           drained       at rest all buffers of correct processes are empty; and the run comes to rest. Where messages
                         may be held for ever: all correct processes hold equally many, and not more than there are
                         messages of crashed processes that no correct process delivers and whose past holds another
@@ -33,7 +35,12 @@ import numpy as np
 
 from mobilenet.quoting import counted
 from mobilenet.rundir.table import Columns, Table
+from mobilenet.scenario.expectations import ProcessPlan
+from mobilenet.verify.completions import completions_problem, missing_completion
 from mobilenet.verify.ended_early import early_verdicts, ended_early
+from mobilenet.verify.process_buffers import process_buffers_problem
+from mobilenet.verify.process_counters import counters_problem
+from mobilenet.verify.process_events import process_events_problem
 from mobilenet.verify.process_judge import ProcessJudge
 from mobilenet.verify.sampled import last_of
 from mobilenet.verify.screened_processes import judged
@@ -41,14 +48,20 @@ from mobilenet.verify.verdict import NOT_QUIESCENT, NOTHING_DELIVERED, VALID, Ve
 from mobilenet.verify.waiting import named, told
 from mobilenet.verify.wellformed import events_problem, rows_problem
 
+SECOND = 1_000_000_000
 SAFETY = ("creation", "duplication", "membership", "order", "completion")
 CHECKS = ("record", *SAFETY, "validity", "agreement", "conservation", "drained")
 
 
 def verify_processes(
-    events: Columns, samples: Columns, positions: Columns, counters: dict[str, Any], manifest: dict[str, Any]
+    events: Columns,
+    samples: Columns,
+    positions: Columns,
+    counters: dict[str, Any],
+    manifest: dict[str, Any],
+    plan: ProcessPlan | None = None,
 ) -> dict[str, Verdict]:
-    """A verdict for each of CHECKS."""
+    """A verdict for each of CHECKS. `plan`: what follows from the scenario; None: only the record is judged."""
     error = ended_early(manifest)
     damage = (
         events_problem(events, manifest)
@@ -64,7 +77,10 @@ def verify_processes(
         violations = {check: what for check, what in judge.violations.items() if check != "completion"}
         return early_verdicts(error, manifest, CHECKS, violations, None)
     idle, quiescent = not judge.has_delivered, manifest["quiescent"]
-    verdicts = {"record": VALID}
+    contradiction = None if plan is None else _contradicted(Table.of(events), Table.of(samples), manifest, plan)
+    if plan is not None and (untold := missing_completion(Table.of(events), manifest, plan)) is not None:
+        judge.violations.setdefault("completion", untold)
+    verdicts = {"record": VALID if contradiction is None else Verdict("violated", contradiction)}
     for check in SAFETY:
         found = judge.violations.get(check)
         verdicts[check] = Verdict("violated", found) if found else NOTHING_DELIVERED if idle else VALID
@@ -80,10 +96,38 @@ def verify_processes(
         verdicts["agreement"] = Verdict(
             "unknown", f"{counted(manifest['crashes'], 'crash')}: nothing is promised from {below} on"
         )
-    lost = _conservation_problem(counters, quiescent)
+    lost = counters_problem(counters, Table.of(events), manifest, plan)
     verdicts["conservation"] = Verdict("violated", lost) if lost else VALID
+    if plan is not None and lost is None and contradiction is None:
+        unlike = _end_problem(Table.of(events), counters, manifest, plan)
+        verdicts["record"] = VALID if unlike is None else Verdict("violated", unlike)
     verdicts["drained"] = _excused(_drained(samples, judge, manifest), manifest)
     return verdicts
+
+
+def _contradicted(events: Table, samples: Table, manifest: dict[str, Any], plan: ProcessPlan) -> str | None:
+    return (
+        process_events_problem(events, manifest, plan)
+        or completions_problem(events, manifest, plan)
+        or process_buffers_problem(events, samples, plan)
+    )
+
+
+def _end_problem(events: Table, counters: dict[str, Any], manifest: dict[str, Any], plan: ProcessPlan) -> str | None:
+    """A run is looked at once per time unit, and ends when it is at rest; else at the end of its duration."""
+    end_ns, last_ns = (round(manifest[name] * 1e9) for name in ("simulated_s", "duration_s"))
+    if not manifest["quiescent"]:
+        return None if end_ns == last_ns else f"manifest: not at rest, and it ended at {end_ns / 1e9:g}"
+    messages = counters["messages"]
+    if plan.broadcasting is None or messages["never_left"] or messages["receiver_down"]:
+        return None
+    suspicions = events.picked("time_ns", events.coded("event").rows("suspect", "trust"))
+    arrived_ns = messages["last_reception_ns"] + plan.hand_over_ns if messages["received"] else 0
+    rest_ns = max((1, plan.last_ns, arrived_ns, *suspicions))
+    due_ns = min(last_ns, -(-rest_ns // SECOND) * SECOND)
+    if end_ns == due_ns:
+        return None
+    return f"manifest: {end_ns / 1e9:g} t.u. simulated, and the run was at rest at {due_ns / 1e9:g}"
 
 
 def _excused(verdict: Verdict, manifest: dict[str, Any]) -> Verdict:
@@ -107,7 +151,7 @@ def _processes_problem(events: Columns, manifest: dict[str, Any]) -> str | None:
     for row in completions[completions < first].tolist():
         message, detail = events["message"][row], events["detail"][row]
         at_ns = json.loads(detail or "{}").get("at_ns")
-        if message is None or not isinstance(at_ns, int) or not 0 <= at_ns <= events["time_ns"][row]:
+        if message is None or type(at_ns) is not int or not 0 <= at_ns <= events["time_ns"][row]:
             return f"events: event {row} (complete) has message {message!r} and detail {detail!r}"
     if first < table.rows:
         node = events["node"][first]
@@ -147,30 +191,6 @@ def _examined(samples: Columns, end_ns: int) -> tuple[str | None, dict[tuple[str
             return text, last
         last[node, quantity] = time
     return None, last
-
-
-def _conservation_problem(counters: dict[str, Any], quiescent: bool) -> str | None:
-    try:
-        for name in ("messages", "detector"):
-            lane = counters[name]
-            if lane is None:
-                continue
-            if lane["sent"] != lane["received"] + lane["receiver_down"] + lane["in_flight"]:
-                return (
-                    f"{name}: {lane['sent']} sent, but {lane['received']} received, {lane['receiver_down']} at"
-                    f" processes that were down, {lane['in_flight']} in flight"
-                )
-            kinds = lane.get("by_kind")
-            if kinds is not None and sum(kinds.values()) != lane["sent"] + lane["never_left"]:
-                return (
-                    f"{name}: {lane['sent']} sent and {lane['never_left']} that never left, but {sum(kinds.values())}"
-                    " by kind"
-                )
-        if quiescent and counters["messages"]["in_flight"]:
-            return f"messages: quiescent, but {counters['messages']['in_flight']} in flight"
-    except (KeyError, TypeError, AttributeError) as error:
-        return f"counters.json lacks or garbles {error}"
-    return None
 
 
 def _drained(samples: Columns, judge: ProcessJudge, manifest: dict[str, Any]) -> Verdict:

@@ -31,6 +31,7 @@ HOST = re.compile(f"h{NUMBER}")
 STATION = re.compile(f"s{NUMBER}")
 MESSAGE = re.compile(f"[hsp]{NUMBER}:{NUMBER}")
 WITH_MESSAGE = ("broadcast", "deliver", "datagram", "datagram_received")
+LONGEST_S = 9e9  # in nanoseconds it fits into 64 bits
 MARGIN_S = 1e-6  # seconds in the manifest are decimal fractions
 
 
@@ -42,9 +43,9 @@ def require_manifest(manifest: dict[str, Any]) -> None:
     places = (
         (manifest, "fingerprint", _is_text),
         (manifest, "quiescent", _is_bool),
-        (manifest, "simulated_s", _is_amount),
-        (manifest, "duration_s", _is_amount),
-        (manifest, "drain_s", _is_amount),
+        (manifest, "simulated_s", _is_time),
+        (manifest, "duration_s", _is_time),
+        (manifest, "drain_s", _is_time),
         (manifest, "stations", _is_count),
         (manifest, "hosts", lambda value: value is None or _is_count(value)),
         (promises, "broadcast", lambda value: value is None or _is_text(value)),
@@ -72,6 +73,10 @@ def _is_count(value: object) -> bool:
 
 def _is_amount(value: object) -> bool:
     return isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value) and value >= 0
+
+
+def _is_time(value: object) -> bool:
+    return _is_amount(value) and value <= LONGEST_S  # type: ignore[operator]
 
 
 def record_problem(
@@ -172,7 +177,7 @@ def rows_problem(
 def _says_who_was_silent(text: str | None) -> bool:
     detail = json.loads(text or "{}")
     host = detail.get("host")
-    return isinstance(host, str) and HOST.fullmatch(host) is not None and _is_amount(detail.get("silent_s"))
+    return isinstance(host, str) and HOST.fullmatch(host) is not None and _is_time(detail.get("silent_s"))
 
 
 def _is_object(text: str) -> bool:

@@ -107,6 +107,11 @@ def test_an_edit_is_caught(how: str, name: str, runs: dict[str, Path], tmp_path:
     assert 1 <= len(verdicts[check].explanation.splitlines()) < 10
 
 
+@edit("record", "mobile")
+def a_silence_longer_than_time(copy: Copy) -> None:
+    copy.insert(copy.rows("deliver")[-1], node="s0", event="expire", detail='{"host": "h1", "silent_s": 1e300}')
+
+
 def change(copy: Copy, row: int, **values: Any) -> None:
     for name, value in values.items():
         copy.events[name][row] = value

@@ -30,6 +30,7 @@ from mobilenet.protocols.vcube.port import MessageId
 from mobilenet.rundir.recorder import Recording
 from mobilenet.scenario import AnyScenario
 from mobilenet.scenario.process_parameters import AbstractNetwork, WiredNetwork
+from mobilenet.scenario.process_plans import broadcasts, crashes
 from mobilenet.scenario.processes import OwnBroadcast, ProcessProgram, ProcessScenario
 from mobilenet.simulation.not_at_rest import listed
 from mobilenet.simulation.plugin_code import require_allowed
@@ -37,7 +38,6 @@ from mobilenet.simulation.plugins import broadcast_for
 from mobilenet.simulation.processes.not_at_rest import of_processes
 from mobilenet.simulation.processes.owed import is_owed
 from mobilenet.simulation.processes.packets import Packets
-from mobilenet.simulation.processes.plan import broadcasts, crashes
 from mobilenet.simulation.processes.process import DetectorPort, Process
 from mobilenet.simulation.processes.steps import StepNetwork
 from mobilenet.simulation.processes.wires import WireNetwork

@@ -1,0 +1,90 @@
+"""Whether the sizes of buffers of processes can be what was measured, as far as they follow from events.
+
+Checks    samples are of processes; the buffers are those that the protocol has, all of them, and their sizes are whole
+          numbers
+          a buffer with an entry for each message never holds more than were broadcast so far
+          where the protocol reports completion and changes are sampled, a source has an entry for each of its
+          broadcasts that is not complete yet
+Model     of the broadcasts over VCube; plug-ins and programs have buffers of their own
+Units     integer nanoseconds; messages
+Source    ours: docs/protocols/vcube.md, docs/verdicts-and-metrics.md
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import chain
+
+import numpy as np
+
+from mobilenet.quoting import counted
+from mobilenet.rundir.table import Table
+from mobilenet.scenario.expectations import Broadcasting, ProcessPlan
+
+WAITS = "unacknowledged"
+
+
+def process_buffers_problem(events: Table, samples: Table, plan: ProcessPlan) -> str | None:
+    """Return the first size that cannot be."""
+    told = plan.broadcasting
+    problems = _node_problems(samples, plan)
+    if told is not None:
+        problems = chain(problems, _size_problems(events, samples, told))
+    if told is not None and told.completes and plan.samples_changes:
+        problems = chain(problems, _waiting_problems(events, samples))
+    found = next(problems, None)
+    return None if found is None else f"samples: {found}"
+
+
+def _node_problems(samples: Table, plan: ProcessPlan) -> Iterator[str]:
+    for row in np.flatnonzero(~samples.coded("node").among(plan.broadcasts_ns)).tolist():
+        yield f"row {row} is of {samples['node'][row]}, there are p0 to p{len(plan.broadcasts_ns) - 1}"
+
+
+def _size_problems(events: Table, samples: Table, told: Broadcasting) -> Iterator[str]:
+    quantity, values, times = samples.coded("quantity"), samples.numbers("value"), samples.numbers("time_ns")
+    strangers = np.flatnonzero(~quantity.among(told.buffers))
+    if len(strangers):
+        row = int(strangers[0])
+        yield f"row {row} has {samples['quantity'][row]} of {samples['node'][row]}, which {told.name} does not have"
+    lacking = [name for name in told.buffers if name not in quantity.words]
+    if lacking and samples.rows:
+        yield f"there is none of {lacking[0]}"
+    parts = np.flatnonzero(values != np.floor(values))
+    if len(parts):
+        row = int(parts[0])
+        yield f"row {row} has {values[row]:g} in {samples['quantity'][row]} of {samples['node'][row]}"
+    sent_ns = events.numbers("time_ns")[events.coded("event").rows("broadcast")]
+    sent = np.searchsorted(sent_ns, times, side="right")
+    for row in np.flatnonzero((values > sent) & quantity.among(told.per_message)).tolist():
+        yield (
+            f"at {times[row] / 1e9:g} (row {row}): {samples['node'][row]} holds {values[row]:g} in"
+            f" {samples['quantity'][row]}, and {counted(int(sent[row]), 'message')} broadcast so far"
+        )
+
+
+def _waiting_problems(events: Table, samples: Table) -> Iterator[str]:
+    """After all that happens at an instant, the last sample up to it counts."""
+    node, values, times = samples.coded("node"), samples.numbers("value"), samples.numbers("time_ns")
+    of_waiting = samples.coded("quantity").among((WAITS,))
+    rows = events.coded("event").rows("broadcast", "complete")
+    happened: dict[str, list[tuple[int, int]]] = {}
+    columns = (events.picked(name, rows) for name in ("time_ns", "node", "event"))
+    for now_ns, name, event in zip(*columns, strict=True):
+        happened.setdefault(name, []).append((now_ns, 1 if event == "broadcast" else -1))
+    order = np.argsort(node.codes, kind="stable")  # the samples of each process, in their order
+    order = order[of_waiting[order]]
+    begins = np.searchsorted(node.codes[order], np.arange(len(node.words) + 1))
+    places = {name: order[begins[code] : begins[code + 1]] for code, name in enumerate(node.words)}
+    for name, changes in happened.items():
+        own = places.get(name, order[:0])
+        changed_ns = np.array([now_ns for now_ns, _ in changes])
+        due = np.cumsum([step for _, step in changes])
+        place = np.searchsorted(times[own], changed_ns, side="right") - 1
+        has = np.where(place >= 0, values[own][place], 0.0) if len(own) else np.zeros(len(due))
+        is_last = np.append(changed_ns[1:] != changed_ns[:-1], True)
+        for i in np.flatnonzero(is_last & (has < due)).tolist():
+            yield (
+                f"at {changed_ns[i] / 1e9:g}: {name} holds {has[i]:g} in {WAITS}, and {due[i]} of its broadcasts are"
+                " not complete"
+            )

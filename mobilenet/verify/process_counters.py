@@ -1,0 +1,240 @@
+"""Whether the counters of a run of processes are numbers of things, and whether their sums come out.
+
+Checks    every counter has its type, and is not negative
+          what was sent arrived, was lost at a crashed process, or is in flight; classes of messages sum up to what was
+          handed to the network; so do packets by their messages and by their bytes
+          bytes fit the sizes of the classes; without suspicions a broadcast takes a tree and an acknowledgement for
+          each other process
+          there were as many messages as deliveries need; the last reception is not before the last of these
+          receptions on the packet network: each broadcast once at each other process, which waited at least the
+          network's delay and at most until the delivery
+          without a failure detector its counters are 0; with one every process tests its partners in the first round
+Model     of plug-ins and programs only what the network counts by itself
+Units     messages, bytes, integer nanoseconds
+Source    ours: docs/run-directory.md, docs/verdicts-and-metrics.md
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from mobilenet.rundir.table import Table
+from mobilenet.scenario.expectations import Broadcasting, ProcessPlan
+
+COUNTS = ("sent", "received", "receiver_down", "in_flight", "never_left", "bytes", "last_reception_ns")
+OF_PACKETS = ("receptions", "receptions_waited_ns")
+DISTRIBUTIONS = ("packets_by_messages", "packets_by_bytes_from")
+BYTES_STEP = 100  # of a class in packets_by_bytes_from
+WHOLE = re.compile("0|[1-9][0-9]{0,17}")
+
+
+class Deliveries(NamedTuple):
+    """Of messages at other processes than their sources, each counted once."""
+
+    pairs: int
+    last_ns: int
+    delays_ns: int  # from broadcast to delivery, in all
+    broadcasts: int
+
+
+def counters_problem(
+    counters: dict[str, Any], events: Table, manifest: dict[str, Any], plan: ProcessPlan | None
+) -> str | None:
+    """Return the first counter that cannot be."""
+    problem = next(_shape_problems(counters, plan), None)
+    if problem is not None:
+        return f"counters.json: {problem}"
+    return next(_problems(counters, events, manifest, plan), None)
+
+
+def _shape_problems(counters: dict[str, Any], plan: ProcessPlan | None) -> Iterator[str]:
+    for name in ("messages", "detector"):
+        lane = counters.get(name)
+        if lane is None and name == "detector" and (plan is None or plan.network == "packet"):
+            continue
+        if not isinstance(lane, dict):
+            yield f"{name} is {lane!r}, expected an object with counters"
+            return
+        for key in COUNTS:
+            any_size = key == "bytes" and name == "messages" and plan is not None and plan.broadcasting is None
+            if not (_is_number if any_size else _is_count)(lane.get(key)):
+                yield f"{name}.{key} is {lane.get(key)!r}, expected a whole number from 0 on"
+    messages = counters["messages"]
+    is_packet = "packets_by_messages" in messages if plan is None else plan.network == "packet"
+    if is_packet:
+        for key in OF_PACKETS:
+            if not _is_count(messages.get(key)):
+                yield f"messages.{key} is {messages.get(key)!r}, expected a whole number from 0 on"
+        for key in DISTRIBUTIONS:
+            if not _are_counts(messages.get(key), WHOLE):
+                yield f"messages.{key} is {messages.get(key)!r}, expected whole numbers and how many packets each has"
+    elif ("by_kind" in messages or plan is not None) and not _are_counts(messages.get("by_kind"), re.compile(".*")):
+        yield f"messages.by_kind is {messages.get('by_kind')!r}, expected how many messages each class has"
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value)
+
+
+def _is_count(value: object) -> bool:
+    return type(value) is int and value >= 0
+
+
+def _are_counts(value: object, key: re.Pattern[str]) -> bool:
+    return isinstance(value, dict) and all(key.fullmatch(name) and _is_count(n) for name, n in value.items())
+
+
+def _problems(
+    counters: dict[str, Any], events: Table, manifest: dict[str, Any], plan: ProcessPlan | None
+) -> Iterator[str]:
+    messages, detector = counters["messages"], counters["detector"]
+    for name, lane in (("messages", messages), ("detector", detector)):
+        if lane is not None:
+            yield from _sum_problems(name, lane)
+    if manifest["quiescent"] and messages["in_flight"]:
+        yield f"messages: quiescent, but {messages['in_flight']} in flight"
+    if "packets_by_messages" in messages:
+        yield from _packets_problems(messages, plan)
+    if plan is None:
+        return
+    end_ns = round(manifest["simulated_s"] * 1e9)
+    for name, lane in (("messages", messages), ("detector", detector)):
+        if lane is not None and lane["last_reception_ns"] > 0:
+            if lane["last_reception_ns"] + plan.hand_over_ns > end_ns:
+                yield f"{name}: last_reception_ns is {lane['last_reception_ns']}, after the end of the run"
+            if not lane["received"] and not lane["receiver_down"]:
+                yield f"{name}: last_reception_ns is {lane['last_reception_ns']}, and nothing arrived"
+    if detector is not None:
+        yield from _detector_problems(detector, plan, end_ns)
+    if plan.broadcasting is not None:
+        found = _deliveries(events)
+        yield from _kinds_problems(messages, plan.broadcasting, manifest, events, found)
+        yield from _reception_problems(messages, plan, manifest, found)
+
+
+def _sum_problems(name: str, lane: dict[str, Any]) -> Iterator[str]:
+    if lane["sent"] != lane["received"] + lane["receiver_down"] + lane["in_flight"]:
+        yield (
+            f"{name}: {lane['sent']} sent, but {lane['received']} received, {lane['receiver_down']} at"
+            f" processes that were down, {lane['in_flight']} in flight"
+        )
+    kinds = lane.get("by_kind")
+    if kinds is not None and sum(kinds.values()) != lane["sent"] + lane["never_left"]:
+        yield f"{name}: {lane['sent']} sent and {lane['never_left']} that never left, but {sum(kinds.values())} by kind"
+
+
+def _packets_problems(messages: dict[str, Any], plan: ProcessPlan | None) -> Iterator[str]:
+    for key in DISTRIBUTIONS:
+        if (found := sum(messages[key].values())) != messages["sent"]:
+            yield f"messages: {messages['sent']} packets sent, but {found} in {key}"
+    carried = sum(int(size) * count for size, count in messages["packets_by_messages"].items())
+    if messages["receptions"] > carried:
+        yield f"messages: {messages['receptions']} receptions, and all packets carry {carried} messages"
+    if plan is None or plan.broadcasting is None:
+        return
+    sizes = messages["packets_by_bytes_from"]
+    least = sum(int(size) * count for size, count in sizes.items())
+    most = least + (BYTES_STEP - 1) * sum(sizes.values())
+    if not least <= messages["bytes"] <= most:
+        yield f"messages: {messages['bytes']} bytes, and packets_by_bytes_from has {least} to {most}"
+    if messages["receptions_waited_ns"] < messages["receptions"] * plan.hop_ns:
+        yield (
+            f"messages: {messages['receptions']} receptions waited {messages['receptions_waited_ns']} ns, and the"
+            f" network takes at least {plan.hop_ns} ns for each"
+        )
+
+
+def _detector_problems(detector: dict[str, Any], plan: ProcessPlan, end_ns: int) -> Iterator[str]:
+    handed = detector["sent"] + detector["never_left"]
+    if plan.detector is None:
+        planted = next((key for key in COUNTS if detector[key]), None)
+        if planted is not None:
+            yield f"detector: {planted} is {detector[planted]}, and the scenario has no failure detector"
+        return
+    least = sum(count for i, count in enumerate(plan.detector.partners) if plan.crashes_ns.get(f"p{i}", end_ns + 1) > 0)
+    if handed < least:
+        yield f"detector: {handed} tests and answers, and the first round has {least} tests"
+    low, high = plan.detector.least_bytes * handed, plan.detector.most_bytes * handed
+    if not low <= detector["bytes"] <= high:
+        yield f"detector: {detector['bytes']} bytes, and {handed} tests and answers have {low} to {high}"
+
+
+def _deliveries(events: Table) -> Deliveries:
+    event, node, message = (events.coded(name) for name in ("event", "node", "message"))
+    times = events.numbers("time_ns")
+    sent_rows = event.rows("broadcast")[::-1]
+    sent_ns = np.full(len(message.words) + 1, -1, np.int64)
+    sent_ns[message.codes[sent_rows]] = times[sent_rows]
+    codes = {name: code for code, name in enumerate(node.words)}
+    source = message.mapped([codes.get(word.partition(":")[0], -1) for word in message.words], nothing=-1)
+    rows = event.rows("deliver")
+    rows = rows[(source[rows] != node.codes[rows]) & (sent_ns[message.codes[rows]] >= 0)]
+    pairs = node.codes[rows].astype(np.int64) * (len(message.words) + 1) + message.codes[rows]
+    rows = rows[np.unique(pairs, return_index=True)[1]]
+    if not len(rows):
+        return Deliveries(0, 0, 0, len(sent_rows))
+    delays = sum((times[rows] - sent_ns[message.codes[rows]]).tolist())
+    return Deliveries(len(rows), int(times[rows].max()), delays, len(sent_rows))
+
+
+def _kinds_problems(
+    messages: dict[str, Any], told: Broadcasting, manifest: dict[str, Any], events: Table, found: Deliveries
+) -> Iterator[str]:
+    kinds = messages.get("by_kind")
+    if kinds is None:
+        low, high = (bytes_ * messages["sent"] for bytes_ in told.kinds["packet"])
+        carried = sum(int(size) * count for size, count in messages["packets_by_messages"].items())
+    else:
+        strangers = sorted(set(kinds) - set(told.kinds))
+        if strangers:
+            yield f"messages: {strangers[0]} in by_kind, and {told.name} sends {', '.join(told.kinds)}"
+            return
+        low, high = (sum(told.kinds[kind][end] * count for kind, count in kinds.items()) for end in (0, 1))
+        carried = sum(told.carries.get(kind, 0) * count for kind, count in kinds.items())
+    if not low <= messages["bytes"] <= high:
+        yield f"messages: {messages['bytes']} bytes, and messages of these classes have {low} to {high}"
+    if carried < found.pairs:
+        yield f"messages: {found.pairs} deliveries at other processes, and all messages carry {carried}"
+    if kinds is not None and messages["received"] * max(told.carries.values()) < found.pairs:
+        yield f"messages: {found.pairs} deliveries at other processes, and {messages['received']} messages received"
+    needed = told.text_bytes * found.pairs
+    if messages["bytes"] < needed:
+        yield f"messages: {messages['bytes']} bytes, and {found.pairs} deliveries at other processes take {needed}"
+    troubles = len(events.coded("event").rows("suspect", "crash"))
+    if kinds is None or troubles or not manifest["quiescent"]:
+        return
+    due = found.broadcasts * (manifest["processes"] - 1)
+    if told.quiet_bytes is not None and messages["bytes"] != told.quiet_bytes * due:
+        yield f"messages: {messages['bytes']} bytes, and {found.broadcasts} broadcasts take {told.quiet_bytes * due}"
+    if told.spans:
+        for kind in ("tree", "ack"):
+            if kinds.get(kind, 0) != due:
+                yield f"messages: {kinds.get(kind, 0)} {kind} in by_kind, and {found.broadcasts} broadcasts take {due}"
+
+
+def _reception_problems(
+    messages: dict[str, Any], plan: ProcessPlan, manifest: dict[str, Any], found: Deliveries
+) -> Iterator[str]:
+    last_ns = found.last_ns - plan.hand_over_ns
+    if found.pairs and messages["last_reception_ns"] < last_ns:
+        yield (
+            f"messages: last_reception_ns is {messages['last_reception_ns']}, and the last delivery at another process"
+            f" needs a reception at {last_ns}"
+        )
+    if plan.network != "packet":
+        return
+    if messages["receptions"] < found.pairs:
+        yield f"messages: {found.pairs} deliveries at other processes, and {messages['receptions']} receptions"
+    due = found.broadcasts * (manifest["processes"] - 1)
+    if messages["receptions"] > due or manifest["quiescent"] and messages["receptions"] != due:
+        yield f"messages: {messages['receptions']} receptions, and {found.broadcasts} broadcasts have {due}"
+    if manifest["quiescent"] and found.pairs == due and messages["receptions_waited_ns"] > found.delays_ns:
+        yield (
+            f"messages: receptions waited {messages['receptions_waited_ns']} ns, and from broadcast to delivery they"
+            f" have {found.delays_ns} ns"
+        )
