@@ -117,7 +117,7 @@ def verify(
     if promises["broadcast"] is not None:
         conduct = None if expected is None else expected.conduct
         judge = _judge(events, promises, conduct, _reach(positions, expected), is_over=quiescent or restless)
-        if misconduct := asked_problem(events, expected) or conduct_problem(events, conduct):
+        if misconduct := asked_problem(events, expected, quiescent) or conduct_problem(events, conduct):
             judge.violations.setdefault("membership", misconduct)
         if on_air is not None and on_air[0] == "gaps":
             judge.violations.setdefault("gaps", on_air[1])

@@ -213,6 +213,32 @@ def is_there_before_its_track_begins(copy: Copy) -> None:
     copy.insert(3, **values)
 
 
+@edit("membership", "steady", "tcp")
+def never_joins(copy: Copy) -> None:
+    """All that it did as a member is taken out, and its application is refused."""
+    host = quiet_host(copy)
+    for row in reversed(own(copy, host)):
+        if copy.events["event"][row] in ("join", "deliver", "handoff_start", "handoff_end", "gap"):
+            copy.remove(row)
+    refused(copy, copy.rows("broadcast", host))
+
+
+@edit("membership", "mobile")
+def never_joins_again(copy: Copy) -> None:
+    """h2, asked to leave and to join again: what it did in its second membership is taken out."""
+    again = copy.rows("join", "h2")[1]
+    for row in reversed(own(copy, "h2", again)):
+        if copy.events["event"][row] in ("join", "deliver", "handoff_start", "handoff_end"):
+            copy.remove(row)
+    refused(copy, [row for row in copy.rows("broadcast", "h2") if row >= again])
+
+
+@edit("membership", "mobile")
+def never_leaves(copy: Copy) -> None:
+    """h3, whose leave is taken out; what it misses then is another matter."""
+    copy.remove(copy.rows("leave", "h3")[0])
+
+
 # --- 2: sessions
 
 
@@ -319,6 +345,27 @@ def delivers_with_a_station_that_it_has_nothing_to_do_with(copy: Copy) -> None:
     copy.events["station"][row] = "s1" if copy.events["station"][row] == "s0" else "s0"
 
 
+@edit("record", "gossip")
+def delivers_with_a_station_far_away(copy: Copy) -> None:
+    row = copy.rows("deliver")[40]
+    copy.events["station"][row] = "s2" if copy.events["station"][row] != "s2" else "s0"
+
+
+@edit("record", "tcp")
+def all_deliveries_of_a_host_are_with_one_station(copy: Copy) -> None:
+    """As if it had never changed cells."""
+    host = quiet_host(copy)
+    assert len({copy.events["station"][row] for row in copy.rows("deliver", host)}) > 1
+    joined = copy.rows("join", host)[0]
+    for row in reversed(own(copy, host)):
+        if copy.events["event"][row] in ("handoff_start", "handoff_end", "out_of_coverage"):
+            copy.remove(row)
+        elif copy.events["event"][row] == "in_coverage" and row > joined:
+            copy.remove(row)
+        elif copy.events["event"][row] == "deliver":
+            change(copy, row, station=copy.events["station"][joined], session=copy.events["session"][joined])
+
+
 # --- 4: what was recovered and skipped
 
 
@@ -421,6 +468,14 @@ def without(copy: Copy, message: str) -> None:
     for row in reversed(copy.rows("deliver")):
         if copy.events["message"][row] == message:
             copy.remove(row)
+
+
+def refused(copy: Copy, broadcasts: list[int]) -> None:
+    """The hosts refuse them as no members."""
+    for row in reversed(broadcasts):
+        message = copy.events["message"][row]
+        change(copy, row, event="refused", message=None, detail='{"cause": "not a member"}')
+        without(copy, message)
 
 
 @edit("membership", "steady", "tcp", "mobile")
