@@ -47,9 +47,9 @@ def conservation_problem(
 def _problems(
     counters: dict[str, Any], quiescent: bool, duplicating_air: bool, expected: Expected | None
 ) -> Iterator[str]:
-    yield from _no_counts("counters", {key: counters[key] for key in ("radio", "wired", "by_message_type")})
+    yield from no_counts("counters", {key: counters[key] for key in ("radio", "wired", "by_message_type")})
     radio, wired, kinds = counters["radio"], counters["wired"], counters["by_message_type"]
-    yield from _no_counts("radio", {key: radio[key] for key in ("queue_drops", "mac_retries")})
+    yield from no_counts("radio", {key: radio[key] for key in ("queue_drops", "mac_retries")})
     for label, pairs in (("radio", radio), ("radio.addressed", radio["addressed"])):
         known = pairs["received"] + sum(pairs["lost"].values()) + pairs.get("in_flight", 0)
         copies = pairs.get("duplicated", 0)
@@ -148,11 +148,11 @@ def _lists_problems(counters: dict[str, Any], samples: Columns, expected: Expect
                 yield f"samples: {measured.get(name, 0)} of {name}, and {sent} messages {kind} were sent, with one each"
 
 
-def _no_counts(path: str, value: Any) -> Iterator[str]:
-    """Leaves that are no numbers of things."""
+def no_counts(path: str, value: Any) -> Iterator[str]:
+    """Leaves that are not numbers of things."""
     if isinstance(value, dict):
         for key, inside in value.items():
-            yield from _no_counts(f"{path}.{key}", inside)
+            yield from no_counts(f"{path}.{key}", inside)
     elif not isinstance(value, int) or isinstance(value, bool) or value < 0:
         yield f"{path} is {value!r}, expected how many"
 

@@ -26,42 +26,61 @@ SLOWNESS = 1 + 1e-9
 
 def places_problem(events: Columns, positions: Columns, expected: Expected | None) -> str | None:
     """The first position, or station, that cannot be."""
+    tracks, problem = _tracks(positions)
+    if problem is not None or expected is None or expected.hosts is None or expected.places is None:
+        return problem
+    plans = _plans(expected)
+    return (
+        _nodes_problem(tracks, plans, expected.places)
+        or _times_problem(tracks, plans, expected.places, expected.end_ns)
+        or _ways_problem(events, tracks, plans, expected)
+    )
+
+
+def places_so_far_problem(events: Columns, positions: Columns, expected: Expected | None) -> str | None:
+    """The same of a run that ended early, whose positions may end at any time."""
+    tracks, problem = _tracks(positions)
+    if problem is not None or expected is None or expected.hosts is None or expected.places is None:
+        return problem
+    plans = _plans(expected)
+    return _nodes_problem(tracks, plans, expected.places) or _ways_problem(events, tracks, plans, expected)
+
+
+def _tracks(positions: Columns) -> tuple[dict[str, Track], str | None]:
+    """Of each node; and what is no position."""
     tracks: dict[str, Track] = {}
     columns = (positions[name] for name in ("time_ns", "node", "x_m", "y_m"))
     for row, (time, node, x, y) in enumerate(zip(*columns, strict=True)):
         if node is None or time is None or x is None or y is None or not (math.isfinite(x) and math.isfinite(y)):
-            return f"positions: row {row} has {node} at ({x}, {y}) m at {time} ns"
+            return tracks, f"positions: row {row} has {node} at ({x}, {y}) m at {time} ns"
         times, xs, ys = tracks.setdefault(node, ([], [], []))
         times.append(time)
         xs.append(x)
         ys.append(y)
-    if expected is None or expected.hosts is None or expected.places is None:
-        return None
-    places = expected.places
+    return tracks, None
+
+
+def _plans(expected: Expected) -> dict[str, HostPlan]:
+    return {f"h{number}": plan for number, plan in enumerate(expected.hosts or ())}
+
+
+def _nodes_problem(tracks: dict[str, Track], plans: dict[str, HostPlan], places: Places) -> str | None:
     stations = {f"s{number}": place for number, place in enumerate(places.stations_m)}
-    plans = {f"h{number}": plan for number, plan in enumerate(expected.hosts)}
+    others = (node for node in tracks if node not in plans and node not in stations)
+    return _stations_problem(tracks, stations) or next(
+        (f"positions: {node} is not a host of the scenario" for node in others), None
+    )
+
+
+def _ways_problem(
+    events: Columns, tracks: dict[str, Track], plans: dict[str, HostPlan], expected: Expected
+) -> str | None:
+    """How hosts move, and what follows from where they are."""
+    assert expected.places is not None
+    there = ((node, plan) for node, plan in plans.items() if node in tracks)
+    walks = (_walk_problem(node, tracks[node], plan, expected.places, expected.end_ns) for node, plan in there)
     return (
-        _stations_problem(tracks, stations)
-        or next(
-            (
-                f"positions: {node} is no host of the scenario"
-                for node in tracks
-                if node not in plans and node not in stations
-            ),
-            None,
-        )
-        or _times_problem(tracks, plans, places, expected.end_ns)
-        or next(
-            filter(
-                None,
-                (
-                    _walk_problem(node, tracks[node], plan, places, expected.end_ns)
-                    for node, plan in plans.items()
-                    if node in tracks
-                ),
-            ),
-            None,
-        )
+        next(filter(None, walks), None)
         or stations_problem(events, tracks, plans, expected)
         or coverage_problem(events, tracks, plans, expected)
     )

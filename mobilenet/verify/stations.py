@@ -109,4 +109,5 @@ class _Host:
     def _is_dragged(self, one_ns: np.ndarray, other_ns: np.ndarray) -> np.ndarray:
         """Between two moments, so that where it is at one says nothing of the other."""
         first, last = np.minimum(one_ns, other_ns), np.maximum(one_ns, other_ns)
-        return np.searchsorted(self._drags_ns, last, "right") > np.searchsorted(self._drags_ns, first, "left")
+        ends, begins = np.searchsorted(self._drags_ns, last, "right"), np.searchsorted(self._drags_ns, first, "left")
+        return np.asarray(ends > begins)
