@@ -63,6 +63,7 @@ class Conduct(NamedTuple):
     forgets_after_s: float | None
     # hosts keep what they broadcast, and stations each message once, until it is acknowledged
     keeps_until_acknowledged: bool = False
+    gaps_follow_handoffs: bool = False  # a gap comes just after the end of a handoff that relayed nothing
     lists: Mapping[str, tuple[str, ...]] | None = None  # class of a message -> its lists that are measured
 
 

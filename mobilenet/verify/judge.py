@@ -33,6 +33,7 @@ from mobilenet.verify.contradicted import contradicted
 from mobilenet.verify.datagrams import datagram_problem
 from mobilenet.verify.declared import require_scenario
 from mobilenet.verify.ended_early import early_verdicts, ended_early, record_so_far_problem
+from mobilenet.verify.excused import excuse_problem
 from mobilenet.verify.fifo import fifo_problem
 from mobilenet.verify.on_air import TABLES as ON_AIR
 from mobilenet.verify.on_air import air_problem
@@ -119,6 +120,8 @@ def verify(
         judge = _judge(events, promises, conduct, _reach(positions, expected), is_over=quiescent or restless)
         if misconduct := asked_problem(events, expected, quiescent) or conduct_problem(events, conduct):
             judge.violations.setdefault("membership", misconduct)
+        if unexcused := excuse_problem(events, conduct):
+            judge.violations.setdefault("gaps", unexcused)
         if on_air is not None and on_air[0] == "gaps":
             judge.violations.setdefault("gaps", on_air[1])
         found = _broadcast_verdicts(judge, quiescent or restless)

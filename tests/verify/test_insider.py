@@ -969,6 +969,16 @@ def test_a_manifest_from_before_these_keys_is_none_the_worse(runs: dict[str, Pat
     assert overall(verify_run(copy.path)) == "valid"
 
 
+# --- 15: gaps over connections
+
+
+@edit("gaps", "tcp")
+def a_gap_between_two_deliveries(copy: Copy) -> None:
+    row = copy.rows("deliver", quiet_host(copy))[5]
+    values = {name: copy.events[name][row] for name in ("node", "station", "session")}
+    copy.insert(row, event="gap", **values)
+
+
 # --- 14: what comes sooner than the radio allows
 
 
