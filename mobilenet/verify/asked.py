@@ -16,7 +16,7 @@ Source    ours: docs/protocols/mobile-causal.md, docs/verdicts-and-metrics.md
 
 from __future__ import annotations
 
-from mobilenet.rundir.table import Columns
+from mobilenet.rundir.table import Columns, Table
 from mobilenet.scenario.expectations import Expected, HostPlan
 from mobilenet.verify.given_up import forgotten_rows
 
@@ -83,7 +83,7 @@ def asked_problem(events: Columns, expected: Expected | None, at_rest: bool = Fa
     hosts = {f"h{number}": _Host(plan, expected.asked_again_ns) for number, plan in enumerate(expected.hosts)}
     forgotten = forgotten_rows(events)
     is_known = expected.conduct is not None
-    for row in [row for row, event in enumerate(events["event"]) if event in KINDS]:
+    for row in Table.of(events).coded("event").rows(*KINDS).tolist():
         event, node, now_ns = events["event"][row], events["node"][row], events["time_ns"][row]
         if node not in hosts:
             continue
