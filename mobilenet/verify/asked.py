@@ -3,18 +3,20 @@
 Checks    nobody joins or leaves who was not asked to, and once for each time that it was asked
           nobody refuses a broadcast as no member who is one and was not asked to leave
           nobody broadcasts any more who was asked to leave, was told so, and is not gone yet
+          when a run has come to rest, each host is what it was asked to be last: a member, or not
 Model     a host is told a wish again and again until it is fulfilled, and the last wish counts; what a host was once
           told to do it may still do when the next wish comes: who leaves waits until its own messages are through. A
           host that joins has not been told to leave before. For a while after stations forgot it a host is a member
           and yet not (see given_up.py): it may refuse For protocols of one's own only joins and leaves are judged:
-          they may refuse what they like
+          they may refuse what they like, and need not join: a plug-in's host that is in no cell when it is asked to
+          join is not asked again
 Units     integer nanoseconds
 Source    ours: docs/protocols/mobile-causal.md, docs/verdicts-and-metrics.md
 """
 
 from __future__ import annotations
 
-from mobilenet.rundir.table import Columns
+from mobilenet.rundir.table import Columns, Table
 from mobilenet.scenario.expectations import Expected, HostPlan
 from mobilenet.verify.given_up import forgotten_rows
 
@@ -29,6 +31,7 @@ class _Host:
         "is_forgotten",
         "is_member",
         "is_up",
+        "last_row",
         "may_join",
         "may_leave",
         "told_by_ns",
@@ -43,6 +46,7 @@ class _Host:
         self.wish: str | None = None  # the last one
         self.may_join = self.may_leave = False
         self.is_member, self.is_up, self.is_forgotten = False, True, False
+        self.last_row: int | None = None  # of its last join or leave
         self.told_by_ns = 0  # a wish to leave has surely reached it
 
     def hear(self, now_ns: int) -> None:
@@ -61,25 +65,33 @@ class _Host:
         """Only now it can be told."""
         self.told_by_ns = now_ns + self._again_ns
 
+    def last_wish(self, end_ns: int) -> tuple[int, str] | None:
+        """The wish that counts when the run has come to rest; None: there is none, or which one is last is open."""
+        asked = self._asked
+        together = [wish for wish in asked if wish[0] == asked[-1][0]]
+        return asked[-1] if len(together) == 1 and asked[-1][0] < end_ns else None
+
     def next_asked(self, kind: str) -> str:
         later = [at_ns for at_ns, wish in self._asked[self._next :] if wish == kind]
         return f"it is asked to first at {later[0] / 1e9:.6f} s" if later else "it is not asked to any more"
 
 
-def asked_problem(events: Columns, expected: Expected | None) -> str | None:
-    """The first thing that somebody did unasked."""
+def asked_problem(events: Columns, expected: Expected | None, at_rest: bool = False) -> str | None:
+    """The first thing that a host did unasked, or, where the run has come to rest, did not do."""
     if expected is None or expected.hosts is None:
         return None
     hosts = {f"h{number}": _Host(plan, expected.asked_again_ns) for number, plan in enumerate(expected.hosts)}
     forgotten = forgotten_rows(events)
     is_known = expected.conduct is not None
-    for row in [row for row, event in enumerate(events["event"]) if event in KINDS]:
+    for row in Table.of(events).coded("event").rows(*KINDS).tolist():
         event, node, now_ns = events["event"][row], events["node"][row], events["time_ns"][row]
         if node not in hosts:
             continue
         host = hosts[node]
         host.hear(now_ns)
         problem = _joins_or_leaves(host, event, now_ns)
+        if event in ("join", "leave"):
+            host.last_row = row
         if problem is None and is_known:
             problem = _broadcasts(host, event, events["detail"][row] or "", now_ns)
         if problem is not None:
@@ -91,7 +103,21 @@ def asked_problem(events: Columns, expected: Expected | None) -> str | None:
             host.tell_again(now_ns)
         elif event in ("join", "recover"):
             host.tell_again(now_ns)
-    return None
+    if not (at_rest and is_known):
+        return None
+    return next(filter(None, (_left_undone(node, host, expected.end_ns) for node, host in hosts.items())), None)
+
+
+def _left_undone(node: str, host: _Host, end_ns: int) -> str | None:
+    """What the host was asked last and is not, though no wish is pending any more."""
+    wish = host.last_wish(end_ns)
+    if wish is None or host.is_member == (wish[1] == "join"):
+        return None
+    where = "" if host.last_row is None else f" (event {host.last_row})"
+    if host.is_member:
+        return f"{node} joins{where} and does not leave again, although it is asked to at {wish[0] / 1e9:.6f} s"
+    found = f"leaves{where} and does not join again" if host.last_row is not None else "never joins"
+    return f"{node} {found}, although it is asked to at {wish[0] / 1e9:.6f} s"
 
 
 def _joins_or_leaves(host: _Host, event: str, now_ns: int) -> str | None:

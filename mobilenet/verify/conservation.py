@@ -46,9 +46,9 @@ def conservation_problem(
 def _problems(
     counters: dict[str, Any], quiescent: bool, duplicating_air: bool, expected: Expected | None
 ) -> Iterator[str]:
-    yield from _no_counts("counters", {key: counters[key] for key in ("radio", "wired", "by_message_type")})
+    yield from no_counts("counters", {key: counters[key] for key in ("radio", "wired", "by_message_type")})
     radio, wired, kinds = counters["radio"], counters["wired"], counters["by_message_type"]
-    yield from _no_counts("radio", {key: radio[key] for key in ("queue_drops", "mac_retries")})
+    yield from no_counts("radio", {key: radio[key] for key in ("queue_drops", "mac_retries")})
     for label, pairs in (("radio", radio), ("radio.addressed", radio["addressed"])):
         known = pairs["received"] + sum(pairs["lost"].values()) + pairs.get("in_flight", 0)
         copies = pairs.get("duplicated", 0)
@@ -93,7 +93,7 @@ def _problems(
         nodes = len(expected.hosts) + len(expected.places.stations_m)
         if radio["pairs_in_range"] > radio["frames"] * max(0, nodes - 1):
             yield f"radio: {radio['pairs_in_range']} pairs in {radio['frames']} frames, with {nodes} nodes in all"
-        if wired.get("suspicions") and not expected.radio.suspects:
+        if wired.get("suspicions") and expected.radio is not None and not expected.radio.suspects:
             yield f"wired: {wired['suspicions']} suspicions, and this backbone has no failure detector"
 
 
@@ -139,11 +139,11 @@ def _kinds_problems(counters: dict[str, Any], expected: Expected | None) -> Iter
             yield f"wired: {wired['bytes']} bytes, but {size} in messages and their headers"
 
 
-def _no_counts(path: str, value: Any) -> Iterator[str]:
-    """Leaves that are no numbers of things."""
+def no_counts(path: str, value: Any) -> Iterator[str]:
+    """Leaves that are not numbers of things."""
     if isinstance(value, dict):
         for key, inside in value.items():
-            yield from _no_counts(f"{path}.{key}", inside)
+            yield from no_counts(f"{path}.{key}", inside)
     elif not isinstance(value, int) or isinstance(value, bool) or value < 0:
         yield f"{path} is {value!r}, expected how many"
 

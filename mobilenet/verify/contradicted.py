@@ -5,6 +5,7 @@ Checks    totals     of the network never fall: see totals.py
           planned    what the scenario plans happened: see planned.py
           switched   nothing went over links that were cut, and radios that were off: see switched.py
           places     everybody was where the scenario lets them be: see places.py
+          delays     nothing came sooner than the radio and the wires allow: see delays.py
           handoffs   their details fit to what follows: see handoffs.py
           buffers    their sizes follow from events, as far as they do: see buffers.py
 Model     what is contradicted here can still be read, so all properties are judged as well
@@ -19,6 +20,7 @@ from mobilenet.rundir.table import Columns
 from mobilenet.scenario.expectations import Expected
 from mobilenet.verify.buffers import buffers_problem
 from mobilenet.verify.cells import cells_problem
+from mobilenet.verify.delays import delays_problem
 from mobilenet.verify.handoffs import handoffs_problem
 from mobilenet.verify.places import places_problem
 from mobilenet.verify.planned import planned_problem
@@ -41,6 +43,7 @@ def contradicted(
         or planned_problem(events, expected)
         or switched_problem(events, expected)
         or places_problem(events, positions, expected)
+        or delays_problem(events, expected)
         or handoffs_problem(events, samples, conduct, manifest)
         or buffers_problem(events, samples, manifest, expected)
     )

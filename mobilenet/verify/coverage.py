@@ -24,7 +24,7 @@ from mobilenet.rundir.table import Columns, Table
 from mobilenet.scenario.expectations import Expected, HostPlan, Places
 
 SECOND = 1_000_000_000
-ROUNDING_M = 1e-3
+ROUNDING_M = 1e-3  # movement looks at hosts that much too early
 MOST_SIGMAS = 8 * math.sqrt(2)  # in each coordinate eight standard deviations are never exceeded
 IN_COVERAGE, OUT_OF_COVERAGE = "in_coverage", "out_of_coverage"
 NEARBY = ((0.0, 0.0), (ROUNDING_M, 0.0), (-ROUNDING_M, 0.0), (0.0, ROUNDING_M), (0.0, -ROUNDING_M))
@@ -68,7 +68,7 @@ class _Host:
         self._places = places
         self._end_ns = end_ns
         self._error_m = MOST_SIGMAS * places.error_m + ROUNDING_M
-        self._nearest_m = _nearest_m(self._x, self._y, places)
+        self._nearest_m = nearest_m(self._x, self._y, places)
 
     def problems(self) -> Iterator[str]:
         for turn in self._turns:
@@ -143,7 +143,8 @@ class _Host:
         return f"{at}, {self._nearest_m[i]:.2f} m from the nearest station (range {self._places.range_m:g} m)"
 
 
-def _nearest_m(x: np.ndarray, y: np.ndarray, places: Places) -> np.ndarray:
+def nearest_m(x: np.ndarray, y: np.ndarray, places: Places) -> np.ndarray:
+    """The distance from each of these places to the station nearest to it."""
     nearest = np.full(len(x), np.inf)
     for at_x, at_y in places.stations_m:
         np.minimum(nearest, np.hypot(x - at_x, y - at_y), out=nearest)

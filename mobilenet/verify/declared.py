@@ -77,6 +77,8 @@ def _manifest_problem(manifest: dict[str, Any], scenario: Any) -> str | None:
     can_be_stopped = not isinstance(scenario, ProcessScenario)  # only runs with hosts are played live
     if error is not None and not brings_code and not (can_be_stopped and str(error).startswith(STOPPED)):
         return "ended_by_error, and the scenario brings no code that could fail"
+    if str(error).startswith(STOPPED) and error != f"{STOPPED}{manifest['simulated_s']:.9g} s":
+        return f"ended_by_error is {_short(error)}, and {manifest['simulated_s']:.9g} s were simulated"
     if error is not None and manifest["quiescent"] and manifest["simulated_s"] >= manifest["duration_s"]:
         return "ended_by_error, and the run is at rest after its active part"
     clocked = manifest.get("own_clock")

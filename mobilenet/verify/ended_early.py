@@ -1,7 +1,11 @@
-"""Verdicts on a record that an error in a plug-in ended early.
+"""Verdicts on a record that an error in a plug-in, or a user, ended early.
 
+Checks    until then a whole record, one that ended early as well: samples are of the right form and in order, counters
+          are numbers, the network's totals never fall; positions, stations, coverage and delays are what the scenario
+          allows
 Model     nothing of it is valid: what must never happen is violated where it happened, and all else is unknown. Only
-          properties are asked for that a longer run could not mend
+          properties are asked for that a longer run could not mend. What a plug-in left half done is within the last
+          nanosecond, so positions of that are not looked at
 Source    ours: docs/verdicts-and-metrics.md
 """
 
@@ -10,6 +14,16 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+import numpy as np
+
+from mobilenet.rundir.table import Columns, Table
+from mobilenet.scenario.expectations import Expected
+from mobilenet.verify.cells import cells_problem
+from mobilenet.verify.conservation import no_counts
+from mobilenet.verify.delays import delays_problem
+from mobilenet.verify.places import places_so_far_problem
+from mobilenet.verify.sampled import samples_so_far_problem
+from mobilenet.verify.totals import falling_problem
 from mobilenet.verify.verdict import Verdict
 
 
@@ -17,6 +31,31 @@ def ended_early(manifest: Mapping[str, Any]) -> str | None:
     """The error that ended the run; None: none did."""
     error = manifest.get("ended_by_error")
     return None if error is None else str(error)
+
+
+def record_so_far_problem(
+    events: Columns,
+    samples: Columns,
+    positions: Columns,
+    counters: dict[str, Any],
+    manifest: dict[str, Any],
+    expected: Expected | None,
+) -> str | None:
+    """The first thing that cannot be, whatever would have followed."""
+    end_ns = round(manifest["simulated_s"] * 1e9)
+    problem = samples_so_far_problem(samples, end_ns) or next(no_counts("counters", counters), None)
+    if problem is None and any(time is None or time > end_ns for time in positions["time_ns"]):
+        problem = f"positions: one is later than {manifest['simulated_s']:.9g} s, when the run ended"
+    if problem is not None:
+        return problem
+    table = Table.of(positions)
+    before = np.flatnonzero(table.numbers("time_ns") < max(end_ns, 1))
+    return (
+        falling_problem(samples)
+        or cells_problem(events)
+        or places_so_far_problem(events, {name: table.picked(name, before) for name in table}, expected)
+        or delays_problem(events, expected)
+    )
 
 
 def early_verdicts(
@@ -28,4 +67,6 @@ def early_verdicts(
     if damage is not None:
         return verdicts | {"record": Verdict("violated", damage)}
     verdicts |= {check: Verdict("violated", what) for check, what in violations.items() if check in verdicts}
+    if "record" in violations:
+        return verdicts
     return verdicts | {"record": Verdict("unknown", f"the run ended early, at {at_s} s, by an error: {error}")}

@@ -32,7 +32,8 @@ from mobilenet.verify.conservation import conservation_problem
 from mobilenet.verify.contradicted import contradicted
 from mobilenet.verify.datagrams import datagram_problem
 from mobilenet.verify.declared import require_scenario
-from mobilenet.verify.ended_early import early_verdicts, ended_early
+from mobilenet.verify.ended_early import early_verdicts, ended_early, record_so_far_problem
+from mobilenet.verify.excused import excuse_problem
 from mobilenet.verify.fifo import fifo_problem
 from mobilenet.verify.lines import lines_problem
 from mobilenet.verify.on_air import TABLES as ON_AIR
@@ -125,8 +126,10 @@ def verify(
     if promises["broadcast"] is not None:
         conduct = None if expected is None else expected.conduct
         judge = _judge(events, promises, conduct, _reach(positions, expected), is_over=quiescent or restless)
-        if misconduct := asked_problem(events, expected) or conduct_problem(events, conduct):
+        if misconduct := asked_problem(events, expected, quiescent) or conduct_problem(events, conduct):
             judge.violations.setdefault("membership", misconduct)
+        if unexcused := excuse_problem(events, conduct):
+            judge.violations.setdefault("gaps", unexcused)
         if on_air is not None and on_air[0] == "gaps":
             judge.violations.setdefault("gaps", on_air[1])
         found = _broadcast_verdicts(judge, quiescent or restless)
@@ -169,8 +172,16 @@ def _verdicts_on_early_end(
     judged = judged_checks(promises)
     damage = events_problem(events, manifest) or rows_problem(events, samples, positions, counters)
     violations: dict[str, str] = {}
+    if damage is None:
+        problem = record_so_far_problem(events, samples, positions, counters, manifest, expected)
+        if problem is not None:
+            violations["record"] = problem
     if damage is None and promises["broadcast"] is not None:
-        violations = _judge(events, promises, None, _reach(positions, expected), is_over=False).violations
+        conduct = None if expected is None else expected.conduct
+        judge = _judge(events, promises, conduct, _reach(positions, expected), is_over=False)
+        if misconduct := asked_problem(events, expected) or conduct_problem(events, conduct):
+            judge.violations.setdefault("membership", misconduct)
+        violations |= judge.violations
         if promises["broadcast"] == "fifo" and (problem := fifo_problem(events, delivers_to_all(promises))) is not None:
             violations["fifo_order"] = problem
     return early_verdicts(error, manifest, judged, violations, damage)

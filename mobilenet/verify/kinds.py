@@ -55,7 +55,9 @@ class _Lists:
 
     def __init__(self, samples: Table) -> None:
         quantity, values = samples.coded("quantity"), samples.numbers("value")
-        self._values = {name: values[quantity.codes == code] for code, name in enumerate(quantity.words)}
+        self._values: dict[str, np.ndarray] = {
+            name: values[quantity.codes == code] for code, name in enumerate(quantity.words)
+        }
 
     def of(self, name: str) -> np.ndarray:
         return self._values.get(name, np.zeros(0))

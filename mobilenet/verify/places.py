@@ -1,15 +1,11 @@
-"""Whether everybody can have been where the record says, and with the station that it says.
+"""Whether every node can have been where the record says.
 
 Checks    positions are finite numbers; those of stations are the scenario's, once, at the beginning
           a host's positions are told at the scenario's interval, from when it appears on, without a hole
           nobody moves faster than the scenario lets it, but for being dragged to where the scenario says. When the
           active part is over, who is in no cell is put at the nearest covered place
-          a host joins, begins and ends handoffs with a station that its positions before and after allow: in range,
-          and no further than the hysteresis behind the nearest one. Where power decides, no farther than it can be
-          received with the best luck of shadowing; a host in no cell at the end is then moved by at most its distance
-          from the nearest station
-Model     a host may go on for a tick with a station that it should have left. How far a host errs is normal: eight
-          standard deviations in each coordinate are never exceeded
+          a host is with a station that its positions allow: see stations.py; and in coverage where it is: see
+          coverage.py
 Units     metres, integer nanoseconds
 Shapes    x, y: float64 (positions of one host,)
 Source    ours: docs/models/world.md, docs/verdicts-and-metrics.md
@@ -18,62 +14,75 @@ Source    ours: docs/models/world.md, docs/verdicts-and-metrics.md
 from __future__ import annotations
 
 import math
-from bisect import bisect_right
 from math import hypot
-
-import numpy as np
 
 from mobilenet.rundir.table import Columns
 from mobilenet.scenario.expectations import Expected, HostPlan, Places
-from mobilenet.verify.coverage import MOST_SIGMAS, coverage_problem
+from mobilenet.verify.coverage import ROUNDING_M, SECOND, Track, coverage_problem
+from mobilenet.verify.stations import stations_problem
 from mobilenet.verify.walks import walks_problem
 
-SECOND = 1_000_000_000
-ROUNDING_M = 1e-3  # movement looks at hosts that much too early
 SLOWNESS = 1 + 1e-9
-WITH_STATION = ("in_coverage", "join", "handoff_start", "handoff_end")
-Track = tuple[list[int], list[float], list[float]]  # of one host: time_ns, x_m, y_m
 
 
 def places_problem(events: Columns, positions: Columns, expected: Expected | None) -> str | None:
     """The first position, or station, that cannot be."""
+    tracks, problem = _tracks(positions)
+    if problem is not None or expected is None or expected.hosts is None or expected.places is None:
+        return problem
+    plans = _plans(expected)
+    return (
+        _nodes_problem(tracks, plans, expected.places)
+        or _times_problem(tracks, plans, expected.places, expected.end_ns)
+        or _ways_problem(events, tracks, plans, expected)
+    )
+
+
+def places_so_far_problem(events: Columns, positions: Columns, expected: Expected | None) -> str | None:
+    """The same of a run that ended early, whose positions may end at any time."""
+    tracks, problem = _tracks(positions)
+    if problem is not None or expected is None or expected.hosts is None or expected.places is None:
+        return problem
+    plans = _plans(expected)
+    return _nodes_problem(tracks, plans, expected.places) or _ways_problem(events, tracks, plans, expected)
+
+
+def _tracks(positions: Columns) -> tuple[dict[str, Track], str | None]:
+    """Of each node; and what is no position."""
     tracks: dict[str, Track] = {}
     columns = (positions[name] for name in ("time_ns", "node", "x_m", "y_m"))
     for row, (time, node, x, y) in enumerate(zip(*columns, strict=True)):
         if node is None or time is None or x is None or y is None or not (math.isfinite(x) and math.isfinite(y)):
-            return f"positions: row {row} has {node} at ({x}, {y}) m at {time} ns"
+            return tracks, f"positions: row {row} has {node} at ({x}, {y}) m at {time} ns"
         times, xs, ys = tracks.setdefault(node, ([], [], []))
         times.append(time)
         xs.append(x)
         ys.append(y)
-    if expected is None or expected.hosts is None or expected.places is None:
-        return None
-    places = expected.places
+    return tracks, None
+
+
+def _plans(expected: Expected) -> dict[str, HostPlan]:
+    return {f"h{number}": plan for number, plan in enumerate(expected.hosts or ())}
+
+
+def _nodes_problem(tracks: dict[str, Track], plans: dict[str, HostPlan], places: Places) -> str | None:
     stations = {f"s{number}": place for number, place in enumerate(places.stations_m)}
-    plans = {f"h{number}": plan for number, plan in enumerate(expected.hosts)}
+    others = (node for node in tracks if node not in plans and node not in stations)
+    return _stations_problem(tracks, stations) or next(
+        (f"positions: {node} is not a host of the scenario" for node in others), None
+    )
+
+
+def _ways_problem(
+    events: Columns, tracks: dict[str, Track], plans: dict[str, HostPlan], expected: Expected
+) -> str | None:
+    """How hosts move, and what follows from where they are."""
+    assert expected.places is not None
+    there = ((node, plan) for node, plan in plans.items() if node in tracks)
+    walks = (_walk_problem(node, tracks[node], plan, expected.places, expected.end_ns) for node, plan in there)
     return (
-        _stations_problem(tracks, stations)
-        or next(
-            (
-                f"positions: {node} is no host of the scenario"
-                for node in tracks
-                if node not in plans and node not in stations
-            ),
-            None,
-        )
-        or _times_problem(tracks, plans, places, expected.end_ns)
-        or next(
-            filter(
-                None,
-                (
-                    _walk_problem(node, tracks[node], plan, places, expected.end_ns)
-                    for node, plan in plans.items()
-                    if node in tracks
-                ),
-            ),
-            None,
-        )
-        or _cells_problem(events, tracks, plans, expected)
+        next(filter(None, walks), None)
+        or stations_problem(events, tracks, plans, expected)
         or coverage_problem(events, tracks, plans, expected)
         or walks_problem(events, tracks, plans, expected.end_ns)
     )
@@ -142,50 +151,3 @@ def _was_brought_back(x: float, y: float, places: Places) -> bool:
     return (
         places.by_power or abs(min(hypot(x - sx, y - sy) for sx, sy in places.stations_m) - places.range_m) < ROUNDING_M
     )
-
-
-def _cells_problem(
-    events: Columns, tracks: dict[str, Track], plans: dict[str, HostPlan], expected: Expected
-) -> str | None:
-    places = expected.places
-    assert places is not None
-    stations_m = np.array(places.stations_m)
-    # what protocols of one's own say is theirs
-    kinds = WITH_STATION if expected.conduct is not None else WITH_STATION[:1]
-    for row in (row for row, event in enumerate(events["event"]) if event in kinds):
-        node, station, now_ns = events["node"][row], events["station"][row], events["time_ns"][row]
-        if station is None or node not in tracks:
-            continue
-        what = f"events: at {now_ns / SECOND:.6f} s (event {row}): {node}: {events['event'][row]} with {station}"
-        if int(station[1:]) >= len(stations_m):
-            return f"{what}, and there are {len(stations_m)}"
-        times, xs, ys = tracks[node]
-        after = bisect_right(times, now_ns)
-        for i in (after - 1, after):
-            if 0 <= i < len(times) and not _is_dragged(plans[node], now_ns, times[i]):
-                walks_ns = abs(min(now_ns, expected.end_ns) - min(times[i], expected.end_ns))
-                distances = np.hypot(*(stations_m - (xs[i], ys[i])).T)
-                slack_m = (
-                    plans[node].speed_mps * (walks_ns + places.tick_ns) / SECOND
-                    + MOST_SIGMAS * places.error_m
-                    + ROUNDING_M
-                )
-                if now_ns >= expected.end_ns:  # it may have been brought to a place that is covered
-                    slack_m += float(distances.min()) if places.by_power else max(0.0, distances.min() - places.range_m)
-                problem = _too_far(float(distances[int(station[1:])]), float(distances.min()), slack_m, places)
-                if problem is not None:
-                    return f"{what}, {problem} at {times[i] / SECOND:g} s"
-    return None
-
-
-def _is_dragged(plan: HostPlan, one_ns: int, other_ns: int) -> bool:
-    """Between two moments, so that where it is at one says nothing of the other."""
-    return any(min(one_ns, other_ns) <= at_ns <= max(one_ns, other_ns) for at_ns, _, _ in plan.drags)
-
-
-def _too_far(own_m: float, nearest_m: float, slack_m: float, places: Places) -> str | None:
-    if own_m > places.range_m + slack_m:
-        return f"which is {own_m:.1f} m away"
-    if not places.by_power and own_m - nearest_m > places.hysteresis_m + 2 * slack_m:
-        return f"which is {own_m:.1f} m away, the nearest station {nearest_m:.1f} m"
-    return None

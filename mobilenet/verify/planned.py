@@ -15,7 +15,7 @@ from __future__ import annotations
 from bisect import bisect_left
 
 from mobilenet.quoting import counted
-from mobilenet.rundir.table import Columns
+from mobilenet.rundir.table import Columns, Table
 from mobilenet.scenario.expectations import Crashes, Expected, HostPlan
 
 SELDOM = frozenset(("join", "leave", "broadcast", "refused", "gap", "crash", "recover", "in_coverage"))
@@ -28,7 +28,7 @@ def planned_problem(events: Columns, expected: Expected | None) -> str | None:
     plans = {f"h{number}": plan for number, plan in enumerate(expected.hosts)}
     crashes = _Crashes(expected.crashes, expected.end_ns)
     offered = dict.fromkeys(plans, 0)  # host -> how many of the times that its application wanted to broadcast are over
-    for row in [row for row, event in enumerate(events["event"]) if event in SELDOM]:
+    for row in Table.of(events).coded("event").rows(*SELDOM).tolist():
         event, node, now_ns = events["event"][row], events["node"][row], events["time_ns"][row]
         plan = plans.get(node)
         if plan is None:

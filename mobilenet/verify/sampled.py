@@ -41,6 +41,11 @@ def samples_problem(
     return None
 
 
+def samples_so_far_problem(samples: Columns, end_ns: int) -> str | None:
+    """The first thing that cannot be in a run that ended early: the samples at its end need not be there."""
+    return last_of(samples, end_ns, examined)[0]
+
+
 def last_of(samples: Columns, end_ns: int, examine: Examination) -> tuple[str | None, dict[Quantity, int]]:
     """What is wrong, and when each quantity was last sampled; `examine` looks at row by row where not all is plainly in
     order.

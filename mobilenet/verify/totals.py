@@ -26,6 +26,7 @@ from mobilenet.verify.conservation import MAC_ACK_BYTES
 
 SECOND = 1_000_000_000
 NETWORK = "network"
+Series = dict[str, list[tuple[int, float]]]
 BEGINS_LATE = ("radio_mac_retries", "wired_lost")
 
 
@@ -33,19 +34,34 @@ def totals_problem(
     events: Columns, samples: Columns, manifest: dict[str, Any], expected: Expected | None
 ) -> str | None:
     """The first total that cannot be."""
-    series: dict[str, list[tuple[int, float]]] = {}
-    table = Table.of(samples)
-    rows = table.coded("node").rows(NETWORK)
-    columns = (table.picked(name, rows) for name in ("time_ns", "quantity", "value"))
-    for time, quantity, value in zip(*columns, strict=True):
-        own = series.setdefault(quantity, [])
-        if own and value < own[-1][1]:
-            return f"samples: {quantity} falls at {time / SECOND:g} s, from {own[-1][1]:.15g} to {value:.15g}"
-        own.append((time, value))
+    problem = falling_problem(samples)
+    if problem is not None:
+        return problem
+    series = _series(samples)
     found = _moments_problem(series, manifest) or _sums_problem(series)
     if found is None and expected is not None and expected.hosts is not None:
         found = _steps_problem(series, expected) or _deliveries_problem(events, series, expected)
     return found
+
+
+def falling_problem(samples: Columns) -> str | None:
+    """The first total that is lower than before."""
+    for quantity, own in _series(samples).items():
+        for (_, before), (time, value) in pairwise(own):
+            if value < before:
+                return f"samples: {quantity} falls at {time / SECOND:g} s, from {before:.15g} to {value:.15g}"
+    return None
+
+
+def _series(samples: Columns) -> Series:
+    """Of each of the network's quantities when it was sampled, and its value then."""
+    series: Series = {}
+    table = Table.of(samples)
+    rows = table.coded("node").rows(NETWORK)
+    columns = (table.picked(name, rows) for name in ("time_ns", "quantity", "value"))
+    for time, quantity, value in zip(*columns, strict=True):
+        series.setdefault(quantity, []).append((time, value))
+    return series
 
 
 def _moments_problem(series: dict[str, list[tuple[int, float]]], manifest: dict[str, Any]) -> str | None:

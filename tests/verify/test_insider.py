@@ -21,6 +21,8 @@ from mobilenet.experiments.fuzz.campaign import record_adversary
 from mobilenet.experiments.fuzz.schedule import draw
 from mobilenet.rundir.reader import RunError
 from mobilenet.scenario import Scenario
+from mobilenet.scenario.plans import expected
+from mobilenet.scenario.run_source import recorded
 from mobilenet.verify import verify_run
 from mobilenet.verify.judge import overall
 
@@ -218,6 +220,32 @@ def is_there_before_its_track_begins(copy: Copy) -> None:
     copy.insert(3, **values)
 
 
+@edit("membership", "steady", "tcp")
+def never_joins(copy: Copy) -> None:
+    """All that it did as a member is taken out, and its application is refused."""
+    host = quiet_host(copy)
+    for row in reversed(own(copy, host)):
+        if copy.events["event"][row] in ("join", "deliver", "handoff_start", "handoff_end", "gap"):
+            copy.remove(row)
+    refused(copy, copy.rows("broadcast", host))
+
+
+@edit("membership", "mobile")
+def never_joins_again(copy: Copy) -> None:
+    """h2, asked to leave and to join again: what it did in its second membership is taken out."""
+    again = copy.rows("join", "h2")[1]
+    for row in reversed(own(copy, "h2", again)):
+        if copy.events["event"][row] in ("join", "deliver", "handoff_start", "handoff_end"):
+            copy.remove(row)
+    refused(copy, [row for row in copy.rows("broadcast", "h2") if row >= again])
+
+
+@edit("membership", "mobile")
+def never_leaves(copy: Copy) -> None:
+    """h3, whose leave is taken out; what it misses then is another matter."""
+    copy.remove(copy.rows("leave", "h3")[0])
+
+
 # --- 2: sessions
 
 
@@ -324,6 +352,26 @@ def delivers_with_a_station_that_it_has_nothing_to_do_with(copy: Copy) -> None:
     copy.events["station"][row] = "s1" if copy.events["station"][row] == "s0" else "s0"
 
 
+@edit("record", "gossip")
+def delivers_with_a_station_far_away(copy: Copy) -> None:
+    row = copy.rows("deliver")[40]
+    copy.events["station"][row] = "s2" if copy.events["station"][row] != "s2" else "s0"
+
+
+@edit("record", "tcp")
+def all_deliveries_of_a_host_are_with_one_station(copy: Copy) -> None:
+    """As if it had never changed cells."""
+    host = quiet_host(copy)
+    assert len({copy.events["station"][row] for row in copy.rows("deliver", host)}) > 1
+    joined = copy.rows("join", host)[0]
+    for row in reversed(own(copy, host)):
+        event = copy.events["event"][row]
+        if event in ("handoff_start", "handoff_end", "out_of_coverage") or event == "in_coverage" and row > joined:
+            copy.remove(row)
+        elif event == "deliver":
+            change(copy, row, station=copy.events["station"][joined], session=copy.events["session"][joined])
+
+
 # --- 4: what was recovered and skipped
 
 
@@ -426,6 +474,14 @@ def without(copy: Copy, message: str) -> None:
     for row in reversed(copy.rows("deliver")):
         if copy.events["message"][row] == message:
             copy.remove(row)
+
+
+def refused(copy: Copy, broadcasts: list[int]) -> None:
+    """The hosts refuse them as no members."""
+    for row in reversed(broadcasts):
+        message = copy.events["message"][row]
+        change(copy, row, event="refused", message=None, detail='{"cause": "not a member"}')
+        without(copy, message)
 
 
 @edit("membership", "steady", "tcp", "mobile")
@@ -1003,3 +1059,75 @@ def test_a_manifest_from_before_these_keys_is_none_the_worse(runs: dict[str, Pat
         del copy.manifest[key]
     copy.save()
     assert overall(verify_run(copy.path)) == "valid"
+
+
+# --- 15: gaps over connections
+
+
+@edit("gaps", "tcp")
+def a_gap_between_two_deliveries(copy: Copy) -> None:
+    row = copy.rows("deliver", quiet_host(copy))[5]
+    values = {name: copy.events[name][row] for name in ("node", "station", "session")}
+    copy.insert(row, event="gap", **values)
+
+
+# --- 14: what comes sooner than the radio allows
+
+
+def moved(copy: Copy, row: int, before: int, **values: Any) -> None:
+    """A later event comes before an earlier one, with other values."""
+    whole = {name: copy.events[name][row] for name in copy.events} | values
+    copy.remove(row)
+    copy.insert(before, **whole)
+
+
+@edit("record", "tcp", "gossip")
+def a_delivery_1_us_after_its_broadcast(copy: Copy) -> None:
+    """The last message's first delivery at another host."""
+    sent = copy.rows("broadcast")[-1]
+    message, host = copy.events["message"][sent], copy.events["node"][sent]
+    row = next(
+        r for r in copy.rows("deliver") if copy.events["message"][r] == message and copy.events["node"][r] != host
+    )
+    late = copy.events["time_ns"][sent] + 1000
+    moved(copy, row, next(r for r, time in enumerate(copy.events["time_ns"]) if time > late), time_ns=late)
+
+
+def handoff_ends_after(copy: Copy, took_ns: int) -> None:
+    """The first one that takes longer, and in which nothing else happens to the host; its station tells the list of
+    skipped messages as early.
+    """
+    for end in copy.rows("handoff_end"):
+        host = copy.events["node"][end]
+        begin = [row for row in copy.rows("handoff_start", host) if row < end][-1]
+        early = copy.events["time_ns"][begin] + took_ns
+        if copy.events["time_ns"][end] > early and own(copy, host, begin)[1] == end:
+            told = copy.events["time_ns"][end]
+            moved(copy, end, next(r for r, time in enumerate(copy.events["time_ns"]) if time > early), time_ns=early)
+            times = copy.samples["time_ns"]
+            for row, (time, quantity) in enumerate(zip(times, copy.samples["quantity"], strict=True)):
+                if early < time <= told and quantity in ("skip", "bodies"):
+                    times[row] = early
+            order = sorted(range(len(times)), key=times.__getitem__)
+            copy.samples = {name: [column[row] for row in order] for name, column in copy.samples.items()}
+            return
+    raise AssertionError("no handoff of this kind")
+
+
+@edit("record", "steady", "tcp")
+def a_handoff_ends_1_us_after_it_begins(copy: Copy) -> None:
+    handoff_ends_after(copy, 1000)
+
+
+@edit("record", "steady")
+def a_handoff_without_a_word_over_the_wire(copy: Copy) -> None:
+    """Long enough for two frames, and not for the wire to the station before and back."""
+    handoff_ends_after(copy, 300_000)
+
+
+@edit("record", "steady", "tcp")
+def joins_as_soon_as_it_is_asked(copy: Copy) -> None:
+    plans = expected(recorded(copy.path / "scenario.yaml")).hosts
+    row = copy.rows("join")[0]
+    early = plans[int(copy.events["node"][row][1:])].asked[0][0] + 1
+    moved(copy, row, next(r for r, time in enumerate(copy.events["time_ns"]) if time > early), time_ns=early)

@@ -22,6 +22,7 @@ class TcpFlooding(Declaration):
     loses_at_any_time = True  # a connection can be lost at any time
     needs = ("connections",)
     buffers = ("sbuffer", "rbuffer")
+    gaps_follow_handoffs = True
     details: ClassVar[Mapping[str, tuple[str, ...]]] = {"handoff_start": ("cause",), "handoff_end": ("relayed?",)}
 
     @staticmethod

@@ -1,0 +1,113 @@
+"""Whether hosts can have been with the stations that events name, by their recorded positions.
+
+Checks    a host comes into coverage and delivers, and where its protocol's conduct is known joins, begins and ends
+          handoffs, with a station that its positions before and after allow: in range, and no further than the
+          hysteresis behind the nearest one. Where power decides, no farther than it can be received with the best luck
+          of shadowing; a host in no cell at the end is then moved by at most its distance from the nearest station
+Model     a host may go on for a tick with a station that it should have left. How far a host errs is normal: eight
+          standard deviations in each coordinate are never exceeded. The network notes with a delivery the station that
+          serves the host, whatever its protocol is; what else a plug-in says is its own
+Units     metres, integer nanoseconds
+Shapes    rows, at_ns, station: int64 (events of one host,); times, own_m, nearest_m: (positions of one host,)
+Source    ours: docs/models/world.md, docs/verdicts-and-metrics.md
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import NamedTuple
+
+import numpy as np
+
+from mobilenet.rundir.table import Columns, Table
+from mobilenet.scenario.expectations import Expected, HostPlan, Places
+from mobilenet.verify.coverage import MOST_SIGMAS, ROUNDING_M, SECOND, Track, nearest_m
+
+OF_THE_NETWORK = ("in_coverage", "deliver")
+OF_PROTOCOLS = ("join", "handoff_start", "handoff_end")
+
+
+class _Problem(NamedTuple):
+    row: int
+    why: str
+
+
+def stations_problem(
+    events: Columns, tracks: Mapping[str, Track], plans: Mapping[str, HostPlan], expected: Expected
+) -> str | None:
+    """The first event with a station that cannot be."""
+    assert expected.places is not None
+    table = Table.of(events)
+    station, node = table.coded("station"), table.coded("node")
+    kinds = OF_THE_NETWORK if expected.conduct is None else (*OF_THE_NETWORK, *OF_PROTOCOLS)
+    rows = np.flatnonzero(table.coded("event").among(kinds) & (station.codes >= 0))
+    rows = rows[np.argsort(node.codes[rows], kind="stable")]
+    numbers = np.array([int(name[1:]) for name in station.words], np.int64)
+    begins = np.searchsorted(node.codes[rows], np.arange(len(node.words) + 1))
+    found: list[_Problem] = []
+    for name, first, end in zip(node.words, begins[:-1].tolist(), begins[1:].tolist(), strict=True):
+        if first < end and name in tracks and name in plans:
+            own = rows[first:end]
+            host = _Host(plans[name], tracks[name], expected.places, expected.end_ns)
+            found += host.problems(own, table.numbers("time_ns")[own], numbers[station.codes[own]])
+    if not found:
+        return None
+    row, why = min(found)
+    event, who, with_whom = (events[name][row] for name in ("event", "node", "station"))
+    return f"events: at {events['time_ns'][row] / SECOND:.6f} s (event {row}): {who}: {event} with {with_whom}, {why}"
+
+
+class _Host:
+    def __init__(self, plan: HostPlan, track: Track, places: Places, end_ns: int) -> None:
+        self._plan = plan
+        self._times = np.array(track[0], np.int64)
+        self._x, self._y = np.array(track[1]), np.array(track[2])
+        self._places = places
+        self._stations_m = np.array(places.stations_m)
+        self._end_ns = end_ns
+        self._nearest_m = nearest_m(self._x, self._y, places)
+        self._drags_ns = np.array(sorted(drag[0] for drag in plan.drags), np.int64)
+
+    def problems(self, rows: np.ndarray, at_ns: np.ndarray, station: np.ndarray) -> Iterator[_Problem]:
+        """The first one by the positions before events, and the first one by those after them."""
+        count = len(self._places.stations_m)
+        if (station >= count).any():
+            yield _Problem(int(rows[np.argmax(station >= count)]), f"and there are {count}")
+            return
+        after = np.searchsorted(self._times, at_ns, "right")
+        for place in (after - 1, after):
+            known = np.flatnonzero((place >= 0) & (place < len(self._times)))
+            known = known[~self._is_dragged(at_ns[known], self._times[place[known]])]
+            if (found := self._too_far(at_ns[known], place[known], station[known])) is not None:
+                first, why = found
+                yield _Problem(int(rows[known[first]]), why)
+
+    def _too_far(self, at_ns: np.ndarray, place: np.ndarray, station: np.ndarray) -> tuple[int, str] | None:
+        places, times = self._places, self._times[place]
+        own_m = np.hypot(*(self._stations_m[station] - np.stack((self._x[place], self._y[place]), 1)).T)
+        nearest, slack_m = self._nearest_m[place], self._slack_m(at_ns, place)
+        out_of_range = own_m > places.range_m + slack_m
+        far_behind = own_m - nearest > places.hysteresis_m + 2 * slack_m
+        wrong = out_of_range if places.by_power else out_of_range | far_behind
+        if not wrong.any():
+            return None
+        first = int(np.argmax(wrong))
+        other = "" if out_of_range[first] else f", the nearest station {nearest[first]:.1f} m"
+        return first, f"which is {own_m[first]:.1f} m away{other} at {times[first] / SECOND:g} s"
+
+    def _slack_m(self, at_ns: np.ndarray, place: np.ndarray) -> np.ndarray:
+        """How far the host may be from its position, and its own idea of that."""
+        places = self._places
+        walks_ns = np.abs(np.minimum(at_ns, self._end_ns) - np.minimum(self._times[place], self._end_ns))
+        slack_m = self._plan.speed_mps * (walks_ns + places.tick_ns) / SECOND
+        slack_m += MOST_SIGMAS * places.error_m + ROUNDING_M
+        # at the end it may have been brought to a place that is covered
+        nearest = self._nearest_m[place]
+        brought_m = nearest if places.by_power else np.maximum(0.0, nearest - places.range_m)
+        return np.asarray(slack_m + np.where(at_ns >= self._end_ns, brought_m, 0.0))
+
+    def _is_dragged(self, one_ns: np.ndarray, other_ns: np.ndarray) -> np.ndarray:
+        """Between two moments, so that where it is at one says nothing of the other."""
+        first, last = np.minimum(one_ns, other_ns), np.maximum(one_ns, other_ns)
+        ends, begins = np.searchsorted(self._drags_ns, last, "right"), np.searchsorted(self._drags_ns, first, "left")
+        return np.asarray(ends > begins)
