@@ -1,6 +1,7 @@
 """Whether the sizes of buffers can be what was measured, as far as they follow from events.
 
 Checks    a host's sbuffer grows by one with each of its broadcasts, in that nanosecond, and at no other time
+          it shrinks two frames after the broadcast of what leaves it at the earliest, and never while the host is down
           a station's sbuffer takes each message once. Up to any moment it has taken at most as many messages as were
           broadcast, and at least those that were delivered in its cell, if it had a host from their broadcast on
           a host's rbuffer holds at most what was broadcast (copies of delivered messages may be among it), a station's
@@ -15,12 +16,14 @@ Source    ours: docs/protocols/mobile-causal.md, docs/verdicts-and-metrics.md
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import chain
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from mobilenet.rundir.table import Columns, Table
 from mobilenet.scenario.expectations import Expected
+from mobilenet.verify.delays import least_airtime_ns
 
 SECOND = 1_000_000_000
 SBUFFER, RBUFFER = "sbuffer", "rbuffer"
@@ -49,7 +52,9 @@ def buffers_problem(
     if not expected.conduct.keeps_until_acknowledged:
         return None
     record = _Record(Table.of(events), Table.of(samples))
-    return next(record.problems(gives_up=manifest["promises"]["gap_after_s"] is not None), None)
+    gives_up = manifest["promises"]["gap_after_s"] is not None
+    least_ns = 0 if expected.air is None else 2 * least_airtime_ns(expected.air)
+    return next(chain(record.problems(gives_up), record.shrink_problems(gives_up, least_ns)), None)
 
 
 class _Record:
@@ -87,6 +92,30 @@ class _Record:
             yield f"samples: the sbuffer of {node} grows at {_s(odd_ns)}, when it broadcasts nothing"
         elif len(grown_ns) != len(sent_ns):
             yield f"samples: the sbuffer of {node} grows {len(grown_ns)} times, and it broadcasts {len(sent_ns)} times"
+
+    def shrink_problems(self, gives_up: bool, least_ns: int) -> Iterator[str]:
+        """Of hosts' sbuffers: what leaves one was acknowledged, after two frames, and the host was up."""
+        hosts = () if gives_up else [node for node in self._sizes[SBUFFER] if node[0] == "h"]
+        for node in hosts:
+            sizes, turn_ns, is_up = self._sizes[SBUFFER][node], *self._turns(node)
+            fallen = np.maximum(-np.diff(sizes.values, prepend=0.0), 0.0).astype(np.int64)
+            left_ns = np.repeat(sizes.times, fallen)
+            sent_ns = self._sent_ns[self._node.codes[self._sent_rows] == self._node.code(node)][: len(left_ns)]
+            for i in np.flatnonzero(left_ns[: len(sent_ns)] < sent_ns + least_ns).tolist():
+                yield (
+                    f"samples: a message leaves the sbuffer of {node} at {_s(left_ns[i])}, {left_ns[i] - sent_ns[i]} ns"
+                    f" after its broadcast; an acknowledgement takes at least {least_ns} ns"
+                )
+            up = [is_up[np.searchsorted(turn_ns, left_ns, side)] for side in ("left", "right")]
+            for i in np.flatnonzero(~(up[0] | up[1])).tolist():
+                yield f"samples: a message leaves the sbuffer of {node} at {_s(left_ns[i])}, when it is down"
+
+    def _turns(self, node: str) -> tuple[np.ndarray, np.ndarray]:
+        """When a host crashed and recovered; and whether it is up, before each of these and after the last."""
+        rows = self._event.rows("crash", "recover")
+        rows = rows[self._node.codes[rows] == self._node.code(node)]
+        recovers = [event == "recover" for event in self._events.picked("event", rows)]
+        return self._times[rows], np.array([True, *recovers])
 
     def _unsampled_problems(self) -> Iterator[str]:
         for code in np.unique(self._node.codes[self._sent_rows]).tolist():

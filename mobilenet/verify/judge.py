@@ -42,6 +42,7 @@ from mobilenet.verify.processes import verify_processes
 from mobilenet.verify.reach import Reach
 from mobilenet.verify.screened_broadcast import judged
 from mobilenet.verify.sessions import unfinished_handoffs
+from mobilenet.verify.silent import silent_problem
 from mobilenet.verify.verdict import NOT_QUIESCENT, NOTHING_DELIVERED, VALID, Answer, Verdict
 from mobilenet.verify.waiting import held, waiting
 from mobilenet.verify.wellformed import events_problem, record_problem, require_manifest, rows_problem
@@ -132,6 +133,8 @@ def verify(
             judge.violations.setdefault("gaps", unexcused)
         if on_air is not None and on_air[0] == "gaps":
             judge.violations.setdefault("gaps", on_air[1])
+        if (untrue := silent_problem(events, conduct)) is not None:
+            judge.violations.setdefault("gaps", untrue)
         found = _broadcast_verdicts(judge, quiescent or restless)
         if promises["broadcast"] == "fifo":
             found["fifo_order"] = _fifo_order(events, promises, judge.deliveries == 0)

@@ -29,7 +29,7 @@ from mobilenet.scenario.yaml_writer import to_yaml
 from .values import Values
 
 SHIPPED = Path(mobilenet.__file__).parents[1] / "scenarios"
-WILD = 0.08  # of all scenarios have many keys away from their defaults; with many the verdict is often unknown
+WILD = 0.06  # of all scenarios have many keys away from their defaults; with many the verdict is often unknown
 FEW = 0.015  # of the keys of a group, in the others
 SHARES = (0.05, 0.1, 0.2)  # in these
 RADIO_SHARE = 0.02  # with more of its keys at an extreme, a radio is one that nobody hears
@@ -347,7 +347,7 @@ def _processes(random: Random, values: Values, folder: Path, is_wild: bool) -> D
     if not is_wild:
         document.pop("random_faults", None)
         document["workload"] |= {"messages": 2, "sources": None}
-        document["faults"] = document.get("faults", [])[:1]
+        document["faults"] = document.get("faults", [])[: document["processes"] > 3]
     if kind == "causal" and "network" not in document:
         document["network"] = {"kind": random.choice(("packet", "wired"))}
     document["limits"] = {"max_events": 200_000}

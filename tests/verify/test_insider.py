@@ -752,6 +752,19 @@ def all_deliveries_of_what_hosts_said_before_a_gap(copy: Copy) -> None:
 
 
 @edit("gaps", "silent")
+def a_host_that_talks_is_given_up(copy: Copy) -> None:
+    """With a gap behind it, which would excuse what the host missed."""
+    told = [row for row in copy.rows("deliver") if copy.events["message"][row].split(":")[0] == "h4"
+            and copy.events["node"][row] != "h4"]  # fmt: skip
+    row = told[len(told) // 2]
+    now_ns = copy.events["time_ns"][row] + 1
+    before = [r for r in own(copy, "h4") if r < row and copy.events["event"][r] in ("join", "handoff_end")][-1]
+    station = copy.events["station"][before]
+    place = next(r for r, time in enumerate(copy.events["time_ns"]) if time > now_ns)
+    copy.insert(place, node=station, event="expire", detail='{"host": "h4", "silent_s": 3.0}', time_ns=now_ns)
+
+
+@edit("gaps", "silent")
 def a_host_that_is_said_to_have_been_forgotten(copy: Copy) -> None:
     """Whoever wants that excuse has to tell of a host that joins anew, and stations never forget here."""
     gap = copy.rows("gap")[0]
@@ -841,6 +854,19 @@ def hosts_keep_nothing(copy: Copy) -> None:
 def a_host_keeps_a_message_too_many(copy: Copy) -> None:
     for row in [row for row in sizes_of(copy, "h", "sbuffer") if copy.samples["value"][row]][3:9]:
         copy.samples["value"][row] += 1
+
+
+@edit("record", "steady", "mobile", "tracks")
+def messages_leave_a_host_a_nanosecond_after_their_broadcasts(copy: Copy) -> None:
+    sent = {(copy.events["node"][row], copy.events["time_ns"][row]) for row in copy.rows("broadcast")}
+    rows = [row for row in range(len(copy.samples["node"])) if row not in set(sizes_of(copy, "h", "sbuffer"))]
+    own = [(time, node, "sbuffer", value) for node, at_ns in sent for time, value in ((at_ns, 1.0), (at_ns + 1, 0.0))]
+    end_ns = max(copy.samples["time_ns"])
+    own += [(end_ns, node, "sbuffer", 0.0) for node in {node for node, _ in sent}]
+    names = list(copy.samples)
+    kept = [tuple(copy.samples[name][row] for name in names) for row in rows]
+    whole = sorted([*kept, *own], key=lambda one: one[0])
+    copy.samples = {name: [one[i] for one in whole] for i, name in enumerate(names)}
 
 
 @edit("record", "steady")

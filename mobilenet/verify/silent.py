@@ -1,0 +1,82 @@
+"""Whether a host that a station gave up was silent for as long as the station says.
+
+Model     a host is heard by the station that it is confirmed with, and by no other one that would take its messages. So
+          a message that it broadcasts during a silence, and that another host delivers during it, had reached that
+          station: unless the host opened a new session meanwhile, left, or crashed
+Units     integer nanoseconds
+Source    ours: docs/verdicts-and-metrics.md
+"""
+
+from __future__ import annotations
+
+import json
+
+from mobilenet.rundir.table import Columns, Table
+from mobilenet.scenario.expectations import Conduct
+
+SECOND = 1_000_000_000
+CONFIRMS = ("join", "handoff_end")
+ENDS = ("handoff_start", "leave", "crash", "recover", "gap")
+
+
+def silent_problem(events: Columns, conduct: Conduct | None) -> str | None:
+    """The first silence that a delivery contradicts."""
+    if conduct is None or not conduct.only_connected:
+        return None
+    table = Table.of(events)
+    expired = table.coded("event").rows("expire")
+    if not len(expired):
+        return None
+    first_ns, sent, times = _first_deliveries(table), _broadcasts(table), table.numbers("time_ns")
+    confirmed = _confirmed(table)
+    for row, station, text in zip(
+        expired.tolist(), table.picked("node", expired), table.picked("detail", expired), strict=True
+    ):
+        detail = json.loads(text)
+        host, now_ns = detail["host"], int(times[row])
+        since_ns = now_ns - round(detail["silent_s"] * SECOND)
+        spans = confirmed.get(host, [])
+        if not any(with_ == station and begin < since_ns and now_ns <= end for begin, end, with_ in spans):
+            continue
+        for message, sent_ns in sent.get(host, []):
+            if since_ns < sent_ns and first_ns.get(message, now_ns) < now_ns:
+                return (
+                    f"at {now_ns / SECOND:.6f} s (event {row}): {station} gives up {host} after"
+                    f" {detail['silent_s']:.3f} s of silence, and {message}, broadcast at {sent_ns / SECOND:.6f} s,"
+                    f" was delivered at {first_ns[message] / SECOND:.6f} s"
+                )
+    return None
+
+
+def _first_deliveries(events: Table) -> dict[str, int]:
+    """Message -> when another host than its own delivered it first."""
+    rows = events.coded("event").rows("deliver")
+    found: dict[str, int] = {}
+    columns = (events.picked(name, rows) for name in ("node", "message", "time_ns"))
+    for node, message, now_ns in zip(*columns, strict=True):
+        if message not in found and message.rpartition(":")[0] != node:
+            found[message] = now_ns
+    return found
+
+
+def _broadcasts(events: Table) -> dict[str, list[tuple[str, int]]]:
+    rows = events.coded("event").rows("broadcast")
+    found: dict[str, list[tuple[str, int]]] = {}
+    columns = (events.picked(name, rows) for name in ("node", "message", "time_ns"))
+    for node, message, now_ns in zip(*columns, strict=True):
+        found.setdefault(node, []).append((message, now_ns))
+    return found
+
+
+def _confirmed(events: Table) -> dict[str, list[tuple[int, int, str]]]:
+    """Host -> from when to when it was surely with which station."""
+    rows = events.coded("event").rows(*CONFIRMS, *ENDS)
+    found: dict[str, list[tuple[int, int, str]]] = {}
+    columns = (events.picked(name, rows) for name in ("event", "node", "station", "time_ns"))
+    for event, node, station, now_ns in zip(*columns, strict=True):
+        spans = found.setdefault(node, [])
+        if spans and spans[-1][1] == 2**62:
+            spans[-1] = spans[-1][0], now_ns, spans[-1][2]
+        if event in CONFIRMS and station is not None:
+            spans.append((now_ns, 2**62, station))
+    return found
