@@ -13,12 +13,11 @@ from __future__ import annotations
 from fractions import Fraction
 from math import ceil
 
-from mobilenet.engine.kernel import MICROSECOND, ns
+from mobilenet.engine.kernel import MICROSECOND, SECOND, ns
 from mobilenet.network.radio.frame import HALF_DUPLEX, OUTCOMES, SINR_OUTCOMES
 from mobilenet.network.radio.framing import Framing
 from mobilenet.network.radio.interference import FARTHEST_NS
 from mobilenet.network.radio.links import reach_m, reception_of
-from mobilenet.network.radio.medium import SPEED_OF_LIGHT_M_PER_NS
 from mobilenet.network.radio.parameters import WirelessParameters
 from mobilenet.network.radio.phy import (
     ACK_BYTES,
@@ -29,6 +28,7 @@ from mobilenet.network.radio.phy import (
     OFDM_SYMBOL_NS,
 )
 from mobilenet.network.tcp.parameters import TcpParameters
+from mobilenet.propagation.path_loss import SPEED_OF_LIGHT_MPS
 from mobilenet.scenario.expectations import Air, AirTime, Carrier
 from mobilenet.scenario.mobile import Scenario
 from mobilenet.scenario.protocol_groups import declaration_of
@@ -57,7 +57,7 @@ def air(scenario: Scenario) -> Air:
         full_duplex,
         wireless.capture_db is not None,
         not is_power and wireless.interference_m == wireless.range_m,
-        ceil(reach_m(wireless) / SPEED_OF_LIGHT_M_PER_NS) + 2,  # distances are rounded as well
+        ceil(reach_m(wireless) / (SPEED_OF_LIGHT_MPS / SECOND)) + 2,  # distances are rounded as well
         FARTHEST_NS,
         broadcast,
         unicast,

@@ -18,14 +18,14 @@ from typing import Any
 
 import numpy as np
 
-from mobilenet.engine.kernel import MILLISECOND, ns
+from mobilenet.engine.kernel import MILLISECOND, SECOND, ns
 from mobilenet.engine.random_streams import Stream
 from mobilenet.network.radio.framing import Framing
 from mobilenet.network.radio.links import cell_m, reach_m, serving_reach_m
-from mobilenet.network.radio.medium import SPEED_OF_LIGHT_M_PER_NS
 from mobilenet.network.tcp.segment import HEADER_BYTES as TCP_HEADER_BYTES
 from mobilenet.network.wired.tree import links
 from mobilenet.parameters import number
+from mobilenet.propagation.path_loss import SPEED_OF_LIGHT_MPS
 from mobilenet.scenario.air import air
 from mobilenet.scenario.datagrams import Datagrams
 from mobilenet.scenario.expectations import Conduct, Crashes, Expected, HostPlan, Kind, Places, ProcessPlan, Radio
@@ -153,7 +153,7 @@ def _in_the_air_ns(scenario: Scenario, hosts: list[HostPlan]) -> int | None:
     longest = declaration.longest_message_bytes(protocol, scenario.workload.payload_bytes, len(hosts), broadcasts)
     if longest is None:
         return None
-    propagation_ns = ceil(reach_m(scenario.wireless) / SPEED_OF_LIGHT_M_PER_NS)
+    propagation_ns = ceil(reach_m(scenario.wireless) / (SPEED_OF_LIGHT_MPS / SECOND))
     return Framing(scenario.wireless).datagram(longest)[1] + 2 * propagation_ns
 
 
