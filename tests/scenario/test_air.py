@@ -12,10 +12,12 @@ import numpy as np
 import pytest
 
 from mobilenet.engine.random_streams import Stream
+from mobilenet.network.radio import interference
 from mobilenet.network.radio.framing import Framing
 from mobilenet.network.radio.links import budget_of, fading_of, reception_of
 from mobilenet.network.radio.parameters import WirelessParameters
 from mobilenet.network.radio.phy import MODES
+from mobilenet.scenario import air
 from mobilenet.scenario.air import airtime
 from mobilenet.scenario.expectations import STRENGTH_STEP_M
 from mobilenet.scenario.strengths import strengths
@@ -65,3 +67,7 @@ def test_no_link_is_stronger_or_weaker_than_the_tables_allow(
                 assert power_dbm >= strength.least_dbm[int(np.ceil(far_m / STRENGTH_STEP_M)) + 1]
             assert power_dbm < detected_dbm or far_m <= strength.far_m + 0.01
             assert power_dbm >= detected_dbm or far_m >= strength.near_m - 0.01
+
+
+def test_the_farthest_interference_is_that_of_the_radio() -> None:
+    assert air.FARTHEST_NS == interference.FARTHEST_NS
