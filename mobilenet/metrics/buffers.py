@@ -19,7 +19,7 @@ import numpy as np
 from mobilenet.metrics.fold import EventFold
 from mobilenet.metrics.registry import Row, mean, ratio
 from mobilenet.rundir.schema import buffers_of
-from mobilenet.rundir.table import Columns, Table
+from mobilenet.rundir.table import Columns, Table, by_code
 
 EXACT: Final = 2.0**53  # whole numbers below are exact in float64, and so are their sums
 
@@ -130,7 +130,7 @@ def steps(samples: Columns, kind: str, quantity: str) -> dict[str, Steps]:
     nodes, quantities = table.coded("node"), table.coded("quantity")
     is_of_kind = nodes.mapped([word.startswith(kind) for word in nodes.words], nothing=False)
     rows = np.flatnonzero((quantities.codes == quantities.code(quantity)) & is_of_kind)
-    rows = rows[np.argsort(nodes.codes[rows], kind="stable")]
+    rows = rows[by_code(nodes.codes[rows])]
     codes = nodes.codes[rows]
     times, values = table.numbers("time_ns")[rows], table.numbers("value")[rows]
     as_sampled = table.picked("value", rows)

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from mobilenet.rundir.table import Table
+from mobilenet.rundir.table import Table, by_code
 
 
 class Deliveries:
@@ -37,7 +37,7 @@ class Deliveries:
     def of(self, node: str) -> np.ndarray:
         """The places of a node's deliveries in these columns."""
         if self._by_node is None:
-            self._by_node = np.argsort(self.node, kind="stable")
+            self._by_node = by_code(self.node)
             self._ends = np.cumsum(np.bincount(self.node, minlength=len(self._nodes)))
         code = self._nodes.get(node)
         if code is None:

@@ -51,6 +51,15 @@ class Coded(NamedTuple):
         return np.array([*by_word, nothing])[self.codes]
 
 
+def by_code(codes: np.ndarray) -> np.ndarray:
+    """The positions of codes in ascending order, those of equal codes in theirs.
+
+    NumPy sorts 8 and 16 bits by radix, ten times as fast as 32 or 64.
+    """
+    least, most = (int(codes.min()), int(codes.max())) if len(codes) else (0, 0)
+    return np.argsort((codes - least).astype(np.min_scalar_type(most - least)), kind="stable")
+
+
 class Table(Mapping[str, list[Any]]):
     """Equally long columns, from lists or from Arrow; as a mapping, name -> list."""
 

@@ -60,7 +60,7 @@ def recorded(path: Path) -> Scenario | ProcessScenario | AdversarySchedule:
     if isinstance(root.value, dict) and "processes" in root.value:
         return ProcessScenario.from_nodes(root, (), path.parent)
     if not isinstance(root.value, dict) or "network" not in root.value:
-        return Scenario.load(path)
+        return Scenario.from_nodes(root, (), path.parent)
     return _schedule(root)
 
 

@@ -21,7 +21,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from mobilenet.rundir.table import Columns, Table
+from mobilenet.rundir.table import Columns, Table, by_code
 from mobilenet.scenario.expectations import Expected
 from mobilenet.verify.delays import least_airtime_ns
 
@@ -201,7 +201,7 @@ class _Record:
 def _sizes(samples: Table, quantity: str) -> dict[str, Sizes]:
     rows = samples.coded("quantity").rows(quantity)
     node = samples.coded("node")
-    rows = rows[np.argsort(node.codes[rows], kind="stable")]
+    rows = rows[by_code(node.codes[rows])]
     times, values = samples.numbers("time_ns")[rows], samples.numbers("value")[rows]
     ends = np.searchsorted(node.codes[rows], np.arange(len(node.words) + 1))
     found = ((name, int(ends[i]), int(ends[i + 1])) for i, name in enumerate(node.words))

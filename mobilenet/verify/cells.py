@@ -15,6 +15,7 @@ from __future__ import annotations
 import json
 
 from mobilenet.rundir.table import Columns, Table
+from mobilenet.verify.sessions import turns
 
 DOWN, NO_MEMBER = "down", "not a member"  # why a broadcast is refused
 
@@ -25,7 +26,7 @@ def cells_problem(events: Columns, has_datagrams: bool = True) -> str | None:
         return f"events: event {odd} ({events['event'][odd]}) of {events['node'][odd]} has something no such event has"
     covered: dict[str, bool] = {}  # hosts in coverage -> whether the network tells their cells
     down: set[str] = set()
-    for row, (event, node, station) in enumerate(zip(events["event"], events["node"], events["station"], strict=True)):
+    for row, event, node, station in turns(events, "event", "node", "station"):
         problem = None
         if event == "deliver":
             if (station is not None) != covered.get(node, False):

@@ -13,8 +13,9 @@ Source    ours: docs/verdicts-and-metrics.md
 
 from __future__ import annotations
 
-from mobilenet.rundir.table import Columns
+from mobilenet.rundir.table import Columns, Table
 from mobilenet.scenario.expectations import Conduct
+from mobilenet.verify.sessions import turns
 
 Allowed = tuple[str | None, ...]  # the stations that a delivery may name now
 NOWHERE: Allowed = ()
@@ -36,15 +37,11 @@ def conduct_problem(events: Columns, conduct: Conduct | None) -> str | None:
     """The first event that does not fit."""
     if conduct is None:
         return None
-    tells_cells = any(
-        station is not None
-        for event, station in zip(events["event"], events["station"], strict=True)
-        if event == "in_coverage"
-    )
+    table = Table.of(events)
+    tells_cells = bool((table.coded("station").codes[table.coded("event").rows("in_coverage")] >= 0).any())
     hosts: dict[str, _Host] = {}
     allowed: dict[str, Allowed] = {}
-    columns = (events[name] for name in ("event", "node", "station", "session"))
-    for row, (event, node, station, session) in enumerate(zip(*columns, strict=True)):
+    for row, event, node, station, session in turns(events, "event", "node", "station", "session"):
         if event == "deliver":
             if station not in allowed.get(node, NOWHERE):
                 return (
@@ -52,7 +49,7 @@ def conduct_problem(events: Columns, conduct: Conduct | None) -> str | None:
                     f" {_why_not(hosts.get(node), station, tells_cells)}"
                 )
             continue
-        if event in ("broadcast", "refused", "expire"):
+        if event in ("refused", "expire"):
             continue
         host = hosts.get(node) or hosts.setdefault(node, _Host())
         problem = _note(host, event, station, session)

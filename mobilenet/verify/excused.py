@@ -14,7 +14,7 @@ import json
 
 import numpy as np
 
-from mobilenet.rundir.table import Columns, Table
+from mobilenet.rundir.table import Columns, Table, by_code
 from mobilenet.scenario.expectations import Conduct
 
 OWN = ("join", "leave", "deliver", "broadcast", "handoff_start", "handoff_end", "crash", "recover", "gap")
@@ -27,7 +27,7 @@ def excuse_problem(events: Columns, conduct: Conduct | None) -> str | None:
     table = Table.of(events)
     event, node, times = table.coded("event"), table.coded("node"), table.numbers("time_ns")
     rows = event.rows(*OWN)
-    rows = rows[np.argsort(node.codes[rows], kind="stable")]
+    rows = rows[by_code(node.codes[rows])]
     is_gap, begins = event.among(("gap",))[rows], -1  # row of the last begin of a handoff
     is_begin = event.among(("handoff_start",))[rows]
     for i in np.flatnonzero(is_gap | is_begin).tolist():

@@ -21,6 +21,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from mobilenet.rundir.reader import read_coded, read_json, read_manifest, require_files, require_tables
 from mobilenet.rundir.schema import BUFFERS, buffers_of, kind_of
 from mobilenet.rundir.table import Columns, Table
@@ -263,23 +265,29 @@ def _broadcast_verdicts(judge: BroadcastJudge, is_over: bool) -> dict[str, Verdi
 
 def _last_sizes(samples: Columns, manifest: dict[str, Any]) -> dict[tuple[str, str], float]:
     """How much each buffer held at the end, by node and buffer, in their order."""
-    last: dict[tuple[str, str], float] = {}
     buffers = {kind: {*BUFFERS, *names} for kind, names in buffers_of(manifest).items()}
     table = Table.of(samples)
-    rows = table.coded("quantity").rows(*BUFFERS, *(name for names in buffers.values() for name in names))
+    node, quantity = table.coded("node"), table.coded("quantity")
+    rows = quantity.rows(*BUFFERS, *(name for names in buffers.values() for name in names))
+    last = np.full((len(node.words), len(quantity.words)), -1)
+    last[node.codes[rows], quantity.codes[rows]] = rows  # of several rows the last one stays
+    rows = last[last >= 0]
     columns = (table.picked(name, rows) for name in ("node", "quantity", "value"))
-    for node, quantity, value in zip(*columns, strict=True):
-        if quantity in buffers.get(node[:1], BUFFERS):
-            last[node, quantity] = value
-    return dict(sorted(last.items()))
+    sizes = {
+        (node, name): value
+        for node, name, value in zip(*columns, strict=True)
+        if name in buffers.get(node[:1], BUFFERS)
+    }
+    return dict(sorted(sizes.items()))
 
 
 def _unsampled(events: Columns, sizes: dict[tuple[str, str], float], buffers: dict[str, tuple[str, ...]]) -> str | None:
     """A host that joined, or the station that answered it, of which no buffer is known, though it has some."""
     sampled = {node for node, _ in sizes}
-    for node, event, station in zip(events["node"], events["event"], events["station"], strict=True):
-        if event == "join":
-            for name in (node, station):
-                if name is not None and name not in sampled and buffers.get(name[:1], BUFFERS):
-                    return str(name)
+    table = Table.of(events)
+    joins = table.coded("event").rows("join")
+    for names in zip(table.picked("node", joins), table.picked("station", joins), strict=True):
+        for name in names:
+            if name is not None and name not in sampled and buffers.get(name[:1], BUFFERS):
+                return str(name)
     return None

@@ -18,7 +18,7 @@ from itertools import chain
 import numpy as np
 
 from mobilenet.quoting import counted
-from mobilenet.rundir.table import Table
+from mobilenet.rundir.table import Table, by_code
 from mobilenet.scenario.expectations import Broadcasting, ProcessPlan
 
 WAITS = "unacknowledged"
@@ -72,7 +72,7 @@ def _waiting_problems(events: Table, samples: Table) -> Iterator[str]:
     columns = (events.picked(name, rows) for name in ("time_ns", "node", "event"))
     for now_ns, name, event in zip(*columns, strict=True):
         happened.setdefault(name, []).append((now_ns, 1 if event == "broadcast" else -1))
-    order = np.argsort(node.codes, kind="stable")  # the samples of each process, in their order
+    order = by_code(node.codes)  # the samples of each process, in their order
     order = order[of_waiting[order]]
     begins = np.searchsorted(node.codes[order], np.arange(len(node.words) + 1))
     places = {name: order[begins[code] : begins[code + 1]] for code, name in enumerate(node.words)}

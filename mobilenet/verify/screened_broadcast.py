@@ -17,7 +17,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from mobilenet.rundir.table import Table
+from mobilenet.rundir.table import Table, by_code
 from mobilenet.scenario.expectations import Conduct
 from mobilenet.verify.broadcast import BroadcastJudge, Host, Violation
 from mobilenet.verify.reach import Reach
@@ -45,7 +45,7 @@ class ScreenedBroadcast(BroadcastJudge):
         delivered = event.codes == event.code("deliver")
         self._others = np.flatnonzero(event.among((*self.HANDLERS, *self.AT_STATIONS)) & ~delivered)
         rows = np.flatnonzero(delivered)
-        rows = rows[np.argsort(node.codes[rows], kind="stable")]
+        rows = rows[by_code(node.codes[rows])]
         ends = np.searchsorted(node.codes[rows], np.arange(len(node.words) + 1))
         # host -> its deliveries: rows and messages
         self._rows = {name: rows[ends[i] : ends[i + 1]] for i, name in enumerate(node.words)}

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from mobilenet.rundir.table import Table
+from mobilenet.rundir.table import Table, by_code
 
 
 def last_samples(samples: Table, end_ns: int) -> dict[tuple[str, str], int] | None:
@@ -31,7 +31,7 @@ def last_samples(samples: Table, end_ns: int) -> dict[tuple[str, str], int] | No
         ):
             return None
         series = nodes.codes.astype(np.int64) * len(quantities.words) + quantities.codes
-        order = np.argsort(series, kind="stable")
+        order = by_code(series)
         ends = np.flatnonzero(np.diff(series[order])) + 1  # where another series begins
         falls = np.flatnonzero(np.diff(times[order]) < 0) + 1
         if not np.isin(falls, ends).all():

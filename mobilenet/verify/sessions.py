@@ -11,14 +11,36 @@ Source    ours: docs/verdicts-and-metrics.md
 
 from __future__ import annotations
 
-from mobilenet.rundir.table import Columns
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from mobilenet.rundir.table import Columns, Table, by_code
+
+
+def turns(events: Columns, *names: str) -> Iterator[tuple[Any, ...]]:
+    """Each row with its number, without broadcasts, and without deliveries like the host's event before.
+
+    What a host may deliver changes only with its other events, so a repeated delivery fits if the first one does.
+    """
+    table = Table.of(events)
+    event = table.coded("event")
+    rows = np.flatnonzero(event.codes != event.code("broadcast"))
+    by_node = rows[by_code(table.coded("node").codes[rows])]
+    differs = event.codes[by_node] != event.code("deliver")
+    for name in ("event", "node", "station", "session"):
+        differs[1:] |= np.diff(table.coded(name).codes[by_node]) != 0
+    differs[:1] = True
+    kept = np.sort(by_node[differs])
+    return zip(kept.tolist(), *(table.picked(name, kept) for name in names), strict=True)
 
 
 def sessions_problem(events: Columns) -> str | None:
     """The first row that does not fit to those before it."""
     under_way: dict[str, int | None] = {}  # host -> session of the handoff
     confirmed: dict[str, int | None] = {}
-    for row, (event, node, session) in enumerate(zip(events["event"], events["node"], events["session"], strict=True)):
+    for row, event, node, session in turns(events, "event", "node", "session"):
         if event == "deliver":
             if session != confirmed.get(node, session):
                 return (
@@ -44,7 +66,7 @@ def unfinished_handoffs(events: Columns) -> list[str]:
     """The members that are in a handoff at the end."""
     members: set[str] = set()
     under_way: set[str] = set()
-    for event, node in zip(events["event"], events["node"], strict=True):
+    for _, event, node in turns(events, "event", "node"):
         if event == "handoff_start":
             under_way.add(node)
         elif event == "handoff_end":

@@ -19,7 +19,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from mobilenet.rundir.table import Columns, Table
+from mobilenet.rundir.table import Columns, Table, by_code
 from mobilenet.scenario.expectations import Expected, HostPlan, Places
 from mobilenet.verify.coverage import MOST_SIGMAS, ROUNDING_M, SECOND, Track, nearest_m
 
@@ -41,7 +41,7 @@ def stations_problem(
     station, node = table.coded("station"), table.coded("node")
     kinds = OF_THE_NETWORK if expected.conduct is None else (*OF_THE_NETWORK, *OF_PROTOCOLS)
     rows = np.flatnonzero(table.coded("event").among(kinds) & (station.codes >= 0))
-    rows = rows[np.argsort(node.codes[rows], kind="stable")]
+    rows = rows[by_code(node.codes[rows])]
     numbers = np.array([int(name[1:]) for name in station.words], np.int64)
     begins = np.searchsorted(node.codes[rows], np.arange(len(node.words) + 1))
     found: list[_Problem] = []
