@@ -1,7 +1,7 @@
 """Broken copies of a package: a few lines of its source are edited, and the copy is loaded under a private name.
 
-Model     an edit names a module of the package, lines that stand there exactly once, and what stands there instead. A
-          block of lines may be given with any common indentation: it is found, and replaced, at its own. Modules are
+Model     an edit names a module of the package, whole lines of code that stand there exactly once, and what stands
+          there instead. Comments, indentation and line breaks do not matter when it is found. Modules are
           copied whole, but for those that carry the vocabulary (`shared`: messages, settings, what survives crashes),
           so that objects of the copy and of its surroundings understand each other
 Errors    EditError when an edit does not apply any more: the lines are not there, or more than once, or change nothing
@@ -10,6 +10,8 @@ Source    ours: docs/protocols/mobile-causal.md, Mutants
 
 from __future__ import annotations
 
+import ast
+import re
 import sys
 import textwrap
 from collections.abc import Collection, Iterable
@@ -18,6 +20,9 @@ from importlib.machinery import ModuleSpec
 from pathlib import Path
 from types import ModuleType
 from typing import NamedTuple
+
+COMMENT = re.compile(r"(^|  )\s*# .*")  # as the formatter writes it
+WORD = re.compile(r"\w+|[^\w\s]")
 
 
 class EditError(Exception):
@@ -28,26 +33,56 @@ class Edit(NamedTuple):
     module: str  # of the package, without .py
     old: str
     new: str
+    within: str | None = None  # the function that has the old lines; None: only one place of the module has them
 
 
 def edited(source: str, edit: Edit) -> str:
     """The source with the old lines replaced, at the indentation at which they stand."""
-    lines, wanted = source.splitlines(), _block(edit.old)
+    lines = source.splitlines()
+    first, last = place(source, edit)
+    indent = lines[first][: len(lines[first]) - len(lines[first].lstrip())]
+    block = textwrap.dedent(edit.new.strip("\n")).rstrip()
+    if _code(block.splitlines()) == _code(lines[first : last + 1]):
+        raise EditError(f"{edit.module}: this edit changes nothing:\n{edit.old}")
+    new = [indent + line if line else line for line in block.splitlines()]
+    return "\n".join([*lines[:first], *new, *lines[last + 1 :]]) + "\n"
+
+
+def place(source: str, edit: Edit) -> tuple[int, int]:
+    """The first and the last line of the old code; raise EditError unless it stands there exactly once."""
+    there, wanted = _code(source.splitlines()), [word for word, _ in _code(edit.old.splitlines())]
     if not wanted:
         raise EditError(f"{edit.module}: an edit without old lines")
-    found = [i for i in range(len(lines)) if _block("\n".join(lines[i : i + len(wanted)])) == wanted]
+    if edit.within is not None:
+        begin, end = _span(source, edit)
+        there = [(word, line) for word, line in there if begin <= line < end]
+    words, lines = [word for word, _ in there], [-1, *(line for _, line in there), -1]
+    ends = (
+        (at, at + len(wanted))
+        for at in (at for at, word in enumerate(words) if word == wanted[0])
+        if words[at : at + len(wanted)] == wanted
+    )
+    found = [
+        (lines[first + 1], lines[last])
+        for first, last in ends
+        if lines[first] != lines[first + 1] and lines[last] != lines[last + 1]  # whole lines
+    ]
     if len(found) != 1:
-        raise EditError(f"{edit.module}: these lines stand there {len(found)} times, not once:\n{edit.old}")
-    at = found[0]
-    indent = lines[at][: len(lines[at]) - len(lines[at].lstrip())]
-    new = [indent + line if line else line for line in _block(edit.new)]
-    if new == lines[at : at + len(wanted)]:
-        raise EditError(f"{edit.module}: this edit changes nothing:\n{edit.old}")
-    return "\n".join([*lines[:at], *new, *lines[at + len(wanted) :]]) + "\n"
+        raise EditError(f"{edit.module}: this code stands there {len(found)} times, not once:\n{edit.old}")
+    return found[0]
 
 
-def _block(text: str) -> list[str]:
-    return textwrap.dedent(text.strip("\n")).rstrip().splitlines()
+def _span(source: str, edit: Edit) -> tuple[int, int]:
+    """The first line of a function, and the first one after it."""
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.FunctionDef) and node.name == edit.within:
+            return node.lineno - 1, node.end_lineno or node.lineno
+    raise EditError(f"{edit.module}: there is no function {edit.within}")
+
+
+def _code(lines: list[str]) -> list[tuple[str, int]]:
+    """Words and signs with the numbers of their lines, without comments."""
+    return [(word, number) for number, line in enumerate(lines) for word in WORD.findall(COMMENT.sub("", line))]
 
 
 def broken(package: str, name: str, edits: Iterable[Edit], shared: Collection[str] = ()) -> ModuleType:

@@ -11,26 +11,26 @@ from tests.protocols.edits import Edit
 Rule = tuple[str, str, str | None, tuple[Edit, ...]]
 
 
-def host(old: str, new: str) -> Edit:
-    return Edit("host", old, new)
+def host(old: str, new: str, within: str | None = None) -> Edit:
+    return Edit("host", old, new, within)
 
 
-def station(old: str, new: str) -> Edit:
-    return Edit("station", old, new)
+def station(old: str, new: str, within: str | None = None) -> Edit:
+    return Edit("station", old, new, within)
 
 
-def handover(old: str, new: str) -> Edit:
-    return Edit("handover", old, new)
+def handover(old: str, new: str, within: str | None = None) -> Edit:
+    return Edit("handover", old, new, within)
 
 
 EVERY_CELL = host(
-    "if sender == self._cell or type(message) is AckC:  # F2a",
+    "if sender == self._cell or type(message) is AckC:",
     "if True:",
 )
-APP_HS_OF_WHOM = "if c is None or c.state is not State.OWN:  # F4a, F4b"
-T_OF_STATION = "self._expiry_s = parameters.expiry_s  # F15 (T; None: never)"
+APP_HS_OF_WHOM = "if c is None or c.state is not State.OWN:"
+T_OF_STATION = "self._expiry_s = parameters.expiry_s"
 
-INIT_ACK = "init_ack = InitAck(c.host, c.ses, c.nxt, base, skip, c.seq_h, c.gap)  # F15 (gap: until it is confirmed)"
+INIT_ACK = "init_ack = InitAck(c.host, c.ses, c.nxt, base, skip, c.seq_h, c.gap)"
 
 # --- numbers, and what the host believes
 
@@ -41,7 +41,7 @@ NUMBERS: dict[str, Rule] = {
         None,
         (
             host(
-                "below = m.seq_h.get(self._port.me)  # F1a (a number of h's own messages: A1:35 is not done)",
+                "below = m.seq_h.get(self._port.me)",
                 """
             below = m.seq_h.get(self._port.me)
             self.stable.nxt = m.seq_h.get(self._port.me, self.stable.nxt)
@@ -55,8 +55,7 @@ NUMBERS: dict[str, Rule] = {
         None,
         (
             handover(
-                "*(item.id for q, item in sbuf.items() if q >= position and q not in c.skip),  # A4:64, A4:65,"
-                " A4:67, F1b",
+                "*(item.id for q, item in sbuf.items() if q >= position and q not in c.skip),",
                 "*(item.id for q, item in sbuf.items() if q > position and q not in c.skip),",
             ),
         ),
@@ -69,14 +68,14 @@ NUMBERS: dict[str, Rule] = {
             EVERY_CELL,
             host(
                 """
-            if self._connected:  # F2a
-                if m.number >= self.stable.nxt and self._rbuf.wants(m.number):  # A1:16, A1:18
-                    self._rbuf.stream[m.number] = m  # A1:17
-                    self._fifo_deliver()  # A1:18-22
+            if self._connected:
+                if m.number >= self.stable.nxt and self._rbuf.wants(m.number):
+                    self._rbuf.stream[m.number] = m
+                    self._fifo_deliver()
                 if not self._ack_timer.running:
                     self._start_ack_timer()
             elif self.stable.status is Status.MEMBER and len(self._rbuf.stream) < self._p.window:
-                self._rbuf.stream[m.number] = m  # F2a (for init_ACK to judge)
+                self._rbuf.stream[m.number] = m
             """,
                 """
             if (self.stable.status is Status.MEMBER and m.number >= self.stable.nxt
@@ -95,15 +94,15 @@ NUMBERS: dict[str, Rule] = {
         "RBuffer outlives the session",
         None,
         (
-            host("self._rbuf.clear()  # A1:2, F2b", "pass"),
-            host("self._rbuf.clear()", "pass"),
+            host("self._rbuf.clear()", "pass", "_new_session"),
+            host("self._rbuf.clear()", "pass", "_clear_volatile"),
         ),
     ),
     "no_filter": (
         "F2b",
         "what was buffered before init_ACK is not looked at again",
         None,
-        (host("self._rbuf.keep_from(stable.nxt)  # F2b, F3a", "pass"),),
+        (host("self._rbuf.keep_from(stable.nxt)", "pass"),),
     ),
     "md_only": (
         "F3a",
@@ -111,14 +110,14 @@ NUMBERS: dict[str, Rule] = {
         None,
         (
             host(
-                "self._rbuf.base, self._rbuf.skip = m.base, set(m.skip)  # F3a",
+                "self._rbuf.base, self._rbuf.skip = m.base, set(m.skip)",
                 """
             m = m._replace(skip=())
             self._rbuf.base, self._rbuf.skip = m.base, set()
             """,
             ),
             host(
-                "if self._connected:  # F2a",
+                "if self._connected:",
                 """
             if self._connected and self._port.me in m.delivered:
                 self._rbuf.skip.add(m.number)
@@ -128,6 +127,7 @@ NUMBERS: dict[str, Rule] = {
                     self._start_ack_timer()
             elif self._connected:
             """,
+                "_on_app_sh",
             ),
         ),
     ),
@@ -137,7 +137,7 @@ NUMBERS: dict[str, Rule] = {
         None,
         (
             handover(
-                "if c.base <= q < c.bound and item.id not in undelivered  # A4:88, A4:89, F3b",
+                "if c.base <= q < c.bound and item.id not in undelivered",
                 "if c.base <= q and item.id not in undelivered",
             ),
         ),
@@ -148,7 +148,7 @@ NUMBERS: dict[str, Rule] = {
         "slow_talk",
         (
             handover(
-                "new_ids = tuple(item.id for q, item in sbuf.items() if q >= c.bound)  # A4:81, F1b, F3b, F3c",
+                "new_ids = tuple(item.id for q, item in sbuf.items() if q >= c.bound)",
                 "new_ids = ()",
             ),
         ),
@@ -166,17 +166,18 @@ NUMBERS: dict[str, Rule] = {
         (
             station(APP_HS_OF_WHOM, "if c is None:"),
             host(
-                "if not self._connected or self._cell is None or self._cell != self._session_station:  # F4b",
+                "if not self._connected or self._cell is None or self._cell != self._session_station:",
                 "if self._cell is None or self.stable.status is not Status.MEMBER:",
             ),
             host(
-                "self._send_control()  # A1:9",
+                "self._send_control()",
                 """
             self._send_control()
             if self.stable.status is Status.MEMBER:
                 for seq in self.stable.sbuf:
                     self._resender.soon(seq)
             """,
+                "_new_session",
             ),
         ),
     ),
@@ -186,14 +187,14 @@ NUMBERS: dict[str, Rule] = {
         "crash",
         (
             host(
-                "stable.status, stable.lc, stable.nxt = Status.MEMBER, m.ses, m.start  # A1:42, F5, F8",
+                "stable.status, stable.lc, stable.nxt = Status.MEMBER, m.ses, m.start",
                 """
             stable.status, stable.lc, stable.nxt = Status.MEMBER, m.ses, m.start
             self._start = m.start
             """,
             ),
             host(
-                "position = stable.nxt  # F5 (one counter for both lanes)",
+                "position = stable.nxt",
                 "position = stable.nxt - (getattr(self, '_start', 0) if stable.nxt < self._rbuf.base else 0)",
             ),
         ),
@@ -203,8 +204,8 @@ NUMBERS: dict[str, Rule] = {
         "a position counts, whichever station's it is",
         "ping_pong",
         (
-            handover("if request.lc == c.ses:  # A4:63, F6", "if True:"),
-            station("elif m.lc == c.ses:  # A2:22, F6", "else:"),
+            handover("if request.lc == c.ses:", "if True:"),
+            station("elif m.lc == c.ses:", "else:"),
         ),
     ),
     "rel_reinit": (
@@ -213,7 +214,7 @@ NUMBERS: dict[str, Rule] = {
         "ping_pong",
         (
             station(
-                "elif m.ses < c.ses or c.state is not State.OWN:  # A2:20, F7",
+                "elif m.ses < c.ses or c.state is not State.OWN:",
                 "elif m.ses < c.ses or c.state not in (State.OWN, State.REL):",
             ),
         ),
@@ -224,7 +225,7 @@ NUMBERS: dict[str, Rule] = {
         "crash",
         (
             host(
-                "self.stable = stable  # F8 (lc and nxt are in it: nothing delivered is forgotten)",
+                "self.stable = stable",
                 """
             self.stable = stable
             saved = self.saved.get(id(stable), (None, 0))
@@ -238,7 +239,7 @@ NUMBERS: dict[str, Rule] = {
                 'BUFFERS: ClassVar[tuple[str, ...]] = ("sbuffer", "rbuffer")',
                 """
             BUFFERS: ClassVar[tuple[str, ...]] = ("sbuffer", "rbuffer")
-            saved: ClassVar[dict[int, tuple[int, int]]] = {}  # what is on the disk
+            saved: ClassVar[dict[int, tuple[int, int]]] = {}
             """,
             ),
             host(
@@ -272,7 +273,7 @@ NUMBERS: dict[str, Rule] = {
         "ping_pong",
         (
             host(
-                "return Init(me, stable.ses, stable.lc, position)  # A1:9, F8 (number and session of one station)",
+                "return Init(me, stable.ses, stable.lc, position)",
                 "return Init(me, stable.ses, stable.ses - 1, position)",
             ),
         ),
@@ -286,7 +287,7 @@ REQUESTS: dict[str, Rule] = {
         "F9a",
         "a request is dropped while the token is on its way",
         None,
-        (handover("c.pend.append(m)  # A4:57, F9a, F9b", "pass"),),
+        (handover("c.pend.append(m)", "pass"),),
     ),
     "drop_superseded": (
         "F9b",
@@ -294,7 +295,7 @@ REQUESTS: dict[str, Rule] = {
         "slow_wire",
         (
             handover(
-                "self._wired.send(request.source, Objection(c.host, request.rq))  # F9b",
+                "self._wired.send(request.source, Objection(c.host, request.rq))",
                 "pass",
             ),
         ),
@@ -305,8 +306,8 @@ REQUESTS: dict[str, Rule] = {
         "slow_wire",
         (
             handover(
-                "self._wired.send(m.source, Nothing(m.host, m.rq))  # F9c, F9e",
-                "self._wired.send(m.source, Objection(m.host, m.rq))",
+                "else:\n    self._wired.send(m.source, Nothing(m.host, m.rq))",
+                "else:\n    self._wired.send(m.source, Objection(m.host, m.rq))",
             ),
         ),
     ),
@@ -316,8 +317,9 @@ REQUESTS: dict[str, Rule] = {
         "slow_wire",
         (
             handover(
-                "c = self._waiting(m.host, m.rq, *REQUESTING)  # A4:99, F9d\nif c is not None:",
+                "c = self._waiting(m.host, m.rq, *REQUESTING)\nif c is not None:",
                 "c = self._contexts.get(m.host)\nif c is not None and c.ses < m.rq.ses:",
+                "on_objection",
             ),
         ),
     ),
@@ -326,9 +328,9 @@ REQUESTS: dict[str, Rule] = {
         "a requester keeps also lower requests until it is owner or deleted",
         "stale",
         (
-            handover("self._wired.send(m.source, Nothing(m.host, m.rq))  # F9c, F9e", "c.pend.append(m)"),
+            handover("else:\n    self._wired.send(m.source, Nothing(m.host, m.rq))", "else:\n    c.pend.append(m)"),
             handover(
-                "c.state = State.OWN  # A2:34, A4:90",
+                "c.state = State.OWN",
                 """
             c.state = State.OWN
             for request in c.pend:
@@ -345,11 +347,11 @@ REQUESTS: dict[str, Rule] = {
         "slow_talk",
         (
             handover(
-                "pin=self._stream.oldest,  # A2:32 (IV.D: all that comes from now on is kept for h)",
+                "pin=self._stream.oldest,",
                 "pin=1 << 60 if state is State.REQ else self._stream.oldest,",
             ),
             handover(
-                "c.state, c.peer, c.seq_h = State.FETCH, source, m.seq_h  # A4:72",
+                "c.state, c.peer, c.seq_h = State.FETCH, source, m.seq_h",
                 """
             c.pin = self._stream.oldest
             c.state, c.peer, c.seq_h = State.FETCH, source, m.seq_h
@@ -363,7 +365,7 @@ REQUESTS: dict[str, Rule] = {
         "stale",
         (
             handover(
-                "return c if c is not None and c.state in states and c.rq == rq else None  # F10",
+                "return c if c is not None and c.state in states and c.rq == rq else None",
                 "return c if c is not None and c.state in states and c.rq.ses == rq.ses else None",
             ),
         ),
@@ -377,7 +379,7 @@ MEMBERSHIP: dict[str, Rule] = {
         "F11",
         "a join needs no cookie",
         "churn",
-        (station("elif self._cookies.admits(m):  # F11", "else:"),),
+        (station("elif self._cookies.admits(m):", "else:"),),
     ),
     "reset_counters": (
         "F12a",
@@ -385,7 +387,7 @@ MEMBERSHIP: dict[str, Rule] = {
         "churn",
         (
             host(
-                "self.stable.lc = NO_SESSION  # A1:1, F12a (seq_h and Ses go on)",
+                "self.stable.lc = NO_SESSION",
                 "self.stable.lc, self.stable.ses = NO_SESSION, 0",
             ),
         ),
@@ -396,7 +398,7 @@ MEMBERSHIP: dict[str, Rule] = {
         "churn",
         (
             host(
-                "self.stable.lc = NO_SESSION  # A1:1, F12a (seq_h and Ses go on)",
+                "self.stable.lc = NO_SESSION",
                 "self.stable.lc, self.stable.seq_h = NO_SESSION, 0",
             ),
         ),
@@ -405,7 +407,7 @@ MEMBERSHIP: dict[str, Rule] = {
         "F12b",
         "a join starts at the oldest stored message",
         "churn",
-        (handover("c.base = c.nxt = self._stream.next_number  # A2:35, F12b", "c.base = c.nxt = c.pin"),),
+        (handover("c.base = c.nxt = self._stream.next_number", "c.base = c.nxt = c.pin"),),
     ),
     "join_nobarrier": (
         "F12c",
@@ -413,7 +415,7 @@ MEMBERSHIP: dict[str, Rule] = {
         "slow_churn",
         (
             handover(
-                "if self._n == 1:  # F12c (else a join waits for all answers)",
+                "if self._n == 1:",
                 "if self._n == 1 or state is State.REQJ:",
             ),
         ),
@@ -424,12 +426,13 @@ MEMBERSHIP: dict[str, Rule] = {
         "churn",
         (
             station(
-                "c = self.ctx.get(m.host)  # F13a",
+                "c = self.ctx.get(m.host)",
                 """
             c = self.ctx.get(m.host)
             if c is None:
                 return
             """,
+                "_on_leave",
             ),
         ),
     ),
@@ -438,9 +441,9 @@ MEMBERSHIP: dict[str, Rule] = {
         "leave uses the session in use",
         "stale",
         (
-            host("stable.ses += 1  # F13b", "pass"),
+            host("stable.ses += 1", "pass", "_try_leave"),
             station(
-                "if c is not None and c.ses < m.ses:  # A2:40, F13b",
+                "if c is not None and c.ses < m.ses:",
                 "if c is not None and c.ses <= m.ses:",
             ),
         ),
@@ -451,8 +454,9 @@ MEMBERSHIP: dict[str, Rule] = {
         "churn",
         (
             host(
-                "self._connected = False  # F13b (it delivers nothing more)",
+                "self._connected = False",
                 "self._connected = self._connected and self.stable.status is Status.LEAVING",
+                "_clear_volatile",
             ),
         ),
     ),
@@ -462,7 +466,7 @@ MEMBERSHIP: dict[str, Rule] = {
         "churn",
         (
             host(
-                "if self._want_leave and stable.status is Status.MEMBER and not stable.sbuf:  # F13c",
+                "if self._want_leave and stable.status is Status.MEMBER and not stable.sbuf:",
                 "if self._want_leave and stable.status is Status.MEMBER:",
             ),
         ),
@@ -474,7 +478,7 @@ MEMBERSHIP: dict[str, Rule] = {
         (
             handover(
                 """
-            if c is not None and c.ses < m.rq.ses:  # A4:99, F17
+            if c is not None and c.ses < m.rq.ses:
                 self.drop(c)
                 c = None
             """,
@@ -508,12 +512,13 @@ ACKNOWLEDGEMENTS: dict[str, Rule] = {
         None,
         (
             host(
-                "if self._connected:  # F2a",
+                "if self._connected:",
                 """
             if self._connected and m.number < self.stable.nxt:
                 return
             if self._connected:
             """,
+                "_on_app_sh",
             ),
             host("self._heartbeat_timer.start(ns(self._p.heartbeat_s * jitter))", "self._heartbeat_timer.stop()"),
         ),
@@ -528,10 +533,10 @@ EXPIRY: dict[str, Rule] = {
         "after T all is forgotten, the host comes with its pending messages",
         "expiry",
         (
-            host("stable.sbuf.clear()  # F15", "pass"),
+            host("stable.sbuf.clear()", "pass"),
             station(
                 """
-            c.expired = True  # F15 (a stub)
+            c.expired = True
             self._stream.forget_lists(c)
             self.ctx.clear_rbuf(c)
             self._stream.collect()
@@ -546,13 +551,14 @@ EXPIRY: dict[str, Rule] = {
         "expiry",
         (
             station(
-                "self._port.send(m.host, Reinit(m.host, m.ses))  # F15 (same session)",
+                "self._port.send(m.host, Reinit(m.host, m.ses))",
                 """
             c.expired, c.gap = False, True
             c.base = c.nxt = self._stream.next_number
             self._stream.collect()
             self._handover.send_init_ack(c)
             """,
+                "_on_init",
             ),
         ),
     ),
@@ -560,19 +566,25 @@ EXPIRY: dict[str, Rule] = {
         "F15",
         "an ack_h without context is not answered",
         "expiry",
-        (station("self._port.send(m.host, Reinit(m.host, m.ses))  # F15 (the stub is gone)", "pass"),),
+        (
+            station(
+                "if c is None:\n    self._port.send(m.host, Reinit(m.host, m.ses))",
+                "if c is None:\n    pass",
+                "_on_ack_h",
+            ),
+        ),
     ),
     "expired_ack_ignored": (
         "F15",
         "an ack_h to an expired context is not answered",
         "expiry",
-        (station("self._port.send(m.host, Reinit(m.host, m.ses))  # F15 (expired)", "pass"),),
+        (station("if c.expired:\n    self._port.send(m.host, Reinit(m.host, m.ses))", "if c.expired:\n    pass"),),
     ),
     "gap_not_carried": (
         "F15",
         "the gap does not travel with the token",
         "expiry",
-        (handover("c.gap = m.gap  # F15", "c.gap = False"),),
+        (handover("c.gap = m.gap", "c.gap = False"),),
     ),
     "gap_once": (
         "F15",
@@ -584,7 +596,7 @@ EXPIRY: dict[str, Rule] = {
         "F15",
         "a revived context goes on at its old position",
         "expiry",
-        (station("c.base = c.nxt = self._stream.next_number  # F15 (next number)", "pass"),),
+        (station("c.base = c.nxt = self._stream.next_number", "pass"),),
     ),
     "expires_early": (
         "F15",
@@ -604,7 +616,7 @@ EXPIRY: dict[str, Rule] = {
         "expiry",
         (
             station(T_OF_STATION, "self._expiry_s = parameters.expiry_s and parameters.expiry_s / 2"),
-            station("self._port.expired(c.host)  # F15 (the network is told)", "pass"),
+            station("self._port.expired(c.host)", "pass"),
         ),
     ),
     "gap_for_nothing": (
@@ -625,10 +637,10 @@ WINDOWS: dict[str, Rule] = {
         (
             Edit(
                 "stream",
-                "number = self.next_number  # F14 (no window holds it back)",
+                "number = self.next_number",
                 """
             if self.next_number >= self.oldest + 150:
-                return  # it would wait for the window to move: as good as lost while it does not
+                return
             number = self.next_number
         """,
             ),
@@ -638,7 +650,7 @@ WINDOWS: dict[str, Rule] = {
         "F14",
         "messages are resent for hosts that are not heard",
         None,
-        (Edit("context", "return lowest  # F14 (nothing is resent for those who are not heard)", "return 0"),),
+        (Edit("context", "return lowest", "return 0"),),
     ),
     "no_backlog": (
         "F14",
@@ -647,7 +659,7 @@ WINDOWS: dict[str, Rule] = {
         (
             Edit(
                 "resend",
-                "while self._ready and len(self._waiting_copies) < self._p.mac_backlog:  # F14 (its queue is finite)",
+                "while self._ready and len(self._waiting_copies) < self._p.mac_backlog:",
                 "while self._ready and len(self._waiting_copies) < 10_000:",
             ),
         ),

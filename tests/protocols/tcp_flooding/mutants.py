@@ -56,10 +56,10 @@ def edited_mutant(name: str, rule: str, *edits: Edit) -> None:
 # --- flooding
 
 
-ALREADY_HERE = "if m.seq <= self._received.get(m.origin, -1):  # PC receive (FIFO from each origin: the highest tells)"
+ALREADY_HERE = "if m.seq <= self._received.get(m.origin, -1):"
 TAKES_COPIES = Edit(
     "host",
-    "if m.origin != self._port.me and m.seq > self._received.get(m.origin, -1):  # PC receive, R8",
+    "if m.origin != self._port.me and m.seq > self._received.get(m.origin, -1):",
     "if m.origin != self._port.me:",
 )
 
@@ -68,7 +68,7 @@ edited_mutant(
     "of what waits for a host, the newest goes first",
     Edit(
         "station",
-        "self._number = 0  # of the last Ping or Close of this station",
+        "self._number = 0",
         """
         self._number = 0
         self._held: dict[int, App] = {}
@@ -76,7 +76,7 @@ edited_mutant(
     ),
     Edit(
         "station",
-        "self._spacing.copies(receivers, m)  # PC forward, V.A (point-to-point, 5 ms apart)",
+        "self._spacing.copies(receivers, m)",
         """
         for link in receivers:
             held = self._held.pop(link.host, None)
@@ -94,7 +94,7 @@ edited_mutant(
     "hosts of the cell first, the other stations after the next message only",
     Edit(
         "station",
-        "self._number = 0  # of the last Ping or Close of this station",
+        "self._number = 0",
         """
         self._number = 0
         self._late: tuple[App, int | None] | None = None
@@ -102,7 +102,7 @@ edited_mutant(
     ),
     Edit(
         "station",
-        "self._backbone.flood(m, None if self._p.echo else neighbour)  # PC forward",
+        "self._backbone.flood(m, None if self._p.echo else neighbour)",
         """
         if self._late is None and source is not None:
             self._late = m, neighbour
@@ -145,7 +145,7 @@ edited_mutant(
     "the Return of any ping to this host will do",
     Edit(
         "station",
-        "self._number = 0  # of the last Ping or Close of this station",
+        "self._number = 0",
         """
         self._number = 0
         self._asked: dict[Procedure, int] = {}
@@ -153,13 +153,13 @@ edited_mutant(
     ),
     Edit(
         "station",
-        "self._backbone.flood(Ping(link.ping, link.host, link.ses, via))  # PC ping",
+        "self._backbone.flood(Ping(link.ping, link.host, link.ses, via))",
         """
         self._backbone.flood(Ping(link.ping, link.host, link.ses, via))
         self._asked[link.ping] = link.host
     """,
     ),
-    Edit("station", "if link.ping == m.id:  # R9", "if link.ping is not None and self._asked.get(m.id) == link.host:"),
+    Edit("station", "if link.ping == m.id:", "if link.ping is not None and self._asked.get(m.id) == link.host:"),
 )
 
 
@@ -210,7 +210,7 @@ edited_mutant(
         """
         self._received[m.origin] = m.seq
         if self._buffer is not None:
-            self._buffer.append(m)  # PC buffer, R1
+            self._buffer.append(m)
     """,
         "self._received[m.origin] = m.seq",
     ),
@@ -251,7 +251,7 @@ class ReturnOnNew(Host):
 edited_mutant(
     "closed_not_awaited",
     "Welcome without waiting for Closed",
-    Edit("station", "if not link.closing:  # R10", "if not link.safe:"),
+    Edit("station", "if not link.closing:", "if not link.safe:"),
 )
 
 
@@ -297,7 +297,7 @@ class _Mute:
 edited_mutant(
     "past_ignored",
     "what was before the link may still come",
-    Edit("host", "self._received = dict(m.past)  # R8, R11 (what came before this link never will)", "pass"),
+    Edit("host", "self._received = dict(m.past)", "pass"),
 )
 
 

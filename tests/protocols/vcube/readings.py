@@ -21,9 +21,9 @@ READINGS: dict[str, tuple[str, str, str]] = {  # name -> (lines, as they stand, 
     "whole_packet_first": (
         "l.14-21",
         """
-        for m in packet.messages:  # l.14
-            self.pending.append(m)  # l.15
-            self._note_received(m)  # l.16-17
+        for m in packet.messages:
+            self.pending.append(m)
+            self._note_received(m)
         """,
         """
         for m in packet.messages:
@@ -34,30 +34,30 @@ READINGS: dict[str, tuple[str, str, str]] = {  # name -> (lines, as they stand, 
     ),
     "last_message_only": (
         "l.14-21",
-        "agg = self._check_agg(k, m)  # l.19",
+        "agg = self._check_agg(k, m)",
         "agg = self._check_agg(k, m) if m is packet.messages[-1] else ()",
     ),
     "highest_number": (
         "l.16-17",
         """
-        while any(other.vc[other.source] == self.vector_max[other.source] + 1 for other in self.pending):  # l.16
-            self.vector_max[m.source] += 1  # l.17 (only the source of m can have got on)
+        while any(other.vc[other.source] == self.vector_max[other.source] + 1 for other in self.pending):
+            self.vector_max[m.source] += 1
         """,
         "self.vector_max[m.source] = max(self.vector_max[m.source], m.vc[m.source])",
     ),
     "without_first_condition": (
         "l.26, first",
-        "precedes = other.vc[m.source] >= m.vc[m.source]  # l.26",
+        "precedes = other.vc[m.source] >= m.vc[m.source]",
         "precedes = True",
     ),
     "without_children": (
         "l.26, second",
-        "other.vc[x] > self.vector_max[x] and k in self._children_in_tree_of[x]  # l.26",
+        "other.vc[x] > self.vector_max[x] and k in self._children_in_tree_of[x]",
         "other.vc[x] > self.vector_max[x]",
     ),
     "sender_too": (
         "l.30, k != s",
-        "return follows and all(m.vc[k] <= clock[k] for k in range(self._n) if k != m.source)  # l.30",
+        "return follows and all(m.vc[k] <= clock[k] for k in range(self._n) if k != m.source)",
         "return follows and all(m.vc[k] <= clock[k] for k in range(self._n))",
     ),
 }
