@@ -60,6 +60,34 @@ def test_it_is_used_as_long_as_it_is_made_of_the_present_source(copy: Path) -> N
     assert python(copy, SAY) == "True False so"
 
 
+PARSES = "; import sys; print('ast' in sys.modules)"
+
+
+@needs_a_compiler
+def test_comments_docstrings_and_layout_may_change(copy: Path) -> None:
+    source = copy / "mobilenet" / "engine" / "timer.py"
+    before = source.read_text()
+    head, _, code = before.partition('"""\n\n')
+    reworded = f'{head} In other words."""\n\n# Another comment.\n\n\n{code}'
+    try:
+        source.write_text(reworded)
+        assert python(copy, SAY) == "True False so"
+        assert python(copy, SAY + PARSES) == "True False so\nFalse"  # the answer was kept
+        source.write_text(reworded + "\nMARK = 1\n")
+        for _ in range(2):
+            assert python(copy, SAY) == "False True py"
+        assert python(copy, SAY + PARSES) == "False True py\nFalse"
+        source.write_text("not Python")
+        assert native_says(copy) == "False True"
+    finally:
+        source.write_text(before)
+    assert python(copy, SAY) == "True False so"
+
+
+def native_says(place: Path) -> str:
+    return python(place, "from mobilenet.engine import native; print(native.in_use(), native.is_outdated())")
+
+
 @needs_a_compiler
 def test_what_cannot_be_compiled_is_interpreted_and_tried_once(copy: Path) -> None:
     source = copy / "mobilenet" / "engine" / "timer.py"
@@ -79,7 +107,7 @@ def test_what_cannot_be_compiled_is_interpreted_and_tried_once(copy: Path) -> No
 
 @needs_a_compiler
 def test_what_cannot_be_loaded_is_interpreted(copy: Path) -> None:
-    (library,) = (copy / "mobilenet" / "__compiled__").glob(f"*/{native.LIBRARY}.*")
+    (library,) = {file.resolve() for file in (copy / "mobilenet/__compiled__").glob(f"*/{native.LIBRARY}.*")}
     whole = library.read_bytes()
     library.write_bytes(b"")
     assert python(copy, SAY) == "False True py"

@@ -91,16 +91,18 @@ def make() -> str | None:
         part = target.with_suffix(f".part-{os.getpid()}")
         try:
             shutil.copytree(made, part)
-            for file in part.rglob("*.*"):
-                with file.open("rb") as written:
-                    os.fsync(written.fileno())
+            (part / native.TREES).write_text(native.digest_of_trees())
+            for file in part.rglob("*"):
+                if file.is_file():
+                    with file.open("rb") as written:
+                        os.fsync(written.fileno())
             if not target.is_dir():  # else somebody else was faster
                 part.rename(target)  # whole, or not there
         finally:
             shutil.rmtree(part, ignore_errors=True)
     for old in PLACE.iterdir():
         if old != target and ".part-" not in old.name:
-            shutil.rmtree(old) if old.is_dir() else old.unlink()
+            shutil.rmtree(old) if old.is_dir() and not old.is_symlink() else old.unlink()
     return None
 
 

@@ -1,10 +1,12 @@
 """The modules under every frame as machine code, where there is any made of exactly this source.
 
 Model     mypyc compiles MODULES as they stand, so there is one source and one behaviour, only faster. The result lies
-          in `__compiled__/DIGEST` beside this file; the digest covers the source of each of them, of what they import
-          from this package and know the types of, the way of compiling, the Python and the machine. Whoever changes
-          one of these files runs what it says, interpreted, until it is compiled again. What cannot be loaded is
-          interpreted too. Protocols are never compiled: they are what people change, subclass and break
+          in `mobilenet/__compiled__/DIGEST`. The digest covers the bytes of each module, of the modules that they
+          import from this package with their types, the Python and the machine. An edited module is interpreted
+          until it is compiled again, unless the edit touches only comments, docstrings and layout: then its syntax
+          tree is the one that was compiled. Trees are compared once for each digest: a link beside the compiled
+          modules keeps the answer yes, an empty file DIGEST.differs the answer no. Modules that cannot be loaded are
+          interpreted too. Protocols are never compiled: users change, subclass and break them
 Switch    MOBILENET_COMPILED=0 in the environment: interpret everything
 Makes it  build_native.py
 Source    ours: docs/performance.md
@@ -26,6 +28,7 @@ from types import ModuleType
 
 PACKAGE = Path(__file__).parents[1]
 PLACE = PACKAGE / "__compiled__"
+TREES = "trees"  # beside compiled modules: the digest of the syntax trees that they were compiled of
 LIBRARY = "mobilenet__mypyc"  # what the modules share, as mypyc calls it
 MODULES = (
     "mobilenet.engine.event_queue",
@@ -89,6 +92,40 @@ def folder() -> Path:
     return PLACE / _digest(Path.read_bytes)
 
 
+def digest_of_trees() -> str:
+    """Digest the present code; comments, docstrings and layout do not count. Raise SyntaxError if a module has none."""
+    return _digest(lambda path: _tree(path.read_bytes()))
+
+
+def _tree(source: bytes) -> bytes:
+    import ast
+
+    tree = ast.parse(source)
+    for node in ast.walk(tree):
+        if isinstance(node, (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)) and ast.get_docstring(node, clean=False):
+            del node.body[0]
+    return ast.dump(tree).encode()
+
+
+def _same_code(place: Path) -> Path | None:
+    """The folder of modules that were compiled of the same syntax trees, linked at this place from now on."""
+    differs = place.with_suffix(".differs")
+    if differs.exists():
+        return None
+    try:
+        trees = digest_of_trees()
+    except SyntaxError:
+        return None
+    for kept in PLACE.glob(f"*/{TREES}"):
+        if kept.read_text() == trees:
+            with suppress(OSError):  # another process was faster, or the package cannot be written
+                place.symlink_to(kept.parent.name)
+            return kept.parent
+    with suppress(OSError):
+        differs.touch()
+    return None
+
+
 def _digest(read: Callable[[Path], bytes]) -> str:
     digest = hashlib.sha256(f"{EXTENSION_SUFFIXES[0]} {os.uname().machine}".encode())
     for path in sources((*MODULES, *KNOWN)):
@@ -117,10 +154,15 @@ def _unpacked(archive: Path) -> Path:
 def _found() -> Path | None:
     """The compiled modules, if there are any of this source."""
     try:
-        place = _unpacked(PACKAGE.parent) if PACKAGE.parent.is_file() else folder() if PLACE.is_dir() else None
+        if PACKAGE.parent.is_file():
+            place = _unpacked(PACKAGE.parent)
+            return place if place.is_dir() else None
+        if not PLACE.is_dir():
+            return None
+        place = folder()
+        return place if place.is_dir() else _same_code(place)
     except (OSError, KeyError, zipfile.BadZipFile):  # a place that cannot be written, say
         return None
-    return place if place is not None and place.is_dir() else None
 
 
 def use() -> None:
