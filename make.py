@@ -367,17 +367,17 @@ def bench(arguments):
 
 def validate_scenarios(arguments):
     """every scenario at full length with 20 seeds, judged; goes on where it was stopped"""
-    tool("python", "-m", "tests.validate_scenarios", *arguments)
+    tool("python", "-m", "validation.scenarios", *arguments)
 
 
 def validate_radio(arguments):
     """reception by power against what ns-3 measured: writes docs/validation/sinr.md"""
-    tool("python", "-m", "tests.validate_radio", *arguments)
+    tool("python", "-m", "validation.radio", *arguments)
 
 
 def validate_statistics(arguments):
     """do the intervals of a study cover what they should? synthetic experiments with a known answer"""
-    tool("python", "-m", "tests.validate_statistics", *arguments)
+    tool("python", "-m", "validation.statistics", *arguments)
 
 
 def test_docs(arguments):
@@ -410,7 +410,7 @@ def sdist(arguments):
 
 def cluster(arguments):
     """a Spark master and two workers on this machine, until Ctrl-C"""
-    tool("python", "-m", "mobilenet.experiments.study.cluster", *arguments)
+    tool("python", "-m", "mobilenet.studies.cluster", *arguments)
 
 
 def clean(arguments):

@@ -28,8 +28,8 @@ _HOMES = {  # imported when first used, so that importing the package costs noth
     "Run": ("mobilenet.api", "Run"),
     "load": ("mobilenet.api", "Run"),
     "live": ("mobilenet.interactive.session", "live"),
-    "study": ("mobilenet.experiments.study.frames", "study"),
-    "StudyFrames": ("mobilenet.experiments.study.frames", "StudyFrames"),
+    "study": ("mobilenet.studies.frames", "study"),
+    "StudyFrames": ("mobilenet.studies.frames", "StudyFrames"),
     "Scenario": ("mobilenet.scenario", "Scenario"),
     "ScenarioError": ("mobilenet.scenario", "ScenarioError"),
 }

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
-from mobilenet.experiments.study.spark import local_master
-from mobilenet.experiments.study.study import Result, run_study
+from mobilenet.studies.spark import local_master
+from mobilenet.studies.study import Result, run_study
 
 settings.register_profile("mobilenet", deadline=None, print_blob=True)
 settings.load_profile("mobilenet")

@@ -21,14 +21,14 @@ from tests.test_docs import COMMANDS, DOCUMENTS, ROOT, commands_in, run, text_of
 
 PLACEHOLDER = re.compile(r"\\|[\[|…]|\b[A-Z]{2,}\b|<")
 BESIDE = (
-    "python -m tests.calibrate",  # the sweep of the radio settings takes hours
-    "python -m tests.variants",  # so does this one
+    "python -m validation.calibrate",  # the sweep of the radio settings takes hours
+    "python -m validation.variants",  # so does this one
     "python -m tests.test_fingerprints --renew",  # these write into the clone
     "python -m tests.write_metric_table",
     "python -m tests.tracks.writers",
     "python -m tests.protocols.mobile_causal.mutants",  # run with a limit
     "mobilenet reproduce mobile",  # run with --engineering
-    "python -m tests.experiments.exhaust.page",  # wants what others have printed
+    "python -m tests.exhaustion.page",  # wants what others have printed
     # violated, as the page says
     "mobilenet run scenarios/own_protocol/gossip.yaml --allow-code --set protocol.promises=causal",
 )

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from mobilenet.engine import build_native, native
-from mobilenet.experiments.study.spark import package_archive
+from mobilenet.studies.spark import package_archive
 from tests.test_fingerprints import Digests, digests, recorded, shortened
 
 ROOT = Path(__file__).parents[1]

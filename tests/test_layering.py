@@ -27,18 +27,18 @@ FLOORS = (
     ("realtime",),
     ("simulation", "verify", "metrics", "export"),
     ("judgement",),
-    ("api", "experiments.workers"),
-    ("experiments.study", "experiments.fuzz", "experiments.replay", "experiments.exhaust"),
-    ("experiments.programs", "experiments.shrink"),
-    ("experiments.reproduce", "experiments.robust", "experiments.bench"),
+    ("api", "workers"),
+    ("studies", "swarm", "replay", "exhaustion"),
+    ("papers",),
     ("viz",),
     ("interactive",),
+    ("bench",),
     ("cli",),
     ("__main__",),
 )
 FLOOR = {room: floor for floor, rooms in enumerate(FLOORS) for room in rooms}
-NAMELESS = ("mobilenet", "mobilenet.network", "mobilenet.experiments")  # they say what is in them, and import nothing
-NOT_OF_THE_PRODUCT = ("tests", "scenarios")
+NAMELESS = ("mobilenet", "mobilenet.network")  # they say what is in them, and import nothing
+NOT_OF_THE_PRODUCT = ("tests", "validation", "scenarios")
 LISTS = ("mobilenet.engine.native",)  # names the modules that are compiled
 # names of the root; of compiled modules; the docstring of a module that declares keys
 BY_A_NAME_OF_THE_MOMENT = {"mobilenet": 1, "mobilenet.engine.native": 1, "mobilenet.cli.key_reference": 1}
@@ -50,8 +50,8 @@ CIRCLES = [[f"mobilenet.network.radio.{name}" for name in ("frame", "mac", "medi
 # A library has one home.
 HOMES = {
     "simpy": ("mobilenet.engine.kernel",),
-    "pyspark": ("mobilenet.experiments.study",),
-    "py4j": ("mobilenet.experiments.study",),
+    "pyspark": ("mobilenet.studies",),
+    "py4j": ("mobilenet.studies",),
     "folium": ("viz",),
     "branca": ("viz",),
     "matplotlib": ("viz",),

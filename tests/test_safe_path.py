@@ -24,11 +24,11 @@ import pytest
 from typer.main import get_command
 
 from mobilenet.api import Run
+from mobilenet.bench import simulator
 from mobilenet.cli.main import app
-from mobilenet.experiments.bench import simulator
-from mobilenet.experiments.workers import as_done
 from mobilenet.interactive.commands import KINDS
 from mobilenet.safe_path import OURS, VARIABLE, for_children, not_for_programs, python, value
+from mobilenet.workers import as_done
 from tests.imports import Tree
 from tests.interactive.conftest import Server, Talk
 from tests.realtime import own as realtime
@@ -167,7 +167,7 @@ def test_bench_measures_in_processes_that_do_not_import_them(place: Path, monkey
         bench.send_signal(signal.SIGINT)
     monkeypatch.chdir(place)
     monkeypatch.delenv(VARIABLE, raising=False)
-    found = simulator.in_a_process("mobilenet.interactive.cost", "speed_1")  # with a listener, one more process
+    found = simulator.in_a_process("mobilenet.bench.live", "speed_1")  # with a listener, one more process
     assert found["states_per_s"] > 0
 
 
@@ -245,7 +245,7 @@ def test_a_process_without_a_safe_path_imports_them(command: list[str], expected
 
 SPAWNS = """
 from multiprocessing import get_context
-from mobilenet.experiments.workers import spawning
+from mobilenet.workers import spawning
 if __name__ == "__main__":
     process = {context}.Process(target=print)
     process.start()
@@ -277,11 +277,11 @@ def test_all_processes_of_ours_are_started_so() -> None:
     found = {name for name, path in tree.modules.items() if re.search(named, path.read_text(encoding="utf-8"))}
     assert found == {
         "mobilenet.safe_path",
-        "mobilenet.experiments.workers",  # over `for_children`
+        "mobilenet.workers",  # over `for_children`
         "mobilenet.programs.children",  # with -I
-        "mobilenet.experiments.study.spark",  # what Spark's workers are, over `for_children`
-        "mobilenet.experiments.study.cluster",  # the same; what runs there has its environment from spark.py
-        "mobilenet.experiments.bench.programs",  # programs as users have them
+        "mobilenet.studies.spark",  # what Spark's workers are, over `for_children`
+        "mobilenet.studies.cluster",  # the same; what runs there has its environment from spark.py
+        "mobilenet.bench.programs",  # programs as users have them
     }
 
 

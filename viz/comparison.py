@@ -20,9 +20,9 @@ import textwrap
 from pathlib import Path
 from typing import Any
 
-from mobilenet.experiments.study.aggregation import UNSTABLE
-from mobilenet.experiments.study.error import StudyError
 from mobilenet.rundir.reader import RunError
+from mobilenet.studies.aggregation import UNSTABLE
+from mobilenet.studies.error import StudyError
 
 from .study_tables import StudyTables, study_tables
 from .style import COLOURS, LOOK, QUIET, Look, level_label, page, plain, save, unstable_mark

@@ -11,8 +11,8 @@ import textwrap
 from pathlib import Path
 from typing import Any
 
-from mobilenet.experiments.robust.verdicts import Claim, ratios_of, shown
-from mobilenet.experiments.study.configurations import shown_level
+from mobilenet.studies.configurations import shown_level
+from mobilenet.studies.robust.verdicts import Claim, ratios_of, shown
 
 from .style import COLOURS, QUIET, caption, cut, level_label, log_axis, page, plain, save
 from .words import meaning

@@ -2,7 +2,7 @@
 
 Model     what is read is what is shown: summary, buffers, delays, runs, comparison
 Errors    StudyError, one line with the file: no directory of a study, not finished, or a file that is damaged
-Source    mobilenet/experiments/study/tables.py; ours: docs/guide/studies.md
+Source    mobilenet/studies/tables.py; ours: docs/guide/studies.md
 """
 
 from __future__ import annotations
@@ -12,11 +12,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from mobilenet.experiments.study.aggregation import UNSTABLE
-from mobilenet.experiments.study.csv_tables import AGAIN, Rows, number, table_rows
-from mobilenet.experiments.study.doubt import doubts
-from mobilenet.experiments.study.error import StudyError
 from mobilenet.rundir.reader import RunError
+from mobilenet.studies.aggregation import UNSTABLE
+from mobilenet.studies.csv_tables import AGAIN, Rows, number, table_rows
+from mobilenet.studies.doubt import doubts
+from mobilenet.studies.error import StudyError
 
 from .style import level_label
 from .words import NO_MEAN

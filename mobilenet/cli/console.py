@@ -174,8 +174,8 @@ def _is_without_memory(error: BaseException | None) -> bool:
 
 
 def _damage(directory: Path) -> str | None:
-    from mobilenet.experiments.study import soundness as of_studies
     from mobilenet.rundir import soundness as of_runs
+    from mobilenet.studies import soundness as of_studies
 
     with suppress(Exception):  # then there is only the error that we have
         return of_runs.fault(directory) or of_studies.fault(directory)

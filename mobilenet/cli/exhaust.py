@@ -9,8 +9,8 @@ import typer
 from mobilenet.cli.console import Exit, fail, reporting, say
 
 if TYPE_CHECKING:
-    from mobilenet.experiments.exhaust.campaign import Report
-    from mobilenet.experiments.exhaust.search import Progress
+    from mobilenet.exhaustion.campaign import Report
+    from mobilenet.exhaustion.search import Progress
 
 EVERY_S = 10.0  # between two lines of progress
 
@@ -30,8 +30,8 @@ def exhaust(
     within the bounds that are printed, and says nothing of larger networks.
     """
     with reporting():
-        from mobilenet.experiments.exhaust.campaign import Told, bounds, explore
-        from mobilenet.experiments.exhaust.cases import CASES
+        from mobilenet.exhaustion.campaign import Told, bounds, explore
+        from mobilenet.exhaustion.cases import CASES
 
         for name in names or ():
             if name not in CASES:

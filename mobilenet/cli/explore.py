@@ -48,7 +48,7 @@ def spacetime(
     with reporting(quiet, reads=[run]):
         import pandas as pd
 
-        from mobilenet.experiments.replay import protocol_messages
+        from mobilenet.replay.rerun import protocol_messages
         from mobilenet.rundir.reader import read_events, read_manifest
         from mobilenet.verify.ended_early import ended_early
         from mobilenet.viz.files import whole_file

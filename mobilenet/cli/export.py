@@ -86,11 +86,11 @@ def export(
 
 
 def _export_csv(directory: Path, target: Path, origin: Any) -> None:
-    from mobilenet.experiments.study.tables import tables_of_what_is_there
     from mobilenet.export.source import source
     from mobilenet.export.tables import run_tables, study_tables
     from mobilenet.rundir.reader import read_manifest
     from mobilenet.rundir.writer import run_directory
+    from mobilenet.studies.tables import tables_of_what_is_there
 
     is_run = (directory / "manifest.json").is_file()
     opened = source(directory, origin) if is_run and "station_positions_m" in read_manifest(directory) else None
@@ -132,8 +132,8 @@ def _export_shiviz(
 ) -> None:
     import pandas as pd
 
-    from mobilenet.experiments.replay import protocol_messages
     from mobilenet.export.shiviz import write_shiviz
+    from mobilenet.replay.rerun import protocol_messages
     from mobilenet.rundir.reader import read_events, read_manifest
     from mobilenet.viz.files import whole_file
 

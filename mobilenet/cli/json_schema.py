@@ -12,8 +12,8 @@ from typing import Any
 
 from pydantic import BaseModel, TypeAdapter
 
-from mobilenet.experiments.study.declaration import Study
 from mobilenet.scenario import ProcessScenario, Scenario
+from mobilenet.studies.declaration import Study
 
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
 NAMES = ("scenario.schema.json", "study.schema.json")

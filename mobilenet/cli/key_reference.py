@@ -247,9 +247,9 @@ def source_of(module: str) -> str:
 
 def reference() -> str:
     """The whole text, in Markdown."""
-    from mobilenet.experiments.study.declaration import Study
     from mobilenet.scenario.mobile import Scenario
     from mobilenet.scenario.processes import ProcessScenario
+    from mobilenet.studies.declaration import Study
 
     parts = [
         "# All keys of scenarios and studies\n\nMade from the declarations by `mobilenet reference`; `a.b` is key `b`"
@@ -280,8 +280,8 @@ def reference() -> str:
 
 def _metrics() -> Iterator[str]:
     """What studies compare and are stopped by."""
-    from mobilenet.experiments.study.tables import OF_STUDIES
     from mobilenet.metrics.registry import MOBILE, PROCESSES
+    from mobilenet.studies.tables import OF_STUDIES
 
     yield (
         "\n## Metrics\n\nFor `compare.metrics` and `replications.until.metric` of studies. They count what happens"

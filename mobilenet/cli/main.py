@@ -11,11 +11,11 @@ import typer
 
 from mobilenet import __version__
 from mobilenet.cli import (
+    bench,
     examples,
     exhaust,
     explore,
     export,
-    fuzz,
     live,
     pictures,
     programs,
@@ -23,6 +23,7 @@ from mobilenet.cli import (
     run,
     serve,
     study,
+    swarm,
     tracks,
 )
 from mobilenet.cli.console import Group, say
@@ -43,7 +44,7 @@ for command in (
     pictures.figures, pictures.report, explore.spacetime, explore.diff, explore.reference, explore.schema,
     study.study, study.compare, robust.robust, study.reproduce,
     tracks.inspect_tracks, export.export,
-    programs.replay, programs.shrink, fuzz.swarm, exhaust.exhaust, fuzz.bench, examples.examples,
+    programs.replay, programs.shrink, swarm.swarm, exhaust.exhaust, bench.bench, examples.examples,
 ):  # fmt: skip
     app.command()(command)
 app.command("map")(pictures.map_)

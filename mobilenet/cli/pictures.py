@@ -39,7 +39,7 @@ def map_(
 ) -> None:
     """Draw a run as a map that plays: hosts, cells, handoffs, messages; one HTML file that needs no network."""
     with reporting(quiet, reads=[run]):
-        from mobilenet.experiments.replay import write_frames
+        from mobilenet.replay.rerun import write_frames
         from mobilenet.viz.map import draw
 
         target = out or run / "map.html"
@@ -120,7 +120,7 @@ def report(
 
 def _is_study_with_tables(directory: Path) -> bool:
     """Says what is missing of a study; raises RunError for what is neither a study nor a run."""
-    from mobilenet.experiments.study.tables import tables_of_what_is_there
+    from mobilenet.studies.tables import tables_of_what_is_there
     from mobilenet.viz.study_tables import is_study
 
     if not is_study(directory):

@@ -38,9 +38,9 @@ def replay(
 ) -> None:
     """Feed a program what it was told in a run, alone, and show the first answer that differs."""
     with reporting(quiet, reads=[run]):
-        from mobilenet.experiments.programs.alone import exchanges, feed
-        from mobilenet.experiments.programs.transcript import lines_of, lines_of_node
         from mobilenet.parameters import ScenarioError
+        from mobilenet.replay.alone import exchanges, feed
+        from mobilenet.replay.transcript import lines_of, lines_of_node
         from mobilenet.rundir.reader import RunError
         from mobilenet.scenario import load_scenario
 
@@ -103,7 +103,7 @@ def shrink(
     """Look for a smaller scenario that violates the same property: fewer broadcasts, crashes, hosts, seconds."""
     with reporting(quiet, reads=[run]):
         from mobilenet import api
-        from mobilenet.experiments.shrink import Shrinking
+        from mobilenet.swarm.shrink import Shrinking
 
         target = out or run.with_name(f"{run.resolve().name}-small")
         if target.exists():

@@ -16,7 +16,7 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 from mobilenet.cli.console import error_console
 
 if TYPE_CHECKING:
-    from mobilenet.experiments.study.batch import Standing
+    from mobilenet.studies.batch import Standing
 
 PLAIN_PROGRESS_S = 10.0  # between two lines where there is no terminal
 

@@ -46,8 +46,8 @@ def robust(
 ) -> None:
     """Ask whether a study's comparison would have come out the same way on another radio."""
     with reporting(quiet and not dry_run):
-        from mobilenet.experiments.robust import robust as robustness
-        from mobilenet.experiments.robust.words import (
+        from mobilenet.studies.robust import robust as robustness
+        from mobilenet.studies.robust.words import (
             RADIO_HEAD,
             markdown,
             radio_row,
@@ -55,9 +55,9 @@ def robust(
             totals,
             without_mean,
         )
-        from mobilenet.experiments.study.rows import write_rows
-        from mobilenet.experiments.study.spark import local_master
-        from mobilenet.experiments.study.store import write_text
+        from mobilenet.studies.rows import write_rows
+        from mobilenet.studies.spark import local_master
+        from mobilenet.studies.store import write_text
         from mobilenet.viz.files import together
         from mobilenet.viz.robust import draw
 
@@ -106,8 +106,8 @@ def _again(study: Path, radios: str | None, obstacles: Path | None, out: Path | 
 
 
 def _print_claims(plan: Any, found: list[Any]) -> None:
-    from mobilenet.experiments.robust.verdicts import ratios_of
-    from mobilenet.experiments.robust.words import cells, name_of
+    from mobilenet.studies.robust.verdicts import ratios_of
+    from mobilenet.studies.robust.words import cells, name_of
 
     as_ratios = ratios_of(found)
     head = ("metric", "comparison", *(radio.name for radio in plan.radios), "verdict")

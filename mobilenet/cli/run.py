@@ -82,7 +82,7 @@ def _require_the_same(done: Any, allow_code: bool, quiet: bool) -> None:
     import tempfile
 
     from mobilenet import api
-    from mobilenet.experiments.programs.transcript import first_difference, lines_of
+    from mobilenet.replay.transcript import first_difference, lines_of
 
     with tempfile.TemporaryDirectory(prefix="mobilenet-twice-") as folder, progress(quiet, "again") as update:
         again = api.run(done.path / "scenario.yaml", None, Path(folder) / "again", [], update, allow_code)

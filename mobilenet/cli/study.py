@@ -46,9 +46,9 @@ def study(
     """Run a study: many runs of a scenario under different factors, on Spark, with tables and a comparison."""
     places: list[Path] = []
     with reporting(quiet and not dry_run, reads=places):
-        from mobilenet.experiments.study import study as studies
-        from mobilenet.experiments.study.spark import local_master
-        from mobilenet.experiments.study.worlds import ADVICE, has_one_movement
+        from mobilenet.studies import study as studies
+        from mobilenet.studies.spark import local_master
+        from mobilenet.studies.worlds import ADVICE, has_one_movement
 
         if has_one_movement(studies.scenario_of(study)):
             say(f"{study}: {ADVICE}")
@@ -81,10 +81,10 @@ def study(
 def compare(study: StudyDirectory) -> None:
     """Compare the levels of a factor over the same worlds: by how much they differ, and how sure that is."""
     with reporting(reads=[study]):
-        from mobilenet.experiments.study.csv_tables import table_rows
-        from mobilenet.experiments.study.doubt import doubts
-        from mobilenet.experiments.study.study import compare_study, shown_finding
-        from mobilenet.experiments.study.tables import tables_of_what_is_there
+        from mobilenet.studies.csv_tables import table_rows
+        from mobilenet.studies.doubt import doubts
+        from mobilenet.studies.study import compare_study, shown_finding
+        from mobilenet.studies.tables import tables_of_what_is_there
         from mobilenet.viz.comparison import draw
         from mobilenet.viz.files import together
 
@@ -145,8 +145,8 @@ def reproduce(
 ) -> None:
     """Run the experiments of a paper, and print each of its figures beside ours. Goes on where it was stopped."""
     with reporting(quiet):
-        from mobilenet.experiments.reproduce import bundling, causal, mobile, reliable
-        from mobilenet.experiments.study.spark import local_master
+        from mobilenet.papers import bundling, causal, mobile, reliable
+        from mobilenet.studies.spark import local_master
 
         if paper is Paper.mobile and (max_n is not None or processes is not None):
             fail(
@@ -204,8 +204,8 @@ def reproduce(
 @contextmanager
 def keeping_what_is_done() -> Iterator[None]:
     """Whatever stops a study, its finished runs stay."""
-    from mobilenet.experiments.study.batch import JobLost
-    from mobilenet.experiments.study.java_end import is_without_java
+    from mobilenet.studies.batch import JobLost
+    from mobilenet.studies.java_end import is_without_java
 
     try:
         yield
@@ -224,7 +224,7 @@ def keeping_what_is_done() -> Iterator[None]:
 
 def _say_agreement(head: tuple[str, ...], rows: list[dict[str, Any]], file: Path) -> None:
     """What does not agree with print, then how much does, table by table; every row is in the file."""
-    from mobilenet.experiments.reproduce import agreement
+    from mobilenet.papers import agreement
 
     found = agreement.summary(rows)
     if apart := [row for row in rows if row["verdict"] not in ("", agreement.AGREES)] if found else rows:

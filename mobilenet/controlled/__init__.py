@@ -2,7 +2,7 @@
 
 `Network` holds packets, wires, connections and timers of hosts and stations as lists to choose from; `Processes` does
 so for broadcasts among processes; `Node` is one host or station alone, run one input at a time. The explorer of
-`mobilenet.experiments.exhaust` and tests of plug-ins use the same nodes. The swarm (`mobilenet.experiments.fuzz`) and
+`mobilenet.exhaustion` and tests of plug-ins use the same nodes. The swarm (`mobilenet.swarm`) and
 the benches of our protocols' tests have the ports of these networks, and handle what the protocols do in their own way.
 """
 

@@ -100,9 +100,10 @@ def digest_of_trees() -> str:
 def _tree(source: bytes) -> bytes:
     import ast
 
+    with_docstring = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
     tree = ast.parse(source)
     for node in ast.walk(tree):
-        if isinstance(node, (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)) and ast.get_docstring(node, clean=False):
+        if isinstance(node, with_docstring) and ast.get_docstring(node, clean=False):
             del node.body[0]
     return ast.dump(tree).encode()
 

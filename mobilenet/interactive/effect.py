@@ -6,7 +6,7 @@ Model     computed from what the runs recorded from the intervention to the end 
           Up to the intervention the two runs of a world are one and the same, and what comes after the time that is
           looked at is no matter
 Units     seconds
-Source    paired t intervals: experiments/study/statistics.py; ours: docs/guide/live.md
+Source    paired t intervals: studies/statistics.py; ours: docs/guide/live.md
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ import numpy as np
 import pandas as pd
 
 from mobilenet.engine.kernel import SECOND, ns
-from mobilenet.experiments.study.statistics import compare_pairs
 from mobilenet.metrics.deliveries import Deliveries
 from mobilenet.rundir.reader import read_coded
 from mobilenet.rundir.table import Table
+from mobilenet.studies.statistics import compare_pairs
 from mobilenet.world.interventions import Add, AnyIntervention, Cut, Drag, Interval, Loss, Mend, OfHost, OfStation
 
 EFFECTS = ("delivery_delay_mean_s", "deliveries")  # of the whole network

@@ -27,7 +27,7 @@ from mobilenet.scenario.switches import lossy_cuts
 from mobilenet.verify.warned import warnings_on
 
 WORD, QUOTED = r"[\w./:=@+-]+", r"('[^']*'|\"'\")+"
-SWARM = (  # of a seed of a swarm, as `again` of experiments/fuzz/campaign.py writes it
+SWARM = (  # of a seed of a swarm, as `again` of swarm/campaign.py writes it
     rf"mobilenet swarm --count \d+ --seed \d+( --(protocol|backbone|mac|radio|promises) {WORD}"
     rf"| --(station-)?command ({WORD}|{QUOTED})| --allow-code)*"
 )

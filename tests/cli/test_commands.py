@@ -128,7 +128,7 @@ def test_run_exits_with_1_when_the_run_is_violated(
 
 
 def test_swarm(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    campaign = pytest.importorskip("mobilenet.experiments.fuzz.campaign")
+    campaign = pytest.importorskip("mobilenet.swarm.campaign")
 
     def hunted(seeds: range, *options: object) -> Iterator[SimpleNamespace]:
         for seed in seeds:

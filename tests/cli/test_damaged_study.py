@@ -17,9 +17,9 @@ from matplotlib.figure import Figure
 from pyspark.sql import SparkSession
 
 from mobilenet.cli.main import app
-from mobilenet.experiments.study import study as studies
-from mobilenet.experiments.study.spark import local_master, spark_session
-from mobilenet.experiments.study.study import run_study
+from mobilenet.studies import study as studies
+from mobilenet.studies.spark import local_master, spark_session
+from mobilenet.studies.study import run_study
 
 from .command import FIRST
 from .study_damages import study_damages

@@ -9,10 +9,10 @@ from typer.testing import CliRunner
 
 from mobilenet.api import Run, run
 from mobilenet.cli.main import app
-from mobilenet.experiments.programs.transcript import first_difference, lines_of
-from mobilenet.experiments.shrink import Shrinking, ddmin
+from mobilenet.replay.transcript import first_difference, lines_of
 from mobilenet.rundir.reader import RunError
 from mobilenet.rundir.writer import write_table
+from mobilenet.swarm.shrink import Shrinking, ddmin
 from tests.programs.own import answering
 
 REFUSING = """print('{"do":"refuse"}') if e['ev'] == 'broadcast' else 0"""

@@ -14,16 +14,16 @@ import pytest
 
 from mobilenet.api import Run, run
 from mobilenet.cli.serve import _take_ctrl_c
-from mobilenet.experiments.programs.transcript import lines_of
-from mobilenet.experiments.replay import protocol_messages
-from mobilenet.experiments.shrink import Shrinking
 from mobilenet.parameters import ScenarioError
 from mobilenet.programs.children import Children
 from mobilenet.realtime.gateway import Gateway
 from mobilenet.realtime.pace import Pace
+from mobilenet.replay.rerun import protocol_messages
+from mobilenet.replay.transcript import lines_of
 from mobilenet.rundir.reader import RunError
 from mobilenet.simulation.datagrams import RealTime
 from mobilenet.simulation.plugin_code import PluginError
+from mobilenet.swarm.shrink import Shrinking
 from tests.realtime.own import scenario
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="all of 127.0.0.0/8 is local on Linux alone")

@@ -10,12 +10,12 @@ import pytest
 
 import mobilenet
 from mobilenet.api import judge_anew
-from mobilenet.experiments.study.declaration import Study
-from mobilenet.experiments.study.store import create
-from mobilenet.experiments.study.task import Batch, Job, perform
 from mobilenet.parameters import ScenarioError
 from mobilenet.rundir.reader import read_columns, read_json, read_manifest
 from mobilenet.simulation.plugin_code import PluginError
+from mobilenet.studies.declaration import Study
+from mobilenet.studies.store import create
+from mobilenet.studies.task import Batch, Job, perform
 from mobilenet.verify import verify
 from tests.cli.command import mobilenet as command
 

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 import mobilenet
-from mobilenet.experiments.study.measure import measure
 from mobilenet.judgement import own_metrics_of
 from mobilenet.metrics.own import own_metric
+from mobilenet.studies.measure import measure
 from tests.cli.command import mobilenet as command
 
 FIRST = Path(__file__).parents[2] / "scenarios" / "first.yaml"

@@ -14,12 +14,12 @@ from mobilenet.viz.map.data import document
 from mobilenet.viz.report import run_page
 
 import mobilenet
-from mobilenet.experiments.study.declaration import Study
-from mobilenet.experiments.study.error import StudyError
-from mobilenet.experiments.study.measure import measure
-from mobilenet.experiments.study.study import require_metric
 from mobilenet.metrics.registry import meaning
 from mobilenet.rundir.reader import RunError, read_columns, read_events, read_json, read_manifest
+from mobilenet.studies.declaration import Study
+from mobilenet.studies.error import StudyError
+from mobilenet.studies.measure import measure
+from mobilenet.studies.study import require_metric
 from mobilenet.verify import verify, verify_run
 
 from .test_plug_in_classes import FOLDER, refused

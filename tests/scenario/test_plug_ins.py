@@ -7,12 +7,12 @@ from pathlib import Path
 import pytest
 
 import mobilenet
-from mobilenet.experiments.study.declaration import Study
-from mobilenet.experiments.study.error import StudyError
-from mobilenet.experiments.study.measure import measure
-from mobilenet.experiments.study.study import require_metric
 from mobilenet.judgement import own_metrics_of
 from mobilenet.parameters import ScenarioError
+from mobilenet.studies.declaration import Study
+from mobilenet.studies.error import StudyError
+from mobilenet.studies.measure import measure
+from mobilenet.studies.study import require_metric
 
 FOLDER = Path(__file__).parents[2] / "scenarios"
 SHORT = ["duration_s=8", "hosts.count=6"]

@@ -8,12 +8,12 @@ from pathlib import Path
 import pytest
 
 from mobilenet.cli.key_reference import keys, reference, source_of
-from mobilenet.experiments.study.declaration import Study
 from mobilenet.metrics.registry import MOBILE, PROCESSES
 from mobilenet.parameters import Parameters, ScenarioError
 from mobilenet.scenario import load_scenario
 from mobilenet.scenario.mobile import Scenario
 from mobilenet.scenario.processes import ProcessScenario
+from mobilenet.studies.declaration import Study
 
 ROOT = Path(__file__).parents[2]
 

@@ -16,12 +16,12 @@ import pytest
 
 import mobilenet
 from mobilenet.api import write_scenario
-from mobilenet.experiments.study.configured import configured_scenario, write_configuration
-from mobilenet.experiments.study.error import StudyError
 from mobilenet.parameters import ScenarioError
 from mobilenet.propagation.obstacles import read_buildings
 from mobilenet.scenario import Scenario
 from mobilenet.scenario.radio_world import RadioWorld
+from mobilenet.studies.configured import configured_scenario, write_configuration
+from mobilenet.studies.error import StudyError
 from mobilenet.world.layout import station_positions
 
 ROOT = Path(__file__).parents[2]

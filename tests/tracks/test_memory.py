@@ -1,10 +1,10 @@
-"""A file of 20 MB takes little more memory than Python with numpy; `python -m tests.validate_tracks` has 100 MB."""
+"""A file of 20 MB takes little more memory than Python with numpy; `python -m validation.tracks` has 100 MB."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
-from tests.validate_tracks import peak_mb, write
+from validation.tracks import peak_mb, write
 
 
 def test_memory_of_a_big_file(tmp_path: Path) -> None:

@@ -13,11 +13,11 @@ from typer.testing import CliRunner
 
 import mobilenet
 from mobilenet.cli.main import app
-from mobilenet.experiments.fuzz.campaign import record_adversary
-from mobilenet.experiments.fuzz.schedule import draw
 from mobilenet.rundir.reader import RunError
 from mobilenet.rundir.recorder import EventLog
 from mobilenet.scenario import Scenario
+from mobilenet.swarm.campaign import record_adversary
+from mobilenet.swarm.schedule import draw
 from mobilenet.verify import verify_run
 from mobilenet.verify.judge import overall
 

@@ -17,12 +17,12 @@ from typing import Any
 import pytest
 
 import mobilenet
-from mobilenet.experiments.fuzz.campaign import record_adversary
-from mobilenet.experiments.fuzz.schedule import draw
 from mobilenet.rundir.reader import RunError
 from mobilenet.scenario import Scenario
 from mobilenet.scenario.plans import expected
 from mobilenet.scenario.run_source import recorded
+from mobilenet.swarm.campaign import record_adversary
+from mobilenet.swarm.schedule import draw
 from mobilenet.verify import verify_run
 from mobilenet.verify.judge import overall
 

@@ -12,12 +12,12 @@ from typer.testing import CliRunner
 
 import mobilenet
 from mobilenet.cli.main import app
-from mobilenet.experiments.fuzz.campaign import description, record_adversary
-from mobilenet.experiments.fuzz.schedule import FLAVOURS, draw
 from mobilenet.rundir.reader import RunError
 from mobilenet.scenario import Scenario, ScenarioError
 from mobilenet.scenario.promises import declared
 from mobilenet.scenario.run_source import recorded
+from mobilenet.swarm.campaign import description, record_adversary
+from mobilenet.swarm.schedule import FLAVOURS, draw
 from mobilenet.verify import verify_run
 
 from .damage import SCENARIO, Copy

@@ -13,12 +13,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mobilenet.api import manifest_of, simulate
-from mobilenet.experiments.fuzz.campaign import record_adversary
-from mobilenet.experiments.fuzz.schedule import FLAVOURS, draw
 from mobilenet.rundir.reader import read_columns, read_json, read_manifest
 from mobilenet.rundir.recorder import EVENTS, EventLog, fingerprint
 from mobilenet.rundir.table import Table
 from mobilenet.scenario import AnyScenario, ProcessScenario, Scenario
+from mobilenet.swarm.campaign import record_adversary
+from mobilenet.swarm.schedule import FLAVOURS, draw
 from mobilenet.verify import sampled, verify, wellformed
 from mobilenet.verify.broadcast import SAFETY, BroadcastJudge
 from mobilenet.verify.declared import require_scenario

@@ -9,7 +9,7 @@ from typer.testing import CliRunner
 
 import mobilenet
 from mobilenet.cli.main import app
-from mobilenet.experiments.replay import write_frames
+from mobilenet.replay.rerun import write_frames
 
 FIRST = Path(__file__).parents[2] / "scenarios" / "first.yaml"
 

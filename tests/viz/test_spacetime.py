@@ -13,7 +13,7 @@ from mobilenet.viz.spacetime.window import handoffs, shown_messages
 from mobilenet.viz.style import page
 
 import mobilenet
-from mobilenet.experiments.replay import protocol_messages
+from mobilenet.replay.rerun import protocol_messages
 from mobilenet.rundir.reader import RunError
 
 SCENARIO = """

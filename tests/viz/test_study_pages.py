@@ -22,8 +22,8 @@ from typer.testing import CliRunner
 
 from mobilenet.api import shown
 from mobilenet.cli.main import app
-from mobilenet.experiments.study.study import Result, compare_study
 from mobilenet.metrics.registry import MOBILE
+from mobilenet.studies.study import Result, compare_study
 from mobilenet.viz import comparison
 from tests.viz.overlap import legends_on_curves, overlapping
 from tests.viz.test_report import words

@@ -14,7 +14,7 @@ from typing import Any
 
 import pandas as pd
 
-from mobilenet.experiments.study.aggregation import UNSTABLE
+from mobilenet.studies.aggregation import UNSTABLE
 
 from ..study_tables import StudyTables
 from ..style import COLOURS, LINES, level_label, unstable_mark

@@ -15,7 +15,6 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from mobilenet.experiments.study.measure import delays_in, integral_of
 from mobilenet.parameters import ScenarioError
 from mobilenet.propagation.obstacles import read_buildings
 from mobilenet.propagation.walls import Building
@@ -23,6 +22,7 @@ from mobilenet.rundir.reader import RunError, read_manifest
 from mobilenet.rundir.schema import kind_of
 from mobilenet.scenario.mobile import Scenario
 from mobilenet.scenario.run_source import recorded
+from mobilenet.studies.measure import delays_in, integral_of
 
 from ..style import FAULT
 from .frames import Frames

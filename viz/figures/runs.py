@@ -18,11 +18,11 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from mobilenet.experiments.study.measure import delays_in
 from mobilenet.metrics.network import LOST_TO_OTHERS
 from mobilenet.quoting import counted
 from mobilenet.rundir.reader import read_frame
 from mobilenet.rundir.schema import BUFFERS, buffers_of
+from mobilenet.studies.measure import delays_in
 
 from ..files import make_folder
 from ..style import (

@@ -13,13 +13,13 @@ from pathlib import Path
 from typing import Any
 
 from mobilenet.api import shown
-from mobilenet.experiments.study.doubt import doubts
-from mobilenet.experiments.study.worlds import SAME_MOVEMENT, has_one_movement
 from mobilenet.parameters import ScenarioError
 from mobilenet.quoting import counted, quoted
 from mobilenet.rundir.reader import RunError
 from mobilenet.scenario import load_scenario
 from mobilenet.scenario.radio_words import radio_of_study
+from mobilenet.studies.doubt import doubts
+from mobilenet.studies.worlds import SAME_MOVEMENT, has_one_movement
 
 from ..figures import study_figures
 from ..figures.frames import by_power

@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mobilenet.experiments.fuzz.campaign import record_adversary
-from mobilenet.experiments.fuzz.schedule import FLAVOURS, Outcome, draw, run
 from mobilenet.protocols.mobile_causal import Status
+from mobilenet.swarm.campaign import record_adversary
+from mobilenet.swarm.schedule import FLAVOURS, Outcome, draw, run
 from mobilenet.verify import verify_run
 
 from .crowd import deaf_host_blocks_nobody, nothing_is_resent_to_the_silent, radio_is_not_flooded

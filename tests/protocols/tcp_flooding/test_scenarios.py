@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from mobilenet.experiments.fuzz import scenes
 from mobilenet.scenario import Scenario
+from mobilenet.swarm import scenes
 from mobilenet.verify.judge import overall
 
 from .judged import measured

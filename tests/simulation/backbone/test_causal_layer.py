@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 
 from mobilenet import api
 from mobilenet.engine.kernel import MILLISECOND
-from mobilenet.experiments.fuzz.campaign import judge_seed, record_adversary
-from mobilenet.experiments.fuzz.schedule import draw
 from mobilenet.protocols.vcube import backbone
 from mobilenet.protocols.vcube.backbone import ID_BYTES, Layer
+from mobilenet.swarm.campaign import judge_seed, record_adversary
+from mobilenet.swarm.schedule import draw
 from mobilenet.verify import verify_run
 
 from .mutants import FifoOnly, OtherChannel, OtherChannelBesideCausal, StampedWhenSent, Unordered

@@ -1,0 +1,70 @@
+"""One row of a benchmark's table: what it holds, how it is printed, and how it is kept.
+
+Source    ours: docs/performance.md
+"""
+
+from __future__ import annotations
+
+import csv
+import platform
+from dataclasses import asdict, dataclass, fields
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, NamedTuple, Self
+
+from mobilenet import __version__
+from mobilenet.engine import native
+
+
+class Column(NamedTuple):
+    field: str
+    heading: str
+    format: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Head:
+    """When, with what, and which case was measured."""
+
+    at: str
+    version: str
+    python: str
+    compiled: bool
+    case: str
+
+    @classmethod
+    def now(cls, case: str, *values: Any) -> Self:
+        """A row of this moment, with the values of the other columns in their order."""
+        at = datetime.now(UTC).isoformat(timespec="seconds")
+        return cls(at, __version__, platform.python_version(), native.in_use(), case, *values)
+
+
+def heading(columns: tuple[Column, ...]) -> str:
+    return "  ".join(f"{column.heading:{_width(column)}}" for column in columns).rstrip()
+
+
+def line(columns: tuple[Column, ...], row: Head) -> str:
+    return "  ".join(f"{_cell(column, row):{_width(column)}}" for column in columns).rstrip()
+
+
+def _width(column: Column) -> int:
+    return max(len(column.heading), 14 if column.field == "case" else 6)
+
+
+def _cell(column: Column, row: Head) -> str:
+    value = getattr(row, column.field)
+    if value is None:
+        return ""
+    return ("pass" if value else "MISS") if isinstance(value, bool) else f"{value:{column.format}}"
+
+
+def append(path: Path, row: Head) -> None:
+    """Append a row to a table. A table with other columns is renamed first."""
+    names = [field.name for field in fields(row)]
+    if path.is_file() and path.read_text(encoding="utf-8").splitlines()[:1] not in ([], [",".join(names)]):
+        path.rename(path.with_name(f"{path.stem}.before-{datetime.now(UTC):%Y%m%dT%H%M%S}{path.suffix}"))
+    with path.open("a", newline="", encoding="utf-8") as file:
+        writer = csv.DictWriter(file, names)
+        if file.tell() == 0:
+            writer.writeheader()
+        writer.writerow(asdict(row))

@@ -1,0 +1,50 @@
+"""How fast everything is on this machine."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from mobilenet.cli.console import Exit, fail, reporting, say
+from mobilenet.quoting import quoted
+
+
+def bench(
+    repeat: Annotated[int, typer.Option("--repeat", min=1, help="Runs of each case; the median counts.")] = 3,
+    table: Annotated[Path, typer.Option("--csv", metavar="FILE", help="The table that lines are appended to.")] = Path(
+        "bench.csv"
+    ),
+    studies: Annotated[bool, typer.Option(help="Also measure studies on Spark.")] = True,
+) -> None:
+    """Measure the speed of the simulator beside that of a bare event queue."""
+    with reporting():
+        from mobilenet.bench import broadcasts, live, programs, radios, simulator, whole_runs
+        from mobilenet.bench.row import append, heading, line
+        from mobilenet.engine import native
+
+        try:
+            table.open("a").close()
+        except OSError as error:
+            fail(f"{table}: cannot be written: {error.strerror}", Exit.BAD_INPUT)
+        interpreted = "interpreted: python3 make.py setup compiles it, where there is a C compiler"
+        say(f"the hot path is {'compiled' if native.in_use() else interpreted}")
+        parts = [
+            ("", simulator.COLUMNS, simulator.measure(repeat)),
+            ("_broadcasts", broadcasts.COLUMNS, broadcasts.measure(repeat)),
+            ("_radios", radios.COLUMNS, radios.measure(repeat)),
+            ("_programs", programs.COLUMNS, programs.measure(repeat)),
+            ("_whole_runs", whole_runs.COLUMNS, whole_runs.measure(repeat)),
+            ("_live", live.COLUMNS, live.measure(repeat)),
+        ]
+        if studies:
+            from mobilenet.bench import studies as on_spark
+
+            parts.append(("_studies", on_spark.COLUMNS, on_spark.measure()))
+        for suffix, columns, rows in parts:
+            say(f"\n{heading(columns)}")
+            for row in rows:
+                say(line(columns, row))
+                append(table.with_name(f"{table.stem}{suffix}.csv"), row)
+        say(f"Next: look at {quoted(table)}; the targets are in mobilenet/bench/")

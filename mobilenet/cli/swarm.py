@@ -1,0 +1,172 @@
+"""Try the protocols and the simulator: hostile schedules, and speed."""
+
+from __future__ import annotations
+
+import json
+import os
+import shlex
+import time
+from enum import Enum
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from mobilenet.cli.console import LONGEST_LINE, Exit, fail, reporting, say
+from mobilenet.cli.options import AllowCode
+from mobilenet.cli.progress import counting
+from mobilenet.quoting import counted, cut, quoted
+
+ON_THE_RADIO = ("mobile_causal", "tcp_flooding")
+AMONG_PROCESSES = ("best_effort", "reliable", "all_to_all", "disjoint_paths", "causal", "causal_reliable")
+
+
+class Backbone(Enum):
+    TREE = "tree"
+    BEST_EFFORT = "vcube_best_effort"
+    RELIABLE = "vcube_reliable"
+    CAUSAL = "vcube_causal"
+
+
+class Promises(Enum):
+    CAUSAL = "causal"
+    FIFO = "fifo"
+    BEST_EFFORT = "best_effort"
+
+
+class Model(Enum):
+    UNIT_DISK = "unit_disk"
+    SINR = "sinr"
+
+
+class Mac(Enum):
+    DCF = "dcf"
+    ACKING = "acking"
+
+
+def swarm(
+    count: Annotated[int, typer.Option("--count", min=1, help="How many schedules.")] = 100,
+    seed: Annotated[int, typer.Option("--seed", min=0, help="The first schedule's seed; the others follow.")] = 1,
+    workers: Annotated[int, typer.Option("--workers", min=1, help="Processes.")] = os.cpu_count() or 1,
+    keep: Annotated[
+        Path | None, typer.Option("--keep", metavar="DIR", help="Where run directories go that are not valid.")
+    ] = None,
+    protocol: Annotated[
+        str,
+        typer.Option(
+            "--protocol",
+            metavar="NAME|FILE.py:CLASS",
+            help=f"What is tried: {', '.join((*ON_THE_RADIO, *AMONG_PROCESSES))}, or a plug-in.",
+        ),
+    ] = "mobile_causal",
+    command: Annotated[
+        str | None,
+        typer.Option("--command", metavar="WORDS", help="Programs are tried instead: what hosts and stations run."),
+    ] = None,
+    station_command: Annotated[
+        str | None, typer.Option("--station-command", metavar="WORDS", help="What stations run, if it is another one.")
+    ] = None,
+    promises: Annotated[
+        Promises | None,
+        typer.Option("--promises", help="What the programs promise: causal (the default), fifo or best_effort."),
+    ] = None,
+    backbone: Annotated[
+        Backbone | None, typer.Option("--backbone", help="Between the stations; of mobile_causal alone.")
+    ] = None,
+    mac: Annotated[Mac | None, typer.Option("--mac", help="Of the radio, dcf unless said otherwise.")] = None,
+    radio: Annotated[
+        Model | None, typer.Option("--radio", help="Model of reception, unit_disk unless said otherwise.")
+    ] = None,
+    allow_code: AllowCode = False,
+) -> None:
+    """Run small random hostile scenarios and judge each of them.
+
+    Mobile: even seeds without physics, odd ones on the radio; over another MAC or radio model all of them on
+    the radio.
+    Broadcasts over VCube: processes that crash in the middle of sends, are suspected by mistake, and are reached over
+    links without order, as far as the protocol allows it. A plug-in plays where others of its kind do.
+    """
+    with reporting():
+        from mobilenet.swarm.campaign import ENDED_BY_ERROR, again, network_of, run_campaign
+
+        if command is None:
+            for option, given in (("--station-command", station_command), ("--promises", promises)):
+                if given is not None:
+                    fail(f"{option}: is of programs; expected --command, what hosts run, beside it", Exit.BAD_INPUT)
+        else:
+            if protocol != "mobile_causal":
+                fail(f"--protocol {protocol}: expected it or --command, and not both", Exit.BAD_INPUT)
+            protocol = _programs(command, station_command or command, (promises or Promises.CAUSAL).value)
+        _require_a_protocol(protocol, allow_code)
+        if backbone is not None and protocol != "mobile_causal":
+            other = protocol if command is None else "a program"
+            fail(
+                f"--backbone {backbone.value}: only mobile_causal has stations that choose one, not {other}",
+                Exit.BAD_INPUT,
+            )
+        for option, value in (("--mac", mac), ("--radio", radio)):
+            if value is not None and network_of(seed, protocol) == "processes":
+                fail(f"{option} {value.value}: {protocol} plays among processes, which have no radio", Exit.BAD_INPUT)
+        if mac is Mac.ACKING and radio is Model.SINR:
+            fail("--mac acking: only over --radio unit_disk: sinr knows the rates of 802.11", Exit.BAD_INPUT)
+        others: dict[str, Any] = {"backbone": backbone.value} if backbone is not None else {}
+        if protocol != "mobile_causal":
+            others["protocol"] = protocol
+        if mac is Mac.ACKING or radio is Model.SINR:
+            others["radio"] = "sinr" if radio is Model.SINR else "acking"
+        started = time.perf_counter()
+        tally: dict[str, int] = {}
+        happened: dict[str, int] = {}
+        with counting(count) as advance:
+            for result in run_campaign(range(seed, seed + count), workers, keep, **others):
+                advance()
+                tally[result.answer] = tally.get(result.answer, 0) + 1
+                for event, number in getattr(result, "happened", {}).items():
+                    happened[event] = happened.get(event, 0) + number
+                which, told = f"schedule {result.seed} ({result.network})", cut(result.explanation, LONGEST_LINE)
+                if result.answer == "violated":
+                    say(f"{which} violated:\n{told}")
+                    say(f"Repeat: {again(result.seed, 1, **others)} --keep {quoted(keep or Path('runs'))}")
+                elif result.answer == ENDED_BY_ERROR:
+                    say(f"{which} ended by an error: {told}")
+                    say(f"Repeat: {again(result.seed, 1, **others)}")
+                elif result.answer == "unknown":
+                    say(f"{which} unknown: {told.splitlines()[0]}")
+        parts = ", ".join(f"{number} {answer}" for answer, number in sorted(tally.items()))
+        say(f"{counted(count, 'schedule')} in {time.perf_counter() - started:.0f} s: {parts}")
+        if happened:
+            say(
+                "A schedule has "
+                + ", ".join(f"{number / count:.1f} {event}" for event, number in sorted(happened.items()))
+            )
+        kept = f" --keep {quoted(keep)}" if keep is not None else ""
+        say(f"Next: {again(seed + count, count, **others)}{kept}")
+        if tally.get("violated"):
+            raise typer.Exit(Exit.VIOLATED)
+        raise typer.Exit(Exit.BAD_INPUT if tally.get(ENDED_BY_ERROR) else Exit.FINE)  # as a run that a plug-in ends
+
+
+def _programs(command: str, station_command: str, promises: str) -> str:
+    """Programs as the swarm names them."""
+    words = {}
+    for option, role, text in (("--command", "host", command), ("--station-command", "station", station_command)):
+        try:
+            words[role] = shlex.split(text)
+        except ValueError as error:
+            fail(f"{option} {text}: {error}; expected words as a shell reads them", Exit.BAD_INPUT)
+        if not words[role]:
+            fail(f"{option}: no word in it; expected a program and its arguments", Exit.BAD_INPUT)
+    return json.dumps({"command": words, "promises": promises})
+
+
+def _require_a_protocol(protocol: str, allow_code: bool) -> None:
+    """A name of ours, or a plug-in's class, whose code may run."""
+    from mobilenet.simulation.plugin_code import require_allowed
+    from mobilenet.swarm.plug_ins import is_plug_in, kind_of, scene_of
+
+    known = (*ON_THE_RADIO, *AMONG_PROCESSES)
+    if is_plug_in(protocol):
+        require_allowed(scene_of(1, protocol), allow_code)
+        kind_of(protocol)  # whether it is a protocol at all
+    elif protocol not in known:
+        fail(f"--protocol {protocol}: expected one of {', '.join(known)}, or FILE.py:CLASS", Exit.BAD_INPUT)

@@ -1,0 +1,103 @@
+"""One case after the other, each in a process of its own, so that its memory can be told.
+
+Model     depth first; a violation is looked for once more breadth first, which gives a shortest trace
+Units     seconds, GiB
+Errors    none: a violation is part of a report; RuntimeError if a process ends without one
+Source    ours
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from multiprocessing.connection import Connection
+from typing import NamedTuple
+
+from mobilenet.quoting import counted
+from mobilenet.workers import spawning
+
+from .case import Case
+from .search import Progress, Result, Search
+from .trace import lines_of, trace_of
+
+LONGEST = 40  # lines of a trace
+
+
+class Told(NamedTuple):
+    case: Case
+    progress: Progress
+
+
+class Report(NamedTuple):
+    case: Case
+    result: Result
+    trace: tuple[str, ...]  # how it was violated
+
+
+def explore(cases: Iterable[Case], seconds: float = 900, gib: float = 16) -> Iterator[Told | Report]:
+    """Progress, and in the end of each case its report."""
+    context = spawning()
+    for case in cases:
+        ours, theirs = context.Pipe(duplex=False)
+        process = context.Process(target=_explore, args=(theirs, case, seconds, gib))
+        process.start()
+        theirs.close()
+        try:
+            yield from _follow(ours, case)
+        finally:
+            process.terminate()
+            process.join()
+
+
+def _follow(pipe: Connection, case: Case) -> Iterator[Told | Report]:
+    while True:
+        try:
+            told = pipe.recv()
+        except EOFError:
+            raise RuntimeError(f"the search of {case.name} ended without a result") from None
+        if isinstance(told, Report):
+            yield told
+            return
+        yield Told(case, told)
+
+
+def _explore(pipe: Connection, case: Case, seconds: float, gib: float) -> None:
+    search = Search(case)
+    for progress in search.run(seconds, gib):
+        pipe.send(progress)
+    assert search.result is not None
+    result = search.result._replace(path=(), after=())
+    trace = () if result.violation is None else shortest(case, search, seconds, gib)
+    pipe.send(Report(case, result, trace))
+    pipe.close()
+
+
+def shortest(case: Case, found: Search, seconds: float, gib: float) -> tuple[str, ...]:
+    """The lines of a shortest trace; none if it is not found in time."""
+    search = Search(case, found.space)
+    for _ in search.run(seconds, gib, breadth=True):
+        pass
+    if search.result is None or search.result.violation is None:
+        return ()
+    lines = lines_of(case, trace_of(search))
+    return tuple(
+        lines if len(lines) <= LONGEST else [*lines[: LONGEST - 1], f"     ... and {len(lines) - LONGEST + 1} more"]
+    )
+
+
+def bounds(case: Case) -> str:
+    """In words."""
+    count = [counted(case.stations, "station"), counted(len(case.cells), "host")]
+    may = [f"up to {counted(sum(case.messages), 'message')}"] if any(case.messages) else []
+    for number, what in ((case.moves, "move"), (case.crashes, "crash"), (case.leaves, "leave"), (case.joins, "join")):
+        may += [counted(number, what)] if number else []
+    begin = "all are members and have delivered one message of each" if case.joined else "all have asked to join"
+    return (
+        f"{' and '.join(count)}, {', '.join(may) or 'nothing happens to them'}; in the beginning {begin}; any number "
+        f"of losses, copies and late frames, timers in any order, any number of times; {_counted(case)}"
+    )
+
+
+def _counted(case: Case) -> str:
+    if not case.counted:
+        return "no frame is counted"
+    return f"each {' or '.join(case.counted)} has its effect once, and old ones {case.repeats} more times in all"

@@ -1,1 +1,0 @@
-"""More than one run: studies on Spark, reproductions of papers, fuzzing campaigns, benchmarks."""

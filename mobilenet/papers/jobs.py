@@ -1,0 +1,199 @@
+"""Many runs of processes, on all cores, each judged; what a reproduction is made of.
+
+Model     a job is a scenario and its changes; its result the metrics and the verdict. Full simulations, no shortcuts
+Kept      each result is a line of OUT/PAPER.results.jsonl, as soon as it is there; a job whose line is there is not
+          run again. A line belongs to the job's scenario with all its values, and to mobilenet's code as it was. One
+          that is torn counts for nothing
+Errors    ScenarioError: a scenario cannot be, or OUT cannot be written; both before the first run
+Source    ours: docs/protocols/vcube.md
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+from collections.abc import Callable, Iterator, Sequence
+from functools import cache
+from hashlib import sha256
+from pathlib import Path
+from tempfile import TemporaryFile
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+
+from mobilenet import shipped
+from mobilenet.papers.watch import Watch, Watched, delivered, latencies
+from mobilenet.parameters import ScenarioError
+from mobilenet.workers import as_done
+
+if TYPE_CHECKING:
+    from mobilenet.scenario import ProcessScenario
+    from mobilenet.simulation.processes.experiment import Outcome
+
+SCENARIOS = shipped.SCENARIOS / "vcube"
+
+
+Done = TypeVar("Done")
+
+
+class Job(NamedTuple):
+    key: tuple[Any, ...]  # what it belongs to
+    scenario: str
+    changes: tuple[str, ...]
+    is_watched: bool = False  # for the figures on single processes and messages
+    beside: tuple[str, ...] | None = None  # further changes: another run, for what messages have in both
+
+
+class Result(NamedTuple):
+    key: tuple[Any, ...]
+    metrics: dict[str, Any]
+    counters: dict[str, Any]
+    answer: str
+    watched: Watched | None = None
+
+
+def perform(job: Job) -> Result:
+    """One run, in memory."""
+    from mobilenet.metrics import metrics
+    from mobilenet.rundir.manifest import manifest
+    from mobilenet.simulation.processes.experiment import Experiment
+    from mobilenet.verify import verify
+    from mobilenet.verify.judge import overall
+
+    scenario = scenario_of(job)
+    outcome, watch = _watched(scenario) if job.is_watched else (Experiment(scenario).run(), None)
+    recording = outcome.recording
+    facts = manifest(recording, scenario, outcome.simulated_ns, outcome.quiescent, 0.0, "")
+    tables, counters = recording.tables(), recording.document()
+    events, samples = tables["events"], tables["samples"]
+    answer = overall(verify(events, samples, tables["positions"], counters, facts))
+    watched = watch.found(events, samples) if watch is not None else None
+    if watch is not None and watched is not None and job.beside is not None and (of := watch.of_two()):
+        other, its_watch = _watched(scenario.changed(job.beside))
+        its_events = other.recording.events.columns()
+        watched["pairs"] = latencies(of, watch.received, delivered(events)) + latencies(
+            of, its_watch.received, delivered(its_events)
+        )
+    return Result(job.key, metrics(events, samples, counters, facts), counters, answer, watched)
+
+
+def _watched(scenario: ProcessScenario) -> tuple[Outcome, Watch]:
+    from mobilenet.simulation.processes.experiment import Experiment
+
+    watch = Watch(scenario.processes)
+    on_receive = watch.on_receive if scenario.network.kind == "packet" else None
+    return Experiment(scenario, watch.on_send, on_receive).run(), watch
+
+
+def scenario_of(job: Job) -> ProcessScenario:
+    from mobilenet.scenario import ProcessScenario
+
+    return ProcessScenario.load(SCENARIOS / job.scenario, ("record.buffers=false", *job.changes))
+
+
+def perform_all(
+    jobs: Sequence[Job], workers: int | None, say: Callable[[str], None], results: Path | None = None
+) -> dict[tuple[Any, ...], list[Result]]:
+    """Results by key, in the order of the jobs, whoever was faster; `results` is the file that keeps them."""
+    names = [identity(job) for job in jobs]
+    done = {} if results is None else kept(results)
+    missing = [k for k, name in enumerate(names) if name not in done]
+    if len(missing) < len(jobs):
+        say(f"{len(jobs) - len(missing)} of {len(jobs)} runs are there: {results}")
+    for count, (k, result) in enumerate(performed(perform, jobs, missing, workers), 1):
+        done[names[k]] = result
+        if results is not None:
+            keep(results, names[k], result)
+        if count % 50 == 0 or count == len(missing):
+            say(f"{count} of {len(missing)} runs")
+    found: dict[tuple[Any, ...], list[Result]] = {}
+    for job, name in zip(jobs, names, strict=True):
+        found.setdefault(job.key, []).append(done[name]._replace(key=job.key))
+    return found
+
+
+def performed(
+    work: Callable[[Job], Done], jobs: Sequence[Job], chosen: list[int], workers: int | None
+) -> Iterator[tuple[int, Done]]:
+    """What `work` makes of the chosen jobs, in the order in which it is done."""
+    for place, result in as_done(work, [jobs[k] for k in chosen], workers):
+        yield chosen[place], result
+
+
+def identity(job: Job) -> str:
+    """Of what its result depends on. Raises ScenarioError."""
+    text = json.dumps(
+        [scenario_of(job).model_dump(mode="json"), digest_of_code(), job.is_watched, job.beside], sort_keys=True
+    )
+    return sha256(text.encode()).hexdigest()
+
+
+@cache
+def digest_of_code() -> str:
+    """Of all modules of mobilenet: what one of them decides is not known beforehand."""
+    digest = sha256()
+    for path in sorted(shipped.PACKAGE.rglob("*.py")):
+        digest.update(f"{path.relative_to(shipped.PACKAGE)}\0".encode() + path.read_bytes())
+    return digest.hexdigest()[:16]
+
+
+def kept(results: Path) -> dict[str, Result]:
+    """What is there."""
+    found = {}
+    try:
+        lines = results.read_text(encoding="utf-8").splitlines()
+    except FileNotFoundError:
+        return {}
+    except (OSError, UnicodeDecodeError) as error:
+        raise ScenarioError(f"{results}: cannot be read: {error}") from None
+    for line in lines:
+        try:
+            row = json.loads(line)
+            found[row["job"]] = Result((), row["metrics"], row["counters"], row["answer"], row["watched"])
+        except (ValueError, KeyError, TypeError):
+            continue
+    return found
+
+
+def keep(results: Path, name: str, result: Result) -> None:
+    """On a line of its own, even after a torn one."""
+    row = {
+        "job": name,
+        "metrics": result.metrics,
+        "counters": result.counters,
+        "answer": result.answer,
+        "watched": result.watched,
+    }
+    with results.open("a", encoding="utf-8") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        file.write(("\n" if _is_torn(results) else "") + json.dumps(row) + "\n")
+
+
+def _is_torn(results: Path) -> bool:
+    with results.open("rb") as file:
+        size = file.seek(0, os.SEEK_END)
+        if size == 0:
+            return False
+        file.seek(-1, os.SEEK_END)
+        return file.read(1) != b"\n"
+
+
+def prepare(out: Path, jobs: Sequence[Job]) -> None:
+    """All that can be wrong is wrong before the first run. Raises ScenarioError."""
+    for job in jobs:
+        identity(job)
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+        with TemporaryFile(dir=out):
+            pass
+    except OSError as error:
+        raise ScenarioError(f"{out}: cannot be written: {error.strerror}; name another directory with --out") from None
+
+
+def sizes(max_n: int, processes: int | None) -> list[int]:
+    """8, 16, ... up to max_n, or only one."""
+    return [processes] if processes is not None else [n for n in (1 << d for d in range(3, 11)) if n <= max_n]
+
+
+def markdown(head: Sequence[str], rows: Sequence[Sequence[Any]]) -> str:
+    lines = [head, ["---"] * len(head), *rows]
+    return "".join(f"| {' | '.join('' if cell is None else str(cell) for cell in line)} |\n" for line in lines)

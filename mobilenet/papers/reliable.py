@@ -1,0 +1,210 @@
+"""The experiments of the reliable broadcast paper, and whether what it says of them holds.
+
+Model     p0 broadcasts once, with VCube-RB, All-RB and DPath-RB: without faults; p_(n/2) crashes at 0 and at log2 n,
+          for All-RB and DPath-RB also p1 and p_(n-1); p0 crashes when its last copy has left; log2(n)-1 random
+          crashes at whole times in [0, log2 n], p0 spared, 32 replications. Of what the paper says without a figure:
+          p_(n/2) crashes at 0 and p0 broadcasts at 20, when all suspect it; p0 alone, or all others, suspect it
+          wrongly; p0 suspects everybody. The figures' values are not in the text that we have, nor is Table 1, so
+          every sentence on them is checked instead: reliable_statements.py
+Units     time units; messages
+Errors    ScenarioError
+Source    Jeanneau et al. (JBCS 2017), "Discussion on the performance" and "Experimental evaluation";
+          data/papers/jeanneau2017_reliable.csv; ours: docs/protocols/vcube.md
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from mobilenet.papers.jobs import Job, Result, markdown, perform_all, prepare, sizes
+from mobilenet.papers.reliable_counts import count_all
+from mobilenet.papers.reliable_statements import (
+    ALL_MISTAKEN,
+    ALONE,
+    BEFORE,
+    EVERYBODY,
+    FREE,
+    NOTICED,
+    OTHERS,
+    RANDOM,
+    SEND,
+    SOURCE,
+    T0,
+    T1,
+    Runs,
+    statements,
+)
+from mobilenet.parameters import ScenarioError
+from mobilenet.quoting import counted
+from mobilenet.studies.rows import write_rows
+from mobilenet.studies.store import write_text
+
+PROTOCOLS = {"VCube-RB": "reliable", "All-RB": "all_to_all", "DPath-RB": "disjoint_paths"}
+REPLICATIONS = 32
+LATER = 20  # when everybody suspects who crashed at 0
+# a timeout with which nobody is suspected beside who is meant: who suspects everybody tests everybody, and answers
+# late
+PATIENT = 1000
+Z = 1.96  # "standard normal z-table"
+HEAD = (
+    "experiment",
+    "n",
+    "protocol",
+    "latency",
+    "messages",
+    "trees",
+    "delvs",
+    "acks",
+    "deliveries",
+    "latency_half_width",
+    "messages_half_width",
+    "runs",
+    "not valid",
+)
+COUNTED = {
+    *((experiment, "VCube-RB") for experiment in (FREE, T0, T1, SOURCE, BEFORE, ALONE, EVERYBODY)),
+    *((experiment, "All-RB") for experiment in (FREE, T0, T1)),
+    (FREE, "DPath-RB"),
+}
+
+VERDICTS = ("hold", "hold in part", "fail", "not checked")
+
+
+def reproduce(
+    out: Path, max_n: int, processes: int | None, workers: int | None, say: Callable[[str], None]
+) -> tuple[list[dict[str, Any]], list[dict[str, str]]]:
+    """Run everything, check what the paper says; writes OUT/reliable.csv, statements.csv and reliable.md."""
+    if processes is not None and processes & (processes - 1):
+        raise ScenarioError(f"--processes {processes}: DPath-RB runs on a full hypercube; expected a power of two")
+    wanted = sizes(max_n, processes)
+    jobs = list(_jobs(wanted))
+    prepare(out, jobs)
+    kept = out / "reliable.results.jsonl"
+    results = perform_all(jobs, workers, say, kept)
+    seen = [job for job in jobs if (job.key[0], job.key[2]) in COUNTED] + [_noticed(n) for n in wanted]
+    counts = count_all(seen, workers, say, kept)
+    rows = [_row(key, found) for key, found in results.items()]
+    found = list(
+        statements(
+            wanted, Runs({_place(row): row for row in rows}, {(e, p, n): one for (e, n, p), one in counts.items()})
+        )
+    )
+    rows = [_rounded(row) for row in rows]
+    write_rows(out, "reliable", rows)
+    write_rows(out, "statements", found)
+    text = markdown(HEAD, [[row[name] for name in HEAD] for row in rows])
+    text += "\n" + markdown(
+        ("statement", "answer", "where"), [[s["statement"], s["answer"], s["place"]] for s in found]
+    )
+    write_text(out / "reliable.md", text)
+    verdicts = Counter(s["verdict"] for s in found)
+    told = ", ".join(f"{verdicts[name]} {name}" for name in VERDICTS if verdicts[name])
+    say(f"{counted(len(found), 'statement')}: {told}")
+    return rows, found
+
+
+def _place(row: dict[str, Any]) -> tuple[str, str, int]:
+    return row["experiment"], row["protocol"], row["n"]
+
+
+def _jobs(wanted: list[int]) -> Iterator[Job]:
+    for n in wanted:
+        d = (n - 1).bit_length()
+        yield from _suspicions(n)
+        for name, protocol in PROTOCOLS.items():
+            base = (f"processes={n}", f"protocol={{name: {protocol}}}")
+            for experiment, at in ((T0, 0), (T1, d)):
+                yield Job((experiment, n, name), "reliable.yaml", (*base, _crash(n // 2, at)))
+                for other, who in zip(OTHERS[experiment], (1, n - 1), strict=True) if name != "VCube-RB" else ():
+                    yield Job((other, n, name), "reliable.yaml", (*base, _crash(who, at)))
+            yield Job((FREE, n, name), "reliable.yaml", (*base, "faults=[]"))
+            yield Job((SOURCE, n, name), "reliable.yaml", (*base, _crash(0, _left(n, name))))
+            for seed in range(1, REPLICATIONS + 1):
+                drawn = f"random_faults={{count: {d - 1}, latest: {d}, spared: [p0]}}"
+                yield Job((RANDOM, n, name), "reliable.yaml", (*base, "faults=[]", drawn, f"seed={seed}"))
+
+
+def _suspicions(n: int) -> Iterator[Job]:
+    """Somebody is suspected before the broadcast."""
+    for name in ("VCube-RB", "All-RB"):
+        later = f"workload.instants={{kind: at, time: {LATER}}}"
+        yield Job(
+            (BEFORE, n, name),
+            "reliable.yaml",
+            (f"processes={n}", f"protocol={{name: {PROTOCOLS[name]}}}", _crash(n // 2, 0), later),
+        )
+    half = n // 2
+    mistakes = {
+        ALONE: [(0, half)],
+        ALL_MISTAKEN: [(i, half) for i in range(n) if i != half],
+        EVERYBODY: [(0, i) for i in range(1, n)],
+    }
+    for experiment, wrong in mistakes.items():
+        listed = ", ".join(f"{{at: 0, by: p{by}, about: p{about}}}" for by, about in wrong)
+        detector = ("detector.mode=unreliable", f"detector.timeout={PATIENT}", f"detector.mistakes=[{listed}]")
+        yield Job(
+            (experiment, n, "VCube-RB"),
+            "reliable.yaml",
+            (f"processes={n}", "protocol={name: reliable}", "faults=[]", *detector),
+        )
+
+
+def _noticed(n: int) -> Job:
+    """When p0's crash is noticed, without the broadcast: the detector has its own lane, and All-RB sends a million
+    messages after it.
+    """
+    idle = (f"processes={n}", "protocol={name: all_to_all}", "workload.sources=0", _crash(0, _left(n, "All-RB")))
+    return Job((NOTICED, n, "All-RB"), "reliable.yaml", idle)
+
+
+def _crash(process: int, at: float) -> str:
+    return f"faults=[{{process: p{process}, at: {at:g}}}]"
+
+
+def _left(n: int, name: str) -> float:
+    """Between the last copy of p0 and the first answer that anybody hands on."""
+    copies = n - 1 if name == "All-RB" else (n - 1).bit_length()
+    return round(copies * SEND + SEND / 2, 2)
+
+
+def _row(key: tuple[Any, ...], found: list[Result]) -> dict[str, Any]:
+    def mean(quantity: str) -> float:
+        return float(np.mean([r.metrics.get(quantity, 0) for r in found]))
+
+    row: dict[str, Any] = {"experiment": key[0], "n": key[1], "protocol": key[2]}
+    begun = LATER if key[0] == BEFORE else 0
+    row |= {"latency": round(mean("latency") - begun, 6), "messages": mean("messages"), "trees": mean("messages_tree")}
+    row |= {
+        "delvs": mean("messages_delv"),
+        "acks": mean("messages_ack"),
+        "deliveries": mean("deliveries"),
+        "complete": mean("broadcasts_complete"),
+    }
+    row |= {"never_left": sum(r.counters["messages"]["never_left"] for r in found)}
+    row |= {"runs": len(found), "not valid": sum(r.answer != "valid" for r in found)}
+    for quantity in ("latency", "messages"):
+        values = np.array([r.metrics[quantity] for r in found], dtype=np.float64)
+        row[f"{quantity}_half_width"] = Z * float(values.std(ddof=1)) / len(values) ** 0.5 if len(values) > 1 else None
+    return row
+
+
+def _rounded(row: dict[str, Any]) -> dict[str, Any]:
+    """As it is written and printed."""
+    digits = {
+        "latency": 2,
+        "messages": 1,
+        "trees": 1,
+        "delvs": 1,
+        "acks": 1,
+        "deliveries": 1,
+        "latency_half_width": 2,
+        "messages_half_width": 2,
+    }
+    return {
+        name: row[name] if row[name] is None or name not in digits else round(row[name], digits[name]) for name in HEAD
+    }

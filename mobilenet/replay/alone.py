@@ -1,0 +1,73 @@
+"""One program alone with what it was told in a run, and the first answer that is another one.
+
+Model     the lines of one life of a node are fed to a command, and each answer is held against the recorded one as
+          JSON, line by line. The emulator is not there: nothing depends on what is answered
+Units     seconds of wall time
+Errors    ProgramError, as in a run; RunError: recorded lines that no run records
+Source    ours: docs/guide/programs.md
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from mobilenet.programs.children import Children
+from mobilenet.programs.conversation import Conversation
+from mobilenet.replay.transcript import Line, value_of
+from mobilenet.rundir.reader import RunError
+
+
+class Parting(NamedTuple):
+    """An answer that differs: what was told, and the lines of both answers."""
+
+    told: str
+    number: int  # of the event, from 1
+    recorded: list[str]
+    answered: list[str]
+
+
+def feed(
+    lines: Sequence[Line],
+    command: Sequence[str],
+    folder: Path,
+    within_s: float,
+    on_event: Callable[[int], None] = lambda number: None,
+) -> Parting | None:
+    """The first answer that is not as recorded; None: all are. `within_s`: wall time for one answer."""
+    told_and_said = [(told, recorded, _values(recorded, folder)) for told, recorded in exchanges(lines)]
+    children = Children(folder)
+    name = lines[0].node
+    try:
+        talk = Conversation(children, children.spawn(name, command), name, within_s)
+        for number, (told, recorded, values) in enumerate(told_and_said, 1):
+            _, answered = talk.ask(told)
+            if _values(answered, folder) != values:
+                return Parting(told, number, recorded, answered)
+            on_event(number)
+        return None
+    finally:
+        children.close()
+
+
+def exchanges(lines: Sequence[Line]) -> Iterator[tuple[str, list[str]]]:
+    """What was told, and the lines of its answer."""
+    told: str | None = None
+    answer: list[str] = []
+    for line in lines:
+        if line.said:
+            answer.append(line.line)
+            continue
+        if told is not None:
+            yield told, answer
+        told, answer = line.line, []
+    if told is not None:
+        yield told, answer
+
+
+def _values(lines: Sequence[str], folder: Path) -> list[str]:
+    try:
+        return [value_of(line) for line in lines]
+    except (ValueError, RecursionError):
+        raise RunError(f"{folder / 'lines.parquet'}: a line of a program that is no JSON; the run is damaged") from None

@@ -1,0 +1,174 @@
+"""Run what a study still misses, round by round, in batches of runs that Spark hands to its workers.
+
+Model     a round is what the stopping rule asks for (stopping.py). What a killed study left is looked at first, by the
+          workers: a run counts when all its files are as they were written and its scenario is that of its
+          configuration. Batches begin large and end small, so workers end together
+Errors    JobLost when Spark gives up, StudyError for a metric that does not exist; failed runs are rows, not errors
+Source    ours: docs/guide/studies.md
+"""
+
+from __future__ import annotations
+
+import shutil
+import threading
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+
+from mobilenet.studies.configurations import PlannedRun, planned
+from mobilenet.studies.parts import Part, fault, index
+from mobilenet.studies.stopping import Open, still_open
+from mobilenet.studies.store import Store, remove
+from mobilenet.studies.tables import write_tables
+from mobilenet.studies.task import Batch, Job, perform
+from mobilenet.studies.wholeness import Left, look
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+LOOK_EVERY_S = 0.5
+MOST_IN_A_BATCH = 50
+BATCHES_PER_WORKER = 4  # of what is left, as long as there is much
+T = TypeVar("T")
+
+
+class JobLost(Exception):
+    """Spark gave up; what is done is kept."""
+
+
+class Standing(NamedTuple):
+    """How far a study is."""
+
+    done: int
+    failed: int
+    left: int  # of this round
+    round: int
+    most_left: int  # more than `left` where the stopping rule may ask for more
+    imprecise: str = ""  # for people: the configuration that is known least well
+
+
+Progress = Callable[[Standing], None]
+
+
+def run_all(store: Store, spark: SparkSession, progress: Progress) -> list[int]:
+    """All rounds; of each configuration, the replications that it consists of now."""
+    study, rule = store.study, store.study.replications
+    targets = [rule.min] * len(store.configurations)
+    store.clear_notes()
+    measured = _measured(store, spark)
+    number, imprecise = 1, ""
+    while True:
+        runs = planned(study, targets)
+        store.write_runs(runs, measured)
+        missing = [run for run in runs if run.id not in measured]
+        more = sum(rule.most - target for target in targets) if rule.until else 0
+
+        wanted, before = {run.id for run in runs}, Standing(0, 0, 0, number, more, imprecise)
+        try:
+            _run(store, missing, spark, partial(_tell, progress, store, wanted, before))
+        finally:
+            measured |= {run for part in _parts(store) for run in part.runs}
+            store.write_runs(runs, measured)
+        undecided = still_open(store.measured, targets, rule, study.confidence)
+        if not undecided:
+            return targets
+        write_tables(store, targets, spark)  # so that there is something to look at
+        for one in undecided:
+            targets[one.configuration] = min(rule.most, targets[one.configuration] + rule.step)
+        number, imprecise = number + 1, _said(store, undecided[0])
+
+
+def _tell(progress: Progress, store: Store, wanted: set[str], before: Standing) -> None:
+    done, failed = sum(path.name in wanted for path in store.runs.iterdir()), store.failures()
+    left = max(0, len(wanted) - done - failed)
+    progress(before._replace(done=done, failed=failed, left=left, most_left=left + before.most_left))
+
+
+def _said(store: Store, least: Open) -> str:
+    assert store.study.replications.until is not None
+    until, label = store.study.replications.until, store.configurations[least.configuration].label
+    return f"{label}: {until.metric} ± {least.relative_half_width:.0%}, asked ± {until.relative_half_width:.0%}"
+
+
+def _parts(store: Store) -> list[Part]:
+    return [part for part in index(store.measured, store.study.kind) if isinstance(part, Part)]
+
+
+def _measured(store: Store, spark: SparkSession) -> set[str]:
+    """Which runs are there, whole and measured. What is damaged is removed, and parts that measured it."""
+    there = {path.name for path in store.runs.iterdir() if path.is_dir() and not path.name.startswith(".")}
+    most = [store.study.replications.most] * len(store.configurations)
+    begun = [run for run in planned(store.study, most) if run.id in there] if there else []
+    lefts = [Left(str(store.path.absolute()), run.id, run.configuration, run.seed) for run in begun]
+    whole: dict[str, str] = {}
+    for found in _spread(spark, _batches(lefts, spark), look):
+        whole.update(found)
+    for run in begun:
+        if run.id not in whole:
+            shutil.rmtree(store.runs / run.id)
+    measured: set[str] = set()
+    for part in index(store.measured, store.study.kind):
+        if isinstance(part, Path):
+            remove(part)
+        elif (
+            any(whole.get(run) != digest for run, digest in part.runs.items())
+            or measured & part.runs.keys()
+            or fault(part.path, len(store.configurations)) is not None
+        ):
+            part.path.unlink()
+        else:
+            measured |= part.runs.keys()
+    return measured
+
+
+def _run(store: Store, missing: list[PlannedRun], spark: SparkSession, tell: Callable[[], None]) -> None:
+    if not missing:
+        return
+    folder = str(store.path.absolute())
+    jobs = [Job(run.id, run.configuration, run.replication, run.seed) for run in missing]
+    batches = [Batch(folder, store.study.kind, tuple(own)) for own in _batches(jobs, spark)]
+    failure: list[BaseException] = []
+
+    def work() -> None:
+        try:
+            spark.sparkContext.parallelize(batches, len(batches)).foreach(perform)
+        except BaseException as error:  # told to the thread that waits
+            failure.append(error)
+
+    thread = threading.Thread(target=work, daemon=True)
+    thread.start()
+    try:
+        while thread.is_alive():
+            thread.join(LOOK_EVERY_S)
+            tell()
+    except BaseException:
+        with suppress(Exception):  # the signal may have reached Spark as well
+            spark.sparkContext.cancelAllJobs()
+        raise
+    if failure:
+        raise JobLost(_reason(failure[0])) from None
+
+
+def _batches(jobs: Sequence[T], spark: SparkSession) -> list[list[T]]:
+    """In order; each a share of what is left, so that the last ones are small."""
+    workers = max(1, spark.sparkContext.defaultParallelism)
+    found: list[list[T]] = []
+    first = 0
+    while first < len(jobs):
+        size = min(MOST_IN_A_BATCH, max(1, (len(jobs) - first) // (BATCHES_PER_WORKER * workers)))
+        found.append(list(jobs[first : first + size]))
+        first += size
+    return found
+
+
+def _spread(spark: SparkSession, batches: list[list[T]], work: Callable[[list[T]], Any]) -> list[Any]:
+    if not batches:
+        return []
+    return list(spark.sparkContext.parallelize(batches, len(batches)).map(work).collect())
+
+
+def _reason(error: BaseException) -> str:
+    lines: list[Any] = [line for line in str(error).splitlines() if line.strip()]
+    return " ".join(str(lines[0] if lines else type(error).__name__).split())[:200]

@@ -1,0 +1,166 @@
+"""From a study to its table of runs: every combination of levels, every replication, and the seed of each.
+
+Model     configurations are numbered in the order of the file, the last factor fastest. The seed of a run depends on
+          the study's seed and the replication alone, so replication 3 of every configuration meets the same world:
+          who walks where, who speaks when, who fails (common random numbers)
+Errors    ScenarioError: a level that makes no scenario, named by file, line and factor
+Source    ours: docs/guide/studies.md
+"""
+
+from __future__ import annotations
+
+import hashlib
+import itertools
+import math
+from dataclasses import dataclass
+from typing import Any
+
+from mobilenet.parameters import ScenarioError
+from mobilenet.scenario import ProcessScenario, Scenario
+from mobilenet.scenario.yaml_writer import inline
+from mobilenet.simulation.plugin_code import require_allowed
+from mobilenet.studies.declaration import Study
+
+MOST_RUNS = 1_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class Configuration:
+    """One combination of levels."""
+
+    number: int
+    levels: dict[str, Any]  # factor -> level
+    overrides: tuple[str, ...]  # as --set takes them
+
+    @property
+    def label(self) -> str:
+        return ", ".join(f"{factor}={shown_level(level)}" for factor, level in self.levels.items()) or "as it is"
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedRun:
+    configuration: int
+    replication: int  # from 1
+    seed: int
+
+    @property
+    def id(self) -> str:
+        return f"c{self.configuration:03d}-r{self.replication:04d}"
+
+
+def table_level(level: Any) -> Any:
+    """As it stands in tables: a number, or text."""
+    if isinstance(level, float) and level.is_integer():
+        return int(level)
+    return level if isinstance(level, (int, float)) and not isinstance(level, bool) else shown_level(level)
+
+
+def shown_level(level: Any) -> str:
+    return level if isinstance(level, str) else inline(level)
+
+
+def combinations(study: Study) -> list[dict[str, Any]]:
+    """factor -> level, in the order of the file, the last factor fastest."""
+    levels = [study.levels(factor) for factor in study.factors]
+    return [dict(zip(study.factors, combination, strict=True)) for combination in itertools.product(*levels)]
+
+
+def configurations(study: Study, allow_code: bool = False) -> list[Configuration]:
+    """All of them, each tried on the scenario once, so that no run fails for a wrong key, or runs code that nobody
+    allowed.
+    """
+    factors = {factor: study.levels(factor) for factor in study.factors}
+    count = math.prod(len(levels) for levels in factors.values())
+    if count * study.replications.most > MOST_RUNS:
+        raise study.problem(
+            ("factors",), f"{count} configurations of {study.replications.most} runs, more than {MOST_RUNS} runs"
+        )
+    _require_plain(study, factors)
+    _require_allowed(study, allow_code)
+    base = [_override(key, value) for key, value in study.set.items()]
+    for place, key in enumerate(study.set):
+        _try(study, allow_code, ("set", key), *base[: place + 1])
+    found = []
+    for number, levels in enumerate(combinations(study)):
+        overrides = (*base, *(o for factor, level in levels.items() for o in _overrides(study, factor, level)))
+        _try(study, allow_code, ("factors",), *overrides, what=levels)
+        found.append(Configuration(number, levels, overrides))
+    return found
+
+
+def _require_allowed(study: Study, allow_code: bool) -> None:
+    """Told before any key is tried: none of them is to blame."""
+    try:
+        scenario = study.scenario_with([_override(key, value) for key, value in study.set.items()])
+    except ScenarioError:
+        return  # told below, with its key
+    if scenario.protocol.name == "datagrams":
+        raise study.problem(("scenario",), "its programs live in real time, and no two runs are the same: no studies")
+    try:
+        require_allowed(scenario, allow_code)
+    except ScenarioError as error:
+        raise study.problem(("scenario",), str(error)) from None
+
+
+def _overrides(study: Study, factor: str, level: Any) -> list[str]:
+    """A mapping changes several keys together, unless the factor itself is a key of the scenario."""
+    if factor.partition(".")[0] in Scenario.model_fields.keys() | ProcessScenario.model_fields.keys():
+        return [_override(factor, level)]
+    if not isinstance(level, dict) or not level:
+        what = f"no key of a scenario; a factor of another name needs mappings as levels, got {inline(level)[:60]}"
+        raise study.problem(("factors", factor), what)
+    return [_override(key, value) for key, value in level.items()]
+
+
+def _require_plain(study: Study, factors: dict[str, tuple[Any, ...]]) -> None:
+    """Each key is changed by one factor, and each level is another one."""
+    if not study.has_scenario():
+        raise study.problem(("scenario",), f"there is no file {str(study.scenario_path)!r}")
+    by: dict[str, tuple[str, str]] = {key: ("set", key) for key in study.set}
+    for factor, levels in factors.items():
+        shown = [inline(level) for level in levels]
+        twice = next((level for place, level in enumerate(shown) if level in shown[:place]), None)
+        if twice is not None:
+            raise study.problem(("factors", factor), f"level {twice[:60]} twice")
+        for key in dict.fromkeys(o.partition("=")[0] for level in levels for o in _overrides(study, factor, level)):
+            if key in by:
+                raise study.problem(("factors", factor), f"{key} is set by {'.'.join(by[key])} as well")
+            by[key] = ("factors", factor)
+    if "seed" in by:
+        raise study.problem(by["seed"], "runs take their seeds from the study's own seed; change that")
+
+
+def _override(key: str, value: Any) -> str:
+    return f"{key}={inline(value)}"
+
+
+def _try(
+    study: Study, allow_code: bool, path: tuple[str, ...], *overrides: str, what: dict[str, Any] | None = None
+) -> None:
+    try:
+        require_allowed(study.scenario_with(overrides), allow_code)
+    except ScenarioError as error:
+        message = str(error).splitlines()[0]
+        for factor, level in (what or {}).items():
+            if any(message.startswith(f"--set {override}:") for override in _overrides(study, factor, level)):
+                reason = message.split(": ", 1)[1]
+                raise study.problem(("factors", factor), f"level {inline(level)[:60]}: {reason}") from None
+        with_levels = f" (with {', '.join(f'{f}={shown_level(v)[:60]}' for f, v in what.items())})" if what else ""
+        raise study.problem(path, f"{message}{with_levels}") from None
+
+
+def seed_of(study: Study, replication: int) -> int:
+    """As first_seed says, else 48 bits, so that it reads as a number."""
+    if study.first_seed is not None:
+        return study.first_seed + replication - 1
+    return int.from_bytes(hashlib.sha256(f"study {study.seed}, replication {replication}".encode()).digest()[:6], "big")
+
+
+def planned(study: Study, targets: list[int]) -> list[PlannedRun]:
+    """The runs of a study, replication by replication; `targets`: of each configuration, how many it has."""
+    return [
+        PlannedRun(number, replication, seed_of(study, replication))
+        for replication in range(1, max(targets, default=0) + 1)
+        for number, target in enumerate(targets)
+        if replication <= target
+    ]

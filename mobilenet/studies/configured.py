@@ -1,0 +1,142 @@
+"""The scenario of each configuration, as a study's directory keeps it: written whole, and never taken on trust.
+
+Model     configurations/c000/ holds the effective scenario and copies of the files it names. It is written beside and
+          renamed. When a study goes on, what is asked now is written again and compared with what is there: the code
+          of plug-ins and other files byte by byte, the scenario value by value. What differs is replaced if no run was
+          made of it, and refused otherwise. A scenario that is empty, cut or no YAML says nothing else, and is replaced
+Errors    StudyError: the file, and what differs
+Source    ours: docs/guide/studies.md
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Callable, Iterator
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+from mobilenet.api import write_scenario
+from mobilenet.parameters import ScenarioError
+from mobilenet.scenario import AnyScenario, load_scenario
+from mobilenet.scenario.yaml_reader import parse
+from mobilenet.simulation.plugins import with_declared
+from mobilenet.studies.configurations import shown_level
+from mobilenet.studies.error import StudyError
+
+MOST_DIFFERENCES = 5
+DECLARED = "protocol."  # null below it stands for what a plug-in's class declares; older versions left it so
+
+
+def configured_file(study: Path, number: int) -> Path:
+    """The scenario of configuration `number` in the directory of a study."""
+    return study / "configurations" / f"c{number:03d}" / "scenario.yaml"
+
+
+def configured_scenario(study: Path, number: int) -> AnyScenario:
+    """The same, read once by each process."""
+    file = configured_file(study, number)
+    return _read(file, file.stat().st_mtime_ns)
+
+
+@lru_cache(maxsize=16)
+def _read(file: Path, written_ns: int) -> AnyScenario:
+    return load_scenario(file)
+
+
+def another_study(place: Path, differences: list[str]) -> StudyError:
+    shown = "; ".join(differences[:MOST_DIFFERENCES]) + ("; ..." if len(differences) > MOST_DIFFERENCES else "")
+    return StudyError(f"{place}: belongs to another study: {shown}; name another directory with --out")
+
+
+class _Damaged(StudyError):
+    """Of a scenario that is lost, whatever it was: what it has to be follows from the study."""
+
+
+def write_configuration(
+    study: Path,
+    scenario: AnyScenario,
+    number: int,
+    allow_code: bool = False,
+    say: Callable[[str], None] = lambda line: None,
+) -> None:
+    """Raises StudyError where runs of another scenario bear its number; `allow_code`: as for mobilenet.run. `say` is
+    told of a scenario that was damaged.
+    """
+    target = configured_file(study, number).parent
+    fresh = target.with_name(f".{target.name}.{os.getpid()}")
+    shutil.rmtree(fresh, ignore_errors=True)
+    fresh.mkdir(parents=True)
+    try:
+        write_scenario(fresh, with_declared(scenario, allow_code))
+        if target.is_dir() and not target.is_symlink():
+            difference = _difference(target, fresh)
+            if difference is None:
+                return
+            if isinstance(difference, _Damaged):
+                say(str(difference))
+            elif any((study / "runs").glob(f"{target.name}-r*")):
+                raise difference
+            shutil.rmtree(target)
+        os.rename(fresh, target)
+    finally:
+        shutil.rmtree(fresh, ignore_errors=True)
+
+
+def _difference(target: Path, fresh: Path) -> StudyError | None:
+    """Between what is there and what is asked. No code of either is run."""
+    names = sorted(path.name for path in fresh.iterdir())
+    for name in names:
+        if name != "scenario.yaml" and not _is_same(target / name, fresh / name):
+            return another_study(target / name, ["not the file that the study names now"])
+    if _is_same(target / "scenario.yaml", fresh / "scenario.yaml"):
+        return None
+    if (how := _damage(target / "scenario.yaml", (fresh / "scenario.yaml").read_bytes())) is not None:
+        return _Damaged(f"{target / 'scenario.yaml'}: was {how}; written anew from the study")
+    try:
+        before, after = load_scenario(target / "scenario.yaml"), load_scenario(fresh / "scenario.yaml")
+    except ScenarioError as error:
+        what = " ".join(str(error).split())
+        return StudyError(f"{what}; the study is damaged: name another directory with --out")
+    differences = [
+        f"{key} of the scenario was {shown_level(a)}, is {shown_level(b)}" for key, a, b in apart(before, after)
+    ]
+    return another_study(target / "scenario.yaml", differences) if differences else None
+
+
+def _damage(file: Path, expected: bytes) -> str | None:
+    """What makes it no scenario at all; None: it says something."""
+    if not file.is_file():
+        return "missing"
+    if expected.startswith(found := file.read_bytes()):
+        return "cut" if found else "empty"
+    try:
+        return None if isinstance(parse(found, file.name).value, dict) else "no YAML with keys"
+    except ScenarioError:
+        return "no YAML"
+
+
+def apart(before: AnyScenario, after: AnyScenario) -> list[tuple[str, Any, Any]]:
+    """Key and both values of what makes two scenarios different ones."""
+    return [
+        (key, a, b)
+        for key, a, b in differing(before.model_dump(), after.model_dump())
+        if not (a is None and key.startswith(DECLARED))
+    ]
+
+
+def _is_same(a: Path, b: Path) -> bool:
+    try:
+        return not a.is_symlink() and a.read_bytes() == b.read_bytes()
+    except OSError:
+        return False
+
+
+def differing(old: Any, new: Any, path: str = "") -> Iterator[tuple[str, Any, Any]]:
+    """Key, value before and value now, of what is not the same in two mappings."""
+    if isinstance(old, dict) and isinstance(new, dict):
+        for key in [*old, *(key for key in new if key not in old)]:
+            yield from differing(old.get(key), new.get(key), f"{path}.{key}" if path else str(key))
+    elif old != new:
+        yield path, old, new

@@ -1,0 +1,80 @@
+"""The tables of a study as it wrote them for people, read with a look at whether they are whole.
+
+Shapes    rows are mappings from column to text; COLUMNS says what each table has at least
+Errors    StudyError, one line with the file: missing, not readable, or damaged
+Source    mobilenet/studies/tables.py; ours: docs/guide/studies.md
+"""
+
+from __future__ import annotations
+
+import csv
+import math
+from pathlib import Path
+
+from mobilenet.studies.error import StudyError
+
+Rows = list[dict[str, str]]
+COLUMNS = {  # name: texts, counts, numbers that may be missing
+    "tables/summary.csv": (("metric", "label"), ("configuration", "n"), ("mean", "low", "high")),
+    "tables/runs.csv": (("run", "verdict"), ("configuration", "replication"), ()),
+    "tables/buffers.csv": (("buffer",), ("configuration",), ("from_s", "to_s", "mean", "low", "high")),
+    "tables/delays.csv": ((), ("configuration",), ("share", "delay_s", "deliveries")),
+    "runs.csv": (("run", "state"), (), ()),
+}
+AGAIN = "run `mobilenet study` again"
+LONGEST_TEXT = 1000  # of a cell: the names of runs, metrics, buffers
+LONGEST_COUNT = 12  # digits
+
+
+def read_rows(path: Path) -> Rows:
+    """Any of the CSV files, as they are."""
+    return _read(path)[0]
+
+
+def table_rows(directory: Path, name: str, numbers: tuple[str, ...] = ()) -> Rows:
+    """One of COLUMNS, checked; `numbers`: further columns that have numbers, or nothing."""
+    path = directory / name
+    rows, columns = _read(path)
+    texts, counts, always = COLUMNS[name]
+    missing = [column for column in (*texts, *counts, *always) if columns and column not in columns]
+    if missing:
+        raise StudyError(f"{path}: damaged: column {missing[0]} is missing; {AGAIN}")
+    for number, row in enumerate(rows, 1):
+        if None in row or None in row.values():
+            raise StudyError(f"{path}: damaged: row {number} is not whole; {AGAIN}")
+        for column in (*texts, *counts, *always, *numbers):
+            if not _fits(row.get(column, ""), column in counts, column in texts):
+                raise StudyError(f"{path}: damaged: row {number}, {column} is {row[column][:60]!r}; {AGAIN}")
+    return rows
+
+
+def _fits(value: str, is_count: bool, is_text: bool) -> bool:
+    if is_text:
+        return len(value) <= LONGEST_TEXT
+    if is_count:
+        return value.isascii() and value.isdecimal() and len(value) <= LONGEST_COUNT
+    return not value or number(value) is not None
+
+
+def number(value: object) -> float | None:
+    """A finite one, or None."""
+    if isinstance(value, bool) or not isinstance(value, (int, float, str)):
+        return None
+    try:
+        found = float(value)
+    except (ValueError, OverflowError):
+        return None
+    return found if math.isfinite(found) else None
+
+
+def _read(path: Path) -> tuple[Rows, list[str]]:
+    try:
+        with path.open(newline="", encoding="utf-8") as file:
+            reader = csv.DictReader(file, strict=True)
+            return list(reader), list(reader.fieldnames or ())
+    except FileNotFoundError:
+        raise StudyError(f"{path}: missing; the study is not finished, {AGAIN}") from None
+    except OSError as error:
+        raise StudyError(f"{path}: cannot be read: {error.strerror}; {AGAIN}") from None
+    except (UnicodeDecodeError, csv.Error) as error:
+        raise StudyError(f"{path}: not readable as CSV: {error}; {AGAIN}") from None

@@ -1,0 +1,225 @@
+"""What one run contributes to the tables of a study: its metrics, its buffers over time, and all its delays as counts.
+
+Model     buffers over time are means over BUCKETS equal parts of the simulated time. Delays go into bins of equal
+          ratio, 0.1 % wide, so that counts of many runs add up in any order and a percentile read from them is off by
+          less than that.
+          steady_state: the warm-up is what MSER-5 cuts off the series of mean delays per message, in the order of their
+          broadcasts, up to the next whole second
+Units     seconds and messages, as the names say
+Shapes    columns of equal length (rundir/table.py)
+Source    Wilhelm, Arantes, Sens (2020), section V, for the quantities; ours: docs/guide/studies.md
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from mobilenet.judgement import with_own_metrics
+from mobilenet.metrics import OwnMetric
+from mobilenet.metrics.buffers import BUFFERS, measured
+from mobilenet.metrics.fold import EventFold
+from mobilenet.rundir.reader import read_coded, read_json, read_table
+from mobilenet.rundir.schema import kind_of
+from mobilenet.rundir.table import Table
+from mobilenet.studies.statistics import mser5, relative_slope, survival_quantiles
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+SECOND = 1_000_000_000
+BUCKETS = 60
+RATIO = 1.001  # of two neighbouring bins
+SHORTEST_S = 1e-7
+SURVIVAL = {"p50": 0.50, "p95": 0.95, "p99": 0.99}
+
+Series = list[float | None]  # BUCKETS values; None where nobody was there to have a buffer
+
+
+class Measured(NamedTuple):
+    metrics: dict[str, float]
+    buffers: dict[str, Series]
+    bins: list[int]  # of the delays, ascending
+    counts: list[int]  # deliveries in each
+
+
+def measure(directory: Path, kind: str, own: Sequence[OwnMetric] = ()) -> Measured:
+    """All that a study needs of one run directory; `own`: the metrics that its scenario brings along."""
+    manifest = read_json(directory, "manifest.json")
+    begin, end = manifest["warmup_s"], manifest["duration_s"]
+    events, samples = read_measured(directory)
+    sent, delays = delays_of(events)
+    found = read_json(directory, "metrics.json")
+    if kind == "steady_state":
+        cut_s = steady_from_s(sent, delays, begin, end)
+        begin = begin if cut_s is None else cut_s
+        found = _metrics_from(directory, manifest, begin, own)
+        found |= {"steady": 0 if cut_s is None else 1, "warmup_cut_s": cut_s}
+    values = {name: float(value) for name, value in found.items() if value is not None}
+    inside = delays[(sent >= begin * SECOND) & (sent < end * SECOND)]
+    values |= _survival(directory, inside, begin, end, found.get("broadcasts_undelivered") or 0)
+    over_time = buffers_over_time(events, samples, end, measured(manifest) if kind_of(manifest) == "mobile" else {})
+    if over_time:
+        values["backlog_slope"] = _backlog_slope(over_time, begin, end)
+    return Measured(values, over_time, *counted(inside))
+
+
+def read_measured(directory: Path) -> tuple[Table, Table]:
+    """Events and samples of a run, as far as a study looks at them."""
+    events = read_table(directory, "events", ("time_ns", "node", "event", "message"))
+    return Table({}, events), Table({}, read_table(directory, "samples"))
+
+
+def delays_of(events: Table) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+    """Of all deliveries: when the message was broadcast (ns), and how long it took (s)."""
+    times, event, message = events.numbers("time_ns"), events.coded("event"), events.coded("message")
+    broadcasts, deliveries = event.rows("broadcast"), event.rows("deliver")
+    broadcast_at = np.full(len(message.words) + 1, -1, dtype=np.int64)  # the last for what has no message
+    broadcast_at[message.codes[broadcasts]] = times[broadcasts]
+    sent = broadcast_at[message.codes[deliveries]]
+    known = sent >= 0
+    return sent[known], (times[deliveries][known] - sent[known]) / SECOND
+
+
+def delays_in(events: pd.DataFrame) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+    """The same of a frame of events."""
+    columns = events[["time_ns", "node", "event", "message"]]
+    return delays_of(Table({}, pa.Table.from_pandas(columns, preserve_index=False)))
+
+
+def counted(delays_s: NDArray[np.float64]) -> tuple[list[int], list[int]]:
+    """The bins that are not empty, and the deliveries in each."""
+    bins = np.floor(np.log(np.maximum(delays_s, SHORTEST_S) / SHORTEST_S) / math.log(RATIO)).astype(np.int64)
+    found, counts = np.unique(bins, return_counts=True)
+    return found.tolist(), counts.tolist()
+
+
+def delay_of_bin(number: int) -> float:
+    """Its middle, in seconds."""
+    return float(SHORTEST_S * RATIO ** (number + 0.5))
+
+
+def steady_from_s(sent: NDArray[np.int64], delays: NDArray[np.float64], begin_s: float, end_s: float) -> float | None:
+    """The second from which on delays (as of delays_of) look steady; None: they do not."""
+    inside = (sent >= begin_s * SECOND) & (sent < end_s * SECOND)
+    times, place = np.unique(sent[inside], return_inverse=True)
+    cut = mser5(np.bincount(place, weights=delays[inside]) / np.bincount(place)) if len(times) else None
+    if cut is None:
+        return None
+    if not cut:
+        return float(begin_s)
+    cut_s = float(math.ceil(times[cut] / SECOND))
+    return cut_s if cut_s < end_s else None
+
+
+def _metrics_from(
+    directory: Path, manifest: dict[str, Any], warmup_s: float, own: Sequence[OwnMetric]
+) -> dict[str, Any]:
+    events, samples = read_coded(directory, "events"), read_coded(directory, "samples")
+    counters = read_json(directory, "counters.json")
+    return dict(with_own_metrics(events, samples, counters, {**manifest, "warmup_s": warmup_s}, own)[0])
+
+
+def _survival(
+    directory: Path, delays: NDArray[np.float64], begin_s: float, end_s: float, undelivered: int
+) -> dict[str, float]:
+    """Percentiles with the undelivered counted as 'at least as long as until the end of the record'."""
+    waited = _still_waiting(directory, begin_s, end_s) if undelivered else np.zeros(0)
+    found = survival_quantiles(delays, waited, list(SURVIVAL.values()))
+    return {
+        f"delivery_delay_survival_{name}_s": value
+        for name, value in zip(SURVIVAL, found, strict=True)
+        if value is not None
+    }
+
+
+def _still_waiting(directory: Path, begin_s: float, end_s: float) -> NDArray[np.float64]:
+    """How long the members at the end have waited for each message of the window that they do not have."""
+    events = read_coded(directory, "events")
+    last = int(events.numbers("time_ns").max(initial=0))
+    owed = EventFold(events, round(begin_s * SECOND), round(end_s * SECOND)).owed()
+    waits = [(last - sent) / SECOND for _, _, sent in owed if begin_s * SECOND <= sent < end_s * SECOND]
+    return np.array(waits, dtype=np.float64)
+
+
+def buffers_over_time(
+    events: Table, samples: Table, end_s: float, buffers: Mapping[str, tuple[str, str]] = BUFFERS
+) -> dict[str, Series]:
+    """Mean messages per node and bucket; hosts count while they are members. `buffers` as metrics/buffers.py has them,
+    which is also the order of what is found.
+    """
+    edges = np.linspace(0, end_s * SECOND, BUCKETS + 1)
+    times, event, node = events.numbers("time_ns"), events.coded("event"), events.coded("node")
+    either, leaves = event.rows("join", "leave"), event.rows("leave")
+    is_join = (event.codes[either] == event.code("join")).astype(np.float64)
+    membership = (times[either], node.codes[either], is_join)
+    sampled, sampled_at = samples.coded("node"), samples.numbers("time_ns")
+    place = {name: code for code, name in enumerate(sampled.words)}
+    of_event = np.array([place.setdefault(name, len(place)) for name in node.words], dtype=np.int64)
+    left = (times[leaves], of_event[node.codes[leaves]], np.zeros(len(leaves)))
+    found: dict[str, Series] = {}
+    for name, (kind, quantity) in buffers.items():
+        of_kind = sampled.mapped([word.startswith(kind) for word in sampled.words], nothing=False)
+        own = np.flatnonzero((samples.coded("quantity").codes == samples.coded("quantity").code(quantity)) & of_kind)
+        rows = (sampled_at[own], sampled.codes[own], samples.numbers("value")[own])
+        if kind == "h":  # what a host had when it left, or vanished, no longer counts
+            together = tuple(np.concatenate(pair) for pair in zip(rows, left, strict=True))
+            order = np.argsort(together[0], kind="stable")
+            rows = (together[0][order], together[1][order], together[2][order])
+            time = np.diff(integral(*membership, edges))
+        else:
+            time = np.diff(edges) * len(np.unique(rows[1]))
+        area = np.diff(integral(*rows, edges))
+        found[name] = [float(area[b] / time[b]) if time[b] > 0 else None for b in range(BUCKETS)]
+    return found
+
+
+def integral(
+    times_ns: NDArray[np.int64], node: NDArray[np.int64], value: NDArray[np.float64], edges: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """Of the sum over all nodes of a step function, from 0 to each edge; value times nanoseconds.
+
+    `times_ns` ascend; each row sets its node's value.
+    """
+    if not len(times_ns):
+        return np.zeros(len(edges))
+    times = times_ns.astype(np.float64)
+    by_node = np.argsort(node, kind="stable")
+    before = np.concatenate([[0.0], value[by_node][:-1]])
+    before[np.concatenate([[True], np.diff(node[by_node]) != 0])] = 0.0
+    steps = np.empty(len(value))
+    steps[by_node] = value[by_node] - before
+    level = np.cumsum(steps)
+    area = np.concatenate([[0.0], np.cumsum(level[:-1] * np.diff(times))])
+    place = np.searchsorted(times, edges, side="right") - 1
+    found: NDArray[np.float64] = np.where(place >= 0, area[place] + level[place] * (edges - times[place]), 0.0)
+    return found
+
+
+def integral_of(rows: pd.DataFrame, edges: NDArray[np.float64]) -> NDArray[np.float64]:
+    """The same of a frame of samples."""
+    nodes = rows["node"].factorize()[0].astype(np.int64)
+    return integral(rows["time_ns"].to_numpy(), nodes, rows["value"].to_numpy().astype(np.float64), edges)
+
+
+def _backlog_slope(over_time: dict[str, Series], begin_s: float, end_s: float) -> float:
+    """Growth over the second half of the window of what waits at stations and hosts (in their SBuffers, or in all
+    buffers if nobody has one), as a multiple of its mean.
+
+    A backlog that grows from nothing, all the time, gives 2/3; one that has settled, 0.
+    """
+    width, middle_s = end_s / BUCKETS, (begin_s + end_s) / 2
+    levels: dict[int, float] = {}
+    waiting: list[str] = [name for name in ("station_sbuffer", "host_sbuffer") if name in over_time] or list(over_time)
+    for name in waiting:
+        for bucket, value in enumerate(over_time[name]):
+            if bucket * width >= middle_s and value is not None:
+                levels[bucket] = levels.get(bucket, 0.0) + value
+    buckets = sorted(levels)
+    return relative_slope(np.array(buckets, dtype=np.float64), np.array([levels[b] for b in buckets]))

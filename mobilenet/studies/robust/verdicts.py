@@ -1,0 +1,133 @@
+"""Whether what a comparison found on the first radio is found on the others.
+
+Model     the effect of a level against the baseline in a metric, paired by replication within each radio. All p values,
+          of all metrics, levels and radios, are one family (Holm). An effect on the first radio that is significant is
+          a claim. Its verdict is
+              survives        significant, and in the same direction, on all radios
+              flips           significant in the other direction on some; `flips_under` names them
+              inconclusive    not significant on some, or without a mean there; `inconclusive_under` names them
+              no claim        there is no significant effect on the first radio
+Units     those of the metrics; ratios have none
+Errors    none
+Source    ours: docs/guide/robust.md
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+from mobilenet.studies.compare import Finding
+from mobilenet.studies.configurations import shown_level, table_level
+from mobilenet.studies.statistics import Comparison, holm
+
+NO_MEAN = ("unstable", "no data")
+
+
+@dataclass(slots=True)
+class Effect:
+    """On one radio. `direction`: 1 or -1 where it is significant, else 0; `lack`: why there is no result."""
+
+    radio: str
+    result: Comparison | None
+    lack: str = ""
+    p_adjusted: float | None = None
+    direction: int = 0
+
+
+@dataclass(slots=True)
+class Claim:
+    """A level against the baseline in one metric, on all radios; the first one makes the claim."""
+
+    others: dict[str, Any]  # the levels of the other factors
+    level: Any
+    baseline: Any
+    metric: str
+    effects: list[Effect] = field(default_factory=list)
+
+    @property
+    def is_one(self) -> bool:
+        return self.effects[0].direction != 0
+
+    @property
+    def flips_under(self) -> list[str]:
+        return [e.radio for e in self.effects if self.is_one and e.direction == -self.effects[0].direction]
+
+    @property
+    def inconclusive_under(self) -> list[str]:
+        return [e.radio for e in self.effects if self.is_one and e.direction == 0]
+
+    @property
+    def verdict(self) -> str:
+        """For people."""
+        if not self.is_one:
+            return "no claim"
+        parts = (("flips", self.flips_under), ("inconclusive", self.inconclusive_under))
+        return "; ".join(f"{word} under {', '.join(names)}" for word, names in parts if names) or "survives"
+
+    @property
+    def where(self) -> str:
+        """The levels of the other factors, for people."""
+        return ", ".join(f"{factor.rpartition('.')[2]} {shown_level(level)}" for factor, level in self.others.items())
+
+    def rows(self) -> list[dict[str, Any]]:
+        """One for each radio, flat, for tables."""
+        return [self._row(effect) for effect in self.effects]
+
+    def _row(self, effect: Effect) -> dict[str, Any]:
+        row: dict[str, Any] = {factor: table_level(level) for factor, level in self.others.items()}
+        row |= {"level": table_level(self.level), "baseline": table_level(self.baseline), "metric": self.metric}
+        row |= {"radio": effect.radio}
+        names = ("pairs", "mean", "baseline_mean", "ratio", "ratio_low", "ratio_high")
+        row |= {name: None if effect.result is None else getattr(effect.result, name) for name in names}
+        difference = None if effect.result is None else effect.result.difference
+        row |= {
+            "difference": None if difference is None else difference.mean,
+            "difference_low": None if difference is None else difference.low,
+            "difference_high": None if difference is None else difference.high,
+        }
+        direction = effect.lack or {1: "more", -1: "less", 0: "not significant"}[effect.direction]
+        return row | {"p_adjusted": effect.p_adjusted, "direction": direction, "verdict": self.verdict}
+
+
+def claims(found: dict[str, list[Finding]], confidence: float) -> list[Claim]:
+    """`found`: by radio, the first one making the claims; what compare.findings says of each, in the same order."""
+    made: list[Claim] = []
+    for own in zip(*found.values(), strict=True):
+        first = own[0]
+        effects = [
+            Effect(radio, finding.result, finding.verdict if finding.verdict in NO_MEAN else "")
+            for radio, finding in zip(found, own, strict=True)
+        ]
+        made.append(Claim(first.others, first.level, first.baseline, first.metric, effects))
+    family = [(effect, effect.result) for claim in made for effect in claim.effects if effect.result is not None]
+    for (effect, result), p in zip(family, holm([result.p for _, result in family]), strict=True):
+        effect.p_adjusted = p
+        if p < 1 - confidence:
+            effect.direction = 1 if result.difference.mean > 0 else -1
+    return made
+
+
+class Shown(NamedTuple):
+    """An effect as a number with an interval; nothing is changed at `nothing`."""
+
+    value: float
+    low: float
+    high: float
+    nothing: float
+
+
+def ratios_of(found: list[Claim]) -> set[str]:
+    """The metrics whose effects are ratios, on every radio."""
+    without = {c.metric for c in found for e in c.effects if e.result is not None and e.result.ratio is None}
+    return {c.metric for c in found} - without
+
+
+def shown(effect: Effect, as_ratio: bool) -> Shown | None:
+    r = effect.result
+    if r is None:
+        return None
+    if as_ratio:
+        assert r.ratio is not None and r.ratio_low is not None and r.ratio_high is not None
+        return Shown(r.ratio, r.ratio_low, r.ratio_high, 1.0)
+    return Shown(r.difference.mean, r.difference.low, r.difference.high, 0.0)

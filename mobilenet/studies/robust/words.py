@@ -1,0 +1,105 @@
+"""The radios and the verdicts in words and tables: for the console, and as Markdown.
+
+Model     an effect is told as a ratio where all radios of the metric have one, else as a difference; `?` marks what is
+          not significant
+Source    ours: docs/guide/robust.md
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from mobilenet.metrics.registry import meaning
+from mobilenet.network.radio.links import cell_m, half_heard_m
+from mobilenet.quoting import counted
+from mobilenet.studies.configurations import shown_level
+from mobilenet.studies.robust.radios import Radio
+from mobilenet.studies.robust.robust import Plan
+from mobilenet.studies.robust.verdicts import Claim, Effect, Shown, ratios_of, shown
+from mobilenet.studies.study import Result
+
+RADIO_HEAD = (
+    "radio", "what it is", "MAC", "power, dBm", "reach, m", "half heard to, m", "broadcast, Mb/s", "unicast, Mb/s",
+)  # fmt: skip
+WORDS = {"survives": "survive", "flips": "flip", "inconclusive": "inconclusive", "no": "without a claim"}
+
+
+def radio_row(radio: Radio) -> tuple[str, ...]:
+    w = radio.wireless
+    power = f"{w.tx_dbm:.2f}" if w.model == "sinr" else "–"
+    reaches = (f"{metres:.0f}" for metres in (cell_m(w), half_heard_m(w)))
+    return (radio.name, radio.what, w.mac, power, *reaches, *(f"{rate:g}" for rate in radio.rates_mbps))
+
+
+def said_of_mac(plan: Plan) -> str | None:
+    """Radios that receive by power need 802.11's rates."""
+    changed = [radio.name for radio in plan.radios if radio.wireless.mac != plan.mac]
+    if not changed:
+        return None
+    return f"mac: {plan.mac} knows no rates of 802.11: {', '.join(changed)} run with mac: dcf, which differs as well"
+
+
+def name_of(claim: Claim) -> str:
+    """Level against baseline, and where."""
+    versus = f"{shown_level(claim.level)} against {shown_level(claim.baseline)}"
+    return f"{versus} ({claim.where})" if claim.others else versus
+
+
+def cells(claim: Claim, as_ratio: bool, intervals: bool) -> list[str]:
+    """One for each radio."""
+    return [_cell(effect, shown(effect, as_ratio), as_ratio, intervals) for effect in claim.effects]
+
+
+def _cell(effect: Effect, found: Shown | None, as_ratio: bool, intervals: bool) -> str:
+    if found is None:
+        return effect.lack
+    text = f"× {found.value:.3g}" if as_ratio else f"{found.value:+.3g}"
+    text += f" ({found.low:.3g} to {found.high:.3g})" if intervals else ""
+    return text if effect.direction else f"{text} ?"
+
+
+def totals(found: list[Claim]) -> str:
+    """How many of each verdict."""
+    counts = Counter(c.verdict.partition(" ")[0] for c in found)
+    one = {"survives": "survives", "flips": "flips"}
+    many = [
+        f"{counts[word]} {one.get(word, plural) if counts[word] == 1 else plural}"
+        for word, plural in WORDS.items()
+        if counts[word]
+    ]
+    return f"{counted(len(found), 'comparison')}: {', '.join(many)}"
+
+
+def without_mean(done: list[Result]) -> list[str]:
+    """What waits there grows to the end, on which radio at which levels."""
+    return [f"unstable: {result.store.path.name}: {c.label}" for result in done for c in result.unstable]
+
+
+def markdown(plan: Plan, found: list[Claim], unstable: list[str]) -> str:
+    """Both tables, and how to read them."""
+    first, as_ratios = plan.radios[0].name, ratios_of(found)
+    sure = f"{plan.study.confidence * 100:g} %"
+    head = ("quantity", "comparison", *(radio.name for radio in plan.radios), "verdict")
+    lines = [(meaning(c.metric, False), name_of(c), *cells(c, c.metric in as_ratios, True), c.verdict) for c in found]
+    mac = said_of_mac(plan)
+    parts = [
+        "# Would it come out the same way on another radio?",
+        f"{totals(found)}. A claim is a significant effect on {first}. It survives if it is significant in the same"
+        " direction on all radios. It flips where it is significant in the other direction.",
+        _table(head, lines),
+        f"Ratios (×) or differences to the baseline with {sure} t intervals, paired over the same worlds, at least"
+        f" {plan.study.replications.min} of them. ?: not significant; p values are adjusted by Holm over the whole"
+        " table.",
+        *(["Unstable: what waits at stations and hosts grows to the end, so there is no mean:"] if unstable else []),
+        *(["\n".join(f"- {line.removeprefix('unstable: ')}" for line in unstable)] if unstable else []),
+        _table(RADIO_HEAD, [radio_row(radio) for radio in plan.radios]),
+        "Reach: as far as preambles are detected where the path loss is all. Half heard: as far as half of them are,"
+        " with fading.",
+        *([f"{mac}."] if mac else []),
+    ]
+    return "\n\n".join(parts) + "\n"
+
+
+def _table(head: tuple[str, ...], lines: list[tuple[str, ...]]) -> str:
+    rule = tuple("---" for _ in head)
+    return "\n".join("| " + " | ".join(cell.replace("|", "\\|") for cell in row) + " |" for row in (head, rule, *lines))

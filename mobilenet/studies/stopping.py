@@ -1,0 +1,58 @@
+"""When a configuration has replications enough.
+
+Model     each configuration is judged by its own runs alone: it has enough when its metric has the precision asked
+          for, when its backlog grows without end (there is no mean to be precise about), or when it has the most that
+          the study allows. Whoever has not gets `step` more in the next round. So precise levels do not pay for
+          imprecise ones, and how many workers there are decides nothing
+Errors    StudyError for a metric that does not exist
+Source    ours: docs/guide/studies.md
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+from mobilenet.studies.declaration import Replications, Until
+from mobilenet.studies.error import StudyError
+from mobilenet.studies.parts import in_order
+from mobilenet.studies.statistics import grows, t_interval
+
+
+class Open(NamedTuple):
+    """A configuration that needs more replications."""
+
+    configuration: int
+    relative_half_width: float  # of the interval: divided by the mean; infinite where the mean is 0
+
+
+def still_open(folder: Path, targets: list[int], rule: Replications, confidence: float) -> list[Open]:
+    """The configurations that get another round, the least precise first; `folder` holds the parts."""
+    if rule.until is None:
+        return []
+    found = []
+    known: set[str] = set()
+    for rows in in_order(folder, targets, ("configuration", "replication", "metrics")):
+        number = rows["configuration"][0].as_py()
+        runs = [dict(row) for row in rows["metrics"].to_pylist()]
+        known.update(*runs)
+        width = _relative_half_width(runs, rule.until, confidence)
+        if width is not None and width > rule.until.relative_half_width and targets[number] < rule.most:
+            found.append(Open(number, width))
+    if known and rule.until.metric not in known:
+        there = ", ".join(sorted(known))
+        raise StudyError(f"replications.until.metric: there is no metric {rule.until.metric!r}; there are: {there}")
+    return sorted(found, key=lambda one: (-one.relative_half_width, one.configuration))
+
+
+def _relative_half_width(runs: list[dict[str, float]], until: Until, confidence: float) -> float | None:
+    """None where more replications would not help: nothing is measured, or there is no mean."""
+    values = [row[until.metric] for row in runs if until.metric in row]
+    if len(values) < 2 or grows(np.array([row.get("backlog_slope", 0.0) for row in runs])):
+        return None
+    interval = t_interval(np.array(values), confidence)
+    if interval.half_width == 0:
+        return 0.0
+    return interval.half_width / abs(interval.mean) if interval.mean else float("inf")

@@ -1,0 +1,203 @@
+"""The directory of a study: whose it is, what is to be run, what has been.
+
+Model     study.yaml                      the study with its defaults; written last: where it is, the rest is
+          configurations/c000/            the effective scenario of each configuration, with the files it names
+          runs.parquet, runs.csv          one row per planned run and its state: planned, done or failed
+          runs/c000-r0001/                run directories; complete or absent
+          measured/                       what the runs contributed, in parts of many runs (parts.py)
+          failed/c000-r0001.json          why a run failed; gone when it succeeds
+          starting/c000-r0001             begun by so many processes, and not ended; gone when it ends
+          tables/, comparison.json, ...   what is computed from measured/ (tables.py, compare.py)
+          What is done is decided by looking at the disk alone, so a killed study goes on where it stood
+Errors    StudyError: not a study's directory, another study's, or in use by another process
+Source    ours: docs/guide/studies.md
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import shutil
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from mobilenet.rundir.reader import RunError, read_manifest, require_files
+from mobilenet.rundir.schema import DERIVED_FILES
+from mobilenet.rundir.soundness import derived_fault
+from mobilenet.rundir.writer import write_json
+from mobilenet.scenario import AnyScenario
+from mobilenet.studies.configurations import (
+    Configuration,
+    PlannedRun,
+    combinations,
+    configurations,
+    shown_level,
+    table_level,
+)
+from mobilenet.studies.configured import another_study, configured_file, differing, write_configuration
+from mobilenet.studies.declaration import Study, effective_study
+from mobilenet.studies.error import StudyError
+from mobilenet.studies.rows import write_rows
+
+
+class Store:
+    """An opened study directory."""
+
+    def __init__(self, path: Path, study: Study, configurations: list[Configuration]) -> None:
+        self.path = path
+        self.study = study
+        self.configurations = configurations
+
+    @property
+    def runs(self) -> Path:
+        return self.path / "runs"
+
+    @property
+    def tables(self) -> Path:
+        return self.path / "tables"
+
+    def scenario_of(self, configuration: int) -> Path:
+        return configured_file(self.path, configuration)
+
+    @property
+    def measured(self) -> Path:
+        return self.path / "measured"
+
+    @property
+    def failed(self) -> Path:
+        return self.path / "failed"
+
+    def clear_notes(self) -> None:
+        """What failed, or was under way, is tried again."""
+        for folder in (self.failed, self.path / "starting"):
+            for note in folder.iterdir():
+                remove(note)
+
+    def failures(self) -> int:
+        return sum(not path.name.startswith(".") for path in self.failed.iterdir())
+
+    def _error(self, run: PlannedRun) -> str | None:
+        try:
+            with (self.failed / f"{run.id}.json").open(encoding="utf-8") as file:
+                return str(json.load(file)["error"])
+        except FileNotFoundError:
+            return None
+
+    def write_runs(self, runs: list[PlannedRun], measured: set[str]) -> None:
+        """runs.parquet and runs.csv: each planned run, and what became of it."""
+        rows = []
+        for run in sorted(runs, key=lambda run: run.id):
+            error = None if run.id in measured else self._error(run)
+            state = "done" if run.id in measured else "planned" if error is None else "failed"
+            levels = self.configurations[run.configuration].levels
+            rows.append(
+                {"run": run.id, "configuration": run.configuration}
+                | {factor: table_level(level) for factor, level in levels.items()}
+                | {"replication": run.replication, "seed": run.seed, "state": state, "error": error}
+            )
+        write_rows(self.path, "runs", rows)
+
+    @contextmanager
+    def alone(self) -> Iterator[None]:
+        """Two processes must not work on one study."""
+        descriptor = os.open(self.path, os.O_RDONLY | os.O_DIRECTORY)
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            yield
+        except BlockingIOError:
+            raise StudyError(f"{self.path}: another process is at work on this study; wait for it or stop it") from None
+        finally:
+            os.close(descriptor)
+
+
+def remove(path: Path) -> None:
+    """Whatever has the name of one of our files."""
+    if path.is_dir() and not path.is_symlink():
+        shutil.rmtree(path)
+    else:
+        path.unlink()
+
+
+def is_done(directory: Path, seed: int) -> bool:
+    """Whether the whole run is there, as it was written."""
+    try:
+        manifest = read_manifest(directory)
+        require_files(directory, manifest)
+        is_whole = all((directory / name).is_file() for name in DERIVED_FILES) and derived_fault(directory) is None
+        return bool(manifest.get("seed") == seed) and is_whole
+    except (RunError, OSError):
+        return False
+
+
+def create(study: Study, path: Path, allow_code: bool = False, say: Callable[[str], None] = lambda line: None) -> Store:
+    """A new directory for a study, or the one that it has begun; `say` is told what had to be written again."""
+    found = configurations(study, allow_code)
+    text = effective_study(study.model_copy(update={"scenario": "configurations/c000/scenario.yaml"}))
+    if (path / "study.yaml").is_file():
+        _require_same(path, study)
+    elif path.exists() and (
+        not path.is_dir() or any(child for child in path.iterdir() if child.name != "configurations")
+    ):
+        raise StudyError(f"{path}: exists and is no study; name another directory with --out")
+    store = Store(path, study, found)
+    try:
+        for configuration in found:
+            write_configuration(path, _scenario(study, configuration), configuration.number, allow_code, say)
+        for folder in (store.runs, store.measured, store.failed, path / "starting"):
+            folder.mkdir(exist_ok=True)
+        write_text(path / "study.yaml", text)
+    except OSError as error:
+        raise StudyError(f"{error.filename or path}: cannot be written: {error.strerror}") from None
+    return store
+
+
+def open_store(path: Path) -> Store:
+    """The directory of a study that was begun."""
+    if not (path / "study.yaml").is_file():
+        raise StudyError(f"{path}: no study directory; it has no study.yaml")
+    study = Study.load(path / "study.yaml")
+    return Store(path, study, [Configuration(n, levels, ()) for n, levels in enumerate(combinations(study))])
+
+
+def _scenario(study: Study, configuration: Configuration) -> AnyScenario:
+    return study.scenario_with(configuration.overrides)
+
+
+def _require_same(path: Path, study: Study) -> None:
+    """More replications or another comparison go on with what is there; anything else would mix two studies. Scenarios
+    are compared as each configuration is written.
+    """
+    old = Study.load(path / "study.yaml")
+    differences = [
+        f"{key} was {shown_level(before)}, is {shown_level(after)}"
+        for key, before, after in differing(_core(old), _core(study))
+    ]
+    if differences:
+        raise another_study(path, differences)
+
+
+def _core(study: Study) -> dict[str, Any]:
+    """What decides which runs there are and what is in them."""
+    return {
+        "seed": study.seed,
+        "first_seed": study.first_seed,
+        "factors": {factor: study.levels(factor) for factor in study.factors},
+        "set": study.set,
+    }
+
+
+def write_text(path: Path, text: str) -> None:
+    """Whole or not at all."""
+    partial = path.with_name(f".{path.name}.partial")
+    partial.write_text(text, encoding="utf-8")
+    os.replace(partial, path)
+
+
+def record_failure(folder: Path, run: str, error: str) -> None:
+    """Said by a worker, read by whoever looks."""
+    partial = folder / f".{run}.{os.getpid()}"
+    write_json(partial, {"run": run, "error": error})
+    os.replace(partial, folder / f"{run}.json")

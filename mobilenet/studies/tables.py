@@ -1,0 +1,224 @@
+"""The tables of a study, computed from what its runs contributed (parts.py).
+
+Model     Spark brings the rows of a configuration together; there they are aggregated (aggregation.py). No table
+          depends on who computed what, so the same tables come out without Spark: that is how those of an unfinished
+          study are made when somebody asks for them
+              tables/runs           one row per run, all metrics
+              tables/summary        configuration x metric: n, mean, sd, interval, label
+              tables/buffers        configuration x buffer x bucket of time: n, mean, interval
+              tables/delays         configuration x share of all deliveries: the delay within which they happen
+          label     empty, `unstable`, `probably unstable` or `not steady`, as aggregation.py says
+          The memory of this process does not grow with the number of runs
+Units     seconds and messages, as the names say
+Source    ours: docs/guide/studies.md
+"""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Iterator
+from functools import partial
+from pathlib import Path
+from tempfile import TemporaryDirectory, TemporaryFile
+from typing import IO, TYPE_CHECKING, Any, NamedTuple
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from mobilenet.studies.aggregation import BUFFER, DELAY, LABEL, METRIC, UNSTABLE, Aggregation
+from mobilenet.studies.configurations import table_level
+from mobilenet.studies.csv_tables import AGAIN
+from mobilenet.studies.error import StudyError
+from mobilenet.studies.measure import BUCKETS, delay_of_bin
+from mobilenet.studies.parts import in_order, planned_targets
+from mobilenet.studies.rows import RowFile, column_type, write_rows
+from mobilenet.studies.store import Store, open_store
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+SHARES = (0.01, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.98, 0.99, 0.995, 0.999)
+RUN_COLUMNS = ["run", "configuration", "replication", "seed", "verdict", "duration_s", "metrics"]
+OF_STUDIES = {  # beside the metrics of runs
+    "steady": ("share of runs whose warm-up ended; with `kind: steady_state`", ""),
+    "warmup_cut_s": ("end of the warm-up that was cut off; with `kind: steady_state`", "s"),
+}
+TASKS_PER_WORKER = 4
+ROWS_AT_ONCE = 1_000
+Rows = list[dict[str, Any]]
+
+
+class Aggregated(NamedTuple):
+    """Of one configuration."""
+
+    results: pa.Table  # aggregation.RESULT
+    runs: pa.Table  # RUN_COLUMNS, by replication
+
+
+def write_tables(store: Store, targets: list[int], spark: SparkSession | None = None) -> set[int]:
+    """All tables; the configurations that are unstable. `targets`: of each configuration, its replications."""
+    if spark is None:
+        found = (_aggregated(table, store.study.confidence) for table in in_order(store.measured, targets))
+        return _write(store, found)
+    with TemporaryDirectory(dir=store.path, prefix=".pieces-") as folder:
+        return _write(store, _with_spark(store, spark, targets, Path(folder)))
+
+
+def tables_of_what_is_there(directory: Path) -> str | None:
+    """Make the tables of a study anew where runs have been done since; for people, what is missing of it if anything.
+
+    So a study that was killed, or is under way, can be looked at. Raises StudyError for what is no study.
+    """
+    store, planned = open_store(directory), directory / "runs.parquet"
+    parts = list(store.measured.glob("*.parquet")) if store.measured.is_dir() else []
+    if not parts or not planned.is_file():
+        return None  # by an earlier version, or nothing done
+    summary = store.tables / "summary.csv"
+    if not summary.is_file() or max(path.stat().st_mtime_ns for path in parts) > summary.stat().st_mtime_ns:
+        write_tables(store, planned_targets(planned, len(store.configurations)))
+    count, done = _rows_of(planned), _rows_of(store.tables / "runs.parquet")
+    return None if done == count else f"{directory}: unfinished: {done} of {count} runs are in these numbers"
+
+
+def _rows_of(path: Path) -> int:
+    try:
+        return int(pq.read_metadata(path).num_rows)
+    except (OSError, pa.ArrowException) as error:
+        what = " ".join(str(error).split())[:200]
+        raise StudyError(f"{path}: not readable as Parquet: {what}; {AGAIN}") from None
+
+
+def _aggregated(rows: pa.Table, confidence: float) -> Aggregated:
+    aggregation = Aggregation(rows["configuration"][0].as_py(), confidence)
+    aggregation.take(rows)
+    return Aggregated(aggregation.result(), rows.select(RUN_COLUMNS))
+
+
+def _with_spark(store: Store, spark: SparkSession, targets: list[int], folder: Path) -> Iterator[Aggregated]:
+    """Tasks read parts, cut them into configurations, and whoever gets a configuration leaves it in `folder`."""
+    context, confidence, place = spark.sparkContext, store.study.confidence, str(folder.absolute())
+    parts = [str(path.absolute()) for path in sorted(store.measured.glob("*.parquet"))]
+    tasks = TASKS_PER_WORKER * context.defaultParallelism
+    pieces = context.parallelize(parts, max(1, min(tasks, len(parts)))).flatMap(partial(_cut, targets))
+    own = pieces.partitionBy(max(1, min(tasks, len(targets))))
+    wrong = own.mapPartitions(partial(_aggregated_all, confidence, place)).collect()
+    if wrong:  # told, as Spark would try it again and again
+        raise StudyError(
+            f"{store.measured}: cannot be made into tables: {wrong[0]}; remove it, and run the study again"
+        )
+    for number in range(len(targets)):
+        results, runs = (folder / f"{number}.{kind}.parquet" for kind in ("results", "runs"))
+        if results.exists():
+            yield Aggregated(pq.read_table(results), pq.read_table(runs))
+
+
+def _cut(targets: list[int], part: str) -> Iterator[tuple[int, bytes]]:
+    """(configuration, its rows) of the replications that count."""
+    rows = pq.read_table(part)
+    for number in sorted(set(rows["configuration"].to_pylist())):
+        if number < len(targets):
+            own = (pc.field("configuration") == number) & (pc.field("replication") <= targets[number])
+            wanted = rows.filter(own)
+            if not len(wanted):  # a part of a later round
+                continue
+            with pa.BufferOutputStream() as stream:
+                with pa.ipc.new_stream(stream, rows.schema) as writer:
+                    writer.write_table(wanted)
+                yield number, stream.getvalue().to_pybytes()
+
+
+def _aggregated_all(confidence: float, folder: str, pieces: Iterator[tuple[int, bytes]]) -> Iterator[str]:
+    """What went wrong, if something did."""
+    try:
+        _aggregate_all(confidence, folder, pieces)
+    except (ArithmeticError, LookupError, OSError, TypeError, ValueError, pa.ArrowException) as error:
+        yield f"{type(error).__name__}: {' '.join(str(error).split())[:200]}"
+
+
+def _aggregate_all(confidence: float, folder: str, pieces: Iterator[tuple[int, bytes]]) -> None:
+    aggregations: dict[int, Aggregation] = {}
+    runs: dict[int, list[pa.Table]] = {}
+    for number, piece in pieces:
+        rows = pa.ipc.open_stream(piece).read_all()
+        aggregations.setdefault(number, Aggregation(number, confidence)).take(rows)
+        runs.setdefault(number, []).append(rows.select(RUN_COLUMNS))
+    for number, aggregation in aggregations.items():
+        own = pa.concat_tables(runs.pop(number)).sort_by("replication")
+        if len(own):
+            pq.write_table(own, Path(folder) / f"{number}.runs.parquet")
+            pq.write_table(aggregation.result(), Path(folder) / f"{number}.results.parquet")
+
+
+def _write(store: Store, found: Iterator[Aggregated]) -> set[int]:
+    levels = [_levels(store, number) for number in range(len(store.configurations))]
+    results: Rows = []
+    width_s: dict[int, float] = {}
+    with TemporaryFile(dir=store.path) as kept:  # the names of the metrics stand first in the table, and are known last
+        for one in found:
+            results += one.results.to_pylist()
+            width_s[one.runs["configuration"][0].as_py()] = one.runs["duration_s"][0].as_py() / BUCKETS
+            for batch in one.runs.to_batches(ROWS_AT_ONCE):
+                pickle.dump(batch.to_pylist(), kept)
+        kept.seek(0)
+        _write_runs(store, kept, sorted({row["name"] for row in results if row["what"] == METRIC}), levels)
+    labels = {row["configuration"]: row["name"] for row in results if row["what"] == LABEL}
+    write_rows(store.tables, "summary", [_summary_row(row, levels, labels) for row in results if row["what"] == METRIC])
+    buffers = [_buffer_row(row, levels, labels, width_s) for row in results if row["what"] == BUFFER]
+    write_rows(store.tables, "buffers", buffers)
+    write_rows(store.tables, "delays", _delay_rows(results, levels))
+    return {number for number, label in labels.items() if label == UNSTABLE}
+
+
+def _write_runs(store: Store, kept: IO[bytes], metrics: list[str], levels: Rows) -> None:
+    columns = {"run": pa.string(), **{f: column_type(own[f] for own in levels) for f in (levels or [{}])[0]}}
+    columns |= {name: pa.int64() for name in ("configuration", "replication", "seed")} | {"verdict": pa.string()}
+    with RowFile(store.tables, "runs", columns | {name: pa.float64() for name in metrics}) as file:
+        while True:
+            try:
+                rows = pickle.load(kept)
+            except EOFError:
+                return
+            for row in rows:
+                file.write({**row, **levels[row["configuration"]], **dict(row["metrics"])})
+
+
+def _levels(store: Store, number: int) -> dict[str, Any]:
+    levels = store.configurations[number].levels
+    return {factor: table_level(level) for factor, level in levels.items()}
+
+
+def _summary_row(row: dict[str, Any], levels: Rows, labels: dict[int, str]) -> dict[str, Any]:
+    number, metric = row["configuration"], row["name"]
+    hidden = labels[number] == UNSTABLE and metric != "backlog_slope"
+    numbers = {name: None if hidden else row[name] for name in ("mean", "sd", "low", "high")}
+    return {
+        "configuration": number, **levels[number], "metric": metric, "n": row["n"], **numbers, "label": labels[number],
+    }  # fmt: skip
+
+
+def _buffer_row(row: dict[str, Any], levels: Rows, labels: dict[int, str], width_s: dict[int, float]) -> dict[str, Any]:
+    number = row["configuration"]
+    from_s, to_s = (place * width_s[number] for place in (row["bucket"], row["bucket"] + 1))
+    return {
+        "configuration": number, **levels[number], "buffer": row["name"], "from_s": from_s, "to_s": to_s, "n": row["n"],
+        **{name: row[name] for name in ("mean", "low", "high")},
+        "label": UNSTABLE if labels[number] == UNSTABLE else "",
+    }  # fmt: skip
+
+
+def _delay_rows(results: Rows, levels: Rows) -> Rows:
+    """The delays of all deliveries of a configuration together."""
+    bins: dict[int, list[tuple[int, int]]] = {}
+    for row in results:
+        if row["what"] == DELAY:
+            bins.setdefault(row["configuration"], []).append((row["bucket"], row["n"]))
+    rows = []
+    for number, own in bins.items():
+        total, seen, shares = sum(count for _, count in own), 0, list(SHARES)
+        for bucket, count in own:
+            seen += count
+            while shares and seen >= shares[0] * total:
+                found = {"share": shares.pop(0), "delay_s": delay_of_bin(bucket), "deliveries": total}
+                rows.append({"configuration": number, **levels[number], **found})
+    return rows

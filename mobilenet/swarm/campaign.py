@@ -1,0 +1,259 @@
+"""A fuzzing campaign: small hostile scenarios by the thousand, each judged from its run directory by the verifier.
+
+Model     a seed is a schedule: an even one for the adversary's network, which does its worst without physics, an odd
+          one for the real medium access and radio. TCP-flooding plays on the radio alone, and so does whatever is tried
+          over a MAC that is not DCF; broadcasts over VCube play among processes (broadcasts.py). Each is recorded
+          into a run directory and judged from that alone. A protocol of ours whose self-checks fail, or that raises
+          anything, has violated them; of a plug-in that raises nothing is known, as of a run that it ended
+Shapes    Result.explanation: the violated properties, or why the answer is unknown; otherwise empty. Result.happened:
+          how many events of each kind were recorded
+Errors    RecordError when a run directory cannot be written
+Source    ours: docs/architecture.md, docs/verdicts-and-metrics.md
+"""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+import time
+import traceback
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from typing import Literal
+
+from mobilenet.api import judge, manifest_of, simulate, write_scenario
+from mobilenet.parameters import ScenarioError
+from mobilenet.protocols.mobile_causal import Host, Station
+from mobilenet.protocols.vcube.backbone import Layer
+from mobilenet.quoting import cut
+from mobilenet.rundir.manifest import manifest
+from mobilenet.rundir.reader import read_json
+from mobilenet.rundir.writer import RecordError, file_digests, run_directory, write_json, write_recording
+from mobilenet.scenario import ProcessScenario, Scenario
+from mobilenet.scenario.run_source import AdversarySchedule
+from mobilenet.scenario.yaml_writer import to_yaml
+from mobilenet.simulation.plugins import with_declared
+from mobilenet.swarm import broadcasts, plug_ins, scenes, schedule
+from mobilenet.verify import Verdict, verify_run
+from mobilenet.verify.judge import Answer, overall
+from mobilenet.workers import in_order
+
+Network = Literal["radio", "adversary", "processes"]
+ENDED_BY_ERROR: Literal["ended by an error"] = "ended by an error"  # of a plug-in
+LONGEST_ERROR = 400  # of what a plug-in raised: an exception may say anything
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    seed: int
+    network: Network
+    answer: Answer | Literal["ended by an error"]
+    explanation: str
+    fingerprint: str = ""  # of the run's events
+    happened: dict[str, int] = field(default_factory=dict)
+
+
+def run_campaign(
+    seeds: Iterable[int],
+    workers: int,
+    keep: Path | None = None,
+    backbone: str = "tree",
+    protocol: str = "mobile_causal",
+    radio: scenes.Radio = "dcf",
+) -> Iterator[Result]:
+    """The results in the order of the seeds; `keep`: where the run directories of those that are not valid go."""
+    look = partial(judge_seed, keep=keep, backbone=backbone, protocol=protocol, radio=radio)
+    return in_order(look, seeds, workers)
+
+
+def network_of(seed: int, protocol: str = "mobile_causal", radio: scenes.Radio = "dcf") -> Network:
+    kind = plug_ins.kind_of(protocol) if plug_ins.is_plug_in(protocol) else None
+    if protocol in broadcasts.PROTOCOLS or kind == "processes":
+        return "processes"
+    has_connections = protocol == "tcp_flooding" or kind == "hosts over connections"
+    return "radio" if seed % 2 or has_connections or radio != "dcf" else "adversary"
+
+
+def judge_seed(
+    seed: int,
+    keep: Path | None = None,
+    backbone: str = "tree",
+    protocol: str = "mobile_causal",
+    radio: scenes.Radio = "dcf",
+) -> Result:
+    """Play the schedule of a seed and judge what it recorded."""
+    network = network_of(seed, protocol, radio)
+    with tempfile.TemporaryDirectory(prefix="mobilenet-swarm-") as folder:
+        directory = Path(folder)
+        try:
+            fingerprint = record(seed, directory, backbone, protocol, radio)
+        except (OSError, RecordError):
+            raise
+        except Exception as error:
+            told = cut(_told(error, protocol), LONGEST_ERROR)
+            if plug_ins.is_plug_in(protocol):
+                return Result(seed, network, ENDED_BY_ERROR, told)
+            return Result(seed, network, "violated", f"the protocol's self-checks: {told}")
+        verdicts = verify_run(directory)
+        happened = read_json(directory, "counters.json")["rows"]["events"]
+    result = Result(seed, network, overall(verdicts), explained(verdicts), fingerprint, happened)
+    if keep is not None and result.answer != "valid":  # what ended by an error cannot be played to its end
+        keep_run(seed, keep / f"swarm-s{seed}", backbone, protocol, radio)
+    return result
+
+
+def _told(error: Exception, protocol: str) -> str:
+    """What was raised, and where: of a plug-in in its own file, if it came up there."""
+    if isinstance(error, ScenarioError):
+        return str(error)  # says itself where
+    frames = traceback.extract_tb(error.__traceback__)
+    own = [frame for frame in frames if plug_ins.is_plug_in(protocol) and frame.filename == plug_ins.file_of(protocol)]
+    place = (own or frames)[-1]
+    return f"{type(error).__name__}: {' '.join(str(error).split())} ({Path(place.filename).name}:{place.lineno})"
+
+
+def explained(verdicts: dict[str, Verdict]) -> str:
+    """What is violated; if nothing is, what is unknown and why."""
+    for answer in ("violated", "unknown"):
+        found = [f"{name}: {verdict.explanation}" for name, verdict in verdicts.items() if verdict.answer == answer]
+        if found:
+            return "\n".join(found)
+    return ""
+
+
+# --- run directories
+
+
+def keep_run(
+    seed: int, directory: Path, backbone: str = "tree", protocol: str = "mobile_causal", radio: scenes.Radio = "dcf"
+) -> None:
+    """The same once more, into a whole run directory, verdict and metrics included."""
+    with run_directory(directory) as partial_directory:
+        record(seed, partial_directory, backbone, protocol, radio, whole=True)
+
+
+def record(
+    seed: int,
+    directory: Path,
+    backbone: str = "tree",
+    protocol: str = "mobile_causal",
+    radio: scenes.Radio = "dcf",
+    whole: bool = False,
+) -> str:
+    """Play what belongs to a seed, write what was recorded, return its fingerprint."""
+    network = network_of(seed, protocol, radio)
+    is_own = plug_ins.is_plug_in(protocol)
+    if network == "processes":
+        drawn = plug_ins.experiment_of(seed, protocol) if is_own else broadcasts.draw(seed, protocol)
+        return record_scenario(drawn, directory, again(seed, protocol=protocol), whole)
+    if is_own and network == "radio":
+        scene = with_declared(plug_ins.scene_of(seed, protocol, radio), True)
+        return record_scenario(scene, directory, again(seed, protocol=protocol, radio=radio), whole)
+    if is_own:
+        hostile = schedule.draw(seed)
+        own = plug_ins.parties_of(protocol, seed, len(hostile.parents) + 1, len(hostile.first_cells))
+        return record_adversary(hostile, directory, whole=whole, own=own)
+    if protocol == "tcp_flooding":
+        scene = scenes.draw(seed, "tcp_flooding", radio=radio)
+        return record_scenario(scene, directory, again(seed, protocol=protocol, radio=radio), whole)
+    if network == "radio":
+        return record_radio(seed, directory, whole, backbone, radio)
+    return record_adversary(schedule.draw(seed, backbone=backbone), directory, whole=whole)
+
+
+def record_radio(
+    seed: int, directory: Path, whole: bool = False, backbone: str = "tree", radio: scenes.Radio = "dcf"
+) -> str:
+    """The same for a seed that plays on the radio."""
+    scene = scenes.draw(seed, backbone=backbone, radio=radio)
+    return record_scenario(scene, directory, again(seed, backbone=backbone, radio=radio), whole)
+
+
+def record_scenario(scenario: Scenario | ProcessScenario, directory: Path, command: str, whole: bool = False) -> str:
+    """Simulate a scenario, write what was recorded, return its fingerprint."""
+    started = time.perf_counter()
+    outcome = simulate(scenario, allow_code=True)  # whoever began the campaign was asked
+    facts = manifest_of(outcome.scenario, outcome, time.perf_counter() - started, command)
+    write_recording(directory, outcome.recording)
+    write_scenario(directory, outcome.scenario)
+    write_json(directory / "manifest.json", {**facts, "files": file_digests(directory)})
+    if whole:
+        judge(directory, outcome.recording, facts)
+    return str(facts["fingerprint"])
+
+
+def record_adversary(
+    drawn: schedule.Schedule,
+    directory: Path,
+    host_class: type[Host] = Host,
+    station_class: type[Station] = Station,
+    check: bool = True,
+    whole: bool = False,
+    layer: Layer | None = None,
+    own: plug_ins.Parties | None = None,
+) -> str:
+    """Play a schedule on the adversary's network, write what was recorded, return its fingerprint."""
+    started = time.perf_counter()
+    try:
+        outcome = schedule.run(drawn, host_class, station_class, check, layer, own)
+    finally:
+        if own is not None:
+            own.end()
+    described = description(drawn, own)
+    facts = manifest(
+        outcome.recording,
+        described,
+        outcome.simulated_ns,
+        outcome.quiescent,
+        time.perf_counter() - started,
+        again(drawn.seed, backbone=drawn.backbone, protocol="mobile_causal" if own is None else own.reference),
+        host_names={},
+        station_names={},
+        skipped_tracks=0,
+    )
+    write_recording(directory, outcome.recording)
+    for _, file in () if own is None else own.scene.files():
+        shutil.copy(file, directory / file.name)
+    (directory / "scenario.yaml").write_text(to_yaml(described.model_dump()), encoding="utf-8")
+    write_json(directory / "manifest.json", {**facts, "files": file_digests(directory)})
+    if whole:
+        judge(directory, outcome.recording, facts)
+    return str(facts["fingerprint"])
+
+
+def description(drawn: schedule.Schedule, own: plug_ins.Parties | None = None) -> AdversarySchedule:
+    """What scenario.yaml says of a schedule; it is drawn from seed and flavour, so these repeat it."""
+    air = drawn.air
+    mobile_causal = {"name": "mobile_causal"} | drawn.parameters.model_dump()
+    return AdversarySchedule.model_validate(
+        {
+            "network": "adversary",
+            "seed": drawn.seed,
+            "flavour": drawn.flavour,
+            "duration_s": drawn.active_ns / 1e9,
+            "drain_s": schedule.PATIENCE_NS / 1e9,
+            "stations": 1 + len(drawn.parents),
+            "hosts": len(drawn.first_cells),
+            "actions": len(drawn.actions),
+            "backbone": drawn.backbone,
+            "air": {name: getattr(air, name) for name in air.__slots__},
+            "protocol": mobile_causal if own is None else own.group.model_dump(),
+        }
+    )
+
+
+def again(
+    seed: int, count: int = 1, backbone: str = "tree", protocol: str = "mobile_causal", radio: scenes.Radio = "dcf"
+) -> str:
+    """The command that repeats a schedule."""
+    is_own = plug_ins.is_plug_in(protocol)
+    named = plug_ins.options_of(protocol) if is_own else ""
+    chosen = (
+        ("protocol", "mobile_causal" if is_own else protocol, "mobile_causal"),
+        ("backbone", backbone, "tree"),
+        ("mac" if radio == "acking" else "radio", radio, "dcf"),
+    )
+    others = "".join(f" --{option} {value}" for option, value, usual in chosen if value != usual)
+    return f"mobilenet swarm --count {count} --seed {seed}{others}{named}"

@@ -1,0 +1,154 @@
+"""Study files: what is refused and how, and the table of runs that a good one gives."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from mobilenet.parameters import ScenarioError
+from mobilenet.scenario.yaml_reader import parse
+from mobilenet.studies.configurations import configurations, planned, seed_of
+from mobilenet.studies.declaration import Study, effective_study
+from mobilenet.studies.error import StudyError
+from mobilenet.studies.store import create
+
+FIRST = Path(__file__).parents[2] / "scenarios" / "first.yaml"
+GOOD = f"""scenario: {FIRST}
+factors:
+  workload.interval_s: [1, 2.5]
+  hosts.count: {{from: 4, to: 8, step: 2}}
+  load: [{{duration_s: 20, drain_s: 30}}, {{duration_s: 25, drain_s: 40}}]
+set: {{wireless.loss: 0.1}}
+replications: {{min: 3, max: 9, until: {{metric: delivery_delay_mean_s, relative_half_width: 0.05}}}}
+compare: {{factor: workload.interval_s, baseline: 1, metrics: [delivery_delay_mean_s], equivalence_margin: 0.05}}
+"""
+
+
+def study(folder: Path, text: str) -> Study:
+    file = folder / "study.yaml"
+    file.write_text(text)
+    return Study.load(file)
+
+
+def test_every_combination_of_levels_is_a_configuration(tmp_path: Path) -> None:
+    found = configurations(study(tmp_path, GOOD))
+    assert len(found) == 2 * 3 * 2 and [c.number for c in found] == list(range(12))
+    assert found[0].levels == {"workload.interval_s": 1, "hosts.count": 4, "load": {"duration_s": 20, "drain_s": 30}}
+    assert found[1].overrides == (
+        "wireless.loss=0.1",
+        "workload.interval_s=1",
+        "hosts.count=4",
+        "duration_s=25",
+        "drain_s=40",
+    )
+
+
+def test_the_seed_depends_on_study_and_replication_alone() -> None:
+    def with_seed(seed: int, first: int | None = None) -> Study:
+        return Study.of({"scenario": "first.yaml", "seed": seed, "first_seed": first}, FIRST.parent)
+
+    seventh = with_seed(7)
+    runs = planned(seventh, [4, 4, 4])
+    assert [run.seed for run in runs if run.replication == 2] == [seed_of(seventh, 2)] * 3
+    assert len({seed_of(with_seed(seed), r) for seed in range(5) for r in range(1, 200)}) == 5 * 199
+    assert len({run.id for run in runs}) == 12
+    assert [run.id for run in planned(seventh, [1, 3])] == ["c000-r0001", "c001-r0001", "c001-r0002", "c001-r0003"]
+    assert [run.seed for run in planned(with_seed(7, 2000), [3, 3])] == [2000, 2000, 2001, 2001, 2002, 2002]
+
+
+def test_effective_study_loads_to_the_same(tmp_path: Path) -> None:
+    first = study(tmp_path, GOOD)
+    again = study(tmp_path, effective_study(first))
+    assert again.model_dump(exclude={"factors"}) == first.model_dump(exclude={"factors"})
+    assert [again.levels(f) for f in again.factors] == [first.levels(f) for f in first.factors]
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "expected"),
+    [
+        (
+            "[1, 2.5]",
+            "[1, -2.5]",
+            (
+                "study.yaml:3: factors.workload.interval_s: level -2.5: workload.interval_s: should be at least 0.001,"
+                " got -2.5"
+            ),
+        ),
+        ("[1, 2.5]", "[]", "study.yaml:3: factors.workload.interval_s: expected at least 1 entry, got 0"),
+        ("[1, 2.5]", "soon", "study.yaml:3: factors.workload.interval_s: expected a list in [ ], got soon"),
+        ("workload.interval_s: [", "workload.intervall_s: [", "compare"),
+        ("to: 8, step: 2", "to: 8", "study.yaml:4: factors.hosts.count.step: expected either step or count"),
+        ("from: 4", "form: 4", "study.yaml:4: factors.hosts.count.from: missing"),
+        ("to: 8", "to: 2", "factors.hosts.count.to: should be more than from, which is 4, got 2"),
+        ("step: 2", "step: 0.5", "factors.hosts.count: level 4.5: hosts.count: expected a whole number, got 4.5"),
+        (
+            "load: [{duration_s: 20, drain_s: 30}, {duration_s: 25, drain_s: 40}]",
+            "load: [1, 2]",
+            "factors.load: no key of a scenario",
+        ),
+        (
+            "{duration_s: 20,",
+            "{duration: 20,",
+            "factors.load: level {duration: 20, drain_s: 30}: duration: unknown key",
+        ),
+        (
+            "wireless.loss: 0.1",
+            "wireless.lost: 0.1",
+            (
+                "study.yaml:6: set.wireless.lost: --set wireless.lost=0.1: wireless.lost: unknown key, did you mean"
+                " 'loss'?"
+            ),
+        ),
+        ("wireless.loss: 0.1", "hosts.count: 7", "set: hosts.count is a factor as well"),
+        ("min: 3", "min: 1", "replications.min: should be at least 2, got 1"),
+        ("max: 9", "max: 2", "replications.max: should be at least min, which is 3, got 2"),
+        ("min: 3, max: 9", "min: 3", "replications.until: needs max"),
+        ("baseline: 1", "baseline: 3", "study.yaml:8: compare: baseline 3 is not a level of workload.interval_s"),
+        (
+            "compare: {factor: workload.interval_s",
+            "compare: {factor: seed",
+            "compare: factor 'seed' is not one of the factors",
+        ),
+        ("set:", "sett:", "study.yaml:6: sett: unknown key, did you mean 'set'?"),
+        (str(FIRST), "nowhere.yaml", "study.yaml:1: scenario: there is no file"),
+        ("step: 2}", "step: 1e-300}", "factors.hosts.count.step: more than 1000 levels"),
+        ("[1, 2.5]", "[1, 2.5, 1]", "factors.workload.interval_s: level 1 twice"),
+        (
+            "{duration_s: 20,",
+            "{hosts.count: 5, duration_s: 20,",
+            "factors.load: hosts.count is set by factors.hosts.count as well",
+        ),
+        ("wireless.loss: 0.1", "seed: 4", "study.yaml:6: set.seed: runs take their seeds from the study's own seed"),
+    ],
+)
+def test_what_is_wrong_is_said_with_its_place(tmp_path: Path, old: str, new: str, expected: str) -> None:
+    assert old in GOOD
+    with pytest.raises(ScenarioError) as caught:
+        configurations(study(tmp_path, GOOD.replace(old, new)))
+    assert expected in str(caught.value).splitlines()[0]
+
+
+def test_a_million_runs_are_refused(tmp_path: Path) -> None:
+    text = GOOD.replace("{min: 3, max: 9, until", "{min: 3, max: 90000, until")
+    with pytest.raises(ScenarioError, match="more than 1000000 runs"):
+        configurations(study(tmp_path, text))
+
+
+def test_the_scenario_may_be_a_dictionary(tmp_path: Path) -> None:
+    """And its study goes on, as that of a file does."""
+    scenario = parse(FIRST.read_bytes(), "first.yaml").plain()
+    assert isinstance(scenario, dict)
+    levels = {"wireless.loss": [0, 0.1]}
+    study = Study.of({"scenario": scenario, "factors": levels}, tmp_path)
+    store = create(study, tmp_path / "out")
+    of_a_file = create(Study.of({"scenario": FIRST.name, "factors": levels}, FIRST.parent), tmp_path / "file")
+    for number in (0, 1):
+        assert store.scenario_of(number).read_text() == of_a_file.scenario_of(number).read_text()
+    (store.runs / "c000-r0001").mkdir()
+    create(study, tmp_path / "out")
+    assert len(configurations(Study.load(tmp_path / "out" / "study.yaml"))) == 2
+    with pytest.raises(StudyError, match="duration_s of the scenario was"):
+        create(Study.of({"scenario": scenario | {"duration_s": 7}, "factors": levels}, tmp_path), tmp_path / "out")
+    with pytest.raises(ScenarioError, match=r"scenario:.*: hots"):
+        configurations(Study.of({"scenario": scenario | {"hots": 7}}, tmp_path))

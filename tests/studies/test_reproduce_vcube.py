@@ -1,0 +1,104 @@
+"""Reproductions of the papers on VCube: what can be wrong is wrong before the first run, and what is done is not
+done again.
+"""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pandas as pd
+import pytest
+from typer.testing import CliRunner
+
+from mobilenet.cli.main import app
+from mobilenet.papers import jobs
+from mobilenet.papers.agreement import AGREES, CONTRADICTED, DIFFERS, UNEXPLAINED, held_against
+from mobilenet.papers.jobs import Job, perform_all, prepare
+from mobilenet.parameters import ScenarioError
+
+JOBS = [Job((n,), "bundling.yaml", (f"processes={n}",)) for n in (2, 4)]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["bundling", "--processes", "8", "--out", "/proc/nobody"], "/proc/nobody: cannot be written"),
+        (["bundling", "--processes", "8", "--out", __file__], "cannot be written: File exists"),
+        (["reliable", "--processes", "12"], "runs on a full hypercube"),
+        (["causal", "--master", "local[2]"], "--master does nothing for causal"),
+        (["mobile", "--max-n", "16"], "--max-n counts processes"),
+        (["mobile", "--processes", "16"], "--processes counts processes"),
+        (["causal", "--max-n", "16", "--processes", "16"], "expected one of the two"),
+    ],
+)
+def test_what_cannot_be_is_refused_at_once(
+    arguments: list[str], said: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(jobs, "performed", lambda *_: pytest.fail("a run"))
+    done = CliRunner().invoke(app, ["reproduce", *arguments])
+    assert done.exit_code == 2 and said in done.output.replace("\n", " ")
+
+
+def test_what_is_there_is_not_run_again(tmp_path: Path) -> None:
+    results, told = tmp_path / "r.jsonl", list[str]()
+    prepare(tmp_path, JOBS)
+    first = perform_all(JOBS, 1, told.append, results)
+    assert told == ["2 of 2 runs"] and len(results.read_text().splitlines()) == 2
+    told.clear()
+    assert perform_all(JOBS, 1, told.append, results) == first and told == [f"2 of 2 runs are there: {results}"]
+
+
+def test_a_torn_line_counts_for_nothing(tmp_path: Path) -> None:
+    results, told = tmp_path / "r.jsonl", list[str]()
+    first = perform_all(JOBS, 1, told.append, results)
+    results.write_text(results.read_text()[:-20])
+    told.clear()
+    assert perform_all(JOBS, 1, told.append, results) == first
+    assert told == [f"1 of 2 runs are there: {results}", "1 of 1 runs"]
+    assert len(jobs.kept(results)) == 2
+
+
+def test_other_values_are_another_job() -> None:
+    with pytest.raises(ScenarioError):
+        jobs.identity(Job((), "reliable.yaml", ("processes=12", "protocol={name: disjoint_paths}")))
+    assert len({jobs.identity(job) for job in JOBS}) == 2
+
+
+@pytest.mark.parametrize(
+    ("mean", "half", "printed", "half_printed", "note", "answer"),
+    [
+        (11.24, None, "11.2", "", "", AGREES),
+        (11.3, None, "11.2", "", "", DIFFERS),
+        (11.3, None, "11.2", "", "unexplained", UNEXPLAINED),
+        (10.0, None, "9.0", "", "contradicts Table 3", CONTRADICTED),
+        (212.2, None, "214.4", "", "stale: printed for other message sizes", CONTRADICTED),
+        (50.6, 8.0, "35.9", "9.8", "", AGREES),
+        (50.6, 2.0, "35.9", "9.8", "", DIFFERS),
+        (99.0, 0.1, "86", "", "at least", AGREES),
+        (80.0, 0.1, "86", "", "at least", DIFFERS),
+        (13.0, None, "14", "", "at most", AGREES),
+    ],
+)
+def test_what_agrees_with_print(
+    mean: float, half: float | None, printed: str, half_printed: str, note: str, answer: str
+) -> None:
+    assert held_against(mean, half, {"printed": printed, "half_width": half_printed, "note": note}) == answer
+    assert held_against(mean, half, None) == ""
+
+
+@pytest.mark.parametrize("paper", ["bundling", "causal"])
+def test_a_reproduction_ends_with_how_much_agrees(paper: str, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    done = CliRunner().invoke(app, ["reproduce", paper, "--processes", "16", "--workers", "1", "--out", str(out)])
+    assert done.exit_code == 0, done.output
+    said = re.search(r"(\d+) values in print: (.*); all (\d+) rows in ", done.output)
+    assert said is not None
+    table = pd.read_csv(out / f"{paper}.csv", keep_default_na=False, dtype=str)
+    answers = [row for row in table["verdict"] if row]
+    assert len(table) == int(said[3]) and len(answers) == int(said[1]) == (table["printed"] != "").sum()
+    assert sum(map(int, re.findall(r"\d+", said[2]))) == len(answers) and f"{answers.count(AGREES)} agree" in said[2]
+    text = (out / f"{paper}.md").read_text()
+    assert text.startswith("# Rodrigues") and said[2] in text.splitlines()[2]
+    assert text.count("\n| ") > len(table)

@@ -1,0 +1,93 @@
+"""A study and a cluster that are stopped, or killed, end with one line and leave no Java behind."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from mobilenet.studies.java_end import children
+
+ROOT = Path(__file__).parents[2]
+COMMAND = (sys.executable, "-c", "from mobilenet.cli.main import app; app(prog_name='mobilenet')")
+KEPT = "the runs that are done are kept, and the same command goes on\n"
+
+
+def of_session(session: int) -> list[int]:
+    """Processes of a session that are alive."""
+    found = []
+    for stat in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            fields = stat.read_text().rpartition(")")[2].split()
+        except OSError:
+            continue
+        if int(fields[3]) == session and fields[0] != "Z":
+            found.append(int(stat.parent.name))
+    return found
+
+
+def begun(place: Path) -> subprocess.Popen[str]:
+    def with_interrupts() -> None:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+
+    process = subprocess.Popen(
+        [*COMMAND, "study", str(ROOT / "scenarios" / "studies" / "loss.yaml"), "--out", "it", "-q"], cwd=place,
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True, preexec_fn=with_interrupts,
+    )  # fmt: skip
+    deadline = time.monotonic() + 60
+    while not any((place / "it" / "starting").glob("c*")) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    return process
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="looks into /proc")
+@pytest.mark.parametrize(("number", "times"), [(signal.SIGTERM, 1), (signal.SIGINT, 3)])
+def test_a_signal_to_the_whole_group(number: signal.Signals, times: int, tmp_path: Path) -> None:
+    process = begun(tmp_path)
+    for _ in range(times):
+        os.killpg(process.pid, number)
+        time.sleep(0.7)
+    said = process.communicate(timeout=60)
+    assert (process.returncode, *said) == (3, "", f"stopped; {KEPT}")
+    assert of_session(process.pid) == []
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="looks into /proc")
+def test_a_java_that_is_killed(tmp_path: Path) -> None:
+    process = begun(tmp_path)
+    for pid in of_session(process.pid):
+        if b"org.apache.spark.deploy.SparkSubmit" in Path(f"/proc/{pid}/cmdline").read_bytes():
+            os.kill(pid, signal.SIGKILL)
+    said = process.communicate(timeout=60)
+    assert process.returncode == 3 and said[0] == "" and said[1].endswith(KEPT) and said[1].count("\n") == 1, said
+    assert "Java has ended" in said[1] or "lost the job" in said[1]
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux ends children with their parent")
+def test_a_cluster_that_is_killed() -> None:
+    process = subprocess.Popen(
+        [sys.executable, "-m", "mobilenet.studies.cluster", "--workers", "1", "--port", "7191"],
+        cwd=ROOT, stdout=subprocess.PIPE, text=True,
+    )  # fmt: skip
+    assert process.stdout is not None and "up: a master" in process.stdout.readline()
+    text = Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text()
+    javas = [int(pid) for pid in text.split()]
+    assert len(javas) == 2
+    process.kill()
+    process.wait()
+    deadline = time.monotonic() + 10
+    while time.monotonic() < deadline and any(Path(f"/proc/{pid}").exists() for pid in javas):
+        time.sleep(0.1)
+    assert not [pid for pid in javas if Path(f"/proc/{pid}").exists()]
+
+
+def test_children_are_seen() -> None:
+    if sys.platform == "linux":
+        child = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)
+        assert child.pid in children()
+        child.communicate(b"\n")

@@ -1,0 +1,52 @@
+"""Work on several processes: the same results, in the order that was asked for, and the end where it was asked for."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from concurrent.futures.process import BrokenProcessPool
+from itertools import count, islice
+
+import pytest
+
+from mobilenet.workers import as_done, in_order
+
+
+def square(number: int) -> int:
+    return number * number
+
+
+def die(number: int) -> int:
+    os._exit(1)
+
+
+def fail(number: int) -> int:
+    raise ValueError(f"{number} is not for me")
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_results_in_the_order_of_tasks_without_end(workers: int) -> None:
+    assert list(islice(in_order(square, count(), workers), 50)) == [number * number for number in range(50)]
+
+
+def test_results_as_they_are_done_name_their_task() -> None:
+    assert sorted(as_done(square, [3, 5, 4], 2)) == [(0, 9), (1, 25), (2, 16)]
+    assert list(as_done(square, [], 2)) == []
+
+
+def test_what_the_work_raises_comes_through_and_so_does_the_death_of_a_process() -> None:
+    with pytest.raises(ValueError, match="is not for me"):
+        list(in_order(fail, range(9), 2))
+    with pytest.raises(BrokenProcessPool):
+        list(as_done(die, [1], 1))
+
+
+def test_tasks_are_not_all_taken_at_once() -> None:
+    taken: list[int] = []
+
+    def tasks() -> Iterator[int]:
+        for number in range(1000):
+            taken.append(number)
+            yield number
+
+    assert next(in_order(square, tasks(), 2)) == 0 and len(taken) < 100

@@ -1,0 +1,205 @@
+"""Do the tables of a study equal what pandas makes of the same files, at the size of ten million deliveries?
+
+    python -m validation.aggregation [--rows 10000000] [--runs 100]
+
+Model     synthetic run directories: 70 hosts, gamma-distributed delays, buffers that walk at random. The tables are
+          computed on local[2] and compared with an aggregation by pandas over the same files; the memory is that of
+          this process and of its Java, at its highest
+Units     seconds, bytes
+Source    ours: docs/guide/studies.md
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import resource
+import sys
+import tempfile
+import threading
+import time
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+from scipy import stats
+
+from mobilenet.engine.random_streams import generator
+from mobilenet.rundir.schema import FORMAT_VERSION, REQUIRED_FILES
+from mobilenet.rundir.writer import file_digests
+from mobilenet.studies.configurations import PlannedRun, planned
+from mobilenet.studies.declaration import Study
+from mobilenet.studies.spark import local_master, spark_session
+from mobilenet.studies.store import Store, create
+from mobilenet.studies.tables import write_tables
+from mobilenet.studies.task import Batch, Job, perform
+
+HOSTS, DURATION_S = 70, 400.0
+
+
+def synthetic(directory: Path, run: PlannedRun, deliveries: int) -> None:
+    stream = generator(run.seed, "synthetic", run.id)
+    messages = deliveries // HOSTS
+    sent = np.sort(stream.integers(0, int(DURATION_S * 1e9), messages))
+    names = np.array([f"h{i % HOSTS}:{i // HOSTS}" for i in range(messages)])
+    delays = (stream.gamma(2.0, 0.1 * (1 + run.configuration), (messages, HOSTS)) * 1e9).astype(np.int64) + 1
+    events = pd.DataFrame(
+        {
+            "time_ns": np.concatenate([np.zeros(HOSTS, np.int64), sent, (sent[:, None] + delays).ravel()]),
+            "node": (
+                [f"h{i}" for i in range(HOSTS)]
+                + [name.partition(":")[0] for name in names]
+                + [f"h{i}" for i in range(HOSTS)] * messages
+            ),
+            "event": ["join"] * HOSTS + ["broadcast"] * messages + ["deliver"] * (messages * HOSTS),
+            "message": np.concatenate([np.array([None] * HOSTS), names, np.repeat(names, HOSTS)]),
+        }
+    )
+    events.sort_values("time_ns", kind="stable").to_parquet(directory / "events.parquet")
+    count = 20_000
+    times = np.sort(stream.integers(0, int(DURATION_S * 1e9), count))
+    node = stream.integers(0, 7, count)
+    samples = pd.DataFrame({
+        "time_ns": times, "node": [f"s{i}" for i in node], "quantity": "sbuffer",
+        "value": stream.integers(0, 60, count).astype(float),
+    })  # fmt: skip
+    samples.to_parquet(directory / "samples.parquet")
+    inside = delays / 1e9
+    (directory / "metrics.json").write_text(json.dumps({
+        "deliveries": int(delays.size), "delivery_delay_mean_s": float(inside.mean()), "broadcasts_undelivered": 0,
+        "delivery_delay_p95_s": float(np.percentile(inside, 95)),
+    }))  # fmt: skip
+    (directory / "verdict.json").write_text(json.dumps({"verdict": "valid", "checks": {}}))
+    for name in REQUIRED_FILES:
+        if name != "manifest.json" and not (directory / name).exists():
+            (directory / name).write_text("{}")
+    window = {"format_version": FORMAT_VERSION, "seed": run.seed, "warmup_s": 0.0, "duration_s": DURATION_S}
+    (directory / "manifest.json").write_text(json.dumps({**window, "files": file_digests(directory)}))
+
+
+def build(folder: Path, runs: int, rows: int) -> tuple[Store, list[PlannedRun]]:
+    study = folder / "synthetic.yaml"
+    first = Path(__file__).parents[1] / "scenarios" / "first.yaml"
+    study.write_text(
+        f"scenario: {first}\nfactors: {{workload.interval_s: [1, 2]}}\nreplications: {{min: {runs // 2}}}\n"
+    )
+    store = create(Study.load(study), folder / "study")
+    found = planned(store.study, [runs // 2] * 2)
+    for run in found:
+        (store.runs / run.id).mkdir()
+        synthetic(store.runs / run.id, run, rows // runs)
+    return store, found
+
+
+def measure_all(store: Store, runs: list[PlannedRun]) -> None:
+    """As the tasks that made them would have done it."""
+    jobs = tuple(Job(run.id, run.configuration, run.replication, run.seed) for run in runs)
+    perform(Batch(str(store.path.absolute()), store.study.kind, jobs))
+
+
+def oracle(store: Store, runs: list[PlannedRun]) -> tuple[float, float, int]:
+    """The largest relative differences: of exact tables, and of the percentiles of all deliveries; and how many
+    rows.
+    """
+    exact, approximate, rows = 0.0, 0.0, 0
+    summary = pd.read_csv(store.tables / "summary.csv")
+    buffers = pd.read_csv(store.tables / "buffers.csv")
+    delays = pd.read_csv(store.tables / "delays.csv")
+    for configuration in (0, 1):
+        own = [run for run in runs if run.configuration == configuration]
+        means, pooled, levels = [], [], []
+        for run in own:
+            events = pd.read_parquet(store.runs / run.id / "events.parquet")
+            sent = events[events["event"] == "broadcast"].set_index("message")["time_ns"]
+            deliveries = events[events["event"] == "deliver"]
+            found = ((deliveries["time_ns"] - deliveries["message"].map(sent)) / 1e9).to_numpy()
+            means.append(found.mean())
+            pooled.append(found)
+            samples = pd.read_parquet(store.runs / run.id / "samples.parquet")
+            levels.append(_bucket_mean(samples, 10))
+        half = stats.t.ppf(0.975, len(own) - 1) * np.std(means, ddof=1) / np.sqrt(len(own))
+        row = summary[
+            (summary["configuration"] == configuration) & (summary["metric"] == "delivery_delay_mean_s")
+        ].iloc[0]
+        bucket = buffers[(buffers["configuration"] == configuration) & (buffers["buffer"] == "station_sbuffer")]
+        level = bucket[np.isclose(bucket["from_s"], 10 * DURATION_S / 60)].iloc[0]["mean"]
+        for ours, theirs in (
+            (row["mean"], np.mean(means)),
+            (row["low"], np.mean(means) - half),
+            (level, np.mean(levels)),
+        ):
+            exact = max(exact, abs(ours / theirs - 1))
+        together = np.concatenate(pooled)
+        rows += len(together)
+        table = delays[delays["configuration"] == configuration]
+        assert set(table["deliveries"]) == {len(together)}
+        truth = np.quantile(together, table["share"], method="inverted_cdf")
+        approximate = max(approximate, float(np.max(np.abs(table["delay_s"] / truth - 1))))
+    return exact, approximate, rows
+
+
+def _bucket_mean(samples: pd.DataFrame, bucket: int) -> float:
+    begin, end = bucket * DURATION_S / 60 * 1e9, (bucket + 1) * DURATION_S / 60 * 1e9
+    area = 0.0
+    for _, own in samples.groupby("node"):
+        edges = np.clip(np.append(own["time_ns"].to_numpy(), np.inf), begin, end)
+        area += float((own["value"].to_numpy() * np.diff(edges)).sum())
+    return area / (end - begin) / samples["node"].nunique()
+
+
+class Java(threading.Thread):
+    """The highest resident memory of Java processes that we started."""
+
+    def __init__(self) -> None:
+        super().__init__(daemon=True)
+        self.highest = 0
+        self.stop = False
+
+    def run(self) -> None:
+        while not self.stop:
+            for status in Path("/proc").glob("[0-9]*/status"):
+                try:
+                    text = status.read_text()
+                except OSError:
+                    continue
+                if text.startswith("Name:\tjava"):
+                    self.highest = max(
+                        self.highest,
+                        *(int(line.split()[1]) * 1024 for line in text.splitlines() if line.startswith("VmHWM")),
+                    )
+            time.sleep(0.2)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=str(__doc__).partition("\n")[0])
+    parser.add_argument("--rows", type=int, default=10_000_000)
+    parser.add_argument("--runs", type=int, default=100)
+    options = parser.parse_args()
+    with tempfile.TemporaryDirectory(prefix="mobilenet-aggregation-") as folder:
+        store, runs = build(Path(folder), options.runs, options.rows)
+        measure_all(store, runs)
+        java = Java()
+        java.start()
+        started = time.perf_counter()
+        with spark_session(local_master(2)) as spark:
+            write_tables(store, [options.runs // 2] * 2, spark)
+        wall_s = time.perf_counter() - started
+        java.stop = True
+        own = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+        exact, approximate, rows = oracle(store, runs)
+    print(f"{rows} deliveries of {options.runs} runs in {wall_s:.0f} s")
+    print(
+        f"largest relative difference from pandas: {exact:.1e} (1e-9 allowed), of pooled percentiles {approximate:.1e}"
+        " (1e-3 allowed)"
+    )
+    print(
+        f"highest memory: {java.highest / 1e6:.0f} MB in Java, {own / 1e6:.0f} MB in Python before the aggregation by"
+        " pandas"
+    )
+    fine = exact <= 1e-9 and approximate <= 1e-3
+    print("Next: the figures stand in docs/guide/studies.md" if fine else "MISS")
+    sys.exit(0 if fine else 1)
+
+
+if __name__ == "__main__":
+    main()

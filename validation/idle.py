@@ -1,0 +1,70 @@
+"""Idle networks: nobody says anything but that it is there, and everybody must be heard.
+
+    python -m validation.idle [SEEDS]
+
+60 to 150 hosts in one cell and in seven, at 1 and 2 Mb/s, ten minutes with one message at their end, hosts given up
+after 20 s of silence: each run must come to rest, without a gap, and without a host that was given up. Hidden hosts
+whose heartbeats kept step once did neither.
+"""
+
+from __future__ import annotations
+
+import itertools
+import sys
+from collections import Counter
+from concurrent.futures import ProcessPoolExecutor
+from pathlib import Path
+from typing import NamedTuple
+
+from mobilenet.scenario import Scenario
+from mobilenet.simulation.mobile import Simulation
+
+SCENARIO = Path(__file__).parents[1] / "scenarios" / "static.yaml"
+FIRST_SEED = 9500
+CELLS = {1: "{shape: points, points_m: [[0, 0]]}", 7: "{shape: hexagon, rings: 1, spacing_m: 200}"}
+
+
+class Case(NamedTuple):
+    hosts: int
+    cells: int
+    rate_mbps: int
+
+
+CASES = [Case(*values) for values in itertools.product((60, 90, 120, 150), CELLS, (1, 2))]
+
+
+def troubles(case: Case, seed: int) -> list[str]:
+    """What is wrong with one run."""
+    changes = [
+        f"seed={seed}", f"hosts.count={case.hosts}", f"stations.layout={CELLS[case.cells]}",
+        f"wireless.broadcast_rate_mbps={case.rate_mbps}",
+        "duration_s=600", "warmup_s=0", "drain_s=60",
+        "workload={arrivals: explicit, messages: [{host: h0, at_s: 590}]}", "protocol.expiry_s=20",
+        "record.positions_interval_s=null",
+    ]  # fmt: skip
+    outcome = Simulation(Scenario.load(SCENARIO, changes)).run()
+    events = Counter(outcome.recording.events.event)
+    found = [f"{events[kind]} {kind}" for kind in ("gap", "expire") if events[kind]]
+    found += [] if outcome.quiescent else ["not at rest"]
+    found += [] if events["join"] == case.hosts else [f"{events['join']} joined"]
+    found += [] if events["deliver"] == case.hosts else [f"{events['deliver']} delivered"]
+    return found
+
+
+def main(seeds: int) -> int:
+    bad = 0
+    with ProcessPoolExecutor() as pool:
+        for case in CASES:
+            found = list(pool.map(troubles, itertools.repeat(case), range(FIRST_SEED, FIRST_SEED + seeds)))
+            wrong = {FIRST_SEED + k: what for k, what in enumerate(found) if what}
+            bad += len(wrong)
+            print(
+                f"{case.hosts} hosts, {case.cells} cells, {case.rate_mbps} Mb/s: {seeds - len(wrong)} of {seeds} fine"
+                f" {wrong or ''}",
+                flush=True,
+            )
+    return 1 if bad else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(int(sys.argv[1]) if len(sys.argv) > 1 else 20))

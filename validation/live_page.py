@@ -1,0 +1,86 @@
+"""What the live page costs in a real browser, and how soon a click is seen.
+
+    python -m validation.live_page
+
+Model     `mobilenet live` at speed 1 with one page open; CPU of all processes of the browser and of the server, over
+          ten seconds. A frame's time is what drawing it takes, without a graphics card; a click's is from the click to
+          the first frame after a state that shows what it did
+Units     milliseconds; shares of one core
+Source    ours: docs/performance.md
+"""
+
+from __future__ import annotations
+
+import tempfile
+import time
+from pathlib import Path
+
+import psutil
+
+from mobilenet.bench.simulator import lattice
+from tests.browser import Page
+from tests.interactive.conftest import ROOT, Server
+from tests.interactive.test_window import APP, LIVE, Window
+
+WATCHED_S = 10.0
+FRAMES = f"""(async () => {{
+  const app = {APP}, times = [];
+  for (let i = 0; i < 300; i++) {{
+    await new Promise(requestAnimationFrame);
+    const began = performance.now();
+    app.paintForTests(began);
+    times.push(performance.now() - began);
+  }}
+  times.sort((a, b) => a - b);
+  return [times[150], times[285]];
+}})()"""
+CLICK = f"""(async () => {{
+  const times = [];
+  for (let i = 0; i < 10; i++) {{
+    const count = {LIVE}.interventions.length, began = performance.now();
+    {LIVE}.touch({{do: "broadcast", host: "h" + i}});
+    while ({LIVE}.interventions.length === count) await new Promise(requestAnimationFrame);
+    times.push(performance.now() - began);
+  }}
+  times.sort((a, b) => a - b);
+  return [times[5], times[9]];
+}})()"""
+
+
+def cpu_s(processes: list[psutil.Process]) -> float:
+    return sum(sum(one.cpu_times()[:2]) for one in processes if one.is_running())
+
+
+def measure(hosts: int, *changes: str) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        server = Server(Path(folder), str(ROOT / "scenarios" / "dynamic.yaml"), *changes)
+        try:
+            with Page(1400, 860) as page:
+                window = Window(page, server)
+                window.value(f"{LIVE}.ask({{command: 'play', speed: 1}})")
+                time.sleep(2)
+                browser = psutil.Process(page._process.pid)
+                parts = [browser, *browser.children(recursive=True)]
+                served = [psutil.Process(server.process.pid)]
+                began_s, of_page, of_server = time.monotonic(), cpu_s(parts), cpu_s(served)
+                time.sleep(WATCHED_S)
+                lasted_s = time.monotonic() - began_s
+                shares = (cpu_s(parts) - of_page) / lasted_s, (cpu_s(served) - of_server) / lasted_s
+                median_ms, p95_ms = window.value(FRAMES)
+                click_ms, slowest_ms = window.value(CLICK)
+                print(
+                    f"{hosts:5} hosts  page {shares[0]:.3f} of a core, server {shares[1]:.3f}  drawing a frame"
+                    f" {median_ms:.1f} ms, p95 {p95_ms:.1f} (16)  click seen after {click_ms:.0f} ms, at most"
+                    f" {slowest_ms:.0f} (100)"
+                )
+        finally:
+            server.end()
+
+
+if __name__ == "__main__":
+    measure(70)
+    points = ", ".join(f"[{x!r}, {y!r}]" for x, y in lattice(100))
+    layout = f"stations.layout={{shape: points, points_m: [{points}]}}"
+    measure(
+        1000, *(part for change in ("hosts.count=1000", "workload.interval_s=60", layout) for part in ("--set", change))
+    )
