@@ -18,10 +18,19 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from mobilenet.judgement import judge, judge_anew, own_metrics, verdicts_of, warnings_told
+from mobilenet.metrics.deliveries import Deliveries
 from mobilenet.network.radio.links import cell_m
 from mobilenet.quoting import counted, quoted
 from mobilenet.rundir.manifest import manifest
-from mobilenet.rundir.reader import RunError, free_copy_name, read_derived, read_frame, read_json, read_manifest
+from mobilenet.rundir.reader import (
+    RunError,
+    free_copy_name,
+    read_coded,
+    read_derived,
+    read_frame,
+    read_json,
+    read_manifest,
+)
 from mobilenet.rundir.schema import kind_of
 from mobilenet.rundir.writer import (
     RecordError,
@@ -111,12 +120,17 @@ class Run:
         """One row per delivery whose broadcast is on record, in their order: message, node, broadcast_ns, delivered_ns,
         delay_s. Own deliveries are among them; the window is left to the reader.
         """
-        sent = self.events[self.events["event"] == "broadcast"].drop_duplicates("message")
-        sent = sent.set_index("message")["time_ns"].rename("broadcast_ns")
-        arrived = self.events[self.events["event"] == "deliver"][["message", "node", "time_ns"]]
-        found = arrived.rename(columns={"time_ns": "delivered_ns"}).join(sent, on="message", how="inner")
-        found["delay_s"] = (found["delivered_ns"] - found["broadcast_ns"]) / 1e9
-        return found[["message", "node", "broadcast_ns", "delivered_ns", "delay_s"]].reset_index(drop=True)
+        import numpy as np
+        import pandas as pd
+
+        events = read_coded(self.path, "events")
+        found = Deliveries(events)
+        columns = {
+            "message": np.array([*events.coded("message").words, None], object)[found.message],
+            "node": np.array(events.coded("node").words, object)[found.node],
+            "broadcast_ns": found.sent_ns, "delivered_ns": found.time_ns, "delay_s": found.delay_s,
+        }  # fmt: skip
+        return pd.DataFrame(columns)[found.was_broadcast].reset_index(drop=True)
 
     @cached_property
     def samples(self) -> pd.DataFrame:

@@ -14,9 +14,10 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
+from mobilenet.clock import SECOND
 from mobilenet.metrics.buffers import BUFFERS, LISTS, measured
 from mobilenet.metrics.network import network
-from mobilenet.metrics.registry import SECOND, Row, mean, ratio
+from mobilenet.metrics.registry import Row, mean, ratio
 
 Columns = dict[str, list[Any]]
 

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 import mobilenet
+from mobilenet.clock import SECOND
 from mobilenet.metrics import metrics
 from mobilenet.metrics.buffers import time_weighted_mean
 from mobilenet.metrics.mobile import HANDOFF_DETAILS
@@ -16,7 +17,6 @@ from mobilenet.rundir.recorder import EventLog, Samples
 from mobilenet.scenario.protocol_catalogue import CATALOGUE
 
 ROOT = Path(__file__).parents[1]
-SECOND = 1_000_000_000
 NO_COUNTERS = {"radio": {"queue_drops": 0}}
 
 

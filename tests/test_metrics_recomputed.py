@@ -17,10 +17,10 @@ import pandas as pd
 import pytest
 
 from mobilenet import api
+from mobilenet.clock import SECOND
 from mobilenet.scenario import Scenario
 
 SCENARIOS = Path(__file__).parents[1] / "scenarios"
-SECOND = 10**9
 RUNS = {
     "faults": ("faults.yaml", ["duration_s=40", "faults.every_s=5", "faults.first_at_s=11", "hosts.count=40"]),
     "crashes": ("faults.yaml", ["duration_s=40", "hosts.count=10", "faults.station=s0", "faults.first_at_s=1",

@@ -29,7 +29,7 @@ from statistics import mean
 from typing import Any
 
 from mobilenet import api
-from mobilenet.engine.kernel import SECOND
+from mobilenet.clock import SECOND
 from mobilenet.metrics.buffers import steps, time_weighted_mean
 from mobilenet.papers.jobs import digest_of_code
 from mobilenet.rundir.reader import read_columns

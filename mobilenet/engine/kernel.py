@@ -19,15 +19,6 @@ from simpy.events import NORMAL, Event, EventPriority
 
 from mobilenet.engine.event_queue import Action, Calendar
 
-SECOND = 1_000_000_000
-MILLISECOND = 1_000_000
-MICROSECOND = 1_000
-
-
-def ns(seconds: float) -> int:
-    """Seconds as the nearest integer number of nanoseconds."""
-    return round(seconds * SECOND)
-
 
 class Kernel(simpy.Environment):
     """The clock and the queue of one run. Two kernels in one process share nothing.

@@ -58,6 +58,7 @@ MODULES = (
     "mobilenet.engine.timer",
 )
 KNOWN = (  # by their types, which are compiled in
+    "mobilenet.clock",
     "mobilenet.engine.build_native",
     "mobilenet.engine.kernel",
     "mobilenet.protocols.port",

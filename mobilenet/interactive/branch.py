@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from numbers import Real
 from typing import Any
 
-from mobilenet.engine.kernel import SECOND, ns
+from mobilenet.clock import SECOND, ns
 from mobilenet.parameters import ScenarioError
 from mobilenet.quoting import cut
 from mobilenet.scenario import Scenario

@@ -6,6 +6,8 @@ Source    ours: docs/guide/live.md
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from mobilenet.rundir.recorder import EventLog
 
 
@@ -16,6 +18,12 @@ class Broadcasts:
         self._sent_ns: dict[str, int] = {}
         self._sent_row: dict[str, int] = {}
         self._known = 0  # so many rows are in it
+
+    def delays_ns(self, log: EventLog, rows: Iterable[int]) -> list[int]:
+        """Of the deliveries in these rows whose broadcast is on record."""
+        self._read(log)
+        deliveries = ((log.message[row] or "", log.time_ns[row]) for row in rows)
+        return [at_ns - self._sent_ns[message] for message, at_ns in deliveries if message in self._sent_ns]
 
     def sent_ns(self, log: EventLog) -> dict[str, int]:
         """Of each message."""

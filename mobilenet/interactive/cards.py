@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping
 from enum import Enum
 from typing import Any
 
-from mobilenet.engine.kernel import SECOND
+from mobilenet.clock import SECOND
 from mobilenet.engine.timer import Timer
 from mobilenet.quoting import cut
 from mobilenet.simulation.mobile import Simulation

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from mobilenet.engine.kernel import SECOND
+from mobilenet.clock import SECOND
 from mobilenet.interactive.broadcasts import Broadcasts
 from mobilenet.simulation.mobile import Simulation
 
@@ -59,9 +59,7 @@ class Curves:
         log = self._simulation.recording.events
         rows = range(self._row, len(log), max(1, (len(log) - self._row) // LOOKED_AT))
         self._row = len(log)
-        sent_ns = self._broadcasts.sent_ns(log)
-        delivered = [(log.time_ns[row], log.message[row] or "") for row in rows if log.event[row] == "deliver"]
-        delays_ns = [time_ns - sent_ns[message] for time_ns, message in delivered if message in sent_ns]
+        delays_ns = self._broadcasts.delays_ns(log, (row for row in rows if log.event[row] == "deliver"))
         return sum(delays_ns) / len(delays_ns) / SECOND if delays_ns else None
 
     def _share_lost(self) -> float | None:

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from mobilenet.api import RUNS
-from mobilenet.engine.kernel import ns
+from mobilenet.clock import ns
 from mobilenet.interactive import commands
 from mobilenet.interactive.cards import card
 from mobilenet.interactive.commands import Command, id_of, parsed

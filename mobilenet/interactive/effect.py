@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from mobilenet.engine.kernel import SECOND, ns
+from mobilenet.clock import ns
 from mobilenet.metrics.deliveries import Deliveries
 from mobilenet.rundir.reader import read_coded
 from mobilenet.rundir.table import Table
@@ -96,7 +96,6 @@ def outcome(events: Table, one: AnyIntervention, end_s: float) -> dict[str, floa
     others = [name for name, of in cells.items() if of == station and name != host] if station else []
     deliveries = Deliveries(events)
     inside = deliveries.was_broadcast & (deliveries.sent_ns >= at_ns) & (deliveries.time_ns < ns(end_s))
-    delays_s = (deliveries.time_ns - deliveries.sent_ns) / SECOND
     node = events.coded("node")
     groups = {EFFECTS: inside}
     for metrics, hosts in ((THERE, [host] if host else []), (CELL, others)):
@@ -106,7 +105,7 @@ def outcome(events: Table, one: AnyIntervention, end_s: float) -> dict[str, floa
     for (mean, count), own in groups.items():
         found[count] = float(own.sum())
         if own.any():
-            found[mean] = float(delays_s[own].mean())
+            found[mean] = float(deliveries.delay_s[own].mean())
     return found
 
 

@@ -17,7 +17,7 @@ from collections.abc import Callable
 from concurrent.futures import Future
 from typing import Any, Literal
 
-from mobilenet.engine.kernel import SECOND, ns
+from mobilenet.clock import SECOND, ns
 from mobilenet.interactive.session import LiveSession
 from mobilenet.interactive.steps import is_step
 from mobilenet.parameters import ScenarioError

@@ -26,8 +26,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
+from mobilenet.clock import SECOND, ns
 from mobilenet.engine.event_queue import Runaway
-from mobilenet.engine.kernel import SECOND, ns
 from mobilenet.interactive.branch import Branch, asked, instant_ns, seconds, untouched_ns, with_list
 from mobilenet.interactive.steps import STEPS, is_step
 from mobilenet.parameters import ScenarioError

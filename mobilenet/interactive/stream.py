@@ -156,11 +156,9 @@ class Stream:
         columns = log.columns()
         time_ns, node, message = columns["time_ns"], columns["node"], columns["message"]
         sent = [row for row in others if log.event[row] == "broadcast"]
-        sent_ns = self._broadcasts.sent_ns(log)
         rare = [row for row in others if log.event[row] != "broadcast"]
         delivered = [first + i for i, event in enumerate(events) if event == "deliver"]
-        picked = delivered[:: max(1, len(delivered) // DELAYS)]
-        delays_ns = [time_ns[row] - sent_ns.get(message[row], time_ns[row]) for row in picked]
+        delays_ns = self._broadcasts.delays_ns(log, delivered[:: max(1, len(delivered) // DELAYS)])
         told = delivered
         if len(delivered) > MOST_DELIVERIES:
             told = [row for row in delivered if node[row] == place.watched]

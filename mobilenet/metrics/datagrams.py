@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from mobilenet.metrics.registry import SECOND, Row, mean, ratio
+from mobilenet.clock import SECOND
+from mobilenet.metrics.registry import Row, mean, ratio
 from mobilenet.rundir.table import Columns
 
 

@@ -2,7 +2,7 @@
 
 Model     nearly all events of a run are deliveries, so they are gathered as whole columns. A message is as old
           as its last broadcast before the delivery; one that nobody has broadcast by then has no age
-Units     integer nanoseconds
+Units     integer nanoseconds; seconds where the name says so
 Shapes    all columns: (deliveries,), in order of occurrence; messages and nodes are codes of the events' columns
 Source    ours: docs/verdicts-and-metrics.md, docs/performance.md
 """
@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from mobilenet.clock import SECOND
 from mobilenet.rundir.table import Table, by_code
 
 
@@ -30,9 +31,18 @@ class Deliveries:
         self.was_broadcast = last >= 0
         self.sent_ns = self.broadcast_ns[last] if len(self.broadcasts) else np.full(len(rows), -1)
         self.sent_ns = np.where(self.was_broadcast, self.sent_ns, -1)
+        self.delay_ns = np.where(self.was_broadcast, self.time_ns - self.sent_ns, 0)
         senders = node.codes[self.broadcasts]
         self.is_own = self.was_broadcast & (senders[last] == self.node if len(senders) else False)  # at its sender
         self._by_node: np.ndarray | None = None
+
+    @property
+    def delay_s(self) -> np.ndarray:
+        return self.delay_ns / SECOND
+
+    def known(self) -> tuple[np.ndarray, np.ndarray]:
+        """Of each delivery whose broadcast is on record: when that was (ns), and the delay (s)."""
+        return self.sent_ns[self.was_broadcast], self.delay_s[self.was_broadcast]
 
     def of(self, node: str) -> np.ndarray:
         """The places of a node's deliveries in these columns."""

@@ -18,11 +18,12 @@ from typing import Any
 
 import numpy as np
 
+from mobilenet.clock import SECOND
 from mobilenet.metrics.buffers import buffers, lists
 from mobilenet.metrics.datagrams import datagrams
 from mobilenet.metrics.fold import EventFold
 from mobilenet.metrics.network import network
-from mobilenet.metrics.registry import SECOND, Row, mean, ratio
+from mobilenet.metrics.registry import Row, mean, ratio
 from mobilenet.rundir.table import Columns, Table
 
 # What our protocols tell of a handoff; of a plug-in its record says whether there was any, and what was told.

@@ -17,7 +17,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from mobilenet.metrics.registry import SECOND, Row, ratio
+from mobilenet.clock import SECOND
+from mobilenet.metrics.registry import Row, ratio
 from mobilenet.rundir.table import Columns, Table
 
 LOST_TO_OTHERS = ("collision", "never_attempted", "preamble_missed")

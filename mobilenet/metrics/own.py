@@ -24,9 +24,13 @@ from numbers import Integral, Real
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from mobilenet.metrics.registry import MOBILE, PROCESSES, SECOND, Row
+import numpy as np
+
+from mobilenet.clock import SECOND
+from mobilenet.metrics.deliveries import Deliveries
+from mobilenet.metrics.registry import MOBILE, PROCESSES, Row
 from mobilenet.rundir.schema import Event
-from mobilenet.rundir.table import Columns
+from mobilenet.rundir.table import Columns, Table
 
 
 class SampleRow(NamedTuple):
@@ -67,12 +71,14 @@ class Record:
         return map(SampleRow._make, zip(*(self._samples[name] for name in SampleRow._fields), strict=True))
 
     def deliveries(self) -> Iterator[Delivery]:
-        sent: dict[str | None, int] = {}
-        for row in self.events():
-            if row.event == "broadcast":
-                sent[row.message] = row.time_ns
-            elif row.event == "deliver" and self.begin_ns <= sent.get(row.message, -1) < self.end_ns:
-                yield Delivery(str(row.message), row.node, sent[row.message], row.time_ns)
+        """Those of messages that were broadcast within the window, in order of occurrence."""
+        events = Table.of(self._events)
+        found = Deliveries(events)
+        places = np.flatnonzero((self.begin_ns <= found.sent_ns) & (found.sent_ns < self.end_ns))
+        message, node = events.coded("message").words, events.coded("node").words
+        columns = (column[places].tolist() for column in (found.message, found.node, found.sent_ns, found.time_ns))
+        for of, at, sent_ns, time_ns in zip(*columns, strict=True):
+            yield Delivery(message[of], node[at], sent_ns, time_ns)
 
 
 Function = Callable[[Record], float | int | None]

@@ -16,8 +16,9 @@ from typing import Any
 
 import numpy as np
 
+from mobilenet.clock import SECOND
 from mobilenet.metrics.deliveries import Deliveries
-from mobilenet.metrics.registry import SECOND, Row, ratio
+from mobilenet.metrics.registry import Row, ratio
 from mobilenet.rundir.table import Columns, Table
 
 TELLS_THE_SOURCE = ("best_effort", "reliable", "all_to_all")  # of ours; of a plug-in, if it ever did
@@ -39,7 +40,7 @@ def process_metrics(events: Columns, samples: Columns, counters: dict[str, Any],
         else:
             suspicions += event == "suspect"
             trusts += event == "trust"
-    delays_ns = np.where(deliveries.was_broadcast, deliveries.time_ns - deliveries.sent_ns, 0)
+    delays_ns = deliveries.delay_ns
     delays_ns = delays_ns[deliveries.node != _sources(table)[deliveries.message]]
     remote, waited_ns = len(delays_ns), sum(delays_ns.tolist())
     longest_ns = max(0, int(delays_ns.max())) if remote else 0

@@ -17,7 +17,6 @@ import numpy as np
 
 from mobilenet.quoting import cut
 
-SECOND = 1_000_000_000
 Row = dict[str, float | int | None]
 
 MOBILE: dict[str, tuple[str, str]] = {  # words, unit; those that come first in a report first

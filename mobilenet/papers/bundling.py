@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from mobilenet import shipped
-from mobilenet.engine.kernel import SECOND
+from mobilenet.clock import SECOND
 from mobilenet.papers.agreement import document, held_against, percent
 from mobilenet.papers.jobs import Job, Result, perform_all, prepare, sizes
 from mobilenet.scenario.yaml_writer import inline

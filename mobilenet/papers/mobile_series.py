@@ -18,8 +18,9 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from mobilenet.clock import SECOND
 from mobilenet.rundir.reader import read_frame, read_json
-from mobilenet.studies.measure import SECOND, delays_in, integral_of
+from mobilenet.studies.measure import delays_in, integral_of
 from mobilenet.studies.statistics import t_interval
 
 Series = NDArray[np.float64]

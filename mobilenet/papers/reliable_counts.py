@@ -15,7 +15,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from mobilenet.engine.kernel import SECOND
+from mobilenet.clock import SECOND
 from mobilenet.papers.jobs import Job, Result, identity, keep, kept, performed, scenario_of
 from mobilenet.quoting import counted
 

@@ -19,7 +19,7 @@ from collections.abc import Mapping
 from functools import cached_property
 from typing import Any
 
-from mobilenet.engine.kernel import SECOND
+from mobilenet.clock import SECOND
 from mobilenet.protocols.vcube.port import MessageId
 
 # dependencies: [[dependencies, messages]]; pending, company: one number for each process; packets: of p0

@@ -13,9 +13,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from .port import HostPort, MessageId, Port, StationPort, WiredPort
+from mobilenet.clock import SECOND
 
-SECOND = 1_000_000_000
+from .port import HostPort, MessageId, Port, StationPort, WiredPort
 
 
 @dataclass(slots=True)

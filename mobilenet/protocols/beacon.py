@@ -13,11 +13,10 @@ import math
 from functools import cache
 from typing import Any, ClassVar, NamedTuple
 
+from mobilenet.clock import SECOND
 from mobilenet.protocols.beacon_parameters import BeaconParameters
 from mobilenet.protocols.declaration import Declaration
 from mobilenet.protocols.port import MessageId, Port
-
-SECOND = 1_000_000_000
 
 
 class Beacon(NamedTuple):

@@ -13,7 +13,7 @@ from __future__ import annotations
 from fractions import Fraction
 from math import ceil
 
-from mobilenet.engine.kernel import MICROSECOND, SECOND, ns
+from mobilenet.clock import MICROSECOND, SECOND, ns
 from mobilenet.network.radio.frame import HALF_DUPLEX, OUTCOMES, SINR_OUTCOMES
 from mobilenet.network.radio.framing import Framing
 from mobilenet.network.radio.links import reach_m, reception_of

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from mobilenet.engine.kernel import ns
+from mobilenet.clock import ns
 from mobilenet.scenario.base import ScenarioFile
 from mobilenet.scenario.mobile import Scenario
 from mobilenet.scenario.processes import ProcessScenario

@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from mobilenet.engine.kernel import MILLISECOND, SECOND, ns
+from mobilenet.clock import MILLISECOND, SECOND, ns
 from mobilenet.engine.random_streams import Stream
 from mobilenet.network.radio.framing import Framing
 from mobilenet.network.radio.links import cell_m, reach_m, serving_reach_m

@@ -18,7 +18,7 @@ from math import pi
 import numpy as np
 from numpy.typing import NDArray
 
-from mobilenet.engine.kernel import ns
+from mobilenet.clock import ns
 from mobilenet.network.radio.links import cell_m, ground_m
 from mobilenet.network.wired.network import adjacency
 from mobilenet.network.wired.parameters import TEST_INTERVAL_S

@@ -11,7 +11,7 @@ from typing import Annotated, Literal, Self
 
 from pydantic import AfterValidator, Field, model_validator
 
-from mobilenet.engine.kernel import ns
+from mobilenet.clock import ns
 from mobilenet.network.wired.parameters import LinkParameters
 from mobilenet.parameters import Documented, Parameters
 

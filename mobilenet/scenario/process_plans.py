@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from itertools import accumulate
 from typing import Any
 
-from mobilenet.engine.kernel import SECOND, ns
+from mobilenet.clock import SECOND, ns
 from mobilenet.engine.random_streams import generator
 from mobilenet.network.wired.network import adjacency
 from mobilenet.parameters import number

@@ -18,7 +18,7 @@ from collections.abc import Iterator
 from math import ceil, log, sqrt
 from typing import Any, NamedTuple
 
-from mobilenet.engine.kernel import MICROSECOND, SECOND, ns
+from mobilenet.clock import MICROSECOND, SECOND, ns
 from mobilenet.network.radio.framing import Framing
 from mobilenet.scenario.mobile import Scenario
 from mobilenet.scenario.protocol_groups import declaration_of

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from mobilenet.engine.kernel import ns
+from mobilenet.clock import ns
 from mobilenet.network.wired.tree import links
 from mobilenet.scenario.expectations import LossyCut, Switch, Wires
 from mobilenet.scenario.mobile import Scenario

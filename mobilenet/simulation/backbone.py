@@ -14,7 +14,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from mobilenet.engine.kernel import MILLISECOND, Kernel, ns
+from mobilenet.clock import MILLISECOND, ns
+from mobilenet.engine.kernel import Kernel
 from mobilenet.engine.timer import Timer
 from mobilenet.network.wired.network import Hop, Receive, WiredNetwork, adjacency
 from mobilenet.network.wired.parameters import MAX_DELAY_MS, MTU_BYTES, TEST_INTERVAL_S, TIMEOUT_S, BackboneParameters

@@ -12,7 +12,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from functools import partial
 
-from mobilenet.engine.kernel import SECOND, Kernel, ns
+from mobilenet.clock import SECOND, ns
+from mobilenet.engine.kernel import Kernel
 from mobilenet.parameters import number
 from mobilenet.simulation.infrastructure import Infrastructure
 from mobilenet.simulation.lifecycle import Lifecycle

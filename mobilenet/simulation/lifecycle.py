@@ -11,7 +11,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from functools import partial
 
-from mobilenet.engine.kernel import Kernel, ns
+from mobilenet.clock import ns
+from mobilenet.engine.kernel import Kernel
 from mobilenet.engine.random_streams import Stream
 from mobilenet.network.radio.medium import Medium
 from mobilenet.scenario import Scenario

@@ -15,8 +15,9 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from mobilenet.clock import MILLISECOND, SECOND, ns
 from mobilenet.engine.event_queue import Runaway
-from mobilenet.engine.kernel import MILLISECOND, SECOND, Kernel, ns
+from mobilenet.engine.kernel import Kernel
 from mobilenet.engine.random_streams import Stream
 from mobilenet.network.radio.acking import Acking
 from mobilenet.network.radio.dcf import Dcf, Rules

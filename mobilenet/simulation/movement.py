@@ -16,7 +16,8 @@ from typing import Protocol
 
 import numpy as np
 
-from mobilenet.engine.kernel import SECOND, Kernel
+from mobilenet.clock import SECOND
+from mobilenet.engine.kernel import Kernel
 from mobilenet.engine.timer import Timer
 from mobilenet.network.radio.neighbours import Neighbours
 from mobilenet.network.radio.transceiver import Transceiver

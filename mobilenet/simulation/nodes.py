@@ -12,8 +12,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from mobilenet.clock import SECOND
 from mobilenet.engine.event_queue import Calendar
-from mobilenet.engine.kernel import SECOND, Kernel
+from mobilenet.engine.kernel import Kernel
 from mobilenet.engine.random_streams import Stream
 from mobilenet.engine.timer import Timer
 from mobilenet.network.radio.frame import Frame

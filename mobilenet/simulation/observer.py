@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from mobilenet.engine.kernel import SECOND
+from mobilenet.clock import SECOND
 from mobilenet.rundir.recorder import EventLog
 from mobilenet.rundir.schema import Event
 

@@ -5,7 +5,8 @@ Source    ours: docs/models/radio.md, docs/models/sinr.md
 
 from __future__ import annotations
 
-from mobilenet.engine.kernel import MILLISECOND, Kernel
+from mobilenet.clock import MILLISECOND
+from mobilenet.engine.kernel import Kernel
 from mobilenet.network.radio.links import fading_of, reach_m, reception_of
 from mobilenet.network.radio.medium import Medium, Observer
 from mobilenet.network.radio.neighbours import Neighbours

@@ -21,9 +21,11 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from mobilenet.clock import SECOND
 from mobilenet.judgement import with_own_metrics
 from mobilenet.metrics import OwnMetric
 from mobilenet.metrics.buffers import BUFFERS, measured
+from mobilenet.metrics.deliveries import Deliveries
 from mobilenet.metrics.fold import EventFold
 from mobilenet.rundir.reader import read_coded, read_json, read_table
 from mobilenet.rundir.schema import kind_of
@@ -33,7 +35,6 @@ from mobilenet.studies.statistics import mser5, relative_slope, survival_quantil
 if TYPE_CHECKING:
     import pandas as pd
 
-SECOND = 1_000_000_000
 BUCKETS = 60
 RATIO = 1.001  # of two neighbouring bins
 SHORTEST_S = 1e-7
@@ -54,7 +55,7 @@ def measure(directory: Path, kind: str, own: Sequence[OwnMetric] = ()) -> Measur
     manifest = read_json(directory, "manifest.json")
     begin, end = manifest["warmup_s"], manifest["duration_s"]
     events, samples = read_measured(directory)
-    sent, delays = delays_of(events)
+    sent, delays = Deliveries(events).known()
     found = read_json(directory, "metrics.json")
     if kind == "steady_state":
         cut_s = steady_from_s(sent, delays, begin, end)
@@ -76,21 +77,10 @@ def read_measured(directory: Path) -> tuple[Table, Table]:
     return Table({}, events), Table({}, read_table(directory, "samples"))
 
 
-def delays_of(events: Table) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-    """Of all deliveries: when the message was broadcast (ns), and how long it took (s)."""
-    times, event, message = events.numbers("time_ns"), events.coded("event"), events.coded("message")
-    broadcasts, deliveries = event.rows("broadcast"), event.rows("deliver")
-    broadcast_at = np.full(len(message.words) + 1, -1, dtype=np.int64)  # the last for what has no message
-    broadcast_at[message.codes[broadcasts]] = times[broadcasts]
-    sent = broadcast_at[message.codes[deliveries]]
-    known = sent >= 0
-    return sent[known], (times[deliveries][known] - sent[known]) / SECOND
-
-
 def delays_in(events: pd.DataFrame) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-    """The same of a frame of events."""
+    """Of each delivery in a frame of events: when its message was broadcast (ns), and the delay (s)."""
     columns = events[["time_ns", "node", "event", "message"]]
-    return delays_of(Table({}, pa.Table.from_pandas(columns, preserve_index=False)))
+    return Deliveries(Table({}, pa.Table.from_pandas(columns, preserve_index=False))).known()
 
 
 def counted(delays_s: NDArray[np.float64]) -> tuple[list[int], list[int]]:
@@ -106,7 +96,7 @@ def delay_of_bin(number: int) -> float:
 
 
 def steady_from_s(sent: NDArray[np.int64], delays: NDArray[np.float64], begin_s: float, end_s: float) -> float | None:
-    """The second from which on delays (as of delays_of) look steady; None: they do not."""
+    """The second from which on delays (as of delays_in) look steady; None: they do not."""
     inside = (sent >= begin_s * SECOND) & (sent < end_s * SECOND)
     times, place = np.unique(sent[inside], return_inverse=True)
     cut = mser5(np.bincount(place, weights=delays[inside]) / np.bincount(place)) if len(times) else None

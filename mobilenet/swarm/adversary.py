@@ -15,8 +15,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
+from mobilenet.clock import MILLISECOND
 from mobilenet.controlled.port import ControlledHostPort, ControlledPort, ControlledWire
-from mobilenet.engine.kernel import MILLISECOND, Kernel
+from mobilenet.engine.kernel import Kernel
 from mobilenet.engine.random_streams import Stream
 from mobilenet.engine.timer import Timer
 from mobilenet.protocols.declaration import Declaration

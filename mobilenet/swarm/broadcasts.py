@@ -18,7 +18,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from mobilenet.engine.kernel import SECOND
+from mobilenet.clock import SECOND
 from mobilenet.engine.random_streams import Stream
 from mobilenet.scenario import ProcessScenario
 from mobilenet.scenario.process_parameters import AbstractNetwork

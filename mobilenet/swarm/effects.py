@@ -12,7 +12,8 @@ from __future__ import annotations
 
 from typing import Any, Protocol
 
-from mobilenet.engine.kernel import SECOND, Kernel
+from mobilenet.clock import SECOND
+from mobilenet.engine.kernel import Kernel
 from mobilenet.protocols.port import MessageId
 from mobilenet.rundir.recorder import Recording
 from mobilenet.simulation.nodes import name_of, whole

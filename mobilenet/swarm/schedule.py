@@ -14,7 +14,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from mobilenet.engine.kernel import MILLISECOND, SECOND, Kernel, ns
+from mobilenet.clock import MILLISECOND, SECOND, ns
+from mobilenet.engine.kernel import Kernel
 from mobilenet.engine.random_streams import Stream
 from mobilenet.protocols.declaration import Declaration, declared
 from mobilenet.protocols.mobile_causal import Host, MobileCausalParameters, Stable, Station

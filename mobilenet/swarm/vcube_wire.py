@@ -13,7 +13,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from mobilenet.engine.kernel import MILLISECOND, SECOND, Kernel
+from mobilenet.clock import MILLISECOND, SECOND
+from mobilenet.engine.kernel import Kernel
 from mobilenet.engine.random_streams import Stream
 from mobilenet.engine.timer import Timer
 from mobilenet.protocols.vcube.backbone import Layer, new_layer

@@ -16,7 +16,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from mobilenet.engine.kernel import ns
+from mobilenet.clock import ns
 from mobilenet.parameters import HostName, Parameters, StationName, number
 from mobilenet.world.workload import WorkloadParameters, broadcast_times
 

@@ -21,7 +21,7 @@ from typing import Annotated, Any, Literal, NamedTuple
 
 from pydantic import BeforeValidator, Field, model_validator
 
-from mobilenet.engine.kernel import SECOND
+from mobilenet.clock import SECOND
 from mobilenet.engine.random_streams import Stream
 from mobilenet.parameters import ClassInFile, Parameters, ScenarioError, class_says_it
 from mobilenet.tracks.projection import Origin

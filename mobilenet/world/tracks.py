@@ -21,7 +21,7 @@ from typing import Literal, NamedTuple
 import numpy as np
 from pydantic import Field, model_validator
 
-from mobilenet.engine.kernel import ns
+from mobilenet.clock import ns
 from mobilenet.engine.random_streams import generator
 from mobilenet.parameters import Parameters, ScenarioError
 from mobilenet.tracks.projection import Floats, Origin

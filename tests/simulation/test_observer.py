@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from mobilenet.engine.kernel import MILLISECOND, SECOND
+from mobilenet.clock import MILLISECOND, SECOND
 from mobilenet.scenario import Scenario
 from mobilenet.simulation.mobile import Simulation
 from mobilenet.simulation.observer import Event, Observer

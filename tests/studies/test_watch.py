@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 from mobilenet.viz.figures.papers import FIGURES, paper_figures
 
-from mobilenet.engine.kernel import SECOND
+from mobilenet.clock import SECOND
 from mobilenet.papers import bundling, causal
 from mobilenet.papers.jobs import Job, perform
 from mobilenet.papers.watch import delayed, dependencies, latencies, pending

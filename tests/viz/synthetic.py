@@ -11,9 +11,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from mobilenet.clock import SECOND
 from mobilenet.rundir.schema import FORMAT_VERSION
-
-SECOND = 1_000_000_000
 
 
 def write_run(

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from mobilenet.engine.kernel import SECOND
+from mobilenet.clock import SECOND
 from mobilenet.parameters import ScenarioError
 from mobilenet.world.tracks import Imported, Tracks, imported
 

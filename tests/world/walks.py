@@ -9,7 +9,7 @@ from math import inf
 import numpy as np
 from numpy.typing import NDArray
 
-from mobilenet.engine.kernel import ns
+from mobilenet.clock import ns
 from mobilenet.world.trajectory import Leg
 
 

@@ -15,6 +15,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from mobilenet.clock import SECOND
 from mobilenet.parameters import ScenarioError
 from mobilenet.propagation.obstacles import read_buildings
 from mobilenet.propagation.walls import Building
@@ -27,7 +28,6 @@ from mobilenet.studies.measure import delays_in, integral_of
 from ..style import FAULT
 from .frames import Frames
 
-SECOND = 1_000_000_000
 BUCKETS = 200
 
 

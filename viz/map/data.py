@@ -19,6 +19,7 @@ from typing import Any
 
 import numpy as np
 
+from mobilenet.clock import SECOND
 from mobilenet.metrics.network import LOST_TO_OTHERS
 from mobilenet.rundir.reader import RunError, read_table
 from mobilenet.rundir.schema import BUFFERS, buffers_of
@@ -35,7 +36,6 @@ from .wires import edges
 VALUES = 1_500_000  # of buffers in one page
 WORDS = {"sbuffer": "SBuffer", "rbuffer": "RBuffer"}
 FINEST_BIN_S = 0.25
-SECOND = 1_000_000_000
 
 
 def document(

@@ -17,7 +17,8 @@ from dataclasses import dataclass
 
 import pandas as pd
 
-SECOND = 1_000_000_000
+from mobilenet.clock import SECOND
+
 LEAST_MARGIN_NS = 5_000_000
 AROUND_A_MOMENT_NS = 150_000_000  # on either side
 PRINTED_NS = 500  # moments are printed in microseconds

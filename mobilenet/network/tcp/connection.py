@@ -18,8 +18,9 @@ from __future__ import annotations
 
 from enum import Enum, auto
 
+from mobilenet.clock import ns
 from mobilenet.network.tcp.congestion import MAX_WINDOW, Congestion
-from mobilenet.network.tcp.estimator import Estimator, ns
+from mobilenet.network.tcp.estimator import Estimator
 from mobilenet.network.tcp.incoming import Incoming
 from mobilenet.network.tcp.outgoing import FIRST_BYTE, Outgoing, Piece
 from mobilenet.network.tcp.parameters import TcpParameters

@@ -9,13 +9,8 @@ Source    RFC 6298, 2 and 5.5
 
 from __future__ import annotations
 
+from mobilenet.clock import ns
 from mobilenet.network.tcp.parameters import TcpParameters
-
-SECOND = 1_000_000_000
-
-
-def ns(seconds: float) -> int:
-    return round(seconds * SECOND)
 
 
 class Estimator:

@@ -11,7 +11,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from mobilenet.engine.kernel import SECOND, Kernel
+from mobilenet.clock import SECOND
+from mobilenet.engine.kernel import Kernel
 
 CUT = 2**62  # nanoseconds: the wire of a cut link is never free
 Arrive = Callable[[], None]

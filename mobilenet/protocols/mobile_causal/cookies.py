@@ -13,10 +13,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from mobilenet.clock import ns
+
 from ..port import Port
 from .messages import Chal, Join
 from .parameters import MobileCausalParameters
-from .resend import ns
 
 
 class Cookie(NamedTuple):

@@ -39,6 +39,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, ClassVar
 
+from mobilenet.clock import ns
+
 from ..port import HostPort, MessageId
 from .messages import (
     NO_SESSION,
@@ -58,7 +60,7 @@ from .messages import (
 )
 from .parameters import MobileCausalParameters
 from .rbuffer import RBuffer
-from .resend import Resender, ns
+from .resend import Resender
 from .stable import Stable, Status
 
 

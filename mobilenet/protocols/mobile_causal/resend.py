@@ -20,18 +20,14 @@ from collections.abc import Callable
 from heapq import heappop, heappush
 from typing import Any, Generic, TypeVar
 
+from mobilenet.clock import ns
+
 from ..port import Port
 from .parameters import MobileCausalParameters
-
-SECOND = 1_000_000_000
 
 READY, QUEUED = -1, -2  # states of a pending message; anything else is the time at which it is due
 
 Key = TypeVar("Key", int, tuple[int, int])  # ordered by age
-
-
-def ns(seconds: float) -> int:
-    return round(seconds * SECOND)
 
 
 class Resender(Generic[Key]):

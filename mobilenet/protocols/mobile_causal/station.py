@@ -32,6 +32,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, ClassVar
 
+from mobilenet.clock import ns
+
 from ..port import MessageId, StationPort, WiredPort
 from .context import Context, Contexts, State
 from .cookies import Cookies, Numbers
@@ -58,7 +60,6 @@ from .messages import (
     Rsp2,
 )
 from .parameters import MobileCausalParameters
-from .resend import ns
 from .stream import CellStream
 
 

@@ -19,11 +19,13 @@ from __future__ import annotations
 from collections import deque
 from typing import Any
 
+from mobilenet.clock import ns
+
 from ..port import Port
 from .context import Context, Contexts, State
 from .messages import AppCo, AppSh, Item
 from .parameters import MobileCausalParameters
-from .resend import Resender, ns
+from .resend import Resender
 
 CELL = -1  # in place of a host: a message for the whole cell
 Key = tuple[int, int]  # (number, host or CELL): what a station resends, oldest first

@@ -30,12 +30,12 @@ from __future__ import annotations
 from collections import deque
 from typing import Any, ClassVar
 
+from mobilenet.clock import SECOND
+
 from ..port import Channel, ChannelHostPort, MessageId
 from .messages import App, Attach, Here, Leave, Moved, Ping, Reenter, Return, Safe, Stay, Welcome
 from .parameters import TcpFloodingParameters
 from .stable import Stable, Status
-
-SECOND = 1_000_000_000
 
 
 class Host:

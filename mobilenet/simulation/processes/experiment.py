@@ -19,8 +19,9 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from mobilenet.clock import SECOND, ns
 from mobilenet.engine.event_queue import Runaway
-from mobilenet.engine.kernel import SECOND, Kernel, ns
+from mobilenet.engine.kernel import Kernel
 from mobilenet.engine.random_streams import Stream
 from mobilenet.network.wired.network import WiredNetwork as Wires
 from mobilenet.network.wired.network import adjacency

@@ -24,8 +24,9 @@ from typing import Any
 
 import numpy as np
 
+from mobilenet.clock import ns
 from mobilenet.engine.event_queue import NORMAL
-from mobilenet.engine.kernel import Kernel, ns
+from mobilenet.engine.kernel import Kernel
 from mobilenet.engine.random_streams import generator
 from mobilenet.engine.timer import Timer
 from mobilenet.protocols.vcube.port import MessageId

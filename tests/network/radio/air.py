@@ -6,7 +6,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from mobilenet.engine.kernel import MICROSECOND, MILLISECOND, Kernel
+from mobilenet.clock import MICROSECOND, MILLISECOND
+from mobilenet.engine.kernel import Kernel
 from mobilenet.network.radio.acking import Acking
 from mobilenet.network.radio.dcf import Dcf, Rules
 from mobilenet.network.radio.frame import OUTCOMES, Frame

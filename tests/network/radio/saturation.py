@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from mobilenet.engine.kernel import SECOND
+from mobilenet.clock import SECOND
 from mobilenet.engine.random_streams import Stream
 
 from .air import Air, Node

@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mobilenet.engine.kernel import MILLISECOND, SECOND, Kernel
+from mobilenet.clock import MILLISECOND, SECOND
+from mobilenet.engine.kernel import Kernel
 from mobilenet.engine.random_streams import Stream
 from mobilenet.network.radio.neighbours import Neighbours
 from mobilenet.network.radio.phy import MODES

@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mobilenet.engine.kernel import MILLISECOND, Kernel
+from mobilenet.clock import MILLISECOND
+from mobilenet.engine.kernel import Kernel
 from mobilenet.engine.random_streams import Stream
 from mobilenet.network.wired.link import Link
 from mobilenet.network.wired.network import next_hops

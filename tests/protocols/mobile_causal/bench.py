@@ -10,8 +10,9 @@ from __future__ import annotations
 from functools import partial
 from typing import Any, NamedTuple
 
+from mobilenet.clock import ns
 from mobilenet.controlled.port import ControlledHostPort, ControlledPort, ControlledWire
-from mobilenet.engine.kernel import Kernel, ns
+from mobilenet.engine.kernel import Kernel
 from mobilenet.engine.random_streams import Stream
 from mobilenet.engine.timer import Timer
 from mobilenet.protocols.mobile_causal import Host, MobileCausalParameters, Stable, Station

@@ -8,7 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from mobilenet.engine.kernel import MILLISECOND, SECOND, Kernel
+from mobilenet.clock import MILLISECOND, SECOND
+from mobilenet.engine.kernel import Kernel
 from mobilenet.engine.random_streams import Stream
 from mobilenet.engine.timer import Timer
 from mobilenet.protocols.mobile_causal import MobileCausalParameters

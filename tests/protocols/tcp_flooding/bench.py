@@ -9,10 +9,11 @@ from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
+from mobilenet.clock import ns
 from mobilenet.controlled.connections import Connections
 from mobilenet.controlled.node import midpoint
 from mobilenet.controlled.port import ControlledHostPort, ControlledPort, Effects
-from mobilenet.engine.kernel import Kernel, ns
+from mobilenet.engine.kernel import Kernel
 from mobilenet.engine.timer import Timer
 from mobilenet.protocols.tcp_flooding import Host, Stable, Station, TcpFloodingParameters
 

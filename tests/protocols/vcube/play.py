@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from mobilenet.engine.kernel import ns
+from mobilenet.clock import ns
 from mobilenet.metrics import metrics
 from mobilenet.protocols.vcube import catalogue
 from mobilenet.rundir.manifest import manifest

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from mobilenet.clock import SECOND
 from mobilenet.controlled.node import midpoint
 from mobilenet.controlled.port import ControlledProcessPort
-from mobilenet.engine.kernel import SECOND, Kernel
+from mobilenet.engine.kernel import Kernel
 from mobilenet.engine.random_streams import Stream
 from mobilenet.protocols.vcube.port import MessageId
 from mobilenet.simulation.processes.packets import PacketNetwork

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mobilenet import api
-from mobilenet.engine.kernel import MILLISECOND
+from mobilenet.clock import MILLISECOND
 from mobilenet.protocols.vcube import backbone
 from mobilenet.protocols.vcube.backbone import ID_BYTES, Layer
 from mobilenet.swarm.campaign import judge_seed, record_adversary

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from mobilenet.engine.kernel import MILLISECOND, Kernel
+from mobilenet.clock import MILLISECOND
+from mobilenet.engine.kernel import Kernel
 from mobilenet.network.wired.network import WiredNetwork, adjacency, next_hops
 
 from .stations import Note
