@@ -122,7 +122,7 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
         plant(planted, mark)
     done(place, f"run {SCENARIO} --set duration_s=5 --out {RUN}")
     done(place, f"study scenarios/study.yaml --workers 1 --out {OF_STUDY}")
-    done(place, f"run {FLOOD} --allow-code --set protocol.command=[python3,flood_bug.py] --out {BUG}")
+    done(place, f"run {FLOOD} --allow-code --set protocol.command=[python3,flood.py,--bug] --out {BUG}")
     done(place, f"run {FLOOD} --allow-code --set record.programs=true --set duration_s=5 --out {TOLD}")
     for planted in (place / RUN, place / OF_STUDY, place / OF_STUDY / "runs" / "c000-r0001"):
         plant(planted, mark)

@@ -7,7 +7,8 @@
 // The algorithm is that of flood.py, message for message, and shares no code with it. A host sends its message to its
 // station until the station has it. A station keeps all messages of each sender in their order, tells new ones to its
 // cell and to the other stations, and tells a host what that host says it has not got. A host delivers a message of a
-// sender only after all before it.
+// sender only after all before it. With --bug, a planted mistake, a station takes a message that it has already for one
+// more message of its sender, so it tells its hosts of messages that nobody has broadcast.
 //
 // The emulator's lines are compact JSON, their keys in a fixed order, and what we read of them are whole numbers. So
 // it is enough to find a key, and to read the numbers behind it.
@@ -23,6 +24,7 @@ typedef struct { long *sizes, count; } Log; // of one sender: the sizes of bodie
 static char line[LONGEST + 2];
 static long numbers[LONGEST / 2]; // of a message, or of what was stored: behind each is a comma or a bracket
 static long hosts, me;
+static bool bug;
 
 static void append(Log *log, long size) {
     log->sizes = realloc(log->sizes, (size_t)(log->count + 1) * sizeof(long));
@@ -142,7 +144,7 @@ static void tell(const char *how, const char *to, long sender, long number) {
 }
 
 static bool take(long sender, long number, long size) { // whether it is the next one of its sender
-    if (number != logs[sender].count) return false;
+    if (bug ? number > logs[sender].count : number != logs[sender].count) return false;
     append(&logs[sender], size);
     tell("broadcast", "", sender, number);
     return true;
@@ -168,7 +170,8 @@ static void station(const char *event) {
     }
 }
 
-int main(void) {
+int main(int count, char **words) {
+    bug = count > 1 && strcmp(words[1], "--bug") == 0;
     bool is_host = false;
     while (fgets(line, sizeof line, stdin) != NULL) {
         const char *event = value_of("{\"ev\":", line);

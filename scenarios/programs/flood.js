@@ -6,11 +6,13 @@
 // The algorithm is that of flood.py, message for message, and shares no code with it. A host sends its message to its
 // station until the station has it. A station keeps all messages of each sender in their order, tells new ones to its
 // cell and to the other stations, and tells a host what that host says it has not got. A host delivers a message of a
-// sender only after all before it.
+// sender only after all before it. With --bug, a planted mistake, a host stores a delivery only of its own message: after
+// a crash it delivers the others' messages a second time.
 "use strict";
 
 const AT_ONCE = 5; // messages that a station tells a host that lacks them
 
+const BUG = process.argv.includes("--bug");
 let actions = [];
 const act = (name, keys) => actions.push({ do: name, ...keys });
 const startTimer = () => act("timer", { name: "tick", between_ns: [200_000_000, 400_000_000] });
@@ -28,7 +30,7 @@ function host({ me, stable }) {
   const deliver = (sender, number) => {
     memory.next[sender] = number + 1;
     act("deliver", { id: [sender, number] });
-    changed();
+    if (!BUG || sender === me) changed();
   };
   // The oldest message that no station has.
   const offer = () => {

@@ -2,7 +2,8 @@
 
 A host sends its message to its station until the station has it. A station keeps all messages of each sender in their
 order, tells new ones to its cell and to the other stations, and tells a host what that host says it has not got. A
-host delivers a message of a sender only after all before it.
+host delivers a message of a sender only after all before it. With --bug, a planted mistake, a host delivers each new
+message when it arrives, in any order.
 """
 
 import json
@@ -11,6 +12,7 @@ import sys
 TICK_NS = [200_000_000, 400_000_000]
 AT_ONCE = 5  # messages that a station tells a host that lacks them
 
+BUG = "--bug" in sys.argv
 actions = []
 
 
@@ -54,7 +56,8 @@ class Host:
         self.offer()
 
     def deliver(self, sender, number):
-        self.memory["next"][str(sender)] = number + 1
+        if not BUG or sender == self.me:
+            self.memory["next"][str(sender)] = number + 1
         do("deliver", id=[sender, number])
         self.changed()
 
@@ -77,8 +80,20 @@ class Host:
         if kind == "got" and rest[0] == self.me:
             self.memory["taken"] = max(self.memory["taken"], rest[1])
             self.changed()
-        elif kind == "told" and self.memory["member"] and rest[1] == self.memory["next"].get(str(rest[0]), 0):
-            self.deliver(rest[0], rest[1])
+        elif kind == "told" and self.memory["member"]:
+            if BUG:
+                self.deliver_in_any_order(rest[0], rest[1])
+            elif rest[1] == self.memory["next"].get(str(rest[0]), 0):
+                self.deliver(rest[0], rest[1])
+
+    def deliver_in_any_order(self, sender, number):
+        ahead = self.memory.setdefault("ahead", {}).setdefault(str(sender), [])  # delivered before their turn
+        first = self.memory["next"].setdefault(str(sender), 0)
+        if number >= first and number not in ahead:
+            self.deliver(sender, number)
+            ahead.append(number)
+        while self.memory["next"][str(sender)] in ahead:
+            self.memory["next"][str(sender)] += 1
 
 
 class Station:

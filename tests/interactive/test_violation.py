@@ -15,13 +15,13 @@ from mobilenet.parameters import ScenarioError
 ROOT = Path(__file__).parents[2] / "scenarios"
 
 
-def flood(program: str) -> LiveSession:
-    changes = {"protocol.command": ["python3", program]}
+def flood(*words: str) -> LiveSession:
+    changes = {"protocol.command": ["python3", "flood.py", *words]}
     return mobilenet.live(ROOT / "programs" / "flood.yaml", 1, changes, allow_code=True)
 
 
 def test_a_planted_bug_stops_time_at_its_event(tmp_path: Path) -> None:
-    live = flood("flood_bug.py")
+    live = flood("--bug")
     try:
         live.play()
         found = live.violation
@@ -44,7 +44,7 @@ def test_the_diagram_reaches_to_the_violation_and_a_touch_lets_go_of_it() -> Non
     """Time went beyond it and back; whoever followed all along, frame by frame, has the same."""
     told = []
     for go_on in (lambda desk: desk.session.play(), frame_by_frame):
-        live = flood("flood_bug.py")
+        live = flood("--bug")
         try:
             desk = Desk(live)
             desk.stream.attend(["h1"])
@@ -74,7 +74,7 @@ def frame_by_frame(desk: Desk) -> None:
 
 
 def test_the_sound_program_stops_nobody() -> None:
-    live = flood("flood.py")
+    live = flood()
     try:
         live.play()
         assert live.violation is None
@@ -115,7 +115,7 @@ def test_a_program_that_dies_ends_the_run_and_one_may_go_back(tmp_path: Path) ->
 
 
 def test_steps_to_violations_go_on_from_one() -> None:
-    live = flood("flood_bug.py")
+    live = flood("--bug")
     try:
         live.play()
         assert live.violation is not None

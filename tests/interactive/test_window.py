@@ -271,7 +271,7 @@ def test_when_the_server_stops_the_page_says_so(window: Window, served: Server) 
 
 def test_a_violation_stops_time_and_is_explained(tmp_path: Path) -> None:
     scenario = Path(__file__).parents[2] / "scenarios" / "programs" / "flood.yaml"
-    served = Server(tmp_path, str(scenario), "--allow-code", "--set", "protocol.command=[python3, flood_bug.py]")
+    served = Server(tmp_path, str(scenario), "--allow-code", "--set", "protocol.command=[python3, flood.py, --bug]")
     try:
         with Page(1400, 860) as page:
             window = Window(page, served)

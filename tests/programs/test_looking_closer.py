@@ -113,7 +113,7 @@ def test_ddmin(culprits: set[int]) -> None:
 
 
 def test_shrink_a_program(tmp_path: Path) -> None:
-    bug = {"protocol.command": ["python3", "flood_bug.py"]}
+    bug = {"protocol.command": ["python3", "flood.py", "--bug"]}
     done = run(SCENARIOS / "programs" / "flood.yaml", overrides=bug, out=tmp_path / "run", allow_code=True)
     assert done.verdicts["fifo_order"].answer == "violated"
     status, said = command("shrink", done.path, "--allow-code", "--trials", 60)

@@ -10,9 +10,9 @@ from tests.programs.languages import those_here
 
 GOOD = {"python": ["python3", "flood.py"], "js": ["node", "flood.js"], "c": ["./flood"]}
 BAD = {
-    "python": (["python3", "flood_bug.py"], "fifo_order", "overtook"),
-    "js": (["node", "flood_bug.js"], "duplication", "twice"),
-    "c": (["./flood_bug"], "creation", "which nobody has broadcast before"),
+    "python": ("fifo_order", "overtook"),
+    "js": ("duplication", "twice"),
+    "c": ("creation", "which nobody has broadcast before"),
 }
 SECONDS = 6
 SEEDS = (3, 4)  # in so short a time not every seed shows each of them
@@ -23,11 +23,11 @@ SEEDS = (3, 4)  # in so short a time not every seed shows each of them
 def test_found(language: str, seed: int, samples: Path, tmp_path: Path) -> None:
     shutil.copytree(samples, tmp_path, dirs_exist_ok=True)
     verdicts = {}
-    for name, command in (("good", GOOD[language]), ("bad", BAD[language][0])):
+    for name, command in (("good", GOOD[language]), ("bad", [*GOOD[language], "--bug"])):
         wanted = {"seed": seed, "duration_s": SECONDS, "protocol": {"command": command, "promises": "fifo"}}
         done = run(tmp_path / "flood.yaml", overrides=wanted, out=tmp_path / name, allow_code=True)
         assert done.verdict == ("valid" if name == "good" else "violated")
         verdicts[name] = done.verdicts
-    _, check, words = BAD[language]
+    check, words = BAD[language]
     assert verdicts["bad"][check].answer == "violated"
     assert words in verdicts["bad"][check].explanation
