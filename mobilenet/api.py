@@ -19,7 +19,6 @@ from typing import TYPE_CHECKING, Any, cast
 
 from mobilenet.judgement import judge, judge_anew, own_metrics, verdicts_of, warnings_told
 from mobilenet.metrics.deliveries import Deliveries
-from mobilenet.network.radio.links import cell_m
 from mobilenet.quoting import counted, quoted
 from mobilenet.rundir.manifest import manifest
 from mobilenet.rundir.reader import (
@@ -40,13 +39,12 @@ from mobilenet.rundir.writer import (
     write_json,
     write_recording,
 )
-from mobilenet.scenario import AnyScenario, ProcessScenario, Scenario
+from mobilenet.scenario import AnyScenario, ProcessScenario
 from mobilenet.scenario.given import given_scenario
 from mobilenet.scenario.run_source import command_of
 from mobilenet.scenario.yaml_writer import to_yaml
 from mobilenet.verify import Verdict
 from mobilenet.verify.judge import overall
-from mobilenet.world.layout import names as layout_names
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -55,7 +53,6 @@ if TYPE_CHECKING:
     from mobilenet.simulation.datagrams import RealTime
     from mobilenet.simulation.outcome import Outcome
     from mobilenet.simulation.plugin_code import PluginError
-    from mobilenet.simulation.processes.experiment import Outcome as ProcessOutcome
 
 __all__ = ["Run", "judge", "judge_anew", "manifest_of", "run", "shown", "simulate", "write_scenario"]
 
@@ -252,7 +249,7 @@ def _run(
 def keep(
     partial: Path,
     scenario: AnyScenario,
-    outcome: Outcome | ProcessOutcome,
+    outcome: Outcome,
     wall_s: float,
     command: str,
     own: Sequence[OwnMetric] = (),
@@ -279,7 +276,7 @@ def simulate(
     allow_code: bool = False,
     errors_into: Path | None = None,
     real_time: RealTime | None = None,
-) -> Outcome | ProcessOutcome:
+) -> Outcome:
     """Let a scenario of either kind happen; `allow_code`: the code of its plug-ins may run. A plug-in's error brings
     what was recorded until then. `errors_into`: the folder for the standard error of programs; None: it is lost.
     `real_time`: for programs that talk UDP, and only for them.
@@ -353,33 +350,8 @@ def _with_lists(value: Any) -> Any:
     return [_with_lists(inside) for inside in value] if isinstance(value, (list, tuple)) else value
 
 
-def manifest_of(
-    scenario: AnyScenario, outcome: Outcome | ProcessOutcome, wall_s: float, command: str
-) -> dict[str, Any]:
+def manifest_of(scenario: AnyScenario, outcome: Outcome, wall_s: float, command: str) -> dict[str, Any]:
     """manifest.json of a simulated scenario."""
-    facts = (outcome.recording, scenario, outcome.simulated_ns, outcome.quiescent, wall_s, command)
-    seldom: dict[str, Any] = {"not_at_rest": list(outcome.not_at_rest)} if outcome.not_at_rest else {}
-    if isinstance(scenario, ProcessScenario):
-        if own_clock := cast("ProcessOutcome", outcome).own_clock:
-            seldom["own_clock"] = sorted(own_clock)
-        return manifest(*facts, **seldom)
-    mobile = cast("Outcome", outcome)
-    if mobile.real_time is not None:
-        seldom["real_time"] = mobile.real_time
-    return manifest(
-        *facts,
-        range_m=cell_m(scenario.wireless),
-        payload_bytes=scenario.workload.payload_bytes,
-        station_positions_m=mobile.station_positions_m,
-        station_links=mobile.station_links,
-        station_names=_station_names(scenario),
-        host_names=mobile.host_names,
-        skipped_tracks=mobile.skipped_tracks,
-        **seldom,
-    )
-
-
-def _station_names(scenario: Scenario) -> dict[str, str]:
-    """s0 -> what the scenario, or the file of sites, calls it."""
-    given = scenario.stations.names or layout_names(scenario.stations.layout, scenario.folder) or ()
-    return {f"s{number}": name for number, name in enumerate(given) if name}
+    rest: dict[str, Any] = {"not_at_rest": list(outcome.not_at_rest)} if outcome.not_at_rest else {}
+    ended = outcome.recording, scenario, outcome.simulated_ns, outcome.quiescent
+    return {**manifest(*ended, wall_s, command), **rest, **outcome.facts}

@@ -167,8 +167,7 @@ def _real_time() -> dict[str, float]:
             outcome = Simulation(scenario, real_time=RealTime()).run()
         finally:
             crowd.kill()
-    assert outcome.real_time is not None
-    late: dict[str, float] = outcome.real_time["lateness_ms"]
+    late: dict[str, float] = outcome.facts["real_time"]["lateness_ms"]
     return late
 
 

@@ -27,7 +27,7 @@ from mobilenet.workers import as_done
 
 if TYPE_CHECKING:
     from mobilenet.scenario import ProcessScenario
-    from mobilenet.simulation.processes.experiment import Outcome
+    from mobilenet.simulation.outcome import Outcome
 
 SCENARIOS = shipped.SCENARIOS / "vcube"
 

@@ -217,7 +217,16 @@ def _crashes(scenario: Scenario, hosts: int, end_ns: int) -> Crashes:
 
 
 def _facts(scenario: Scenario, tracks: Imported | None) -> dict[str, Any]:
-    stations_m = _stations_m(scenario)
+    if tracks is None:
+        return facts(scenario, _stations_m(scenario), {}, 0)
+    names = _names(tracks.names, len(added(scenario.interventions)))
+    return facts(scenario, _stations_m(scenario), names, tracks.too_short)
+
+
+def facts(
+    scenario: Scenario, stations_m: list[list[float]], host_names: dict[str, str], skipped_tracks: int
+) -> dict[str, Any]:
+    """What manifest.json says of the world of a run."""
     edges = links(scenario.stations.backbone, stations_m)
     named = scenario.stations.names or layout_names(scenario.stations.layout, scenario.folder) or ()
     return {
@@ -226,8 +235,8 @@ def _facts(scenario: Scenario, tracks: Imported | None) -> dict[str, Any]:
         "station_positions_m": stations_m,
         "station_links": None if edges is None else [list(edge) for edge in edges],
         "station_names": {f"s{number}": name for number, name in enumerate(named) if name},
-        "host_names": {} if tracks is None else _names(tracks.names, len(added(scenario.interventions))),
-        "skipped_tracks": 0 if tracks is None else tracks.too_short,
+        "host_names": host_names,
+        "skipped_tracks": skipped_tracks,
     }
 
 

@@ -69,7 +69,7 @@ class VCubeBackbone:
         if p.kind != "vcube_reliable":
             self.network.attach(station, layer.on_receive)
             return layer
-        tests = DetectorPort(self, station, layer)
+        tests = StationDetectorPort(self, station, layer)
         detector = Detector(
             tests, n, ns(p.test_interval_s or TEST_INTERVAL_S), ns(p.timeout_s or TIMEOUT_S), unreliable=True
         )
@@ -119,7 +119,7 @@ class StationPort:
         self._network.route(self.me, self.me, to, message)
 
 
-class DetectorPort:
+class StationDetectorPort:
     """A station's detector, on the same links."""
 
     def __init__(self, backbone: VCubeBackbone, me: int, layer: StampedSends) -> None:

@@ -26,11 +26,11 @@ from mobilenet.network.radio.mac import Mac
 from mobilenet.network.radio.phy import MODES
 from mobilenet.network.radio.transceiver import Transceiver
 from mobilenet.network.tcp.parameters import TcpParameters
-from mobilenet.network.wired.tree import links
 from mobilenet.parameters import ScenarioError
 from mobilenet.realtime.pace import Pace
 from mobilenet.rundir.recorder import Recording
 from mobilenet.scenario import Scenario
+from mobilenet.scenario.plans import facts
 from mobilenet.scenario.preflight import require_size
 from mobilenet.scenario.radio_world import RadioWorld
 from mobilenet.simulation import not_at_rest
@@ -321,18 +321,14 @@ class Simulation:
         """`is_cut_off`: it ended before its end; the code of a plug-in is asked nothing more."""
         quiescent = self._is_at_rest and not is_cut_off
         self.recording.counters = self._counters.counters(self.medium, self.wires, self.backbone.suspicions)
-        return Outcome(
-            self.recording,
-            self.kernel.now,
-            quiescent,
-            self.world.skipped_tracks,
-            dict(self.world.names),
-            self.coverage.stations_m.tolist(),
-            links(self.scenario.stations.backbone, self.coverage.stations_m.tolist()),
-            () if quiescent or is_cut_off else self._not_at_rest(),
-            as_played(self.scenario, self._cast),
-            None if self._applications is None else self._applications.document(),
+        waiting = () if quiescent or is_cut_off else self._not_at_rest()
+        scenario = as_played(self.scenario, self._cast)
+        told = facts(
+            self.scenario, self.coverage.stations_m.tolist(), dict(self.world.names), self.world.skipped_tracks
         )
+        if self._applications is not None:
+            told["real_time"] = self._applications.document()
+        return Outcome(self.recording, self.kernel.now, quiescent, scenario, waiting, told)
 
     def _not_at_rest(self) -> list[str]:
         waiting = self.lifecycle.pending

@@ -1,4 +1,4 @@
-"""What a run of hosts and stations leaves behind.
+"""What a run leaves behind.
 
 Units     integer nanoseconds, metres
 Source    ours: docs/architecture.md
@@ -6,8 +6,8 @@ Source    ours: docs/architecture.md
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 from mobilenet.rundir.recorder import Recording
@@ -16,15 +16,11 @@ from mobilenet.scenario import AnyScenario
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """How a run ended."""
+    """How a run ended, and what its manifest says of it."""
 
     recording: Recording
     simulated_ns: int
     quiescent: bool
-    skipped_tracks: int
-    host_names: dict[str, str]  # h0 -> what an imported file calls it
-    station_positions_m: list[list[float]]
-    station_links: list[tuple[int, int]] | None  # None: all with all
-    not_at_rest: Sequence[str]  # who was not when it ended, and why
-    scenario: AnyScenario  # with what showed only while it was played
-    real_time: dict[str, Any] | None  # how a run in real time kept its time
+    scenario: AnyScenario  # with the values that were known only while it was played
+    not_at_rest: Sequence[str] = ()  # the nodes that were not at rest when it ended, each with the reason
+    facts: Mapping[str, Any] = field(default_factory=dict)  # of its kind of run, as manifest.json has them

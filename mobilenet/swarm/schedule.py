@@ -5,7 +5,7 @@ Model     2-4 stations, 2-4 hosts, a tree, a kind of trouble (FLAVOURS), and for
           they are through the faults stop: every host is up and in coverage, late packets run out, old packets come
           again a last time in some schedules, and each member broadcasts once more
 Units     integer nanoseconds; seconds where a name says so
-Shapes    Outcome.recording: events, counters, and at the end a sample of every buffer
+Shapes    Played.recording: events, counters, and at the end a sample of every buffer
 Errors    none of its own; AssertionError from the protocol's self-checks
 Source    ours: docs/architecture.md
 """
@@ -98,7 +98,7 @@ class Schedule:
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class Played:
     schedule: Schedule
     recording: Recording
     network: Adversary
@@ -209,7 +209,7 @@ def _choose(stream: Stream, verbs: tuple[str, ...], weights: tuple[float, ...]) 
 def run(
     schedule: Schedule, host_class: type[Host] = Host, station_class: type[Station] = Station, check: bool = True,
     layer: Layer | None = None, own: Parties | None = None,
-) -> Outcome:  # fmt: skip
+) -> Played:  # fmt: skip
     """Faults, then a fair completion: of the mobile causal broadcast, or of a plug-in's parties. `layer`: another one
     above VCube than the right one.
     """
@@ -229,7 +229,7 @@ def run(
     )
     quiescent = _Run(network, schedule).play()
     network.sample_at_end()
-    return Outcome(schedule, recording, network, network.kernel.now, quiescent)
+    return Played(schedule, recording, network, network.kernel.now, quiescent)
 
 
 def _mobile_causal(host_class: type[Host], station_class: type[Station], check: bool) -> type[Declaration]:

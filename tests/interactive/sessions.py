@@ -54,7 +54,9 @@ def intervention(draw: random.Random, live: LiveSession) -> dict[str, Any]:
         return {"what": kind, "station": f"s{draw.randrange(len(sites))}"}
     if kind in ("cut", "mend"):
         stations = range(len(sites))
-        pairs = live.simulation.standing().station_links or [(a, b) for a in stations for b in stations if a < b]
+        pairs = live.simulation.standing().facts["station_links"] or [
+            (a, b) for a in stations for b in stations if a < b
+        ]
         return {"what": kind, "link": [f"s{end}" for end in draw.choice(pairs)]}
     if kind == "loss":
         return {"what": kind, "loss": draw.choice((0, 0.05, 0.3))}

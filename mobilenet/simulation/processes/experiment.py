@@ -29,46 +29,23 @@ from mobilenet.parameters import ScenarioError, number
 from mobilenet.protocols.vcube.detector import Detector
 from mobilenet.protocols.vcube.port import MessageId
 from mobilenet.rundir.recorder import Recording
-from mobilenet.scenario import AnyScenario
 from mobilenet.scenario.process_parameters import AbstractNetwork, WiredNetwork
 from mobilenet.scenario.process_plans import broadcasts, crashes
 from mobilenet.scenario.processes import OwnBroadcast, ProcessProgram, ProcessScenario
 from mobilenet.simulation.not_at_rest import listed
+from mobilenet.simulation.outcome import Outcome
 from mobilenet.simulation.plugin_code import require_allowed
 from mobilenet.simulation.plugins import broadcast_for
 from mobilenet.simulation.processes.not_at_rest import of_processes
 from mobilenet.simulation.processes.owed import is_owed
 from mobilenet.simulation.processes.packets import Packets
-from mobilenet.simulation.processes.process import DetectorPort, Process
+from mobilenet.simulation.processes.process import Process, ProcessDetectorPort
 from mobilenet.simulation.processes.steps import StepNetwork
 from mobilenet.simulation.processes.wires import WireNetwork
 from mobilenet.simulation.programs import as_played, cast_of, processes_of
 
 Progress = Callable[[float, float], None]
 OnMessage = Callable[[int, int, int, Any], None]  # time_ns, sender, receiver, message
-
-
-class Outcome:
-    """What a run gives back beside its recording."""
-
-    def __init__(
-        self,
-        recording: Recording,
-        simulated_ns: int,
-        quiescent: bool,
-        scenario: AnyScenario,
-        not_at_rest: Sequence[str] = (),
-        own_clock: Sequence[str] = (),
-    ) -> None:
-        """`scenario`: with what showed only while it was played; `not_at_rest`: who was not when it ended, and why;
-        `own_clock`: the processes whose programs reported that they act by a clock of their own.
-        """
-        self.recording = recording
-        self.scenario = scenario
-        self.simulated_ns = simulated_ns
-        self.quiescent = quiescent
-        self.not_at_rest = not_at_rest
-        self.own_clock = own_clock
 
 
 class Experiment:
@@ -135,7 +112,7 @@ class Experiment:
         assert parameters is not None
         found = []
         for process in self.processes:
-            port = DetectorPort(process, self.tests.sender(process.me))
+            port = ProcessDetectorPort(process, self.tests.sender(process.me))
             unreliable = parameters.mode == "unreliable"
             detector = Detector(port, self.n, ns(parameters.interval), ns(parameters.timeout), unreliable)
             self.tests.attach(process.me, detector.on_receive)
@@ -265,8 +242,9 @@ class Experiment:
         self.recording.counters = self._counters()
         not_at_rest = () if quiescent else listed(self._not_at_rest())
         own_clock = self._own_clock() if quiescent else ()
+        facts = {"own_clock": sorted(own_clock)} if own_clock else {}
         scenario = as_played(self.scenario, self._cast)
-        return Outcome(self.recording, self.kernel.now, quiescent, scenario, not_at_rest, own_clock)
+        return Outcome(self.recording, self.kernel.now, quiescent, scenario, not_at_rest, facts)
 
     def _own_clock(self) -> Sequence[str]:
         """End the programs; where a delivery is missing, return those that act by a clock of their own."""

@@ -152,7 +152,7 @@ def _name_of(call: str, message: Any) -> str:
     return f"p{message.source}:{message.ts}"
 
 
-class DetectorPort:
+class ProcessDetectorPort:
     """A process on the detector's lane."""
 
     def __init__(self, process: Process, send: Callable[[int, Any], None]) -> None:

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from mobilenet.protocols.mobile_causal import Status
 from mobilenet.swarm.campaign import record_adversary
-from mobilenet.swarm.schedule import FLAVOURS, Outcome, draw, run
+from mobilenet.swarm.schedule import FLAVOURS, Played, draw, run
 from mobilenet.verify import verify_run
 
 from .crowd import deaf_host_blocks_nobody, nothing_is_resent_to_the_silent, radio_is_not_flooded
@@ -39,7 +39,7 @@ def test_no_schedule_breaks_the_protocol(seed: int, flavour: str) -> None:
     assert answers == {}  # I5 (a token that is lost would be seen as a gap)
 
 
-def leaks(outcome: Outcome) -> list[str]:
+def leaks(outcome: Played) -> list[str]:
     """What no run directory shows: contexts that nobody needs, and stations that count differently."""
     network = outcome.network
     found = []
