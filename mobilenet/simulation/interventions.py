@@ -14,6 +14,7 @@ from functools import partial
 
 from mobilenet.clock import SECOND, ns
 from mobilenet.engine.kernel import Kernel
+from mobilenet.network.radio.medium import Medium
 from mobilenet.parameters import number
 from mobilenet.simulation.infrastructure import Infrastructure
 from mobilenet.simulation.lifecycle import Lifecycle
@@ -34,7 +35,7 @@ LAST = 2  # of simpy's priorities, after NORMAL
 
 
 class Interventions:
-    """Of one run. `set_loss`: changes the random loss of its radio; `add_host`: a further one appears there."""
+    """Of one run. `add_host`: makes a further host at this place."""
 
     def __init__(
         self,
@@ -42,14 +43,14 @@ class Interventions:
         lifecycle: Lifecycle,
         movement: Movement,
         infrastructure: Infrastructure,
-        set_loss: Callable[[float], None],
+        medium: Medium,
         add_host: Callable[[float, float], None],
     ) -> None:
         self._kernel = kernel
         self._lifecycle = lifecycle
         self._movement = movement
         self._infrastructure = infrastructure
-        self._set_loss = set_loss
+        self._medium = medium
         self._add_host = add_host
 
     def plan(self, interventions: Iterable[AnyIntervention]) -> None:
@@ -68,7 +69,7 @@ class Interventions:
 
     def _take_effect(self, one: AnyIntervention) -> None:
         if isinstance(one, Loss):
-            self._set_loss(one.loss)
+            self._medium.loss = one.loss
         elif isinstance(one, Interval):
             self._lifecycle.change_workload(one)
         elif isinstance(one, Drag):

@@ -85,7 +85,6 @@ class Simulation:
         self.duration_ns = ns(scenario.duration_s)
 
         wireless = scenario.wireless
-        self._loss = wireless.loss
         self._rules = Rules(MODES[wireless.mode], wireless.eifs, wireless.queue_frames, wireless.retry_limit)
 
         sites = station_positions(scenario.stations.layout, scenario.folder, scenario.origin)
@@ -136,7 +135,7 @@ class Simulation:
         )
         self.infrastructure = Infrastructure(self.kernel, self.recording.events, self.wires, self.medium, self.stations)
         self._interventions = Interventions(
-            self.kernel, self.lifecycle, self.movement, self.infrastructure, self._set_loss, self._add_host
+            self.kernel, self.lifecycle, self.movement, self.infrastructure, self.medium, self._add_host
         )
         self._until_ns = 0  # where the present stage ends
         self._is_at_rest = False
@@ -144,20 +143,11 @@ class Simulation:
     # --- building
 
     def _transceiver(self, name: str, number: int, is_station: bool) -> tuple[Transceiver, Mac]:
-        seed = self.scenario.seed
         index = number if is_station else len(self.stations) + number
         transceiver = Transceiver(index, name, number, is_station)
-        if self._loss > 0:
-            transceiver.loss = Stream(seed, "loss", name)
+        transceiver.loss_draws = Stream(self.scenario.seed, "loss", name)
         self.medium.add(transceiver)
         return transceiver, self._mac(transceiver)
-
-    def _set_loss(self, loss: float) -> None:
-        self._loss = loss
-        for node in self.nodes:
-            if node.transceiver.loss is None:
-                node.transceiver.loss = Stream(self.scenario.seed, "loss", node.name)
-        self.medium.set_loss(loss)
 
     def _mac(self, transceiver: Transceiver) -> Mac:
         wireless = self.scenario.wireless

@@ -55,17 +55,13 @@ class Medium:
         self._in_air: dict[int, Frame] = {}  # by serial
         self.pairs = [0] * len(outcomes)
         self.addressed_pairs = [0] * len(outcomes)
-        self._loss = loss
+        self.loss = loss  # at random, of frames that have not ended yet
         self._observer = observer
         self._full_duplex = full_duplex
         self._listens = listens  # False: nothing is handed up, beacons are for the statistics alone
 
     def add(self, transceiver: Transceiver) -> None:
         """The node is on this medium from now on."""
-
-    def set_loss(self, loss: float) -> None:
-        """The random loss from now on, of frames that have not ended yet."""
-        self._loss = loss
 
     def observe(self, observer: Observer | None) -> None:
         """Whom frames are shown from now on, when they have been received."""
@@ -123,7 +119,7 @@ class Medium:
 
     def _is_lost(self, node: Transceiver) -> bool:
         """At random."""
-        return self._loss > 0 and node.loss is not None and node.loss.random() < self._loss
+        return self.loss > 0 and node.loss_draws is not None and node.loss_draws.random() < self.loss
 
     def _decide(self, frame: Frame) -> None:
         """What is not known before the last bit has arrived; nothing, where a distance decides."""
@@ -134,7 +130,7 @@ class Medium:
         receivers = frame.receivers
         outcomes = frame.outcomes
         self._decide(frame)
-        if self._loss > 0:
+        if self.loss > 0:
             for i, node in enumerate(receivers):
                 if outcomes[i] == RECEIVED and node is not frame.settled and self._is_lost(node):
                     outcomes[i] = RANDOM

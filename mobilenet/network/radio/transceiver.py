@@ -27,8 +27,8 @@ class Transceiver:
 
     __slots__ = (
         "air_d2", "air_until", "bin", "busy_from", "busy_until", "candidates", "candidates_until", "contending",
-        "free_from", "hand_up", "idle_since", "index", "is_station", "lock_d2", "lock_frame", "lock_until", "loss",
-        "mac", "name", "number", "serving", "since_ns", "transmit_until", "up", "vx", "vy", "x_m", "y_m",
+        "free_from", "hand_up", "idle_since", "index", "is_station", "lock_d2", "lock_frame", "lock_until",
+        "loss_draws", "mac", "name", "number", "serving", "since_ns", "transmit_until", "up", "vx", "vy", "x_m", "y_m",
     )  # fmt: skip
 
     def __init__(self, index: int, name: str, number: int, is_station: bool) -> None:
@@ -65,7 +65,7 @@ class Transceiver:
         self.index = index  # over all nodes; ties between receivers go by it
         self.number = number  # among its kind
         self.name = name
-        self.loss: RandomNumbers | None = None  # stream of the random loss at this receiver
+        self.loss_draws: RandomNumbers | None = None  # of the random loss at this receiver
         self.bin: tuple[int, int] | None = None
         self.candidates: tuple[Transceiver, ...] = ()
         self.candidates_until = NEVER

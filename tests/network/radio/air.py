@@ -195,7 +195,7 @@ class AckingAir(Air):
     ) -> Node:
         """A node at (x_m, y_m); `loss`: the stream of the random loss there."""
         transceiver = self._transceiver(x_m, y_m)
-        transceiver.loss = loss
+        transceiver.loss_draws = loss
         return self._placed(transceiver, Acking(self.kernel, self.medium, transceiver, queue_frames, timeout_ns))
 
     def size_and_airtime(self, size_bytes: int, acknowledged: bool) -> tuple[int, int]:

@@ -114,7 +114,7 @@ def test_a_receiver_that_crashes_loses_the_frame() -> None:
 def test_random_loss_is_applied_at_its_rate() -> None:
     air = Air(loss=0.3)
     a, b = air.node(0, stream=Stream(1, "backoff", "a")), air.node(50)
-    b.transceiver.loss = Stream(1, "loss", "b")
+    b.transceiver.loss_draws = Stream(1, "loss", "b")
     for i in range(4000):
         air.at_us(2000 * i, a.send, str(i))
     air.run_us(2000 * 4000)
