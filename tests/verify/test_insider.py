@@ -844,6 +844,26 @@ def stations_keep_one_message_at_most(copy: Copy) -> None:
         copy.samples["value"][row] = min(1.0, copy.samples["value"][row])
 
 
+@edit("record", "mobile", "steady", "rare", "tracks")
+def what_a_station_takes_it_forgets_at_once(copy: Copy) -> None:
+    """All hosts would have to acknowledge it in a nanosecond."""
+    own = set(sizes_of(copy, "s", "sbuffer"))
+    names, kept, last = list(copy.samples), [], {}
+    for row in range(len(copy.samples["node"])):
+        time, node, value = (copy.samples[name][row] for name in ("time_ns", "node", "value"))
+        values = {name: copy.samples[name][row] for name in names}
+        if row not in own:
+            kept.append(values)
+        elif (grown := value - last.get(node, 0.0)) > 0:
+            kept += [values | {"value": grown}, values | {"value": 0.0, "time_ns": time + 1}]
+        elif not value:
+            kept.append(values)
+        if row in own:
+            last[node] = value
+    kept.sort(key=lambda one: one["time_ns"])
+    copy.samples = {name: [one[name] for one in kept] for name in names}
+
+
 @edit("record", "mobile", "steady", "rare", "tracks", "silent")
 def hosts_keep_nothing(copy: Copy) -> None:
     for row in sizes_of(copy, "h", "sbuffer"):
