@@ -3,7 +3,7 @@
 Checks    the tables are there if the scenario has them recorded, and only then
           each row can be: see air/pairs.py, range.py, fates.py, links.py, messages.py
           they add up to what was counted: see air/tallies.py
-          they agree with each other and with the events: see air/same.py, heard.py
+          they agree with each other and with the events: see air/same.py, heard.py, said.py
 Model     it is looked at only where nothing else is contradicted, so positions and events are what the scenario lets
           them be. Nothing is looked at in a run on the adversary's network, which records no frames
 Units     integer nanoseconds
@@ -33,6 +33,7 @@ from mobilenet.verify.air.nodes import Nodes
 from mobilenet.verify.air.outages import Outages
 from mobilenet.verify.air.pairs import MAC_ACK, Pairs, pairs_of, pairs_problem
 from mobilenet.verify.air.range import range_problem
+from mobilenet.verify.air.said import said_problem
 from mobilenet.verify.air.same import same_problem
 from mobilenet.verify.air.tallies import Hidden, Totals, tallies_problem
 from mobilenet.verify.air.whereabouts import Whereabouts
@@ -149,4 +150,6 @@ class _Run:
         problem = acts_problem(self._events, heard, self._nodes)
         if problem is None and self._hops is not None:
             problem = carried_problem(self._events, self._hops, self._nodes)
+        if problem is None and self._hops is not None and self._expected.conduct is not None:
+            return said_problem(self._events, self._hops, self._air.delay_ns)
         return None if problem is None else ("record", problem)
