@@ -791,6 +791,33 @@ def rows_at(copy: Copy, begin_ns: int, end_ns: int) -> list[int]:
     return [row for row, time in enumerate(copy.events["time_ns"]) if begin_ns <= time <= end_ns]
 
 
+@edit("record", "rare")
+def a_visit_to_another_cell_left_out(copy: Copy) -> None:
+    """The host delivers what it delivered there when it is back, so it never was with another station."""
+    found = []
+    for host in {copy.events["node"][row] for row in copy.rows("handoff_end")}:
+        rows = own(copy, host)
+        what = [copy.events["event"][row] for row in rows]
+        at = [i for i, event in enumerate(what) if event in ("handoff_start", "handoff_end")]
+        for a, b, c, d in zip(at, at[1:], at[2:], at[3:], strict=False):
+            is_whole = [what[i] for i in (a, b, c, d)] == ["handoff_start", "handoff_end"] * 2
+            if is_whole and set(what[a : d + 1]) <= {"handoff_start", "handoff_end", "deliver"}:
+                before = [copy.events["station"][row] for row in rows[:a] if copy.events["station"][row] is not None]
+                if before and before[-1] == copy.events["station"][rows[d]]:
+                    found.append((host, rows[a], rows[b], rows[c], rows[d]))
+    host, *gone = min(found)
+    first, last = gone[0], gone[-1]
+    back = {"station": copy.events["station"][last], "session": copy.events["session"][last] - 2}
+    sessions_from(copy, host, last, -2)
+    late = [row for row in copy.rows("deliver", host) if first < row < last]
+    whole = [{name: copy.events[name][row] for name in copy.events} | back for row in late]
+    end_ns = copy.events["time_ns"][last]
+    for i, values in enumerate(whole):
+        copy.insert(last + 1 + i, **values | {"time_ns": end_ns})
+    for row in sorted([*gone, *late], reverse=True):
+        copy.remove(row)
+
+
 @edit("record", "steady", "tcp", "gossip", "tracks")
 def a_host_in_the_middle_of_a_cell_is_said_to_be_nowhere(copy: Copy) -> None:
     scenario = copy.manifest["station_positions_m"]
