@@ -26,6 +26,7 @@ from mobilenet.verify.air.heard import (
     expire_problem,
     heard_in_frames,
     heard_in_messages,
+    unheard_problem,
 )
 from mobilenet.verify.air.links import links_problem
 from mobilenet.verify.air.messages import Hops, message_counts_problem, messages_problem
@@ -147,7 +148,7 @@ class _Run:
             return "gaps", problem
         if not self._air.acts_on_frames:
             return None
-        problem = acts_problem(self._events, heard, self._nodes)
+        problem = acts_problem(self._events, heard, self._nodes) or unheard_problem(self._events, heard, self._nodes)
         if problem is None and self._hops is not None:
             problem = carried_problem(self._events, self._hops, self._nodes)
         if problem is None and self._hops is not None and self._expected.conduct is not None:

@@ -532,6 +532,40 @@ def a_delivery_while_nothing_arrives(copy: Copy) -> None:
     copy.events["time_ns"][row] -= 1_000_000
 
 
+@edit("record", "frames_alone")
+def nobody_is_addressed(copy: Copy) -> None:
+    copy.frames["addressed"] = [False] * len(copy.frames["addressed"])
+    renew(copy)
+
+
+@edit("record", "frames_alone")
+def no_station_is_addressed(copy: Copy) -> None:
+    pairs = zip(copy.frames["addressed"], copy.frames["receiver"], strict=True)
+    copy.frames["addressed"] = [is_told and node[0] == "h" for is_told, node in pairs]
+    renew(copy)
+
+
+@edit("record", "town")
+def a_station_that_a_message_is_for_is_not_addressed(copy: Copy) -> None:
+    row = next(row for row in with_fate(copy, "random") if copy.frames["addressed"][row])
+    while copy.frames["receiver"][row][0] == "h" or copy.frames["fate"][row] != "random":
+        row += 1
+    copy.frames["addressed"][row] = False
+    renew(copy)
+
+
+@edit("record", "frames_alone")
+def a_host_hands_over_to_a_station_that_does_not_hear_it(copy: Copy) -> None:
+    """Its one frame arrives before the handoff begins."""
+    row = copy.rows("handoff_end")[0]
+    host, end_ns = copy.events["node"][row], copy.events["time_ns"][row]
+    begin_ns = [copy.events["time_ns"][each] for each in copy.rows("handoff_start", host) if each < row][-1]
+    for each, (sender, at_ns) in enumerate(zip(copy.frames["sender"], copy.frames["end_ns"], strict=True)):
+        if sender == host and begin_ns <= at_ns <= end_ns:
+            copy.frames["addressed"][each] = False
+    renew(copy)
+
+
 def expire_after(copy: Copy, add_s: float) -> None:
     row = copy.rows("expire")[0]
     detail = json.loads(copy.events["detail"][row])
