@@ -150,7 +150,8 @@ class Air(NamedTuple):
     repeats: bool  # the MAC sends again what was not acknowledged
     strengths: Mapping[tuple[bool, bool], Strength]  # whether the sender and the receiver are stations
     detected_dbm: float  # where power decides and frames are recorded: the least power of a preamble that is detected
-    noise_dbm: float
+    noise_dbm: float  # the least of any rate ...
+    most_noise_dbm: float  # ... and the most
     clear_dbm: float  # from there on noise breaks no frame
     losses: Sequence[tuple[int, float]]  # from when on which share of receptions is lost at random, in order
     # hosts join, end handoffs, have gaps and deliver only while they handle a frame of the station that they name

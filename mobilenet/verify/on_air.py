@@ -18,7 +18,7 @@ from typing import Any
 
 from mobilenet.rundir.table import Columns, Table
 from mobilenet.scenario.expectations import Air, Expected
-from mobilenet.verify.air.fates import fates_problem
+from mobilenet.verify.air.fates import fates_problem, unseen_in
 from mobilenet.verify.air.heard import (
     Heard,
     acts_problem,
@@ -113,11 +113,11 @@ class _Run:
         bounds_m = whereabouts.bounds_m(pairs.sender, pairs.receiver, pairs.start_ns)
         outages, hidden = Outages(self._events, nodes), Hidden(pairs, totals, self._counters)
         broadcasts = len(self._events.coded("event").rows("broadcast"))
-        problem = range_problem(pairs, nodes, whereabouts, air, bounds_m) or fates_problem(
-            pairs, nodes, outages, hidden, self._expected, broadcasts, self._end_ns
-        )
+        unseen = unseen_in(pairs, nodes, hidden, self._expected, broadcasts, self._end_ns)
+        problem = range_problem(pairs, nodes, whereabouts, air, bounds_m)
+        problem = problem or fates_problem(pairs, nodes, outages, unseen, self._expected)
         if problem is None and "links" in self._tables:
-            problem = links_problem(self._tables["links"], pairs, nodes, air, bounds_m)
+            problem = links_problem(self._tables["links"], pairs, nodes, air, bounds_m, unseen)
         return None if problem is None else ("record", problem)
 
     def messages_problem(self) -> Problem | None:

@@ -401,6 +401,14 @@ def an_sinr_above_the_noise(copy: Copy) -> None:
 
 
 @edit("record", "power", "town")
+def an_sinr_as_if_something_disturbed_it(copy: Copy) -> None:
+    links, frames = copy.optional["links"], copy.frames
+    copy.optional["links"]["sinr_db"] = [
+        sinr - 3 if row > 100 and frames["end_ns"][row] < 11e9 else sinr for row, sinr in enumerate(links["sinr_db"])
+    ]
+
+
+@edit("record", "power", "town")
 def no_sinr_of_what_was_received(copy: Copy) -> None:
     copy.optional["links"]["sinr_db"][with_fate(copy, "received")[5]] = float("nan")
 
@@ -505,9 +513,11 @@ def a_message_on_a_wire_removed(copy: Copy) -> None:
 
 @edit("conservation", "only_messages")
 def messages_that_were_never_sent(copy: Copy) -> None:
-    rows = [row for row, kind in enumerate(copy.messages["kind"]) if kind == "AckC"]
-    copy.messages["kind"] = ["AckC" if row < rows[-1] and kind == "AppSh" else kind
-                             for row, kind in enumerate(copy.messages["kind"])]  # fmt: skip
+    """As long as those that they are in the place of."""
+    messages, said = copy.messages, json.dumps({"seq_h": {str(host): 0 for host in range(10)}})
+    for row, (kind, size) in enumerate(zip(messages["kind"], messages["size_bytes"], strict=True)):
+        if kind == "AppSh" and size == 4 + 10 * (4 + 8):
+            messages["kind"][row], messages["detail"][row], messages["message"][row] = "AckC", said, None
 
 
 @edit("record", "only_messages", "disk")
