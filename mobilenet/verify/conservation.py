@@ -43,10 +43,13 @@ def conservation_problem(
         return f"counters.json lacks or garbles {error}"
 
 
-def radio_problem(counters: dict[str, Any], duplicating_air: bool, expected: Expected | None) -> str | None:
+def radio_problem(
+    counters: dict[str, Any], samples: Columns, duplicating_air: bool, expected: Expected | None
+) -> str | None:
     """The first sum of the radio that does not come out, of a run that may have ended in the middle of a message."""
     try:
-        return next(_radio_problems(counters, duplicating_air, expected), None)
+        problem = next(_radio_problems(counters, duplicating_air, expected), None)
+        return problem or _told_differently(counters, samples, ("radio_", "pairs_", "addressed_"))
     except (KeyError, TypeError, AttributeError) as error:
         return f"counters.json lacks or garbles {error}"
 
@@ -165,8 +168,8 @@ def no_counts(path: str, value: Any) -> Iterator[str]:
         yield f"{path} is {value!r}, expected how many"
 
 
-def _told_differently(counters: dict[str, Any], samples: Columns) -> str | None:
-    """The network's last samples against the counters."""
+def _told_differently(counters: dict[str, Any], samples: Columns, prefixes: tuple[str, ...] = ("",)) -> str | None:
+    """The network's last samples against the counters, those that begin so."""
     last: dict[str, float] = {}
     table = Table.of(samples)
     rows = table.coded("node").rows("network")
@@ -192,6 +195,6 @@ def _told_differently(counters: dict[str, Any], samples: Columns) -> str | None:
         **{f"addressed_pairs_{outcome}": count for outcome, count in radio["addressed"]["lost"].items()},
     }
     for quantity, count in told.items():
-        if last.get(quantity) != count:
+        if quantity.startswith(prefixes) and last.get(quantity) != count:
             return f"{quantity}: {count} in counters.json, {last.get(quantity)} in the last sample"
     return None

@@ -73,8 +73,10 @@ def sums_so_far_problem(
 ) -> Problem | None:
     """The first sum, or row of frames and messages, that cannot be: the property, and why."""
     duplicating_air = manifest["promises"]["duplicating_air"]
-    if not error.startswith(STOPPED) or not Table.of(events).rows:  # a plug-in may have left half a message
-        lost = radio_problem(counters, duplicating_air, expected)
+    if expected is None or expected.hosts is None or not Table.of(events).rows:
+        return None
+    if not error.startswith(STOPPED):  # a plug-in may have left half a message on a wire
+        lost = radio_problem(counters, samples, duplicating_air, expected)
         return None if lost is None else ("conservation", lost)
     lost = conservation_problem(counters, samples, False, duplicating_air, expected)
     if lost is not None or tables is None:
