@@ -1111,6 +1111,18 @@ def test_what_else_a_manifest_cannot_say(key: str, runs: dict[str, Path], tmp_pa
     assert len(str(refusal.value).splitlines()) == 1
 
 
+SWARMS = {"steady": "--seed 3", "gossip": "--seed 1 --protocol gossip.py:Gossip --allow-code", "adversary": "--seed 9"}
+
+
+@pytest.mark.parametrize("name", SWARMS)
+def test_a_swarm_has_not_drawn_any_run(name: str, runs: dict[str, Path], tmp_path: Path) -> None:
+    copy = Copy(runs[name], tmp_path / "edited")
+    copy.manifest["command"] = f"mobilenet swarm --count 1 {SWARMS[name]}"
+    copy.save()
+    with pytest.raises(RunError, match=r"manifest\.json: damaged: command"):
+        verify_run(copy.path)
+
+
 @pytest.mark.parametrize("name", ["plain", "a b", "it's", "\u202eturned", "two\nlines", "back\\slash", "q'\u202e"])
 def test_the_command_of_a_run_fits_whatever_its_directory_is_called(name: str, tmp_path: Path) -> None:
     run = mobilenet.run(Scenario.from_text(SCENARIO, ["duration_s=2"]), out=tmp_path / name)
