@@ -65,6 +65,8 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
         "churn=null",
         "workload={arrivals: explicit, messages: [{host: h0, at_s: 3}, {host: h1, at_s: 15}]}",
     )
+    few = "workload={arrivals: explicit, messages: [{host: h0, at_s: 3}, {host: h1, at_s: 15}]}"
+    radio("rim", SCENARIO, "churn=null", "faults=null", "wireless.range_m=70", "hosts.count=40", few)
     away = "{at_s: 5.05, do: drag, host: h4, to_m: [400, 0]}, {at_s: 9.05, do: drag, host: h4, to_m: [0, 0]}"
     radio("away", SCENARIO, "churn=null", "faults=null", f"interventions=[{away}]")
     radio("tcp", SCENARIO, "protocol={name: tcp_flooding}")
@@ -841,6 +843,29 @@ def an_absence_left_out(copy: Copy) -> None:
     back = next(row for row in copy.rows("in_coverage", host) if row > out)
     for row in (back, out):
         copy.remove(row)
+
+
+@edit("record", "rim")
+def an_absence_between_two_positions(copy: Copy) -> None:
+    """Of a host near the rim of its cell, for a tick."""
+    stations_m, rim_m = copy.manifest["station_positions_m"], copy.manifest["range_m"]
+    columns = (copy.positions[name] for name in ("node", "time_ns", "x_m", "y_m"))
+    nearest_m = {(node, at_ns): min(hypot(x - a, y - b) for a, b in stations_m)
+                 for node, at_ns, x, y in zip(*columns, strict=True) if node[0] == "h"}  # fmt: skip
+    for (host, at_ns), before_m in nearest_m.items():
+        both_m = before_m, nearest_m.get((host, at_ns + 10**9), 0)
+        tick_ns, until_ns = at_ns + 500_000_000, at_ns + 600_000_000
+        rows = own(copy, host)
+        quiet = all(not at_ns - 10**9 < copy.events["time_ns"][row] < at_ns + 2 * 10**9 for row in rows)
+        if quiet and 2e9 < at_ns < 18e9 and rim_m - 4 < min(both_m) and max(both_m) < rim_m - 0.5:
+            said = [copy.events["station"][row] for row in rows if copy.events["time_ns"][row] < at_ns]
+            where = next(name for name in reversed(said) if name is not None)
+            row = next(row for row, time in enumerate(copy.events["time_ns"]) if time > until_ns)
+            copy.insert(row, node=host, event="in_coverage", station=where, time_ns=until_ns)
+            row = next(row for row, time in enumerate(copy.events["time_ns"]) if time > tick_ns)
+            copy.insert(row, node=host, event="out_of_coverage", time_ns=tick_ns)
+            return
+    raise AssertionError("no host near a rim")
 
 
 @edit("record", "away")
