@@ -150,7 +150,8 @@ class Air(NamedTuple):
     repeats: bool  # the MAC sends again what was not acknowledged
     strengths: Mapping[tuple[bool, bool], Strength]  # whether the sender and the receiver are stations
     detected_dbm: float  # where power decides and frames are recorded: the least power of a preamble that is detected
-    noise_dbm: float
+    noise_dbm: float  # the least of any rate ...
+    most_noise_dbm: float  # ... and the most
     clear_dbm: float  # from there on noise breaks no frame
     losses: Sequence[tuple[int, float]]  # from when on which share of receptions is lost at random, in order
     # hosts join, end handoffs, have gaps and deliver only while they handle a frame of the station that they name
@@ -169,6 +170,7 @@ class Kind(NamedTuple):
     entries: Mapping[str, int | None]  # list that is measured -> bytes of an item besides its payload; None: they vary
     is_exact: bool  # nothing else in its size varies
     acknowledges: bool  # it does nothing else
+    told_bytes: Callable[[Mapping[str, Any]], int]  # how long it is itself, by the fields that the record tells
 
 
 class Radio(NamedTuple):

@@ -34,7 +34,7 @@ from mobilenet.verify.conservation import conservation_problem
 from mobilenet.verify.contradicted import contradicted
 from mobilenet.verify.datagrams import datagram_problem
 from mobilenet.verify.declared import require_scenario
-from mobilenet.verify.ended_early import early_verdicts, ended_early, record_so_far_problem
+from mobilenet.verify.ended_early import early_verdicts, ended_early, record_so_far_problem, sums_so_far_problem
 from mobilenet.verify.excused import excuse_problem
 from mobilenet.verify.fifo import fifo_problem
 from mobilenet.verify.lines import lines_problem
@@ -107,7 +107,7 @@ def verify(
         return verdicts
     expected = None if isinstance(expected, ProcessPlan) else expected
     if (error := ended_early(manifest)) is not None:
-        return _verdicts_on_early_end(error, events, samples, positions, counters, manifest, expected)
+        return _verdicts_on_early_end(error, events, samples, positions, counters, manifest, expected, tables)
     damage = record_problem(events, samples, positions, counters, manifest)
     if damage is not None:
         unreadable = Verdict("unknown", "the record is damaged")
@@ -172,6 +172,7 @@ def _verdicts_on_early_end(
     counters: dict[str, Any],
     manifest: dict[str, Any],
     expected: Expected | None,
+    tables: Mapping[str, Columns] | None,
 ) -> dict[str, Verdict]:
     promises = manifest["promises"]
     judged = judged_checks(promises)
@@ -181,6 +182,9 @@ def _verdicts_on_early_end(
         problem = record_so_far_problem(events, samples, positions, counters, manifest, expected)
         if problem is not None:
             violations["record"] = problem
+        sums = sums_so_far_problem(error, tables, events, samples, positions, counters, manifest, expected)
+        if problem is None and sums is not None:
+            violations[sums[0] if sums[0] in judged else "record"] = sums[1]
     if damage is None and promises["broadcast"] is not None:
         conduct = None if expected is None else expected.conduct
         judge = _judge(events, promises, conduct, _reach(positions, expected), is_over=False)

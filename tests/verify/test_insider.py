@@ -65,6 +65,8 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
         "churn=null",
         "workload={arrivals: explicit, messages: [{host: h0, at_s: 3}, {host: h1, at_s: 15}]}",
     )
+    few = "workload={arrivals: explicit, messages: [{host: h0, at_s: 3}, {host: h1, at_s: 15}]}"
+    radio("rim", SCENARIO, "churn=null", "faults=null", "wireless.range_m=70", "hosts.count=40", few)
     away = "{at_s: 5.05, do: drag, host: h4, to_m: [400, 0]}, {at_s: 9.05, do: drag, host: h4, to_m: [0, 0]}"
     radio("away", SCENARIO, "churn=null", "faults=null", f"interventions=[{away}]")
     radio("tcp", SCENARIO, "protocol={name: tcp_flooding}")
@@ -791,6 +793,33 @@ def rows_at(copy: Copy, begin_ns: int, end_ns: int) -> list[int]:
     return [row for row, time in enumerate(copy.events["time_ns"]) if begin_ns <= time <= end_ns]
 
 
+@edit("record", "rare")
+def a_visit_to_another_cell_left_out(copy: Copy) -> None:
+    """The host delivers what it delivered there when it is back, so it never was with another station."""
+    found = []
+    for host in {copy.events["node"][row] for row in copy.rows("handoff_end")}:
+        rows = own(copy, host)
+        what = [copy.events["event"][row] for row in rows]
+        at = [i for i, event in enumerate(what) if event in ("handoff_start", "handoff_end")]
+        for a, b, c, d in zip(at, at[1:], at[2:], at[3:], strict=False):
+            is_whole = [what[i] for i in (a, b, c, d)] == ["handoff_start", "handoff_end"] * 2
+            if is_whole and set(what[a : d + 1]) <= {"handoff_start", "handoff_end", "deliver"}:
+                before = [copy.events["station"][row] for row in rows[:a] if copy.events["station"][row] is not None]
+                if before and before[-1] == copy.events["station"][rows[d]]:
+                    found.append((host, rows[a], rows[b], rows[c], rows[d]))
+    host, *gone = min(found)
+    first, last = gone[0], gone[-1]
+    back = {"station": copy.events["station"][last], "session": copy.events["session"][last] - 2}
+    sessions_from(copy, host, last, -2)
+    late = [row for row in copy.rows("deliver", host) if first < row < last]
+    whole = [{name: copy.events[name][row] for name in copy.events} | back for row in late]
+    end_ns = copy.events["time_ns"][last]
+    for i, values in enumerate(whole):
+        copy.insert(last + 1 + i, **values | {"time_ns": end_ns})
+    for row in sorted([*gone, *late], reverse=True):
+        copy.remove(row)
+
+
 @edit("record", "steady", "tcp", "gossip", "tracks")
 def a_host_in_the_middle_of_a_cell_is_said_to_be_nowhere(copy: Copy) -> None:
     scenario = copy.manifest["station_positions_m"]
@@ -814,6 +843,29 @@ def an_absence_left_out(copy: Copy) -> None:
     back = next(row for row in copy.rows("in_coverage", host) if row > out)
     for row in (back, out):
         copy.remove(row)
+
+
+@edit("record", "rim")
+def an_absence_between_two_positions(copy: Copy) -> None:
+    """Of a host near the rim of its cell, for a tick."""
+    stations_m, rim_m = copy.manifest["station_positions_m"], copy.manifest["range_m"]
+    columns = (copy.positions[name] for name in ("node", "time_ns", "x_m", "y_m"))
+    nearest_m = {(node, at_ns): min(hypot(x - a, y - b) for a, b in stations_m)
+                 for node, at_ns, x, y in zip(*columns, strict=True) if node[0] == "h"}  # fmt: skip
+    for (host, at_ns), before_m in nearest_m.items():
+        both_m = before_m, nearest_m.get((host, at_ns + 10**9), 0)
+        tick_ns, until_ns = at_ns + 500_000_000, at_ns + 600_000_000
+        rows = own(copy, host)
+        quiet = all(not at_ns - 10**9 < copy.events["time_ns"][row] < at_ns + 2 * 10**9 for row in rows)
+        if quiet and 2e9 < at_ns < 18e9 and rim_m - 4 < min(both_m) and max(both_m) < rim_m - 0.5:
+            said = [copy.events["station"][row] for row in rows if copy.events["time_ns"][row] < at_ns]
+            where = next(name for name in reversed(said) if name is not None)
+            row = next(row for row, time in enumerate(copy.events["time_ns"]) if time > until_ns)
+            copy.insert(row, node=host, event="in_coverage", station=where, time_ns=until_ns)
+            row = next(row for row, time in enumerate(copy.events["time_ns"]) if time > tick_ns)
+            copy.insert(row, node=host, event="out_of_coverage", time_ns=tick_ns)
+            return
+    raise AssertionError("no host near a rim")
 
 
 @edit("record", "away")
@@ -842,6 +894,26 @@ def stations_keep_three_times_as_much(copy: Copy) -> None:
 def stations_keep_one_message_at_most(copy: Copy) -> None:
     for row in sizes_of(copy, "s", "sbuffer"):
         copy.samples["value"][row] = min(1.0, copy.samples["value"][row])
+
+
+@edit("record", "mobile", "steady", "rare", "tracks")
+def what_a_station_takes_it_forgets_at_once(copy: Copy) -> None:
+    """All hosts would have to acknowledge it in a nanosecond."""
+    own = set(sizes_of(copy, "s", "sbuffer"))
+    names, kept, last = list(copy.samples), [], {}
+    for row in range(len(copy.samples["node"])):
+        time, node, value = (copy.samples[name][row] for name in ("time_ns", "node", "value"))
+        values = {name: copy.samples[name][row] for name in names}
+        if row not in own:
+            kept.append(values)
+        elif (grown := value - last.get(node, 0.0)) > 0:
+            kept += [values | {"value": grown}, values | {"value": 0.0, "time_ns": time + 1}]
+        elif not value:
+            kept.append(values)
+        if row in own:
+            last[node] = value
+    kept.sort(key=lambda one: one["time_ns"])
+    copy.samples = {name: [one[name] for one in kept] for name in names}
 
 
 @edit("record", "mobile", "steady", "rare", "tracks", "silent")
@@ -1062,6 +1134,18 @@ def test_what_else_a_manifest_cannot_say(key: str, runs: dict[str, Path], tmp_pa
     with pytest.raises(RunError, match=rf"manifest\.json: damaged: {key}") as refusal:
         verify_run(copy.path)
     assert len(str(refusal.value).splitlines()) == 1
+
+
+SWARMS = {"steady": "--seed 3", "gossip": "--seed 1 --protocol gossip.py:Gossip --allow-code", "adversary": "--seed 9"}
+
+
+@pytest.mark.parametrize("name", SWARMS)
+def test_a_swarm_has_not_drawn_any_run(name: str, runs: dict[str, Path], tmp_path: Path) -> None:
+    copy = Copy(runs[name], tmp_path / "edited")
+    copy.manifest["command"] = f"mobilenet swarm --count 1 {SWARMS[name]}"
+    copy.save()
+    with pytest.raises(RunError, match=r"manifest\.json: damaged: command"):
+        verify_run(copy.path)
 
 
 @pytest.mark.parametrize("name", ["plain", "a b", "it's", "\u202eturned", "two\nlines", "back\\slash", "q'\u202e"])
