@@ -101,7 +101,7 @@ def verify(
     if kind_of(manifest) == "processes":
         plan = expected if isinstance(expected, ProcessPlan) else None
         verdicts = verify_processes(events, samples, positions, counters, manifest, plan)
-        said = _lines_problem(tables, events, manifest)
+        said = _lines_problem(tables, events, counters, manifest, expected)
         if verdicts["record"].answer == "valid" and said is not None:
             verdicts["record"] = Verdict("violated", said)
         return verdicts
@@ -115,7 +115,7 @@ def verify(
     promises, quiescent = manifest["promises"], manifest["quiescent"]
     restless = not quiescent and _had_time_to_rest(manifest)
     contradiction = contradicted(events, samples, positions, manifest, expected)
-    contradiction = contradiction or _lines_problem(tables, events, manifest)
+    contradiction = contradiction or _lines_problem(tables, events, counters, manifest, expected)
     lost = conservation_problem(counters, samples, quiescent, promises["duplicating_air"], expected)
     lost = lost or datagram_problem(events)
     on_air = None
@@ -192,8 +192,16 @@ def _verdicts_on_early_end(
     return early_verdicts(error, manifest, judged, violations, damage)
 
 
-def _lines_problem(tables: Mapping[str, Columns] | None, events: Columns, manifest: dict[str, Any]) -> str | None:
-    return lines_problem(tables["lines"], events, manifest) if tables is not None and "lines" in tables else None
+def _lines_problem(
+    tables: Mapping[str, Columns] | None,
+    events: Columns,
+    counters: dict[str, Any],
+    manifest: dict[str, Any],
+    expected: Expected | ProcessPlan | None,
+) -> str | None:
+    if tables is None or "lines" not in tables:
+        return None
+    return lines_problem(tables["lines"], events, counters, manifest, expected)
 
 
 def _reach(positions: Columns, expected: Expected | None) -> Reach | None:
