@@ -58,6 +58,8 @@ class Declaration:
     keeps_until_acknowledged: ClassVar[bool] = False
     # who sends (host, station; wired: between stations) -> classes of messages, each with a `shape`; None: not known
     kinds: ClassVar[Mapping[str, tuple[Any, ...]] | None] = None
+    # what happens (verify/needed.py) -> (who sends, classes, how many at least; 0: one over each link between stations)
+    takes: ClassVar[Mapping[str, tuple[Any, ...]]] = {}
 
     # --- what follows from its parameters `p`
 

@@ -182,6 +182,8 @@ class Radio(NamedTuple):
     always_up: bool  # no node ever crashes, appears late or vanishes, and no radio is switched off
     # who sends -> class of a message -> what is known of it; None: nothing
     kinds: Mapping[str, Mapping[str, Kind]] | None
+    # what happens -> who sends, classes, and how many of them it takes at least; 0: one over each link of the stations
+    takes: Mapping[str, Sequence[Any]] = {}
 
 
 class Expected(NamedTuple):

@@ -124,6 +124,7 @@ def _radio(scenario: Scenario, hosts: list[HostPlan], framing: Framing) -> Radio
         scenario.stations.backbone.kind == "vcube_reliable",
         _are_always_up(scenario, hosts),
         None if declaration.kinds is None else _kinds(scenario, declaration.kinds, framing),
+        declaration.takes,
     )  # fmt: skip
 
 

@@ -38,6 +38,7 @@ from mobilenet.verify.ended_early import early_verdicts, ended_early, record_so_
 from mobilenet.verify.excused import excuse_problem
 from mobilenet.verify.fifo import fifo_problem
 from mobilenet.verify.lines import lines_problem
+from mobilenet.verify.needed import needed_problem
 from mobilenet.verify.on_air import TABLES as ON_AIR
 from mobilenet.verify.on_air import air_problem
 from mobilenet.verify.processes import verify_processes
@@ -117,7 +118,7 @@ def verify(
     contradiction = contradicted(events, samples, positions, manifest, expected)
     contradiction = contradiction or _lines_problem(tables, events, counters, manifest, expected)
     lost = conservation_problem(counters, samples, quiescent, promises["duplicating_air"], expected)
-    lost = lost or datagram_problem(events)
+    lost = lost or datagram_problem(events) or needed_problem(events, samples, counters, quiescent, expected)
     on_air = None
     if contradiction is None and lost is None and tables is not None:
         on_air = air_problem(tables, events, samples, positions, counters, manifest, expected)
