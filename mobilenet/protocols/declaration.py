@@ -82,6 +82,11 @@ class Declaration:
         return None
 
     @staticmethod
+    def looks_every_ns(p: Any) -> int | None:
+        """At the multiples of that stations give silent hosts up; None: not known."""
+        return None
+
+    @staticmethod
     def forgets_after_s(p: Any) -> float | None:
         """A host that was given up is forgotten altogether after so much more; None: never."""
         return None

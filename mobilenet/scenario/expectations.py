@@ -65,6 +65,8 @@ class Conduct(NamedTuple):
     forgets_after_s: float | None
     # hosts keep what they broadcast, and stations each message once, until it is acknowledged
     keeps_until_acknowledged: bool = False
+    # stations look at each multiple of that whether they give a host up; None: not known
+    looks_every_ns: int | None = None
     gaps_follow_handoffs: bool = False  # a gap comes just after the end of a handoff that relayed nothing
 
 

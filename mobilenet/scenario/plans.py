@@ -78,7 +78,8 @@ def _expected(scenario: Scenario | AdversarySchedule, tracks: Imported | None) -
         forgets_after_s = declaration.forgets_after_s(protocol)
         conduct = Conduct(
             declaration.delivers_only_connected, declaration.details, forgets_after_s,
-            declaration.keeps_until_acknowledged, declaration.gaps_follow_handoffs,
+            declaration.keeps_until_acknowledged, declaration.looks_every_ns(protocol),
+            declaration.gaps_follow_handoffs,
         )  # fmt: skip
     if isinstance(scenario, AdversarySchedule):
         return Expected(None, None, ns(scenario.duration_s), None, conduct, None, 0)

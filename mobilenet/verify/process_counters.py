@@ -16,6 +16,7 @@ Source    ours: docs/run-directory.md, docs/verdicts-and-metrics.md
 
 from __future__ import annotations
 
+import json
 import math
 import re
 from collections.abc import Iterator
@@ -115,6 +116,7 @@ def _problems(
         found = _deliveries(events)
         yield from _kinds_problems(messages, plan.broadcasting, manifest, events, found)
         yield from _reception_problems(messages, plan, manifest, found)
+        yield from _completion_problems(messages, events)
 
 
 def _sum_problems(name: str, lane: dict[str, Any]) -> Iterator[str]:
@@ -237,4 +239,18 @@ def _reception_problems(
         yield (
             f"messages: receptions waited {messages['receptions_waited_ns']} ns, and from broadcast to delivery they"
             f" have {found.delays_ns} ns"
+        )
+
+
+def _completion_problems(messages: dict[str, Any], events: Table) -> Iterator[str]:
+    """A source learns that its broadcast is complete by a reception, unless it suspects somebody, or has just begun."""
+    event, node, times = events.coded("event"), events.coded("node"), events.numbers("time_ns")
+    happened = times * len(node.words) + node.codes
+    rows = event.rows("complete")
+    rows = rows[~np.isin(happened[rows], happened[event.rows("broadcast", "suspect", "trust")])]
+    named = [json.loads(detail)["at_ns"] for detail in events.picked("detail", rows)]
+    if named and max(named) > messages["last_reception_ns"]:
+        yield (
+            f"messages: last_reception_ns is {messages['last_reception_ns']}, and a source learns by a reception at"
+            f" {max(named)} that its broadcast is complete"
         )

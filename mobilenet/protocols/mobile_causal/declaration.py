@@ -36,6 +36,7 @@ from .messages import (
     Rsp2,
 )
 from .parameters import MobileCausalParameters
+from .resend import ns
 from .stable import Stable
 from .station import Station
 
@@ -82,6 +83,10 @@ class MobileCausal(Declaration):
     @staticmethod
     def expiry_s(p: MobileCausalParameters) -> float | None:
         return p.expiry_s
+
+    @staticmethod
+    def looks_every_ns(p: MobileCausalParameters) -> int | None:
+        return None if p.expiry_s is None else ns(p.expiry_s / 8)
 
     @staticmethod
     def longest_message_bytes(p: MobileCausalParameters, payload_bytes: int, hosts: int, broadcasts: int) -> int:
