@@ -1,4 +1,5 @@
-"""How long the tests of the failure detector take on a network: the least timeout, and how many there will be.
+"""How long the tests of the failure detector take on a network: the least timeout, how many there will be, and whether
+it ever stops to err.
 
 Model     all processes begin a round together, nobody has crashed, and the links carry nothing else. On the abstract
           network an answer waits for the tests of whom it comes from: they share a send server. So no shorter timeout

@@ -28,9 +28,8 @@ from mobilenet.protocols.vcube.parameters import (
 )
 from mobilenet.protocols.vcube.topology import dimension
 from mobilenet.scenario.base import ScenarioFile, code_of_metrics, files_of_metrics, require_files
-from mobilenet.scenario.detector_timing import errs_for_ever
+from mobilenet.scenario.detector_timing import errs_for_ever, round_trip
 from mobilenet.scenario.detector_timing import messages as tests
-from mobilenet.scenario.detector_timing import round_trip
 from mobilenet.scenario.error_messages import line
 from mobilenet.scenario.process_parameters import (
     AbstractNetwork,
@@ -320,7 +319,11 @@ class ProcessScenario(ScenarioFile):
         never be at rest, so tests are counted to its end.
         """
         detector, network = self.detector, self.network
-        if detector is None or isinstance(network, PacketNetwork) or not errs_for_ever(detector, network, self.processes):
+        if (
+            detector is None
+            or isinstance(network, PacketNetwork)
+            or not errs_for_ever(detector, network, self.processes)
+        ):
             return self._planned_events()
         return self.estimated_messages() + tests(detector, network, self.processes, self.duration)
 

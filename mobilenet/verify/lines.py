@@ -112,7 +112,9 @@ def _lives_problem(rows: list[Line], events: Table, manifest: dict[str, Any]) ->
     needed = {name for name in _nodes(manifest, events) if name[0] != "h"} | set(recoveries)
     for name in sorted(needed):
         if lives.get(name, 0) != 1 + len(recoveries.get(name, [])):
-            return f"lines: {name} begins {lives.get(name, 0)} lives, and recovers {len(recoveries.get(name, []))} times"
+            return (
+                f"lines: {name} begins {lives.get(name, 0)} lives, and recovers {len(recoveries.get(name, []))} times"
+            )
     return None
 
 

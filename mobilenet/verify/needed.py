@@ -62,16 +62,15 @@ def _problems(
             continue
         sent = sum(counters["by_message_type"][side].get(name, {"count": 0})["count"] for name in names)
         if sent < needed[side, names]:
-            yield (
-                f"{side} {' and '.join(names)}: {sent} were sent, and what happened takes at least"
-                f" {needed[side, names]}: {', '.join(f'{number} {what}' for what, number in happened.items() if number)}"
-            )
+            told = ", ".join(f"{number} {what}" for what, number in happened.items() if number)
+            least = needed[side, names]
+            yield f"{side} {' and '.join(names)}: {sent} were sent, and what happened takes at least {least}: {told}"
     if WIRED in kinds and links is not None:
         asked, answers = takes.get("answers", ((), ()))
         counted = counters["by_message_type"][WIRED]
-        told = [sum(counted.get(name, {"count": 0})["count"] for name in names) for names in (asked, answers)]
-        if told[1] < told[0]:
-            yield f"wired {' and '.join(answers)}: {told[1]} were sent, to answer {told[0]} of {' and '.join(asked)}"
+        due, sent = (sum(counted.get(name, {"count": 0})["count"] for name in names) for names in (asked, answers))
+        if sent < due:
+            yield f"wired {' and '.join(answers)}: {sent} were sent, to answer {due} of {' and '.join(asked)}"
 
 
 def _happened(events: Table, quiescent: bool, stay: list[bool]) -> dict[str, int]:

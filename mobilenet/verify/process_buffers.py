@@ -4,7 +4,7 @@ Checks    samples are of processes; the buffers are those that the protocol has,
           numbers
           a buffer with an entry for each message never holds more than were broadcast so far
           where the protocol reports completion and changes are sampled, a source has an entry for each of its
-          broadcasts that is not complete yet
+          broadcasts that is not complete yet, and none any more from the completion on
 Model     of the broadcasts over VCube; plug-ins and programs have buffers of their own
 Units     integer nanoseconds; messages
 Source    ours: docs/protocols/vcube.md, docs/verdicts-and-metrics.md

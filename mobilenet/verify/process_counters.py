@@ -5,7 +5,8 @@ Checks    every counter has its type, and is not negative
           handed to the network; so do packets by their messages and by their bytes
           bytes fit the sizes of the classes; without suspicions a broadcast takes a tree and an acknowledgement for
           each other process
-          there were as many messages as deliveries need; the last reception is not before the last of these
+          there were as many messages as deliveries need; the last reception is not before the last of these, nor before
+          those by which sources learn that broadcasts are complete
           receptions on the packet network: each broadcast once at each other process, which waited at least the
           network's delay and at most until the delivery
           without a failure detector its counters are 0; with one every process tests its partners in the first round

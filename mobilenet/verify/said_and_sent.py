@@ -79,13 +79,16 @@ def _of_hosts(
         # a life of a node ends with what waits in its radio then
         more = radio["queue_drops"] + found[side[0], "start told"] * ((known.queue_frames if known else said) + 1)
         if sent < said - more:
-            yield f"lines: {side}s say {said} frames, counters.json has {sent}, and {more} can have been dropped or wait"
+            yield f"lines: {side}s say {said} frames, counters.json has {sent}, and {more} can have been dropped"
         payload, text = found[side[0], "payload"], found[side[0], "bytes"]
         if sent == said and size - control != payload:
             yield f"lines: {payload} bytes of payload of {side}s, and counters.json has {size - control}"
         around = known.air.carriers[0].around_bytes if known and known.air else None
         if sent == said and around is not None and size != text + sent * around:
-            yield f"lines: {text} bytes in {sent} frames of {side}s, and counters.json has {size} with {around} around each"
+            yield (
+                f"lines: {text} bytes in {sent} frames of {side}s, and counters.json has {size} with {around} around"
+                " each"
+            )
     told = found["h", "receive told"] + found["s", "receive told"]
     if not radio["addressed"]["received"] <= told <= radio["received"]:
         yield (

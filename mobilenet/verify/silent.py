@@ -70,7 +70,9 @@ def _late_problem(events: Table, expired: np.ndarray, every_ns: int) -> str | No
         if since_ns < before.get((station, host), 0) - MARGIN_NS:
             return f"{when}, as at {before[station, host] / SECOND:.6f} s, and has not heard it since"
         spans = confirmed.get(host, [])
-        is_with = any(with_ == station and begin < since_ns - MARGIN_NS and since_ns < end for begin, end, with_ in spans)
+        is_with = any(
+            with_ == station and begin < since_ns - MARGIN_NS and since_ns < end for begin, end, with_ in spans
+        )
         if is_with and silent_ns > 9 * every_ns + MARGIN_NS:
             return (
                 f"{when} after {detail['silent_s']:.3f} s of silence; it looks each {every_ns / SECOND:g} s, and gives"

@@ -190,7 +190,8 @@ FAILS = """
 import json, sys
 for line in sys.stdin:
     if json.loads(line)["ev"] == "broadcast":
-        for action in ({"do": "deliver", "id": json.loads(line)["id"]}, {"do": "dance"}, {"do": "deliver", "id": [0, 9]}):
+        delivers = {"do": "deliver", "id": json.loads(line)["id"]}
+        for action in (delivers, {"do": "dance"}, {"do": "deliver", "id": [0, 9]}):
             print(json.dumps(action))
     print('{"do": "done"}', flush=True)
 """
