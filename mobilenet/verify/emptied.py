@@ -67,7 +67,8 @@ def _turns(events: Table, *wanted: str) -> dict[str, list[tuple[int, str]]]:
 def _sizes(samples: Table, quantity: str, nodes: dict[str, list[tuple[int, str]]]) -> dict[str, tuple[np.ndarray, ...]]:
     """When one buffer of each of these nodes was sampled, and how much it held."""
     node = samples.coded("node")
-    rows = samples.coded("quantity").rows(quantity)
+    quantities = samples.coded("quantity")
+    rows = np.flatnonzero((quantities.codes == quantities.code(quantity)) & node.among(nodes))
     rows = rows[by_code(node.codes[rows])]
     begins = np.searchsorted(node.codes[rows], np.arange(len(node.words) + 1))
     place = {name: rows[begins[code] : begins[code + 1]] for code, name in enumerate(node.words)}

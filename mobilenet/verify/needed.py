@@ -53,8 +53,8 @@ def _problems(
     needed: Counter[tuple[str, tuple[str, ...]]] = Counter()
     for what, number in happened.items():
         for side, names, each in takes.get(what, ()):
-            if side != WIRED or links is not None:
-                needed[side, names] += number * (each or links)
+            if each or links is not None:
+                needed[side, names] += number * (each or links or 0)
     if counters["wired"].get("lost"):
         links = None
     for side, names in needed:
@@ -76,11 +76,12 @@ def _problems(
 def _happened(events: Table, quiescent: bool, stay: list[bool]) -> dict[str, int]:
     """How often. `stay`: of each host, whether it is there to the end."""
     delivered = events.coded("event").rows("deliver")
-    message, station = events.coded("message").codes[delivered], events.coded("station").codes[delivered]
-    known = message >= 0
+    message, station = events.coded("message"), events.coded("station")
+    cells = np.zeros((len(message.words) + 1, len(station.words) + 1), bool)  # the last ones: where there is none
+    cells[message.codes[delivered], station.codes[delivered]] = True
     found = {
-        "delivered": len(np.unique(message[known])),
-        "delivered in a cell": len(np.unique(message[known].astype(np.int64) << 32 | station[known] + 1)),
+        "delivered": int(cells[:-1].any(1).sum()),
+        "delivered in a cell": int(cells[:-1, :-1].sum()),
         **dict.fromkeys(("join", "confirmed", "moved", "left"), 0),
     }
     rows = events.coded("event").rows(*CONFIRMS, "handoff_start", "leave")
