@@ -65,6 +65,8 @@ class Conduct(NamedTuple):
     forgets_after_s: float | None
     # hosts keep what they broadcast, and stations each message once, until it is acknowledged
     keeps_until_acknowledged: bool = False
+    # stations look at each multiple of that whether they give a host up; None: not known
+    looks_every_ns: int | None = None
     gaps_follow_handoffs: bool = False  # a gap comes just after the end of a handoff that relayed nothing
 
 
@@ -184,6 +186,8 @@ class Radio(NamedTuple):
     always_up: bool  # no node ever crashes, appears late or vanishes, and no radio is switched off
     # who sends -> class of a message -> what is known of it; None: nothing
     kinds: Mapping[str, Mapping[str, Kind]] | None
+    # what happens -> who sends, classes, and how many of them it takes at least; 0: one over each link of the stations
+    takes: Mapping[str, Sequence[Any]] = {}
 
 
 class Expected(NamedTuple):

@@ -80,7 +80,8 @@ def _expected(scenario: Scenario | AdversarySchedule, tracks: Imported | None) -
         forgets_after_s = declaration.forgets_after_s(protocol)
         conduct = Conduct(
             declaration.delivers_only_connected, declaration.details, forgets_after_s,
-            declaration.keeps_until_acknowledged, declaration.gaps_follow_handoffs,
+            declaration.keeps_until_acknowledged, declaration.looks_every_ns(protocol),
+            declaration.gaps_follow_handoffs,
         )  # fmt: skip
     if isinstance(scenario, AdversarySchedule):
         return Expected(None, None, ns(scenario.duration_s), None, conduct, None, 0)
@@ -126,6 +127,7 @@ def _radio(scenario: Scenario, hosts: list[HostPlan], framing: Framing) -> Radio
         scenario.stations.backbone.kind == "vcube_reliable",
         _are_always_up(scenario, hosts),
         None if declaration.kinds is None else _kinds(scenario, declaration.kinds, framing),
+        declaration.takes,
     )  # fmt: skip
 
 

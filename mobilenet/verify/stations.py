@@ -3,7 +3,8 @@
 Checks    a host comes into coverage and delivers, and where its protocol's conduct is known joins, begins and ends
           handoffs, with a station that its positions before and after allow: in range, and no further than the
           hysteresis behind the nearest one. Where power decides, no farther than it can be received with the best luck
-          of shadowing; a host in no cell at the end is then moved by at most its distance from the nearest station
+          of shadowing; a host in no cell at the end is then moved by at most its distance from the nearest station,
+          or from the rim of its cell, of where it has walked by then
           where hosts deliver only what their station sends, the same holds at each recorded position of a member that
           is up and in coverage, for the station that its last session is with: it opens one with each new station
 Model     a host may go on for a tick with a station that it should have left. How far a host errs is normal: eight
@@ -141,14 +142,17 @@ class _Host:
 
     def _slack_m(self, at_ns: np.ndarray, place: np.ndarray) -> np.ndarray:
         """How far the host may be from its position, and its own idea of that."""
-        places = self._places
-        walks_ns = np.abs(np.minimum(at_ns, self._end_ns) - np.minimum(self._times[place], self._end_ns))
-        slack_m = self._plan.speed_mps * (walks_ns + places.tick_ns) / SECOND
-        slack_m += MOST_SIGMAS * places.error_m + ROUNDING_M
-        # at the end it may have been brought to a place that is covered
-        nearest = self._nearest_m[place]
-        brought_m = nearest if places.by_power else np.maximum(0.0, nearest - places.range_m)
-        return np.asarray(slack_m + np.where(at_ns >= self._end_ns, brought_m, 0.0))
+        places, times_ns, end_ns = self._places, self._times[place], self._end_ns
+        walks_ns = np.abs(np.minimum(at_ns, end_ns) - np.minimum(times_ns, end_ns))
+        walk_m = self._plan.speed_mps * (walks_ns + places.tick_ns) / SECOND
+        walk_m += MOST_SIGMAS * places.error_m + ROUNDING_M
+        # at the end it may have been brought to a covered place, from as far off as it has walked until then; by a
+        # position after that nothing is known but that it was with a station at the event
+        nearest_m = self._nearest_m[place]
+        from_m = np.where(times_ns < end_ns, nearest_m, np.maximum(nearest_m, places.range_m))
+        brought_m = np.maximum(0.0, from_m + walk_m - (0.0 if places.by_power else places.range_m))
+        between = (np.minimum(at_ns, times_ns) <= end_ns) & (np.maximum(at_ns, times_ns) >= end_ns)
+        return np.asarray(walk_m + np.where(between, brought_m, 0.0))
 
     def _is_dragged(self, one_ns: np.ndarray, other_ns: np.ndarray) -> np.ndarray:
         """Between two moments, so that where it is at one says nothing of the other."""

@@ -19,12 +19,13 @@ import pytest
 import mobilenet
 from mobilenet.experiments.fuzz.campaign import record_adversary
 from mobilenet.experiments.fuzz.schedule import draw
-from mobilenet.rundir.reader import RunError
+from mobilenet.rundir.reader import RunError, read_coded, read_json
 from mobilenet.scenario import Scenario
 from mobilenet.scenario.plans import expected
 from mobilenet.scenario.run_source import recorded
 from mobilenet.verify import verify_run
 from mobilenet.verify.judge import overall
+from mobilenet.verify.needed import needed_problem
 
 from .damage import SCENARIO, Copy, Damage, verdicts_after
 from .test_gaps import SILENT_HOSTS
@@ -753,17 +754,56 @@ def all_deliveries_of_what_hosts_said_before_a_gap(copy: Copy) -> None:
             copy.remove(row)
 
 
+LOOKS_NS = 3_000_000_000 // 8  # a station gives up at a multiple of that
+
+
 @edit("gaps", "silent")
 def a_host_that_talks_is_given_up(copy: Copy) -> None:
     """With a gap behind it, which would excuse what the host missed."""
     told = [row for row in copy.rows("deliver") if copy.events["message"][row].split(":")[0] == "h4"
             and copy.events["node"][row] != "h4"]  # fmt: skip
     row = told[len(told) // 2]
-    now_ns = copy.events["time_ns"][row] + 1
+    now_ns = (copy.events["time_ns"][row] // LOOKS_NS + 1) * LOOKS_NS
     before = [r for r in own(copy, "h4") if r < row and copy.events["event"][r] in ("join", "handoff_end")][-1]
     station = copy.events["station"][before]
     place = next(r for r, time in enumerate(copy.events["time_ns"]) if time > now_ns)
     copy.insert(place, node=station, event="expire", detail='{"host": "h4", "silent_s": 3.0}', time_ns=now_ns)
+
+
+def given_up(copy: Copy, later_ns: int) -> dict[str, Any]:
+    """The first host that a station gives up, so much later; its row is taken out."""
+    row = copy.rows("expire")[0]
+    detail = json.loads(copy.events["detail"][row])
+    detail["silent_s"] += later_ns / 1e9
+    values = {name: column[row] for name, column in copy.events.items()}
+    copy.remove(row)
+    return values | {"detail": json.dumps(detail), "time_ns": values["time_ns"] + later_ns}
+
+
+def inserted(copy: Copy, **values: Any) -> None:
+    """At its time, behind all else of it."""
+    times = copy.events["time_ns"]
+    place = next((row for row, time in enumerate(times) if time > values["time_ns"]), len(times))
+    copy.insert(place, **values)
+
+
+@edit("gaps", "silent")
+def a_host_is_given_up_at_the_second_look(copy: Copy) -> None:
+    inserted(copy, **given_up(copy, LOOKS_NS))
+
+
+@edit("gaps", "silent")
+def a_host_is_given_up_between_two_looks(copy: Copy) -> None:
+    inserted(copy, **given_up(copy, 1000))
+
+
+@edit("gaps", "silent")
+def a_host_is_given_up_twice(copy: Copy) -> None:
+    values = given_up(copy, 0)
+    detail = json.loads(values["detail"])
+    again = json.dumps(detail | {"silent_s": detail["silent_s"] + LOOKS_NS / 1e9})
+    inserted(copy, **values)
+    inserted(copy, **values | {"time_ns": values["time_ns"] + LOOKS_NS, "detail": again})
 
 
 @edit("gaps", "silent")
@@ -1241,3 +1281,77 @@ def joins_as_soon_as_it_is_asked(copy: Copy) -> None:
     row = copy.rows("join")[0]
     early = plans[int(copy.events["node"][row][1:])].asked[0][0] + 1
     moved(copy, row, next(r for r, time in enumerate(copy.events["time_ns"]) if time > early), time_ns=early)
+
+
+# --- what is empty, and what events take
+
+
+@edit("record", "mobile")
+def leaves_before_its_messages_are_acknowledged(copy: Copy) -> None:
+    """Its sbuffer empties only after that."""
+    row = copy.rows("leave", "h3")[0]
+    left_ns = copy.events["time_ns"][row]
+    columns = zip(copy.samples["time_ns"], copy.samples["node"], copy.samples["quantity"], strict=True)
+    sizes = [r for r, one in enumerate(columns) if one[0] <= left_ns and one[1:] == ("h3", "sbuffer")]
+    copy.samples["time_ns"][sizes[-1]] = left_ns + 1000
+    order = sorted(range(len(copy.samples["node"])), key=copy.samples["time_ns"].__getitem__)
+    copy.samples = {name: [column[r] for r in order] for name, column in copy.samples.items()}
+
+
+@edit("record", "mobile", "silent")
+def a_host_that_is_down_keeps_its_rbuffer(copy: Copy) -> None:
+    row = copy.rows("crash", "h1")[0]
+    now_ns = copy.events["time_ns"][row] + 500_000_000
+    for time_ns, value in ((now_ns, 1.0), (now_ns + 1000, 0.0)):
+        place = next(r for r, time in enumerate(copy.samples["time_ns"]) if time > time_ns)
+        for name, told in {"time_ns": time_ns, "node": "h1", "quantity": "rbuffer", "value": value}.items():
+            copy.samples[name].insert(place, told)
+
+
+def over_wires(copy: Copy, kind: str, number: int) -> None:
+    """So many messages fewer of that class, in counters and totals: the first ones."""
+    found, wired = copy.counters["by_message_type"]["wired"][kind], copy.counters["wired"]
+    each = found["bytes"] // found["count"]
+    size = wired["bytes"] - sum(one["bytes"] for one in copy.counters["by_message_type"]["wired"].values())
+    around = size // wired["sent"]
+    found["count"] -= number
+    for name in ("bytes", "control_bytes"):
+        found[name] -= number * each
+    for name in ("sent", "delivered"):
+        wired[name] -= number
+    wired["bytes"] -= number * (each + around)
+    for quantity, most in (("wired_messages", wired["sent"]), ("wired_bytes", wired["bytes"])):
+        for row in totals(copy, quantity):
+            copy.samples["value"][row] = min(copy.samples["value"][row], float(most))
+
+
+@edit("conservation", "mobile", "steady", "tracks")
+def no_station_asked_another_one_for_hosts(copy: Copy) -> None:
+    over_wires(copy, "Req1", copy.counters["by_message_type"]["wired"]["Req1"]["count"])
+
+
+@edit("conservation", "mobile", "steady", "tracks")
+def requests_have_no_answers(copy: Copy) -> None:
+    over_wires(copy, "Nothing", copy.counters["by_message_type"]["wired"]["Nothing"]["count"])
+
+
+@edit("conservation", "mobile")
+def nobody_told_the_other_stations_of_a_leave(copy: Copy) -> None:
+    over_wires(copy, "Delete", 1)
+
+
+NEEDED = ("host AppHs", "host Join", "host Init", "host Leave", "station AppSh and AppCo", "station AckC",
+          "station InitAck", "station Chal", "station LeaveAck", "wired App", "wired Rsp1", "wired Rsp2")  # fmt: skip
+
+
+@pytest.mark.parametrize("kinds", NEEDED)
+def test_what_happened_takes_messages_of_each_class(kinds: str, runs: dict[str, Path]) -> None:
+    path = runs["mobile"]
+    events, samples = read_coded(path, "events"), read_coded(path, "samples")
+    counters, plan = read_json(path, "counters.json"), expected(recorded(path / "scenario.yaml"))
+    assert needed_problem(events, samples, counters, True, plan) is None
+    side, *names = kinds.replace(" and ", " ").split()
+    for name in names:
+        counters["by_message_type"][side].pop(name, None)
+    found = needed_problem(events, samples, counters, True, plan)
+    assert found is not None and found.startswith(f"{kinds}: 0 were sent")

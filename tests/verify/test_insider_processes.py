@@ -484,6 +484,21 @@ def bundles_carry_nothing(copy: Copy) -> None:
     messages["bytes"] = 20 * (messages["sent"] + messages["never_left"])
 
 
+@edit("record", "and its unacknowledged does not change", "reliable", "bundling", "wired")
+def a_source_learns_earlier_that_its_broadcast_is_complete(copy: Copy) -> None:
+    """By a tenth of a time unit, and the reception is as much earlier."""
+    for row in copy.rows("complete"):
+        detail = json.loads(copy.events["detail"][row])
+        copy.events["detail"][row] = json.dumps({"at_ns": detail["at_ns"] - SECOND // 10})
+        copy.events["time_ns"][row] -= SECOND // 10
+    ordered(copy)
+
+
+@edit("conservation", "a source learns by a reception at", "reliable", "bundling")
+def the_last_reception_is_before_that_of_the_last_completion(copy: Copy) -> None:
+    copy.counters["messages"]["last_reception_ns"] -= SECOND // 10
+
+
 def test_a_run_of_processes_is_not_stopped_by_hand(runs: dict[str, Path], tmp_path: Path) -> None:
     copy = Copy(runs["reliable"], tmp_path / "edited")
     copy.manifest |= {"ended_by_error": "stopped by hand at 3 s", "quiescent": False}
