@@ -58,6 +58,8 @@ class Declaration:
     keeps_until_acknowledged: ClassVar[bool] = False
     # who sends (host, station; wired: between stations) -> classes of messages, each with a `shape`; None: not known
     kinds: ClassVar[Mapping[str, tuple[Any, ...]] | None] = None
+    # what happens (verify/needed.py) -> (who sends, classes, how many at least; 0: one over each link between stations)
+    takes: ClassVar[Mapping[str, tuple[Any, ...]]] = {}
 
     # --- what follows from its parameters `p`
 
@@ -77,6 +79,11 @@ class Declaration:
 
         plug-ins: if it is not None, the network notes silences; what their hosts may miss does not follow from it.
         """
+        return None
+
+    @staticmethod
+    def looks_every_ns(p: Any) -> int | None:
+        """At the multiples of that stations give silent hosts up; None: not known."""
         return None
 
     @staticmethod

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from types import NoneType, UnionType
+from types import NoneType, SimpleNamespace, UnionType
 from typing import Annotated, Any, NamedTuple, TypeVar, Union, get_args, get_origin, get_type_hints
 
 M = TypeVar("M", bound=type)
@@ -85,6 +85,20 @@ def message(head: int = 0, acknowledges: bool = False) -> Callable[[M], M]:
         return cls
 
     return declare
+
+
+def told_bytes(cls: Any, payload_bytes: int, told: Mapping[str, Any]) -> int:
+    """The size of a message that says this, in the words of the record, if each body has so many bytes."""
+    if isinstance(cls.size_bytes, int):
+        return cls.size_bytes
+    item = SimpleNamespace(body=payload_bytes)
+    lists = {
+        name: [item if isinstance(one, str) else one for one in value]
+        for name, value in told.items()
+        if isinstance(value, list)
+    }
+    fields = dict.fromkeys(cls._fields) | {"body": payload_bytes} | dict(told) | lists
+    return int(cls.size_bytes.fget(SimpleNamespace(**fields)))
 
 
 def _entries(hints: Mapping[str, Any]) -> dict[str, int | None]:

@@ -23,6 +23,7 @@ REQUIRED_FILES: Final = (
     "counters.json",
 )
 DERIVED_FILES: Final = ("verdict.json", "metrics.json")  # what follows from the others, and can be made anew
+MOST_LISTED: Final = 20  # entries of a list, in the detail of a message
 OPTIONAL_TABLES: Final = ("frames", "messages", "links", "lines")
 
 COLUMNS: Final[dict[str, dict[str, str]]] = {  # table -> column -> type

@@ -73,6 +73,7 @@ def air(scenario: Scenario) -> Air:
         strengths(wireless) if scenario.record.frames else {},
         0.0 if rules is None else min(map(rules.detected_cdbm, rates)) / 100,
         0.0 if rules is None else min(map(rules.noise_cdbm_of, rates)) / 100,
+        0.0 if rules is None else max(map(rules.noise_cdbm_of, rates)) / 100,
         0.0 if rules is None else max(map(rules.clear_cdbm, rates)) / 100,
         [(0, wireless.loss), *((ns(one.at_s), one.loss) for one in by_hand)],
         declaration_of(scenario.protocol).acts_on_frames,

@@ -1,4 +1,5 @@
-"""How long the tests of the failure detector take on a network: the least timeout, and how many there will be.
+"""How long the tests of the failure detector take on a network: the least timeout, how many there will be, and whether
+it ever stops to err.
 
 Model     all processes begin a round together, nobody has crashed, and the links carry nothing else. On the abstract
           network an answer waits for the tests of whom it comes from: they share a send server. So no shorter timeout
@@ -9,6 +10,8 @@ Source    ours: docs/protocols/vcube.md
 """
 
 from __future__ import annotations
+
+from collections.abc import Sequence
 
 from mobilenet.network.wired.network import adjacency, next_hops
 from mobilenet.protocols.vcube.detector import HEADER_BYTES
@@ -23,16 +26,30 @@ def round_trip(network: AbstractNetwork | WiredNetwork, n: int) -> float:
     if isinstance(network, AbstractNetwork):
         arrived = network.send + network.link + network.reception + network.hand_over
         return max(dimension(n) * network.send, arrived) + arrived
+    return _over(network, _links(network, n, (1,)))
+
+
+def errs_for_ever(detector: DetectorParameters, network: AbstractNetwork | WiredNetwork, n: int) -> bool:
+    """Whether correct processes are suspected in each round, as the longest test takes more than the timeout."""
+    takes = round_trip(network, n)
+    if isinstance(network, WiredNetwork):
+        takes = _over(network, _links(network, n, [1 << s for s in range(dimension(n))]))
+    return detector.mode == "unreliable" and detector.timeout < takes
+
+
+def _over(network: WiredNetwork, links: int) -> float:
+    """A test and its answer over so many links."""
     bits = 8 * (HEADER_BYTES + network.header_bytes)
-    return 2 * _links(network, n) * (network.delay_ms / 1000 + bits / (network.bandwidth_mbps * 1e6))
+    return 2 * links * (network.delay_ms / 1000 + bits / (network.bandwidth_mbps * 1e6))
 
 
-def _links(network: WiredNetwork, n: int) -> int:
-    """On the longest way between two processes that test each other first."""
+def _links(network: WiredNetwork, n: int, apart: Sequence[int]) -> int:
+    """On the longest way between two processes that test each other, whose numbers are apart by one of these bits."""
     if network.edges is None or n > MOST_ROUTED:
         return 1
     near = adjacency(network.edges, n)
-    return max(_hops([next_hops(near, i) for i in range(n)], i, i ^ 1) for i in range(n) if i ^ 1 < n)
+    hops = [next_hops(near, i) for i in range(n)]
+    return max(_hops(hops, i, i ^ bit) for bit in apart for i in range(n) if i ^ bit < n)
 
 
 def _hops(hop: list[list[int]], i: int, to: int) -> int:

@@ -65,6 +65,8 @@ class Conduct(NamedTuple):
     forgets_after_s: float | None
     # hosts keep what they broadcast, and stations each message once, until it is acknowledged
     keeps_until_acknowledged: bool = False
+    # stations look at each multiple of that whether they give a host up; None: not known
+    looks_every_ns: int | None = None
     gaps_follow_handoffs: bool = False  # a gap comes just after the end of a handoff that relayed nothing
 
 
@@ -150,7 +152,8 @@ class Air(NamedTuple):
     repeats: bool  # the MAC sends again what was not acknowledged
     strengths: Mapping[tuple[bool, bool], Strength]  # whether the sender and the receiver are stations
     detected_dbm: float  # where power decides and frames are recorded: the least power of a preamble that is detected
-    noise_dbm: float
+    noise_dbm: float  # the least of any rate ...
+    most_noise_dbm: float  # ... and the most
     clear_dbm: float  # from there on noise breaks no frame
     losses: Sequence[tuple[int, float]]  # from when on which share of receptions is lost at random, in order
     # hosts join, end handoffs, have gaps and deliver only while they handle a frame of the station that they name
@@ -169,6 +172,7 @@ class Kind(NamedTuple):
     entries: Mapping[str, int | None]  # list that is measured -> bytes of an item besides its payload; None: they vary
     is_exact: bool  # nothing else in its size varies
     acknowledges: bool  # it does nothing else
+    told_bytes: Callable[[Mapping[str, Any]], int]  # how long it is itself, by the fields that the record tells
 
 
 class Radio(NamedTuple):
@@ -182,6 +186,8 @@ class Radio(NamedTuple):
     always_up: bool  # no node ever crashes, appears late or vanishes, and no radio is switched off
     # who sends -> class of a message -> what is known of it; None: nothing
     kinds: Mapping[str, Mapping[str, Kind]] | None
+    # what happens -> who sends, classes, and how many of them it takes at least; 0: one over each link of the stations
+    takes: Mapping[str, Sequence[Any]] = {}
 
 
 class Expected(NamedTuple):

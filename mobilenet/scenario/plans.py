@@ -13,6 +13,7 @@ Source    ours: docs/protocols/mobile-causal.md, docs/models/world.md, docs/verd
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from math import ceil, hypot
 from typing import Any
 
@@ -26,6 +27,7 @@ from mobilenet.network.tcp.segment import HEADER_BYTES as TCP_HEADER_BYTES
 from mobilenet.network.wired.tree import links
 from mobilenet.parameters import number
 from mobilenet.propagation.path_loss import SPEED_OF_LIGHT_MPS
+from mobilenet.protocols.fields import told_bytes
 from mobilenet.scenario.air import air
 from mobilenet.scenario.datagrams import Datagrams
 from mobilenet.scenario.expectations import Conduct, Crashes, Expected, HostPlan, Kind, Places, ProcessPlan, Radio
@@ -78,7 +80,8 @@ def _expected(scenario: Scenario | AdversarySchedule, tracks: Imported | None) -
         forgets_after_s = declaration.forgets_after_s(protocol)
         conduct = Conduct(
             declaration.delivers_only_connected, declaration.details, forgets_after_s,
-            declaration.keeps_until_acknowledged, declaration.gaps_follow_handoffs,
+            declaration.keeps_until_acknowledged, declaration.looks_every_ns(protocol),
+            declaration.gaps_follow_handoffs,
         )  # fmt: skip
     if isinstance(scenario, AdversarySchedule):
         return Expected(None, None, ns(scenario.duration_s), None, conduct, None, 0)
@@ -124,6 +127,7 @@ def _radio(scenario: Scenario, hosts: list[HostPlan], framing: Framing) -> Radio
         scenario.stations.backbone.kind == "vcube_reliable",
         _are_always_up(scenario, hosts),
         None if declaration.kinds is None else _kinds(scenario, declaration.kinds, framing),
+        declaration.takes,
     )  # fmt: skip
 
 
@@ -135,12 +139,16 @@ def _are_always_up(scenario: Scenario, hosts: list[HostPlan]) -> bool:
 
 def _kinds(scenario: Scenario, classes: Mapping[str, Sequence[Any]], framing: Framing) -> dict[str, dict[str, Kind]]:
     """Over VCube stations' messages travel within others, so nothing is known of wires there."""
-    found = {}
+    found: dict[str, dict[str, Kind]] = {}
     for side, some in classes.items():
         if side == "wired" and scenario.stations.backbone.kind != "tree":
             continue
         around = 0 if side == "wired" else framing.datagram(0)[0]
-        found[side] = {kind.__name__: Kind(around + kind.shape.fixed_bytes, *kind.shape[1:]) for kind in some}
+        for kind in some:
+            fixed_bytes, carries, entries, is_exact, acknowledges = kind.shape
+            told = partial(told_bytes, kind, scenario.workload.payload_bytes)
+            known = Kind(around + fixed_bytes, carries, entries, is_exact, acknowledges, told)
+            found.setdefault(side, {})[kind.__name__] = known
     return found
 
 

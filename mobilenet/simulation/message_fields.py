@@ -16,8 +16,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 from mobilenet.protocols.port import MessageId
-
-MOST_LISTED = 20  # entries of a list, in the detail
+from mobilenet.rundir.schema import MOST_LISTED
 
 
 class Contents(NamedTuple):

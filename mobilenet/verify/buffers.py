@@ -4,6 +4,8 @@ Checks    a host's sbuffer grows by one with each of its broadcasts, in that nan
           it shrinks two frames after the broadcast of what leaves it at the earliest, and never while the host is down
           a station's sbuffer takes each message once. Up to any moment it has taken at most as many messages as were
           broadcast, and at least those that were delivered in its cell, if it had a host from their broadcast on
+          when a host delivers, its station's sbuffer holds what has come in by then and the host has yet to deliver, of
+          what was broadcast since the station confirmed the host
           a host's rbuffer holds at most what was broadcast (copies of delivered messages may be among it), a station's
           at most what the sbuffers of all hosts hold
 Model     only for protocols that keep messages in this way (Conduct). Stations that give hosts up keep nothing for
@@ -21,11 +23,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from mobilenet.clock import SECOND
 from mobilenet.rundir.table import Columns, Table, by_code
 from mobilenet.scenario.expectations import Expected
 from mobilenet.verify.delays import least_airtime_ns
 
-SECOND = 1_000_000_000
 SBUFFER, RBUFFER = "sbuffer", "rbuffer"
 CONFIRMS = ("join", "handoff_end")
 DOUBTS = ("handoff_start", "leave", "gap")  # from then on the station may have nothing of the host
@@ -72,6 +74,7 @@ class _Record:
         yield from self._unsampled_problems()
         if not gives_up:
             yield from self._least_problems()
+            yield from self._kept_problems()
         for node, sizes in self._sizes[RBUFFER].items():
             yield from self._waiting_problems(node, sizes)
 
@@ -151,6 +154,35 @@ class _Record:
                 yield (
                     f"samples: the sbuffer of {name} has taken {came_in[i]:g} messages by {_s(self._times[own[i]])},"
                     f" and {i + 1} were delivered in its cell"
+                )
+
+    def _kept_problems(self) -> Iterator[str]:
+        """Of stations' sbuffers: what a host that is there since before its broadcast has yet to deliver is kept."""
+        station, rows = self._events.coded("station").codes, self._event.rows("deliver", *CONFIRMS, *DOUBTS)
+        rows = rows[np.argsort(self._node.codes[rows], kind="stable")]
+        is_delivery = self._event.among(("deliver",))[rows]
+        begin = np.maximum.accumulate(np.where(is_delivery, 0, np.arange(len(rows))))  # of its host's latest session
+        since_ns, sent_ns = self._times[rows[begin]], np.full(len(self._message.words) + 1, 2**62)
+        sent_ns[self._message.codes[self._sent_rows]] = self._sent_ns
+        sent_ns = np.where(is_delivery, sent_ns[self._message.codes[rows]], 0)
+        is_there = is_delivery & self._event.among(CONFIRMS)[rows[begin]] & (sent_ns > since_ns)
+        is_there &= self._node.codes[rows] == self._node.codes[rows[begin]]
+        own = np.flatnonzero(is_there & (station[rows] >= 0) & (station[rows] == station[rows[begin]]))
+        before = np.arange(len(own)) - np.searchsorted(begin[own], begin[own])  # delivered in that session
+        for code, name in enumerate(self._events.coded("station").words):
+            here = np.flatnonzero(station[rows[own]] == code)
+            here = here[np.argsort(rows[own[here]])]
+            at = own[here]
+            first = at[np.unique(self._message.codes[rows[at]], return_index=True)[1]]
+            now_ns = self._times[rows[at]]
+            came_in = np.searchsorted(np.sort(self._times[rows[first]]), now_ns, "right")
+            least = came_in - np.searchsorted(np.sort(sent_ns[first]), since_ns[at], "right") - before[here]
+            sizes = self._sizes[SBUFFER].get(name, Sizes(np.zeros(0, np.int64), np.zeros(0)))
+            held = np.concatenate(([0.0], sizes.values))[np.searchsorted(sizes.times, now_ns, "right")]
+            for i in np.flatnonzero(held < least).tolist():
+                yield (
+                    f"samples: the sbuffer of {name} holds {held[i]:g} messages at {_s(now_ns[i])}, and"
+                    f" {self._node.words[self._node.codes[rows[at[i]]]]} has yet to deliver {least[i]} that had come in"
                 )
 
     def _served(self) -> dict[str, list[tuple[int, int]]]:

@@ -43,11 +43,27 @@ def conservation_problem(
         return f"counters.json lacks or garbles {error}"
 
 
+def radio_problem(
+    counters: dict[str, Any], samples: Columns, duplicating_air: bool, expected: Expected | None
+) -> str | None:
+    """The first sum of the radio that does not come out, of a run that may have ended in the middle of a message."""
+    try:
+        problem = next(_radio_problems(counters, duplicating_air, expected), None)
+        return problem or _told_differently(counters, samples, ("radio_", "pairs_", "addressed_"))
+    except (KeyError, TypeError, AttributeError) as error:
+        return f"counters.json lacks or garbles {error}"
+
+
 def _problems(
     counters: dict[str, Any], quiescent: bool, duplicating_air: bool, expected: Expected | None
 ) -> Iterator[str]:
+    yield from _radio_problems(counters, duplicating_air, expected)
+    yield from _wired_problems(counters, quiescent, expected)
+
+
+def _radio_problems(counters: dict[str, Any], duplicating_air: bool, expected: Expected | None) -> Iterator[str]:
     yield from no_counts("counters", {key: counters[key] for key in ("radio", "wired", "by_message_type")})
-    radio, wired, kinds = counters["radio"], counters["wired"], counters["by_message_type"]
+    radio, kinds = counters["radio"], counters["by_message_type"]
     yield from no_counts("radio", {key: radio[key] for key in ("queue_drops", "mac_retries")})
     for label, pairs in (("radio", radio), ("radio.addressed", radio["addressed"])):
         known = pairs["received"] + sum(pairs["lost"].values()) + pairs.get("in_flight", 0)
@@ -73,6 +89,19 @@ def _problems(
         for name, kind in kinds[side].items():
             if kind["control_bytes"] > kind["bytes"]:
                 yield f"{side} {name}: more control bytes than bytes"
+    if expected is not None and expected.radio is not None:
+        yield from _chance_problems(radio, expected.radio)
+        yield from _unicast_problems(radio, expected.radio)
+        if radio["lost"].get("receiver_down") and expected.radio.always_up:
+            yield f"radio: {radio['lost']['receiver_down']} pairs lost as receiver_down, and every node is always up"
+    if expected is not None and expected.hosts is not None and expected.places is not None:
+        nodes = len(expected.hosts) + len(expected.places.stations_m)
+        if radio["pairs_in_range"] > radio["frames"] * max(0, nodes - 1):
+            yield f"radio: {radio['pairs_in_range']} pairs in {radio['frames']} frames, with {nodes} nodes in all"
+
+
+def _wired_problems(counters: dict[str, Any], quiescent: bool, expected: Expected | None) -> Iterator[str]:
+    wired, kinds = counters["wired"], counters["by_message_type"]
     hops = sum(kind["count"] for kind in kinds["wired"].values())
     if wired["sent"] != hops:
         yield f"wired: {wired['sent']} sent, but {hops} counted by kind"
@@ -84,17 +113,8 @@ def _problems(
         yield f"wired: {lost} lost, and nobody cut a link so that it loses anything"
     if quiescent and wired["in_flight"]:
         yield f"wired: quiescent, but {wired['in_flight']} in flight"
-    if expected is not None and expected.radio is not None:
-        yield from _chance_problems(radio, expected.radio)
-        yield from _unicast_problems(radio, expected.radio)
-        if radio["lost"].get("receiver_down") and expected.radio.always_up:
-            yield f"radio: {radio['lost']['receiver_down']} pairs lost as receiver_down, and every node is always up"
-    if expected is not None and expected.hosts is not None and expected.places is not None:
-        nodes = len(expected.hosts) + len(expected.places.stations_m)
-        if radio["pairs_in_range"] > radio["frames"] * max(0, nodes - 1):
-            yield f"radio: {radio['pairs_in_range']} pairs in {radio['frames']} frames, with {nodes} nodes in all"
-        if wired.get("suspicions") and expected.radio is not None and not expected.radio.suspects:
-            yield f"wired: {wired['suspicions']} suspicions, and this backbone has no failure detector"
+    if wired.get("suspicions") and expected is not None and expected.radio is not None and not expected.radio.suspects:
+        yield f"wired: {wired['suspicions']} suspicions, and this backbone has no failure detector"
 
 
 def _chance_problems(radio: dict[str, Any], expected: Radio) -> Iterator[str]:
@@ -148,8 +168,8 @@ def no_counts(path: str, value: Any) -> Iterator[str]:
         yield f"{path} is {value!r}, expected how many"
 
 
-def _told_differently(counters: dict[str, Any], samples: Columns) -> str | None:
-    """The network's last samples against the counters."""
+def _told_differently(counters: dict[str, Any], samples: Columns, prefixes: tuple[str, ...] = ("",)) -> str | None:
+    """The network's last samples against the counters, those that begin so."""
     last: dict[str, float] = {}
     table = Table.of(samples)
     rows = table.coded("node").rows("network")
@@ -175,6 +195,6 @@ def _told_differently(counters: dict[str, Any], samples: Columns) -> str | None:
         **{f"addressed_pairs_{outcome}": count for outcome, count in radio["addressed"]["lost"].items()},
     }
     for quantity, count in told.items():
-        if last.get(quantity) != count:
+        if quantity.startswith(prefixes) and last.get(quantity) != count:
             return f"{quantity}: {count} in counters.json, {last.get(quantity)} in the last sample"
     return None

@@ -20,10 +20,10 @@ from typing import NamedTuple
 
 import numpy as np
 
+from mobilenet.clock import SECOND
 from mobilenet.rundir.table import Columns, Table
 from mobilenet.scenario.expectations import Expected, HostPlan, Places
 
-SECOND = 1_000_000_000
 ROUNDING_M = 1e-3  # movement looks at hosts that much too early
 MOST_SIGMAS = 8 * math.sqrt(2)  # in each coordinate eight standard deviations are never exceeded
 IN_COVERAGE, OUT_OF_COVERAGE = "in_coverage", "out_of_coverage"

@@ -118,7 +118,7 @@ def _repeats(command: Any, scenario: Any) -> bool:
     if not isinstance(command, str):
         return False
     if re.fullmatch(SWARM, command):
-        return True
+        return _is_of_swarm(command, scenario)
     found = re.fullmatch(r"mobilenet \w+ (\$?)(.*?/scenario\.yaml'?) --out .*", command, re.DOTALL)
     if found is None or isinstance(scenario, AdversarySchedule):
         return False
@@ -131,6 +131,27 @@ def _repeats(command: Any, scenario: Any) -> bool:
         return False
     name = path.removesuffix("/scenario.yaml")
     return "/" not in name and command == command_of(name, scenario)
+
+
+def _is_of_swarm(command: str, scenario: Any) -> bool:
+    """Whether a seed of a swarm can have drawn this scenario: it names the seed, the protocol and the radio, and
+    records no positions.
+    """
+    words = [word for word in shlex.split(command)[2:] if word != "--allow-code"]
+    told = dict(zip(words[::2], words[1::2], strict=True))
+    protocol, name = told.get("--protocol", "mobile_causal"), scenario.protocol.name
+    fits = name == ("program" if "--command" in told else "own" if ":" in protocol else protocol)
+    fits = fits and (told["--count"], told["--seed"]) == ("1", str(scenario.seed))
+    backbone = told.get("--backbone", "tree")
+    if isinstance(scenario, AdversarySchedule):
+        return fits and scenario.backbone == backbone
+    if isinstance(scenario, ProcessScenario):
+        return fits and scenario.name == f"swarm_{name}"
+    record, wireless = scenario.record, scenario.wireless
+    fits = fits and scenario.name == "swarm" and scenario.stations.backbone.kind == backbone
+    fits = fits and record.positions_interval_s is None and not record.frames and not record.messages
+    radio = (wireless.mac == "acking", wireless.model == "sinr")
+    return bool(fits and radio == ("--mac" in told, "--radio" in told))
 
 
 def scenario_of(directory: Path) -> Any:

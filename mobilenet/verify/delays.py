@@ -21,10 +21,10 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from mobilenet.clock import SECOND
 from mobilenet.rundir.table import Columns, Table
 from mobilenet.scenario.expectations import Air, Conduct, Expected, HostPlan
 
-SECOND = 1_000_000_000
 NEVER = 2**62
 OF_SESSIONS = ("join", "leave", "handoff_start", "handoff_end", "crash")
 

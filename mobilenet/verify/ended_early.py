@@ -2,7 +2,8 @@
 
 Checks    until then a whole record, one that ended early as well: samples are of the right form and in order, counters
           are numbers, the network's totals never fall; positions, stations, coverage and delays are what the scenario
-          allows
+          allows; sums of the radio come out. Where somebody stopped it between two events, all sums come out, and
+          frames and messages are what they are in a whole run
 Model     nothing of it is valid: what must never happen is violated where it happened, and all else is unknown. Only
           properties are asked for that a longer run could not mend. What a plug-in left half done is within the last
           nanosecond, so positions of that are not looked at
@@ -19,8 +20,10 @@ import numpy as np
 from mobilenet.rundir.table import Columns, Table
 from mobilenet.scenario.expectations import Expected
 from mobilenet.verify.cells import cells_problem
-from mobilenet.verify.conservation import no_counts
+from mobilenet.verify.conservation import conservation_problem, no_counts, radio_problem
+from mobilenet.verify.declared import STOPPED
 from mobilenet.verify.delays import delays_problem
+from mobilenet.verify.on_air import Problem, air_problem
 from mobilenet.verify.places import places_so_far_problem
 from mobilenet.verify.sampled import samples_so_far_problem
 from mobilenet.verify.totals import falling_problem
@@ -56,6 +59,29 @@ def record_so_far_problem(
         or places_so_far_problem(events, {name: table.picked(name, before) for name in table}, expected)
         or delays_problem(events, expected)
     )
+
+
+def sums_so_far_problem(
+    error: str,
+    tables: Mapping[str, Columns] | None,
+    events: Columns,
+    samples: Columns,
+    positions: Columns,
+    counters: dict[str, Any],
+    manifest: dict[str, Any],
+    expected: Expected | None,
+) -> Problem | None:
+    """The first sum, or row of frames and messages, that cannot be: the property, and why."""
+    duplicating_air = manifest["promises"]["duplicating_air"]
+    if expected is None or expected.hosts is None or not Table.of(events).rows:
+        return None
+    if not error.startswith(STOPPED):  # a plug-in may have left half a message on a wire
+        lost = radio_problem(counters, samples, duplicating_air, expected)
+        return None if lost is None else ("conservation", lost)
+    lost = conservation_problem(counters, samples, False, duplicating_air, expected)
+    if lost is not None or tables is None:
+        return None if lost is None else ("conservation", lost)
+    return air_problem(tables, events, samples, positions, counters, manifest, expected)
 
 
 def early_verdicts(

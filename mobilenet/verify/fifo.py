@@ -12,9 +12,8 @@ from __future__ import annotations
 
 from collections import defaultdict
 
+from mobilenet.clock import SECOND
 from mobilenet.rundir.table import Columns
-
-SECOND = 1_000_000_000
 
 
 def fifo_problem(events: Columns, delivers_to_all: bool) -> str | None:

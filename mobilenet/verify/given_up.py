@@ -31,13 +31,13 @@ def forgotten_rows(events: Columns) -> set[int]:
             if (
                 event == "handoff_start"
                 and events["time_ns"][row] == events["time_ns"][gap]
-                and _cause(events["detail"][row]) == "join"
+                and cause_of(events["detail"][row]) == "join"
             ):
                 found.add(gap)
     return found
 
 
-def _cause(detail: str | None) -> object:
+def cause_of(detail: str | None) -> object:
     return json.loads(detail or "{}").get("cause")
 
 

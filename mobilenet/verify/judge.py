@@ -34,10 +34,11 @@ from mobilenet.verify.conservation import conservation_problem
 from mobilenet.verify.contradicted import contradicted
 from mobilenet.verify.datagrams import datagram_problem
 from mobilenet.verify.declared import require_scenario
-from mobilenet.verify.ended_early import early_verdicts, ended_early, record_so_far_problem
+from mobilenet.verify.ended_early import early_verdicts, ended_early, record_so_far_problem, sums_so_far_problem
 from mobilenet.verify.excused import excuse_problem
 from mobilenet.verify.fifo import fifo_problem
 from mobilenet.verify.lines import lines_problem
+from mobilenet.verify.needed import needed_problem
 from mobilenet.verify.on_air import TABLES as ON_AIR
 from mobilenet.verify.on_air import air_problem
 from mobilenet.verify.processes import verify_processes
@@ -101,13 +102,13 @@ def verify(
     if kind_of(manifest) == "processes":
         plan = expected if isinstance(expected, ProcessPlan) else None
         verdicts = verify_processes(events, samples, positions, counters, manifest, plan)
-        said = _lines_problem(tables, events, manifest)
+        said = _lines_problem(tables, events, counters, manifest, expected)
         if verdicts["record"].answer == "valid" and said is not None:
             verdicts["record"] = Verdict("violated", said)
         return verdicts
     expected = None if isinstance(expected, ProcessPlan) else expected
     if (error := ended_early(manifest)) is not None:
-        return _verdicts_on_early_end(error, events, samples, positions, counters, manifest, expected)
+        return _verdicts_on_early_end(error, events, samples, positions, counters, manifest, expected, tables)
     damage = record_problem(events, samples, positions, counters, manifest)
     if damage is not None:
         unreadable = Verdict("unknown", "the record is damaged")
@@ -115,9 +116,9 @@ def verify(
     promises, quiescent = manifest["promises"], manifest["quiescent"]
     restless = not quiescent and _had_time_to_rest(manifest)
     contradiction = contradicted(events, samples, positions, manifest, expected)
-    contradiction = contradiction or _lines_problem(tables, events, manifest)
+    contradiction = contradiction or _lines_problem(tables, events, counters, manifest, expected)
     lost = conservation_problem(counters, samples, quiescent, promises["duplicating_air"], expected)
-    lost = lost or datagram_problem(events)
+    lost = lost or datagram_problem(events) or needed_problem(events, samples, counters, quiescent, expected)
     on_air = None
     if contradiction is None and lost is None and tables is not None:
         on_air = air_problem(tables, events, samples, positions, counters, manifest, expected)
@@ -172,6 +173,7 @@ def _verdicts_on_early_end(
     counters: dict[str, Any],
     manifest: dict[str, Any],
     expected: Expected | None,
+    tables: Mapping[str, Columns] | None,
 ) -> dict[str, Verdict]:
     promises = manifest["promises"]
     judged = judged_checks(promises)
@@ -181,6 +183,9 @@ def _verdicts_on_early_end(
         problem = record_so_far_problem(events, samples, positions, counters, manifest, expected)
         if problem is not None:
             violations["record"] = problem
+        sums = sums_so_far_problem(error, tables, events, samples, positions, counters, manifest, expected)
+        if problem is None and sums is not None:
+            violations[sums[0] if sums[0] in judged else "record"] = sums[1]
     if damage is None and promises["broadcast"] is not None:
         conduct = None if expected is None else expected.conduct
         judge = _judge(events, promises, conduct, _reach(positions, expected), is_over=False)
@@ -192,8 +197,16 @@ def _verdicts_on_early_end(
     return early_verdicts(error, manifest, judged, violations, damage)
 
 
-def _lines_problem(tables: Mapping[str, Columns] | None, events: Columns, manifest: dict[str, Any]) -> str | None:
-    return lines_problem(tables["lines"], events, manifest) if tables is not None and "lines" in tables else None
+def _lines_problem(
+    tables: Mapping[str, Columns] | None,
+    events: Columns,
+    counters: dict[str, Any],
+    manifest: dict[str, Any],
+    expected: Expected | ProcessPlan | None,
+) -> str | None:
+    if tables is None or "lines" not in tables:
+        return None
+    return lines_problem(tables["lines"], events, counters, manifest, expected)
 
 
 def _reach(positions: Columns, expected: Expected | None) -> Reach | None:

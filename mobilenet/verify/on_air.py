@@ -3,7 +3,7 @@
 Checks    the tables are there if the scenario has them recorded, and only then
           each row can be: see air/pairs.py, range.py, fates.py, links.py, messages.py
           they add up to what was counted: see air/tallies.py
-          they agree with each other and with the events: see air/same.py, heard.py
+          they agree with each other and with the events: see air/same.py, heard.py, said.py
 Model     it is looked at only where nothing else is contradicted, so positions and events are what the scenario lets
           them be. Nothing is looked at in a run on the adversary's network, which records no frames
 Units     integer nanoseconds
@@ -18,7 +18,7 @@ from typing import Any
 
 from mobilenet.rundir.table import Columns, Table
 from mobilenet.scenario.expectations import Air, Expected
-from mobilenet.verify.air.fates import fates_problem
+from mobilenet.verify.air.fates import fates_problem, unseen_in
 from mobilenet.verify.air.heard import (
     Heard,
     acts_problem,
@@ -26,6 +26,7 @@ from mobilenet.verify.air.heard import (
     expire_problem,
     heard_in_frames,
     heard_in_messages,
+    unheard_problem,
 )
 from mobilenet.verify.air.links import links_problem
 from mobilenet.verify.air.messages import Hops, message_counts_problem, messages_problem
@@ -33,6 +34,7 @@ from mobilenet.verify.air.nodes import Nodes
 from mobilenet.verify.air.outages import Outages
 from mobilenet.verify.air.pairs import MAC_ACK, Pairs, pairs_of, pairs_problem
 from mobilenet.verify.air.range import range_problem
+from mobilenet.verify.air.said import said_problem
 from mobilenet.verify.air.same import same_problem
 from mobilenet.verify.air.tallies import Hidden, Totals, tallies_problem
 from mobilenet.verify.air.whereabouts import Whereabouts
@@ -111,11 +113,11 @@ class _Run:
         bounds_m = whereabouts.bounds_m(pairs.sender, pairs.receiver, pairs.start_ns)
         outages, hidden = Outages(self._events, nodes), Hidden(pairs, totals, self._counters)
         broadcasts = len(self._events.coded("event").rows("broadcast"))
-        problem = range_problem(pairs, nodes, whereabouts, air, bounds_m) or fates_problem(
-            pairs, nodes, outages, hidden, self._expected, broadcasts, self._end_ns
-        )
+        unseen = unseen_in(pairs, nodes, hidden, self._expected, broadcasts, self._end_ns)
+        problem = range_problem(pairs, nodes, whereabouts, air, bounds_m)
+        problem = problem or fates_problem(pairs, nodes, outages, unseen, self._expected)
         if problem is None and "links" in self._tables:
-            problem = links_problem(self._tables["links"], pairs, nodes, air, bounds_m)
+            problem = links_problem(self._tables["links"], pairs, nodes, air, bounds_m, unseen)
         return None if problem is None else ("record", problem)
 
     def messages_problem(self) -> Problem | None:
@@ -146,7 +148,9 @@ class _Run:
             return "gaps", problem
         if not self._air.acts_on_frames:
             return None
-        problem = acts_problem(self._events, heard, self._nodes)
+        problem = acts_problem(self._events, heard, self._nodes) or unheard_problem(self._events, heard, self._nodes)
         if problem is None and self._hops is not None:
             problem = carried_problem(self._events, self._hops, self._nodes)
+        if problem is None and self._hops is not None and self._expected.conduct is not None:
+            return said_problem(self._events, self._hops, self._air.delay_ns)
         return None if problem is None else ("record", problem)

@@ -84,7 +84,7 @@ def _ways_problem(
         next(filter(None, walks), None)
         or stations_problem(events, tracks, plans, expected)
         or coverage_problem(events, tracks, plans, expected)
-        or walks_problem(events, tracks, plans, expected.end_ns)
+        or walks_problem(events, tracks, plans, expected.places, expected.end_ns)
     )
 
 

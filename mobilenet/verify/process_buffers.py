@@ -4,7 +4,7 @@ Checks    samples are of processes; the buffers are those that the protocol has,
           numbers
           a buffer with an entry for each message never holds more than were broadcast so far
           where the protocol reports completion and changes are sampled, a source has an entry for each of its
-          broadcasts that is not complete yet
+          broadcasts that is not complete yet, and none any more from the completion on
 Model     of the broadcasts over VCube; plug-ins and programs have buffers of their own
 Units     integer nanoseconds; messages
 Source    ours: docs/protocols/vcube.md, docs/verdicts-and-metrics.md
@@ -12,6 +12,7 @@ Source    ours: docs/protocols/vcube.md, docs/verdicts-and-metrics.md
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from itertools import chain
 
@@ -31,7 +32,7 @@ def process_buffers_problem(events: Table, samples: Table, plan: ProcessPlan) ->
     if told is not None:
         problems = chain(problems, _size_problems(events, samples, told))
     if told is not None and told.completes and plan.samples_changes:
-        problems = chain(problems, _waiting_problems(events, samples))
+        problems = chain(problems, _waiting_problems(events, samples), _left_problems(events, samples, told))
     found = next(problems, None)
     return None if found is None else f"samples: {found}"
 
@@ -88,3 +89,30 @@ def _waiting_problems(events: Table, samples: Table) -> Iterator[str]:
                 f"at {changed_ns[i] / 1e9:g}: {name} holds {has[i]:g} in {WAITS}, and {due[i]} of its broadcasts are"
                 " not complete"
             )
+
+
+def _left_problems(events: Table, samples: Table, told: Broadcasting) -> Iterator[str]:
+    """A completion takes the broadcast's entry away, which shows where nothing else happens at that instant.
+
+    Where somebody suspects the source, others may have begun its broadcast anew, so that an entry stays; and a bundle
+    may bring another message, which is delivered unless somebody is suspected.
+    """
+    event, node, times = events.coded("event"), events.coded("node"), events.numbers("time_ns")
+    suspicions = events.picked("detail", event.rows("suspect"))
+    if suspicions and "bundle" in told.kinds:
+        return
+    suspected = {json.loads(detail)["process"] for detail in suspicions}
+    rows, others = event.rows("complete"), event.rows("broadcast", "deliver", "suspect", "trust")
+    is_known = node.mapped([name not in suspected for name in node.words], nothing=False)
+    number = {name: place for place, name in enumerate(node.words)}
+    waits = samples.coded("quantity").rows(WAITS)
+    sampled = samples.coded("node")
+    holders = sampled.mapped([number.get(name, -1) for name in sampled.words], nothing=-1)[waits]
+    changed = samples.numbers("time_ns")[waits] * len(number) + holders
+    happened = times * len(number) + node.codes
+    rows = rows[is_known[node.codes[rows]] & ~np.isin(happened[rows], happened[others])]
+    for row in rows[~np.isin(happened[rows], changed)].tolist():
+        yield (
+            f"{events['node'][row]} learns at {times[row] / 1e9:g} that {events['message'][row]} is complete, and its"
+            f" {WAITS} does not change"
+        )

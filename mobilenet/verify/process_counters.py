@@ -5,7 +5,8 @@ Checks    every counter has its type, and is not negative
           handed to the network; so do packets by their messages and by their bytes
           bytes fit the sizes of the classes; without suspicions a broadcast takes a tree and an acknowledgement for
           each other process
-          there were as many messages as deliveries need; the last reception is not before the last of these
+          there were as many messages as deliveries need; the last reception is not before the last of these, nor before
+          those by which sources learn that broadcasts are complete
           receptions on the packet network: each broadcast once at each other process, which waited at least the
           network's delay and at most until the delivery
           without a failure detector its counters are 0; with one every process tests its partners in the first round
@@ -16,6 +17,7 @@ Source    ours: docs/run-directory.md, docs/verdicts-and-metrics.md
 
 from __future__ import annotations
 
+import json
 import math
 import re
 from collections.abc import Iterator
@@ -115,6 +117,7 @@ def _problems(
         found = _deliveries(events)
         yield from _kinds_problems(messages, plan.broadcasting, manifest, events, found)
         yield from _reception_problems(messages, plan, manifest, found)
+        yield from _completion_problems(messages, events)
 
 
 def _sum_problems(name: str, lane: dict[str, Any]) -> Iterator[str]:
@@ -237,4 +240,18 @@ def _reception_problems(
         yield (
             f"messages: receptions waited {messages['receptions_waited_ns']} ns, and from broadcast to delivery they"
             f" have {found.delays_ns} ns"
+        )
+
+
+def _completion_problems(messages: dict[str, Any], events: Table) -> Iterator[str]:
+    """A source learns that its broadcast is complete by a reception, unless it suspects somebody, or has just begun."""
+    event, node, times = events.coded("event"), events.coded("node"), events.numbers("time_ns")
+    happened = times * len(node.words) + node.codes
+    rows = event.rows("complete")
+    rows = rows[~np.isin(happened[rows], happened[event.rows("broadcast", "suspect", "trust")])]
+    named = [json.loads(detail)["at_ns"] for detail in events.picked("detail", rows)]
+    if named and max(named) > messages["last_reception_ns"]:
+        yield (
+            f"messages: last_reception_ns is {messages['last_reception_ns']}, and a source learns by a reception at"
+            f" {max(named)} that its broadcast is complete"
         )

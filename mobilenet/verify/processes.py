@@ -33,6 +33,7 @@ from typing import Any
 
 import numpy as np
 
+from mobilenet.clock import SECOND
 from mobilenet.quoting import counted
 from mobilenet.rundir.table import Columns, Table
 from mobilenet.scenario.expectations import ProcessPlan
@@ -48,7 +49,6 @@ from mobilenet.verify.verdict import NOT_QUIESCENT, NOTHING_DELIVERED, VALID, Ve
 from mobilenet.verify.waiting import named, told
 from mobilenet.verify.wellformed import events_problem, rows_problem
 
-SECOND = 1_000_000_000
 SAFETY = ("creation", "duplication", "membership", "order", "completion")
 CHECKS = ("record", *SAFETY, "validity", "agreement", "conservation", "drained")
 

@@ -15,10 +15,10 @@ from __future__ import annotations
 
 import numpy as np
 
+from mobilenet.clock import SECOND
 from mobilenet.rundir.table import Columns, Table
 from mobilenet.scenario.expectations import Expected, HostPlan
 
-SECOND = 1_000_000_000
 ROUNDING_M = 1e-3
 
 Stretch = tuple[int, int]  # from, to

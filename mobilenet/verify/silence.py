@@ -21,10 +21,10 @@ from __future__ import annotations
 
 from typing import Literal
 
+from mobilenet.clock import SECOND
 from mobilenet.verify.reach import Reach
 
 Aspect = Literal["up", "covered", "connected", "answered"]
-SECOND = 1_000_000_000
 MARGIN_NS = 1000  # silences are told as decimal fractions
 
 

@@ -1,5 +1,8 @@
 """Whether a host that a station gave up was silent for as long as the station says.
 
+Checks    nothing that others delivered meanwhile contradicts the silence
+          a station looks from time to time, and gives up at its first look after T who was with it when it was last
+          heard; and nobody twice without having been heard between
 Model     a host is heard by the station that it is confirmed with, and by no other one that would take its messages. So
           a message that it broadcasts during a silence, and that another host delivers during it, had reached that
           station: unless the host opened a new session meanwhile, left, or crashed
@@ -11,10 +14,13 @@ from __future__ import annotations
 
 import json
 
+import numpy as np
+
+from mobilenet.clock import SECOND
 from mobilenet.rundir.table import Columns, Table
 from mobilenet.scenario.expectations import Conduct
+from mobilenet.verify.silence import MARGIN_NS
 
-SECOND = 1_000_000_000
 CONFIRMS = ("join", "handoff_end")
 ENDS = ("handoff_start", "leave", "crash", "recover", "gap")
 
@@ -27,6 +33,8 @@ def silent_problem(events: Columns, conduct: Conduct | None) -> str | None:
     expired = table.coded("event").rows("expire")
     if not len(expired):
         return None
+    if conduct.looks_every_ns and (found := _late_problem(table, expired, conduct.looks_every_ns)) is not None:
+        return found
     first_ns, sent, times = _first_deliveries(table), _broadcasts(table), table.numbers("time_ns")
     confirmed = _confirmed(table)
     for row, station, text in zip(
@@ -45,6 +53,32 @@ def silent_problem(events: Columns, conduct: Conduct | None) -> str | None:
                     f" {detail['silent_s']:.3f} s of silence, and {message}, broadcast at {sent_ns / SECOND:.6f} s,"
                     f" was delivered at {first_ns[message] / SECOND:.6f} s"
                 )
+    return None
+
+
+def _late_problem(events: Table, expired: np.ndarray, every_ns: int) -> str | None:
+    """The first that is not at a look, or not at the first one after T, which is eight times from one to the next."""
+    confirmed, before = _confirmed(events), dict[tuple[str, str], int]()
+    columns = (events.picked(name, expired) for name in ("node", "detail", "time_ns"))
+    for row, station, text, now_ns in zip(expired.tolist(), *columns, strict=True):
+        detail = json.loads(text)
+        host, silent_ns = detail["host"], round(detail["silent_s"] * SECOND)
+        since_ns = now_ns - silent_ns
+        when = f"at {now_ns / SECOND:.6f} s (event {row}): {station} gives up {host}"
+        if now_ns % every_ns:
+            return f"{when}, and it looks each {every_ns / SECOND:g} s"
+        if since_ns < before.get((station, host), 0) - MARGIN_NS:
+            return f"{when}, as at {before[station, host] / SECOND:.6f} s, and has not heard it since"
+        spans = confirmed.get(host, [])
+        is_with = any(
+            with_ == station and begin < since_ns - MARGIN_NS and since_ns < end for begin, end, with_ in spans
+        )
+        if is_with and silent_ns > 9 * every_ns + MARGIN_NS:
+            return (
+                f"{when} after {detail['silent_s']:.3f} s of silence; it looks each {every_ns / SECOND:g} s, and gives"
+                f" up after {8 * every_ns / SECOND:g} s"
+            )
+        before[station, host] = now_ns
     return None
 
 

@@ -20,11 +20,11 @@ from typing import Any
 
 import numpy as np
 
+from mobilenet.clock import SECOND
 from mobilenet.rundir.table import Columns, Table
 from mobilenet.scenario.expectations import Expected
 from mobilenet.verify.conservation import MAC_ACK_BYTES
 
-SECOND = 1_000_000_000
 NETWORK = "network"
 Series = dict[str, list[tuple[int, float]]]
 BEGINS_LATE = ("radio_mac_retries", "wired_lost")

@@ -16,7 +16,6 @@ from mobilenet.rundir.table import Columns
 from mobilenet.verify.sessions import unfinished_handoffs
 
 MOST_NAMED = 3
-SECOND = 1_000_000_000
 
 
 def held(sizes: dict[tuple[str, str], float]) -> list[str]:

@@ -11,8 +11,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mobilenet.network.radio.parameters import OF_MODEL, ONLY, WirelessParameters
-from mobilenet.scenario import Scenario, ScenarioError, check_world, effective, estimated_events
+from mobilenet.scenario import Scenario, ScenarioError, check_world, effective, estimated_events, load_scenario
+from mobilenet.scenario.processes import ProcessScenario
 from mobilenet.simulation.mobile import Simulation
+from mobilenet.simulation.processes.experiment import Experiment
 
 TEXT = """\
 # line 1
@@ -438,3 +440,25 @@ def test_a_radio_that_receives_by_power() -> None:
 )  # fmt: skip
 def test_keys_of_another_model_of_reception(overrides: list[str], expected: str) -> None:
     assert expected in refusal(TEXT, *overrides)
+
+
+EDGES = ", ".join(f"[{i}, {i + 1}]" for i in range(15))
+CHAIN = f"network={{kind: wired, bandwidth_mbps: 0.001, delay_ms: 2000, edges: [{EDGES}]}}"
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        ["processes=16", CHAIN, "detector={mode: unreliable, interval: 2.0, timeout: 1.3}", "workload.messages=5"],
+        ["processes=13", "detector={mode: unreliable, interval: 3.7, timeout: 0.9}"],
+    ],
+)
+def test_the_tests_of_a_detector_that_errs_for_ever_are_in_the_estimate(changes: list[str]) -> None:
+    """Such a run need not come to rest, so they are counted to its end."""
+    path = FOLDER / "vcube" / "reliable.yaml"
+    scenario = load_scenario(path, [*changes, "faults=[{process: p1, at: 0}]", "duration=1000"])
+    assert isinstance(scenario, ProcessScenario)
+    outcome = Experiment(scenario).run()
+    assert not outcome.quiescent
+    sent = outcome.recording.counters["detector"]["sent"]
+    assert 0.5 < estimated_events(scenario) / sent < 4

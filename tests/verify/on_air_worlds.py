@@ -136,6 +136,7 @@ WORLDS: dict[str, dict[str, Any]] = {
             {"at_s": 8, "do": "radio_on", "station": "s1"},
         ]
     },
+    "frames_alone": MOVING | {"protocol": {"name": "mobile_causal"}, "faults": None, "record": {"frames": True}},
     "only_messages": MOVING | {"record": {"messages": True}},
 }
 

@@ -15,6 +15,7 @@ from mobilenet.interactive.session import LiveSession
 from mobilenet.rundir.reader import RunError
 from mobilenet.scenario import Scenario
 from mobilenet.verify import verify_run
+from tests.scenario.test_ended_early import FAILS_LATER, GOSSIP, HEARD, edited, ended
 
 from .damage import SCENARIO, Copy, verdicts_after
 
@@ -83,6 +84,52 @@ def test_an_edit_of_what_was_until_then_is_caught(
 ) -> None:
     verdict = verdicts_after(stopped[12.345678901], tmp_path / "edited", damage)["record"]
     assert verdict.answer == "violated" and len(verdict.explanation.splitlines()) == 1
+
+
+def ten_frames_more(copy: Copy) -> None:
+    copy.counters["radio"]["frames"] += 10
+
+
+def a_hundred_pairs_more(copy: Copy) -> None:
+    for key in ("pairs_in_range", "received"):
+        copy.counters["radio"][key] += 100
+
+
+def half_the_messages_on_wires(copy: Copy) -> None:
+    copy.counters["wired"]["sent"] //= 2
+
+
+def frames_that_are_not_counted(copy: Copy) -> None:
+    copy.optional["frames"] = {name: column[:-20] for name, column in copy.frames.items()}
+
+
+def a_frame_that_lasts_longer(copy: Copy) -> None:
+    copy.frames["end_ns"][-1] += 1
+
+
+SUMS: dict[Callable[[Copy], None], str] = {
+    ten_frames_more: "conservation",
+    a_hundred_pairs_more: "conservation",
+    half_the_messages_on_wires: "conservation",
+    frames_that_are_not_counted: "conservation",
+    a_frame_that_lasts_longer: "record",
+}
+
+
+@pytest.mark.parametrize("damage", SUMS)
+def test_sums_come_out_until_then(damage: Callable[[Copy], None], tmp_path: Path) -> None:
+    session = LiveSession(Scenario.from_text(SCENARIO, ["record.frames=true", "record.messages=true"]))
+    session.play(9.0)
+    whole = keep_unfinished(session, tmp_path / "whole")
+    assert {verdict.answer for verdict in verify_run(whole).values()} == {"unknown"}
+    assert verdicts_after(whole, tmp_path / "edited", damage)[SUMS[damage]].answer == "violated"
+
+
+@pytest.mark.parametrize("damage", [ten_frames_more, a_hundred_pairs_more])
+def test_sums_of_the_radio_come_out_until_an_error(damage: Callable[[Copy], None], tmp_path: Path) -> None:
+    ended(edited(tmp_path, GOSSIP, HEARD, f"{FAILS_LATER}{HEARD}"))
+    assert verify_run(tmp_path / "run")["conservation"].answer == "unknown"
+    assert verdicts_after(tmp_path / "run", tmp_path / "edited", damage)["conservation"].answer == "violated"
 
 
 def test_it_was_stopped_when_it_ended(stopped: dict[float, Path], tmp_path: Path) -> None:

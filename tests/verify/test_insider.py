@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 
 import mobilenet
-from mobilenet.rundir.reader import RunError
+from mobilenet.rundir.reader import RunError, read_coded, read_json
 from mobilenet.scenario import Scenario
 from mobilenet.scenario.plans import expected
 from mobilenet.scenario.run_source import recorded
@@ -25,6 +25,7 @@ from mobilenet.swarm.campaign import record_adversary
 from mobilenet.swarm.schedule import draw
 from mobilenet.verify import verify_run
 from mobilenet.verify.judge import overall
+from mobilenet.verify.needed import needed_problem
 
 from .damage import SCENARIO, Copy, Damage, verdicts_after
 from .test_gaps import SILENT_HOSTS
@@ -65,6 +66,8 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
         "churn=null",
         "workload={arrivals: explicit, messages: [{host: h0, at_s: 3}, {host: h1, at_s: 15}]}",
     )
+    few = "workload={arrivals: explicit, messages: [{host: h0, at_s: 3}, {host: h1, at_s: 15}]}"
+    radio("rim", SCENARIO, "churn=null", "faults=null", "wireless.range_m=70", "hosts.count=40", few)
     away = "{at_s: 5.05, do: drag, host: h4, to_m: [400, 0]}, {at_s: 9.05, do: drag, host: h4, to_m: [0, 0]}"
     radio("away", SCENARIO, "churn=null", "faults=null", f"interventions=[{away}]")
     radio("tcp", SCENARIO, "protocol={name: tcp_flooding}")
@@ -751,17 +754,56 @@ def all_deliveries_of_what_hosts_said_before_a_gap(copy: Copy) -> None:
             copy.remove(row)
 
 
+LOOKS_NS = 3_000_000_000 // 8  # a station gives up at a multiple of that
+
+
 @edit("gaps", "silent")
 def a_host_that_talks_is_given_up(copy: Copy) -> None:
     """With a gap behind it, which would excuse what the host missed."""
     told = [row for row in copy.rows("deliver") if copy.events["message"][row].split(":")[0] == "h4"
             and copy.events["node"][row] != "h4"]  # fmt: skip
     row = told[len(told) // 2]
-    now_ns = copy.events["time_ns"][row] + 1
+    now_ns = (copy.events["time_ns"][row] // LOOKS_NS + 1) * LOOKS_NS
     before = [r for r in own(copy, "h4") if r < row and copy.events["event"][r] in ("join", "handoff_end")][-1]
     station = copy.events["station"][before]
     place = next(r for r, time in enumerate(copy.events["time_ns"]) if time > now_ns)
     copy.insert(place, node=station, event="expire", detail='{"host": "h4", "silent_s": 3.0}', time_ns=now_ns)
+
+
+def given_up(copy: Copy, later_ns: int) -> dict[str, Any]:
+    """The first host that a station gives up, so much later; its row is taken out."""
+    row = copy.rows("expire")[0]
+    detail = json.loads(copy.events["detail"][row])
+    detail["silent_s"] += later_ns / 1e9
+    values = {name: column[row] for name, column in copy.events.items()}
+    copy.remove(row)
+    return values | {"detail": json.dumps(detail), "time_ns": values["time_ns"] + later_ns}
+
+
+def inserted(copy: Copy, **values: Any) -> None:
+    """At its time, behind all else of it."""
+    times = copy.events["time_ns"]
+    place = next((row for row, time in enumerate(times) if time > values["time_ns"]), len(times))
+    copy.insert(place, **values)
+
+
+@edit("gaps", "silent")
+def a_host_is_given_up_at_the_second_look(copy: Copy) -> None:
+    inserted(copy, **given_up(copy, LOOKS_NS))
+
+
+@edit("gaps", "silent")
+def a_host_is_given_up_between_two_looks(copy: Copy) -> None:
+    inserted(copy, **given_up(copy, 1000))
+
+
+@edit("gaps", "silent")
+def a_host_is_given_up_twice(copy: Copy) -> None:
+    values = given_up(copy, 0)
+    detail = json.loads(values["detail"])
+    again = json.dumps(detail | {"silent_s": detail["silent_s"] + LOOKS_NS / 1e9})
+    inserted(copy, **values)
+    inserted(copy, **values | {"time_ns": values["time_ns"] + LOOKS_NS, "detail": again})
 
 
 @edit("gaps", "silent")
@@ -791,6 +833,33 @@ def rows_at(copy: Copy, begin_ns: int, end_ns: int) -> list[int]:
     return [row for row, time in enumerate(copy.events["time_ns"]) if begin_ns <= time <= end_ns]
 
 
+@edit("record", "rare")
+def a_visit_to_another_cell_left_out(copy: Copy) -> None:
+    """The host delivers what it delivered there when it is back, so it never was with another station."""
+    found = []
+    for host in {copy.events["node"][row] for row in copy.rows("handoff_end")}:
+        rows = own(copy, host)
+        what = [copy.events["event"][row] for row in rows]
+        at = [i for i, event in enumerate(what) if event in ("handoff_start", "handoff_end")]
+        for a, b, c, d in zip(at, at[1:], at[2:], at[3:], strict=False):
+            is_whole = [what[i] for i in (a, b, c, d)] == ["handoff_start", "handoff_end"] * 2
+            if is_whole and set(what[a : d + 1]) <= {"handoff_start", "handoff_end", "deliver"}:
+                before = [copy.events["station"][row] for row in rows[:a] if copy.events["station"][row] is not None]
+                if before and before[-1] == copy.events["station"][rows[d]]:
+                    found.append((host, rows[a], rows[b], rows[c], rows[d]))
+    host, *gone = min(found)
+    first, last = gone[0], gone[-1]
+    back = {"station": copy.events["station"][last], "session": copy.events["session"][last] - 2}
+    sessions_from(copy, host, last, -2)
+    late = [row for row in copy.rows("deliver", host) if first < row < last]
+    whole = [{name: copy.events[name][row] for name in copy.events} | back for row in late]
+    end_ns = copy.events["time_ns"][last]
+    for i, values in enumerate(whole):
+        copy.insert(last + 1 + i, **values | {"time_ns": end_ns})
+    for row in sorted([*gone, *late], reverse=True):
+        copy.remove(row)
+
+
 @edit("record", "steady", "tcp", "gossip", "tracks")
 def a_host_in_the_middle_of_a_cell_is_said_to_be_nowhere(copy: Copy) -> None:
     scenario = copy.manifest["station_positions_m"]
@@ -814,6 +883,29 @@ def an_absence_left_out(copy: Copy) -> None:
     back = next(row for row in copy.rows("in_coverage", host) if row > out)
     for row in (back, out):
         copy.remove(row)
+
+
+@edit("record", "rim")
+def an_absence_between_two_positions(copy: Copy) -> None:
+    """Of a host near the rim of its cell, for a tick."""
+    stations_m, rim_m = copy.manifest["station_positions_m"], copy.manifest["range_m"]
+    columns = (copy.positions[name] for name in ("node", "time_ns", "x_m", "y_m"))
+    nearest_m = {(node, at_ns): min(hypot(x - a, y - b) for a, b in stations_m)
+                 for node, at_ns, x, y in zip(*columns, strict=True) if node[0] == "h"}  # fmt: skip
+    for (host, at_ns), before_m in nearest_m.items():
+        both_m = before_m, nearest_m.get((host, at_ns + 10**9), 0)
+        tick_ns, until_ns = at_ns + 500_000_000, at_ns + 600_000_000
+        rows = own(copy, host)
+        quiet = all(not at_ns - 10**9 < copy.events["time_ns"][row] < at_ns + 2 * 10**9 for row in rows)
+        if quiet and 2e9 < at_ns < 18e9 and rim_m - 4 < min(both_m) and max(both_m) < rim_m - 0.5:
+            said = [copy.events["station"][row] for row in rows if copy.events["time_ns"][row] < at_ns]
+            where = next(name for name in reversed(said) if name is not None)
+            row = next(row for row, time in enumerate(copy.events["time_ns"]) if time > until_ns)
+            copy.insert(row, node=host, event="in_coverage", station=where, time_ns=until_ns)
+            row = next(row for row, time in enumerate(copy.events["time_ns"]) if time > tick_ns)
+            copy.insert(row, node=host, event="out_of_coverage", time_ns=tick_ns)
+            return
+    raise AssertionError("no host near a rim")
 
 
 @edit("record", "away")
@@ -842,6 +934,26 @@ def stations_keep_three_times_as_much(copy: Copy) -> None:
 def stations_keep_one_message_at_most(copy: Copy) -> None:
     for row in sizes_of(copy, "s", "sbuffer"):
         copy.samples["value"][row] = min(1.0, copy.samples["value"][row])
+
+
+@edit("record", "mobile", "steady", "rare", "tracks")
+def what_a_station_takes_it_forgets_at_once(copy: Copy) -> None:
+    """All hosts would have to acknowledge it in a nanosecond."""
+    own = set(sizes_of(copy, "s", "sbuffer"))
+    names, kept, last = list(copy.samples), [], {}
+    for row in range(len(copy.samples["node"])):
+        time, node, value = (copy.samples[name][row] for name in ("time_ns", "node", "value"))
+        values = {name: copy.samples[name][row] for name in names}
+        if row not in own:
+            kept.append(values)
+        elif (grown := value - last.get(node, 0.0)) > 0:
+            kept += [values | {"value": grown}, values | {"value": 0.0, "time_ns": time + 1}]
+        elif not value:
+            kept.append(values)
+        if row in own:
+            last[node] = value
+    kept.sort(key=lambda one: one["time_ns"])
+    copy.samples = {name: [one[name] for one in kept] for name in names}
 
 
 @edit("record", "mobile", "steady", "rare", "tracks", "silent")
@@ -1064,6 +1176,18 @@ def test_what_else_a_manifest_cannot_say(key: str, runs: dict[str, Path], tmp_pa
     assert len(str(refusal.value).splitlines()) == 1
 
 
+SWARMS = {"steady": "--seed 3", "gossip": "--seed 1 --protocol gossip.py:Gossip --allow-code", "adversary": "--seed 9"}
+
+
+@pytest.mark.parametrize("name", SWARMS)
+def test_a_swarm_has_not_drawn_any_run(name: str, runs: dict[str, Path], tmp_path: Path) -> None:
+    copy = Copy(runs[name], tmp_path / "edited")
+    copy.manifest["command"] = f"mobilenet swarm --count 1 {SWARMS[name]}"
+    copy.save()
+    with pytest.raises(RunError, match=r"manifest\.json: damaged: command"):
+        verify_run(copy.path)
+
+
 @pytest.mark.parametrize("name", ["plain", "a b", "it's", "\u202eturned", "two\nlines", "back\\slash", "q'\u202e"])
 def test_the_command_of_a_run_fits_whatever_its_directory_is_called(name: str, tmp_path: Path) -> None:
     run = mobilenet.run(Scenario.from_text(SCENARIO, ["duration_s=2"]), out=tmp_path / name)
@@ -1157,3 +1281,77 @@ def joins_as_soon_as_it_is_asked(copy: Copy) -> None:
     row = copy.rows("join")[0]
     early = plans[int(copy.events["node"][row][1:])].asked[0][0] + 1
     moved(copy, row, next(r for r, time in enumerate(copy.events["time_ns"]) if time > early), time_ns=early)
+
+
+# --- what is empty, and what events take
+
+
+@edit("record", "mobile")
+def leaves_before_its_messages_are_acknowledged(copy: Copy) -> None:
+    """Its sbuffer empties only after that."""
+    row = copy.rows("leave", "h3")[0]
+    left_ns = copy.events["time_ns"][row]
+    columns = zip(copy.samples["time_ns"], copy.samples["node"], copy.samples["quantity"], strict=True)
+    sizes = [r for r, one in enumerate(columns) if one[0] <= left_ns and one[1:] == ("h3", "sbuffer")]
+    copy.samples["time_ns"][sizes[-1]] = left_ns + 1000
+    order = sorted(range(len(copy.samples["node"])), key=copy.samples["time_ns"].__getitem__)
+    copy.samples = {name: [column[r] for r in order] for name, column in copy.samples.items()}
+
+
+@edit("record", "mobile", "silent")
+def a_host_that_is_down_keeps_its_rbuffer(copy: Copy) -> None:
+    row = copy.rows("crash", "h1")[0]
+    now_ns = copy.events["time_ns"][row] + 500_000_000
+    for time_ns, value in ((now_ns, 1.0), (now_ns + 1000, 0.0)):
+        place = next(r for r, time in enumerate(copy.samples["time_ns"]) if time > time_ns)
+        for name, told in {"time_ns": time_ns, "node": "h1", "quantity": "rbuffer", "value": value}.items():
+            copy.samples[name].insert(place, told)
+
+
+def over_wires(copy: Copy, kind: str, number: int) -> None:
+    """So many messages fewer of that class, in counters and totals: the first ones."""
+    found, wired = copy.counters["by_message_type"]["wired"][kind], copy.counters["wired"]
+    each = found["bytes"] // found["count"]
+    size = wired["bytes"] - sum(one["bytes"] for one in copy.counters["by_message_type"]["wired"].values())
+    around = size // wired["sent"]
+    found["count"] -= number
+    for name in ("bytes", "control_bytes"):
+        found[name] -= number * each
+    for name in ("sent", "delivered"):
+        wired[name] -= number
+    wired["bytes"] -= number * (each + around)
+    for quantity, most in (("wired_messages", wired["sent"]), ("wired_bytes", wired["bytes"])):
+        for row in totals(copy, quantity):
+            copy.samples["value"][row] = min(copy.samples["value"][row], float(most))
+
+
+@edit("conservation", "mobile", "steady", "tracks")
+def no_station_asked_another_one_for_hosts(copy: Copy) -> None:
+    over_wires(copy, "Req1", copy.counters["by_message_type"]["wired"]["Req1"]["count"])
+
+
+@edit("conservation", "mobile", "steady", "tracks")
+def requests_have_no_answers(copy: Copy) -> None:
+    over_wires(copy, "Nothing", copy.counters["by_message_type"]["wired"]["Nothing"]["count"])
+
+
+@edit("conservation", "mobile")
+def nobody_told_the_other_stations_of_a_leave(copy: Copy) -> None:
+    over_wires(copy, "Delete", 1)
+
+
+NEEDED = ("host AppHs", "host Join", "host Init", "host Leave", "station AppSh and AppCo", "station AckC",
+          "station InitAck", "station Chal", "station LeaveAck", "wired App", "wired Rsp1", "wired Rsp2")  # fmt: skip
+
+
+@pytest.mark.parametrize("kinds", NEEDED)
+def test_what_happened_takes_messages_of_each_class(kinds: str, runs: dict[str, Path]) -> None:
+    path = runs["mobile"]
+    events, samples = read_coded(path, "events"), read_coded(path, "samples")
+    counters, plan = read_json(path, "counters.json"), expected(recorded(path / "scenario.yaml"))
+    assert needed_problem(events, samples, counters, True, plan) is None
+    side, *names = kinds.replace(" and ", " ").split()
+    for name in names:
+        counters["by_message_type"][side].pop(name, None)
+    found = needed_problem(events, samples, counters, True, plan)
+    assert found is not None and found.startswith(f"{kinds}: 0 were sent")

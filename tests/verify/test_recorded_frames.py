@@ -401,6 +401,14 @@ def an_sinr_above_the_noise(copy: Copy) -> None:
 
 
 @edit("record", "power", "town")
+def an_sinr_as_if_something_disturbed_it(copy: Copy) -> None:
+    links, frames = copy.optional["links"], copy.frames
+    copy.optional["links"]["sinr_db"] = [
+        sinr - 3 if row > 100 and frames["end_ns"][row] < 11e9 else sinr for row, sinr in enumerate(links["sinr_db"])
+    ]
+
+
+@edit("record", "power", "town")
 def no_sinr_of_what_was_received(copy: Copy) -> None:
     copy.optional["links"]["sinr_db"][with_fate(copy, "received")[5]] = float("nan")
 
@@ -505,9 +513,11 @@ def a_message_on_a_wire_removed(copy: Copy) -> None:
 
 @edit("conservation", "only_messages")
 def messages_that_were_never_sent(copy: Copy) -> None:
-    rows = [row for row, kind in enumerate(copy.messages["kind"]) if kind == "AckC"]
-    copy.messages["kind"] = ["AckC" if row < rows[-1] and kind == "AppSh" else kind
-                             for row, kind in enumerate(copy.messages["kind"])]  # fmt: skip
+    """As long as those that they are in the place of."""
+    messages, said = copy.messages, json.dumps({"seq_h": {str(host): 0 for host in range(10)}})
+    for row, (kind, size) in enumerate(zip(messages["kind"], messages["size_bytes"], strict=True)):
+        if kind == "AppSh" and size == 4 + 10 * (4 + 8):
+            messages["kind"][row], messages["detail"][row], messages["message"][row] = "AckC", said, None
 
 
 @edit("record", "only_messages", "disk")
@@ -530,6 +540,40 @@ def a_delivery_while_nothing_arrives(copy: Copy) -> None:
     times = copy.events["time_ns"]
     row = next(row for row in copy.rows("deliver")[40:] if times[row] - times[row - 1] > 2_000_000)
     copy.events["time_ns"][row] -= 1_000_000
+
+
+@edit("record", "frames_alone")
+def nobody_is_addressed(copy: Copy) -> None:
+    copy.frames["addressed"] = [False] * len(copy.frames["addressed"])
+    renew(copy)
+
+
+@edit("record", "frames_alone")
+def no_station_is_addressed(copy: Copy) -> None:
+    pairs = zip(copy.frames["addressed"], copy.frames["receiver"], strict=True)
+    copy.frames["addressed"] = [is_told and node[0] == "h" for is_told, node in pairs]
+    renew(copy)
+
+
+@edit("record", "town")
+def a_station_that_a_message_is_for_is_not_addressed(copy: Copy) -> None:
+    row = next(row for row in with_fate(copy, "random") if copy.frames["addressed"][row])
+    while copy.frames["receiver"][row][0] == "h" or copy.frames["fate"][row] != "random":
+        row += 1
+    copy.frames["addressed"][row] = False
+    renew(copy)
+
+
+@edit("record", "frames_alone")
+def a_host_hands_over_to_a_station_that_does_not_hear_it(copy: Copy) -> None:
+    """Its one frame arrives before the handoff begins."""
+    row = copy.rows("handoff_end")[0]
+    host, end_ns = copy.events["node"][row], copy.events["time_ns"][row]
+    begin_ns = [copy.events["time_ns"][each] for each in copy.rows("handoff_start", host) if each < row][-1]
+    for each, (sender, at_ns) in enumerate(zip(copy.frames["sender"], copy.frames["end_ns"], strict=True)):
+        if sender == host and begin_ns <= at_ns <= end_ns:
+            copy.frames["addressed"][each] = False
+    renew(copy)
 
 
 def expire_after(copy: Copy, add_s: float) -> None:

@@ -80,7 +80,29 @@ protocol: {name: mobile_causal}
 workload: {interval_s: 2}
 record: {programs: true}
 """
+BROUGHT_BACK = """
+seed: 1
+duration_s: 7.1
+stations: {layout: {shape: points, points_m: [[194, 187], [232, 252], [36, 153]]}}
+wireless: {range_m: 40}
+hosts: {count: 8, mobility: {model: random_waypoint, speed_mps: 5, area: {box_m: [-30, -30, 284, 284]}}}
+protocol: {name: tcp_flooding}
+workload: {interval_s: 3}
+record: {positions_interval_s: 20}
+"""
+BROUGHT_TO_RECEPTION = """
+seed: 1
+duration_s: 4
+stations: {layout: {shape: points, points_m: [[0, 0], [100, 0], [40, 70]]}}
+wireless: {model: sinr, path_loss: {model: log_distance, exponent: 5}, tx_dbm: 0}
+hosts: {count: 12, mobility: {model: random_waypoint, speed_mps: 60, area: {box_m: [-40, -40, 140, 110]}}}
+protocol: {name: tcp_flooding}
+workload: {interval_s: 0.3}
+record: {positions_interval_s: 3}
+"""
 RUNS = {
+    "hosts that walk on before they are brought to a cell": (BROUGHT_BACK, (6,)),
+    "hosts that are brought to a cell before their next position": (BROUGHT_TO_RECEPTION, (6, 8)),
     "many handoffs over VCube, and a table of lines without any": (OVER_VCUBE, (1,)),
     "a host brought to a station that is not the nearest": (BEHIND_A_WALL, range(1, 4)),
     "a backlog of many windows": (SMALL_WINDOW, range(1, 3)),

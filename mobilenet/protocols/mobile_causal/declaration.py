@@ -8,6 +8,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
+from mobilenet.clock import ns
+
 from ..declaration import Declaration
 from ..port import MessageId
 from .host import Host
@@ -58,6 +60,18 @@ class MobileCausal(Declaration):
         "station": (AppSh, AppCo, AckC, Chal, InitAck, LeaveAck, Reinit, Reset),
         "wired": (App, Req1, Delete, Nothing, Objection, Rsp1, Req2, Rsp2),
     }
+    takes: ClassVar[Mapping[str, tuple[Any, ...]]] = {
+        "delivered": (("host", ("AppHs",), 1), ("wired", ("App",), 0)),
+        "delivered in a cell": (("station", ("AppSh", "AppCo"), 1),),
+        "join": (
+            ("host", ("Join",), 2), ("station", ("Chal",), 1), ("station", ("InitAck",), 1), ("wired", ("Req1",), 0),
+        ),  # the second one with the cookie
+        "confirmed": (("host", ("Init",), 1), ("station", ("InitAck",), 1)),
+        "moved": tuple(("wired", (name,), each) for name, each in (("Req1", 0), ("Rsp1", 1), ("Req2", 1), ("Rsp2", 1))),
+        "left": (("host", ("Leave",), 1), ("station", ("LeaveAck",), 1), ("wired", ("Delete",), 0)),
+        "acknowledged": (("station", ("AckC",), 1),),
+        "answers": (("Req1",), ("Nothing", "Objection", "Rsp1")),  # each request has one from each other station
+    }  # fmt: skip
 
     @staticmethod
     def first_join_spread_s(p: MobileCausalParameters) -> float:
@@ -70,6 +84,10 @@ class MobileCausal(Declaration):
     @staticmethod
     def expiry_s(p: MobileCausalParameters) -> float | None:
         return p.expiry_s
+
+    @staticmethod
+    def looks_every_ns(p: MobileCausalParameters) -> int | None:
+        return None if p.expiry_s is None else ns(p.expiry_s / 8)
 
     @staticmethod
     def longest_message_bytes(p: MobileCausalParameters, payload_bytes: int, hosts: int, broadcasts: int) -> int:

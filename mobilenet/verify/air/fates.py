@@ -61,19 +61,25 @@ class Unseen(NamedTuple):
         """The same of any node but this one."""
         return any(self.may_send(node, until_ns) for node in range(len(self.last_start_ns)) if node != receiver)
 
+    def may_disturb(self, pairs: Pairs, row: int) -> bool:
+        """Whether a frame without a row can have been in the air with that of this row."""
+        since_ns, until_ns = int(pairs.start_ns[row]) - self.around_ns, int(pairs.end_ns[row]) + self.around_ns
+        return self.may_reach(int(pairs.receiver[row]), until_ns) or self.may_be_hidden(since_ns, until_ns)
+
     def may_be_hidden(self, since_ns: int, until_ns: int) -> bool:
         """Whether a frame without receivers can have been in the air then."""
         until = None if self.longest_ns is None else until_ns + self.longest_ns
         return self.hidden.may_end_between(since_ns, until)
 
 
-def fates_problem(
-    pairs: Pairs, nodes: Nodes, outages: Outages, hidden: Hidden, expected: Expected, broadcasts: int, end_ns: int
-) -> str | None:
-    """The first row with a fate that cannot be; `broadcasts`: how many there were; `end_ns`: of the run."""
-    unseen = Unseen(
-        hidden, _last_starts(pairs, nodes), _longest_ns(expected, nodes, broadcasts), end_ns, pairs.around_ns
-    )
+def unseen_in(pairs: Pairs, nodes: Nodes, hidden: Hidden, expected: Expected, broadcasts: int, end_ns: int) -> Unseen:
+    """`broadcasts`: how many there were; `end_ns`: of the run."""
+    longest_ns = _longest_ns(expected, nodes, broadcasts)
+    return Unseen(hidden, _last_starts(pairs, nodes), longest_ns, end_ns, pairs.around_ns)
+
+
+def fates_problem(pairs: Pairs, nodes: Nodes, outages: Outages, unseen: Unseen, expected: Expected) -> str | None:
+    """The first row with a fate that cannot be."""
     problems = (
         _loss_problems(pairs, expected),
         _outage_problems(pairs, outages, nodes, expected),
@@ -145,7 +151,7 @@ def _overlap_problems(pairs: Pairs, nodes: Nodes, unseen: Unseen, expected: Expe
     # those that need another row at the receiver, or else any other frame
     near = [NEVER_ATTEMPTED, *([COLLISION] if air.reach_is_all else [])]
     anywhere = [fate for fate in (COLLISION, PREAMBLE_MISSED) if fate not in near]
-    alone = _alone(pairs)
+    alone = alone_in_the_air(pairs)
     heads = pairs.first
     frames = heads[np.lexsort((pairs.start_ns[heads], pairs.sender[heads]))]
     senders = np.searchsorted(pairs.sender[frames], np.arange(nodes.count + 1))
@@ -176,9 +182,8 @@ def _overlap_problems(pairs: Pairs, nodes: Nodes, unseen: Unseen, expected: Expe
                 row = int(rows[at])
                 yield f"{pairs.words(row)}: the fate is {_fate(pairs, row)}, and no other frame arrives meanwhile"
         for at in np.flatnonzero(np.isin(fate, anywhere) & alone[pairs.frame[rows]]).tolist():
-            since_ns, until_ns = int(start_ns[at]) - pairs.around_ns, int(end_ns[at]) + pairs.around_ns
-            if not unseen.may_reach(node, until_ns) and not unseen.may_be_hidden(since_ns, until_ns):
-                row = int(rows[at])
+            row = int(rows[at])
+            if not unseen.may_disturb(pairs, row):
                 yield f"{pairs.words(row)}: the fate is {_fate(pairs, row)}, and no other frame is in the air"
 
 
@@ -208,7 +213,7 @@ def _others(start_ns: np.ndarray, end_ns: np.ndarray, pairs: Pairs) -> tuple[np.
     return surely, possibly
 
 
-def _alone(pairs: Pairs) -> np.ndarray:
+def alone_in_the_air(pairs: Pairs) -> np.ndarray:
     """Frame by frame, whether no other frame with rows can have been in the air with it."""
     start_ns, end_ns = pairs.start_ns[pairs.first], pairs.end_ns[pairs.first]
     order = np.argsort(start_ns, kind="stable")

@@ -1,7 +1,9 @@
 """Whether hosts and stations heard what the events say that they heard.
 
 Checks    where hosts act only on frames: a host joins, ends a handoff, has a gap or delivers when it has just received
-          a frame of the station that the event names
+          a frame of the station that the event names, which was for it
+          there a station has received something of a host, which was for it, since a message was broadcast that
+          somebody delivers, and since a handoff began that ends with that station
           a message of another host is delivered after a message with its name was received
           a station gives a host up after as long a silence as the rows show
 Model     what is handed up is handed up when the last receiver of the frame has it, at most one propagation delay after
@@ -27,6 +29,7 @@ from mobilenet.verify.air.nodes import SECOND, Nodes, first
 from mobilenet.verify.air.outcomes import RECEIVED
 from mobilenet.verify.air.pairs import Pairs
 
+NEVER = 1 << 62
 ACTS = ("join", "handoff_end", "gap", "deliver")
 MARGIN_NS = 1000  # silences are recorded as decimal fractions
 
@@ -53,10 +56,6 @@ class Heard:
         spans = zip(begins.tolist(), ends.tolist(), strict=True)
         self._rows = dict(zip(links.tolist(), spans, strict=True))
         self._nodes, self.delay_ns = nodes, delay_ns
-
-    def times(self, sender: int, receiver: int) -> np.ndarray:
-        begin, end = self._rows.get(sender * self._nodes.count + receiver, (0, 0))
-        return self._at_ns[begin:end]
 
     def handed_up(self, sender: int, receiver: int) -> tuple[np.ndarray, np.ndarray]:
         """The times of what was for this receiver, and whether it may have been received before."""
@@ -101,7 +100,7 @@ def acts_problem(events: Table, heard: Heard, nodes: Nodes) -> str | None:
     ends = [*begins.tolist()[1:], len(order)]
     for begin, end in zip(begins.tolist(), ends, strict=True):
         own = order[begin:end]
-        times = heard.times(int(station[own[0]]), int(host[own[0]])) if station[own[0]] >= 0 else np.zeros(0, np.int64)
+        times = heard.handed_up(int(station[own[0]]), int(host[own[0]]))[0]
         last = np.append(times, NO_NS - heard.delay_ns)[np.searchsorted(times, at_ns[own], "right") - 1]
         if (at := first(last < at_ns[own] - heard.delay_ns)) is not None:
             wrong.append(int(rows[own[at]]))
@@ -110,6 +109,35 @@ def acts_problem(events: Table, heard: Heard, nodes: Nodes) -> str | None:
     row = min(wrong)
     event, node, of = (events[name][row] for name in ("event", "node", "station"))
     return f"{_event(events, row)}: {node}: {event} with {of}, and {node} receives no frame of {of} then"
+
+
+def unheard_problem(events: Table, heard: Heard, nodes: Nodes) -> str | None:
+    """The first message, or end of a handoff, of a host that no station had received anything of."""
+    message, sent = events.coded("message"), events.coded("event").rows("broadcast")
+    delivered = events.coded("event").rows("deliver")
+    at_ns, first_ns = events.numbers("time_ns"), np.full(len(message.words) + 1, NEVER)
+    np.minimum.at(first_ns, message.codes[delivered], at_ns[delivered])
+    senders = nodes.indices(events.coded("node"))[sent]
+    for host in np.unique(senders).tolist():
+        times = np.sort(np.concatenate([heard.handed_up(host, station)[0] for station in range(nodes.stations)]))
+        own = sent[senders == host]
+        due_ns = first_ns[message.codes[own]]
+        reached_ns = np.append(times, NEVER)[np.searchsorted(times, at_ns[own])]
+        if (at := first((due_ns < NEVER) & (reached_ns > due_ns))) is not None:
+            row = int(own[at])
+            what = f"{events['node'][row]} broadcasts {events['message'][row]}"
+            return f"{_event(events, row)}: {what}, which is delivered, and no station receives anything of it before"
+    begun_ns: dict[str, int] = {}
+    rows = events.coded("event").rows("handoff_start", "handoff_end")
+    columns = (events.picked(name, rows) for name in ("event", "node", "station", "time_ns"))
+    for row, (event, node, station, now_ns) in zip(rows.tolist(), zip(*columns, strict=True), strict=True):
+        if event == "handoff_start":
+            begun_ns[node] = now_ns
+        elif node in begun_ns:
+            times = heard.handed_up(nodes.index(node), nodes.index(station))[0]
+            if np.searchsorted(times, begun_ns[node]) == np.searchsorted(times, now_ns, "right"):
+                return f"{_event(events, row)}: {node}: {event} with {station}, which receives nothing of it meanwhile"
+    return None
 
 
 def carried_problem(events: Table, hops: Hops, nodes: Nodes) -> str | None:

@@ -4,7 +4,7 @@ Checks    row for row the same pairs
           no frame arrives stronger than the best luck allows at that distance, nor too weak for its preamble to be
           detected, nor, without fading and walls, weaker than the worst luck allows
           an SINR where the frame was received to its end, and only there, unless it was lost to a stronger one; no
-          larger than the power above the noise
+          larger than the power above the noise; no smaller, if no other frame can have been in the air
           `bit_errors` only where noise can break a frame
 Units     dBm, dB; metres
 Shapes    over rows
@@ -20,6 +20,7 @@ import numpy as np
 
 from mobilenet.rundir.table import Table
 from mobilenet.scenario.expectations import STRENGTH_STEP_M, Air
+from mobilenet.verify.air.fates import Unseen, alone_in_the_air
 from mobilenet.verify.air.nodes import Nodes, first, row_in_words
 from mobilenet.verify.air.outcomes import BIT_ERRORS, COLLISION, RANDOM, RECEIVED
 from mobilenet.verify.air.pairs import Pairs
@@ -29,12 +30,12 @@ ROUNDING_DB = 1e-6  # powers are whole hundredths
 UNLOOKED_DBM = 60.0  # so strong that no SINR is worked out
 
 
-def links_problem(links: Table, pairs: Pairs, nodes: Nodes, air: Air, bounds_m: Bounds) -> str | None:
+def links_problem(links: Table, pairs: Pairs, nodes: Nodes, air: Air, bounds_m: Bounds, unseen: Unseen) -> str | None:
     """The first row that cannot be; `bounds_m`: the least and the most distance of each row."""
     problem = _pairs_problem(links, pairs, nodes)
     if problem is not None or not links.rows:
         return problem
-    problems = (_power_problems(links, pairs, nodes, air, bounds_m), _sinr_problems(links, pairs, air))
+    problems = (_power_problems(links, pairs, nodes, air, bounds_m), _sinr_problems(links, pairs, air, unseen))
     return next((problem for each in problems for problem in each), None)
 
 
@@ -80,7 +81,7 @@ def _power_problems(links: Table, pairs: Pairs, nodes: Nodes, air: Air, bounds_m
         )
 
 
-def _sinr_problems(links: Table, pairs: Pairs, air: Air) -> Iterator[str]:
+def _sinr_problems(links: Table, pairs: Pairs, air: Air, unseen: Unseen) -> Iterator[str]:
     power, sinr = links.numbers("power_dbm"), links.numbers("sinr_db")
     fate, missing = pairs.fate, np.isnan(sinr)
     to_its_end = np.isin(fate, (RECEIVED, RANDOM, BIT_ERRORS))
@@ -93,6 +94,11 @@ def _sinr_problems(links: Table, pairs: Pairs, air: Air) -> Iterator[str]:
     if (row := first(sinr > power - air.noise_dbm + ROUNDING_DB)) is not None:
         expected = f"expected at most {power[row] - air.noise_dbm:.2f} dB, its power above the noise"
         yield f"{_words(links, row)}: an SINR of {sinr[row]:g} dB, {expected}"
+    weak = sinr < np.minimum(power, UNLOOKED_DBM) - air.most_noise_dbm - ROUNDING_DB
+    for row in np.flatnonzero(weak & alone_in_the_air(pairs)[pairs.frame]).tolist():
+        if not unseen.may_disturb(pairs, row):
+            expected = f"expected {power[row] - air.most_noise_dbm:.2f} dB, since no other frame is in the air"
+            yield f"{_words(links, row)}: an SINR of {sinr[row]:g} dB, {expected}"
     if (row := first((fate == BIT_ERRORS) & (power >= air.clear_dbm - ROUNDING_DB))) is not None:
         but = f"noise breaks nothing from {air.clear_dbm:.2f} dBm on"
         yield f"{_words(links, row)}: bit errors at {power[row]:g} dBm, and {but}"

@@ -6,9 +6,10 @@ Checks    sender and receiver are two nodes of the run, over a wire two stations
           before it
           `link_cut` needs a link that was cut so that it loses messages, and `out_of_range` a receiver that can be
           too far away
+          of a protocol whose messages are known, each has the bytes that its fields and lists take
           numbers and bytes are those of the counters
 Model     a message on a wire that has not arrived when the run ends has no row. A link that was ever cut holds or loses
-          messages, so there only the least time is certain
+          messages, so there only the least time is certain. The record cuts long lists off
 Units     integer nanoseconds, bytes
 Shapes    over rows
 Errors    none
@@ -24,12 +25,15 @@ from typing import Any
 
 import numpy as np
 
+from mobilenet.rundir.schema import MOST_LISTED
 from mobilenet.rundir.table import Table
-from mobilenet.scenario.expectations import Air, Expected
+from mobilenet.scenario.expectations import Air, Expected, Kind
 from mobilenet.verify.air.nodes import SECOND, Nodes, first, row_in_words
 
 NO_NS = -1
 NUMBER = "(0|[1-9][0-9]{0,17})"
+MOST_BYTES = 1 << 40  # no message is longer
+LONGEST = 120  # characters of a detail in a sentence
 RADIO, WIRED = "radio", "wired"
 LINK_CUT, OUT_OF_RANGE = "link_cut", "out_of_range"
 
@@ -59,6 +63,7 @@ def messages_problem(hops: Hops, nodes: Nodes, expected: Expected, end_ns: int) 
     problems = (
         _row_problems(hops, end_ns),
         _word_problems(hops, expected.conduct is not None),
+        _size_problems(hops, nodes, expected),
         _radio_problems(hops, nodes, expected.air),
         _wire_problems(hops, nodes, expected),
     )
@@ -134,6 +139,35 @@ def _word_problems(hops: Hops, is_known: bool) -> Iterator[str]:
         odd = coded.mapped([not is_right(word) for word in coded.words], nothing=False).astype(bool)
         if (row := first(odd)) is not None:
             yield f"{hops.words(row)}: the {name} is {hops.table[name][row]!r}, which no row has there"
+
+
+def _size_problems(hops: Hops, nodes: Nodes, expected: Expected) -> Iterator[str]:
+    if expected.radio is None or expected.radio.kinds is None:
+        return
+    kinds, details = hops.table.coded("kind"), hops.table.coded("detail")
+    from_host = hops.sender >= nodes.stations
+    sides = {"host": from_host & ~hops.is_wired, "station": ~from_host & ~hops.is_wired, "wired": hops.is_wired}
+    for side, known in expected.radio.kinds.items():
+        for name in [name for name in known if name in kinds.words]:
+            rows = np.flatnonzero(sides[side] & (kinds.codes == kinds.code(name)))
+            codes, which = np.unique(details.codes[rows], return_inverse=True)
+            texts = [details.words[code] if code >= 0 else "{}" for code in codes.tolist()]
+            fit = np.array([_told_bytes(known[name], text) for text in texts], np.int64).reshape(-1, 2)[which]
+            sizes = hops.size_bytes[rows]
+            if (at := first((sizes < fit[:, 0]) | (sizes > fit[:, 1]))) is not None:
+                said = texts[which[at]] if len(texts[which[at]]) <= LONGEST else "so long a list"
+                yield f"{hops.words(int(rows[at]))}: {sizes[at]} bytes, and {name} with {said} does not have as many"
+
+
+def _told_bytes(kind: Kind, text: str) -> tuple[int, int]:
+    """The fewest and the most bytes of a message that says this; where it cannot say it, none fit."""
+    detail = json.loads(text)
+    try:
+        size = kind.told_bytes(detail)
+    except (TypeError, AttributeError, ValueError, OverflowError):
+        return MOST_BYTES, 0
+    is_cut = any(isinstance(value, (list, dict)) and len(value) >= MOST_LISTED for value in detail.values())
+    return min(size, MOST_BYTES), MOST_BYTES if is_cut else min(size, MOST_BYTES)
 
 
 def _is_host(word: str) -> bool:

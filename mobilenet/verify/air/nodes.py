@@ -12,9 +12,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from mobilenet.clock import SECOND
 from mobilenet.rundir.table import Coded, Table
-
-SECOND = 1_000_000_000
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,7 +2,7 @@
 
 Checks    each row of a message over the radio is a row of `frames`, but those that were out of range; it has the same
           kind and fate, the size that its frame carries, and an arrival within the frame's longest propagation delay
-          each addressed frame of a message has its row
+          each addressed frame of a message has its row, and what a host sends is addressed wherever it has one
 Units     integer nanoseconds, bytes
 Shapes    over rows
 Errors    none
@@ -42,6 +42,8 @@ def same_problem(pairs: Pairs, hops: Hops, nodes: Nodes, air: Air) -> str | None
     missing[order[inside]] = False
     if (at := first(missing)) is not None:
         return f"{pairs.words(int(data[at]))}: there is no such row of messages"
+    if (at := first((hops.sender[rows] >= nodes.stations) & ~pairs.addressed[pair])) is not None:
+        return f"{hops.words(int(rows[at]))}: row {int(pair[at])} of frames is not addressed to that node"
     return _difference(pairs, hops, rows, pair, air)
 
 

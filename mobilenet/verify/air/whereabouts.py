@@ -15,11 +15,11 @@ from typing import NamedTuple
 
 import numpy as np
 
+from mobilenet.clock import SECOND
 from mobilenet.rundir.table import Columns, Table
 from mobilenet.scenario.expectations import Expected
 from mobilenet.verify.air.nodes import Nodes
 
-SECOND = 1_000_000_000
 ROUNDING_M = 1e-3
 SLOWNESS = 1 + 1e-9
 CHUNK = 1 << 18  # rows at a time

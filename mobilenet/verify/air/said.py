@@ -1,0 +1,156 @@
+"""Whether what the messages of the mobile broadcast say fits to sessions, deliveries and gaps.
+
+Checks    a host has a gap when it has just received an InitAck that tells of one, or a Reset, or, while it asks to join
+          anew, any InitAck
+          no gap comes after an acknowledgement by which the station knew that the host has heard of the last one:
+          somebody must have given the host up since
+          a host has delivered in a session what it says in Init, and by the time of its AckH at least as much as that
+Model     a station tells of a gap until the session that it began is acknowledged. A session that was opened after the
+          host was given up, and in which an acknowledgement arrived before the next one was opened, leaves no gap to be
+          told. Numbers go on from the `start` of the InitAck that confirmed the session, and skip what it lists; the
+          record cuts long lists off, and of such sessions nothing is asked
+Units     integer nanoseconds
+Errors    none
+Source    ours: docs/protocols/mobile-causal.md, docs/verdicts-and-metrics.md
+"""
+
+from __future__ import annotations
+
+import json
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from mobilenet.rundir.schema import MOST_LISTED
+from mobilenet.rundir.table import Table
+from mobilenet.verify.air.messages import Hops
+from mobilenet.verify.air.nodes import SECOND
+
+NUMBERS = {"InitAck": ("start",), "Init": ("lc", "nxt"), "AckH": ("nxt",), "Reset": ()}
+NEVER = 1 << 62
+
+
+class _Answer(NamedTuple):
+    """What a host has received from a station."""
+
+    at_ns: int
+    station: str
+    kind: str
+    detail: dict[str, Any]
+
+
+def said_problem(events: Table, hops: Hops, delay_ns: int) -> tuple[str, str] | None:
+    """The first property that is violated, and why; `delay_ns`: what has arrived is handed up so much later at most."""
+    kinds, details = (hops.table.coded(name) for name in ("kind", "detail"))
+    for kind, numbers in NUMBERS.items():
+        rows = np.flatnonzero(kinds.codes == kinds.code(kind))
+        for code in np.unique(details.codes[rows]).tolist():
+            detail = json.loads(details.words[code]) if code >= 0 else {}
+            skip = detail.get("skip") if kind == "InitAck" else []
+            whole = [detail.get(name) for name in numbers] + (skip if isinstance(skip, list) else [None])
+            if any(type(number) is not int for number in whole):
+                row = int(rows[details.codes[rows] == code][0])
+                return "record", f"{hops.words(row)}: {kind} says {detail}, which it cannot"
+    said = _Said(events, hops, delay_ns)
+    if (untold := said.gap_problem()) is not None:
+        return "gaps", untold
+    miscounted = said.count_problem()
+    return None if miscounted is None else ("record", miscounted)
+
+
+class _Said:
+    def __init__(self, events: Table, hops: Hops, delay_ns: int) -> None:
+        self._events, self._hops, self._delay_ns = events, hops, delay_ns
+        self._answers: dict[tuple[str, int], list[_Answer]] = {}  # to a host in a session
+        for at_ns, sender, _, host, session, kind, detail in self._rows(("InitAck", "Reset"), True):
+            self._answers.setdefault((host, session), []).append(_Answer(at_ns, sender, kind, detail))
+
+    def _rows(self, kinds: tuple[str, ...], received: bool) -> Iterator[tuple[Any, ...]]:
+        """Of messages over the radio of these kinds: when they were sent or received, who, and what they say."""
+        chosen = self._hops.table.coded("kind").among(kinds) & ~self._hops.is_wired
+        rows = np.flatnonzero(chosen & self._hops.is_received if received else chosen)
+        times = (self._hops.receive_ns if received else self._hops.send_ns)[rows].tolist()
+        names = ("sender", "receiver", "host", "session", "kind", "detail")
+        columns = [self._hops.table.picked(name, rows) for name in names]
+        for at_ns, *values, text in zip(times, *columns, strict=True):
+            yield at_ns, *values, json.loads(text or "{}")
+
+    def _of(self, *kinds: str) -> Iterator[tuple[Any, ...]]:
+        """Events of these kinds: row, time, who, with which station, in which session, what, detail."""
+        rows = self._events.coded("event").rows(*kinds)
+        names = ("time_ns", "node", "station", "session", "event", "detail")
+        return zip(rows.tolist(), *(self._events.picked(name, rows) for name in names), strict=True)
+
+    def _answer(self, node: str, session: int, station: str, now_ns: int) -> _Answer | None:
+        """What the host has just received in this session."""
+        known = self._answers.get((node, session), ())
+        early_ns = now_ns - self._delay_ns
+        return next((a for a in known if a.station == station and early_ns <= a.at_ns <= now_ns), None)
+
+    # --- gaps
+
+    def gap_problem(self) -> str | None:
+        """The first gap that no station told of."""
+        opened: dict[str, list[int]] = {}  # host -> when its sessions were opened
+        sessions: dict[str, list[int]] = {}
+        anew: set[tuple[str, int]] = set()
+        expired: dict[str, list[int]] = {}
+        for _, now_ns, node, _, session, _, text in self._of("handoff_start"):
+            opened.setdefault(node, []).append(now_ns)
+            sessions.setdefault(node, []).append(session)
+            if json.loads(text or "{}").get("cause") == "join":
+                anew.add((node, session))
+        for _, now_ns, _, _, _, _, text in self._of("expire"):
+            expired.setdefault(json.loads(text)["host"], []).append(now_ns)
+        acknowledged: dict[tuple[str, int], int] = {}  # when a station first received that
+        gaps = list(self._of("gap"))
+        for at_ns, sender, _, _, session, _, _ in self._rows(("AckH",), True) if gaps else ():
+            acknowledged.setdefault((sender, session), at_ns)
+        for row, now_ns, node, station, session, _, _ in gaps:
+            when = f"at {now_ns / SECOND:.6f} s (event {row}): {node} has a gap"
+            answer = self._answer(node, session, station, now_ns)
+            if answer is None:
+                return f"{when}, and {station} has told it of none in session {session}"
+            if answer.kind == "Reset" or (node, session) in anew:
+                continue
+            if answer.detail.get("gap") is not True:
+                return f"{when}, and the InitAck of {station} in session {session} tells of none"
+            times, given_up = opened.get(node, []), expired.get(node, [])
+            given_up_ns = given_up[bisect_right(given_up, now_ns) - 1] if given_up and given_up[0] <= now_ns else -1
+            for i in range(bisect_right(times, given_up_ns), bisect_left(times, now_ns) - 1):
+                heard_ns = acknowledged.get((node, sessions[node][i]), NEVER)
+                if heard_ns + self._delay_ns < times[i + 1]:
+                    return (
+                        f"{when}, and nobody gave it up since {given_up_ns / SECOND:.6f} s; a station heard from it"
+                        f" in session {sessions[node][i]}, at {heard_ns / SECOND:.6f} s"
+                    )
+        return None
+
+    # --- deliveries
+
+    def count_problem(self) -> str | None:
+        """The first message in which a host says that it has delivered another number."""
+        starts: dict[tuple[str, int], tuple[int, list[int]]] = {}  # of sessions: the first number, those to skip
+        for _, now_ns, node, station, session, _, _ in self._of("join", "handoff_end", "gap"):
+            answer = self._answer(node, session, station, now_ns)
+            if answer is not None and answer.kind == "InitAck" and len(answer.detail["skip"]) < MOST_LISTED:
+                starts[node, session] = answer.detail["start"], answer.detail["skip"]
+        delivered: dict[tuple[str, int], list[int]] = {}
+        for _, now_ns, node, _, session, _, _ in self._of("deliver"):
+            delivered.setdefault((node, session), []).append(now_ns)
+        for at_ns, sender, _, _, session, kind, detail in self._rows(("Init", "AckH"), False):
+            confirmed = sender, detail["lc"] if kind == "Init" else session
+            if confirmed not in starts:
+                continue
+            start, skip = starts[confirmed]
+            due = detail["nxt"] - start - bisect_left(skip, detail["nxt"])
+            times = delivered.get(confirmed, [])
+            count = len(times) if kind == "Init" else bisect_right(times, at_ns)
+            if count < due or kind == "Init" and count != due:
+                return (
+                    f"messages: {sender} says in {kind} at {at_ns / SECOND:.6f} s that it has delivered {due} messages"
+                    f" in session {confirmed[1]}, and events have {count}"
+                )
+        return None

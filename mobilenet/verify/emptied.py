@@ -1,0 +1,79 @@
+"""Whether buffers of hosts are empty when they have to be.
+
+Checks    a host leaves when its sbuffer is empty: what it broadcast was acknowledged
+          the rbuffer of a host is lost with its crash, and stays empty while the host is down
+Model     only for protocols that keep messages in this way (Conduct). Of several sizes in one nanosecond the last one
+          counts
+Units     integer nanoseconds; messages
+Source    ours: docs/protocols/mobile-causal.md (F13c), docs/verdicts-and-metrics.md
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from mobilenet.clock import SECOND
+from mobilenet.rundir.table import Columns, Table, by_code
+from mobilenet.scenario.expectations import Expected
+
+
+def emptied_problem(events: Columns, samples: Columns, expected: Expected | None) -> str | None:
+    """The first buffer that holds something when it cannot."""
+    if expected is None or expected.conduct is None or not expected.conduct.keeps_until_acknowledged:
+        return None
+    table, sizes = Table.of(events), Table.of(samples)
+    return next(_leave_problems(table, sizes), None) or next(_crash_problems(table, sizes), None)
+
+
+def _leave_problems(events: Table, samples: Table) -> Iterator[str]:
+    turns = _turns(events, "leave")
+    sizes = _sizes(samples, "sbuffer", turns)
+    for node, turned in turns.items():
+        times, values = sizes[node]
+        at_ns = np.array([now_ns for now_ns, _ in turned])
+        has = np.append(values, 0.0)[np.searchsorted(times, at_ns, "right") - 1]
+        for i in np.flatnonzero(has > 0).tolist():
+            yield f"samples: the sbuffer of {node} holds {has[i]:g} messages when it leaves at {_s(at_ns[i])}"
+
+
+def _crash_problems(events: Table, samples: Table) -> Iterator[str]:
+    turns = _turns(events, "crash", "recover")
+    sizes = _sizes(samples, "rbuffer", turns)
+    for node, turned in turns.items():
+        times, values = sizes[node]
+        at_ns = np.array([now_ns for now_ns, _ in turned])
+        is_down = np.array([False, *(event == "crash" for _, event in turned)])
+        down_ns = at_ns[is_down[1:] & (np.append(at_ns[1:], 2**62) > at_ns)]
+        last = np.searchsorted(times, down_ns, "right") - 1
+        inside = np.flatnonzero(is_down[np.searchsorted(at_ns, times, "left")])
+        inside = inside[is_down[np.searchsorted(at_ns, times[inside], "right")]]
+        for i in [*last[last >= 0].tolist(), *inside.tolist()]:
+            if values[i] > 0:
+                yield f"samples: the rbuffer of {node} holds {values[i]:g} messages at {_s(times[i])}, while it is down"
+
+
+def _turns(events: Table, *wanted: str) -> dict[str, list[tuple[int, str]]]:
+    """Host -> when what happened, in order."""
+    found: dict[str, list[tuple[int, str]]] = {}
+    rows = events.coded("event").rows(*wanted)
+    for node, now_ns, event in zip(*(events.picked(name, rows) for name in ("node", "time_ns", "event")), strict=True):
+        found.setdefault(node, []).append((now_ns, event))
+    return found
+
+
+def _sizes(samples: Table, quantity: str, nodes: dict[str, list[tuple[int, str]]]) -> dict[str, tuple[np.ndarray, ...]]:
+    """When one buffer of each of these nodes was sampled, and how much it held."""
+    node = samples.coded("node")
+    quantities = samples.coded("quantity")
+    rows = np.flatnonzero((quantities.codes == quantities.code(quantity)) & node.among(nodes))
+    rows = rows[by_code(node.codes[rows])]
+    begins = np.searchsorted(node.codes[rows], np.arange(len(node.words) + 1))
+    place = {name: rows[begins[code] : begins[code + 1]] for code, name in enumerate(node.words)}
+    times, values = samples.numbers("time_ns"), samples.numbers("value")
+    return {name: (times[own], values[own]) for name in nodes for own in (place.get(name, rows[:0]),)}
+
+
+def _s(time_ns: int) -> str:
+    return f"{time_ns / SECOND:.6f} s"

@@ -1,0 +1,208 @@
+"""Whoever edits events of programs, or what they were told and said, is caught by the lines, events and counters.
+
+Model     as in test_insider.py: each edit is made in a run that was really recorded
+Source    ours: docs/guide/programs.md, docs/verdicts-and-metrics.md
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import mobilenet
+from mobilenet.parameters import ScenarioError
+from mobilenet.rundir.reader import read_json
+from mobilenet.verify import verify_run
+from mobilenet.verify.judge import overall
+
+from .damage import Copy, Damage, verdicts_after
+
+SCENARIOS = Path(mobilenet.__file__).parents[1] / "scenarios" / "programs"
+FLAT = ["record.programs=true"]
+RUNS = {
+    "flood": ("flood.yaml", [*FLAT, "duration_s=10"]),
+    "bug": ("flood.yaml", [*FLAT, "protocol.command=[python3, flood_bug.py]"]),
+    "nodes": ("maelstrom.yaml", FLAT),
+}
+
+
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    place = tmp_path_factory.mktemp("runs")
+    for name, (file, changes) in RUNS.items():
+        mobilenet.run(SCENARIOS / file, out=place / name, overrides=changes, allow_code=True)
+    return {name: place / name for name in RUNS}
+
+
+def test_as_they_were_recorded_none_has_an_edited_record(runs: dict[str, Path]) -> None:
+    assert overall(verify_run(runs["flood"])) == overall(verify_run(runs["nodes"])) == "valid"
+    assert [check for check, told in verify_run(runs["bug"]).items() if told.answer == "violated"] == ["fifo_order"]
+
+
+EDITS: dict[tuple[str, str], tuple[str, Damage]] = {}
+
+
+def edit(words: str, *names: str) -> Callable[[Damage], Damage]:
+    def register(function: Damage) -> Damage:
+        for name in names:
+            EDITS[function.__name__, name] = words, function
+        return function
+
+    return register
+
+
+@pytest.mark.parametrize(("how", "name"), EDITS)
+def test_an_edit_is_caught(how: str, name: str, runs: dict[str, Path], tmp_path: Path) -> None:
+    words, function = EDITS[how, name]
+    verdict = verdicts_after(runs[name], tmp_path / "edited", function)["record"]
+    assert verdict.answer == "violated" and words in verdict.explanation
+
+
+def lines(copy: Copy) -> dict[str, list[Any]]:
+    return copy.optional["lines"]
+
+
+def kept(copy: Copy, wanted: Callable[[bool, dict[str, Any]], bool]) -> None:
+    """Only the lines with that origin and object."""
+    table = lines(copy)
+    rows = [row for row, line in enumerate(table["line"]) if wanted(table["said"][row], json.loads(line))]
+    copy.optional["lines"] = {name: [column[row] for row in rows] for name, column in table.items()}
+    copy.counters["rows"]["lines"] = len(rows)
+
+
+def changed(copy: Copy, key: str, kind: str, change: Callable[[dict[str, Any]], None]) -> None:
+    """All lines that do, or tell of, that."""
+    for row, line in enumerate(lines(copy)["line"]):
+        told = json.loads(line)
+        if told.get(key) == kind:
+            change(told)
+            lines(copy)["line"][row] = json.dumps(told)
+
+
+@edit("of deliver", "bug")
+def deliveries_name_the_messages_that_the_order_wants(copy: Copy) -> None:
+    """The lines still show the mistake."""
+    due: dict[tuple[str, str], list[int]] = {}
+    for row in copy.rows("deliver"):
+        due.setdefault((copy.events["node"][row], copy.events["message"][row].split(":")[0]), []).append(row)
+    for rows in due.values():
+        names = sorted((copy.events["message"][row] for row in rows), key=lambda name: int(name.split(":")[1]))
+        for row, name in zip(rows, names, strict=True):
+            copy.events["message"][row] = name
+
+
+@edit("of deliver", "flood", "nodes")
+def programs_said_other_messages(copy: Copy) -> None:
+    changed(copy, "do", "deliver", lambda line: line.update(id=[9, 99]))
+
+
+@edit("of broadcast", "flood", "nodes")
+def programs_were_told_of_other_broadcasts(copy: Copy) -> None:
+    changed(copy, "ev", "broadcast", lambda line: line.update(id=[0, 500]))
+
+
+@edit("of join", "flood")
+def programs_joined_in_another_session(copy: Copy) -> None:
+    changed(copy, "do", "joined", lambda line: line.update(session=7))
+
+
+@edit("up to `done`", "flood", "nodes")
+def programs_were_told_nothing(copy: Copy) -> None:
+    kept(copy, lambda said, line: said)
+
+
+@edit("up to `done`", "flood", "nodes")
+def programs_said_nothing_but_deliver(copy: Copy) -> None:
+    kept(copy, lambda said, line: not said or line["do"] == "deliver")
+
+
+@edit("begins 0 lives", "flood")
+def a_station_has_no_lines(copy: Copy) -> None:
+    table = lines(copy)
+    rows = [row for row, node in enumerate(table["node"]) if node != "s1"]
+    copy.optional["lines"] = {name: [column[row] for row in rows] for name, column in table.items()}
+    copy.counters["rows"]["lines"] = len(rows)
+
+
+@edit("in life 77", "flood", "nodes")
+def all_live_for_the_77th_time(copy: Copy) -> None:
+    lines(copy)["life"] = [77] * len(lines(copy)["life"])
+
+
+@edit("crashed at", "flood")
+def a_program_that_is_down_is_told_something(copy: Copy) -> None:
+    row = copy.rows("crash")[0]
+    now_ns, node = copy.events["time_ns"][row] + 1000, copy.events["node"][row]
+    place = next(row for row, time in enumerate(lines(copy)["time_ns"]) if time > now_ns)
+    for said, line in ((True, '{"do": "done"}'), (False, '{"ev": "timer", "name": "tick"}')):
+        values = {"time_ns": now_ns, "node": node, "life": 1, "said": said, "line": line}
+        for name, value in values.items():
+            lines(copy)[name].insert(place, value)
+    copy.counters["rows"]["lines"] += 2
+
+
+@edit("of recover", "flood")
+def a_recovery_is_not_told(copy: Copy) -> None:
+    changed(copy, "ev", "recover", lambda line: line.update(ev="timer", name="tick"))
+
+
+@edit("messages sent, or that never left", "nodes")
+def a_quarter_of_the_messages_is_not_counted(copy: Copy) -> None:
+    messages = copy.counters["messages"]
+    number = messages["sent"] // 4
+    for count in (messages["by_kind"], messages):
+        count["gossip" if "gossip" in count else "sent"] -= number
+    messages["received"] -= number
+
+
+@edit("bytes", "nodes")
+def bytes_that_nobody_sent(copy: Copy) -> None:
+    copy.counters["messages"]["bytes"] += 1
+
+
+@edit("bytes", "flood")
+def frames_of_another_size_than_programs_say(copy: Copy) -> None:
+    for action in ("send", "broadcast"):
+        changed(copy, "do", action, lambda line: line.update(bytes=7, payload_bytes=0))
+
+
+@edit("frames", "flood")
+def frames_that_no_program_asked_for(copy: Copy) -> None:
+    for action in ("send", "broadcast"):
+        changed(copy, "do", action, lambda line: line.update(do="log"))
+
+
+@edit("frames are told of", "flood")
+def frames_that_no_program_was_told_of(copy: Copy) -> None:
+    changed(copy, "ev", "receive", lambda line: line.update(ev="timer"))
+
+
+@edit("messages from other stations are told of", "flood")
+def messages_over_wires_that_no_station_was_told_of(copy: Copy) -> None:
+    changed(copy, "ev", "wire", lambda line: line.update(ev="timer"))
+
+
+FAILS = """
+import json, sys
+for line in sys.stdin:
+    if json.loads(line)["ev"] == "broadcast":
+        delivers = {"do": "deliver", "id": json.loads(line)["id"]}
+        for action in (delivers, {"do": "dance"}, {"do": "deliver", "id": [0, 9]}):
+            print(json.dumps(action))
+    print('{"do": "done"}', flush=True)
+"""
+
+
+def test_what_an_error_left_half_done_is_no_contradiction(tmp_path: Path) -> None:
+    """The answer is recorded as a whole, and only its first action took effect."""
+    (tmp_path / "fails.py").write_text(FAILS)
+    (tmp_path / "run.yaml").write_text((SCENARIOS / "maelstrom.yaml").read_text())
+    changes = [*FLAT, "protocol={command: [python3, fails.py], order: none}"]
+    with pytest.raises(ScenarioError, match="dance"):
+        mobilenet.run(tmp_path / "run.yaml", out=tmp_path / "run", overrides=changes, allow_code=True)
+    assert "ended_by_error" in read_json(tmp_path / "run", "manifest.json")
+    assert overall(verify_run(tmp_path / "run")) == "unknown"
