@@ -26,11 +26,12 @@ from typing import ClassVar
 
 import numpy as np
 
+from mobilenet.clock import SECOND
 from mobilenet.rundir.table import Columns, Table
 from mobilenet.scenario.expectations import Conduct
 from mobilenet.verify.given_up import forgotten_rows, given_up
 from mobilenet.verify.reach import Reach
-from mobilenet.verify.silence import SECOND, Silence
+from mobilenet.verify.silence import Silence
 
 MessageKey = tuple[int, int]  # sender's column in the clocks, position among its messages that were not given up
 SAFETY = ("creation", "duplication", "membership", "causal_order", "gaps")

@@ -22,9 +22,10 @@ from typing import NamedTuple
 
 import numpy as np
 
+from mobilenet.clock import SECOND
 from mobilenet.rundir.table import Columns, Table, by_code
 from mobilenet.scenario.expectations import Expected, HostPlan, Places
-from mobilenet.verify.coverage import MOST_SIGMAS, ROUNDING_M, SECOND, Track, nearest_m
+from mobilenet.verify.coverage import MOST_SIGMAS, ROUNDING_M, Track, nearest_m
 
 OF_THE_NETWORK = ("in_coverage", "deliver")
 OF_PROTOCOLS = ("join", "handoff_start", "handoff_end")

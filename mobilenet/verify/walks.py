@@ -18,9 +18,10 @@ from typing import Literal
 
 import numpy as np
 
+from mobilenet.clock import SECOND
 from mobilenet.rundir.table import Columns, Table
 from mobilenet.scenario.expectations import HostPlan, Places
-from mobilenet.verify.coverage import IN_COVERAGE, NEARBY, OUT_OF_COVERAGE, ROUNDING_M, SECOND, Track, nearest_m
+from mobilenet.verify.coverage import IN_COVERAGE, NEARBY, OUT_OF_COVERAGE, ROUNDING_M, Track, nearest_m
 
 SIDES: tuple[Literal["left", "right"], ...] = ("left", "right")
 Ways = tuple[np.ndarray, np.ndarray]  # x_m, y_m

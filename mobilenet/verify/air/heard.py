@@ -22,10 +22,11 @@ from typing import NamedTuple
 
 import numpy as np
 
+from mobilenet.clock import SECOND
 from mobilenet.rundir.table import Table
 from mobilenet.scenario.expectations import Air
 from mobilenet.verify.air.messages import NO_NS, Hops
-from mobilenet.verify.air.nodes import SECOND, Nodes, first
+from mobilenet.verify.air.nodes import Nodes, first
 from mobilenet.verify.air.outcomes import RECEIVED
 from mobilenet.verify.air.pairs import Pairs
 

@@ -25,10 +25,11 @@ from typing import Any
 
 import numpy as np
 
+from mobilenet.clock import SECOND
 from mobilenet.rundir.schema import MOST_LISTED
 from mobilenet.rundir.table import Table
 from mobilenet.scenario.expectations import Air, Expected, Kind
-from mobilenet.verify.air.nodes import SECOND, Nodes, first, row_in_words
+from mobilenet.verify.air.nodes import Nodes, first, row_in_words
 
 NO_NS = -1
 NUMBER = "(0|[1-9][0-9]{0,17})"

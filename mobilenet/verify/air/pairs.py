@@ -20,9 +20,10 @@ from typing import NamedTuple
 
 import numpy as np
 
+from mobilenet.clock import SECOND
 from mobilenet.rundir.table import Table
 from mobilenet.scenario.expectations import Air
-from mobilenet.verify.air.nodes import SECOND, Nodes, first, row_in_words
+from mobilenet.verify.air.nodes import Nodes, first, row_in_words
 from mobilenet.verify.air.outcomes import FATES, numbered
 
 MAC_ACK = "mac_ack"

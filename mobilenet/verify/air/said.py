@@ -23,10 +23,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from mobilenet.clock import SECOND
 from mobilenet.rundir.schema import MOST_LISTED
 from mobilenet.rundir.table import Table
 from mobilenet.verify.air.messages import Hops
-from mobilenet.verify.air.nodes import SECOND
 
 NUMBERS = {"InitAck": ("start",), "Init": ("lc", "nxt"), "AckH": ("nxt",), "Reset": ()}
 NEVER = 1 << 62

@@ -19,8 +19,9 @@ from typing import Any
 
 import numpy as np
 
+from mobilenet.clock import SECOND
 from mobilenet.rundir.table import Columns, Table
-from mobilenet.verify.air.nodes import SECOND, Nodes
+from mobilenet.verify.air.nodes import Nodes
 from mobilenet.verify.air.outcomes import FATES
 from mobilenet.verify.air.pairs import MAC_ACK, Pairs
 
