@@ -20,8 +20,10 @@ import json
 from bisect import bisect_left, bisect_right
 from typing import Any
 
+import numpy as np
+
 from mobilenet.quoting import counted
-from mobilenet.rundir.table import Columns, Table
+from mobilenet.rundir.table import Columns, Table, by_code
 from mobilenet.scenario.expectations import Conduct
 
 NUMBERS = ("recovered", "skipped", "relayed")
@@ -32,40 +34,60 @@ Lengths = dict[str, tuple[list[int], list[float]]]  # of a kind of list, or at a
 
 class _Handoffs:
     def __init__(self, events: Columns, conduct: Conduct, quiescent: bool, lengths: Lengths | None) -> None:
-        self._events = events
+        self._events = Table.of(events)
         self._conduct = conduct
         self._quiescent = quiescent
         self._lengths = lengths
-        self._sent_at: dict[str, int] = {}  # message -> row of its broadcast
-        self._delivered: dict[str, int] = {}  # host -> how many messages
-        # host -> [how many recovered ones are still to come, row of the end of the handoff]
-        self._due: dict[str, list[int]] = {}
+        self._broadcasts = self._events.coded("event").rows("broadcast")
+        self._deliveries = self._rows_by_host("deliver")
+        self._ends: list[tuple[str, int, int]] = []  # of handoffs: host, row, how many messages were recovered
         self._begun_ns: dict[str, int] = {}
         self._confirmed: dict[str, tuple[int, str | None, int]] = {}  # host -> when, by whom, how many were recovered
         self._recovered_ns: dict[str, int] = {}  # host -> when it came up
         self._given_up: set[str] = set()  # hosts that a station gave up since they were confirmed
 
+    def _rows_by_host(self, *kinds: str) -> dict[str, np.ndarray]:
+        node, rows = self._events.coded("node"), self._events.coded("event").rows(*kinds)
+        codes = node.codes[rows]
+        rows = rows[by_code(codes)]
+        ends = np.cumsum(np.bincount(codes, minlength=len(node.words)))
+        return {name: rows[begin:end] for name, begin, end in zip(node.words, [0, *ends], ends, strict=False)}
+
     def problem(self) -> str | None:
-        events, due, delivered = self._events, self._due, self._delivered
-        columns = (events[name] for name in ("event", "node", "message"))
-        for row, (event, node, message) in enumerate(zip(*columns, strict=True)):
-            if event == "deliver":
-                delivered[node] = delivered.get(node, 0) + 1
-                if node in due and (problem := self._delivery_problem(node, message)):
-                    return f"{self._when(row)}: {problem}"
-            elif event == "broadcast":
-                self._sent_at[message] = row
-            elif event == "expire":
+        events = self._events
+        kinds = (*self._conduct.details, "join", "leave", "crash", "recover", "gap")
+        rows = events.coded("event").rows("expire", *kinds)
+        columns = rows.tolist(), events.picked("event", rows), events.picked("node", rows)
+        for row, event, node in zip(*columns, strict=True):
+            if event == "expire":
                 self._given_up.add(json.loads(events["detail"][row] or "{}").get("host", ""))
-            elif event in self._conduct.details or event in ("join", "leave", "crash", "recover", "gap"):
-                problem = self._note(row, event, node)
-                if problem is not None:
-                    return f"{self._when(row)}: {node}: {event} {problem}"
-        if self._quiescent:
-            for node, (left, row) in due.items():
+                continue
+            problem = self._note(row, event, node)
+            if problem is not None:
+                return f"{self._when(row)}: {node}: {event} {problem}"
+        return self._recovery_problem(self._rows_by_host(*kinds)) if self._ends else None
+
+    def _recovery_problem(self, others: dict[str, np.ndarray]) -> str | None:
+        """A host delivers what it recovered next, unless something else happens to it before."""
+        message = self._events.coded("message")
+        sent = np.zeros(len(message.words) + 1, np.int64)
+        sent[message.codes[self._broadcasts]] = self._broadcasts
+        for node, row, recovered in self._ends:
+            after = others[node][np.searchsorted(others[node], row, "right") :]
+            first = int(np.searchsorted(self._deliveries[node], row))
+            delivered = self._deliveries[node][first : first + recovered]
+            delivered = delivered[: np.searchsorted(delivered, after[0])] if len(after) else delivered
+            late = np.flatnonzero(sent[message.codes[delivered]] > row)
+            if len(late):
                 return (
-                    f"{self._when(row)}: {node}: handoff_end says {counted(left, 'more message')} recovered than it"
-                    " delivers before the run is at rest"
+                    f"{self._when(int(delivered[late[0]]))}: {node} delivers"
+                    f" {message.words[message.codes[delivered[late[0]]]]}, broadcast after its last handoff, and still"
+                    f" to come of those recovered then: {recovered - int(late[0])}"
+                )
+            if self._quiescent and not len(after) and len(delivered) < recovered:
+                return (
+                    f"{self._when(row)}: {node}: handoff_end says {counted(recovered - len(delivered), 'more message')}"
+                    " recovered than it delivers before the run is at rest"
                 )
         return None
 
@@ -83,8 +105,6 @@ class _Handoffs:
             for key in NUMBERS:
                 if key in detail and (type(detail[key]) is not int or detail[key] < 0):
                     return f"has {key} {detail[key]!r}, expected how many"
-        if event != "gap":
-            self._due.pop(node, None)
         if event == "recover":
             self._recovered_ns[node] = now_ns
         elif event == "join":
@@ -97,15 +117,13 @@ class _Handoffs:
                 return f"is because of {detail['cause']!r}, which is not so"
         elif event == "handoff_end" and "recovered" in detail:
             return self._end_problem(row, node, detail["recovered"], detail["skipped"])
-        elif event == "gap":
-            self._due.pop(node, None)
         return None
 
     def _end_problem(self, row: int, node: str, recovered: int, skipped: int) -> str | None:
         now_ns, station = self._events["time_ns"][row], self._events["station"][row]
-        sent = len(self._sent_at)
-        if recovered > sent - self._delivered.get(node, 0):
-            has = self._delivered.get(node, 0)
+        sent = int(np.searchsorted(self._broadcasts, row))
+        has = int(np.searchsorted(self._deliveries[node], row))
+        if recovered > sent - has:
             return f"says {counted(recovered, 'message')} recovered, of {sent} the host has {has}"
         if skipped > sent:
             return f"says {counted(skipped, 'message')} skipped, of {sent}"
@@ -124,19 +142,7 @@ class _Handoffs:
         self._confirmed[node] = now_ns, station, recovered
         self._given_up.discard(node)
         if recovered:
-            self._due[node] = [recovered, row]
-        return None
-
-    def _delivery_problem(self, node: str, message: str) -> str | None:
-        due = self._due[node]
-        if self._sent_at.get(message, 0) > due[1]:
-            return (
-                f"{node} delivers {message}, broadcast after its last handoff, and still to come of those recovered"
-                f" then: {due[0]}"
-            )
-        due[0] -= 1
-        if not due[0]:
-            del self._due[node]
+            self._ends.append((node, row, recovered))
         return None
 
     def _when(self, row: int) -> str:
