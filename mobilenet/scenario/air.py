@@ -51,6 +51,7 @@ def air(scenario: Scenario) -> Air:
     has_links = is_power and scenario.record.frames
     rules, rates = (reception_of(wireless), rates_mbps(wireless)) if has_links else (None, set())
     by_hand = [one for one in in_order(scenario.interventions) if isinstance(one, Loss)]
+    declaration = declaration_of(scenario.protocol)
     return Air(
         scenario.record.frames,
         scenario.record.messages,
@@ -70,16 +71,20 @@ def air(scenario: Scenario) -> Air:
         ],
         None if is_acking else _ack(wireless),
         not is_acking,
-        strengths(wireless) if scenario.record.frames else {},
+        strengths(wireless) if scenario.record.frames or scenario.record.messages else {},
         0.0 if rules is None else min(map(rules.detected_cdbm, rates)) / 100,
         0.0 if rules is None else min(map(rules.noise_cdbm_of, rates)) / 100,
         0.0 if rules is None else max(map(rules.noise_cdbm_of, rates)) / 100,
         0.0 if rules is None else max(map(rules.clear_cdbm, rates)) / 100,
         [(0, wireless.loss), *((ns(one.at_s), one.loss) for one in by_hand)],
-        declaration_of(scenario.protocol).acts_on_frames,
+        declaration.acts_on_frames,
         _most_bytes(scenario),
         round(backbone.bandwidth_mbps * 1_000_000),
         ns(backbone.delay_ms / 1000),
+        declaration.details is not None and "connections" in declaration.needs,
+        0 if is_acking else MODES[wireless.mode].sifs_ns,
+        0 if is_acking else MODES[wireless.mode].difs_ns,
+        wireless.fading is not None,
     )
 
 

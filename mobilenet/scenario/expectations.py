@@ -162,6 +162,10 @@ class Air(NamedTuple):
     most_bytes: int | None
     wire_bits_per_s: int
     wire_delay_ns: int
+    only_segments: bool = False  # every frame carries a segment of TCP, and the MAC acknowledges it where it can
+    sifs_ns: int = 0  # from the end of a frame to its acknowledgement
+    difs_ns: int = 0  # no other frame follows one that was heard sooner than so
+    fades: bool = True  # the power between two places differs from frame to frame
 
 
 class Kind(NamedTuple):

@@ -37,6 +37,7 @@ from mobilenet.verify.air.range import range_problem
 from mobilenet.verify.air.said import said_problem
 from mobilenet.verify.air.same import same_problem
 from mobilenet.verify.air.tallies import Hidden, Totals, tallies_problem
+from mobilenet.verify.air.unframed import unframed_counts_problem, unframed_problem
 from mobilenet.verify.air.whereabouts import Whereabouts
 
 TABLES = ("frames", "links", "messages")
@@ -114,7 +115,7 @@ class _Run:
         outages, hidden = Outages(self._events, nodes), Hidden(pairs, totals, self._counters)
         broadcasts = len(self._events.coded("event").rows("broadcast"))
         unseen = unseen_in(pairs, nodes, hidden, self._expected, broadcasts, self._end_ns)
-        problem = range_problem(pairs, nodes, whereabouts, air, bounds_m)
+        problem = range_problem(pairs, nodes, whereabouts, air, bounds_m, pairs)
         problem = problem or fates_problem(pairs, nodes, outages, unseen, self._expected)
         if problem is None and "links" in self._tables:
             problem = links_problem(self._tables["links"], pairs, nodes, air, bounds_m, unseen)
@@ -133,6 +134,12 @@ class _Run:
             return "conservation", problem
         if self._pairs is not None:
             problem = same_problem(self._pairs, hops, self._nodes, self._air)
+        elif (problem := unframed_counts_problem(hops, self._nodes, self._counters)) is not None:
+            return "conservation", problem
+        else:
+            whereabouts = Whereabouts(self._positions, self._expected, self._nodes)
+            outages = Outages(self._events, self._nodes)
+            problem = unframed_problem(hops, self._nodes, outages, whereabouts, self._expected)
         return None if problem is None else ("record", problem)
 
     def events_problem(self) -> Problem | None:

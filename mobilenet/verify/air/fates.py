@@ -28,6 +28,7 @@ from mobilenet.verify.air.outages import Outages
 from mobilenet.verify.air.outcomes import (
     BIT_ERRORS,
     COLLISION,
+    FATES,
     HALF_DUPLEX,
     NEVER_ATTEMPTED,
     PREAMBLE_MISSED,
@@ -78,8 +79,10 @@ def unseen_in(pairs: Pairs, nodes: Nodes, hidden: Hidden, expected: Expected, br
     return Unseen(hidden, _last_starts(pairs, nodes), longest_ns, end_ns, pairs.around_ns)
 
 
-def fates_problem(pairs: Pairs, nodes: Nodes, outages: Outages, unseen: Unseen, expected: Expected) -> str | None:
-    """The first row with a fate that cannot be."""
+def fates_problem(
+    pairs: Pairs, nodes: Nodes, outages: Outages, unseen: Unseen | None, expected: Expected
+) -> str | None:
+    """The first row with a fate that cannot be; without `unseen` nothing is said of causes, which may be anything."""
     problems = (
         _loss_problems(pairs, expected),
         _outage_problems(pairs, outages, nodes, expected),
@@ -140,11 +143,11 @@ def _outage_problems(pairs: Pairs, outages: Outages, nodes: Nodes, expected: Exp
             own = pairs.receiver == nodes.stations + host
             may_be_down |= own & (pairs.end_ns + pairs.delay_ns >= plan.vanishes_ns)
     if (wrong := first((pairs.fate == RECEIVER_DOWN) & ~may_be_down)) is not None:
-        name = pairs.table["receiver"][wrong]
+        name = nodes.name(int(pairs.receiver[wrong]))
         yield f"{pairs.words(wrong)}: the fate is receiver_down, and {name} is not down at that time"
 
 
-def _overlap_problems(pairs: Pairs, nodes: Nodes, unseen: Unseen, expected: Expected) -> Iterator[str]:
+def _overlap_problems(pairs: Pairs, nodes: Nodes, unseen: Unseen | None, expected: Expected) -> Iterator[str]:
     assert expected.air is not None
     air = expected.air
     is_exclusive = not air.by_power and not air.captures
@@ -171,12 +174,16 @@ def _overlap_problems(pairs: Pairs, nodes: Nodes, unseen: Unseen, expected: Expe
                 yield f"{pairs.words(row)}: the fate is {_fate(pairs, row)}, and {nodes.name(node)} sends meanwhile"
             for at in np.flatnonzero((fate == HALF_DUPLEX) & ~may_send).tolist():
                 row, until_ns = int(rows[at]), int(end_ns[at]) + pairs.around_ns
-                if not unseen.may_send(node, until_ns) and not unseen.may_be_hidden(int(start_ns[at]), until_ns):
+                if unseen is None or unseen.may_send(node, until_ns):
+                    continue
+                if not unseen.may_be_hidden(int(start_ns[at]), until_ns):
                     yield f"{pairs.words(row)}: the fate is half_duplex, and {nodes.name(node)} sends nothing meanwhile"
         surely, possibly = _others(start_ns, end_ns, pairs)
         if is_exclusive and (at := first(surely & np.isin(fate, (RECEIVED, RANDOM)))) is not None:
             row = int(rows[at])
             yield f"{pairs.words(row)}: the fate is {_fate(pairs, row)}, and another frame arrives meanwhile"
+        if unseen is None:
+            continue
         for at in np.flatnonzero(np.isin(fate, near) & ~possibly).tolist():
             if not unseen.may_reach(node, int(end_ns[at]) + pairs.around_ns):
                 row = int(rows[at])
@@ -224,4 +231,4 @@ def alone_in_the_air(pairs: Pairs) -> np.ndarray:
 
 
 def _fate(pairs: Pairs, row: int) -> str:
-    return str(pairs.table["fate"][row])
+    return FATES[pairs.fate[row]]

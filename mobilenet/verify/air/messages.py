@@ -4,6 +4,7 @@ Checks    sender and receiver are two nodes of the run, over a wire two stations
           a message that was received has a time of arrival, any other has none; over the radio it arrives when a frame
           of its size has ended, and at most one propagation delay later; over a wire it takes its place behind those
           before it
+          nothing crosses a link while it is cut
           `link_cut` needs a link that was cut so that it loses messages, and `out_of_range` a receiver that can be
           too far away
           of a protocol whose messages are known, each has the bytes that its fields and lists take
@@ -37,6 +38,7 @@ MOST_BYTES = 1 << 40  # no message is longer
 LONGEST = 120  # characters of a detail in a sentence
 RADIO, WIRED = "radio", "wired"
 LINK_CUT, OUT_OF_RANGE = "link_cut", "out_of_range"
+FOR_ALL = ("AppSh", "AckC")  # of the mobile broadcast, what stations send to everybody; all else is for one node
 
 
 class Hops:
@@ -93,11 +95,16 @@ def message_counts_problem(hops: Hops, nodes: Nodes, expected: Expected, counter
                 f"messages: {count} of {name} over wires with {size:.0f} bytes, counters.json counts {known['count']}"
                 f" with {known['bytes']} bytes"
             )
-    return _radio_counts_problem(hops, nodes, counters)
+    return _radio_counts_problem(hops, nodes, expected, counters)
 
 
-def _radio_counts_problem(hops: Hops, nodes: Nodes, counters: dict[str, Any]) -> str | None:
-    """At least as many frames of each kind were sent as messages of it have a row."""
+def _radio_counts_problem(hops: Hops, nodes: Nodes, expected: Expected, counters: dict[str, Any]) -> str | None:
+    """At least as many frames of each kind were sent as messages of it have a row; as many, if they are for one node.
+
+    What is for one node has a row there, or is out of range.
+    """
+    assert expected.air is not None
+    for_one = expected.radio is not None and expected.radio.kinds is not None or expected.air.only_segments
     radio = np.flatnonzero(~hops.is_wired)
     coded = hops.table.coded("kind")
     begins = np.ones(len(radio), bool)  # rows of one frame stand together
@@ -106,10 +113,12 @@ def _radio_counts_problem(hops: Hops, nodes: Nodes, counters: dict[str, Any]) ->
     codes = coded.codes[heads]
     for is_station, side in ((False, "host"), (True, "station")):
         own = (hops.sender[heads] < nodes.stations) == is_station
-        for code, count in enumerate(np.bincount(codes[own], minlength=len(coded.words)).tolist()):
-            known = counters["by_message_type"][side].get(coded.words[code], {"count": 0})["count"]
-            if count > known:
-                return f"messages: {count} of {coded.words[code]} from a {side}, counters.json counts {known}"
+        told = counters["by_message_type"][side]
+        counts = np.bincount(codes[own], minlength=len(coded.words)).tolist()
+        for name, count in {**dict.fromkeys(told, 0), **dict(zip(coded.words, counts, strict=True))}.items():
+            known = told.get(name, {"count": 0})["count"]
+            if count > known or for_one and count < known and name not in FOR_ALL:
+                return f"messages: {count} of {name} from a {side}, counters.json counts {known}"
     return None
 
 
@@ -230,6 +239,7 @@ def _wire_problems(hops: Hops, nodes: Nodes, expected: Expected) -> Iterator[str
         row = int(rows[at])
         yield f"{hops.words(row)}: the fate is {hops.table['fate'][row]}, expected received or link_cut"
     yield from _cut_problems(hops, rows[lost], nodes, expected)
+    yield from _held_problems(hops, rows[~lost], nodes, expected)
     yield from _queue_problems(hops, rows[~lost], pair[~lost], nodes, expected)
 
 
@@ -248,6 +258,27 @@ def _cut_problems(hops: Hops, rows: np.ndarray, nodes: Nodes, expected: Expected
         ends = frozenset((nodes.name(int(hops.sender[row])), nodes.name(int(hops.receiver[row]))))
         if hops.send_ns[row] > mends.get(ends, NO_NS):
             yield f"{hops.words(row)}: the fate is link_cut, and no cut of this link loses it"
+
+
+def _held_problems(hops: Hops, rows: np.ndarray, nodes: Nodes, expected: Expected) -> Iterator[str]:
+    """While a link is cut it holds what is sent over it, or loses that and what is on the wire."""
+    assert expected.air is not None
+    size_bytes = hops.size_bytes[rows] + (expected.wired_header_bytes or 0)
+    takes_ns = -(-8 * size_bytes * SECOND // expected.air.wire_bits_per_s) + expected.air.wire_delay_ns
+    send_ns, receive_ns = hops.send_ns[rows], hops.receive_ns[rows]
+    for place, switch in enumerate(expected.switches):
+        if switch.event != "cut" or switch.other is None:
+            continue
+        mends = [s for s in expected.switches[place:] if s.event == "mend"]
+        until_ns = next(s.at_ns for s in mends if (s.station, s.other) == (switch.station, switch.other))
+        ends = nodes.index(switch.station), nodes.index(switch.other)
+        own = np.isin(hops.sender[rows], ends) & np.isin(hops.receiver[rows], ends)
+        wrong = own & (switch.at_ns < send_ns) & (send_ns < until_ns) & (receive_ns < until_ns + takes_ns)
+        if switch.loses:
+            wrong |= own & (send_ns < until_ns) & (receive_ns > switch.at_ns)
+        if (at := first(wrong)) is not None:
+            span = f"from {switch.at_ns / SECOND:.6f} to {until_ns / SECOND:.6f} s"
+            yield f"{hops.words(int(rows[at]))}: it arrives, and the link is cut {span}"
 
 
 def _queue_problems(hops: Hops, rows: np.ndarray, pair: np.ndarray, nodes: Nodes, expected: Expected) -> Iterator[str]:

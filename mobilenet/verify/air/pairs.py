@@ -5,7 +5,7 @@ Checks    sender and receiver are two nodes of the run; the frame ends in the ru
           order in which they were received
           a frame lasts as long as its size takes at a rate of the scenario, and is large enough for what is around
           each message; an acknowledgement of the MAC is 802.11's
-          a node sends one frame at a time
+          a node sends one frame at a time; one that listens first waits between two of them
           hosts address all receivers or one station, stations address hosts
 Units     integer nanoseconds, bytes
 Shapes    over rows, int64 unless it says otherwise; `first`: over frames
@@ -45,9 +45,12 @@ class Pairs(NamedTuple):
     first: np.ndarray  # of each frame the first row
     delay_ns: int  # no frame takes longer to a receiver
     around_ns: int  # nor to a node that it disturbs
+    origin: np.ndarray | None = None  # the rows of `messages` that these are; None: they are those of `frames`
 
     def words(self, row: int) -> str:
-        return row_in_words("frames", self.table, row)
+        if self.origin is None:
+            return row_in_words("frames", self.table, row)
+        return row_in_words("messages", self.table, int(self.origin[row]))
 
 
 def pairs_of(table: Table, nodes: Nodes, air: Air) -> Pairs:
@@ -81,7 +84,7 @@ def _problems(pairs: Pairs, nodes: Nodes, air: Air, end_ns: int) -> Iterator[str
     yield from _row_problems(pairs, air, end_ns)
     yield from _frame_problems(pairs, nodes)
     yield from _size_problems(pairs, air)
-    yield from _sender_problems(pairs)
+    yield from sender_problems(pairs, air)
     yield from _address_problems(pairs, nodes)
 
 
@@ -143,15 +146,16 @@ def _size_problems(pairs: Pairs, air: Air) -> Iterator[str]:
         yield f"{pairs.words(row)}: {size} bytes last {lasts[at]} ns, expected {expected}"
 
 
-def _sender_problems(pairs: Pairs) -> Iterator[str]:
+def sender_problems(pairs: Pairs, air: Air) -> Iterator[str]:
+    """What a MAC waits between two frames, it waits after its own as well."""
     start, end, sender = (column[pairs.first] for column in (pairs.start_ns, pairs.end_ns, pairs.sender))
     order = np.lexsort((start, sender))
     after, before = order[1:], order[:-1]
-    overlaps = (sender[after] == sender[before]) & (start[after] < end[before])
+    gap_ns = np.where(pairs.is_ack[pairs.first[after]], 0, air.difs_ns)
+    overlaps = (sender[after] == sender[before]) & (start[after] < end[before] + gap_ns)
     if (at := first(overlaps)) is not None:
         row, other = int(pairs.first[after[at]]), int(pairs.first[before[at]])
-        name = pairs.table["sender"][row]
-        yield f"{pairs.words(row)}: {name} sends another frame at that time (row {other})"
+        yield f"{pairs.words(row)}: its sender sends another frame then, or just before ({pairs.words(other)})"
 
 
 def _address_problems(pairs: Pairs, nodes: Nodes) -> Iterator[str]:

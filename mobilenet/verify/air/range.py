@@ -25,23 +25,28 @@ Bounds = tuple[np.ndarray, np.ndarray]
 MATRIX = 1 << 20  # distances at a time
 
 
-def range_problem(pairs: Pairs, nodes: Nodes, whereabouts: Whereabouts, air: Air, bounds_m: Bounds) -> str | None:
-    """The first row that cannot be, or that is not there; `bounds_m`: the least and the most distance of each row."""
+def range_problem(
+    pairs: Pairs, nodes: Nodes, whereabouts: Whereabouts, air: Air, bounds_m: Bounds, whole: Pairs
+) -> str | None:
+    """The first row that cannot be, or that is not there.
+
+    `bounds_m`: the least and the most distance of each row; `whole`: of frames that have a row at each receiver.
+    """
     problems = (
-        _presence_problems(pairs, whereabouts),
+        _presence_problems(pairs, nodes, whereabouts),
         _distance_problems(pairs, nodes, air, bounds_m[0]),
-        _absence_problems(pairs, nodes, whereabouts, air),
+        _absence_problems(whole, nodes, whereabouts, air),
     )
     return next((problem for each in problems for problem in each), None)
 
 
-def _presence_problems(pairs: Pairs, whereabouts: Whereabouts) -> Iterator[str]:
-    for name, node in (("sender", pairs.sender), ("receiver", pairs.receiver)):
+def _presence_problems(pairs: Pairs, nodes: Nodes, whereabouts: Whereabouts) -> Iterator[str]:
+    for node in (pairs.sender, pairs.receiver):
         if (row := first(pairs.start_ns < whereabouts.appears_ns[node])) is not None:
             since_s = whereabouts.appears_ns[node[row]] / SECOND
-            yield f"{pairs.words(row)}: {pairs.table[name][row]} appears only at {since_s:.6f} s"
+            yield f"{pairs.words(row)}: {nodes.name(int(node[row]))} appears only at {since_s:.6f} s"
         if (row := first(whereabouts.is_gone(node, pairs.start_ns))) is not None:
-            yield f"{pairs.words(row)}: {pairs.table[name][row]} has no position any more"
+            yield f"{pairs.words(row)}: {nodes.name(int(node[row]))} has no position any more"
 
 
 def _distance_problems(pairs: Pairs, nodes: Nodes, air: Air, least_m: np.ndarray) -> Iterator[str]:
@@ -65,7 +70,7 @@ def _absence_problems(pairs: Pairs, nodes: Nodes, whereabouts: Whereabouts, air:
         rows = order[begins[span] : begins[span + 1]]
         senders = np.unique(pairs.sender[rows])
         for some in (senders[i : i + most] for i in range(0, len(senders), most)):
-            must = whereabouts.most_within_m(span, some) <= _near_m(some, nodes, air)
+            must = whereabouts.most_within_m(span, some) <= near_m(some, nodes, air)
             own = rows[slice(*np.searchsorted(pairs.sender[rows], (some[0], some[-1] + 1)))]
             frames, which = np.unique(pairs.frame[own], return_inverse=True)
             sender = np.searchsorted(some, pairs.sender[pairs.first[frames]])
@@ -78,7 +83,7 @@ def _absence_problems(pairs: Pairs, nodes: Nodes, whereabouts: Whereabouts, air:
                 yield f"{pairs.words(head)}: there is no row of this frame at {missing}, which is surely within reach"
 
 
-def _near_m(senders: np.ndarray, nodes: Nodes, air: Air) -> np.ndarray:
+def near_m(senders: np.ndarray, nodes: Nodes, air: Air) -> np.ndarray:
     """How near each node has to be to each of these senders to be a receiver for certain, float64 (senders, nodes)."""
     is_station = np.arange(nodes.count) < nodes.stations
     near_m = np.zeros((len(senders), nodes.count))
