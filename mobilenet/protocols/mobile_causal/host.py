@@ -21,8 +21,7 @@ Deviations  F1a  A1:35  ack_C sets the delivery counter from an acknowledgement 
             F8   IV.E   seq_C saved with acks (A1:49): deliver, crash, recover, deliver again; Ses_LC saved apart from
                         seq_C: one station's session with another one's number. Here (LC, nxt) is one record, written at
                         each delivery
-            F11  A1:5   a join that is answered at once: here it carries a station's cookie, or a late copy of it would
-                        create a context that nobody removes
+            F11  A2:31-36  every join is answered: see cookies.py. Here a join carries a station's cookie (A1:5)
             F12a A1:1   join resets the counters: ids repeat and later messages pass for duplicates. Never reset
             F13b A1:13  leave with the session in use: the owner elsewhere, asked to forget sessions below its own, does
                         not. With a fresh session, repeated until acknowledged

@@ -15,7 +15,7 @@ Deviations  F4a  A2:2      the giver goes on accepting App_hs after Rsp1: the me
                            though it may be another station's: only if it was told with this context's session
             F7   A2:20     init at a station that is handing over finds a "locked" structure and is acknowledged, then
                            the structure goes: the host hangs. Ignored until the token is gone; the host repeats
-            F11  A2:32     a late join after a leave creates a structure for ever: a cookie first (cookies.py)
+            F11  A2:31-36  every join is answered: see cookies.py. Here only a join that carries the cookie
             F12b A2:32,35  a join starts at minSeq(), the oldest stored message: a host that leaves and returns delivers
                            it again. It starts at the next number, after all answers (handover.py)
             F13a A2:40     leave answered only if registered: with the first answer lost the host can never leave.
