@@ -149,6 +149,72 @@ def acknowledged_before_its_broadcast(copy: Copy) -> None:
         copy.messages["detail"][row] = json.dumps({"seq_h": {host: n + 90 for host, n in detail["seq_h"].items()}})
 
 
+# --- what hosts do
+
+
+def heard(copy: Copy, station: str, host: str, *kinds: str) -> list[int]:
+    """When the host has received a message of these kinds."""
+    table = copy.optional.get("frames", copy.optional.get("messages"))
+    assert table is not None
+    ends = table["end_ns" if "end_ns" in table else "receive_ns"]
+    names = ("sender", "receiver", "fate", "kind")
+    rows = zip(*(table[name] for name in names), strict=True)
+    return [ends[row] for row, each in enumerate(rows) if each[:3] == (station, host, "received") and each[3] in kinds]
+
+
+def shift(copy: Copy, row: int, at_ns: int) -> None:
+    """The event happens then, in its place."""
+    event = {name: copy.events[name][row] for name in copy.events} | {"time_ns": at_ns}
+    copy.remove(row)
+    copy.insert(next(each for each, time in enumerate(copy.events["time_ns"]) if time > at_ns), **event)
+
+
+def last_of(copy: Copy, row: int) -> int:
+    """When the host of this event did something before."""
+    rows = [each for each in range(row) if copy.events["node"][each] == copy.events["node"][row]]
+    return int(copy.events["time_ns"][rows[-1]]) if rows else 0
+
+
+def a_host_joins_with_a_challenge(copy: Copy) -> None:
+    for row in copy.rows("join"):
+        host, station, now_ns = (copy.events[name][row] for name in ("node", "station", "time_ns"))
+        early = [at for at in heard(copy, station, host, "Chal") if last_of(copy, row) < at < now_ns]
+        if early:
+            return shift(copy, row, early[0])
+    raise AssertionError
+
+
+def a_delivery_with_an_acknowledgement(copy: Copy) -> None:
+    for row in reversed(copy.rows("deliver")):
+        host, station, now_ns = (copy.events[name][row] for name in ("node", "station", "time_ns"))
+        before = max(copy.events["time_ns"][each] for each in range(row) if copy.events["node"][each] == host)
+        sent = copy.events["time_ns"][copy.events["message"].index(copy.events["message"][row])]
+        late = max(before, sent + 13_000_000)
+        early = [at for at in heard(copy, station, host, "AckC") if late < at < now_ns - 1_000_000]
+        if early:
+            return shift(copy, row, early[0])
+    raise AssertionError
+
+
+def halfway(copy: Copy, *events: str) -> None:
+    """Something of a host happens earlier, while it receives nothing."""
+    for row in reversed(copy.rows(*events)):
+        host, now_ns, name = (copy.events[name][row] for name in ("node", "time_ns", "message"))
+        sent_ns = copy.events["time_ns"][copy.events["message"].index(name)] + 12_000_000 if name else 0
+        early_ns = max(sent_ns, last_of(copy, row))
+        if early_ns + 400_000 < now_ns and (not name or not name.startswith(host)):
+            return shift(copy, row, (early_ns + now_ns) // 2)
+    raise AssertionError
+
+
+def a_delivery_before_its_data(copy: Copy) -> None:
+    halfway(copy, "deliver")
+
+
+def a_handoff_without_data(copy: Copy) -> None:
+    halfway(copy, "handoff_end")
+
+
 EVERYWHERE = ("disk", "only_messages", "vcube")
 TREES = ("disk", "only_messages")
 EDITS: dict[Damage, tuple[str, ...]] = {
@@ -166,6 +232,10 @@ EDITS: dict[Damage, tuple[str, ...]] = {
     listed_before_its_broadcast: TREES,
     recovered_from_nowhere: ("slow",),
     acknowledged_before_its_broadcast: EVERYWHERE,
+    a_host_joins_with_a_challenge: ("disk", "only_messages", "frames_alone"),
+    a_delivery_with_an_acknowledgement: ("frames_alone",),
+    a_delivery_before_its_data: ("tcp", "tcp_messages", "tcp_frames"),
+    a_handoff_without_data: ("tcp", "tcp_messages", "tcp_frames"),
 }
 
 
