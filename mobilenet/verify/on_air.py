@@ -33,6 +33,7 @@ from mobilenet.verify.air.heard import (
     unheard_problem,
 )
 from mobilenet.verify.air.links import links_problem
+from mobilenet.verify.air.mac import mac_problem, retries_problem
 from mobilenet.verify.air.messages import Hops, message_counts_problem, messages_problem
 from mobilenet.verify.air.nodes import Nodes
 from mobilenet.verify.air.outages import Outages
@@ -121,8 +122,10 @@ class _Run:
         unseen = unseen_in(pairs, nodes, hidden, self._expected, broadcasts, self._end_ns)
         problem = range_problem(pairs, nodes, whereabouts, air, bounds_m, pairs)
         problem = problem or fates_problem(pairs, nodes, outages, unseen, self._expected)
+        problem = problem or mac_problem(pairs, nodes, outages, self._expected, self._counters, self._end_ns)
         if problem is None and "links" in self._tables:
-            problem = links_problem(self._tables["links"], pairs, nodes, air, bounds_m, unseen)
+            links = self._tables["links"]
+            problem = links_problem(links, pairs, nodes, air, bounds_m, unseen)
         return None if problem is None else ("record", problem)
 
     def messages_problem(self) -> Problem | None:
@@ -153,6 +156,8 @@ class _Run:
         if self._pairs is None and self._hops is None:
             return None
         heard, events, nodes = self._heard(), self._events, self._nodes
+        if (problem := retries_problem(events, self._pairs, nodes, self._air, self._counters)) is not None:
+            return "conservation", problem
         if (problem := expire_problem(events, heard, nodes)) is not None:
             return "gaps", problem
         if self._air.only_segments:

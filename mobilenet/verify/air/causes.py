@@ -23,7 +23,7 @@ import numpy as np
 from mobilenet.rundir.schema import MOST_LISTED
 from mobilenet.rundir.table import Table
 from mobilenet.verify.air.messages import FOR_ALL, Hops
-from mobilenet.verify.air.nodes import SECOND, Nodes, first
+from mobilenet.verify.air.nodes import Nodes, first
 
 NEVER = 1 << 62
 NAMED = ("AppHs", "AppSh", "AppCo", "App")
