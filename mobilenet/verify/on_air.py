@@ -18,17 +18,22 @@ from typing import Any
 
 from mobilenet.rundir.table import Columns, Table
 from mobilenet.scenario.expectations import Air, Expected
+from mobilenet.verify.air.causes import causes_problem
 from mobilenet.verify.air.fates import fates_problem, unseen_in
 from mobilenet.verify.air.heard import (
+    ACTS,
+    DATA,
     Heard,
     acts_problem,
     carried_problem,
     expire_problem,
     heard_in_frames,
     heard_in_messages,
+    segments_problem,
     unheard_problem,
 )
 from mobilenet.verify.air.links import links_problem
+from mobilenet.verify.air.mac import mac_problem, retries_problem
 from mobilenet.verify.air.messages import Hops, message_counts_problem, messages_problem
 from mobilenet.verify.air.nodes import Nodes
 from mobilenet.verify.air.outages import Outages
@@ -117,8 +122,10 @@ class _Run:
         unseen = unseen_in(pairs, nodes, hidden, self._expected, broadcasts, self._end_ns)
         problem = range_problem(pairs, nodes, whereabouts, air, bounds_m, pairs)
         problem = problem or fates_problem(pairs, nodes, outages, unseen, self._expected)
+        problem = problem or mac_problem(pairs, nodes, outages, self._expected, self._counters, self._end_ns)
         if problem is None and "links" in self._tables:
-            problem = links_problem(self._tables["links"], pairs, nodes, air, bounds_m, unseen)
+            links = self._tables["links"]
+            problem = links_problem(links, pairs, nodes, air, bounds_m, unseen)
         return None if problem is None else ("record", problem)
 
     def messages_problem(self) -> Problem | None:
@@ -140,24 +147,33 @@ class _Run:
             whereabouts = Whereabouts(self._positions, self._expected, self._nodes)
             outages = Outages(self._events, self._nodes)
             problem = unframed_problem(hops, self._nodes, outages, whereabouts, self._expected)
+        if problem is None and self._air.acts_on_frames and self._expected.wires is not None:
+            problem = causes_problem(self._events, hops, self._nodes, self._expected.wires.is_tree)
         return None if problem is None else ("record", problem)
 
     def events_problem(self) -> Problem | None:
         """Of the events, by what was received."""
-        heard: Heard | None = None
-        if self._pairs is not None:
-            heard = heard_in_frames(self._pairs, self._nodes, self._air)
-        elif self._hops is not None:
-            heard = heard_in_messages(self._hops, self._nodes, self._air)
-        if heard is None:
+        if self._pairs is None and self._hops is None:
             return None
-        if (problem := expire_problem(self._events, heard, self._nodes)) is not None:
+        heard, events, nodes = self._heard(), self._events, self._nodes
+        if (problem := retries_problem(events, self._pairs, nodes, self._air, self._counters)) is not None:
+            return "conservation", problem
+        if (problem := expire_problem(events, heard, nodes)) is not None:
             return "gaps", problem
+        if self._air.only_segments:
+            problem = segments_problem(events, self._heard(DATA), nodes)
         if not self._air.acts_on_frames:
-            return None
-        problem = acts_problem(self._events, heard, self._nodes) or unheard_problem(self._events, heard, self._nodes)
+            return None if problem is None else ("record", problem)
+        acts = (acts_problem(events, event, self._heard(kinds), nodes) for event, kinds in ACTS.items())
+        problem = next(filter(None, acts), None) or unheard_problem(events, heard, nodes)
         if problem is None and self._hops is not None:
-            problem = carried_problem(self._events, self._hops, self._nodes)
+            problem = carried_problem(events, self._hops, nodes)
         if problem is None and self._hops is not None and self._expected.conduct is not None:
-            return said_problem(self._events, self._hops, self._air.delay_ns)
+            return said_problem(events, self._hops, self._air.delay_ns)
         return None if problem is None else ("record", problem)
+
+    def _heard(self, kinds: tuple[str, ...] = ()) -> Heard:
+        if self._pairs is not None:
+            return heard_in_frames(self._pairs, self._nodes, self._air, kinds)
+        assert self._hops is not None
+        return heard_in_messages(self._hops, self._nodes, self._air, kinds)

@@ -1,7 +1,8 @@
 """Whether hosts and stations heard what the events say that they heard.
 
 Checks    where hosts act only on frames: a host joins, ends a handoff, has a gap or delivers when it has just received
-          a frame of the station that the event names, which was for it
+          a message of the station that the event names, which was for it, and of a kind that can be the cause
+          over TCP it has received data of a station
           there a station has received something of a host, which was for it, since a message was broadcast that
           somebody delivers, and since a handoff began that ends with that station
           a message of another host is delivered after a message with its name was received
@@ -31,7 +32,13 @@ from mobilenet.verify.air.outcomes import RECEIVED
 from mobilenet.verify.air.pairs import Pairs
 
 NEVER = 1 << 62
-ACTS = ("join", "handoff_end", "gap", "deliver")
+ACTS = {  # event -> what a host has just received of its station
+    "join": ("InitAck",),
+    "handoff_end": ("InitAck",),
+    "gap": ("InitAck", "Reset"),
+    "deliver": ("AppSh", "AppCo", "InitAck"),
+}
+DATA = ("TcpData",)
 MARGIN_NS = 1000  # silences are recorded as decimal fractions
 
 
@@ -65,9 +72,10 @@ class Heard:
         return self._at_ns[begin:end][own], self._twice[begin:end][own]
 
 
-def heard_in_frames(pairs: Pairs, nodes: Nodes, air: Air) -> Heard:
-    """By the rows of frames."""
-    rows = np.flatnonzero((pairs.fate == RECEIVED) & ~pairs.is_ack)
+def heard_in_frames(pairs: Pairs, nodes: Nodes, air: Air, kinds: tuple[str, ...] = ()) -> Heard:
+    """By the rows of frames; of some `kinds`, or of all."""
+    chosen = pairs.table.coded("kind").among(kinds) if kinds else ~pairs.is_ack
+    rows = np.flatnonzero((pairs.fate == RECEIVED) & chosen)
     lasts_ns, sizes = (pairs.end_ns - pairs.start_ns)[rows], pairs.size_bytes[rows]
     twice = np.zeros(len(rows), bool)
     if air.repeats and not air.acts_on_frames:
@@ -78,17 +86,18 @@ def heard_in_frames(pairs: Pairs, nodes: Nodes, air: Air) -> Heard:
     return Heard(*columns, twice, nodes, pairs.delay_ns)
 
 
-def heard_in_messages(hops: Hops, nodes: Nodes, air: Air) -> Heard:
-    """By the rows of messages: those that were for the receiver, and broadcasts."""
-    rows = np.flatnonzero(hops.is_received & ~hops.is_wired)
+def heard_in_messages(hops: Hops, nodes: Nodes, air: Air, kinds: tuple[str, ...] = ()) -> Heard:
+    """By the rows of messages: those that were for the receiver, and broadcasts; of some `kinds`, or of all."""
+    chosen = hops.is_received & ~hops.is_wired
+    rows = np.flatnonzero(chosen & hops.table.coded("kind").among(kinds) if kinds else chosen)
     twice = np.full(len(rows), air.repeats and not air.acts_on_frames)
     columns = (hops.sender[rows], hops.receiver[rows], hops.receive_ns[rows], np.ones(len(rows), bool))
     return Heard(*columns, twice, nodes, air.delay_ns)
 
 
-def acts_problem(events: Table, heard: Heard, nodes: Nodes) -> str | None:
-    """The first event at a host for which it had received nothing."""
-    rows = events.coded("event").rows(*ACTS)
+def acts_problem(events: Table, event: str, heard: Heard, nodes: Nodes) -> str | None:
+    """The first event of this kind at a host for which it had received nothing."""
+    rows = events.coded("event").rows(event)
     if not len(rows):
         return None
     host = nodes.indices(events.coded("node"))[rows]
@@ -108,8 +117,33 @@ def acts_problem(events: Table, heard: Heard, nodes: Nodes) -> str | None:
     if not wrong:
         return None
     row = min(wrong)
-    event, node, of = (events[name][row] for name in ("event", "node", "station"))
-    return f"{_event(events, row)}: {node}: {event} with {of}, and {node} receives no frame of {of} then"
+    node, of, kinds = events["node"][row], events["station"][row], " or ".join(ACTS[event])
+    return f"{_event(events, row)}: {node}: {event} with {of}, and {node} receives no {kinds} of {of} then"
+
+
+def segments_problem(events: Table, heard: Heard, nodes: Nodes) -> str | None:
+    """Over TCP, the first event at a host for which no station had just sent it data.
+
+    A host delivers its own messages at once. If it turns back before it was away, its handoff ends as it begins.
+    """
+    rows = events.coded("event").rows("handoff_start", "join", "handoff_end", "gap", "deliver")
+    columns = (events.picked(name, rows) for name in ("event", "node", "time_ns", "message"))
+    times: dict[str, np.ndarray] = {}
+    begun_ns: dict[str, int] = {}
+    for row, (event, node, now_ns, message) in zip(rows.tolist(), zip(*columns, strict=True), strict=True):
+        if event == "handoff_start":
+            begun_ns[node] = now_ns
+        if event == "handoff_start" or event == "handoff_end" and begun_ns.get(node) == now_ns:
+            continue
+        if event == "deliver" and message.startswith(f"{node}:"):
+            continue
+        if node not in times:
+            heard_ns = [heard.handed_up(station, nodes.index(node))[0] for station in range(nodes.stations)]
+            times[node] = np.sort(np.concatenate(heard_ns))
+        last = int(np.searchsorted(times[node], now_ns, "right")) - 1
+        if last < 0 or times[node][last] < now_ns - heard.delay_ns:
+            return f"{_event(events, row)}: {node}: {event}, and {node} receives no {DATA[0]} of a station then"
+    return None
 
 
 def unheard_problem(events: Table, heard: Heard, nodes: Nodes) -> str | None:

@@ -3,6 +3,7 @@
 Checks    row for row the same pairs
           no frame arrives stronger than the best luck allows at that distance, nor too weak for its preamble to be
           detected, nor, without fading and walls, weaker than the worst luck allows
+          without fading the power between two stations is always the same
           an SINR where the frame was received to its end, and only there, unless it was lost to a stronger one; no
           larger than the power above the noise; no smaller, if no other frame can have been in the air
           `bit_errors` only where noise can break a frame
@@ -35,7 +36,11 @@ def links_problem(links: Table, pairs: Pairs, nodes: Nodes, air: Air, bounds_m: 
     problem = _pairs_problem(links, pairs, nodes)
     if problem is not None or not links.rows:
         return problem
-    problems = (_power_problems(links, pairs, nodes, air, bounds_m), _sinr_problems(links, pairs, air, unseen))
+    problems = (
+        _power_problems(links, pairs, nodes, air, bounds_m),
+        () if air.fades else _steady_problems(links, pairs, nodes),
+        _sinr_problems(links, pairs, air, unseen),
+    )
     return next((problem for each in problems for problem in each), None)
 
 
@@ -79,6 +84,19 @@ def _power_problems(links: Table, pairs: Pairs, nodes: Nodes, air: Air, bounds_m
             f"{_words(links, row)}: {told[row]:g} dBm, expected at least {least[row]:.2f} dBm at a distance of at most"
             f" {bounds_m[1][row]:.1f} m"
         )
+
+
+def _steady_problems(links: Table, pairs: Pairs, nodes: Nodes) -> Iterator[str]:
+    """Stations stand where they stand, so without fading each hears another one as strong as ever."""
+    power = links.numbers("power_dbm")
+    rows = np.flatnonzero((pairs.sender < nodes.stations) & (pairs.receiver < nodes.stations))
+    _, heads, which = np.unique(
+        pairs.sender[rows] * nodes.count + pairs.receiver[rows], return_index=True, return_inverse=True
+    )
+    differs = np.abs(power[rows] - power[rows[heads]][which]) > ROUNDING_DB
+    if (at := first(differs)) is not None:
+        row, other = int(rows[at]), int(rows[heads[which[at]]])
+        yield f"{_words(links, row)}: {power[row]:g} dBm between two stations, and {power[other]:g} dBm in row {other}"
 
 
 def _sinr_problems(links: Table, pairs: Pairs, air: Air, unseen: Unseen) -> Iterator[str]:

@@ -4,6 +4,7 @@ Checks    a host has a gap when it has just received an InitAck that tells of on
           anew, any InitAck
           no gap comes after an acknowledgement by which the station knew that the host has heard of the last one:
           somebody must have given the host up since
+          a join or a handoff ends with an InitAck of that session
           a host has delivered in a session what it says in Init, and by the time of its AckH at least as much as that
 Model     a station tells of a gap until the session that it began is acknowledged. A session that was opened after the
           host was given up, and in which an acknowledgement arrived before the next one was opened, leaves no gap to be
@@ -133,8 +134,11 @@ class _Said:
     def count_problem(self) -> str | None:
         """The first message in which a host says that it has delivered another number."""
         starts: dict[tuple[str, int], tuple[int, list[int]]] = {}  # of sessions: the first number, those to skip
-        for _, now_ns, node, station, session, _, _ in self._of("join", "handoff_end", "gap"):
+        for row, now_ns, node, station, session, event, _ in self._of("join", "handoff_end", "gap"):
             answer = self._answer(node, session, station, now_ns)
+            if event != "gap" and (answer is None or answer.kind != "InitAck"):
+                what = f"{node}: {event} in session {session}, and {station} has sent it no InitAck of that"
+                return f"events: at {now_ns / SECOND:.6f} s (event {row}): {what}"
             if answer is not None and answer.kind == "InitAck" and len(answer.detail["skip"]) < MOST_LISTED:
                 starts[node, session] = answer.detail["start"], answer.detail["skip"]
         delivered: dict[tuple[str, int], list[int]] = {}

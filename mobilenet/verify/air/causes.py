@@ -1,0 +1,190 @@
+"""Whether each message of the mobile broadcast has the cause that it needs.
+
+Checks    an application message is on its way only after its broadcast, and is named wherever it is
+          hosts send their own messages, and speak of themselves; what is for one host speaks of that host
+          over a tree of wires, a station passes on what has come up to it from its host, or over a wire; it sends for
+          recovery what it was sent for recovery
+          a station answers a host, asks and answers other stations only after what it answers has arrived there
+Model     a message causes nothing before it arrives. Over VCube names are in envelopes, which the record does not open.
+          It cuts long lists off: then recovery messages have any cause
+Units     integer nanoseconds
+Shapes    over rows
+Errors    none
+Source    ours: docs/protocols/mobile-causal.md, docs/run-directory.md
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+
+import numpy as np
+
+from mobilenet.rundir.schema import MOST_LISTED
+from mobilenet.rundir.table import Table
+from mobilenet.verify.air.messages import FOR_ALL, Hops
+from mobilenet.verify.air.nodes import Nodes, first
+
+NEVER = 1 << 62
+NAMED = ("AppHs", "AppSh", "AppCo", "App")
+LISTED = ("undelivered", "wanted", "bodies", "new_ids")  # names in lists
+CAUSES = {  # what a station sends about a host and a session <- what of them it has received before
+    "Chal": ("Join",),
+    "InitAck": ("Join", "Init"),
+    "LeaveAck": ("Leave",),
+    "Reinit": ("AckH", "Init"),
+    "Reset": ("Init",),
+    "Req1": ("Join", "Init", "Req1"),
+    "Nothing": ("Req1", "Nothing"),
+    "Objection": ("Req1", "Objection"),
+    "Rsp1": ("Req1", "Rsp1"),
+    "Req2": ("Rsp1", "Req2"),
+    "Rsp2": ("Req2", "Rsp2"),
+    "Delete": ("Leave", "Delete"),
+}
+
+
+def causes_problem(events: Table, hops: Hops, nodes: Nodes, is_tree: bool) -> str | None:
+    """The first message that has none."""
+    problems = (
+        _name_problems(events, hops, nodes),
+        _answer_problems(hops, nodes),
+        _list_problems(events, hops),
+        _number_problems(events, hops, nodes),
+        _relay_problems(hops, nodes) if is_tree else (),
+        _recovery_problems(hops, nodes) if is_tree else (),
+        _join_problems(hops, nodes) if is_tree else (),
+    )
+    return next((problem for each in problems for problem in each), None)
+
+
+def _broadcasts(events: Table) -> dict[str, int]:
+    rows = events.coded("event").rows("broadcast")
+    return dict(zip(events.picked("message", rows), events.picked("time_ns", rows), strict=True))
+
+
+def _name_problems(events: Table, hops: Hops, nodes: Nodes) -> Iterator[str]:
+    names, kinds, hosts = (hops.table.coded(name) for name in ("message", "kind", "host"))
+    broadcasts = _broadcasts(events)
+    since_ns = names.mapped([broadcasts.get(name, NEVER) for name in names.words], 0).astype(np.int64)
+    if (row := first(hops.send_ns < since_ns)) is not None:
+        yield f"{hops.words(row)}: {names.words[names.codes[row]]} is on its way, and was not broadcast before"
+    if (row := first(kinds.among(NAMED) & (names.codes < 0))) is not None:
+        yield f"{hops.words(row)}: no name, and it is an application message"
+    owners = names.mapped([nodes.index(name.partition(":")[0]) for name in names.words], -1).astype(np.int64)
+    about = nodes.indices(hosts)
+    from_host, for_one = hops.sender >= nodes.stations, ~hops.is_wired & ~kinds.among(FOR_ALL)
+    for wrong, what in (
+        (kinds.among(("AppHs",)) & (owners != hops.sender), "a host sends its own messages"),
+        (for_one & from_host & (about != hops.sender), "a host speaks of itself"),
+        (for_one & ~from_host & (about != hops.receiver), "it speaks of another host"),
+    ):
+        if (row := first(wrong)) is not None:
+            yield f"{hops.words(row)}: the host is {hops.table['host'][row]}, and {what}"
+
+
+def _answer_problems(hops: Hops, nodes: Nodes) -> Iterator[str]:
+    kinds, hosts, sessions = (hops.table.coded(name) for name in ("kind", "host", "session"))
+    about = (hosts.codes.astype(np.int64) + 1) * (len(sessions.words) + 1) + sessions.codes + 1
+    from_station, arrived = hops.sender < nodes.stations, hops.is_received
+    for kind, causes in CAUSES.items():
+        sent = np.flatnonzero((kinds.codes == kinds.code(kind)) & from_station)
+        got = np.flatnonzero(kinds.among(causes) & arrived)
+        early_ns = _earliest(
+            about[got] * nodes.count + hops.receiver[got],
+            hops.receive_ns[got],
+            about[sent] * nodes.count + hops.sender[sent],
+        )
+        if (at := first(hops.send_ns[sent] < early_ns)) is not None:
+            row = int(sent[at])
+            host, station = hops.table["host"][row], nodes.name(int(hops.sender[row]))
+            yield f"{hops.words(row)}: {kind}, and {station} has received no {' or '.join(causes)} of {host} before"
+
+
+def _relay_problems(hops: Hops, nodes: Nodes) -> Iterator[str]:
+    names, kinds = (hops.table.coded(name) for name in ("message", "kind"))
+    keys = names.codes.astype(np.int64) * nodes.count
+    got = np.flatnonzero(kinds.among(("AppHs", "App")) & hops.is_received)
+    sent = np.flatnonzero(kinds.among(("AppSh", "App")))
+    early_ns = _earliest(keys[got] + hops.receiver[got], hops.receive_ns[got], keys[sent] + hops.sender[sent])
+    if (at := first(hops.send_ns[sent] < early_ns)) is not None:
+        yield _uncaused(hops, nodes, int(sent[at]))
+
+
+def _lists(hops: Hops, *kinds: str) -> Iterator[tuple[int, list[str], list[str]]]:
+    """Of each row of these kinds what its lists name, and what is recovered by it."""
+    details = hops.table.coded("detail")
+    for row in hops.table.coded("kind").rows(*kinds).tolist():
+        told = json.loads(details.words[details.codes[row]]) if details.codes[row] >= 0 else {}
+        lists = {name: list(map(str, each)) for name in LISTED if isinstance(each := told.get(name), list)}
+        yield row, [name for each in lists.values() for name in each], lists.get("bodies", [])
+
+
+def _list_problems(events: Table, hops: Hops) -> Iterator[str]:
+    broadcasts = _broadcasts(events)
+    for row, names, _ in _lists(hops, "Rsp1", "Req2", "Rsp2"):
+        for name in names:
+            if hops.send_ns[row] < broadcasts.get(name, NEVER):
+                yield f"{hops.words(row)}: {name} is in a list, and was not broadcast before"
+
+
+def _recovery_problems(hops: Hops, nodes: Nodes) -> Iterator[str]:
+    recovered: dict[tuple[int, str], int] = {}  # where, which message -> since when
+    for row, _, bodies in _lists(hops, "Rsp2"):
+        if len(bodies) >= MOST_LISTED:
+            return
+        for name in bodies if hops.is_received[row] else ():
+            key = int(hops.receiver[row]), name
+            recovered[key] = min(recovered.get(key, NEVER), int(hops.receive_ns[row]))
+    sent = hops.table.coded("kind").rows("AppCo")
+    columns = (hops.sender[sent].tolist(), hops.table.picked("message", sent), hops.send_ns[sent].tolist())
+    for row, station, name, sent_ns in zip(sent.tolist(), *columns, strict=True):
+        if sent_ns < recovered.get((station, name), NEVER):
+            yield _uncaused(hops, nodes, row)
+
+
+def _number_problems(events: Table, hops: Hops, nodes: Nodes) -> Iterator[str]:
+    """Stations acknowledge no more than there is."""
+    rows, times = events.coded("event").rows("broadcast"), events.numbers("time_ns")
+    senders = nodes.indices(events.coded("node"))[rows]
+    sent_ns = [times[rows[senders == nodes.stations + host]] for host in range(nodes.hosts)]
+    details, hosts = hops.table.coded("detail"), nodes.indices(hops.table.coded("host"))
+    for row in hops.table.coded("kind").rows("AckC", "InitAck").tolist():
+        told = json.loads(details.words[details.codes[row]]).get("seq_h") if details.codes[row] >= 0 else {}
+        told = told if isinstance(told, dict) else {str(hosts[row] - nodes.stations): told}
+        for host, number in told.items():
+            of = nodes.index(f"h{host}") - nodes.stations
+            most = np.searchsorted(sent_ns[of], hops.send_ns[row], "right") if of >= 0 else -1
+            if type(number) is not int or number > most:
+                yield f"{hops.words(row)}: it acknowledges {number} messages of h{host}, which has broadcast {most}"
+
+
+def _join_problems(hops: Hops, nodes: Nodes) -> Iterator[str]:
+    """A join is confirmed when every other station has answered that nothing of the host is left there."""
+    kinds = hops.table.coded("kind")
+    about = [hops.table.coded(name).codes for name in ("host", "session")]
+    counts: dict[tuple[int, ...], list[int]] = {}
+    joined = {(int(about[0][row]), int(about[1][row])) for row in kinds.rows("Join").tolist()}
+    for row in kinds.rows("Nothing").tolist():
+        key = int(about[0][row]), int(about[1][row]), int(hops.receiver[row])
+        if hops.is_received[row]:
+            counts.setdefault(key, []).append(int(hops.receive_ns[row]))
+    for row in kinds.rows("InitAck").tolist():
+        host, session = int(about[0][row]), int(about[1][row])
+        times = counts.get((host, session, int(hops.sender[row])), [])
+        if (host, session) in joined and sum(at <= hops.send_ns[row] for at in times) < nodes.stations - 1:
+            yield f"{hops.words(row)}: a join is confirmed before all other stations have answered"
+
+
+def _earliest(keys: np.ndarray, times_ns: np.ndarray, wanted: np.ndarray) -> np.ndarray:
+    """When each wanted key has its first time; NEVER: it has none."""
+    order = np.lexsort((times_ns, keys))
+    unique, begins = np.unique(keys[order], return_index=True)
+    at = np.searchsorted(unique, wanted)
+    found = np.append(unique, -1)[at] == wanted
+    return np.where(found, np.append(times_ns[order][begins], NEVER)[np.where(found, at, -1)], NEVER)
+
+
+def _uncaused(hops: Hops, nodes: Nodes, row: int) -> str:
+    name, station = hops.table["message"][row], nodes.name(int(hops.sender[row]))
+    return f"{hops.words(row)}: {name} is sent on, and nothing has brought it to {station} before"
