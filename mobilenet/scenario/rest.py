@@ -20,6 +20,7 @@ from typing import Any, NamedTuple
 
 from mobilenet.clock import MICROSECOND, SECOND, ns
 from mobilenet.network.radio.framing import Framing
+from mobilenet.network.radio.phy import MODES
 from mobilenet.scenario.mobile import Scenario
 from mobilenet.scenario.protocol_groups import declaration_of
 from mobilenet.world.faults import outages
@@ -42,6 +43,8 @@ CONTENTION_NS = 500 * MICROSECOND  # of a unicast frame, with its ACK
 EXCHANGES = 7  # a leave; a join with its cookie; a handoff that is answered by reinit, and the new one
 TALK_S = 20.0  # the same over TCP, in connections that are there
 HOPS = 20  # of a handoff over the wires, one after the other
+RIVALS = 2  # segments that time out at the same time as one, of nodes that it does not hear
+MOST_AGAIN = 0.5  # probability that hidden terminals collide at all attempts of the MAC
 COPIES = 4  # of a message, until all hosts of a cell have it
 UNUSUAL = 6  # standard deviations of a Poisson number that are never exceeded
 
@@ -97,6 +100,11 @@ def _unfit(protocol: Any, scenario: Scenario) -> Iterator[str]:
             yield f"a handoff over these wires may take longer than handoff_wait_s, {protocol.handoff_wait_s:g} s"
         if tries < FEWEST_RETRANSMISSIONS:
             yield f"tcp.max_retransmissions is {tries}, so connections end without need"
+        if (again := _collide_again(scenario)) > MOST_AGAIN:
+            yield (
+                "two segments of nodes that do not hear each other collide at each attempt of the MAC with a"
+                f" probability of up to {again:.2g} (wireless.retry_limit), and again at each timeout of TCP"
+            )
         return
     low, high = protocol.resend_jitter_low, protocol.resend_jitter_high
     again_s, asked_s = protocol.resend_first_s * high, protocol.control_interval_s * high
@@ -151,12 +159,29 @@ def _of_mobile_causal(scenario: Scenario, protocol: Any, hosts: int) -> Rest:
 
 def _of_tcp_flooding(scenario: Scenario, protocol: Any, hosts: int) -> Rest:
     left, spacing_s = _left(scenario, hosts), protocol.spacing_ms / 1e3
-    longest_s = protocol.tcp.rto_max_s + 1.3 * protocol.silence_s + protocol.handoff_wait_s + hosts * spacing_s
+    again = _collide_again(scenario)
+    timeouts = ceil(log(UNHEARD_IS_RARER_THAN) / log(again)) if again else 1
+    longest_s = timeouts * protocol.tcp.rto_max_s + 1.3 * protocol.silence_s
+    longest_s += protocol.handoff_wait_s + hosts * spacing_s
     again_s = heard_every_s(1.5 * protocol.reconnect_s, scenario.most_loss)
     one_s = _airtime_ns(scenario) / SECOND + CONTENTION_NS / SECOND
     one_s += spacing_s if protocol.spacing == "per_queue" else 0.0
     copies = COPIES * left * _crowd(scenario, hosts)
     return Rest(longest_s + again_s + TALK_S + _on_wires_s(scenario, left) + copies * one_s, None)
+
+
+def _collide_again(scenario: Scenario) -> float:
+    """How likely it is that hidden terminals collide at all attempts of the MAC at a segment.
+
+    Timeouts of TCP double up to the same longest one, so two segments that collided once may be sent at the same time
+    again. An attempt succeeds if the back-offs differ by more than a segment lasts from that of each rival.
+    """
+    mode, again = MODES[scenario.wireless.mode], 1.0
+    slots, airtime_ns = mode.cw_min + 1, _airtime_ns(scenario)
+    for _ in range(scenario.wireless.retry_limit):
+        again *= min(1.0, 2 * RIVALS * airtime_ns / (slots * mode.slot_ns))
+        slots = min(2 * slots, mode.cw_max + 1)
+    return again
 
 
 def _tries(rounds: int, crowd: int, chance: float) -> float:

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 import mobilenet
-from mobilenet.scenario import load_scenario
+from mobilenet.scenario import Scenario, load_scenario
 from mobilenet.scenario.rest import rest
 
 WALL = {"type": "Polygon", "coordinates": [[[100, -80], [104, -80], [104, 80], [100, 80], [100, -80]]]}
@@ -100,6 +100,23 @@ protocol: {name: tcp_flooding}
 workload: {interval_s: 0.3}
 record: {positions_interval_s: 3}
 """
+TIME_OUT_TOGETHER = """
+seed: 252059
+duration_s: 4.798
+drain_s: 300
+stations: {layout: {shape: grid, columns: 3, rows: 2, spacing_m: 31.56}, backbone: {delay_ms: 0}}
+wireless: {loss: 0.1, mode: a, broadcast_rate_mbps: 54, retry_limit: 1, range_m: 46.62}
+hosts:
+  count: 5
+  mobility: {model: gauss_markov, speed_mps: 2.28, alpha: 0, step_s: 10}
+  attachment: {tick_ms: 20, hysteresis_m: 1}
+faults: {schedule: random, rate_per_host_per_min: 0.558, mean_duration_s: 8.744}
+workload: {arrivals: exponential, payload_bytes: 1400, interval_s: 0.8433}
+protocol:
+  name: tcp_flooding
+  silence_s: 39.46
+  tcp: {recovery: reno, delayed_ack_s: 0, limited_transmit: false}
+"""
 RUNS = {
     "hosts that walk on before they are brought to a cell": (BROUGHT_BACK, (6,)),
     "hosts that are brought to a cell before their next position": (BROUGHT_TO_RECEPTION, (6, 8)),
@@ -127,6 +144,14 @@ def test_a_sound_run_is_valid(what: str, seed: int, tmp_path: Path) -> None:
     (tmp_path / "scenario.yaml").write_text(RUNS[what][0])
     run = mobilenet.run(tmp_path / "scenario.yaml", seed=seed, out=tmp_path / "run")
     assert run.verdict == "valid", {name: v for name, v in run.verdicts.items() if v.answer != "valid"}
+
+
+def test_hidden_terminals_that_time_out_together_may_never_come_to_rest(tmp_path: Path) -> None:
+    """Two segments collide at each timeout of TCP, since each is sent only once."""
+    run = mobilenet.run(Scenario.from_text(TIME_OUT_TOGETHER), out=tmp_path / "run")
+    assert not run.manifest["quiescent"]
+    assert {run.verdicts[check].answer for check in ("delivery", "drained")} == {"unknown"}
+    assert run.verdict == "unknown" and "wireless.retry_limit" in run.manifest["promises"]["no_rest_because"]
 
 
 def test_the_promise_of_rest_counts_the_rounds_of_a_window(tmp_path: Path) -> None:
