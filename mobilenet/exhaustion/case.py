@@ -10,9 +10,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from ...controlled.node import Node, host_node, station_node
-from ...controlled.port import Clock
-from ...protocols.declaration import Declaration
+from mobilenet.controlled.node import Node, host_node, station_node
+from mobilenet.controlled.port import Clock
+from mobilenet.protocols.declaration import Declaration
+
 from .encoding import Forget, nothing
 
 

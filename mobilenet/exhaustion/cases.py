@@ -12,10 +12,11 @@ from collections.abc import Container
 from dataclasses import replace
 from typing import Any
 
-from ...protocols import mobile_causal
-from ...protocols.declaration import declared
-from ...protocols.mobile_causal import MobileCausalParameters
-from ...protocols.mobile_causal.declaration import MobileCausal
+from mobilenet.protocols import mobile_causal
+from mobilenet.protocols.declaration import declared
+from mobilenet.protocols.mobile_causal import MobileCausalParameters
+from mobilenet.protocols.mobile_causal.declaration import MobileCausal
+
 from .case import Case
 
 SHORT_S, LONG_S = 0.001, 600.0

@@ -13,7 +13,8 @@ from __future__ import annotations
 
 from collections import deque
 
-from ...controlled.node import Input
+from mobilenet.controlled.node import Input
+
 from .judge import Violation, name, owed
 from .space import Space, State
 

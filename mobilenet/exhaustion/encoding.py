@@ -18,7 +18,7 @@ from functools import partial
 from types import BuiltinFunctionType, FunctionType, MethodType
 from typing import Any
 
-from ...controlled.port import ControlledPort, ControlledWire, Timer
+from mobilenet.controlled.port import ControlledPort, ControlledWire, Timer
 
 EPOCH = 10**15  # a clock starts here: no other number of a protocol is as large, but for a few sentinels far larger
 SPAN = 10**13

@@ -18,7 +18,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from ...protocols.port import MessageId
+from mobilenet.protocols.port import MessageId
 
 
 class Violation(Exception):

@@ -19,8 +19,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from ...controlled.node import Input, Node
-from ...controlled.port import Clock, Sent
+from mobilenet.controlled.node import Input, Node
+from mobilenet.controlled.port import Clock, Sent
+
 from .case import Case
 from .encoding import EPOCH, encode
 

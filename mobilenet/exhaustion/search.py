@@ -22,7 +22,8 @@ from collections import deque
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from ...controlled.node import Input
+from mobilenet.controlled.node import Input
+
 from .case import Case
 from .completion import Completion
 from .judge import Violation

@@ -15,7 +15,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from ...protocols.port import MessageId
+from mobilenet.protocols.port import MessageId
+
 from .case import Case
 from .judge import History
 from .space import Space, State

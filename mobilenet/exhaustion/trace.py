@@ -14,9 +14,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
-from ...controlled.network import Event, Network
-from ...controlled.node import Input
-from ...protocols.port import MessageId
+from mobilenet.controlled.network import Event, Network
+from mobilenet.controlled.node import Input
+from mobilenet.protocols.port import MessageId
+
 from .case import Case
 from .encoding import encode
 from .judge import Violation, begin, name, told

@@ -25,7 +25,7 @@ SCENARIOS = Path(mobilenet.__file__).parents[1] / "scenarios" / "programs"
 FLAT = ["record.programs=true"]
 RUNS = {
     "flood": ("flood.yaml", [*FLAT, "duration_s=10"]),
-    "bug": ("flood.yaml", [*FLAT, "protocol.command=[python3, flood_bug.py]"]),
+    "bug": ("flood.yaml", [*FLAT, "protocol.command=[python3, flood.py, --bug]"]),
     "nodes": ("maelstrom.yaml", FLAT),
 }
 
