@@ -45,6 +45,9 @@ class Sizes(NamedTuple):
         return np.cumsum(np.maximum(np.diff(self.values, prepend=0.0), 0.0))
 
 
+NO_SIZES = Sizes(np.zeros(0, np.int64), np.zeros(0))
+
+
 def buffers_problem(
     events: Columns, samples: Columns, manifest: dict[str, Any], expected: Expected | None
 ) -> str | None:
@@ -64,7 +67,7 @@ class _Record:
         self._events = events
         self._event, self._node, self._message = (events.coded(name) for name in ("event", "node", "message"))
         self._times = events.numbers("time_ns")
-        self._sizes = {quantity: _sizes(samples, quantity) for quantity in (SBUFFER, RBUFFER)}
+        self._sizes = {quantity: sizes_of(samples, quantity) for quantity in (SBUFFER, RBUFFER)}
         self._sent_rows = self._event.rows("broadcast")
         self._sent_ns = self._times[self._sent_rows]
 
@@ -148,7 +151,7 @@ class _Record:
             own = rows[station.codes[rows] == code]
             since_ns = _since(served.get(name, []), self._times[own])
             own = own[sent_ns[self._message.codes[own]] > since_ns]
-            sizes = self._sizes[SBUFFER].get(name, Sizes(np.zeros(0, np.int64), np.zeros(0)))
+            sizes = self._sizes[SBUFFER].get(name, NO_SIZES)
             came_in = np.concatenate(([0.0], sizes.grown))[np.searchsorted(sizes.times, self._times[own], "right")]
             for i in np.flatnonzero(came_in < np.arange(1, len(own) + 1)).tolist():
                 yield (
@@ -159,7 +162,7 @@ class _Record:
     def _kept_problems(self) -> Iterator[str]:
         """Of stations' sbuffers: what a host that is there since before its broadcast has yet to deliver is kept."""
         station, rows = self._events.coded("station").codes, self._event.rows("deliver", *CONFIRMS, *DOUBTS)
-        rows = rows[np.argsort(self._node.codes[rows], kind="stable")]
+        rows = rows[by_code(self._node.codes[rows])]
         is_delivery = self._event.among(("deliver",))[rows]
         begin = np.maximum.accumulate(np.where(is_delivery, 0, np.arange(len(rows))))  # of its host's latest session
         since_ns, sent_ns = self._times[rows[begin]], np.full(len(self._message.words) + 1, 2**62)
@@ -177,7 +180,7 @@ class _Record:
             now_ns = self._times[rows[at]]
             came_in = np.searchsorted(np.sort(self._times[rows[first]]), now_ns, "right")
             least = came_in - np.searchsorted(np.sort(sent_ns[first]), since_ns[at], "right") - before[here]
-            sizes = self._sizes[SBUFFER].get(name, Sizes(np.zeros(0, np.int64), np.zeros(0)))
+            sizes = self._sizes[SBUFFER].get(name, NO_SIZES)
             held = np.concatenate(([0.0], sizes.values))[np.searchsorted(sizes.times, now_ns, "right")]
             for i in np.flatnonzero(held < least).tolist():
                 yield (
@@ -230,7 +233,8 @@ class _Record:
         return np.asarray(np.maximum(total[before], total[after]))
 
 
-def _sizes(samples: Table, quantity: str) -> dict[str, Sizes]:
+def sizes_of(samples: Table, quantity: str) -> dict[str, Sizes]:
+    """One buffer at each node that has it."""
     rows = samples.coded("quantity").rows(quantity)
     node = samples.coded("node")
     rows = rows[by_code(node.codes[rows])]

@@ -15,8 +15,9 @@ from collections.abc import Iterator
 import numpy as np
 
 from mobilenet.clock import SECOND
-from mobilenet.rundir.table import Columns, Table, by_code
+from mobilenet.rundir.table import Columns, Table
 from mobilenet.scenario.expectations import Expected
+from mobilenet.verify.buffers import NO_SIZES, sizes_of
 
 
 def emptied_problem(events: Columns, samples: Columns, expected: Expected | None) -> str | None:
@@ -29,9 +30,9 @@ def emptied_problem(events: Columns, samples: Columns, expected: Expected | None
 
 def _leave_problems(events: Table, samples: Table) -> Iterator[str]:
     turns = _turns(events, "leave")
-    sizes = _sizes(samples, "sbuffer", turns)
+    sizes = sizes_of(samples, "sbuffer")
     for node, turned in turns.items():
-        times, values = sizes[node]
+        times, values = sizes.get(node, NO_SIZES)
         at_ns = np.array([now_ns for now_ns, _ in turned])
         has = np.append(values, 0.0)[np.searchsorted(times, at_ns, "right") - 1]
         for i in np.flatnonzero(has > 0).tolist():
@@ -40,9 +41,9 @@ def _leave_problems(events: Table, samples: Table) -> Iterator[str]:
 
 def _crash_problems(events: Table, samples: Table) -> Iterator[str]:
     turns = _turns(events, "crash", "recover")
-    sizes = _sizes(samples, "rbuffer", turns)
+    sizes = sizes_of(samples, "rbuffer")
     for node, turned in turns.items():
-        times, values = sizes[node]
+        times, values = sizes.get(node, NO_SIZES)
         at_ns = np.array([now_ns for now_ns, _ in turned])
         is_down = np.array([False, *(event == "crash" for _, event in turned)])
         down_ns = at_ns[is_down[1:] & (np.append(at_ns[1:], 2**62) > at_ns)]
@@ -61,18 +62,6 @@ def _turns(events: Table, *wanted: str) -> dict[str, list[tuple[int, str]]]:
     for node, now_ns, event in zip(*(events.picked(name, rows) for name in ("node", "time_ns", "event")), strict=True):
         found.setdefault(node, []).append((now_ns, event))
     return found
-
-
-def _sizes(samples: Table, quantity: str, nodes: dict[str, list[tuple[int, str]]]) -> dict[str, tuple[np.ndarray, ...]]:
-    """When one buffer of each of these nodes was sampled, and how much it held."""
-    node = samples.coded("node")
-    quantities = samples.coded("quantity")
-    rows = np.flatnonzero((quantities.codes == quantities.code(quantity)) & node.among(nodes))
-    rows = rows[by_code(node.codes[rows])]
-    begins = np.searchsorted(node.codes[rows], np.arange(len(node.words) + 1))
-    place = {name: rows[begins[code] : begins[code + 1]] for code, name in enumerate(node.words)}
-    times, values = samples.numbers("time_ns"), samples.numbers("value")
-    return {name: (times[own], values[own]) for name in nodes for own in (place.get(name, rows[:0]),)}
 
 
 def _s(time_ns: int) -> str:

@@ -136,7 +136,7 @@ def verify(
             judge.violations.setdefault("gaps", unexcused)
         if on_air is not None and on_air[0] == "gaps":
             judge.violations.setdefault("gaps", on_air[1])
-        if (untrue := silent_problem(events, conduct)) is not None:
+        if (untrue := silent_problem(events, conduct, promises["gap_after_s"])) is not None:
             judge.violations.setdefault("gaps", untrue)
         found = _broadcast_verdicts(judge, quiescent or restless)
         if promises["broadcast"] == "fifo":

@@ -25,16 +25,18 @@ CONFIRMS = ("join", "handoff_end")
 ENDS = ("handoff_start", "leave", "crash", "recover", "gap")
 
 
-def silent_problem(events: Columns, conduct: Conduct | None) -> str | None:
-    """The first silence that a delivery contradicts."""
+def silent_problem(events: Columns, conduct: Conduct | None, after_s: float | None) -> str | None:
+    """The first silence that looks or deliveries contradict; `after_s`: T, after which a host is given up."""
     if conduct is None or not conduct.only_connected:
         return None
     table = Table.of(events)
     expired = table.coded("event").rows("expire")
     if not len(expired):
         return None
-    if conduct.looks_every_ns and (found := _late_problem(table, expired, conduct.looks_every_ns)) is not None:
-        return found
+    if conduct.looks_every_ns and after_s is not None:
+        late = _late_problem(table, expired, conduct.looks_every_ns, round(after_s * SECOND))
+        if late is not None:
+            return late
     first_ns, sent, times = _first_deliveries(table), _broadcasts(table), table.numbers("time_ns")
     confirmed = _confirmed(table)
     for row, station, text in zip(
@@ -56,8 +58,8 @@ def silent_problem(events: Columns, conduct: Conduct | None) -> str | None:
     return None
 
 
-def _late_problem(events: Table, expired: np.ndarray, every_ns: int) -> str | None:
-    """The first that is not at a look, or not at the first one after T, which is eight times from one to the next."""
+def _late_problem(events: Table, expired: np.ndarray, every_ns: int, after_ns: int) -> str | None:
+    """The first that is not at a look, or not at the first one after T."""
     confirmed, before = _confirmed(events), dict[tuple[str, str], int]()
     columns = (events.picked(name, expired) for name in ("node", "detail", "time_ns"))
     for row, station, text, now_ns in zip(expired.tolist(), *columns, strict=True):
@@ -73,10 +75,10 @@ def _late_problem(events: Table, expired: np.ndarray, every_ns: int) -> str | No
         is_with = any(
             with_ == station and begin < since_ns - MARGIN_NS and since_ns < end for begin, end, with_ in spans
         )
-        if is_with and silent_ns > 9 * every_ns + MARGIN_NS:
+        if is_with and silent_ns > after_ns + every_ns + MARGIN_NS:
             return (
                 f"{when} after {detail['silent_s']:.3f} s of silence; it looks each {every_ns / SECOND:g} s, and gives"
-                f" up after {8 * every_ns / SECOND:g} s"
+                f" up after {after_ns / SECOND:g} s"
             )
         before[station, host] = now_ns
     return None

@@ -37,7 +37,7 @@ from .messages import (
     Rsp1,
     Rsp2,
 )
-from .parameters import MobileCausalParameters
+from .parameters import LOOKS, MobileCausalParameters
 from .stable import Stable
 from .station import Station
 
@@ -87,7 +87,7 @@ class MobileCausal(Declaration):
 
     @staticmethod
     def looks_every_ns(p: MobileCausalParameters) -> int | None:
-        return None if p.expiry_s is None else ns(p.expiry_s / 8)
+        return None if p.expiry_s is None else ns(p.expiry_s / LOOKS)
 
     @staticmethod
     def longest_message_bytes(p: MobileCausalParameters, payload_bytes: int, hosts: int, broadcasts: int) -> int:

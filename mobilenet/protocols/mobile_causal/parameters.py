@@ -12,6 +12,8 @@ from typing import Self
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
+LOOKS = 8  # in each T (IV.E): a station looks so often whether a host has been silent
+
 
 class MobileCausalParameters(BaseModel):
     """The mobile causal broadcast of the paper."""

@@ -59,7 +59,7 @@ from .messages import (
     Rsp1,
     Rsp2,
 )
-from .parameters import MobileCausalParameters
+from .parameters import LOOKS, MobileCausalParameters
 from .stream import CellStream
 
 
@@ -82,7 +82,7 @@ class Station:
         self._ack_timer = port.timer(self._on_ack_timer)
         self._expiry_timer = port.timer(self._on_expiry_timer)
         if self._expiry_s is not None:
-            self._expiry_timer.start(ns(self._expiry_s / 8))
+            self._expiry_timer.start(ns(self._expiry_s / LOOKS))
         self._from_host: dict[type, Callable[[Any], None]] = {
             AppHs: self._on_app_hs,  # A2:2
             AckH: self._on_ack_h,  # A2:9
@@ -223,7 +223,7 @@ class Station:
     def _on_expiry_timer(self) -> None:
         """Look at everybody eight times per T."""
         assert self._expiry_s is not None
-        self._expiry_timer.start(ns(self._expiry_s / 8))
+        self._expiry_timer.start(ns(self._expiry_s / LOOKS))
         now, limit = self._port.now, ns(self._expiry_s)
         stub = self._p.stub_lifetime_s
         for c in list(self.ctx.values()):
