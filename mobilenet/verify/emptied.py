@@ -32,9 +32,9 @@ def _leave_problems(events: Table, samples: Table) -> Iterator[str]:
     turns = _turns(events, "leave")
     sizes = sizes_of(samples, "sbuffer")
     for node, turned in turns.items():
-        times, values = sizes.get(node, NO_SIZES)
+        own = sizes.get(node, NO_SIZES)
         at_ns = np.array([now_ns for now_ns, _ in turned])
-        has = np.append(values, 0.0)[np.searchsorted(times, at_ns, "right") - 1]
+        has = np.append(own.values, 0.0)[np.searchsorted(own.times, at_ns, "right") - 1]
         for i in np.flatnonzero(has > 0).tolist():
             yield f"samples: the sbuffer of {node} holds {has[i]:g} messages when it leaves at {_s(at_ns[i])}"
 
@@ -43,16 +43,16 @@ def _crash_problems(events: Table, samples: Table) -> Iterator[str]:
     turns = _turns(events, "crash", "recover")
     sizes = sizes_of(samples, "rbuffer")
     for node, turned in turns.items():
-        times, values = sizes.get(node, NO_SIZES)
+        own = sizes.get(node, NO_SIZES)
         at_ns = np.array([now_ns for now_ns, _ in turned])
         is_down = np.array([False, *(event == "crash" for _, event in turned)])
         down_ns = at_ns[is_down[1:] & (np.append(at_ns[1:], 2**62) > at_ns)]
-        last = np.searchsorted(times, down_ns, "right") - 1
-        inside = np.flatnonzero(is_down[np.searchsorted(at_ns, times, "left")])
-        inside = inside[is_down[np.searchsorted(at_ns, times[inside], "right")]]
+        last = np.searchsorted(own.times, down_ns, "right") - 1
+        inside = np.flatnonzero(is_down[np.searchsorted(at_ns, own.times, "left")])
+        inside = inside[is_down[np.searchsorted(at_ns, own.times[inside], "right")]]
         for i in [*last[last >= 0].tolist(), *inside.tolist()]:
-            if values[i] > 0:
-                yield f"samples: the rbuffer of {node} holds {values[i]:g} messages at {_s(times[i])}, while it is down"
+            if (held := own.values[i]) > 0:
+                yield f"samples: the rbuffer of {node} holds {held:g} messages at {_s(own.times[i])}, while it is down"
 
 
 def _turns(events: Table, *wanted: str) -> dict[str, list[tuple[int, str]]]:
