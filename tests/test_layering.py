@@ -22,6 +22,7 @@ FLOORS = (
     ("propagation",),
     ("world", "network.radio", "network.wired", "network.tcp"),
     ("scenario",),
+    ("expected",),
     ("rundir",),
     ("controlled", "programs"),
     ("realtime",),
@@ -123,7 +124,7 @@ def not_for_protocols(tree: Tree) -> Iterator[tuple[str, str]]:
 
 def not_for_readers(tree: Tree) -> Iterator[tuple[str, str]]:
     """What reads a run does not know what wrote it; what judges or counts knows no protocol either."""
-    closed = ("mobilenet.api", "mobilenet.scenario", "mobilenet.simulation.plugin_code")
+    closed = ("mobilenet.api", "mobilenet.scenario", "mobilenet.expected", "mobilenet.simulation.plugin_code")
     for module in tree.modules:
         judges = inside(module, "mobilenet.verify", "mobilenet.metrics", "mobilenet.rundir.reader")
         if judges or inside(module, "mobilenet.export", "viz", "mobilenet.rundir.writer"):
@@ -176,15 +177,11 @@ def test_protocols_meet_the_network_through_ports_alone() -> None:
 
 def test_the_verifier_reads_the_scenario_in_one_place() -> None:
     """It derives the promises of a run from scenario.yaml, by its declarations; nothing else of it knows scenarios."""
-    pairs = {pair for pair in OURS.importers("mobilenet.scenario") if inside(pair[0], "mobilenet.verify")}
-    assert {module for module, name in pairs if name != "mobilenet.scenario.expectations"} == {
-        "mobilenet.verify.declared"
-    }
-    assert OURS.imports["mobilenet.scenario.expectations"] <= {
-        "__future__",
-        "collections.abc",
-        "typing",
-    }  # plain values
+    pairs = {*OURS.importers("mobilenet.scenario"), *OURS.importers("mobilenet.expected")}
+    knowing = {module for module, name in pairs if name != "mobilenet.expected.expectations"}
+    assert {module for module in knowing if inside(module, "mobilenet.verify")} == {"mobilenet.verify.declared"}
+    values = OURS.imports["mobilenet.expected.expectations"]
+    assert values <= {"__future__", "collections.abc", "typing"}  # plain ones
 
 
 def test_metrics_know_no_scenario() -> None:

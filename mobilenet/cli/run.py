@@ -109,8 +109,8 @@ def _require_the_same(done: Any, allow_code: bool, quiet: bool) -> None:
 def check(scenario: ScenarioFile, overrides: Overrides = None) -> None:
     """Read a scenario and say whether it can run, without running it."""
     with reporting():
+        from mobilenet.expected.by_kind import doubts
         from mobilenet.scenario import ProcessScenario, expected_effort, load_scenario, warnings
-        from mobilenet.scenario.judgeable import doubts
 
         loaded = load_scenario(scenario, overrides or [])
         lasts = (

@@ -28,16 +28,15 @@ from typing import TYPE_CHECKING, Any, cast
 
 from mobilenet.clock import SECOND, ns
 from mobilenet.engine.event_queue import Runaway
+from mobilenet.expected.by_kind import declared, expected
+from mobilenet.expected.expectations import Expected
 from mobilenet.interactive.branch import Branch, asked, instant_ns, seconds, untouched_ns, with_list
 from mobilenet.interactive.steps import STEPS, is_step
 from mobilenet.parameters import ScenarioError
 from mobilenet.rundir.table import Table
 from mobilenet.scenario import AnyScenario, Scenario
 from mobilenet.scenario.datagrams import Datagrams
-from mobilenet.scenario.expectations import Expected
 from mobilenet.scenario.interventions_check import strangers
-from mobilenet.scenario.plans import expected
-from mobilenet.scenario.promises import declared
 from mobilenet.simulation.ended_early import moment
 from mobilenet.simulation.mobile import Simulation
 from mobilenet.simulation.no_collections import no_collections

@@ -1,6 +1,6 @@
 """What a run says of itself: manifest.json.
 
-Model     part of it repeats what follows from the scenario (scenario/promises.py); the rest tells how the run went
+Model     part of it repeats what follows from the scenario (expected/hosts.py); the rest tells how the run went
 Units     seconds, as the names say
 Source    ours: docs/run-directory.md, docs/verdicts-and-metrics.md
 """
@@ -10,10 +10,10 @@ from __future__ import annotations
 from typing import Any
 
 from mobilenet import __version__
+from mobilenet.expected.by_kind import declared
 from mobilenet.rundir.recorder import Recording
 from mobilenet.rundir.schema import FORMAT_VERSION
 from mobilenet.scenario import AnyScenario
-from mobilenet.scenario.promises import declared
 from mobilenet.scenario.run_source import AdversarySchedule
 
 

@@ -12,10 +12,10 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+from mobilenet.expected.by_kind import declared
 from mobilenet.rundir.reader import AGAIN, RunError, read_derived, read_json, read_manifest, require_files
 from mobilenet.rundir.schema import DERIVED_FILES, kind_of
 from mobilenet.scenario import ScenarioError
-from mobilenet.scenario.promises import declared
 from mobilenet.scenario.run_source import recorded
 
 NUMBER = (int, float)

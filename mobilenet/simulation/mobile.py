@@ -19,6 +19,7 @@ from mobilenet.clock import MILLISECOND, SECOND, ns
 from mobilenet.engine.event_queue import Runaway
 from mobilenet.engine.kernel import Kernel
 from mobilenet.engine.random_streams import Stream
+from mobilenet.expected.hosts import facts
 from mobilenet.network.radio.acking import Acking
 from mobilenet.network.radio.dcf import Dcf, Rules
 from mobilenet.network.radio.framing import Framing
@@ -30,7 +31,6 @@ from mobilenet.parameters import ScenarioError
 from mobilenet.realtime.pace import Pace
 from mobilenet.rundir.recorder import Recording
 from mobilenet.scenario import Scenario
-from mobilenet.scenario.plans import facts
 from mobilenet.scenario.preflight import require_size
 from mobilenet.scenario.radio_world import RadioWorld
 from mobilenet.simulation import not_at_rest

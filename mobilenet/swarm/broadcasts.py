@@ -20,11 +20,11 @@ from typing import Any
 
 from mobilenet.clock import SECOND
 from mobilenet.engine.random_streams import Stream
+from mobilenet.expected.process_plans import broadcasts
+from mobilenet.expected.processes import rest_within, surely_answered_within
 from mobilenet.scenario import ProcessScenario
 from mobilenet.scenario.process_parameters import AbstractNetwork
-from mobilenet.scenario.process_plans import broadcasts
 from mobilenet.scenario.processes import OwnBroadcast
-from mobilenet.scenario.promises import rest_within, surely_answered_within
 
 Values = dict[str, Any]
 PROTOCOLS = ("best_effort", "reliable", "all_to_all", "disjoint_paths", "causal", "causal_reliable")

@@ -16,8 +16,8 @@ Source    ours: docs/protocols/mobile-causal.md, docs/verdicts-and-metrics.md
 
 from __future__ import annotations
 
+from mobilenet.expected.expectations import Expected, HostPlan
 from mobilenet.rundir.table import Columns, Table
-from mobilenet.scenario.expectations import Expected, HostPlan
 from mobilenet.verify.given_up import forgotten_rows
 
 KINDS = frozenset(("join", "leave", "broadcast", "refused", "crash", "recover", "gap", "handoff_end"))

@@ -27,8 +27,8 @@ from typing import ClassVar
 import numpy as np
 
 from mobilenet.clock import SECOND
+from mobilenet.expected.expectations import Conduct
 from mobilenet.rundir.table import Columns, Table
-from mobilenet.scenario.expectations import Conduct
 from mobilenet.verify.given_up import forgotten_rows, given_up
 from mobilenet.verify.reach import Reach
 from mobilenet.verify.silence import Silence

@@ -24,8 +24,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from mobilenet.clock import SECOND
+from mobilenet.expected.expectations import Expected
 from mobilenet.rundir.table import Columns, Table, by_code
-from mobilenet.scenario.expectations import Expected
 from mobilenet.verify.delays import least_airtime_ns
 
 SBUFFER, RBUFFER = "sbuffer", "rbuffer"

@@ -19,8 +19,8 @@ from typing import Any
 
 import numpy as np
 
+from mobilenet.expected.expectations import ProcessPlan
 from mobilenet.rundir.table import Table
-from mobilenet.scenario.expectations import ProcessPlan
 from mobilenet.verify.process_events import seen
 
 

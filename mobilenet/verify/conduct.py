@@ -13,8 +13,8 @@ Source    ours: docs/verdicts-and-metrics.md
 
 from __future__ import annotations
 
+from mobilenet.expected.expectations import Conduct
 from mobilenet.rundir.table import Columns, Table
-from mobilenet.scenario.expectations import Conduct
 from mobilenet.verify.sessions import turns
 
 Allowed = tuple[str | None, ...]  # the stations that a delivery may name now

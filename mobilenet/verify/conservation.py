@@ -16,8 +16,8 @@ from itertools import chain
 from math import log, sqrt
 from typing import Any
 
+from mobilenet.expected.expectations import Expected, Radio
 from mobilenet.rundir.table import Columns, Table
-from mobilenet.scenario.expectations import Expected, Radio
 from mobilenet.verify.kinds import kinds_problems
 
 MAC_ACK_BYTES = 14

@@ -17,8 +17,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from mobilenet.expected.expectations import Expected
 from mobilenet.rundir.table import Columns
-from mobilenet.scenario.expectations import Expected
 from mobilenet.verify.buffers import buffers_problem
 from mobilenet.verify.cells import cells_problem
 from mobilenet.verify.delays import delays_problem

@@ -21,8 +21,8 @@ from typing import NamedTuple
 import numpy as np
 
 from mobilenet.clock import SECOND
+from mobilenet.expected.expectations import Expected, HostPlan, Places
 from mobilenet.rundir.table import Columns, Table
-from mobilenet.scenario.expectations import Expected, HostPlan, Places
 
 ROUNDING_M = 1e-3  # movement looks at hosts that much too early
 MOST_SIGMAS = 8 * math.sqrt(2)  # in each coordinate eight standard deviations are never exceeded

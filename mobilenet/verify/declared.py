@@ -16,14 +16,13 @@ import shlex
 from pathlib import Path
 from typing import Any
 
+from mobilenet.expected.by_kind import declared, derived, expected
+from mobilenet.expected.expectations import Expected, ProcessPlan
+from mobilenet.expected.switches import lossy_cuts
 from mobilenet.parameters import ScenarioError
 from mobilenet.rundir.reader import RunError
-from mobilenet.scenario.expectations import Expected, ProcessPlan
-from mobilenet.scenario.plans import derived, expected
 from mobilenet.scenario.processes import ProcessProgram, ProcessScenario
-from mobilenet.scenario.promises import declared
 from mobilenet.scenario.run_source import AdversarySchedule, command_of, recorded
-from mobilenet.scenario.switches import lossy_cuts
 from mobilenet.verify.warned import warnings_on
 
 WORD, QUOTED = r"[\w./:=@+-]+", r"('[^']*'|\"'\")+"

@@ -22,8 +22,8 @@ from collections.abc import Iterator
 import numpy as np
 
 from mobilenet.clock import SECOND
+from mobilenet.expected.expectations import Air, Conduct, Expected, HostPlan
 from mobilenet.rundir.table import Columns, Table
-from mobilenet.scenario.expectations import Air, Conduct, Expected, HostPlan
 
 NEVER = 2**62
 OF_SESSIONS = ("join", "leave", "handoff_start", "handoff_end", "crash")

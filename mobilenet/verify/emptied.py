@@ -15,8 +15,8 @@ from collections.abc import Iterator
 import numpy as np
 
 from mobilenet.clock import SECOND
+from mobilenet.expected.expectations import Expected
 from mobilenet.rundir.table import Columns, Table
-from mobilenet.scenario.expectations import Expected
 from mobilenet.verify.buffers import NO_SIZES, sizes_of
 
 

@@ -17,8 +17,8 @@ from typing import Any
 
 import numpy as np
 
+from mobilenet.expected.expectations import Expected
 from mobilenet.rundir.table import Columns, Table
-from mobilenet.scenario.expectations import Expected
 from mobilenet.verify.cells import cells_problem
 from mobilenet.verify.conservation import conservation_problem, no_counts, radio_problem
 from mobilenet.verify.declared import STOPPED

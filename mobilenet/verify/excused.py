@@ -14,8 +14,8 @@ import json
 
 import numpy as np
 
+from mobilenet.expected.expectations import Conduct
 from mobilenet.rundir.table import Columns, Table, by_code
-from mobilenet.scenario.expectations import Conduct
 
 OWN = ("join", "leave", "deliver", "broadcast", "handoff_start", "handoff_end", "crash", "recover", "gap")
 

@@ -22,9 +22,9 @@ from typing import Any
 
 import numpy as np
 
+from mobilenet.expected.expectations import Conduct
 from mobilenet.quoting import counted
 from mobilenet.rundir.table import Columns, Table, by_code
-from mobilenet.scenario.expectations import Conduct
 
 NUMBERS = ("recovered", "skipped", "relayed")
 CAUSES = ("cell", "recovery", "reinit", "join")

@@ -9,7 +9,7 @@ Checks    record        the record can be what it claims to be, or else nothing 
                         and no datagram of a program came from nowhere: see datagrams.py
           drained       after quiescence every buffer is empty, a plug-in's as well, and no member is in a handoff
 Model     what only holds after quiescence is unknown in a run that ended before. A run that promises to be at rest
-          within some time after its active part (scenario/rest.py; an adversary's, which then lets everything through)
+          within some time after its active part (expected/rest.py; an adversary's, which then lets everything through)
           and is not, violates `drained`, and its deliveries are judged. What is unknown says why
 Errors    RunError when the directory cannot be read at all
 Source    ours: docs/verdicts-and-metrics.md
@@ -23,10 +23,10 @@ from typing import Any
 
 import numpy as np
 
+from mobilenet.expected.expectations import Conduct, Expected, ProcessPlan
 from mobilenet.rundir.reader import read_coded, read_json, read_manifest, require_files, require_tables
 from mobilenet.rundir.schema import BUFFERS, buffers_of, kind_of
 from mobilenet.rundir.table import Columns, Table
-from mobilenet.scenario.expectations import Conduct, Expected, ProcessPlan
 from mobilenet.verify.asked import asked_problem
 from mobilenet.verify.broadcast import SAFETY, BroadcastJudge
 from mobilenet.verify.conduct import conduct_problem

@@ -18,8 +18,8 @@ from typing import Any
 
 import numpy as np
 
+from mobilenet.expected.expectations import Expected, Kind
 from mobilenet.rundir.table import Columns, Table
-from mobilenet.scenario.expectations import Expected, Kind
 
 WIRED = "wired"
 

@@ -21,8 +21,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from mobilenet.expected.expectations import Expected, ProcessPlan
 from mobilenet.rundir.table import Columns, Table
-from mobilenet.scenario.expectations import Expected, ProcessPlan
 from mobilenet.verify.ended_early import ended_early
 from mobilenet.verify.said_and_sent import sent_problem
 

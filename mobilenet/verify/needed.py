@@ -18,8 +18,8 @@ from typing import Any
 
 import numpy as np
 
+from mobilenet.expected.expectations import Expected
 from mobilenet.rundir.table import Columns, Table, by_code
-from mobilenet.scenario.expectations import Expected
 from mobilenet.verify.given_up import cause_of
 
 WIRED = "wired"

@@ -16,8 +16,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from mobilenet.expected.expectations import Air, Expected
 from mobilenet.rundir.table import Columns, Table
-from mobilenet.scenario.expectations import Air, Expected
 from mobilenet.verify.air.causes import causes_problem
 from mobilenet.verify.air.fates import fates_problem, unseen_in
 from mobilenet.verify.air.heard import (

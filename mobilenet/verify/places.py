@@ -17,8 +17,8 @@ import math
 from math import hypot
 
 from mobilenet.clock import SECOND
+from mobilenet.expected.expectations import Expected, HostPlan, Places
 from mobilenet.rundir.table import Columns
-from mobilenet.scenario.expectations import Expected, HostPlan, Places
 from mobilenet.verify.coverage import ROUNDING_M, Track, coverage_problem
 from mobilenet.verify.stations import stations_problem
 from mobilenet.verify.walks import walks_problem

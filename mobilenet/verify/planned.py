@@ -14,9 +14,9 @@ from __future__ import annotations
 
 from bisect import bisect_left
 
+from mobilenet.expected.expectations import Crashes, Expected, HostPlan
 from mobilenet.quoting import counted
 from mobilenet.rundir.table import Columns, Table
-from mobilenet.scenario.expectations import Crashes, Expected, HostPlan
 
 SELDOM = frozenset(("join", "leave", "broadcast", "refused", "gap", "crash", "recover", "in_coverage"))
 

@@ -18,9 +18,9 @@ from itertools import chain
 
 import numpy as np
 
+from mobilenet.expected.expectations import Broadcasting, ProcessPlan
 from mobilenet.quoting import counted
 from mobilenet.rundir.table import Table, by_code
-from mobilenet.scenario.expectations import Broadcasting, ProcessPlan
 
 WAITS = "unacknowledged"
 

@@ -25,8 +25,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from mobilenet.expected.expectations import Broadcasting, ProcessPlan
 from mobilenet.rundir.table import Table
-from mobilenet.scenario.expectations import Broadcasting, ProcessPlan
 
 COUNTS = ("sent", "received", "receiver_down", "in_flight", "never_left", "bytes", "last_reception_ns")
 OF_PACKETS = ("receptions", "receptions_waited_ns")

@@ -21,9 +21,9 @@ from typing import Any
 
 import numpy as np
 
+from mobilenet.expected.expectations import Detecting, ProcessPlan
 from mobilenet.quoting import counted
 from mobilenet.rundir.table import Table
-from mobilenet.scenario.expectations import Detecting, ProcessPlan
 
 KINDS = frozenset(("broadcast", "deliver", "crash", "complete", "suspect", "trust"))
 

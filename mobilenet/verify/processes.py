@@ -34,9 +34,9 @@ from typing import Any
 import numpy as np
 
 from mobilenet.clock import SECOND
+from mobilenet.expected.expectations import ProcessPlan
 from mobilenet.quoting import counted
 from mobilenet.rundir.table import Columns, Table
-from mobilenet.scenario.expectations import ProcessPlan
 from mobilenet.verify.completions import completions_problem, missing_completion
 from mobilenet.verify.ended_early import early_verdicts, ended_early
 from mobilenet.verify.process_buffers import process_buffers_problem

@@ -16,8 +16,8 @@ from __future__ import annotations
 import numpy as np
 
 from mobilenet.clock import SECOND
+from mobilenet.expected.expectations import Expected, HostPlan
 from mobilenet.rundir.table import Columns, Table
-from mobilenet.scenario.expectations import Expected, HostPlan
 
 ROUNDING_M = 1e-3
 

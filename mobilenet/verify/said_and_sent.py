@@ -18,7 +18,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from mobilenet.scenario.expectations import Expected, ProcessPlan
+from mobilenet.expected.expectations import Expected, ProcessPlan
 
 SENDS = ("send", "broadcast")
 encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode

@@ -17,8 +17,8 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from mobilenet.expected.expectations import Conduct
 from mobilenet.rundir.table import Table, by_code
-from mobilenet.scenario.expectations import Conduct
 from mobilenet.verify.broadcast import BroadcastJudge, Host, Violation
 from mobilenet.verify.reach import Reach
 

@@ -17,8 +17,8 @@ import json
 import numpy as np
 
 from mobilenet.clock import SECOND
+from mobilenet.expected.expectations import Conduct
 from mobilenet.rundir.table import Columns, Table
-from mobilenet.scenario.expectations import Conduct
 from mobilenet.verify.silence import MARGIN_NS
 
 CONFIRMS = ("join", "handoff_end")

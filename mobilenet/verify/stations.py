@@ -23,8 +23,8 @@ from typing import NamedTuple
 import numpy as np
 
 from mobilenet.clock import SECOND
+from mobilenet.expected.expectations import Expected, HostPlan, Places
 from mobilenet.rundir.table import Columns, Table, by_code
-from mobilenet.scenario.expectations import Expected, HostPlan, Places
 from mobilenet.verify.coverage import MOST_SIGMAS, ROUNDING_M, Track, nearest_m
 
 OF_THE_NETWORK = ("in_coverage", "deliver")

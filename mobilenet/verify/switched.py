@@ -14,8 +14,8 @@ from __future__ import annotations
 from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
 
+from mobilenet.expected.expectations import Expected, Switch
 from mobilenet.rundir.table import Columns
-from mobilenet.scenario.expectations import Expected, Switch
 
 KINDS = frozenset(("cut", "mend", "radio_off", "radio_on"))
 CONFIRMED = frozenset(("join", "handoff_end", "deliver"))

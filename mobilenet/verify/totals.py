@@ -21,8 +21,8 @@ from typing import Any
 import numpy as np
 
 from mobilenet.clock import SECOND
+from mobilenet.expected.expectations import Expected
 from mobilenet.rundir.table import Columns, Table
-from mobilenet.scenario.expectations import Expected
 from mobilenet.verify.conservation import MAC_ACK_BYTES
 
 NETWORK = "network"

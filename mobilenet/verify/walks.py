@@ -19,8 +19,8 @@ from typing import Literal
 import numpy as np
 
 from mobilenet.clock import SECOND
+from mobilenet.expected.expectations import HostPlan, Places
 from mobilenet.rundir.table import Columns, Table
-from mobilenet.scenario.expectations import HostPlan, Places
 from mobilenet.verify.coverage import IN_COVERAGE, NEARBY, OUT_OF_COVERAGE, ROUNDING_M, Track, nearest_m
 
 SIDES: tuple[Literal["left", "right"], ...] = ("left", "right")

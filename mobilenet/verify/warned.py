@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from mobilenet.scenario.expectations import LossyCut
+from mobilenet.expected.expectations import LossyCut
 
 
 def warnings_on(cuts: Iterable[LossyCut]) -> list[str]:

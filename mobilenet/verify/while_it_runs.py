@@ -14,8 +14,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
+from mobilenet.expected.expectations import Conduct
 from mobilenet.rundir.table import Columns
-from mobilenet.scenario.expectations import Conduct
 from mobilenet.verify.broadcast import SAFETY, BroadcastJudge
 from mobilenet.verify.fifo import FifoJudge
 from mobilenet.verify.judge import delivers_to_all, judged_checks

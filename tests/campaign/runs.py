@@ -3,7 +3,7 @@
 Model     each seed is a scenario (scenarios.py), run into a directory and judged from it. What came out is one line of
           results.jsonl; seeds that are in it are not run again, so a campaign goes on where it was stopped, and may be
           split by seeds. A directory stays where its run is violated, or unknown although nothing announced that it
-          might be (scenario/judgeable.py)
+          might be (expected/hosts.py)
 Units     CPU seconds
 Source    ours: docs/validation/trust.md
 """
@@ -21,9 +21,9 @@ from pathlib import Path
 from typing import Any
 
 import mobilenet
+from mobilenet.expected.by_kind import doubts
 from mobilenet.parameters import ScenarioError
 from mobilenet.scenario import Scenario
-from mobilenet.scenario.judgeable import doubts
 
 from .scenarios import NotDrawn, drawn
 

@@ -20,10 +20,10 @@ from random import Random
 from typing import Any
 
 import mobilenet
+from mobilenet.expected.rest import rest
 from mobilenet.parameters import ScenarioError
 from mobilenet.scenario import AnyScenario, ProcessScenario, Scenario, load_scenario
 from mobilenet.scenario.preflight import estimated_events
-from mobilenet.scenario.rest import rest
 from mobilenet.scenario.yaml_writer import to_yaml
 
 from .values import Values

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from mobilenet.expected.by_kind import doubts
 from mobilenet.scenario import Scenario, load_scenario
-from mobilenet.scenario.judgeable import doubts
 
 from .runs import campaign, one, results
 from .scenarios import NotDrawn, drawn

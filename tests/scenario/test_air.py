@@ -12,15 +12,15 @@ import numpy as np
 import pytest
 
 from mobilenet.engine.random_streams import Stream
+from mobilenet.expected import air
+from mobilenet.expected.air import airtime
+from mobilenet.expected.expectations import STRENGTH_STEP_M
+from mobilenet.expected.strengths import strengths
 from mobilenet.network.radio import interference
 from mobilenet.network.radio.framing import Framing
 from mobilenet.network.radio.links import budget_of, fading_of, reception_of
 from mobilenet.network.radio.parameters import WirelessParameters
 from mobilenet.network.radio.phy import MODES
-from mobilenet.scenario import air
-from mobilenet.scenario.air import airtime
-from mobilenet.scenario.expectations import STRENGTH_STEP_M
-from mobilenet.scenario.strengths import strengths
 
 SIZES = (*range(300), 1499, 1500, 2304, 65_535, 1_000_001)
 

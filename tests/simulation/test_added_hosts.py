@@ -12,10 +12,10 @@ from mobilenet.viz.map.data import document
 from mobilenet.viz.report.run import run_page
 
 from mobilenet.api import Run, manifest_of, run, simulate
+from mobilenet.expected.by_kind import expected
 from mobilenet.interactive.session import LiveSession
 from mobilenet.parameters import ScenarioError
 from mobilenet.scenario import Scenario
-from mobilenet.scenario.plans import expected
 from mobilenet.scenario.preflight import estimated_events
 from mobilenet.simulation.outcome import Outcome
 from mobilenet.verify.asked import asked_problem

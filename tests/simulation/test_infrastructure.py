@@ -15,10 +15,10 @@ from typer.testing import CliRunner
 from mobilenet.api import Run, judge_anew, manifest_of, run, simulate
 from mobilenet.cli.main import app
 from mobilenet.engine.kernel import Kernel
+from mobilenet.expected.by_kind import expected
 from mobilenet.network.wired.link import Link
 from mobilenet.rundir.table import Columns, Table
 from mobilenet.scenario import Scenario
-from mobilenet.scenario.plans import expected
 from mobilenet.simulation.outcome import Outcome
 from mobilenet.verify.conservation import conservation_problem
 from mobilenet.verify.declared import warnings_by

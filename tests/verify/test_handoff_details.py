@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from mobilenet.expected.expectations import Conduct
 from mobilenet.rundir.recorder import Recording
-from mobilenet.scenario.expectations import Conduct
 from mobilenet.verify.handoffs import handoffs_problem
 
 CONDUCT = Conduct(True, {"handoff_start": ("cause",), "handoff_end": ("recovered", "skipped")}, None)

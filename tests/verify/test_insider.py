@@ -17,9 +17,9 @@ from typing import Any
 import pytest
 
 import mobilenet
+from mobilenet.expected.by_kind import expected
 from mobilenet.rundir.reader import RunError, read_coded, read_json
 from mobilenet.scenario import Scenario
-from mobilenet.scenario.plans import expected
 from mobilenet.scenario.run_source import recorded
 from mobilenet.swarm.campaign import record_adversary
 from mobilenet.swarm.schedule import draw

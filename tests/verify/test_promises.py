@@ -12,9 +12,9 @@ from typer.testing import CliRunner
 
 import mobilenet
 from mobilenet.cli.main import app
+from mobilenet.expected.by_kind import declared
 from mobilenet.rundir.reader import RunError
 from mobilenet.scenario import Scenario, ScenarioError
-from mobilenet.scenario.promises import declared
 from mobilenet.scenario.run_source import recorded
 from mobilenet.swarm.campaign import description, record_adversary
 from mobilenet.swarm.schedule import FLAVOURS, draw

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from mobilenet import api
+from mobilenet.expected.rest import MOST_LOSS, rest
 from mobilenet.scenario import Scenario
-from mobilenet.scenario.rest import MOST_LOSS, rest
 from mobilenet.simulation.mobile import Simulation
 from tests.cli.command import mobilenet
 

@@ -155,7 +155,7 @@ def test_of_records_of_processes(name: str, monkeypatch: pytest.MonkeyPatch) -> 
 def test_of_records_of_hosts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     scenario = Scenario.from_text(SCENARIO)
     record = recorded(scenario)
-    from mobilenet.scenario.plans import expected
+    from mobilenet.expected.by_kind import expected
 
     expects = expected(scenario)
     assert set(judged_both_ways(record, expects, monkeypatch).values()) == {"valid"}

@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 import mobilenet
+from mobilenet.expected.rest import rest
 from mobilenet.scenario import Scenario, load_scenario
-from mobilenet.scenario.rest import rest
 
 WALL = {"type": "Polygon", "coordinates": [[[100, -80], [104, -80], [104, 80], [100, 80], [100, -80]]]}
 BEHIND_A_WALL = """

@@ -23,6 +23,7 @@ from mobilenet.clock import SECOND, ns
 from mobilenet.engine.event_queue import Runaway
 from mobilenet.engine.kernel import Kernel
 from mobilenet.engine.random_streams import Stream
+from mobilenet.expected.process_plans import broadcasts, crashes
 from mobilenet.network.wired.network import WiredNetwork as Wires
 from mobilenet.network.wired.network import adjacency
 from mobilenet.parameters import ScenarioError, number
@@ -30,7 +31,6 @@ from mobilenet.protocols.vcube.detector import Detector
 from mobilenet.protocols.vcube.port import MessageId
 from mobilenet.rundir.recorder import Recording
 from mobilenet.scenario.process_parameters import AbstractNetwork, WiredNetwork
-from mobilenet.scenario.process_plans import broadcasts, crashes
 from mobilenet.scenario.processes import OwnBroadcast, ProcessProgram, ProcessScenario
 from mobilenet.simulation.not_at_rest import listed
 from mobilenet.simulation.outcome import Outcome

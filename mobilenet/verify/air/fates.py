@@ -22,7 +22,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from mobilenet.scenario.expectations import Expected
+from mobilenet.expected.expectations import Expected
 from mobilenet.verify.air.nodes import Nodes, first
 from mobilenet.verify.air.outages import Outages
 from mobilenet.verify.air.outcomes import (

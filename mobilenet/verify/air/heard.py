@@ -24,8 +24,8 @@ from typing import NamedTuple
 import numpy as np
 
 from mobilenet.clock import SECOND
+from mobilenet.expected.expectations import Air
 from mobilenet.rundir.table import Table
-from mobilenet.scenario.expectations import Air
 from mobilenet.verify.air.messages import NO_NS, Hops
 from mobilenet.verify.air.nodes import Nodes, first
 from mobilenet.verify.air.outcomes import RECEIVED

@@ -19,8 +19,8 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from mobilenet.expected.expectations import STRENGTH_STEP_M, Air
 from mobilenet.rundir.table import Table
-from mobilenet.scenario.expectations import STRENGTH_STEP_M, Air
 from mobilenet.verify.air.fates import Unseen, alone_in_the_air
 from mobilenet.verify.air.nodes import Nodes, first, row_in_words
 from mobilenet.verify.air.outcomes import BIT_ERRORS, COLLISION, RANDOM, RECEIVED

@@ -19,8 +19,8 @@ from typing import Any
 
 import numpy as np
 
+from mobilenet.expected.expectations import Air, Expected
 from mobilenet.rundir.table import Table
-from mobilenet.scenario.expectations import Air, Expected
 from mobilenet.verify.air.nodes import Nodes, first
 from mobilenet.verify.air.outages import Outages
 from mobilenet.verify.air.outcomes import BIT_ERRORS, RANDOM, RECEIVED

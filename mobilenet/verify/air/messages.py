@@ -27,9 +27,9 @@ from typing import Any
 import numpy as np
 
 from mobilenet.clock import SECOND
+from mobilenet.expected.expectations import Air, Expected, Kind
 from mobilenet.rundir.schema import MOST_LISTED
 from mobilenet.rundir.table import Table
-from mobilenet.scenario.expectations import Air, Expected, Kind
 from mobilenet.verify.air.nodes import Nodes, first, row_in_words
 
 NO_NS = -1

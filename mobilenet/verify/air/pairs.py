@@ -21,8 +21,8 @@ from typing import NamedTuple
 import numpy as np
 
 from mobilenet.clock import SECOND
+from mobilenet.expected.expectations import Air
 from mobilenet.rundir.table import Table
-from mobilenet.scenario.expectations import Air
 from mobilenet.verify.air.nodes import Nodes, first, row_in_words
 from mobilenet.verify.air.outcomes import FATES, numbered
 

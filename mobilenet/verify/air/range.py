@@ -16,7 +16,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from mobilenet.clock import SECOND
-from mobilenet.scenario.expectations import Air
+from mobilenet.expected.expectations import Air
 from mobilenet.verify.air.nodes import Nodes, first
 from mobilenet.verify.air.pairs import Pairs
 from mobilenet.verify.air.whereabouts import ROUNDING_M, Whereabouts

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from mobilenet.scenario.expectations import Air
+from mobilenet.expected.expectations import Air
 from mobilenet.verify.air.messages import NO_NS, OUT_OF_RANGE, Hops
 from mobilenet.verify.air.nodes import Nodes, first
 from mobilenet.verify.air.outcomes import numbered

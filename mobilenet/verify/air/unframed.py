@@ -20,7 +20,7 @@ from typing import Any
 
 import numpy as np
 
-from mobilenet.scenario.expectations import Air, Expected
+from mobilenet.expected.expectations import Air, Expected
 from mobilenet.verify.air.fates import fates_problem
 from mobilenet.verify.air.messages import FOR_ALL, OUT_OF_RANGE, Hops
 from mobilenet.verify.air.nodes import Nodes, first

@@ -16,8 +16,8 @@ from typing import NamedTuple
 import numpy as np
 
 from mobilenet.clock import SECOND
+from mobilenet.expected.expectations import Expected
 from mobilenet.rundir.table import Columns, Table
-from mobilenet.scenario.expectations import Expected
 from mobilenet.verify.air.nodes import Nodes
 
 ROUNDING_M = 1e-3

@@ -21,73 +21,49 @@ import numpy as np
 
 from mobilenet.clock import MILLISECOND, SECOND, ns
 from mobilenet.engine.random_streams import Stream
+from mobilenet.expected.air import air
+from mobilenet.expected.expectations import Conduct, Crashes, Expected, HostPlan, Kind, Places, Radio
+from mobilenet.expected.switches import switches, wires
 from mobilenet.network.radio.framing import Framing
-from mobilenet.network.radio.links import cell_m, reach_m, serving_reach_m
+from mobilenet.network.radio.links import reach_m, serving_reach_m
 from mobilenet.network.tcp.segment import HEADER_BYTES as TCP_HEADER_BYTES
-from mobilenet.network.wired.tree import links
 from mobilenet.parameters import number
 from mobilenet.propagation.path_loss import SPEED_OF_LIGHT_MPS
 from mobilenet.protocols.fields import told_bytes
-from mobilenet.scenario.air import air
 from mobilenet.scenario.datagrams import Datagrams
-from mobilenet.scenario.expectations import Conduct, Crashes, Expected, HostPlan, Kind, Places, ProcessPlan, Radio
 from mobilenet.scenario.mobile import Scenario
-from mobilenet.scenario.process_plans import process_plan
-from mobilenet.scenario.processes import ProcessScenario
 from mobilenet.scenario.protocol_groups import OwnDeclaration, declaration_of
 from mobilenet.scenario.radio_world import RadioWorld
-from mobilenet.scenario.run_source import AdversarySchedule
-from mobilenet.scenario.switches import switches, wires
 from mobilenet.world.churn import ASKED_AGAIN_NS, changes
 from mobilenet.world.coverage import Coverage
 from mobilenet.world.faults import outages
 from mobilenet.world.interventions import Drag, Loss, OfHost, OfStation, added, in_order, offers
-from mobilenet.world.layout import names as layout_names
 from mobilenet.world.layout import station_positions
 from mobilenet.world.mobility import OwnMobility
 from mobilenet.world.mobility import trajectories as population
-from mobilenet.world.tracks import Imported, Tracks, imported
+from mobilenet.world.tracks import Imported, Tracks
 from mobilenet.world.trajectory import Trajectory
 
 JOIN, VANISH, CHANGE, BY_HAND = range(4)  # in this order, where they fall into one nanosecond
 
 
-AnyRecorded = Scenario | ProcessScenario | AdversarySchedule
-
-
-def derived(scenario: AnyRecorded) -> tuple[dict[str, Any], Expected | ProcessPlan]:
-    """What the manifest repeats for readers, of which older ones lack some; and what the record is held to."""
-    if isinstance(scenario, ProcessScenario):
-        return {}, process_plan(scenario)
-    if isinstance(scenario, AdversarySchedule):
-        return {"station_names": {}, "host_names": {}, "skipped_tracks": 0}, _expected(scenario, None)
-    tracks = _imported(scenario)
-    return _facts(scenario, tracks), _expected(scenario, tracks)
-
-
-def expected(scenario: AnyRecorded) -> Expected | ProcessPlan:
-    """The second of them alone."""
-    if isinstance(scenario, ProcessScenario):
-        return process_plan(scenario)
-    return _expected(scenario, None if isinstance(scenario, AdversarySchedule) else _imported(scenario))
-
-
-def _expected(scenario: Scenario | AdversarySchedule, tracks: Imported | None) -> Expected:
-    protocol = scenario.protocol
+def conduct_of(protocol: Any) -> Conduct | None:
+    """What is known of the trace of a protocol."""
     declaration = declaration_of(protocol)
-    conduct = None
-    if declaration.details is not None:
-        forgets_after_s = declaration.forgets_after_s(protocol)
-        conduct = Conduct(
-            declaration.delivers_only_connected, declaration.details, forgets_after_s,
-            declaration.keeps_until_acknowledged, declaration.looks_every_ns(protocol),
-            declaration.gaps_follow_handoffs,
-        )  # fmt: skip
-    if isinstance(scenario, AdversarySchedule):
-        return Expected(None, None, ns(scenario.duration_s), None, conduct, None, 0)
+    if declaration.details is None:
+        return None
+    return Conduct(
+        declaration.delivers_only_connected, declaration.details, declaration.forgets_after_s(protocol),
+        declaration.keeps_until_acknowledged, declaration.looks_every_ns(protocol), declaration.gaps_follow_handoffs,
+    )  # fmt: skip
+
+
+def expected_of(scenario: Scenario, tracks: Imported | None) -> Expected:
+    """All that the record is held to; `tracks`: of imported hosts."""
+    declaration = declaration_of(scenario.protocol)
     end_ns = ns(scenario.duration_s)
-    stations_m = _stations_m(scenario)
-    radio = RadioWorld(scenario, np.array(stations_m))
+    positions_m = stations_m(scenario)
+    radio = RadioWorld(scenario, np.array(positions_m))
     hosts = _hosts(scenario, tracks, radio.coverage, end_ns)
     attachment, interval_s = scenario.hosts.attachment, scenario.record.positions_interval_s
     header_bytes, framing = scenario.stations.backbone.header_bytes, Framing(scenario.wireless)
@@ -96,16 +72,16 @@ def _expected(scenario: Scenario | AdversarySchedule, tracks: Imported | None) -
         _crashes(scenario, sum(not host.is_added for host in hosts), end_ns),
         end_ns,
         Places(
-            [(x, y) for x, y in stations_m], serving_reach_m(scenario.wireless), attachment.nearer_m,
+            [(x, y) for x, y in positions_m], serving_reach_m(scenario.wireless), attachment.nearer_m,
             attachment.error_m,
             attachment.tick_ms * MILLISECOND, None if interval_s is None else ns(interval_s),
             scenario.wireless.model == "sinr", radio.coverage.contains if scenario.wireless.model == "sinr" else None,
         ),
-        conduct,
+        conduct_of(scenario.protocol),
         scenario.workload.payload_bytes if declaration.messages_stay_whole else None,
         max(0, header_bytes - TCP_HEADER_BYTES) if "connections" in declaration.needs else header_bytes,
         switches(scenario),
-        wires(scenario, stations_m),
+        wires(scenario, positions_m),
         isinstance(scenario.protocol, Datagrams),
         _radio(scenario, hosts, framing),
         min(framing.datagram(0)[0], framing.segment(0)[0]),
@@ -224,45 +200,9 @@ def _crashes(scenario: Scenario, hosts: int, end_ns: int) -> Crashes:
     return Crashes(of_hosts, of_anybody, recoveries)
 
 
-def _facts(scenario: Scenario, tracks: Imported | None) -> dict[str, Any]:
-    if tracks is None:
-        return facts(scenario, _stations_m(scenario), {}, 0)
-    names = _names(tracks.names, len(added(scenario.interventions)))
-    return facts(scenario, _stations_m(scenario), names, tracks.too_short)
-
-
-def facts(
-    scenario: Scenario, stations_m: list[list[float]], host_names: dict[str, str], skipped_tracks: int
-) -> dict[str, Any]:
-    """What manifest.json says of the world of a run."""
-    edges = links(scenario.stations.backbone, stations_m)
-    named = scenario.stations.names or layout_names(scenario.stations.layout, scenario.folder) or ()
-    return {
-        "range_m": cell_m(scenario.wireless),
-        "payload_bytes": scenario.workload.payload_bytes,
-        "station_positions_m": stations_m,
-        "station_links": None if edges is None else [list(edge) for edge in edges],
-        "station_names": {f"s{number}": name for number, name in enumerate(named) if name},
-        "host_names": host_names,
-        "skipped_tracks": skipped_tracks,
-    }
-
-
-def _names(names: Sequence[str], added: int) -> dict[str, str]:
-    """Who is added by hand is called by its number."""
-    more = (f"h{host}" for host in range(len(names), len(names) + added))
-    return {f"h{host}": name for host, name in enumerate((*names, *more))}
-
-
-def _stations_m(scenario: Scenario) -> list[list[float]]:
+def stations_m(scenario: Scenario) -> list[list[float]]:
+    """Where the stations stand."""
     return station_positions(scenario.stations.layout, scenario.folder, scenario.origin).tolist()
-
-
-def _imported(scenario: Scenario) -> Imported | None:
-    mobility = scenario.hosts.mobility
-    if not isinstance(mobility, Tracks):
-        return None
-    return imported(mobility, scenario.folder, ns(scenario.duration_s) / 1e9, scenario.origin, scenario.seed)
 
 
 def _asked(scenario: Scenario, trajectories: Sequence[Trajectory | None], end_ns: int) -> list[list[tuple[int, str]]]:

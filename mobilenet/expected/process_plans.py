@@ -17,12 +17,12 @@ from typing import Any
 
 from mobilenet.clock import SECOND, ns
 from mobilenet.engine.random_streams import generator
+from mobilenet.expected.expectations import Broadcasting, Detecting, ProcessPlan
 from mobilenet.network.wired.network import adjacency
 from mobilenet.parameters import number
 from mobilenet.protocols.vcube.detector import ENTRY_BYTES, HEADER_BYTES
 from mobilenet.protocols.vcube.topology import dimension
 from mobilenet.scenario.detector_timing import MOST_ROUTED
-from mobilenet.scenario.expectations import Broadcasting, Detecting, ProcessPlan
 from mobilenet.scenario.process_parameters import (
     AbstractNetwork,
     At,

@@ -16,13 +16,13 @@ from math import ceil
 
 import numpy as np
 
+from mobilenet.expected.expectations import STRENGTH_STEP_M, Strength
 from mobilenet.network.radio.links import fading_of, reach_m, reception_of
 from mobilenet.network.radio.parameters import FARTHEST_M, WirelessParameters
 from mobilenet.network.radio.phy import MODES
 from mobilenet.network.radio.reception import hundredths
 from mobilenet.propagation.path_loss import loss_table
 from mobilenet.propagation.shadowing import CLIP, ONE
-from mobilenet.scenario.expectations import STRENGTH_STEP_M, Strength
 
 CM = 100
 KINDS = [(a, b) for a in (False, True) for b in (False, True)]

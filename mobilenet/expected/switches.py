@@ -15,8 +15,8 @@ from __future__ import annotations
 from typing import Any
 
 from mobilenet.clock import ns
+from mobilenet.expected.expectations import LossyCut, Switch, Wires
 from mobilenet.network.wired.tree import links
-from mobilenet.scenario.expectations import LossyCut, Switch, Wires
 from mobilenet.scenario.mobile import Scenario
 from mobilenet.scenario.protocol_groups import declaration_of
 from mobilenet.world.interventions import Cut, Mend, OfStation, in_order

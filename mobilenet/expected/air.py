@@ -14,6 +14,8 @@ from fractions import Fraction
 from math import ceil
 
 from mobilenet.clock import MICROSECOND, SECOND, ns
+from mobilenet.expected.expectations import Air, AirTime, Carrier
+from mobilenet.expected.strengths import rates_mbps, strengths
 from mobilenet.network.radio.frame import HALF_DUPLEX, OUTCOMES, SINR_OUTCOMES
 from mobilenet.network.radio.framing import Framing
 from mobilenet.network.radio.links import reach_m, reception_of
@@ -28,10 +30,8 @@ from mobilenet.network.radio.phy import (
 )
 from mobilenet.network.tcp.parameters import TcpParameters
 from mobilenet.propagation.path_loss import SPEED_OF_LIGHT_MPS
-from mobilenet.scenario.expectations import Air, AirTime, Carrier
 from mobilenet.scenario.mobile import Scenario
 from mobilenet.scenario.protocol_groups import declaration_of
-from mobilenet.scenario.strengths import rates_mbps, strengths
 from mobilenet.world.interventions import Loss, in_order
 
 FIELDS_BYTES = 16_384  # headers and every field of fixed size, many times over

@@ -1,7 +1,7 @@
 """What is known of a run before it begins, as far as its record can be held to it: plain values, nothing is computed
 here.
 
-Model     scenario/plans.py derives it from a scenario, mobilenet.verify compares the record with it; neither knows
+Model     expected/plans.py derives it from a scenario, mobilenet.verify compares the record with it; neither knows
           the other
 Units     integer nanoseconds; metres, metres per second, bytes
 Source    ours: docs/verdicts-and-metrics.md

@@ -1,73 +1,22 @@
-"""What follows from a scenario before it has run: how long it is to last, who takes part, and what it promises.
+"""What follows from a scenario of processes before it runs.
 
-Model     the manifest repeats all this, and the verifier derives it again and holds the run to it. `heard_every_s`: a
-          reachable host is heard, and what was heard is answered, within that time almost surely. `gap_after_s`: a
-          host may have a gap after so long a silence; 0: at any time, because its connection can be lost at any time;
-          null: never. `broadcast` is null where nothing of broadcasts is promised; of processes it is their order,
-          and "none" is one
-Units     seconds, as the names say
-Source    ours: docs/run-directory.md, docs/validation/trust.md
+Units     time units
+Errors    none
+Source    ours: docs/run-directory.md, docs/protocols/vcube.md
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
-from mobilenet.scenario.mobile import Scenario
+from mobilenet.expected.expectations import ProcessPlan
+from mobilenet.expected.process_plans import process_plan
 from mobilenet.scenario.process_parameters import AbstractNetwork
 from mobilenet.scenario.processes import OwnBroadcast, ProcessProgram, ProcessScenario
-from mobilenet.scenario.protocol_groups import buffers, declaration_of, delivers_to_all, promised
-from mobilenet.scenario.rest import Rest, heard_every_s, rest, says_nothing_of_rest, surely_heard_every_s
-from mobilenet.scenario.run_source import AdversarySchedule
 
 
-def declared(scenario: Scenario | ProcessScenario | AdversarySchedule) -> dict[str, Any]:
-    """The part of a manifest that does not depend on how the run went."""
-    if isinstance(scenario, ProcessScenario):
-        return _declared_of_processes(scenario)
-    hosts: int | None
-    if isinstance(scenario, AdversarySchedule):
-        air = scenario.air
-        hosts, stations, warmup_s = scenario.hosts, scenario.stations, 0.0
-        loss, late_s = 1 - (1 - air.loss) * (1 - air.drop), (air.late_ns if air.late else air.delay_ns) / 1e9
-        duplicating_air, name = True, scenario.protocol.name
-        heartbeat_s = declaration_of(scenario.protocol).longest_heartbeat_s(scenario.protocol)
-        heard_s = heard_every_s(heartbeat_s, loss) + late_s
-        at_rest = Rest(None, says_nothing_of_rest(name)) if name == "own" else Rest(scenario.drain_s, None)
-    else:
-        hosts, stations = scenario.all_hosts, scenario.station_count
-        warmup_s, heard_s = scenario.warmup_s, surely_heard_every_s(scenario)
-        at_rest, duplicating_air = rest(scenario), False
-    protocol = scenario.protocol
-    declaration = declaration_of(protocol)
-    return {
-        "seed": scenario.seed,
-        "protocol": protocol.name,
-        "warmup_s": warmup_s,
-        "duration_s": scenario.duration_s,
-        "drain_s": scenario.drain_s,
-        "stations": stations,
-        "hosts": hosts,  # None: as many as there are tracks
-        "buffers": buffers(protocol),
-        "promises": {
-            "broadcast": promised(protocol),
-            **_where_unusual(protocol),
-            "gap_after_s": 0.0 if declaration.loses_at_any_time else declaration.expiry_s(protocol),
-            "heard_every_s": heard_s,
-            "rest_within_s": at_rest.within_s,
-            "no_rest_because": at_rest.because,
-            "duplicating_air": duplicating_air,
-        },
-    }
-
-
-def _where_unusual(protocol: Any) -> dict[str, Any]:
-    """`delivers_to_all`, where it is not as in all other runs: with causal order, and only with it."""
-    told = delivers_to_all(protocol)
-    return {} if told == (promised(protocol) == "causal") else {"delivers_to_all": told}
-
-
-def _declared_of_processes(scenario: ProcessScenario) -> dict[str, Any]:
+def declared(scenario: ProcessScenario) -> dict[str, Any]:
     """The same keys, and what there is instead of hosts; `below_crashes`: nothing is promised if so many processes
     crash; `may_hold`: the buffer that need not drain, as its messages may wait for ones that were lost with crashed
     processes.
@@ -99,6 +48,11 @@ def _declared_of_processes(scenario: ProcessScenario) -> dict[str, Any]:
             "may_hold": scenario.may_hold,
         },
     }
+
+
+def derived(scenario: ProcessScenario) -> tuple[dict[str, Any], ProcessPlan]:
+    """No facts for readers, and what the record is held to."""
+    return {}, process_plan(scenario)
 
 
 def rest_within(scenario: ProcessScenario) -> float | None:
@@ -138,3 +92,17 @@ def rest_within(scenario: ProcessScenario) -> float | None:
 def surely_answered_within(n: int, network: AbstractNetwork) -> float:
     """A test, with as many others as there can be before it and before its answer."""
     return 2 * (2 * n * network.send + network.link + network.reception + network.hand_over)
+
+
+def doubts(scenario: ProcessScenario) -> Iterator[str]:
+    """Why the verdict may be unknown."""
+    promises, within, duration = declared(scenario)["promises"], rest_within(scenario), scenario.duration
+    if within is None:
+        yield "rest is not promised: detection may be wrong for ever, or the workload does not end"
+    elif within > duration:
+        yield f"rest is promised within {within:.4g} t.u., and duration is {duration:g} t.u."
+    if promises["below_crashes"] is not None and scenario.crashes >= promises["below_crashes"]:
+        yield f"{scenario.crashes} processes crash, and deliveries are promised below {promises['below_crashes']}"
+    sources = scenario.processes if scenario.workload.sources is None else scenario.workload.sources
+    if scenario.crashes >= sources or not scenario.estimated_messages():
+        yield "it may be that no process broadcasts, so that nothing is delivered"

@@ -1,0 +1,45 @@
+"""What follows from a schedule of the swarm's adversary before it is played.
+
+Model     scenario.yaml does not repeat the actions of a schedule, so of hosts, crashes and places nothing is known
+Units     seconds
+Errors    none
+Source    ours: docs/validation/trust.md
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from mobilenet.clock import ns
+from mobilenet.expected.expectations import Expected
+from mobilenet.expected.hosts import of_protocol
+from mobilenet.expected.plans import conduct_of
+from mobilenet.expected.rest import Rest, heard_every_s, says_nothing_of_rest
+from mobilenet.scenario.protocol_groups import declaration_of
+from mobilenet.scenario.run_source import AdversarySchedule
+
+
+def declared(scenario: AdversarySchedule) -> dict[str, Any]:
+    """The part of the manifest that is known before the run."""
+    air, protocol = scenario.air, scenario.protocol
+    loss, late_s = 1 - (1 - air.loss) * (1 - air.drop), (air.late_ns if air.late else air.delay_ns) / 1e9
+    heard_s = heard_every_s(declaration_of(protocol).longest_heartbeat_s(protocol), loss) + late_s
+    says_nothing = protocol.name == "own"
+    at_rest = Rest(None, says_nothing_of_rest(protocol.name)) if says_nothing else Rest(scenario.drain_s, None)
+    return {
+        "warmup_s": 0.0,
+        "stations": scenario.stations,
+        "hosts": scenario.hosts,
+        **of_protocol(scenario, at_rest, heard_s, True),
+    }
+
+
+def derived(scenario: AdversarySchedule) -> tuple[dict[str, Any], Expected]:
+    """The facts of the manifest, and what the record is held to."""
+    facts = {"station_names": {}, "host_names": {}, "skipped_tracks": 0}
+    return facts, Expected(None, None, ns(scenario.duration_s), None, conduct_of(scenario.protocol), None, 0)
+
+
+def doubts(scenario: AdversarySchedule) -> list[str]:
+    """None: everything settles before it ends."""
+    return []

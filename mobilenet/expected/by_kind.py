@@ -1,0 +1,52 @@
+"""What follows from a scenario before it runs, whatever kind it is.
+
+Model     each kind of scenario has a module that answers the same four questions: hosts.py, processes.py and, for the
+          schedules of the swarm, adversary.py
+Errors    ScenarioError for files that cannot be used
+Source    ours: docs/architecture.md
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from mobilenet.expected import adversary, hosts, processes
+from mobilenet.expected.expectations import Expected, ProcessPlan
+from mobilenet.scenario.mobile import Scenario
+from mobilenet.scenario.processes import ProcessScenario
+from mobilenet.scenario.run_source import AdversarySchedule
+
+AnyRecorded = Scenario | ProcessScenario | AdversarySchedule
+KINDS: dict[type, Any] = {Scenario: hosts, ProcessScenario: processes, AdversarySchedule: adversary}
+
+
+def declared(scenario: AnyRecorded) -> dict[str, Any]:
+    """The part of a manifest that does not depend on how the run went.
+
+    `heard_every_s`: a reachable host is heard, and what was heard is answered, within that time almost surely.
+    `gap_after_s`: a host may have a gap after so long a silence; 0: at any time, because its connection can be lost at
+    any time; null: never. `broadcast` is null where nothing of broadcasts is promised; of processes it is their order,
+    and "none" is one.
+    """
+    found: dict[str, Any] = KINDS[type(scenario)].declared(scenario)
+    return found
+
+
+def derived(scenario: AnyRecorded) -> tuple[dict[str, Any], Expected | ProcessPlan]:
+    """The facts that the manifest repeats for readers, and what the record is held to."""
+    found: tuple[dict[str, Any], Expected | ProcessPlan] = KINDS[type(scenario)].derived(scenario)
+    return found
+
+
+def expected(scenario: AnyRecorded) -> Expected | ProcessPlan:
+    """What the record is held to."""
+    return derived(scenario)[1]
+
+
+def doubts(scenario: AnyRecorded) -> list[str]:
+    """Why the verdict on a run may be unknown, as far as its scenario shows it: a sentence for each reason.
+
+    A property is unknown where nothing was delivered, where the run need not come to rest before drain_s is over, and
+    where more processes crash than the broadcast promises to survive.
+    """
+    return list(KINDS[type(scenario)].doubts(scenario))

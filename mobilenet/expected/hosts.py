@@ -1,0 +1,146 @@
+"""What follows from a scenario of hosts and stations before it runs.
+
+Units     seconds, metres
+Errors    ScenarioError for files that cannot be used
+Source    ours: docs/run-directory.md, docs/verdicts-and-metrics.md
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from mobilenet.clock import ns
+from mobilenet.expected.expectations import Expected
+from mobilenet.expected.plans import expected_of, stations_m
+from mobilenet.expected.rest import Rest, rest, surely_heard_every_s
+from mobilenet.network.radio.links import cell_m
+from mobilenet.network.wired.tree import links
+from mobilenet.scenario.mobile import Scenario
+from mobilenet.scenario.protocol_groups import buffers, declaration_of, delivers_to_all, promised
+from mobilenet.world.faults import outages
+from mobilenet.world.interventions import added
+from mobilenet.world.layout import names as layout_names
+from mobilenet.world.mobility import OwnMobility
+from mobilenet.world.tracks import Imported, Tracks, imported
+
+FEW_BROADCASTS = 10.0  # expected in all, of which none may come at a moment when a host is a member
+
+
+def declared(scenario: Scenario) -> dict[str, Any]:
+    """The part of the manifest that is known before the run."""
+    return {
+        "warmup_s": scenario.warmup_s,
+        "stations": scenario.station_count,
+        "hosts": scenario.all_hosts,  # None: as many as there are tracks
+        **of_protocol(scenario, rest(scenario), surely_heard_every_s(scenario), False),
+    }
+
+
+def of_protocol(scenario: Any, at_rest: Rest, heard_s: float, duplicating_air: bool) -> dict[str, Any]:
+    """The part of it that the adversary's schedules have as well."""
+    protocol = scenario.protocol
+    declaration = declaration_of(protocol)
+    return {
+        "seed": scenario.seed,
+        "protocol": protocol.name,
+        "duration_s": scenario.duration_s,
+        "drain_s": scenario.drain_s,
+        "buffers": buffers(protocol),
+        "promises": {
+            "broadcast": promised(protocol),
+            **_where_unusual(protocol),
+            "gap_after_s": 0.0 if declaration.loses_at_any_time else declaration.expiry_s(protocol),
+            "heard_every_s": heard_s,
+            "rest_within_s": at_rest.within_s,
+            "no_rest_because": at_rest.because,
+            "duplicating_air": duplicating_air,
+        },
+    }
+
+
+def _where_unusual(protocol: Any) -> dict[str, Any]:
+    """`delivers_to_all`, where it is not as in all other runs: with causal order, and only with it."""
+    told = delivers_to_all(protocol)
+    return {} if told == (promised(protocol) == "causal") else {"delivers_to_all": told}
+
+
+def derived(scenario: Scenario) -> tuple[dict[str, Any], Expected]:
+    """The facts of the manifest, and what the record is held to."""
+    tracks = _imported(scenario)
+    return _facts(scenario, tracks), expected_of(scenario, tracks)
+
+
+def _facts(scenario: Scenario, tracks: Imported | None) -> dict[str, Any]:
+    if tracks is None:
+        return facts(scenario, stations_m(scenario), {}, 0)
+    names = _names(tracks.names, len(added(scenario.interventions)))
+    return facts(scenario, stations_m(scenario), names, tracks.too_short)
+
+
+def facts(
+    scenario: Scenario, positions_m: list[list[float]], host_names: dict[str, str], skipped_tracks: int
+) -> dict[str, Any]:
+    """What manifest.json says of the world of a run."""
+    edges = links(scenario.stations.backbone, positions_m)
+    named = scenario.stations.names or layout_names(scenario.stations.layout, scenario.folder) or ()
+    return {
+        "range_m": cell_m(scenario.wireless),
+        "payload_bytes": scenario.workload.payload_bytes,
+        "station_positions_m": positions_m,
+        "station_links": None if edges is None else [list(edge) for edge in edges],
+        "station_names": {f"s{number}": name for number, name in enumerate(named) if name},
+        "host_names": host_names,
+        "skipped_tracks": skipped_tracks,
+    }
+
+
+def _names(names: Sequence[str], added: int) -> dict[str, str]:
+    """Who is added by hand is called by its number."""
+    more = (f"h{host}" for host in range(len(names), len(names) + added))
+    return {f"h{host}": name for host, name in enumerate((*names, *more))}
+
+
+def _imported(scenario: Scenario) -> Imported | None:
+    mobility = scenario.hosts.mobility
+    if not isinstance(mobility, Tracks):
+        return None
+    return imported(mobility, scenario.folder, ns(scenario.duration_s) / 1e9, scenario.origin, scenario.seed)
+
+
+def doubts(scenario: Scenario) -> Iterator[str]:
+    """Why the verdict may be unknown."""
+    within_s, because = rest(scenario)
+    if within_s is None:
+        yield f"rest is not promised: {because}"
+    elif within_s > scenario.drain_s:
+        yield f"rest is promised within {within_s:.4g} s, and drain_s is {scenario.drain_s:g} s"
+    yield from _silence(scenario)
+
+
+def _silence(scenario: Scenario) -> Iterator[str]:
+    """Why it may be that nothing is delivered."""
+    workload, hosts = scenario.workload, scenario.all_hosts
+    if hosts is None:
+        yield "how many broadcasts are expected is known only when the tracks of hosts are read"
+    if getattr(scenario.hosts.mobility, "area", None) is not None:
+        yield "hosts may walk where no station reaches them (hosts.mobility.area), and deliver nothing there"
+    if isinstance(scenario.hosts.mobility, OwnMobility):
+        yield "hosts may walk where no station reaches them (hosts.mobility.class), and deliver nothing there"
+    spread_s = getattr(scenario.protocol, "first_join_spread_s", 0.0)
+    expected = float(len(workload.messages))
+    if hosts is not None and not expected:
+        expected = hosts * max(0.0, scenario.duration_s - spread_s) * workload.broadcasts_per_host_per_s
+        expected *= _share_up(scenario, hosts)
+    if hosts is not None and expected < FEW_BROADCASTS:
+        yield f"about {expected:.2g} broadcasts are expected from members in all, so it may be that none is delivered"
+    if scenario.most_loss == 1:
+        yield "all receptions are lost (loss: 1), so it may be that nothing is delivered"
+
+
+def _share_up(scenario: Scenario, hosts: int) -> float:
+    """Of the time in which a host is not down, on average."""
+    end_ns = ns(scenario.duration_s)
+    down = outages(scenario.faults, scenario.seed, hosts, end_ns)
+    lost_ns = sum(min(outage.lasts_ns, end_ns - outage.at_ns) for outage in down)
+    return max(0.0, 1 - lost_ns / max(1, hosts * end_ns))
