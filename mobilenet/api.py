@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any, cast
 from mobilenet.judgement import judge, judge_anew, own_metrics, verdicts_of, warnings_told
 from mobilenet.metrics.deliveries import Deliveries
 from mobilenet.quoting import counted, quoted
+from mobilenet.rundir.kinds import kind_of
 from mobilenet.rundir.manifest import manifest
 from mobilenet.rundir.reader import (
     RunError,
@@ -30,7 +31,6 @@ from mobilenet.rundir.reader import (
     read_json,
     read_manifest,
 )
-from mobilenet.rundir.schema import kind_of
 from mobilenet.rundir.writer import (
     RecordError,
     file_digests,
@@ -91,12 +91,7 @@ class Run:
         """Of a run that was not at rest when it ended, how many deliveries are still owed; empty of all others."""
         if self.manifest["quiescent"]:
             return ""
-        if kind_of(self.manifest) == "processes":
-            pairs, share = self.metrics.get("deliveries_owed"), self.metrics.get("delivery_ratio")
-            owed = None if not pairs or share is None else round(pairs * (1 - share))
-            return f"still owed at processes that never crash: {counted(owed, 'delivery')}" if owed else ""
-        owed = cast("int | None", self.metrics.get("broadcasts_undelivered"))
-        return f"still owed at members: {counted(owed, 'delivery')}" if owed else ""
+        return kind_of(self.manifest).still_owed(self.metrics)
 
     @property
     def failed_metrics(self) -> dict[str, str]:

@@ -14,7 +14,6 @@ from mobilenet.cli.console import Exit, error_console, fail, print_table, report
 from mobilenet.cli.options import AllowCode, Quiet, RunDirectory
 from mobilenet.cli.progress import progress
 from mobilenet.quoting import counted, quoted, spelled_out
-from mobilenet.rundir.schema import kind_of
 
 
 def spacetime(
@@ -49,14 +48,14 @@ def spacetime(
         import pandas as pd
 
         from mobilenet.replay.rerun import protocol_messages
+        from mobilenet.rundir.kinds import kind_of
         from mobilenet.rundir.reader import read_events, read_manifest
         from mobilenet.verify.ended_early import ended_early
         from mobilenet.viz.files import whole_file
         from mobilenet.viz.spacetime import WindowError, default_moment, draw, window_around
 
         manifest = read_manifest(run)
-        if kind_of(manifest) == "processes":
-            fail(f"{run}: a run of processes; space-time diagrams are of runs with hosts and stations", Exit.BAD_INPUT)
+        kind_of(manifest).require_hosts(run, "space-time diagrams are of runs with hosts and stations")
         events = pd.DataFrame(read_events(run))
         end_ns = round(manifest["simulated_s"] * 1e9)
         if around is None:

@@ -16,7 +16,6 @@ from mobilenet.cli.console import Exit, fail, print_table, reporting, say
 from mobilenet.cli.options import AllowCode, Overrides, Quiet, RunDirectory, ScenarioFile, Seed
 from mobilenet.cli.progress import progress
 from mobilenet.quoting import counted, cut, quoted, spelled_out
-from mobilenet.rundir.schema import kind_of
 
 EXITS = {"valid": Exit.FINE, "violated": Exit.VIOLATED, "unknown": Exit.UNKNOWN}
 
@@ -110,14 +109,11 @@ def check(scenario: ScenarioFile, overrides: Overrides = None) -> None:
     """Read a scenario and say whether it can run, without running it."""
     with reporting():
         from mobilenet.expected.by_kind import doubts
-        from mobilenet.scenario import ProcessScenario, expected_effort, load_scenario, warnings
+        from mobilenet.scenario import expected_effort, load_scenario
 
         loaded = load_scenario(scenario, overrides or [])
-        lasts = (
-            f"at most {loaded.duration:g} t.u." if isinstance(loaded, ProcessScenario) else f"{loaded.duration_s:g} s"
-        )
-        say(f"{scenario}: fine; {lasts}, {expected_effort(loaded)}")
-        for line in warnings(loaded):
+        say(f"{scenario}: fine; {loaded.lasts}, {expected_effort(loaded)}")
+        for line in loaded.warnings():
             say(f"warning: {line}")
         for reason in doubts(loaded):
             say(f"the verdict may be unknown: {reason}")
@@ -149,13 +145,14 @@ def show(run: RunDirectory) -> None:
     with reporting(reads=[run]):
         from mobilenet.api import Run, shown
         from mobilenet.metrics.registry import meaning
+        from mobilenet.rundir.kinds import PROCESSES, kind_of
         from mobilenet.rundir.reader import glance_at_tables
         from mobilenet.scenario.radio_words import radio_of_run
 
         opened = Run(run)
         glance_at_tables(run, opened.manifest)
         verdicts = opened.verdicts
-        own, of_processes = opened.manifest.get("own_metrics"), kind_of(opened.manifest) == "processes"
+        own, of_processes = opened.manifest.get("own_metrics"), kind_of(opened.manifest) is PROCESSES
         table = Table("metric", "value", "what it is", box=None, pad_edge=False)
         table.columns[1].justify = "right"
         for name, value in opened.metrics.items():
@@ -175,10 +172,11 @@ def show(run: RunDirectory) -> None:
 def _summary(done: Any) -> str:
     from mobilenet.api import shown
     from mobilenet.engine.native import why_interpreted
+    from mobilenet.rundir.kinds import PROCESSES, kind_of
 
     m, manifest = done.metrics, done.manifest
     speed = manifest["simulated_s"] / max(manifest["wall_s"], 1e-9)
-    if kind_of(manifest) == "processes":
+    if kind_of(manifest) is PROCESSES:
         return _process_summary(done)
     interpreted = why_interpreted()
     outdated = f"; {interpreted}" if interpreted else ""

@@ -10,8 +10,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from mobilenet.expected import adversary, hosts, processes
-from mobilenet.expected.expectations import Expected, ProcessPlan
+from mobilenet.expected import adversary, hosts, processes, switches
+from mobilenet.expected.expectations import Expected, LossyCut, ProcessPlan
 from mobilenet.scenario.mobile import Scenario
 from mobilenet.scenario.processes import ProcessScenario
 from mobilenet.scenario.run_source import AdversarySchedule
@@ -36,6 +36,11 @@ def derived(scenario: AnyRecorded) -> tuple[dict[str, Any], Expected | ProcessPl
     """The facts that the manifest repeats for readers, and what the record is held to."""
     found: tuple[dict[str, Any], Expected | ProcessPlan] = KINDS[type(scenario)].derived(scenario)
     return found
+
+
+def lossy_cuts(scenario: AnyRecorded) -> list[LossyCut]:
+    """The cut links that break an assumption of the protocol."""
+    return switches.lossy_cuts(scenario) if isinstance(scenario, Scenario) else []
 
 
 def expected(scenario: AnyRecorded) -> Expected | ProcessPlan:

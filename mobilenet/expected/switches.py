@@ -12,8 +12,6 @@ Source    ours: docs/models/world.md, docs/models/backbone.md
 
 from __future__ import annotations
 
-from typing import Any
-
 from mobilenet.clock import ns
 from mobilenet.expected.expectations import LossyCut, Switch, Wires
 from mobilenet.network.wired.tree import links
@@ -47,9 +45,9 @@ def wires(scenario: Scenario, stations_m: list[list[float]]) -> Wires:
     return Wires(named, scenario.stations.backbone.kind == "tree")
 
 
-def lossy_cuts(scenario: Any) -> list[LossyCut]:
-    """Those that break an assumption, of any kind of run."""
-    if not isinstance(scenario, Scenario) or "connections" in declaration_of(scenario.protocol).needs:
+def lossy_cuts(scenario: Scenario) -> list[LossyCut]:
+    """Those that break an assumption."""
+    if "connections" in declaration_of(scenario.protocol).needs:
         return []
     found = []
     planned = switches(scenario)

@@ -20,8 +20,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from mobilenet.parameters import ScenarioError
+from mobilenet.rundir.kinds import kind_of
 from mobilenet.rundir.reader import RunError, read_columns, read_manifest
-from mobilenet.rundir.schema import kind_of
 from mobilenet.tracks.projection import Origin, to_earth
 
 if TYPE_CHECKING:
@@ -70,19 +70,18 @@ def source(folder: Path, origin: Origin | None = None) -> Source:
     """`origin`: instead of the scenario's own."""
     import pandas as pd
 
-    from mobilenet.scenario import Scenario, load_scenario
+    from mobilenet.scenario import load_scenario
 
     manifest = read_manifest(folder)
-    if kind_of(manifest) == "processes" or "station_positions_m" not in manifest:
-        raise RunError(
-            f"{folder}: a run without places (processes on an abstract network); its tables can be exported with --csv"
-        )
+    kind_of(manifest).require_hosts(folder, "it has no places, and its tables can be exported with --csv")
+    if "station_positions_m" not in manifest:
+        raise RunError(f"{folder}: a run without places; its tables can be exported with --csv")
     if origin is None:
         try:
             scenario = load_scenario(folder / "scenario.yaml")
         except ScenarioError:
             scenario = None  # the record is readable without it
-        origin = scenario.origin if isinstance(scenario, Scenario) else None
+        origin = getattr(scenario, "origin", None)
     names: dict[str, str] = manifest.get("host_names") or {}
     places = pd.DataFrame(read_columns(folder, "positions"))
     places = places[[node.startswith("h") for node in places.node]]

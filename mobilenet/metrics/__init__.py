@@ -13,7 +13,7 @@ from mobilenet.metrics.mobile import mobile_metrics
 from mobilenet.metrics.own import OwnMetric, Record, metric
 from mobilenet.metrics.processes import process_metrics
 from mobilenet.metrics.registry import Row
-from mobilenet.rundir.schema import kind_of
+from mobilenet.rundir.kinds import PROCESSES, kind_of
 from mobilenet.rundir.table import Columns
 
 __all__ = ["OwnMetric", "Record", "as_measured", "metric", "metrics"]
@@ -21,7 +21,7 @@ __all__ = ["OwnMetric", "Record", "as_measured", "metric", "metrics"]
 
 def metrics(events: Columns, samples: Columns, counters: dict[str, Any], manifest: dict[str, Any]) -> Row:
     """One row from the columns of a run; the manifest tells its kind and the window."""
-    measure = process_metrics if kind_of(manifest) == "processes" else mobile_metrics
+    measure = process_metrics if kind_of(manifest) is PROCESSES else mobile_metrics
     return measure(events, samples, counters, as_measured(manifest))
 
 

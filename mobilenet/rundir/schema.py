@@ -9,9 +9,7 @@ Source    ours: docs/run-directory.md
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Final, Literal, NamedTuple
-
-Kind = Literal["mobile", "processes"]
+from typing import Any, Final, NamedTuple
 
 FORMAT_VERSION: Final = 4
 REQUIRED_FILES: Final = (
@@ -103,8 +101,3 @@ def buffers_of(manifest: Mapping[str, Any], untold: tuple[str, ...] = BUFFERS) -
     return {
         kind: tuple(map(str, names)) if isinstance(names, (list, tuple)) else untold for kind, names in named.items()
     }
-
-
-def kind_of(manifest: Mapping[str, Any]) -> Kind:
-    """Which kind of run a manifest describes."""
-    return "processes" if "processes" in manifest else "mobile"

@@ -13,8 +13,9 @@ from pathlib import Path
 from typing import Any
 
 from mobilenet.expected.by_kind import declared
+from mobilenet.rundir.kinds import MOBILE, kind_of
 from mobilenet.rundir.reader import AGAIN, RunError, read_derived, read_json, read_manifest, require_files
-from mobilenet.rundir.schema import DERIVED_FILES, kind_of
+from mobilenet.rundir.schema import DERIVED_FILES
 from mobilenet.scenario import ScenarioError
 from mobilenet.scenario.run_source import recorded
 
@@ -69,7 +70,7 @@ def derived_fault(directory: Path) -> str | None:
 
 
 def _in_manifest(manifest: dict[str, Any], promised: dict[str, Any]) -> str | None:
-    expected = FACTS | (OF_MOBILE if kind_of(manifest) == "mobile" and "station_positions_m" in manifest else {})
+    expected = FACTS | (OF_MOBILE if kind_of(manifest) is MOBILE and "station_positions_m" in manifest else {})
     for key, kind in expected.items():
         if key in FACTS and key not in manifest:
             return f"{key} is missing"

@@ -3,11 +3,11 @@
 from mobilenet.parameters import ScenarioError
 from mobilenet.scenario.base import effective
 from mobilenet.scenario.mobile import OwnProtocol, Scenario
-from mobilenet.scenario.opening import AnyScenario, estimated_events, expected_effort, load_scenario, warnings
+from mobilenet.scenario.opening import AnyScenario, expected_effort, load_scenario
 from mobilenet.scenario.preflight import check_world
 from mobilenet.scenario.processes import ProcessScenario
 
 __all__ = [
     "AnyScenario", "OwnProtocol", "ProcessScenario", "Scenario", "ScenarioError", "check_world", "effective",
-    "estimated_events", "expected_effort", "load_scenario", "warnings",
+    "expected_effort", "load_scenario",
 ]  # fmt: skip

@@ -74,6 +74,23 @@ class ScenarioFile(Parameters):
     def folder(self) -> Path:
         return self._folder
 
+    @property
+    def lasts(self) -> str:
+        """How long a run lasts, in words."""
+        raise NotImplementedError
+
+    def estimated_events(self) -> int:
+        """How big the run is likely to be."""
+        raise NotImplementedError
+
+    def warnings(self) -> list[str]:
+        """What can run, and is probably not meant, or not here."""
+        raise NotImplementedError
+
+    def trial(self, at_most_s: float) -> Self:
+        """A scenario whose run shows what a run of this one costs, in less time where that is possible."""
+        return self
+
     def files(self) -> Iterator[tuple[str, Path]]:
         """The files that it names: the dotted path of the key, and where the file is."""
         yield from ()

@@ -11,9 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from mobilenet.parameters import ScenarioError
-from mobilenet.scenario.mobile import Scenario
-from mobilenet.scenario.opening import AnyScenario, load_scenario
-from mobilenet.scenario.processes import ProcessScenario
+from mobilenet.scenario.base import ScenarioFile
+from mobilenet.scenario.opening import AnyScenario, class_for, load_scenario
 from mobilenet.scenario.yaml_writer import inline, to_yaml
 
 
@@ -29,11 +28,10 @@ def given_scenario(
         else overrides
     )
     changes = [*said, *([f"seed={seed}"] if seed is not None else [])]
-    if isinstance(scenario, (Scenario, ProcessScenario)):
+    if isinstance(scenario, ScenarioFile):
         return scenario.changed(changes) if changes else scenario
     if isinstance(scenario, Mapping):
-        kind = ProcessScenario if "processes" in scenario else Scenario
-        return kind.from_text(to_yaml(plain_values(scenario)), changes)
+        return class_for(scenario).from_text(to_yaml(plain_values(scenario)), changes)
     if not isinstance(scenario, (str, Path)):
         raise ScenarioError(f"a {type(scenario).__name__}, expected a file, a dictionary or a scenario")
     return load_scenario(Path(scenario), changes)

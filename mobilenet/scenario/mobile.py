@@ -13,11 +13,11 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Self
 
+from mobilenet.scenario import preflight
 from mobilenet.scenario.base import code_of_metrics, effective, files_of_metrics, require_files
 from mobilenet.scenario.datagrams import Datagrams
 from mobilenet.scenario.mobile_keys import MobileKeys
-from mobilenet.scenario.preflight import check, origin_of
-from mobilenet.scenario.programs import shown
+from mobilenet.scenario.programs import shown, warnings_of
 from mobilenet.scenario.protocol_groups import OwnProgram, OwnProtocol
 from mobilenet.scenario.yaml_reader import Node
 from mobilenet.world.layout import FileLayout, station_positions
@@ -34,13 +34,26 @@ class Scenario(MobileKeys):
     def station_count(self) -> int:
         return len(station_positions(self.stations.layout, self._folder, self.origin))
 
+    @property
+    def lasts(self) -> str:
+        return f"{self.duration_s:g} s"
+
+    def estimated_events(self) -> int:
+        return preflight.estimated_events(self)
+
+    def warnings(self) -> list[str]:
+        return [*warnings_of(self.protocol, self.folder), *preflight.warnings(self)]
+
+    def trial(self, at_most_s: float) -> Self:
+        return self.changed([f"duration_s={min(self.duration_s, max(at_most_s, self.warmup_s + 1))}"])
+
     def completed(self, root: Node) -> Self:
         require_files(self, root)
-        origin = origin_of(self, root)
+        origin = preflight.origin_of(self, root)
         return self if origin == self.origin else self.model_copy(update={"origin": origin})
 
     def check(self, root: Node) -> None:
-        check(self, root)
+        preflight.check(self, root)
 
     def files(self) -> Iterator[tuple[str, Path]]:
         """The files that it names: the dotted path of the key, and where the file is."""

@@ -6,16 +6,15 @@ Source    ours: docs/guide/scenarios.md
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from mobilenet.parameters import ScenarioError
 from mobilenet.quoting import quoted
-from mobilenet.scenario import preflight, programs
 from mobilenet.scenario.base import read
 from mobilenet.scenario.mobile import Scenario
 from mobilenet.scenario.processes import ProcessScenario
-from mobilenet.scenario.yaml_reader import Node
 
 AnyScenario = Scenario | ProcessScenario
 
@@ -26,12 +25,12 @@ def load_scenario(path: str | Path, overrides: Sequence[str] = ()) -> AnyScenari
     root = read(path)
     if isinstance(root.value, dict) and "scenario" in root.value and not {"stations", "processes"} & root.value.keys():
         raise ScenarioError(f"{path}: a study, and no scenario; `mobilenet study {quoted(path)}` runs it")
-    return kind_of(root).from_nodes(root, overrides, path.parent)
+    return class_for(root.value).from_nodes(root, overrides, path.parent)
 
 
-def kind_of(root: Node) -> type[Scenario] | type[ProcessScenario]:
-    """By its keys."""
-    return ProcessScenario if isinstance(root.value, dict) and "processes" in root.value else Scenario
+def class_for(keys: Any) -> type[Scenario] | type[ProcessScenario]:
+    """The kind of scenario that has these keys at the top."""
+    return ProcessScenario if isinstance(keys, Mapping) and "processes" in keys else Scenario
 
 
 EVENTS_PER_S = 50_000  # of estimated ones; shipped scenarios make a third to three times as many
@@ -40,7 +39,7 @@ BYTES_PER_EVENT = 250  # while they are simulated, at most
 
 def expected_effort(scenario: AnyScenario) -> str:
     """How big the run is likely to be, for people: events, seconds and memory."""
-    events = estimated_events(scenario)
+    events = scenario.estimated_events()
     if scenario.protocol.name == "datagrams":
         return f"in real time, about {events:,} events"
     seconds, mb = events / EVENTS_PER_S, events * BYTES_PER_EVENT / 1e6
@@ -56,16 +55,3 @@ def expected_effort(scenario: AnyScenario) -> str:
         else f"{seconds:.0f} s"
     )
     return f"about {events:,} events: some {time}, give or take a factor of three{memory}"
-
-
-def warnings(scenario: AnyScenario) -> list[str]:
-    """What can run, and is probably not meant, or not here."""
-    found = list(programs.warnings_of(scenario.protocol, scenario.folder))
-    return found if isinstance(scenario, ProcessScenario) else [*found, *preflight.warnings(scenario)]
-
-
-def estimated_events(scenario: AnyScenario) -> int:
-    """How big the run is likely to be."""
-    if isinstance(scenario, ProcessScenario):
-        return scenario.estimated_events()
-    return preflight.estimated_events(scenario)

@@ -42,7 +42,7 @@ from mobilenet.scenario.process_parameters import (
     RandomCrashes,
     WiredNetwork,
 )
-from mobilenet.scenario.programs import CommandLine, Program, files_of, shown
+from mobilenet.scenario.programs import CommandLine, Program, files_of, shown, warnings_of
 from mobilenet.scenario.yaml_reader import Node
 
 TREE = "of a message on its way through a tree"  # meanings are of keys that vcube/parameters.py declares without
@@ -198,6 +198,13 @@ class ProcessScenario(ScenarioFile):
     @property
     def warmup_s(self) -> float:
         return 0.0
+
+    @property
+    def lasts(self) -> str:
+        return f"at most {self.duration:g} t.u."
+
+    def warnings(self) -> list[str]:
+        return list(warnings_of(self.protocol, self.folder))
 
     @property
     def crashes(self) -> int:

@@ -19,6 +19,7 @@ from mobilenet.quoting import quoted
 from mobilenet.scenario.base import read
 from mobilenet.scenario.error_messages import problems
 from mobilenet.scenario.mobile import Scenario
+from mobilenet.scenario.opening import class_for
 from mobilenet.scenario.processes import ProcessScenario
 from mobilenet.scenario.protocol_groups import MobileCausal, OwnProgram, OwnProtocol
 from mobilenet.scenario.yaml_reader import Node
@@ -57,11 +58,10 @@ class AdversarySchedule(Parameters):
 def recorded(path: Path) -> Scenario | ProcessScenario | AdversarySchedule:
     """What a run was, read as strictly as what it was made from."""
     root = read(path)
-    if isinstance(root.value, dict) and "processes" in root.value:
-        return ProcessScenario.from_nodes(root, (), path.parent)
-    if not isinstance(root.value, dict) or "network" not in root.value:
-        return Scenario.from_nodes(root, (), path.parent)
-    return _schedule(root)
+    kind = class_for(root.value)
+    if kind is Scenario and isinstance(root.value, dict) and "network" in root.value:
+        return _schedule(root)
+    return kind.from_nodes(root, (), path.parent)
 
 
 def _schedule(root: Node) -> AdversarySchedule:

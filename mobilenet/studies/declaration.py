@@ -21,7 +21,7 @@ from mobilenet.quoting import quoted
 from mobilenet.scenario import AnyScenario, load_scenario
 from mobilenet.scenario.base import read
 from mobilenet.scenario.error_messages import problems
-from mobilenet.scenario.opening import kind_of
+from mobilenet.scenario.opening import class_for
 from mobilenet.scenario.yaml_reader import Node, parse
 from mobilenet.scenario.yaml_writer import to_yaml
 
@@ -197,7 +197,7 @@ class Study(Parameters):
         """The scenario, changed; each override is `a.b=value`. Raises ScenarioError."""
         if self._given is None:
             return load_scenario(self.scenario_path, overrides)
-        kind = kind_of(parse(self._given.encode(), "scenario"))
+        kind = class_for(parse(self._given.encode(), "scenario").value)
         return kind.from_text(self._given, overrides, self._folder)
 
     def has_scenario(self) -> bool:

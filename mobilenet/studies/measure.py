@@ -27,8 +27,8 @@ from mobilenet.metrics import OwnMetric
 from mobilenet.metrics.buffers import BUFFERS, measured
 from mobilenet.metrics.deliveries import Deliveries
 from mobilenet.metrics.fold import EventFold
+from mobilenet.rundir.kinds import MOBILE, kind_of
 from mobilenet.rundir.reader import read_coded, read_json, read_table
-from mobilenet.rundir.schema import kind_of
 from mobilenet.rundir.table import Table
 from mobilenet.studies.statistics import mser5, relative_slope, survival_quantiles
 
@@ -65,7 +65,7 @@ def measure(directory: Path, kind: str, own: Sequence[OwnMetric] = ()) -> Measur
     values = {name: float(value) for name, value in found.items() if value is not None}
     inside = delays[(sent >= begin * SECOND) & (sent < end * SECOND)]
     values |= _survival(directory, inside, begin, end, found.get("broadcasts_undelivered") or 0)
-    over_time = buffers_over_time(events, samples, end, measured(manifest) if kind_of(manifest) == "mobile" else {})
+    over_time = buffers_over_time(events, samples, end, measured(manifest) if kind_of(manifest) is MOBILE else {})
     if over_time:
         values["backlog_slope"] = _backlog_slope(over_time, begin, end)
     return Measured(values, over_time, *counted(inside))

@@ -22,7 +22,7 @@ from mobilenet.metrics import metrics
 from mobilenet.quoting import counted
 from mobilenet.rundir.recorder import EventLog
 from mobilenet.rundir.writer import write_json
-from mobilenet.scenario import AnyScenario, OwnProtocol, ProcessScenario, estimated_events
+from mobilenet.scenario import AnyScenario, OwnProtocol, ProcessScenario
 from mobilenet.scenario.yaml_writer import inline
 from mobilenet.studies.batch import Progress, run_all
 from mobilenet.studies.commands import require_programs
@@ -190,15 +190,11 @@ def estimate(file: Path, allow_code: bool = False) -> list[Estimate]:
     with tempfile.TemporaryDirectory(prefix="mobilenet-trial-") as folder:
         for c in found:
             whole = study.scenario_with((*c.overrides, f"seed={seed}"))
-            trial = (
-                whole
-                if isinstance(whole, ProcessScenario)
-                else whole.changed([f"duration_s={min(whole.duration_s, max(TRIAL_S, whole.warmup_s + 1))}"])
-            )
+            trial = whole.trial(TRIAL_S)
             started = time.process_time()
             directory = run(trial, out=Path(folder) / str(c.number), allow_code=allow_code, keep_early_end=False).path
             cpu_s = time.process_time() - started
-            scale = estimated_events(whole) / estimated_events(trial)
+            scale = whole.estimated_events() / trial.estimated_events()
             size = sum(part.stat().st_size for part in directory.iterdir())
             estimates.append(Estimate(c, rule.min, rule.most, cpu_s * scale, size * scale))
     return estimates

@@ -16,9 +16,8 @@ import shlex
 from pathlib import Path
 from typing import Any
 
-from mobilenet.expected.by_kind import declared, derived, expected
+from mobilenet.expected.by_kind import declared, derived, expected, lossy_cuts
 from mobilenet.expected.expectations import Expected, ProcessPlan
-from mobilenet.expected.switches import lossy_cuts
 from mobilenet.parameters import ScenarioError
 from mobilenet.rundir.reader import RunError
 from mobilenet.scenario.processes import ProcessProgram, ProcessScenario

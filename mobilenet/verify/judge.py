@@ -24,8 +24,9 @@ from typing import Any
 import numpy as np
 
 from mobilenet.expected.expectations import Conduct, Expected, ProcessPlan
+from mobilenet.rundir.kinds import PROCESSES, kind_of
 from mobilenet.rundir.reader import read_coded, read_json, read_manifest, require_files, require_tables
-from mobilenet.rundir.schema import BUFFERS, buffers_of, kind_of
+from mobilenet.rundir.schema import BUFFERS, buffers_of
 from mobilenet.rundir.table import Columns, Table
 from mobilenet.verify.asked import asked_problem
 from mobilenet.verify.broadcast import SAFETY, BroadcastJudge
@@ -99,7 +100,7 @@ def verify(
     """
     require_manifest(manifest)
     events, samples, positions = Table.of(events), Table.of(samples), Table.of(positions)
-    if kind_of(manifest) == "processes":
+    if kind_of(manifest) is PROCESSES:
         plan = expected if isinstance(expected, ProcessPlan) else None
         verdicts = verify_processes(events, samples, positions, counters, manifest, plan)
         said = _lines_problem(tables, events, counters, manifest, expected)

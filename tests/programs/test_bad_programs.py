@@ -15,7 +15,7 @@ from mobilenet.parameters import ScenarioError
 from mobilenet.programs import party
 from mobilenet.programs.children import Children, ProgramError
 from mobilenet.programs.conversation import Conversation
-from mobilenet.scenario import load_scenario, warnings
+from mobilenet.scenario import load_scenario
 from mobilenet.simulation.plugin_code import PluginError
 from tests.programs.own import answering, scenario
 
@@ -213,12 +213,12 @@ WARNED = {
 @pytest.mark.parametrize("words", WARNED)
 def test_check_warns_of_programs_that_are_not_there(words: str, tmp_path: Path) -> None:
     path = scenario(tmp_path, ["python3", "silent.py", "--words", "of.py.its", "own.PY=3"], ["python3", "silent.py"])
-    assert warnings(load_scenario(path)) == []
-    (found,) = warnings(load_scenario(path, [f"protocol.command={words}"]))
+    assert load_scenario(path).warnings() == []
+    (found,) = load_scenario(path, [f"protocol.command={words}"]).warnings()
     assert found.startswith(WARNED[words])
     processes = tmp_path / "processes.yaml"
     processes.write_text("processes: 4\nprotocol: {command: [python3, nofile.py]}\n")
-    assert warnings(load_scenario(processes)) == ["protocol.command.1: there is no file nofile.py beside the scenario"]
+    assert load_scenario(processes).warnings() == ["protocol.command.1: there is no file nofile.py beside the scenario"]
 
 
 def test_a_command_is_a_list_of_words(tmp_path: Path) -> None:

@@ -13,6 +13,7 @@ from mobilenet.replay.transcript import first_difference, lines_of
 from mobilenet.rundir.reader import RunError
 from mobilenet.rundir.writer import write_table
 from mobilenet.swarm.shrink import Shrinking, ddmin
+from mobilenet.swarm.smaller import OfHosts, fewer
 from tests.programs.own import answering
 
 REFUSING = """print('{"do":"refuse"}') if e['ev'] == 'broadcast' else 0"""
@@ -144,10 +145,10 @@ def test_with_fewer_hosts_nobody_names_those_that_are_gone(tmp_path: Path) -> No
     file = answering(tmp_path, lie, churn={"changes": changes}, interventions=by_hand)
     path = run(file, out=tmp_path / "run", allow_code=True).path
     search = Shrinking(path, allow_code=True, on_trial=lambda summary: None)
-    thinned = search._without_strangers({"hosts.count": 1}, 1)
+    thinned = OfHosts(search)._without_strangers(1)
     assert [one.host for one in thinned["churn.changes"]] == ["h0"]
     assert [one.do for one in thinned["interventions"]] == ["loss"]
-    search._fewer("hosts.count", 2, 1)
+    fewer(search, "hosts.count", 2, 1, OfHosts(search)._without_strangers)
     assert search.scenario.hosts.count == 1  # type: ignore[union-attr]
 
 

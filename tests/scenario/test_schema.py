@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mobilenet.network.radio.parameters import OF_MODEL, ONLY, WirelessParameters
-from mobilenet.scenario import Scenario, ScenarioError, check_world, effective, estimated_events, load_scenario
+from mobilenet.scenario import Scenario, ScenarioError, check_world, effective, load_scenario
 from mobilenet.scenario.processes import ProcessScenario
 from mobilenet.simulation.mobile import Simulation
 from mobilenet.simulation.processes.experiment import Experiment
@@ -366,7 +366,7 @@ def test_every_scenario_of_the_collection(path: Path) -> None:
     assert Scenario.from_text(effective(scenario), folder=FOLDER) == scenario
     assert [file.is_file() for _, file in scenario.files()].count(False) == 0
     assert check_world(scenario).trajectories
-    assert 1000 < estimated_events(scenario) < 10_000_000
+    assert 1000 < scenario.estimated_events() < 10_000_000
 
 
 def test_the_size_of_a_run_with_imported_tracks_is_checked_too() -> None:
@@ -392,12 +392,12 @@ def test_the_rows_of_frames_and_messages_are_in_the_estimate(name: str, override
     scenario = Scenario.load(FOLDER / f"{name}.yaml", ["warmup_s=0", "duration_s=10", "drain_s=10", *overrides])
     recording = Simulation(scenario.changed(["record.frames=true", "record.messages=true"])).run().recording
     for table in ("frames", "messages"):
-        rows = estimated_events(scenario.changed([f"record.{table}=true"])) - estimated_events(scenario)
+        rows = scenario.changed([f"record.{table}=true"]).estimated_events() - scenario.estimated_events()
         assert 0.5 < rows / len(getattr(recording, table)) < 10, table
 
 
 def test_tables_that_would_fill_the_disk_are_refused() -> None:
-    limit = f"limits.max_events={2 * estimated_events(Scenario.from_text(TEXT))}"
+    limit = f"limits.max_events={2 * Scenario.from_text(TEXT).estimated_events()}"
     Scenario.from_text(TEXT, [limit])
     assert "limits.max_events: about" in refusal(TEXT, limit, "record.frames=true")
     assert "limits.max_events: about" in refusal(TEXT, limit, "record.messages=true")
@@ -461,4 +461,4 @@ def test_the_tests_of_a_detector_that_errs_for_ever_are_in_the_estimate(changes:
     outcome = Experiment(scenario).run()
     assert not outcome.quiescent
     sent = outcome.recording.counters["detector"]["sent"]
-    assert 0.5 < estimated_events(scenario) / sent < 4
+    assert 0.5 < scenario.estimated_events() / sent < 4

@@ -19,8 +19,8 @@ from mobilenet.clock import SECOND
 from mobilenet.parameters import ScenarioError
 from mobilenet.propagation.obstacles import read_buildings
 from mobilenet.propagation.walls import Building
+from mobilenet.rundir.kinds import MOBILE, PROCESSES, kind_of
 from mobilenet.rundir.reader import RunError, read_manifest
-from mobilenet.rundir.schema import kind_of
 from mobilenet.scenario.mobile import Scenario
 from mobilenet.scenario.run_source import recorded
 from mobilenet.studies.measure import delays_in, integral_of
@@ -34,17 +34,12 @@ BUCKETS = 200
 def manifest_of(directory: Path) -> dict[str, Any]:
     """manifest.json, in which what is drawn from it has its type; RunError else."""
     manifest = read_manifest(directory)
-    of_processes = kind_of(manifest) == "processes"
-    numbers = (
-        ("simulated_s", "processes")
-        if of_processes
-        else ("simulated_s", "warmup_s", "duration_s", "range_m", "stations")
-    )
-    for name in numbers:
+    kind = kind_of(manifest)
+    for name in kind.numbers:
         if not _is_number(manifest.get(name)):
             raise RunError(f"{directory / 'manifest.json'}: damaged: {name} is no number")
     places = manifest.get("station_positions_m")
-    if not of_processes and not (
+    if kind is MOBILE and not (
         isinstance(places, list)
         and all(isinstance(place, list) and len(place) == 2 and all(map(_is_number, place)) for place in places)
     ):
@@ -71,19 +66,19 @@ class Record:
 
     @property
     def of_processes(self) -> bool:
-        return kind_of(self.manifest) == "processes"
+        return kind_of(self.manifest) is PROCESSES
 
     @property
     def unit(self) -> str:
-        return "t.u." if self.of_processes else "s"
+        return kind_of(self.manifest).unit
 
     @property
     def end_s(self) -> float:
-        return float(self.manifest["simulated_s"] if self.of_processes else self.manifest["duration_s"])
+        return kind_of(self.manifest).window(self.manifest)[1]
 
     @property
     def warmup_s(self) -> float:
-        return 0.0 if self.of_processes else float(self.manifest["warmup_s"])
+        return kind_of(self.manifest).window(self.manifest)[0]
 
     @property
     def window(self) -> str:

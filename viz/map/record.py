@@ -21,8 +21,8 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from mobilenet.parameters import ScenarioError
+from mobilenet.rundir.kinds import kind_of
 from mobilenet.rundir.reader import RunError, read_manifest, read_table
-from mobilenet.rundir.schema import kind_of
 from mobilenet.scenario.base import read
 
 Ints = NDArray[np.int64]
@@ -108,11 +108,7 @@ class Record:
 def record(folder: Path, hosts_there: int = 0) -> Record:
     """Open a run directory. `hosts_there`: so many hosts there are at least."""
     manifest = read_manifest(folder)
-    if kind_of(manifest) == "processes":
-        raise RunError(
-            f"{folder}: a run of processes on an abstract network has no places, so there is no map; `mobilenet show`"
-            " has its numbers"
-        )
+    kind_of(manifest).require_hosts(folder, "it has no places, so there is no map; `mobilenet show` has its numbers")
     stations_m, range_m = _stations(folder, manifest)
     events, positions = (
         read_table(folder, "events"),

@@ -12,7 +12,7 @@ from typing import Any
 
 from mobilenet.api import Run, shown
 from mobilenet.quoting import counted
-from mobilenet.rundir.schema import kind_of
+from mobilenet.rundir.kinds import PROCESSES, kind_of
 from mobilenet.scenario.radio_words import radio_of_run
 
 from ..figures import run_figures
@@ -43,7 +43,8 @@ def run_page(directory: Path) -> str:
     manifest_of(directory)  # before anything is drawn
     run = Run(directory)
     manifest, metrics, verdicts = run.manifest, run.metrics, run.verdicts
-    of_processes = kind_of(manifest) == "processes"
+    kind = kind_of(manifest)
+    of_processes = kind is PROCESSES
     own = manifest.get("own_metrics", {})  # a plug-in's
     first = [
         (meaning(key, of_processes, own), shown(metrics[key]))
@@ -93,7 +94,7 @@ def run_page(directory: Path) -> str:
             "How to repeat it",
             paragraph("From the folder that holds the run directory:")
             + code(manifest["command"])
-            + paragraph(f"The same events {'at the same times' if of_processes else 'to the nanosecond'}. Fingerprint:")
+            + paragraph(f"The same events {kind.same_times}. Fingerprint:")
             + code(manifest["fingerprint"]),
         ),
         (
@@ -104,8 +105,8 @@ def run_page(directory: Path) -> str:
         ),
     ]
     subtitle = text(
-        f"{manifest['protocol']}, {_who(manifest)}, seed {manifest['seed']}, {manifest['simulated_s']:g}"
-        f" {'t.u.' if of_processes else 's'} simulated, mobilenet {manifest['mobilenet_version']}; folder"
+        f"{manifest['protocol']}, {kind.participants(manifest)}, seed {manifest['seed']}, {manifest['simulated_s']:g}"
+        f" {kind.unit} simulated, mobilenet {manifest['mobilenet_version']}; folder"
         f" {directory.resolve().name}"
     )
     return whole(
@@ -135,19 +136,11 @@ def _window(manifest: dict[str, Any]) -> str:
     )
 
 
-def _who(manifest: dict[str, Any]) -> str:
-    if kind_of(manifest) == "processes":
-        return counted(manifest["processes"], "process")
-    hosts = len(manifest["host_names"]) if manifest["hosts"] is None else manifest["hosts"]
-    return f"{counted(hosts, 'host')}, {counted(manifest['stations'], 'station')}"
-
-
 def _answer(run: Run) -> str:
     """The question of a run, and its answer, in words."""
     promise = run.manifest["promises"]["broadcast"]
-    asked = (ASKED_OF_PROCESSES if kind_of(run.manifest) == "processes" else ASKED).get(
-        promise, f"Did the broadcast keep what it promises ({promise})?"
-    )
+    questions = ASKED_OF_PROCESSES if kind_of(run.manifest) is PROCESSES else ASKED
+    asked = questions.get(promise, f"Did the broadcast keep what it promises ({promise})?")
     broken = [
         f"{name}: {verdict.explanation}" for name, verdict in run.verdicts.items() if verdict.answer == "violated"
     ]

@@ -1,0 +1,228 @@
+"""What is taken away from a scenario to make it smaller, for each kind of scenario.
+
+Units     seconds, as the names say
+Errors    none
+Source    ours: docs/guide/programs.md
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from typing import Any, Protocol
+
+import pandas as pd
+
+from mobilenet.quoting import counted
+from mobilenet.scenario import ProcessScenario, Scenario
+
+Changes = dict[str, Any]  # dotted key -> value
+SAFE_DRAIN_S = 5.0  # whatever is violated by deliveries shows by then
+SEEDS_OF_THE_NAMED = 40  # one of so few broadcasts takes no time
+
+
+class Search(Protocol):
+    """What a kind of scenario needs of the search."""
+
+    scenario: Any  # the smallest one so far
+    events: pd.DataFrame  # of the run that violated
+    explanation: str
+
+    @property
+    def is_over(self) -> bool: ...
+
+    def attempt(self, changes: Changes, seeds: int = ...) -> bool: ...
+
+    def cut_list(self, key: str, items: Sequence[Any]) -> None: ...
+
+
+class OfHosts:
+    """A scenario of hosts and stations."""
+
+    to_look_at = ("record.messages=true",)
+
+    def __init__(self, search: Search) -> None:
+        self._search = search
+
+    def run(self) -> None:
+        self._write_down()
+        before = None
+        while before != (before := self._size()) and not self._search.is_over:
+            self._round()
+
+    def _write_down(self) -> None:
+        """What was drawn, as lists."""
+        scenario = self._search.scenario
+        if scenario.drain_s > SAFE_DRAIN_S:
+            self._search.attempt({"drain_s": SAFE_DRAIN_S})
+        events = self._search.events
+        offers = events[events["event"].isin(["broadcast", "refused"])]
+        told = [{"host": host, "at_s": at / 1e9} for host, at in zip(offers["node"], offers["time_ns"], strict=True)]
+        payload_bytes = scenario.workload.payload_bytes
+        self._search.attempt({"workload": {"arrivals": "explicit", "payload_bytes": payload_bytes, "messages": told}})
+        self._those_named(payload_bytes)
+        for key, value in (("churn", None), ("faults", None), ("wireless.loss", 0.0)):
+            self._search.attempt({key: value})  # last: where they make the mistake likely, it would become rare
+        if self._search.scenario.faults is not None:
+            self._search.attempt({"faults": {"schedule": "explicit", "outages": self._outages()}})
+
+    def _those_named(self, payload_bytes: int) -> None:
+        """The broadcasts that the explanation names; then all of those who made them."""
+        events = self._search.events[self._search.events["event"] == "broadcast"]
+        named = events[events["message"].isin(re.findall(r"\b[hp]\d+:\d+\b", self._search.explanation))]
+        if named.empty:
+            return
+        until_s = min(self._search.scenario.duration_s, float(named["time_ns"].max()) / 1e9 + SAFE_DRAIN_S)
+        for few in (named, events[events["node"].isin(named["node"])]):
+            told = [{"host": host, "at_s": at / 1e9} for host, at in zip(few["node"], few["time_ns"], strict=True)]
+            workload = {"arrivals": "explicit", "payload_bytes": payload_bytes, "messages": told}
+            if self._search.attempt({"workload": workload, "duration_s": until_s, "warmup_s": 0.0}, SEEDS_OF_THE_NAMED):
+                return
+
+    def _outages(self) -> list[dict[str, Any]]:
+        found, down, events = [], {}, self._search.events
+        for node, event, at in zip(events["node"], events["event"], events["time_ns"], strict=True):
+            if event == "crash":
+                down[node] = at
+            elif event == "recover" and node in down:
+                begun = down.pop(node)
+                found.append({"host": node, "at_s": begun / 1e9, "duration_s": (at - begun) / 1e9})
+        return sorted(found, key=lambda outage: outage["at_s"])
+
+    def _round(self) -> None:
+        scenario = self._search.scenario
+        self._earlier()
+        self._shortest()
+        self._search.cut_list("workload.messages", scenario.workload.messages)
+        if scenario.faults is not None and scenario.faults.schedule == "explicit":
+            self._search.cut_list("faults.outages", scenario.faults.outages)
+        if scenario.interventions:
+            self._search.cut_list("interventions", scenario.interventions)
+        if scenario.churn is not None and scenario.churn.changes:
+            self._search.cut_list("churn.changes", scenario.churn.changes)
+        fewer(self._search, "hosts.count", self._search.scenario.hosts.count, 1, self._without_strangers)
+        layout = self._search.scenario.stations.layout
+        if getattr(layout, "points_m", None) is not None:
+            self._search.cut_list("stations.layout.points_m", layout.points_m)
+
+    def _earlier(self) -> None:
+        """Nothing happens for long before the first broadcast."""
+        scenario = self._search.scenario
+        messages = scenario.workload.messages
+        first_s = min((message.at_s for message in messages), default=0.0)
+        if first_s > 2:
+            by_s = first_s - 1
+            told = [{"host": message.host, "at_s": round(message.at_s - by_s, 9)} for message in messages]
+            shorter = {"duration_s": round(scenario.duration_s - by_s, 3), "warmup_s": 0.0}
+            self._search.attempt({"workload.messages": told, **shorter})
+
+    def _shortest(self) -> None:
+        """The least time, to a tenth of a second."""
+        low, high = 0.0, self._search.scenario.duration_s
+        while high - low > 0.1 and not self._search.is_over:
+            middle = round((low + high) / 2, 3)
+            if middle in (low, high) or not self._search.attempt({"duration_s": middle, "warmup_s": 0.0}):
+                low = middle
+            else:
+                high = middle
+
+    def _without_strangers(self, hosts: int) -> Changes:
+        """Lists that name only the hosts that are left."""
+        scenario = self._search.scenario
+        changes: Changes = {}
+        lists = {
+            "workload.messages": scenario.workload.messages,
+            "faults.outages": getattr(scenario.faults, "outages", None),
+            "churn.changes": getattr(scenario.churn, "changes", None),
+            "interventions": scenario.interventions,  # of which some name no host
+        }
+        for key, listed in lists.items():
+            if listed:
+                changes[key] = [one for one in listed if int(getattr(one, "host", "h0")[1:]) < hosts]
+        return changes
+
+    def _size(self) -> tuple[float, ...]:
+        scenario = self._search.scenario
+        lists = (scenario.workload.messages, getattr(scenario.faults, "outages", ()), scenario.interventions)
+        layout = getattr(scenario.stations.layout, "points_m", ())
+        return (scenario.duration_s, scenario.hosts.count or 0, len(layout), *map(len, lists))
+
+    @staticmethod
+    def around(explanation: str) -> str:
+        """Where to look, as options of `mobilenet spacetime`; empty: it cannot be drawn."""
+        at = re.search(r" at (h\d+)", explanation) or re.search(r"\b(h\d+)\b", explanation)
+        times_s = [float(time_s) for time_s in re.findall(r" at (\d+\.\d+) s", explanation)]
+        if at is None or not times_s:
+            return ""
+        middle_s, half_s = (min(times_s) + max(times_s)) / 2, (max(times_s) - min(times_s)) / 2
+        return f"--around {middle_s:.6f} --host {at[1]} --margin-s {half_s:.3f}"
+
+    @staticmethod
+    def summary(scenario: Scenario) -> str:
+        workload: Any = scenario.workload
+        listed = workload.arrivals == "explicit"
+        said = f", {counted(len(workload.messages), 'broadcast')}" if listed else ""
+        outages = getattr(scenario.faults, "outages", None)
+        crashes = "" if outages is None else f", {counted(len(outages), 'crash')}"
+        hosts = "" if scenario.hosts.count is None else f"{counted(scenario.hosts.count, 'host')}, "
+        return f"{hosts}{counted(scenario.station_count, 'station')}, {scenario.duration_s:g} s{said}{crashes}"
+
+    @staticmethod
+    def without_the_late(scenario: Scenario) -> Scenario:
+        """Without broadcasts and outages after its end, which never happen."""
+        groups: dict[str, Any] = {}
+        for name, key in (("workload", "messages"), ("faults", "outages")):
+            group = getattr(scenario, name)
+            listed = getattr(group, key, ())
+            kept = tuple(one for one in listed if one.at_s < scenario.duration_s)
+            if len(kept) < len(listed):
+                groups[name] = group.model_copy(update={key: kept})
+        return scenario.model_copy(update=groups) if groups else scenario
+
+
+class OfProcesses:
+    """A scenario of processes."""
+
+    to_look_at = ()
+
+    def __init__(self, search: Search) -> None:
+        self._search = search
+
+    def run(self) -> None:
+        search = self._search
+        search.attempt({"random_faults": None})
+        search.cut_list("faults", search.scenario.faults)
+        fewer(search, "workload.messages", search.scenario.workload.messages, 1)
+        fewer(search, "processes", search.scenario.processes, 2)
+
+    @staticmethod
+    def around(explanation: str) -> str:
+        """Empty: space-time diagrams are of hosts and stations."""
+        return ""
+
+    @staticmethod
+    def summary(scenario: ProcessScenario) -> str:
+        broadcasts = scenario.workload.messages * (scenario.workload.sources or scenario.processes)
+        told = ((scenario.processes, "process"), (broadcasts, "broadcast"), (scenario.crashes, "crash"))
+        return ", ".join(counted(number, what) for number, what in told)
+
+    @staticmethod
+    def without_the_late(scenario: ProcessScenario) -> ProcessScenario:
+        """Nothing is planned for later than its end."""
+        return scenario
+
+
+def fewer(
+    search: Search, key: str, count: int | None, least: int, also: Callable[[int], Changes] = lambda few: {}
+) -> None:
+    """The least number, by halves and then one by one; `also` changes with it."""
+    while count is not None and count > least and not search.is_over:
+        few = max(least, count // 2)
+        if not search.attempt({key: few, **also(few)}):
+            few = count - 1
+            if not search.attempt({key: few, **also(few)}):
+                return
+        count = few
+
+
+KINDS: dict[type, Any] = {Scenario: OfHosts, ProcessScenario: OfProcesses}
