@@ -122,7 +122,13 @@ def check(scenario: ScenarioFile, overrides: Overrides = None) -> None:
         say(f"Next: mobilenet {verb} {quoted(scenario)}{again}{' --allow-code' if any(loaded.code()) else ''}")
 
 
-def verify(run: RunDirectory) -> None:
+def verify(
+    run: RunDirectory,
+    repeat: Annotated[
+        bool, typer.Option("--repeat", help="Also repeat the run, and compare its record row by row.")
+    ] = False,
+    allow_code: AllowCode = False,
+) -> None:
     """Judge a run directory anew, from its record alone."""
     with reporting(reads=[run]):
         from mobilenet.api import judge_anew
@@ -136,8 +142,20 @@ def verify(run: RunDirectory) -> None:
         for note in notes:
             say(note)
         answer = overall(verdicts)
+        if repeat and answer != "violated" and not _is_repeated(run, allow_code):
+            answer = "violated"
         say(f"{run}: {answer}. Next: mobilenet show {quoted(run)}")
         raise typer.Exit(EXITS[answer])
+
+
+def _is_repeated(directory: Path, allow_code: bool) -> bool:
+    """Whether the run, repeated, gives the same record; the first difference is printed."""
+    from mobilenet.replay.comparison import difference
+
+    with progress(False, "repeating") as update:
+        found = difference(directory, update, allow_code)
+    say(f"not what its scenario gives: {found}" if found else "repeated: every row, counter and fact is the same")
+    return found is None
 
 
 def show(run: RunDirectory) -> None:
