@@ -16,8 +16,8 @@ import numpy as np
 
 from mobilenet.clock import SECOND
 from mobilenet.metrics.buffers import BUFFERS, LISTS, measured
-from mobilenet.metrics.network import network
-from mobilenet.metrics.registry import Row, mean, ratio
+from mobilenet.metrics.declaration import Row, mean, ratio, values
+from mobilenet.metrics.network import NETWORK, Network
 
 Columns = dict[str, list[Any]]
 
@@ -218,7 +218,7 @@ def lists(samples: Columns, begin: int, end: int) -> Row:
         if quantity in lengths and begin <= time < end:
             lengths[quantity].append(value)
     row: Row = {}
-    for quantity, metric in LISTS.items():
+    for quantity, (metric, _) in LISTS.items():
         row[f"{metric}_mean"] = mean(lengths[quantity])
         row[f"{metric}_max"] = max(lengths[quantity], default=None)
     return row
@@ -254,7 +254,8 @@ def mobile_metrics(events: Columns, samples: Columns, counters: dict[str, Any], 
     row: Row = {"window_s": (end - begin) / SECOND}
     broadcasts = sum(begin <= time < end for time in fold.broadcast_at.values())
     row |= _messages(fold, broadcasts)
-    row |= network(samples, begin, end, broadcasts, fold.deliveries_inside, manifest.get("payload_bytes"))
+    carried = Network(samples, begin, end, broadcasts, fold.deliveries_inside, manifest.get("payload_bytes"))
+    row |= values(NETWORK, carried, carried.traits)
     row |= buffers(fold, samples, manifest)
     row |= _handoffs(fold)
     row |= lists(samples, begin, end)

@@ -13,7 +13,7 @@ from mobilenet import __version__
 from mobilenet.rundir.recorder import Recording
 from mobilenet.rundir.schema import FORMAT_VERSION
 from mobilenet.scenario import AnyScenario
-from mobilenet.scenario.promises import declared
+from mobilenet.scenario.promises import declared, measures
 from mobilenet.scenario.run_source import AdversarySchedule
 
 
@@ -33,5 +33,6 @@ def manifest(
         "command": command,
         "quiescent": quiescent,
         **declared(scenario),
+        "measures": measures(scenario),
         **more,
     }

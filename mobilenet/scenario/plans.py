@@ -34,6 +34,7 @@ from mobilenet.scenario.expectations import Conduct, Crashes, Expected, HostPlan
 from mobilenet.scenario.mobile import Scenario
 from mobilenet.scenario.process_plans import process_plan
 from mobilenet.scenario.processes import ProcessScenario
+from mobilenet.scenario.promises import measures
 from mobilenet.scenario.protocol_groups import OwnDeclaration, declaration_of
 from mobilenet.scenario.radio_world import RadioWorld
 from mobilenet.scenario.run_source import AdversarySchedule
@@ -57,12 +58,13 @@ AnyRecorded = Scenario | ProcessScenario | AdversarySchedule
 
 def derived(scenario: AnyRecorded) -> tuple[dict[str, Any], Expected | ProcessPlan]:
     """What the manifest repeats for readers, of which older ones lack some; and what the record is held to."""
+    told: dict[str, Any] = {"measures": measures(scenario)}
     if isinstance(scenario, ProcessScenario):
-        return {}, process_plan(scenario)
+        return told, process_plan(scenario)
     if isinstance(scenario, AdversarySchedule):
-        return {"station_names": {}, "host_names": {}, "skipped_tracks": 0}, _expected(scenario, None)
+        return {**told, "station_names": {}, "host_names": {}, "skipped_tracks": 0}, _expected(scenario, None)
     tracks = _imported(scenario)
-    return _facts(scenario, tracks), _expected(scenario, tracks)
+    return told | _facts(scenario, tracks), _expected(scenario, tracks)
 
 
 def expected(scenario: AnyRecorded) -> Expected | ProcessPlan:

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from mobilenet.scenario.datagrams import Datagrams
 from mobilenet.scenario.mobile import Scenario
 from mobilenet.scenario.process_parameters import AbstractNetwork
 from mobilenet.scenario.processes import OwnBroadcast, ProcessProgram, ProcessScenario
@@ -59,6 +60,19 @@ def declared(scenario: Scenario | ProcessScenario | AdversarySchedule) -> dict[s
             "duplicating_air": duplicating_air,
         },
     }
+
+
+def measures(scenario: Scenario | ProcessScenario | AdversarySchedule) -> list[str]:
+    """The traits that the protocol declares: runs with them have more metrics (metrics/declaration.py)."""
+    protocol = scenario.protocol
+    if isinstance(scenario, ProcessScenario):
+        return ["completions"] if getattr(protocol, "completes", False) else []
+    if isinstance(protocol, Datagrams):
+        return ["datagrams"]
+    declaration = declaration_of(protocol)
+    details = (declaration.details or {}).get("handoff_end")
+    reported = [] if details is None else ["handoffs", *(key for key in details if not key.endswith("?"))]
+    return [*reported, "lists"] if declaration.samples_lists else reported
 
 
 def _where_unusual(protocol: Any) -> dict[str, Any]:

@@ -3,8 +3,8 @@
 Units     time units (t.u.) of the papers for times, 1 t.u. is 1 s of simulated time; bytes
 Promises  `order`: none, fifo or causal. `delivers`: whose messages reach every correct process: those of correct
           sources, or (agreement) also whatever any correct process has delivered. `tolerates_crashes`: whether
-          processes may fail at all. `may_hold`: the buffer that need not drain, as its messages may wait for what was
-          lost with a crashed process
+          processes may fail at all. `completes`: a source is notified when all processes have its message.
+          `may_hold`: the buffer that need not drain, as its messages may wait for what was lost with a crashed process
 Source    the papers named by each protocol; ours: docs/protocols/vcube.md
 """
 
@@ -23,6 +23,7 @@ class BestEffortParameters(Parameters):
     order: ClassVar[str] = "none"
     delivers: ClassVar[str] = "correct_source"
     tolerates_crashes: ClassVar[bool] = True
+    completes: ClassVar[bool] = True
     max_delay: float = Field(
         default=0.0, ge=0, le=1e6, description="t.u. that a message may wait for others to the same process"
     )
@@ -37,6 +38,7 @@ class ReliableParameters(Parameters):
     order: ClassVar[str] = "fifo"
     delivers: ClassVar[str] = "agreement"
     tolerates_crashes: ClassVar[bool] = True
+    completes: ClassVar[bool] = True
     tree_bytes: int = Bytes
     ack_bytes: int = Bytes
 
@@ -45,6 +47,7 @@ class AllToAllParameters(Parameters):
     order: ClassVar[str] = "fifo"
     delivers: ClassVar[str] = "agreement"
     tolerates_crashes: ClassVar[bool] = True
+    completes: ClassVar[bool] = True
     tree_bytes: int = Bytes
     ack_bytes: int = Bytes
 
@@ -53,6 +56,7 @@ class DisjointPathsParameters(Parameters):
     order: ClassVar[str] = "none"
     delivers: ClassVar[str] = "correct_source_below_dimension"  # with fewer than log2 n crashes
     tolerates_crashes: ClassVar[bool] = True
+    completes: ClassVar[bool] = False
     tree_bytes: int = Bytes
 
 
@@ -60,6 +64,7 @@ class CausalParameters(Parameters):
     order: ClassVar[str] = "causal"
     delivers: ClassVar[str] = "agreement"
     tolerates_crashes: ClassVar[bool] = False
+    completes: ClassVar[bool] = False
     aggregate: bool = True
     release: Literal["packet", "message"] = Field(
         default="packet", description="what is set free: once per packet, or per message"
@@ -83,6 +88,7 @@ class CausalReliableParameters(Parameters):
     order: ClassVar[str] = "causal"
     delivers: ClassVar[str] = "agreement"
     tolerates_crashes: ClassVar[bool] = True
+    completes: ClassVar[bool] = False
     may_hold: ClassVar[str] = "held"
     tree_bytes: int = Field(
         default=1, ge=1, le=1_000_000, description="without the stamp, which has 4 bytes for each entry that changed"
