@@ -224,6 +224,7 @@ class Slow:
             "messages_sent_per_delivery": ratio(frames - self.total("radio_mac_retries"), deliveries),
             "copies_and_acks_per_delivery": ratio(copies, deliveries),
             "receivers_in_range_per_frame": ratio(self.pairs(self.frames), frames),
+            "potential_receivers_per_frame": ratio(self.pairs(self.frames), frames),
             "collision_ratio": ratio(self.pairs(self.frames, *to_others), self.pairs(self.frames)),
             "collision_ratio_addressed": ratio(self.pairs(to_it, *to_others), self.pairs(to_it)),
             "collision_ratio_addressed_begun": ratio(self.pairs(to_it, "collision"), begun),

@@ -78,6 +78,11 @@ NETWORK: tuple[Metric[Network], ...] = (
     ),
     Metric(
         "receivers_in_range_per_frame",
+        "old name of potential_receivers_per_frame",
+        lambda n: ratio(n.pairs, n.frames),
+    ),
+    Metric(
+        "potential_receivers_per_frame",
         "nodes within reach of a frame (range; by power: detected in silence), mean",
         lambda n: ratio(n.pairs, n.frames),
     ),
