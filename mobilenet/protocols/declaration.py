@@ -62,6 +62,9 @@ class Declaration:
     # what happens (verify/needed.py) -> (who sends, classes, how many at least; 0: one over each link between stations)
     takes: ClassVar[Mapping[str, tuple[Any, ...]]] = {}
 
+    # how a run of it comes to rest (scenario/rest.py); None: not known
+    rests: ClassVar[Literal["by resending", "over connections"] | None] = None
+
     # --- what follows from its parameters `p`
 
     @staticmethod
