@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import Any
 
 from mobilenet.metrics import OwnMetric, as_measured, metrics
+from mobilenet.metrics.declaration import Row
 from mobilenet.metrics.own import Record, measured, own_metric
-from mobilenet.metrics.registry import Row
 from mobilenet.parameters import ScenarioError
 from mobilenet.rundir.reader import AGAIN, RunError, read_derived, read_json, read_manifest
 from mobilenet.rundir.recorder import Recording

@@ -10,10 +10,11 @@ import pytest
 
 import mobilenet
 from mobilenet.clock import SECOND
+from mobilenet.expected.by_kind import measures
 from mobilenet.metrics import metrics
 from mobilenet.metrics.buffers import time_weighted_mean
-from mobilenet.metrics.mobile import HANDOFF_DETAILS
 from mobilenet.rundir.recorder import EventLog, Samples
+from mobilenet.scenario import Scenario
 from mobilenet.scenario.protocol_catalogue import CATALOGUE
 
 ROOT = Path(__file__).parents[1]
@@ -196,9 +197,10 @@ def test_what_a_protocol_does_not_have_is_absent() -> None:
     nothing = {"protocol": "own", "warmup_s": 0, "duration_s": 1, "radio": {}}
     events: dict[str, list[Any]] = {name: [] for name in EventLog.COLUMNS}
     samples: dict[str, list[Any]] = {name: [] for name in ("time_ns", "node", "quantity", "value")}
+    traits = {"mobile_causal": ["handoffs", "recovered", "skipped", "lists"], "tcp_flooding": ["handoffs"], "own": []}
     found = {
-        name: metrics(events, samples, {"radio": {"queue_drops": 0}}, {**nothing, "protocol": name})
-        for name in ("mobile_causal", "tcp_flooding", "beacon", "own")
+        name: metrics(events, samples, {"radio": {"queue_drops": 0}}, {**nothing, "measures": declared})
+        for name, declared in traits.items()
     }
     of_handoffs = {name for name in found["mobile_causal"] if name.startswith(("handoff", "recover", "m_d", "skip"))}
     assert len(of_handoffs) == 23 and found["mobile_causal"]["handoffs"] == 0
@@ -206,14 +208,21 @@ def test_what_a_protocol_does_not_have_is_absent() -> None:
         "handoffs", "handoffs_superseded", "recoveries", "handoff_duration_mean_s", "handoff_duration_max_s",
         "handoff_interruption_mean_s", "handoff_interruption_excess_mean_s",
     }  # fmt: skip
-    assert not of_handoffs & (found["own"].keys() | found["beacon"].keys())
+    assert not of_handoffs & found["own"].keys()
 
 
-def test_what_our_protocols_tell_of_handoffs_is_what_they_declare() -> None:
-    for protocol in CATALOGUE:
-        told = None if protocol.details is None else {key.rstrip("?") for key in protocol.details["handoff_end"]}
-        measured = HANDOFF_DETAILS[protocol.name]
-        assert measured == (None if told is None else tuple(key for key in HANDOFF_DETAILS[None] if key in told))
+def test_our_protocols_declare_what_metrics_depend_on() -> None:
+    declared = {
+        declaration.name: measures(
+            Scenario.load(ROOT / "scenarios" / "first.yaml", [f"protocol={{name: {declaration.name}}}"])
+        )
+        for declaration in CATALOGUE
+    }
+    assert declared == {
+        "mobile_causal": ["handoffs", "recovered", "skipped", "lists"],
+        "tcp_flooding": ["handoffs"],
+        "beacon": [],
+    }
 
 
 @pytest.mark.parametrize(

@@ -12,14 +12,15 @@ import re
 import sys
 from pathlib import Path
 
+from mobilenet.metrics.declaration import Declared
 from mobilenet.metrics.registry import MOBILE, PROCESSES
 
 PAGE = Path(__file__).parents[1] / "docs" / "verdicts-and-metrics.md"
 TABLES = {"mobile": MOBILE, "processes": PROCESSES}
 
 
-def table(metrics: dict[str, tuple[str, str]]) -> str:
-    rows = [f"| `{name}` | {words} | {unit or '–'} |" for name, (words, unit) in metrics.items()]
+def table(metrics: dict[str, Declared]) -> str:
+    rows = [f"| `{metric.name}` | {metric.words} | {metric.unit or '–'} |" for metric in metrics.values()]
     return "\n".join(["| metric | what it is | unit |", "|---|---|---|", *rows])
 
 

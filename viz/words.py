@@ -3,7 +3,7 @@
 Model     a metric has words, and a unit where it is no bare count or share; what is not listed is told by its name,
           with spaces. Numbers with an interval have as many digits as the interval has meaning
 Units     s, bytes, t.u. as said
-Source    mobilenet/metrics.py, mobilenet/process_metrics.py; ours: docs/guide/pictures.md
+Source    mobilenet/metrics/registry.py; ours: docs/guide/pictures.md
 """
 
 from __future__ import annotations
@@ -11,12 +11,10 @@ from __future__ import annotations
 import math
 
 from mobilenet.api import shown
-from mobilenet.metrics.registry import MOBILE, PROCESSES, SIGNED, meaning
+from mobilenet.metrics.registry import FIRST, FIRST_OF_PROCESSES, SIGNED, meaning
 
 __all__ = ["FIRST", "FIRST_OF_PROCESSES", "NO_MEAN", "PROPERTIES", "SIGNED", "meaning", "probability", "with_interval"]
 
-FIRST = tuple(MOBILE)[:14]
-FIRST_OF_PROCESSES = tuple(PROCESSES)[:13]
 PROPERTIES = {
     "record": "the files are whole and unchanged, times in order",
     "creation": "nothing is delivered that nobody broadcast",

@@ -288,11 +288,10 @@ def _metrics() -> Iterator[str]:
         " between `warmup_s` and `duration_s`, and\ndelays are those of messages broadcast in that time;"
         " docs/verdicts-and-metrics.md defines each. A metric of a plug-in has the name of its function.\n"
     )
-    for title, metrics in (
-        ("Of hosts and stations", MOBILE), ("Of processes", PROCESSES), ("Of studies alone", OF_STUDIES),
-    ):  # fmt: skip
-        yield f"\n### {title}\n\n| metric | what it is | unit |\n|---|---|---|\n"
-        yield from (f"| `{name}` | {_cell(words)} | {unit} |\n" for name, (words, unit) in metrics.items())
+    groups = (("hosts and stations", MOBILE.values()), ("processes", PROCESSES.values()), ("studies alone", OF_STUDIES))
+    for title, metrics in groups:
+        yield f"\n### Of {title}\n\n| metric | what it is | unit |\n|---|---|---|\n"
+        yield from (f"| `{metric.name}` | {_cell(metric.words)} | {metric.unit} |\n" for metric in metrics)
 
 
 def _cell(text: str) -> str:

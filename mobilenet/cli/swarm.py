@@ -15,17 +15,8 @@ import typer
 from mobilenet.cli.console import LONGEST_LINE, Exit, fail, reporting, say
 from mobilenet.cli.options import AllowCode
 from mobilenet.cli.progress import counting
+from mobilenet.protocols.names import AMONG_PROCESSES, DEFAULT, ON_THE_RADIO, Backbone
 from mobilenet.quoting import counted, cut, quoted
-
-ON_THE_RADIO = ("mobile_causal", "tcp_flooding")
-AMONG_PROCESSES = ("best_effort", "reliable", "all_to_all", "disjoint_paths", "causal", "causal_reliable")
-
-
-class Backbone(Enum):
-    TREE = "tree"
-    BEST_EFFORT = "vcube_best_effort"
-    RELIABLE = "vcube_reliable"
-    CAUSAL = "vcube_causal"
 
 
 class Promises(Enum):
@@ -58,7 +49,7 @@ def swarm(
             metavar="NAME|FILE.py:CLASS",
             help=f"What is tried: {', '.join((*ON_THE_RADIO, *AMONG_PROCESSES))}, or a plug-in.",
         ),
-    ] = "mobile_causal",
+    ] = DEFAULT,
     command: Annotated[
         str | None,
         typer.Option("--command", metavar="WORDS", help="Programs are tried instead: what hosts and stations run."),
@@ -71,7 +62,7 @@ def swarm(
         typer.Option("--promises", help="What the programs promise: causal (the default), fifo or best_effort."),
     ] = None,
     backbone: Annotated[
-        Backbone | None, typer.Option("--backbone", help="Between the stations; of mobile_causal alone.")
+        Backbone | None, typer.Option("--backbone", help=f"Between the stations; of {DEFAULT} alone.")
     ] = None,
     mac: Annotated[Mac | None, typer.Option("--mac", help="Of the radio, dcf unless said otherwise.")] = None,
     radio: Annotated[
@@ -94,14 +85,14 @@ def swarm(
                 if given is not None:
                     fail(f"{option}: is of programs; expected --command, what hosts run, beside it", Exit.BAD_INPUT)
         else:
-            if protocol != "mobile_causal":
+            if protocol != DEFAULT:
                 fail(f"--protocol {protocol}: expected it or --command, and not both", Exit.BAD_INPUT)
             protocol = _programs(command, station_command or command, (promises or Promises.CAUSAL).value)
         _require_a_protocol(protocol, allow_code)
-        if backbone is not None and protocol != "mobile_causal":
+        if backbone is not None and protocol != DEFAULT:
             other = protocol if command is None else "a program"
             fail(
-                f"--backbone {backbone.value}: only mobile_causal has stations that choose one, not {other}",
+                f"--backbone {backbone.value}: only {DEFAULT} has stations that choose one, not {other}",
                 Exit.BAD_INPUT,
             )
         for option, value in (("--mac", mac), ("--radio", radio)):
@@ -110,7 +101,7 @@ def swarm(
         if mac is Mac.ACKING and radio is Model.SINR:
             fail("--mac acking: only over --radio unit_disk: sinr knows the rates of 802.11", Exit.BAD_INPUT)
         others: dict[str, Any] = {"backbone": backbone.value} if backbone is not None else {}
-        if protocol != "mobile_causal":
+        if protocol != DEFAULT:
             others["protocol"] = protocol
         if mac is Mac.ACKING or radio is Model.SINR:
             others["radio"] = "sinr" if radio is Model.SINR else "acking"

@@ -12,7 +12,7 @@ from typing import Any
 
 from mobilenet.clock import ns
 from mobilenet.expected.expectations import Expected
-from mobilenet.expected.hosts import of_protocol
+from mobilenet.expected.hosts import measures, of_protocol
 from mobilenet.expected.plans import conduct_of
 from mobilenet.expected.rest import Rest, heard_every_s, says_nothing_of_rest
 from mobilenet.scenario.protocol_groups import declaration_of
@@ -36,7 +36,7 @@ def declared(scenario: AdversarySchedule) -> dict[str, Any]:
 
 def derived(scenario: AdversarySchedule) -> tuple[dict[str, Any], Expected]:
     """The facts of the manifest, and what the record is held to."""
-    facts = {"station_names": {}, "host_names": {}, "skipped_tracks": 0}
+    facts = {"measures": measures(scenario), "station_names": {}, "host_names": {}, "skipped_tracks": 0}
     return facts, Expected(None, None, ns(scenario.duration_s), None, conduct_of(scenario.protocol), None, 0)
 
 

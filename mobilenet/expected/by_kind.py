@@ -32,6 +32,12 @@ def declared(scenario: AnyRecorded) -> dict[str, Any]:
     return found
 
 
+def measures(scenario: AnyRecorded) -> list[str]:
+    """The traits that the protocol declares: runs with them have more metrics (metrics/declaration.py)."""
+    found: list[str] = KINDS[type(scenario)].measures(scenario)
+    return found
+
+
 def derived(scenario: AnyRecorded) -> tuple[dict[str, Any], Expected | ProcessPlan]:
     """The facts that the manifest repeats for readers, and what the record is held to."""
     found: tuple[dict[str, Any], Expected | ProcessPlan] = KINDS[type(scenario)].derived(scenario)

@@ -16,6 +16,7 @@ from mobilenet.expected.plans import expected_of, stations_m
 from mobilenet.expected.rest import Rest, rest, surely_heard_every_s
 from mobilenet.network.radio.links import cell_m
 from mobilenet.network.wired.tree import links
+from mobilenet.scenario.datagrams import Datagrams
 from mobilenet.scenario.mobile import Scenario
 from mobilenet.scenario.protocol_groups import buffers, declaration_of, delivers_to_all, promised
 from mobilenet.world.faults import outages
@@ -65,10 +66,20 @@ def _where_unusual(protocol: Any) -> dict[str, Any]:
     return {} if told == (promised(protocol) == "causal") else {"delivers_to_all": told}
 
 
+def measures(scenario: Any) -> list[str]:
+    """The traits that the protocol declares."""
+    if isinstance(scenario.protocol, Datagrams):
+        return ["datagrams"]
+    declaration = declaration_of(scenario.protocol)
+    details = (declaration.details or {}).get("handoff_end")
+    reported = [] if details is None else ["handoffs", *(key for key in details if not key.endswith("?"))]
+    return [*reported, "lists"] if declaration.samples_lists else reported
+
+
 def derived(scenario: Scenario) -> tuple[dict[str, Any], Expected]:
     """The facts of the manifest, and what the record is held to."""
     tracks = _imported(scenario)
-    return _facts(scenario, tracks), expected_of(scenario, tracks)
+    return {"measures": measures(scenario), **_facts(scenario, tracks)}, expected_of(scenario, tracks)
 
 
 def _facts(scenario: Scenario, tracks: Imported | None) -> dict[str, Any]:

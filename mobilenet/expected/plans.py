@@ -100,7 +100,7 @@ def _radio(scenario: Scenario, hosts: list[HostPlan], framing: Framing) -> Radio
         min(losses), max(losses),
         "connections" in declaration.needs or issubclass(declaration, OwnDeclaration),
         wireless.retry_limit - 1 if wireless.mac == "dcf" else 0,
-        scenario.stations.backbone.kind == "vcube_reliable",
+        scenario.stations.backbone.detects,
         _are_always_up(scenario, hosts),
         None if declaration.kinds is None else _kinds(scenario, declaration.kinds, framing),
         declaration.takes,

@@ -21,6 +21,13 @@ from mobilenet.expected.expectations import Broadcasting, Detecting, ProcessPlan
 from mobilenet.network.wired.network import adjacency
 from mobilenet.parameters import number
 from mobilenet.protocols.vcube.detector import ENTRY_BYTES, HEADER_BYTES
+from mobilenet.protocols.vcube.parameters import (
+    AllToAllParameters,
+    BestEffortParameters,
+    CausalParameters,
+    CausalReliableParameters,
+    DisjointPathsParameters,
+)
 from mobilenet.protocols.vcube.topology import dimension
 from mobilenet.scenario.detector_timing import MOST_ROUTED
 from mobilenet.scenario.process_parameters import (
@@ -119,20 +126,20 @@ def _broadcasting(scenario: ProcessScenario) -> Broadcasting:
     """Describe the broadcasts over VCube."""
     protocol: Any = scenario.protocol
     n, name = scenario.processes, protocol.name
-    if name == "causal":
+    if isinstance(protocol, CausalParameters):
         clock = (protocol.message_bytes + protocol.entry_bytes, protocol.message_bytes + protocol.entry_bytes * n)
         most = max(protocol.mtu_bytes, protocol.header_bytes + clock[1])
         least = protocol.header_bytes + clock[0]
-        together = max(1, (protocol.mtu_bytes - protocol.header_bytes) // max(1, clock[0]))
+        most_together = max(1, (protocol.mtu_bytes - protocol.header_bytes) // max(1, clock[0]))
         kinds = {"packet": (least, most), "toroot": (least, protocol.header_bytes + clock[1])}
-        carries, held = {"packet": together, "toroot": 1}, ("pending",)
+        carries, held = {"packet": most_together, "toroot": 1}, ("pending",)
         return Broadcasting(name, False, kinds, carries, False, clock[0], None, held, held)
-    tree, stamp = protocol.tree_bytes, (4, 4 * n) if name == "causal_reliable" else (0, 0)
+    tree, stamp = protocol.tree_bytes, (4, 4 * n) if isinstance(protocol, CausalReliableParameters) else (0, 0)
     carrying = (tree + stamp[0], tree + stamp[1])
-    if name == "disjoint_paths":
+    if isinstance(protocol, DisjointPathsParameters):
         return Broadcasting(name, False, {"copy": carrying}, {"copy": 1}, False, tree, None, ("pending",), ("pending",))
     ack = (protocol.ack_bytes, protocol.ack_bytes)
-    if name == "best_effort":
+    if isinstance(protocol, BestEffortParameters):
         most = protocol.max_payload_bytes
         alone = most <= min(tree, protocol.ack_bytes)
         kinds = {"tree": carrying, "ack": ack} | ({} if alone else {"bundle": (min(tree, protocol.ack_bytes), most)})
@@ -140,15 +147,15 @@ def _broadcasting(scenario: ProcessScenario) -> Broadcasting:
         buffers: tuple[str, ...] = ("unacknowledged", "delayed")
         quiet_bytes = tree + protocol.ack_bytes
         return Broadcasting(name, True, kinds, together, alone, tree, quiet_bytes, buffers, buffers[:1])
-    if name == "all_to_all":
+    if isinstance(protocol, AllToAllParameters):
         kinds, together = {"tree": carrying, "ack": ack}, {"tree": 1}
     else:
         kinds, together = {"tree": carrying, "delv": carrying, "ack": ack}, {"tree": 1, "delv": 1}
-    if name == "causal_reliable":
+    if isinstance(protocol, CausalReliableParameters):
         buffers = ("unacknowledged", "pending", "held")
     else:
         buffers = ("unacknowledged", "pending")
-    return Broadcasting(name, name != "causal_reliable", kinds, together, True, carrying[0], None, buffers, buffers)
+    return Broadcasting(name, protocol.completes, kinds, together, True, carrying[0], None, buffers, buffers)
 
 
 def _hop_ns(scenario: ProcessScenario, told: Broadcasting | None) -> int:

@@ -50,9 +50,14 @@ def declared(scenario: ProcessScenario) -> dict[str, Any]:
     }
 
 
+def measures(scenario: ProcessScenario) -> list[str]:
+    """The traits that the protocol declares."""
+    return ["completions"] if getattr(scenario.protocol, "completes", False) else []
+
+
 def derived(scenario: ProcessScenario) -> tuple[dict[str, Any], ProcessPlan]:
-    """No facts for readers, and what the record is held to."""
-    return {}, process_plan(scenario)
+    """The facts of the manifest, and what the record is held to."""
+    return {"measures": measures(scenario)}, process_plan(scenario)
 
 
 def rest_within(scenario: ProcessScenario) -> float | None:

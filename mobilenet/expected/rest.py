@@ -63,15 +63,19 @@ def rest(scenario: Scenario) -> Rest:
         objection = next(_unfit(protocol, scenario), None) or _overload(scenario, hosts)
     if objection is not None:
         return Rest(None, objection)
-    if protocol.name == "mobile_causal":
-        return _of_mobile_causal(scenario, protocol, hosts or 0)
-    return _of_tcp_flooding(scenario, protocol, hosts or 0)
+    if _resends(scenario):
+        return _by_resending(scenario, protocol, hosts or 0)
+    return _over_connections(scenario, protocol, hosts or 0)
+
+
+def _resends(scenario: Scenario) -> bool:
+    return declaration_of(scenario.protocol).rests == "by resending"
 
 
 def _objections(scenario: Scenario) -> Iterator[str]:
     """Why nothing is promised, whatever the numbers of the protocol are."""
     protocol, wireless, loss = scenario.protocol, scenario.wireless, scenario.most_loss
-    if protocol.name not in ("mobile_causal", "tcp_flooding"):
+    if declaration_of(protocol).rests is None:
         yield says_nothing_of_rest(protocol.name)
     if wireless.mac != "dcf":
         yield f"wireless.mac is {wireless.mac}, which gives up what is not acknowledged"
@@ -86,7 +90,7 @@ def _objections(scenario: Scenario) -> Iterator[str]:
     cuts = [one for one in scenario.interventions if isinstance(one, Cut)]
     if any(one.loses for one in cuts):
         yield "somebody cuts a link, and what was sent over it is lost"
-    if cuts and (protocol.name != "mobile_causal" or scenario.stations.backbone.kind != "tree"):
+    if cuts and (not _resends(scenario) or scenario.stations.backbone.kind != "tree"):
         yield "somebody cuts a link, and others wait for what it holds"
     if scenario.all_hosts is None:
         yield "how many hosts there are is known only when their tracks are read"
@@ -94,7 +98,7 @@ def _objections(scenario: Scenario) -> Iterator[str]:
 
 def _unfit(protocol: Any, scenario: Scenario) -> Iterator[str]:
     """Numbers of the protocol with which it need not come to rest."""
-    if protocol.name == "tcp_flooding":
+    if not _resends(scenario):
         on_wires_s, tries = _on_wires_s(scenario, 0), protocol.tcp.max_retransmissions
         if on_wires_s > protocol.handoff_wait_s:
             yield f"a handoff over these wires may take longer than handoff_wait_s, {protocol.handoff_wait_s:g} s"
@@ -131,7 +135,7 @@ def _unfit(protocol: Any, scenario: Scenario) -> Iterator[str]:
         )
 
 
-def _of_mobile_causal(scenario: Scenario, protocol: Any, hosts: int) -> Rest:
+def _by_resending(scenario: Scenario, protocol: Any, hosts: int) -> Rest:
     loss, high, crowd = scenario.most_loss, protocol.resend_jitter_high, _crowd(scenario, hosts)
     left = _left(scenario, hosts)
     slowest_s = max(
@@ -157,7 +161,7 @@ def _of_mobile_causal(scenario: Scenario, protocol: Any, hosts: int) -> Rest:
     return Rest(answered_s + talk_s + _on_wires_s(scenario, left) + rounds_s + backlog_s, None)
 
 
-def _of_tcp_flooding(scenario: Scenario, protocol: Any, hosts: int) -> Rest:
+def _over_connections(scenario: Scenario, protocol: Any, hosts: int) -> Rest:
     left, spacing_s = _left(scenario, hosts), protocol.spacing_ms / 1e3
     again = _collide_again(scenario)
     timeouts = ceil(log(UNHEARD_IS_RARER_THAN) / log(again)) if again else 1
@@ -262,7 +266,7 @@ def _overload(scenario: Scenario, hosts: int) -> str | None:
         per_s * 8 * (scenario.workload.payload_bytes + HEADERS_BYTES + wire.header_bytes) / (wire.bandwidth_mbps * 1e6)
     )
     shares = [(wire_share, MOST_WIRE_SHARE, "a wire's time")]
-    if protocol.name == "mobile_causal":
+    if _resends(scenario):
         heartbeat = Framing(scenario.wireless).datagram(HEADERS_BYTES)[1] / SECOND / protocol.heartbeat_s
         shares += [
             (per_s * airtime_s, MOST_SHARE, "a station's time"),

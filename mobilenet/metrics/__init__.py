@@ -9,10 +9,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from mobilenet.metrics.declaration import Row
 from mobilenet.metrics.mobile import mobile_metrics
 from mobilenet.metrics.own import OwnMetric, Record, metric
 from mobilenet.metrics.processes import process_metrics
-from mobilenet.metrics.registry import Row
 from mobilenet.rundir.kinds import PROCESSES, kind_of
 from mobilenet.rundir.table import Columns
 

@@ -16,27 +16,49 @@ from typing import Any, Final
 
 import numpy as np
 
+from mobilenet.metrics.declaration import Declared, Metric, Row, mean, only, ratio
 from mobilenet.metrics.fold import EventFold
-from mobilenet.metrics.registry import Row, mean, ratio
 from mobilenet.rundir.schema import buffers_of
 from mobilenet.rundir.table import Columns, Table, by_code
 
 EXACT: Final = 2.0**53  # whole numbers below are exact in float64, and so are their sums
 
-BUFFERS = {  # of our own protocols: metric -> kind of node, quantity
-    "station_sbuffer": ("s", "sbuffer"),
-    "station_rbuffer": ("s", "rbuffer"),
-    "host_sbuffer": ("h", "sbuffer"),
-    "host_rbuffer": ("h", "rbuffer"),
+_OURS = {  # buffers of the protocols that come with mobilenet: kind of node, quantity -> words
+    ("station", "sbuffer"): "messages that a station keeps (SBuffer)",
+    ("station", "rbuffer"): "messages that a station holds back (RBuffer)",
+    ("host", "sbuffer"): "messages of a host not acknowledged yet (SBuffer)",
+    ("host", "rbuffer"): "messages that a host holds back (RBuffer)",
 }
-LISTS = {  # what messages carry: samples' quantity -> metric
-    "md": "m_d",
-    "skip": "skip",
-    "undelivered": "handoff_undelivered_list",
-    "wanted": "handoff_wanted_list",
-    "bodies": "handoff_recovered_list",
-    "new_ids": "handoff_received_list",
+LISTS = {  # what messages carry: samples' quantity -> metric, words
+    "md": ("m_d", "hosts named in a message of a station that must not deliver it (M_d)"),
+    "skip": ("skip", "messages to skip in a confirmation sent, repeated ones and joins included"),
+    "undelivered": ("handoff_undelivered_list", "undelivered messages that a station answers with (Rsp1)"),
+    "wanted": ("handoff_wanted_list", "messages that the new station asks for (Req2)"),
+    "bodies": ("handoff_recovered_list", "messages that it is sent (Rsp2)"),
+    "new_ids": ("handoff_received_list", "messages received meanwhile that are listed (Rsp2)"),
 }
+
+
+def sizes(name: str, words: str) -> tuple[Declared, ...]:
+    """Declare the mean and the most of a buffer, which `buffers` computes."""
+    return (
+        Metric(f"{name}_mean", f"{words}, mean", unit="messages"),
+        Metric(f"{name}_max", f"most {words}", unit="messages"),
+    )
+
+
+BUFFERS = {f"{who}_{quantity}": (who[0], quantity) for who, quantity in _OURS}  # metric -> kind of node, quantity
+BUFFER_SIZES: tuple[Declared, ...] = tuple(
+    size for (who, quantity), words in _OURS.items() for size in sizes(f"{who}_{quantity}", words)
+)
+LENGTHS_OF_LISTS: tuple[Declared, ...] = only(
+    "lists",
+    *(
+        Metric(f"{name}_{kind}", f"{words}, {said}", unit="entries")
+        for name, words in LISTS.values()
+        for kind, said in (("mean", "mean"), ("max", "most"))
+    ),
+)
 
 
 def measured(manifest: Mapping[str, Any]) -> dict[str, tuple[str, str]]:
@@ -71,13 +93,13 @@ def buffers(fold: EventFold, samples: Columns, manifest: Mapping[str, Any]) -> R
     return row
 
 
-def lists(samples: Columns, begin: int, end: int, are_known: bool = True) -> Row:
-    """`are_known`: the protocol has them, whether or not one was sent."""
+def lists(samples: Columns, begin: int, end: int, are_known: bool) -> Row:
+    """Measure the lists that were sampled; all of them if `are_known`: the protocol samples lists when it has any."""
     table = Table.of(samples)
     times, quantities = table.numbers("time_ns"), table.coded("quantity")
     inside = (begin <= times) & (times < end)
     row: Row = {}
-    for quantity, metric in LISTS.items():
+    for quantity, (metric, _) in LISTS.items():
         if not are_known and quantity not in quantities.words:
             continue
         lengths = table.picked("value", np.flatnonzero((quantities.codes == quantities.code(quantity)) & inside))

@@ -10,26 +10,39 @@ from __future__ import annotations
 import numpy as np
 
 from mobilenet.clock import SECOND
-from mobilenet.metrics.registry import Row, mean, ratio
+from mobilenet.metrics.declaration import Metric, mean, only, ratio
 from mobilenet.rundir.table import Columns
 
 
-def datagrams(events: Columns, begin_ns: int, end_ns: int) -> Row:
-    """Counts, the share that was lost, and delays."""
-    sent_ns: dict[str, int] = {}
-    delays_s: list[float] = []
-    for event, name, at_ns in zip(events["event"], events["message"], events["time_ns"], strict=True):
-        if event == "datagram" and begin_ns <= at_ns < end_ns:
-            sent_ns[name] = at_ns
-        elif event == "datagram_received" and name in sent_ns:
-            delays_s.append((at_ns - sent_ns[name]) / SECOND)
-    p50, p95, p99 = np.percentile(delays_s, (50, 95, 99)).tolist() if delays_s else (None, None, None)
-    return {
-        "datagrams": len(sent_ns),
-        "datagrams_received": len(delays_s),
-        "datagram_loss_ratio": ratio(len(sent_ns) - len(delays_s), len(sent_ns)),
-        "datagram_delay_mean_s": mean(delays_s),
-        "datagram_delay_p50_s": p50,
-        "datagram_delay_p95_s": p95,
-        "datagram_delay_p99_s": p99,
-    }
+class Datagrams:
+    """The datagrams of a run that were sent in the window."""
+
+    def __init__(self, events: Columns, begin_ns: int, end_ns: int) -> None:
+        self.sent_ns: dict[str, int] = {}
+        self.delays_s: list[float] = []
+        for event, name, at_ns in zip(events["event"], events["message"], events["time_ns"], strict=True):
+            if event == "datagram" and begin_ns <= at_ns < end_ns:
+                self.sent_ns[name] = at_ns
+            elif event == "datagram_received" and name in self.sent_ns:
+                self.delays_s.append((at_ns - self.sent_ns[name]) / SECOND)
+
+    def below_s(self, share: int) -> float | None:
+        return float(np.percentile(self.delays_s, share)) if self.delays_s else None
+
+
+DATAGRAMS: tuple[Metric[Datagrams], ...] = only(
+    "datagrams",
+    Metric("datagrams", "datagrams that programs have sent", lambda d: len(d.sent_ns)),
+    Metric(
+        "datagrams_received", "of these, datagrams that reached the program they were for", lambda d: len(d.delays_s)
+    ),
+    Metric(
+        "datagram_loss_ratio",
+        "share of the datagrams that did not",
+        lambda d: ratio(len(d.sent_ns) - len(d.delays_s), len(d.sent_ns)),
+    ),
+    Metric("datagram_delay_mean_s", "mean time that a datagram is under way", lambda d: mean(d.delays_s), "s"),
+    Metric("datagram_delay_p50_s", "median time that a datagram is under way", lambda d: d.below_s(50), "s"),
+    Metric("datagram_delay_p95_s", "time that 95 % of datagrams stay below", lambda d: d.below_s(95), "s"),
+    Metric("datagram_delay_p99_s", "time that 99 % of datagrams stay below", lambda d: d.below_s(99), "s"),
+)

@@ -60,7 +60,7 @@ class EventFold:
         self.breaks: dict[str, list[int]] = defaultdict(list)  # node -> crashes and leaves: it hears nothing then
         self.handoffs: list[Handoff] = []  # that began in the window
         self.superseded = 0
-        self.handoff_details: set[str] | None = None  # what was told of any handoff of the run; None: there was none
+        self.traits: set[str] = set()  # handoffs: there was one; recovered, skipped: reported of one
         self._spans: dict[str, list[tuple[int, int]]] = {}
         self._member_since: dict[str, int] = {}  # node -> when it joined
         self._member_from: dict[str, int] = {}  # node -> number of the first message after its last join
@@ -109,7 +109,7 @@ class EventFold:
         self.counts["refused"] += self._is_inside(time)
 
     def _handoff_start(self, time: int, node: str, message: str, session: Any, detail: str | None) -> None:
-        self.handoff_details = self.handoff_details or set()
+        self.traits.add("handoffs")
         self.superseded += node in self._under_way and self._is_inside(self._under_way[node][0])
         self._under_way[node] = (time, session, json.loads(detail or "{}").get("cause", ""))
 
@@ -117,7 +117,7 @@ class EventFold:
         if node in self._under_way and self._under_way[node][1] == session:
             began, _, cause = self._under_way.pop(node)
             told = json.loads(detail or "{}")
-            self.handoff_details = {*(self.handoff_details or ()), *told}
+            self.traits |= {"recovered", "skipped"} & told.keys()
             if self._is_inside(began):
                 self.handoffs.append(Handoff(node, began, time, cause, told))
 

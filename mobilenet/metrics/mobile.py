@@ -13,113 +13,180 @@ Source    the quantities of Wilhelm, Arantes, Sens (2020), section V; ours: docs
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Collection
 from typing import Any
 
 import numpy as np
 
 from mobilenet.clock import SECOND
 from mobilenet.metrics.buffers import buffers, lists
-from mobilenet.metrics.datagrams import datagrams
+from mobilenet.metrics.datagrams import DATAGRAMS, Datagrams
+from mobilenet.metrics.declaration import Metric, Row, mean, only, ratio, values
 from mobilenet.metrics.fold import EventFold
-from mobilenet.metrics.network import network
-from mobilenet.metrics.registry import Row, mean, ratio
+from mobilenet.metrics.network import NETWORK, Network
 from mobilenet.rundir.table import Columns, Table
-
-# What our protocols tell of a handoff; of a plug-in its record says whether there was any, and what was told.
-HANDOFF_DETAILS: dict[str | None, tuple[str, ...] | None] = {
-    None: ("recovered", "skipped"),
-    "mobile_causal": ("recovered", "skipped"),
-    "tcp_flooding": (),
-    "beacon": None,
-}
-WITH_LISTS = (None, "mobile_causal")  # in the messages of handoffs; of a plug-in, if it has sampled any
 
 
 def mobile_metrics(events: Columns, samples: Columns, counters: dict[str, Any], manifest: dict[str, Any]) -> Row:
-    """One row from the columns of a run; the manifest tells the window (warmup_s, duration_s)."""
+    """Compute one row from the columns of a run; the manifest tells the window (warmup_s, duration_s)."""
     begin, end = round(manifest["warmup_s"] * SECOND), round(manifest["duration_s"] * SECOND)
     events, samples = Table.of(events), Table.of(samples)
     fold = EventFold(events, begin, end)
-    row: Row = {"window_s": (end - begin) / SECOND}
-    broadcasts = sum(begin <= time < end for time in fold.broadcast_at.values())
-    row |= _messages(fold, broadcasts)
-    row |= network(samples, begin, end, broadcasts, fold.deliveries_inside, manifest.get("payload_bytes"))
+    messages = Messages(fold)
+    of_network = Network(
+        samples, begin, end, messages.broadcasts, fold.deliveries_inside, manifest.get("payload_bytes")
+    )
+    traits = {*manifest.get("measures", ()), *fold.traits}  # as its protocol declares, and as the record shows
+    row = values(MESSAGES, messages) | values(NETWORK, of_network, of_network.traits)
     row |= buffers(fold, samples, manifest)
-    protocol = manifest.get("protocol")  # None: in a record that a test made up, of all that there may be
-    told = HANDOFF_DETAILS.get(protocol) if protocol in HANDOFF_DETAILS else fold.handoff_details
-    if told is not None:
-        row |= _handoffs(fold, told)
-    row |= lists(samples, begin, end, protocol in WITH_LISTS)
-    if protocol == "datagrams":
-        row |= datagrams(events, begin, end)
-    row["mac_queue_drops"] = counters["radio"]["queue_drops"]
-    return row
+    if "handoffs" in traits:
+        row |= values(HANDOFFS, Handoffs(fold), traits)
+    row |= lists(samples, begin, end, "lists" in traits)
+    if "datagrams" in traits:
+        row |= values(DATAGRAMS, Datagrams(events, begin, end), traits)
+    return row | values(QUEUES, counters)
 
 
-def _messages(fold: EventFold, broadcasts: int) -> Row:
-    refused = fold.counts["refused"]
-    delays_s = fold.delays_ns.astype(np.float64) / SECOND
-    some = len(delays_s) > 0
-    p50, p95, p99 = np.percentile(delays_s, (50, 95, 99)).tolist() if some else (None, None, None)
-    others = len(fold.delays_ns) - len(fold.own_delays_ns)
-    others_ns = (int(fold.delays_ns.sum()) - int(fold.own_delays_ns.sum())) / others if others else None
-    owed, done = fold.obliged()
-    return {
-        "deliveries_owed": owed,
-        "delivery_ratio": ratio(done, owed),
-        "broadcasts_offered": broadcasts + refused,
-        "broadcasts": broadcasts,
-        "broadcasts_refused": refused,
-        "broadcasts_undelivered": fold.how_many_owed(),
-        "deliveries": fold.deliveries_inside,
-        "delivery_delay_mean_s": mean(delays_s),
-        "delivery_delay_others_mean_s": None if others_ns is None else others_ns / SECOND,
-        "delivery_delay_p50_s": p50,
-        "delivery_delay_p95_s": p95,
-        "delivery_delay_p99_s": p99,
-        "delivery_delay_max_s": float(delays_s.max()) if some else None,
-        "gaps": fold.counts["gap"],
-        "deliveries_missed_by_gaps": fold.missed_by_gaps(),
-        "crashes": fold.counts["crash"],
-    }
+class Messages:
+    """What became of the messages of a run."""
+
+    def __init__(self, fold: EventFold) -> None:
+        self.fold = fold
+        self.broadcasts = sum(fold.begin_ns <= time < fold.end_ns for time in fold.broadcast_at.values())
+        self.owed, self.done = fold.obliged()
+        self.delays_s = fold.delays_ns.astype(np.float64) / SECOND
+
+    def below_s(self, share: int) -> float | None:
+        return float(np.percentile(self.delays_s, share)) if len(self.delays_s) else None
+
+    def mean_at_others_s(self) -> float | None:
+        delays_ns, own_ns = self.fold.delays_ns, self.fold.own_delays_ns
+        others = len(delays_ns) - len(own_ns)
+        return (int(delays_ns.sum()) - int(own_ns.sum())) / others / SECOND if others else None
 
 
-def _handoffs(fold: EventFold, told: Collection[str]) -> Row:
-    """Those from one cell to another; a new session for any other cause is a recovery. `told`: what the protocol says
-    of each.
-    """
-    handoffs = [handoff for handoff in fold.handoffs if handoff.cause == "cell"]
-    interruptions, excess = [], []
-    heard: dict[str, np.ndarray] = {}  # host -> when it delivered something
-    usual: dict[str, float] = {}  # host -> mean time between two deliveries
-    for handoff in handoffs:
-        node = handoff.node
-        if node not in heard:
-            heard[node] = fold.deliveries.time_ns[fold.deliveries.of(node)]
-        times, breaks = heard[node], fold.breaks[node]
-        before, after = (int(np.searchsorted(times, ns)) for ns in (handoff.begin_ns, handoff.end_ns))
-        if before > 0 and after < len(times) and not _within(breaks, times[before - 1], times[after]):
-            interruption = int(times[after] - times[before - 1]) / SECOND
-            interruptions.append(interruption)
-            if node not in usual:
-                usual[node] = _usual_interval(times, breaks)
-            excess.append(interruption - usual[node] / SECOND)
-    durations = [(handoff.end_ns - handoff.begin_ns) / SECOND for handoff in handoffs]
-    row: Row = {
-        "handoffs": len(handoffs),
-        "handoffs_superseded": fold.superseded,
-        "recoveries": len(fold.handoffs) - len(handoffs),
-        "handoff_duration_mean_s": mean(durations),
-        "handoff_duration_max_s": max(durations, default=None),
-        "handoff_interruption_mean_s": mean(interruptions),
-        "handoff_interruption_excess_mean_s": mean(excess),
-    }
-    counts = {
-        name: [handoff.detail.get(name, 0) for handoff in handoffs] for name in ("recovered", "skipped") if name in told
-    }
-    row |= {f"handoffs_with_{name}": sum(count > 0 for count in own) for name, own in counts.items()}
-    return row | {f"handoff_{name}_mean": mean(own) for name, own in counts.items()}
+MESSAGES: tuple[Metric[Messages], ...] = (
+    Metric("window_s", "length of the measured time", lambda m: (m.fold.end_ns - m.fold.begin_ns) / SECOND, "s"),
+    Metric("deliveries_owed", "pairs (message, host that is a member from its broadcast to the end)", lambda m: m.owed),
+    Metric(
+        "delivery_ratio", "share of the deliveries owed that happened (reachability)", lambda m: ratio(m.done, m.owed)
+    ),
+    Metric(
+        "broadcasts_offered",
+        "messages that applications wanted to broadcast",
+        lambda m: m.broadcasts + m.fold.counts["refused"],
+    ),
+    Metric("broadcasts", "messages broadcast by hosts in the measured time", lambda m: m.broadcasts),
+    Metric("broadcasts_refused", "broadcasts refused (host down or no member)", lambda m: m.fold.counts["refused"]),
+    Metric("broadcasts_undelivered", "pairs (member, message) still owed at the end", lambda m: m.fold.how_many_owed()),
+    Metric("deliveries", "deliveries at members in the measured time", lambda m: m.fold.deliveries_inside),
+    Metric(
+        "delivery_delay_mean_s",
+        "mean delay from broadcast to delivery, the sender's own included",
+        lambda m: mean(m.delays_s),
+        "s",
+    ),
+    Metric(
+        "delivery_delay_others_mean_s",
+        "mean delay from broadcast to delivery at another host",
+        lambda m: m.mean_at_others_s(),
+        "s",
+    ),
+    Metric("delivery_delay_p50_s", "median delay from broadcast to delivery", lambda m: m.below_s(50), "s"),
+    Metric("delivery_delay_p95_s", "delay that 95 % of deliveries stay below", lambda m: m.below_s(95), "s"),
+    Metric("delivery_delay_p99_s", "delay that 99 % of deliveries stay below", lambda m: m.below_s(99), "s"),
+    Metric("delivery_delay_max_s", "longest delay", lambda m: m.below_s(100), "s"),
+    Metric("gaps", "gaps (hosts told that they missed messages)", lambda m: m.fold.counts["gap"]),
+    Metric("deliveries_missed_by_gaps", "pairs (member, message) missed by gaps", lambda m: m.fold.missed_by_gaps()),
+    Metric("crashes", "crashes", lambda m: m.fold.counts["crash"]),
+)
+QUEUES: tuple[Metric[dict[str, Any]], ...] = (
+    Metric(
+        "mac_queue_drops",
+        "frames dropped from full queues of the radio",
+        lambda counters: counters["radio"]["queue_drops"],
+    ),
+)
+
+
+class Handoffs:
+    """Changes from one cell to another; a new session for any other cause is a recovery."""
+
+    def __init__(self, fold: EventFold) -> None:
+        self.confirmed = [handoff for handoff in fold.handoffs if handoff.cause == "cell"]
+        self.recoveries, self.superseded = len(fold.handoffs) - len(self.confirmed), fold.superseded
+        self.durations = [(handoff.end_ns - handoff.begin_ns) / SECOND for handoff in self.confirmed]
+        self.interruptions: list[float] = []
+        self.excess: list[float] = []
+        heard: dict[str, np.ndarray] = {}  # host -> when it delivered something
+        usual: dict[str, float] = {}  # host -> mean time between two deliveries
+        for handoff in self.confirmed:
+            node = handoff.node
+            if node not in heard:
+                heard[node] = fold.deliveries.time_ns[fold.deliveries.of(node)]
+            times, breaks = heard[node], fold.breaks[node]
+            before, after = (int(np.searchsorted(times, ns)) for ns in (handoff.begin_ns, handoff.end_ns))
+            if before > 0 and after < len(times) and not _within(breaks, times[before - 1], times[after]):
+                interruption = int(times[after] - times[before - 1]) / SECOND
+                self.interruptions.append(interruption)
+                if node not in usual:
+                    usual[node] = _usual_interval(times, breaks)
+                self.excess.append(interruption - usual[node] / SECOND)
+
+    def told(self, detail: str) -> list[int]:
+        """What the protocol reported of each handoff."""
+        return [handoff.detail.get(detail, 0) for handoff in self.confirmed]
+
+    def how_many_with(self, detail: str) -> int:
+        return sum(count > 0 for count in self.told(detail))
+
+
+HANDOFFS: tuple[Metric[Handoffs], ...] = only(
+    "handoffs",
+    Metric("handoffs", "confirmed changes of station that began in the measured time", lambda h: len(h.confirmed)),
+    Metric("handoffs_superseded", "handoffs superseded by the next session", lambda h: h.superseded),
+    Metric("recoveries", "confirmed new sessions for another cause than a change of station", lambda h: h.recoveries),
+    Metric("handoff_duration_mean_s", "mean time that a handoff takes", lambda h: mean(h.durations), "s"),
+    Metric("handoff_duration_max_s", "longest handoff", lambda h: max(h.durations, default=None), "s"),
+    Metric(
+        "handoff_interruption_mean_s",
+        "mean time from the last delivery before a handoff to the first after it",
+        lambda h: mean(h.interruptions),
+        "s",
+    ),
+    Metric(
+        "handoff_interruption_excess_mean_s",
+        "interruption beyond a host's usual time between deliveries, mean",
+        lambda h: mean(h.excess),
+        "s",
+        signed=True,
+    ),
+    Metric(
+        "handoffs_with_recovered",
+        "handoffs in which messages were sent again",
+        lambda h: h.how_many_with("recovered"),
+        of="recovered",
+    ),
+    Metric(
+        "handoffs_with_skipped",
+        "handoffs whose confirmation told the host to skip messages, as it had them",
+        lambda h: h.how_many_with("skipped"),
+        of="skipped",
+    ),
+    Metric(
+        "handoff_recovered_mean",
+        "messages sent again per handoff, mean",
+        lambda h: mean(h.told("recovered")),
+        "messages",
+        of="recovered",
+    ),
+    Metric(
+        "handoff_skipped_mean",
+        "messages to skip per confirmed handoff, mean",
+        lambda h: mean(h.told("skipped")),
+        "messages",
+        of="skipped",
+    ),
+)
 
 
 def _within(moments: list[int], begin: int, end: int) -> bool:

@@ -18,50 +18,101 @@ from __future__ import annotations
 import numpy as np
 
 from mobilenet.clock import SECOND
-from mobilenet.metrics.registry import Row, ratio
+from mobilenet.metrics.declaration import Metric, ratio
 from mobilenet.rundir.table import Columns, Table
 
 LOST_TO_OTHERS = ("collision", "never_attempted", "preamble_missed")
 BEGUN = ("received", "collision", "random", "bit_errors")
 
 
-def network(samples: Columns, begin: int, end: int, broadcasts: int, deliveries: int, payload_bytes: int | None) -> Row:
-    """From the running totals, which were sampled at both ends of the window; `payload_bytes` of one application
-    message.
-    """
-    at: dict[int, dict[str, float]] = {begin: {}, end: {}}
-    table = Table.of(samples)
-    times, nodes = table.numbers("time_ns"), table.coded("node")
-    rows = np.flatnonzero((nodes.codes == nodes.code("network")) & ((times == begin) | (times == end)))
-    columns = (table.picked(name, rows) for name in ("time_ns", "quantity", "value"))
-    for time, quantity, value in zip(*columns, strict=True):
-        at[time][quantity] = value
-    total = {name: at[end].get(name, 0.0) - at[begin].get(name, 0.0) for name in at[end]}
+class Network:
+    """What the network carried in the window, by the totals at both ends; `payload_bytes`: of one message."""
 
-    def lost(prefix: str) -> float | None:
-        pairs = sum(value for name, value in total.items() if name.startswith(prefix))
-        return ratio(sum(total.get(prefix + outcome, 0) for outcome in LOST_TO_OTHERS), pairs)
+    def __init__(
+        self, samples: Columns, begin: int, end: int, broadcasts: int, deliveries: int, payload_bytes: int | None
+    ) -> None:
+        self.broadcasts, self.deliveries, self.window_s = broadcasts, deliveries, (end - begin) / SECOND
+        at: dict[int, dict[str, float]] = {begin: {}, end: {}}
+        table = Table.of(samples)
+        times, nodes = table.numbers("time_ns"), table.coded("node")
+        rows = np.flatnonzero((nodes.codes == nodes.code("network")) & ((times == begin) | (times == end)))
+        columns = (table.picked(name, rows) for name in ("time_ns", "quantity", "value"))
+        for time, quantity, value in zip(*columns, strict=True):
+            at[time][quantity] = value
+        self.total = {name: at[end].get(name, 0.0) - at[begin].get(name, 0.0) for name in at[end]}
+        self.frames = self.of("radio_frames")
+        self.pairs = self._all("pairs_")
+        self.copies_and_acks: float | None = None
+        if payload_bytes and "radio_acknowledgements" in self.total:  # not in records of older versions
+            self.copies_and_acks = self.of("radio_payload_bytes") / payload_bytes + self.of("radio_acknowledgements")
+        self.traits = ("bit errors",) if "pairs_bit_errors" in self.total else ()
 
-    begun = sum(total.get(f"addressed_pairs_{outcome}", 0) for outcome in BEGUN)
-    pairs = sum(value for name, value in total.items() if name.startswith("pairs_"))
-    copies_and_acks = None
-    if payload_bytes and "radio_acknowledgements" in total:  # not in records of older versions
-        copies_and_acks = total["radio_payload_bytes"] / payload_bytes + total["radio_acknowledgements"]
-    window_s = (end - begin) / SECOND
-    frames = total.get("radio_frames", 0)
-    return {
-        "frames": int(frames),
-        "frames_per_s": ratio(frames, window_s),
-        "messages_sent_per_delivery": ratio(frames - total.get("radio_mac_retries", 0), deliveries),
-        "copies_and_acks_per_delivery": ratio(copies_and_acks, deliveries),
-        "receivers_in_range_per_frame": ratio(pairs, frames),
-        "collision_ratio": lost("pairs_"),
-        "collision_ratio_addressed": lost("addressed_pairs_"),
-        "collision_ratio_addressed_begun": ratio(total.get("addressed_pairs_collision", 0), begun),
-        **({"bit_error_ratio": ratio(total["pairs_bit_errors"], pairs)} if "pairs_bit_errors" in total else {}),
-        "radio_bytes": int(total.get("radio_bytes", 0)),
-        "radio_bytes_per_s": ratio(total.get("radio_bytes", 0), window_s),
-        "control_bytes_per_broadcast": ratio(total.get("radio_control_bytes", 0), broadcasts),
-        "wired_messages": int(total.get("wired_messages", 0)),
-        "wired_bytes": int(total.get("wired_bytes", 0)),
-    }
+    def of(self, quantity: str) -> float:
+        return self.total.get(quantity, 0)
+
+    def _all(self, prefix: str) -> float:
+        return sum(value for name, value in self.total.items() if name.startswith(prefix))
+
+    def lost_to_others(self, prefix: str) -> float | None:
+        return ratio(sum(self.of(prefix + outcome) for outcome in LOST_TO_OTHERS), self._all(prefix))
+
+    def collided_once_begun(self) -> float | None:
+        begun = sum(self.of(f"addressed_pairs_{outcome}") for outcome in BEGUN)
+        return ratio(self.of("addressed_pairs_collision"), begun)
+
+
+NETWORK: tuple[Metric[Network], ...] = (
+    Metric("frames", "frames in the air", lambda n: int(n.frames)),
+    Metric("frames_per_s", "frames in the air per second", lambda n: ratio(n.frames, n.window_s), "1/s"),
+    Metric(
+        "messages_sent_per_delivery",
+        "frames sent per delivery",
+        lambda n: ratio(n.frames - n.of("radio_mac_retries"), n.deliveries),
+        "frames",
+    ),
+    Metric(
+        "copies_and_acks_per_delivery",
+        "copies of application messages and acknowledgements sent per delivery",
+        lambda n: ratio(n.copies_and_acks, n.deliveries),
+        "messages",
+    ),
+    Metric(
+        "receivers_in_range_per_frame",
+        "old name of potential_receivers_per_frame",
+        lambda n: ratio(n.pairs, n.frames),
+    ),
+    Metric(
+        "potential_receivers_per_frame",
+        "nodes within reach of a frame (range; by power: detected in silence), mean",
+        lambda n: ratio(n.pairs, n.frames),
+    ),
+    Metric("collision_ratio", "share of receptions lost to collisions", lambda n: n.lost_to_others("pairs_")),
+    Metric(
+        "collision_ratio_addressed",
+        "share of receptions lost to collisions, of frames for that receiver",
+        lambda n: n.lost_to_others("addressed_pairs_"),
+    ),
+    Metric(
+        "collision_ratio_addressed_begun",
+        "share of receptions begun that were lost to collisions, of frames for that receiver",
+        lambda n: n.collided_once_begun(),
+    ),
+    Metric(
+        "bit_error_ratio",
+        "share of receptions lost to noise alone",
+        lambda n: ratio(n.of("pairs_bit_errors"), n.pairs),
+        of="bit errors",
+    ),
+    Metric("radio_bytes", "bytes in the air", lambda n: int(n.of("radio_bytes")), "bytes"),
+    Metric(
+        "radio_bytes_per_s", "bytes in the air per second", lambda n: ratio(n.of("radio_bytes"), n.window_s), "bytes/s"
+    ),
+    Metric(
+        "control_bytes_per_broadcast",
+        "bytes of control in the air per broadcast",
+        lambda n: ratio(n.of("radio_control_bytes"), n.broadcasts),
+        "bytes",
+    ),
+    Metric("wired_messages", "messages on wires", lambda n: int(n.of("wired_messages"))),
+    Metric("wired_bytes", "bytes on wires", lambda n: int(n.of("wired_bytes")), "bytes"),
+)

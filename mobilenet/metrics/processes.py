@@ -17,76 +17,137 @@ from typing import Any
 import numpy as np
 
 from mobilenet.clock import SECOND
+from mobilenet.metrics.declaration import Metric, Row, ratio, values
 from mobilenet.metrics.deliveries import Deliveries
-from mobilenet.metrics.registry import Row, ratio
 from mobilenet.rundir.table import Columns, Table
-
-TELLS_THE_SOURCE = ("best_effort", "reliable", "all_to_all")  # of ours; of a plug-in, if it ever did
 
 
 def process_metrics(events: Columns, samples: Columns, counters: dict[str, Any], manifest: dict[str, Any]) -> Row:
-    """One row from the columns of a run."""
-    table = Table.of(events)
-    deliveries = Deliveries(table)
-    crashed: set[str] = set()
-    completed: list[tuple[str, int]] = []
-    suspicions = trusts = 0
-    rest = np.flatnonzero(~table.coded("event").among(("deliver", "broadcast")))
-    for node, event, detail in zip(*(table.picked(name, rest) for name in ("node", "event", "detail")), strict=True):
-        if event == "complete":
-            completed.append((node, json.loads(detail)["at_ns"]))
-        elif event == "crash":
-            crashed.add(node)
-        else:
-            suspicions += event == "suspect"
-            trusts += event == "trust"
-    delays_ns = deliveries.delay_ns
-    delays_ns = delays_ns[deliveries.node != _sources(table)[deliveries.message]]
-    remote, waited_ns = len(delays_ns), sum(delays_ns.tolist())
-    longest_ns = max(0, int(delays_ns.max())) if remote else 0
-    broadcast = np.unique(deliveries.broadcast_message)
-    messages = counters["messages"]
-    last_ns = max((at for node, at in completed if node not in crashed), default=messages["last_reception_ns"])
-    mean = waited_ns / remote / SECOND if remote else None
-    packets = messages.get("packets_by_messages")
-    owed = len(broadcast) * (manifest["processes"] - len(crashed))
-    correct = [node for node in table.coded("node").words if node not in crashed]
-    done = sum(int(np.count_nonzero(deliveries.got(node)[broadcast])) for node in correct)
-    row: Row = {
-        "deliveries_owed": owed,
-        "delivery_ratio": ratio(done, owed),
-        "latency": last_ns / SECOND,
-        "messages": messages["sent"],
-        "messages_per_process_mean": messages["sent"] / manifest["processes"],
-        "message_bytes": messages["bytes"],
-        "broadcasts": len(broadcast),
-        "deliveries": len(deliveries.message),
-        "delivery_delay_mean_s": mean,
-        "delivery_latency_mean": mean,
-        "delivery_latency_max": longest_ns / SECOND if remote else None,
-        "crashes": len(crashed),
-    }
-    detector = counters["detector"]
-    if detector and (detector["sent"] or suspicions):  # without one its lane is there, and silent
-        row |= {
-            "detector_messages": detector["sent"],
-            "suspicions": suspicions,
-            "suspicions_taken_back": trusts,
-        }
-    if completed or manifest["protocol"] in TELLS_THE_SOURCE:
-        row["broadcasts_complete"] = len(completed)
-    if packets is not None:
-        aggregated = sum(count for size, count in packets.items() if int(size) > 1)
-        row |= {
-            "packets": messages["sent"],
-            "packets_aggregated_share": aggregated / messages["sent"] if messages["sent"] else None,
-            "reception_latency_mean": messages["receptions_waited_ns"] / messages["receptions"] / SECOND
-            if messages["receptions"]
-            else None,
-        }
-    for kind, count in messages.get("by_kind", {}).items():
+    """Compute one row from the columns of a run."""
+    run = Processes(Table.of(events), counters, manifest)
+    row = values(OF_PROCESSES, run, run.traits)
+    for kind, count in run.messages.get("by_kind", {}).items():
         row[f"messages_{kind}"] = count
     return row | _largest(samples)
+
+
+class Processes:
+    """What happened in a run of processes."""
+
+    def __init__(self, table: Table, counters: dict[str, Any], manifest: dict[str, Any]) -> None:
+        self.messages, self.detector = counters["messages"], counters["detector"]
+        self.processes = manifest["processes"]
+        self.deliveries = deliveries = Deliveries(table)
+        self.crashed: set[str] = set()
+        self.completed: list[tuple[str, int]] = []
+        self.suspicions = self.trusts = 0
+        rest = np.flatnonzero(~table.coded("event").among(("deliver", "broadcast")))
+        columns = (table.picked(name, rest) for name in ("node", "event", "detail"))
+        for node, event, detail in zip(*columns, strict=True):
+            if event == "complete":
+                self.completed.append((node, json.loads(detail)["at_ns"]))
+            elif event == "crash":
+                self.crashed.add(node)
+            else:
+                self.suspicions += event == "suspect"
+                self.trusts += event == "trust"
+        is_remote = deliveries.node != _sources(table)[deliveries.message]
+        self.delays_ns = deliveries.delay_ns[is_remote]  # at others than the source
+        broadcast = np.unique(deliveries.broadcast_message)
+        self.broadcasts = len(broadcast)
+        correct = [node for node in table.coded("node").words if node not in self.crashed]
+        self.done = sum(int(np.count_nonzero(deliveries.got(node)[broadcast])) for node in correct)
+        self.traits: set[str] = set(manifest.get("measures", ()))
+        if self.completed:  # of a plug-in the record shows it
+            self.traits.add("completions")
+        if self.detector and (self.detector["sent"] or self.suspicions):  # without one its lane is there, and silent
+            self.traits.add("detector")
+        if "packets_by_messages" in self.messages:
+            self.traits.add("packets")
+
+    def owed(self) -> int:
+        return self.broadcasts * int(self.processes - len(self.crashed))
+
+    def mean_delay(self) -> float | None:
+        return sum(self.delays_ns.tolist()) / len(self.delays_ns) / SECOND if len(self.delays_ns) else None
+
+    def longest_delay(self) -> float | None:
+        return int(self.delays_ns.max(initial=0)) / SECOND if len(self.delays_ns) else None
+
+    def latency(self) -> float:
+        by_sources = (at for node, at in self.completed if node not in self.crashed)
+        return float(max(by_sources, default=self.messages["last_reception_ns"]) / SECOND)
+
+    def aggregated_share(self) -> float | None:
+        several = (count for size, count in self.messages["packets_by_messages"].items() if int(size) > 1)
+        return ratio(sum(several), self.messages["sent"])
+
+    def reception_latency(self) -> float | None:
+        waited_ns, receptions = self.messages["receptions_waited_ns"], self.messages["receptions"]
+        return waited_ns / receptions / SECOND if receptions else None
+
+
+OF_PROCESSES: tuple[Metric[Processes], ...] = (
+    Metric("deliveries_owed", "pairs (message, process that never crashes)", lambda p: p.owed()),
+    Metric(
+        "delivery_ratio", "share of the deliveries owed that happened (reachability)", lambda p: ratio(p.done, p.owed())
+    ),
+    Metric("latency", "latency until the last message counts", lambda p: p.latency(), "t.u."),
+    Metric("messages", "messages sent", lambda p: p.messages["sent"]),
+    Metric(
+        "messages_per_process_mean",
+        "messages sent per process, mean",
+        lambda p: p.messages["sent"] / p.processes,
+        "messages",
+    ),
+    Metric("message_bytes", "bytes sent", lambda p: p.messages["bytes"], "bytes"),
+    Metric("broadcasts", "messages broadcast", lambda p: p.broadcasts),
+    Metric("deliveries", "deliveries in the whole run, own ones included", lambda p: len(p.deliveries.message)),
+    Metric(
+        "delivery_delay_mean_s",
+        "mean delay from broadcast to delivery at another process",
+        lambda p: p.mean_delay(),
+        "t.u.",
+    ),
+    Metric(
+        "delivery_latency_mean",
+        "mean delay from broadcast to delivery at another process",
+        lambda p: p.mean_delay(),
+        "t.u.",
+    ),
+    Metric(
+        "delivery_latency_max",
+        "longest delay from broadcast to delivery at another process",
+        lambda p: p.longest_delay(),
+        "t.u.",
+    ),
+    Metric("crashes", "crashes", lambda p: len(p.crashed)),
+    Metric("detector_messages", "messages of the failure detector", lambda p: p.detector["sent"], of="detector"),
+    Metric("suspicions", "suspicions", lambda p: p.suspicions, of="detector"),
+    Metric("suspicions_taken_back", "suspicions taken back", lambda p: p.trusts, of="detector"),
+    Metric(
+        "broadcasts_complete",
+        "broadcasts whose source was told that all have them",
+        lambda p: len(p.completed),
+        of="completions",
+    ),
+    Metric("packets", "packets sent", lambda p: p.messages["sent"], of="packets"),
+    Metric(
+        "packets_aggregated_share",
+        "share of packets with several messages",
+        lambda p: p.aggregated_share(),
+        of="packets",
+    ),
+    Metric(
+        "reception_latency_mean",
+        "mean delay from broadcast to reception",
+        lambda p: p.reception_latency(),
+        "t.u.",
+        of="packets",
+    ),
+    Metric("pending_max", "most messages held back by a process", unit="messages"),  # by _largest, as any buffer
+    Metric("pending_max_mean", "most messages held back, mean over processes", unit="messages"),
+)
 
 
 def _sources(events: Table) -> np.ndarray:

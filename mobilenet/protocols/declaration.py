@@ -51,6 +51,7 @@ class Declaration:
     acts_on_frames: ClassVar[bool] = False
     # event -> the keys of its detail; with a question mark: it need not be there. None: nothing is known of them
     details: ClassVar[Mapping[str, tuple[str, ...]] | None] = None
+    samples_lists: ClassVar[bool] = False  # samples how long the lists in its messages are
     # a host has a gap only in the nanosecond in which a new connection serves it: just after the end of its handoff
     gaps_follow_handoffs: ClassVar[bool] = False
     messages_stay_whole: ClassVar[bool] = False  # a frame's payload is one application message, or none
@@ -60,6 +61,9 @@ class Declaration:
     kinds: ClassVar[Mapping[str, tuple[Any, ...]] | None] = None
     # what happens (verify/needed.py) -> (who sends, classes, how many at least; 0: one over each link between stations)
     takes: ClassVar[Mapping[str, tuple[Any, ...]]] = {}
+
+    # how a run of it comes to rest (expected/rest.py); None: not known
+    rests: ClassVar[Literal["by resending", "over connections"] | None] = None
 
     # --- what follows from its parameters `p`
 

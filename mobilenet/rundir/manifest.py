@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import Any
 
 from mobilenet import __version__
-from mobilenet.expected.by_kind import declared
+from mobilenet.expected.by_kind import declared, measures
 from mobilenet.rundir.recorder import Recording
 from mobilenet.rundir.schema import FORMAT_VERSION
 from mobilenet.scenario import AnyScenario
@@ -33,5 +33,6 @@ def manifest(
         "command": command,
         "quiescent": quiescent,
         **declared(scenario),
+        "measures": measures(scenario),
         **more,
     }

@@ -243,8 +243,8 @@ def _backbone(scenario: MobileKeys, stations: int) -> tuple[int, float]:
     taken as one.
     """
     backbone = scenario.stations.backbone
-    copies = 1 if backbone.kind in ("tree", "vcube_causal") else 2  # those are acknowledged
-    if backbone.kind != "vcube_reliable":
+    copies = 2 if backbone.acknowledges else 1
+    if not backbone.detects:
         return copies * stations, 0.0
     tested = (stations - 1).bit_length()  # by each station in a round
     return copies * stations, 2 * stations * tested / (backbone.test_interval_s or TEST_INTERVAL_S)

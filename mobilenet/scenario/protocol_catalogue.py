@@ -10,4 +10,5 @@ from mobilenet.protocols.declaration import Declaration
 from mobilenet.protocols.mobile_causal.declaration import MobileCausal
 from mobilenet.protocols.tcp_flooding.declaration import TcpFlooding
 
+DEFAULT = MobileCausal.name  # of swarms and new scenarios
 CATALOGUE: tuple[type[Declaration], ...] = (MobileCausal, TcpFlooding, BeaconLoad)

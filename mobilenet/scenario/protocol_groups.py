@@ -20,6 +20,7 @@ from pydantic import BeforeValidator, ConfigDict, Field, create_model, field_val
 from mobilenet.network.tcp.parameters import TcpParameters
 from mobilenet.parameters import Parameters, class_says_it
 from mobilenet.protocols.declaration import Declaration, Promise
+from mobilenet.protocols.names import DEFAULT
 from mobilenet.scenario.datagrams import Datagrams
 from mobilenet.scenario.programs import CommandsOfHosts, Program, files_of
 from mobilenet.scenario.protocol_catalogue import CATALOGUE
@@ -168,7 +169,7 @@ if TYPE_CHECKING:
     MobileCausal = Any
     Protocol = Any
 else:
-    MobileCausal = GROUPS["mobile_causal"]
+    MobileCausal = GROUPS[DEFAULT]
     Protocol = Annotated[
         reduce(or_, (*GROUPS.values(), OwnProtocol, OwnProgram, Datagrams)),
         Field(discriminator="name"),

@@ -11,6 +11,7 @@ from math import ceil, sqrt
 from typing import Any
 
 from mobilenet.parameters import ScenarioError
+from mobilenet.protocols.names import DEFAULT
 from mobilenet.scenario.yaml_writer import to_yaml
 from mobilenet.tracks.projection import Origin
 
@@ -40,7 +41,7 @@ def starter(
         "stations": {"layout": layout},
         "wireless": {"range_m": range_m, "mode": "g_mixed"},
         "hosts": {"mobility": {"model": "tracks", **tracks, **({"start_s": begins_s} if begins_s else {})}},
-        "protocol": {"name": "mobile_causal"},
+        "protocol": {"name": DEFAULT},
         "workload": {"interval_s": 5, "payload_bytes": 100},
     }
     return HEAD + to_yaml(values)

@@ -66,7 +66,7 @@ class VCubeBackbone:
         port = StationPort(self.network, station, receive)
         layer = new_layer(p.kind, port, n, round(max_delay_ms * MILLISECOND), p.mtu_bytes or MTU_BYTES)
         self.layers.append(layer)
-        if p.kind != "vcube_reliable":
+        if not p.detects:
             self.network.attach(station, layer.on_receive)
             return layer
         tests = StationDetectorPort(self, station, layer)

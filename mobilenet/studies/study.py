@@ -18,9 +18,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from mobilenet.api import run
-from mobilenet.metrics import metrics
+from mobilenet.metrics.registry import MOBILE
 from mobilenet.quoting import counted
-from mobilenet.rundir.recorder import EventLog
 from mobilenet.rundir.writer import write_json
 from mobilenet.scenario import AnyScenario, OwnProtocol, ProcessScenario
 from mobilenet.scenario.yaml_writer import inline
@@ -32,7 +31,6 @@ from mobilenet.studies.csv_tables import read_rows, table_rows
 from mobilenet.studies.declaration import Study
 from mobilenet.studies.doubt import doubts
 from mobilenet.studies.error import StudyError
-from mobilenet.studies.measure import SURVIVAL
 from mobilenet.studies.rows import write_rows
 from mobilenet.studies.spark import require_master, spark_session
 from mobilenet.studies.store import Store, create, open_store
@@ -133,11 +131,8 @@ def require_metric(study: Study, metric: str) -> None:
 
 
 def known_metrics() -> list[str]:
-    """What each run of a mobile scenario is measured by."""
-    events: dict[str, list[Any]] = {name: [] for name in EventLog.COLUMNS}
-    samples: dict[str, list[Any]] = {name: [] for name in ("time_ns", "node", "quantity", "value")}
-    nothing = metrics(events, samples, {"radio": {"queue_drops": 0}}, {"warmup_s": 0.0, "duration_s": 1.0})
-    return sorted([*nothing, "backlog_slope", *(f"delivery_delay_survival_{name}_s" for name in SURVIVAL)])
+    """Return the metrics that a run of a mobile scenario may have in a study."""
+    return sorted(name for name, metric in MOBILE.items() if metric.of not in ("datagrams", "bit errors"))
 
 
 def compare_study(path: Path) -> list[Finding]:

@@ -26,6 +26,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from mobilenet.metrics.declaration import Declared, Metric
 from mobilenet.studies.aggregation import BUFFER, DELAY, LABEL, METRIC, UNSTABLE, Aggregation
 from mobilenet.studies.configurations import table_level
 from mobilenet.studies.csv_tables import AGAIN
@@ -40,10 +41,10 @@ if TYPE_CHECKING:
 
 SHARES = (0.01, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.98, 0.99, 0.995, 0.999)
 RUN_COLUMNS = ["run", "configuration", "replication", "seed", "verdict", "duration_s", "metrics"]
-OF_STUDIES = {  # beside the metrics of runs
-    "steady": ("share of runs whose warm-up ended; with `kind: steady_state`", ""),
-    "warmup_cut_s": ("end of the warm-up that was cut off; with `kind: steady_state`", "s"),
-}
+OF_STUDIES: tuple[Declared, ...] = (  # in addition to the metrics of runs
+    Metric("steady", "share of runs whose warm-up ended; with `kind: steady_state`"),
+    Metric("warmup_cut_s", "end of the warm-up that was cut off; with `kind: steady_state`", unit="s"),
+)
 TASKS_PER_WORKER = 4
 ROWS_AT_ONCE = 1_000
 Rows = list[dict[str, Any]]

@@ -22,14 +22,18 @@ from mobilenet.clock import SECOND
 from mobilenet.engine.random_streams import Stream
 from mobilenet.expected.process_plans import broadcasts
 from mobilenet.expected.processes import rest_within, surely_answered_within
+from mobilenet.protocols.vcube.parameters import (
+    PARAMETERS,
+    BestEffortParameters,
+    CausalParameters,
+    DisjointPathsParameters,
+)
 from mobilenet.scenario import ProcessScenario
 from mobilenet.scenario.process_parameters import AbstractNetwork
 from mobilenet.scenario.processes import OwnBroadcast
 
 Values = dict[str, Any]
-PROTOCOLS = ("best_effort", "reliable", "all_to_all", "disjoint_paths", "causal", "causal_reliable")
 BELOW_DIMENSION = "correct_source_below_dimension"  # what is delivered if fewer than log2 n crash
-SUSPICIOUS = ("reliable", "all_to_all", "causal_reliable")  # their detector may be wrong
 HOP = 1.1  # t.u.
 PATIENCE = 3000.0  # t.u., where nobody can say when a run comes to rest
 
@@ -37,7 +41,8 @@ PATIENCE = 3000.0  # t.u., where nobody can say when a run comes to rest
 def draw(seed: int, protocol: str, own: OwnBroadcast | None = None) -> ProcessScenario:
     """The scenario of a seed. `own`: a plug-in's protocol, with what its class declares; `protocol` is then `own`."""
     stream = Stream(seed, f"swarm/{protocol}")
-    below_dimension = protocol == "disjoint_paths" or (own is not None and own.delivers == BELOW_DIMENSION)
+    declared = own or PARAMETERS[protocol]
+    below_dimension = declared.delivers == BELOW_DIMENSION
     n = stream.one_of(2, 4, 8, 16) if below_dimension else 2 + stream.below(19)
     values: Values = {
         "name": f"swarm_{protocol}",
@@ -47,8 +52,8 @@ def draw(seed: int, protocol: str, own: OwnBroadcast | None = None) -> ProcessSc
         "detector": None,
         "record": {"buffers": stream.chance(0.2)},
     }
-    if protocol == "causal":
-        values |= _aggregation(stream)
+    if declared is CausalParameters:
+        values |= _aggregation(stream, protocol)
         values["workload"]["instants"] = _instants(stream, stream.one_of(0.0, 50.0, 500.0, 500.0))
     else:
         latest = stream.one_of(0.0, 4.0, 12.0, stream.uniform(0, 40))
@@ -56,11 +61,8 @@ def draw(seed: int, protocol: str, own: OwnBroadcast | None = None) -> ProcessSc
         drawn = _protocol(stream, protocol) if own is None else own.model_dump()
         values |= {"network": network.model_dump(), "protocol": drawn}
         values["workload"]["instants"] = _instants(stream, latest)
-        if own is None:
-            may_crash, may_be_wrong = True, protocol in SUSPICIOUS
-        else:
-            may_crash, may_be_wrong = bool(own.tolerates_crashes), bool(own.tolerates_mistakes)
-        if protocol != "disjoint_paths" and (may_crash or may_be_wrong):
+        may_crash, may_be_wrong = bool(declared.tolerates_crashes), bool(declared.tolerates_mistakes)
+        if declared is not DisjointPathsParameters and (may_crash or may_be_wrong):
             values["detector"] = _detector(stream, n, network, latest, may_be_wrong)
         if may_crash:
             values["faults"] = _faults(stream, values, latest, below_dimension)
@@ -78,7 +80,7 @@ def _jitter(stream: Stream) -> float:
 
 
 def _protocol(stream: Stream, name: str) -> Values:
-    if name != "best_effort":
+    if PARAMETERS[name] is not BestEffortParameters:
         return {"name": name}
     tree, ack = stream.one_of((1, 1), (24, 20), (80, 20), (500, 20))
     most = stream.one_of(1, tree, tree + ack, 2 * tree + ack - 1, 1460)
@@ -91,12 +93,12 @@ def _protocol(stream: Stream, name: str) -> Values:
     }
 
 
-def _aggregation(stream: Stream) -> Values:
+def _aggregation(stream: Stream, name: str) -> Values:
     mean, sd = stream.one_of((100.0, 25.0), (100.0, 80.0), (5.0, 20.0))
     return {
         "network": {"kind": "packet", "delay_mean": mean, "delay_sd": sd, "fixed_delays": stream.chance(0.2)},
         "protocol": {
-            "name": "causal",
+            "name": name,
             "aggregate": stream.chance(0.85),
             "release": stream.one_of("packet", "message"),
             "trees": stream.one_of("per_source", "per_source", "single"),

@@ -26,12 +26,14 @@ from typing import Literal
 from mobilenet.api import judge, manifest_of, simulate, write_scenario
 from mobilenet.parameters import ScenarioError
 from mobilenet.protocols.mobile_causal import Host, Station
+from mobilenet.protocols.names import AMONG_PROCESSES, DEFAULT
 from mobilenet.protocols.vcube.backbone import Layer
 from mobilenet.quoting import cut
 from mobilenet.rundir.manifest import manifest
 from mobilenet.rundir.reader import read_json
 from mobilenet.rundir.writer import RecordError, file_digests, run_directory, write_json, write_recording
 from mobilenet.scenario import ProcessScenario, Scenario
+from mobilenet.scenario.protocol_groups import DECLARATIONS
 from mobilenet.scenario.run_source import AdversarySchedule
 from mobilenet.scenario.yaml_writer import to_yaml
 from mobilenet.simulation.plugins import with_declared
@@ -60,7 +62,7 @@ def run_campaign(
     workers: int,
     keep: Path | None = None,
     backbone: str = "tree",
-    protocol: str = "mobile_causal",
+    protocol: str = DEFAULT,
     radio: scenes.Radio = "dcf",
 ) -> Iterator[Result]:
     """The results in the order of the seeds; `keep`: where the run directories of those that are not valid go."""
@@ -68,11 +70,11 @@ def run_campaign(
     return in_order(look, seeds, workers)
 
 
-def network_of(seed: int, protocol: str = "mobile_causal", radio: scenes.Radio = "dcf") -> Network:
+def network_of(seed: int, protocol: str = DEFAULT, radio: scenes.Radio = "dcf") -> Network:
     kind = plug_ins.kind_of(protocol) if plug_ins.is_plug_in(protocol) else None
-    if protocol in broadcasts.PROTOCOLS or kind == "processes":
+    if protocol in AMONG_PROCESSES or kind == "processes":
         return "processes"
-    has_connections = protocol == "tcp_flooding" or kind == "hosts over connections"
+    has_connections = "connections" in DECLARATIONS[protocol].needs if kind is None else kind.endswith("connections")
     return "radio" if seed % 2 or has_connections or radio != "dcf" else "adversary"
 
 
@@ -80,7 +82,7 @@ def judge_seed(
     seed: int,
     keep: Path | None = None,
     backbone: str = "tree",
-    protocol: str = "mobile_causal",
+    protocol: str = DEFAULT,
     radio: scenes.Radio = "dcf",
 ) -> Result:
     """Play the schedule of a seed and judge what it recorded."""
@@ -127,7 +129,7 @@ def explained(verdicts: dict[str, Verdict]) -> str:
 
 
 def keep_run(
-    seed: int, directory: Path, backbone: str = "tree", protocol: str = "mobile_causal", radio: scenes.Radio = "dcf"
+    seed: int, directory: Path, backbone: str = "tree", protocol: str = DEFAULT, radio: scenes.Radio = "dcf"
 ) -> None:
     """The same once more, into a whole run directory, verdict and metrics included."""
     with run_directory(directory) as partial_directory:
@@ -138,7 +140,7 @@ def record(
     seed: int,
     directory: Path,
     backbone: str = "tree",
-    protocol: str = "mobile_causal",
+    protocol: str = DEFAULT,
     radio: scenes.Radio = "dcf",
     whole: bool = False,
 ) -> str:
@@ -155,20 +157,22 @@ def record(
         hostile = schedule.draw(seed)
         own = plug_ins.parties_of(protocol, seed, len(hostile.parents) + 1, len(hostile.first_cells))
         return record_adversary(hostile, directory, whole=whole, own=own)
-    if protocol == "tcp_flooding":
-        scene = scenes.draw(seed, "tcp_flooding", radio=radio)
-        return record_scenario(scene, directory, again(seed, protocol=protocol, radio=radio), whole)
     if network == "radio":
-        return record_radio(seed, directory, whole, backbone, radio)
+        return record_radio(seed, directory, whole, backbone, radio, protocol)
     return record_adversary(schedule.draw(seed, backbone=backbone), directory, whole=whole)
 
 
 def record_radio(
-    seed: int, directory: Path, whole: bool = False, backbone: str = "tree", radio: scenes.Radio = "dcf"
+    seed: int,
+    directory: Path,
+    whole: bool = False,
+    backbone: str = "tree",
+    radio: scenes.Radio = "dcf",
+    protocol: str = DEFAULT,
 ) -> str:
     """The same for a seed that plays on the radio."""
-    scene = scenes.draw(seed, backbone=backbone, radio=radio)
-    return record_scenario(scene, directory, again(seed, backbone=backbone, radio=radio), whole)
+    scene = scenes.draw(seed, protocol, backbone, radio)
+    return record_scenario(scene, directory, again(seed, 1, backbone, protocol, radio), whole)
 
 
 def record_scenario(scenario: Scenario | ProcessScenario, directory: Path, command: str, whole: bool = False) -> str:
@@ -208,7 +212,7 @@ def record_adversary(
         outcome.simulated_ns,
         outcome.quiescent,
         time.perf_counter() - started,
-        again(drawn.seed, backbone=drawn.backbone, protocol="mobile_causal" if own is None else own.reference),
+        again(drawn.seed, backbone=drawn.backbone, protocol=DEFAULT if own is None else own.reference),
         host_names={},
         station_names={},
         skipped_tracks=0,
@@ -226,7 +230,7 @@ def record_adversary(
 def description(drawn: schedule.Schedule, own: plug_ins.Parties | None = None) -> AdversarySchedule:
     """What scenario.yaml says of a schedule; it is drawn from seed and flavour, so these repeat it."""
     air = drawn.air
-    mobile_causal = {"name": "mobile_causal"} | drawn.parameters.model_dump()
+    mobile_causal = {"name": DEFAULT} | drawn.parameters.model_dump()
     return AdversarySchedule.model_validate(
         {
             "network": "adversary",
@@ -245,13 +249,13 @@ def description(drawn: schedule.Schedule, own: plug_ins.Parties | None = None) -
 
 
 def again(
-    seed: int, count: int = 1, backbone: str = "tree", protocol: str = "mobile_causal", radio: scenes.Radio = "dcf"
+    seed: int, count: int = 1, backbone: str = "tree", protocol: str = DEFAULT, radio: scenes.Radio = "dcf"
 ) -> str:
     """The command that repeats a schedule."""
     is_own = plug_ins.is_plug_in(protocol)
     named = plug_ins.options_of(protocol) if is_own else ""
     chosen = (
-        ("protocol", "mobile_causal" if is_own else protocol, "mobile_causal"),
+        ("protocol", DEFAULT if is_own else protocol, DEFAULT),
         ("backbone", backbone, "tree"),
         ("mac" if radio == "acking" else "radio", radio, "dcf"),
     )

@@ -17,18 +17,19 @@ from typing import Any, Literal
 
 from mobilenet.engine.random_streams import Stream
 from mobilenet.network.radio.phy import MODES
+from mobilenet.protocols.names import DEFAULT
+from mobilenet.protocols.tcp_flooding.declaration import TcpFlooding
 from mobilenet.scenario import Scenario
 
 Values = dict[str, Any]
-Protocol = Literal["mobile_causal", "tcp_flooding"]
 REFERENCE_LOSS_DB = 40.05
 Radio = Literal["dcf", "acking", "sinr"]  # a MAC over the unit disk, or 802.11 where power decides
 
 
-def draw(seed: int, protocol: Protocol = "mobile_causal", backbone: str = "tree", radio: Radio = "dcf") -> Scenario:
+def draw(seed: int, protocol: str = DEFAULT, backbone: str = "tree", radio: Radio = "dcf") -> Scenario:
     """The scenario of a seed; places, walks, radio, faults and churn are the same under either protocol and on each
     backbone, and of the radio how far it reaches and the random loss with each kind."""
-    stream = Stream(seed, "swarm/scene")
+    stream, floods = Stream(seed, "swarm/scene"), protocol == TcpFlooding.name
     expires = stream.chance(0.25)
     range_m = stream.uniform(40, 120)
     points = _stations(stream, range_m)
@@ -37,7 +38,7 @@ def draw(seed: int, protocol: Protocol = "mobile_causal", backbone: str = "tree"
             "name": "swarm",
             "seed": seed,
             "duration_s": stream.uniform(15, 25) if expires else stream.uniform(6, 20),
-            "drain_s": 120.0 if protocol == "mobile_causal" else 600.0,
+            "drain_s": 600.0 if floods else 120.0,
             "stations": {
                 "layout": {"shape": "points", "points_m": points},
                 "backbone": {
@@ -55,7 +56,7 @@ def draw(seed: int, protocol: Protocol = "mobile_causal", backbone: str = "tree"
             },
             "faults": _faults(stream, expires),
             "churn": _churn(stream),
-            "protocol": _protocol(stream, expires) if protocol == "mobile_causal" else _flooding(seed),
+            "protocol": _flooding(seed) if floods else _protocol(stream, expires),
             "workload": {
                 "arrivals": stream.one_of("exponential", "periodic"),
                 "interval_s": stream.uniform(0.2, 1.5),
@@ -178,7 +179,7 @@ def _churn(stream: Stream) -> Values | None:
 
 def _protocol(stream: Stream, expires: bool) -> Values:
     return {
-        "name": "mobile_causal",
+        "name": DEFAULT,
         "window": stream.one_of(150, 150, 8, 3),
         "mac_backlog": stream.one_of(20, 2),
         "ack_min_s": stream.uniform(0.02, 0.25),
@@ -198,7 +199,7 @@ def _flooding(seed: int) -> Values:
     """From stream of its own."""
     stream = Stream(seed, "swarm/flooding")
     return {
-        "name": "tcp_flooding",
+        "name": TcpFlooding.name,
         "spacing_ms": stream.one_of(5.0, 0.0, stream.uniform(0, 50)),
         "spacing": stream.one_of("per_message", "per_queue"),
         "echo": stream.chance(0.2),

@@ -17,6 +17,7 @@ from mobilenet.clock import MILLISECOND, SECOND
 from mobilenet.engine.kernel import Kernel
 from mobilenet.engine.random_streams import Stream
 from mobilenet.engine.timer import Timer
+from mobilenet.network.wired.parameters import DETECTING
 from mobilenet.protocols.vcube.backbone import Layer, new_layer
 from mobilenet.swarm.tally import Tally
 
@@ -34,7 +35,7 @@ class VCubeWire:
         self._stream = stream
         self._tally = tally
         self._slowest_ns = max(slowest_ns)
-        self._suspects = kind == "vcube_reliable"
+        self._suspects = kind in DETECTING
         self._suspected: set[tuple[int, int]] = set()
         self.handle: Callable[[int, int, Any], None] = lambda at, source, message: None
         count = len(parents) + 1

@@ -21,6 +21,7 @@ from mobilenet.expected.expectations import Expected, ProcessPlan
 from mobilenet.parameters import ScenarioError
 from mobilenet.rundir.reader import RunError
 from mobilenet.scenario.processes import ProcessProgram, ProcessScenario
+from mobilenet.scenario.protocol_catalogue import DEFAULT
 from mobilenet.scenario.run_source import AdversarySchedule, command_of, recorded
 from mobilenet.verify.warned import warnings_on
 
@@ -137,7 +138,7 @@ def _is_of_swarm(command: str, scenario: Any) -> bool:
     """
     words = [word for word in shlex.split(command)[2:] if word != "--allow-code"]
     told = dict(zip(words[::2], words[1::2], strict=True))
-    protocol, name = told.get("--protocol", "mobile_causal"), scenario.protocol.name
+    protocol, name = told.get("--protocol", DEFAULT), scenario.protocol.name
     fits = name == ("program" if "--command" in told else "own" if ":" in protocol else protocol)
     fits = fits and (told["--count"], told["--seed"]) == ("1", str(scenario.seed))
     backbone = told.get("--backbone", "tree")

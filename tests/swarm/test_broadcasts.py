@@ -11,16 +11,17 @@ from typer.testing import CliRunner
 
 import mobilenet
 from mobilenet.cli.main import app
+from mobilenet.protocols.vcube.parameters import PARAMETERS
 from mobilenet.scenario import ProcessScenario
 from mobilenet.simulation.processes.experiment import Experiment
 from mobilenet.simulation.processes.steps import LaneWithoutOrder
-from mobilenet.swarm.broadcasts import PROTOCOLS, SUSPICIOUS, draw
+from mobilenet.swarm.broadcasts import draw
 from mobilenet.swarm.campaign import judge_seed, keep_run, run_campaign
 
 SAMPLE = range(60)
 
 
-@pytest.mark.parametrize("protocol", PROTOCOLS)
+@pytest.mark.parametrize("protocol", PARAMETERS)
 def test_schedules_are_valid(protocol: str) -> None:
     results = list(run_campaign(range(30), workers=1, protocol=protocol))
     assert [(r.seed, r.explanation) for r in results if r.answer == "violated"] == []
@@ -28,14 +29,14 @@ def test_schedules_are_valid(protocol: str) -> None:
     assert {r.network for r in results} == {"processes"} and len({r.fingerprint for r in results}) >= 29
 
 
-@pytest.mark.parametrize("protocol", PROTOCOLS)
+@pytest.mark.parametrize("protocol", PARAMETERS)
 def test_a_schedule_is_a_scenario_that_can_be_written_and_read(protocol: str) -> None:
     for seed in range(20):
         scenario = draw(seed, protocol)
         assert scenario.changed([]) == scenario == draw(seed, protocol)
 
 
-@pytest.mark.parametrize("protocol", PROTOCOLS)
+@pytest.mark.parametrize("protocol", PARAMETERS)
 def test_sizes_sources_and_messages_vary(protocol: str) -> None:
     scenarios = [draw(seed, protocol) for seed in range(200)]
     sizes = {scenario.processes for scenario in scenarios}
@@ -59,7 +60,7 @@ class Overtakings(LaneWithoutOrder):
         super()._arrive(left, parcel)
 
 
-@pytest.mark.parametrize("protocol", [name for name in PROTOCOLS if name != "causal"])
+@pytest.mark.parametrize("protocol", [name for name in PARAMETERS if name != "causal"])
 def test_schedules_have_crashes_within_sends_mistakes_and_links_without_order(
     protocol: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -80,7 +81,7 @@ def test_schedules_have_crashes_within_sends_mistakes_and_links_without_order(
         found["mistaken"] += any(int(name[1:]) not in crashed for name in wrong)
     assert found["crash"] > 0.5 * len(SAMPLE) and found["deliver"] > 50 * len(SAMPLE)
     assert found["cut short"] >= 5 and found["without order"] >= 15
-    if protocol in SUSPICIOUS:
+    if PARAMETERS[protocol].tolerates_mistakes:
         assert found["trust"] > 2 * len(SAMPLE)
     else:
         assert found["trust"] == 0

@@ -15,9 +15,10 @@ from typer.testing import CliRunner
 import mobilenet
 from mobilenet.cli.main import app
 from mobilenet.network.radio.links import cell_m
+from mobilenet.protocols.names import AMONG_PROCESSES
 from mobilenet.scenario import Scenario
 from mobilenet.simulation.mobile import Simulation
-from mobilenet.swarm import broadcasts, campaign, scenes
+from mobilenet.swarm import campaign, scenes
 from mobilenet.swarm.campaign import Result, judge_seed, keep_run, run_campaign
 from mobilenet.swarm.scenes import Radio
 
@@ -203,7 +204,7 @@ def test_the_command_names_the_mac_where_it_is_not_the_usual_one(monkeypatch: py
     assert [others.get("radio") for others in asked] == ["acking", None, None]
 
 
-@pytest.mark.parametrize("protocol", sorted(broadcasts.PROTOCOLS))
+@pytest.mark.parametrize("protocol", sorted(AMONG_PROCESSES))
 def test_processes_have_no_mac(protocol: str) -> None:
     for mac in ("dcf", "acking"):
         result = CliRunner().invoke(app, ["swarm", "--count", "1", "--protocol", protocol, "--mac", mac])

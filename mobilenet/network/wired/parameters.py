@@ -34,6 +34,9 @@ class LinkParameters(Parameters):
     )
 
 
+DETECTING = ("vcube_reliable",)  # kinds with a failure detector
+
+
 class BackboneParameters(LinkParameters):
     """The network between the stations."""
 
@@ -78,12 +81,22 @@ class BackboneParameters(LinkParameters):
         for key, kinds in (
             ("max_delay_ms", ("vcube_best_effort",)),
             ("mtu_bytes", ("vcube_best_effort", "vcube_causal")),
-            ("test_interval_s", ("vcube_reliable",)),
-            ("timeout_s", ("vcube_reliable",)),
+            ("test_interval_s", DETECTING),
+            ("timeout_s", DETECTING),
         ):
             if getattr(self, key) is not None and self.kind not in kinds:
                 raise ValueError(f"{key}: does nothing with kind: {self.kind}; it belongs to {' and '.join(kinds)}")
         return self
+
+    @property
+    def detects(self) -> bool:
+        """Whether stations have a failure detector."""
+        return self.kind in DETECTING
+
+    @property
+    def acknowledges(self) -> bool:
+        """Whether stations acknowledge each other's messages."""
+        return self.kind in ("vcube_best_effort", "vcube_reliable")
 
     @property
     def is_mesh(self) -> bool:

@@ -53,6 +53,8 @@ class MobileCausal(Declaration):
         "handoff_start": ("cause",),
         "handoff_end": ("recovered", "skipped"),
     }
+    samples_lists = True
+    rests = "by resending"
     messages_stay_whole = True
     keeps_until_acknowledged = True
     kinds: ClassVar[Mapping[str, tuple[Any, ...]]] = {

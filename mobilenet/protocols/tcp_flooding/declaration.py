@@ -23,6 +23,7 @@ class TcpFlooding(Declaration):
     needs = ("connections",)
     buffers = ("sbuffer", "rbuffer")
     gaps_follow_handoffs = True
+    rests = "over connections"
     details: ClassVar[Mapping[str, tuple[str, ...]]] = {"handoff_start": ("cause",), "handoff_end": ("relayed?",)}
 
     @staticmethod

@@ -1,10 +1,6 @@
 """What can be set of the broadcasts over VCube, and what each of them promises.
 
 Units     time units (t.u.) of the papers for times, 1 t.u. is 1 s of simulated time; bytes
-Promises  `order`: none, fifo or causal. `delivers`: whose messages reach every correct process: those of correct
-          sources, or (agreement) also whatever any correct process has delivered. `tolerates_crashes`: whether
-          processes may fail at all. `may_hold`: the buffer that need not drain, as its messages may wait for what was
-          lost with a crashed process
 Source    the papers named by each protocol; ours: docs/protocols/vcube.md
 """
 
@@ -19,10 +15,22 @@ from mobilenet.parameters import Parameters
 Bytes = Field(default=1, ge=1, le=1_000_000)
 
 
-class BestEffortParameters(Parameters):
-    order: ClassVar[str] = "none"
+class BroadcastParameters(Parameters):
+    """What a broadcast declares, unless it says something else."""
+
+    order: ClassVar[Literal["none", "fifo", "causal"]] = "none"
+    # whose messages reach every correct process: those of correct sources (below_dimension: with fewer than log2 n
+    # crashes), or (agreement) also whatever any correct process has delivered
     delivers: ClassVar[str] = "correct_source"
     tolerates_crashes: ClassVar[bool] = True
+    tolerates_mistakes: ClassVar[bool] = False  # of a failure detector
+    completes: ClassVar[bool] = False  # a source is notified when all processes have its message
+    # the buffer that need not drain, as its messages may wait for what was lost with a crashed process
+    may_hold: ClassVar[str | None] = None
+
+
+class BestEffortParameters(BroadcastParameters):
+    completes = True
     max_delay: float = Field(
         default=0.0, ge=0, le=1e6, description="t.u. that a message may wait for others to the same process"
     )
@@ -33,33 +41,33 @@ class BestEffortParameters(Parameters):
     ack_bytes: int = Bytes
 
 
-class ReliableParameters(Parameters):
-    order: ClassVar[str] = "fifo"
-    delivers: ClassVar[str] = "agreement"
-    tolerates_crashes: ClassVar[bool] = True
+class ReliableParameters(BroadcastParameters):
+    order = "fifo"
+    delivers = "agreement"
+    tolerates_mistakes = True
+    completes = True
     tree_bytes: int = Bytes
     ack_bytes: int = Bytes
 
 
-class AllToAllParameters(Parameters):
-    order: ClassVar[str] = "fifo"
-    delivers: ClassVar[str] = "agreement"
-    tolerates_crashes: ClassVar[bool] = True
+class AllToAllParameters(BroadcastParameters):
+    order = "fifo"
+    delivers = "agreement"
+    tolerates_mistakes = True
+    completes = True
     tree_bytes: int = Bytes
     ack_bytes: int = Bytes
 
 
-class DisjointPathsParameters(Parameters):
-    order: ClassVar[str] = "none"
-    delivers: ClassVar[str] = "correct_source_below_dimension"  # with fewer than log2 n crashes
-    tolerates_crashes: ClassVar[bool] = True
+class DisjointPathsParameters(BroadcastParameters):
+    delivers = "correct_source_below_dimension"
     tree_bytes: int = Bytes
 
 
-class CausalParameters(Parameters):
-    order: ClassVar[str] = "causal"
-    delivers: ClassVar[str] = "agreement"
-    tolerates_crashes: ClassVar[bool] = False
+class CausalParameters(BroadcastParameters):
+    order = "causal"
+    delivers = "agreement"
+    tolerates_crashes = False
     aggregate: bool = True
     release: Literal["packet", "message"] = Field(
         default="packet", description="what is set free: once per packet, or per message"
@@ -79,12 +87,22 @@ class CausalParameters(Parameters):
         return self
 
 
-class CausalReliableParameters(Parameters):
-    order: ClassVar[str] = "causal"
-    delivers: ClassVar[str] = "agreement"
-    tolerates_crashes: ClassVar[bool] = True
-    may_hold: ClassVar[str] = "held"
+class CausalReliableParameters(BroadcastParameters):
+    order = "causal"
+    delivers = "agreement"
+    tolerates_mistakes = True
+    may_hold = "held"
     tree_bytes: int = Field(
         default=1, ge=1, le=1_000_000, description="without the stamp, which has 4 bytes for each entry that changed"
     )
     ack_bytes: int = Bytes
+
+
+PARAMETERS: dict[str, type[BroadcastParameters]] = {
+    "best_effort": BestEffortParameters,
+    "reliable": ReliableParameters,
+    "all_to_all": AllToAllParameters,
+    "disjoint_paths": DisjointPathsParameters,
+    "causal": CausalParameters,
+    "causal_reliable": CausalReliableParameters,
+}

@@ -1,0 +1,48 @@
+"""How a metric is declared: once, next to the code that computes it.
+
+Model     a metric has words, and a unit unless it is a plain count or share. `value` computes it from what its group
+          has gathered. `of` is the trait of the runs that have it. The registry, the known names of studies, the tables
+          of the documents and the labels of figures follow from these declarations (registry.py)
+Units     as declared
+Source    ours: docs/verdicts-and-metrics.md
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable
+from typing import Any, Generic, NamedTuple, Never, TypeVar
+
+import numpy as np
+
+Row = dict[str, float | int | None]
+T = TypeVar("T", contravariant=True)
+
+
+class Metric(NamedTuple, Generic[T]):
+    name: str
+    words: str
+    value: Callable[[T], float | int | None] | None = None  # None: a function of its group computes several at once
+    unit: str = ""
+    of: str = ""  # a trait, such as handoffs; empty: every run of its kind has this metric
+    signed: bool = False  # all others cannot be below 0
+
+
+Declared = Metric[Never]  # whatever it is computed from
+
+
+def only(trait: str, *metrics: Metric[T]) -> tuple[Metric[T], ...]:
+    """Metrics of runs with this trait, unless one of them names another."""
+    return tuple(metric if metric.of else metric._replace(of=trait) for metric in metrics)
+
+
+def values(metrics: Iterable[Metric[T]], gathered: T, traits: Collection[str] = ()) -> Row:
+    """Compute the metrics that a run with these traits has."""
+    return {m.name: m.value(gathered) for m in metrics if m.value is not None and (not m.of or m.of in traits)}
+
+
+def ratio(a: float | None, b: float | None) -> float | None:
+    return a / b if a is not None and b else None
+
+
+def mean(values: Any) -> float | None:
+    return float(np.mean(values)) if len(values) else None

@@ -1,0 +1,85 @@
+"""Only protocols, the catalogues and the key of backbones name a protocol; all other code asks what is declared."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import get_args
+
+import pytest
+
+from mobilenet.network.wired.parameters import BackboneParameters
+from mobilenet.protocols import names
+from mobilenet.protocols.vcube.parameters import PARAMETERS
+from mobilenet.scenario.processes import ProcessScenario
+from mobilenet.scenario.protocol_catalogue import CATALOGUE, DEFAULT
+
+ROOT = Path(__file__).parents[1]
+BACKBONES = {kind.value for kind in names.Backbone}
+NAMES = {declaration.name for declaration in CATALOGUE} | PARAMETERS.keys() | BACKBONES - {"tree"}
+ALSO_ORDERS = {"best_effort", "reliable", "causal", "beacon"}  # words with other meanings: promises, papers, frames
+EXCEPTED = {
+    "mobilenet/protocols": "protocols",
+    "mobilenet/scenario/processes.py": "the catalogue of broadcasts among processes: a group of keys for each",
+    "mobilenet/network/wired/parameters.py": "declares the kinds of backbones",
+    "mobilenet/papers": "repeats experiments with the protocols that the papers name",
+}
+
+
+def named(source: str) -> Iterator[str]:
+    """Protocols that code names: anywhere in a text, or, of an ambiguous word, as what a name or kind is compared with.
+
+    Docstrings do not count.
+    """
+    tree = ast.parse(source)
+    prose = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in prose:
+            yield from (NAMES - ALSO_ORDERS) & {*re.findall(r"\w+", node.value)}
+        elif isinstance(node, (ast.Compare, ast.Match)):
+            asked = ast.unparse(node.left if isinstance(node, ast.Compare) else node.subject)
+            if re.search(r"(name|kind|protocol)$", asked):
+                words = {part.value for part in ast.walk(node) if isinstance(part, ast.Constant)}
+                yield from (word for word in ALSO_ORDERS if word in words)
+
+
+def test_nobody_names_a_protocol_but_those_that_declare_it() -> None:
+    found = {
+        path.relative_to(ROOT).as_posix(): sorted({*named(path.read_text(encoding="utf-8"))})
+        for top in ("mobilenet", "viz")
+        for path in (ROOT / top).rglob("*.py")
+    }
+    assert {place: some for place, some in found.items() if some and not place.startswith(tuple(EXCEPTED))} == {}
+    assert [place for place in EXCEPTED if not any(some for at, some in found.items() if at.startswith(place))] == []
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        'x = protocol.name == "mobile_causal"',
+        'KNOWN = ("tcp_flooding",)',
+        'f"only mobile_causal has {n} stations"',
+        'if protocol == "causal": pass',
+        'if p.kind in ("best_effort", "x"): pass',
+        'match group.name:\n    case "reliable": pass',
+    ],
+)
+def test_a_planted_name_is_seen(source: str) -> None:
+    assert [*named(source)]
+
+
+def test_docstrings_and_promises_may_have_the_words() -> None:
+    assert [*named('"""Of mobile_causal."""\nx = order == "causal"')] == []
+
+
+def test_the_names_that_are_offered_are_those_that_are_declared() -> None:
+    assert names.DEFAULT == DEFAULT
+    assert tuple(declaration.name for declaration in CATALOGUE if declaration.rests) == names.ON_THE_RADIO
+    assert tuple(PARAMETERS) == names.AMONG_PROCESSES
+    for name, parameters in PARAMETERS.items():
+        values = {"processes": 4, "protocol": {"name": name}, "detector": None}
+        network = {"network": {"kind": "packet"}} if not parameters.tolerates_crashes else {}
+        assert isinstance(ProcessScenario.model_validate(values | network).protocol, parameters)
+    assert {*get_args(BackboneParameters.model_fields["kind"].annotation)} == BACKBONES
