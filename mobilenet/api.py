@@ -12,14 +12,15 @@ from __future__ import annotations
 import os
 import shutil
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
+from mobilenet.clock import Progress
 from mobilenet.judgement import judge, judge_anew, own_metrics, verdicts_of, warnings_told
 from mobilenet.metrics.deliveries import Deliveries
-from mobilenet.quoting import counted, quoted
+from mobilenet.quoting import counted, quoted, shown
 from mobilenet.rundir.kinds import kind_of
 from mobilenet.rundir.manifest import manifest
 from mobilenet.rundir.reader import (
@@ -54,9 +55,8 @@ if TYPE_CHECKING:
     from mobilenet.simulation.outcome import Outcome
     from mobilenet.simulation.plugin_code import PluginError
 
-__all__ = ["Run", "judge", "judge_anew", "manifest_of", "run", "shown", "simulate", "write_scenario"]
+__all__ = ["Run", "judge", "judge_anew", "manifest_of", "run", "simulate", "write_scenario"]
 
-Progress = Callable[[float, float], None]
 RUNS = Path("runs")
 
 
@@ -167,15 +167,6 @@ class Run:
             for name, value in self.metrics.items()
         )
         return f"<b>{escape(str(self.path))}</b>: {escape(self.verdict)}<table>{rows}</table>"
-
-
-def shown(value: float | int | None) -> str:
-    """A number of a metric for people, with thousands as in the verdicts and on the map: 106,167."""
-    if value is None:
-        return "–"
-    if isinstance(value, int):
-        return f"{value:,}"
-    return f"{value:.4g}" if abs(value) < 9999.5 else f"{value:,.0f}"
 
 
 def run(

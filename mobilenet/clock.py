@@ -5,6 +5,10 @@ Source    ours: docs/architecture/time-and-chance.md
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
+Progress = Callable[[float, float], None]  # called with the seconds that are simulated, and how many there are
+
 SECOND = 1_000_000_000
 MILLISECOND = 1_000_000
 MICROSECOND = 1_000

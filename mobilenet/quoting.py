@@ -61,3 +61,12 @@ def quoted(path: Path) -> str:
         + spelled_out(name.replace("\\", r"\\").replace("'", r"\'")).replace("\n", r"\n").replace("\t", r"\t")
         + "'"
     )
+
+
+def shown(value: float | int | None) -> str:
+    """A number of a metric for people, with thousands as in the verdicts and on the map: 106,167."""
+    if value is None:
+        return "–"
+    if isinstance(value, int):
+        return f"{value:,}"
+    return f"{value:.4g}" if abs(value) < 9999.5 else f"{value:,.0f}"

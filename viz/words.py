@@ -10,8 +10,8 @@ from __future__ import annotations
 
 import math
 
-from mobilenet.api import shown
 from mobilenet.metrics.registry import FIRST, FIRST_OF_PROCESSES, SIGNED, meaning
+from mobilenet.quoting import shown
 
 __all__ = ["FIRST", "FIRST_OF_PROCESSES", "NO_MEAN", "PROPERTIES", "SIGNED", "meaning", "probability", "with_interval"]
 

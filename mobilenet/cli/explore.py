@@ -13,7 +13,7 @@ from rich.text import Text
 from mobilenet.cli.console import Exit, error_console, fail, print_table, reporting, say
 from mobilenet.cli.options import AllowCode, Quiet, RunDirectory
 from mobilenet.cli.progress import progress
-from mobilenet.quoting import counted, quoted, spelled_out
+from mobilenet.quoting import counted, quoted, shown, spelled_out
 
 
 def spacetime(
@@ -83,7 +83,6 @@ def diff(
 ) -> None:
     """Say where two runs part: the first event that differs, and what their scenarios, metrics and verdicts say."""
     with reporting(reads=[one, other]):
-        from mobilenet.api import shown
         from mobilenet.rundir.compare import difference
 
         found = difference(one, other)

@@ -17,6 +17,22 @@ from mobilenet.quoting import counted, quoted
 SHOWN = 5
 
 
+At = Annotated[
+    str | None,
+    typer.Option("--origin", metavar="LON,LAT", help="Where (0, 0) lies on Earth, instead of what the scenario says."),
+]
+Epoch = Annotated[
+    float,
+    typer.Option(
+        "--epoch-s",
+        min=0,
+        max=1e11,
+        metavar="S",
+        help="kepler.gl: when the run begins, in seconds since 1970; by default 2024.",
+    ),
+]
+
+
 def export(
     directory: Annotated[
         Path, typer.Argument(metavar="RUN|STUDY", help="A run directory, or with --csv that of a study.")
@@ -42,36 +58,19 @@ def export(
             help="The folder (which must not exist yet) or file; by default inside the directory.",
         ),
     ] = None,
-    origin: Annotated[
-        str | None,
-        typer.Option(
-            "--origin", metavar="LON,LAT", help="Where (0, 0) lies on Earth, instead of what the scenario says."
-        ),
-    ] = None,
+    origin: At = None,
     from_s: Annotated[
         float, typer.Option("--from-s", min=0, metavar="S", help="ShiViz: from this second of simulated time on.")
     ] = 0.0,
     to_s: Annotated[float | None, typer.Option("--to-s", min=0, metavar="S", help="ShiViz: up to this second.")] = None,
-    epoch_s: Annotated[
-        float,
-        typer.Option(
-            "--epoch-s",
-            min=0,
-            max=1e11,
-            metavar="S",
-            help="kepler.gl: when the run begins, in seconds since 1970; by default 2024.",
-        ),
-    ] = 1_704_067_200,
+    epoch_s: Epoch = 1_704_067_200,
     allow_code: AllowCode = False,
     quiet: Quiet = False,
 ) -> None:
     """Write a run or a study for other programs: CSV, GeoJSON, kepler.gl, ShiViz."""
     with reporting(quiet, reads=[directory]):
-        kinds = [
-            name
-            for name, wanted in (("csv", csv), ("geojson", geojson), ("kepler", kepler), ("shiviz", shiviz))
-            if wanted
-        ]
+        wanted = {"csv": csv, "geojson": geojson, "kepler": kepler, "shiviz": shiviz}
+        kinds = [name for name in wanted if wanted[name]]
         if len(kinds) != 1:
             fail("expected one of --csv, --geojson, --kepler and --shiviz", Exit.BAD_INPUT)
         at = None if origin is None else parse_origin(origin)

@@ -51,12 +51,7 @@ def replay(
         found = lines_of_node(lines, node, life, run)
         told = [event for event, _ in exchanges(found)]
         if out is not None:
-            try:
-                out.write_text("".join(f"{line}\n" for line in told), encoding="utf-8")
-            except OSError as error:
-                fail(f"{out}: cannot be written: {error.strerror}", Exit.BAD_INPUT)
-            many = counted(len(told), "event")
-            say(f"{out}: what life {life} of {node} was told, {many}. Next: PROGRAM < {quoted(out)}")
+            _write(out, told, f"what life {life} of {node} was told")
             return
         protocol: Any = load_scenario(run / "scenario.yaml").protocol
         if not hasattr(protocol, "answer_within_s"):
@@ -79,6 +74,14 @@ def replay(
         played = " --allow-code" if again else ""  # it has to be once more
         say(f"Next: mobilenet replay {quoted(run)} --node {node} --life {life} -o told.jsonl{played}, and a debugger")
         raise typer.Exit(Exit.VIOLATED)
+
+
+def _write(out: Path, told: list[str], what: str) -> None:
+    try:
+        out.write_text("".join(f"{line}\n" for line in told), encoding="utf-8")
+    except OSError as error:
+        fail(f"{out}: cannot be written: {error.strerror}", Exit.BAD_INPUT)
+    say(f"{out}: {what}, {counted(len(told), 'event')}. Next: PROGRAM < {quoted(out)}")
 
 
 def _found_here(command: list[str]) -> list[str]:

@@ -47,19 +47,8 @@ def robust(
     """Ask whether a study's comparison would have come out the same way on another radio."""
     with reporting(quiet and not dry_run):
         from mobilenet.studies.robust import robust as robustness
-        from mobilenet.studies.robust.words import (
-            RADIO_HEAD,
-            markdown,
-            radio_row,
-            said_of_mac,
-            totals,
-            without_mean,
-        )
-        from mobilenet.studies.rows import write_rows
+        from mobilenet.studies.robust.words import RADIO_HEAD, radio_row, said_of_mac
         from mobilenet.studies.spark import local_master
-        from mobilenet.studies.store import write_text
-        from mobilenet.viz.files import together
-        from mobilenet.viz.robust import draw
 
         if master is not None and workers is not None:
             fail("--workers counts cores of this machine; with --master the master says how many", Exit.BAD_INPUT)
@@ -75,26 +64,38 @@ def robust(
             return
         with keeping_what_is_done(), runs_progress(quiet) as update:
             done = robustness.perform(plan, place, master or local_master(workers), update, allow_code, say)
-        failed = [f"{result.store.path.name}/{line}" for result in done for line in result.failed]
-        violated = [result.store.runs / run for result in done for run in result.violated]
-        for line in [f"failed: {line}" for line in failed[:10]] + [f"violated: {quoted(run)}" for run in violated[:10]]:
-            say(line, always=True)
-        found = robustness.judge(plan, place)
-        with together(place) as fresh:
-            write_rows(fresh, "robust", robustness.rows(found))
-            write_text(fresh / "robust.md", markdown(plan, found, without_mean(done)))
-            for suffix in ("svg", "png"):
-                draw(plan.factor, plan.study.confidence, found, fresh / f"robust.{suffix}")
-        _print_claims(plan, found)
-        for line in without_mean(done):
-            say(f"{line}: what waits at stations and hosts grows to the end, so there is no mean")
-        say(f"{totals(found)}; {quoted(place / 'robust.md')} has the intervals, robust.csv all numbers")
-        if failed:
-            fail(f"{counted(len(failed), 'run')} failed; the same command tries again", Exit.UNFINISHED)
-        if violated:
-            say(f"Next: mobilenet verify {quoted(violated[0])}")
-            raise typer.Exit(Exit.VIOLATED)
-        say(f"Next: look at {quoted(place / 'robust.png')}")
+        _end(plan, place, done)
+
+
+def _end(plan: Any, place: Path, done: list[Any]) -> None:
+    """Write and print what came out on each radio; exit unless all runs were made and none is violated."""
+    from mobilenet.studies.robust import robust as robustness
+    from mobilenet.studies.robust.words import markdown, totals, without_mean
+    from mobilenet.studies.rows import write_rows
+    from mobilenet.studies.store import write_text
+    from mobilenet.viz.files import together
+    from mobilenet.viz.robust import draw
+
+    failed = [f"{result.store.path.name}/{line}" for result in done for line in result.failed]
+    violated = [result.store.runs / run for result in done for run in result.violated]
+    for line in [f"failed: {line}" for line in failed[:10]] + [f"violated: {quoted(run)}" for run in violated[:10]]:
+        say(line, always=True)
+    found = robustness.judge(plan, place)
+    with together(place) as fresh:
+        write_rows(fresh, "robust", robustness.rows(found))
+        write_text(fresh / "robust.md", markdown(plan, found, without_mean(done)))
+        for suffix in ("svg", "png"):
+            draw(plan.factor, plan.study.confidence, found, fresh / f"robust.{suffix}")
+    _print_claims(plan, found)
+    for line in without_mean(done):
+        say(f"{line}: what waits at stations and hosts grows to the end, so there is no mean")
+    say(f"{totals(found)}; {quoted(place / 'robust.md')} has the intervals, robust.csv all numbers")
+    if failed:
+        fail(f"{counted(len(failed), 'run')} failed; the same command tries again", Exit.UNFINISHED)
+    if violated:
+        say(f"Next: mobilenet verify {quoted(violated[0])}")
+        raise typer.Exit(Exit.VIOLATED)
+    say(f"Next: look at {quoted(place / 'robust.png')}")
 
 
 def _again(study: Path, radios: str | None, obstacles: Path | None, out: Path | None, allow_code: bool) -> str:

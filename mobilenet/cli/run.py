@@ -15,7 +15,7 @@ from rich.text import Text
 from mobilenet.cli.console import Exit, fail, print_table, reporting, say
 from mobilenet.cli.options import AllowCode, Overrides, Quiet, RunDirectory, ScenarioFile, Seed
 from mobilenet.cli.progress import progress
-from mobilenet.quoting import counted, cut, quoted, spelled_out
+from mobilenet.quoting import counted, cut, quoted, shown, spelled_out
 
 EXITS = {"valid": Exit.FINE, "violated": Exit.VIOLATED, "unknown": Exit.UNKNOWN}
 
@@ -161,7 +161,7 @@ def _is_repeated(directory: Path, allow_code: bool) -> bool:
 def show(run: RunDirectory) -> None:
     """Print the metrics and the verdict of a run."""
     with reporting(reads=[run]):
-        from mobilenet.api import Run, shown
+        from mobilenet.api import Run
         from mobilenet.metrics.registry import meaning
         from mobilenet.rundir.kinds import PROCESSES, kind_of
         from mobilenet.rundir.reader import glance_at_tables
@@ -188,7 +188,6 @@ def show(run: RunDirectory) -> None:
 
 
 def _summary(done: Any) -> str:
-    from mobilenet.api import shown
     from mobilenet.engine.native import why_interpreted
     from mobilenet.rundir.kinds import PROCESSES, kind_of
 
@@ -208,8 +207,6 @@ def _summary(done: Any) -> str:
 
 
 def _process_summary(done: Any) -> str:
-    from mobilenet.api import shown
-
     m, manifest = done.metrics, done.manifest
     return (
         f"{counted(manifest['processes'], 'process')}, {manifest['simulated_s']:g} t.u. simulated in"

@@ -16,7 +16,7 @@ from mobilenet.cli.console import reporting, say
 from mobilenet.cli.options import AllowCode, Overrides, Quiet, ScenarioFile, Seed
 from mobilenet.cli.progress import progress
 from mobilenet.cli.run import end_with_verdicts, offering_force
-from mobilenet.quoting import counted
+from mobilenet.quoting import counted, shown
 
 
 def serve(
@@ -80,8 +80,6 @@ def _say_addresses(protocol: Any) -> None:
 
 
 def _summary(done: Any) -> str:
-    from mobilenet.api import shown
-
     m, told = done.metrics, done.manifest["real_time"]
     late = {"p50": 0.0, "p99": 0.0, "max": 0.0, **told["lateness_ms"]}
     two = told["claimed_twice"]

@@ -145,60 +145,64 @@ def reproduce(
 ) -> None:
     """Run the experiments of a paper, and print each of its figures beside ours. Goes on where it was stopped."""
     with reporting(quiet):
-        from mobilenet.papers import bundling, causal, mobile, reliable
-        from mobilenet.studies.spark import local_master
-
-        if paper is Paper.mobile and (max_n is not None or processes is not None):
-            fail(
-                f"{'--max-n' if max_n is not None else '--processes'} counts processes of the papers on VCube; mobile"
-                " has none",
-                Exit.BAD_INPUT,
-            )
-        if paper is not Paper.mobile and engineering:
-            fail(f"--engineering is for mobile; {paper.value} has one setting only", Exit.BAD_INPUT)
-        if paper is not Paper.mobile and master is not None:
-            fail(
-                f"--master does nothing for {paper.value}, which runs on this machine: expected --workers",
-                Exit.BAD_INPUT,
-            )
-        if max_n is not None and processes is not None:
-            fail("--max-n and --processes: expected one of the two", Exit.BAD_INPUT)
-        most = 1024 if max_n is None else max_n
-        folder = out if out is not None else Path("studies") / f"reproduce-{paper.value}"
-        match paper:
-            case Paper.mobile:
-                with keeping_what_is_done(), runs_progress(quiet) as update:
-                    lines = mobile.reproduce(folder, master or local_master(workers), update, say, engineering)
-                for line in lines:
-                    verdict = f": {line.verdict}" if line.verdict else ""
-                    beside = f" ({line.engineering} with the engineering defaults)" if line.engineering else ""
-                    say(
-                        f"{line.experiment}: {line.quantity}: {line.printed} in print, {line.ours}"
-                        f" here{verdict}{beside}"
-                    )
-                _say_totals([line.verdict for line in lines if line.verdict], "judged figure")
-            case Paper.bundling:
-                with keeping_what_is_done():
-                    rows = bundling.reproduce(folder, most, processes, workers, say)
-                _say_agreement(bundling.HEAD, rows, folder / "bundling.csv")
-            case Paper.causal:
-                with keeping_what_is_done():
-                    rows = causal.reproduce(folder, most, processes, workers, say)
-                _say_agreement(causal.HEAD, rows, folder / "causal.csv")
-            case Paper.reliable:
-                with keeping_what_is_done():
-                    rows, statements = reliable.reproduce(folder, most, processes, workers, say)
-                _print_some(reliable.HEAD, rows, folder / "reliable.csv")
-                for statement in statements:
-                    if statement["verdict"] != "not checked":
-                        say(f"{statement['answer']}: {statement['statement']} ({statement['place']})")
-                _say_totals([statement["verdict"] for statement in statements], "statement")
         from mobilenet.viz.figures.mobile_paper import mobile_figures
         from mobilenet.viz.figures.papers import paper_figures
 
+        _require_sense(paper, master, max_n, processes, engineering)
+        folder = out if out is not None else Path("studies") / f"reproduce-{paper.value}"
+        if paper is Paper.mobile:
+            _reproduce_mobile(folder, master, workers, engineering, quiet)
+        else:
+            _reproduce_on_vcube(paper, folder, 1024 if max_n is None else max_n, processes, workers)
         for picture in mobile_figures(folder) if paper is Paper.mobile else paper_figures(paper.value, folder):
             say(f"drawn: {quoted(picture)}")
         say(f"Next: look at {quoted(folder / f'{paper.value}.md')}")
+
+
+def _require_sense(
+    paper: Paper, master: str | None, max_n: int | None, processes: int | None, engineering: bool
+) -> None:
+    if paper is Paper.mobile and (max_n is not None or processes is not None):
+        option = "--max-n" if max_n is not None else "--processes"
+        fail(f"{option} counts processes of the papers on VCube; mobile has none", Exit.BAD_INPUT)
+    if paper is not Paper.mobile and engineering:
+        fail(f"--engineering is for mobile; {paper.value} has one setting only", Exit.BAD_INPUT)
+    if paper is not Paper.mobile and master is not None:
+        what = f"--master does nothing for {paper.value}, which runs on this machine"
+        fail(f"{what}: expected --workers", Exit.BAD_INPUT)
+    if max_n is not None and processes is not None:
+        fail("--max-n and --processes: expected one of the two", Exit.BAD_INPUT)
+
+
+def _reproduce_mobile(folder: Path, master: str | None, workers: int | None, engineering: bool, quiet: bool) -> None:
+    from mobilenet.papers import mobile
+    from mobilenet.studies.spark import local_master
+
+    with keeping_what_is_done(), runs_progress(quiet) as update:
+        lines = mobile.reproduce(folder, master or local_master(workers), update, say, engineering)
+    for line in lines:
+        verdict = f": {line.verdict}" if line.verdict else ""
+        beside = f" ({line.engineering} with the engineering defaults)" if line.engineering else ""
+        say(f"{line.experiment}: {line.quantity}: {line.printed} in print, {line.ours} here{verdict}{beside}")
+    _say_totals([line.verdict for line in lines if line.verdict], "judged figure")
+
+
+def _reproduce_on_vcube(paper: Paper, folder: Path, most: int, processes: int | None, workers: int | None) -> None:
+    from mobilenet.papers import bundling, causal, reliable
+
+    if paper is not Paper.reliable:
+        module = bundling if paper is Paper.bundling else causal
+        with keeping_what_is_done():
+            rows = module.reproduce(folder, most, processes, workers, say)
+        _say_agreement(module.HEAD, rows, folder / f"{paper.value}.csv")
+        return
+    with keeping_what_is_done():
+        rows, statements = reliable.reproduce(folder, most, processes, workers, say)
+    _print_some(reliable.HEAD, rows, folder / "reliable.csv")
+    for statement in statements:
+        if statement["verdict"] != "not checked":
+            say(f"{statement['answer']}: {statement['statement']} ({statement['place']})")
+    _say_totals([statement["verdict"] for statement in statements], "statement")
 
 
 @contextmanager

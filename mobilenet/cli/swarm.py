@@ -6,9 +6,10 @@ import json
 import os
 import shlex
 import time
+from collections import Counter
 from enum import Enum
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, NoReturn
 
 import typer
 
@@ -78,63 +79,79 @@ def swarm(
     links without order, as far as the protocol allows it. A plug-in plays where others of its kind do.
     """
     with reporting():
-        from mobilenet.swarm.campaign import ENDED_BY_ERROR, again, network_of, run_campaign
-
-        if command is None:
-            for option, given in (("--station-command", station_command), ("--promises", promises)):
-                if given is not None:
-                    fail(f"{option}: is of programs; expected --command, what hosts run, beside it", Exit.BAD_INPUT)
-        else:
+        if command is not None:
             if protocol != DEFAULT:
                 fail(f"--protocol {protocol}: expected it or --command, and not both", Exit.BAD_INPUT)
             protocol = _programs(command, station_command or command, (promises or Promises.CAUSAL).value)
-        _require_a_protocol(protocol, allow_code)
-        if backbone is not None and protocol != DEFAULT:
-            other = protocol if command is None else "a program"
-            fail(
-                f"--backbone {backbone.value}: only {DEFAULT} has stations that choose one, not {other}",
-                Exit.BAD_INPUT,
-            )
-        for option, value in (("--mac", mac), ("--radio", radio)):
-            if value is not None and network_of(seed, protocol) == "processes":
-                fail(f"{option} {value.value}: {protocol} plays among processes, which have no radio", Exit.BAD_INPUT)
-        if mac is Mac.ACKING and radio is Model.SINR:
-            fail("--mac acking: only over --radio unit_disk: sinr knows the rates of 802.11", Exit.BAD_INPUT)
+        _require_sense(command, station_command, promises, backbone, protocol, allow_code)
+        _require_radio(seed, protocol, mac, radio)
         others: dict[str, Any] = {"backbone": backbone.value} if backbone is not None else {}
         if protocol != DEFAULT:
             others["protocol"] = protocol
         if mac is Mac.ACKING or radio is Model.SINR:
             others["radio"] = "sinr" if radio is Model.SINR else "acking"
-        started = time.perf_counter()
-        tally: dict[str, int] = {}
-        happened: dict[str, int] = {}
-        with counting(count) as advance:
-            for result in run_campaign(range(seed, seed + count), workers, keep, **others):
-                advance()
-                tally[result.answer] = tally.get(result.answer, 0) + 1
-                for event, number in getattr(result, "happened", {}).items():
-                    happened[event] = happened.get(event, 0) + number
-                which, told = f"schedule {result.seed} ({result.network})", cut(result.explanation, LONGEST_LINE)
-                if result.answer == "violated":
-                    say(f"{which} violated:\n{told}")
-                    say(f"Repeat: {again(result.seed, 1, **others)} --keep {quoted(keep or Path('runs'))}")
-                elif result.answer == ENDED_BY_ERROR:
-                    say(f"{which} ended by an error: {told}")
-                    say(f"Repeat: {again(result.seed, 1, **others)}")
-                elif result.answer == "unknown":
-                    say(f"{which} unknown: {told.splitlines()[0]}")
-        parts = ", ".join(f"{number} {answer}" for answer, number in sorted(tally.items()))
-        say(f"{counted(count, 'schedule')} in {time.perf_counter() - started:.0f} s: {parts}")
-        if happened:
-            say(
-                "A schedule has "
-                + ", ".join(f"{number / count:.1f} {event}" for event, number in sorted(happened.items()))
-            )
-        kept = f" --keep {quoted(keep)}" if keep is not None else ""
-        say(f"Next: {again(seed + count, count, **others)}{kept}")
-        if tally.get("violated"):
-            raise typer.Exit(Exit.VIOLATED)
-        raise typer.Exit(Exit.BAD_INPUT if tally.get(ENDED_BY_ERROR) else Exit.FINE)  # as a run that a plug-in ends
+        _play(count, seed, workers, keep, others)
+
+
+def _require_sense(
+    command: str | None,
+    station_command: str | None,
+    promises: Promises | None,
+    backbone: Backbone | None,
+    protocol: str,
+    allow_code: bool,
+) -> None:
+    if command is None:
+        for option, given in (("--station-command", station_command), ("--promises", promises)):
+            if given is not None:
+                fail(f"{option}: is of programs; expected --command, what hosts run, beside it", Exit.BAD_INPUT)
+    _require_a_protocol(protocol, allow_code)
+    if backbone is not None and protocol != DEFAULT:
+        other = protocol if command is None else "a program"
+        fail(f"--backbone {backbone.value}: only {DEFAULT} has stations that choose one, not {other}", Exit.BAD_INPUT)
+
+
+def _require_radio(seed: int, protocol: str, mac: Mac | None, radio: Model | None) -> None:
+    from mobilenet.swarm.campaign import network_of
+
+    for option, value in (("--mac", mac), ("--radio", radio)):
+        if value is not None and network_of(seed, protocol) == "processes":
+            fail(f"{option} {value.value}: {protocol} plays among processes, which have no radio", Exit.BAD_INPUT)
+    if mac is Mac.ACKING and radio is Model.SINR:
+        fail("--mac acking: only over --radio unit_disk: sinr knows the rates of 802.11", Exit.BAD_INPUT)
+
+
+def _play(count: int, seed: int, workers: int, keep: Path | None, others: dict[str, Any]) -> NoReturn:
+    """Run and judge the schedules, print what is not valid, and exit."""
+    from mobilenet.swarm.campaign import ENDED_BY_ERROR, again, run_campaign
+
+    started = time.perf_counter()
+    tally, happened = Counter[str](), Counter[str]()
+    with counting(count) as advance:
+        for result in run_campaign(range(seed, seed + count), workers, keep, **others):
+            advance()
+            tally[result.answer] += 1
+            happened.update(getattr(result, "happened", {}))
+            which, told = f"schedule {result.seed} ({result.network})", cut(result.explanation, LONGEST_LINE)
+            if result.answer == "violated":
+                say(f"{which} violated:\n{told}")
+                say(f"Repeat: {again(result.seed, 1, **others)} --keep {quoted(keep or Path('runs'))}")
+            elif result.answer == ENDED_BY_ERROR:
+                say(f"{which} ended by an error: {told}")
+                say(f"Repeat: {again(result.seed, 1, **others)}")
+            elif result.answer == "unknown":
+                say(f"{which} unknown: {told.splitlines()[0]}")
+    parts = ", ".join(f"{number} {answer}" for answer, number in sorted(tally.items()))
+    say(f"{counted(count, 'schedule')} in {time.perf_counter() - started:.0f} s: {parts}")
+    if happened:
+        say(
+            "A schedule has " + ", ".join(f"{number / count:.1f} {event}" for event, number in sorted(happened.items()))
+        )
+    kept = f" --keep {quoted(keep)}" if keep is not None else ""
+    say(f"Next: {again(seed + count, count, **others)}{kept}")
+    if tally["violated"]:
+        raise typer.Exit(Exit.VIOLATED)
+    raise typer.Exit(Exit.BAD_INPUT if tally[ENDED_BY_ERROR] else Exit.FINE)  # as a run that a plug-in ends
 
 
 def _programs(command: str, station_command: str, promises: str) -> str:

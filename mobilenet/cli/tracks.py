@@ -17,123 +17,149 @@ from mobilenet.quoting import counted, quoted
 
 SHOWN = 5
 RANGE_M = 120.0
+READ_AS = ("format", "coordinates")
+
+
+TracksFile = Annotated[
+    Path,
+    typer.Argument(
+        metavar="FILE",
+        help=(
+            "Tracks: a table (CSV; its columns: t, t_s, time, time_s or timestamp; id, host, node, host_id,"
+            " node_id, vehicle or person; x and y or x_m and y_m in metres, or lon and lat), SUMO's FCD (XML, CSV),"
+            " ns-2, BonnMotion or GPX; .gz or not."
+        ),
+    ),
+]
+Sites = Annotated[
+    Path | None,
+    typer.Option(
+        "--stations", metavar="SITES.csv", help="A table with name and x_m, y_m or lon, lat; or OpenCelliD's."
+    ),
+]
+Range = Annotated[float, typer.Option("--range-m", min=1, max=100_000, metavar="M", help="How far a station reaches.")]
+RadioOf = Annotated[
+    Path | None,
+    typer.Option(
+        "--radio-of",
+        metavar="FILE.yaml",
+        help="A scenario: its stations, radio and attachment decide who is served where, walls included.",
+    ),
+]
+Format = Annotated[
+    str, typer.Option("--format", metavar="F", help="auto, csv, sumo_fcd, sumo_fcd_csv, ns2, bonnmotion or gpx.")
+]
+Coordinates = Annotated[str, typer.Option("--coordinates", metavar="C", help="auto, metres or lonlat.")]
+At = Annotated[
+    str | None,
+    typer.Option("--origin", metavar="LON,LAT", help="Where (0, 0) lies on Earth, if the sites do not say it."),
+]
+Picture = Annotated[
+    Path | None,
+    typer.Option(
+        "--out",
+        "-o",
+        metavar="FILE",
+        help="A picture: SVG, PNG or PDF; by default one beside you, named after FILE.",
+    ),
+]
+NewScenario = Annotated[
+    Path | None,
+    typer.Option("--scenario", metavar="FILE.yaml", help="Also write a scenario with these tracks and sites."),
+]
 
 
 def inspect_tracks(
-    file: Annotated[
-        Path,
-        typer.Argument(
-            metavar="FILE",
-            help=(
-                "Tracks: a table (CSV; its columns: t, t_s, time, time_s or timestamp; id, host, node, host_id,"
-                " node_id, vehicle or person; x and y or x_m and y_m in metres, or lon and lat), SUMO's FCD (XML, CSV),"
-                " ns-2, BonnMotion or GPX; .gz or not."
-            ),
-        ),
-    ],
-    stations: Annotated[
-        Path | None,
-        typer.Option(
-            "--stations", metavar="SITES.csv", help="A table with name and x_m, y_m or lon, lat; or OpenCelliD's."
-        ),
-    ] = None,
-    range_m: Annotated[
-        float, typer.Option("--range-m", min=1, max=100_000, metavar="M", help="How far a station reaches.")
-    ] = RANGE_M,
-    radio_of: Annotated[
-        Path | None,
-        typer.Option(
-            "--radio-of",
-            metavar="FILE.yaml",
-            help="A scenario: its stations, radio and attachment decide who is served where, walls included.",
-        ),
-    ] = None,
-    format: Annotated[
-        str, typer.Option("--format", metavar="F", help="auto, csv, sumo_fcd, sumo_fcd_csv, ns2, bonnmotion or gpx.")
-    ] = "auto",
-    coordinates: Annotated[str, typer.Option("--coordinates", metavar="C", help="auto, metres or lonlat.")] = "auto",
-    origin: Annotated[
-        str | None,
-        typer.Option("--origin", metavar="LON,LAT", help="Where (0, 0) lies on Earth, if the sites do not say it."),
-    ] = None,
-    out: Annotated[
-        Path | None,
-        typer.Option(
-            "--out",
-            "-o",
-            metavar="FILE",
-            help="A picture: SVG, PNG or PDF; by default one beside you, named after FILE.",
-        ),
-    ] = None,
-    scenario: Annotated[
-        Path | None,
-        typer.Option("--scenario", metavar="FILE.yaml", help="Also write a scenario with these tracks and sites."),
-    ] = None,
+    file: TracksFile,
+    stations: Sites = None,
+    range_m: Range = RANGE_M,
+    radio_of: RadioOf = None,
+    format: Format = "auto",
+    coordinates: Coordinates = "auto",
+    origin: At = None,
+    out: Picture = None,
+    scenario: NewScenario = None,
 ) -> None:
     """Show what tracks are like before any simulation: extent, speeds, gaps, coverage, expected handoffs; and draw
     them.
     """
     with reporting():
-        from mobilenet.scenario.starter import LONGEST_S
-        from mobilenet.tracks.read import FORMATS, read_tracks
+        from mobilenet.tracks.read import read_tracks
         from mobilenet.tracks.sites import read_sites
         from mobilenet.viz.files import whole_file
         from mobilenet.viz.tracks_figure import draw
-        from mobilenet.world.inspection import inspect, no_run
+        from mobilenet.world.inspection import inspect
 
-        for value, known, option in (
-            (format, FORMATS, "--format"),
-            (coordinates, ("auto", "metres", "lonlat"), "--coordinates"),
-        ):
-            if value not in known:
-                fail(f"{option}: unknown value {value[:40]!r}, expected one of {', '.join(known)}", Exit.BAD_INPUT)
+        _require_known(format, coordinates)
         if scenario is not None and os.path.lexists(scenario):
             fail(f"{scenario}: exists already; name another file, or remove it", Exit.BAD_INPUT)
         if radio_of is not None:
             _refuse_beside_a_scenario(stations=stations, range_m=range_m != RANGE_M, scenario=scenario)
         recorded = read_tracks(file, format, coordinates)  # type: ignore[arg-type]
-        told, sites = recorded, None
+        at, sites = None, None
         if radio_of is not None:
             found = _by_scenario(radio_of, recorded, origin)
-            at = None
         else:
             sites = None if stations is None else read_sites(stations)
             at = _origin(origin, recorded, sites)
             found = inspect(recorded.on_plane(at), None if sites is None else _positions(sites, at), range_m)
-        _print(found, sites, _exchanged(told, found))
+        _print(found, sites, _exchanged(recorded, found))
         target = out or Path(f"{_stem(file)}_tracks.png")
         with whole_file(target) as partial:
             draw(found, partial, file.name)
         say(f"Drawn: {quoted(target)}")
-        options = (
-            ("stations", stations and quoted(stations)),
-            ("radio-of", radio_of and quoted(radio_of)),
-            ("range-m", None if range_m == RANGE_M else f"{range_m:g}"),
-            ("origin", origin and "".join(origin.split())),
-        )
-        kinds = (
-            (name, None if value == "auto" else value)
-            for name, value in (("format", format), ("coordinates", coordinates))
-        )
-        again = f"mobilenet inspect-tracks {quoted(file)}" + "".join(
-            f" --{name}{'=' if name == 'origin' else ' '}{value}" for name, value in (*options, *kinds) if value
-        )
-        if impossible := no_run(found, LONGEST_S):
-            why, helps = impossible
-            if scenario is None:
-                say(f"No run can be made of this: {why}")
-            say(f"Next: {helps}, then {again}")
-            if scenario is not None:
-                fail(f"{scenario}: not written: {why}", Exit.BAD_INPUT)
-        elif radio_of is not None:
+        again = _again(file, stations, radio_of, range_m, origin, format, coordinates)
+        if _is_impossible(found, scenario, again):
+            return
+        if radio_of is not None:
             say(f"Next: mobilenet check {quoted(radio_of)}")
         elif scenario is None:
             say(f"Next: {again} --scenario own.yaml")
         else:
-            _write_scenario(
-                scenario, file, stations, found, range_m, at, {"format": format, "coordinates": coordinates}
-            )
+            read_as = {"format": format, "coordinates": coordinates}
+            _write_scenario(scenario, file, stations, found, range_m, at, read_as)
             say(f"Next: mobilenet run {quoted(scenario)}")
+
+
+def _require_known(format: str, coordinates: str) -> None:
+    from mobilenet.tracks.read import FORMATS
+
+    known = {"--format": (format, FORMATS), "--coordinates": (coordinates, ("auto", "metres", "lonlat"))}
+    for option, (value, values) in known.items():
+        if value not in values:
+            fail(f"{option}: unknown value {value[:40]!r}, expected one of {', '.join(values)}", Exit.BAD_INPUT)
+
+
+def _again(
+    file: Path, stations: Path | None, radio_of: Path | None, range_m: float, origin: str | None, *read_as: str
+) -> str:
+    """The command that repeats the inspection; `read_as`: format and coordinates."""
+    options = {
+        "stations": stations and quoted(stations),
+        "radio-of": radio_of and quoted(radio_of),
+        "range-m": None if range_m == RANGE_M else f"{range_m:g}",
+        "origin": origin and "".join(origin.split()),
+        **{name: None if value == "auto" else value for name, value in zip(READ_AS, read_as, strict=True)},
+    }
+    told = (f" --{name}{'=' if name == 'origin' else ' '}{value}" for name, value in options.items() if value)
+    return f"mobilenet inspect-tracks {quoted(file)}" + "".join(told)
+
+
+def _is_impossible(found: Any, scenario: Path | None, again: str) -> bool:
+    """Whether no run can be made of the tracks; the reason is printed, and what helps."""
+    from mobilenet.scenario.starter import LONGEST_S
+    from mobilenet.world.inspection import no_run
+
+    impossible = no_run(found, LONGEST_S)
+    if impossible is None:
+        return False
+    why, helps = impossible
+    if scenario is None:
+        say(f"No run can be made of this: {why}")
+    say(f"Next: {helps}, then {again}")
+    if scenario is not None:
+        fail(f"{scenario}: not written: {why}", Exit.BAD_INPUT)
+    return True
 
 
 def _refuse_beside_a_scenario(**options: Any) -> None:
@@ -233,77 +259,59 @@ def _exchanged(told: Any, found: Any) -> bool:
 
 
 def _print(found: Any, sites: Any, exchanged: bool) -> None:
-    recorded, cells = found.recorded, found.cells
+    table = Table("", "", box=None, pad_edge=False, show_header=False)
+    for name, value in [*_of_tracks(found, exchanged), *([] if found.cells is None else _of_cells(found, sites))]:
+        table.add_row(name, Text(value))
+    out_console.print(table)
+    if found.recorded.choice:
+        say(f"Coordinates: {found.recorded.choice}")
+
+
+def _of_tracks(found: Any, exchanged: bool) -> list[tuple[str, str]]:
+    recorded = found.recorded
     west, south, east, north = found.extent_m
-    begins, ends = float(recorded.t_s.min()), float(recorded.t_s.max())
-    since = (
-        ", counted from"
-        f" {datetime.fromtimestamp(recorded.begins_s, UTC).replace(tzinfo=None).isoformat(' ', 'seconds')} UTC"
-        if recorded.begins_s
-        else ""
-    )
-    rows = [
+    begins, since = float(recorded.t_s.min()), ""
+    if recorded.begins_s:
+        first = datetime.fromtimestamp(recorded.begins_s, UTC).replace(tzinfo=None)
+        since = f", counted from {first.isoformat(' ', 'seconds')} UTC"
+    interval, speed, gaps = "–", "–", f"{len(found.gaps)}{_findings(found.gaps, 's')}"
+    if len(recorded.t_s) > len(recorded.names):
+        interval = "p5 {:g}, median {:g}, p95 {:g} s".format(*found.interval_s)
+    if len(found.speeds[0]):
+        speed = "p5 {:.2f}, median {:.2f}, p95 {:.2f}, most {:.2f} m/s".format(*found.speed_mps)
+    if recorded.waypoints:
+        gaps = "none between waypoints by definition"
+    exchange = "; are lon and lat exchanged?" if exchanged else ""
+    return [
         ("format", recorded.format),
         ("hosts", f"{len(recorded.names):,}"),
         ("samples", f"{len(recorded.t_s):,}"),
-        ("time", f"{begins:g} to {ends:g} s{since}"),
+        ("time", f"{begins:g} to {float(recorded.t_s.max()):g} s{since}"),
         ("host time", f"{found.host_s / 3600:.3g} h"),
         (
             "extent",
             f"{east - west:,.0f} by {north - south:,.0f} m, x {west:.1f} to {east:.1f}, y {south:.1f} to {north:.1f}",
         ),
-        (
-            "sample interval",
-            (
-                "p5 {:g}, median {:g}, p95 {:g} s".format(*found.interval_s)
-                if len(recorded.t_s) > len(recorded.names)
-                else "–"
-            ),
-        ),
-        (
-            "speed",
-            (
-                "p5 {:.2f}, median {:.2f}, p95 {:.2f}, most {:.2f} m/s".format(*found.speed_mps)
-                if len(found.speeds[0])
-                else "–"
-            ),
-        ),
-        (
-            "gaps of more than 10 s",
-            (
-                "none between waypoints by definition"
-                if recorded.waypoints
-                else f"{len(found.gaps)}{_findings(found.gaps, 's')}"
-            ),
-        ),
-        (
-            "jumps above 70 m/s",
-            f"{len(found.jumps)}{_findings(found.jumps, 'm/s')}{'; are lon and lat exchanged?' if exchanged else ''}",
-        ),
+        ("sample interval", interval),
+        ("speed", speed),
+        ("gaps of more than 10 s", gaps),
+        ("jumps above 70 m/s", f"{len(found.jumps)}{_findings(found.jumps, 'm/s')}{exchange}"),
     ]
-    if cells is not None:
-        merged = f" ({sites.merged} cells at the same places merged)" if sites is not None and sites.merged else ""
-        rows += [
-            ("stations", f"{len(cells.stations_m):,}{merged}, {cells.unused} of them without a host all the time"),
-            (
-                "covered",
-                (
-                    f"{100 * cells.covered_share:.1f} % of the hosts' time; {cells.uncovered_host_s / 3600:.3g} h out"
-                    " of reach"
-                    if found.host_s
-                    else "–"
-                ),
-            ),
-            ("served by", cells.rule),
-            ("expected handoffs", f"{len(cells.handoffs_m):,}: {found.handoffs_per_host_hour:.1f} per host and hour"),
-            ("most hosts in one cell", f"{cells.busiest}"),
-        ]
-    table = Table("", "", box=None, pad_edge=False, show_header=False)
-    for name, value in rows:
-        table.add_row(name, Text(value))
-    out_console.print(table)
-    if recorded.choice:
-        say(f"Coordinates: {recorded.choice}")
+
+
+def _of_cells(found: Any, sites: Any) -> list[tuple[str, str]]:
+    cells, covered = found.cells, "–"
+    merged = f" ({sites.merged} cells at the same places merged)" if sites is not None and sites.merged else ""
+    if found.host_s:
+        out_of_reach = f"{cells.uncovered_host_s / 3600:.3g} h out of reach"
+        covered = f"{100 * cells.covered_share:.1f} % of the hosts' time; {out_of_reach}"
+    return [
+        ("stations", f"{len(cells.stations_m):,}{merged}, {cells.unused} of them without a host all the time"),
+        ("covered", covered),
+        ("served by", cells.rule),
+        ("expected handoffs", f"{len(cells.handoffs_m):,}: {found.handoffs_per_host_hour:.1f} per host and hour"),
+        ("most hosts in one cell", f"{cells.busiest}"),
+    ]
 
 
 def _findings(found: Any, unit: str) -> str:

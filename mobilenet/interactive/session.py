@@ -26,7 +26,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
-from mobilenet.clock import SECOND, ns
+from mobilenet.clock import SECOND, Progress, ns
 from mobilenet.engine.event_queue import Runaway
 from mobilenet.expected.by_kind import declared, expected
 from mobilenet.expected.expectations import Expected
@@ -50,7 +50,6 @@ if TYPE_CHECKING:
     from mobilenet.api import Run
 
 PIECE_NS = SECOND // 4  # of simulated time: between two looks at what is violated, and two points of the curves
-Progress = Callable[[float, float], None]
 
 
 class LiveSession:

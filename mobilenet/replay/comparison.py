@@ -9,7 +9,7 @@ Source    ours: docs/verdicts-and-metrics.md
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -17,13 +17,13 @@ import numpy as np
 import pyarrow as pa
 
 from mobilenet.api import run
+from mobilenet.clock import Progress
 from mobilenet.quoting import cut, spelled_out
 from mobilenet.rundir.reader import RunError, read_json, read_manifest, read_table
 from mobilenet.rundir.schema import COLUMNS
 from mobilenet.scenario.run_source import AdversarySchedule, recorded
 from mobilenet.simulation.plugin_code import PluginError
 
-Progress = Callable[[float, float], None]
 OF_THE_MOMENT = ("wall_s", "command", "mobilenet_version", "files")
 
 

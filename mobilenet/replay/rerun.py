@@ -11,11 +11,11 @@ Source    ours: docs/guide/pictures.md
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from mobilenet.api import simulate
+from mobilenet.clock import Progress
 from mobilenet.rundir.reader import RunError, read_frame, read_manifest
 from mobilenet.rundir.recorder import Recording
 from mobilenet.rundir.writer import write_table
@@ -24,8 +24,6 @@ from mobilenet.simulation.plugin_code import PluginError, require_allowed
 
 if TYPE_CHECKING:
     import pandas as pd
-
-Progress = Callable[[float, float], None]
 
 
 def protocol_messages(

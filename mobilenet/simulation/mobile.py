@@ -10,12 +10,12 @@ Source    ours: docs/architecture.md, docs/models/world.md
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
 
-from mobilenet.clock import MILLISECOND, SECOND, ns
+from mobilenet.clock import MILLISECOND, SECOND, Progress, ns
 from mobilenet.engine.event_queue import Runaway
 from mobilenet.engine.kernel import Kernel
 from mobilenet.engine.random_streams import Stream
@@ -56,7 +56,6 @@ from mobilenet.world.layout import station_positions
 from mobilenet.world.mobility import trajectories
 
 LOOK_NS = 100 * MILLISECOND  # between two looks whether all has come to rest
-Progress = Callable[[float, float], None]
 
 
 class Simulation:

@@ -46,6 +46,25 @@ def local_master(workers: int | None) -> str:
     return f"local[{workers or '*'}]"
 
 
+def _settings(master: str, is_local: bool, memory: str) -> dict[str, str]:
+    settings = {
+        "spark.ui.enabled": "false",
+        "spark.ui.showConsoleProgress": "false",
+        "spark.log.level": "ERROR",
+        "spark.driver.memory": memory,
+        "spark.task.maxFailures": str(MOST_DEATHS),
+        f"spark.executorEnv.{safe_path.VARIABLE}": safe_path.value(),
+    }
+    if is_local:
+        settings["spark.driver.extraJavaOptions"] = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
+    else:
+        settings |= _secret()
+    if is_local or "127.0.0.1" in master or "localhost" in master:
+        os.environ["SPARK_LOCAL_IP"] = "127.0.0.1"
+        settings |= {"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1"}
+    return settings
+
+
 @contextmanager
 def spark_session(master: str, memory: str = "1g") -> Iterator[SparkSession]:
     """A session for one command; quiet, on loopback where the master is local."""
@@ -57,7 +76,6 @@ def spark_session(master: str, memory: str = "1g") -> Iterator[SparkSession]:
             "a study needs Spark, which is not installed: pip install pyspark, or python3 make.py setup"
         ) from None
     require_master(master)
-    is_local = master.startswith("local")
     os.environ["JAVA_HOME"] = str(java_home())
     home = Path(str(pyspark.__file__)).parent  # pyspark would first look for bin/spark-submit in the parent folder
     os.environ.setdefault("SPARK_HOME", str(home))
@@ -65,25 +83,11 @@ def spark_session(master: str, memory: str = "1g") -> Iterator[SparkSession]:
     os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
     logging.getLogger("py4j").addHandler(logging.NullHandler())  # tracebacks when Java goes first
     logging.getLogger("py4j").propagate = False
-    builder: Any = SparkSession.builder
     local = re.fullmatch(r"local\[(\*|\d+)\]", master)
+    builder: Any = SparkSession.builder
     builder = builder.master(f"local[{local[1]},{MOST_DEATHS}]" if local else master).appName("mobilenet")
-    settings = {
-        "spark.ui.enabled": "false",
-        "spark.ui.showConsoleProgress": "false",
-        "spark.log.level": "ERROR",
-        "spark.driver.memory": memory,
-        "spark.task.maxFailures": str(MOST_DEATHS),
-        f"spark.executorEnv.{safe_path.VARIABLE}": safe_path.value(),
-    }
-    if not is_local:
-        settings |= _secret()
-    if is_local or "127.0.0.1" in master or "localhost" in master:
-        os.environ["SPARK_LOCAL_IP"] = "127.0.0.1"
-        settings |= {"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1"}
-    if is_local:
-        settings["spark.driver.extraJavaOptions"] = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
-    for key, value in settings.items():
+    is_local = master.startswith("local")
+    for key, value in _settings(master, is_local, memory).items():
         builder = builder.config(key, value)
     with _quiet_stderr():
         try:

@@ -20,9 +20,9 @@ from mobilenet.viz.style import Look
 from mobilenet.viz.words import meaning, with_interval
 from typer.testing import CliRunner
 
-from mobilenet.api import shown
 from mobilenet.cli.main import app
 from mobilenet.metrics.registry import MOBILE
+from mobilenet.quoting import shown
 from mobilenet.studies.study import Result, compare_study
 from mobilenet.viz import comparison
 from tests.viz.overlap import legends_on_curves, overlapping

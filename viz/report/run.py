@@ -10,8 +10,8 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-from mobilenet.api import Run, shown
-from mobilenet.quoting import counted
+from mobilenet.api import Run
+from mobilenet.quoting import counted, shown
 from mobilenet.rundir.kinds import PROCESSES, kind_of
 from mobilenet.scenario.radio_words import radio_of_run
 
@@ -42,51 +42,19 @@ ASKED_OF_PROCESSES = {
 def run_page(directory: Path) -> str:
     manifest_of(directory)  # before anything is drawn
     run = Run(directory)
-    manifest, metrics, verdicts = run.manifest, run.metrics, run.verdicts
-    kind = kind_of(manifest)
-    of_processes = kind is PROCESSES
-    own = manifest.get("own_metrics", {})  # a plug-in's
-    first = [
-        (meaning(key, of_processes, own), shown(metrics[key]))
-        for key in (*own, *(FIRST_OF_PROCESSES if of_processes else FIRST))
-        if metrics.get(key) is not None
-    ]
-    rest = table(
-        ("name", "quantity", "value"),
-        [
-            (key, meaning(key, of_processes, run.manifest.get("own_metrics")), shown(value))
-            for key, value in metrics.items()
-        ],
-        numbers=2,
-    )
+    manifest, kind = run.manifest, kind_of(run.manifest)
     checks = [
         (check, verdict.answer, PROPERTIES.get(check, ""), verdict.explanation or "")
-        for check, verdict in verdicts.items()
+        for check, verdict in run.verdicts.items()
     ]
     with tempfile.TemporaryDirectory(prefix="mobilenet-report-") as folder:
         drawn = run_figures(directory, Path(folder), Look((".svg",), captions=False))
         figures, still = pictures(drawn), pictures(figure for figure in drawn if figure.path.stem == "field")
     scenario = (directory / "scenario.yaml").read_text(encoding="utf-8")
+    limits = limits_of(kind is PROCESSES, {by_power(directory)})
     sections = [
-        (
-            "The numbers",
-            ("" if of_processes else paragraph(text(_window(manifest))))
-            + table(("quantity", "this run"), first)
-            + folded("all metrics", rest),
-        ),
-        (
-            "The map",
-            (
-                ""
-                if of_processes
-                else (
-                    "<p class=onscreen>Space plays, h jumps to the next handoff; click a host, a station or a"
-                    " message.</p>"
-                )
-                + f"<div class=onpaper>{still}</div>"
-                + framed(map_page(document(directory)), "map of the run")
-            ),
-        ),
+        ("The numbers", _numbers(run)),
+        ("The map", "" if kind is PROCESSES else _map(directory, still)),
         ("Figures", figures),
         ("The verdict, property by property", table(("property", "answer", "what it asks", ""), checks, numbers=4)),
         ("The scenario, all defaults filled in", _radio(directory) + code(scenario)),
@@ -97,24 +65,35 @@ def run_page(directory: Path) -> str:
             + paragraph(f"The same events {kind.same_times}. Fingerprint:")
             + code(manifest["fingerprint"]),
         ),
-        (
-            "What the models leave out",
-            "<ul>"
-            + "".join(f"<li>{text(limit)}</li>" for limit in limits_of(of_processes, {by_power(directory)}))
-            + "</ul>",
-        ),
+        ("What the models leave out", f"<ul>{''.join(f'<li>{text(limit)}</li>' for limit in limits)}</ul>"),
     ]
     subtitle = text(
         f"{manifest['protocol']}, {kind.participants(manifest)}, seed {manifest['seed']}, {manifest['simulated_s']:g}"
-        f" {kind.unit} simulated, mobilenet {manifest['mobilenet_version']}; folder"
-        f" {directory.resolve().name}"
+        f" {kind.unit} simulated, mobilenet {manifest['mobilenet_version']}; folder {directory.resolve().name}"
     )
-    return whole(
-        called(directory, scenario_of(directory)),
-        run.verdict,
-        subtitle,
-        _answer(run) + "".join(f"<p class=caveat>{text(line)}</p>" for line in (*map(_warning, run.warnings), ONE_RUN)),
-        sections,
+    caveats = "".join(f"<p class=caveat>{text(line)}</p>" for line in (*map(_warning, run.warnings), ONE_RUN))
+    return whole(called(directory, scenario_of(directory)), run.verdict, subtitle, _answer(run) + caveats, sections)
+
+
+def _numbers(run: Run) -> str:
+    of_processes, metrics, own = kind_of(run.manifest) is PROCESSES, run.metrics, run.manifest.get("own_metrics", {})
+    first = [
+        (meaning(key, of_processes, own), shown(metrics[key]))
+        for key in (*own, *(FIRST_OF_PROCESSES if of_processes else FIRST))
+        if metrics.get(key) is not None
+    ]
+    rest = [(key, meaning(key, of_processes, own), shown(value)) for key, value in metrics.items()]
+    return (
+        ("" if of_processes else paragraph(text(_window(run.manifest))))
+        + table(("quantity", "this run"), first)
+        + folded("all metrics", table(("name", "quantity", "value"), rest, numbers=2))
+    )
+
+
+def _map(directory: Path, still: str) -> str:
+    return (
+        "<p class=onscreen>Space plays, h jumps to the next handoff; click a host, a station or a message.</p>"
+        f"<div class=onpaper>{still}</div>{framed(map_page(document(directory)), 'map of the run')}"
     )
 
 

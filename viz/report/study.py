@@ -12,9 +12,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from mobilenet.api import shown
 from mobilenet.parameters import ScenarioError
-from mobilenet.quoting import counted, quoted
+from mobilenet.quoting import counted, quoted, shown
 from mobilenet.rundir.reader import RunError
 from mobilenet.scenario import load_scenario
 from mobilenet.scenario.radio_words import radio_of_study

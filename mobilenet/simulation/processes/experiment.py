@@ -19,7 +19,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from mobilenet.clock import SECOND, ns
+from mobilenet.clock import SECOND, Progress, ns
 from mobilenet.engine.event_queue import Runaway
 from mobilenet.engine.kernel import Kernel
 from mobilenet.engine.random_streams import Stream
@@ -44,7 +44,6 @@ from mobilenet.simulation.processes.steps import StepNetwork
 from mobilenet.simulation.processes.wires import WireNetwork
 from mobilenet.simulation.programs import as_played, cast_of, processes_of
 
-Progress = Callable[[float, float], None]
 OnMessage = Callable[[int, int, int, Any], None]  # time_ns, sender, receiver, message
 
 
