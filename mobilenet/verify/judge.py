@@ -25,7 +25,7 @@ import numpy as np
 
 from mobilenet.expected.expectations import Conduct, Expected, ProcessPlan
 from mobilenet.rundir.kinds import PROCESSES, kind_of
-from mobilenet.rundir.reader import read_coded, read_json, read_manifest, require_files, require_tables
+from mobilenet.rundir.reader import RunError, read_coded, read_json, read_manifest, require_files, require_tables
 from mobilenet.rundir.schema import BUFFERS, buffers_of
 from mobilenet.rundir.table import Columns, Table
 from mobilenet.verify.asked import asked_problem
@@ -38,6 +38,7 @@ from mobilenet.verify.declared import require_scenario
 from mobilenet.verify.ended_early import early_verdicts, ended_early, record_so_far_problem, sums_so_far_problem
 from mobilenet.verify.excused import excuse_problem
 from mobilenet.verify.fifo import fifo_problem
+from mobilenet.verify.forms import number_problem, require_readable
 from mobilenet.verify.lines import lines_problem
 from mobilenet.verify.needed import needed_problem
 from mobilenet.verify.on_air import TABLES as ON_AIR
@@ -75,12 +76,15 @@ def verify_run(directory: Path, tables: dict[str, Table] | None = None) -> dict[
     require_manifest(manifest)
     expected = require_scenario(directory, manifest)
     counters = read_json(directory, "counters.json")
+    if (untold := number_problem("counters", counters)) is not None:
+        raise RunError(f"{directory / 'counters.json'}: {untold}")
     require_tables(directory, counters)
     tables = {} if tables is None else tables
     tables |= {name: read_coded(directory, name) for name in TABLES}
     require_files(directory, manifest)
     counted = counters["rows"] if isinstance(counters.get("rows"), dict) else {}
     tables |= {name: read_coded(directory, name) for name in (*ON_AIR, "lines") if name in counted}
+    require_readable(directory, tables)
     return verify(tables["events"], tables["samples"], tables["positions"], counters, manifest, expected, tables)
 
 

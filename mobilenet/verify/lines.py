@@ -64,6 +64,9 @@ def lines_problem(
         return None
     columns = (times.tolist(), lines["node"], lines["life"], lines["said"], (objects[code] for code in text.codes))
     rows = [Line(*row) for row in zip(*columns, strict=True)]  # type: ignore[arg-type]
+    for row, line in enumerate(rows):
+        if not _has_form(line):
+            return _row_problem(lines, row, f"an {'action' if line.said else 'event'} of programs")
     return (
         _answers_problem(lines, text.mapped([each == DONE for each in objects], nothing=False))
         or _lives_problem(rows, events, manifest)
@@ -77,6 +80,13 @@ def _row_problem(lines: Table, row: int, expected: str) -> str:
         f"lines: row {row} has node {lines['node'][row]} at {lines['time_ns'][row]} ns in life {lines['life'][row]},"
         f" expected {expected}"
     )
+
+
+def _has_form(line: Line) -> bool:
+    """Whether it names what it is, and bytes, if it does, are numbers of them."""
+    sizes = [line.object[key] for key in ("bytes", "payload_bytes") if key in line.object]
+    named = isinstance(line.object.get("do" if line.said else "ev"), str)
+    return named and all(type(size) is int and size >= 0 for size in sizes)
 
 
 def _answers_problem(lines: Table, done: np.ndarray) -> str | None:

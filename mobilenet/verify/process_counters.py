@@ -57,6 +57,9 @@ def counters_problem(
 def _shape_problems(counters: dict[str, Any], plan: ProcessPlan | None) -> Iterator[str]:
     for name in ("messages", "detector"):
         lane = counters.get(name)
+        if name not in counters:
+            yield f"{name} is missing"
+            return
         if lane is None and name == "detector" and (plan is None or plan.network == "packet"):
             continue
         if not isinstance(lane, dict):

@@ -18,9 +18,11 @@ import re
 from collections import Counter
 from typing import Any
 
+from mobilenet.quoting import cut
 from mobilenet.rundir.reader import RunError
 from mobilenet.rundir.recorder import EVENTS
 from mobilenet.rundir.table import Columns, Table
+from mobilenet.verify.forms import LONGEST, number_problem
 from mobilenet.verify.sampled import samples_problem
 from mobilenet.verify.screened_wellformed import Rules, are_well_formed
 from mobilenet.verify.sessions import sessions_problem
@@ -37,9 +39,11 @@ MARGIN_S = 1e-6  # seconds in the manifest are decimal fractions
 
 def require_manifest(manifest: dict[str, Any]) -> None:
     """Raise RunError unless the keys that verdicts rest on are there, with their types."""
+    if (untold := number_problem("manifest", manifest)) is not None:
+        raise RunError(f"manifest.json: {untold}")
     promises = manifest.get("promises")
     if not isinstance(promises, dict):
-        raise RunError(f"manifest.json: promises is {promises!r}, expected an object")
+        raise RunError(f"manifest.json: promises is {cut(repr(promises), LONGEST)}, expected an object")
     places = (
         (manifest, "fingerprint", _is_text),
         (manifest, "quiescent", _is_bool),
@@ -56,7 +60,7 @@ def require_manifest(manifest: dict[str, Any]) -> None:
     )
     for where, key, is_right in places:
         if key not in where or not is_right(where[key]):
-            raise RunError(f"manifest.json: {key} is {where.get(key)!r}, which cannot be")
+            raise RunError(f"manifest.json: {key} is {cut(repr(where.get(key)), LONGEST)}, which cannot be")
 
 
 def _is_text(value: object) -> bool:
