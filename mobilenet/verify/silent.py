@@ -3,9 +3,12 @@
 Checks    nothing that others delivered meanwhile contradicts the silence
           a station looks from time to time, and gives up at its first look after T who was with it when it was last
           heard; and nobody twice without having been heard between
+          it gives up nobody who was with another station then, and not on its way to this one
 Model     a host is heard by the station that it is confirmed with, and by no other one that would take its messages. So
           a message that it broadcasts during a silence, and that another host delivers during it, had reached that
-          station: unless the host opened a new session meanwhile, left, or crashed
+          station: unless the host opened a new session meanwhile, left, or crashed. A station serves a member whose
+          session it has confirmed, or that has opened one with it since. While a host asks to join, no event says with
+          which stations
 Units     integer nanoseconds
 Source    ours: docs/verdicts-and-metrics.md
 """
@@ -37,6 +40,8 @@ def silent_problem(events: Columns, conduct: Conduct | None, after_s: float | No
         late = _late_problem(table, expired, conduct.looks_every_ns, round(after_s * SECOND))
         if late is not None:
             return late
+    if (stranger := _stranger_problem(table, expired)) is not None:
+        return stranger
     first_ns, sent, times = _first_deliveries(table), _broadcasts(table), table.numbers("time_ns")
     confirmed = _confirmed(table)
     for row, station, text in zip(
@@ -56,6 +61,40 @@ def silent_problem(events: Columns, conduct: Conduct | None, after_s: float | No
                     f" was delivered at {first_ns[message] / SECOND:.6f} s"
                 )
     return None
+
+
+def _stranger_problem(events: Table, expired: np.ndarray) -> str | None:
+    """The first at a station that the host was not with when it was last heard, nor on its way to."""
+    rows = events.coded("event").rows("join", "handoff_start", "handoff_end", "leave")
+    columns = (events.picked(name, rows) for name in ("node", "time_ns", "event", "station"))
+    history: dict[str, list[tuple[int, str, str | None]]] = {}
+    for node, *step in zip(*columns, strict=True):
+        history.setdefault(node, []).append(tuple(step))
+    columns = (events.picked(name, expired) for name in ("node", "detail", "time_ns"))
+    for row, station, text, now_ns in zip(expired.tolist(), *columns, strict=True):
+        detail = json.loads(text)
+        since_ns = now_ns - round(detail["silent_s"] * SECOND)
+        served = _served(history.get(detail["host"], []), since_ns)
+        if served is not None and station not in served:
+            return (
+                f"at {now_ns / SECOND:.6f} s (event {row}): {station} gives up {detail['host']}, last heard at"
+                f" {since_ns / SECOND:.6f} s, when it was with {' or on its way to '.join(sorted(served))}"
+            )
+    return None
+
+
+def _served(history: list[tuple[int, str, str | None]], since_ns: int) -> set[str] | None:
+    """The stations that can have heard a host then as one of theirs; None: any, as sessions of hosts that have not
+    joined yet are not in the record.
+    """
+    found: set[str] | None = None
+    for at_ns, event, station in history:
+        if event == "handoff_start":
+            if found is not None and station is not None and at_ns <= since_ns + MARGIN_NS:
+                found.add(station)
+        elif at_ns <= since_ns - MARGIN_NS:
+            found = {station} if event in CONFIRMS and station is not None else None
+    return found
 
 
 def _late_problem(events: Table, expired: np.ndarray, every_ns: int, after_ns: int) -> str | None:
