@@ -141,7 +141,10 @@ def verify(
             judge.violations.setdefault("gaps", unexcused)
         if on_air is not None and on_air[0] == "gaps":
             judge.violations.setdefault("gaps", on_air[1])
-        if (untrue := silent_problem(events, conduct, promises["gap_after_s"])) is not None:
+        in_the_air_ns = None if expected is None or expected.hosts is None else expected.in_the_air_ns
+        end_ns = round(manifest["simulated_s"] * 1e9)
+        untrue = silent_problem(events, conduct, promises["gap_after_s"], end_ns, in_the_air_ns)
+        if untrue is not None:
             judge.violations.setdefault("gaps", untrue)
         found = _broadcast_verdicts(judge, quiescent or restless)
         if promises["broadcast"] == "fifo":

@@ -3,6 +3,8 @@
 Checks    nothing that others delivered meanwhile contradicts the silence
           a station looks from time to time, and gives up at its first look after T who was with it when it was last
           heard; and nobody twice without having been heard between
+          who is down for longer than T and a look is given up by its station, and who was given up has a gap by the end
+          of the first handoff that begins after that, unless it leaves before
           it gives up nobody who was with another station then, and not on its way to this one
 Model     a host is heard by the station that it is confirmed with, and by no other one that would take its messages. So
           a message that it broadcasts during a silence, and that another host delivers during it, had reached that
@@ -16,6 +18,8 @@ Source    ours: docs/verdicts-and-metrics.md
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable, Iterator
+from itertools import chain
 
 import numpy as np
 
@@ -28,15 +32,25 @@ CONFIRMS = ("join", "handoff_end")
 ENDS = ("handoff_start", "leave", "crash", "recover", "gap")
 
 
-def silent_problem(events: Columns, conduct: Conduct | None, after_s: float | None) -> str | None:
-    """The first silence that looks or deliveries contradict; `after_s`: T, after which a host is given up."""
-    if conduct is None or not conduct.only_connected:
+def silent_problem(
+    events: Columns, conduct: Conduct | None, after_s: float | None, end_ns: int = 0, in_the_air_ns: int | None = None
+) -> str | None:
+    """The first silence that looks or deliveries contradict, or that has no end or no beginning; `after_s`: T, after
+    which a host is given up; `in_the_air_ns`: no frame lasts longer.
+    """
+    if conduct is None or not conduct.only_connected or after_s is None:
         return None
     table = Table.of(events)
+    if conduct.looks_every_ns and in_the_air_ns is not None:
+        longest_ns = round(after_s * SECOND) + conduct.looks_every_ns + 2 * in_the_air_ns + MARGIN_NS
+        if (untold := _down_problem(table, longest_ns, end_ns)) is not None:
+            return untold
     expired = table.coded("event").rows("expire")
     if not len(expired):
         return None
-    if conduct.looks_every_ns and after_s is not None:
+    if (untold := _untold_problem(table)) is not None:
+        return untold
+    if conduct.looks_every_ns:
         late = _late_problem(table, expired, conduct.looks_every_ns, round(after_s * SECOND))
         if late is not None:
             return late
@@ -60,6 +74,77 @@ def silent_problem(events: Columns, conduct: Conduct | None, after_s: float | No
                     f" {detail['silent_s']:.3f} s of silence, and {message}, broadcast at {sent_ns / SECOND:.6f} s,"
                     f" was delivered at {first_ns[message] / SECOND:.6f} s"
                 )
+    return None
+
+
+def _down_problem(events: Table, longest_ns: int, end_ns: int) -> str | None:
+    """The first host that is down for so long that its station gives it up, which it does not."""
+    rows = events.coded("event").rows("join", "handoff_start", "handoff_end", "leave", "crash", "recover", "expire")
+    columns = (events.picked(name, rows) for name in ("time_ns", "node", "event", "station", "detail"))
+    session: dict[str, tuple[int, str | None]] = {}  # of each host that is up: begun when, confirmed by whom
+    down: dict[str, tuple[int, int, str]] = {}  # of each that is down and was with a station
+    given_up: dict[tuple[str, str], int] = {}  # when a station last gave up a host
+    for now_ns, node, event, station, text in chain(zip(*columns, strict=True), _recover(down, end_ns)):
+        if event == "expire":
+            given_up[node, json.loads(text)["host"]] = now_ns
+        elif event == "handoff_start":
+            session[node] = now_ns, None
+        elif event in CONFIRMS:
+            session[node] = (0 if event == "join" else session.get(node, (0, None))[0]), station
+        elif event == "crash":
+            since_ns, with_ = session.pop(node, (0, None))
+            if with_ is not None:
+                down[node] = since_ns, now_ns, with_
+        elif event == "recover" and node in down:
+            since_ns, crashed_ns, with_ = down.pop(node)
+            if now_ns - crashed_ns > longest_ns and given_up.get((with_, node), -1) < since_ns:
+                return (
+                    f"{node} is down from {crashed_ns / SECOND:.6f} to {now_ns / SECOND:.6f} s, and {with_}, which"
+                    " served it, does not give it up"
+                )
+        else:
+            session.pop(node, None)
+    return None
+
+
+def _recover(down: Iterable[str], end_ns: int) -> Iterator[tuple[int, str, str, None, None]]:
+    """As if everybody came up when the run ends."""
+    for host in [*down]:
+        yield end_ns, host, "recover", None, None
+
+
+def _untold_problem(events: Table) -> str | None:
+    """The first host that was given up and has no gap by the end of the first handoff that begins after that."""
+    rows = events.coded("event").rows("join", "handoff_start", "handoff_end", "leave", "gap", "expire")
+    columns = (events.picked(name, rows) for name in ("time_ns", "node", "event", "station", "detail"))
+    members: set[str] = set()
+    owed: dict[str, tuple[int, str]] = {}  # host -> given up when and by whom
+    begun: dict[str, int] = {}  # when its handoff began
+    ended: dict[str, tuple[int, str]] = {}  # host -> a handoff has ended in this nanosecond; why a gap is due
+    for now_ns, node, event, station, text in chain(zip(*columns, strict=True), [(1 << 62, "", "end", None, None)]):
+        for ended_ns, why in ended.values():
+            if ended_ns < now_ns:
+                return why
+        if event == "expire":
+            host = json.loads(text)["host"]
+            if host in members:
+                owed.setdefault(host, (now_ns, node))
+        elif event == "handoff_start":
+            begun[node] = now_ns
+        elif event == "handoff_end" and node in owed and begun.get(node, -1) > owed[node][0]:
+            given_up_ns, by = owed[node]
+            ended[node] = (
+                now_ns,
+                f"at {now_ns / SECOND:.6f} s: {node} ends a handoff with {station} and has no gap, although {by} gave"
+                f" it up at {given_up_ns / SECOND:.6f} s",
+            )
+        elif event in ("gap", "leave"):
+            owed.pop(node, None)
+            ended.pop(node, None)
+        if event == "join":
+            members.add(node)
+        elif event == "leave":
+            members.discard(node)
     return None
 
 

@@ -72,6 +72,7 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     radio("away", SCENARIO, "churn=null", "faults=null", f"interventions=[{away}]")
     radio("tcp", SCENARIO, "protocol={name: tcp_flooding}")
     radio("silent", SILENT_HOSTS)
+    radio("expiring", SILENT_HOSTS, "record.messages=false")
     tracks = tmp_path_factory.mktemp("tracks")
     (tracks / "tracks.csv").write_text("t,id,x,y\n" + "\n".join(_walk()) + "\n")
     (tracks / "tracks.yaml").write_text(TRACKS)
@@ -1355,3 +1356,35 @@ def test_what_happened_takes_messages_of_each_class(kinds: str, runs: dict[str, 
         counters["by_message_type"][side].pop(name, None)
     found = needed_problem(events, samples, counters, True, plan)
     assert found is not None and found.startswith(f"{kinds}: 0 were sent")
+
+
+# --- who is given up, and what follows
+
+
+@edit("gaps", "expiring")
+def given_up_by_a_station_that_the_host_is_not_with(copy: Copy) -> None:
+    """At the first look that is more than T after a confirmation by the other one."""
+    look_ns, silent_ns = 375_000_000, 3_000_000_000
+    for row in sorted(copy.rows("join") + copy.rows("handoff_end")):
+        host, station, since_ns = (copy.events[name][row] for name in ("node", "station", "time_ns"))
+        now_ns = -(-(since_ns + 2000 + silent_ns) // look_ns) * look_ns
+        later = [other for event in ("handoff_start", "crash") for other in copy.rows(event, host) if other > row]
+        if all(copy.events["time_ns"][other] > now_ns for other in later):
+            place = next(row for row, at_ns in enumerate(copy.events["time_ns"]) if at_ns > now_ns)
+            detail = json.dumps({"host": host, "silent_s": (now_ns - since_ns - 2000) / 1e9})
+            other = "s1" if station == "s0" else "s0"
+            copy.insert(place, node=other, event="expire", detail=detail, time_ns=now_ns)
+            return
+    raise AssertionError
+
+
+@edit("gaps", "expiring", "silent")
+def given_up_without_a_gap(copy: Copy) -> None:
+    for row in reversed(copy.rows("gap")):
+        copy.remove(row)
+
+
+@edit("gaps", "expiring", "silent")
+def down_for_long_and_never_given_up(copy: Copy) -> None:
+    for row in sorted(copy.rows("gap") + copy.rows("expire"), reverse=True):
+        copy.remove(row)

@@ -100,6 +100,16 @@ def a_gap_long_after_the_host_was_given_up(copy: Copy) -> None:
             say(copy, row, gap=True)
 
 
+def a_station_tells_of_a_gap_that_the_host_has_not(copy: Copy) -> None:
+    end = later_sessions(copy)[0]
+    for row in of_kind(copy, "InitAck"):
+        if (copy.messages["host"][row], copy.messages["session"][row]) == (
+            copy.events["node"][end],
+            copy.events["session"][end],
+        ):
+            say(copy, row, gap=True)
+
+
 def deliveries_before_a_gap_left_out(copy: Copy) -> None:
     """What the host delivered last before it was silent: the gap seems to excuse that."""
     gap = copy.rows("gap")[0]
@@ -115,6 +125,7 @@ EDITS: dict[Damage, tuple[str, tuple[str, ...]]] = {
     a_number_is_a_word: ("record", ("silent", "disk")),
     a_gap_that_no_station_told_of: ("gaps", ("silent",)),
     a_gap_long_after_the_host_was_given_up: ("gaps", ("silent",)),
+    a_station_tells_of_a_gap_that_the_host_has_not: ("gaps", ("silent",)),
     deliveries_before_a_gap_left_out: ("record", ("silent",)),
 }
 

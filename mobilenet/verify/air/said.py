@@ -1,7 +1,7 @@
 """Whether what the messages of the mobile broadcast say fits to sessions, deliveries and gaps.
 
 Checks    a host has a gap when it has just received an InitAck that tells of one, or a Reset, or, while it asks to join
-          anew, any InitAck
+          anew, any InitAck; and it has one when the InitAck that ends its handoff tells of one
           no gap comes after an acknowledgement by which the station knew that the host has heard of the last one:
           somebody must have given the host up since
           a join or a handoff ends with an InitAck of that session
@@ -127,6 +127,18 @@ class _Said:
                         f"{when}, and nobody gave it up since {given_up_ns / SECOND:.6f} s; a station heard from it"
                         f" in session {sessions[node][i]}, at {heard_ns / SECOND:.6f} s"
                     )
+        return self._silent_problem({(node, session, now_ns) for _, now_ns, node, _, session, _, _ in gaps})
+
+    def _silent_problem(self, gaps: set[tuple[str, int, int]]) -> str | None:
+        """The first handoff that ends with an InitAck that tells of a gap, and without one."""
+        for row, now_ns, node, station, session, _, _ in self._of("handoff_end"):
+            answer = self._answer(node, session, station, now_ns)
+            told = answer is not None and answer.kind == "InitAck" and answer.detail.get("gap") is True
+            if told and (node, session, now_ns) not in gaps:
+                return (
+                    f"at {now_ns / SECOND:.6f} s (event {row}): {node} ends a handoff and has no gap, and the InitAck"
+                    f" of {station} in session {session} tells of one"
+                )
         return None
 
     # --- deliveries
