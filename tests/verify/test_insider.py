@@ -1388,3 +1388,46 @@ def given_up_without_a_gap(copy: Copy) -> None:
 def down_for_long_and_never_given_up(copy: Copy) -> None:
     for row in sorted(copy.rows("gap") + copy.rows("expire"), reverse=True):
         copy.remove(row)
+
+
+# --- the order of a cell
+
+
+def causes(copy: Copy) -> dict[str, set[str]]:
+    """Of each message those that its sender had broadcast or delivered before."""
+    known: dict[str, set[str]] = {}
+    found: dict[str, set[str]] = {}
+    for event, node, message in zip(*(copy.events[name] for name in ("event", "node", "message")), strict=True):
+        if event == "broadcast":
+            found[message] = set(known.get(node, ()))
+        if event in ("broadcast", "deliver"):
+            known.setdefault(node, set()).update({message}, found[message])
+    return found
+
+
+@edit("record", "steady", "silent", "expiring")
+def two_messages_in_another_order_than_at_another_host_of_the_cell(copy: Copy) -> None:
+    events, before = copy.events, causes(copy)
+    sent = {events["message"][row]: row for row in copy.rows("broadcast")}
+    since = {
+        (events["node"][row], events["session"][row]): (row, events["station"][row])
+        for row in copy.rows("join") + copy.rows("handoff_end")
+    }
+    with_: dict[tuple[str, str], tuple[int, str]] = {}  # (host, message) -> row of its delivery, station
+    for row in copy.rows("deliver"):
+        begun, station = since[events["node"][row], events["session"][row]]
+        if begun < sent[events["message"][row]]:
+            with_[events["node"][row], events["message"][row]] = row, station
+    for (host, one), (row, station) in with_.items():
+        after = next((other for other in own(copy, host, row + 1)), None)
+        if after is None or events["event"][after] != "deliver" or sent[events["message"][after]] > row:
+            continue
+        two = events["message"][after]
+        others = [name for name, message in with_ if message == one and name != host]
+        shared = [name for name in others if with_[name, one][1] == with_.get((name, two), (0, ""))[1] == station]
+        is_free = one not in before[two] and two not in before[one] and (host, two) in with_
+        if shared and is_free and host not in (one.split(":")[0], two.split(":")[0]):
+            change(copy, row, message=two)
+            change(copy, after, message=one)
+            return
+    raise AssertionError

@@ -117,6 +117,20 @@ def deliveries_before_a_gap_left_out(copy: Copy) -> None:
     copy.remove(row)
 
 
+def all_numbers_of_the_cells_are_0(copy: Copy) -> None:
+    for row in of_kind(copy, "AppSh"):
+        say(copy, row, number=0)
+
+
+def a_copy_is_called_as_another_message(copy: Copy) -> None:
+    rows = of_kind(copy, "AppSh")
+    known = {copy.messages["message"][row] for row in rows}
+    last = copy.messages["send_ns"][rows[-1]], copy.messages["sender"][rows[-1]]
+    for row in rows:
+        if (copy.messages["send_ns"][row], copy.messages["sender"][row]) == last:
+            copy.messages["message"][row] = next(name for name in known if name != copy.messages["message"][rows[-1]])
+
+
 EDITS: dict[Damage, tuple[str, tuple[str, ...]]] = {
     a_list_is_shorter: ("record", ("silent", "disk")),
     lists_exchanged: ("record", ("silent", "disk")),
@@ -126,6 +140,8 @@ EDITS: dict[Damage, tuple[str, tuple[str, ...]]] = {
     a_gap_that_no_station_told_of: ("gaps", ("silent",)),
     a_gap_long_after_the_host_was_given_up: ("gaps", ("silent",)),
     a_station_tells_of_a_gap_that_the_host_has_not: ("gaps", ("silent",)),
+    all_numbers_of_the_cells_are_0: ("record", ("silent", "disk")),
+    a_copy_is_called_as_another_message: ("record", ("silent", "disk")),
     deliveries_before_a_gap_left_out: ("record", ("silent",)),
 }
 
