@@ -1431,3 +1431,27 @@ def two_messages_in_another_order_than_at_another_host_of_the_cell(copy: Copy) -
             change(copy, after, message=one)
             return
     raise AssertionError
+
+
+# --- when things can happen at the earliest
+
+
+@edit("record", "mobile", "steady", "tracks")
+def a_handoff_begins_between_two_ticks(copy: Copy) -> None:
+    row = next(row for row in copy.rows("handoff_start") if "cell" in copy.events["detail"][row])
+    values = {name: copy.events[name][row] for name in copy.events} | {"time_ns": copy.events["time_ns"][row] + 1000}
+    copy.remove(row)
+    copy.insert(row, **values)
+
+
+@edit("record", "rare", "expiring")
+def an_sbuffer_grows_before_the_wire_can_have_brought_the_message(copy: Copy) -> None:
+    """The first one: nothing else can have come in."""
+    samples, sent = copy.samples, copy.rows("broadcast")[0]
+    now_ns = copy.events["time_ns"][sent]
+    stations = {"s0", "s1"} - {copy.events["station"][copy.rows("join", copy.events["node"][sent])[0]]}
+    pairs = zip(samples["node"], samples["quantity"], samples["time_ns"], strict=True)
+    row = next(i for i, (node, name, t) in enumerate(pairs) if node in stations and name == "sbuffer" and t > now_ns)
+    samples["time_ns"][row] = now_ns + 2_000_000
+    order = sorted(range(len(samples["time_ns"])), key=lambda i: samples["time_ns"][i])
+    copy.samples = {name: [column[i] for i in order] for name, column in samples.items()}

@@ -34,7 +34,8 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     place = tmp_path_factory.mktemp("runs")
     record(SILENT, place / "silent")
     record(WORLDS["disk"], place / "disk")
-    return {name: place / name for name in ("silent", "disk")}
+    record(WORLDS["disk"] | {"churn": {"changes": [{"host": "h1", "at_s": 4, "kind": "leave"}]}}, place / "left")
+    return {path.name: path for path in place.iterdir()}
 
 
 def test_as_they_were_recorded_none_is_violated(runs: dict[str, Path]) -> None:
@@ -131,6 +132,15 @@ def a_copy_is_called_as_another_message(copy: Copy) -> None:
             copy.messages["message"][row] = next(name for name in known if name != copy.messages["message"][rows[-1]])
 
 
+def a_host_leaves_just_after_it_has_said_so(copy: Copy) -> None:
+    row = copy.rows("leave")[0]
+    values = {name: copy.events[name][row] for name in copy.events}
+    now_ns = values["time_ns"] + 700_000
+    copy.remove(row)
+    place = next(row for row, at_ns in enumerate(copy.events["time_ns"]) if at_ns > now_ns)
+    copy.insert(place, **values | {"time_ns": now_ns})
+
+
 EDITS: dict[Damage, tuple[str, tuple[str, ...]]] = {
     a_list_is_shorter: ("record", ("silent", "disk")),
     lists_exchanged: ("record", ("silent", "disk")),
@@ -142,6 +152,7 @@ EDITS: dict[Damage, tuple[str, tuple[str, ...]]] = {
     a_station_tells_of_a_gap_that_the_host_has_not: ("gaps", ("silent",)),
     all_numbers_of_the_cells_are_0: ("record", ("silent", "disk")),
     a_copy_is_called_as_another_message: ("record", ("silent", "disk")),
+    a_host_leaves_just_after_it_has_said_so: ("record", ("left",)),
     deliveries_before_a_gap_left_out: ("record", ("silent",)),
 }
 
