@@ -8,7 +8,7 @@ Checks    totals     of the network never fall: see totals.py
           delays     nothing came sooner than the radio and the wires allow: see delays.py
           handoffs   their details fit to what follows: see handoffs.py
           buffers    their sizes follow from events, as far as they do: see buffers.py
-          one stream hosts of a station deliver in its order: see one_stream.py
+          one stream hosts of a station deliver in its order: see air/one_stream.py
           emptied    buffers of hosts that leave or crash are empty: see emptied.py
 Model     what is contradicted here can still be read, so all properties are judged as well
 Source    ours: docs/verdicts-and-metrics.md
@@ -20,12 +20,12 @@ from typing import Any
 
 from mobilenet.expected.expectations import Expected
 from mobilenet.rundir.table import Columns, Table
+from mobilenet.verify.air.one_stream import order_problem
 from mobilenet.verify.buffers import buffers_problem
 from mobilenet.verify.cells import cells_problem
 from mobilenet.verify.delays import delays_problem
 from mobilenet.verify.emptied import emptied_problem
 from mobilenet.verify.handoffs import handoffs_problem
-from mobilenet.verify.one_stream import order_problem
 from mobilenet.verify.places import places_problem
 from mobilenet.verify.planned import planned_problem
 from mobilenet.verify.switched import switched_problem

@@ -5,6 +5,7 @@ Checks    each line is a JSON object of a node of the run; times lie in the run 
           a life begins with `start`; a node has one more than it has recovered, and each ends with its crash
           what programs say that they do is in the events, by node, time and message or session, and the other way
           round; so is what they are told of broadcasts, recoveries and suspicions
+          what they are told of themselves and of others is so: see told.py
           they are told of as many frames, or messages, as they received, and as many were sent as they say: see
           said_and_sent.py
 Model     what an error in a program left half done is not compared
@@ -25,6 +26,7 @@ from mobilenet.expected.expectations import Expected, ProcessPlan
 from mobilenet.rundir.table import Columns, Table
 from mobilenet.verify.ended_early import ended_early
 from mobilenet.verify.said_and_sent import sent_problem
+from mobilenet.verify.told import told_problem
 
 PROGRAM = "program"  # the protocol of scenarios whose nodes are programs
 DONE = {"do": "done"}
@@ -72,6 +74,7 @@ def lines_problem(
         or _lives_problem(rows, events, manifest)
         or _events_problem(rows, events)
         or sent_problem(rows, counters, manifest, expected)
+        or told_problem(rows, events, manifest, expected)
     )
 
 

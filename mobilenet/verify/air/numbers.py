@@ -17,7 +17,7 @@ from mobilenet.clock import SECOND
 from mobilenet.rundir.table import Table
 from mobilenet.verify.air.messages import Hops
 from mobilenet.verify.air.nodes import first
-from mobilenet.verify.one_stream import chains_of
+from mobilenet.verify.air.one_stream import chains_of
 
 KIND = "AppSh"
 UNKNOWN = -1
