@@ -9,6 +9,7 @@ Checks    totals     of the network never fall: see totals.py
           handoffs   their details fit to what follows: see handoffs.py
           buffers    their sizes follow from events, as far as they do: see buffers.py
           one stream hosts of a station deliver in its order: see air/one_stream.py
+          quantities only what runs of the protocol measure was sampled: see quantities.py
           emptied    buffers of hosts that leave or crash are empty: see emptied.py
 Model     what is contradicted here can still be read, so all properties are judged as well
 Source    ours: docs/verdicts-and-metrics.md
@@ -28,6 +29,7 @@ from mobilenet.verify.emptied import emptied_problem
 from mobilenet.verify.handoffs import handoffs_problem
 from mobilenet.verify.places import places_problem
 from mobilenet.verify.planned import planned_problem
+from mobilenet.verify.quantities import quantities_problem
 from mobilenet.verify.switched import switched_problem
 from mobilenet.verify.totals import totals_problem
 
@@ -51,5 +53,6 @@ def contradicted(
         or handoffs_problem(events, samples, conduct, manifest)
         or buffers_problem(events, samples, manifest, expected)
         or order_problem(Table.of(events), conduct)
+        or quantities_problem(Table.of(samples), manifest, expected)
         or emptied_problem(events, samples, expected)
     )

@@ -123,7 +123,11 @@ def verify(
     contradiction = contradicted(events, samples, positions, manifest, expected)
     contradiction = contradiction or _lines_problem(tables, events, counters, manifest, expected)
     lost = conservation_problem(counters, samples, quiescent, promises["duplicating_air"], expected)
-    lost = lost or datagram_problem(events) or needed_problem(events, samples, counters, quiescent, expected)
+    lost = (
+        lost
+        or datagram_problem(events, counters, expected)
+        or needed_problem(events, samples, counters, quiescent, expected)
+    )
     on_air = None
     if contradiction is None and lost is None and tables is not None:
         on_air = air_problem(tables, events, samples, positions, counters, manifest, expected)

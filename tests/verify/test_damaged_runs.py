@@ -13,12 +13,15 @@ from typer.testing import CliRunner
 
 import mobilenet
 from mobilenet.cli.main import app
+from mobilenet.expected.by_kind import expected
+from mobilenet.expected.expectations import Expected
 from mobilenet.rundir.reader import RunError
 from mobilenet.rundir.recorder import EventLog
 from mobilenet.scenario import Scenario
 from mobilenet.swarm.campaign import record_adversary
 from mobilenet.swarm.schedule import draw
 from mobilenet.verify import verify_run
+from mobilenet.verify.datagrams import datagram_problem
 from mobilenet.verify.judge import overall
 
 from .damage import SCENARIO, Copy, Damage, verdicts_after
@@ -575,6 +578,32 @@ def test_what_cannot_be_computed_with_is_refused_or_violated(name: str, small: d
 
 def test_nesting_that_a_program_may_send_is_read(small: dict[str, Path], tmp_path: Path) -> None:
     verdicts_after(small["programs"], tmp_path / "deep", lambda copy: a_cell(copy, "lines", "line", nested(880)))
+
+
+# --- datagrams of programs
+
+
+@pytest.mark.parametrize(
+    ("received_ns", "size", "words"),
+    [
+        (2_000_000, 100, None),
+        (1_000_010, 100, "10 ns after it was sent"),
+        (2_000_000, -1, "-1 bytes"),
+        (2_000_000, 60_000, "in the air"),
+    ],
+)
+def test_a_datagram_takes_a_frame(received_ns: int, size: int, words: str | None) -> None:
+    expected_of_it = expected(Scenario.from_text(SCENARIO))
+    assert isinstance(expected_of_it, Expected)
+    events: dict[str, list[Any]] = {
+        "time_ns": [1_000_000, received_ns],
+        "event": ["datagram", "datagram_received"],
+        "node": ["h0", "h1"],
+        "message": ["h0:0", "h0:0"],
+        "detail": [json.dumps({"to": "h1", "bytes": size}), None],
+    }
+    problem = datagram_problem(events, {"radio": {"bytes": 500}}, expected_of_it)
+    assert problem is None if words is None else words in str(problem)
 
 
 # --- through the command line

@@ -1455,3 +1455,31 @@ def an_sbuffer_grows_before_the_wire_can_have_brought_the_message(copy: Copy) ->
     samples["time_ns"][row] = now_ns + 2_000_000
     order = sorted(range(len(samples["time_ns"])), key=lambda i: samples["time_ns"][i])
     copy.samples = {name: [column[i] for i in order] for name, column in samples.items()}
+
+
+# --- what no run records
+
+
+@pytest.mark.parametrize("field", ["crash message", "in_coverage session", "refused message", "broadcast detail"])
+def test_a_value_in_a_column_that_the_event_does_not_have(field: str, runs: dict[str, Path], tmp_path: Path) -> None:
+    event, column = field.split()
+    value: Any = {"message": "h0:0", "session": 77, "detail": '{"a": 1}'}[column]
+
+    def fill(copy: Copy) -> None:
+        copy.events[column][copy.rows(event)[0]] = value
+
+    verdict = verdicts_after(runs["mobile"], tmp_path / "edited", fill)["record"]
+    assert verdict.answer == "violated" and f"({event}) has {column}" in verdict.explanation
+
+
+@pytest.mark.parametrize("what", ["h0 temperature", "network echoes", "h0 wanted"])
+def test_a_sample_of_something_that_nothing_measures(what: str, runs: dict[str, Path], tmp_path: Path) -> None:
+    node, quantity = what.split()
+
+    def add(copy: Copy) -> None:
+        values = {"time_ns": copy.samples["time_ns"][-1], "node": node, "quantity": quantity, "value": 36.0}
+        for column, value in values.items():
+            copy.samples[column].append(value)
+
+    verdict = verdicts_after(runs["mobile"], tmp_path / "edited", add)["record"]
+    assert verdict.answer == "violated" and quantity in verdict.explanation
