@@ -68,6 +68,7 @@ class Conduct(NamedTuple):
     # stations look at each multiple of that whether they give a host up; None: not known
     looks_every_ns: int | None = None
     gaps_follow_handoffs: bool = False  # a gap comes just after the end of a handoff that relayed nothing
+    numbers_once: bool = False  # a station numbers each message once, and hosts deliver in the order of its numbers
 
 
 class Switch(NamedTuple):

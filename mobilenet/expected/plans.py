@@ -55,6 +55,7 @@ def conduct_of(protocol: Any) -> Conduct | None:
     return Conduct(
         declaration.delivers_only_connected, declaration.details, declaration.forgets_after_s(protocol),
         declaration.keeps_until_acknowledged, declaration.looks_every_ns(protocol), declaration.gaps_follow_handoffs,
+        declaration.numbers_once,
     )  # fmt: skip
 
 

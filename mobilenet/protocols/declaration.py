@@ -57,6 +57,8 @@ class Declaration:
     messages_stay_whole: ClassVar[bool] = False  # a frame's payload is one application message, or none
     # hosts keep what they broadcast, and stations each message once, until it is acknowledged: sbuffer
     keeps_until_acknowledged: ClassVar[bool] = False
+    # a station numbers each message once for its cell, and hosts deliver by these numbers what they have not had
+    numbers_once: ClassVar[bool] = False
     # who sends (host, station; wired: between stations) -> classes of messages, each with a `shape`; None: not known
     kinds: ClassVar[Mapping[str, tuple[Any, ...]] | None] = None
     # what happens (verify/needed.py) -> (who sends, classes, how many at least; 0: one over each link between stations)

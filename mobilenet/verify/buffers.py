@@ -2,8 +2,9 @@
 
 Checks    a host's sbuffer grows by one with each of its broadcasts, in that nanosecond, and at no other time
           it shrinks two frames after the broadcast of what leaves it at the earliest, and never while the host is down
-          a station's sbuffer takes each message once. Up to any moment it has taken at most as many messages as were
-          broadcast, and at least those that were delivered in its cell, if it had a host from their broadcast on
+          a station's sbuffer takes each message once. Up to any moment it has taken at most as many as can have
+          come in, over the radio and, where the sender was with another station, over a wire; and at least those that
+          were delivered in its cell, if it had a host from their broadcast on
           when a host delivers, its station's sbuffer holds what has come in by then and the host has yet to deliver, of
           what was broadcast since the station confirmed the host
           a host's rbuffer holds at most what was broadcast (copies of delivered messages may be among it), a station's
@@ -26,7 +27,7 @@ import numpy as np
 from mobilenet.clock import SECOND
 from mobilenet.expected.expectations import Expected
 from mobilenet.rundir.table import Columns, Table, by_code
-from mobilenet.verify.delays import least_airtime_ns
+from mobilenet.verify.delays import entries_of, least_airtime_ns
 
 SBUFFER, RBUFFER = "sbuffer", "rbuffer"
 CONFIRMS = ("join", "handoff_end")
@@ -56,20 +57,22 @@ def buffers_problem(
         return None
     if not expected.conduct.keeps_until_acknowledged:
         return None
-    record = _Record(Table.of(events), Table.of(samples))
+    record = _Record(Table.of(events), Table.of(samples), expected)
     gives_up = manifest["promises"]["gap_after_s"] is not None
     least_ns = 0 if expected.air is None else 2 * least_airtime_ns(expected.air)
     return next(chain(record.problems(gives_up), record.shrink_problems(gives_up, least_ns)), None)
 
 
 class _Record:
-    def __init__(self, events: Table, samples: Table) -> None:
+    def __init__(self, events: Table, samples: Table, expected: Expected) -> None:
         self._events = events
+        self._air, self._payload_bytes = expected.air, expected.payload_bytes or 0
         self._event, self._node, self._message = (events.coded(name) for name in ("event", "node", "message"))
         self._times = events.numbers("time_ns")
         self._sizes = {quantity: sizes_of(samples, quantity) for quantity in (SBUFFER, RBUFFER)}
         self._sent_rows = self._event.rows("broadcast")
         self._sent_ns = self._times[self._sent_rows]
+        self._entries = entries_of(events, len(self._message.words))
 
     def problems(self, gives_up: bool) -> Iterator[str]:
         for node, sizes in self._sizes[SBUFFER].items():
@@ -130,12 +133,24 @@ class _Record:
 
     def _most_problems(self, node: str, sizes: Sizes) -> Iterator[str]:
         """Of a station's sbuffer: each message comes in once at most."""
-        grown, sent = sizes.grown, np.searchsorted(self._sent_ns, sizes.times, "right")
+        grown, sent = sizes.grown, np.searchsorted(self._arrivals(node), sizes.times, "right")
         for i in np.flatnonzero(grown > sent).tolist():
             yield (
                 f"samples: the sbuffer of {node} has taken {grown[i]:g} messages by {_s(sizes.times[i])}, and"
-                f" {sent[i]} were broadcast"
+                f" {sent[i]} can have come in"
             )
+
+    def _arrivals(self, station: str) -> np.ndarray:
+        """When each message can have come in at the earliest, in order."""
+        if self._air is None:
+            return np.asarray(self._sent_ns)
+        messages = self._message.codes[self._sent_rows]
+        entered, until_ns = (column[messages] for column in self._entries)
+        by_radio = least_airtime_ns(self._air, self._payload_bytes)
+        by_wire = self._sent_ns + by_radio + self._air.wire_delay_ns
+        elsewhere = (entered >= 0) & (entered != self._events.coded("station").code(station))
+        earliest = np.where(elsewhere, np.minimum(by_wire, until_ns + by_radio), self._sent_ns + by_radio)
+        return np.asarray(np.sort(earliest))
 
     def _least_problems(self) -> Iterator[str]:
         """Of stations' sbuffers: what was delivered in a cell had come in there."""

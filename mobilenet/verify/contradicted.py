@@ -8,6 +8,8 @@ Checks    totals     of the network never fall: see totals.py
           delays     nothing came sooner than the radio and the wires allow: see delays.py
           handoffs   their details fit to what follows: see handoffs.py
           buffers    their sizes follow from events, as far as they do: see buffers.py
+          one stream hosts of a station deliver in its order: see air/one_stream.py
+          quantities only what runs of the protocol measure was sampled: see quantities.py
           emptied    buffers of hosts that leave or crash are empty: see emptied.py
 Model     what is contradicted here can still be read, so all properties are judged as well
 Source    ours: docs/verdicts-and-metrics.md
@@ -18,7 +20,8 @@ from __future__ import annotations
 from typing import Any
 
 from mobilenet.expected.expectations import Expected
-from mobilenet.rundir.table import Columns
+from mobilenet.rundir.table import Columns, Table
+from mobilenet.verify.air.one_stream import order_problem
 from mobilenet.verify.buffers import buffers_problem
 from mobilenet.verify.cells import cells_problem
 from mobilenet.verify.delays import delays_problem
@@ -26,6 +29,7 @@ from mobilenet.verify.emptied import emptied_problem
 from mobilenet.verify.handoffs import handoffs_problem
 from mobilenet.verify.places import places_problem
 from mobilenet.verify.planned import planned_problem
+from mobilenet.verify.quantities import quantities_problem
 from mobilenet.verify.switched import switched_problem
 from mobilenet.verify.totals import totals_problem
 
@@ -48,5 +52,7 @@ def contradicted(
         or delays_problem(events, expected)
         or handoffs_problem(events, samples, conduct, manifest)
         or buffers_problem(events, samples, manifest, expected)
+        or order_problem(Table.of(events), conduct)
+        or quantities_problem(Table.of(samples), manifest, expected)
         or emptied_problem(events, samples, expected)
     )

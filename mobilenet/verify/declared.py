@@ -106,6 +106,9 @@ def _form_problem(manifest: dict[str, Any]) -> str | None:
         return f"mobilenet_version is {_short(version)}, expected a version"
     if waiting is not None and manifest["quiescent"]:
         return "not_at_rest, and the run is at rest"
+    real_time = manifest.get("real_time")
+    if real_time is not None and not isinstance(real_time, dict):
+        return f"real_time is {_short(real_time)}, expected an object"
     failed, own = manifest.get("own_metrics_failed", {}), manifest.get("own_metrics", {})
     if not isinstance(failed, dict) or not isinstance(own, dict) or not set(failed) <= set(own):
         return f"own_metrics_failed is {_short(failed)}, expected some of own_metrics"

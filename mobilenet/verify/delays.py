@@ -54,7 +54,7 @@ def _deliveries(events: Table, expected: Expected, air: Air) -> Iterator[str]:
     least_ns = np.full(len(rows), (1 if conduct is None else 2) * least_airtime_ns(air, expected.payload_bytes or 0))
     if conduct is not None and conduct.only_connected:
         station = events.coded("station")
-        entered, until_ns = _entries(events, len(message.words))
+        entered, until_ns = entries_of(events, len(message.words))
         by_wire = (entered[what] >= 0) & (entered[what] != station.codes[rows]) & (station.codes[rows] >= 0)
         least_ns[by_wire & (times[rows] < until_ns[what])] += air.wire_delay_ns
     else:
@@ -68,7 +68,7 @@ def _deliveries(events: Table, expected: Expected, air: Air) -> Iterator[str]:
         )
 
 
-def _entries(events: Table, messages: int) -> tuple[np.ndarray, np.ndarray]:
+def entries_of(events: Table, messages: int) -> tuple[np.ndarray, np.ndarray]:
     """By message: the station that its sender is connected to when it broadcasts, -2 if there is none; until when."""
     rows = events.coded("event").rows("broadcast", *OF_SESSIONS)
     names = (events.picked(name, rows) for name in ("event", "node", "time_ns"))

@@ -25,7 +25,7 @@ import numpy as np
 
 from mobilenet.expected.expectations import Conduct, Expected, ProcessPlan
 from mobilenet.rundir.kinds import PROCESSES, kind_of
-from mobilenet.rundir.reader import read_coded, read_json, read_manifest, require_files, require_tables
+from mobilenet.rundir.reader import RunError, read_coded, read_json, read_manifest, require_files, require_tables
 from mobilenet.rundir.schema import BUFFERS, buffers_of
 from mobilenet.rundir.table import Columns, Table
 from mobilenet.verify.asked import asked_problem
@@ -38,6 +38,7 @@ from mobilenet.verify.declared import require_scenario
 from mobilenet.verify.ended_early import early_verdicts, ended_early, record_so_far_problem, sums_so_far_problem
 from mobilenet.verify.excused import excuse_problem
 from mobilenet.verify.fifo import fifo_problem
+from mobilenet.verify.forms import number_problem, require_readable
 from mobilenet.verify.lines import lines_problem
 from mobilenet.verify.needed import needed_problem
 from mobilenet.verify.on_air import TABLES as ON_AIR
@@ -75,12 +76,15 @@ def verify_run(directory: Path, tables: dict[str, Table] | None = None) -> dict[
     require_manifest(manifest)
     expected = require_scenario(directory, manifest)
     counters = read_json(directory, "counters.json")
+    if (untold := number_problem("counters", counters)) is not None:
+        raise RunError(f"{directory / 'counters.json'}: {untold}")
     require_tables(directory, counters)
     tables = {} if tables is None else tables
     tables |= {name: read_coded(directory, name) for name in TABLES}
     require_files(directory, manifest)
     counted = counters["rows"] if isinstance(counters.get("rows"), dict) else {}
     tables |= {name: read_coded(directory, name) for name in (*ON_AIR, "lines") if name in counted}
+    require_readable(directory, tables)
     return verify(tables["events"], tables["samples"], tables["positions"], counters, manifest, expected, tables)
 
 
@@ -119,7 +123,11 @@ def verify(
     contradiction = contradicted(events, samples, positions, manifest, expected)
     contradiction = contradiction or _lines_problem(tables, events, counters, manifest, expected)
     lost = conservation_problem(counters, samples, quiescent, promises["duplicating_air"], expected)
-    lost = lost or datagram_problem(events) or needed_problem(events, samples, counters, quiescent, expected)
+    lost = (
+        lost
+        or datagram_problem(events, counters, expected)
+        or needed_problem(events, samples, counters, quiescent, expected)
+    )
     on_air = None
     if contradiction is None and lost is None and tables is not None:
         on_air = air_problem(tables, events, samples, positions, counters, manifest, expected)
@@ -137,7 +145,10 @@ def verify(
             judge.violations.setdefault("gaps", unexcused)
         if on_air is not None and on_air[0] == "gaps":
             judge.violations.setdefault("gaps", on_air[1])
-        if (untrue := silent_problem(events, conduct, promises["gap_after_s"])) is not None:
+        in_the_air_ns = None if expected is None or expected.hosts is None else expected.in_the_air_ns
+        end_ns = round(manifest["simulated_s"] * 1e9)
+        untrue = silent_problem(events, conduct, promises["gap_after_s"], end_ns, in_the_air_ns)
+        if untrue is not None:
             judge.violations.setdefault("gaps", untrue)
         found = _broadcast_verdicts(judge, quiescent or restless)
         if promises["broadcast"] == "fifo":

@@ -5,6 +5,7 @@ Checks    each line is a JSON object of a node of the run; times lie in the run 
           a life begins with `start`; a node has one more than it has recovered, and each ends with its crash
           what programs say that they do is in the events, by node, time and message or session, and the other way
           round; so is what they are told of broadcasts, recoveries and suspicions
+          what they are told of themselves and of others is so: see told.py
           they are told of as many frames, or messages, as they received, and as many were sent as they say: see
           said_and_sent.py
 Model     what an error in a program left half done is not compared
@@ -25,6 +26,7 @@ from mobilenet.expected.expectations import Expected, ProcessPlan
 from mobilenet.rundir.table import Columns, Table
 from mobilenet.verify.ended_early import ended_early
 from mobilenet.verify.said_and_sent import sent_problem
+from mobilenet.verify.told import told_problem
 
 PROGRAM = "program"  # the protocol of scenarios whose nodes are programs
 DONE = {"do": "done"}
@@ -64,11 +66,15 @@ def lines_problem(
         return None
     columns = (times.tolist(), lines["node"], lines["life"], lines["said"], (objects[code] for code in text.codes))
     rows = [Line(*row) for row in zip(*columns, strict=True)]  # type: ignore[arg-type]
+    for row, line in enumerate(rows):
+        if not _has_form(line):
+            return _row_problem(lines, row, f"an {'action' if line.said else 'event'} of programs")
     return (
         _answers_problem(lines, text.mapped([each == DONE for each in objects], nothing=False))
         or _lives_problem(rows, events, manifest)
         or _events_problem(rows, events)
         or sent_problem(rows, counters, manifest, expected)
+        or told_problem(rows, events, manifest, expected)
     )
 
 
@@ -77,6 +83,13 @@ def _row_problem(lines: Table, row: int, expected: str) -> str:
         f"lines: row {row} has node {lines['node'][row]} at {lines['time_ns'][row]} ns in life {lines['life'][row]},"
         f" expected {expected}"
     )
+
+
+def _has_form(line: Line) -> bool:
+    """Whether it names what it is, and bytes, if it does, are numbers of them."""
+    sizes = [line.object[key] for key in ("bytes", "payload_bytes") if key in line.object]
+    named = isinstance(line.object.get("do" if line.said else "ev"), str)
+    return named and all(type(size) is int and size >= 0 for size in sizes)
 
 
 def _answers_problem(lines: Table, done: np.ndarray) -> str | None:

@@ -14,6 +14,7 @@ Source    ours: docs/models/world.md, docs/verdicts-and-metrics.md
 from __future__ import annotations
 
 import math
+from itertools import zip_longest
 from math import hypot
 
 from mobilenet.clock import SECOND
@@ -115,8 +116,10 @@ def _times_problem(tracks: dict[str, Track], plans: dict[str, HostPlan], places:
         times = told.get(node, [])
         until_ns = last_ns if plan.vanishes_ns is None else max(plan.vanishes_ns - 1, times[-1] if times else 0)
         wanted = range(first, until_ns + 1, places.every_ns)
-        if times != list(wanted):
-            odd = min(set(times) ^ set(wanted), default=last_ns)
+        if len(times) != len(wanted) or times != list(wanted):
+            beyond = max(until_ns, last_ns) + 1
+            pairs = zip_longest(times, wanted, fillvalue=beyond)
+            odd = next(min(is_told, due) for is_told, due in pairs if is_told != due)
             return (
                 f"positions: {node} is {'told' if odd in times else 'not told'} at {odd / SECOND:g} s, expected each"
                 f" {places.every_ns / SECOND:g} s"

@@ -4,6 +4,8 @@ Checks    nothing happens at a host that has not appeared yet, or of which the s
           each time that an application wants to broadcast, its host broadcasts or refuses, in that nanosecond, and at
           no other time hosts crash when it is their turn, all that can, and recover when their time is over, or when
           the active part is
+          a host of the mobile broadcast begins a handoff because of a new cell when its cell is looked at: on a tick of
+          the attachment, when it appears or is dragged, or when the active part is over
 Model     all this is the world's doing, whatever the protocol does: what does not fit is damage. A host that may be
           gone for good need not broadcast any more
 Units     integer nanoseconds
@@ -14,9 +16,13 @@ from __future__ import annotations
 
 from bisect import bisect_left
 
+import numpy as np
+
+from mobilenet.clock import SECOND
 from mobilenet.expected.expectations import Crashes, Expected, HostPlan
 from mobilenet.quoting import counted
 from mobilenet.rundir.table import Columns, Table
+from mobilenet.verify.given_up import cause_of
 
 SELDOM = frozenset(("join", "leave", "broadcast", "refused", "gap", "crash", "recover", "in_coverage"))
 
@@ -48,7 +54,24 @@ def planned_problem(events: Columns, expected: Expected | None) -> str | None:
         left = (plan.offers_ns or [])[offered[node] :]
         if left and (plan.vanishes_ns is None or left[0] < plan.vanishes_ns):
             return f"events: {node} neither broadcasts nor refuses at {_s(left[0])}, when its application wants it to"
-    return crashes.missing(plans)
+    return crashes.missing(plans) or _ticks_problem(Table.of(events), plans, expected)
+
+
+def _ticks_problem(events: Table, plans: dict[str, HostPlan], expected: Expected) -> str | None:
+    if expected.conduct is None or not expected.conduct.only_connected or expected.places is None:
+        return None
+    details = events.coded("detail")
+    is_cell = details.mapped([cause_of(word) == "cell" for word in details.words], nothing=False).astype(bool)
+    rows = np.flatnonzero(events.coded("event").among(("handoff_start",)) & is_cell)
+    times, tick_ns = events.numbers("time_ns")[rows], expected.places.tick_ns
+    for row, now_ns in zip(rows[times % tick_ns != 0].tolist(), times[times % tick_ns != 0].tolist(), strict=True):
+        plan = plans.get(events["node"][row])
+        if plan is not None and now_ns not in (plan.appears_ns, expected.end_ns, *(drag[0] for drag in plan.drags)):
+            return (
+                f"events: at {_s(now_ns)} (event {row}): {events['node'][row]} begins a handoff because of a new cell,"
+                f" expected at a multiple of {tick_ns / SECOND:g} s, when cells are looked at"
+            )
+    return None
 
 
 def _offer_problem(offers_ns: list[int] | None, over: int, now_ns: int, event: str) -> str | None:

@@ -57,6 +57,9 @@ def counters_problem(
 def _shape_problems(counters: dict[str, Any], plan: ProcessPlan | None) -> Iterator[str]:
     for name in ("messages", "detector"):
         lane = counters.get(name)
+        if name not in counters:
+            yield f"{name} is missing"
+            return
         if lane is None and name == "detector" and (plan is None or plan.network == "packet"):
             continue
         if not isinstance(lane, dict):
@@ -109,6 +112,12 @@ def _problems(
         if lane is not None and lane["last_reception_ns"] > 0:
             if lane["last_reception_ns"] + plan.hand_over_ns > end_ns:
                 yield f"{name}: last_reception_ns is {lane['last_reception_ns']}, after the end of the run"
+            is_tested = name == "detector" and plan.detector is not None
+            if is_tested and lane["last_reception_ns"] + plan.hand_over_ns < plan.hop_ns:
+                yield (
+                    f"{name}: last_reception_ns is {lane['last_reception_ns']}, and no message takes less than"
+                    f" {plan.hop_ns - plan.hand_over_ns} ns"
+                )
             if not lane["received"] and not lane["receiver_down"]:
                 yield f"{name}: last_reception_ns is {lane['last_reception_ns']}, and nothing arrived"
     if detector is not None:

@@ -67,6 +67,7 @@ def verify_processes(
         events_problem(events, manifest)
         or rows_problem(events, samples, positions, counters)
         or _processes_problem(events, manifest)
+        or (f"positions: {len(positions['node'])} rows, and processes have no places" if positions["node"] else None)
         or (None if error is not None else _samples_problem(events, samples, manifest))
     )
     if damage is not None:

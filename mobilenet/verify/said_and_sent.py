@@ -36,7 +36,7 @@ def sent_problem(
             number = crossing if action == "wire" and what.get("to") is None else 1
             name = "wire" if action == "wire" else "sent"
             payload = what.get("payload_bytes", 0)
-            size = what["bytes"] if "bytes" in what else len(encode(what.get("message")).encode()) + payload
+            size = what["bytes"] if "bytes" in what else len(_text_bytes(what.get("message"))) + payload
             found[role, name] += number
             found[role, "bytes"] += size * (name == "sent")
             found[role, "payload"] += payload * (name == "sent")
@@ -50,8 +50,12 @@ def sent_problem(
             else _of_hosts(found, counters, manifest["quiescent"], expected)
         )
         return next(problems, None)
-    except (KeyError, TypeError) as error:
-        return f"counters.json: {error} is missing, or no number"
+    except (KeyError, TypeError, AttributeError) as error:
+        return f"counters.json: a counter is missing, or no number: {error}"
+
+
+def _text_bytes(message: Any) -> bytes:
+    return encode(message).encode("utf-8", "surrogatepass")
 
 
 def _of_processes(found: Counter[tuple[str, str]], messages: dict[str, Any]) -> Iterator[str]:

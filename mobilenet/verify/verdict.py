@@ -8,6 +8,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
+from mobilenet.quoting import cut
+
+LONGEST, MOST_LINES = 1000, 20  # of an explanation; what it quotes of a record may be of any length
 Answer = Literal["valid", "violated", "unknown"]
 
 
@@ -17,6 +20,10 @@ class Verdict:
 
     answer: Answer
     explanation: str = ""
+
+    def __post_init__(self) -> None:
+        lines = cut(self.explanation, LONGEST).split("\n")
+        object.__setattr__(self, "explanation", "\n".join(lines[:MOST_LINES]))
 
 
 VALID = Verdict("valid")

@@ -2,7 +2,7 @@
 
 Checks    manifest   every key that verdicts rest on has its type
           events     the fingerprint fits, times never go back nor beyond the run, every event is of a known kind and
-                     well formed; sessions fit together: see sessions.py
+                     well formed, with values only in the columns of its kind; sessions fit together: see sessions.py
           samples    see sampled.py
           rows       each table has as many as were counted, of events each kind
           the end    a run that was not quiescent used up its drain
@@ -18,9 +18,11 @@ import re
 from collections import Counter
 from typing import Any
 
+from mobilenet.quoting import cut
 from mobilenet.rundir.reader import RunError
 from mobilenet.rundir.recorder import EVENTS
 from mobilenet.rundir.table import Columns, Table
+from mobilenet.verify.forms import LONGEST, number_problem
 from mobilenet.verify.sampled import samples_problem
 from mobilenet.verify.screened_wellformed import Rules, are_well_formed
 from mobilenet.verify.sessions import sessions_problem
@@ -31,15 +33,29 @@ HOST = re.compile(f"h{NUMBER}")
 STATION = re.compile(f"s{NUMBER}")
 MESSAGE = re.compile(f"[hsp]{NUMBER}:{NUMBER}")
 WITH_MESSAGE = ("broadcast", "deliver", "datagram", "datagram_received")
+FIELDS = {  # each kind of event, and the columns that it may have besides its time and node
+    **dict.fromkeys(("crash", "recover", "out_of_coverage"), ()),
+    **dict.fromkeys(("broadcast", "datagram_received"), ("message",)),
+    **dict.fromkeys(("datagram", "complete"), ("message", "detail")),
+    **dict.fromkeys(("refused", "suspect", "trust", "expire"), ("detail",)),
+    **dict.fromkeys(("join", "gap"), ("station", "session")),
+    **dict.fromkeys(("handoff_start", "handoff_end"), ("station", "session", "detail")),
+    **dict.fromkeys(("cut", "mend", "radio_off", "radio_on"), ("station", "detail")),
+    "deliver": ("message", "station", "session"),
+    "leave": ("session",),
+    "in_coverage": ("station",),
+}
 LONGEST_S = 9e9  # in nanoseconds it fits into 64 bits
 MARGIN_S = 1e-6  # seconds in the manifest are decimal fractions
 
 
 def require_manifest(manifest: dict[str, Any]) -> None:
     """Raise RunError unless the keys that verdicts rest on are there, with their types."""
+    if (untold := number_problem("manifest", manifest)) is not None:
+        raise RunError(f"manifest.json: {untold}")
     promises = manifest.get("promises")
     if not isinstance(promises, dict):
-        raise RunError(f"manifest.json: promises is {promises!r}, expected an object")
+        raise RunError(f"manifest.json: promises is {cut(repr(promises), LONGEST)}, expected an object")
     places = (
         (manifest, "fingerprint", _is_text),
         (manifest, "quiescent", _is_bool),
@@ -56,7 +72,7 @@ def require_manifest(manifest: dict[str, Any]) -> None:
     )
     for where, key, is_right in places:
         if key not in where or not is_right(where[key]):
-            raise RunError(f"manifest.json: {key} is {where.get(key)!r}, which cannot be")
+            raise RunError(f"manifest.json: {key} is {cut(repr(where.get(key)), LONGEST)}, which cannot be")
 
 
 def _is_text(value: object) -> bool:
@@ -114,9 +130,24 @@ def events_problem(events: Columns, manifest: dict[str, Any]) -> str | None:
         problem = examined(table, manifest)
         if problem is not None:
             return problem
+    problem = _fields_problem(table)
+    if problem is not None:
+        return problem
     found = table.fingerprint()
     if found != manifest["fingerprint"]:
         return f"events: their fingerprint is {found[:16]}…, the manifest says {manifest['fingerprint'][:16]}…"
+    return None
+
+
+def _fields_problem(events: Table) -> str | None:
+    """The first event with a value in a column that events of its kind do not have."""
+    event = events.coded("event")
+    for column in ("message", "station", "session", "detail"):
+        without = event.mapped([column not in FIELDS.get(word, ()) for word in event.words], nothing=False)
+        odd = without.astype(bool) & (events.coded(column).codes >= 0)
+        if odd.any():
+            row = int(odd.argmax())
+            return f"events: event {row} ({events['event'][row]}) has {column} {events[column][row]!r}, expected none"
     return None
 
 

@@ -13,12 +13,15 @@ from typer.testing import CliRunner
 
 import mobilenet
 from mobilenet.cli.main import app
+from mobilenet.expected.by_kind import expected
+from mobilenet.expected.expectations import Expected
 from mobilenet.rundir.reader import RunError
 from mobilenet.rundir.recorder import EventLog
 from mobilenet.scenario import Scenario
 from mobilenet.swarm.campaign import record_adversary
 from mobilenet.swarm.schedule import draw
 from mobilenet.verify import verify_run
+from mobilenet.verify.datagrams import datagram_problem
 from mobilenet.verify.judge import overall
 
 from .damage import SCENARIO, Copy, Damage, verdicts_after
@@ -505,6 +508,102 @@ def test_what_is_no_run_directory_is_refused_in_one_line(name: str, whole: Path,
     with pytest.raises(RunError) as refusal:
         verify_run(path)
     assert len(str(refusal.value).splitlines()) == 1
+
+
+# --- what cannot be computed with
+
+
+@pytest.fixture(scope="module")
+def small(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    place, shipped = tmp_path_factory.mktemp("small"), Path(mobilenet.__file__).parents[1] / "scenarios"
+    recorded = ["duration_s=6", "faults=null", "churn=null", "wireless={model: sinr, tx_dbm: 8}"]
+    recorded += ["record.frames=true", "record.messages=true"]
+    mobilenet.run(Scenario.from_text(SCENARIO, recorded), out=place / "radio")
+    mobilenet.run(shipped / "vcube" / "causal.yaml", out=place / "processes", overrides=["processes=6"])
+    programs = ["duration_s=4", "record.programs=true"]
+    mobilenet.run(shipped / "programs" / "flood.yaml", out=place / "programs", overrides=programs, allow_code=True)
+    return {path.name: path for path in place.iterdir()}
+
+
+def nested(times: int) -> str:
+    return '{"a":' * times + "1" + "}" * times
+
+
+def an_action(copy: Copy, **values: Any) -> None:
+    """The first frame that a program sends says this as well."""
+    texts = copy.optional["lines"]["line"]
+    row = next(row for row, text in enumerate(texts) if json.loads(text).get("do") in ("send", "broadcast"))
+    texts[row] = json.dumps(json.loads(texts[row]) | values)
+
+
+def a_cell(copy: Copy, table: str, column: str, value: Any) -> None:
+    """Of the last row."""
+    {"events": copy.events, "positions": copy.positions, **copy.optional}[table][column][-1] = value
+
+
+BEYOND: dict[str, tuple[str, Damage]] = {  # which run, and what is done to it
+    "events nested": ("radio", lambda copy: a_cell(copy, "events", "detail", nested(3000))),
+    "messages nested": ("radio", lambda copy: a_cell(copy, "messages", "detail", nested(3000))),
+    "lines nested": ("programs", lambda copy: a_cell(copy, "lines", "line", nested(3000))),
+    "no detector": ("processes", lambda copy: copy.counters.pop("detector")),
+    "simulated_s": ("radio", lambda copy: copy.manifest.update(simulated_s=10**400)),
+    "frames": ("radio", lambda copy: copy.counters["radio"].update(frames=10**400)),
+    "sent": ("processes", lambda copy: copy.counters["messages"].update(sent=10**400)),
+    "bytes": ("programs", lambda copy: an_action(copy, bytes="x")),
+    "payload_bytes": ("programs", lambda copy: an_action(copy, payload_bytes=None)),
+    "do": ("programs", lambda copy: an_action(copy, do=["a"])),
+    "wired": ("programs", lambda copy: copy.counters.update(wired="x")),
+    "station": ("programs", lambda copy: copy.counters["by_message_type"].update(station=1.5)),
+    "size_bytes": ("radio", lambda copy: a_cell(copy, "messages", "size_bytes", 1 << 62)),
+    "positions.time_ns": ("radio", lambda copy: a_cell(copy, "positions", "time_ns", 1 << 62)),
+    "position later": ("radio", lambda copy: a_cell(copy, "positions", "time_ns", 1 << 60)),
+    "power_dbm": ("radio", lambda copy: a_cell(copy, "links", "power_dbm", 1e308)),
+    "a long text": ("radio", lambda copy: a_cell(copy, "events", "detail", "x\n" * 20_000)),
+    "a long promise": ("radio", lambda copy: copy.manifest.update(promises="x" * 50_000)),
+}
+
+
+@pytest.mark.filterwarnings("error::RuntimeWarning")
+@pytest.mark.parametrize("name", BEYOND)
+def test_what_cannot_be_computed_with_is_refused_or_violated(name: str, small: dict[str, Path], tmp_path: Path) -> None:
+    run, function = BEYOND[name]
+    try:
+        verdicts = verdicts_after(small[run], tmp_path / "damaged", function)
+    except RunError as refusal:
+        assert len(str(refusal).splitlines()) == 1 and len(str(refusal)) < len(str(tmp_path)) + 400
+    else:
+        assert overall(verdicts) == "violated"
+        assert all(len(verdict.explanation) < 2000 for verdict in verdicts.values())
+
+
+def test_nesting_that_a_program_may_send_is_read(small: dict[str, Path], tmp_path: Path) -> None:
+    verdicts_after(small["programs"], tmp_path / "deep", lambda copy: a_cell(copy, "lines", "line", nested(880)))
+
+
+# --- datagrams of programs
+
+
+@pytest.mark.parametrize(
+    ("received_ns", "size", "words"),
+    [
+        (2_000_000, 100, None),
+        (1_000_010, 100, "10 ns after it was sent"),
+        (2_000_000, -1, "-1 bytes"),
+        (2_000_000, 60_000, "in the air"),
+    ],
+)
+def test_a_datagram_takes_a_frame(received_ns: int, size: int, words: str | None) -> None:
+    expected_of_it = expected(Scenario.from_text(SCENARIO))
+    assert isinstance(expected_of_it, Expected)
+    events: dict[str, list[Any]] = {
+        "time_ns": [1_000_000, received_ns],
+        "event": ["datagram", "datagram_received"],
+        "node": ["h0", "h1"],
+        "message": ["h0:0", "h0:0"],
+        "detail": [json.dumps({"to": "h1", "bytes": size}), None],
+    }
+    problem = datagram_problem(events, {"radio": {"bytes": 500}}, expected_of_it)
+    assert problem is None if words is None else words in str(problem)
 
 
 # --- through the command line

@@ -72,6 +72,7 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     radio("away", SCENARIO, "churn=null", "faults=null", f"interventions=[{away}]")
     radio("tcp", SCENARIO, "protocol={name: tcp_flooding}")
     radio("silent", SILENT_HOSTS)
+    radio("expiring", SILENT_HOSTS, "record.messages=false")
     tracks = tmp_path_factory.mktemp("tracks")
     (tracks / "tracks.csv").write_text("t,id,x,y\n" + "\n".join(_walk()) + "\n")
     (tracks / "tracks.yaml").write_text(TRACKS)
@@ -1355,3 +1356,130 @@ def test_what_happened_takes_messages_of_each_class(kinds: str, runs: dict[str, 
         counters["by_message_type"][side].pop(name, None)
     found = needed_problem(events, samples, counters, True, plan)
     assert found is not None and found.startswith(f"{kinds}: 0 were sent")
+
+
+# --- who is given up, and what follows
+
+
+@edit("gaps", "expiring")
+def given_up_by_a_station_that_the_host_is_not_with(copy: Copy) -> None:
+    """At the first look that is more than T after a confirmation by the other one."""
+    look_ns, silent_ns = 375_000_000, 3_000_000_000
+    for row in sorted(copy.rows("join") + copy.rows("handoff_end")):
+        host, station, since_ns = (copy.events[name][row] for name in ("node", "station", "time_ns"))
+        now_ns = -(-(since_ns + 2000 + silent_ns) // look_ns) * look_ns
+        later = [other for event in ("handoff_start", "crash") for other in copy.rows(event, host) if other > row]
+        if all(copy.events["time_ns"][other] > now_ns for other in later):
+            place = next(row for row, at_ns in enumerate(copy.events["time_ns"]) if at_ns > now_ns)
+            detail = json.dumps({"host": host, "silent_s": (now_ns - since_ns - 2000) / 1e9})
+            other = "s1" if station == "s0" else "s0"
+            copy.insert(place, node=other, event="expire", detail=detail, time_ns=now_ns)
+            return
+    raise AssertionError
+
+
+@edit("gaps", "expiring", "silent")
+def given_up_without_a_gap(copy: Copy) -> None:
+    for row in reversed(copy.rows("gap")):
+        copy.remove(row)
+
+
+@edit("gaps", "expiring", "silent")
+def down_for_long_and_never_given_up(copy: Copy) -> None:
+    for row in sorted(copy.rows("gap") + copy.rows("expire"), reverse=True):
+        copy.remove(row)
+
+
+# --- the order of a cell
+
+
+def causes(copy: Copy) -> dict[str, set[str]]:
+    """Of each message those that its sender had broadcast or delivered before."""
+    known: dict[str, set[str]] = {}
+    found: dict[str, set[str]] = {}
+    for event, node, message in zip(*(copy.events[name] for name in ("event", "node", "message")), strict=True):
+        if event == "broadcast":
+            found[message] = set(known.get(node, ()))
+        if event in ("broadcast", "deliver"):
+            known.setdefault(node, set()).update({message}, found[message])
+    return found
+
+
+@edit("record", "steady", "silent", "expiring")
+def two_messages_in_another_order_than_at_another_host_of_the_cell(copy: Copy) -> None:
+    events, before = copy.events, causes(copy)
+    sent = {events["message"][row]: row for row in copy.rows("broadcast")}
+    since = {
+        (events["node"][row], events["session"][row]): (row, events["station"][row])
+        for row in copy.rows("join") + copy.rows("handoff_end")
+    }
+    with_: dict[tuple[str, str], tuple[int, str]] = {}  # (host, message) -> row of its delivery, station
+    for row in copy.rows("deliver"):
+        begun, station = since[events["node"][row], events["session"][row]]
+        if begun < sent[events["message"][row]]:
+            with_[events["node"][row], events["message"][row]] = row, station
+    for (host, one), (row, station) in with_.items():
+        after = next((other for other in own(copy, host, row + 1)), None)
+        if after is None or events["event"][after] != "deliver" or sent[events["message"][after]] > row:
+            continue
+        two = events["message"][after]
+        others = [name for name, message in with_ if message == one and name != host]
+        shared = [name for name in others if with_[name, one][1] == with_.get((name, two), (0, ""))[1] == station]
+        is_free = one not in before[two] and two not in before[one] and (host, two) in with_
+        if shared and is_free and host not in (one.split(":")[0], two.split(":")[0]):
+            change(copy, row, message=two)
+            change(copy, after, message=one)
+            return
+    raise AssertionError
+
+
+# --- when things can happen at the earliest
+
+
+@edit("record", "mobile", "steady", "tracks")
+def a_handoff_begins_between_two_ticks(copy: Copy) -> None:
+    row = next(row for row in copy.rows("handoff_start") if "cell" in copy.events["detail"][row])
+    values = {name: copy.events[name][row] for name in copy.events} | {"time_ns": copy.events["time_ns"][row] + 1000}
+    copy.remove(row)
+    copy.insert(row, **values)
+
+
+@edit("record", "rare", "expiring")
+def an_sbuffer_grows_before_the_wire_can_have_brought_the_message(copy: Copy) -> None:
+    """The first one: nothing else can have come in."""
+    samples, sent = copy.samples, copy.rows("broadcast")[0]
+    now_ns = copy.events["time_ns"][sent]
+    stations = {"s0", "s1"} - {copy.events["station"][copy.rows("join", copy.events["node"][sent])[0]]}
+    pairs = zip(samples["node"], samples["quantity"], samples["time_ns"], strict=True)
+    row = next(i for i, (node, name, t) in enumerate(pairs) if node in stations and name == "sbuffer" and t > now_ns)
+    samples["time_ns"][row] = now_ns + 2_000_000
+    order = sorted(range(len(samples["time_ns"])), key=lambda i: samples["time_ns"][i])
+    copy.samples = {name: [column[i] for i in order] for name, column in samples.items()}
+
+
+# --- what no run records
+
+
+@pytest.mark.parametrize("field", ["crash message", "in_coverage session", "refused message", "broadcast detail"])
+def test_a_value_in_a_column_that_the_event_does_not_have(field: str, runs: dict[str, Path], tmp_path: Path) -> None:
+    event, column = field.split()
+    value: Any = {"message": "h0:0", "session": 77, "detail": '{"a": 1}'}[column]
+
+    def fill(copy: Copy) -> None:
+        copy.events[column][copy.rows(event)[0]] = value
+
+    verdict = verdicts_after(runs["mobile"], tmp_path / "edited", fill)["record"]
+    assert verdict.answer == "violated" and f"({event}) has {column}" in verdict.explanation
+
+
+@pytest.mark.parametrize("what", ["h0 temperature", "network echoes", "h0 wanted"])
+def test_a_sample_of_something_that_nothing_measures(what: str, runs: dict[str, Path], tmp_path: Path) -> None:
+    node, quantity = what.split()
+
+    def add(copy: Copy) -> None:
+        values = {"time_ns": copy.samples["time_ns"][-1], "node": node, "quantity": quantity, "value": 36.0}
+        for column, value in values.items():
+            copy.samples[column].append(value)
+
+    verdict = verdicts_after(runs["mobile"], tmp_path / "edited", add)["record"]
+    assert verdict.answer == "violated" and quantity in verdict.explanation

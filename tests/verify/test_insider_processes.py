@@ -499,6 +499,17 @@ def the_last_reception_is_before_that_of_the_last_completion(copy: Copy) -> None
     copy.counters["messages"]["last_reception_ns"] -= SECOND // 10
 
 
+@edit("record", "processes have no places", "reliable", "causal")
+def a_process_has_a_place(copy: Copy) -> None:
+    for name, value in {"time_ns": 0, "node": "p0", "x_m": 1.0, "y_m": 2.0}.items():
+        copy.positions[name].append(value)
+
+
+@edit("conservation", "no message takes less than", "reliable")
+def the_detector_heard_last_when_nothing_can_have_arrived(copy: Copy) -> None:
+    copy.counters["detector"]["last_reception_ns"] = 1
+
+
 def test_a_run_of_processes_is_not_stopped_by_hand(runs: dict[str, Path], tmp_path: Path) -> None:
     copy = Copy(runs["reliable"], tmp_path / "edited")
     copy.manifest |= {"ended_by_error": "stopped by hand at 3 s", "quiescent": False}

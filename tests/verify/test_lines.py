@@ -186,6 +186,32 @@ def messages_over_wires_that_no_station_was_told_of(copy: Copy) -> None:
     changed(copy, "ev", "wire", lambda line: line.update(ev="timer"))
 
 
+def all_told(copy: Copy, kind: str, **values: Any) -> None:
+    changed(copy, "ev", kind, lambda line: line.update(values))
+
+
+for words, names, how in (
+    ("that t is 5", ("flood", "nodes"), {"kind": "receive", "t": 5}),
+    ("that me is 17", ("flood", "nodes"), {"kind": "start", "me": 17}),
+    ("that n is 40", ("nodes",), {"kind": "start", "n": 40}),
+    ("that stations is 40", ("flood",), {"kind": "start", "stations": 40}),
+    ("that role is", ("flood", "nodes"), {"kind": "start", "role": "judge"}),
+    ("that stable is", ("flood",), {"kind": "start", "stable": {"member": False}}),
+    ("that payload_bytes is 7", ("flood", "nodes"), {"kind": "broadcast", "payload_bytes": 7}),
+    ("that station is null", ("flood",), {"kind": "cell", "station": None}),
+    ("that message is", ("flood", "nodes"), {"kind": "receive", "message": ["nothing at all"]}),
+    ("that message is", ("flood",), {"kind": "wire", "message": ["nothing at all"]}),
+    ("that message is", ("nodes",), {"kind": "receive", "from": 77}),
+):
+    for name in names:
+        EDITS[f"told {how}", name] = words, lambda copy, how=how: all_told(copy, **how)
+
+
+@edit("that message is", "flood", "nodes")
+def programs_sent_to_another_node(copy: Copy) -> None:
+    changed(copy, "do", "send", lambda line: line.update(to=(line["to"] + 1) % 3))
+
+
 FAILS = """
 import json, sys
 for line in sys.stdin:

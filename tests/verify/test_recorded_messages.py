@@ -34,7 +34,8 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     place = tmp_path_factory.mktemp("runs")
     record(SILENT, place / "silent")
     record(WORLDS["disk"], place / "disk")
-    return {name: place / name for name in ("silent", "disk")}
+    record(WORLDS["disk"] | {"churn": {"changes": [{"host": "h1", "at_s": 4, "kind": "leave"}]}}, place / "left")
+    return {path.name: path for path in place.iterdir()}
 
 
 def test_as_they_were_recorded_none_is_violated(runs: dict[str, Path]) -> None:
@@ -100,11 +101,44 @@ def a_gap_long_after_the_host_was_given_up(copy: Copy) -> None:
             say(copy, row, gap=True)
 
 
+def a_station_tells_of_a_gap_that_the_host_has_not(copy: Copy) -> None:
+    end = later_sessions(copy)[0]
+    for row in of_kind(copy, "InitAck"):
+        if (copy.messages["host"][row], copy.messages["session"][row]) == (
+            copy.events["node"][end],
+            copy.events["session"][end],
+        ):
+            say(copy, row, gap=True)
+
+
 def deliveries_before_a_gap_left_out(copy: Copy) -> None:
     """What the host delivered last before it was silent: the gap seems to excuse that."""
     gap = copy.rows("gap")[0]
     row = [row for row in copy.rows("deliver", copy.events["node"][gap]) if row < gap][-1]
     copy.remove(row)
+
+
+def all_numbers_of_the_cells_are_0(copy: Copy) -> None:
+    for row in of_kind(copy, "AppSh"):
+        say(copy, row, number=0)
+
+
+def a_copy_is_called_as_another_message(copy: Copy) -> None:
+    rows = of_kind(copy, "AppSh")
+    known = {copy.messages["message"][row] for row in rows}
+    last = copy.messages["send_ns"][rows[-1]], copy.messages["sender"][rows[-1]]
+    for row in rows:
+        if (copy.messages["send_ns"][row], copy.messages["sender"][row]) == last:
+            copy.messages["message"][row] = next(name for name in known if name != copy.messages["message"][rows[-1]])
+
+
+def a_host_leaves_just_after_it_has_said_so(copy: Copy) -> None:
+    row = copy.rows("leave")[0]
+    values = {name: copy.events[name][row] for name in copy.events}
+    now_ns = values["time_ns"] + 700_000
+    copy.remove(row)
+    place = next(row for row, at_ns in enumerate(copy.events["time_ns"]) if at_ns > now_ns)
+    copy.insert(place, **values | {"time_ns": now_ns})
 
 
 EDITS: dict[Damage, tuple[str, tuple[str, ...]]] = {
@@ -115,6 +149,10 @@ EDITS: dict[Damage, tuple[str, tuple[str, ...]]] = {
     a_number_is_a_word: ("record", ("silent", "disk")),
     a_gap_that_no_station_told_of: ("gaps", ("silent",)),
     a_gap_long_after_the_host_was_given_up: ("gaps", ("silent",)),
+    a_station_tells_of_a_gap_that_the_host_has_not: ("gaps", ("silent",)),
+    all_numbers_of_the_cells_are_0: ("record", ("silent", "disk")),
+    a_copy_is_called_as_another_message: ("record", ("silent", "disk")),
+    a_host_leaves_just_after_it_has_said_so: ("record", ("left",)),
     deliveries_before_a_gap_left_out: ("record", ("silent",)),
 }
 

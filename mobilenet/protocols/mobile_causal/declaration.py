@@ -57,6 +57,7 @@ class MobileCausal(Declaration):
     rests = "by resending"
     messages_stay_whole = True
     keeps_until_acknowledged = True
+    numbers_once = True
     kinds: ClassVar[Mapping[str, tuple[Any, ...]]] = {
         "host": (AppHs, AckH, Join, Init, Leave),
         "station": (AppSh, AppCo, AckC, Chal, InitAck, LeaveAck, Reinit, Reset),

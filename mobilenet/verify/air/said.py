@@ -1,10 +1,11 @@
 """Whether what the messages of the mobile broadcast say fits to sessions, deliveries and gaps.
 
 Checks    a host has a gap when it has just received an InitAck that tells of one, or a Reset, or, while it asks to join
-          anew, any InitAck
+          anew, any InitAck; and it has one when the InitAck that ends its handoff tells of one
           no gap comes after an acknowledgement by which the station knew that the host has heard of the last one:
           somebody must have given the host up since
           a join or a handoff ends with an InitAck of that session
+          a host says that it leaves, asks for a session, or acknowledges in one, when that has begun by the events
           a host has delivered in a session what it says in Init, and by the time of its AckH at least as much as that
 Model     a station tells of a gap until the session that it began is acknowledged. A session that was opened after the
           host was given up, and in which an acknowledgement arrived before the next one was opened, leaves no gap to be
@@ -30,6 +31,7 @@ from mobilenet.rundir.table import Table
 from mobilenet.verify.air.messages import Hops
 
 NUMBERS = {"InitAck": ("start",), "Init": ("lc", "nxt"), "AckH": ("nxt",), "Reset": ()}
+BEGINS = {"Leave": ("leave",), "Init": ("handoff_start",), "AckH": ("join", "handoff_end")}
 NEVER = 1 << 62
 
 
@@ -57,7 +59,7 @@ def said_problem(events: Table, hops: Hops, delay_ns: int) -> tuple[str, str] | 
     said = _Said(events, hops, delay_ns)
     if (untold := said.gap_problem()) is not None:
         return "gaps", untold
-    miscounted = said.count_problem()
+    miscounted = said.early_problem() or said.count_problem()
     return None if miscounted is None else ("record", miscounted)
 
 
@@ -126,6 +128,34 @@ class _Said:
                     return (
                         f"{when}, and nobody gave it up since {given_up_ns / SECOND:.6f} s; a station heard from it"
                         f" in session {sessions[node][i]}, at {heard_ns / SECOND:.6f} s"
+                    )
+        return self._silent_problem({(node, session, now_ns) for _, now_ns, node, _, session, _, _ in gaps})
+
+    def _silent_problem(self, gaps: set[tuple[str, int, int]]) -> str | None:
+        """The first handoff that ends with an InitAck that tells of a gap, and without one."""
+        for row, now_ns, node, station, session, _, _ in self._of("handoff_end"):
+            answer = self._answer(node, session, station, now_ns)
+            told = answer is not None and answer.kind == "InitAck" and answer.detail.get("gap") is True
+            if told and (node, session, now_ns) not in gaps:
+                return (
+                    f"at {now_ns / SECOND:.6f} s (event {row}): {node} ends a handoff and has no gap, and the InitAck"
+                    f" of {station} in session {session} tells of one"
+                )
+        return None
+
+    # --- sessions
+
+    def early_problem(self) -> str | None:
+        """The first message of a session before the event with which hosts begin to say that."""
+        for kind, begins in BEGINS.items():
+            since: dict[tuple[str, int], int] = {}
+            for _, now_ns, node, _, session, _, _ in self._of(*begins):
+                since.setdefault((node, session), now_ns)
+            for at_ns, sender, _, _, session, _, _ in self._rows((kind,), False):
+                if since.get((sender, session), NEVER) > at_ns:
+                    return (
+                        f"messages: {sender} sends {kind} of session {session} at {at_ns / SECOND:.6f} s, and has no"
+                        f" {' or '.join(begins)} in that session by then"
                     )
         return None
 
