@@ -39,6 +39,7 @@ from mobilenet.verify.air.nodes import Nodes
 from mobilenet.verify.air.outages import Outages
 from mobilenet.verify.air.pairs import MAC_ACK, Pairs, pairs_of, pairs_problem
 from mobilenet.verify.air.range import range_problem
+from mobilenet.verify.air.relays import relays_problem
 from mobilenet.verify.air.said import said_problem
 from mobilenet.verify.air.same import same_problem
 from mobilenet.verify.air.tallies import Hidden, Totals, tallies_problem
@@ -149,6 +150,8 @@ class _Run:
             problem = unframed_problem(hops, self._nodes, outages, whereabouts, self._expected)
         if problem is None and self._air.acts_on_frames and self._expected.wires is not None:
             problem = causes_problem(self._events, hops, self._nodes, self._expected.wires.is_tree)
+            if problem is None and self._expected.wires.is_tree and self._expected.conduct is not None:
+                problem = relays_problem(hops, self._nodes, self._expected)
         return None if problem is None else ("record", problem)
 
     def events_problem(self) -> Problem | None:

@@ -484,6 +484,17 @@ def no_time_of_arrival(copy: Copy) -> None:
     copy.messages["receive_ns"][row] = None
 
 
+@edit("record", "cut")
+def a_mended_wire_is_slow(copy: Copy) -> None:
+    table = copy.messages
+    rows = [
+        row for row, medium in enumerate(table["medium"]) if medium == "wired" and table["send_ns"][row] > 4 * 10**9
+    ]
+    last = {table["sender"][row]: row for row in rows}
+    row = max(last.values())
+    table["receive_ns"][row] += 100_000
+
+
 @edit("record", "only_messages", "tcp", "cut")
 def a_wire_that_is_too_fast(copy: Copy) -> None:
     row = next(row for row in wired(copy)[10:] if copy.messages["fate"][row] == "received")
