@@ -32,6 +32,7 @@ from mobilenet.verify.air.heard import (
     segments_problem,
     unheard_problem,
 )
+from mobilenet.verify.air.in_time import frames_in_time_problem, messages_in_time_problem
 from mobilenet.verify.air.links import links_problem
 from mobilenet.verify.air.mac import mac_problem, retries_problem
 from mobilenet.verify.air.messages import Hops, message_counts_problem, messages_problem
@@ -116,6 +117,8 @@ class _Run:
         totals = Totals(self._samples)
         if (problem := tallies_problem(pairs, nodes, totals, self._counters)) is not None:
             return "conservation", problem
+        if (problem := frames_in_time_problem(pairs, nodes, totals, self._counters, self._expected)) is not None:
+            return "conservation", problem
         whereabouts = Whereabouts(self._positions, self._expected, nodes)
         bounds_m = whereabouts.bounds_m(pairs.sender, pairs.receiver, pairs.start_ns)
         outages, hidden = Outages(self._events, nodes), Hidden(pairs, totals, self._counters)
@@ -139,6 +142,10 @@ class _Run:
             return "record", problem
         self._hops = hops
         if (problem := message_counts_problem(hops, self._nodes, self._expected, self._counters)) is not None:
+            return "conservation", problem
+        totals, alone = Totals(self._samples), self._pairs is None
+        problem = messages_in_time_problem(hops, self._nodes, totals, self._counters, self._expected, alone)
+        if problem is not None:
             return "conservation", problem
         if self._pairs is not None:
             problem = same_problem(self._pairs, hops, self._nodes, self._air)

@@ -709,3 +709,53 @@ def test_plug_ins_that_send_in_every_way_are_not_accused(chatter: dict[str, Path
 def test_a_silence_that_a_plug_in_did_not_have(name: str, chatter: dict[str, Path], tmp_path: Path) -> None:
     found = accused(verdicts_after(chatter[name], tmp_path / "edited", lambda copy: expire_after(copy, 0.25)))
     assert "record" in found
+
+
+# --- running totals
+
+
+def add(copy: Copy, at_s: int, **changes: int) -> None:
+    """To the totals at that second."""
+    samples = copy.samples
+    for row, quantity in enumerate(samples["quantity"]):
+        if quantity in changes and samples["time_ns"][row] == at_s * 10**9:
+            samples["value"][row] += changes[quantity]
+
+
+def of_the_end(copy: Copy, since_s: int, *quantities: str) -> None:
+    """Totals have their last values from that second on."""
+    samples = copy.samples
+    last = dict(zip(samples["quantity"], samples["value"], strict=True))
+    for row, quantity in enumerate(samples["quantity"]):
+        if quantity in quantities and samples["time_ns"][row] >= since_s * 10**9:
+            samples["value"][row] = last[quantity]
+
+
+@edit("conservation", "only_messages", "disk", "cut", "tcp")
+def wires_that_carry_everything_early(copy: Copy) -> None:
+    of_the_end(copy, 10, "wired_messages", "wired_bytes")
+
+
+@edit("conservation", "disk", "power", "full_duplex", "tcp", "frames_alone")
+def more_bytes_at_one_moment(copy: Copy) -> None:
+    add(copy, 7, radio_bytes=300, radio_control_bytes=300)
+
+
+@edit("conservation", "disk", "power", "full_duplex", "tcp", "frames_alone")
+def fewer_bytes_at_one_moment(copy: Copy) -> None:
+    add(copy, 7, radio_bytes=-300, radio_control_bytes=-300)
+
+
+@edit("conservation", "disk", "tcp", "only_messages")
+def payload_that_is_control_at_one_moment(copy: Copy) -> None:
+    add(copy, 7, radio_payload_bytes=-100, radio_control_bytes=100)
+
+
+@edit("conservation", "disk", "tcp", "only_messages")
+def an_acknowledgement_less_at_one_moment(copy: Copy) -> None:
+    add(copy, 7, radio_acknowledgements=-1)
+
+
+@edit("conservation", "tcp")
+def retries_that_were_early(copy: Copy) -> None:
+    of_the_end(copy, 4, "radio_mac_retries")
