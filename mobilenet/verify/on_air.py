@@ -34,6 +34,7 @@ from mobilenet.verify.air.heard import (
 )
 from mobilenet.verify.air.in_time import frames_in_time_problem, messages_in_time_problem
 from mobilenet.verify.air.links import links_problem
+from mobilenet.verify.air.locks import locks_problem
 from mobilenet.verify.air.mac import mac_problem, retries_problem
 from mobilenet.verify.air.messages import Hops, message_counts_problem, messages_problem
 from mobilenet.verify.air.nodes import Nodes
@@ -117,8 +118,6 @@ class _Run:
         totals = Totals(self._samples)
         if (problem := tallies_problem(pairs, nodes, totals, self._counters)) is not None:
             return "conservation", problem
-        if (problem := frames_in_time_problem(pairs, nodes, totals, self._counters, self._expected)) is not None:
-            return "conservation", problem
         whereabouts = Whereabouts(self._positions, self._expected, nodes)
         bounds_m = whereabouts.bounds_m(pairs.sender, pairs.receiver, pairs.start_ns)
         outages, hidden = Outages(self._events, nodes), Hidden(pairs, totals, self._counters)
@@ -126,11 +125,16 @@ class _Run:
         unseen = unseen_in(pairs, nodes, hidden, self._expected, broadcasts, self._end_ns)
         problem = range_problem(pairs, nodes, whereabouts, air, bounds_m, pairs)
         problem = problem or fates_problem(pairs, nodes, outages, unseen, self._expected)
+        if problem is None and not air.by_power and not air.captures:
+            problem = locks_problem(pairs, nodes, outages, unseen)
         problem = problem or mac_problem(pairs, nodes, outages, self._expected, self._counters, self._end_ns)
         if problem is None and "links" in self._tables:
             links = self._tables["links"]
             problem = links_problem(links, pairs, nodes, air, bounds_m, unseen)
-        return None if problem is None else ("record", problem)
+        if problem is not None:
+            return "record", problem
+        problem = frames_in_time_problem(pairs, nodes, totals, self._counters, self._expected)
+        return None if problem is None else ("conservation", problem)
 
     def messages_problem(self) -> Problem | None:
         """Of the rows of messages, and of the two together."""

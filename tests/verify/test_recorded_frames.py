@@ -759,3 +759,34 @@ def an_acknowledgement_less_at_one_moment(copy: Copy) -> None:
 @edit("conservation", "tcp")
 def retries_that_were_early(copy: Copy) -> None:
     of_the_end(copy, 4, "radio_mac_retries")
+
+
+# --- on which frame a receiver is locked
+
+
+@edit("record", "disk", "no_loss", "tcp", "frames_alone")
+def locked_on_the_second_of_two(copy: Copy) -> None:
+    frames = copy.frames
+    for second in with_fate(copy, "never_attempted"):
+        same = [row for row in range(max(0, second - 60), second + 60) if row < len(frames["fate"]) and row != second
+                and frames["receiver"][row] == frames["receiver"][second] and overlaps(copy, row, second)]  # fmt: skip
+        began_ns = [frames["start_ns"][row] for row in same if frames["fate"][row] == "collision"]
+        if len(same) == len(began_ns) == 1 and began_ns[0] + 10_000 < frames["start_ns"][second]:
+            refate(copy, same[0], "never_attempted")
+            refate(copy, second, "collision")
+            return renew(copy)
+    raise AssertionError
+
+
+@edit("record", "disk", "no_loss", "frames_alone")
+def locked_on_two_frames_at_once(copy: Copy) -> None:
+    for row in with_fate(copy, "never_attempted"):
+        refate(copy, row, "collision")
+    renew(copy)
+
+
+@edit("record", "disk", "no_loss", "tcp", "frames_alone")
+def locked_on_none_of_two(copy: Copy) -> None:
+    for row in with_fate(copy, "collision"):
+        refate(copy, row, "never_attempted")
+    renew(copy)
