@@ -33,6 +33,7 @@ from mobilenet.verify.air.heard import (
     unheard_problem,
 )
 from mobilenet.verify.air.in_time import frames_in_time_problem, messages_in_time_problem
+from mobilenet.verify.air.interference import interference_problem
 from mobilenet.verify.air.links import links_problem
 from mobilenet.verify.air.locks import locks_problem
 from mobilenet.verify.air.mac import mac_problem, retries_problem
@@ -131,6 +132,7 @@ class _Run:
         if problem is None and "links" in self._tables:
             links = self._tables["links"]
             problem = links_problem(links, pairs, nodes, air, bounds_m, unseen)
+            problem = problem or interference_problem(links, pairs, nodes, unseen, self._expected)
         if problem is not None:
             return "record", problem
         problem = frames_in_time_problem(pairs, nodes, totals, self._counters, self._expected)

@@ -790,3 +790,44 @@ def locked_on_none_of_two(copy: Copy) -> None:
     for row in with_fate(copy, "collision"):
         refate(copy, row, "never_attempted")
     renew(copy)
+
+
+# --- interference
+
+
+def disturbed(copy: Copy, *fates: str) -> list[int]:
+    """Frames at a station with an SINR that another one there overlaps for long."""
+    frames, sinr = copy.frames, copy.optional["links"]["sinr_db"]
+    rows = [row for row in with_fate(copy, *fates) if frames["receiver"][row][0] == "s" and sinr[row] == sinr[row]]
+    return [row for row in rows if any(
+        frames["receiver"][other] == frames["receiver"][row] and other != row
+        and frames["start_ns"][other] + 250_000 < frames["end_ns"][row]
+        and frames["start_ns"][row] + 250_000 < frames["end_ns"][other]
+        for other in range(max(0, row - 60), min(row + 60, len(sinr)))
+    )]  # fmt: skip
+
+
+def silence_db(copy: Copy) -> float:
+    """From a power to its SINR in silence."""
+    links = copy.optional["links"]
+    return float(max(sinr - power for sinr, power in zip(links["sinr_db"], links["power_dbm"], strict=True)
+                     if sinr == sinr))  # fmt: skip
+
+
+@edit("record", "crowd")
+def an_sinr_of_silence_beside_another_frame(copy: Copy) -> None:
+    links = copy.optional["links"]
+    row = disturbed(copy, "collision", "received")[-1]
+    links["sinr_db"][row] = links["power_dbm"][row] + silence_db(copy)
+
+
+@edit("record", "crowd", "town")
+def broken_by_interference_in_silence(copy: Copy) -> None:
+    links = copy.optional["links"]
+    row = next(row for row in with_fate(copy, "collision") if links["sinr_db"][row] == links["sinr_db"][row])
+    links["sinr_db"][row] = links["power_dbm"][row] + silence_db(copy)
+
+
+@edit("record", "crowd")
+def an_sinr_far_below_all_interference(copy: Copy) -> None:
+    copy.optional["links"]["sinr_db"][disturbed(copy, "collision", "received")[0]] = -40.0
