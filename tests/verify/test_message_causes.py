@@ -153,6 +153,15 @@ def a_leave_waits_in_a_station(copy: Copy) -> None:
     late(copy, "Delete")
 
 
+def a_host_names_a_session_that_never_was(copy: Copy) -> None:
+    for row in of_kind(copy, "Init"):
+        copy.messages["detail"][row] = json.dumps(json.loads(copy.messages["detail"][row]) | {"lc": 0, "nxt": 0})
+    for row in of_kind(copy, "Req1", medium="wired"):
+        detail = json.loads(copy.messages["detail"][row])
+        if not detail["join"]:
+            copy.messages["detail"][row] = json.dumps(detail | {"lc": 0, "nxt": 0})
+
+
 def nobody_asked_to_join(copy: Copy) -> None:
     lose(copy, of_kind(copy, "Join"))
 
@@ -270,6 +279,7 @@ EDITS: dict[Damage, tuple[str, ...]] = {
     a_message_crosses_a_wire_twice: ("lonely",),
     a_message_waits_in_a_station: TREES,
     a_leave_waits_in_a_station: ("leaving",),
+    a_host_names_a_session_that_never_was: EVERYWHERE,
     nobody_asked_to_join: EVERYWHERE,
     nobody_asked_for_a_handoff: EVERYWHERE,
     an_answer_of_another_session: TREES,

@@ -30,6 +30,7 @@ from mobilenet.verify.air.pairs import Pairs
 from mobilenet.verify.air.tallies import SIDES, Totals
 
 ONLY_ACKNOWLEDGES = "TcpAck"
+AT_ONCE_NS = 4_000  # with a longer propagation delay an acknowledgement may be handled after the timeout
 OUTSTANDING = 2  # attempts of a node that are not followed by an acknowledgement or a retry yet
 
 
@@ -192,7 +193,8 @@ def _retries_problem(pairs: Pairs, nodes: Nodes, totals: Totals, counters: dict[
         return None
     attempts = frames[np.searchsorted(frames_ns, at_ns)]
     acks_ns = np.sort(pairs.end_ns[pairs.is_ack & pairs.addressed & (pairs.fate == RECEIVED)])
-    most = attempts - np.searchsorted(acks_ns, at_ns - pairs.delay_ns)
+    is_prompt = pairs.delay_ns <= AT_ONCE_NS
+    most = attempts - np.searchsorted(acks_ns, at_ns - pairs.delay_ns) if is_prompt else attempts
     events, given_up = counters["rows"]["events"], counters["radio"].get("mac_given_up", 0)
     excused = given_up + sum(events.get(event, 0) for event in DOWN) + OUTSTANDING * nodes.count
     least = attempts - np.searchsorted(acks_ns, at_ns, "right") - excused
