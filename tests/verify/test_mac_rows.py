@@ -18,11 +18,9 @@ from .on_air_worlds import POWER, WORLDS
 from .test_recorded_frames import accused, move, record, refate, renew, with_fate
 
 NEAR = {"layout": {"shape": "points", "points_m": [[0, 0], [60, 0]]}}
-FAR = {"layout": {"shape": "points", "points_m": [[0, 0], [2900, 0]]}}
 RUNS = {
     "tcp": WORLDS["tcp"],
     "tcp_messages": WORLDS["tcp"] | {"record": {"messages": True}},
-    "far": WORLDS["tcp"] | {"stations": FAR, "wireless": {"range_m": 3000, "mode": "g_mixed"}},
     "disk": WORLDS["disk"],
     "frames_alone": WORLDS["frames_alone"],
     "shadows": WORLDS["power"] | {"stations": NEAR, "wireless": POWER | {"tx_dbm": 20, "shadowing": {"sigma_db": 6}}},

@@ -2,7 +2,8 @@
 
 Checks    messages and bytes on wires, frames and bytes in the air, payload and acknowledgements: from each sample to
           the next at least as many as rows, and no more than rows and what has none in the whole run
-          over TCP, where every frame is to be acknowledged: enough retries, and none of what was acknowledged
+          over TCP, where every frame is to be acknowledged: enough retries, and none of what was acknowledged, unless
+          somebody is so far away that acknowledgements are handled after their timeout
 Model     a message on a wire is counted when its station sends it, a frame when its last receiver has it: not before
           its end, and at most one propagation delay later. Frames without receivers, and messages that are on a wire
           when the run ends, have no rows
@@ -30,7 +31,7 @@ from mobilenet.verify.air.pairs import Pairs
 from mobilenet.verify.air.tallies import SIDES, Totals
 
 ONLY_ACKNOWLEDGES = "TcpAck"
-AT_ONCE_NS = 4_000  # with a longer propagation delay an acknowledgement may be handled after the timeout
+AT_ONCE_NS = 500  # with a longer propagation delay an acknowledgement may be handled after its timeout
 OUTSTANDING = 2  # attempts of a node that are not followed by an acknowledgement or a retry yet
 
 
