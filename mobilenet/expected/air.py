@@ -28,6 +28,7 @@ from mobilenet.network.radio.phy import (
     OFDM_PREAMBLE_NS,
     OFDM_SYMBOL_NS,
 )
+from mobilenet.network.radio.reception import DSSS_SYNC_NS, OFDM_TRAINING_NS
 from mobilenet.network.tcp.parameters import TcpParameters
 from mobilenet.propagation.path_loss import SPEED_OF_LIGHT_MPS
 from mobilenet.scenario.mobile import Scenario
@@ -85,6 +86,9 @@ def air(scenario: Scenario) -> Air:
         0 if is_acking else MODES[wireless.mode].sifs_ns,
         0 if is_acking else MODES[wireless.mode].difs_ns,
         wireless.fading is not None,
+        rules is not None and rules.cutoff_m >= rules.reach_m,
+        DSSS_SYNC_NS if rates.intersection(DSSS_RATES) else OFDM_TRAINING_NS,
+        0 if is_acking else MODES[wireless.mode].signal_extension_ns,
     )
 
 

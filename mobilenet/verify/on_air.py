@@ -32,7 +32,10 @@ from mobilenet.verify.air.heard import (
     segments_problem,
     unheard_problem,
 )
+from mobilenet.verify.air.in_time import frames_in_time_problem, messages_in_time_problem
+from mobilenet.verify.air.interference import interference_problem
 from mobilenet.verify.air.links import links_problem
+from mobilenet.verify.air.locks import locks_problem
 from mobilenet.verify.air.mac import mac_problem, retries_problem
 from mobilenet.verify.air.messages import Hops, message_counts_problem, messages_problem
 from mobilenet.verify.air.nodes import Nodes
@@ -40,6 +43,7 @@ from mobilenet.verify.air.numbers import numbers_problem
 from mobilenet.verify.air.outages import Outages
 from mobilenet.verify.air.pairs import MAC_ACK, Pairs, pairs_of, pairs_problem
 from mobilenet.verify.air.range import range_problem
+from mobilenet.verify.air.relays import relays_problem
 from mobilenet.verify.air.said import said_problem
 from mobilenet.verify.air.same import same_problem
 from mobilenet.verify.air.tallies import Hidden, Totals, tallies_problem
@@ -123,11 +127,17 @@ class _Run:
         unseen = unseen_in(pairs, nodes, hidden, self._expected, broadcasts, self._end_ns)
         problem = range_problem(pairs, nodes, whereabouts, air, bounds_m, pairs)
         problem = problem or fates_problem(pairs, nodes, outages, unseen, self._expected)
+        if problem is None and not air.by_power and not air.captures:
+            problem = locks_problem(pairs, nodes, outages, unseen)
         problem = problem or mac_problem(pairs, nodes, outages, self._expected, self._counters, self._end_ns)
         if problem is None and "links" in self._tables:
             links = self._tables["links"]
             problem = links_problem(links, pairs, nodes, air, bounds_m, unseen)
-        return None if problem is None else ("record", problem)
+            problem = problem or interference_problem(links, pairs, nodes, unseen, self._expected)
+        if problem is not None:
+            return "record", problem
+        problem = frames_in_time_problem(pairs, nodes, totals, self._counters, self._expected)
+        return None if problem is None else ("conservation", problem)
 
     def messages_problem(self) -> Problem | None:
         """Of the rows of messages, and of the two together."""
@@ -140,6 +150,10 @@ class _Run:
         self._hops = hops
         if (problem := message_counts_problem(hops, self._nodes, self._expected, self._counters)) is not None:
             return "conservation", problem
+        totals, alone = Totals(self._samples), self._pairs is None
+        problem = messages_in_time_problem(hops, self._nodes, totals, self._counters, self._expected, alone)
+        if problem is not None:
+            return "conservation", problem
         if self._pairs is not None:
             problem = same_problem(self._pairs, hops, self._nodes, self._air)
         elif (problem := unframed_counts_problem(hops, self._nodes, self._counters)) is not None:
@@ -150,6 +164,8 @@ class _Run:
             problem = unframed_problem(hops, self._nodes, outages, whereabouts, self._expected)
         if problem is None and self._air.acts_on_frames and self._expected.wires is not None:
             problem = causes_problem(self._events, hops, self._nodes, self._expected.wires.is_tree)
+            if problem is None and self._expected.wires.is_tree and self._expected.conduct is not None:
+                problem = relays_problem(hops, self._nodes, self._expected)
         if problem is None and self._expected.conduct is not None and self._expected.conduct.numbers_once:
             problem = numbers_problem(self._events, hops)
         return None if problem is None else ("record", problem)

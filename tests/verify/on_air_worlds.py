@@ -124,6 +124,9 @@ WORLDS: dict[str, dict[str, Any]] = {
     "no_loss": MOVING | {"wireless": {"range_m": 80}},
     "power": MOVING | {"wireless": POWER},
     "town": MOVING | {"wireless": POWER | {"shadowing": {"sigma_db": 6}, "fading": {}, "loss": 0.1}},
+    "crowd": MOVING
+    | {"duration_s": 5, "wireless": POWER, "workload": {"interval_s": 0.15}, "faults": None}
+    | {"hosts": {"count": 14, "mobility": {"model": "random_waypoint", "speed_mps": [8, 12]}}},
     "full_duplex": MOVING | {"wireless": {"mac": "acking", "bitrate_mbps": 0.5, "range_m": 80}},
     "tcp": MOVING | {"protocol": {"name": "tcp_flooding"}},
     "cut": MOVING

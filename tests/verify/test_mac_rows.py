@@ -22,6 +22,7 @@ RUNS = {
     "tcp": WORLDS["tcp"],
     "tcp_messages": WORLDS["tcp"] | {"record": {"messages": True}},
     "disk": WORLDS["disk"],
+    "frames_alone": WORLDS["frames_alone"],
     "shadows": WORLDS["power"] | {"stations": NEAR, "wireless": POWER | {"tx_dbm": 20, "shadowing": {"sigma_db": 6}}},
 }
 
@@ -82,6 +83,33 @@ def a_frame_follows_at_once(copy: Copy) -> None:
     raise AssertionError
 
 
+def a_frame_begins_inside_another(copy: Copy) -> None:
+    """Of two acknowledgements without effect, one after the other, whose senders hear each other."""
+    frames = copy.frames
+    of: dict[tuple[int, str], list[int]] = {}
+    for row, head in enumerate(zip(frames["start_ns"], frames["sender"], strict=True)):
+        of.setdefault(head, []).append(row)
+    every = sorted(of)
+    for before, one, other, after in zip(every, every[1:], every[2:], every[3:], strict=False):
+        lasts_ns = frames["end_ns"][of[one][0]] - one[0]
+        kinds = {frames["kind"][row] for row in of[one] + of[other]}
+        fates = {frames["fate"][row] for row in of[one] + of[other]}
+        ends = [{frames["receiver"][row] for row in of[head]} for head in (one, other)]
+        if (kinds, fates) != ({"AckH"}, {"received"}) or other[1] not in ends[0] or one[1] not in ends[1]:
+            continue
+        if before[0] + 3_000_000 > one[0] or one[0] + 3_000_000 > after[0] or other[0] - one[0] > 100_000_000:
+            continue
+        for row in of[one] + of[other]:
+            receiver, is_first = frames["receiver"][row], row in of[one]
+            if receiver == (other if is_first else one)[1]:
+                refate(copy, row, "half_duplex")
+            elif receiver in ends[0] & ends[1]:
+                refate(copy, row, "collision" if is_first else "never_attempted")
+        move(copy, of[other][0], one[0] + lasts_ns // 2)
+        return renew(copy)
+    raise AssertionError
+
+
 def power_between_stations_changes(copy: Copy) -> None:
     links = copy.optional["links"]
     ends = zip(links["sender"], links["receiver"], strict=True)
@@ -96,6 +124,7 @@ EDITS: dict[Damage, tuple[str, ...]] = {
     an_acknowledgement_that_is_late: ("tcp",),
     no_retries: ("tcp", "tcp_messages"),
     a_frame_follows_at_once: ("disk",),
+    a_frame_begins_inside_another: ("frames_alone",),
     power_between_stations_changes: ("shadows",),
 }
 

@@ -29,6 +29,8 @@ RUNS = {
     "slow": WORLDS["only_messages"]
     | CALM
     | {"stations": WORLDS["disk"]["stations"] | {"backbone": {"kind": "tree", "delay_ms": 300}}},
+    "lonely": WORLDS["only_messages"] | CALM | {"hosts": {"count": 2, "mobility": {"model": "static"}}},
+    "leaving": WORLDS["only_messages"] | CALM | {"churn": {"changes": [{"host": "h1", "at_s": 5, "kind": "leave"}]}},
     "tcp": WORLDS["tcp"],
     "tcp_messages": WORLDS["tcp"] | {"record": {"messages": True}},
     "tcp_frames": WORLDS["tcp"] | {"record": {"frames": True}},
@@ -109,6 +111,55 @@ def a_message_never_crossed_the_wire(copy: Copy) -> None:
     """The wire carries another one that has crossed it already."""
     rows = of_kind(copy, "App", medium="wired")
     copy.messages["message"][rows[9]] = copy.messages["message"][rows[8]]
+
+
+def a_message_crosses_a_wire_twice(copy: Copy) -> None:
+    """Instead of one that nobody in the cell beyond needs."""
+    table, rows = copy.messages, of_kind(copy, "App", medium="wired")
+    radioed = {(table["sender"][row], table["message"][row]) for row in of_kind(copy, "AppSh")}
+    row = next(row for row in rows[1:] if (table["receiver"][row], table["message"][row]) not in radioed)
+    before = [other for other in rows if other < row and table["receiver"][other] == table["receiver"][row]]
+    table["message"][row] = table["message"][before[-1]]
+
+
+def late(copy: Copy, kind: str) -> None:
+    """The last one on a wire that nothing shows to have arrived then leaves its station 0.1 ms later."""
+    table = copy.messages
+    ends = list(zip(table["sender"], table["receiver"], strict=True))
+    wired = [row for row, medium in enumerate(table["medium"]) if medium == "wired"]
+    sent = {
+        (table["sender"][row], table["message"][row]): table["send_ns"][row] for row in of_kind(copy, "AppSh")[::-1]
+    }
+    for row in reversed(of_kind(copy, kind, medium="wired")):
+        at_ns, there_ns = table["send_ns"][row], table["receive_ns"][row]
+        near = [other for other in wired if ends[other] == ends[row] and abs(table["send_ns"][other] - at_ns) < 10**7]
+        if len(near) == 1 and sent.get((ends[row][1], table["message"][row]), 1 << 62) > there_ns + 100_000:
+            table["send_ns"][row] += 100_000
+            table["receive_ns"][row] += 100_000
+            break
+    else:
+        raise AssertionError
+    order = sorted(wired, key=lambda other: table["receive_ns"][other])
+    for column in table.values():
+        for place, value in zip(wired, [column[other] for other in order], strict=True):
+            column[place] = value
+
+
+def a_message_waits_in_a_station(copy: Copy) -> None:
+    late(copy, "App")
+
+
+def a_leave_waits_in_a_station(copy: Copy) -> None:
+    late(copy, "Delete")
+
+
+def a_host_names_a_session_that_never_was(copy: Copy) -> None:
+    for row in of_kind(copy, "Init"):
+        copy.messages["detail"][row] = json.dumps(json.loads(copy.messages["detail"][row]) | {"lc": 0, "nxt": 0})
+    for row in of_kind(copy, "Req1", medium="wired"):
+        detail = json.loads(copy.messages["detail"][row])
+        if not detail["join"]:
+            copy.messages["detail"][row] = json.dumps(detail | {"lc": 0, "nxt": 0})
 
 
 def nobody_asked_to_join(copy: Copy) -> None:
@@ -225,6 +276,10 @@ EDITS: dict[Damage, tuple[str, ...]] = {
     no_message_has_a_name: EVERYWHERE,
     a_message_never_came_up: TREES,
     a_message_never_crossed_the_wire: TREES,
+    a_message_crosses_a_wire_twice: ("lonely",),
+    a_message_waits_in_a_station: TREES,
+    a_leave_waits_in_a_station: ("leaving",),
+    a_host_names_a_session_that_never_was: EVERYWHERE,
     nobody_asked_to_join: EVERYWHERE,
     nobody_asked_for_a_handoff: EVERYWHERE,
     an_answer_of_another_session: TREES,

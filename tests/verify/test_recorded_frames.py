@@ -484,6 +484,17 @@ def no_time_of_arrival(copy: Copy) -> None:
     copy.messages["receive_ns"][row] = None
 
 
+@edit("record", "cut")
+def a_mended_wire_is_slow(copy: Copy) -> None:
+    table = copy.messages
+    rows = [
+        row for row, medium in enumerate(table["medium"]) if medium == "wired" and table["send_ns"][row] > 4 * 10**9
+    ]
+    last = {table["sender"][row]: row for row in rows}
+    row = max(last.values())
+    table["receive_ns"][row] += 100_000
+
+
 @edit("record", "only_messages", "tcp", "cut")
 def a_wire_that_is_too_fast(copy: Copy) -> None:
     row = next(row for row in wired(copy)[10:] if copy.messages["fate"][row] == "received")
@@ -698,3 +709,125 @@ def test_plug_ins_that_send_in_every_way_are_not_accused(chatter: dict[str, Path
 def test_a_silence_that_a_plug_in_did_not_have(name: str, chatter: dict[str, Path], tmp_path: Path) -> None:
     found = accused(verdicts_after(chatter[name], tmp_path / "edited", lambda copy: expire_after(copy, 0.25)))
     assert "record" in found
+
+
+# --- running totals
+
+
+def add(copy: Copy, at_s: int, **changes: int) -> None:
+    """To the totals at that second."""
+    samples = copy.samples
+    for row, quantity in enumerate(samples["quantity"]):
+        if quantity in changes and samples["time_ns"][row] == at_s * 10**9:
+            samples["value"][row] += changes[quantity]
+
+
+def of_the_end(copy: Copy, since_s: int, *quantities: str) -> None:
+    """Totals have their last values from that second on."""
+    samples = copy.samples
+    last = dict(zip(samples["quantity"], samples["value"], strict=True))
+    for row, quantity in enumerate(samples["quantity"]):
+        if quantity in quantities and samples["time_ns"][row] >= since_s * 10**9:
+            samples["value"][row] = last[quantity]
+
+
+@edit("conservation", "only_messages", "disk", "cut", "tcp")
+def wires_that_carry_everything_early(copy: Copy) -> None:
+    of_the_end(copy, 10, "wired_messages", "wired_bytes")
+
+
+@edit("conservation", "disk", "power", "full_duplex", "tcp", "frames_alone")
+def more_bytes_at_one_moment(copy: Copy) -> None:
+    add(copy, 7, radio_bytes=300, radio_control_bytes=300)
+
+
+@edit("conservation", "disk", "power", "full_duplex", "tcp", "frames_alone")
+def fewer_bytes_at_one_moment(copy: Copy) -> None:
+    add(copy, 7, radio_bytes=-300, radio_control_bytes=-300)
+
+
+@edit("conservation", "disk", "tcp", "only_messages")
+def payload_that_is_control_at_one_moment(copy: Copy) -> None:
+    add(copy, 7, radio_payload_bytes=-100, radio_control_bytes=100)
+
+
+@edit("conservation", "disk", "tcp", "only_messages")
+def an_acknowledgement_less_at_one_moment(copy: Copy) -> None:
+    add(copy, 7, radio_acknowledgements=-1)
+
+
+@edit("conservation", "tcp")
+def retries_that_were_early(copy: Copy) -> None:
+    of_the_end(copy, 4, "radio_mac_retries")
+
+
+# --- on which frame a receiver is locked
+
+
+@edit("record", "disk", "no_loss", "tcp", "frames_alone")
+def locked_on_the_second_of_two(copy: Copy) -> None:
+    frames = copy.frames
+    for second in with_fate(copy, "never_attempted"):
+        same = [row for row in range(max(0, second - 60), second + 60) if row < len(frames["fate"]) and row != second
+                and frames["receiver"][row] == frames["receiver"][second] and overlaps(copy, row, second)]  # fmt: skip
+        began_ns = [frames["start_ns"][row] for row in same if frames["fate"][row] == "collision"]
+        if len(same) == len(began_ns) == 1 and began_ns[0] + 10_000 < frames["start_ns"][second]:
+            refate(copy, same[0], "never_attempted")
+            refate(copy, second, "collision")
+            return renew(copy)
+    raise AssertionError
+
+
+@edit("record", "disk", "no_loss", "frames_alone")
+def locked_on_two_frames_at_once(copy: Copy) -> None:
+    for row in with_fate(copy, "never_attempted"):
+        refate(copy, row, "collision")
+    renew(copy)
+
+
+@edit("record", "disk", "no_loss", "tcp", "frames_alone")
+def locked_on_none_of_two(copy: Copy) -> None:
+    for row in with_fate(copy, "collision"):
+        refate(copy, row, "never_attempted")
+    renew(copy)
+
+
+# --- interference
+
+
+def disturbed(copy: Copy, *fates: str) -> list[int]:
+    """Frames at a station with an SINR that another one there overlaps for long."""
+    frames, sinr = copy.frames, copy.optional["links"]["sinr_db"]
+    rows = [row for row in with_fate(copy, *fates) if frames["receiver"][row][0] == "s" and sinr[row] == sinr[row]]
+    return [row for row in rows if any(
+        frames["receiver"][other] == frames["receiver"][row] and other != row
+        and frames["start_ns"][other] + 250_000 < frames["end_ns"][row]
+        and frames["start_ns"][row] + 250_000 < frames["end_ns"][other]
+        for other in range(max(0, row - 60), min(row + 60, len(sinr)))
+    )]  # fmt: skip
+
+
+def silence_db(copy: Copy) -> float:
+    """From a power to its SINR in silence."""
+    links = copy.optional["links"]
+    return float(max(sinr - power for sinr, power in zip(links["sinr_db"], links["power_dbm"], strict=True)
+                     if sinr == sinr))  # fmt: skip
+
+
+@edit("record", "crowd")
+def an_sinr_of_silence_beside_another_frame(copy: Copy) -> None:
+    links = copy.optional["links"]
+    row = disturbed(copy, "collision", "received")[-1]
+    links["sinr_db"][row] = links["power_dbm"][row] + silence_db(copy)
+
+
+@edit("record", "crowd", "town")
+def broken_by_interference_in_silence(copy: Copy) -> None:
+    links = copy.optional["links"]
+    row = next(row for row in with_fate(copy, "collision") if links["sinr_db"][row] == links["sinr_db"][row])
+    links["sinr_db"][row] = links["power_dbm"][row] + silence_db(copy)
+
+
+@edit("record", "crowd")
+def an_sinr_far_below_all_interference(copy: Copy) -> None:
+    copy.optional["links"]["sinr_db"][disturbed(copy, "collision", "received")[0]] = -40.0

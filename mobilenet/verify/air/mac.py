@@ -2,7 +2,8 @@
 
 Checks    an acknowledgement comes from a node that received a frame for it, SIFS after that frame
           where every frame is to be acknowledged, each that was received is, unless the receiver goes down or sends
-          whoever received a frame, or sent one, waits DIFS before it sends another one
+          whoever received a frame, or sent one, waits DIFS before it sends another one; with the unit disk whoever is
+          within reach of a frame, from when it arrives
           each attempt that was not acknowledged is a retry, or was given up
 Model     an acknowledgement without a receiver has no row: so many may be missing. A crash, and the end of the run,
           leave at most one attempt of a node without a consequence
@@ -39,6 +40,7 @@ def mac_problem(
         _ack_problems(pairs, nodes, air),
         _unanswered_problems(pairs, nodes, outages, expected, counters, end_ns) if air.only_segments else (),
         _spacing_problems(pairs, nodes, air),
+        () if air.by_power else _sensing_problems(pairs, nodes, air),
     )
     return next((problem for each in problems for problem in each), None)
 
@@ -118,3 +120,17 @@ def _spacing_problems(pairs: Pairs, nodes: Nodes, air: Air) -> Iterator[str]:
         early = _is_within(ends_ns, pairs.start_ns[own] - air.difs_ns + 1, pairs.start_ns[own] - pairs.delay_ns - 1)
         if (at := first(early)) is not None:
             yield f"{pairs.words(int(own[at]))}: {nodes.name(node)} has heard another frame less than DIFS before"
+
+
+def _sensing_problems(pairs: Pairs, nodes: Nodes, air: Air) -> Iterator[str]:
+    """Whoever is within reach senses a frame, whatever becomes of it there; what begins by its arrival may begin."""
+    heads = pairs.first[~pairs.is_ack[pairs.first]]
+    for node in np.unique(pairs.sender[heads]).tolist():
+        own = heads[pairs.sender[heads] == node]
+        sensed = np.flatnonzero(pairs.receiver == node)
+        sensed = sensed[np.argsort(pairs.start_ns[sensed], kind="stable")]
+        busy_ns = np.append(0, np.maximum.accumulate(pairs.end_ns[sensed]) + air.difs_ns)
+        arrived = np.searchsorted(pairs.start_ns[sensed], pairs.start_ns[own] - pairs.delay_ns)
+        if (at := first(busy_ns[arrived] > pairs.start_ns[own])) is not None:
+            what = f"{nodes.name(node)} senses another frame then, or has sensed it less than DIFS before"
+            yield f"{pairs.words(int(own[at]))}: {what}"

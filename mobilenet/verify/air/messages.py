@@ -9,8 +9,8 @@ Checks    sender and receiver are two nodes of the run, over a wire two stations
           too far away
           of a protocol whose messages are known, each has the bytes that its fields and lists take
           numbers and bytes are those of the counters
-Model     a message on a wire that has not arrived when the run ends has no row. A link that was ever cut holds or loses
-          messages, so there only the least time is certain. The record cuts long lists off
+Model     a message on a wire that has not arrived when the run ends has no row. A link that is cut holds messages until
+          it is mended, or loses them. The record cuts long lists off
 Units     integer nanoseconds, bytes
 Shapes    over rows
 Errors    none
@@ -266,19 +266,24 @@ def _held_problems(hops: Hops, rows: np.ndarray, nodes: Nodes, expected: Expecte
     size_bytes = hops.size_bytes[rows] + (expected.wired_header_bytes or 0)
     takes_ns = -(-8 * size_bytes * SECOND // expected.air.wire_bits_per_s) + expected.air.wire_delay_ns
     send_ns, receive_ns = hops.send_ns[rows], hops.receive_ns[rows]
+    for ends, since_ns, until_ns, loses in _cuts(nodes, expected):
+        own = np.isin(hops.sender[rows], ends) & np.isin(hops.receiver[rows], ends)
+        wrong = own & (since_ns < send_ns) & (send_ns < until_ns) & (receive_ns < until_ns + takes_ns)
+        if loses:
+            wrong |= own & (send_ns < until_ns) & (receive_ns > since_ns)
+        if (at := first(wrong)) is not None:
+            span = f"from {since_ns / SECOND:.6f} to {until_ns / SECOND:.6f} s"
+            yield f"{hops.words(int(rows[at]))}: it arrives, and the link is cut {span}"
+
+
+def _cuts(nodes: Nodes, expected: Expected) -> Iterator[tuple[list[int], int, int, bool]]:
+    """Of each cut the two ends of its link, from when to when, and whether the link loses messages."""
     for place, switch in enumerate(expected.switches):
         if switch.event != "cut" or switch.other is None:
             continue
-        mends = [s for s in expected.switches[place:] if s.event == "mend"]
-        until_ns = next(s.at_ns for s in mends if (s.station, s.other) == (switch.station, switch.other))
-        ends = nodes.index(switch.station), nodes.index(switch.other)
-        own = np.isin(hops.sender[rows], ends) & np.isin(hops.receiver[rows], ends)
-        wrong = own & (switch.at_ns < send_ns) & (send_ns < until_ns) & (receive_ns < until_ns + takes_ns)
-        if switch.loses:
-            wrong |= own & (send_ns < until_ns) & (receive_ns > switch.at_ns)
-        if (at := first(wrong)) is not None:
-            span = f"from {switch.at_ns / SECOND:.6f} to {until_ns / SECOND:.6f} s"
-            yield f"{hops.words(int(rows[at]))}: it arrives, and the link is cut {span}"
+        mends = [one for one in expected.switches[place:] if one.event == "mend"]
+        until_ns = next(one.at_ns for one in mends if (one.station, one.other) == (switch.station, switch.other))
+        yield [nodes.index(switch.station), nodes.index(switch.other)], switch.at_ns, until_ns, switch.loses
 
 
 def _queue_problems(hops: Hops, rows: np.ndarray, pair: np.ndarray, nodes: Nodes, expected: Expected) -> Iterator[str]:
@@ -295,16 +300,17 @@ def _queue_problems(hops: Hops, rows: np.ndarray, pair: np.ndarray, nodes: Nodes
     same = np.zeros(len(order), bool)
     same[1:] = pair[1:] == pair[:-1]
     free_ns = np.where(same, np.append(0, receive_ns[:-1] - air.wire_delay_ns), 0)
-    due_ns = np.maximum(send_ns, free_ns) + takes_ns + air.wire_delay_ns
-    cut = [
-        x * nodes.count + y
-        for switch in expected.switches
-        if switch.other is not None
-        for x, y in ((nodes.index(switch.station), nodes.index(switch.other)),)
-    ]
-    is_cut = np.isin(pair, [*cut, *(each % nodes.count * nodes.count + each // nodes.count for each in cut)])
-    wrong = np.where(is_cut, receive_ns < send_ns + takes_ns + air.wire_delay_ns, receive_ns != due_ns)
-    wrong[1:] |= same[1:] & (send_ns[1:] < send_ns[:-1]) & ~is_cut[1:]
+    begin_ns = send_ns.copy()
+    maybe_ns = send_ns.copy()  # what is sent in the nanosecond of a cut may be before it or behind it
+    for ends, since_ns, until_ns, _ in _cuts(nodes, expected):
+        own = np.isin(hops.sender[order], ends) & np.isin(hops.receiver[order], ends)
+        begin_ns[own & (since_ns < send_ns) & (send_ns < until_ns)] = until_ns
+        maybe_ns[own & (since_ns == send_ns)] = until_ns
+    due_ns, maybe_due_ns = (
+        np.maximum(each_ns, free_ns) + takes_ns + air.wire_delay_ns for each_ns in (begin_ns, maybe_ns)
+    )
+    wrong = (receive_ns != due_ns) & ((receive_ns != maybe_due_ns) | (maybe_ns == send_ns))
+    wrong[1:] |= same[1:] & (send_ns[1:] < send_ns[:-1])
     if (at := first(wrong)) is not None:
         yield (
             f"{hops.words(int(order[at]))}: it arrives at {receive_ns[at] / SECOND:.9f} s, expected"

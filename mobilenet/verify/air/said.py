@@ -6,6 +6,7 @@ Checks    a host has a gap when it has just received an InitAck that tells of on
           somebody must have given the host up since
           a join or a handoff ends with an InitAck of that session
           a host says that it leaves, asks for a session, or acknowledges in one, when that has begun by the events
+          a host names in Init the last session that was confirmed
           a host has delivered in a session what it says in Init, and by the time of its AckH at least as much as that
 Model     a station tells of a gap until the session that it began is acknowledged. A session that was opened after the
           host was given up, and in which an acknowledgement arrived before the next one was opened, leaves no gap to be
@@ -33,6 +34,7 @@ from mobilenet.verify.air.messages import Hops
 NUMBERS = {"InitAck": ("start",), "Init": ("lc", "nxt"), "AckH": ("nxt",), "Reset": ()}
 BEGINS = {"Leave": ("leave",), "Init": ("handoff_start",), "AckH": ("join", "handoff_end")}
 NEVER = 1 << 62
+NONE = -1  # no session
 
 
 class _Answer(NamedTuple):
@@ -164,8 +166,10 @@ class _Said:
     def count_problem(self) -> str | None:
         """The first message in which a host says that it has delivered another number."""
         starts: dict[tuple[str, int], tuple[int, list[int]]] = {}  # of sessions: the first number, those to skip
+        confirmed_in: dict[str, list[int]] = {}  # host -> its sessions that were confirmed, in order
         for row, now_ns, node, station, session, event, _ in self._of("join", "handoff_end", "gap"):
             answer = self._answer(node, session, station, now_ns)
+            confirmed_in.setdefault(node, []).append(session)
             if event != "gap" and (answer is None or answer.kind != "InitAck"):
                 what = f"{node}: {event} in session {session}, and {station} has sent it no InitAck of that"
                 return f"events: at {now_ns / SECOND:.6f} s (event {row}): {what}"
@@ -176,6 +180,10 @@ class _Said:
             delivered.setdefault((node, session), []).append(now_ns)
         for at_ns, sender, _, _, session, kind, detail in self._rows(("Init", "AckH"), False):
             confirmed = sender, detail["lc"] if kind == "Init" else session
+            before = [each for each in confirmed_in.get(sender, ()) if each < session]
+            if kind == "Init" and detail["lc"] != max(before, default=NONE):
+                what = f"session {detail['lc']} was confirmed last, expected {max(before, default=NONE)}"
+                return f"messages: {sender} says in Init of session {session} at {at_ns / SECOND:.6f} s that {what}"
             if confirmed not in starts:
                 continue
             start, skip = starts[confirmed]
