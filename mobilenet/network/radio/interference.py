@@ -123,6 +123,15 @@ class Interference:
                 changes.append((ends, -each))
         return changes
 
+    def keep_earlier(self, frame: Frame) -> None:
+        """Before the MAC sends a frame again: the attempt before may still be asked for, as it was."""
+        for i, other in enumerate(self.frames):
+            if other is frame:
+                earlier = Frame(frame.sender, None, None, frame.psdu_bytes, frame.duration_ns, frame.rate_mbps)
+                earlier.serial, earlier.start_ns = frame.serial, frame.start_ns
+                earlier.x_m, earlier.y_m = frame.x_m, frame.y_m
+                self.frames[i] = earlier
+
     def forget(self, before: int) -> None:
         """Frames that had ended then, everywhere."""
         frames = self.frames

@@ -120,6 +120,8 @@ class Sinr(Medium):
     def start(self, frame: Frame, before: Frame | None = None) -> None:
         now = self._calendar.now
         sender = frame.sender
+        if frame.retries:
+            self._around.keep_earlier(frame)
         frame.start_ns = now
         end = now + frame.duration_ns
         self._abort_reception(sender, now, end)

@@ -71,6 +71,33 @@ def test_a_hidden_terminal_to_the_nanosecond_and_the_hundredth_of_a_decibel() ->
     assert air.outcomes("A")["n1"] == "received"
 
 
+def test_a_frame_that_is_sent_again_disturbs_once() -> None:
+    """A repeats a frame that nobody acknowledges; B receives from C while the third attempt is in the air."""
+    air = SinrAir()
+    a, b, c, gone = air.node(-150), air.node(0), air.node(60), air.node(-1000)
+    air.at_us(1000, a.send, "A", 100, gone, True)
+    seen: list[tuple[int, int]] = []
+
+    def look() -> None:
+        frame = air.frames["C"] = air.sinr._in_air[max(air.sinr._in_air)]
+        others = [other for other in air.sinr._around.frames if other is not frame]
+        starts = [other.start_ns for other in others if other.sender is a.transceiver]
+        assert len(set(starts)) == len(starts)
+        seen.extend(air.sinr._around.changes(frame, b.transceiver, frame.start_ns + delay_ns(60), others))
+
+    def with_the_third() -> None:
+        if air.sinr._around.frames[-1].retries == 2 and not seen:
+            c.send("C")
+            air.at_ns(air.kernel.now + 60_000, look)
+        elif not seen:
+            air.at_ns(air.kernel.now + 10_000, with_the_third)
+
+    air.at_us(1100, with_the_third)
+    air.run_us(20_000)
+    assert [change > 0 for _, change in seen] == [True, False]
+    assert seen[0][1] == pytest.approx(milliwatts(received_dbm(150)) * 1e18, rel=0.0012)
+
+
 def test_a_hidden_terminal_from_nearer_destroys() -> None:
     air = SinrAir()
     a, b, c = air.node(-100), air.node(0), air.node(100)
