@@ -137,19 +137,9 @@ def verify(
         contradiction = on_air[1]
     verdicts = {"record": VALID if contradiction is None else Verdict("violated", contradiction)}
     if promises["broadcast"] is not None:
-        conduct = None if expected is None else expected.conduct
-        judge = _judge(events, promises, conduct, _reach(positions, expected), is_over=quiescent or restless)
-        if misconduct := asked_problem(events, expected, quiescent) or conduct_problem(events, conduct):
-            judge.violations.setdefault("membership", misconduct)
-        if unexcused := excuse_problem(events, conduct):
-            judge.violations.setdefault("gaps", unexcused)
+        judge = _judge_of_broadcasts(events, positions, manifest, expected, restless)
         if on_air is not None and on_air[0] == "gaps":
             judge.violations.setdefault("gaps", on_air[1])
-        in_the_air_ns = None if expected is None or expected.hosts is None else expected.in_the_air_ns
-        end_ns = round(manifest["simulated_s"] * 1e9)
-        untrue = silent_problem(events, conduct, promises["gap_after_s"], end_ns, in_the_air_ns)
-        if untrue is not None:
-            judge.violations.setdefault("gaps", untrue)
         found = _broadcast_verdicts(judge, quiescent or restless)
         if promises["broadcast"] == "fifo":
             found["fifo_order"] = _fifo_order(events, promises, judge.deliveries == 0)
@@ -157,24 +147,46 @@ def verify(
     if on_air is not None and on_air[0] == "conservation":
         lost = on_air[1]
     verdicts["conservation"] = VALID if lost is None else Verdict("violated", lost)
-    sizes = _last_sizes(samples, manifest)
-    left = held(sizes)
-    if not quiescent:
+    verdicts["drained"] = _drained(events, samples, manifest, restless)
+    return verdicts
+
+
+def _judge_of_broadcasts(
+    events: Table, positions: Table, manifest: dict[str, Any], expected: Expected | None, restless: bool
+) -> BroadcastJudge:
+    """Who has judged the broadcasts of a run, and what excuses what is missing."""
+    promises, quiescent = manifest["promises"], manifest["quiescent"]
+    conduct = None if expected is None else expected.conduct
+    judge = _judge(events, promises, conduct, _reach(positions, expected), is_over=quiescent or restless)
+    if misconduct := asked_problem(events, expected, quiescent) or conduct_problem(events, conduct):
+        judge.violations.setdefault("membership", misconduct)
+    in_the_air_ns = None if expected is None or expected.hosts is None else expected.in_the_air_ns
+    end_ns = round(manifest["simulated_s"] * 1e9)
+    for problem in (
+        excuse_problem(events, conduct),
+        silent_problem(events, conduct, promises["gap_after_s"], end_ns, in_the_air_ns),
+    ):
+        if problem is not None:
+            judge.violations.setdefault("gaps", problem)
+    return judge
+
+
+def _drained(events: Table, samples: Table, manifest: dict[str, Any], restless: bool) -> Verdict:
+    """Whether the run came to rest, and nothing was left then; `restless`: it should have been at rest."""
+    sizes, promises = _last_sizes(samples, manifest), manifest["promises"]
+    if not manifest["quiescent"]:
         after_s = manifest["simulated_s"] - manifest["duration_s"]
         what = f"not at rest {after_s:g} s after the active part: {waiting(events, sizes, manifest)}"
         if restless:
-            verdicts["drained"] = Verdict("violated", f"{what} (promised within {promises['rest_within_s']:.4g} s)")
-        else:
-            verdicts["drained"] = Verdict("unknown", f"{what} ({_why_not_promised(promises)})")
-    elif left:
-        verdicts["drained"] = Verdict("violated", f"{left[0]} after quiescence")
-    elif unfinished := unfinished_handoffs(events):
-        verdicts["drained"] = Verdict("violated", f"{unfinished[0]} is in a handoff after quiescence")
-    elif promises["broadcast"] is not None and (unknown := _unsampled(events, sizes, buffers_of(manifest))):
-        verdicts["drained"] = Verdict("unknown", f"the buffers of {unknown} were never sampled")
-    else:
-        verdicts["drained"] = VALID
-    return verdicts
+            return Verdict("violated", f"{what} (promised within {promises['rest_within_s']:.4g} s)")
+        return Verdict("unknown", f"{what} ({_why_not_promised(promises)})")
+    if left := held(sizes):
+        return Verdict("violated", f"{left[0]} after quiescence")
+    if unfinished := unfinished_handoffs(events):
+        return Verdict("violated", f"{unfinished[0]} is in a handoff after quiescence")
+    if promises["broadcast"] is not None and (unknown := _unsampled(events, sizes, buffers_of(manifest))):
+        return Verdict("unknown", f"the buffers of {unknown} were never sampled")
+    return VALID
 
 
 def _verdicts_on_early_end(
