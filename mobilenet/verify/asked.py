@@ -83,8 +83,10 @@ def asked_problem(events: Columns, expected: Expected | None, at_rest: bool = Fa
     hosts = {f"h{number}": _Host(plan, expected.asked_again_ns) for number, plan in enumerate(expected.hosts)}
     forgotten = forgotten_rows(events)
     is_known = expected.conduct is not None
-    for row in Table.of(events).coded("event").rows(*KINDS).tolist():
-        event, node, now_ns = events["event"][row], events["node"][row], events["time_ns"][row]
+    table = Table.of(events)
+    rows = table.coded("event").rows(*KINDS)
+    columns = (table.picked(name, rows) for name in ("event", "node", "time_ns", "detail"))
+    for row, event, node, now_ns, detail in zip(rows.tolist(), *columns, strict=True):
         if node not in hosts:
             continue
         host = hosts[node]
@@ -93,7 +95,7 @@ def asked_problem(events: Columns, expected: Expected | None, at_rest: bool = Fa
         if event in ("join", "leave"):
             host.last_row = row
         if problem is None and is_known:
-            problem = _broadcasts(host, event, events["detail"][row] or "", now_ns)
+            problem = _broadcasts(host, event, detail or "", now_ns)
         if problem is not None:
             return f"at {now_ns / 1e9:.6f} s (event {row}): {node} {problem}"
         if event in ("crash", "recover"):
