@@ -38,6 +38,8 @@ MOST_WIRE_SHARE = 0.25
 MOST_QUEUE_SHARE = 0.5
 LEAST_SPREAD = 0.2  # of an interval's factors: with equal intervals two hidden hosts collide again and again
 FEWEST_RETRANSMISSIONS = 4
+LEAST_SILENCE = 0.7  # of silence_s, from one probe of a host over TCP to the next
+MOST_PROBED = 3.0  # hosts that wait for an answer: at one moment in twenty none of them does, and the run is at rest
 HEADERS_BYTES = 60  # of a message in the stream of a cell, and more than enough
 CONTENTION_NS = 500 * MICROSECOND  # of a unicast frame, with its ACK
 EXCHANGES = 7  # a leave; a join with its cookie; a handoff that is answered by reinit, and the new one
@@ -104,6 +106,17 @@ def _unfit(protocol: Any, scenario: Scenario) -> Iterator[str]:
             yield f"a handoff over these wires may take longer than handoff_wait_s, {protocol.handoff_wait_s:g} s"
         if tries < FEWEST_RETRANSMISSIONS:
             yield f"tcp.max_retransmissions is {tries}, so connections end without need"
+        if protocol.tcp.connect_timeout_s < protocol.tcp.rto_initial_s:
+            yield (
+                f"tcp.connect_timeout_s is {protocol.tcp.connect_timeout_s:g} s, less than tcp.rto_initial_s,"
+                f" {protocol.tcp.rto_initial_s:g} s, so a connection whose first segment is lost is not set up"
+            )
+        probed = (scenario.all_hosts or 0) * protocol.tcp.delayed_ack_s / (LEAST_SILENCE * protocol.silence_s)
+        if probed > MOST_PROBED:
+            yield (
+                f"silence_s is {protocol.silence_s:g} s, so at each moment about {probed:.2g} hosts wait for the answer"
+                " to a probe"
+            )
         if (again := _collide_again(scenario)) > MOST_AGAIN:
             yield (
                 "two segments of nodes that do not hear each other collide at each attempt of the MAC with a"

@@ -40,6 +40,8 @@ def test_shipped_scenarios_have_time_enough_to_be_held_to_their_promise(name: st
         (("protocol={name: beacon}",), "beacon says nothing of rest"),
         (("protocol.name=tcp_flooding", "stations.backbone.delay_ms=600"), "longer than handoff_wait_s"),
         (("protocol.name=tcp_flooding", "protocol.tcp.max_retransmissions=0"), "connections end without need"),
+        (("protocol.name=tcp_flooding", "protocol.tcp.connect_timeout_s=0.0001"), "is not set up"),
+        (("protocol.name=tcp_flooding", "protocol.silence_s=0.01"), "hosts wait for the answer to a probe"),
         (("protocol.resend_jitter_low=0.95", "protocol.resend_jitter_high=1.1"), "may collide again and again"),
         (("protocol.silent_after_s=1",), "may be sent none"),
         (("protocol.cookie_lifetime_s=0.3",), "its cookie may be too old each time"),
