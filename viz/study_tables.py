@@ -113,7 +113,7 @@ def _is_number(value: object) -> bool:
 
 def _confidence(directory: Path) -> float:
     from mobilenet.parameters import ScenarioError
-    from mobilenet.scenario.base import parse
+    from mobilenet.scenario.yaml_reader import parse
 
     content = words_of(directory, "study.yaml")
     try:

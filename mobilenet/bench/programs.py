@@ -25,10 +25,10 @@ from typing import Any
 
 from mobilenet import safe_path
 from mobilenet.bench.row import Column, Head
-from mobilenet.bench.simulator import SCENARIOS
 from mobilenet.programs.cast import Cast, Setting
 from mobilenet.programs.host import Memory, ProgramHost
 from mobilenet.programs.message import Says
+from mobilenet.shipped import SCENARIOS
 
 EVENTS = 30_000
 LEAST_PER_CPU_S = 20_000  # of the emulator's own

@@ -20,7 +20,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from mobilenet.bench.row import Column, Head
-from mobilenet.bench.simulator import SCENARIOS, in_a_process
+from mobilenet.bench.simulator import in_a_process
+from mobilenet.shipped import SCENARIOS
 
 MOST = 0.4  # share that the rest may have
 

@@ -43,8 +43,8 @@ from typing import Any, NamedTuple
 from ..protocols.declaration import filled_in
 from ..protocols.port import MessageId
 from .connections import Connections
-from .node import Clock, Effects, Input, Node, Uniform, host_node, midpoint, station_node
-from .port import Timer
+from .node import Input, Node, Uniform, host_node, midpoint, station_node
+from .port import Clock, Effects, Timer
 
 ROUNDS = 20  # of timers, until `settle` gives up
 

@@ -203,7 +203,7 @@ def _crashes(scenario: Scenario, hosts: int, end_ns: int) -> Crashes:
 
 def stations_m(scenario: Scenario) -> list[list[float]]:
     """Where the stations stand."""
-    return station_positions(scenario.stations.layout, scenario.folder, scenario.origin).tolist()
+    return list(station_positions(scenario.stations.layout, scenario.folder, scenario.origin).tolist())
 
 
 def _asked(scenario: Scenario, trajectories: Sequence[Trajectory | None], end_ns: int) -> list[list[tuple[int, str]]]:

@@ -28,7 +28,7 @@ def page_of(desk: Desk, token: str) -> str:
         end_s = max(scenario.duration_s, session.now_s)
         write_json(folder / "manifest.json", facts | {"simulated_s": end_s})
         hosts = len(simulation.hosts)
-        return live_page(
+        page: str = live_page(
             folder,
             hosts,
             {
@@ -37,3 +37,4 @@ def page_of(desk: Desk, token: str) -> str:
                 "curves": desk.stream.curve_points(),
             },
         )  # fmt: skip
+    return page

@@ -234,13 +234,13 @@ def _share_by_messages(result: Result, count: int) -> float:
     """Per cent of all packets; 0: of those with more than five messages."""
     sizes = {int(size): number for size, number in result.counters["messages"]["packets_by_messages"].items()}
     chosen = sum(number for size, number in sizes.items() if (size == count if count else size > 5))
-    return 100 * chosen / sum(sizes.values())
+    return float(100 * chosen / sum(sizes.values()))
 
 
 def _share_by_bytes(result: Result, low: int) -> float:
     sizes = {int(size): number for size, number in result.counters["messages"]["packets_by_bytes_from"].items()}
     chosen = sum(number for size, number in sizes.items() if (size == low if low < BYTES[-1] else size >= low))
-    return 100 * chosen / sum(sizes.values())
+    return float(100 * chosen / sum(sizes.values()))
 
 
 def _printed() -> Printed:

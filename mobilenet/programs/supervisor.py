@@ -10,6 +10,8 @@ Units     bytes, seconds
 Source    ours: docs/guide/programs.md. It runs on its own, with nothing but the standard library
 """
 
+from __future__ import annotations
+
 import contextlib
 import ctypes
 import json
@@ -20,6 +22,9 @@ import socket
 import subprocess
 import sys
 import time
+from typing import Any
+
+Line = dict[str, Any]  # of JSON
 
 PR_SET_CHILD_SUBREAPER = 36
 KEPT_BYTES = 65_536  # of what each node says on standard error, all its lives together
@@ -32,7 +37,7 @@ ENDING_S = 10.0  # for processes that do not go away although they were killed
 class Program:
     """One life of one node."""
 
-    def __init__(self, child, errors, node):
+    def __init__(self, child: subprocess.Popen[bytes], errors: int, node: str) -> None:
         self.child = child
         self.errors = errors  # the reading end of its standard error; -1: closed
         self.node = node
@@ -40,15 +45,15 @@ class Program:
 
 
 class Supervisor:
-    def __init__(self, control, folder):
+    def __init__(self, control: socket.socket, folder: str) -> None:
         self.control = control
         self.folder = folder  # where standard error is kept; empty: nowhere
-        self.kept = {}  # node -> bytes written
-        self.programs = {}  # pid -> Program
+        self.kept: dict[str, int] = {}  # node -> bytes written
+        self.programs: dict[int, Program] = {}  # by pid
         self.selector = selectors.DefaultSelector()
         self.selector.register(control, selectors.EVENT_READ)
 
-    def serve(self):
+    def serve(self) -> None:
         """Until the other end is gone."""
         while True:
             for key, _ in self.selector.select():
@@ -57,7 +62,7 @@ class Supervisor:
                 elif not self.answer():
                     return
 
-    def answer(self):
+    def answer(self) -> bool:
         try:
             data, descriptors, _, _ = socket.recv_fds(self.control, CHUNK_BYTES, 2)
             while data and not data.endswith(b"\n"):
@@ -79,7 +84,7 @@ class Supervisor:
             return False
         return True
 
-    def do_spawn(self, asked, descriptors):
+    def do_spawn(self, asked: Line, descriptors: list[int]) -> Line:
         reading, writing = os.pipe()
         try:
             child = subprocess.Popen(
@@ -96,18 +101,18 @@ class Supervisor:
         self.selector.register(reading, selectors.EVENT_READ, program)
         return {"pid": child.pid}
 
-    def do_status(self, asked, descriptors):
+    def do_status(self, asked: Line, descriptors: list[int]) -> Line:
         """How it ended, if it does within the time that is given."""
         program = self.programs[asked["pid"]]
         code = exit_code(program.child, asked["within_s"])
         self.take_errors(program)
         return {"code": code, "tail": program.tail.decode("utf-8", "replace")}
 
-    def do_ended(self, asked, descriptors):
+    def do_ended(self, asked: Line, descriptors: list[int]) -> Line:
         """Those that have ended by now, even if somebody else still holds their output."""
         return {"pids": [pid for pid, program in self.programs.items() if exit_code(program.child) is not None]}
 
-    def do_kill(self, asked, descriptors):
+    def do_kill(self, asked: Line, descriptors: list[int]) -> Line:
         program = self.programs.pop(asked["pid"])
         end_group(program.child.pid)
         program.child.wait()
@@ -115,7 +120,7 @@ class Supervisor:
         self.close_errors(program)
         return {}
 
-    def take_errors(self, program):
+    def take_errors(self, program: Program) -> None:
         """What it has said on standard error; the first bytes are kept, the last ones remembered, the rest is lost."""
         for _ in range(CHUNKS_AT_ONCE):
             if program.errors < 0:
@@ -134,7 +139,7 @@ class Supervisor:
             if len(data) < CHUNK_BYTES:
                 return
 
-    def keep(self, node, data):
+    def keep(self, node: str, data: bytes) -> None:
         before = self.kept.get(node, 0)
         if not self.folder or before >= KEPT_BYTES:
             return
@@ -146,13 +151,13 @@ class Supervisor:
         except OSError:
             self.folder = ""
 
-    def close_errors(self, program):
+    def close_errors(self, program: Program) -> None:
         if program.errors >= 0:
             self.selector.unregister(program.errors)
             os.close(program.errors)
             program.errors = -1
 
-    def end_all(self):
+    def end_all(self) -> None:
         """Kill and reap until nothing is left that descends from here."""
         for pid in self.programs:
             end_group(pid)
@@ -168,7 +173,7 @@ class Supervisor:
                 return
 
 
-def exit_code(child, within_s=0.0):
+def exit_code(child: subprocess.Popen[bytes], within_s: float = 0.0) -> int | None:
     """Of a program that ends within this time, negative for a signal; None: it lives. Its number stays taken until
     do_kill, which ends its process group: nobody else may have that number by then.
     """
@@ -185,12 +190,12 @@ def exit_code(child, within_s=0.0):
         time.sleep(0.002)
 
 
-def end_group(pid):
+def end_group(pid: int) -> None:
     with contextlib.suppress(OSError):
         os.killpg(pid, signal.SIGKILL)
 
 
-def children():
+def children() -> list[int]:
     """Whoever has this process as its parent, adopted ones too; nobody where the system does not tell."""
     try:
         with open(f"/proc/self/task/{os.getpid()}/children") as file:
@@ -199,7 +204,7 @@ def children():
         return []
 
 
-def main():
+def main() -> None:
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, signal.SIG_IGN)
     if sys.platform == "linux":

@@ -97,11 +97,11 @@ def _street_canyon(p: PathLossParameters, d: Floats, stations: int, line_of_sigh
     break_m = 4 * (upper - EFFECTIVE_M) * (lower - EFFECTIVE_M) * p.frequency_ghz * 1e9 / BREAKPOINT_SPEED_MPS
     lg = np.log10(np.sqrt(d * d + squared))  # of the distance in space
     beyond = 40 * lg - 9.5 * np.log10(break_m * break_m + squared)
-    in_sight = 32.4 + 20 * np.log10(p.frequency_ghz) + np.where(d <= break_m, 21 * lg, beyond)
+    in_sight: NDArray[np.float64] = 32.4 + 20 * np.log10(p.frequency_ghz) + np.where(d <= break_m, 21 * lg, beyond)
     if line_of_sight:
         return in_sight
     lowest = min(lower, upper)
-    return np.maximum(in_sight, 22.4 + 35.3 * lg + 21.3 * np.log10(p.frequency_ghz) - 0.3 * (lowest - 1.5))
+    return np.asarray(np.maximum(in_sight, 22.4 + 35.3 * lg + 21.3 * np.log10(p.frequency_ghz) - 0.3 * (lowest - 1.5)))
 
 
 _LOSSES = {"log_distance": _log_distance, "three_slope": _three_slope, "free_space": _free_space, "umi": _street_canyon}

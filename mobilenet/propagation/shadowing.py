@@ -111,7 +111,7 @@ class ShadowField:
         x, y = dx.astype(np.float64), dy.astype(np.float64)
         steps = (np.sqrt(x * x + y * y) * self._scale + 0.5).astype(np.int64)
         norms = np.array(self._norms, dtype=np.int64)[np.minimum(steps, LAST)]
-        return np.clip((total * norms + ROUND) >> SHIFT, -CLIP, CLIP)
+        return np.asarray(np.clip((total * norms + ROUND) >> SHIFT, -CLIP, CLIP))
 
 
 def _cosines(angles: NDArray[np.int64]) -> NDArray[np.int64]:

@@ -15,8 +15,9 @@ import re
 from pathlib import Path
 from typing import NamedTuple
 
+from mobilenet.clock import Progress
 from mobilenet.programs.conversation import decode
-from mobilenet.replay.rerun import Progress, lines_again
+from mobilenet.replay.rerun import lines_again
 from mobilenet.rundir.reader import RunError, read_frame, read_manifest
 
 NODE = re.compile(r"[hsp][0-9]{1,9}")

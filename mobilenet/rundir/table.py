@@ -48,7 +48,7 @@ class Coded(NamedTuple):
 
     def mapped(self, by_word: list[Any], nothing: Any) -> np.ndarray:
         """Row by row, what `by_word` has for its value."""
-        return np.array([*by_word, nothing])[self.codes]
+        return np.take(np.array([*by_word, nothing]), self.codes)
 
 
 def by_code(codes: np.ndarray) -> np.ndarray:
@@ -123,7 +123,7 @@ class Table(Mapping[str, list[Any]]):
         column = self._arrow[name]
         if column.null_count == len(column):
             return np.full(len(column), nothing, np.int64)
-        return column.fill_null(nothing).to_numpy()
+        return np.asarray(column.fill_null(nothing))
 
     def picked(self, name: str, rows: np.ndarray) -> list[Any]:
         """Some rows of a column as a list."""
@@ -198,7 +198,7 @@ def _coded(values: list[Any]) -> Coded:
 def _marked(value: Any) -> bytes:
     if isinstance(value, int):
         return b"\x01" + struct.pack("<q", value)
-    text = value.encode()
+    text = str(value).encode()
     return b"\x02" + struct.pack("<I", len(text)) + text
 
 

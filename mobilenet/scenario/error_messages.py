@@ -53,7 +53,7 @@ def problems(error: ValidationError, root: Node, model: type[BaseModel]) -> list
 
 def _is_long_enough(problem: Any) -> bool:
     """A list counts as too short where some of its entries are wrong, and these have lines of their own."""
-    return problem["type"] == "too_short" and len(problem["input"]) >= problem["ctx"]["min_length"]
+    return problem["type"] == "too_short" and bool(len(problem["input"]) >= problem["ctx"]["min_length"])
 
 
 def line(root: Node, path: str, what: str) -> str:

@@ -159,13 +159,13 @@ class Lifecycle:
             return False
         if kind == "join":
             is_out = node.protocol.is_out()
-            done = is_out or node.protocol.settled()
+            done = bool(is_out or node.protocol.settled())
             if is_out:
                 node.protocol.join()
         else:
             if not node.protocol.is_out():
                 node.protocol.leave()
-            done = node.protocol.is_out()
+            done = bool(node.protocol.is_out())
         node.sample()
         if done and kind == "vanish":
             self._vanish(node)

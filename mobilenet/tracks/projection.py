@@ -78,7 +78,7 @@ def beyond_the_line(lon: Floats, seen_from: float) -> NDArray[np.bool_]:
     """
     if np.ptp(lon) <= 180 or np.ptp(lon % 360) >= 90:
         return np.zeros(len(lon), dtype=np.bool_)
-    return (lon < 0) != (seen_from < 0)
+    return np.not_equal(lon < 0, seen_from < 0)
 
 
 def _geocentric(lon: ArrayLike, lat: ArrayLike) -> Floats:

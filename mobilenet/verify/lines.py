@@ -65,7 +65,7 @@ def lines_problem(
     if ended_early(manifest) is not None:
         return None
     columns = (times.tolist(), lines["node"], lines["life"], lines["said"], (objects[code] for code in text.codes))
-    rows = [Line(*row) for row in zip(*columns, strict=True)]  # type: ignore[arg-type]
+    rows = [Line(*row) for row in zip(*columns, strict=True)]
     for row, line in enumerate(rows):
         if not _has_form(line):
             return _row_problem(lines, row, f"an {'action' if line.said else 'event'} of programs")

@@ -91,7 +91,7 @@ def _sums_problem(series: dict[str, list[tuple[int, float]]]) -> str | None:
                     return f"samples: at {time / SECOND:g} s {quantity} is {addressed:g}, of {of_all:g} pairs"
     parts = [series.get(f"radio_{name}") for name in ("bytes", "control_bytes", "payload_bytes")]
     if None not in parts:
-        for (time, size), (_, control), (_, payload) in zip(*parts, strict=True):  # type: ignore[arg-type]
+        for (time, size), (_, control), (_, payload) in zip(*parts, strict=True):
             rest = size - control - payload
             if rest < 0 or rest % MAC_ACK_BYTES:
                 return (

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from functools import cached_property
 from math import hypot
-from typing import Annotated
+from typing import Annotated, Any
 
 import numpy as np
 import shapely
@@ -75,7 +75,8 @@ class Coverage:
         self.range_m = range_m
 
     @cached_property
-    def disks(self) -> NDArray[np.object_]:
+    def disks(self) -> Any:
+        """Shapely polygons, one for each station."""
         return shapely.buffer(shapely.points(self.stations_m), self.range_m, quad_segs=CORNERS_OF_A_QUARTER)
 
     @cached_property

@@ -181,7 +181,7 @@ def _since(moments_s: Floats, until_s: Floats) -> Floats:
     """How many seconds have gone by since all of these moments together, until each of those."""
     ordered = np.sort(moments_s)
     past = np.searchsorted(ordered, until_s, side="right")
-    return past * until_s - np.append(0.0, np.cumsum(ordered))[past]
+    return np.asarray(past * until_s - np.append(0.0, np.cumsum(ordered))[past])
 
 
 def _findings(recorded: Recorded, wrong: Any, values: Floats) -> list[Finding]:

@@ -93,7 +93,7 @@ class Record:
             return delays_in(self.events[~own])[1]
         sent, delays = delays_in(self.events)
         inside = (sent >= self.manifest["warmup_s"] * SECOND) & (sent < self.manifest["duration_s"] * SECOND)
-        return delays[inside]
+        return np.asarray(delays[inside])
 
 
 def buildings_of(directory: Path) -> list[Building]:

@@ -18,6 +18,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from mobilenet.clock import SECOND
 from mobilenet.metrics.network import LOST_TO_OTHERS
 from mobilenet.quoting import counted
 from mobilenet.rundir.reader import read_frame
@@ -44,7 +45,7 @@ from ..style import (
 from .fates import fates, has_fates, where_heard
 from .field import field
 from .frames import by_power, read_frames, reception
-from .record import BUCKETS, SECOND, Record, buildings_of, edges_of, manifest_of, mean_level, middles_s, time_axis
+from .record import BUCKETS, Record, buildings_of, edges_of, manifest_of, mean_level, middles_s, time_axis
 
 MOST_LINES = 8
 SHORTEST = 1e-4  # that a logarithmic axis shows

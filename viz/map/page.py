@@ -61,7 +61,7 @@ def page(document: dict[str, Any], tiles: bool = False) -> str:
     from jinja2 import Template
     from xstatic.pkg import leaflet
 
-    class Playback(MacroElement):  # type: ignore[misc]
+    class Playback(MacroElement):
         _template = Template(
             f"{{% macro header(this, kwargs) %}}<style>{STYLE}</style>{{% endmacro %}}{{% macro html(this, kwargs)"
             f" %}}<script type='application/json' id='mobilenet-data'>{DATA}</script>{{% endmacro %}}{{% macro"
@@ -69,7 +69,7 @@ def page(document: dict[str, Any], tiles: bool = False) -> str:
         )
 
         def __init__(self) -> None:
-            super().__init__()
+            super().__init__()  # type: ignore[no-untyped-call]
             self._name, self._id = "playback", "mobilenet"
 
     origin = document["origin"]

@@ -42,9 +42,12 @@ def paragraph(*words: str) -> str:
 
 def table(head: Sequence[str], rows: Iterable[Sequence[object]], numbers: int = 1) -> str:
     """The first columns are text, from column `numbers` on they are numbers."""
-    cells = lambda row, tag: "".join(  # noqa: E731
-        f"<{tag}{' class=n' if place >= numbers else ''}>{text(cell)}</{tag}>" for place, cell in enumerate(row)
-    )
+
+    def cells(row: Sequence[object], tag: str) -> str:
+        return "".join(
+            f"<{tag}{' class=n' if place >= numbers else ''}>{text(cell)}</{tag}>" for place, cell in enumerate(row)
+        )
+
     body = "".join(f"<tr>{cells(row, 'td')}</tr>" for row in rows)
     return f"<div class=wide><table><thead><tr>{cells(head, 'th')}</tr></thead><tbody>{body}</tbody></table></div>"
 

@@ -19,12 +19,13 @@ from typing import Any
 
 import pandas as pd
 
+from mobilenet.clock import SECOND
 from mobilenet.quoting import counted
 
 from ..style import QUIET, cut, page, plain, save, station_colour
 from .labels import Labels
 from .legend import ACKNOWLEDGEMENT, APPLICATION, BROADCAST, DOWN, HANDOFF, LOST, WIRED, legend
-from .window import SECOND, Window, nodes_of, shown_messages
+from .window import Window, nodes_of, shown_messages
 from .words import explained
 
 MOST_LABELS = 60

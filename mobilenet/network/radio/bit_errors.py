@@ -93,4 +93,4 @@ def _wrong_symbols(alphabet: int, snr: Floats) -> Floats:
 
     taken = np.array([wrong(8 * s) for s in snr[coarse]])
     grid = np.arange(len(snr), dtype=np.float64)
-    return np.interp(grid, grid[coarse], taken)
+    return np.asarray(np.interp(grid, grid[coarse], taken))

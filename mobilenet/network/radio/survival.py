@@ -36,4 +36,5 @@ def chance_of(cost: int) -> int:
     i = steps >> 12
     if i >= 64 * 256:
         return 0
-    return _COARSE[i] * _FINE[steps & 0xFFF] // CHANCE
+    chance: int = _COARSE[i] * _FINE[steps & 0xFFF] // CHANCE
+    return chance
