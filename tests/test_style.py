@@ -1,7 +1,8 @@
-"""How long lines and modules may be, and that the words of the house are kept."""
+"""Limits on the length of lines, functions, signatures and modules."""
 
 from __future__ import annotations
 
+import ast
 import re
 from pathlib import Path
 from statistics import median
@@ -56,3 +57,46 @@ def test_modules_are_short() -> None:
 
 def test_the_readme_is_short() -> None:
     assert len((ROOT / "README.md").read_text(encoding="utf-8").splitlines()) <= 150
+
+
+LONG_FUNCTIONS = {  # with the reason
+    "mobilenet/network/radio/unit_disk.py:start": "the loop over a frame's receivers; a call costs more than its body",
+    "mobilenet/network/radio/sinr.py:start": "the loop over a frame's receivers; a call costs more than its body",
+}
+LONG_SIGNATURES = {
+    "mobilenet/api.py:run": "keywords of the public API",
+    "mobilenet/cli/export.py:export": "options of a command",
+    "mobilenet/cli/robust.py:robust": "options of a command",
+    "mobilenet/cli/swarm.py:swarm": "options of a command",
+    "mobilenet/cli/tracks.py:inspect_tracks": "options of a command",
+    "mobilenet/network/radio/frame.py:__init__": "compiled, once for each frame; an options object would be one more",
+    "mobilenet/network/radio/reception.py:__init__": "quantities of a radio, each by its name in the scenario",
+    "mobilenet/network/radio/sinr.py:__init__": "compiled; each argument is one part of the medium",
+    "mobilenet/network/radio/unit_disk.py:__init__": "compiled; each argument is one key of the scenario",
+    "mobilenet/protocols/vcube/causal.py:__init__": "parameters of the paper, each by its name in the scenario",
+    "mobilenet/protocols/vcube/causal_printed.py:__init__": "parameters of the paper, each by its name in the scenario",
+}
+
+
+def functions() -> list[tuple[str, ast.FunctionDef | ast.AsyncFunctionDef]]:
+    return [
+        (f"{path.relative_to(ROOT)}:{node.name}", node)
+        for folder in ("mobilenet", "viz")
+        for path in sorted((ROOT / folder).rglob("*.py"))
+        for node in ast.walk(ast.parse(path.read_bytes()))
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+    ]
+
+
+def parameters(node: ast.FunctionDef | ast.AsyncFunctionDef) -> int:
+    names = [arg.arg for arg in (*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs)]
+    return len(names) - (names[:1] in (["self"], ["cls"]))
+
+
+def test_functions_are_short_or_have_a_reason() -> None:
+    long = {name for name, node in functions() if (node.end_lineno or 0) - node.lineno >= 60}
+    assert long == set(LONG_FUNCTIONS)
+
+
+def test_signatures_are_short_or_have_a_reason() -> None:
+    assert {name for name, node in functions() if parameters(node) > 8} == set(LONG_SIGNATURES)

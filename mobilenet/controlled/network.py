@@ -40,6 +40,7 @@ from collections import deque
 from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
+from ..network.wired.network import TreeRoutes
 from ..protocols.declaration import filled_in
 from ..protocols.port import MessageId
 from .connections import Connections
@@ -99,15 +100,13 @@ class Network:
         self.clock = Clock()
         self.air: list[Packet] = []
         self.events: list[Event] = []
-        self.links: dict[tuple[int, int], deque[Wired]] = {}
-        for child, parent in enumerate(parents, 1):
-            self.links[parent, child] = deque()
-            self.links[child, parent] = deque()
+        self._routes = TreeRoutes.of_parents(parents)
+        self.links: dict[tuple[int, int], deque[Wired]] = {link: deque() for link in self._routes.links}
         self.nodes: dict[str, Node] = {}
         self._sent = 0
         self.connections = Connections(lambda name, handler: self._step(name, ("channel", handler)).answer)
         connections = self.connections if "connections" in roles.needs else None
-        near = [[b for a, b in self.links if a == s] for s in range(count)]
+        near = self._routes.near
         if connections is not None:
             for s in range(count):  # each is there before the first asks for it
                 connections.of(f"s{s}", near[s])
@@ -187,18 +186,13 @@ class Network:
         if not queue:
             raise ValueError(f"nothing is under way from s{a} to s{b}")
         wired = queue.popleft()
-        if wired.to != b:
-            self._spread(b, a, wired)
+        self._spread(b, a, wired)
         if wired.to in (None, b):
             self._step(f"s{b}", ("wired", wired.source, wired.message))
 
     def _spread(self, at: int, before: int | None, wired: Wired) -> None:
-        for hop in self._hops(at, before, wired.to):
-            self.links[at, hop].append(wired)
-
-    def _hops(self, at: int, before: int | None, to: int | None) -> list[int]:
-        hops = [b for a, b in self.links if a == at and b != before]
-        return hops if to is None else [hop for hop in hops if hop == to or self._hops(hop, at, to)]
+        for neighbour in self._routes.onward(at, before, wired.to):
+            self.links[at, neighbour].append(wired)
 
     # --- time
 

@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from mobilenet.network.wired.network import next_hops
+from mobilenet.network.wired.network import TreeRoutes
 
 from .local import Numbered
 
@@ -36,12 +36,9 @@ class Wires:
     """All states of a tree: `parents[i]` is the neighbour of station i+1 towards station 0."""
 
     def __init__(self, parents: Sequence[int]) -> None:
-        count = len(parents) + 1
-        pairs = [pair for child, parent in enumerate(parents, 1) for pair in ((child, parent), (parent, child))]
-        self.links = sorted(pairs)
+        self._routes = TreeRoutes.of_parents(parents)
+        self.links = self._routes.links
         self._index = {link: i for i, link in enumerate(self.links)}
-        self._neighbours = [[b for a, b in self.links if a == at] for at in range(count)]
-        self._next = [next_hops(self._neighbours, at) for at in range(count)]
         self._states = Numbered()
         self._heads: list[tuple[Head, ...] | None] = []
         self._put: dict[tuple[int, int, tuple[tuple[int | None, int], ...]], int] = {}
@@ -78,16 +75,12 @@ class Wires:
         source, to, message = item = queues[link][0]
         left = [list(queue) for queue in queues]
         del left[link][0]
-        if to != at:
-            self._spread(left, at, before, item)
-        return Head(link, at, source, message, to is None or to == at, self.number(tuple(map(tuple, left))))
+        self._spread(left, at, before, item)
+        return Head(link, at, source, message, to in (None, at), self.number(tuple(map(tuple, left))))
 
     def _spread(self, queues: list[list[Item]], at: int, before: int | None, item: Item) -> None:
-        to = item[1]
-        hops = self._neighbours[at] if to is None else [self._next[at][to]]
-        for hop in hops:
-            if hop != before:
-                queues[self._index[at, hop]].append(item)
+        for neighbour in self._routes.onward(at, before, item[1]):
+            queues[self._index[at, neighbour]].append(item)
 
     def number(self, queues: Queues) -> int:
         number = self._states.number(queues, queues)

@@ -121,8 +121,7 @@ def printed_lines(runs: dict[str, list[dict[str, str]]], others: dict[str, list[
                 metric,
                 printed["printed"],
                 values,
-                float(printed["low"]),
-                float(printed["high"]),
+                (float(printed["low"]), float(printed["high"])),
                 printed["place"],
                 printed["remark"],
                 beside,
@@ -134,15 +133,14 @@ def line(
     quantity: str,
     printed: str,
     values: Values,
-    low: float | None,
-    high: float | None,
+    meant: tuple[float, float] | None,
     place: str,
     remark: str = "",
     beside: Values | None = None,
 ) -> Line:
-    """Values of the replications beside what is printed, which can mean all from `low` to `high`."""
+    """Values of the replications beside what is printed, which can mean all from `meant[0]` to `meant[1]`."""
     found = t_interval(values)
-    verdict = "" if low is None or high is None else held_against(found.mean, low, high)
+    verdict = "" if meant is None else held_against(found.mean, *meant)
     other = "" if beside is None or not len(beside) else shown(t_interval(beside))
     return Line(
         experiment,
@@ -201,8 +199,7 @@ def compared_lines(runs: dict[str, list[dict[str, str]]], others: dict[str, list
         "delivery_delay_mean_s, difference",
         "+0.05 s",
         walking - standing,
-        0.045,
-        0.055,
+        (0.045, 0.055),
         "V.B",
         beside=None if beside_each_other is None else beside_each_other[0] - beside_each_other[1],
     )
@@ -255,7 +252,6 @@ def collapse_lines(out: Path, runs: dict[str, list[dict[str, str]]]) -> Iterator
         "hosts of 70 that never become members",
         "connections fail (75 s are exceeded)",
         missing,
-        None,
         None,
         place,
     )

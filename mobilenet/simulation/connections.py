@@ -158,7 +158,7 @@ class WiredChannels(Channels):
 
     @property
     def neighbours(self) -> Sequence[int]:
-        return self._tree.near[self.me]
+        return self._tree.routes.near[self.me]
 
     def send(self, to: int, message: Any) -> None:
         self._tree.hop(self.me, to, message, self._header_bytes, partial(self._arrive, to, message))

@@ -53,7 +53,7 @@ from mobilenet.simulation.programs import as_played, cast_of
 from mobilenet.simulation.radio import new_medium
 from mobilenet.world.interventions import AnyIntervention
 from mobilenet.world.layout import station_positions
-from mobilenet.world.mobility import trajectories
+from mobilenet.world.mobility import Population, trajectories
 
 LOOK_NS = 100 * MILLISECOND  # between two looks whether all has come to rest
 
@@ -77,9 +77,7 @@ class Simulation:
         self.scenario = scenario
         self.kernel = Kernel()
         self.kernel.calendar.max_events = scenario.limits.max_events
-        has_links = scenario.record.frames and scenario.wireless.model == "sinr"
-        record = scenario.record
-        self.recording = Recording(record.frames, record.messages, has_links, record.programs)
+        self.recording = _new_recording(scenario)
         self._counters = Counters(self.kernel, self.recording)
         self.duration_ns = ns(scenario.duration_s)
 
@@ -89,24 +87,13 @@ class Simulation:
         sites = station_positions(scenario.stations.layout, scenario.folder, scenario.origin)
         radio = RadioWorld(scenario, sites)
         self.coverage = radio.coverage
-        self.world = trajectories(
-            scenario.hosts,
-            scenario.seed,
-            self.coverage,
-            self.duration_ns,
-            scenario.folder,
-            scenario.origin,
-            mobility_for(scenario, allow_code),
-        )
-        if scenario.hosts.count is None:  # the tracks tell
-            require_size(scenario, len(self.world.trajectories))
+        self.world = self._new_world(allow_code)
         counts = {"stations": len(sites), "hosts": len(self.world.trajectories)}
         self._cast = cast_of(scenario, counts, self.recording, errors_into)
         self._applications = applications_of(
             scenario, counts["hosts"], self.recording, lambda: self.kernel.now, errors_into, real_time
         )
         self._protocol, self._parameters = declaration_for(scenario, allow_code, self._cast or self._applications)
-        tick_ns = scenario.hosts.attachment.tick_ms * MILLISECOND
         frames = self._counters.frame_observer()
         speed_mps = self.world.speed_limit_mps
         self.medium = new_medium(scenario, radio.budget, self.kernel, speed_mps, frames, self._protocol.listens)
@@ -119,16 +106,7 @@ class Simulation:
         self._wired_channels: list[WiredChannels] = []
         self.stations = [self._new_station(number, x, y) for number, (x, y) in enumerate(sites.tolist())]
         self.hosts = [self._new_host_node(number) for number in range(len(self.world.trajectories))]
-        self.movement = Movement(
-            self.kernel,
-            self.medium.neighbours,
-            radio.attachment,
-            self.world.trajectories,
-            [host.transceiver for host in self.hosts],
-            tick_ns,
-            self.world.speed_limit_mps,
-            lambda host, cell: self.hosts[host].set_cell(None if cell < 0 else cell),
-        )
+        self.movement = self._new_movement(radio)
         self.lifecycle = Lifecycle(
             scenario, self.kernel, self.medium, self.movement, self.hosts, self.world.trajectories
         )
@@ -140,6 +118,32 @@ class Simulation:
         self._is_at_rest = False
 
     # --- building
+
+    def _new_world(self, allow_code: bool) -> Population:
+        """Where the hosts go."""
+        scenario = self.scenario
+        mobility = mobility_for(scenario, allow_code)
+        world = trajectories(
+            scenario.hosts, scenario.seed, self.coverage, self.duration_ns, scenario.folder, scenario.origin, mobility
+        )
+        if scenario.hosts.count is None:  # the tracks say how many there are
+            require_size(scenario, len(world.trajectories))
+        return world
+
+    def _new_movement(self, radio: RadioWorld) -> Movement:
+        def attach(host: int, cell: int) -> None:
+            self.hosts[host].set_cell(None if cell < 0 else cell)
+
+        return Movement(
+            self.kernel,
+            self.medium.neighbours,
+            radio.attachment,
+            self.world.trajectories,
+            [host.transceiver for host in self.hosts],
+            self.scenario.hosts.attachment.tick_ms * MILLISECOND,
+            self.world.speed_limit_mps,
+            attach,
+        )
 
     def _transceiver(self, name: str, number: int, is_station: bool) -> tuple[Transceiver, Mac]:
         index = number if is_station else len(self.stations) + number
@@ -384,3 +388,10 @@ class Simulation:
         if self._applications is not None and not self._applications.is_quiet():
             return False
         return not_at_rest.is_nobody(self.stations, self.hosts)
+
+
+def _new_recording(scenario: Scenario) -> Recording:
+    record = scenario.record
+    return Recording(
+        record.frames, record.messages, record.frames and scenario.wireless.model == "sinr", record.programs
+    )

@@ -11,7 +11,7 @@ Source    ours: docs/architecture.md
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -23,12 +23,11 @@ from mobilenet.engine.timer import Timer
 from mobilenet.protocols.declaration import Declaration
 from mobilenet.protocols.mobile_causal.context import State
 from mobilenet.protocols.mobile_causal.messages import App
-from mobilenet.protocols.vcube.backbone import Layer
 from mobilenet.rundir.recorder import Recording
 from mobilenet.swarm.effects import HostEffects, StationEffects
 from mobilenet.swarm.tally import Tally
 from mobilenet.swarm.vcube_wire import VCubeWire
-from mobilenet.swarm.wire import Backbone
+from mobilenet.swarm.wire import Backbone, Wires
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,12 +64,9 @@ class Adversary:
         seed: int,
         roles: type[Declaration],
         parameters: Any,
-        parents: Sequence[int],
-        slowest_ns: Sequence[int],
+        wires: Wires,
         hosts: int,
         one_token: bool = False,
-        backbone: str = "tree",
-        layer: Layer | None = None,
     ) -> None:
         """`one_token`: assert of the mobile causal broadcast that no host has two owners at any time."""
         self.kernel = kernel
@@ -84,13 +80,9 @@ class Adversary:
         self._stream = Stream(seed, "swarm/air")
         self._host_streams = [Stream(seed, "swarm/host", f"h{h}") for h in range(hosts)]
         self._old: list[_Packet] = []  # they may come again
-        count = len(parents) + 1
-        stream = Stream(seed, "swarm/wire")
-        self.backbone: Backbone | VCubeWire
-        if backbone == "tree":
-            self.backbone = Backbone(kernel, stream, self.tally, parents, slowest_ns)
-        else:
-            self.backbone = VCubeWire(kernel, stream, self.tally, parents, slowest_ns, backbone, layer)
+        count = len(wires.parents) + 1
+        new_backbone = Backbone if wires.kind == "tree" else VCubeWire
+        self.backbone: Backbone | VCubeWire = new_backbone(kernel, Stream(seed, "swarm/wire"), self.tally, wires)
         self.backbone.handle = self._handle_wired
         self.stations: list[Any] = [self._new_station(s, seed, count) for s in range(count)]
         self.stable: list[Any] = [roles.stable() for _ in range(hosts)]

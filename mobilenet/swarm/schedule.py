@@ -23,6 +23,7 @@ from mobilenet.protocols.vcube.backbone import Layer
 from mobilenet.rundir.recorder import Recording
 from mobilenet.swarm.adversary import CALM, Adversary, Air
 from mobilenet.swarm.plug_ins import Parties
+from mobilenet.swarm.wire import Wires
 
 PATIENCE_NS = 60 * SECOND  # after the faults everything settles within this
 
@@ -220,12 +221,9 @@ def run(
         schedule.seed,
         _mobile_causal(host_class, station_class, check) if own is None else own.declaration,
         schedule.parameters if own is None else own.settings,
-        schedule.parents,
-        schedule.slowest_ns,
+        Wires(schedule.parents, schedule.slowest_ns, schedule.backbone, layer),
         len(schedule.first_cells),
         check and own is None,
-        schedule.backbone,
-        layer,
     )
     quiescent = _Run(network, schedule).play()
     network.sample_at_end()

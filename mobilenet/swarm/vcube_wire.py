@@ -10,7 +10,7 @@ Source    ours: docs/validation/trust.md, docs/models/backbone.md
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 from mobilenet.clock import MILLISECOND, SECOND
@@ -18,30 +18,28 @@ from mobilenet.engine.kernel import Kernel
 from mobilenet.engine.random_streams import Stream
 from mobilenet.engine.timer import Timer
 from mobilenet.network.wired.parameters import DETECTING
-from mobilenet.protocols.vcube.backbone import Layer, new_layer
+from mobilenet.protocols.vcube.backbone import new_layer
 from mobilenet.swarm.tally import Tally
+from mobilenet.swarm.wire import Wires
 
 MAX_DELAY_NS = 20 * MILLISECOND  # of a bundle
 SUSPICION = 0.01  # probability of one, for each message
 
 
 class VCubeWire:
-    def __init__(
-        self, kernel: Kernel, stream: Stream, tally: Tally, parents: Sequence[int], slowest_ns: Sequence[int],
-        kind: str,
-        layer: Layer | None = None,
-    ) -> None:  # fmt: skip
+    def __init__(self, kernel: Kernel, stream: Stream, tally: Tally, wires: Wires) -> None:
         self._kernel = kernel
         self._stream = stream
         self._tally = tally
-        self._slowest_ns = max(slowest_ns)
-        self._suspects = kind in DETECTING
+        self._slowest_ns = max(wires.slowest_ns)
+        self._suspects = wires.kind in DETECTING
         self._suspected: set[tuple[int, int]] = set()
         self.handle: Callable[[int, int, Any], None] = lambda at, source, message: None
-        count = len(parents) + 1
+        count = len(wires.parents) + 1
         mtu_bytes = 1 + stream.below(1500)
         self.layers = [
-            new_layer(kind, _StationPort(self, s), count, MAX_DELAY_NS, mtu_bytes, layer) for s in range(count)
+            new_layer(wires.kind, _StationPort(self, s), count, MAX_DELAY_NS, mtu_bytes, wires.layer)
+            for s in range(count)
         ]
 
     @property

@@ -10,52 +10,47 @@ Source    ours: docs/architecture.md
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from mobilenet.engine.kernel import Kernel
 from mobilenet.engine.random_streams import Stream
-from mobilenet.network.wired.network import next_hops
+from mobilenet.network.wired.network import TreeRoutes
+from mobilenet.protocols.vcube.backbone import Layer
 from mobilenet.swarm.tally import Tally
+
+
+@dataclass(frozen=True, slots=True)
+class Wires:
+    """The backbone of a schedule, and how bad it is."""
+
+    parents: Sequence[int]  # parents[i] is the neighbour of station i+1 towards station 0
+    slowest_ns: Sequence[int]  # slowest_ns[i]: the longest delay of that link
+    kind: str = "tree"  # or a broadcast over VCube
+    layer: Layer | None = None  # above VCube, instead of the right one
 
 
 class Backbone:
     """A tree of FIFO links."""
 
-    def __init__(
-        self, kernel: Kernel, stream: Stream, tally: Tally, parents: Sequence[int], slowest_ns: Sequence[int]
-    ) -> None:
-        """`parents[i]` is the neighbour of station i+1 towards station 0; `slowest_ns[i]` that link's longest delay."""
+    def __init__(self, kernel: Kernel, stream: Stream, tally: Tally, wires: Wires) -> None:
         self._kernel = kernel
         self._stream = stream
         self._tally = tally
-        count = len(parents) + 1
         self.handle: Callable[[int, int, Any], None] = lambda at, source, message: None
-        self._neighbours: list[list[int]] = [[] for _ in range(count)]
-        self._slowest: dict[tuple[int, int], int] = {}
-        self._last: dict[tuple[int, int], int] = {}
-        for child, (parent, slowest) in enumerate(zip(parents, slowest_ns, strict=True), 1):
-            for a, b in ((child, parent), (parent, child)):
-                self._neighbours[a].append(b)
-                self._slowest[a, b] = slowest
-                self._last[a, b] = 0
-        self._next = [next_hops(self._neighbours, at) for at in range(count)]
+        self._routes = TreeRoutes.of_parents(wires.parents)
+        self._last = dict.fromkeys(self._routes.links, 0)
+        self._slowest = {(a, b): wires.slowest_ns[max(a, b) - 1] for a, b in self._last}
 
     is_at_rest = True  # but for what the tally knows to be on its way
 
     def send(self, at: int, to: int | None, message: Any) -> None:
         """What a station hands over; None: for all others."""
-        if to is None:
-            self.flood(at, at, at, message)
-        else:
-            self.forward(at, at, to, message)
+        self._pass_on(at, None, at, to, message)
 
-    def flood(self, at: int, before: int, source: int, message: Any) -> None:
-        for n in self._neighbours[at]:
-            if n != before:
-                self._cross(at, n, source, None, message)
-
-    def forward(self, at: int, source: int, to: int, message: Any) -> None:
-        self._cross(at, self._next[at][to], source, to, message)
+    def _pass_on(self, at: int, before: int | None, source: int, to: int | None, message: Any) -> None:
+        for neighbour in self._routes.onward(at, before, to):
+            self._cross(at, neighbour, source, to, message)
 
     def _cross(self, a: int, b: int, source: int, to: int | None, message: Any) -> None:
         when = self._kernel.now + int(self._stream.random() * self._slowest[a, b])
@@ -65,9 +60,6 @@ class Backbone:
 
     def _arrive(self, before: int, at: int, source: int, to: int | None, message: Any) -> None:
         self._tally.wired_arrived()
-        if to is None:
-            self.flood(at, before, source, message)
-        elif to != at:
-            self.forward(at, source, to, message)
-            return
-        self.handle(at, source, message)
+        self._pass_on(at, before, source, to, message)
+        if to in (None, at):
+            self.handle(at, source, message)

@@ -122,9 +122,8 @@ def verify(
     restless = not quiescent and _had_time_to_rest(manifest)
     contradiction = contradicted(events, samples, positions, manifest, expected)
     contradiction = contradiction or _lines_problem(tables, events, counters, manifest, expected)
-    lost = conservation_problem(counters, samples, quiescent, promises["duplicating_air"], expected)
     lost = (
-        lost
+        conservation_problem(counters, samples, quiescent, promises["duplicating_air"], expected)
         or datagram_problem(events, counters, expected)
         or needed_problem(events, samples, counters, quiescent, expected)
     )

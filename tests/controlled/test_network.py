@@ -92,7 +92,7 @@ def test_links_keep_their_order_and_forward_before_they_handle() -> None:
         stations[name].port.effects.wired.clear()
         stations[name].protocol.other.broadcast(message)
         made._take(stations[name], stations[name].port.effects)
-    assert [len(queue) for queue in made.links.values()] == [0, 2, 0, 0]
+    assert [len(queue) for queue in made.links.values()] == [0, 0, 2, 0]
     with pytest.raises(ValueError, match="from s0 to s2"):
         made.cross(0, 2)
     made.cross(1, 0)

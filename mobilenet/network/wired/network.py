@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Any
+from typing import Any, Self
 
 from mobilenet.engine.kernel import Kernel
 from mobilenet.network.wired.link import Arrive, Link
@@ -64,6 +64,30 @@ def next_hops(near: list[list[int]], source: int) -> list[int]:
                     ahead.append(j)
         frontier = ahead
     return hop
+
+
+class TreeRoutes:
+    """Where a station of a tree passes a message on: to all neighbours but the one it came from, or towards one."""
+
+    def __init__(self, near: list[list[int]]) -> None:
+        self.near = near
+        self._next = [next_hops(near, at) for at in range(len(near))]
+
+    @classmethod
+    def of_parents(cls, parents: Sequence[int]) -> Self:
+        """`parents[i]` is the neighbour of station i+1 towards station 0."""
+        return cls(adjacency([(parent, child) for child, parent in enumerate(parents, 1)], len(parents) + 1))
+
+    @property
+    def links(self) -> list[Edge]:
+        """Both directions of each link, sorted."""
+        return [(a, b) for a, around in enumerate(self.near) for b in around]
+
+    def onward(self, at: int, before: int | None, to: int | None) -> list[int]:
+        """The neighbours that get the message next; `to` None: it is for all stations."""
+        if to is None:
+            return [neighbour for neighbour in self.near[at] if neighbour != before]
+        return [] if to == at else [self._next[at][to]]
 
 
 class WiredNetwork:

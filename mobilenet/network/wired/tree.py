@@ -21,7 +21,7 @@ from typing import Any
 from scipy.spatial import cKDTree
 
 from mobilenet.engine.kernel import Kernel
-from mobilenet.network.wired.network import Edge, Hop, Receive, WiredNetwork, adjacency
+from mobilenet.network.wired.network import Edge, Hop, Receive, TreeRoutes, WiredNetwork, adjacency
 from mobilenet.network.wired.parameters import BackboneParameters
 from mobilenet.quoting import counted
 
@@ -109,8 +109,8 @@ class Tree(WiredNetwork):
         header_bytes: int,
         on_hop: Hop | None = None,
     ) -> None:
-        self.near = neighbours_of(edges, stations)
-        super().__init__(kernel, stations, self.near, bits_per_s, delay_ns, header_bytes, on_hop)
+        self.routes = TreeRoutes(neighbours_of(edges, stations))
+        super().__init__(kernel, stations, self.routes.near, bits_per_s, delay_ns, header_bytes, on_hop)
 
     def port(self, station: int, receive: Receive) -> TreePort:
         """The port of a station; `receive(source, message)` gets what others send."""
@@ -118,9 +118,8 @@ class Tree(WiredNetwork):
         return TreePort(self, station)
 
     def flood(self, source: int, at: int, came_from: int, message: Any) -> None:
-        for neighbour in self.near[at]:
-            if neighbour != came_from:
-                self._send(at, neighbour, message, partial(self._flooded, source, neighbour, at, message))
+        for neighbour in self.routes.onward(at, came_from, None):
+            self._send(at, neighbour, message, partial(self._flooded, source, neighbour, at, message))
 
     def hop(self, a: int, b: int, message: Any, header_bytes: int, arrive: Callable[[], None]) -> None:
         """A packet over the one link from a to its neighbour b, with headers of its own."""
