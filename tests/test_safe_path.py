@@ -29,9 +29,9 @@ from mobilenet.cli.main import app
 from mobilenet.interactive.commands import KINDS
 from mobilenet.safe_path import OURS, VARIABLE, for_children, not_for_programs, python, value
 from mobilenet.workers import as_done
-from tests.imports import Tree
 from tests.interactive.conftest import Server, Talk
 from tests.realtime import own as realtime
+from tests.test_layering import Tree
 
 ROOT = Path(__file__).parents[1]
 COMMAND = Path(sys.executable).with_name("mobilenet")

@@ -260,9 +260,7 @@ def package_archive(folder: Path) -> Path:
     """mobilenet as a zip file, for executors that do not have it; what it needs must be installed there. With it go the
     compiled modules, which are used where machine and Python are as here.
     """
-    import mobilenet
-
-    source = Path(str(mobilenet.__file__)).parent
+    source = Path(__file__).parents[1]
     archive = folder / "mobilenet.zip"
     with zipfile.ZipFile(archive, "w") as file:
         for path in sorted([*source.rglob("*.py"), *native.folder().rglob("*.so")]):

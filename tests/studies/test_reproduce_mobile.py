@@ -111,8 +111,8 @@ def test_a_wide_interval_says_why() -> None:
     tight, wide = np.array([1.0, 1.01, 0.99, 1.0]), np.array([1.0, 2.0, 0.2, 0.8])
     assert known(t_interval(tight), tight) == "± 1 %, n = 4"
     assert known(t_interval(wide), wide) == "± 119 %, n = 4: runs differ, 0.2 to 2"
-    assert line("e", "q", "5", tight, 0.5, 2, "V", "tried this").remark == ""
-    assert line("e", "q", "5", tight, 5, 6, "V", "tried this").remark == "tried this"
+    assert line("e", "q", "5", tight, (0.5, 2), "V", "tried this").remark == ""
+    assert line("e", "q", "5", tight, (5, 6), "V", "tried this").remark == "tried this"
 
 
 def test_ratios_pair_replications() -> None:
