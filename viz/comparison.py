@@ -21,8 +21,8 @@ from pathlib import Path
 from typing import Any
 
 from mobilenet.rundir.reader import RunError
+from mobilenet.studies import StudyError
 from mobilenet.studies.aggregation import UNSTABLE
-from mobilenet.studies.error import StudyError
 
 from .study_tables import StudyTables, study_tables
 from .style import COLOURS, LOOK, QUIET, Look, level_label, page, plain, save, unstable_mark

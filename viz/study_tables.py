@@ -13,10 +13,10 @@ from pathlib import Path
 from typing import Any
 
 from mobilenet.rundir.reader import RunError
+from mobilenet.studies import StudyError
 from mobilenet.studies.aggregation import UNSTABLE
+from mobilenet.studies.caveats import doubts
 from mobilenet.studies.csv_tables import AGAIN, Rows, number, table_rows
-from mobilenet.studies.doubt import doubts
-from mobilenet.studies.error import StudyError
 
 from .style import level_label
 from .words import NO_MEAN

@@ -47,8 +47,8 @@ def study(
     places: list[Path] = []
     with reporting(quiet and not dry_run, reads=places):
         from mobilenet.studies import study as studies
+        from mobilenet.studies.caveats import ADVICE, has_one_movement
         from mobilenet.studies.spark import local_master
-        from mobilenet.studies.worlds import ADVICE, has_one_movement
 
         if has_one_movement(studies.scenario_of(study)):
             say(f"{study}: {ADVICE}")
@@ -81,8 +81,8 @@ def study(
 def compare(study: StudyDirectory) -> None:
     """Compare the levels of a factor over the same worlds: by how much they differ, and how sure that is."""
     with reporting(reads=[study]):
+        from mobilenet.studies.caveats import doubts
         from mobilenet.studies.csv_tables import table_rows
-        from mobilenet.studies.doubt import doubts
         from mobilenet.studies.study import compare_study, shown_finding
         from mobilenet.studies.tables import tables_of_what_is_there
         from mobilenet.viz.comparison import draw

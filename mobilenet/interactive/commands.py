@@ -159,3 +159,12 @@ def id_of(text: str | bytes) -> int | None:
         return None
     found = value.get("id") if isinstance(value, dict) else None
     return found if isinstance(found, int) and not isinstance(found, bool) and 0 <= found <= 2**53 else None
+
+
+STEPS = ("event", "frame", "handoff", "delivery", "violation")
+
+
+def is_step(what: str, event: str) -> bool:
+    """Whether an event of the record is what a step of that kind goes to."""
+    kinds = {"delivery": ("deliver",), "handoff": ("handoff_start", "handoff_end")}
+    return what not in kinds or event in kinds[what]

@@ -18,8 +18,8 @@ from concurrent.futures import Future
 from typing import Any, Literal
 
 from mobilenet.clock import SECOND, ns
+from mobilenet.interactive.commands import is_step
 from mobilenet.interactive.session import LiveSession
-from mobilenet.interactive.steps import is_step
 from mobilenet.parameters import ScenarioError
 from mobilenet.quoting import first_line
 

@@ -31,7 +31,7 @@ from mobilenet.engine.event_queue import Runaway
 from mobilenet.expected.by_kind import declared, expected
 from mobilenet.expected.expectations import Expected
 from mobilenet.interactive.branch import Branch, asked, instant_ns, seconds, untouched_ns, with_list
-from mobilenet.interactive.steps import STEPS, is_step
+from mobilenet.interactive.commands import STEPS, is_step
 from mobilenet.parameters import ScenarioError
 from mobilenet.rundir.table import Table
 from mobilenet.scenario import AnyScenario, Scenario

@@ -25,7 +25,7 @@ from pathlib import Path
 from typing import IO
 
 from mobilenet.quoting import counted, quoted
-from mobilenet.studies.error import StudyError
+from mobilenet.studies import StudyError
 from mobilenet.studies.java_end import ends_with_its_parent
 from mobilenet.studies.spark import java_home
 

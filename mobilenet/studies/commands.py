@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING
 
 from mobilenet.scenario.processes import ProcessProgram
 from mobilenet.scenario.protocol_groups import OwnProgram
+from mobilenet.studies import StudyError
 from mobilenet.studies.configured import configured_scenario
-from mobilenet.studies.error import StudyError
 from mobilenet.studies.store import Store
 
 if TYPE_CHECKING:

@@ -22,8 +22,8 @@ from mobilenet.parameters import ScenarioError
 from mobilenet.scenario import AnyScenario, load_scenario
 from mobilenet.scenario.yaml_reader import parse
 from mobilenet.simulation.plugins import with_declared
+from mobilenet.studies import StudyError
 from mobilenet.studies.configurations import shown_level
-from mobilenet.studies.error import StudyError
 
 MOST_DIFFERENCES = 5
 DECLARED = "protocol."  # null below it stands for what a plug-in's class declares; older versions left it so

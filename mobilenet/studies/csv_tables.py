@@ -11,7 +11,7 @@ import csv
 import math
 from pathlib import Path
 
-from mobilenet.studies.error import StudyError
+from mobilenet.studies import StudyError
 
 Rows = list[dict[str, str]]
 COLUMNS = {  # name: texts, counts, numbers that may be missing

@@ -17,9 +17,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from mobilenet.scenario.given import plain_values
+from mobilenet.studies import StudyError
 from mobilenet.studies.batch import Standing
 from mobilenet.studies.declaration import Study
-from mobilenet.studies.error import StudyError
 from mobilenet.studies.spark import local_master
 from mobilenet.studies.store import open_store
 from mobilenet.studies.study import run_study

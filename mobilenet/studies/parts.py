@@ -21,9 +21,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from mobilenet.quoting import counted
+from mobilenet.studies import StudyError
 from mobilenet.studies.configurations import MOST_RUNS
 from mobilenet.studies.csv_tables import AGAIN
-from mobilenet.studies.error import StudyError
 from mobilenet.studies.measure import BUCKETS, Measured
 
 SCHEMA = pa.schema(

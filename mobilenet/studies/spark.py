@@ -29,7 +29,7 @@ from typing import TYPE_CHECKING, Any
 
 from mobilenet import safe_path
 from mobilenet.engine import native
-from mobilenet.studies.error import StudyError
+from mobilenet.studies import StudyError
 from mobilenet.studies.java_end import ENDS_WITHIN_S, deaf, end_java
 
 if TYPE_CHECKING:

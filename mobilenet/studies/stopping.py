@@ -15,8 +15,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from mobilenet.studies import StudyError
 from mobilenet.studies.declaration import Replications, Until
-from mobilenet.studies.error import StudyError
 from mobilenet.studies.parts import in_order
 from mobilenet.studies.statistics import grows, t_interval
 

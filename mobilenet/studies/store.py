@@ -29,6 +29,7 @@ from mobilenet.rundir.schema import DERIVED_FILES
 from mobilenet.rundir.soundness import derived_fault
 from mobilenet.rundir.writer import write_json
 from mobilenet.scenario import AnyScenario
+from mobilenet.studies import StudyError
 from mobilenet.studies.configurations import (
     Configuration,
     PlannedRun,
@@ -39,7 +40,6 @@ from mobilenet.studies.configurations import (
 )
 from mobilenet.studies.configured import another_study, configured_file, differing, write_configuration
 from mobilenet.studies.declaration import Study, effective_study
-from mobilenet.studies.error import StudyError
 from mobilenet.studies.rows import write_rows
 
 

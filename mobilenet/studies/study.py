@@ -23,14 +23,14 @@ from mobilenet.quoting import counted
 from mobilenet.rundir.writer import write_json
 from mobilenet.scenario import AnyScenario, OwnProtocol, ProcessScenario
 from mobilenet.scenario.yaml_writer import inline
+from mobilenet.studies import StudyError
 from mobilenet.studies.batch import Progress, run_all
+from mobilenet.studies.caveats import doubts
 from mobilenet.studies.commands import require_programs
 from mobilenet.studies.compare import Finding, findings
 from mobilenet.studies.configurations import Configuration, configurations, seed_of, shown_level
 from mobilenet.studies.csv_tables import read_rows, table_rows
 from mobilenet.studies.declaration import Study
-from mobilenet.studies.doubt import doubts
-from mobilenet.studies.error import StudyError
 from mobilenet.studies.rows import write_rows
 from mobilenet.studies.spark import require_master, spark_session
 from mobilenet.studies.store import Store, create, open_store

@@ -21,8 +21,8 @@ from pathlib import Path
 from typing import Any
 
 import mobilenet
+from mobilenet.interactive.commands import STEPS
 from mobilenet.interactive.session import LiveSession
-from mobilenet.interactive.steps import STEPS
 from mobilenet.parameters import ScenarioError
 
 SCENARIOS = {  # and how long they last here

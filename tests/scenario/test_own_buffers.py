@@ -16,8 +16,8 @@ from mobilenet.viz.report import run_page
 import mobilenet
 from mobilenet.metrics.registry import meaning
 from mobilenet.rundir.reader import RunError, read_columns, read_events, read_json, read_manifest
+from mobilenet.studies import StudyError
 from mobilenet.studies.declaration import Study
-from mobilenet.studies.error import StudyError
 from mobilenet.studies.measure import measure
 from mobilenet.studies.study import require_metric
 from mobilenet.verify import verify, verify_run

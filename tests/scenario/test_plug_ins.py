@@ -9,8 +9,8 @@ import pytest
 import mobilenet
 from mobilenet.judgement import own_metrics_of
 from mobilenet.parameters import ScenarioError
+from mobilenet.studies import StudyError
 from mobilenet.studies.declaration import Study
-from mobilenet.studies.error import StudyError
 from mobilenet.studies.measure import measure
 from mobilenet.studies.study import require_metric
 

@@ -20,8 +20,8 @@ from mobilenet.parameters import ScenarioError
 from mobilenet.propagation.obstacles import read_buildings
 from mobilenet.scenario import Scenario
 from mobilenet.scenario.radio_world import RadioWorld
+from mobilenet.studies import StudyError
 from mobilenet.studies.configured import configured_scenario, write_configuration
-from mobilenet.studies.error import StudyError
 from mobilenet.world.layout import station_positions
 
 ROOT = Path(__file__).parents[2]

@@ -8,9 +8,9 @@ import pytest
 
 from mobilenet.parameters import ScenarioError
 from mobilenet.scenario.yaml_reader import parse
+from mobilenet.studies import StudyError
 from mobilenet.studies.configurations import configurations, planned, seed_of
 from mobilenet.studies.declaration import Study, effective_study
-from mobilenet.studies.error import StudyError
 from mobilenet.studies.store import create
 
 FIRST = Path(__file__).parents[2] / "scenarios" / "first.yaml"

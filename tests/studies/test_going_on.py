@@ -14,9 +14,9 @@ from pyspark.sql import SparkSession
 import mobilenet
 from mobilenet.parameters import ScenarioError
 from mobilenet.scenario.yaml_reader import parse
+from mobilenet.studies import StudyError
 from mobilenet.studies.batch import Standing
 from mobilenet.studies.declaration import Study
-from mobilenet.studies.error import StudyError
 from mobilenet.studies.parts import planned_targets
 from mobilenet.studies.spark import local_master, spark_session
 from mobilenet.studies.store import create

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from mobilenet.parameters import ScenarioError
+from mobilenet.studies import StudyError
 from mobilenet.studies.commands import missing
-from mobilenet.studies.error import StudyError
 from mobilenet.studies.spark import local_master
 from mobilenet.studies.study import run_study
 from tests.conftest import ROOT

@@ -17,9 +17,9 @@ import pytest
 from mobilenet.viz.comparison import draw
 
 from mobilenet.engine import native
+from mobilenet.studies import StudyError
 from mobilenet.studies.batch import Standing
 from mobilenet.studies.cluster import cluster
-from mobilenet.studies.error import StudyError
 from mobilenet.studies.spark import java_version, local_master, spark_session
 from mobilenet.studies.study import Result, compare_study, estimate, run_study
 from mobilenet.studies.tables import write_tables

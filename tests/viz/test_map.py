@@ -12,9 +12,8 @@ import numpy as np
 import pandas as pd
 import pytest
 from mobilenet.viz.map import draw
-from mobilenet.viz.map.data import document
+from mobilenet.viz.map.data import document, edges
 from mobilenet.viz.map.pack import unpacked
-from mobilenet.viz.map.wires import edges
 
 import mobilenet
 from mobilenet.network.wired.tree import SHAPES

@@ -16,7 +16,7 @@ from typer.testing import CliRunner
 import mobilenet
 from mobilenet.cli.main import app
 from mobilenet.scenario.radio_words import radio_of_study
-from mobilenet.studies.error import StudyError
+from mobilenet.studies import StudyError
 from mobilenet.studies.study import Result
 from tests.browser import Page
 from tests.viz.test_map_browser import _browser as needs_browser  # noqa: F401  (a fixture)

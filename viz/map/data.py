@@ -31,7 +31,6 @@ from .pack import narrow, packed
 from .places import places
 from .radio import radio
 from .record import Coded, Record, called, coded, integers, record, shown
-from .wires import edges
 
 VALUES = 1_500_000  # of buffers in one page
 WORDS = {"sbuffer": "SBuffer", "rbuffer": "RBuffer"}
@@ -249,3 +248,19 @@ def _losses(node: Coded, quantity: Coded, time_ns: Any, value: Any) -> dict[str,
         "time_ns": packed(moments[1:], "f64"),
         "share": packed(np.where(pairs > 0, gone / np.maximum(pairs, 1), 0), "f32"),
     }
+
+
+Edge = tuple[int, int]
+MOST_IN_A_MESH = 16
+
+
+def edges(manifest: dict[str, Any], stations: int) -> list[Edge]:
+    links = manifest.get("station_links", [])
+    if links is None:  # all with all
+        return [(a, b) for a in range(stations) for b in range(a)] if stations <= MOST_IN_A_MESH else []
+    pairs = links if isinstance(links, list) else []
+    return [(pair[0], pair[1]) for pair in pairs if _is_pair(pair, stations)]
+
+
+def _is_pair(pair: Any, stations: int) -> bool:
+    return isinstance(pair, list) and len(pair) == 2 and all(isinstance(s, int) and 0 <= s < stations for s in pair)

@@ -17,8 +17,7 @@ from mobilenet.quoting import counted, quoted, shown
 from mobilenet.rundir.reader import RunError
 from mobilenet.scenario import load_scenario
 from mobilenet.scenario.radio_words import radio_of_study
-from mobilenet.studies.doubt import doubts
-from mobilenet.studies.worlds import SAME_MOVEMENT, has_one_movement
+from mobilenet.studies.caveats import SAME_MOVEMENT, doubts, has_one_movement
 
 from ..figures import study_figures
 from ..figures.frames import by_power

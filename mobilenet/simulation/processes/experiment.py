@@ -36,8 +36,7 @@ from mobilenet.simulation.not_at_rest import listed
 from mobilenet.simulation.outcome import Outcome
 from mobilenet.simulation.plugin_code import require_allowed
 from mobilenet.simulation.plugins import broadcast_for
-from mobilenet.simulation.processes.not_at_rest import of_processes
-from mobilenet.simulation.processes.owed import is_owed
+from mobilenet.simulation.processes.not_at_rest import is_owed, of_processes
 from mobilenet.simulation.processes.packets import Packets
 from mobilenet.simulation.processes.process import Process, ProcessDetectorPort
 from mobilenet.simulation.processes.steps import StepNetwork

@@ -1,17 +1,22 @@
-"""Which processes were not at rest when a run ended, and for what.
+"""Which processes were not at rest when a run ended, for what, and whether a delivery is missing.
 
-Model     the same questions that decide whether a run is at rest, in words
+Model     the same questions that decide whether a run is at rest, in words.
+          A message is due at each process that is up, if its source is up or another process that is up has delivered
+          it. That is the most that a broadcast may owe (docs/verdicts-and-metrics.md, `validity` and `agreement`). The
+          verifier decides by the record what was really owed; `is_owed` only decides whether programs are given time
+          to report a clock
 Units     messages
 Source    ours: docs/run-directory.md
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Container, Iterable, Iterator, Sequence
 from typing import Any
 
 from mobilenet.protocols.vcube.detector import Detector
 from mobilenet.quoting import counted
+from mobilenet.rundir.recorder import EventLog
 from mobilenet.simulation.processes.process import Process
 
 
@@ -42,3 +47,20 @@ def of_processes(
             for other in sorted(crashed):
                 if not detectors[process.me].is_suspected(other):
                     yield f"{process.name} has not noticed yet that p{other} crashed"
+
+
+def is_owed(events: EventLog, up: Iterable[str]) -> bool:
+    """Whether one of the processes that are `up` lacks a message that is due there."""
+    delivered: dict[str, set[str]] = {name: set() for name in up}
+    due = set(_broadcast_by(events, delivered))
+    for node, event, message in zip(events.node, events.event, events.message, strict=True):
+        if event == "deliver" and message is not None and node in delivered:
+            delivered[node].add(message)
+            due.add(message)
+    return any(not due <= there for there in delivered.values())
+
+
+def _broadcast_by(events: EventLog, names: Container[str]) -> Iterable[str]:
+    for node, event, message in zip(events.node, events.event, events.message, strict=True):
+        if event == "broadcast" and message is not None and node in names:
+            yield message

@@ -23,10 +23,10 @@ from mobilenet.scenario import Scenario
 from mobilenet.scenario.base import is_file
 from mobilenet.scenario.radio_preflight import STRANGE_HYSTERESIS
 from mobilenet.scenario.yaml_writer import inline
+from mobilenet.studies import StudyError
 from mobilenet.studies.batch import Progress, Standing
 from mobilenet.studies.configurations import configurations
 from mobilenet.studies.declaration import Study
-from mobilenet.studies.error import StudyError
 from mobilenet.studies.robust.radios import ATTACHMENT, OF_ANY_RADIO, Radio, radios
 from mobilenet.studies.robust.verdicts import Claim, claims
 from mobilenet.studies.spark import require_master, spark_session
