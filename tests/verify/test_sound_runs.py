@@ -117,7 +117,17 @@ protocol:
   silence_s: 39.46
   tcp: {recovery: reno, delayed_ack_s: 0, limited_transmit: false}
 """
+HEARD_OUT_OF_COVERAGE = """
+seed: 1
+duration_s: 30
+stations: {layout: {shape: points, points_m: [[0, 0], [300, 0]]}}
+wireless: {model: sinr, fading: {m_near: 1, m_far: 1}}
+hosts: {count: 8, mobility: {model: random_waypoint, speed_mps: 25, area: {box_m: [-24, -24, 324, 24]}}}
+protocol: {name: tcp_flooding}
+workload: {interval_s: 3}
+"""
 RUNS = {
+    "hosts that join and end handoffs out of coverage, where a lucky frame arrives": (HEARD_OUT_OF_COVERAGE, (1, 4)),
     "hosts that walk on before they are brought to a cell": (BROUGHT_BACK, (6,)),
     "hosts that are brought to a cell before their next position": (BROUGHT_TO_RECEPTION, (6, 8)),
     "many handoffs over VCube, and a table of lines without any": (OVER_VCUBE, (1,)),
