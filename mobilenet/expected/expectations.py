@@ -229,6 +229,7 @@ class Detecting(NamedTuple):
     partners: Sequence[int]  # of each process: it tests at least so many others in its first round
     least_bytes: int  # of a test or an answer
     most_bytes: int
+    hop_ns: int  # no test takes less time over one link, from its send to its handling
 
 
 class Broadcasting(NamedTuple):
