@@ -27,6 +27,7 @@ protocol: {name: mobile_causal}
 workload: {interval_s: 1}
 interventions: [{at_s: 2, do: drag, host: h0, to_m: [140, 0]}]
 """
+BETWEEN_POSITIONS = BEHIND_A_WALL.replace("duration_s: 6", "duration_s: 5.5")
 SMALL_WINDOW = """
 seed: 1
 duration_s: 60
@@ -165,6 +166,7 @@ RUNS = {
     "hosts that are brought to a cell before their next position": (BROUGHT_TO_RECEPTION, (6, 8)),
     "many handoffs over VCube, and a table of lines without any": (OVER_VCUBE, (1,)),
     "a host brought to a station that is not the nearest": (BEHIND_A_WALL, range(1, 4)),
+    "a host whose next position is told after it was brought to a station": (BETWEEN_POSITIONS, range(1, 4)),
     "a backlog of many windows": (SMALL_WINDOW, range(1, 3)),
     "a host out of reach between two ticks": (SELDOM_LOOKED_AT, (1, 3)),
     "a host out of reach for most of a tick": (VERY_SELDOM, (1, 2)),
