@@ -51,6 +51,7 @@ class Places(NamedTuple):
     every_ns: int | None  # from one position of each host to the next; None: they are not recorded
     by_power: bool = False
     covers: Callable[[float, float], bool] | None = None  # where power decides: whether a station serves this place
+    heard_m: float = 0.0  # where power decides: no frame is received from farther away
 
 
 class Conduct(NamedTuple):
@@ -228,6 +229,7 @@ class Detecting(NamedTuple):
     partners: Sequence[int]  # of each process: it tests at least so many others in its first round
     least_bytes: int  # of a test or an answer
     most_bytes: int
+    hop_ns: int  # no test takes less time over one link, from its send to its handling
 
 
 class Broadcasting(NamedTuple):

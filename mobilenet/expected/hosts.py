@@ -20,11 +20,12 @@ from mobilenet.scenario.datagrams import Datagrams
 from mobilenet.scenario.mobile import Scenario
 from mobilenet.scenario.protocol_groups import buffers, declaration_of, delivers_to_all, promised
 from mobilenet.world.faults import outages
-from mobilenet.world.interventions import added
+from mobilenet.world.interventions import Drag, OfHost, OfStation, added
 from mobilenet.world.layout import names as layout_names
 from mobilenet.world.mobility import OwnMobility
 from mobilenet.world.tracks import Imported, Tracks, imported
 
+TAKES_AWAY = ("crash", "leave", "drag")
 FEW_BROADCASTS = 10.0  # expected in all, of which none may come at a moment when a host is a member
 
 
@@ -139,10 +140,11 @@ def _silence(scenario: Scenario) -> Iterator[str]:
     if isinstance(scenario.hosts.mobility, OwnMobility):
         yield "hosts may walk where no station reaches them (hosts.mobility.class), and deliver nothing there"
     spread_s = getattr(scenario.protocol, "first_join_spread_s", 0.0)
-    expected = float(len(workload.messages))
-    if hosts is not None and not expected:
-        expected = hosts * max(0.0, scenario.duration_s - spread_s) * workload.broadcasts_per_host_per_s
-        expected *= _share_up(scenario, hosts)
+    expected = float(sum(message.at_s >= spread_s for message in workload.messages))
+    if hosts is not None:
+        if not workload.messages:
+            expected = hosts * max(0.0, scenario.duration_s - spread_s) * workload.broadcasts_per_host_per_s
+        expected *= _share_up(scenario, hosts) * _share_untouched(scenario, hosts) * _share_placed(scenario)
     if hosts is not None and expected < FEW_BROADCASTS:
         yield f"about {expected:.2g} broadcasts are expected from members in all, so it may be that none is delivered"
     if scenario.most_loss == 1:
@@ -155,3 +157,19 @@ def _share_up(scenario: Scenario, hosts: int) -> float:
     down = outages(scenario.faults, scenario.seed, hosts, end_ns)
     lost_ns = sum(min(outage.lasts_ns, end_ns - outage.at_ns) for outage in down)
     return max(0.0, 1 - lost_ns / max(1, hosts * end_ns))
+
+
+def _share_untouched(scenario: Scenario, hosts: int) -> float:
+    """Of all hosts, those that nobody crashes, sends away or drags, at stations whose radio nobody switches off."""
+    by_hand = scenario.interventions
+    touched = {one.host for one in by_hand if isinstance(one, Drag | OfHost) and one.do in TAKES_AWAY}
+    off = {one.station for one in by_hand if isinstance(one, OfStation) and one.do == "radio_off"}
+    return (1 - len(touched) / max(1, hosts)) * (1 - len(off) / scenario.station_count)
+
+
+def _share_placed(scenario: Scenario) -> float:
+    """Of the places that hosts take for theirs, those in a cell, at most: errors are normal in both coordinates."""
+    error_m = scenario.hosts.attachment.error_m
+    if not error_m:
+        return 1.0
+    return min(1.0, scenario.station_count * cell_m(scenario.wireless) ** 2 / (2 * error_m**2))

@@ -77,6 +77,7 @@ def expected_of(scenario: Scenario, tracks: Imported | None) -> Expected:
             attachment.error_m,
             attachment.tick_ms * MILLISECOND, None if interval_s is None else ns(interval_s),
             scenario.wireless.model == "sinr", radio.coverage.contains if scenario.wireless.model == "sinr" else None,
+            reach_m(scenario.wireless),
         ),
         conduct_of(scenario.protocol),
         scenario.workload.payload_bytes if declaration.messages_stay_whole else None,

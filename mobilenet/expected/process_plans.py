@@ -97,7 +97,7 @@ def process_plan(scenario: ProcessScenario) -> ProcessPlan:
         wanted,
         detecting,
         network.kind,
-        _hop_ns(scenario, told),
+        _hop_ns(scenario, None if told is None else min(least for least, _ in told.kinds.values())),
         _distances(scenario),
         ns(network.hand_over) if isinstance(network, AbstractNetwork) else 0,
         told,
@@ -119,6 +119,7 @@ def _detecting(scenario: ProcessScenario) -> Detecting | None:
         partners,
         HEADER_BYTES,
         HEADER_BYTES + ENTRY_BYTES * n,
+        _hop_ns(scenario, HEADER_BYTES),
     )
 
 
@@ -158,17 +159,17 @@ def _broadcasting(scenario: ProcessScenario) -> Broadcasting:
     return Broadcasting(name, protocol.completes, kinds, together, True, carrying[0], None, buffers, buffers)
 
 
-def _hop_ns(scenario: ProcessScenario, told: Broadcasting | None) -> int:
-    """Return the least time from a send until the receiver has the message, over one link."""
+def _hop_ns(scenario: ProcessScenario, least_bytes: int | None) -> int:
+    """Return the least time from a send until the receiver has the message, over one link; None: of any length."""
     network = scenario.network
     if isinstance(network, AbstractNetwork):
         return ns(network.send) + ns(network.link) + ns(network.reception) + ns(network.hand_over)
     if isinstance(network, PacketNetwork):
         return ns(network.queue) + ns(network.processing)
     delay_ns = ns(network.delay_ms / 1000)
-    if told is None:
+    if least_bytes is None:
         return delay_ns
-    size = network.header_bytes + min(least for least, _ in told.kinds.values())
+    size = network.header_bytes + least_bytes
     return delay_ns + -(-8 * size * SECOND // round(network.bandwidth_mbps * 1_000_000))
 
 

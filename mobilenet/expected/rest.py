@@ -21,6 +21,7 @@ from typing import Any, NamedTuple
 from mobilenet.clock import MICROSECOND, SECOND, ns
 from mobilenet.network.radio.framing import Framing
 from mobilenet.network.radio.phy import MODES
+from mobilenet.network.wired.parameters import MAX_DELAY_MS
 from mobilenet.scenario.mobile import Scenario
 from mobilenet.scenario.protocol_groups import declaration_of
 from mobilenet.world.faults import outages
@@ -243,7 +244,10 @@ def _on_wires_s(scenario: Scenario, left: int) -> float:
     wire, wires = scenario.stations.backbone, HOPS * scenario.station_count
     bits = 8 * (scenario.workload.payload_bytes + HEADERS_BYTES + wire.header_bytes)
     held_s = scenario.duration_s if any(isinstance(one, Cut) for one in scenario.interventions) else 0.0
-    return wires * wire.delay_ms / 1e3 + (wires + HOPS * left) * bits / (wire.bandwidth_mbps * 1e6) + held_s
+    waits_ms = wire.delay_ms
+    if wire.kind == "vcube_best_effort":  # each process on the way may wait for more to send
+        waits_ms += MAX_DELAY_MS if wire.max_delay_ms is None else wire.max_delay_ms
+    return wires * waits_ms / 1e3 + (wires + HOPS * left) * bits / (wire.bandwidth_mbps * 1e6) + held_s
 
 
 def says_nothing_of_rest(protocol: str) -> str:

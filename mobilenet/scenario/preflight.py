@@ -119,18 +119,23 @@ def _objections(scenario: MobileKeys) -> Iterator[tuple[str, str]]:
         if hosts is not None and hosts > MOST_HOSTS:
             yield "hosts.count", f"{hosts} with datagrams, expected at most {MOST_HOSTS}: an octet of an address each"
     if hosts is not None:
-        listed = {"workload.messages": {message.host for message in scenario.workload.messages}}
-        if isinstance(scenario.faults, ExplicitFaults):
-            listed["faults.outages"] = {outage.host for outage in scenario.faults.outages}
-        if scenario.churn is not None:
-            listed["churn.changes"] = {change.host for change in scenario.churn.changes}
-        for path, names in listed.items():
-            strangers = sorted((name for name in names if number(name) >= hosts), key=number)
-            if strangers:
-                there = f"{counted(hosts, 'host')}" + (f", h0 to h{hosts - 1}" if hosts else "")
-                yield path, f"there is no {strangers[0]} among {there}"
+        yield from _strangers(scenario, hosts)
         yield from _too_big(scenario, hosts + len(added(scenario.interventions)), sites)
         yield from _no_ground(scenario, hosts, sites)
+
+
+def _strangers(scenario: MobileKeys, hosts: int) -> Iterator[tuple[str, str]]:
+    """Lists that name a host who is not there; `hosts`: how many there are at the beginning."""
+    listed = {"workload.messages": {message.host for message in scenario.workload.messages}}
+    if isinstance(scenario.faults, ExplicitFaults):
+        listed["faults.outages"] = {outage.host for outage in scenario.faults.outages}
+    if scenario.churn is not None:
+        listed["churn.changes"] = {change.host for change in scenario.churn.changes}
+    for path, names in listed.items():
+        strangers = sorted((name for name in names if number(name) >= hosts), key=number)
+        if strangers:
+            there = f"{counted(hosts, 'host')}" + (f", h0 to h{hosts - 1}" if hosts else "")
+            yield path, f"there is no {strangers[0]} among {there}"
 
 
 def _no_ground(scenario: MobileKeys, hosts: int, sites: NDArray[np.float64]) -> Iterator[tuple[str, str]]:
@@ -190,11 +195,13 @@ def check_world(scenario: MobileKeys) -> Population:
 
 
 def require_size(scenario: MobileKeys, hosts: int) -> None:
-    """Refuse a run that is far bigger than its limit, or does something to hosts that never are there; `hosts`: how
-    many there are at the beginning, which only tracks may tell.
+    """Refuse a run that is far bigger than its limit, or names hosts that never are there; `hosts`: how many there are
+    at the beginning, which only tracks may tell.
     """
     if (found := interventions_check.strangers(scenario, hosts)) is not None:
         raise ScenarioError(": ".join(found))
+    for path, what in _strangers(scenario, hosts):
+        raise ScenarioError(f"{path}: {what}")
     sites = station_positions(scenario.stations.layout, scenario.folder, scenario.origin)
     for path, what in _too_big(scenario, hosts + len(added(scenario.interventions)), sites):
         raise ScenarioError(f"{path}: {what}")

@@ -112,11 +112,11 @@ def _problems(
         if lane is not None and lane["last_reception_ns"] > 0:
             if lane["last_reception_ns"] + plan.hand_over_ns > end_ns:
                 yield f"{name}: last_reception_ns is {lane['last_reception_ns']}, after the end of the run"
-            is_tested = name == "detector" and plan.detector is not None
-            if is_tested and lane["last_reception_ns"] + plan.hand_over_ns < plan.hop_ns:
+            hop_ns = 0 if name != "detector" or plan.detector is None else plan.detector.hop_ns
+            if lane["last_reception_ns"] + plan.hand_over_ns < hop_ns:
                 yield (
                     f"{name}: last_reception_ns is {lane['last_reception_ns']}, and no message takes less than"
-                    f" {plan.hop_ns - plan.hand_over_ns} ns"
+                    f" {hop_ns - plan.hand_over_ns} ns"
                 )
             if not lane["received"] and not lane["receiver_down"]:
                 yield f"{name}: last_reception_ns is {lane['last_reception_ns']}, and nothing arrived"

@@ -4,7 +4,8 @@ Checks    a host comes into coverage and delivers, and where its protocol's cond
           handoffs, with a station that its positions before and after allow: in range, and no further than the
           hysteresis behind the nearest one. Where power decides, no farther than it can be received with the best luck
           of shadowing; a host in no cell at the end is then moved by at most its distance from the nearest station,
-          or from the rim of its cell, of where it has walked by then
+          or from the rim of its cell, of where it has walked by then. Where a protocol goes on out of coverage, a host
+          joins and ends handoffs no farther away than a frame arrives with the best luck of fading, too
           where hosts deliver only what their station sends, the same holds at each recorded position of a member that
           is up and in coverage, for the station that its last session is with: it opens one with each new station
 Model     a host may go on for a tick with a station that it should have left. How far a host errs is normal: eight
@@ -29,6 +30,7 @@ from mobilenet.verify.coverage import MOST_SIGMAS, ROUNDING_M, Track, nearest_m
 
 OF_THE_NETWORK = ("in_coverage", "deliver")
 OF_PROTOCOLS = ("join", "handoff_start", "handoff_end")
+BY_FRAMES = ("join", "handoff_end")  # they follow from a frame, not from where the host is
 TURNS = (("join", "leave"), ("recover", "crash"), ("in_coverage", "out_of_coverage"))
 
 
@@ -49,12 +51,14 @@ def stations_problem(
     rows = rows[by_code(node.codes[rows])]
     numbers = np.array([int(name[1:]) for name in station.words], np.int64)
     begins = np.searchsorted(node.codes[rows], np.arange(len(node.words) + 1))
+    goes_on = expected.places.by_power and expected.conduct is not None and not expected.conduct.only_connected
+    by_frames = table.coded("event").among(BY_FRAMES if goes_on else ())
     found: list[_Problem] = []
     for name, first, end in zip(node.words, begins[:-1].tolist(), begins[1:].tolist(), strict=True):
         if first < end and name in tracks and name in plans:
             own = rows[first:end]
             host = _Host(plans[name], tracks[name], expected.places, expected.end_ns)
-            found += host.problems(own, table.numbers("time_ns")[own], numbers[station.codes[own]])
+            found += host.problems(own, table.numbers("time_ns")[own], numbers[station.codes[own]], by_frames[own])
     if not found:
         return (
             None
@@ -107,7 +111,9 @@ class _Host:
         self._nearest_m = nearest_m(self._x, self._y, places)
         self._drags_ns = np.array(sorted(drag[0] for drag in plan.drags), np.int64)
 
-    def problems(self, rows: np.ndarray, at_ns: np.ndarray, station: np.ndarray) -> Iterator[_Problem]:
+    def problems(
+        self, rows: np.ndarray, at_ns: np.ndarray, station: np.ndarray, by_frames: np.ndarray
+    ) -> Iterator[_Problem]:
         """The first one by the positions before events, and the first one by those after them."""
         count = len(self._places.stations_m)
         if (station >= count).any():
@@ -117,7 +123,8 @@ class _Host:
         for place in (after - 1, after):
             known = np.flatnonzero((place >= 0) & (place < len(self._times)))
             known = known[~self._is_dragged(at_ns[known], self._times[place[known]])]
-            if (found := self._too_far(at_ns[known], place[known], station[known])) is not None:
+            range_m = np.where(by_frames[known], max(self._places.range_m, self._places.heard_m), self._places.range_m)
+            if (found := self._too_far(at_ns[known], place[known], station[known], range_m)) is not None:
                 first, why = found
                 yield _Problem(int(rows[known[first]]), why)
 
@@ -125,14 +132,16 @@ class _Host:
         """The first position at which the station since the last of these times cannot be; -1: any may be."""
         last = np.append(station, -1)[np.searchsorted(at_ns, self._times, "right") - 1]
         here = np.flatnonzero((last >= 0) & (self._times < self._end_ns) & ~self._is_dragged(self._times, self._times))
-        found = self._too_far(self._times[here], here, last[here])
+        found = self._too_far(self._times[here], here, last[here], np.full(len(here), self._places.range_m))
         return None if found is None else f"s{last[here[found[0]]]}, {found[1]}"
 
-    def _too_far(self, at_ns: np.ndarray, place: np.ndarray, station: np.ndarray) -> tuple[int, str] | None:
+    def _too_far(
+        self, at_ns: np.ndarray, place: np.ndarray, station: np.ndarray, range_m: np.ndarray
+    ) -> tuple[int, str] | None:
         places, times = self._places, self._times[place]
         own_m = np.hypot(*(self._stations_m[station] - np.stack((self._x[place], self._y[place]), 1)).T)
         nearest, slack_m = self._nearest_m[place], self._slack_m(at_ns, place)
-        out_of_range = own_m > places.range_m + slack_m
+        out_of_range = own_m > range_m + slack_m
         far_behind = own_m - nearest > places.hysteresis_m + 2 * slack_m
         wrong = out_of_range if places.by_power else out_of_range | far_behind
         if not wrong.any():

@@ -62,6 +62,7 @@ class _Known:
         names = ("node", "time_ns", "station")
         columns = (events.picked(name, chosen) for name in names)
         self._covered: dict[tuple[str, int], set[int | None]] = {}
+        self._entered: set[tuple[str, int]] = set()  # which node was told of the station of its in_coverage, and when
         for node, at_ns, station in zip(*columns, strict=True):
             self._covered.setdefault((node, at_ns), set()).add(None if station is None else int(station[1:]))
 
@@ -117,5 +118,7 @@ class _Known:
                 yield "station", None, "a station, as it does not leave coverage"
         elif type(station) is not int or not 0 <= station < self._stations:
             yield "station", station, f"a number below {self._stations}"
-        elif covered is not None and len(covered - {None}) == 1 and station not in covered:
-            yield "station", station, "what in_coverage has in that nanosecond"
+        elif covered is not None and len(covered - {None}) == 1:
+            if station not in covered and (line.node, line.at_ns) not in self._entered:
+                yield "station", station, "what in_coverage has in that nanosecond"
+            self._entered.add((line.node, line.at_ns))  # a drag may bring it to the next station at once

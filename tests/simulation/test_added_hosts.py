@@ -142,6 +142,31 @@ def test_hosts_of_recorded_tracks_get_company_that_stands(tmp_path: Path) -> Non
         )
 
 
+@pytest.mark.parametrize(
+    ("lists", "key"),
+    [
+        (
+            {"faults": {"schedule": "explicit", "outages": [{"host": "h3", "at_s": 1, "duration_s": 1}]}},
+            "faults.outages",
+        ),
+        ({"workload": {"arrivals": "explicit", "messages": [{"host": "h3", "at_s": 1}]}}, "workload.messages"),
+        ({"churn": {"changes": [{"host": "h3", "at_s": 1, "kind": "leave"}]}}, "churn.changes"),
+    ],
+)
+def test_lists_name_only_hosts_that_have_a_track(lists: dict[str, Any], key: str, tmp_path: Path) -> None:
+    rows = ["t,id,x,y", *(f"{t},bus {i},{i * 40 + t},10" for i in range(3) for t in range(31))]
+    (tmp_path / "tracks.csv").write_text("\n".join(rows) + "\n")
+    world: dict[str, Any] = {
+        "duration_s": 20,
+        "stations": {"layout": {"shape": "points", "points_m": [[0, 0]]}},
+        "hosts": {"mobility": {"model": "tracks", "file": str(tmp_path / "tracks.csv")}},
+        "protocol": {"name": "mobile_causal"},
+        "workload": {"interval_s": 1},
+    }
+    with pytest.raises(ScenarioError, match=f"^{key}: there is no h3 among 3 hosts, h0 to h2$"):
+        run(world | lists, out=tmp_path / "run")
+
+
 def test_pictures_and_pages_have_them(done: Run) -> None:
     data = document(done.path)
     assert "8 hosts" in run_page(done.path)

@@ -6,6 +6,7 @@ Source    ours: docs/verdicts-and-metrics.md
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 
 import pytest
@@ -13,6 +14,7 @@ import pytest
 import mobilenet
 from mobilenet.expected.rest import rest
 from mobilenet.scenario import Scenario, load_scenario
+from tests.conftest import ROOT
 
 WALL = {"type": "Polygon", "coordinates": [[[100, -80], [104, -80], [104, 80], [100, 80], [100, -80]]]}
 BEHIND_A_WALL = """
@@ -25,6 +27,7 @@ protocol: {name: mobile_causal}
 workload: {interval_s: 1}
 interventions: [{at_s: 2, do: drag, host: h0, to_m: [140, 0]}]
 """
+BETWEEN_POSITIONS = BEHIND_A_WALL.replace("duration_s: 6", "duration_s: 5.5")
 SMALL_WINDOW = """
 seed: 1
 duration_s: 60
@@ -117,11 +120,53 @@ protocol:
   silence_s: 39.46
   tcp: {recovery: reno, delayed_ack_s: 0, limited_transmit: false}
 """
+HEARD_OUT_OF_COVERAGE = """
+seed: 1
+duration_s: 30
+stations: {layout: {shape: points, points_m: [[0, 0], [300, 0]]}}
+wireless: {model: sinr, fading: {m_near: 1, m_far: 1}}
+hosts: {count: 8, mobility: {model: random_waypoint, speed_mps: 25, area: {box_m: [-24, -24, 324, 24]}}}
+protocol: {name: tcp_flooding}
+workload: {interval_s: 3}
+"""
+LONG_WAITS = """
+seed: 1
+duration_s: 20
+drain_s: 3000
+stations:
+  layout: {shape: points, points_m: [[0, 0], [200, 0]]}
+  backbone: {kind: vcube_best_effort, max_delay_ms: 60000}
+hosts: {count: 6, mobility: {model: random_waypoint, speed_mps: 8}}
+protocol: {name: mobile_causal}
+workload: {interval_s: 3}
+"""
+LONG_MESSAGES = """
+seed: 1
+processes: 2
+network: {kind: wired}
+detector: {timeout: 1}
+protocol: {name: best_effort, tree_bytes: 1000000, ack_bytes: 273144}
+workload: {messages: 3, instants: {kind: at, time: 4}}
+"""
+DRAGGED_AT_ONCE = """
+seed: 1
+duration_s: 20
+stations: {layout: {shape: points, points_m: [[0, 0], [200, 0]]}}
+hosts: {count: 4, mobility: {model: random_waypoint, speed_mps: 5}}
+protocol: {command: [python3, flood.py], promises: fifo}
+workload: {interval_s: 2}
+record: {programs: true}
+interventions: [{at_s: 0, do: drag, host: h0, to_m: [0, 1]}, {at_s: 0, do: drag, host: h1, to_m: [200, 1]}]
+"""
 RUNS = {
+    "messages that take far longer than the tests of a detector": (LONG_MESSAGES, (1,)),
+    "hosts dragged to another cell at 0 s": (DRAGGED_AT_ONCE, range(1, 5)),
+    "hosts that join and end handoffs out of coverage, where a lucky frame arrives": (HEARD_OUT_OF_COVERAGE, (1, 4)),
     "hosts that walk on before they are brought to a cell": (BROUGHT_BACK, (6,)),
     "hosts that are brought to a cell before their next position": (BROUGHT_TO_RECEPTION, (6, 8)),
     "many handoffs over VCube, and a table of lines without any": (OVER_VCUBE, (1,)),
     "a host brought to a station that is not the nearest": (BEHIND_A_WALL, range(1, 4)),
+    "a host whose next position is told after it was brought to a station": (BETWEEN_POSITIONS, range(1, 4)),
     "a backlog of many windows": (SMALL_WINDOW, range(1, 3)),
     "a host out of reach between two ticks": (SELDOM_LOOKED_AT, (1, 3)),
     "a host out of reach for most of a tick": (VERY_SELDOM, (1, 2)),
@@ -131,6 +176,7 @@ RUNS = {
 
 
 def files(folder: Path) -> None:
+    shutil.copy(ROOT / "scenarios" / "programs" / "flood.py", folder)
     collection = {"type": "FeatureCollection", "crs": None}
     feature = {"type": "Feature", "properties": {}, "geometry": WALL}
     (folder / "walls.geojson").write_text(json.dumps({**collection, "features": [feature]}))
@@ -142,7 +188,7 @@ def files(folder: Path) -> None:
 def test_a_sound_run_is_valid(what: str, seed: int, tmp_path: Path) -> None:
     files(tmp_path)
     (tmp_path / "scenario.yaml").write_text(RUNS[what][0])
-    run = mobilenet.run(tmp_path / "scenario.yaml", seed=seed, out=tmp_path / "run")
+    run = mobilenet.run(tmp_path / "scenario.yaml", seed=seed, out=tmp_path / "run", allow_code=True)
     assert run.verdict == "valid", {name: v for name, v in run.verdicts.items() if v.answer != "valid"}
 
 
@@ -164,3 +210,11 @@ def test_the_promise_of_rest_counts_the_rounds_of_a_window(tmp_path: Path) -> No
 
     assert within_s(2) > 92  # so long a run of this takes
     assert within_s(2) > within_s(20) > within_s(2000)
+
+
+def test_the_promise_of_rest_counts_how_long_stations_wait_for_more_to_send(tmp_path: Path) -> None:
+    scenario = Scenario.from_text(LONG_WAITS)
+    run = mobilenet.run(scenario, out=tmp_path / "run")
+    within_s = rest(scenario).within_s
+    assert run.manifest["quiescent"] and within_s is not None
+    assert 60 < run.manifest["simulated_s"] - scenario.duration_s < within_s
