@@ -10,7 +10,7 @@ Checks    a host's sbuffer grows by one with each of its broadcasts, in that nan
           a host's rbuffer holds at most what was broadcast (copies of delivered messages may be among it), a station's
           at most what the sbuffers of all hosts hold
 Model     only for protocols that keep messages in this way (Conduct). Stations that give hosts up keep nothing for
-          them, so nothing is asked there of what they keep
+          them, and what a wire loses never comes in, so nothing is asked there of what stations keep
 Units     integer nanoseconds; messages
 Shapes    a buffer's sizes: times int64, values float64, (samples,)
 Source    ours: docs/protocols/mobile-causal.md, docs/verdicts-and-metrics.md
@@ -20,33 +20,19 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from itertools import chain
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from mobilenet.clock import SECOND
 from mobilenet.expected.expectations import Expected
 from mobilenet.rundir.table import Columns, Table, by_code
+from mobilenet.verify.air.sizes import NO_SIZES, Sizes, sizes_of
 from mobilenet.verify.delays import entries_of, least_airtime_ns
 
 SBUFFER, RBUFFER = "sbuffer", "rbuffer"
 CONFIRMS = ("join", "handoff_end")
 DOUBTS = ("handoff_start", "leave", "gap")  # from then on the station may have nothing of the host
-
-
-class Sizes(NamedTuple):
-    """Of one buffer: from when on, what size."""
-
-    times: np.ndarray
-    values: np.ndarray
-
-    @property
-    def grown(self) -> np.ndarray:
-        """How much has come in by then."""
-        return np.cumsum(np.maximum(np.diff(self.values, prepend=0.0), 0.0))
-
-
-NO_SIZES = Sizes(np.zeros(0, np.int64), np.zeros(0))
 
 
 def buffers_problem(
@@ -59,6 +45,7 @@ def buffers_problem(
         return None
     record = _Record(Table.of(events), Table.of(samples), expected)
     gives_up = manifest["promises"]["gap_after_s"] is not None
+    gives_up |= any(switch.loses for switch in expected.switches)
     least_ns = 0 if expected.air is None else 2 * least_airtime_ns(expected.air)
     return next(chain(record.problems(gives_up), record.shrink_problems(gives_up, least_ns)), None)
 
@@ -246,17 +233,6 @@ class _Record:
         total = np.concatenate(([0.0], np.cumsum(steps[order])))
         before, after = (np.searchsorted(at_ns[order], times, side) for side in ("left", "right"))
         return np.asarray(np.maximum(total[before], total[after]))
-
-
-def sizes_of(samples: Table, quantity: str) -> dict[str, Sizes]:
-    """One buffer at each node that has it."""
-    rows = samples.coded("quantity").rows(quantity)
-    node = samples.coded("node")
-    rows = rows[by_code(node.codes[rows])]
-    times, values = samples.numbers("time_ns")[rows], samples.numbers("value")[rows]
-    ends = np.searchsorted(node.codes[rows], np.arange(len(node.words) + 1))
-    found = ((name, int(ends[i]), int(ends[i + 1])) for i, name in enumerate(node.words))
-    return {name: Sizes(times[first:end], values[first:end]) for name, first, end in found if first < end}
 
 
 def _since(spans: list[tuple[int, int]], times: np.ndarray) -> np.ndarray:

@@ -63,6 +63,9 @@ def _manifest_problem(manifest: dict[str, Any], scenario: Any) -> str | None:
     command, replication = manifest.get("command", ""), manifest.get("replication", 0)
     if command and not _repeats(command, scenario):
         return f"command is {_short(command)}, which does not repeat this run"
+    records_lines = getattr(getattr(scenario, "record", None), "programs", False)
+    if records_lines and "lines.parquet" not in manifest.get("files", ()):
+        return "files has no lines.parquet, and the scenario has lines of programs recorded"
     form = _form_problem(manifest)
     if form is not None:
         return form

@@ -1,6 +1,8 @@
 """Whether buffers of hosts are empty when they have to be.
 
 Checks    a host leaves when its sbuffer is empty: what it broadcast was acknowledged
+          and at such a moment: when it is asked to, each time again, when its sbuffer has emptied, or when a session of
+          it is confirmed
           the rbuffer of a host is lost with its crash, and stays empty while the host is down
 Model     only for protocols that keep messages in this way (Conduct). Of several sizes in one nanosecond the last one
           counts
@@ -17,7 +19,7 @@ import numpy as np
 from mobilenet.clock import SECOND
 from mobilenet.expected.expectations import Expected
 from mobilenet.rundir.table import Columns, Table
-from mobilenet.verify.buffers import NO_SIZES, sizes_of
+from mobilenet.verify.air.sizes import NO_SIZES, sizes_of
 
 
 def emptied_problem(events: Columns, samples: Columns, expected: Expected | None) -> str | None:
@@ -25,7 +27,8 @@ def emptied_problem(events: Columns, samples: Columns, expected: Expected | None
     if expected is None or expected.conduct is None or not expected.conduct.keeps_until_acknowledged:
         return None
     table, sizes = Table.of(events), Table.of(samples)
-    return next(_leave_problems(table, sizes), None) or next(_crash_problems(table, sizes), None)
+    problems = _leave_problems(table, sizes), _moment_problems(table, sizes, expected), _crash_problems(table, sizes)
+    return next((problem for each in problems for problem in each), None)
 
 
 def _leave_problems(events: Table, samples: Table) -> Iterator[str]:
@@ -37,6 +40,25 @@ def _leave_problems(events: Table, samples: Table) -> Iterator[str]:
         has = np.append(own.values, 0.0)[np.searchsorted(own.times, at_ns, "right") - 1]
         for i in np.flatnonzero(has > 0).tolist():
             yield f"samples: the sbuffer of {node} holds {has[i]:g} messages when it leaves at {_s(at_ns[i])}"
+
+
+def _moment_problems(events: Table, samples: Table, expected: Expected) -> Iterator[str]:
+    """Yield leaves at a moment at which nothing makes their hosts leave."""
+    assert expected.conduct is not None
+    if not (expected.conduct.only_connected and expected.asked_again_ns and expected.hosts):
+        return
+    asked = {f"h{number}": [at_ns for at_ns, _ in plan.asked] for number, plan in enumerate(expected.hosts)}
+    confirmed = {(node, now_ns) for node, own in _turns(events, "join", "handoff_end").items() for now_ns, _ in own}
+    sizes = sizes_of(samples, "sbuffer")
+    for node, turned in _turns(events, "leave").items():
+        own = sizes.get(node, NO_SIZES)
+        fallen = set(own.times[np.diff(own.values, prepend=0.0) < 0].tolist())
+        for now_ns, _ in turned:
+            is_asked = any(
+                at_ns <= now_ns and (now_ns - at_ns) % expected.asked_again_ns == 0 for at_ns in asked.get(node, ())
+            )
+            if not (is_asked or now_ns in fallen or (node, now_ns) in confirmed):
+                yield f"events: {node} leaves at {_s(now_ns)}, when it is not asked to and its sbuffer does not empty"
 
 
 def _crash_problems(events: Table, samples: Table) -> Iterator[str]:

@@ -1,7 +1,8 @@
 """Whether as many messages of each class were sent as events need at the very least.
 
 Checks    a message that somebody delivers came from its host once, and once into each cell where it is delivered; a
-          join, a confirmed session, a move between stations and a leave took what their protocol says of them
+          join, a confirmed session, a move between stations, a session that a station asks for, and a leave took what
+          their protocol says of them
           what leaves a host's sbuffer was acknowledged, by one frame for all hosts that receive it
           over wires what a station tells all others went over each link; and each request was answered
 Model     frames that got lost come on top, so these are bounds. A leave counts when the host was told of its end: it
@@ -82,7 +83,7 @@ def _happened(events: Table, quiescent: bool, stay: list[bool]) -> dict[str, int
     found = {
         "delivered": int(cells[:-1].any(1).sum()),
         "delivered in a cell": int(cells[:-1, :-1].sum()),
-        **dict.fromkeys(("join", "confirmed", "moved", "left"), 0),
+        **dict.fromkeys(("join", "confirmed", "moved", "left", "reinit"), 0),
     }
     rows = events.coded("event").rows(*CONFIRMS, "handoff_start", "leave")
     at: dict[str, str] = {}  # host -> station that confirmed it
@@ -92,6 +93,7 @@ def _happened(events: Table, quiescent: bool, stay: list[bool]) -> dict[str, int
     for event, node, where, detail in zip(*columns, strict=True):
         if event == "handoff_start":
             causes[node] = str(cause_of(detail))
+            found["reinit"] += causes[node] == "reinit"
         elif event == "leave":
             at.pop(node, None)
             left.add(node)

@@ -18,8 +18,12 @@ from typing import Any
 
 from mobilenet.expected.expectations import Air, Expected
 from mobilenet.rundir.table import Columns, Table
+from mobilenet.verify.air.acknowledged import acknowledged_problem
+from mobilenet.verify.air.arrivals import arrivals_of, arrivals_problem
 from mobilenet.verify.air.causes import causes_problem
+from mobilenet.verify.air.confirmed import sessions_of
 from mobilenet.verify.air.fates import fates_problem, unseen_in
+from mobilenet.verify.air.handovers import handovers_problem
 from mobilenet.verify.air.heard import (
     ACTS,
     DATA,
@@ -35,6 +39,7 @@ from mobilenet.verify.air.heard import (
 from mobilenet.verify.air.in_time import frames_in_time_problem, messages_in_time_problem
 from mobilenet.verify.air.interference import interference_problem
 from mobilenet.verify.air.links import links_problem
+from mobilenet.verify.air.listed import listed_problem
 from mobilenet.verify.air.locks import locks_problem
 from mobilenet.verify.air.mac import mac_problem, retries_problem
 from mobilenet.verify.air.messages import Hops, message_counts_problem, messages_problem
@@ -42,6 +47,8 @@ from mobilenet.verify.air.nodes import Nodes
 from mobilenet.verify.air.numbers import numbers_problem
 from mobilenet.verify.air.outages import Outages
 from mobilenet.verify.air.pairs import MAC_ACK, Pairs, pairs_of, pairs_problem
+from mobilenet.verify.air.positions import positions_problem
+from mobilenet.verify.air.programs import programs_problem
 from mobilenet.verify.air.range import range_problem
 from mobilenet.verify.air.relays import relays_problem
 from mobilenet.verify.air.said import said_problem
@@ -101,6 +108,7 @@ class _Run:
     ) -> None:
         assert expected.air is not None and expected.hosts is not None and expected.places is not None
         self._tables = {name: Table.of(tables[name]) for name in TABLES if name in tables}
+        self._lines = Table.of(tables["lines"]) if "lines" in tables and tables["lines"]["node"] else None
         self._events, self._samples, self._positions = Table.of(events), samples, positions
         self._counters, self._expected, self._air, self._end_ns = counters, expected, expected.air, end_ns
         self._nodes = Nodes(len(expected.places.stations_m), len(expected.hosts))
@@ -175,6 +183,10 @@ class _Run:
         if self._pairs is None and self._hops is None:
             return None
         heard, events, nodes = self._heard(), self._events, self._nodes
+        if self._lines is not None and self._hops is not None:
+            untold = programs_problem(self._lines, self._hops, nodes, self._air.delay_ns)
+            if untold is not None:
+                return "record", untold
         if (problem := retries_problem(events, self._pairs, nodes, self._air, self._counters)) is not None:
             return "conservation", problem
         if (problem := expire_problem(events, heard, nodes)) is not None:
@@ -188,7 +200,26 @@ class _Run:
         if problem is None and self._hops is not None:
             problem = carried_problem(events, self._hops, nodes)
         if problem is None and self._hops is not None and self._expected.conduct is not None:
-            return said_problem(events, self._hops, self._air.delay_ns)
+            return said_problem(events, self._hops, self._air.delay_ns) or self._told_problem(self._hops)
+        return None if problem is None else ("record", problem)
+
+    def _told_problem(self, hops: Hops) -> Problem | None:
+        """Of what messages of the mobile broadcast say, by events, samples and each other."""
+        conduct, wires = self._expected.conduct, self._expected.wires
+        if conduct is None or not conduct.numbers_once or wires is None:
+            return None
+        events, nodes, samples, delay_ns = self._events, self._nodes, Table.of(self._samples), self._air.delay_ns
+        sessions = sessions_of(events, hops, nodes, delay_ns)
+        problem = positions_problem(events, samples, hops, nodes, sessions, delay_ns)
+        problem = problem or acknowledged_problem(events, samples, hops, nodes, sessions, delay_ns)
+        has_all_wires = wires.is_tree and not self._counters["wired"]["in_flight"]
+        problem = problem or listed_problem(events, samples, hops, nodes, has_all_wires)
+        if problem is not None:
+            return "record", problem
+        arrivals = arrivals_of(hops, nodes, self._expected, self._counters) if wires.is_tree else None
+        problem = handovers_problem(events, hops, nodes, arrivals, conduct.forgets_after_s is not None)
+        if problem is None and arrivals is not None:
+            problem = arrivals_problem(events, samples, hops, nodes, sessions, arrivals, delay_ns)
         return None if problem is None else ("record", problem)
 
     def _heard(self, kinds: tuple[str, ...] = ()) -> Heard:

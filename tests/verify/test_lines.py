@@ -15,7 +15,7 @@ import pytest
 
 import mobilenet
 from mobilenet.parameters import ScenarioError
-from mobilenet.rundir.reader import read_json
+from mobilenet.rundir.reader import RunError, read_json
 from mobilenet.verify import verify_run
 from mobilenet.verify.judge import overall
 
@@ -26,6 +26,7 @@ FLAT = ["record.programs=true"]
 RUNS = {
     "flood": ("flood.yaml", [*FLAT, "duration_s=10"]),
     "bug": ("flood.yaml", [*FLAT, "protocol.command=[python3, flood.py, --bug]"]),
+    "told": ("flood.yaml", [*FLAT, "duration_s=10", "record.frames=true", "record.messages=true"]),
     "nodes": ("maelstrom.yaml", FLAT),
 }
 
@@ -39,7 +40,12 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
 
 
 def test_as_they_were_recorded_none_has_an_edited_record(runs: dict[str, Path]) -> None:
-    assert overall(verify_run(runs["flood"])) == overall(verify_run(runs["nodes"])) == "valid"
+    assert (
+        overall(verify_run(runs["flood"]))
+        == overall(verify_run(runs["told"]))
+        == overall(verify_run(runs["nodes"]))
+        == "valid"
+    )
     assert [check for check, told in verify_run(runs["bug"]).items() if told.answer == "violated"] == ["fifo_order"]
 
 
@@ -232,3 +238,62 @@ def test_what_an_error_left_half_done_is_no_contradiction(tmp_path: Path) -> Non
         mobilenet.run(tmp_path / "run.yaml", out=tmp_path / "run", overrides=changes, allow_code=True)
     assert "ended_by_error" in read_json(tmp_path / "run", "manifest.json")
     assert overall(verify_run(tmp_path / "run")) == "unknown"
+
+
+def of_event(copy: Copy, event: str, role: str) -> list[int]:
+    """What programs of this role are told of that, and answer only with `done`."""
+    table = lines(copy)
+    rows = [row for row, said in enumerate(table["said"]) if not said and table["node"][row][0] == role]
+    alone = [row for row in rows if json.loads(table["line"][row + 1]) == {"do": "done"}]
+    return [row for row in alone if json.loads(table["line"][row])["ev"] == event]
+
+
+def retold(copy: Copy, row: int, **values: Any) -> None:
+    lines(copy)["line"][row] = json.dumps(json.loads(lines(copy)["line"][row]) | values)
+
+
+@edit("no such message arrives there then", "told")
+def a_program_is_told_of_a_frame_later(copy: Copy) -> None:
+    table, row = lines(copy), of_event(copy, "receive", "h")[5]
+    for at in (row, row + 1):
+        table["time_ns"][at] += 3_000
+    retold(copy, row, t=table["time_ns"][row])
+    order = sorted(range(len(table["node"])), key=lambda at: table["time_ns"][at])
+    copy.optional["lines"] = {name: [column[at] for at in order] for name, column in table.items()}
+
+
+@edit("no such message arrives there then", "told")
+def a_program_is_told_of_an_earlier_message(copy: Copy) -> None:
+    last: dict[tuple[str, int], Any] = {}
+    for row in of_event(copy, "receive", "h"):
+        told = json.loads(lines(copy)["line"][row])
+        key = lines(copy)["node"][row], told["from"]
+        if last.setdefault(key, told["message"]) != told["message"]:
+            return retold(copy, row, message=last[key])
+    raise AssertionError("all are the same")
+
+
+@edit("its sender has not said that by then", "told")
+def a_frame_has_words_of_nobody(copy: Copy) -> None:
+    table = copy.messages
+    lost = [row for row, fate in enumerate(table["fate"]) if fate == "random" and "have" in table["detail"][row]]
+    says = json.loads(table["detail"][lost[3]])["says"]
+    table["detail"][lost[3]] = json.dumps({"says": [*says, [99, 99]]})
+
+
+@edit("and its words make it", "told")
+def a_class_of_another_name(copy: Copy) -> None:
+    for table in (copy.messages, copy.frames):
+        table["kind"] = ["heard" if kind == "told" else kind for kind in table["kind"]]
+    for side in copy.counters["by_message_type"].values():
+        if "told" in side:
+            side["heard"] = side.pop("told")
+
+
+def test_lines_are_not_left_out(runs: dict[str, Path], tmp_path: Path) -> None:
+    copy = Copy(runs["flood"], tmp_path / "edited")
+    (copy.path / "lines.parquet").unlink()
+    del copy.optional["lines"], copy.counters["rows"]["lines"]
+    copy.save()
+    with pytest.raises(RunError, match="has lines of programs recorded"):
+        verify_run(copy.path)

@@ -5,7 +5,6 @@ Source    ours: docs/verdicts-and-metrics.md
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import pytest
@@ -33,12 +32,13 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
-def _cookie(copy: Copy) -> str:
-    """What no check of the record finds."""
-    details = copy.optional["messages"]["detail"]
-    row = next(i for i, detail in enumerate(details) if detail is not None and "cookie" in json.loads(detail))
-    details[row] = json.dumps(json.loads(details[row]) | {"cookie": 77})
-    return f"messages: row {row} has detail"
+def _late(copy: Copy) -> str:
+    """What no check of the record finds: it arrives within the longest propagation delay."""
+    table = copy.optional["messages"]
+    pairs = zip(table["kind"], table["fate"], strict=True)
+    row = next(i for i, (kind, fate) in enumerate(pairs) if kind == "AckH" and fate == "received")
+    table["receive_ns"][row] += 1
+    return f"messages: row {row} has receive_ns"
 
 
 def _fewer_rows(copy: Copy) -> str:
@@ -57,7 +57,7 @@ def _fact(copy: Copy) -> str:
     return "manifest.json: skipped_tracks: 3, the repeat has 0"
 
 
-@pytest.mark.parametrize("edit", [_cookie, _fewer_rows, _counter, _fact])
+@pytest.mark.parametrize("edit", [_late, _fewer_rows, _counter, _fact])
 def test_every_edit_is_found(edit: object, whole: Path, tmp_path: Path) -> None:
     assert callable(edit)
     copy = Copy(whole, tmp_path / "copy")
@@ -69,7 +69,7 @@ def test_every_edit_is_found(edit: object, whole: Path, tmp_path: Path) -> None:
 def test_the_command_calls_it_violated(whole: Path, tmp_path: Path) -> None:
     assert CliRunner().invoke(app, ["verify", str(whole), "--repeat"]).exit_code == 0
     copy = Copy(whole, tmp_path / "copy")
-    _cookie(copy)
+    _late(copy)
     copy.save()
     assert overall(verify_run(copy.path)) == "valid"
     told = CliRunner().invoke(app, ["verify", str(copy.path), "--repeat"])

@@ -72,6 +72,7 @@ class MobileCausal(Declaration):
         "confirmed": (("host", ("Init",), 1), ("station", ("InitAck",), 1)),
         "moved": tuple(("wired", (name,), each) for name, each in (("Req1", 0), ("Rsp1", 1), ("Req2", 1), ("Rsp2", 1))),
         "left": (("host", ("Leave",), 1), ("station", ("LeaveAck",), 1), ("wired", ("Delete",), 0)),
+        "reinit": (("station", ("Reinit",), 1),),
         "acknowledged": (("station", ("AckC",), 1),),
         "answers": (("Req1",), ("Nothing", "Objection", "Rsp1")),  # each request has one from each other station
     }  # fmt: skip

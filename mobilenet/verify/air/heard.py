@@ -19,6 +19,7 @@ Source    ours: docs/protocols/mobile-causal.md, docs/verdicts-and-metrics.md
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
@@ -219,6 +220,15 @@ def expire_problem(events: Table, heard: Heard, nodes: Nodes) -> str | None:
                 f" silence, and it last received something of {expiry.host} {spans[-1][0] / SECOND:.6f} s before"
             )
     return None
+
+
+def expiries(events: Table, nodes: Nodes) -> Iterator[tuple[int, int, int]]:
+    """Yield when which station gave up which host."""
+    rows = events.coded("event").rows("expire")
+    columns = (events.picked(name, rows) for name in ("time_ns", "node", "detail"))
+    for now_ns, station, detail in zip(*columns, strict=True):
+        if (expiry := _expiry(detail)) is not None:
+            yield now_ns, nodes.index(station), nodes.index(expiry.host)
 
 
 class Expiry(NamedTuple):

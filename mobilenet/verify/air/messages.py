@@ -53,6 +53,15 @@ class Hops:
         self.size_bytes = table.numbers("size_bytes")
         self.is_wired = table.coded("medium").among((WIRED,))
         self.is_received = table.coded("fate").among(("received",))
+        self._said: dict[int, dict[str, Any]] = {-1: {}}
+
+    def said(self, row: int) -> dict[str, Any]:
+        """The fields of a message that its detail tells; equal details are one object."""
+        coded = self.table.coded("detail")
+        code = int(coded.codes[row])
+        if code not in self._said:
+            self._said[code] = json.loads(coded.words[code])
+        return self._said[code]
 
     def words(self, row: int) -> str:
         return row_in_words("messages", self.table, row)

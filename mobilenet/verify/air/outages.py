@@ -21,14 +21,15 @@ DOWN, UP = ("crash", "radio_off"), ("recover", "radio_on")
 class Outages:
     """All of a run."""
 
-    def __init__(self, events: Columns, nodes: Nodes) -> None:
+    def __init__(self, events: Columns, nodes: Nodes, down: tuple[str, ...] = DOWN, up: tuple[str, ...] = UP) -> None:
+        """`down`, `up`: the events with which they begin and end."""
         table = Table.of(events)
-        rows = table.coded("event").rows(*DOWN, *UP)
+        rows = table.coded("event").rows(*down, *up)
         self._of: dict[int, list[list[int]]] = {}
         columns = (table.picked(name, rows) for name in ("time_ns", "node", "event"))
         for at_ns, name, event in zip(*columns, strict=True):
             spans = self._of.setdefault(nodes.index(name), [])
-            if event in DOWN:
+            if event in down:
                 spans.append([at_ns, NEVER_NS])
             elif spans:
                 spans[-1][1] = at_ns

@@ -5,6 +5,7 @@ Checks    a host has a gap when it has just received an InitAck that tells of on
           no gap comes after an acknowledgement by which the station knew that the host has heard of the last one:
           somebody must have given the host up since
           a join or a handoff ends with an InitAck of that session
+          a host opens a session because of a Reinit that it has just received
           a host says that it leaves, asks for a session, or acknowledges in one, when that has begun by the events
           a host names in Init the last session that was confirmed
           a host has delivered in a session what it says in Init, and by the time of its AckH at least as much as that
@@ -61,7 +62,7 @@ def said_problem(events: Table, hops: Hops, delay_ns: int) -> tuple[str, str] | 
     said = _Said(events, hops, delay_ns)
     if (untold := said.gap_problem()) is not None:
         return "gaps", untold
-    miscounted = said.early_problem() or said.count_problem()
+    miscounted = said.reinit_problem() or said.early_problem() or said.count_problem()
     return None if miscounted is None else ("record", miscounted)
 
 
@@ -146,6 +147,19 @@ class _Said:
         return None
 
     # --- sessions
+
+    def reinit_problem(self) -> str | None:
+        """Return the first session that is said to follow a Reinit, and does not."""
+        told: dict[str, list[int]] = {}
+        for at_ns, _, receiver, *_ in self._rows(("Reinit",), True):
+            told.setdefault(receiver, []).append(at_ns)
+        for row, now_ns, node, _, session, _, text in self._of("handoff_start"):
+            if json.loads(text or "{}").get("cause") == "reinit":
+                early_ns = now_ns - self._delay_ns
+                if not any(early_ns <= at_ns <= now_ns for at_ns in told.get(node, ())):
+                    what = f"{node} opens session {session} because of a reinit, and receives no Reinit then"
+                    return f"events: at {now_ns / SECOND:.6f} s (event {row}): {what}"
+        return None
 
     def early_problem(self) -> str | None:
         """The first message of a session before the event with which hosts begin to say that."""

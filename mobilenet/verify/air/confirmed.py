@@ -1,0 +1,73 @@
+"""The sessions of hosts of the mobile broadcast, as the InitAck tells them that confirmed them.
+
+Model     a session is confirmed by an InitAck that its host has just received. It tells from which position on the
+          host delivers, where the stream of the cell begins, and which numbers of it the host skips. The record cuts
+          long lists off
+Units     integer nanoseconds
+Errors    none
+Source    ours: docs/protocols/mobile-causal.md
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from mobilenet.rundir.schema import MOST_LISTED
+from mobilenet.rundir.table import Table
+from mobilenet.verify.air.messages import Hops
+from mobilenet.verify.air.nodes import Nodes
+from mobilenet.verify.air.relays import NEVER, latest
+
+CONFIRMS = ("join", "handoff_end", "gap")
+
+
+class Session(NamedTuple):
+    """One that was confirmed."""
+
+    at_ns: int
+    row: int  # of events
+    station: int  # index of a node
+    start: int  # the position from which the host goes on
+    base: int  # where the stream of the cell begins; recovery messages come before
+    skip: list[int] | None  # numbers that the host skips; None: the record cuts them off
+    seq_h: int  # of so many of its messages the host is told that they got through
+
+
+Sessions = Mapping[tuple[int, int], Session]  # by host (an index of a node) and number
+
+
+def sessions_of(events: Table, hops: Hops, nodes: Nodes, delay_ns: int) -> Sessions:
+    """Return all sessions that were confirmed; `delay_ns`: what arrived is handled so much later at most."""
+    answers: dict[tuple[int, int], list[tuple[int, int, dict[str, Any]]]] = {}
+    rows = np.flatnonzero(hops.table.coded("kind").among(("InitAck",)) & hops.is_received & ~hops.is_wired)
+    numbers, arrived_ns = hops.table.picked("session", rows), hops.receive_ns[rows].tolist()
+    for row, host, number, at_ns in zip(rows.tolist(), hops.receiver[rows].tolist(), numbers, arrived_ns, strict=True):
+        answers.setdefault((host, number), []).append((at_ns, int(hops.sender[row]), hops.said(row)))
+    found: dict[tuple[int, int], Session] = {}
+    rows = events.coded("event").rows(*CONFIRMS)
+    columns = (events.picked(name, rows) for name in ("time_ns", "node", "station", "session"))
+    for row, now_ns, node, of, number in zip(rows.tolist(), *columns, strict=True):
+        key, station = (nodes.index(node), number), nodes.index(str(of))
+        known = answers.get(key, [])
+        said = next((s for at_ns, by, s in known if by == station and now_ns - delay_ns <= at_ns <= now_ns), None)
+        if said is not None and key not in found:
+            skip = sorted(said["skip"]) if len(said["skip"]) < MOST_LISTED else None
+            found[key] = Session(now_ns, row, station, said["start"], said["base"], skip, whole(said, "seq_h") or 0)
+    return found
+
+
+def whole(said: Mapping[str, Any], name: str) -> int | None:
+    """Return a number that a message says; None if it says none."""
+    value = said.get(name)
+    return value if type(value) is int and abs(value) < 1 << 40 else None
+
+
+def first_since(keys: np.ndarray, times_ns: np.ndarray, wanted: np.ndarray, since_ns: np.ndarray) -> np.ndarray:
+    """Return the first time of each wanted key that is not before `since_ns`; NEVER where there is none."""
+    return np.asarray(-latest(keys, -times_ns, wanted, -since_ns))
+
+
+__all__ = ["NEVER", "Session", "Sessions", "first_since", "latest", "sessions_of", "whole"]

@@ -1,0 +1,213 @@
+"""Whether the messages by which a host joins, or moves between stations of a tree, carry on what came before them.
+
+Checks    the cookie of a join is one that its host was given in that session
+          a station gives each cookie to one host in one session. Where no host is forgotten, it confirms a session in
+          one way until the host has acknowledged something in it
+          a host asks for one session with one position and one session before it, and its station asks the others with
+          the same, in its own name
+          a station tells of a gap, or says that it gave the host up, only after some station has done so
+          of what a station lists as not delivered, in the order in which it came in, the new one wants some, in that
+          order; it is sent just that, and what came in at the old station meanwhile
+          the first InitAck of the new station has the gap and the numbers that it was told
+Model     a list that the record cuts off may go on in any way. What was recovered for a host before stands first in
+          the list of what it has not delivered, in any order
+Units     integer nanoseconds
+Errors    none
+Source    ours: docs/protocols/mobile-causal.md
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from mobilenet.rundir.schema import MOST_LISTED
+from mobilenet.rundir.table import Table
+from mobilenet.verify.air.arrivals import Arrivals
+from mobilenet.verify.air.confirmed import NEVER
+from mobilenet.verify.air.heard import expiries
+from mobilenet.verify.air.messages import Hops
+from mobilenet.verify.air.nodes import Nodes
+
+KINDS = ("Chal", "Join", "Init", "InitAck", "AckH", "Req1", "Rsp1", "Req2", "Rsp2")
+CONFIRMED = ("start", "base", "skip", "gap")
+
+
+class _Said(NamedTuple):
+    """One of these messages, where it is sent."""
+
+    row: int
+    send_ns: int
+    receive_ns: int
+    sender: int
+    receiver: int
+    is_received: bool
+    detail: dict[str, Any]
+
+
+About = tuple[int, int | None]  # host, session
+ByKind = dict[str, list[_Said]]
+
+
+def handovers_problem(events: Table, hops: Hops, nodes: Nodes, arrivals: Arrivals | None, forgets: bool) -> str | None:
+    """Return the first message that does not carry on what came before it; `forgets`: stations forget hosts."""
+    hosts, kinds = nodes.indices(hops.table.coded("host")), hops.table.coded("kind")
+    rows = kinds.rows(*KINDS)
+    groups: dict[About, ByKind] = {}
+    about = zip(hosts[rows].tolist(), hops.table.picked("session", rows), strict=True)
+    names = hops.table.picked("kind", rows)
+    for row, key, kind in zip(rows.tolist(), about, names, strict=True):
+        times = int(hops.send_ns[row]), int(hops.receive_ns[row])
+        ends = int(hops.sender[row]), int(hops.receiver[row])
+        said = _Said(row, *times, *ends, bool(hops.is_received[row]), hops.said(row))
+        groups.setdefault(key, {}).setdefault(kind, []).append(said)
+    given_up: dict[int, int] = {}
+    for at_ns, _, host in expiries(events, nodes):
+        given_up.setdefault(host, at_ns)
+    recovered: dict[int, set[str]] = {}  # host -> what was sent for it between stations
+    unknown: set[int] = set()  # hosts of which the record cuts that off
+    for (host, _), group in groups.items():
+        for said in group.get("Rsp2", ()):
+            bodies = _list(said, "bodies")
+            recovered.setdefault(host, set()).update(bodies)
+            unknown |= set() if _is_whole(bodies) else {host}
+    codes = {name: code for code, name in enumerate(hops.table.coded("message").words)}
+    for (host, _), group in groups.items():
+        known = recovered.get(host, set())
+        problems = (
+            _request_problems(group),
+            _gap_problems(group, given_up.get(host, NEVER)),
+            _list_problems(group),
+            () if arrivals is None else _order_problems(group, arrivals, codes, None if host in unknown else known),
+            _answer_problems(group),
+            () if forgets else _same_problems(group),
+        )
+        for each in problems:
+            for said, what in each:
+                return f"{hops.words(said.row)}: {what}"
+    return _cookie_problem(hops, groups)
+
+
+def _cookie_problem(hops: Hops, groups: dict[About, ByKind]) -> str | None:
+    given: dict[tuple[int, Any], About] = {}
+    for about, group in groups.items():
+        for said in group.get("Chal", ()):
+            cookie = said.detail.get("cookie")
+            if given.setdefault((said.sender, cookie), about) != about:
+                return f"{hops.words(said.row)}: the cookie {cookie} was given to somebody else, or in another session"
+    return None
+
+
+def _same_problems(group: ByKind) -> Iterator[tuple[_Said, str]]:
+    """Yield InitAck that confirm the session in another way than before, to a host that has said nothing in it."""
+    since_ns = min((ack.send_ns for ack in group.get("AckH", ())), default=NEVER)
+    told: dict[int, dict[str, Any]] = {}
+    for answer in group.get("InitAck", ()):
+        due = told.setdefault(answer.sender, answer.detail)
+        if answer.send_ns < since_ns and any(answer.detail.get(name) != due.get(name) for name in CONFIRMED):
+            yield answer, f"it says {answer.detail}, and before it said {due}"
+
+
+def _list(said: _Said, name: str) -> list[str]:
+    found = said.detail.get(name)
+    return [str(each) for each in found] if isinstance(found, list) else []
+
+
+def _is_whole(names: Sequence[str]) -> bool:
+    return len(names) < MOST_LISTED
+
+
+def _request_problems(group: ByKind) -> Iterator[tuple[_Said, str]]:
+    for join in group.get("Join", ()):
+        cookie = join.detail.get("cookie")
+        given = [c for c in group.get("Chal", ()) if c.is_received and c.receive_ns <= join.send_ns]
+        if cookie is not None and all(c.detail.get("cookie") != cookie for c in given):
+            yield join, f"the cookie is {cookie}, and its host was given none such in this session"
+    inits = group.get("Init", [])
+    told = [(init.receiver, init.detail.get("lc"), init.detail.get("nxt")) for init in inits]
+    for init, one in zip(inits, told, strict=True):
+        if one != told[0]:
+            yield init, f"it asks for the session as {init.detail}, and before as {inits[0].detail}"
+    joins = {(join.receiver, -1, 0) for join in group.get("Join", ())}
+    for request in group.get("Req1", ()):
+        detail = request.detail
+        due = joins if detail.get("join") is True else set(told)
+        if (detail.get("source"), detail.get("lc"), detail.get("nxt")) not in due:
+            yield request, f"it says {detail}, and no host asks that station for such a session"
+
+
+def _gap_problems(group: ByKind, given_up_ns: int) -> Iterator[tuple[_Said, str]]:
+    for said in (*group.get("Rsp1", ()), *group.get("InitAck", ())):
+        for name in ("gap", "expired"):
+            if said.detail.get(name) is True and said.send_ns < given_up_ns:
+                yield said, f"{name} is true, and no station has given the host up before"
+
+
+def _is_part(some: Iterable[str], every: Iterable[str]) -> bool:
+    """Whether these are among those, in that order."""
+    rest = iter(every)
+    return all(name in rest for name in some)
+
+
+def _list_problems(group: ByKind) -> Iterator[tuple[_Said, str]]:
+    for request in group.get("Req2", ()):
+        wanted = _list(request, "wanted")
+        offers = [_list(one, "undelivered") for one in _before(group, "Rsp1", request)]
+        if not any(not _is_whole(offer) or _is_part(wanted, offer) for offer in offers):
+            yield request, f"it wants {_words(wanted)}, and no Rsp1 has offered that in this order"
+    for answer in group.get("Rsp2", ()):
+        bodies = _list(answer, "bodies")
+        asked = [_list(one, "wanted") for one in _before(group, "Req2", answer)]
+        if bodies not in asked:
+            yield answer, f"it brings {_words(bodies)}, and no Req2 has asked for just that"
+
+
+def _before(group: ByKind, kind: str, said: _Said) -> list[_Said]:
+    return [one for one in group.get(kind, ()) if one.is_received and one.receive_ns <= said.send_ns]
+
+
+def _order_problems(
+    group: ByKind, arrivals: Arrivals, codes: dict[str, int], recovered: set[str] | None
+) -> Iterator[tuple[_Said, str]]:
+    """Yield lists whose messages did not come in where the list is made, then, or in this order."""
+    first_ns: dict[int, int] = {}  # the station that hands over -> since when
+    for said in _made(group, "Rsp1"):
+        first_ns.setdefault(said.sender, said.send_ns)
+        if recovered is None:
+            continue
+        names = [name for name in _list(said, "undelivered") if name not in recovered]
+        yield from _wrong_order(said, names, arrivals, codes, 0)
+    for said in _made(group, "Rsp2"):
+        yield from _wrong_order(said, _list(said, "new_ids"), arrivals, codes, first_ns.get(said.sender, 0))
+
+
+def _made(group: ByKind, kind: str) -> Iterator[_Said]:
+    """Those that a station does not only pass on."""
+    passed = {(one.receiver, one.receive_ns) for one in group.get(kind, ()) if one.is_received}
+    return (one for one in group.get(kind, ()) if (one.sender, one.send_ns) not in passed)
+
+
+def _wrong_order(
+    said: _Said, names: list[str], arrivals: Arrivals, codes: dict[str, int], since_ns: int
+) -> Iterator[tuple[_Said, str]]:
+    at_ns = arrivals.of(said.sender, np.array([codes.get(name, -1) for name in names], np.int64))
+    if len(at_ns) and (at_ns[0] < since_ns or at_ns[-1] > said.send_ns or (np.diff(at_ns) < 0).any()):
+        yield said, f"it lists {_words(names)}, which have not come in at its sender in this order, and by then"
+
+
+def _answer_problems(group: ByKind) -> Iterator[tuple[_Said, str]]:
+    told: set[int] = set()
+    for answer in group.get("InitAck", ()):
+        offers = [one for one in _before(group, "Rsp1", answer) if one.receiver == answer.sender]
+        if answer.sender in told or not offers:
+            continue
+        told.add(answer.sender)
+        due = [(one.detail.get("seq_h"), one.detail.get("gap")) for one in offers]
+        if (answer.detail.get("seq_h"), answer.detail.get("gap")) not in due:
+            yield answer, f"it says {answer.detail}, and its station was told {offers[-1].detail}"
+
+
+def _words(names: Sequence[str]) -> str:
+    return ", ".join(names[:4]) + (f" and {len(names) - 4} more" if len(names) > 4 else "") if names else "nothing"

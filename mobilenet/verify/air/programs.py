@@ -1,0 +1,85 @@
+"""Whether programs were told of what arrived, when it arrived, where messages are recorded beside their lines.
+
+Checks    each frame, and each message over a wire, that a program is told of is a row of `messages` that arrives then,
+          with the same words, as far as the record does not cut them off; over the radio from the same node
+          a message that a program sends over the radio has words that it has said by then
+          each message has the kind that its words have
+Model     what has arrived over the radio is handed up at most one propagation delay later
+Units     integer nanoseconds
+Errors    none
+Source    ours: docs/guide/programs.md
+"""
+
+from __future__ import annotations
+
+import json
+from bisect import bisect_left, bisect_right
+from typing import Any
+
+from mobilenet.clock import SECOND
+from mobilenet.rundir.schema import MOST_LISTED
+from mobilenet.rundir.table import Table
+from mobilenet.verify.air.messages import Hops
+from mobilenet.verify.air.nodes import Nodes
+
+NOTHING = "NoneType"  # what the record has for a null in a list
+encode = json.JSONEncoder(sort_keys=True, separators=(",", ":")).encode
+Heard = dict[tuple[int, str], tuple[list[int], list[tuple[int, str]]]]  # node, medium -> when; from whom, words
+
+
+def programs_problem(lines: Table, hops: Hops, nodes: Nodes, delay_ns: int) -> str | None:
+    """Return the first line, or message, that does not fit."""
+    heard: Heard = {}
+    rows = [row for row in range(len(hops.sender)) if hops.is_received[row]]
+    for row in sorted(rows, key=lambda row: int(hops.receive_ns[row])):
+        medium = "wire" if hops.is_wired[row] else "receive"
+        times, told = heard.setdefault((int(hops.receiver[row]), medium), ([], []))
+        times.append(int(hops.receive_ns[row]))
+        told.append((int(hops.sender[row]), _words(hops.said(row).get("says"))))
+    said: dict[tuple[int, str], int] = {}  # node, words -> when it said them first
+    columns = (lines["time_ns"], lines["node"], lines["said"], lines["line"])
+    for row, (at_ns, name, is_said, line) in enumerate(zip(*columns, strict=True)):
+        what, node = json.loads(line), nodes.index(name)
+        action = what.get("do" if is_said else "ev")
+        words = _words(what.get("message"))
+        if is_said and action in ("send", "broadcast"):
+            said.setdefault((node, words), at_ns)
+        if is_said or action not in ("receive", "wire"):
+            continue
+        times, told = heard.get((node, action), ([], []))
+        slack_ns = delay_ns if action == "receive" else 0
+        sure = told[bisect_left(times, at_ns - slack_ns) : bisect_right(times, at_ns)]
+        senders = {nodes.index(f"{letter}{what.get('from')}") for letter in "sh"}
+        if not any(has == words and (action == "wire" or by in senders) for by, has in sure):
+            return (
+                f"lines: row {row}: {name} is told in {action} at {at_ns / SECOND:.6f} s of a message from"
+                f" {what.get('from')}, and no such message arrives there then"
+            )
+    return _said_problem(hops, said)
+
+
+def _said_problem(hops: Hops, said: dict[tuple[int, str], int]) -> str | None:
+    kinds, senders, times = hops.table["kind"], hops.sender.tolist(), hops.send_ns.tolist()
+    for row, kind in enumerate(kinds):
+        value = hops.said(row).get("says")
+        name: Any = value[0] if isinstance(value, list) and value else None
+        if isinstance(value, dict):
+            name = value.get("type", value.get("kind"))
+        if kind not in (name, "Says"):
+            return f"{hops.words(row)}: the kind is {kind}, and its words make it {name}"
+        if not hops.is_wired[row] and said.get((senders[row], _words(value)), times[row] + 1) > times[row]:
+            return f"{hops.words(row)}: its sender has not said that by then"
+    return None
+
+
+def _words(value: Any) -> str:
+    return encode(None if value is None else _cut(value))
+
+
+def _cut(value: Any) -> Any:
+    """Return a value as the record of messages has it."""
+    if isinstance(value, dict):
+        return {str(key): _cut(item) for key, item in list(value.items())[:MOST_LISTED]}
+    if isinstance(value, list):
+        return [_cut(item) for item in value[:MOST_LISTED]]
+    return NOTHING if value is None else value
