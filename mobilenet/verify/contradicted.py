@@ -17,15 +17,12 @@ Source    ours: docs/verdicts-and-metrics.md
 
 from __future__ import annotations
 
-from typing import Any
-
-from mobilenet.expected.expectations import Expected
-from mobilenet.rundir.table import Columns, Table
 from mobilenet.verify.air.one_stream import order_problem
 from mobilenet.verify.buffers import buffers_problem
 from mobilenet.verify.cells import cells_problem
 from mobilenet.verify.delays import delays_problem
 from mobilenet.verify.emptied import emptied_problem
+from mobilenet.verify.evidence import Evidence
 from mobilenet.verify.handoffs import handoffs_problem
 from mobilenet.verify.places import places_problem
 from mobilenet.verify.planned import planned_problem
@@ -34,25 +31,19 @@ from mobilenet.verify.switched import switched_problem
 from mobilenet.verify.totals import totals_problem
 
 
-def contradicted(
-    events: Columns,
-    samples: Columns,
-    positions: Columns,
-    manifest: dict[str, Any],
-    expected: Expected | None,
-) -> str | None:
+def contradicted(run: Evidence) -> str | None:
     """The first contradiction; without what is expected only those within the record."""
-    conduct = None if expected is None else expected.conduct
+    events, samples, manifest, expected = run.events, run.samples, run.manifest, run.expected
     return (
         totals_problem(events, samples, manifest, expected)
         or cells_problem(events, expected is None or expected.has_datagrams)
         or planned_problem(events, expected)
         or switched_problem(events, expected)
-        or places_problem(events, positions, expected)
+        or places_problem(events, run.positions, expected)
         or delays_problem(events, expected)
-        or handoffs_problem(events, samples, conduct, manifest)
+        or handoffs_problem(events, samples, run.conduct, manifest)
         or buffers_problem(events, samples, manifest, expected)
-        or order_problem(Table.of(events), conduct)
-        or quantities_problem(Table.of(samples), manifest, expected)
+        or order_problem(events, run.conduct)
+        or quantities_problem(samples, manifest, expected)
         or emptied_problem(events, samples, expected)
     )

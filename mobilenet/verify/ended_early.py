@@ -17,12 +17,11 @@ from typing import Any
 
 import numpy as np
 
-from mobilenet.expected.expectations import Expected
-from mobilenet.rundir.table import Columns, Table
 from mobilenet.verify.cells import cells_problem
 from mobilenet.verify.conservation import conservation_problem, no_counts, radio_problem
 from mobilenet.verify.declared import STOPPED
 from mobilenet.verify.delays import delays_problem
+from mobilenet.verify.evidence import Evidence
 from mobilenet.verify.on_air import Problem, air_problem
 from mobilenet.verify.places import places_so_far_problem
 from mobilenet.verify.sampled import samples_so_far_problem
@@ -36,52 +35,36 @@ def ended_early(manifest: Mapping[str, Any]) -> str | None:
     return None if error is None else str(error)
 
 
-def record_so_far_problem(
-    events: Columns,
-    samples: Columns,
-    positions: Columns,
-    counters: dict[str, Any],
-    manifest: dict[str, Any],
-    expected: Expected | None,
-) -> str | None:
+def record_so_far_problem(run: Evidence) -> str | None:
     """The first thing that cannot be, whatever would have followed."""
-    end_ns = round(manifest["simulated_s"] * 1e9)
-    problem = samples_so_far_problem(samples, end_ns) or next(no_counts("counters", counters), None)
+    end_ns, positions = run.end_ns, run.positions
+    problem = samples_so_far_problem(run.samples, end_ns) or next(no_counts("counters", run.counters), None)
     if problem is None and any(time is None or time > end_ns for time in positions["time_ns"]):
-        problem = f"positions: one is later than {manifest['simulated_s']:.9g} s, when the run ended"
+        problem = f"positions: one is later than {run.manifest['simulated_s']:.9g} s, when the run ended"
     if problem is not None:
         return problem
-    table = Table.of(positions)
-    before = np.flatnonzero(table.numbers("time_ns") < max(end_ns, 1))
+    before = np.flatnonzero(positions.numbers("time_ns") < max(end_ns, 1))
+    places = {name: positions.picked(name, before) for name in positions}
     return (
-        falling_problem(samples)
-        or cells_problem(events)
-        or places_so_far_problem(events, {name: table.picked(name, before) for name in table}, expected)
-        or delays_problem(events, expected)
+        falling_problem(run.samples)
+        or cells_problem(run.events)
+        or places_so_far_problem(run.events, places, run.expected)
+        or delays_problem(run.events, run.expected)
     )
 
 
-def sums_so_far_problem(
-    error: str,
-    tables: Mapping[str, Columns] | None,
-    events: Columns,
-    samples: Columns,
-    positions: Columns,
-    counters: dict[str, Any],
-    manifest: dict[str, Any],
-    expected: Expected | None,
-) -> Problem | None:
+def sums_so_far_problem(error: str, run: Evidence) -> Problem | None:
     """The first sum, or row of frames and messages, that cannot be: the property, and why."""
-    duplicating_air = manifest["promises"]["duplicating_air"]
-    if expected is None or expected.hosts is None or not Table.of(events).rows:
+    duplicating_air, expected = run.promises["duplicating_air"], run.expected
+    if expected is None or expected.hosts is None or not run.events.rows:
         return None
     if not error.startswith(STOPPED):  # a plug-in may have left half a message on a wire
-        lost = radio_problem(counters, samples, duplicating_air, expected)
-        return None if lost is None else ("conservation", lost)
-    lost = conservation_problem(counters, samples, False, duplicating_air, expected)
-    if lost is not None or tables is None:
-        return None if lost is None else ("conservation", lost)
-    return air_problem(tables, events, samples, positions, counters, manifest, expected)
+        lost = radio_problem(run.counters, run.samples, duplicating_air, expected)
+    else:
+        lost = conservation_problem(run.counters, run.samples, False, duplicating_air, expected)
+        if lost is None:
+            return air_problem(run)
+    return None if lost is None else ("conservation", lost)
 
 
 def early_verdicts(

@@ -23,7 +23,7 @@ from typing import Any
 
 import numpy as np
 
-from mobilenet.expected.expectations import Conduct, Expected, ProcessPlan
+from mobilenet.expected.expectations import Expected, ProcessPlan
 from mobilenet.rundir.kinds import PROCESSES, kind_of
 from mobilenet.rundir.reader import RunError, read_coded, read_json, read_manifest, require_files, require_tables
 from mobilenet.rundir.schema import BUFFERS, buffers_of
@@ -36,6 +36,7 @@ from mobilenet.verify.contradicted import contradicted
 from mobilenet.verify.datagrams import datagram_problem
 from mobilenet.verify.declared import require_scenario
 from mobilenet.verify.ended_early import early_verdicts, ended_early, record_so_far_problem, sums_so_far_problem
+from mobilenet.verify.evidence import Evidence
 from mobilenet.verify.excused import excuse_problem
 from mobilenet.verify.fifo import fifo_problem
 from mobilenet.verify.forms import number_problem, require_readable
@@ -103,76 +104,76 @@ def verify(
     messages and lines, where they are recorded; None: they are not looked at.
     """
     require_manifest(manifest)
-    events, samples, positions = Table.of(events), Table.of(samples), Table.of(positions)
+    plan, expected = (expected, None) if isinstance(expected, ProcessPlan) else (None, expected)
+    others = None if tables is None else {name: Table.of(columns) for name, columns in tables.items()}
+    columns = (Table.of(events), Table.of(samples), Table.of(positions))
+    run = Evidence(*columns, counters, manifest, expected, plan, others)
     if kind_of(manifest) is PROCESSES:
-        plan = expected if isinstance(expected, ProcessPlan) else None
-        verdicts = verify_processes(events, samples, positions, counters, manifest, plan)
-        said = _lines_problem(tables, events, counters, manifest, expected)
+        verdicts = verify_processes(run)
+        said = _lines_problem(run)
         if verdicts["record"].answer == "valid" and said is not None:
             verdicts["record"] = Verdict("violated", said)
         return verdicts
-    expected = None if isinstance(expected, ProcessPlan) else expected
     if (error := ended_early(manifest)) is not None:
-        return _verdicts_on_early_end(error, events, samples, positions, counters, manifest, expected, tables)
-    damage = record_problem(events, samples, positions, counters, manifest)
-    if damage is not None:
+        return _verdicts_on_early_end(error, run)
+    if (damage := record_problem(run)) is not None:
         unreadable = Verdict("unknown", "the record is damaged")
         return dict.fromkeys(CHECKS, unreadable) | {"record": Verdict("violated", damage)}
-    promises, quiescent = manifest["promises"], manifest["quiescent"]
-    restless = not quiescent and _had_time_to_rest(manifest)
-    contradiction = contradicted(events, samples, positions, manifest, expected)
-    contradiction = contradiction or _lines_problem(tables, events, counters, manifest, expected)
+    return _verdicts(run)
+
+
+def _verdicts(run: Evidence) -> dict[str, Verdict]:
+    """Of a whole run of hosts."""
+    events, counters, promises, quiescent = run.events, run.counters, run.promises, run.quiescent
+    restless = not quiescent and _had_time_to_rest(run.manifest)
+    contradiction = contradicted(run) or _lines_problem(run)
     lost = (
-        conservation_problem(counters, samples, quiescent, promises["duplicating_air"], expected)
-        or datagram_problem(events, counters, expected)
-        or needed_problem(events, samples, counters, quiescent, expected)
+        conservation_problem(counters, run.samples, quiescent, promises["duplicating_air"], run.expected)
+        or datagram_problem(events, counters, run.expected)
+        or needed_problem(events, run.samples, counters, quiescent, run.expected)
     )
-    on_air = None
-    if contradiction is None and lost is None and tables is not None:
-        on_air = air_problem(tables, events, samples, positions, counters, manifest, expected)
-    if on_air is not None and on_air[0] not in ("conservation", *judged_checks(promises)):
-        on_air = "record", on_air[1]
-    if on_air is not None and on_air[0] == "record":
-        contradiction = on_air[1]
+    on_air = air_problem(run) if contradiction is None and lost is None else None
+    check, what = on_air or (None, None)
+    if check == "conservation":
+        lost = what
+    elif check not in judged_checks(promises):
+        contradiction = contradiction or what
+    elif check == "record":
+        contradiction = what
     verdicts = {"record": VALID if contradiction is None else Verdict("violated", contradiction)}
     if promises["broadcast"] is not None:
-        judge = _judge_of_broadcasts(events, positions, manifest, expected, restless)
-        if on_air is not None and on_air[0] == "gaps":
-            judge.violations.setdefault("gaps", on_air[1])
-        found = _broadcast_verdicts(judge, quiescent or restless)
+        judge = _judge_of_broadcasts(run, restless)
+        if check == "gaps" and what is not None:
+            judge.violations.setdefault("gaps", what)
+        of_broadcasts = _broadcast_verdicts(judge, quiescent or restless)
         if promises["broadcast"] == "fifo":
-            found["fifo_order"] = _fifo_order(events, promises, judge.deliveries == 0)
-        verdicts |= {check: found[check] for check in judged_checks(promises) if check in found}
-    if on_air is not None and on_air[0] == "conservation":
-        lost = on_air[1]
+            of_broadcasts["fifo_order"] = _fifo_order(events, promises, judge.deliveries == 0)
+        verdicts |= {check: of_broadcasts[check] for check in judged_checks(promises) if check in of_broadcasts}
     verdicts["conservation"] = VALID if lost is None else Verdict("violated", lost)
-    verdicts["drained"] = _drained(events, samples, manifest, restless)
+    verdicts["drained"] = _drained(run, restless)
     return verdicts
 
 
-def _judge_of_broadcasts(
-    events: Table, positions: Table, manifest: dict[str, Any], expected: Expected | None, restless: bool
-) -> BroadcastJudge:
+def _judge_of_broadcasts(run: Evidence, restless: bool) -> BroadcastJudge:
     """Who has judged the broadcasts of a run, and what excuses what is missing."""
-    promises, quiescent = manifest["promises"], manifest["quiescent"]
-    conduct = None if expected is None else expected.conduct
-    judge = _judge(events, promises, conduct, _reach(positions, expected), is_over=quiescent or restless)
-    if misconduct := asked_problem(events, expected, quiescent) or conduct_problem(events, conduct):
+    events, expected, conduct = run.events, run.expected, run.conduct
+    judge = _judge(run, is_over=run.quiescent or restless)
+    if misconduct := asked_problem(events, expected, run.quiescent) or conduct_problem(events, conduct):
         judge.violations.setdefault("membership", misconduct)
     in_the_air_ns = None if expected is None or expected.hosts is None else expected.in_the_air_ns
-    end_ns = round(manifest["simulated_s"] * 1e9)
     for problem in (
         excuse_problem(events, conduct),
-        silent_problem(events, conduct, promises["gap_after_s"], end_ns, in_the_air_ns),
+        silent_problem(events, conduct, run.promises["gap_after_s"], run.end_ns, in_the_air_ns),
     ):
         if problem is not None:
             judge.violations.setdefault("gaps", problem)
     return judge
 
 
-def _drained(events: Table, samples: Table, manifest: dict[str, Any], restless: bool) -> Verdict:
+def _drained(run: Evidence, restless: bool) -> Verdict:
     """Whether the run came to rest, and nothing was left then; `restless`: it should have been at rest."""
-    sizes, promises = _last_sizes(samples, manifest), manifest["promises"]
+    events, manifest, promises = run.events, run.manifest, run.promises
+    sizes = _last_sizes(run.samples, manifest)
     if not manifest["quiescent"]:
         after_s = manifest["simulated_s"] - manifest["duration_s"]
         what = f"not at rest {after_s:g} s after the active part: {waiting(events, sizes, manifest)}"
@@ -188,31 +189,20 @@ def _drained(events: Table, samples: Table, manifest: dict[str, Any], restless: 
     return VALID
 
 
-def _verdicts_on_early_end(
-    error: str,
-    events: Columns,
-    samples: Columns,
-    positions: Columns,
-    counters: dict[str, Any],
-    manifest: dict[str, Any],
-    expected: Expected | None,
-    tables: Mapping[str, Columns] | None,
-) -> dict[str, Verdict]:
-    promises = manifest["promises"]
+def _verdicts_on_early_end(error: str, run: Evidence) -> dict[str, Verdict]:
+    events, manifest, promises = run.events, run.manifest, run.promises
     judged = judged_checks(promises)
-    damage = events_problem(events, manifest) or rows_problem(events, samples, positions, counters)
+    damage = events_problem(events, manifest) or rows_problem(events, run.samples, run.positions, run.counters)
     violations: dict[str, str] = {}
     if damage is None:
-        problem = record_so_far_problem(events, samples, positions, counters, manifest, expected)
+        problem, sums = record_so_far_problem(run), sums_so_far_problem(error, run)
         if problem is not None:
             violations["record"] = problem
-        sums = sums_so_far_problem(error, tables, events, samples, positions, counters, manifest, expected)
-        if problem is None and sums is not None:
+        elif sums is not None:
             violations[sums[0] if sums[0] in judged else "record"] = sums[1]
     if damage is None and promises["broadcast"] is not None:
-        conduct = None if expected is None else expected.conduct
-        judge = _judge(events, promises, conduct, _reach(positions, expected), is_over=False)
-        if misconduct := asked_problem(events, expected) or conduct_problem(events, conduct):
+        judge = _judge(run, is_over=False)
+        if misconduct := asked_problem(events, run.expected) or conduct_problem(events, run.conduct):
             judge.violations.setdefault("membership", misconduct)
         violations |= judge.violations
         if promises["broadcast"] == "fifo" and (problem := fifo_problem(events, delivers_to_all(promises))) is not None:
@@ -220,29 +210,19 @@ def _verdicts_on_early_end(
     return early_verdicts(error, manifest, judged, violations, damage)
 
 
-def _lines_problem(
-    tables: Mapping[str, Columns] | None,
-    events: Columns,
-    counters: dict[str, Any],
-    manifest: dict[str, Any],
-    expected: Expected | ProcessPlan | None,
-) -> str | None:
-    if tables is None or "lines" not in tables:
+def _lines_problem(run: Evidence) -> str | None:
+    if run.tables is None or "lines" not in run.tables:
         return None
-    return lines_problem(tables["lines"], events, counters, manifest, expected)
+    return lines_problem(run.tables["lines"], run.events, run.counters, run.manifest, run.expected or run.plan)
 
 
-def _reach(positions: Columns, expected: Expected | None) -> Reach | None:
-    return None if expected is None or expected.hosts is None else Reach(positions, expected)
-
-
-def _judge(
-    events: Columns, promises: dict[str, Any], conduct: Conduct | None, reach: Reach | None, is_over: bool
-) -> BroadcastJudge:
+def _judge(run: Evidence, is_over: bool) -> BroadcastJudge:
     """Who has judged what is promised; `is_over`: nothing is under way any more, so what is owed is due."""
+    promises, expected = run.promises, run.expected
     asked = {check for check in judged_checks(promises) if check in SAFETY or check == "delivery" and is_over}
+    reach = None if expected is None or expected.hosts is None else Reach(run.positions, expected)
     gap_after_s, heard_every_s = promises["gap_after_s"], promises["heard_every_s"]
-    return judged(Table.of(events), gap_after_s, heard_every_s, conduct, frozenset(asked), reach)
+    return judged(run.events, gap_after_s, heard_every_s, run.conduct, frozenset(asked), reach)
 
 
 def judged_checks(promises: dict[str, Any]) -> tuple[str, ...]:

@@ -14,10 +14,9 @@ Source    ours: docs/verdicts-and-metrics.md
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 from mobilenet.expected.expectations import Air, Expected
-from mobilenet.rundir.table import Columns, Table
+from mobilenet.rundir.table import Table
 from mobilenet.verify.air.acknowledged import acknowledged_problem
 from mobilenet.verify.air.arrivals import arrivals_of, arrivals_problem
 from mobilenet.verify.air.causes import causes_problem
@@ -56,34 +55,29 @@ from mobilenet.verify.air.same import same_problem
 from mobilenet.verify.air.tallies import Hidden, Totals, tallies_problem
 from mobilenet.verify.air.unframed import unframed_counts_problem, unframed_problem
 from mobilenet.verify.air.whereabouts import Whereabouts
+from mobilenet.verify.evidence import Evidence
 
 TABLES = ("frames", "links", "messages")
 Problem = tuple[str, str]  # the property that is violated, and why
 
 
-def air_problem(
-    tables: Mapping[str, Columns],
-    events: Columns,
-    samples: Columns,
-    positions: Columns,
-    counters: dict[str, Any],
-    manifest: dict[str, Any],
-    expected: Expected | None,
-) -> Problem | None:
+def air_problem(run: Evidence) -> Problem | None:
     """The first contradiction, as a property and a sentence."""
-    if expected is None or expected.air is None or expected.hosts is None or expected.places is None:
+    expected, tables = run.expected, run.tables
+    if tables is None or expected is None:
+        return None
+    if expected.air is None or expected.hosts is None or expected.places is None:
         return None
     problem = _presence_problem(tables, expected.air)
     if problem is not None:
         return "record", problem
     if not any(name in tables for name in TABLES):
         return None
-    end_ns = round(manifest["simulated_s"] * 1e9)
-    run = _Run(tables, events, samples, positions, counters, expected, end_ns)
-    return run.frames_problem() or run.messages_problem() or run.events_problem()
+    checks = _Run(run, tables, expected, expected.air, Nodes(len(expected.places.stations_m), len(expected.hosts)))
+    return checks.frames_problem() or checks.messages_problem() or checks.events_problem()
 
 
-def _presence_problem(tables: Mapping[str, Columns], air: Air) -> str | None:
+def _presence_problem(tables: Mapping[str, Table], air: Air) -> str | None:
     has_links = air.frames and air.by_power
     for name, wanted in (("frames", air.frames), ("links", has_links), ("messages", air.messages)):
         if (name in tables) != wanted:
@@ -96,22 +90,12 @@ def _presence_problem(tables: Mapping[str, Columns], air: Air) -> str | None:
 class _Run:
     """One run whose frames or messages are recorded."""
 
-    def __init__(
-        self,
-        tables: Mapping[str, Columns],
-        events: Columns,
-        samples: Columns,
-        positions: Columns,
-        counters: dict[str, Any],
-        expected: Expected,
-        end_ns: int,
-    ) -> None:
-        assert expected.air is not None and expected.hosts is not None and expected.places is not None
-        self._tables = {name: Table.of(tables[name]) for name in TABLES if name in tables}
-        self._lines = Table.of(tables["lines"]) if "lines" in tables and tables["lines"]["node"] else None
-        self._events, self._samples, self._positions = Table.of(events), samples, positions
-        self._counters, self._expected, self._air, self._end_ns = counters, expected, expected.air, end_ns
-        self._nodes = Nodes(len(expected.places.stations_m), len(expected.hosts))
+    def __init__(self, run: Evidence, tables: Mapping[str, Table], expected: Expected, air: Air, nodes: Nodes) -> None:
+        self._tables = {name: tables[name] for name in TABLES if name in tables}
+        self._lines = tables["lines"] if "lines" in tables and tables["lines"]["node"] else None
+        self._events, self._samples, self._positions = run.events, run.samples, run.positions
+        self._counters, self._end_ns = run.counters, run.end_ns
+        self._expected, self._air, self._nodes = expected, air, nodes
         self._pairs: Pairs | None = None
         self._hops: Hops | None = None
 
@@ -208,7 +192,7 @@ class _Run:
         conduct, wires = self._expected.conduct, self._expected.wires
         if conduct is None or not conduct.numbers_once or wires is None:
             return None
-        events, nodes, samples, delay_ns = self._events, self._nodes, Table.of(self._samples), self._air.delay_ns
+        events, nodes, samples, delay_ns = self._events, self._nodes, self._samples, self._air.delay_ns
         sessions = sessions_of(events, hops, nodes, delay_ns)
         problem = positions_problem(events, samples, hops, nodes, sessions, delay_ns)
         problem = problem or acknowledged_problem(events, samples, hops, nodes, sessions, delay_ns)

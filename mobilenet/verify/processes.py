@@ -39,6 +39,7 @@ from mobilenet.quoting import counted
 from mobilenet.rundir.table import Columns, Table
 from mobilenet.verify.completions import completions_problem, missing_completion
 from mobilenet.verify.ended_early import early_verdicts, ended_early
+from mobilenet.verify.evidence import Evidence
 from mobilenet.verify.process_buffers import process_buffers_problem
 from mobilenet.verify.process_counters import counters_problem
 from mobilenet.verify.process_events import process_events_problem
@@ -53,19 +54,19 @@ SAFETY = ("creation", "duplication", "membership", "order", "completion")
 CHECKS = ("record", *SAFETY, "validity", "agreement", "conservation", "drained")
 
 
-def verify_processes(
-    events: Columns,
-    samples: Columns,
-    positions: Columns,
-    counters: dict[str, Any],
-    manifest: dict[str, Any],
-    plan: ProcessPlan | None = None,
-) -> dict[str, Verdict]:
-    """A verdict for each of CHECKS. `plan`: what follows from the scenario; None: only the record is judged."""
+def verify_processes(run: Evidence) -> dict[str, Verdict]:
+    """A verdict for each of CHECKS; without a plan only the record is judged."""
+    events, samples, positions, manifest, plan = (
+        run.events,
+        run.samples,
+        run.positions,
+        run.manifest,
+        run.plan,
+    )
     error = ended_early(manifest)
     damage = (
         events_problem(events, manifest)
-        or rows_problem(events, samples, positions, counters)
+        or rows_problem(events, samples, positions, run.counters)
         or _processes_problem(events, manifest)
         or (f"positions: {len(positions['node'])} rows, and processes have no places" if positions["node"] else None)
         or (None if error is not None else _samples_problem(events, samples, manifest))
@@ -73,18 +74,18 @@ def verify_processes(
     if damage is not None:
         unreadable = Verdict("unknown", "the record is damaged")
         return dict.fromkeys(CHECKS, unreadable) | {"record": Verdict("violated", damage)}
-    judge = judged(Table.of(events), manifest)
+    judge = judged(events, manifest)
     if error is not None:
         violations = {check: what for check, what in judge.violations.items() if check != "completion"}
         return early_verdicts(error, manifest, CHECKS, violations, None)
     idle, quiescent = not judge.has_delivered, manifest["quiescent"]
-    contradiction = None if plan is None else _contradicted(Table.of(events), Table.of(samples), manifest, plan)
-    if plan is not None and (untold := missing_completion(Table.of(events), manifest, plan)) is not None:
+    contradiction = None if plan is None else _contradicted(events, samples, manifest, plan)
+    if plan is not None and (untold := missing_completion(events, manifest, plan)) is not None:
         judge.violations.setdefault("completion", untold)
     verdicts = {"record": VALID if contradiction is None else Verdict("violated", contradiction)}
     for check in SAFETY:
-        found = judge.violations.get(check)
-        verdicts[check] = Verdict("violated", found) if found else NOTHING_DELIVERED if idle else VALID
+        what = judge.violations.get(check)
+        verdicts[check] = Verdict("violated", what) if what else NOTHING_DELIVERED if idle else VALID
     for check, problem in (("validity", judge.validity_problem()), ("agreement", judge.agreement_problem())):
         if not quiescent:
             verdicts[check] = NOT_QUIESCENT
@@ -97,10 +98,10 @@ def verify_processes(
         verdicts["agreement"] = Verdict(
             "unknown", f"{counted(manifest['crashes'], 'crash')}: nothing is promised from {below} on"
         )
-    lost = counters_problem(counters, Table.of(events), manifest, plan)
+    lost = counters_problem(run.counters, events, manifest, plan)
     verdicts["conservation"] = Verdict("violated", lost) if lost else VALID
     if plan is not None and lost is None and contradiction is None:
-        unlike = _end_problem(Table.of(events), counters, manifest, plan)
+        unlike = _end_problem(events, run.counters, manifest, plan)
         verdicts["record"] = VALID if unlike is None else Verdict("violated", unlike)
     verdicts["drained"] = _excused(_drained(samples, judge, manifest), manifest)
     return verdicts

@@ -22,6 +22,7 @@ from mobilenet.quoting import cut
 from mobilenet.rundir.reader import RunError
 from mobilenet.rundir.recorder import EVENTS
 from mobilenet.rundir.table import Columns, Table
+from mobilenet.verify.evidence import Evidence
 from mobilenet.verify.forms import LONGEST, number_problem
 from mobilenet.verify.sampled import samples_problem
 from mobilenet.verify.screened_wellformed import Rules, are_well_formed
@@ -95,20 +96,14 @@ def _is_time(value: object) -> bool:
     return _is_amount(value) and value <= LONGEST_S  # type: ignore[operator]
 
 
-def record_problem(
-    events: Columns,
-    samples: Columns,
-    positions: Columns,
-    counters: dict[str, Any],
-    manifest: dict[str, Any],
-) -> str | None:
+def record_problem(run: Evidence) -> str | None:
     """The first thing that cannot be."""
     return (
-        _end_problem(manifest)
-        or events_problem(events, manifest)
-        or rows_problem(events, samples, positions, counters)
-        or sessions_problem(events)
-        or samples_problem(events, samples, positions, manifest)
+        _end_problem(run.manifest)
+        or events_problem(run.events, run.manifest)
+        or rows_problem(run.events, run.samples, run.positions, run.counters)
+        or sessions_problem(run.events)
+        or samples_problem(run.events, run.samples, run.positions, run.manifest)
     )
 
 

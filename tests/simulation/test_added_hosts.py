@@ -20,6 +20,7 @@ from mobilenet.scenario.preflight import estimated_events
 from mobilenet.simulation.outcome import Outcome
 from mobilenet.verify.asked import asked_problem
 from mobilenet.verify.contradicted import contradicted
+from mobilenet.verify.evidence import Evidence
 from tests.conftest import ROOT
 from tests.simulation.test_interventions import played, scenario
 
@@ -174,10 +175,9 @@ def test_pictures_and_pages_have_them(done: Run) -> None:
 
 
 def problem(outcome: Outcome, scenario: Scenario) -> str | None:
-    tables = outcome.recording.tables()
-    facts = manifest_of(scenario, outcome, 1.0, "")
-    found = expected(scenario)
-    wrong = contradicted(tables["events"], tables["samples"], tables["positions"], facts, found)
+    tables, found = outcome.recording.tables(), expected(scenario)
+    columns = (tables[name] for name in ("events", "samples", "positions"))
+    wrong = contradicted(Evidence(*columns, {}, manifest_of(scenario, outcome, 1.0, ""), found))
     return wrong or asked_problem(tables["events"], found)
 
 

@@ -20,6 +20,7 @@ from mobilenet.simulation.mobile import Simulation
 from mobilenet.simulation.outcome import Outcome
 from mobilenet.verify.asked import asked_problem
 from mobilenet.verify.contradicted import contradicted
+from mobilenet.verify.evidence import Evidence
 from mobilenet.world.interventions import in_order
 from tests.conftest import ROOT
 
@@ -111,10 +112,9 @@ def test_what_did_not_happen_is_missed(added: str, outcome: Outcome) -> None:
 
 
 def problem(done: Outcome, scenario: Scenario) -> str | None:
-    tables = done.recording.tables()
-    facts = manifest_of(scenario, done, 1.0, "")
-    found = expected(scenario)
-    wrong = contradicted(tables["events"], tables["samples"], tables["positions"], facts, found)
+    tables, found = done.recording.tables(), expected(scenario)
+    columns = (tables[name] for name in ("events", "samples", "positions"))
+    wrong = contradicted(Evidence(*columns, {}, manifest_of(scenario, done, 1.0, ""), found))
     return wrong or asked_problem(tables["events"], found)
 
 
