@@ -50,7 +50,7 @@ def spacetime(
         from mobilenet.replay.rerun import protocol_messages
         from mobilenet.rundir.kinds import kind_of
         from mobilenet.rundir.reader import read_events, read_manifest
-        from mobilenet.verify.ended_early import ended_early
+        from mobilenet.verify.basis.verdict import ended_early
         from mobilenet.viz.files import whole_file
         from mobilenet.viz.spacetime import WindowError, default_moment, draw, window_around
 

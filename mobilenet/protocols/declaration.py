@@ -61,7 +61,8 @@ class Declaration:
     numbers_once: ClassVar[bool] = False
     # who sends (host, station; wired: between stations) -> classes of messages, each with a `shape`; None: not known
     kinds: ClassVar[Mapping[str, tuple[Any, ...]] | None] = None
-    # what happens (verify/needed.py) -> (who sends, classes, how many at least; 0: one over each link between stations)
+    # what happens (verify/record/needed.py) -> (who sends, classes, how many at least; 0: one over each link between
+    # stations)
     takes: ClassVar[Mapping[str, tuple[Any, ...]]] = {}
 
     # how a run of it comes to rest (expected/rest.py); None: not known

@@ -13,17 +13,17 @@ from __future__ import annotations
 import json
 import re
 import shlex
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
 from mobilenet.expected.by_kind import declared, derived, expected, lossy_cuts
-from mobilenet.expected.expectations import Expected, ProcessPlan
+from mobilenet.expected.expectations import Expected, LossyCut, ProcessPlan
 from mobilenet.parameters import ScenarioError
 from mobilenet.rundir.reader import RunError
 from mobilenet.scenario.processes import ProcessProgram, ProcessScenario
 from mobilenet.scenario.protocol_catalogue import DEFAULT
 from mobilenet.scenario.run_source import AdversarySchedule, command_of, recorded
-from mobilenet.verify.warned import warnings_on
 
 WORD, QUOTED = r"[\w./:=@+-]+", r"('[^']*'|\"'\")+"
 SWARM = (  # of a seed of a swarm, as `again` of swarm/campaign.py writes it
@@ -207,3 +207,18 @@ def _first_difference(name: str, found: Any, value: Any) -> tuple[str, Any, Any]
 def _short(value: Any) -> str:
     text = repr(value) if not isinstance(value, (list, dict)) else json.dumps(value)
     return text if len(text) <= LONGEST else text[: LONGEST - 3] + "..."
+
+
+def warnings_on(cuts: Iterable[LossyCut]) -> list[str]:
+    """A sentence for each assumption of the protocol that was broken by hand. The properties are judged as ever: a
+    violation after that says nothing against the protocol.
+    """
+    return [_warning(cut) for cut in cuts]
+
+
+def _warning(cut: LossyCut) -> str:
+    return (
+        f"from {cut.since_ns / 1e9:g} to {cut.until_ns / 1e9:g} s the link {cut.station}-{cut.other} was cut by hand"
+        f" and lost what was sent over it, but {cut.protocol} assumes that wires lose nothing: a violation from then on"
+        " says nothing against it"
+    )

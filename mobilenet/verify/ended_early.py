@@ -12,27 +12,17 @@ Source    ours: docs/verdicts-and-metrics.md
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from typing import Any
-
 import numpy as np
 
-from mobilenet.verify.cells import cells_problem
-from mobilenet.verify.conservation import conservation_problem, no_counts, radio_problem
+from mobilenet.verify.air.judge import Problem, air_problem
+from mobilenet.verify.basis.evidence import Evidence
+from mobilenet.verify.basis.sampled import samples_so_far_problem
 from mobilenet.verify.declared import STOPPED
-from mobilenet.verify.delays import delays_problem
-from mobilenet.verify.evidence import Evidence
-from mobilenet.verify.on_air import Problem, air_problem
-from mobilenet.verify.places import places_so_far_problem
-from mobilenet.verify.sampled import samples_so_far_problem
-from mobilenet.verify.totals import falling_problem
-from mobilenet.verify.verdict import Verdict
-
-
-def ended_early(manifest: Mapping[str, Any]) -> str | None:
-    """The error that ended the run; None: none did."""
-    error = manifest.get("ended_by_error")
-    return None if error is None else str(error)
+from mobilenet.verify.record.cells import cells_problem
+from mobilenet.verify.record.conservation import conservation_problem, no_counts, radio_problem
+from mobilenet.verify.record.delays import delays_problem
+from mobilenet.verify.record.places import places_so_far_problem
+from mobilenet.verify.record.totals import falling_problem
 
 
 def record_so_far_problem(run: Evidence) -> str | None:
@@ -65,17 +55,3 @@ def sums_so_far_problem(error: str, run: Evidence) -> Problem | None:
         if lost is None:
             return air_problem(run)
     return None if lost is None else ("conservation", lost)
-
-
-def early_verdicts(
-    error: str, manifest: Mapping[str, Any], checks: Iterable[str], violations: Mapping[str, str], damage: str | None
-) -> dict[str, Verdict]:
-    """A verdict for each of `checks`; `damage`: what makes the record unreadable."""
-    at_s = f"{manifest['simulated_s']:g}"
-    verdicts = {check: Verdict("unknown", f"the run ended early, at {at_s} s") for check in checks}
-    if damage is not None:
-        return verdicts | {"record": Verdict("violated", damage)}
-    verdicts |= {check: Verdict("violated", what) for check, what in violations.items() if check in verdicts}
-    if "record" in violations:
-        return verdicts
-    return verdicts | {"record": Verdict("unknown", f"the run ended early, at {at_s} s, by an error: {error}")}

@@ -1,13 +1,13 @@
 """All verdicts on one run directory.
 
-Checks    record        the record can be what it claims to be, or else nothing else is judged: see wellformed.py; and
-          it does not contradict itself
-                        or the scenario: see contradicted.py
-          creation .. delivery: see broadcast.py; fifo_order: see fifo.py. To membership belongs that hosts do what they
-                        are asked to, and what their protocol says that they do: see asked.py, conduct.py
-          conservation  every frame and every pair (frame, receiver in range) is accounted for: see conservation.py;
-                        and no datagram of a program came from nowhere: see datagrams.py
+Checks    record        the record can be what it claims to be (basis/wellformed.py), or else nothing else is judged. It
+                        contradicts neither itself nor the scenario (record/judge.py, lines/judge.py, air/judge.py)
+          creation .. delivery: broadcasts/judge.py; fifo_order: broadcasts/fifo.py. Membership includes that hosts do
+                        what they are asked to, and what their protocol says that they do (asked.py, conduct.py there)
+          conservation  every frame and every pair (frame, receiver in range) is accounted for (record/conservation.py),
+                        and every datagram that a program received was sent (record/datagrams.py)
           drained       after quiescence every buffer is empty, a plug-in's as well, and no member is in a handoff
+          all of a run of processes: processes/judge.py
 Model     what only holds after quiescence is unknown in a run that ended before. A run that promises to be at rest
           within some time after its active part (expected/rest.py; an adversary's, which then lets everything through)
           and is not, violates `drained`, and its deliveries are judged. What is unknown says why
@@ -28,30 +28,38 @@ from mobilenet.rundir.kinds import PROCESSES, kind_of
 from mobilenet.rundir.reader import RunError, read_coded, read_json, read_manifest, require_files, require_tables
 from mobilenet.rundir.schema import BUFFERS, buffers_of
 from mobilenet.rundir.table import Columns, Table
-from mobilenet.verify.asked import asked_problem
-from mobilenet.verify.broadcast import SAFETY, BroadcastJudge
-from mobilenet.verify.conduct import conduct_problem
-from mobilenet.verify.conservation import conservation_problem
-from mobilenet.verify.contradicted import contradicted
-from mobilenet.verify.datagrams import datagram_problem
+from mobilenet.verify.air.judge import TABLES as ON_AIR
+from mobilenet.verify.air.judge import air_problem
+from mobilenet.verify.basis.evidence import Evidence
+from mobilenet.verify.basis.forms import number_problem, require_readable
+from mobilenet.verify.basis.sessions import unfinished_handoffs
+from mobilenet.verify.basis.verdict import (
+    NOT_QUIESCENT,
+    NOTHING_DELIVERED,
+    VALID,
+    Answer,
+    Verdict,
+    early_verdicts,
+    ended_early,
+)
+from mobilenet.verify.basis.waiting import held, waiting
+from mobilenet.verify.basis.wellformed import events_problem, record_problem, require_manifest, rows_problem
+from mobilenet.verify.broadcasts.asked import asked_problem
+from mobilenet.verify.broadcasts.conduct import conduct_problem
+from mobilenet.verify.broadcasts.excused import excuse_problem
+from mobilenet.verify.broadcasts.fifo import fifo_problem
+from mobilenet.verify.broadcasts.judge import SAFETY, BroadcastJudge
+from mobilenet.verify.broadcasts.reach import Reach
+from mobilenet.verify.broadcasts.screened import judged
+from mobilenet.verify.broadcasts.silent import silent_problem
 from mobilenet.verify.declared import require_scenario
-from mobilenet.verify.ended_early import early_verdicts, ended_early, record_so_far_problem, sums_so_far_problem
-from mobilenet.verify.evidence import Evidence
-from mobilenet.verify.excused import excuse_problem
-from mobilenet.verify.fifo import fifo_problem
-from mobilenet.verify.forms import number_problem, require_readable
-from mobilenet.verify.lines import lines_problem
-from mobilenet.verify.needed import needed_problem
-from mobilenet.verify.on_air import TABLES as ON_AIR
-from mobilenet.verify.on_air import air_problem
-from mobilenet.verify.processes import verify_processes
-from mobilenet.verify.reach import Reach
-from mobilenet.verify.screened_broadcast import judged
-from mobilenet.verify.sessions import unfinished_handoffs
-from mobilenet.verify.silent import silent_problem
-from mobilenet.verify.verdict import NOT_QUIESCENT, NOTHING_DELIVERED, VALID, Answer, Verdict
-from mobilenet.verify.waiting import held, waiting
-from mobilenet.verify.wellformed import events_problem, record_problem, require_manifest, rows_problem
+from mobilenet.verify.ended_early import record_so_far_problem, sums_so_far_problem
+from mobilenet.verify.lines.judge import lines_problem
+from mobilenet.verify.processes.judge import verify_processes
+from mobilenet.verify.record.conservation import conservation_problem
+from mobilenet.verify.record.datagrams import datagram_problem
+from mobilenet.verify.record.judge import contradicted
+from mobilenet.verify.record.needed import needed_problem
 
 __all__ = ["CHECKS", "Answer", "Verdict", "overall", "verify", "verify_run"]
 

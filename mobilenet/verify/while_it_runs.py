@@ -16,8 +16,8 @@ from typing import Any, NamedTuple
 
 from mobilenet.expected.expectations import Conduct
 from mobilenet.rundir.table import Columns
-from mobilenet.verify.broadcast import SAFETY, BroadcastJudge
-from mobilenet.verify.fifo import FifoJudge
+from mobilenet.verify.broadcasts.fifo import FifoJudge
+from mobilenet.verify.broadcasts.judge import SAFETY, BroadcastJudge
 from mobilenet.verify.judge import delivers_to_all, judged_checks
 
 NEVER_HEARD_S = 1e9  # that a host was surely heard shows only when the run is over

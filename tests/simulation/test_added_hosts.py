@@ -18,9 +18,9 @@ from mobilenet.parameters import ScenarioError
 from mobilenet.scenario import Scenario
 from mobilenet.scenario.preflight import estimated_events
 from mobilenet.simulation.outcome import Outcome
-from mobilenet.verify.asked import asked_problem
-from mobilenet.verify.contradicted import contradicted
-from mobilenet.verify.evidence import Evidence
+from mobilenet.verify.basis.evidence import Evidence
+from mobilenet.verify.broadcasts.asked import asked_problem
+from mobilenet.verify.record.judge import contradicted
 from tests.conftest import ROOT
 from tests.simulation.test_interventions import played, scenario
 

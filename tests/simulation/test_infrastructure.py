@@ -20,10 +20,10 @@ from mobilenet.network.wired.link import Link
 from mobilenet.rundir.table import Columns, Table
 from mobilenet.scenario import Scenario
 from mobilenet.simulation.outcome import Outcome
-from mobilenet.verify.conservation import conservation_problem
+from mobilenet.verify.broadcasts.screened import judged
 from mobilenet.verify.declared import warnings_by
-from mobilenet.verify.screened_broadcast import judged
-from mobilenet.verify.switched import switched_problem
+from mobilenet.verify.record.conservation import conservation_problem
+from mobilenet.verify.record.switched import switched_problem
 from tests.conftest import ROOT
 
 FIRST = ROOT / "scenarios" / "first.yaml"

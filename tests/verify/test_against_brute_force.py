@@ -16,8 +16,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mobilenet.rundir.recorder import EventLog
-from mobilenet.verify.broadcast import BroadcastJudge
-from mobilenet.verify.given_up import forgotten_rows, given_up
+from mobilenet.verify.broadcasts.given_up import forgotten_rows, given_up
+from mobilenet.verify.broadcasts.judge import BroadcastJudge
 
 from . import brute
 from .brute import Row

@@ -21,8 +21,8 @@ from mobilenet.scenario import Scenario
 from mobilenet.swarm.campaign import record_adversary
 from mobilenet.swarm.schedule import draw
 from mobilenet.verify import verify_run
-from mobilenet.verify.datagrams import datagram_problem
 from mobilenet.verify.judge import overall
+from mobilenet.verify.record.datagrams import datagram_problem
 
 from .damage import SCENARIO, Copy, Damage, verdicts_after
 

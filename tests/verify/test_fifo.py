@@ -12,7 +12,7 @@ import mobilenet
 from mobilenet.parameters import ScenarioError
 from mobilenet.swarm import campaign
 from mobilenet.verify import verify_run
-from mobilenet.verify.fifo import fifo_problem
+from mobilenet.verify.broadcasts.fifo import fifo_problem
 
 FOLDER = Path(__file__).parents[2] / "scenarios" / "own_protocol"
 SMALL = ("duration_s=20", "hosts.count=8")

@@ -6,7 +6,7 @@ import pytest
 
 from mobilenet.expected.expectations import Conduct
 from mobilenet.rundir.recorder import Recording
-from mobilenet.verify.handoffs import handoffs_problem
+from mobilenet.verify.record.handoffs import handoffs_problem
 
 CONDUCT = Conduct(True, {"handoff_start": ("cause",), "handoff_end": ("recovered", "skipped")}, None)
 BEFORE = ["h0 join", "h1 join", "h0 broadcast h0:0", "h0 broadcast h0:1", "h1 deliver h0:0"]  # h1 lacks one message

@@ -25,7 +25,7 @@ from mobilenet.swarm.campaign import record_adversary
 from mobilenet.swarm.schedule import draw
 from mobilenet.verify import verify_run
 from mobilenet.verify.judge import overall
-from mobilenet.verify.needed import needed_problem
+from mobilenet.verify.record.needed import needed_problem
 
 from .damage import SCENARIO, Copy, Damage, verdicts_after
 from .test_gaps import SILENT_HOSTS

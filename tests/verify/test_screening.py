@@ -19,11 +19,12 @@ from mobilenet.rundir.table import Table
 from mobilenet.scenario import AnyScenario, ProcessScenario, Scenario
 from mobilenet.swarm.campaign import record_adversary
 from mobilenet.swarm.schedule import FLAVOURS, draw
-from mobilenet.verify import sampled, verify, wellformed
-from mobilenet.verify.broadcast import SAFETY, BroadcastJudge
+from mobilenet.verify import verify
+from mobilenet.verify.basis import sampled, wellformed
+from mobilenet.verify.broadcasts.judge import SAFETY, BroadcastJudge
+from mobilenet.verify.broadcasts.screened import ScreenedBroadcast, judged
 from mobilenet.verify.declared import require_scenario
-from mobilenet.verify.screened_broadcast import ScreenedBroadcast, judged
-from mobilenet.verify.screened_processes import ScreenedProcesses
+from mobilenet.verify.processes.screened import ScreenedProcesses
 
 from .damage import SCENARIO
 from .test_against_brute_force import KINDS, columns

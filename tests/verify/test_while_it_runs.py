@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from mobilenet.verify.broadcast import SAFETY, BroadcastJudge
-from mobilenet.verify.fifo import fifo_problem
+from mobilenet.verify.broadcasts.fifo import fifo_problem
+from mobilenet.verify.broadcasts.judge import SAFETY, BroadcastJudge
 from mobilenet.verify.while_it_runs import Found, SafetyJudge
 
 from .test_against_brute_force import KINDS, columns

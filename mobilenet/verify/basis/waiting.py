@@ -1,0 +1,50 @@
+"""Who waits for what, at the end of a run that did not come to rest.
+
+Model     what the record shows: buffers that hold messages, handoffs that have not ended, hosts that never became
+          members. Where it shows nothing, what the run said itself
+Units     seconds
+Source    ours: docs/verdicts-and-metrics.md
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from mobilenet.quoting import counted
+from mobilenet.rundir.table import Columns
+from mobilenet.verify.basis.sessions import unfinished_handoffs
+
+MOST_NAMED = 3
+
+
+def held(sizes: dict[tuple[str, str], float]) -> list[str]:
+    """Buffers that are not empty; `sizes` at the end, by node and buffer."""
+    return [
+        f"{node} still holds {counted(int(size), 'message')} in its {quantity}"
+        for (node, quantity), size in sizes.items()
+        if size
+    ]
+
+
+def waiting(events: Columns, sizes: dict[tuple[str, str], float], manifest: Mapping[str, Any]) -> str:
+    """In one line."""
+    hosts = manifest["hosts"]
+    found = [*held(sizes), *(f"{host} is in a handoff" for host in unfinished_handoffs(events))]
+    joined = {node for node, event in zip(events["node"], events["event"], strict=True) if event == "join"}
+    found += [f"h{host} never became a member" for host in range(hosts or 0) if f"h{host}" not in joined]
+    return named(found or told(manifest))
+
+
+def told(manifest: Mapping[str, Any]) -> list[str]:
+    """What the run itself says of who was not at rest. Nothing is judged by it."""
+    found = manifest.get("not_at_rest")
+    return [text for text in found if isinstance(text, str)] if isinstance(found, list) else []
+
+
+def named(found: Sequence[str]) -> str:
+    """The first of them in one line, and how many more there are."""
+    if not found:
+        return "something was under way that the record does not show"
+    more = len(found) - MOST_NAMED
+    return "; ".join(found[:MOST_NAMED]) + (f"; and {more} more" if more > 0 else "")

@@ -1,0 +1,1 @@
+"""What a broadcast promises, among hosts."""

@@ -1,0 +1,145 @@
+"""Whether hosts did what they were asked to do, and nothing else: join, leave, broadcast.
+
+Checks    nobody joins or leaves who was not asked to, and once for each time that it was asked
+          nobody refuses a broadcast as no member who is one and was not asked to leave
+          nobody broadcasts any more who was asked to leave, was told so, and is not gone yet
+          when a run has come to rest, each host is what it was asked to be last: a member, or not
+Model     a host is told a wish again and again until it is fulfilled, and the last wish counts; what a host was once
+          told to do it may still do when the next wish comes: who leaves waits until its own messages are through. A
+          host that joins has not been told to leave before. For a while after stations forgot it a host is a member
+          and yet not (see given_up.py): it may refuse For protocols of one's own only joins and leaves are judged:
+          they may refuse what they like, and need not join: a plug-in's host that is in no cell when it is asked to
+          join is not asked again
+Units     integer nanoseconds
+Source    ours: docs/protocols/mobile-causal.md, docs/verdicts-and-metrics.md
+"""
+
+from __future__ import annotations
+
+from mobilenet.expected.expectations import Expected, HostPlan
+from mobilenet.rundir.table import Columns, Table
+from mobilenet.verify.broadcasts.given_up import forgotten_rows
+
+KINDS = frozenset(("join", "leave", "broadcast", "refused", "crash", "recover", "gap", "handoff_end"))
+
+
+class _Host:
+    __slots__ = (
+        "_again_ns",
+        "_asked",
+        "_next",
+        "is_forgotten",
+        "is_member",
+        "is_up",
+        "last_row",
+        "may_join",
+        "may_leave",
+        "told_by_ns",
+        "wish",
+    )
+
+    def __init__(self, plan: HostPlan, again_ns: int) -> None:
+        """`again_ns`: a wish is repeated that often."""
+        self._again_ns = again_ns
+        self._asked = plan.asked
+        self._next = 0
+        self.wish: str | None = None  # the last one
+        self.may_join = self.may_leave = False
+        self.is_member, self.is_up, self.is_forgotten = False, True, False
+        self.last_row: int | None = None  # of its last join or leave
+        self.told_by_ns = 0  # a wish to leave has surely reached it
+
+    def hear(self, now_ns: int) -> None:
+        """What was asked of it until now."""
+        asked = self._asked
+        while self._next < len(asked) and asked[self._next][0] <= now_ns:
+            at_ns, self.wish = asked[self._next]
+            self._next += 1
+            if self.wish == "join":
+                self.may_join = True
+            else:
+                self.may_leave = True
+                self.told_by_ns = max(self.told_by_ns, at_ns + self._again_ns)
+
+    def tell_again(self, now_ns: int) -> None:
+        """Only now it can be told."""
+        self.told_by_ns = now_ns + self._again_ns
+
+    def last_wish(self, end_ns: int) -> tuple[int, str] | None:
+        """The wish that counts when the run has come to rest; None: there is none, or which one is last is open."""
+        asked = self._asked
+        together = [wish for wish in asked if wish[0] == asked[-1][0]]
+        return asked[-1] if len(together) == 1 and asked[-1][0] < end_ns else None
+
+    def next_asked(self, kind: str) -> str:
+        later = [at_ns for at_ns, wish in self._asked[self._next :] if wish == kind]
+        return f"it is asked to first at {later[0] / 1e9:.6f} s" if later else "it is not asked to any more"
+
+
+def asked_problem(events: Columns, expected: Expected | None, at_rest: bool = False) -> str | None:
+    """The first thing that a host did unasked, or, where the run has come to rest, did not do."""
+    if expected is None or expected.hosts is None:
+        return None
+    hosts = {f"h{number}": _Host(plan, expected.asked_again_ns) for number, plan in enumerate(expected.hosts)}
+    forgotten = forgotten_rows(events)
+    is_known = expected.conduct is not None
+    table = Table.of(events)
+    rows = table.coded("event").rows(*KINDS)
+    columns = (table.picked(name, rows) for name in ("event", "node", "time_ns", "detail"))
+    for row, event, node, now_ns, detail in zip(rows.tolist(), *columns, strict=True):
+        if node not in hosts:
+            continue
+        host = hosts[node]
+        host.hear(now_ns)
+        problem = _joins_or_leaves(host, event, now_ns)
+        if event in ("join", "leave"):
+            host.last_row = row
+        if problem is None and is_known:
+            problem = _broadcasts(host, event, detail or "", now_ns)
+        if problem is not None:
+            return f"at {now_ns / 1e9:.6f} s (event {row}): {node} {problem}"
+        if event in ("crash", "recover"):
+            host.is_up = event == "recover"
+        if event == "handoff_end" and host.is_forgotten or event == "gap" and row in forgotten:
+            host.is_forgotten = event == "gap"
+            host.tell_again(now_ns)
+        elif event in ("join", "recover"):
+            host.tell_again(now_ns)
+    if not (at_rest and is_known):
+        return None
+    return next(filter(None, (_left_undone(node, host, expected.end_ns) for node, host in hosts.items())), None)
+
+
+def _left_undone(node: str, host: _Host, end_ns: int) -> str | None:
+    """What the host was asked last and is not, though no wish is pending any more."""
+    wish = host.last_wish(end_ns)
+    if wish is None or host.is_member == (wish[1] == "join"):
+        return None
+    where = "" if host.last_row is None else f" (event {host.last_row})"
+    if host.is_member:
+        return f"{node} joins{where} and does not leave again, although it is asked to at {wish[0] / 1e9:.6f} s"
+    found = f"leaves{where} and does not join again" if host.last_row is not None else "never joins"
+    return f"{node} {found}, although it is asked to at {wish[0] / 1e9:.6f} s"
+
+
+def _joins_or_leaves(host: _Host, event: str, now_ns: int) -> str | None:
+    if event == "join":
+        if not host.may_join:
+            return f"joins unasked; {host.next_asked('join')}"
+        host.is_member, host.may_join, host.may_leave = True, False, host.wish == "leave"
+    elif event == "leave":
+        if not host.may_leave:
+            return f"leaves unasked; {host.next_asked('leave')}"
+        host.is_member, host.may_leave, host.may_join = False, False, host.wish == "join"
+    return None
+
+
+def _broadcasts(host: _Host, event: str, detail: str, now_ns: int) -> str | None:
+    if event == "refused":
+        if "member" in detail and host.is_member and not host.may_leave and not host.is_forgotten:
+            return "refuses a broadcast as no member, although it is one and was not asked to leave"
+    elif event == "broadcast":
+        is_told = host.may_leave and host.wish == "leave" and now_ns > host.told_by_ns
+        if is_told and host.is_member and host.is_up and not host.is_forgotten:
+            return "broadcasts although it was asked to leave"
+    return None

@@ -1,0 +1,123 @@
+"""Whether hosts behave as their protocol says that they do: in the numbers of sessions, the stations, the handoffs.
+
+Checks    each session of a member has the next number; the first of a membership is above all before it
+          a handoff ends with the station that it began with; a host out of coverage begins one with no station
+          where hosts deliver only what their station sends: nothing between the begin of a handoff and its end, and
+          all with the station that the session was confirmed with; nothing is confirmed or delivered out of coverage.
+          Elsewhere a delivery is with that station, or the one that a handoff goes to
+          a gap names the session that it is in
+Model     only for protocols of which this is known: see Conduct in mobilenet/expected.py. What does not fit is the
+          fault of a host, or a record that was changed
+Source    ours: docs/verdicts-and-metrics.md
+"""
+
+from __future__ import annotations
+
+from mobilenet.expected.expectations import Conduct
+from mobilenet.rundir.table import Columns, Table
+from mobilenet.verify.basis.sessions import turns
+
+Allowed = tuple[str | None, ...]  # the stations that a delivery may name now
+NOWHERE: Allowed = ()
+
+
+class _Host:
+    __slots__ = ("begun_with", "confirmed_with", "covered", "in_handoff", "is_member", "session")
+
+    def __init__(self) -> None:
+        self.is_member = False
+        self.covered = False
+        self.session = 0  # the highest so far
+        self.in_handoff = False
+        self.begun_with: str | None = None
+        self.confirmed_with: str | None = None
+
+
+def conduct_problem(events: Columns, conduct: Conduct | None) -> str | None:
+    """The first event that does not fit."""
+    if conduct is None:
+        return None
+    table = Table.of(events)
+    tells_cells = bool((table.coded("station").codes[table.coded("event").rows("in_coverage")] >= 0).any())
+    hosts: dict[str, _Host] = {}
+    allowed: dict[str, Allowed] = {}
+    for row, event, node, station, session in turns(events, "event", "node", "station", "session"):
+        if event == "deliver":
+            if station not in allowed.get(node, NOWHERE):
+                return (
+                    f"{_when(events, row)}: {node} delivers {events['message'][row]}"
+                    f" {_why_not(hosts.get(node), station, tells_cells)}"
+                )
+            continue
+        if event in ("refused", "expire"):
+            continue
+        host = hosts.get(node) or hosts.setdefault(node, _Host())
+        problem = _note(host, event, station, session)
+        if problem is None and conduct.only_connected and not host.covered and event in ("join", "handoff_end"):
+            problem = f"is confirmed by {station} although it is out of coverage"
+        if problem is not None:
+            return f"{_when(events, row)}: {node} {problem}"
+        allowed[node] = _allowed(host, conduct, tells_cells)
+    return None
+
+
+def _note(host: _Host, event: str, station: str | None, session: int | None) -> str | None:
+    """What the event makes of the host, or why it cannot be."""
+    if event in ("in_coverage", "out_of_coverage"):
+        host.covered = event == "in_coverage"
+    elif event == "join":
+        problem = (
+            None
+            if session is not None and session > host.session
+            else f"joins in session {session}, after session {host.session}"
+        )
+        host.is_member, host.in_handoff, host.confirmed_with = True, False, station
+        return problem or _numbered(host, session, session)
+    elif event == "handoff_start":
+        host.in_handoff, host.begun_with = True, station
+        if (station is not None) != host.covered:
+            return f"begins a handoff with {station} {'in' if host.covered else 'out of'} coverage"
+        return _numbered(host, session, host.session + 1)
+    elif event == "handoff_end":
+        if station is None or station != host.begun_with:
+            return f"ends a handoff with {station} that it began with {host.begun_with}"
+        host.in_handoff, host.confirmed_with = False, station
+    elif event == "leave":
+        host.is_member, host.in_handoff = False, False
+        return _numbered(host, session, host.session + 1)
+    elif event == "crash":
+        host.in_handoff, host.begun_with = True, None
+    elif event == "gap":
+        return _numbered(host, session, host.session)
+    return None
+
+
+def _numbered(host: _Host, session: int | None, expected: int | None) -> str | None:
+    before, host.session = host.session, session or 0
+    return None if session == expected else f"has session {session}, expected {expected}; the one before is {before}"
+
+
+def _allowed(host: _Host, conduct: Conduct, tells_cells: bool) -> Allowed:
+    if not host.is_member:
+        return NOWHERE if conduct.only_connected else (None,)
+    if conduct.only_connected:
+        if host.in_handoff or not host.covered:
+            return NOWHERE
+        return (host.confirmed_with if tells_cells else None,)
+    if not host.covered or not tells_cells:
+        return (None,)
+    return (host.confirmed_with, host.begun_with)
+
+
+def _why_not(host: _Host | None, station: str | None, tells_cells: bool) -> str:
+    if host is None or not host.is_member:
+        return "although it is no member"
+    if host.in_handoff:
+        return "although its handoff has not ended"
+    if not host.covered:
+        return "although it is out of coverage"
+    return f"with {station}, although it is with {host.confirmed_with if tells_cells else None}"
+
+
+def _when(events: Columns, row: int) -> str:
+    return f"at {events['time_ns'][row] / 1e9:.6f} s (event {row})"

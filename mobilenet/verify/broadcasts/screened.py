@@ -1,0 +1,195 @@
+"""Whether a broadcast is plainly in order, judged by columns: see verify/broadcasts/judge.py.
+
+Model     all but deliveries goes through the judge event by event, as it is seldom. Deliveries, which are nearly all,
+          are looked at host by host. In order means: what is delivered was broadcast before, nobody delivers anything
+          twice or while no member, and, where the order is asked for, of each sender what the host is entitled to comes
+          one after the other, and all that a message has in its past is there before it. Then nothing entitled comes
+          too late either: the past of what a host has is within what it has. Older messages, to which a host is not
+          entitled, must not lie in the past of what it has
+Shapes    known: int32 (messages, senders), how many messages of each sender are causally before one, or are this one;
+          blocks of deliveries (at most BLOCK, senders)
+Source    Mattern (1988), as there; ours: docs/verdicts-and-metrics.md, docs/performance.md
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from mobilenet.expected.expectations import Conduct
+from mobilenet.rundir.table import Table, by_code
+from mobilenet.verify.broadcasts.judge import BroadcastJudge, Host, Violation
+from mobilenet.verify.broadcasts.reach import Reach
+
+BLOCK = 1024  # deliveries at a time: what is worked on stays in the cache
+
+
+class ScreenedBroadcast(BroadcastJudge):
+    """The judge, who is told of deliveries by columns. `passes` says whether there is anything to examine."""
+
+    def __init__(
+        self,
+        events: Table,
+        gap_after_s: float | None,
+        heard_every_s: float,
+        conduct: Conduct | None,
+        asked: frozenset[str],
+        reach: Reach | None = None,
+    ) -> None:
+        """`asked`: the checks whose answer is asked for."""
+        super().__init__(events, gap_after_s, heard_every_s, conduct, reach=reach)
+        self._table = events
+        self._asked = asked
+        event, node, message = (events.coded(name) for name in ("event", "node", "message"))
+        delivered = event.codes == event.code("deliver")
+        self._others = np.flatnonzero(event.among((*self.HANDLERS, *self.AT_STATIONS)) & ~delivered)
+        rows = np.flatnonzero(delivered)
+        rows = rows[by_code(node.codes[rows])]
+        ends = np.searchsorted(node.codes[rows], np.arange(len(node.words) + 1))
+        # host -> its deliveries: rows and messages
+        self._rows = {name: rows[ends[i] : ends[i + 1]] for i, name in enumerate(node.words)}
+        self._messages = {name: message.codes[rows] for name, rows in self._rows.items()}
+        self._places = {name: i for i, name in enumerate(message.words)}
+        count = len(message.words)
+        self._sender, self._position = np.full(count, -1, np.int32), np.full(count, -1, np.int32)
+        self._broadcast_row = np.full(count, len(event.codes))  # nobody has it before
+        self._known = np.zeros((count, len(self._senders)), np.int32) if "causal_order" in asked else None
+        self._heard: dict[str, int] = {}  # host -> so many deliveries are in its clock
+        self._turns: dict[str, list[tuple[int, bool]]] = {}  # host -> from which row on it may deliver, or may not
+        self._entitlements: dict[str, list[tuple[int, np.ndarray]]] = {}  # host -> from which row on, to what
+        self.deliveries = len(rows)
+
+    def passes(self) -> bool:
+        """Whether nothing that is asked for is violated."""
+        names = (self._table.picked(name, self._others) for name in ("event", "node"))
+        for row, event, node in zip(self._others.tolist(), *names, strict=True):
+            self._row = row
+            try:
+                if event in self.AT_STATIONS:
+                    self.AT_STATIONS[event](self, node)
+                else:
+                    self._take(event, self._host(node))
+            except Violation as violation:
+                self.violations.setdefault(violation.check, violation.explanation)
+            if not self._asked.isdisjoint(self.violations):
+                return False
+        self.violations.clear()
+        return all(self._delivers_in_order(name) for name, rows in self._rows.items() if len(rows)) and (
+            "delivery" not in self._asked or all(map(self._has_everything, self._hosts.values()))
+        )
+
+    def _take(self, event: str, host: Host) -> None:
+        if event == "broadcast" and self._known is not None:
+            self._hear(host, self._known)
+        self.HANDLERS[event](self, host)
+        if event == "broadcast":
+            self._note_broadcast(host)
+        else:
+            self._turns.setdefault(host.name, []).append((self._row, host.member and not host.crashed))
+            if event in ("join", "gap"):
+                self._entitlements.setdefault(host.name, []).append((self._row, host.entitled))
+
+    def _hear(self, host: Host, known: np.ndarray) -> None:
+        """What it has delivered since its last broadcast comes into its clock."""
+        rows, begin = self._rows[host.name], self._heard.get(host.name, 0)
+        end = int(np.searchsorted(rows, self._row))
+        if begin < end:
+            messages = self._messages[host.name][begin:end]
+            np.maximum(host.clock, known[messages].max(axis=0), out=host.clock)
+            self._heard[host.name] = end
+
+    def _note_broadcast(self, host: Host) -> None:
+        name = self._events["message"][self._row]
+        key = self._keys.get(name)
+        if key is not None:
+            place = self._places[name]
+            self._sender[place], self._position[place] = key
+            self._broadcast_row[place] = self._row
+            past = self._past.pop(key)
+            if self._known is not None:
+                self._known[place] = past
+                self._known[place, key[0]] = key[1] + 1
+
+    def _delivers_in_order(self, name: str) -> bool:
+        rows, messages = self._rows[name], self._messages[name]
+        if (messages < 0).any() or (self._broadcast_row[messages] >= rows).any():
+            return False
+        if np.bincount(messages).max() > 1:
+            return False
+        turns = self._turns.get(name, [])
+        turn = np.searchsorted([row for row, _ in turns], rows) - 1
+        if (turn < 0).any() or not np.array([may for _, may in turns])[turn].all():
+            return False
+        if self._known is None:
+            return True
+        has: np.ndarray | None = None  # all that it has delivered, and what precedes that
+        steps = self._entitlements.get(name, [])
+        edges = [*np.searchsorted(rows, [row for row, _ in steps]).tolist(), len(rows)]
+        if edges[0] > 0:
+            return False  # before it was entitled to anything
+        for (_, entitled), begin, end in zip(steps, edges[:-1], edges[1:], strict=True):
+            due = entitled.astype(np.int32)
+            for first in range(begin, end, BLOCK):
+                block = messages[first : min(first + BLOCK, end)]
+                is_old = self._position[block] < entitled[self._sender[block]]
+                if has is None and is_old.any():
+                    has = self._known[messages[:first]].max(axis=0, initial=0)
+                if not self._follow(block, is_old, due, self._known[block]):
+                    return False
+                if has is not None and not self._old_ones_fit(block, is_old, has):
+                    return False
+        return True
+
+    def _follow(self, block: np.ndarray, is_old: np.ndarray, due: np.ndarray, known: np.ndarray) -> bool:
+        """Whether each of these deliveries has its past, and those that are due come one after the other. `due`: what
+        comes next of each sender; it is brought up to date.
+        """
+        senders = self._sender[block]
+        before = np.zeros((len(block) + 1, len(due)), np.int32)
+        fresh = np.flatnonzero(~is_old)
+        before[fresh + 1, senders[fresh]] = 1
+        before[0] = due
+        np.cumsum(before, axis=0, out=before)
+        due[:] = before[-1]
+        if (self._position[block[fresh]] != before[fresh, senders[fresh]]).any():
+            return False
+        return bool((known <= before[1:]).all())
+
+    def _old_ones_fit(self, block: np.ndarray, is_old: np.ndarray, has: np.ndarray) -> bool:
+        """Whether none of the older messages precedes what was delivered before; `has` is brought up to date."""
+        assert self._known is not None
+        pasts = np.concatenate((has[np.newaxis], self._known[block]))
+        np.maximum.accumulate(pasts, axis=0, out=pasts)
+        has[:] = pasts[-1]
+        old = np.flatnonzero(is_old)
+        return bool((pasts[old, self._sender[block[old]]] <= self._position[block[old]]).all())
+
+    def undelivered(self) -> Iterator[str]:
+        """Nothing that was asked for."""
+        return iter(())
+
+    def _has_everything(self, host: Host) -> bool:
+        """Whether a member has all that it is entitled to, whatever came first."""
+        if not host.member:
+            return True
+        messages = self._messages.get(host.name, np.zeros(0, np.int32))
+        owed = int((self._count - host.entitled).sum())
+        return int((self._position[messages] >= host.entitled[self._sender[messages]]).sum()) == owed
+
+
+def judged(
+    events: Table,
+    gap_after_s: float | None,
+    heard_every_s: float,
+    conduct: Conduct | None,
+    asked: frozenset[str],
+    reach: Reach | None = None,
+) -> BroadcastJudge:
+    """Who has judged, and has all violations of what is `asked`; `delivery` among it: it matters what is owed."""
+    screened = ScreenedBroadcast(events, gap_after_s, heard_every_s, conduct, asked, reach)
+    if screened.passes():
+        return screened
+    judge = BroadcastJudge(events, gap_after_s, heard_every_s, conduct, "causal_order" in asked, reach=reach)
+    judge.judge()
+    return judge

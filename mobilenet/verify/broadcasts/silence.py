@@ -1,0 +1,149 @@
+"""How long a host was silent: what a gap is measured by.
+
+Model     a station that gives a host up says so (`expire`), and the network notes with it how long it had handed
+          nothing of that host to that station. This must be T or more, and the station must be the one that the host
+          was with: what was last confirmed elsewhere (`join`, `handoff_end`) was confirmed before that station heard
+          it last. A gap follows such an event, and the host was not surely heard since. Gaps may repeat until it was:
+          who announces one cannot know that it arrived.
+          A host is reachable while it is a member, up, in coverage, no handoff of it is in progress, the radio of its
+          station is on, and its positions show that it stays within reach of that station (reach.py): between two ticks
+          of the attachment a host may walk out of reach, and no event says so. A host that was reachable for
+          `heard_every_s` without a break was surely heard in that time, and what was heard was answered, whatever the
+          medium did to single frames; the run promises that. So the last moment at which it was surely heard is
+          `heard_every_s` before the last end of such a span, or when it last left
+          T = 0 is the promise of a protocol over connections, which can be lost at any time: any gap is allowed, and no
+          station has to say so
+Units     integer nanoseconds
+Source    ours: docs/verdicts-and-metrics.md, docs/validation/trust.md
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from mobilenet.clock import SECOND
+from mobilenet.verify.broadcasts.reach import Reach
+
+Aspect = Literal["up", "covered", "connected", "answered"]
+MARGIN_NS = 1000  # silences are told as decimal fractions
+
+
+class Silence:
+    """What one host's silence allows; a problem is a sentence."""
+
+    __slots__ = (
+        "_after_ns",
+        "_aspects",
+        "_confirmed_ns",
+        "_given_up_ns",
+        "_given_up_since_ns",
+        "_heard_every_ns",
+        "_host",
+        "_left_ns",
+        "_reach",
+        "_since",
+        "_spans",
+        "confirmed_by",
+    )
+
+    def __init__(self, host: str, after_ns: int | None, heard_every_ns: int, reach: Reach | None) -> None:
+        """`after_ns`: T; None: no gaps at all. `reach`: None: a host in coverage is always within reach."""
+        self._host = host
+        self._after_ns = after_ns
+        self._heard_every_ns = heard_every_ns
+        self._reach = reach
+        self._aspects: dict[Aspect, bool] = {
+            "up": True,
+            "covered": False,
+            "connected": False,
+            "answered": True,
+        }
+        self._since: int | None = None  # reachable since then, as far as events show
+        self._spans: list[tuple[int, int, str | None]] = []  # long enough ones before: from, to, with which station
+        self._left_ns = 0
+        self.confirmed_by: str | None = None  # the station that it was last with ...
+        self._confirmed_ns = 0  # ... and since when
+        self._given_up_ns: int | None = None
+        self._given_up_since_ns = 0  # it was silent then
+
+    # --- what is seen of the host
+
+    def set(self, aspect: Aspect, value: bool, now_ns: int) -> None:
+        self._aspects[aspect] = value
+        if not all(self._aspects.values()):
+            self._end_span(now_ns)
+        elif self._since is None:
+            self._since = now_ns
+
+    def confirmed(self, station: str | None, now_ns: int) -> None:
+        if station != self.confirmed_by:
+            self._end_span(now_ns)
+        self.set("connected", True, now_ns)
+        self.confirmed_by, self._confirmed_ns = station, now_ns
+
+    def left(self, now_ns: int) -> None:
+        """What stations know of it after that, they heard after that."""
+        self.set("connected", False, now_ns)
+        self._spans.clear()
+        self._left_ns = now_ns
+
+    def _end_span(self, now_ns: int) -> None:
+        if self._since is not None and now_ns - self._since >= self._heard_every_ns:
+            self._spans.append((self._since, now_ns, self.confirmed_by))
+        self._since = None
+
+    def heard_ns(self, now_ns: int) -> int:
+        """The last moment at which it was surely heard."""
+        under_way = [] if self._since is None else [(self._since, now_ns, self.confirmed_by)]
+        for since_ns, until_ns, station in reversed([*self._spans, *under_way]):
+            end_ns = self._reached_until(since_ns, until_ns, station)
+            if end_ns is not None:
+                return max(self._left_ns, end_ns - self._heard_every_ns)
+        return self._left_ns
+
+    def _reached_until(self, since_ns: int, until_ns: int, station: str | None) -> int | None:
+        """The end of the latest long enough stretch of a span in which the host was within reach."""
+        if self._reach is None:
+            return until_ns if until_ns - since_ns >= self._heard_every_ns else None
+        if station is None:
+            return None
+        return self._reach.latest(self._host, station, since_ns, until_ns, self._heard_every_ns)
+
+    # --- what must not be
+
+    def expire(self, station: str, silent_ns: int, now_ns: int) -> str | None:
+        """A station gives the host up after so long a silence."""
+        if self._after_ns is None:
+            return "but this run promises no gaps"
+        if silent_ns < self._after_ns:
+            return f"after {silent_ns / SECOND:.3f} s of silence; gaps are allowed after {self._after_ns / SECOND:g} s"
+        if self.confirmed_by not in (None, station) and now_ns - silent_ns < self._confirmed_ns:
+            return f"although it is with {self.confirmed_by} since {self._confirmed_ns / SECOND:.6f} s"
+        self._given_up_ns, self._given_up_since_ns = now_ns, now_ns - silent_ns
+        return None
+
+    def gap(self, now_ns: int) -> str | None:
+        """The host has a gap."""
+        if self._after_ns is None:
+            return "but this run promises none"
+        if self._after_ns == 0:
+            return None
+        heard_ns = self.heard_ns(now_ns)
+        if now_ns - heard_ns < self._after_ns:
+            return (
+                f"although it was unheard for at most {(now_ns - heard_ns) / SECOND:.3f} s; "
+                f"gaps are allowed after {self._after_ns / SECOND:g} s"
+            )
+        if self._given_up_ns is None or self._given_up_ns < heard_ns:
+            return "although no station has given it up since it was last surely heard"
+        return None
+
+    def forgotten(self, now_ns: int, after_s: float | None) -> str | None:
+        """No station knows the host any more: what was given up was forgotten so long after that."""
+        if after_s is None:
+            return "as no station knew it any more; but stations keep what they know of a host"
+        assert self._after_ns is not None
+        due_ns = self._given_up_since_ns + self._after_ns + round(after_s * SECOND)
+        if self._given_up_ns is None or now_ns < due_ns - MARGIN_NS:
+            return f"as no station knew it any more; it could not be forgotten before {due_ns / SECOND:.6f} s"
+        return None

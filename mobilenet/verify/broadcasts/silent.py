@@ -1,0 +1,242 @@
+"""Whether a host that a station gave up was silent for as long as the station says.
+
+Checks    nothing that others delivered meanwhile contradicts the silence
+          a station looks from time to time, and gives up at its first look after T who was with it when it was last
+          heard; and nobody twice without having been heard between
+          who is down for longer than T and a look is given up by its station, and who was given up has a gap by the end
+          of the first handoff that begins after that, unless it leaves before
+          it gives up nobody who was with another station then, and not on its way to this one
+Model     a host is heard by the station that it is confirmed with, and by no other one that would take its messages. So
+          a message that it broadcasts during a silence, and that another host delivers during it, had reached that
+          station: unless the host opened a new session meanwhile, left, or crashed. A station serves a member whose
+          session it has confirmed, or that has opened one with it since. While a host asks to join, no event says with
+          which stations
+Units     integer nanoseconds
+Source    ours: docs/verdicts-and-metrics.md
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator
+from itertools import chain
+
+import numpy as np
+
+from mobilenet.clock import SECOND
+from mobilenet.expected.expectations import Conduct
+from mobilenet.rundir.table import Columns, Table
+from mobilenet.verify.broadcasts.silence import MARGIN_NS
+
+CONFIRMS = ("join", "handoff_end")
+ENDS = ("handoff_start", "leave", "crash", "recover", "gap")
+
+
+def silent_problem(
+    events: Columns, conduct: Conduct | None, after_s: float | None, end_ns: int = 0, in_the_air_ns: int | None = None
+) -> str | None:
+    """The first silence that looks or deliveries contradict, or that has no end or no beginning; `after_s`: T, after
+    which a host is given up; `in_the_air_ns`: no frame lasts longer.
+    """
+    if conduct is None or not conduct.only_connected or after_s is None:
+        return None
+    table = Table.of(events)
+    if conduct.looks_every_ns and in_the_air_ns is not None:
+        longest_ns = round(after_s * SECOND) + conduct.looks_every_ns + 2 * in_the_air_ns + MARGIN_NS
+        if (untold := _down_problem(table, longest_ns, end_ns)) is not None:
+            return untold
+    expired = table.coded("event").rows("expire")
+    if not len(expired):
+        return None
+    if (untold := _untold_problem(table)) is not None:
+        return untold
+    if conduct.looks_every_ns:
+        late = _late_problem(table, expired, conduct.looks_every_ns, round(after_s * SECOND))
+        if late is not None:
+            return late
+    if (stranger := _stranger_problem(table, expired)) is not None:
+        return stranger
+    first_ns, sent, times = _first_deliveries(table), _broadcasts(table), table.numbers("time_ns")
+    confirmed = _confirmed(table)
+    for row, station, text in zip(
+        expired.tolist(), table.picked("node", expired), table.picked("detail", expired), strict=True
+    ):
+        detail = json.loads(text)
+        host, now_ns = detail["host"], int(times[row])
+        since_ns = now_ns - round(detail["silent_s"] * SECOND)
+        spans = confirmed.get(host, [])
+        if not any(with_ == station and begin < since_ns and now_ns <= end for begin, end, with_ in spans):
+            continue
+        for message, sent_ns in sent.get(host, []):
+            if since_ns < sent_ns and first_ns.get(message, now_ns) < now_ns:
+                return (
+                    f"at {now_ns / SECOND:.6f} s (event {row}): {station} gives up {host} after"
+                    f" {detail['silent_s']:.3f} s of silence, and {message}, broadcast at {sent_ns / SECOND:.6f} s,"
+                    f" was delivered at {first_ns[message] / SECOND:.6f} s"
+                )
+    return None
+
+
+def _down_problem(events: Table, longest_ns: int, end_ns: int) -> str | None:
+    """The first host that is down for so long that its station gives it up, which it does not."""
+    rows = events.coded("event").rows("join", "handoff_start", "handoff_end", "leave", "crash", "recover", "expire")
+    columns = (events.picked(name, rows) for name in ("time_ns", "node", "event", "station", "detail"))
+    session: dict[str, tuple[int, str | None]] = {}  # of each host that is up: begun when, confirmed by whom
+    down: dict[str, tuple[int, int, str]] = {}  # of each that is down and was with a station
+    given_up: dict[tuple[str, str], int] = {}  # when a station last gave up a host
+    for now_ns, node, event, station, text in chain(zip(*columns, strict=True), _recover(down, end_ns)):
+        if event == "expire":
+            given_up[node, json.loads(text)["host"]] = now_ns
+        elif event == "handoff_start":
+            session[node] = now_ns, None
+        elif event in CONFIRMS:
+            session[node] = (0 if event == "join" else session.get(node, (0, None))[0]), station
+        elif event == "crash":
+            since_ns, with_ = session.pop(node, (0, None))
+            if with_ is not None:
+                down[node] = since_ns, now_ns, with_
+        elif event == "recover" and node in down:
+            since_ns, crashed_ns, with_ = down.pop(node)
+            if now_ns - crashed_ns > longest_ns and given_up.get((with_, node), -1) < since_ns:
+                return (
+                    f"{node} is down from {crashed_ns / SECOND:.6f} to {now_ns / SECOND:.6f} s, and {with_}, which"
+                    " served it, does not give it up"
+                )
+        else:
+            session.pop(node, None)
+    return None
+
+
+def _recover(down: Iterable[str], end_ns: int) -> Iterator[tuple[int, str, str, None, None]]:
+    """As if everybody came up when the run ends."""
+    for host in [*down]:
+        yield end_ns, host, "recover", None, None
+
+
+def _untold_problem(events: Table) -> str | None:
+    """The first host that was given up and has no gap by the end of the first handoff that begins after that."""
+    rows = events.coded("event").rows("join", "handoff_start", "handoff_end", "leave", "gap", "expire")
+    columns = (events.picked(name, rows) for name in ("time_ns", "node", "event", "station", "detail"))
+    members: set[str] = set()
+    owed: dict[str, tuple[int, str]] = {}  # host -> given up when and by whom
+    begun: dict[str, int] = {}  # when its handoff began
+    ended: dict[str, tuple[int, str]] = {}  # host -> a handoff has ended in this nanosecond; why a gap is due
+    for now_ns, node, event, station, text in chain(zip(*columns, strict=True), [(1 << 62, "", "end", None, None)]):
+        for ended_ns, why in ended.values():
+            if ended_ns < now_ns:
+                return why
+        if event == "expire":
+            host = json.loads(text)["host"]
+            if host in members:
+                owed.setdefault(host, (now_ns, node))
+        elif event == "handoff_start":
+            begun[node] = now_ns
+        elif event == "handoff_end" and node in owed and begun.get(node, -1) > owed[node][0]:
+            given_up_ns, by = owed[node]
+            ended[node] = (
+                now_ns,
+                f"at {now_ns / SECOND:.6f} s: {node} ends a handoff with {station} and has no gap, although {by} gave"
+                f" it up at {given_up_ns / SECOND:.6f} s",
+            )
+        elif event in ("gap", "leave"):
+            owed.pop(node, None)
+            ended.pop(node, None)
+        if event == "join":
+            members.add(node)
+        elif event == "leave":
+            members.discard(node)
+    return None
+
+
+def _stranger_problem(events: Table, expired: np.ndarray) -> str | None:
+    """The first at a station that the host was not with when it was last heard, nor on its way to."""
+    rows = events.coded("event").rows("join", "handoff_start", "handoff_end", "leave")
+    columns = (events.picked(name, rows) for name in ("node", "time_ns", "event", "station"))
+    history: dict[str, list[tuple[int, str, str | None]]] = {}
+    for node, *step in zip(*columns, strict=True):
+        history.setdefault(node, []).append(tuple(step))
+    columns = (events.picked(name, expired) for name in ("node", "detail", "time_ns"))
+    for row, station, text, now_ns in zip(expired.tolist(), *columns, strict=True):
+        detail = json.loads(text)
+        since_ns = now_ns - round(detail["silent_s"] * SECOND)
+        served = _served(history.get(detail["host"], []), since_ns)
+        if served is not None and station not in served:
+            return (
+                f"at {now_ns / SECOND:.6f} s (event {row}): {station} gives up {detail['host']}, last heard at"
+                f" {since_ns / SECOND:.6f} s, when it was with {' or on its way to '.join(sorted(served))}"
+            )
+    return None
+
+
+def _served(history: list[tuple[int, str, str | None]], since_ns: int) -> set[str] | None:
+    """The stations that can have heard a host then as one of theirs; None: any, as sessions of hosts that have not
+    joined yet are not in the record.
+    """
+    found: set[str] | None = None
+    for at_ns, event, station in history:
+        if event == "handoff_start":
+            if found is not None and station is not None and at_ns <= since_ns + MARGIN_NS:
+                found.add(station)
+        elif at_ns <= since_ns - MARGIN_NS:
+            found = {station} if event in CONFIRMS and station is not None else None
+    return found
+
+
+def _late_problem(events: Table, expired: np.ndarray, every_ns: int, after_ns: int) -> str | None:
+    """The first that is not at a look, or not at the first one after T."""
+    confirmed, before = _confirmed(events), dict[tuple[str, str], int]()
+    columns = (events.picked(name, expired) for name in ("node", "detail", "time_ns"))
+    for row, station, text, now_ns in zip(expired.tolist(), *columns, strict=True):
+        detail = json.loads(text)
+        host, silent_ns = detail["host"], round(detail["silent_s"] * SECOND)
+        since_ns = now_ns - silent_ns
+        when = f"at {now_ns / SECOND:.6f} s (event {row}): {station} gives up {host}"
+        if now_ns % every_ns:
+            return f"{when}, and it looks each {every_ns / SECOND:g} s"
+        if since_ns < before.get((station, host), 0) - MARGIN_NS:
+            return f"{when}, as at {before[station, host] / SECOND:.6f} s, and has not heard it since"
+        spans = confirmed.get(host, [])
+        is_with = any(
+            with_ == station and begin < since_ns - MARGIN_NS and since_ns < end for begin, end, with_ in spans
+        )
+        if is_with and silent_ns > after_ns + every_ns + MARGIN_NS:
+            return (
+                f"{when} after {detail['silent_s']:.3f} s of silence; it looks each {every_ns / SECOND:g} s, and gives"
+                f" up after {after_ns / SECOND:g} s"
+            )
+        before[station, host] = now_ns
+    return None
+
+
+def _first_deliveries(events: Table) -> dict[str, int]:
+    """Message -> when another host than its own delivered it first."""
+    rows = events.coded("event").rows("deliver")
+    found: dict[str, int] = {}
+    columns = (events.picked(name, rows) for name in ("node", "message", "time_ns"))
+    for node, message, now_ns in zip(*columns, strict=True):
+        if message not in found and message.rpartition(":")[0] != node:
+            found[message] = now_ns
+    return found
+
+
+def _broadcasts(events: Table) -> dict[str, list[tuple[str, int]]]:
+    rows = events.coded("event").rows("broadcast")
+    found: dict[str, list[tuple[str, int]]] = {}
+    columns = (events.picked(name, rows) for name in ("node", "message", "time_ns"))
+    for node, message, now_ns in zip(*columns, strict=True):
+        found.setdefault(node, []).append((message, now_ns))
+    return found
+
+
+def _confirmed(events: Table) -> dict[str, list[tuple[int, int, str]]]:
+    """Host -> from when to when it was surely with which station."""
+    rows = events.coded("event").rows(*CONFIRMS, *ENDS)
+    found: dict[str, list[tuple[int, int, str]]] = {}
+    columns = (events.picked(name, rows) for name in ("event", "node", "station", "time_ns"))
+    for event, node, station, now_ns in zip(*columns, strict=True):
+        spans = found.setdefault(node, [])
+        if spans and spans[-1][1] == 2**62:
+            spans[-1] = spans[-1][0], now_ns, spans[-1][2]
+        if event in CONFIRMS and station is not None:
+            spans.append((now_ns, 2**62, station))
+    return found

@@ -1,0 +1,1 @@
+"""What programs were told, and what they said."""

@@ -1,0 +1,212 @@
+"""Whether the lines of programs can be what was recorded, and agree with events and counters.
+
+Checks    each line is a JSON object of a node of the run; times lie in the run and never go back. Whatever a program
+          is told begins an answer, which ends with `done`, at the same time and in the same life
+          a life begins with `start`; a node has one more than it has recovered, and each ends with its crash
+          what programs say that they do is in the events, by node, time and message or session, and the other way
+          round; so is what they are told of broadcasts, recoveries and suspicions
+          what they are told of themselves and of others is so: see told.py
+          they are told of as many frames, or messages, as they received, and as many were sent as they say: see
+          said_and_sent.py
+Model     what an error in a program left half done is not compared
+Units     integer nanoseconds
+Source    ours: docs/guide/programs.md, docs/run-directory.md
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from mobilenet.expected.expectations import Expected, ProcessPlan
+from mobilenet.rundir.table import Columns, Table
+from mobilenet.verify.basis.verdict import ended_early
+from mobilenet.verify.lines.said_and_sent import sent_problem
+from mobilenet.verify.lines.told import told_problem
+
+PROGRAM = "program"  # the protocol of scenarios whose nodes are programs
+DONE = {"do": "done"}
+SAYS = {"deliver": "deliver", "complete": "complete", "joined": "join", "left": "leave", "gap": "gap"}  # action: event
+TOLD = ("recover", "suspect", "trust")  # of both
+What = tuple[str, int, str, str]  # node, time, event, of what
+
+
+class Line(NamedTuple):
+    at_ns: int
+    node: str
+    life: int
+    said: bool
+    object: dict[str, Any]
+
+
+def lines_problem(
+    lines: Columns,
+    events: Columns,
+    counters: dict[str, Any],
+    manifest: dict[str, Any],
+    expected: Expected | ProcessPlan | None = None,
+) -> str | None:
+    """The first line that cannot be, or that no event follows from."""
+    lines, events = Table.of(lines), Table.of(events)
+    times, node, text = lines.numbers("time_ns"), lines.coded("node"), lines.coded("line")
+    end_ns = round(manifest["simulated_s"] * 1e9)
+    odd = (times < 0) | (times > end_ns) | (np.diff(times, prepend=times[:1]) < 0)
+    odd |= ~node.among({*_nodes(manifest, events)}) | (lines.numbers("life") < 1)
+    objects = [_object(word) for word in text.words]
+    odd |= text.mapped([each is None for each in objects], nothing=True).astype(bool)
+    if odd.any():
+        return _row_problem(lines, int(odd.argmax()), "a JSON object of a node of this run, in order")
+    if manifest["protocol"] != PROGRAM:
+        return f"lines: {lines.rows} rows, and no node is a program" if lines.rows else None
+    if ended_early(manifest) is not None:
+        return None
+    columns = (times.tolist(), lines["node"], lines["life"], lines["said"], (objects[code] for code in text.codes))
+    rows = [Line(*row) for row in zip(*columns, strict=True)]
+    for row, line in enumerate(rows):
+        if not _has_form(line):
+            return _row_problem(lines, row, f"an {'action' if line.said else 'event'} of programs")
+    return (
+        _answers_problem(lines, text.mapped([each == DONE for each in objects], nothing=False))
+        or _lives_problem(rows, events, manifest)
+        or _events_problem(rows, events)
+        or sent_problem(rows, counters, manifest, expected)
+        or told_problem(rows, events, manifest, expected)
+    )
+
+
+def _row_problem(lines: Table, row: int, expected: str) -> str:
+    return (
+        f"lines: row {row} has node {lines['node'][row]} at {lines['time_ns'][row]} ns in life {lines['life'][row]},"
+        f" expected {expected}"
+    )
+
+
+def _has_form(line: Line) -> bool:
+    """Whether it names what it is, and bytes, if it does, are numbers of them."""
+    sizes = [line.object[key] for key in ("bytes", "payload_bytes") if key in line.object]
+    named = isinstance(line.object.get("do" if line.said else "ev"), str)
+    return named and all(type(size) is int and size >= 0 for size in sizes)
+
+
+def _answers_problem(lines: Table, done: np.ndarray) -> str | None:
+    """One answer after the other, each with what it answers before it."""
+    said = np.array(lines["said"], bool)
+    same = np.ones(max(0, len(said) - 1), bool)
+    for column in (lines.numbers("time_ns"), lines.coded("node").codes, lines.numbers("life")):
+        same &= column[1:] == column[:-1]
+    ended = np.array([True, *(said & done)])  # before each row, and before the end
+    wrong = np.where(said, ended[:-1] | ~np.array([True, *same])[: len(said)], ~ended[:-1])
+    if wrong.any():
+        return _row_problem(lines, int(wrong.argmax()), "answers to what was told just before, up to `done`")
+    return None if ended[-1] else f"lines: the answer of {lines['node'][-1]} at the end has no `done`"
+
+
+def _lives_problem(rows: list[Line], events: Table, manifest: dict[str, Any]) -> str | None:
+    crashes, recoveries = (_times(events, event) for event in ("crash", "recover"))
+    lives: dict[str, int] = {}
+    for row, line in enumerate(rows):
+        life = lives.get(line.node, 0)
+        if begins := line.object.get("ev") == "start" and not line.said:
+            life = lives[line.node] = life + 1
+        recovered, crashed = recoveries.get(line.node, []), crashes.get(line.node, [])
+        since_ns = 0 if life < 2 else recovered[life - 2] if life - 2 < len(recovered) else 2**63
+        until_ns = crashed[life - 1] if 0 < life <= len(crashed) else 2**63
+        is_late = begins and life > 1 and line.at_ns != since_ns
+        if line.life != life or not since_ns <= line.at_ns <= until_ns or is_late:
+            return (
+                f"lines: row {row}: {line.node} is told or says something at {line.at_ns / 1e9:.6f} s in life"
+                f" {line.life}, and by lines and events it has begun {life} and crashed at"
+                f" {', '.join(f'{at_ns / 1e9:.6f} s' for at_ns in crashed[:5]) or 'no time'}"
+            )
+    needed = {name for name in _nodes(manifest, events) if name[0] != "h"} | set(recoveries)
+    for name in sorted(needed):
+        if lives.get(name, 0) != 1 + len(recoveries.get(name, [])):
+            return (
+                f"lines: {name} begins {lives.get(name, 0)} lives, and recovers {len(recoveries.get(name, []))} times"
+            )
+    return None
+
+
+def _times(events: Table, event: str) -> dict[str, list[int]]:
+    found: dict[str, list[int]] = {}
+    rows = events.coded("event").rows(event)
+    for name, at_ns in zip(events.picked("node", rows), events.picked("time_ns", rows), strict=True):
+        found.setdefault(name, []).append(at_ns)
+    return found
+
+
+def _events_problem(rows: list[Line], events: Table) -> str | None:
+    told, offered = Counter(_told(rows)), Counter[What]()
+    kinds = {*SAYS.values(), *TOLD, "broadcast", "refused"}
+    chosen = events.coded("event").rows(*kinds)
+    names = ("time_ns", "node", "event", "message", "station", "session", "detail")
+    noted = Counter(_noted(zip(*(events.picked(name, chosen) for name in names), strict=True)))
+    for what, by in ((told, 1), (noted, -1)):  # a host may refuse to broadcast
+        for node, at_ns, event, about in list(what):
+            if event in ("broadcast", "refused"):
+                offered[node, at_ns, "broadcast", ""] += by * what[node, at_ns, event, about]
+            if event == "refused" or event == "broadcast" and by == 1 and (node, at_ns, event, about) not in noted:
+                del what[node, at_ns, event, about]
+    wrong = (told - noted) + (noted - told) + offered + Counter({key: -by for key, by in offered.items()})
+    for node, at_ns, event, about in sorted(wrong, key=lambda one: one[1]):
+        key = node, at_ns, event, about
+        return (
+            f"lines: {node} has {told[key]} lines of {event} {about} at {at_ns / 1e9:.6f} s, and {noted[key]} events"
+            if about or not offered[key]
+            else f"lines: {node} is told of {'more' if offered[key] > 0 else 'fewer'} broadcasts at"
+            f" {at_ns / 1e9:.6f} s than there are, refused ones included"
+        )
+    return None
+
+
+def _told(rows: Iterable[Line]) -> Iterator[What]:
+    """What lines say that happened."""
+    for at_ns, node, _, said, line in rows:
+        kind = line.get("do" if said else "ev")
+        if said and kind in SAYS:
+            about = _name(node, line["id"]) if "id" in line else f"{line.get('session')} {line.get('station')}"
+            yield node, at_ns, SAYS[kind], about
+        elif not said and kind in TOLD:
+            yield node, at_ns, kind, f"p{line['process']}" if "process" in line else ""
+        elif not said and kind == "broadcast":
+            yield node, at_ns, kind, _name(node, line.get("id"))
+
+
+def _noted(columns: Iterable[tuple[Any, ...]]) -> Iterator[What]:
+    """The same of events."""
+    for at_ns, node, event, message, station, session, detail in columns:
+        if event == "refused" and json.loads(detail or "{}").get("cause") == "down":
+            continue
+        if event in ("deliver", "complete", "broadcast"):
+            about = message
+        elif event in SAYS.values():
+            about = f"{session} {station and station[1:]}"
+        else:
+            about = json.loads(detail)["process"] if event in ("suspect", "trust") else ""
+        yield node, at_ns, event, about
+
+
+def _name(node: str, message: Any) -> str:
+    """As events have it, of hosts and of processes."""
+    is_pair = isinstance(message, list) and len(message) == 2
+    return f"{'p' if node[0] == 'p' else 'h'}{message[0]}:{message[1]}" if is_pair else str(message)
+
+
+def _nodes(manifest: dict[str, Any], events: Table) -> set[str]:
+    if "processes" in manifest:
+        return {f"p{number}" for number in range(manifest["processes"])}
+    hosts = {word for word in events.coded("node").words if word[:1] == "h"}
+    hosts |= {f"h{number}" for number in range(manifest["hosts"] or 0)}
+    return hosts | {f"s{number}" for number in range(manifest["stations"])}
+
+
+def _object(line: str) -> dict[str, Any] | None:
+    try:
+        found = json.loads(line)
+    except ValueError:
+        return None
+    return found if isinstance(found, dict) else None

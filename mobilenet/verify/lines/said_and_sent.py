@@ -1,0 +1,104 @@
+"""Whether as much was sent and received as the lines of programs say.
+
+Checks    of processes: each line `send` is one message, in the end sent, or never left; each line `receive` is one
+          that was received. Their bytes are those of the lines
+          of hosts and stations: of the frames that lines ask for those are missing that found a full queue, or waited
+          when their node crashed, vanished or ended. Where none is missing, bytes and payload are those of the lines.
+          No more are told of than were received, no fewer than were received by who they are for. Over wires each
+          message comes to each station that a line sends it to, if none was lost and none is under way
+Model     a message that says no `bytes` is as long as its compact UTF-8 encoding and its payload
+Units     bytes
+Source    ours: docs/guide/programs.md
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from mobilenet.expected.expectations import Expected, ProcessPlan
+
+SENDS = ("send", "broadcast")
+encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
+
+
+def sent_problem(
+    rows: Iterable[Any], counters: dict[str, Any], manifest: dict[str, Any], expected: Expected | ProcessPlan | None
+) -> str | None:
+    """`rows`: lines as in judge.py. The first count that differs."""
+    found: Counter[tuple[str, str]] = Counter()  # kind of a node, of what
+    crossing = manifest.get("stations", 0) - 1
+    for line in rows:
+        role, what = line.node[0], line.object
+        if line.said and (action := what.get("do")) in (*SENDS, "wire"):
+            number = crossing if action == "wire" and what.get("to") is None else 1
+            name = "wire" if action == "wire" else "sent"
+            payload = what.get("payload_bytes", 0)
+            size = what["bytes"] if "bytes" in what else len(_text_bytes(what.get("message"))) + payload
+            found[role, name] += number
+            found[role, "bytes"] += size * (name == "sent")
+            found[role, "payload"] += payload * (name == "sent")
+        elif not line.said and what.get("ev") in ("receive", "wire", "start"):
+            found[role, f"{what['ev']} told"] += 1
+    try:
+        of_processes = "processes" in manifest
+        problems = (
+            _of_processes(found, counters["messages"])
+            if of_processes
+            else _of_hosts(found, counters, manifest["quiescent"], expected)
+        )
+        return next(problems, None)
+    except (KeyError, TypeError, AttributeError) as error:
+        return f"counters.json: a counter is missing, or no number: {error}"
+
+
+def _text_bytes(message: Any) -> bytes:
+    return encode(message).encode("utf-8", "surrogatepass")
+
+
+def _of_processes(found: Counter[tuple[str, str]], messages: dict[str, Any]) -> Iterator[str]:
+    pairs = (
+        ("sent", messages["sent"] + messages["never_left"], "messages sent, or that never left"),
+        ("receive told", messages["received"], "messages received"),
+        ("bytes", messages["bytes"], "bytes"),
+    )
+    for name, counted, words in pairs:
+        if found["p", name] != counted:
+            yield f"lines: {found['p', name]} ({name}), and counters.json has {counted} {words}"
+
+
+def _of_hosts(
+    found: Counter[tuple[str, str]], counters: dict[str, Any], quiescent: bool, expected: Expected | ProcessPlan | None
+) -> Iterator[str]:
+    radio, wired = counters["radio"], counters["wired"]
+    known = expected if isinstance(expected, Expected) else None
+    for side in ("host", "station"):
+        kinds = counters["by_message_type"][side].values()
+        sent, size, control = (sum(kind[name] for kind in kinds) for name in ("count", "bytes", "control_bytes"))
+        said = found[side[0], "sent"]
+        if sent > said:
+            yield f"lines: {side}s say {said} frames, and counters.json has {sent} of them"
+        # a life of a node ends with what waits in its radio then
+        more = radio["queue_drops"] + found[side[0], "start told"] * ((known.queue_frames if known else said) + 1)
+        if sent < said - more:
+            yield f"lines: {side}s say {said} frames, counters.json has {sent}, and {more} can have been dropped"
+        payload, text = found[side[0], "payload"], found[side[0], "bytes"]
+        if sent == said and size - control != payload:
+            yield f"lines: {payload} bytes of payload of {side}s, and counters.json has {size - control}"
+        around = known.air.carriers[0].around_bytes if known and known.air else None
+        if sent == said and around is not None and size != text + sent * around:
+            yield (
+                f"lines: {text} bytes in {sent} frames of {side}s, and counters.json has {size} with {around} around"
+                " each"
+            )
+    told = found["h", "receive told"] + found["s", "receive told"]
+    if not radio["addressed"]["received"] <= told <= radio["received"]:
+        yield (
+            f"lines: {told} frames are told of, counters.json has {radio['received']} received,"
+            f" {radio['addressed']['received']} of them by who they are for"
+        )
+    said, told = found["s", "wire"], found["s", "wire told"]
+    if told > said or quiescent and not wired.get("lost") and told != said:
+        yield f"lines: {told} messages from other stations are told of, and {said} were sent"

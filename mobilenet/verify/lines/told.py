@@ -1,0 +1,124 @@
+"""Whether programs were told what is so: who they are, where, when, and what others said.
+
+Checks    `t` of each event is its time; `me`, `role` and the numbers of nodes of `start` are those of the node and the
+          run; `stable` is what the node stored last
+          the payload of a broadcast is the scenario's; a cell is one of the run, none when the host has just left
+          coverage, and that in which it has just come into coverage
+          a message that is told was said before by the node that it is from, to this one or to all
+Model     two messages are the same if their JSON values are. What somebody says may be lost, and on the adversary's
+          network come twice, so nothing is counted here
+Source    ours: docs/guide/programs.md
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from mobilenet.expected.expectations import Expected, ProcessPlan
+from mobilenet.quoting import cut
+from mobilenet.rundir.table import Table
+
+ROLES = {"h": "host", "s": "station", "p": "process"}
+PEERS = {"h": "sh", "s": "h", "p": "p"}  # whose frames a node is told of
+LONGEST = 80  # characters of a value in a sentence
+encode = json.JSONEncoder(sort_keys=True, separators=(",", ":")).encode
+
+
+def told_problem(
+    rows: Iterable[Any], events: Table, manifest: dict[str, Any], expected: Expected | ProcessPlan | None
+) -> str | None:
+    """`rows`: lines as in judge.py. The first thing told that is not so."""
+    known = _Known(events, manifest, expected)
+    for row, line in enumerate(rows):
+        if line.said:
+            known.note_said(line)
+        elif (wrong := next(known.wrongs(line), None)) is not None:
+            key, is_told, due = wrong
+            return (
+                f"lines: row {row}: {line.node} is told at {line.at_ns / 1e9:.6f} s in {line.object.get('ev')} that"
+                f" {key} is {cut(encode(is_told), LONGEST)}, expected {due}"
+            )
+    return None
+
+
+class _Known:
+    def __init__(self, events: Table, manifest: dict[str, Any], expected: Expected | ProcessPlan | None) -> None:
+        self._counts: dict[str, set[int]] = {}
+        if "processes" in manifest:
+            self._counts["n"] = {manifest["processes"]}
+        else:
+            self._counts["stations"] = {manifest["stations"]}
+            hosts = expected.hosts if isinstance(expected, Expected) else None
+            if hosts is not None:
+                self._counts["hosts"] = {len(hosts), sum(not host.is_added for host in hosts)}
+        self._stations = manifest["stations"]
+        self._payload_bytes = 0 if "processes" in manifest else manifest.get("payload_bytes")
+        self._stored: dict[str, Any] = {}
+        self._said: set[tuple[str, str, Any, str]] = set()  # which node, how, to whom, what
+        self._texts: dict[int, str] = {}
+        chosen = events.coded("event").rows("in_coverage", "out_of_coverage")
+        names = ("node", "time_ns", "station")
+        columns = (events.picked(name, chosen) for name in names)
+        self._covered: dict[tuple[str, int], set[int | None]] = {}
+        self._entered: set[tuple[str, int]] = set()  # which node was told of the station of its in_coverage, and when
+        for node, at_ns, station in zip(*columns, strict=True):
+            self._covered.setdefault((node, at_ns), set()).add(None if station is None else int(station[1:]))
+
+    def note_said(self, line: Any) -> None:
+        what = line.object
+        action = what["do"]
+        if action == "store":
+            self._stored[line.node] = what.get("stable")
+        elif action in ("send", "broadcast", "wire"):
+            how = "wire" if action == "wire" else "receive"
+            to = what.get("to")
+            self._said.add((line.node, how, to if type(to) is int else None, self._text(what)))
+
+    def _text(self, what: dict[str, Any]) -> str:
+        """The same object stands for all equal lines."""
+        found = self._texts.get(id(what))
+        if found is None:
+            found = self._texts[id(what)] = encode(what.get("message"))
+        return found
+
+    def wrongs(self, line: Any) -> Iterator[tuple[str, Any, str]]:
+        """What is wrong, as it was told, and what was expected."""
+        what, kind, me = line.object, line.object["ev"], int(line.node[1:])
+        if what.get("t") != line.at_ns:
+            yield "t", what.get("t"), str(line.at_ns)
+        if kind == "start":
+            yield from self._start_wrongs(line, me)
+        elif kind == "broadcast" and self._payload_bytes is not None:
+            if what.get("payload_bytes") != self._payload_bytes:
+                yield "payload_bytes", what.get("payload_bytes"), f"{self._payload_bytes}"
+        elif kind == "cell":
+            yield from self._cell_wrongs(line)
+        elif kind in ("receive", "wire"):
+            kinds, text = PEERS[line.node[0]] if kind == "receive" else "s", self._text(what)
+            peers = [f"{letter}{what.get('from')}" for letter in kinds]
+            said = ((peer, kind, to, text) for peer in peers for to in (me, None))
+            if self._said.isdisjoint(said):
+                yield "message", what.get("message"), f"something that {' or '.join(peers)} has said to it before"
+
+    def _start_wrongs(self, line: Any, me: int) -> Iterator[tuple[str, Any, str]]:
+        what, role = line.object, ROLES[line.node[0]]
+        for key, due in (("me", me), ("role", role), ("stable", self._stored.get(line.node))):
+            if encode(what.get(key)) != encode(due):
+                yield key, what.get(key), cut(encode(due), LONGEST)
+        for key, counts in self._counts.items():
+            if what.get(key) not in counts:
+                yield key, what.get(key), " or ".join(map(str, sorted(counts)))
+
+    def _cell_wrongs(self, line: Any) -> Iterator[tuple[str, Any, str]]:
+        station, covered = line.object.get("station"), self._covered.get((line.node, line.at_ns))
+        if station is None:
+            if covered is None or None not in covered:
+                yield "station", None, "a station, as it does not leave coverage"
+        elif type(station) is not int or not 0 <= station < self._stations:
+            yield "station", station, f"a number below {self._stations}"
+        elif covered is not None and len(covered - {None}) == 1:
+            if station not in covered and (line.node, line.at_ns) not in self._entered:
+                yield "station", station, "what in_coverage has in that nanosecond"
+            self._entered.add((line.node, line.at_ns))  # a drag may bring it to the next station at once

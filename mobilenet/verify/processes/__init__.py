@@ -1,0 +1,1 @@
+"""Runs of processes on an abstract network."""

@@ -1,0 +1,1 @@
+"""Whether a record of hosts agrees with itself and with its scenario."""

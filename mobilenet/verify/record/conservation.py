@@ -1,0 +1,200 @@
+"""Whether every frame is accounted for, on radio and wire.
+
+Model     a pair is a frame and a node within its reach: in range, or, where power decides, one at which its preamble
+          is detected if the medium is silent. It was received, or lost for one reason. A radio that copies frames (only
+          an adversary's does) adds `duplicated`, and what had not arrived at the end is `in_flight`. Counters that are
+          told twice, in counters.json and in the samples of the network, agree. The share that is lost at random is the
+          scenario's; retries, and frames given up, are only of frames that are acknowledged
+Units     frames, bytes of PSDU
+Source    IEEE 802.11-2016, 9.3.1.4 (an ACK has 14 bytes); ours: docs/verdicts-and-metrics.md
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import chain
+from math import log, sqrt
+from typing import Any
+
+from mobilenet.expected.expectations import Expected, Radio
+from mobilenet.rundir.table import Columns, Table
+from mobilenet.verify.record.kinds import kinds_problems
+
+MAC_ACK_BYTES = 14
+RARER_THAN = 1e-12  # what does not happen by chance
+
+
+def conservation_problem(
+    counters: dict[str, Any],
+    samples: Columns,
+    quiescent: bool,
+    duplicating_air: bool,
+    expected: Expected | None = None,
+) -> str | None:
+    """The first sum that does not come out, or None."""
+    try:
+        problems = chain(
+            _problems(counters, quiescent, duplicating_air, expected),
+            _kinds_problems(counters, expected),
+            kinds_problems(counters, samples, expected),
+        )
+        return next(problems, None) or _told_differently(counters, samples)
+    except (KeyError, TypeError, AttributeError) as error:
+        return f"counters.json lacks or garbles {error}"
+
+
+def radio_problem(
+    counters: dict[str, Any], samples: Columns, duplicating_air: bool, expected: Expected | None
+) -> str | None:
+    """The first sum of the radio that does not come out, of a run that may have ended in the middle of a message."""
+    try:
+        problem = next(_radio_problems(counters, duplicating_air, expected), None)
+        return problem or _told_differently(counters, samples, ("radio_", "pairs_", "addressed_"))
+    except (KeyError, TypeError, AttributeError) as error:
+        return f"counters.json lacks or garbles {error}"
+
+
+def _problems(
+    counters: dict[str, Any], quiescent: bool, duplicating_air: bool, expected: Expected | None
+) -> Iterator[str]:
+    yield from _radio_problems(counters, duplicating_air, expected)
+    yield from _wired_problems(counters, quiescent, expected)
+
+
+def _radio_problems(counters: dict[str, Any], duplicating_air: bool, expected: Expected | None) -> Iterator[str]:
+    yield from no_counts("counters", {key: counters[key] for key in ("radio", "wired", "by_message_type")})
+    radio, kinds = counters["radio"], counters["by_message_type"]
+    yield from no_counts("radio", {key: radio[key] for key in ("queue_drops", "mac_retries")})
+    for label, pairs in (("radio", radio), ("radio.addressed", radio["addressed"])):
+        known = pairs["received"] + sum(pairs["lost"].values()) + pairs.get("in_flight", 0)
+        copies = pairs.get("duplicated", 0)
+        if pairs["pairs_in_range"] + copies != known:
+            yield (
+                f"{label}: {pairs['pairs_in_range']} pairs (frame, node within reach) and {copies} copies, but {known}"
+                " received, lost or in flight"
+            )
+        if not duplicating_air and (copies or pairs.get("in_flight", 0)):
+            yield f"{label}: frames duplicated or in flight, which this run's radio cannot do"
+    for key in ("pairs_in_range", "received"):
+        if radio["addressed"][key] > radio[key]:
+            yield f"radio: more addressed pairs than pairs ({key})"
+    on_air = [kind for side in ("host", "station") for kind in kinds[side].values()]
+    frames = sum(kind["count"] for kind in on_air)
+    if radio["frames"] != frames + radio["mac_acks"]:
+        yield f"radio: {radio['frames']} frames, but {frames} messages and {radio['mac_acks']} MAC ACKs"
+    size = sum(kind["bytes"] for kind in on_air) + MAC_ACK_BYTES * radio["mac_acks"]
+    if radio["bytes"] != size:
+        yield f"radio: {radio['bytes']} bytes, but {size} in messages and MAC ACKs"
+    for side in ("host", "station", "wired"):
+        for name, kind in kinds[side].items():
+            if kind["control_bytes"] > kind["bytes"]:
+                yield f"{side} {name}: more control bytes than bytes"
+    if expected is not None and expected.radio is not None:
+        yield from _chance_problems(radio, expected.radio)
+        yield from _unicast_problems(radio, expected.radio)
+        if radio["lost"].get("receiver_down") and expected.radio.always_up:
+            yield f"radio: {radio['lost']['receiver_down']} pairs lost as receiver_down, and every node is always up"
+    if expected is not None and expected.hosts is not None and expected.places is not None:
+        nodes = len(expected.hosts) + len(expected.places.stations_m)
+        if radio["pairs_in_range"] > radio["frames"] * max(0, nodes - 1):
+            yield f"radio: {radio['pairs_in_range']} pairs in {radio['frames']} frames, with {nodes} nodes in all"
+
+
+def _wired_problems(counters: dict[str, Any], quiescent: bool, expected: Expected | None) -> Iterator[str]:
+    wired, kinds = counters["wired"], counters["by_message_type"]
+    hops = sum(kind["count"] for kind in kinds["wired"].values())
+    if wired["sent"] != hops:
+        yield f"wired: {wired['sent']} sent, but {hops} counted by kind"
+    lost = wired.get("lost", 0)
+    if wired["sent"] != wired["delivered"] + wired["in_flight"] + lost:
+        but = f", {lost} lost" if lost else ""
+        yield f"wired: {wired['sent']} sent, {wired['delivered']} delivered{but} and {wired['in_flight']} in flight"
+    if lost and expected is not None and not any(switch.loses for switch in expected.switches):
+        yield f"wired: {lost} lost, and nobody cut a link so that it loses anything"
+    if quiescent and wired["in_flight"]:
+        yield f"wired: quiescent, but {wired['in_flight']} in flight"
+    if wired.get("suspicions") and expected is not None and expected.radio is not None and not expected.radio.suspects:
+        yield f"wired: {wired['suspicions']} suspicions, and this backbone has no failure detector"
+
+
+def _chance_problems(radio: dict[str, Any], expected: Radio) -> Iterator[str]:
+    """Of what meets no other frame, the scenario's share is lost at random, within what chance allows (Bernstein)."""
+    lost = radio["lost"].get("random", 0)
+    tried = radio["received"] + lost
+    for share, sign in ((expected.least_loss, -1), (expected.most_loss, 1)):
+        mean, variance, rare = tried * share, tried * share * (1 - share), -log(RARER_THAN)
+        most = 0.0 if variance == 0 else rare / 3 + sqrt(rare**2 / 9 + 2 * rare * variance)
+        if sign * (lost - mean) > most + 1:
+            yield f"radio: {lost} of {tried} receptions lost at random, and the scenario's loss is {share:g}"
+
+
+def _unicast_problems(radio: dict[str, Any], expected: Radio) -> Iterator[str]:
+    """What only frames that are acknowledged have."""
+    given_up, retries = radio.get("mac_given_up", 0), radio["mac_retries"]
+    if not expected.acknowledges:
+        for name, count in (("mac_acks", radio["mac_acks"]), ("mac_given_up", given_up), ("mac_retries", retries)):
+            if count:
+                yield f"radio: {count} {name}, and no frame of this protocol is acknowledged"
+    if retries > radio["frames"] - radio["mac_acks"]:
+        yield f"radio: {retries} mac_retries in {radio['frames'] - radio['mac_acks']} frames"
+    if retries < given_up * expected.least_retries or retries and not expected.least_retries:
+        yield f"radio: {given_up} mac_given_up, each after {expected.least_retries} retries, and {retries} mac_retries"
+
+
+def _kinds_problems(counters: dict[str, Any], expected: Expected | None) -> Iterator[str]:
+    """Bytes of messages against their numbers and the sizes that the scenario gives."""
+    kinds, wired = counters["by_message_type"], counters["wired"]
+    for side in ("host", "station", "wired"):
+        for name, kind in kinds[side].items():
+            payload = kind["bytes"] - kind["control_bytes"]
+            if not kind["count"] and kind["bytes"]:
+                yield f"{side} {name}: {kind['bytes']} bytes in no message"
+            if expected is not None and expected.payload_bytes is not None and payload % max(1, expected.payload_bytes):
+                yield f"{side} {name}: {payload} bytes of payload, a message has {expected.payload_bytes}"
+            if expected is not None and expected.payload_bytes == 0 and payload:
+                yield f"{side} {name}: {payload} bytes of payload, messages have none"
+    if expected is not None and expected.wired_header_bytes is not None:
+        size = sum(kind["bytes"] for kind in kinds["wired"].values()) + expected.wired_header_bytes * wired["sent"]
+        if wired["bytes"] != size:
+            yield f"wired: {wired['bytes']} bytes, but {size} in messages and their headers"
+
+
+def no_counts(path: str, value: Any) -> Iterator[str]:
+    """Leaves that are not numbers of things."""
+    if isinstance(value, dict):
+        for key, inside in value.items():
+            yield from no_counts(f"{path}.{key}", inside)
+    elif not isinstance(value, int) or isinstance(value, bool) or value < 0:
+        yield f"{path} is {value!r}, expected how many"
+
+
+def _told_differently(counters: dict[str, Any], samples: Columns, prefixes: tuple[str, ...] = ("",)) -> str | None:
+    """The network's last samples against the counters, those that begin so."""
+    last: dict[str, float] = {}
+    table = Table.of(samples)
+    rows = table.coded("node").rows("network")
+    for quantity, value in zip(table.picked("quantity", rows), table.picked("value", rows), strict=True):
+        last[quantity] = value
+    radio, wired, kinds = counters["radio"], counters["wired"], counters["by_message_type"]
+    on_air = [kind for side in ("host", "station") for kind in kinds[side].values()]
+    control = sum(kind["control_bytes"] for kind in on_air)
+    payload = sum(kind["bytes"] for kind in on_air) - control
+    told = {
+        "radio_frames": radio["frames"] - radio["mac_acks"],
+        "radio_bytes": radio["bytes"],
+        "radio_control_bytes": control,
+        # not in records of older versions
+        **({"radio_payload_bytes": payload} if "radio_payload_bytes" in last else {}),
+        "wired_messages": wired["sent"],
+        "wired_bytes": wired["bytes"],
+        **({"wired_lost": wired.get("lost", 0)} if wired.get("lost") or "wired_lost" in last else {}),
+        "pairs_received": radio["received"],
+        "addressed_pairs_received": radio["addressed"]["received"],
+        **({"radio_mac_retries": radio["mac_retries"]} if radio["mac_retries"] or "radio_mac_retries" in last else {}),
+        **{f"pairs_{outcome}": count for outcome, count in radio["lost"].items()},
+        **{f"addressed_pairs_{outcome}": count for outcome, count in radio["addressed"]["lost"].items()},
+    }
+    for quantity, count in told.items():
+        if quantity.startswith(prefixes) and last.get(quantity) != count:
+            return f"{quantity}: {count} in counters.json, {last.get(quantity)} in the last sample"
+    return None

@@ -1,0 +1,157 @@
+"""Whether every node can have been where the record says.
+
+Checks    positions are finite numbers; those of stations are the scenario's, once, at the beginning
+          a host's positions are told at the scenario's interval, from when it appears on, without a hole
+          nobody moves faster than the scenario lets it, but for being dragged to where the scenario says. When the
+          active part is over, who is in no cell is put at the nearest covered place
+          a host is with a station that its positions allow: see stations.py; and in coverage where it is: see
+          coverage.py
+Units     metres, integer nanoseconds
+Shapes    x, y: float64 (positions of one host,)
+Source    ours: docs/models/world.md, docs/verdicts-and-metrics.md
+"""
+
+from __future__ import annotations
+
+import math
+from itertools import zip_longest
+from math import hypot
+
+from mobilenet.clock import SECOND
+from mobilenet.expected.expectations import Expected, HostPlan, Places
+from mobilenet.rundir.table import Columns
+from mobilenet.verify.record.coverage import ROUNDING_M, Track, coverage_problem
+from mobilenet.verify.record.stations import stations_problem
+from mobilenet.verify.record.walks import walks_problem
+
+SLOWNESS = 1 + 1e-9
+
+
+def places_problem(events: Columns, positions: Columns, expected: Expected | None) -> str | None:
+    """The first position, or station, that cannot be."""
+    tracks, problem = _tracks(positions)
+    if problem is not None or expected is None or expected.hosts is None or expected.places is None:
+        return problem
+    plans = _plans(expected)
+    return (
+        _nodes_problem(tracks, plans, expected.places)
+        or _times_problem(tracks, plans, expected.places, expected.end_ns)
+        or _ways_problem(events, tracks, plans, expected)
+    )
+
+
+def places_so_far_problem(events: Columns, positions: Columns, expected: Expected | None) -> str | None:
+    """The same of a run that ended early, whose positions may end at any time."""
+    tracks, problem = _tracks(positions)
+    if problem is not None or expected is None or expected.hosts is None or expected.places is None:
+        return problem
+    plans = _plans(expected)
+    return _nodes_problem(tracks, plans, expected.places) or _ways_problem(events, tracks, plans, expected)
+
+
+def _tracks(positions: Columns) -> tuple[dict[str, Track], str | None]:
+    """Of each node; and what is no position."""
+    tracks: dict[str, Track] = {}
+    columns = (positions[name] for name in ("time_ns", "node", "x_m", "y_m"))
+    for row, (time, node, x, y) in enumerate(zip(*columns, strict=True)):
+        if node is None or time is None or x is None or y is None or not (math.isfinite(x) and math.isfinite(y)):
+            return tracks, f"positions: row {row} has {node} at ({x}, {y}) m at {time} ns"
+        times, xs, ys = tracks.setdefault(node, ([], [], []))
+        times.append(time)
+        xs.append(x)
+        ys.append(y)
+    return tracks, None
+
+
+def _plans(expected: Expected) -> dict[str, HostPlan]:
+    return {f"h{number}": plan for number, plan in enumerate(expected.hosts or ())}
+
+
+def _nodes_problem(tracks: dict[str, Track], plans: dict[str, HostPlan], places: Places) -> str | None:
+    stations = {f"s{number}": place for number, place in enumerate(places.stations_m)}
+    others = (node for node in tracks if node not in plans and node not in stations)
+    return _stations_problem(tracks, stations) or next(
+        (f"positions: {node} is not a host of the scenario" for node in others), None
+    )
+
+
+def _ways_problem(
+    events: Columns, tracks: dict[str, Track], plans: dict[str, HostPlan], expected: Expected
+) -> str | None:
+    """How hosts move, and what follows from where they are."""
+    assert expected.places is not None
+    there = ((node, plan) for node, plan in plans.items() if node in tracks)
+    walks = (_walk_problem(node, tracks[node], plan, expected.places, expected.end_ns) for node, plan in there)
+    return (
+        next(filter(None, walks), None)
+        or stations_problem(events, tracks, plans, expected)
+        or coverage_problem(events, tracks, plans, expected)
+        or walks_problem(events, tracks, plans, expected.places, expected.end_ns)
+    )
+
+
+def _stations_problem(tracks: dict[str, Track], stations: dict[str, tuple[float, float]]) -> str | None:
+    for node, place in stations.items():
+        found = tracks.get(node)
+        if found is None or found != ([0], [place[0]], [place[1]]):
+            told = (
+                "nowhere"
+                if found is None
+                else f"at ({found[1][0]:g}, {found[2][0]:g}) m"
+                if len(found[0]) == 1
+                else f"told {len(found[0])} times"
+            )
+            return f"positions: {node} is {told}, the scenario has it at ({place[0]:g}, {place[1]:g}) m, once, at 0 s"
+    return None
+
+
+def _times_problem(tracks: dict[str, Track], plans: dict[str, HostPlan], places: Places, end_ns: int) -> str | None:
+    told = {node: times for node, (times, _, _) in tracks.items() if node in plans}
+    if places.every_ns is None:
+        return next((f"positions: {node} has some, and the scenario wants none of hosts" for node in told), None)
+    last_ns = max((times[-1] for times in told.values()), default=0)
+    stay = any(plan.vanishes_ns is None for plan in plans.values())
+    for node, plan in plans.items():
+        first = -(-(plan.appears_ns + plan.is_added) // places.every_ns) * places.every_ns
+        times = told.get(node, [])
+        until_ns = last_ns if plan.vanishes_ns is None else max(plan.vanishes_ns - 1, times[-1] if times else 0)
+        wanted = range(first, until_ns + 1, places.every_ns)
+        if len(times) != len(wanted) or times != list(wanted):
+            beyond = max(until_ns, last_ns) + 1
+            pairs = zip_longest(times, wanted, fillvalue=beyond)
+            odd = next(min(is_told, due) for is_told, due in pairs if is_told != due)
+            return (
+                f"positions: {node} is {'told' if odd in times else 'not told'} at {odd / SECOND:g} s, expected each"
+                f" {places.every_ns / SECOND:g} s"
+            )
+    if stay and (last_ns < end_ns - places.every_ns or last_ns > end_ns + places.every_ns):
+        return f"positions: they end at {last_ns / SECOND:g} s, the active part at {end_ns / SECOND:g} s"
+    return None
+
+
+def _walk_problem(node: str, track: Track, plan: HostPlan, places: Places, end_ns: int) -> str | None:
+    times, xs, ys = track
+    for i in range(0 if plan.is_added else 1, len(times)):
+        since_ns, x, y = _begin(track, i, plan)
+        moved_m = hypot(xs[i] - x, ys[i] - y)
+        most_m = plan.speed_mps * SLOWNESS * (times[i] - since_ns) / SECOND + ROUNDING_M
+        if moved_m > most_m and not (times[i] >= end_ns and _was_brought_back(xs[i], ys[i], places)):
+            return (
+                f"positions: {node} moves {moved_m:.6g} m from {since_ns / SECOND:g} to {times[i] / SECOND:g} s; "
+                f"at {plan.speed_mps:g} m/s it can move {most_m:.6g} m"
+            )
+    return None
+
+
+def _begin(track: Track, i: int, plan: HostPlan) -> tuple[int, float, float]:
+    """When and where it begins to move to its i-th position: the one before, or where somebody has put it since."""
+    times, xs, ys = track
+    put = [drag for drag in plan.drags if (times[i - 1] if i else 0) <= drag[0] < times[i]]
+    return put[-1] if put else (times[i - 1], xs[i - 1], ys[i - 1])
+
+
+def _was_brought_back(x: float, y: float, places: Places) -> bool:
+    """It stands on the rim of the nearest cell; where power decides, anywhere."""
+    return (
+        places.by_power or abs(min(hypot(x - sx, y - sy) for sx, sy in places.stations_m) - places.range_m) < ROUNDING_M
+    )
