@@ -112,6 +112,13 @@ class Declaration:
         """What it sends whether or not anybody broadcasts, beyond a few frames per node."""
         return 0.0
 
+    @staticmethod
+    def most_sent_again_per_s(p: Any, pending: int) -> float:
+        """Copies that a station radios again each second at most while so many messages are not acknowledged, for the
+        estimate of a run that does not come to rest.
+        """
+        return 0.0
+
 
 def filled_in(found: type) -> type[Declaration]:
     """A class that declares all of it: what `found`, a plug-in's, does not say is as in Declaration."""

@@ -106,3 +106,8 @@ class MobileCausal(Declaration):
     @staticmethod
     def forgets_after_s(p: MobileCausalParameters) -> float | None:
         return p.stub_lifetime_s
+
+    @staticmethod
+    def most_sent_again_per_s(p: MobileCausalParameters, pending: int) -> float:
+        """A whole window in each shortest interval."""
+        return min(pending, p.window) / (p.resend_full_s * p.resend_jitter_low)
