@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 
 from mobilenet.clock import ns
 
-from ..declaration import Declaration
+from ..declaration import Declaration, Settling
 from ..port import MessageId
 from .host import Host
 from .messages import (
@@ -55,6 +55,10 @@ class MobileCausal(Declaration):
     }
     samples_lists = True
     rests = "by resending"
+    # Exchanges: leave; join and chal, join and init_ACK; twice init and init_ACK, ack_h and nothing or reinit.
+    # Messages: Delete; Req1 and the answers; and for each init Req1, Rsp1, Req2, Rsp2, which wait for the same four of
+    # an older request that is under way (F9b: then the owner serves the newest). Rsp2 carries what was missed
+    settling = Settling(exchanges=1 + 2 + 2 * 2, messages=1 + 2 + 2 * 2 * 4, backlogs=2 * 2)
     messages_stay_whole = True
     keeps_until_acknowledged = True
     numbers_once = True
