@@ -39,9 +39,9 @@ MOST_LOSS = 0.2  # at random: a frame and its answer still arrive in (0.8 * 0.9)
 # of a station's time for first copies: at MOST_LOSS 100 hosts need 9 of each (_copies), which is 36 % of its time, and
 # 72 % if a second station is heard as well
 MOST_SHARE = 0.04
-# over TCP for the copies to all hosts: at MOST_LOSS each takes 1 / 0.52 attempts, and so does TCP's acknowledgement,
-# which together is 77 % of the time
-MOST_SHARE_OVER_TCP = 0.2
+# over TCP for the copies to all hosts, with the attempts of the MAC: with its acknowledgements, which take no longer,
+# TCP takes half of the time, and a copy waits for half of another on average (M/D/1)
+MOST_SHARE_OVER_TCP = 0.25
 # of a cell's time: a frame is lost if one of a hidden host begins within its airtime before or after its begin, so
 # exp(-2 * HIDDEN * share) arrive
 MOST_HEARTBEAT_SHARE = -log(1 - LOST_ANYHOW) / (2 * HIDDEN)
@@ -105,8 +105,8 @@ def _objections(scenario: Scenario) -> Iterator[str]:
 def _unfit(protocol: Any, scenario: Scenario) -> Iterator[str]:
     """Numbers of the protocol with which it need not come to rest."""
     if not _resends(scenario):
-        on_wires_s, tries = on_wires_s(scenario, 0), protocol.tcp.max_retransmissions
-        if on_wires_s > protocol.handoff_wait_s:
+        wires_s, tries = on_wires_s(scenario, 0), protocol.tcp.max_retransmissions
+        if wires_s > protocol.handoff_wait_s:
             yield f"a handoff over these wires may take longer than handoff_wait_s, {protocol.handoff_wait_s:g} s"
         if tries < FEWEST_RETRANSMISSIONS:
             yield f"tcp.max_retransmissions is {tries}, so connections end without need"
@@ -200,8 +200,9 @@ def _talk_s(scenario: Scenario, tcp: Any) -> float:
     first_s = min(tcp.rto_max_s, max(tcp.rto_initial_s, tcp.rto_min_s, tcp.rto_after_lost_syn_s))
     lost = (1 - _arrives(scenario) ** 2) ** scenario.wireless.retry_limit
     in_a_row = ceil(log(UNHEARD_IS_RARER_THAN) / log(lost))
-    longest_s = sum(min(tcp.rto_max_s, first_s * 2.0 ** min(doubled, 20)) for doubled in range(in_a_row))
-    return declaration_of(scenario.protocol).settling.exchanges * (first_s + tcp.delayed_ack_s) + longest_s
+    longest_s: float = sum(min(tcp.rto_max_s, first_s * 2.0 ** min(doubled, 20)) for doubled in range(in_a_row))
+    ordinary_s: float = declaration_of(scenario.protocol).settling.exchanges * (first_s + tcp.delayed_ack_s)
+    return ordinary_s + longest_s
 
 
 def _arrives(scenario: Scenario) -> float:
