@@ -108,13 +108,15 @@ def _require_the_same(done: Any, allow_code: bool, quiet: bool) -> None:
 def check(scenario: ScenarioFile, overrides: Overrides = None) -> None:
     """Read a scenario and say whether it can run, without running it."""
     with reporting():
-        from mobilenet.expected.by_kind import doubts
-        from mobilenet.scenario import expected_effort, load_scenario
+        from mobilenet.expected.by_kind import doubts, longest_drain_s
+        from mobilenet.scenario import effort_of_drain, expected_effort, load_scenario
 
         loaded = load_scenario(scenario, overrides or [])
         say(f"{scenario}: fine; {loaded.lasts}, {expected_effort(loaded)}")
         for line in loaded.warnings():
             say(f"warning: {line}")
+        if (effort := effort_of_drain(loaded, longest_drain_s(loaded))) is not None:
+            say(f"warning: {effort}")
         for reason in doubts(loaded):
             say(f"the verdict may be unknown: {reason}")
         again = "".join(f" --set {shlex.quote(override)}" for override in overrides or ())

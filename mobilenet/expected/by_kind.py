@@ -54,6 +54,13 @@ def expected(scenario: AnyRecorded) -> Expected | ProcessPlan:
     return derived(scenario)[1]
 
 
+def longest_drain_s(scenario: AnyRecorded) -> float:
+    """How long a run of hosts goes on at most after its active part: as long as it is held to, where rest is promised.
+    Runs of processes have no such part.
+    """
+    return hosts.longest_drain_s(scenario) if isinstance(scenario, Scenario) else 0.0
+
+
 def doubts(scenario: AnyRecorded) -> list[str]:
     """Why the verdict on a run may be unknown, as far as its scenario shows it: a sentence for each reason.
 

@@ -120,6 +120,12 @@ def _imported(scenario: Scenario) -> Imported | None:
     return imported(mobility, scenario.folder, ns(scenario.duration_s) / 1e9, scenario.origin, scenario.seed)
 
 
+def longest_drain_s(scenario: Scenario) -> float:
+    """How long the run goes on at most after its active part."""
+    within_s = rest(scenario).within_s
+    return scenario.drain_s if within_s is None else min(within_s, scenario.drain_s)
+
+
 def doubts(scenario: Scenario) -> Iterator[str]:
     """Why the verdict may be unknown."""
     within_s, because = rest(scenario)

@@ -15,41 +15,44 @@ Source    ours: docs/validation/trust.md
 from __future__ import annotations
 
 from collections.abc import Iterator
-from math import ceil, log, sqrt
+from math import ceil, log, pi, sqrt
 from typing import Any, NamedTuple
 
-from mobilenet.clock import MICROSECOND, SECOND, ns
+from mobilenet.clock import SECOND, ns
+from mobilenet.expected.wired_time import HEADERS_BYTES, on_wires_s
 from mobilenet.network.radio.framing import Framing
-from mobilenet.network.radio.phy import MODES
-from mobilenet.network.wired.parameters import MAX_DELAY_MS
+from mobilenet.network.radio.phy import ACK_BYTES, MODES
 from mobilenet.scenario.mobile import Scenario
 from mobilenet.scenario.protocol_groups import declaration_of
 from mobilenet.world.faults import outages
 from mobilenet.world.interventions import Cut, Interval
 
+# Shares that have no closed bound, and limits beyond which nothing is promised. Each is on the safe side for the reason
+# beside it; all else follows from the scenario
 UNHEARD_IS_RARER_THAN = 1e-6
-LOST_ANYHOW = 0.1  # of all frames: collisions and noise of any kind, when nobody broadcasts any more
-LOST_UNDER_LOAD = 0.5  # the same while hosts broadcast and stations send copies again
+UNUSUAL = 6  # standard deviations of a Poisson number that are never exceeded
 NEVER_S = 1e9
-MOST_LOSS = 0.2  # at random, beyond which nothing is promised
-MOST_SHARE = 0.04  # of a station's time, for the first copies of all messages; over TCP for a copy to each host
-MOST_SHARE_OVER_TCP = 0.2
-MOST_HEARTBEAT_SHARE = 0.15
-MOST_WIRE_SHARE = 0.25
-MOST_QUEUE_SHARE = 0.5
+HIDDEN = 3 * sqrt(3) / (4 * pi)  # probability that two places of a disk are farther apart than its radius
+LOST_ANYHOW = 0.1  # of all frames, when nobody broadcasts any more: MOST_HEARTBEAT_SHARE follows from it
+LOST_UNDER_LOAD = 0.5  # the same while hosts broadcast and stations send copies again
+MOST_LOSS = 0.2  # at random: a frame and its answer still arrive in (0.8 * 0.9)**2 = 52 % of all tries
+# of a station's time for first copies: at MOST_LOSS 100 hosts need 9 of each (_copies), which is 36 % of its time, and
+# 72 % if a second station is heard as well
+MOST_SHARE = 0.04
+# over TCP for the copies to all hosts, with the attempts of the MAC: with its acknowledgements, which take no longer,
+# TCP takes half of the time, and a copy waits for half of another on average (M/D/1)
+MOST_SHARE_OVER_TCP = 0.25
+# of a cell's time: a frame is lost if one of a hidden host begins within its airtime before or after its begin, so
+# exp(-2 * HIDDEN * share) arrive
+MOST_HEARTBEAT_SHARE = -log(1 - LOST_ANYHOW) / (2 * HIDDEN)
+MOST_WIRE_SHARE = 0.25  # with acknowledgements half of its time: a message waits for half of another on average (M/D/1)
+MOST_QUEUE_SHARE = 0.5  # of the time between copies: a copy waits for half of another on average (M/D/1)
 LEAST_SPREAD = 0.2  # of an interval's factors: with equal intervals two hidden hosts collide again and again
 FEWEST_RETRANSMISSIONS = 4
 LEAST_SILENCE = 0.7  # of silence_s, from one probe of a host over TCP to the next
 MOST_PROBED = 3.0  # hosts that wait for an answer: at one moment in twenty none of them does, and the run is at rest
-HEADERS_BYTES = 60  # of a message in the stream of a cell, and more than enough
-CONTENTION_NS = 500 * MICROSECOND  # of a unicast frame, with its ACK
-EXCHANGES = 7  # a leave; a join with its cookie; a handoff that is answered by reinit, and the new one
-TALK_S = 20.0  # the same over TCP, in connections that are there
-HOPS = 20  # of a handoff over the wires, one after the other
 RIVALS = 2  # segments that time out at the same time as one, of nodes that it does not hear
-MOST_AGAIN = 0.5  # probability that hidden terminals collide at all attempts of the MAC
-COPIES = 4  # of a message, until all hosts of a cell have it
-UNUSUAL = 6  # standard deviations of a Poisson number that are never exceeded
+MOST_AGAIN = 0.5  # probability that hidden terminals collide at all attempts of the MAC: 20 timeouts are enough
 
 
 class Rest(NamedTuple):
@@ -102,8 +105,8 @@ def _objections(scenario: Scenario) -> Iterator[str]:
 def _unfit(protocol: Any, scenario: Scenario) -> Iterator[str]:
     """Numbers of the protocol with which it need not come to rest."""
     if not _resends(scenario):
-        on_wires_s, tries = _on_wires_s(scenario, 0), protocol.tcp.max_retransmissions
-        if on_wires_s > protocol.handoff_wait_s:
+        wires_s, tries = on_wires_s(scenario, 0), protocol.tcp.max_retransmissions
+        if wires_s > protocol.handoff_wait_s:
             yield f"a handoff over these wires may take longer than handoff_wait_s, {protocol.handoff_wait_s:g} s"
         if tries < FEWEST_RETRANSMISSIONS:
             yield f"tcp.max_retransmissions is {tries}, so connections end without need"
@@ -158,10 +161,12 @@ def _by_resending(scenario: Scenario, protocol: Any, hosts: int) -> Rest:
         protocol.forwarding_jitter_s,
     )
     answered_s = heard_every_s(slowest_s, loss)
-    talk_s = EXCHANGES * heard_every_s(protocol.control_interval_s * high, loss)
+    talk_s = declaration_of(scenario.protocol).settling.exchanges * heard_every_s(
+        protocol.control_interval_s * high, loss
+    )
     # A full window is sent again until each host has it, and then until each acknowledgement arrives. The station has
     # to hear heartbeats to go on.
-    arrives = (1 - loss) * (1 - LOST_ANYHOW)
+    arrives = _arrives(scenario)
     rounds = ceil(left / protocol.window) if left > protocol.window else 0
     if _are_away_while_up(scenario):
         rounds *= 2  # by their host, and then by stations
@@ -170,9 +175,9 @@ def _by_resending(scenario: Scenario, protocol: Any, hosts: int) -> Rest:
         again_s = max(again_s, protocol.heartbeat_s * high)  # stations rest between the heartbeats
     rounds_s = _tries(rounds, crowd, arrives**2) * again_s
     rounds_s += _tries(rounds, crowd, arrives) * (again_s + protocol.ack_max_s)
-    copies = COPIES * (min(protocol.window, _all_messages(scenario, hosts)) + left)
+    copies = _copies(crowd, arrives**2) * (min(protocol.window, _all_messages(scenario, hosts)) + left)
     backlog_s = copies * _airtime_ns(scenario) / SECOND / protocol.resend_share
-    return Rest(answered_s + talk_s + _on_wires_s(scenario, left) + rounds_s + backlog_s, None)
+    return Rest(answered_s + talk_s + on_wires_s(scenario, left) + rounds_s + backlog_s, None)
 
 
 def _over_connections(scenario: Scenario, protocol: Any, hosts: int) -> Rest:
@@ -182,10 +187,49 @@ def _over_connections(scenario: Scenario, protocol: Any, hosts: int) -> Rest:
     longest_s = timeouts * protocol.tcp.rto_max_s + 1.3 * protocol.silence_s
     longest_s += protocol.handoff_wait_s + hosts * spacing_s
     again_s = heard_every_s(1.5 * protocol.reconnect_s, scenario.most_loss)
-    one_s = _airtime_ns(scenario) / SECOND + CONTENTION_NS / SECOND
-    one_s += spacing_s if protocol.spacing == "per_queue" else 0.0
-    copies = COPIES * left * _crowd(scenario, hosts)
-    return Rest(longest_s + again_s + TALK_S + _on_wires_s(scenario, left) + copies * one_s, None)
+    one_s = _unicast_s(scenario) + (spacing_s if protocol.spacing == "per_queue" else 0.0)
+    copies = 2 * left * _crowd(scenario, hosts)  # each with TCP's acknowledgement
+    talk_s = _talk_s(scenario, protocol.tcp)
+    return Rest(longest_s + again_s + talk_s + on_wires_s(scenario, left) + copies * one_s, None)
+
+
+def _talk_s(scenario: Scenario, tcp: Any) -> float:
+    """The exchanges of a host over connections that are there: each may wait for one timeout, and one of them for as
+    many as are not rarer than one in a million. The first timeout is that of a connection without a sample.
+    """
+    first_s = min(tcp.rto_max_s, max(tcp.rto_initial_s, tcp.rto_min_s, tcp.rto_after_lost_syn_s))
+    lost = (1 - _arrives(scenario) ** 2) ** scenario.wireless.retry_limit
+    in_a_row = ceil(log(UNHEARD_IS_RARER_THAN) / log(lost))
+    longest_s: float = sum(min(tcp.rto_max_s, first_s * 2.0 ** min(doubled, 20)) for doubled in range(in_a_row))
+    ordinary_s: float = declaration_of(scenario.protocol).settling.exchanges * (first_s + tcp.delayed_ack_s)
+    return ordinary_s + longest_s
+
+
+def _arrives(scenario: Scenario) -> float:
+    """How likely a frame arrives at least."""
+    return (1 - scenario.most_loss) * (1 - LOST_ANYHOW)
+
+
+def _copies(crowd: int, chance: float) -> float:
+    """How many copies of a message it takes on average until the try of each host of the crowd has succeeded: the
+    longest of so many geometric numbers.
+    """
+    return 1 + (1 + log(max(1, crowd))) / -log(1 - chance)
+
+
+def _unicast_s(scenario: Scenario) -> float:
+    """How long a station is busy with a frame that the MAC acknowledges, on average: at each attempt it waits for DIFS
+    and half of its window, sends, and waits for the acknowledgement. What others send meanwhile is in the shares.
+    """
+    wireless, mode = scenario.wireless, MODES[scenario.wireless.mode]
+    ack_ns = mode.airtime_ns(ACK_BYTES, mode.ack_rate_mbps(wireless.unicast_mbps))
+    around_ns = mode.difs_ns + mode.sifs_ns + mode.slot_ns + ack_ns + _airtime_ns(scenario)
+    window, reaches, in_all_ns = mode.cw_min, 1.0, 0.0
+    for _ in range(wireless.retry_limit):
+        in_all_ns += reaches * (around_ns + window * mode.slot_ns / 2)
+        reaches *= 1 - _arrives(scenario) ** 2
+        window = min(2 * window + 1, mode.cw_max)
+    return in_all_ns / SECOND
 
 
 def _collide_again(scenario: Scenario) -> float:
@@ -237,19 +281,6 @@ def _all_messages(scenario: Scenario, hosts: int) -> int:
     return ceil(mean + UNUSUAL * sqrt(mean))
 
 
-def _on_wires_s(scenario: Scenario, left: int) -> float:
-    """For a handoff that hands over so many messages. As wires are not overloaded, what one was cut for is sent within
-    as long as it was cut.
-    """
-    wire, wires = scenario.stations.backbone, HOPS * scenario.station_count
-    bits = 8 * (scenario.workload.payload_bytes + HEADERS_BYTES + wire.header_bytes)
-    held_s = scenario.duration_s if any(isinstance(one, Cut) for one in scenario.interventions) else 0.0
-    waits_ms = wire.delay_ms
-    if wire.kind == "vcube_best_effort":  # each process on the way may wait for more to send
-        waits_ms += MAX_DELAY_MS if wire.max_delay_ms is None else wire.max_delay_ms
-    return wires * waits_ms / 1e3 + (wires + HOPS * left) * bits / (wire.bandwidth_mbps * 1e6) + held_s
-
-
 def says_nothing_of_rest(protocol: str) -> str:
     """Why nothing is promised of a protocol that is not ours."""
     return f"{protocol} says nothing of rest"
@@ -291,7 +322,7 @@ def _overload(scenario: Scenario, hosts: int) -> str | None:
         ]
     else:
         copies_per_s = per_s * _crowd(scenario, hosts)
-        shares.append((copies_per_s * (airtime_s + CONTENTION_NS / SECOND), MOST_SHARE_OVER_TCP, "a station's time"))
+        shares.append((copies_per_s * _unicast_s(scenario), MOST_SHARE_OVER_TCP, "a station's time"))
         if protocol.spacing == "per_queue":
             shares.append(
                 (copies_per_s * protocol.spacing_ms / 1e3, MOST_QUEUE_SHARE, "a station's time between copies")

@@ -12,12 +12,20 @@ Source    ours: docs/guide/plug-ins.md
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal, NamedTuple
 
 from .base import BaseStable
 
 Promise = Literal["causal", "fifo", "best_effort"]
 Need = Literal["connections"]
+
+
+class Settling(NamedTuple):
+    """What a host that stays where it is needs at most, one after the other, until its station serves it."""
+
+    exchanges: int  # with a station: what the host repeats until it is answered
+    messages: int  # from one station to another
+    backlogs: int  # of these, such as carry all that the host has missed
 
 
 class Declaration:
@@ -67,6 +75,7 @@ class Declaration:
 
     # how a run of it comes to rest (expected/rest.py); None: not known
     rests: ClassVar[Literal["by resending", "over connections"] | None] = None
+    settling: ClassVar[Settling] = Settling(0, 0, 0)  # where `rests` is known
 
     # --- what follows from its parameters `p`
 
@@ -111,6 +120,13 @@ class Declaration:
     @staticmethod
     def frames_per_s(p: Any, hosts: int, stations: int) -> float:
         """What it sends whether or not anybody broadcasts, beyond a few frames per node."""
+        return 0.0
+
+    @staticmethod
+    def most_sent_again_per_s(p: Any, pending: int) -> float:
+        """Copies that a station radios again each second at most while so many messages are not acknowledged, for the
+        estimate of a run that does not come to rest.
+        """
         return 0.0
 
 

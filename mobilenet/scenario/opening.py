@@ -14,6 +14,7 @@ from mobilenet.parameters import ScenarioError
 from mobilenet.quoting import quoted
 from mobilenet.scenario.base import read
 from mobilenet.scenario.mobile import Scenario
+from mobilenet.scenario.preflight import drain_events
 from mobilenet.scenario.processes import ProcessScenario
 
 AnyScenario = Scenario | ProcessScenario
@@ -35,6 +36,7 @@ def class_for(keys: Any) -> type[Scenario] | type[ProcessScenario]:
 
 EVENTS_PER_S = 50_000  # of estimated ones; shipped scenarios make a third to three times as many
 BYTES_PER_EVENT = 250  # while they are simulated, at most
+LONG_DRAIN_S = 300  # of computing, from which on a drain is worth a warning
 
 
 def expected_effort(scenario: AnyScenario) -> str:
@@ -42,16 +44,29 @@ def expected_effort(scenario: AnyScenario) -> str:
     events = scenario.estimated_events()
     if scenario.protocol.name == "datagrams":
         return f"in real time, about {events:,} events"
-    seconds, mb = events / EVENTS_PER_S, events * BYTES_PER_EVENT / 1e6
+    mb = events * BYTES_PER_EVENT / 1e6
     size = f"{mb / 1e3:.1f} GB" if mb >= 1000 else f"{mb:.0f} MB"
     memory = f", up to {size} of memory" if mb >= 100 else ""
-    if seconds < 1:
+    if events < EVENTS_PER_S:
         return f"about {events:,} events, a second or two"
-    time = (
-        f"{seconds / 3600:.1f} h"
-        if seconds > 7200
-        else f"{seconds / 60:.0f} min"
-        if seconds > 120
-        else f"{seconds:.0f} s"
+    return f"about {events:,} events: some {_time(events)}, give or take a factor of three{memory}"
+
+
+def _time(events: int) -> str:
+    seconds = events / EVENTS_PER_S
+    if seconds > 7200:
+        return f"{seconds / 3600:.1f} h"
+    return f"{seconds / 60:.0f} min" if seconds > 120 else f"{seconds:.0f} s"
+
+
+def effort_of_drain(scenario: AnyScenario, drain_s: float) -> str | None:
+    """What a drain of so long adds to that, if it may take minutes, and longer than the run itself."""
+    if not isinstance(scenario, Scenario) or scenario.protocol.name == "datagrams":
+        return None
+    events = drain_events(scenario, drain_s)
+    if events < max(LONG_DRAIN_S * EVENTS_PER_S, scenario.estimated_events()):
+        return None
+    return (
+        f"if the run does not come to rest sooner, its drain of up to {drain_s:g} s takes up to about {events:,} more"
+        f" events: some {_time(events)}"
     )
-    return f"about {events:,} events: some {time}, give or take a factor of three{memory}"

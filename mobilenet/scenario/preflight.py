@@ -4,7 +4,7 @@ Model     files exist, stations and hosts that are named exist, the backbone con
           far bigger than anybody can have meant. Its size is estimated as deliveries (each host gets each
           message), their way over the stations, and a few small matters for each node and second; where tables of
           frames or messages are wanted, also their rows: a frame for each of these things that is sent, and a row for
-          each node that is in range of it
+          each node that is in range of it. A drain is estimated apart, since how long it lasts is not known here
 Units     events: things that happen, or rows that are written
 Errors    ScenarioError, all problems at once
 Source    ours: docs/guide/scenarios.md
@@ -215,6 +215,21 @@ def estimated_events(scenario: MobileKeys) -> int:
     )
 
 
+def drain_events(scenario: MobileKeys, drain_s: float) -> int:
+    """How many more events there are, in the worst case, if the run goes on for so long after its active part: stations
+    send again all that was broadcast. There are never more than limits.max_events.
+    """
+    hosts = len(check_world(scenario).trajectories) + len(added(scenario.interventions))
+    sites = station_positions(scenario.stations.layout, scenario.folder, scenario.origin)
+    frames_per_s, others_per_s = _per_s(scenario, hosts, len(sites))
+    again_per_s = declaration_of(scenario.protocol).most_sent_again_per_s(
+        scenario.protocol, round(_broadcasts(scenario, hosts))
+    )
+    frames_per_s = SENT_AGAIN * frames_per_s + len(sites) * again_per_s
+    per_s = frames_per_s * (1 + _rows(scenario, hosts, sites)) + others_per_s
+    return round(min(scenario.limits.max_events, drain_s * per_s))
+
+
 def _too_big(scenario: MobileKeys, hosts: int, sites: NDArray[np.float64]) -> Iterator[tuple[str, str]]:
     events = _estimate(scenario, hosts, sites)
     if events > scenario.limits.max_events:
@@ -229,20 +244,34 @@ def _too_big(scenario: MobileKeys, hosts: int, sites: NDArray[np.float64]) -> It
 
 
 def _estimate(scenario: MobileKeys, hosts: int, sites: NDArray[np.float64]) -> float:
-    workload, duration_s, stations = scenario.workload, scenario.duration_s, len(sites)
-    broadcasts = len(workload.messages) or hosts * duration_s * workload.broadcasts_per_host_per_s
-    protocol = declaration_of(scenario.protocol)
-    rate_per_s = (hosts + stations) * float(SMALL_MATTERS_PER_S)
-    rate_per_s += protocol.frames_per_s(scenario.protocol, hosts, stations)
-    copies = protocol.frames_per_broadcast(scenario.protocol, hosts, stations)
-    frames = broadcasts * copies * SENT_AGAIN + duration_s * rate_per_s
-    rows = frames * _in_range(scenario, hosts, sites) * (scenario.record.frames + scenario.record.messages)
+    duration_s, stations, broadcasts = scenario.duration_s, len(sites), _broadcasts(scenario, hosts)
+    frames_per_s, others_per_s = _per_s(scenario, hosts, stations)
+    copies = declaration_of(scenario.protocol).frames_per_broadcast(scenario.protocol, hosts, stations)
+    frames = broadcasts * copies * SENT_AGAIN + duration_s * frames_per_s
+    rows = frames * _rows(scenario, hosts, sites)
     if scenario.record.positions_interval_s is not None:
-        rate_per_s += hosts / scenario.record.positions_interval_s
-    on_the_wire, tests_per_s = _backbone(scenario, stations)
-    rate_per_s += tests_per_s
-    rate_per_s += (1 + hosts / HOSTS_LOOKED_AT_IN_ONE) * 1000 / scenario.hosts.attachment.tick_ms
-    return broadcasts * (hosts + on_the_wire) + duration_s * rate_per_s + rows
+        others_per_s += hosts / scenario.record.positions_interval_s
+    on_the_wire, _ = _backbone(scenario, stations)
+    return broadcasts * (hosts + on_the_wire) + duration_s * (frames_per_s + others_per_s) + rows
+
+
+def _broadcasts(scenario: MobileKeys, hosts: int) -> float:
+    workload = scenario.workload
+    return len(workload.messages) or hosts * scenario.duration_s * workload.broadcasts_per_host_per_s
+
+
+def _per_s(scenario: MobileKeys, hosts: int, stations: int) -> tuple[float, float]:
+    """What happens each second though nobody broadcasts: frames of small matters; tests and ticks."""
+    frames_per_s = (hosts + stations) * float(SMALL_MATTERS_PER_S)
+    frames_per_s += declaration_of(scenario.protocol).frames_per_s(scenario.protocol, hosts, stations)
+    _, tests_per_s = _backbone(scenario, stations)
+    ticks_per_s = (1 + hosts / HOSTS_LOOKED_AT_IN_ONE) * 1000 / scenario.hosts.attachment.tick_ms
+    return frames_per_s, tests_per_s + ticks_per_s
+
+
+def _rows(scenario: MobileKeys, hosts: int, sites: NDArray[np.float64]) -> float:
+    """Of tables that the scenario asks for, for each frame."""
+    return _in_range(scenario, hosts, sites) * (scenario.record.frames + scenario.record.messages)
 
 
 def _backbone(scenario: MobileKeys, stations: int) -> tuple[int, float]:

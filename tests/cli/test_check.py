@@ -10,6 +10,8 @@ import pytest
 
 from mobilenet.parameters import ScenarioError
 from mobilenet.scenario import Scenario
+from mobilenet.scenario.preflight import drain_events
+from mobilenet.simulation.mobile import Simulation
 from tests.cli.command import mobilenet, one_line
 from tests.conftest import ROOT
 
@@ -25,6 +27,28 @@ def test_check_says_how_long_it_takes_and_keeps_the_overrides(tmp_path: Path) ->
 def test_check_says_what_is_memory(tmp_path: Path) -> None:
     done = mobilenet("check", str(FIRST), "--set", "hosts.count=2000", place=tmp_path)
     assert done.returncode == 0 and re.search(r"factor of three, up to \d+(\.\d)? [MG]B of memory$", done.stdout, re.M)
+
+
+def test_check_tells_a_long_drain_that_nothing_is_promised_of(tmp_path: Path) -> None:
+    def warned(*changes: str) -> list[str]:
+        words = [word for change in changes for word in ("--set", change)]
+        lines = mobilenet("check", str(FIRST), *words, place=tmp_path).stdout.splitlines()
+        return [line for line in lines if "its drain of up to" in line]
+
+    (line,) = warned("drain_s=1e6", "wireless.loss=1")
+    assert line.startswith("warning: ") and "1e+06 s takes up to about 100,000,000 more events: some 33 min" in line
+    assert warned("drain_s=1e6") == []  # it rests sooner, or is violated
+    assert warned("wireless.loss=1") == []  # nor does a minute take long
+
+
+@pytest.mark.parametrize("protocol", ["mobile_causal", "tcp_flooding"])
+def test_what_a_run_that_never_rests_takes_is_not_underestimated(protocol: str) -> None:
+    scenario = Scenario.load(FIRST, ["drain_s=2000", "wireless.loss=1", f"protocol={{name: {protocol}}}"])
+    simulation = Simulation(scenario)
+    outcome = simulation.run()
+    assert not outcome.quiescent
+    handled = simulation.kernel.calendar.handled
+    assert handled < scenario.estimated_events() + drain_events(scenario, scenario.drain_s) < 100 * handled
 
 
 def test_cells_that_do_not_touch_are_told(tmp_path: Path) -> None:

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from math import exp
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from mobilenet import api
-from mobilenet.expected.rest import MOST_LOSS, rest
+from mobilenet.expected.rest import HIDDEN, LOST_ANYHOW, MOST_HEARTBEAT_SHARE, MOST_LOSS, rest
+from mobilenet.expected.wired_time import on_wires_s
 from mobilenet.scenario import Scenario
 from mobilenet.simulation.mobile import Simulation
 from tests.cli.command import mobilenet
@@ -74,6 +77,46 @@ def test_the_promise_follows_the_heartbeat_the_absences_and_tcp_s_longest_timeou
         within_s("protocol.name=tcp_flooding", "protocol.tcp.rto_max_s=10")
         < within_s("protocol.name=tcp_flooding") - 40
     )
+
+
+def on_links(edges: str, *changes: str) -> float:
+    layout = "{shape: points, points_m: [[0, 0], [100, 0], [200, 0], [300, 0], [400, 0]]}"
+    return on_wires_s(
+        static(f"stations.layout={layout}", f"stations.backbone={{delay_ms: 1000, {edges}}}", *changes), 0
+    )
+
+
+def test_the_promise_follows_the_longest_way_of_the_backbone() -> None:
+    star, chain = on_links("shape: star"), on_links("shape: chain")
+    assert 2 * 19 < star < 2 * 19 + 2 and 4 * 19 < chain < 4 * 19 + 4  # of links, and of messages in a row
+    forked = on_links("edges: [[0, 1], [0, 2], [2, 3], [3, 4]]")
+    assert forked == chain  # from 1 to 4, though 0 is in between
+    assert on_links("shape: chain, kind: vcube_causal") > on_links("kind: vcube_causal") > star
+    assert on_wires_s(static("stations.layout={shape: points, points_m: [[0, 0]]}"), 0) == 0
+    slow, many = "bandwidth_mbps: 0.1, shape: star", "hosts.count=140"
+    assert on_links(slow, many) > on_links(slow) + 30  # messages of all hosts are behind each other
+
+
+def test_the_promise_over_tcp_follows_its_timeouts_and_the_back_off() -> None:
+    def within_s(*changes: str) -> float:
+        found = rest(static("protocol.name=tcp_flooding", *changes)).within_s
+        assert found is not None
+        return found
+
+    assert within_s("protocol.tcp.rto_after_lost_syn_s=10") > within_s() + 6 * 7
+    seldom = "workload.interval_s=20"
+    assert within_s("wireless.loss=0.2", seldom) > within_s(seldom) + 10  # more timeouts in a row
+    outage = "faults={schedule: explicit, outages: [{host: h0, at_s: 1, duration_s: 100}]}"
+    slow = within_s(outage, "wireless.mode=b", "wireless.broadcast_rate_mbps=11", "workload.interval_s=60")
+    fast = within_s(outage, "wireless.mode=a", "wireless.broadcast_rate_mbps=12", "workload.interval_s=60")
+    assert slow > fast  # a slot takes 20 us or 9
+
+
+def test_the_share_of_heartbeats_is_the_one_at_which_a_tenth_of_all_frames_is_lost() -> None:
+    pairs = np.random.default_rng(1).uniform(-1, 1, (400_000, 2, 2))
+    inside = pairs[(np.linalg.norm(pairs, axis=2) <= 1).all(axis=1)]
+    assert abs(float((np.linalg.norm(inside[:, 0] - inside[:, 1], axis=1) > 1).mean()) - HIDDEN) < 0.005
+    assert exp(-2 * HIDDEN * MOST_HEARTBEAT_SHARE) == pytest.approx(1 - LOST_ANYHOW)
 
 
 def test_a_run_with_equal_intervals_never_rests_and_promises_no_rest(tmp_path: Path) -> None:

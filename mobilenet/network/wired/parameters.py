@@ -99,5 +99,12 @@ class BackboneParameters(LinkParameters):
         return self.kind in ("vcube_best_effort", "vcube_reliable")
 
     @property
+    def waits_ms(self) -> float:
+        """How long each station on the way may keep a message until there is more to send."""
+        if self.kind != "vcube_best_effort":
+            return 0.0
+        return MAX_DELAY_MS if self.max_delay_ms is None else self.max_delay_ms
+
+    @property
     def is_mesh(self) -> bool:
         return self.kind != "tree" and self.edges is None and self.shape in (None, "full_mesh")

@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 
 from mobilenet.clock import ns
 
-from ..declaration import Declaration
+from ..declaration import Declaration, Settling
 from ..port import MessageId
 from .host import Host
 from .messages import (
@@ -55,6 +55,10 @@ class MobileCausal(Declaration):
     }
     samples_lists = True
     rests = "by resending"
+    # Exchanges: leave; join and chal, join and init_ACK; twice init and init_ACK, ack_h and nothing or reinit.
+    # Messages: Delete; Req1 and the answers; and for each init Req1, Rsp1, Req2, Rsp2, which wait for the same four of
+    # an older request that is under way (F9b: then the owner serves the newest). Rsp2 carries what was missed
+    settling = Settling(exchanges=1 + 2 + 2 * 2, messages=1 + 2 + 2 * 2 * 4, backlogs=2 * 2)
     messages_stay_whole = True
     keeps_until_acknowledged = True
     numbers_once = True
@@ -107,3 +111,8 @@ class MobileCausal(Declaration):
     @staticmethod
     def forgets_after_s(p: MobileCausalParameters) -> float | None:
         return p.stub_lifetime_s
+
+    @staticmethod
+    def most_sent_again_per_s(p: MobileCausalParameters, pending: int) -> float:
+        """A whole window in each shortest interval."""
+        return min(pending, p.window) / (p.resend_full_s * p.resend_jitter_low)

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import ClassVar
 
-from ..declaration import Declaration
+from ..declaration import Declaration, Settling
 from .host import Host
 from .parameters import TcpFloodingParameters
 from .stable import Stable
@@ -24,6 +24,10 @@ class TcpFlooding(Declaration):
     buffers = ("sbuffer", "rbuffer")
     gaps_follow_handoffs = True
     rests = "over connections"
+    # Exchanges: leave; the connection and attach, ping over the old link, moved; reenter. Messages: Close of leave;
+    # Ping and Return; Close and Closed; Close when it has moved. The new link buffers what came meanwhile, so the wires
+    # carry nothing of it
+    settling = Settling(exchanges=1 + 4 + 1, messages=1 + 2 + 2 + 1, backlogs=0)
     details: ClassVar[Mapping[str, tuple[str, ...]]] = {"handoff_start": ("cause",), "handoff_end": ("relayed?",)}
 
     @staticmethod
