@@ -14,7 +14,7 @@ from fractions import Fraction
 from math import ceil
 
 from mobilenet.clock import MICROSECOND, SECOND, ns
-from mobilenet.expected.expectations import Air, AirTime, Carrier
+from mobilenet.expected.expectations import Air, AirTime, Carrier, Segmenting
 from mobilenet.expected.strengths import rates_mbps, strengths
 from mobilenet.network.radio.frame import HALF_DUPLEX, OUTCOMES, SINR_OUTCOMES
 from mobilenet.network.radio.framing import Framing
@@ -29,6 +29,7 @@ from mobilenet.network.radio.phy import (
     OFDM_SYMBOL_NS,
 )
 from mobilenet.network.radio.reception import DSSS_SYNC_NS, OFDM_TRAINING_NS
+from mobilenet.network.tcp.congestion import MAX_WINDOW
 from mobilenet.network.tcp.parameters import TcpParameters
 from mobilenet.propagation.path_loss import SPEED_OF_LIGHT_MPS
 from mobilenet.scenario.mobile import Scenario
@@ -89,6 +90,7 @@ def air(scenario: Scenario) -> Air:
         rules is not None and rules.cutoff_m >= rules.reach_m,
         DSSS_SYNC_NS if rates.intersection(DSSS_RATES) else OFDM_TRAINING_NS,
         0 if is_acking else MODES[wireless.mode].signal_extension_ns,
+        _segmenting(scenario),
     )
 
 
@@ -109,6 +111,21 @@ def airtime(wireless: WirelessParameters, rate_mbps: float) -> AirTime:
 def _ack(wireless: WirelessParameters) -> tuple[int, int]:
     mode = MODES[wireless.mode]
     return ACK_BYTES, mode.airtime_ns(ACK_BYTES, mode.ack_rate_mbps(wireless.unicast_mbps))
+
+
+def _segmenting(scenario: Scenario) -> tuple[Segmenting, Segmenting] | None:
+    declaration = declaration_of(scenario.protocol)
+    if declaration.details is None or "connections" not in declaration.needs:
+        return None
+    radio = getattr(scenario.protocol, "tcp", None) or TcpParameters()
+    wired = getattr(scenario.protocol, "wired_tcp", None) or radio
+    payload_bytes = scenario.workload.payload_bytes
+    windows = (MAX_WINDOW if tcp.window_bytes is None else tcp.window_bytes for tcp in (radio, wired))
+    on_radio, on_wires = (
+        Segmenting(tcp.mss_bytes, window_bytes, tcp.nagle, payload_bytes)
+        for tcp, window_bytes in zip((radio, wired), windows, strict=True)
+    )
+    return on_radio, on_wires
 
 
 def _most_bytes(scenario: Scenario) -> int | None:

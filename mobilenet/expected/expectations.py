@@ -135,6 +135,15 @@ class Strength(NamedTuple):
 STRENGTH_STEP_M = 0.5
 
 
+class Segmenting(NamedTuple):
+    """How connections cut their streams into segments, where both ends of each do it alike."""
+
+    mss_bytes: int
+    window_bytes: int
+    nagle: bool
+    payload_bytes: int  # of each application message
+
+
 class Air(NamedTuple):
     """The radio and the wires, as far as tables of frames and messages are held to them."""
 
@@ -171,6 +180,7 @@ class Air(NamedTuple):
     all_interfere: bool = False  # whatever is strong enough to be received counts as interference
     sync_ns: int = 0  # interference does nothing to the first part of a frame ...
     tail_ns: int = 0  # ... and to the last
+    segmenting: tuple[Segmenting, Segmenting] | None = None  # over the radio and over wires; None: not all is segments
 
 
 class Kind(NamedTuple):

@@ -52,6 +52,8 @@ from mobilenet.verify.air.range import range_problem
 from mobilenet.verify.air.relays import relays_problem
 from mobilenet.verify.air.said import said_problem
 from mobilenet.verify.air.same import same_problem
+from mobilenet.verify.air.segment_lists import segment_lists_problem
+from mobilenet.verify.air.segments import segments_told_problem
 from mobilenet.verify.air.tallies import Hidden, Totals, tallies_problem
 from mobilenet.verify.air.unframed import unframed_counts_problem, unframed_problem
 from mobilenet.verify.air.whereabouts import Whereabouts
@@ -94,7 +96,7 @@ class _Run:
         self._tables = {name: tables[name] for name in TABLES if name in tables}
         self._lines = tables["lines"] if "lines" in tables and tables["lines"]["node"] else None
         self._events, self._samples, self._positions = run.events, run.samples, run.positions
-        self._counters, self._end_ns = run.counters, run.end_ns
+        self._counters, self._end_ns, self._quiescent = run.counters, run.end_ns, run.quiescent
         self._expected, self._air, self._nodes = expected, air, nodes
         self._pairs: Pairs | None = None
         self._hops: Hops | None = None
@@ -158,6 +160,14 @@ class _Run:
             problem = causes_problem(self._events, hops, self._nodes, self._expected.wires.is_tree)
             if problem is None and self._expected.wires.is_tree and self._expected.conduct is not None:
                 problem = relays_problem(hops, self._nodes, self._expected)
+        if problem is None:
+            queue_drops = self._counters["radio"]["queue_drops"]
+            problem = segments_told_problem(hops, self._nodes, self._expected, queue_drops)
+            if problem is None and self._air.segmenting is not None:
+                unsure = set(Outages(self._events, self._nodes).nodes)
+                is_whole = self._quiescent and not queue_drops and not self._counters["wired"]["in_flight"]
+                samples = Table.of(self._samples)
+                problem = segment_lists_problem(hops, self._nodes, samples, unsure if is_whole else None)
         if problem is None and self._expected.conduct is not None and self._expected.conduct.numbers_once:
             problem = numbers_problem(self._events, hops)
         return None if problem is None else ("record", problem)

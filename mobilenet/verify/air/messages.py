@@ -57,10 +57,12 @@ class Hops:
 
     def said(self, row: int) -> dict[str, Any]:
         """The fields of a message that its detail tells; equal details are one object."""
-        coded = self.table.coded("detail")
-        code = int(coded.codes[row])
+        return self.said_by(int(self.table.coded("detail").codes[row]))
+
+    def said_by(self, code: int) -> dict[str, Any]:
+        """The fields that the detail of this code tells."""
         if code not in self._said:
-            self._said[code] = json.loads(coded.words[code])
+            self._said[code] = json.loads(self.table.coded("detail").words[code])
         return self._said[code]
 
     def words(self, row: int) -> str:
