@@ -15,7 +15,7 @@ import mobilenet
 from mobilenet.expected.expectations import Expected, HostPlan, Places
 from mobilenet.expected.rest import rest
 from mobilenet.scenario import Scenario, load_scenario
-from mobilenet.verify.stations import stations_problem
+from mobilenet.verify.record.stations import stations_problem
 from tests.conftest import ROOT
 
 WALL = {"type": "Polygon", "coordinates": [[[100, -80], [104, -80], [104, 80], [100, 80], [100, -80]]]}
