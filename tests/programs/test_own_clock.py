@@ -112,6 +112,8 @@ def test_anything_else_reports_none(said: str, tmp_path: Path) -> None:
 def test_nobody_is_asked_where_nothing_is_missing(tmp_path: Path) -> None:
     done = played(tmp_path, '{"do":"own_clock"}', faults=[{"process": "p0", "at": 50}, {"process": "p1", "at": 50}])
     assert done.verdict == "valid" and "own_clock" not in done.manifest
+    claim = verify_run(claimed(done.path, ["p2"]))["record"]
+    assert claim.answer == "violated" and "no delivery is missing at rest" in claim.explanation
 
 
 def test_only_the_processes_of_a_scenario_with_programs_can_have_reported(tmp_path: Path) -> None:

@@ -89,6 +89,11 @@ def changed(copy: Copy, key: str, kind: str, change: Callable[[dict[str, Any]], 
             lines(copy)["line"][row] = json.dumps(told)
 
 
+def becomes(line: dict[str, Any], **values: Any) -> None:
+    line.clear()
+    line.update(values)
+
+
 @edit("of deliver", "bug")
 def deliveries_name_the_messages_that_the_order_wants(copy: Copy) -> None:
     """The lines still show the mistake."""
@@ -144,7 +149,7 @@ def a_program_that_is_down_is_told_something(copy: Copy) -> None:
     row = copy.rows("crash")[0]
     now_ns, node = copy.events["time_ns"][row] + 1000, copy.events["node"][row]
     place = next(row for row, time in enumerate(lines(copy)["time_ns"]) if time > now_ns)
-    for said, line in ((True, '{"do": "done"}'), (False, '{"ev": "timer", "name": "tick"}')):
+    for said, line in ((True, '{"do": "done"}'), (False, '{"ev": "timer", "t": 1, "name": "tick"}')):
         values = {"time_ns": now_ns, "node": node, "life": 1, "said": said, "line": line}
         for name, value in values.items():
             lines(copy)[name].insert(place, value)
@@ -179,17 +184,70 @@ def frames_of_another_size_than_programs_say(copy: Copy) -> None:
 @edit("frames", "flood")
 def frames_that_no_program_asked_for(copy: Copy) -> None:
     for action in ("send", "broadcast"):
-        changed(copy, "do", action, lambda line: line.update(do="log"))
+        changed(copy, "do", action, lambda line: becomes(line, do="log", text=""))
 
 
 @edit("frames are told of", "flood")
 def frames_that_no_program_was_told_of(copy: Copy) -> None:
-    changed(copy, "ev", "receive", lambda line: line.update(ev="timer"))
+    changed(copy, "ev", "receive", lambda line: becomes(line, ev="timer", t=line["t"], name="tick"))
 
 
 @edit("messages from other stations are told of", "flood")
 def messages_over_wires_that_no_station_was_told_of(copy: Copy) -> None:
-    changed(copy, "ev", "wire", lambda line: line.update(ev="timer"))
+    changed(copy, "ev", "wire", lambda line: becomes(line, ev="timer", t=line["t"], name="tick"))
+
+
+@edit("expected an event of programs", "flood", "nodes")
+def programs_were_told_something_that_is_no_event(copy: Copy) -> None:
+    changed(copy, "ev", "receive", lambda line: line.update(ev="thunder"))
+
+
+@edit("expected an event of programs", "flood")
+def an_event_has_a_key_that_no_event_has(copy: Copy) -> None:
+    changed(copy, "ev", "timer", lambda line: line.update(weather="fair"))
+
+
+@edit("expected an action of programs", "flood", "nodes")
+def programs_did_something_that_is_no_action(copy: Copy) -> None:
+    changed(copy, "do", "broadcast" if "s0" in lines(copy)["node"] else "send", lambda line: line.update(do="dance"))
+
+
+@edit("a timer that runs", "flood")
+def a_timer_of_another_name_was_told(copy: Copy) -> None:
+    changed(copy, "ev", "timer", lambda line: line.update(name="tock"))
+
+
+@edit("a timer that runs", "flood")
+def nobody_had_set_a_timer(copy: Copy) -> None:
+    changed(copy, "do", "timer", lambda line: becomes(line, do="log", text=""))
+
+
+@edit("a timer due at this time", "flood")
+def timers_come_before_they_are_due(copy: Copy) -> None:
+    changed(copy, "do", "timer", lambda line: line.update(between_ns=[10**9, 10**9]))
+
+
+@edit("due at", "flood")
+def timers_were_due_long_before(copy: Copy) -> None:
+    changed(copy, "do", "timer", lambda line: line.update(between_ns=[1, 2]))
+
+
+def one_timer_more(copy: Copy, place: int) -> None:
+    """The program whose answer ends there sets it, to be told 1 us later."""
+    for column in lines(copy).values():
+        column.insert(place, column[place])
+    lines(copy)["line"][place] = '{"do": "timer", "name": "tock", "after_ns": 1000}'
+    copy.counters["rows"]["lines"] += 1
+
+
+@edit("expected timer tock, due at", "flood", "nodes")
+def a_timer_that_was_due_is_not_told(copy: Copy) -> None:
+    one_timer_more(copy, [json.loads(line).get("do") for line in lines(copy)["line"]].index("done"))
+
+
+@edit("is never told of timer tock", "flood", "nodes")
+def the_last_timer_is_not_told(copy: Copy) -> None:
+    one_timer_more(copy, max(row for row, node in enumerate(lines(copy)["node"]) if node in ("s0", "p0")))
 
 
 def all_told(copy: Copy, kind: str, **values: Any) -> None:

@@ -1,7 +1,7 @@
 """Whether the lines of programs can be what was recorded, and agree with events and counters.
 
-Checks    each line is a JSON object of a node of the run; times lie in the run and never go back. Whatever a program
-          is told begins an answer, which ends with `done`, at the same time and in the same life
+Checks    each line is an event or an action of a node of the run; times lie in the run and never go back. Whatever a
+          program is told begins an answer, which ends with `done`, at the same time and in the same life
           a life begins with `start`; a node has one more than it has recovered, and each ends with its crash
           what programs say that they do is in the events, by node, time and message or session, and the other way
           round; so is what they are told of broadcasts, recoveries and suspicions
@@ -25,11 +25,11 @@ import numpy as np
 from mobilenet.expected.expectations import Expected, ProcessPlan
 from mobilenet.rundir.table import Columns, Table
 from mobilenet.verify.basis.verdict import ended_early
+from mobilenet.verify.lines.forms import ROLES, has_form, is_done
 from mobilenet.verify.lines.said_and_sent import sent_problem
 from mobilenet.verify.lines.told import told_problem
 
 PROGRAM = "program"  # the protocol of scenarios whose nodes are programs
-DONE = {"do": "done"}
 SAYS = {"deliver": "deliver", "complete": "complete", "joined": "join", "left": "leave", "gap": "gap"}  # action: event
 TOLD = ("recover", "suspect", "trust")  # of both
 What = tuple[str, int, str, str]  # node, time, event, of what
@@ -48,7 +48,7 @@ def lines_problem(
     events: Columns,
     counters: dict[str, Any],
     manifest: dict[str, Any],
-    expected: Expected | ProcessPlan | None = None,
+    plan: Expected | ProcessPlan | None = None,
 ) -> str | None:
     """The first line that cannot be, or that no event follows from."""
     lines, events = Table.of(lines), Table.of(events)
@@ -66,15 +66,19 @@ def lines_problem(
         return None
     columns = (times.tolist(), lines["node"], lines["life"], lines["said"], (objects[code] for code in text.codes))
     rows = [Line(*row) for row in zip(*columns, strict=True)]
+    known: set[tuple[int, str]] = set()  # equal lines are one object
     for row, line in enumerate(rows):
-        if not _has_form(line):
-            return _row_problem(lines, row, f"an {'action' if line.said else 'event'} of programs")
+        what = id(line.object), ROLES[line.node[0]]
+        if what not in known and not has_form(line.object, what[1], line.said):
+            expected = f"an {'action' if line.said else 'event'} of programs: docs/guide/programs.md"
+            return _row_problem(lines, row, expected)
+        known.add(what)
     return (
-        _answers_problem(lines, text.mapped([each == DONE for each in objects], nothing=False))
+        _answers_problem(lines, text.mapped([is_done(each) for each in objects], nothing=False))
         or _lives_problem(rows, events, manifest)
         or _events_problem(rows, events)
-        or sent_problem(rows, counters, manifest, expected)
-        or told_problem(rows, events, manifest, expected)
+        or sent_problem(rows, counters, manifest, plan)
+        or told_problem(rows, events, manifest, plan)
     )
 
 
@@ -83,13 +87,6 @@ def _row_problem(lines: Table, row: int, expected: str) -> str:
         f"lines: row {row} has node {lines['node'][row]} at {lines['time_ns'][row]} ns in life {lines['life'][row]},"
         f" expected {expected}"
     )
-
-
-def _has_form(line: Line) -> bool:
-    """Whether it names what it is, and bytes, if it does, are numbers of them."""
-    sizes = [line.object[key] for key in ("bytes", "payload_bytes") if key in line.object]
-    named = isinstance(line.object.get("do" if line.said else "ev"), str)
-    return named and all(type(size) is int and size >= 0 for size in sizes)
 
 
 def _answers_problem(lines: Table, done: np.ndarray) -> str | None:

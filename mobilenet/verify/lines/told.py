@@ -5,6 +5,7 @@ Checks    `t` of each event is its time; `me`, `role` and the numbers of nodes o
           the payload of a broadcast is the scenario's; a cell is one of the run, none when the host has just left
           coverage, and that in which it has just come into coverage
           a message that is told was said before by the node that it is from, to this one or to all
+          timers come when they are due: see timers.py
 Model     two messages are the same if their JSON values are. What somebody says may be lost, and on the adversary's
           network come twice, so nothing is counted here
 Source    ours: docs/guide/programs.md
@@ -19,8 +20,9 @@ from typing import Any
 from mobilenet.expected.expectations import Expected, ProcessPlan
 from mobilenet.quoting import cut
 from mobilenet.rundir.table import Table
+from mobilenet.verify.lines.forms import ROLES
+from mobilenet.verify.lines.timers import Timers
 
-ROLES = {"h": "host", "s": "station", "p": "process"}
 PEERS = {"h": "sh", "s": "h", "p": "p"}  # whose frames a node is told of
 LONGEST = 80  # characters of a value in a sentence
 encode = json.JSONEncoder(sort_keys=True, separators=(",", ":")).encode
@@ -40,11 +42,12 @@ def told_problem(
                 f"lines: row {row}: {line.node} is told at {line.at_ns / 1e9:.6f} s in {line.object.get('ev')} that"
                 f" {key} is {cut(encode(is_told), LONGEST)}, expected {due}"
             )
-    return None
+    return known.timers.missed(events, round(manifest["simulated_s"] * 1e9))
 
 
 class _Known:
     def __init__(self, events: Table, manifest: dict[str, Any], expected: Expected | ProcessPlan | None) -> None:
+        self.timers = Timers(is_planned=expected is not None)
         self._counts: dict[str, set[int]] = {}
         if "processes" in manifest:
             self._counts["n"] = {manifest["processes"]}
@@ -69,6 +72,7 @@ class _Known:
     def note_said(self, line: Any) -> None:
         what = line.object
         action = what["do"]
+        self.timers.note_said(line)
         if action == "store":
             self._stored[line.node] = what.get("stable")
         elif action in ("send", "broadcast", "wire"):
@@ -88,6 +92,7 @@ class _Known:
         what, kind, me = line.object, line.object["ev"], int(line.node[1:])
         if what.get("t") != line.at_ns:
             yield "t", what.get("t"), str(line.at_ns)
+        yield from self.timers.wrongs(line)
         if kind == "start":
             yield from self._start_wrongs(line, me)
         elif kind == "broadcast" and self._payload_bytes is not None:

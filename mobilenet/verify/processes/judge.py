@@ -108,10 +108,32 @@ def verify_processes(run: Evidence) -> dict[str, Verdict]:
 
 def _contradicted(events: Table, samples: Table, manifest: dict[str, Any], plan: ProcessPlan) -> str | None:
     return (
-        process_events_problem(events, manifest, plan)
+        _own_clock_problem(events, manifest)
+        or process_events_problem(events, manifest, plan)
         or completions_problem(events, manifest, plan)
         or process_buffers_problem(events, samples, plan)
     )
+
+
+def _own_clock_problem(events: Table, manifest: dict[str, Any]) -> str | None:
+    """Programs are asked for a clock of their own at rest, where a process that is up lacks what one of them has."""
+    if not manifest.get("own_clock"):
+        return None
+    kinds = events.coded("event")
+    down = {*events.picked("node", kinds.rows("crash"))}
+    has: dict[str, set[str]] = {f"p{i}": set() for i in range(manifest["processes"]) if f"p{i}" not in down}
+    delivered, rows = kinds.rows("deliver"), kinds.rows("deliver", "broadcast")
+    for node, message in zip(events.picked("node", delivered), events.picked("message", delivered), strict=True):
+        if node in has:
+            has[node].add(message)
+    due = {
+        message
+        for node, message in zip(events.picked("node", rows), events.picked("message", rows), strict=True)
+        if node in has
+    }
+    if manifest["quiescent"] and not all(due <= there for there in has.values()):
+        return None
+    return "manifest: own_clock, and no delivery is missing at rest"
 
 
 def _end_problem(events: Table, counters: dict[str, Any], manifest: dict[str, Any], plan: ProcessPlan) -> str | None:

@@ -1,0 +1,53 @@
+"""What lines of programs can look like: events and actions, with the keys that each role has.
+
+Source    ours: docs/guide/programs.md
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from mobilenet.programs.actions import Role, require
+
+ROLES: Mapping[str, Role] = {"h": "host", "s": "station", "p": "process"}  # by the first letter of a node's name
+EVENTS: Mapping[str, tuple[str, str]] = {  # whom they are told, and with which further keys
+    "start": ("hsp", "v role me stations hosts seed settings stable"),
+    "cell": ("h", "station"),
+    "join": ("h", ""),
+    "leave": ("h", ""),
+    "recover": ("h", ""),
+    "broadcast": ("hp", "id payload_bytes"),
+    "receive": ("hsp", "from message"),
+    "wire": ("s", "from message"),
+    "timer": ("hsp", "name"),
+    "sent": ("hsp", "tag"),
+    "dropped": ("hsp", "tag"),
+    "suspect": ("p", "process"),
+    "trust": ("p", "process"),
+}
+KEYS = {name: {"ev", "t", *keys.split()} for name, (_, keys) in EVENTS.items()}
+OF_PROCESSES = KEYS["start"] - {"stations", "hosts"} | {"n"}
+
+
+def has_form(what: dict[str, Any], role: Role, said: bool) -> bool:
+    """Whether a program of that role can be told, or say, that."""
+    if said:
+        return is_done(what) or _is_action(what, role)
+    event = what.get("ev")
+    if not isinstance(event, str) or event not in EVENTS or role[0] not in EVENTS[event][0]:
+        return False
+    return what.keys() == (OF_PROCESSES if event == "start" and role == "process" else KEYS[event])
+
+
+def is_done(what: dict[str, Any]) -> bool:
+    """Whether that ends an answer; what else it says is not read."""
+    return what.get("do") == "done"
+
+
+def _is_action(what: dict[str, Any], role: Role) -> bool:
+    try:
+        require(what, role)
+    except (ValueError, TypeError, KeyError):
+        return False
+    return True

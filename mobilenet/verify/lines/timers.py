@@ -1,0 +1,79 @@
+"""Whether programs were told of the timers that they had set, when these were due.
+
+Checks    a timer that is told was set in the same life, has not been told since, and was not cancelled. It comes when
+          it was due or, with `between_ns`, within what was asked for
+          a timer that was due before a later line of its life, or before the end of the run, has been told, unless
+          its node crashed first
+Model     setting a timer that runs moves it. Nobody plans the times of an adversary's schedule: there only the first
+          check is asked, without when
+Units     integer nanoseconds
+Source    ours: docs/guide/programs.md
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from heapq import heappop, heappush
+from typing import Any
+
+from mobilenet.quoting import cut
+from mobilenet.rundir.table import Table
+
+LONGEST = 80  # characters of a name in a sentence
+NEVER = 1 << 62
+Due = tuple[int, int]  # from when to when
+
+
+class Timers:
+    """Those that run, by lines in their order. `is_planned`: timers keep the time that is asked for."""
+
+    def __init__(self, is_planned: bool) -> None:
+        self._is_planned = is_planned
+        self._running: dict[str, dict[str, Due]] = {}  # node -> name -> when it is due, in the present life
+        self._latest: dict[str, list[tuple[int, str]]] = {}  # node -> heap of when each is due at the latest
+        self._lives: dict[str, int] = {}
+
+    def note_said(self, line: Any) -> None:
+        what, running = line.object, self._running[line.node]
+        if what["do"] == "cancel":
+            running.pop(what["name"], None)
+        elif what["do"] == "timer":
+            after = what.get("between_ns") or [what["after_ns"]] * 2
+            due = (line.at_ns + after[0], line.at_ns + after[1]) if self._is_planned else (0, NEVER)
+            running[what["name"]] = due
+            heappush(self._latest[line.node], (due[1], what["name"]))
+
+    def wrongs(self, line: Any) -> Iterator[tuple[str, Any, str]]:
+        """What is wrong with something told: of what, what it is, what was expected."""
+        if line.life != self._lives.get(line.node):
+            self._lives[line.node], self._running[line.node], self._latest[line.node] = line.life, {}, []
+        if line.object["ev"] == "timer":
+            name = line.object["name"]
+            due = self._running[line.node].pop(name, None)
+            if due is None:
+                yield "name", name, "a timer that runs"
+            elif not due[0] <= line.at_ns <= due[1]:
+                within = " to ".join(f"{bound / 1e9:.6f} s" for bound in sorted({*due}))
+                yield "name", name, f"a timer due at this time; this one is due at {within}"
+        missed = self._missed(line.node, line.at_ns)
+        if missed is not None:
+            yield "ev", line.object["ev"], f"timer {missed} before"
+
+    def missed(self, events: Table, end_ns: int) -> str | None:
+        """In one sentence: a timer that was due before the end of the run, and was never told."""
+        crashes = Counter(events.picked("node", events.coded("event").rows("crash")))
+        for node, life in self._lives.items():
+            missed = self._missed(node, end_ns) if crashes[node] < life else None
+            if missed is not None:
+                return f"lines: {node} is never told of timer {missed}, and the run ends at {end_ns / 1e9:.6f} s"
+        return None
+
+    def _missed(self, node: str, at_ns: int) -> str | None:
+        """The first timer of that node that was due before then: its name, and when."""
+        heap, running = self._latest[node], self._running[node]
+        while heap and heap[0][0] < at_ns:
+            latest_ns, name = heappop(heap)
+            if (due := running.get(name)) is not None and due[1] == latest_ns:
+                return f"{cut(name, LONGEST)}, due at {latest_ns / 1e9:.6f} s"
+        return None
