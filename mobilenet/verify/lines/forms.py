@@ -40,9 +40,9 @@ def has_form(what: dict[str, Any], role: Role, said: bool) -> bool:
     return what.keys() == (OF_PROCESSES if event == "start" and role == "process" else KEYS[event])
 
 
-def is_done(what: dict[str, Any]) -> bool:
+def is_done(what: dict[str, Any] | None) -> bool:
     """Whether that ends an answer; what else it says is not read."""
-    return what.get("do") == "done"
+    return what is not None and what.get("do") == "done"
 
 
 def _is_action(what: dict[str, Any], role: Role) -> bool:
