@@ -355,3 +355,15 @@ def test_lines_are_not_left_out(runs: dict[str, Path], tmp_path: Path) -> None:
     copy.save()
     with pytest.raises(RunError, match="has lines of programs recorded"):
         verify_run(copy.path)
+
+
+def test_timers_of_a_host_that_left_for_good_need_not_be_told(tmp_path: Path) -> None:
+    for file in ("flood.py", "flood.yaml"):
+        (tmp_path / file).write_text((SCENARIOS / file).read_text())
+    rows = [f"h{host},{t},{x},0" for host, x, last in ((0, 0, 20), (1, 10, 60)) for t in range(0, last + 1, 5)]
+    (tmp_path / "tracks.csv").write_text("\n".join(["id,t,x,y", *rows]))
+    hosts = "hosts={mobility: {model: tracks, file: tracks.csv}}"
+    changes = [*FLAT, "duration_s=40", hosts, "protocol.command=[python3, flood.py]", "faults=null"]
+    done = mobilenet.run(tmp_path / "flood.yaml", out=tmp_path / "run", overrides=changes, allow_code=True)
+    left = [node for node, event in zip(done.events["node"], done.events["event"], strict=True) if event == "leave"]
+    assert left == ["h0"] and done.verdict == "valid"
