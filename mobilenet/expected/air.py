@@ -49,7 +49,7 @@ def air(scenario: Scenario) -> Air:
     framing, is_power, is_acking = Framing(wireless), wireless.model == "sinr", wireless.mac == "acking"
     broadcast, unicast = (airtime(wireless, rate) for rate in (framing.broadcast_mbps, framing.unicast_mbps))
     full_duplex = is_acking and wireless.full_duplex
-    fates = [fate for fate in (SINR_OUTCOMES if is_power else OUTCOMES) if fate != OUTCOMES[HALF_DUPLEX]]
+    outcomes = [outcome for outcome in (SINR_OUTCOMES if is_power else OUTCOMES) if outcome != OUTCOMES[HALF_DUPLEX]]
     has_links = is_power and scenario.record.frames
     rules, rates = (reception_of(wireless), rates_mbps(wireless)) if has_links else (None, set())
     by_hand = [one for one in in_order(scenario.interventions) if isinstance(one, Loss)]
@@ -58,7 +58,7 @@ def air(scenario: Scenario) -> Air:
         scenario.record.frames,
         scenario.record.messages,
         is_power,
-        fates if full_duplex else [*fates, OUTCOMES[HALF_DUPLEX]],
+        outcomes if full_duplex else [*outcomes, OUTCOMES[HALF_DUPLEX]],
         full_duplex,
         wireless.capture_db is not None,
         not is_power and wireless.interference_m == wireless.range_m,

@@ -150,7 +150,7 @@ class Air(NamedTuple):
     frames: bool  # whether the scenario has these tables recorded
     messages: bool
     by_power: bool
-    fates: Sequence[str]  # what can become of a frame at a receiver
+    outcomes: Sequence[str]  # what can become of a frame at a receiver
     full_duplex: bool
     captures: bool  # a frame may survive others
     reach_is_all: bool  # nothing is disturbed from farther away than it is received

@@ -9,10 +9,22 @@ Source    ours: docs/verdicts-and-metrics.md, docs/performance.md
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
+import pyarrow as pa
 
 from mobilenet.clock import SECOND
 from mobilenet.rundir.table import Table, by_code
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+def delays_in(events: pd.DataFrame) -> tuple[np.ndarray, np.ndarray]:
+    """As `Deliveries.known`, of events as a frame."""
+    columns = events[["time_ns", "node", "event", "message"]]
+    return Deliveries(Table({}, pa.Table.from_pandas(columns, preserve_index=False))).known()
 
 
 class Deliveries:

@@ -19,8 +19,9 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from mobilenet.clock import SECOND
+from mobilenet.metrics.deliveries import delays_in
+from mobilenet.metrics.over_time import integral_of
 from mobilenet.rundir.reader import read_frame, read_json
-from mobilenet.studies.measure import delays_in, integral_of
 from mobilenet.studies.statistics import t_interval
 
 Series = NDArray[np.float64]

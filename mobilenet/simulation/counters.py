@@ -98,8 +98,8 @@ class Counters:
         sent, kind, size, about = kernel.now, type(message).__name__, message.size_bytes, contents(message)
 
         def note(arrives: bool) -> None:
-            arrived, fate = (kernel.now, "received") if arrives else (None, LINK_CUT)
-            messages.add(sent, arrived, f"s{a}", f"s{b}", "wired", kind, size, fate, *about)
+            arrived, outcome = (kernel.now, "received") if arrives else (None, LINK_CUT)
+            messages.add(sent, arrived, f"s{a}", f"s{b}", "wired", kind, size, outcome, *about)
 
         return note
 

@@ -19,7 +19,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from mobilenet.studies.measure import BUCKETS
+from mobilenet.metrics.over_time import BUCKETS
 from mobilenet.studies.statistics import grows, may_grow, t_interval
 
 RESULT = pa.schema(

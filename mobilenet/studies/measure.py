@@ -1,6 +1,6 @@
 """What one run contributes to the tables of a study: its metrics, its buffers over time, and all its delays as counts.
 
-Model     buffers over time are means over BUCKETS equal parts of the simulated time. Delays go into bins of equal
+Model     events and samples are read once. Delays go into bins of equal
           ratio, 0.1 % wide, so that counts of many runs add up in any order and a percentile read from them is off by
           less than that.
           steady_state: the warm-up is what MSER-5 cuts off the series of mean delays per message, in the order of their
@@ -13,34 +13,31 @@ Source    Wilhelm, Arantes, Sens (2020), section V, for the quantities; ours: do
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
-import pyarrow as pa
 from numpy.typing import NDArray
 
 from mobilenet.clock import SECOND
 from mobilenet.judgement import with_own_metrics
 from mobilenet.metrics import OwnMetric
-from mobilenet.metrics.buffers import BUFFERS, measured
+from mobilenet.metrics.buffers import measured
 from mobilenet.metrics.deliveries import Deliveries
 from mobilenet.metrics.fold import EventFold
+from mobilenet.metrics.over_time import BUCKETS, Series, buffers_over_time
 from mobilenet.rundir.kinds import MOBILE, kind_of
-from mobilenet.rundir.reader import read_coded, read_json, read_table
+from mobilenet.rundir.reader import read_coded, read_json
 from mobilenet.rundir.table import Table
 from mobilenet.studies.statistics import mser5, relative_slope, survival_quantiles
 
 if TYPE_CHECKING:
-    import pandas as pd
+    pass
 
-BUCKETS = 60
 RATIO = 1.001  # of two neighbouring bins
 SHORTEST_S = 1e-7
 SURVIVAL = {"p50": 0.50, "p95": 0.95, "p99": 0.99}
-
-Series = list[float | None]  # BUCKETS values; None where nobody was there to have a buffer
 
 
 class Measured(NamedTuple):
@@ -54,33 +51,22 @@ def measure(directory: Path, kind: str, own: Sequence[OwnMetric] = ()) -> Measur
     """All that a study needs of one run directory; `own`: the metrics that its scenario brings along."""
     manifest = read_json(directory, "manifest.json")
     begin, end = manifest["warmup_s"], manifest["duration_s"]
-    events, samples = read_measured(directory)
+    events, samples = read_coded(directory, "events"), read_coded(directory, "samples")
     sent, delays = Deliveries(events).known()
     found = read_json(directory, "metrics.json")
     if kind == "steady_state":
         cut_s = steady_from_s(sent, delays, begin, end)
         begin = begin if cut_s is None else cut_s
-        found = _metrics_from(directory, manifest, begin, own)
+        manifest_from = {**manifest, "warmup_s": begin}
+        found = dict(with_own_metrics(events, samples, read_json(directory, "counters.json"), manifest_from, own)[0])
         found |= {"steady": 0 if cut_s is None else 1, "warmup_cut_s": cut_s}
     values = {name: float(value) for name, value in found.items() if value is not None}
     inside = delays[(sent >= begin * SECOND) & (sent < end * SECOND)]
-    values |= _survival(directory, inside, begin, end, found.get("broadcasts_undelivered") or 0)
+    values |= _survival(events, inside, begin, end, found.get("broadcasts_undelivered") or 0)
     over_time = buffers_over_time(events, samples, end, measured(manifest) if kind_of(manifest) is MOBILE else {})
     if over_time:
         values["backlog_slope"] = _backlog_slope(over_time, begin, end)
     return Measured(values, over_time, *counted(inside))
-
-
-def read_measured(directory: Path) -> tuple[Table, Table]:
-    """Events and samples of a run, as far as a study looks at them."""
-    events = read_table(directory, "events", ("time_ns", "node", "event", "message"))
-    return Table({}, events), Table({}, read_table(directory, "samples"))
-
-
-def delays_in(events: pd.DataFrame) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-    """Of each delivery in a frame of events: when its message was broadcast (ns), and the delay (s)."""
-    columns = events[["time_ns", "node", "event", "message"]]
-    return Deliveries(Table({}, pa.Table.from_pandas(columns, preserve_index=False))).known()
 
 
 def counted(delays_s: NDArray[np.float64]) -> tuple[list[int], list[int]]:
@@ -96,7 +82,7 @@ def delay_of_bin(number: int) -> float:
 
 
 def steady_from_s(sent: NDArray[np.int64], delays: NDArray[np.float64], begin_s: float, end_s: float) -> float | None:
-    """The second from which on delays (as of delays_in) look steady; None: they do not."""
+    """The second from which on delays (as of `Deliveries.known`) look steady; None: they do not."""
     inside = (sent >= begin_s * SECOND) & (sent < end_s * SECOND)
     times, place = np.unique(sent[inside], return_inverse=True)
     cut = mser5(np.bincount(place, weights=delays[inside]) / np.bincount(place)) if len(times) else None
@@ -108,19 +94,11 @@ def steady_from_s(sent: NDArray[np.int64], delays: NDArray[np.float64], begin_s:
     return cut_s if cut_s < end_s else None
 
 
-def _metrics_from(
-    directory: Path, manifest: dict[str, Any], warmup_s: float, own: Sequence[OwnMetric]
-) -> dict[str, Any]:
-    events, samples = read_coded(directory, "events"), read_coded(directory, "samples")
-    counters = read_json(directory, "counters.json")
-    return dict(with_own_metrics(events, samples, counters, {**manifest, "warmup_s": warmup_s}, own)[0])
-
-
 def _survival(
-    directory: Path, delays: NDArray[np.float64], begin_s: float, end_s: float, undelivered: int
+    events: Table, delays: NDArray[np.float64], begin_s: float, end_s: float, undelivered: int
 ) -> dict[str, float]:
     """Percentiles with the undelivered counted as 'at least as long as until the end of the record'."""
-    waited = _still_waiting(directory, begin_s, end_s) if undelivered else np.zeros(0)
+    waited = _still_waiting(events, begin_s, end_s) if undelivered else np.zeros(0)
     found = survival_quantiles(delays, waited, list(SURVIVAL.values()))
     return {
         f"delivery_delay_survival_{name}_s": value
@@ -129,73 +107,12 @@ def _survival(
     }
 
 
-def _still_waiting(directory: Path, begin_s: float, end_s: float) -> NDArray[np.float64]:
+def _still_waiting(events: Table, begin_s: float, end_s: float) -> NDArray[np.float64]:
     """How long the members at the end have waited for each message of the window that they do not have."""
-    events = read_coded(directory, "events")
     last = int(events.numbers("time_ns").max(initial=0))
     owed = EventFold(events, round(begin_s * SECOND), round(end_s * SECOND)).owed()
     waits = [(last - sent) / SECOND for _, _, sent in owed if begin_s * SECOND <= sent < end_s * SECOND]
     return np.array(waits, dtype=np.float64)
-
-
-def buffers_over_time(
-    events: Table, samples: Table, end_s: float, buffers: Mapping[str, tuple[str, str]] = BUFFERS
-) -> dict[str, Series]:
-    """Mean messages per node and bucket; hosts count while they are members. `buffers` as metrics/buffers.py has them,
-    which is also the order of what is found.
-    """
-    edges = np.linspace(0, end_s * SECOND, BUCKETS + 1)
-    times, event, node = events.numbers("time_ns"), events.coded("event"), events.coded("node")
-    either, leaves = event.rows("join", "leave"), event.rows("leave")
-    is_join = (event.codes[either] == event.code("join")).astype(np.float64)
-    membership = (times[either], node.codes[either], is_join)
-    sampled, sampled_at = samples.coded("node"), samples.numbers("time_ns")
-    place = {name: code for code, name in enumerate(sampled.words)}
-    of_event = np.array([place.setdefault(name, len(place)) for name in node.words], dtype=np.int64)
-    left = (times[leaves], of_event[node.codes[leaves]], np.zeros(len(leaves)))
-    found: dict[str, Series] = {}
-    for name, (kind, quantity) in buffers.items():
-        of_kind = sampled.mapped([word.startswith(kind) for word in sampled.words], nothing=False)
-        own = np.flatnonzero((samples.coded("quantity").codes == samples.coded("quantity").code(quantity)) & of_kind)
-        rows = (sampled_at[own], sampled.codes[own], samples.numbers("value")[own])
-        if kind == "h":  # what a host had when it left, or vanished, no longer counts
-            together = tuple(np.concatenate(pair) for pair in zip(rows, left, strict=True))
-            order = np.argsort(together[0], kind="stable")
-            rows = (together[0][order], together[1][order], together[2][order])
-            time = np.diff(integral(*membership, edges))
-        else:
-            time = np.diff(edges) * len(np.unique(rows[1]))
-        area = np.diff(integral(*rows, edges))
-        found[name] = [float(area[b] / time[b]) if time[b] > 0 else None for b in range(BUCKETS)]
-    return found
-
-
-def integral(
-    times_ns: NDArray[np.int64], node: NDArray[np.int64], value: NDArray[np.float64], edges: NDArray[np.float64]
-) -> NDArray[np.float64]:
-    """Of the sum over all nodes of a step function, from 0 to each edge; value times nanoseconds.
-
-    `times_ns` ascend; each row sets its node's value.
-    """
-    if not len(times_ns):
-        return np.zeros(len(edges))
-    times = times_ns.astype(np.float64)
-    by_node = np.argsort(node, kind="stable")
-    before = np.concatenate([[0.0], value[by_node][:-1]])
-    before[np.concatenate([[True], np.diff(node[by_node]) != 0])] = 0.0
-    steps = np.empty(len(value))
-    steps[by_node] = value[by_node] - before
-    level = np.cumsum(steps)
-    area = np.concatenate([[0.0], np.cumsum(level[:-1] * np.diff(times))])
-    place = np.searchsorted(times, edges, side="right") - 1
-    found: NDArray[np.float64] = np.where(place >= 0, area[place] + level[place] * (edges - times[place]), 0.0)
-    return found
-
-
-def integral_of(rows: pd.DataFrame, edges: NDArray[np.float64]) -> NDArray[np.float64]:
-    """The same of a frame of samples."""
-    nodes = rows["node"].factorize()[0].astype(np.int64)
-    return integral(rows["time_ns"].to_numpy(), nodes, rows["value"].to_numpy().astype(np.float64), edges)
 
 
 def _backlog_slope(over_time: dict[str, Series], begin_s: float, end_s: float) -> float:

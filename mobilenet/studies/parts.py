@@ -20,11 +20,12 @@ from typing import Any, NamedTuple
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from mobilenet.metrics.over_time import BUCKETS
 from mobilenet.quoting import counted
 from mobilenet.studies import StudyError
 from mobilenet.studies.configurations import MOST_RUNS
 from mobilenet.studies.csv_tables import AGAIN
-from mobilenet.studies.measure import BUCKETS, Measured
+from mobilenet.studies.measure import Measured
 
 SCHEMA = pa.schema(
     [

@@ -14,15 +14,9 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from mobilenet.engine.random_streams import generator
-from mobilenet.studies.measure import (
-    BUCKETS,
-    counted,
-    delay_of_bin,
-    delays_in,
-    integral_of,
-    measure,
-    steady_from_s,
-)
+from mobilenet.metrics.deliveries import delays_in
+from mobilenet.metrics.over_time import BUCKETS, integral_of
+from mobilenet.studies.measure import counted, delay_of_bin, measure, steady_from_s
 from mobilenet.studies.study import Result
 from tests.conftest import REPLICATIONS
 

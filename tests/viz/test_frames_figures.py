@@ -12,8 +12,8 @@ import pandas as pd
 import pytest
 from mobilenet.viz.figures import frames as drawn_frames
 from mobilenet.viz.figures import run_figures, runs
-from mobilenet.viz.figures.fates import REASONS
 from mobilenet.viz.figures.frames import _by_distance, read_frames
+from mobilenet.viz.figures.outcomes import REASONS
 from mobilenet.viz.map.data import document
 from mobilenet.viz.map.pack import unpacked
 from mobilenet.viz.spacetime.words import OUTCOMES

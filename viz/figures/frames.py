@@ -39,7 +39,7 @@ class Frames:
     start_ns: NDArray[np.int64]
     sender: Coded
     receiver: Coded
-    fate: Coded
+    outcome: Coded
 
 
 def read_frames(directory: Path) -> Frames | None:
@@ -111,7 +111,7 @@ def _by_distance(
         distance = np.where(sender[firsts] == node, np.nan, np.hypot(x[node] - from_x, y[node] - from_y))
         for kind, own in kinds.items():
             pairs[kind] += _counts(distance[own], steps)
-    rows = np.flatnonzero((frames.fate.as_({"received": 1}) == 1) & (receiver >= 0) & (number % every == 0))
+    rows = np.flatnonzero((frames.outcome.as_({"received": 1}) == 1) & (receiver >= 0) & (number % every == 0))
     column = number[rows] // every
     distance = np.hypot(
         x[receiver[rows], column] - from_x[column], y[receiver[rows], column] - from_y[column]

@@ -16,6 +16,8 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from mobilenet.clock import SECOND
+from mobilenet.metrics.deliveries import delays_in
+from mobilenet.metrics.over_time import integral_of
 from mobilenet.parameters import ScenarioError
 from mobilenet.propagation.obstacles import read_buildings
 from mobilenet.propagation.walls import Building
@@ -23,7 +25,6 @@ from mobilenet.rundir.kinds import MOBILE, PROCESSES, kind_of
 from mobilenet.rundir.reader import RunError, read_manifest
 from mobilenet.scenario.mobile import Scenario
 from mobilenet.scenario.run_source import recorded
-from mobilenet.studies.measure import delays_in, integral_of
 
 from ..style import FAULT
 from .frames import Frames

@@ -19,11 +19,11 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from mobilenet.clock import SECOND
+from mobilenet.metrics.deliveries import delays_in
 from mobilenet.metrics.network import LOST_TO_OTHERS
 from mobilenet.quoting import counted
 from mobilenet.rundir.reader import read_frame
 from mobilenet.rundir.schema import BUFFERS, buffers_of
-from mobilenet.studies.measure import delays_in
 
 from ..files import make_folder
 from ..style import (
@@ -42,9 +42,9 @@ from ..style import (
     station_colour,
     thousands,
 )
-from .fates import fates, has_fates, where_heard
 from .field import field
 from .frames import by_power, read_frames, reception
+from .outcomes import has_outcomes, outcomes, where_heard
 from .record import BUCKETS, Record, buildings_of, edges_of, manifest_of, mean_level, middles_s, time_axis
 
 MOST_LINES = 8
@@ -192,7 +192,7 @@ def in_the_air(axes: Any, record: Record) -> str:
     axes.plot(seconds, rate, color=COLOURS[0], linewidth=1.2, label="frames in the air (left)")
     axes.set_ylabel("frames a second")
     shaded = time_axis(axes, record)
-    lost = totals[totals.quantity.isin([f"pairs_{fate}" for fate in LOST_TO_OTHERS])].groupby("time_ns").value.sum()
+    lost = totals[totals.quantity.isin([f"pairs_{name}" for name in LOST_TO_OTHERS])].groupby("time_ns").value.sum()
     pairs = totals[totals.quantity.str.startswith("pairs_")].groupby("time_ns").value.sum()
     where, lost_rate = _rates(lost.index.to_numpy(), lost.to_numpy(), record)
     _, pair_rate = _rates(pairs.index.to_numpy(), pairs.to_numpy(), record)
@@ -225,8 +225,8 @@ def reception_by_distance(axes: Any, record: Record) -> str:
     return reception(axes, record.frames, record.positions, record.manifest["station_positions_m"])
 
 
-def fates_of_frames(axes: Any, record: Record) -> str:
-    return fates(axes, record.frames, record.samples, record.is_sinr)
+def outcomes_of_frames(axes: Any, record: Record) -> str:
+    return outcomes(axes, record.frames, record.samples, record.is_sinr)
 
 
 def handoffs(axes: Any, record: Record) -> str:
@@ -293,8 +293,8 @@ def _has_frames(record: Record) -> bool:
     return record.frames is not None
 
 
-def _has_fates(record: Record) -> bool:
-    return not record.of_processes and has_fates(record.frames, record.samples)
+def _has_outcomes(record: Record) -> bool:
+    return not record.of_processes and has_outcomes(record.frames, record.samples)
 
 
 def _samples(quantity: str, kind: str) -> Callable[[Record], bool]:
@@ -313,7 +313,7 @@ FIGURES: tuple[tuple[str, str, Callable[[Record], bool], Callable[[Any, Record],
     ("host_buffers", "What hosts keep", lambda record: bool(_buffers(record, "h")), host_buffers),
     ("radio", "What is in the air", _samples("radio_frames", "network"), in_the_air),
     ("reception", "Who receives a frame, by distance", _has_frames, reception_by_distance),
-    ("fates", "How frames are lost", _has_fates, fates_of_frames),
+    ("fates", "How frames are lost", _has_outcomes, outcomes_of_frames),
     ("handoffs", "How long handoffs take", _has("handoff_end"), handoffs),
     ("field", "Where hosts went", lambda record: bool(record.positions.node.str.startswith("h").any()), field),
     ("pending", "What waits for its causal past", _samples("pending", "p"), pending),

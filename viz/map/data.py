@@ -236,7 +236,7 @@ def _losses(node: Coded, quantity: Coded, time_ns: Any, value: Any) -> dict[str,
         return {"time_ns": packed([], "f64"), "share": packed([], "f32")}
     moments, index = np.unique(time_ns[rows], return_inverse=True)
     totals = np.zeros((2, len(moments)))
-    lost = np.isin(quantity.codes[rows], [names.get(f"pairs_{fate}", -2) for fate in LOST_TO_OTHERS])
+    lost = np.isin(quantity.codes[rows], [names.get(f"pairs_{outcome}", -2) for outcome in LOST_TO_OTHERS])
     for name in names.values():  # the last value of each quantity at each moment
         own = quantity.codes[rows] == name
         level = np.zeros(len(moments))

@@ -78,11 +78,11 @@ def _losses(run: Record, grid: _Grid, frames_in: Path) -> dict[str, Any] | None:
     if not (frames_in / "frames.parquet").exists():
         return None
     frames = read_table(frames_in, "frames", ("start_ns", "receiver", "fate"))
-    receiver, time_ns, fate = coded(frames, "receiver"), integers(frames, "start_ns"), coded(frames, "fate")
+    receiver, time_ns, outcome = coded(frames, "receiver"), integers(frames, "start_ns"), coded(frames, "fate")
     host, station = receiver.as_(run.host_of), receiver.as_(run.station_of)
     x, y = run.places.at(np.maximum(host, 0), time_ns)
     x, y = np.where(host >= 0, x, np.nan), np.where(host >= 0, y, np.nan)
     at_station = station >= 0
     x[at_station], y[at_station] = run.stations_m[station[at_station]].T
-    lost: Ints = fate.as_({**dict.fromkeys(fate.words, 0), **dict.fromkeys(LOST_TO_OTHERS, 1)})
+    lost: Ints = outcome.as_({**dict.fromkeys(outcome.words, 0), **dict.fromkeys(LOST_TO_OTHERS, 1)})
     return grid.means(x, y, lost.astype(np.float64))

@@ -22,7 +22,7 @@ ARROWS: tuple[tuple[str, Any, str], ...] = (
 
 
 def legend(
-    figure: Any, styles: set[tuple[str, str]], fates: pd.Series, happened: set[str], bands: set[str], y: float
+    figure: Any, styles: set[tuple[str, str]], outcomes: pd.Series, happened: set[str], bands: set[str], y: float
 ) -> Any:
     """`styles`: colours and lines of arrows; `happened`: deliver, broadcast; `bands`: session, handoff, down, no
     member.
@@ -35,7 +35,7 @@ def legend(
         for colour, line, text in ARROWS
         if (colour, line) in styles
     ]
-    lost = [fate.replace("_", " ") for fate in dict.fromkeys(fates) if fate != "received"]
+    lost = [outcome.replace("_", " ") for outcome in dict.fromkeys(outcomes) if outcome != "received"]
     if lost:
         handles.append(Line2D([], [], color=LOST, marker="x", label=f"lost: {', '.join(lost)}"))
     if "broadcast" in happened:

@@ -1,6 +1,6 @@
 """What the names in a space-time diagram mean, for whoever does not know the protocol by heart: one short line each.
 
-Model     of the fates all, of the kinds of messages those whose names say too little; only what is in the picture is
+Model     of the outcomes all, of the kinds of messages those whose names say too little; only what is in the picture is
           explained
 Source    mobilenet/radio/medium.py; mobilenet/protocols/mobile_causal/messages.py, after Wilhelm, Arantes, Sens (2020)
 """
@@ -36,13 +36,13 @@ OUTCOMES = {
 }
 
 
-def explained(kinds: Iterable[str], fates: Iterable[str]) -> list[str]:
+def explained(kinds: Iterable[str], outcomes: Iterable[str]) -> list[str]:
     """Up to two lines: what kinds of messages are, and how they can be lost."""
     found = []
     told = [f"{kind}: {KINDS[kind]}" for kind in KINDS if kind in set(kinds)]
     if told:
         found.append("; ".join(told))
-    lost = [f"{fate.replace('_', ' ')}: {OUTCOMES[fate]}" for fate in OUTCOMES if fate in set(fates)]
+    lost = [f"{outcome.replace('_', ' ')}: {OUTCOMES[outcome]}" for outcome in OUTCOMES if outcome in set(outcomes)]
     if lost:
         found.append("Lost. " + "; ".join(lost))
     return found

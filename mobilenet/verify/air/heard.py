@@ -76,7 +76,7 @@ class Heard:
 def heard_in_frames(pairs: Pairs, nodes: Nodes, air: Air, kinds: tuple[str, ...] = ()) -> Heard:
     """By the rows of frames; of some `kinds`, or of all."""
     chosen = pairs.table.coded("kind").among(kinds) if kinds else ~pairs.is_ack
-    rows = np.flatnonzero((pairs.fate == RECEIVED) & chosen)
+    rows = np.flatnonzero((pairs.outcome == RECEIVED) & chosen)
     lasts_ns, sizes = (pairs.end_ns - pairs.start_ns)[rows], pairs.size_bytes[rows]
     twice = np.zeros(len(rows), bool)
     if air.repeats and not air.acts_on_frames:

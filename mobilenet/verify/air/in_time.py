@@ -193,7 +193,7 @@ def _retries_problem(pairs: Pairs, nodes: Nodes, totals: Totals, counters: dict[
     if not np.isin(at_ns, frames_ns).all():
         return None
     attempts = frames[np.searchsorted(frames_ns, at_ns)]
-    acks_ns = np.sort(pairs.end_ns[pairs.is_ack & pairs.addressed & (pairs.fate == RECEIVED)])
+    acks_ns = np.sort(pairs.end_ns[pairs.is_ack & pairs.addressed & (pairs.outcome == RECEIVED)])
     is_prompt = pairs.delay_ns <= AT_ONCE_NS
     most = attempts - np.searchsorted(acks_ns, at_ns - pairs.delay_ns) if is_prompt else attempts
     events, given_up = counters["rows"]["events"], counters["radio"].get("mac_given_up", 0)

@@ -21,10 +21,10 @@ import numpy as np
 
 from mobilenet.expected.expectations import Air, Expected
 from mobilenet.rundir.table import Table
-from mobilenet.verify.air.fates import Unseen
 from mobilenet.verify.air.nodes import Nodes, first, row_in_words
 from mobilenet.verify.air.outcomes import COLLISION
 from mobilenet.verify.air.pairs import Pairs
+from mobilenet.verify.air.possible_outcomes import Unseen
 
 ROUNDING_DB = 0.03  # powers and sums of them are whole hundredths
 
@@ -49,7 +49,7 @@ def _broken_problems(links: Table, pairs: Pairs, air: Air) -> Iterator[str]:
     silent_db = links.numbers("power_dbm") - np.where(_is_noisy(pairs, air), air.most_noise_dbm, air.noise_dbm)
     clear_db = air.clear_dbm - air.noise_dbm
     most = np.minimum(silent_db - 0.005, clear_db + 0.005)
-    if (row := first((pairs.fate == COLLISION) & (sinr >= most))) is not None:
+    if (row := first((pairs.outcome == COLLISION) & (sinr >= most))) is not None:
         what = f"expected less than {min(silent_db[row], clear_db):.2f} dB, since interference broke it"
         yield f"{row_in_words('links', links, row)}: an SINR of {sinr[row]:g} dB, {what}"
 

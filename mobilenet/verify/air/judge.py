@@ -1,7 +1,7 @@
 """What `frames`, `links` and `messages` contradict, where a run recorded them.
 
 Checks    the tables are there if the scenario has them recorded, and only then
-          each row can be: see air/pairs.py, range.py, fates.py, links.py, messages.py
+          each row can be: see air/pairs.py, range.py, possible_outcomes.py, links.py, messages.py
           they add up to what was counted: see air/tallies.py
           they agree with each other and with the events: see air/same.py, heard.py, said.py
 Model     it is looked at only where nothing else is contradicted, so positions and events are what the scenario lets
@@ -21,7 +21,6 @@ from mobilenet.verify.air.acknowledged import acknowledged_problem
 from mobilenet.verify.air.arrivals import arrivals_of, arrivals_problem
 from mobilenet.verify.air.causes import causes_problem
 from mobilenet.verify.air.confirmed import sessions_of
-from mobilenet.verify.air.fates import fates_problem, unseen_in
 from mobilenet.verify.air.handovers import handovers_problem
 from mobilenet.verify.air.heard import (
     ACTS,
@@ -47,6 +46,7 @@ from mobilenet.verify.air.numbers import numbers_problem
 from mobilenet.verify.air.outages import Outages
 from mobilenet.verify.air.pairs import MAC_ACK, Pairs, pairs_of, pairs_problem
 from mobilenet.verify.air.positions import positions_problem
+from mobilenet.verify.air.possible_outcomes import outcomes_problem, unseen_in
 from mobilenet.verify.air.programs import programs_problem
 from mobilenet.verify.air.range import range_problem
 from mobilenet.verify.air.relays import relays_problem
@@ -120,7 +120,7 @@ class _Run:
         broadcasts = len(self._events.coded("event").rows("broadcast"))
         unseen = unseen_in(pairs, nodes, hidden, self._expected, broadcasts, self._end_ns)
         problem = range_problem(pairs, nodes, whereabouts, air, bounds_m, pairs)
-        problem = problem or fates_problem(pairs, nodes, outages, unseen, self._expected)
+        problem = problem or outcomes_problem(pairs, nodes, outages, unseen, self._expected)
         if problem is None and not air.by_power and not air.captures:
             problem = locks_problem(pairs, nodes, outages, unseen)
         problem = problem or mac_problem(pairs, nodes, outages, self._expected, self._counters, self._end_ns)

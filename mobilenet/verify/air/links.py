@@ -21,10 +21,10 @@ import numpy as np
 
 from mobilenet.expected.expectations import STRENGTH_STEP_M, Air
 from mobilenet.rundir.table import Table
-from mobilenet.verify.air.fates import Unseen, alone_in_the_air
 from mobilenet.verify.air.nodes import Nodes, first, row_in_words
 from mobilenet.verify.air.outcomes import BIT_ERRORS, COLLISION, RANDOM, RECEIVED
 from mobilenet.verify.air.pairs import Pairs
+from mobilenet.verify.air.possible_outcomes import Unseen, alone_in_the_air
 from mobilenet.verify.air.range import Bounds
 
 ROUNDING_DB = 1e-6  # powers are whole hundredths
@@ -101,13 +101,13 @@ def _steady_problems(links: Table, pairs: Pairs, nodes: Nodes) -> Iterator[str]:
 
 def _sinr_problems(links: Table, pairs: Pairs, air: Air, unseen: Unseen) -> Iterator[str]:
     power, sinr = links.numbers("power_dbm"), links.numbers("sinr_db")
-    fate, missing = pairs.fate, np.isnan(sinr)
-    to_its_end = np.isin(fate, (RECEIVED, RANDOM, BIT_ERRORS))
-    to_its_end |= (fate == COLLISION) & (not air.captures)
+    outcome, missing = pairs.outcome, np.isnan(sinr)
+    to_its_end = np.isin(outcome, (RECEIVED, RANDOM, BIT_ERRORS))
+    to_its_end |= (outcome == COLLISION) & (not air.captures)
     beyond = power >= UNLOOKED_DBM
     if (row := first(to_its_end & missing & ~beyond)) is not None:
         yield f"{_words(links, row)}: no SINR, and the frame was received to its end ({pairs.table['fate'][row]})"
-    if (row := first(~missing & ~to_its_end & (fate != COLLISION))) is not None:
+    if (row := first(~missing & ~to_its_end & (outcome != COLLISION))) is not None:
         yield f"{_words(links, row)}: an SINR, and the frame was not received to its end ({pairs.table['fate'][row]})"
     if (row := first(sinr > power - air.noise_dbm + ROUNDING_DB)) is not None:
         expected = f"expected at most {power[row] - air.noise_dbm:.2f} dB, its power above the noise"
@@ -117,7 +117,7 @@ def _sinr_problems(links: Table, pairs: Pairs, air: Air, unseen: Unseen) -> Iter
         if not unseen.may_disturb(pairs, row):
             expected = f"expected {power[row] - air.most_noise_dbm:.2f} dB, since no other frame is in the air"
             yield f"{_words(links, row)}: an SINR of {sinr[row]:g} dB, {expected}"
-    if (row := first((fate == BIT_ERRORS) & (power >= air.clear_dbm - ROUNDING_DB))) is not None:
+    if (row := first((outcome == BIT_ERRORS) & (power >= air.clear_dbm - ROUNDING_DB))) is not None:
         but = f"noise breaks nothing from {air.clear_dbm:.2f} dBm on"
         yield f"{_words(links, row)}: bit errors at {power[row]:g} dBm, and {but}"
 

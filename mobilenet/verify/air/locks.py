@@ -18,26 +18,26 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from mobilenet.verify.air.fates import Unseen
 from mobilenet.verify.air.nodes import Nodes
 from mobilenet.verify.air.outages import Outages
 from mobilenet.verify.air.outcomes import COLLISION, HALF_DUPLEX, NEVER_ATTEMPTED, RECEIVER_DOWN
 from mobilenet.verify.air.pairs import Pairs
+from mobilenet.verify.air.possible_outcomes import Unseen
 
 NO_NS = -(1 << 62)
 
 
 def locks_problem(pairs: Pairs, nodes: Nodes, outages: Outages, unseen: Unseen) -> str | None:
     """The first frame on which its receiver cannot have been locked, or must have been."""
-    concerned = np.isin(pairs.fate, (COLLISION, NEVER_ATTEMPTED))
+    concerned = np.isin(pairs.outcome, (COLLISION, NEVER_ATTEMPTED))
     for node in np.unique(pairs.receiver[concerned]).tolist():
         rows = np.flatnonzero(pairs.receiver == node)
         rows = rows[np.argsort(pairs.start_ns[rows], kind="stable")]
-        fate = pairs.fate[rows]
-        collided = rows[fate == COLLISION]
-        instead = rows[np.isin(fate, (COLLISION, HALF_DUPLEX, RECEIVER_DOWN))]
+        outcome = pairs.outcome[rows]
+        collided = rows[outcome == COLLISION]
+        instead = rows[np.isin(outcome, (COLLISION, HALF_DUPLEX, RECEIVER_DOWN))]
         problems = (
-            _unlocked_problems(pairs, nodes, unseen, rows[fate == NEVER_ATTEMPTED], instead),
+            _unlocked_problems(pairs, nodes, unseen, rows[outcome == NEVER_ATTEMPTED], instead),
             _twice_problems(pairs, nodes, outages, unseen, collided),
         )
         for problem in (problem for each in problems for problem in each):

@@ -53,7 +53,7 @@ def retries_problem(events: Table, pairs: Pairs | None, nodes: Nodes, air: Air, 
     attempts = sum(kind["count"] for side in ("host", "station") for kind in kinds[side].values())
     acks = radio["mac_acks"]
     if pairs is not None:
-        acks = int((pairs.is_ack & pairs.addressed & (pairs.fate == RECEIVED)).sum())
+        acks = int((pairs.is_ack & pairs.addressed & (pairs.outcome == RECEIVED)).sum())
     crashes = len(events.coded("event").rows("crash"))
     least = attempts - acks - crashes - 2 * nodes.count
     failed = radio["mac_retries"] + radio.get("mac_given_up", 0)
@@ -65,7 +65,7 @@ def retries_problem(events: Table, pairs: Pairs | None, nodes: Nodes, air: Air, 
 def _answers(pairs: Pairs, nodes: Nodes) -> tuple[np.ndarray, np.ndarray]:
     """Rows of frames that were received where they should be; and acknowledgements, one row of each."""
     heads = pairs.first[pairs.is_ack[pairs.first]]
-    return np.flatnonzero((pairs.fate == RECEIVED) & pairs.addressed & ~pairs.is_ack), heads
+    return np.flatnonzero((pairs.outcome == RECEIVED) & pairs.addressed & ~pairs.is_ack), heads
 
 
 def _ack_problems(pairs: Pairs, nodes: Nodes, air: Air) -> Iterator[str]:
@@ -112,7 +112,7 @@ def _unanswered_problems(
 
 
 def _spacing_problems(pairs: Pairs, nodes: Nodes, air: Air) -> Iterator[str]:
-    heard = np.flatnonzero(np.isin(pairs.fate, (RECEIVED, RANDOM, BIT_ERRORS)))
+    heard = np.flatnonzero(np.isin(pairs.outcome, (RECEIVED, RANDOM, BIT_ERRORS)))
     heads = pairs.first[~pairs.is_ack[pairs.first]]
     for node in np.unique(pairs.sender[heads]).tolist():
         own = heads[pairs.sender[heads] == node]

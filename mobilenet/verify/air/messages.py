@@ -207,12 +207,12 @@ def _is_object(word: str) -> bool:
 
 
 def _radio_problems(hops: Hops, nodes: Nodes, air: Air) -> Iterator[str]:
-    table, fates = hops.table, hops.table.coded("fate")
-    known = [*air.fates, OUT_OF_RANGE]
-    if (row := first(~hops.is_wired & ~fates.among(known))) is not None:
+    table, outcomes = hops.table, hops.table.coded("fate")
+    known = [*air.outcomes, OUT_OF_RANGE]
+    if (row := first(~hops.is_wired & ~outcomes.among(known))) is not None:
         yield f"{hops.words(row)}: the fate is {table['fate'][row]}, expected one of {', '.join(known)}"
     is_host = (hops.sender >= nodes.stations, hops.receiver >= nodes.stations)
-    astray = fates.among((OUT_OF_RANGE,)) & (is_host[0] == is_host[1])
+    astray = outcomes.among((OUT_OF_RANGE,)) & (is_host[0] == is_host[1])
     if (row := first(~hops.is_wired & astray)) is not None:
         yield f"{hops.words(row)}: out_of_range, and it is not between a host and a station"
     rows = np.flatnonzero(~hops.is_wired & hops.is_received)
@@ -244,8 +244,8 @@ def _wire_problems(hops: Hops, nodes: Nodes, expected: Expected) -> Iterator[str
         allowed = [x * nodes.count + y for one, other in linked for x, y in ((one, other), (other, one))]
         if (at := first(~np.isin(pair, allowed))) is not None:
             yield f"{hops.words(int(rows[at]))}: there is no link between these stations"
-    fates = hops.table.coded("fate")
-    lost = fates.among((LINK_CUT,))[rows]
+    outcomes = hops.table.coded("fate")
+    lost = outcomes.among((LINK_CUT,))[rows]
     if (at := first(~lost & ~hops.is_received[rows])) is not None:
         row = int(rows[at])
         yield f"{hops.words(row)}: the fate is {hops.table['fate'][row]}, expected received or link_cut"

@@ -11,7 +11,7 @@ import numpy as np
 
 from mobilenet.rundir.table import Coded
 
-FATES: Final = (
+OUTCOMES: Final = (
     "received",
     "collision",
     "never_attempted",
@@ -22,11 +22,11 @@ FATES: Final = (
     "preamble_missed",
 )
 (RECEIVED, COLLISION, NEVER_ATTEMPTED, HALF_DUPLEX, RANDOM, RECEIVER_DOWN, BIT_ERRORS, PREAMBLE_MISSED) = range(
-    len(FATES)
+    len(OUTCOMES)
 )
 
 
-def numbered(fates: Coded) -> np.ndarray:
+def numbered(outcomes: Coded) -> np.ndarray:
     """Row by row its number; -1: there is no such outcome of a frame."""
-    known = {name: number for number, name in enumerate(FATES)}
-    return fates.mapped([known.get(name, -1) for name in fates.words], -1).astype(np.int64)
+    known = {name: number for number, name in enumerate(OUTCOMES)}
+    return outcomes.mapped([known.get(name, -1) for name in outcomes.words], -1).astype(np.int64)

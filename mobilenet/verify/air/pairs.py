@@ -24,7 +24,7 @@ from mobilenet.clock import SECOND
 from mobilenet.expected.expectations import Air
 from mobilenet.rundir.table import Table
 from mobilenet.verify.air.nodes import Nodes, first, row_in_words
-from mobilenet.verify.air.outcomes import FATES, numbered
+from mobilenet.verify.air.outcomes import OUTCOMES, numbered
 
 MAC_ACK = "mac_ack"
 
@@ -40,7 +40,7 @@ class Pairs(NamedTuple):
     size_bytes: np.ndarray
     is_ack: np.ndarray  # bool
     addressed: np.ndarray  # bool
-    fate: np.ndarray  # as in FATES
+    outcome: np.ndarray  # as in FATES
     frame: np.ndarray  # the number of its frame
     first: np.ndarray  # of each frame the first row
     delay_ns: int  # no frame takes longer to a receiver
@@ -100,9 +100,9 @@ def _row_problems(pairs: Pairs, air: Air, end_ns: int) -> Iterator[str]:
             f"{pairs.words(row)}: the frame ends at {table['end_ns'][row] / SECOND:.6f} s, expected a time after its"
             f" start and up to the end of the run, {end_ns / SECOND:.6f} s"
         )
-    known = [FATES.index(name) for name in air.fates]
-    if (row := first(~np.isin(pairs.fate, known))) is not None:
-        yield f"{pairs.words(row)}: the fate is {table['fate'][row]}, expected one of {', '.join(air.fates)}"
+    known = [OUTCOMES.index(name) for name in air.outcomes]
+    if (row := first(~np.isin(pairs.outcome, known))) is not None:
+        yield f"{pairs.words(row)}: the fate is {table['fate'][row]}, expected one of {', '.join(air.outcomes)}"
 
 
 def _frame_problems(pairs: Pairs, nodes: Nodes) -> Iterator[str]:

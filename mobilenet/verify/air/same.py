@@ -22,8 +22,8 @@ from mobilenet.verify.air.pairs import Pairs
 
 def same_problem(pairs: Pairs, hops: Hops, nodes: Nodes, air: Air) -> str | None:
     """The first row that has no counterpart, or another one."""
-    fates = hops.table.coded("fate")
-    rows = np.flatnonzero(~hops.is_wired & ~fates.among((OUT_OF_RANGE,)))
+    outcomes = hops.table.coded("fate")
+    rows = np.flatnonzero(~hops.is_wired & ~outcomes.among((OUT_OF_RANGE,)))
     data = np.flatnonzero(~pairs.is_ack)
     _, moments = np.unique(np.concatenate((pairs.start_ns[data], hops.send_ns[rows])), return_inverse=True)
     links = nodes.count * nodes.count
@@ -49,7 +49,7 @@ def same_problem(pairs: Pairs, hops: Hops, nodes: Nodes, air: Air) -> str | None
 
 def _difference(pairs: Pairs, hops: Hops, rows: np.ndarray, pair: np.ndarray, air: Air) -> str | None:
     """The first row of messages that differs from its row of frames."""
-    fate, kinds = numbered(hops.table.coded("fate"))[rows], hops.table.coded("kind")
+    outcome, kinds = numbered(hops.table.coded("fate"))[rows], hops.table.coded("kind")
     of_frames = pairs.table.coded("kind")
     kind = kinds.mapped([of_frames.code(name) for name in kinds.words], -1)[rows]
     around = pairs.size_bytes[pair] - hops.size_bytes[rows]
@@ -57,7 +57,7 @@ def _difference(pairs: Pairs, hops: Hops, rows: np.ndarray, pair: np.ndarray, ai
     arrives = hops.receive_ns[rows] != NO_NS
     carried = [carrier.around_bytes for carrier in air.carriers]
     for name, wrong in (
-        ("fate", fate != pairs.fate[pair]),
+        ("fate", outcome != pairs.outcome[pair]),
         ("kind", kind != of_frames.codes[pair]),
         ("size_bytes", ~np.isin(around, carried)),
         ("receive_ns", arrives & ((late_ns < 0) | (late_ns > pairs.delay_ns))),

@@ -22,7 +22,7 @@ import numpy as np
 from mobilenet.clock import SECOND
 from mobilenet.rundir.table import Columns, Table
 from mobilenet.verify.air.nodes import Nodes
-from mobilenet.verify.air.outcomes import FATES
+from mobilenet.verify.air.outcomes import OUTCOMES
 from mobilenet.verify.air.pairs import MAC_ACK, Pairs
 
 SIDES = ("station", "host")
@@ -55,11 +55,11 @@ def tallies_problem(pairs: Pairs, nodes: Nodes, totals: Totals, counters: dict[s
 def _problems(pairs: Pairs, nodes: Nodes, counters: dict[str, Any]) -> Iterator[str]:
     radio, kinds = counters["radio"], counters["by_message_type"]
     for label, told, chosen in (
-        ("pairs", radio, pairs.fate),
-        ("addressed pairs", radio["addressed"], pairs.fate[pairs.addressed]),
+        ("pairs", radio, pairs.outcome),
+        ("addressed pairs", radio["addressed"], pairs.outcome[pairs.addressed]),
     ):
-        rows = np.bincount(chosen, minlength=len(FATES)).tolist()
-        for outcome, name in enumerate(FATES):
+        rows = np.bincount(chosen, minlength=len(OUTCOMES)).tolist()
+        for outcome, name in enumerate(OUTCOMES):
             count = told["received"] if name == "received" else told["lost"].get(name, 0)
             if rows[outcome] != count:
                 yield f"frames: {rows[outcome]} rows of {label} with the fate {name}, counters.json counts {count}"
@@ -85,9 +85,9 @@ def _problems(pairs: Pairs, nodes: Nodes, counters: dict[str, Any]) -> Iterator[
 
 def _problems_in_time(pairs: Pairs, totals: Totals) -> Iterator[str]:
     for prefix, chosen in (("pairs_", slice(None)), ("addressed_pairs_", pairs.addressed)):
-        ends, fates = pairs.end_ns[chosen], pairs.fate[chosen]
-        for outcome, name in enumerate(FATES):
-            yield from _falls_out(np.sort(ends[fates == outcome]), prefix + name, totals, pairs.delay_ns)
+        ends, outcomes = pairs.end_ns[chosen], pairs.outcome[chosen]
+        for outcome, name in enumerate(OUTCOMES):
+            yield from _falls_out(np.sort(ends[outcomes == outcome]), prefix + name, totals, pairs.delay_ns)
     heads = pairs.first[~pairs.is_ack[pairs.first]]
     ends = np.sort(pairs.end_ns[heads])
     at_ns, values = totals.of("radio_frames")

@@ -21,23 +21,23 @@ from typing import Any
 import numpy as np
 
 from mobilenet.expected.expectations import Air, Expected
-from mobilenet.verify.air.fates import fates_problem
 from mobilenet.verify.air.messages import FOR_ALL, OUT_OF_RANGE, Hops
 from mobilenet.verify.air.nodes import Nodes, first
 from mobilenet.verify.air.outages import Outages
-from mobilenet.verify.air.outcomes import FATES, numbered
+from mobilenet.verify.air.outcomes import OUTCOMES, numbered
 from mobilenet.verify.air.pairs import Pairs, sender_problems
+from mobilenet.verify.air.possible_outcomes import outcomes_problem
 from mobilenet.verify.air.range import near_m, range_problem
 from mobilenet.verify.air.whereabouts import Whereabouts
 
 
 def unframed_counts_problem(hops: Hops, nodes: Nodes, counters: dict[str, Any]) -> str | None:
     """The first outcome that rows and counters do not agree about."""
-    fates, radio = numbered(hops.table.coded("fate")), counters["radio"]
-    rows = ~hops.is_wired & (fates >= 0)
-    of_all = np.bincount(fates[rows], minlength=len(FATES)).tolist()
-    of_hosts = np.bincount(fates[rows & (hops.sender >= nodes.stations)], minlength=len(FATES)).tolist()
-    for outcome, name in enumerate(FATES):
+    outcomes, radio = numbered(hops.table.coded("fate")), counters["radio"]
+    rows = ~hops.is_wired & (outcomes >= 0)
+    of_all = np.bincount(outcomes[rows], minlength=len(OUTCOMES)).tolist()
+    of_hosts = np.bincount(outcomes[rows & (hops.sender >= nodes.stations)], minlength=len(OUTCOMES)).tolist()
+    for outcome, name in enumerate(OUTCOMES):
         for label, count, told in (
             ("over the radio", of_all[outcome], radio),
             ("from hosts", of_hosts[outcome], radio["addressed"]),
@@ -60,13 +60,13 @@ def unframed_problem(
     """The first row that cannot be."""
     air = expected.air
     assert air is not None and expected.hosts is not None
-    fates, is_known = hops.table.coded("fate"), expected.conduct is not None
+    outcomes, is_known = hops.table.coded("fate"), expected.conduct is not None
     radio = np.flatnonzero(~hops.is_wired)
     if not len(radio):
         return None
     sent = _pairs(hops, radio, air, is_known)
     problem = next(sender_problems(sent, air), None) or next(_frame_problems(hops, sent), None)
-    astray = fates.among((OUT_OF_RANGE,))
+    astray = outcomes.among((OUT_OF_RANGE,))
     problem = problem or next(
         _astray_problems(hops, np.flatnonzero(astray), nodes, outages, whereabouts, expected), None
     )
@@ -78,7 +78,7 @@ def unframed_problem(
     whole = _pairs(hops, arrived[kinds[arrived] & (pairs.sender < nodes.stations)], air, is_known)
     bounds_m = whereabouts.bounds_m(pairs.sender, pairs.receiver, pairs.start_ns)
     problem = range_problem(pairs, nodes, whereabouts, air, bounds_m, whole)
-    return problem or fates_problem(pairs, nodes, outages, None, expected)
+    return problem or outcomes_problem(pairs, nodes, outages, None, expected)
 
 
 def _pairs(hops: Hops, rows: np.ndarray, air: Air, is_known: bool) -> Pairs:

@@ -18,7 +18,7 @@ import pandas as pd
 from ..style import COLOURS, QUIET, legend_below, thousands
 from .frames import SENDERS, Frames
 
-REASONS = {  # fate -> words, colour
+REASONS = {  # outcome -> words, colour
     "collision": ("collision", COLOURS[3]),
     "never_attempted": ("receiver took in another frame", COLOURS[1]),
     "preamble_missed": ("preamble not detected", COLOURS[5]),
@@ -31,7 +31,7 @@ TOTALS = (("pairs_", "all", "all"), ("addressed_pairs_", "of frames\nfor that no
 
 
 class Bar(NamedTuple):
-    """Receptions of one kind: its name at the axis, in the caption, and how many had each fate."""
+    """Receptions of one kind: its name at the axis, in the caption, and how many had each outcome."""
 
     name: str
     words: str
@@ -43,24 +43,24 @@ class Bar(NamedTuple):
 
 
 def where_heard(is_sinr: bool) -> str:
-    """Which nodes a frame has a fate at."""
+    """Which nodes a frame has an outcome at."""
     return "where its preamble is strong enough to be detected in silence" if is_sinr else "in range"
 
 
-def has_fates(frames: Frames | None, samples: pd.DataFrame) -> bool:
+def has_outcomes(frames: Frames | None, samples: pd.DataFrame) -> bool:
     return frames is not None or any(bar.total for bar in _of_totals(samples))
 
 
-def fates(axes: Any, frames: Frames | None, samples: pd.DataFrame, is_sinr: bool) -> str:
+def outcomes(axes: Any, frames: Frames | None, samples: pd.DataFrame, is_sinr: bool) -> str:
     """The share of each way to be lost, in two bars."""
     bars = _of_totals(samples) if frames is None else _of_senders(frames)
     places = list(range(len(bars)))[::-1]
     left = np.zeros(len(bars))
-    for fate in dict.fromkeys((*REASONS, *(fate for bar in bars for fate in bar.counts))):
-        shares = [100 * bar.counts.get(fate, 0) / max(1, bar.total) for bar in bars]
-        if fate == "received" or not any(shares):
+    for outcome in dict.fromkeys((*REASONS, *(outcome for bar in bars for outcome in bar.counts))):
+        shares = [100 * bar.counts.get(outcome, 0) / max(1, bar.total) for bar in bars]
+        if outcome == "received" or not any(shares):
             continue
-        words, colour = REASONS.get(fate, (fate.replace("_", " "), QUIET))
+        words, colour = REASONS.get(outcome, (outcome.replace("_", " "), QUIET))
         axes.barh(places, shares, left=left, height=0.55, color=colour, label=words, edgecolor="white", linewidth=0.6)
         left += shares
     axes.set_yticks(places, [bar.name for bar in bars])
@@ -75,12 +75,12 @@ def fates(axes: Any, frames: Frames | None, samples: pd.DataFrame, is_sinr: bool
 
 
 def _of_senders(frames: Frames) -> list[Bar]:
-    codes = frames.fate.as_({word: i for i, word in enumerate(frames.fate.words)})
+    codes = frames.outcome.as_({word: i for i, word in enumerate(frames.outcome.words)})
     bars = []
     for kind, words in SENDERS:
         own = codes[frames.sender.as_({word: 1 for word in frames.sender.words if word[:1] == kind}) == 1]
-        counts = np.bincount(own, minlength=len(frames.fate.words)).tolist()
-        bars.append(Bar(f"from {words}", f"from {words}", dict(zip(frames.fate.words, counts, strict=True))))
+        counts = np.bincount(own, minlength=len(frames.outcome.words)).tolist()
+        bars.append(Bar(f"from {words}", f"from {words}", dict(zip(frames.outcome.words, counts, strict=True))))
     return bars
 
 

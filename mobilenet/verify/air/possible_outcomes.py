@@ -1,7 +1,7 @@
 """Whether the outcome of each frame at each receiver is possible, given the other rows and the outages of nodes.
 
-Checks    a node that is down sends nothing, and everything that reaches it then is lost as `receiver_down`; that fate
-          needs a receiver that is down, and a receiver that goes down meanwhile receives nothing
+Checks    a node that is down sends nothing, and everything that reaches it then is lost as `receiver_down`; this needs
+          a receiver that is down, and a receiver that goes down meanwhile receives nothing
           a node that sends receives nothing, unless its radio is full duplex; `half_duplex` needs that it sends
           with the unit disk and no capture what overlaps another frame at the receiver is not received
           `collision`, `never_attempted` and `preamble_missed` need another frame
@@ -28,9 +28,9 @@ from mobilenet.verify.air.outages import Outages
 from mobilenet.verify.air.outcomes import (
     BIT_ERRORS,
     COLLISION,
-    FATES,
     HALF_DUPLEX,
     NEVER_ATTEMPTED,
+    OUTCOMES,
     PREAMBLE_MISSED,
     RANDOM,
     RECEIVED,
@@ -79,10 +79,10 @@ def unseen_in(pairs: Pairs, nodes: Nodes, hidden: Hidden, expected: Expected, br
     return Unseen(hidden, _last_starts(pairs, nodes), longest_ns, end_ns, pairs.around_ns)
 
 
-def fates_problem(
+def outcomes_problem(
     pairs: Pairs, nodes: Nodes, outages: Outages, unseen: Unseen | None, expected: Expected
 ) -> str | None:
-    """The first row with a fate that cannot be; without `unseen` nothing is said of causes, which may be anything."""
+    """The first row with an impossible outcome; without `unseen` causes are not checked: they may be anything."""
     problems = (
         _loss_problems(pairs, expected),
         _outage_problems(pairs, outages, nodes, expected),
@@ -115,34 +115,34 @@ def _loss_problems(pairs: Pairs, expected: Expected) -> Iterator[str]:
     end = np.searchsorted(since_ns, pairs.end_ns + pairs.delay_ns, "right") - 1
     settled = begin == end
     share = shares[begin]
-    if (row := first((pairs.fate == RANDOM) & settled & (share == 0))) is not None:
+    if (row := first((pairs.outcome == RANDOM) & settled & (share == 0))) is not None:
         yield f"{pairs.words(row)}: the fate is random, and nothing is lost at random at that time"
-    if (row := first((pairs.fate == RECEIVED) & settled & (share == 1))) is not None:
+    if (row := first((pairs.outcome == RECEIVED) & settled & (share == 1))) is not None:
         yield f"{pairs.words(row)}: the fate is received, and everything is lost at random at that time"
 
 
 def _outage_problems(pairs: Pairs, outages: Outages, nodes: Nodes, expected: Expected) -> Iterator[str]:
     assert expected.hosts is not None
-    may_be_down = np.zeros(len(pairs.fate), bool)
+    may_be_down = np.zeros(len(pairs.outcome), bool)
     for node in outages.nodes:
         sent = np.flatnonzero(pairs.sender == node)
         if (at := first(outages.covers(node, pairs.start_ns[sent]))) is not None:
             yield f"{pairs.words(int(sent[at]))}: {nodes.name(node)} is down at that time, and sends nothing"
         rows = np.flatnonzero(pairs.receiver == node)
-        start_ns, end_ns, fate = pairs.start_ns[rows], pairs.end_ns[rows], pairs.fate[rows]
-        deaf = outages.covers(node, start_ns) & (fate != RECEIVER_DOWN)
-        broken = outages.begins_within(node, start_ns, end_ns - pairs.around_ns) & np.isin(fate, TO_ITS_END)
+        start_ns, end_ns, outcome = pairs.start_ns[rows], pairs.end_ns[rows], pairs.outcome[rows]
+        deaf = outages.covers(node, start_ns) & (outcome != RECEIVER_DOWN)
+        broken = outages.begins_within(node, start_ns, end_ns - pairs.around_ns) & np.isin(outcome, TO_ITS_END)
         if (at := first(deaf | broken)) is not None:
             when = "at" if deaf[at] else "during"
             row = int(rows[at])
-            what = f"the fate is {_fate(pairs, row)}, and {nodes.name(node)} is down"
+            what = f"the fate is {_outcome(pairs, row)}, and {nodes.name(node)} is down"
             yield f"{pairs.words(row)}: {what} {when} that time"
         may_be_down[rows] = outages.touches(node, start_ns, end_ns + pairs.delay_ns)
     for host, plan in enumerate(expected.hosts):
         if plan.vanishes_ns is not None:
             own = pairs.receiver == nodes.stations + host
             may_be_down |= own & (pairs.end_ns + pairs.delay_ns >= plan.vanishes_ns)
-    if (wrong := first((pairs.fate == RECEIVER_DOWN) & ~may_be_down)) is not None:
+    if (wrong := first((pairs.outcome == RECEIVER_DOWN) & ~may_be_down)) is not None:
         name = nodes.name(int(pairs.receiver[wrong]))
         yield f"{pairs.words(wrong)}: the fate is receiver_down, and {name} is not down at that time"
 
@@ -153,7 +153,7 @@ def _overlap_problems(pairs: Pairs, nodes: Nodes, unseen: Unseen | None, expecte
     is_exclusive = not air.by_power and not air.captures
     # those that need another row at the receiver, or else any other frame
     near = [NEVER_ATTEMPTED, *([COLLISION] if air.reach_is_all else [])]
-    anywhere = [fate for fate in (COLLISION, PREAMBLE_MISSED) if fate not in near]
+    anywhere = [outcome for outcome in (COLLISION, PREAMBLE_MISSED) if outcome not in near]
     alone = alone_in_the_air(pairs)
     heads = pairs.first
     frames = heads[np.lexsort((pairs.start_ns[heads], pairs.sender[heads]))]
@@ -165,33 +165,33 @@ def _overlap_problems(pairs: Pairs, nodes: Nodes, unseen: Unseen | None, expecte
         if not len(rows):
             continue
         own = frames[senders[node] : senders[node + 1]]
-        start_ns, end_ns, fate = pairs.start_ns[rows], pairs.end_ns[rows], pairs.fate[rows]
+        start_ns, end_ns, outcome = pairs.start_ns[rows], pairs.end_ns[rows], pairs.outcome[rows]
         if not air.full_duplex:
             sends, aborts, may_send = _own(start_ns, end_ns, pairs.start_ns[own], pairs.end_ns[own], pairs)
-            wrong = aborts & np.isin(fate, TO_ITS_END) | sends & ~np.isin(fate, (HALF_DUPLEX, RECEIVER_DOWN))
+            wrong = aborts & np.isin(outcome, TO_ITS_END) | sends & ~np.isin(outcome, (HALF_DUPLEX, RECEIVER_DOWN))
             if (at := first(wrong)) is not None:
                 row = int(rows[at])
-                yield f"{pairs.words(row)}: the fate is {_fate(pairs, row)}, and {nodes.name(node)} sends meanwhile"
-            for at in np.flatnonzero((fate == HALF_DUPLEX) & ~may_send).tolist():
+                yield f"{pairs.words(row)}: the fate is {_outcome(pairs, row)}, and {nodes.name(node)} sends meanwhile"
+            for at in np.flatnonzero((outcome == HALF_DUPLEX) & ~may_send).tolist():
                 row, until_ns = int(rows[at]), int(end_ns[at]) + pairs.around_ns
                 if unseen is None or unseen.may_send(node, until_ns):
                     continue
                 if not unseen.may_be_hidden(int(start_ns[at]), until_ns):
                     yield f"{pairs.words(row)}: the fate is half_duplex, and {nodes.name(node)} sends nothing meanwhile"
         surely, possibly = _others(start_ns, end_ns, pairs)
-        if is_exclusive and (at := first(surely & np.isin(fate, (RECEIVED, RANDOM)))) is not None:
+        if is_exclusive and (at := first(surely & np.isin(outcome, (RECEIVED, RANDOM)))) is not None:
             row = int(rows[at])
-            yield f"{pairs.words(row)}: the fate is {_fate(pairs, row)}, and another frame arrives meanwhile"
+            yield f"{pairs.words(row)}: the fate is {_outcome(pairs, row)}, and another frame arrives meanwhile"
         if unseen is None:
             continue
-        for at in np.flatnonzero(np.isin(fate, near) & ~possibly).tolist():
+        for at in np.flatnonzero(np.isin(outcome, near) & ~possibly).tolist():
             if not unseen.may_reach(node, int(end_ns[at]) + pairs.around_ns):
                 row = int(rows[at])
-                yield f"{pairs.words(row)}: the fate is {_fate(pairs, row)}, and no other frame arrives meanwhile"
-        for at in np.flatnonzero(np.isin(fate, anywhere) & alone[pairs.frame[rows]]).tolist():
+                yield f"{pairs.words(row)}: the fate is {_outcome(pairs, row)}, and no other frame arrives meanwhile"
+        for at in np.flatnonzero(np.isin(outcome, anywhere) & alone[pairs.frame[rows]]).tolist():
             row = int(rows[at])
             if not unseen.may_disturb(pairs, row):
-                yield f"{pairs.words(row)}: the fate is {_fate(pairs, row)}, and no other frame is in the air"
+                yield f"{pairs.words(row)}: the fate is {_outcome(pairs, row)}, and no other frame is in the air"
 
 
 def _own(
@@ -230,5 +230,5 @@ def alone_in_the_air(pairs: Pairs) -> np.ndarray:
     return alone
 
 
-def _fate(pairs: Pairs, row: int) -> str:
-    return FATES[pairs.fate[row]]
+def _outcome(pairs: Pairs, row: int) -> str:
+    return OUTCOMES[pairs.outcome[row]]

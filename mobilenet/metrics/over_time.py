@@ -1,0 +1,85 @@
+"""How long buffers were, and how much else there was, over the time of a run.
+
+Model     a sample holds until the next one of its node; means over BUCKETS equal parts of the simulated time
+Units     nanoseconds; messages
+Source    Wilhelm, Arantes, Sens (2020), section V, for the quantities
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mobilenet.clock import SECOND
+from mobilenet.metrics.buffers import BUFFERS
+from mobilenet.rundir.table import Table
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+BUCKETS = 60
+
+Series = list[float | None]  # BUCKETS values; None where nobody was there to have a buffer
+
+
+def buffers_over_time(
+    events: Table, samples: Table, end_s: float, buffers: Mapping[str, tuple[str, str]] = BUFFERS
+) -> dict[str, Series]:
+    """Mean messages per node and bucket; hosts count while they are members. `buffers` as metrics/buffers.py has them,
+    which is also the order of what is found.
+    """
+    edges = np.linspace(0, end_s * SECOND, BUCKETS + 1)
+    times, event, node = events.numbers("time_ns"), events.coded("event"), events.coded("node")
+    either, leaves = event.rows("join", "leave"), event.rows("leave")
+    is_join = (event.codes[either] == event.code("join")).astype(np.float64)
+    membership = (times[either], node.codes[either], is_join)
+    sampled, sampled_at = samples.coded("node"), samples.numbers("time_ns")
+    place = {name: code for code, name in enumerate(sampled.words)}
+    of_event = np.array([place.setdefault(name, len(place)) for name in node.words], dtype=np.int64)
+    left = (times[leaves], of_event[node.codes[leaves]], np.zeros(len(leaves)))
+    found: dict[str, Series] = {}
+    for name, (kind, quantity) in buffers.items():
+        of_kind = sampled.mapped([word.startswith(kind) for word in sampled.words], nothing=False)
+        own = np.flatnonzero((samples.coded("quantity").codes == samples.coded("quantity").code(quantity)) & of_kind)
+        rows = (sampled_at[own], sampled.codes[own], samples.numbers("value")[own])
+        if kind == "h":  # what a host had when it left, or vanished, no longer counts
+            together = tuple(np.concatenate(pair) for pair in zip(rows, left, strict=True))
+            order = np.argsort(together[0], kind="stable")
+            rows = (together[0][order], together[1][order], together[2][order])
+            time = np.diff(integral(*membership, edges))
+        else:
+            time = np.diff(edges) * len(np.unique(rows[1]))
+        area = np.diff(integral(*rows, edges))
+        found[name] = [float(area[b] / time[b]) if time[b] > 0 else None for b in range(BUCKETS)]
+    return found
+
+
+def integral(
+    times_ns: NDArray[np.int64], node: NDArray[np.int64], value: NDArray[np.float64], edges: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """Of the sum over all nodes of a step function, from 0 to each edge; value times nanoseconds.
+
+    `times_ns` ascend; each row sets its node's value.
+    """
+    if not len(times_ns):
+        return np.zeros(len(edges))
+    times = times_ns.astype(np.float64)
+    by_node = np.argsort(node, kind="stable")
+    before = np.concatenate([[0.0], value[by_node][:-1]])
+    before[np.concatenate([[True], np.diff(node[by_node]) != 0])] = 0.0
+    steps = np.empty(len(value))
+    steps[by_node] = value[by_node] - before
+    level = np.cumsum(steps)
+    area = np.concatenate([[0.0], np.cumsum(level[:-1] * np.diff(times))])
+    place = np.searchsorted(times, edges, side="right") - 1
+    found: NDArray[np.float64] = np.where(place >= 0, area[place] + level[place] * (edges - times[place]), 0.0)
+    return found
+
+
+def integral_of(rows: pd.DataFrame, edges: NDArray[np.float64]) -> NDArray[np.float64]:
+    """The same of a frame of samples."""
+    nodes = rows["node"].factorize()[0].astype(np.int64)
+    return integral(rows["time_ns"].to_numpy(), nodes, rows["value"].to_numpy().astype(np.float64), edges)
