@@ -221,7 +221,9 @@ def _verdicts_on_early_end(error: str, run: Evidence) -> dict[str, Verdict]:
 def _lines_problem(run: Evidence) -> str | None:
     if run.tables is None or "lines" not in run.tables:
         return None
-    return lines_problem(run.tables["lines"], run.events, run.counters, run.manifest, run.expected or run.plan)
+    return lines_problem(
+        run.tables["lines"], run.events, run.samples, run.counters, run.manifest, run.expected or run.plan
+    )
 
 
 def _judge(run: Evidence, is_over: bool) -> BroadcastJudge:

@@ -7,6 +7,7 @@ Source    ours: docs/guide/programs.md, docs/verdicts-and-metrics.md
 from __future__ import annotations
 
 import json
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -31,12 +32,40 @@ RUNS = {
 }
 
 
+REPORTS = """
+import json, sys
+session = 0
+for line in sys.stdin:
+    event = json.loads(line)
+    does = []
+    if event["ev"] == "start" and event["role"] == "station":
+        does = [{"do": "buffer", "name": "kept", "size": 0}]
+    elif event["ev"] == "join":
+        does = [{"do": "joined", "session": session, "station": 0}]
+    elif event["ev"] == "cell" and event["station"] is not None:
+        session += 1
+        named = {"session": session, "station": event["station"]}
+        does = [{"do": "session_opened", "cause": "cell", **named}, {"do": "session_confirmed", **named}]
+    for action in (*does, {"do": "done"}):
+        print(json.dumps(action), flush=True)
+"""
+
+
 @pytest.fixture(scope="module")
 def runs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     place = tmp_path_factory.mktemp("runs")
     for name, (file, changes) in RUNS.items():
         mobilenet.run(SCENARIOS / file, out=place / name, overrides=changes, allow_code=True)
-    return {name: place / name for name in RUNS}
+    (place / "reports.py").write_text(REPORTS)
+    shutil.copy(SCENARIOS / "flood.yaml", place)
+    changes = [
+        *FLAT,
+        "duration_s=20",
+        "faults=null",
+        "protocol={command: [python3, reports.py], promises: best_effort}",
+    ]
+    mobilenet.run(place / "flood.yaml", out=place / "reports", overrides=changes, allow_code=True)
+    return {name: place / name for name in (*RUNS, "reports")}
 
 
 def test_as_they_were_recorded_none_has_an_edited_record(runs: dict[str, Path]) -> None:
@@ -46,6 +75,7 @@ def test_as_they_were_recorded_none_has_an_edited_record(runs: dict[str, Path]) 
         == overall(verify_run(runs["nodes"]))
         == "valid"
     )
+    assert verify_run(runs["reports"])["record"].answer == "valid"
     assert [check for check, told in verify_run(runs["bug"]).items() if told.answer == "violated"] == ["fifo_order"]
 
 
@@ -232,22 +262,70 @@ def timers_were_due_long_before(copy: Copy) -> None:
     changed(copy, "do", "timer", lambda line: line.update(between_ns=[1, 2]))
 
 
-def one_timer_more(copy: Copy, place: int) -> None:
-    """The program whose answer ends there sets it, to be told 1 us later."""
-    for column in lines(copy).values():
-        column.insert(place, column[place])
-    lines(copy)["line"][place] = '{"do": "timer", "name": "tock", "after_ns": 1000}'
-    copy.counters["rows"]["lines"] += 1
+TOCK = '{"do": "timer", "name": "tock", "after_ns": 1000}'
 
 
 @edit("expected timer tock, due at", "flood", "nodes")
 def a_timer_that_was_due_is_not_told(copy: Copy) -> None:
-    one_timer_more(copy, [json.loads(line).get("do") for line in lines(copy)["line"]].index("done"))
+    row = [json.loads(line).get("do") for line in lines(copy)["line"]].index("done")
+    one_action_more(copy, TOCK, row)
 
 
 @edit("is never told of timer tock", "flood", "nodes")
 def the_last_timer_is_not_told(copy: Copy) -> None:
-    one_timer_more(copy, max(row for row, node in enumerate(lines(copy)["node"]) if node in ("s0", "p0")))
+    one_action_more(copy, TOCK)
+
+
+@edit("reports of handoff", "reports")
+def a_program_opened_another_session(copy: Copy) -> None:
+    changed(copy, "do", "session_opened", lambda line: line.update(session=77))
+
+
+@edit("reports of handoff_end", "reports")
+def a_program_confirmed_nothing(copy: Copy) -> None:
+    changed(copy, "do", "session_confirmed", lambda line: becomes(line, do="log", text=""))
+
+
+@edit("reports of handoff_start", "reports")
+def handoffs_begin_for_another_reason_than_programs_said(copy: Copy) -> None:
+    for row in copy.rows("handoff_start"):
+        copy.events["detail"][row] = '{"cause": "recovery"}'
+
+
+@edit("reports of expire h1", "flood")
+def a_station_said_that_a_host_expired(copy: Copy) -> None:
+    one_action_more(copy, '{"do": "expired", "host": 1}')
+
+
+@edit("to leave, and it is out", "reports")
+def a_host_that_is_not_a_member_is_asked_to_leave(copy: Copy) -> None:
+    changed(copy, "ev", "join", lambda line: line.update(ev="leave"))
+
+
+@edit("and it asked for no such frame", "flood", "nodes")
+def a_program_is_told_of_a_frame_without_a_tag(copy: Copy) -> None:
+    row = [json.loads(line).get("ev") for line in lines(copy)["line"]].index("receive")
+    lines(copy)["line"][row] = json.dumps({"ev": "sent", "t": lines(copy)["time_ns"][row], "tag": 5})
+
+
+@edit("has not settled, and the run is at rest", "flood")
+def a_station_had_not_settled_at_last(copy: Copy) -> None:
+    one_action_more(copy, '{"do": "settled", "value": false}')
+
+
+@edit("and samples have", "reports")
+def a_buffer_was_not_empty_at_last(copy: Copy) -> None:
+    one_action_more(copy, '{"do": "buffer", "name": "kept", "size": 55}')
+
+
+def one_action_more(copy: Copy, line: str, place: int | None = None) -> None:
+    """In the answer that ends there, or else in the last one of s0 or p0."""
+    if place is None:
+        place = max(row for row, name in enumerate(lines(copy)["node"]) if name in ("s0", "p0"))
+    for column in lines(copy).values():
+        column.insert(place, column[place])
+    lines(copy)["line"][place] = line
+    copy.counters["rows"]["lines"] += 1
 
 
 def all_told(copy: Copy, kind: str, **values: Any) -> None:

@@ -160,7 +160,30 @@ workload: {interval_s: 2}
 record: {programs: true}
 interventions: [{at_s: 0, do: drag, host: h0, to_m: [0, 1]}, {at_s: 0, do: drag, host: h1, to_m: [200, 1]}]
 """
+IN_BOTH_LANES = """
+seed: 50
+duration_s: 12
+drain_s: 60
+stations: {layout: {shape: points, points_m: [[0, 0], [100, 0], [200, 0]]}}
+wireless: {loss: 0.6}
+hosts: {count: 12, mobility: {model: random_waypoint, speed_mps: 15}, attachment: {tick_ms: 1500}}
+protocol: {name: mobile_causal, control_interval_s: 2}
+workload: {interval_s: 5}
+"""
+PROGRAMS_OVER_VCUBE = """
+seed: 1
+duration_s: 10
+stations:
+  layout: {shape: points, points_m: [[0, 0], [200, 0], [400, 0]]}
+  backbone: {kind: vcube_reliable, shape: full_mesh}
+hosts: {count: 4, mobility: {model: random_waypoint, speed_mps: 5}}
+protocol: {command: [python3, flood.py], promises: fifo}
+workload: {interval_s: 2}
+record: {programs: true, messages: true}
+"""
 RUNS = {
+    "an rbuffer that holds messages in both of its lanes": (IN_BOTH_LANES, (50,)),
+    "programs whose messages VCube wraps on the wires": (PROGRAMS_OVER_VCUBE, (1,)),
     "messages that take far longer than the tests of a detector": (LONG_MESSAGES, (1,)),
     "hosts dragged to another cell at 0 s": (DRAGGED_AT_ONCE, range(1, 5)),
     "hosts that join and end handoffs out of coverage, where a lucky frame arrives": (HEARD_OUT_OF_COVERAGE, (1, 4)),

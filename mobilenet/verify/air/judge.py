@@ -178,7 +178,9 @@ class _Run:
             return None
         heard, events, nodes = self._heard(), self._events, self._nodes
         if self._lines is not None and self._hops is not None:
-            untold = programs_problem(self._lines, self._hops, nodes, self._air.delay_ns)
+            wires = self._expected.wires
+            is_tree = wires is not None and wires.is_tree
+            untold = programs_problem(self._lines, self._hops, nodes, self._air.delay_ns, is_tree)
             if untold is not None:
                 return "record", untold
         if (problem := retries_problem(events, self._pairs, nodes, self._air, self._counters)) is not None:

@@ -5,6 +5,7 @@ Checks    each frame, and each message over a wire, that a program is told of is
           a message that a program sends over the radio has words that it has said by then
           each message has the kind that its words have
 Model     what has arrived over the radio is handed up at most one propagation delay later
+          over a backbone that is not a tree, wires carry messages of the backbone: they are not checked here
 Units     integer nanoseconds
 Errors    none
 Source    ours: docs/guide/programs.md
@@ -15,6 +16,8 @@ from __future__ import annotations
 import json
 from bisect import bisect_left, bisect_right
 from typing import Any
+
+import numpy as np
 
 from mobilenet.clock import SECOND
 from mobilenet.rundir.schema import MOST_LISTED
@@ -27,10 +30,11 @@ encode = json.JSONEncoder(sort_keys=True, separators=(",", ":")).encode
 Heard = dict[tuple[int, str], tuple[list[int], list[tuple[int, str]]]]  # node, medium -> when; from whom, words
 
 
-def programs_problem(lines: Table, hops: Hops, nodes: Nodes, delay_ns: int) -> str | None:
+def programs_problem(lines: Table, hops: Hops, nodes: Nodes, delay_ns: int, is_tree: bool) -> str | None:
     """Return the first line, or message, that does not fit."""
     heard: Heard = {}
-    rows = [row for row in range(len(hops.sender)) if hops.is_received[row]]
+    is_read = hops.is_received if is_tree else hops.is_received & ~hops.is_wired
+    rows = np.flatnonzero(is_read).tolist()
     for row in sorted(rows, key=lambda row: int(hops.receive_ns[row])):
         medium = "wire" if hops.is_wired[row] else "receive"
         times, told = heard.setdefault((int(hops.receiver[row]), medium), ([], []))
@@ -44,7 +48,7 @@ def programs_problem(lines: Table, hops: Hops, nodes: Nodes, delay_ns: int) -> s
         words = _words(what.get("message"))
         if is_said and action in ("send", "broadcast"):
             said.setdefault((node, words), at_ns)
-        if is_said or action not in ("receive", "wire"):
+        if is_said or action != "receive" and not (is_tree and action == "wire"):
             continue
         times, told = heard.get((node, action), ([], []))
         slack_ns = delay_ns if action == "receive" else 0
@@ -55,12 +59,14 @@ def programs_problem(lines: Table, hops: Hops, nodes: Nodes, delay_ns: int) -> s
                 f"lines: row {row}: {name} is told in {action} at {at_ns / SECOND:.6f} s of a message from"
                 f" {what.get('from')}, and no such message arrives there then"
             )
-    return _said_problem(hops, said)
+    checked = np.arange(len(hops.sender)) if is_tree else np.flatnonzero(~hops.is_wired)
+    return _said_problem(hops, said, checked.tolist())
 
 
-def _said_problem(hops: Hops, said: dict[tuple[int, str], int]) -> str | None:
+def _said_problem(hops: Hops, said: dict[tuple[int, str], int], rows: list[int]) -> str | None:
     kinds, senders, times = hops.table["kind"], hops.sender.tolist(), hops.send_ns.tolist()
-    for row, kind in enumerate(kinds):
+    for row in rows:
+        kind = kinds[row]
         value = hops.said(row).get("says")
         name: Any = value[0] if isinstance(value, list) and value else None
         if isinstance(value, dict):

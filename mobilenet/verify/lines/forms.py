@@ -10,6 +10,7 @@ from typing import Any
 
 from mobilenet.programs.actions import Role, require
 
+DONE = {"do": "done"}
 ROLES: Mapping[str, Role] = {"h": "host", "s": "station", "p": "process"}  # by the first letter of a node's name
 EVENTS: Mapping[str, tuple[str, str]] = {  # whom they are told, and with which further keys
     "start": ("hsp", "v role me stations hosts seed settings stable"),
@@ -33,16 +34,11 @@ OF_PROCESSES = KEYS["start"] - {"stations", "hosts"} | {"n"}
 def has_form(what: dict[str, Any], role: Role, said: bool) -> bool:
     """Whether a program of that role can be told, or say, that."""
     if said:
-        return is_done(what) or _is_action(what, role)
+        return what == DONE or _is_action(what, role)
     event = what.get("ev")
     if not isinstance(event, str) or event not in EVENTS or role[0] not in EVENTS[event][0]:
         return False
     return what.keys() == (OF_PROCESSES if event == "start" and role == "process" else KEYS[event])
-
-
-def is_done(what: dict[str, Any] | None) -> bool:
-    """Whether that ends an answer; what else it says is not read."""
-    return what is not None and what.get("do") == "done"
 
 
 def _is_action(what: dict[str, Any], role: Role) -> bool:

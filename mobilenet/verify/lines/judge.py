@@ -5,6 +5,7 @@ Checks    each line is an event or an action of a node of the run; times lie in 
           a life begins with `start`; a node has one more than it has recovered, and each ends with its crash
           what programs say that they do is in the events, by node, time and message or session, and the other way
           round; so is what they are told of broadcasts, recoveries and suspicions
+          what they report of themselves is in events and samples: see reported.py
           what they are told of themselves and of others is so: see told.py
           they are told of as many frames, or messages, as they received, and as many were sent as they say: see
           said_and_sent.py
@@ -25,7 +26,8 @@ import numpy as np
 from mobilenet.expected.expectations import Expected, ProcessPlan
 from mobilenet.rundir.table import Columns, Table
 from mobilenet.verify.basis.verdict import ended_early
-from mobilenet.verify.lines.forms import ROLES, has_form, is_done
+from mobilenet.verify.lines.forms import DONE, ROLES, has_form
+from mobilenet.verify.lines.reported import reported_problem
 from mobilenet.verify.lines.said_and_sent import sent_problem
 from mobilenet.verify.lines.told import told_problem
 
@@ -46,6 +48,7 @@ class Line(NamedTuple):
 def lines_problem(
     lines: Columns,
     events: Columns,
+    samples: Columns,
     counters: dict[str, Any],
     manifest: dict[str, Any],
     plan: Expected | ProcessPlan | None = None,
@@ -74,9 +77,10 @@ def lines_problem(
             return _row_problem(lines, row, expected)
         known.add(what)
     return (
-        _answers_problem(lines, text.mapped([is_done(each) for each in objects], nothing=False))
+        _answers_problem(lines, text.mapped([each == DONE for each in objects], nothing=False))
         or _lives_problem(rows, events, manifest)
         or _events_problem(rows, events)
+        or reported_problem(rows, events, Table.of(samples), manifest)
         or sent_problem(rows, counters, manifest, plan)
         or told_problem(rows, events, manifest, plan)
     )

@@ -7,8 +7,8 @@ Checks    a host's sbuffer grows by one with each of its broadcasts, in that nan
           were delivered in its cell, if it had a host from their broadcast on
           when a host delivers, its station's sbuffer holds what has come in by then and the host has yet to deliver, of
           what was broadcast since the station confirmed the host
-          a host's rbuffer holds at most what was broadcast (copies of delivered messages may be among it), a station's
-          at most what the sbuffers of all hosts hold
+          a host's rbuffer holds at most two copies of what was broadcast (of each lane one; copies of delivered
+          messages may be among them), a station's at most what the sbuffers of all hosts hold
 Model     only for protocols that keep messages in this way (Conduct). Stations that give hosts up keep nothing for
           them, and what a wire loses never comes in, so nothing is asked there of what stations keep
 Units     integer nanoseconds; messages
@@ -213,7 +213,7 @@ class _Record:
     def _waiting_problems(self, node: str, sizes: Sizes) -> Iterator[str]:
         """What waits in an rbuffer."""
         if node[0] == "h":
-            most, of_what = np.searchsorted(self._sent_ns, sizes.times, "right"), "were broadcast"
+            most, of_what = 2 * np.searchsorted(self._sent_ns, sizes.times, "right"), "copies of broadcasts can be"
         else:
             most, of_what = self._unacknowledged(sizes.times), "are in the sbuffers of all hosts"
         for i in np.flatnonzero(sizes.values > most).tolist():

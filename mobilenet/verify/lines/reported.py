@@ -1,0 +1,130 @@
+"""Whether what programs report of themselves is what the rest of the record has.
+
+Checks    `session_opened` of a member and the `session_confirmed` that ends it are its handoff_start and handoff_end;
+          `expired` is an expire
+          hosts are told `join` while they are out, and `leave` while they are not
+          no more `sent` and `dropped` of a tag are told than frames with this tag were asked for in that life
+          at the end, buffers hold what was said last, and in a run at rest all hosts and stations have settled
+Model     membership outlives a crash; `out`, buffers, `settled` and tags do not. A host is out if it says so, or, as
+          long as it says nothing of it, if it is not a member. What a host that is not a member at the end may have
+          said last is not checked: it may be gone
+Source    ours: docs/guide/programs.md
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from mobilenet.clock import SECOND
+from mobilenet.rundir.table import Table
+
+encode = json.JSONEncoder(sort_keys=True, separators=(",", ":")).encode
+HANDOFFS = ("handoff_start", "handoff_end")
+Report = tuple[int, str, str, str]  # when, node, event, of what
+
+
+class _Node:
+    """What is known of one, by its lines so far."""
+
+    def __init__(self) -> None:
+        self.member, self.handoff = False, None  # the session of a handoff in progress
+        self.begin()
+
+    def begin(self) -> None:
+        """A new life."""
+        self.out: bool | None = None
+        self.settled = True
+        self.sizes: dict[str, int] = {}
+        self.tags: Counter[str] = Counter()  # frames asked for, less those that it was told of
+
+    @property
+    def is_out(self) -> bool:
+        return not self.member if self.out is None else self.out
+
+
+def reported_problem(rows: Iterable[Any], events: Table, samples: Table, manifest: dict[str, Any]) -> str | None:
+    """`rows`: lines as in judge.py. The first report that nothing else agrees with."""
+    nodes: dict[str, _Node] = {}
+    reports: Counter[Report] = Counter()
+    for row, line in enumerate(rows):
+        node = nodes.setdefault(line.node, _Node())
+        if line.said:
+            reports.update(_reports(line, node))
+        elif (wrong := _told_wrongly(line.object, node)) is not None:
+            return f"lines: row {row}: {line.node} is told at {line.at_ns / SECOND:.6f} s {wrong}"
+    recorded = Counter(_recorded(events))
+    for at_ns, name, event, what in sorted((reports - recorded) + (recorded - reports)):
+        key = at_ns, name, event, what
+        return (
+            f"lines: {name} has {reports[key]} reports of {event} {what} at {at_ns / SECOND:.6f} s, and"
+            f" {recorded[key]} events"
+        )
+    return next(_end_problems(nodes, events, samples, manifest), None)
+
+
+def _reports(line: Any, node: _Node) -> Iterator[Report]:
+    """What an action says that happened, and what it changes."""
+    what = line.object
+    action, session = what["do"], what.get("session")
+    if action in ("joined", "left"):
+        node.member = action == "joined"
+    elif action == "session_opened" and node.member:
+        node.handoff = session
+        yield line.at_ns, line.node, HANDOFFS[0], encode([session, what["station"], {"cause": what["cause"]}])
+    elif action == "session_confirmed" and node.handoff == session:
+        node.handoff = None
+        yield line.at_ns, line.node, HANDOFFS[1], encode([session, what["station"], what.get("detail", {})])
+    elif action == "expired":
+        yield line.at_ns, line.node, "expire", f"h{what['host']}"
+    elif action == "out":
+        node.out = what["value"]
+    elif action == "settled":
+        node.settled = what["value"]
+    elif action == "buffer":
+        node.sizes[what["name"]] = what["size"]
+    elif what.get("tag") is not None:
+        node.tags[encode(what["tag"])] += 1
+
+
+def _told_wrongly(what: dict[str, Any], node: _Node) -> str | None:
+    event = what["ev"]
+    if event == "start":
+        node.begin()
+    elif event in ("join", "leave") and (event == "join") != node.is_out:
+        return f"to {event}, and it is {'out' if node.is_out else 'not out'}"
+    elif event in ("sent", "dropped"):
+        tag = encode(what["tag"])
+        if not node.tags[tag]:
+            return f"of a frame with the tag {tag}, and it asked for no such frame, or was told of each"
+        node.tags[tag] -= 1
+    return None
+
+
+def _recorded(events: Table) -> Iterator[Report]:
+    rows = events.coded("event").rows(*HANDOFFS, "expire")
+    names = ("time_ns", "node", "event", "session", "station", "detail")
+    for at_ns, node, event, session, station, text in zip(*(events.picked(name, rows) for name in names), strict=True):
+        detail = json.loads(text or "{}")
+        if event == "expire":
+            yield at_ns, node, event, detail["host"]
+        else:
+            yield at_ns, node, event, encode([session, None if station is None else int(station[1:]), detail])
+
+
+def _end_problems(nodes: dict[str, _Node], events: Table, samples: Table, manifest: dict[str, Any]) -> Iterator[str]:
+    kinds = events.coded("event")
+    lasting = kinds.rows("crash", "recover")
+    is_down = dict(zip(events.picked("node", lasting), events.picked("event", lasting), strict=True))
+    columns = (samples[name] for name in ("node", "quantity", "value"))
+    last = {(node, quantity): value for node, quantity, value in zip(*columns, strict=True)}
+    for name, node in nodes.items():
+        if is_down.get(name) == "crash" or name[0] == "h" and not node.member:
+            continue
+        if manifest["quiescent"] and not node.settled and name[0] != "p":
+            yield f"lines: {name} says at last that it has not settled, and the run is at rest"
+        for quantity, size in node.sizes.items():
+            if last.get((name, quantity)) not in (None, size):
+                yield f"lines: {name} says {size} of {quantity} at last, and samples have {last[name, quantity]:g}"
