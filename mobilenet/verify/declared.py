@@ -3,7 +3,8 @@
 Model     nothing is believed that can be derived: what a run promises, how long it was to last and who takes part
           follow from scenario.yaml, and the manifest must repeat them. To judge by other promises, one would have to
           have run another scenario. What the manifest repeats for readers (places, names, sizes) must be right where
-          it is there
+          it is there. Only the bounds on time may differ, which another version may have derived in another way:
+          today's replace them
 Errors    RunError, one line
 Source    ours: docs/verdicts-and-metrics.md, docs/validation/trust.md
 """
@@ -32,17 +33,21 @@ SWARM = (  # of a seed of a swarm, as `again` of swarm/campaign.py writes it
 )
 STOPPED = "stopped by hand at "  # as a live run says it that was not played to its end
 LONGEST_S = 1e9
+BOUNDS = ("heard_every_s", "rest_within_s", "no_rest_because")  # of the promises
 LONGEST = 80  # characters of a value in an error
 
 
 def require_scenario(directory: Path, manifest: dict[str, Any]) -> Expected | ProcessPlan:
-    """Raise RunError unless the two agree. Return what is expected of the record."""
+    """Raise RunError unless the two agree. Return what is expected of the record. The manifest is given the bounds
+    that follow from the scenario.
+    """
     try:
         scenario = recorded(directory / "scenario.yaml")
         promised = declared(scenario)
         told, found = derived(scenario)
     except ScenarioError as error:
         raise RunError(f"{str(error).splitlines()[0]}; the run is damaged") from None
+    manifest["promises"] |= {name: value for name, value in promised["promises"].items() if name in BOUNDS}
     wrong = [(name, _at(manifest, name), value) for name, value in _leaves("", promised)]
     wrong += [(name, manifest[name], value) for name, value in told.items() if name in manifest]
     for name, is_told, value in wrong:

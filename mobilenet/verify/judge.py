@@ -264,7 +264,7 @@ def _had_time_to_rest(manifest: dict[str, Any]) -> bool:
 def _why_not_promised(promises: dict[str, Any]) -> str:
     if promises["rest_within_s"] is not None:
         return f"promised only after {promises['rest_within_s']:.4g} s; a longer drain_s would tell"
-    because = promises.get("no_rest_because") or "the record is of an older version"
+    because = promises.get("no_rest_because") or "no reason is on record"
     if because.endswith(SAYS_NOTHING):
         whose = OWN_KINDS.get(because.removesuffix(SAYS_NOTHING), "this protocol")
         return f"no violation, since {whose} need not be at rest by any time; a longer drain_s may tell"

@@ -33,11 +33,9 @@ OTHER: dict[str, Callable[[Any], Any]] = {  # each promise, and a weaker or stro
     "buffers": lambda value: [],
     "promises.broadcast": lambda value: None,
     "promises.gap_after_s": lambda value: 0.001,
-    "promises.heard_every_s": lambda value: 1e9,
-    "promises.rest_within_s": lambda value: None if value else 1.0,
-    "promises.no_rest_because": lambda value: "it was late",
     "promises.duplicating_air": lambda value: not value,
 }
+BOUNDS: dict[str, Any] = {"heard_every_s": 1e9, "rest_within_s": 1e-3, "no_rest_because": "it was late"}
 
 
 @pytest.fixture(scope="module")
@@ -61,7 +59,8 @@ def leaves(path: str, value: Any) -> Iterator[str]:
 
 def test_every_promise_is_tried(runs: dict[str, Path]) -> None:
     for path in runs.values():
-        assert set(leaves("", declared(recorded(path / "scenario.yaml")))) == set(OTHER)
+        promised = set(leaves("", declared(recorded(path / "scenario.yaml"))))
+        assert promised == set(OTHER) | {f"promises.{name}" for name in BOUNDS}
         assert verify_run(path)["record"].answer == "valid"
 
 
@@ -81,6 +80,17 @@ def test_a_manifest_that_promises_something_else(network: str, key: str, runs: d
     assert f"damaged: {key} is " in said and "scenario.yaml makes it" in said and len(said.splitlines()) == 1
     result = CliRunner().invoke(app, ["verify", str(copy.path)])
     assert result.exit_code == 2 and len(result.output.splitlines()) == 1
+
+
+@pytest.mark.parametrize("network", ["radio", "adversary"])
+def test_bounds_of_another_version_are_replaced_by_those_of_the_scenario(
+    network: str, runs: dict[str, Path], tmp_path: Path
+) -> None:
+    copy = Copy(runs[network], tmp_path / "edited")
+    copy.manifest["promises"] |= BOUNDS
+    del copy.manifest["promises"]["no_rest_because"]
+    copy.save()
+    assert verify_run(copy.path) == verify_run(runs[network])
 
 
 SCENARIOS: dict[str, Callable[[str], str]] = {
