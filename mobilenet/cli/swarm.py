@@ -170,11 +170,11 @@ def _programs(command: str, station_command: str, promises: str) -> str:
 def _require_a_protocol(protocol: str, allow_code: bool) -> None:
     """A name of ours, or a plug-in's class, whose code may run."""
     from mobilenet.simulation.plugin_code import require_allowed
-    from mobilenet.swarm.plug_ins import is_plug_in, kind_of, scene_of
+    from mobilenet.swarm.plug_ins import is_plug_in, kind_of_plug_in, scene_of
 
     known = (*ON_THE_RADIO, *AMONG_PROCESSES)
     if is_plug_in(protocol):
         require_allowed(scene_of(1, protocol), allow_code)
-        kind_of(protocol)  # whether it is a protocol at all
+        kind_of_plug_in(protocol)  # whether it is a protocol at all
     elif protocol not in known:
         fail(f"--protocol {protocol}: expected one of {', '.join(known)}, or FILE.py:CLASS", Exit.BAD_INPUT)

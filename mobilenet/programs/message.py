@@ -57,7 +57,7 @@ class Says:
 MOST_KINDS = 100  # of which each has counters
 
 
-def kind_of(value: Any, kinds: dict[str, type[Says]]) -> type[Says]:
+def message_class(value: Any, kinds: dict[str, type[Says]]) -> type[Says]:
     """The class of messages with a value like this one; `kinds`: those of the run, by name."""
     name: Any = value[0] if type(value) is list and value else None
     if type(value) is dict:

@@ -17,7 +17,7 @@ from mobilenet.programs.actions import MOST_FRAME_BYTES, Role, require
 from mobilenet.programs.cast import Cast
 from mobilenet.programs.children import ProgramError
 from mobilenet.programs.conversation import Conversation, shown
-from mobilenet.programs.message import Says, encode, kind_of, text_of
+from mobilenet.programs.message import Says, encode, message_class, text_of
 
 MOST_AT_ONCE = 100_000  # events at one moment, of one node: far more than any network brings
 
@@ -216,4 +216,4 @@ def says(action: dict[str, Any], kinds: dict[str, type[Says]]) -> Says:
     """The message of an action."""
     value, tag = action["message"], action.get("tag")
     told = None if tag is None else text_of("tag", tag)
-    return kind_of(value, kinds)(value, action.get("bytes"), action.get("payload_bytes", 0), told)
+    return message_class(value, kinds)(value, action.get("bytes"), action.get("payload_bytes", 0), told)

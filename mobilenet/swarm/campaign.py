@@ -71,7 +71,7 @@ def run_campaign(
 
 
 def network_of(seed: int, protocol: str = DEFAULT, radio: scenes.Radio = "dcf") -> Network:
-    kind = plug_ins.kind_of(protocol) if plug_ins.is_plug_in(protocol) else None
+    kind = plug_ins.kind_of_plug_in(protocol) if plug_ins.is_plug_in(protocol) else None
     if protocol in AMONG_PROCESSES or kind == "processes":
         return "processes"
     has_connections = "connections" in DECLARATIONS[protocol].needs if kind is None else kind.endswith("connections")

@@ -75,17 +75,17 @@ def file_of(protocol: str) -> str:
     return "" if are_programs(protocol) else str(_split(protocol)[0])
 
 
-def kind_of(protocol: str) -> Kind:
+def kind_of_plug_in(protocol: str) -> Kind:
     """Its code is run, once for each version of the file."""
     if are_programs(protocol):
         scene_of(1, protocol)  # tells what is wrong with it
         return "hosts"
     path, _ = _split(protocol)
-    return _kind_of(protocol, path.stat().st_mtime_ns if path.is_file() else 0)
+    return _kind_by_version(protocol, path.stat().st_mtime_ns if path.is_file() else 0)
 
 
 @cache
-def _kind_of(protocol: str, version: int) -> Kind:
+def _kind_by_version(protocol: str, version: int) -> Kind:
     path, name = _split(protocol)
     scene = scene_of(1, protocol)  # tells what is wrong with the file's name
     if plays_among_processes("--protocol", f"{path.name}:{name}", path.parent, True):
