@@ -17,7 +17,6 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import ndtr
 
 from mobilenet.propagation.parameters import PathLossParameters, ShadowingParameters
 from mobilenet.propagation.path_loss import SURE, loss_table, sight_table
@@ -74,6 +73,8 @@ class LinkBudget:
                 self._tables.append(loss_table(path_loss, reach_m, stations if umi else 1, line_of_sight or not umi))
         # What a chance has to be below for a line of sight, by whole centimetres
         self._in_sight: list[int] | None = sight_table(reach_m) if self._sights is not None else None
+        from scipy.special import ndtr  # a tenth of a second, which a run by the unit disk need not wait for
+
         self._chances: list[int] = np.rint(SURE * ndtr(np.arange(-CLIP, CLIP + 1) / ONE)).astype(np.int64).tolist()
         self._kept = [Kept() for _ in range(KEPT)]
         is_plain = not umi and walls is None and self._shadows is None

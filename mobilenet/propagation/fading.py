@@ -12,7 +12,6 @@ from __future__ import annotations
 from functools import cache
 
 import numpy as np
-from scipy.special import gammaincinv
 
 from mobilenet.propagation.parameters import FadingParameters
 
@@ -36,6 +35,8 @@ class Fading:
 @cache
 def gains_cdb(m: float) -> list[int]:
     """The rising gains of equally likely pieces."""
+    from scipy.special import gammaincinv  # a tenth of a second, which a run without fading need not wait for
+
     powers = gammaincinv(m, (np.arange(PIECES) + 0.5) / PIECES) / m
     known: dict[int, int] = {}
     return [known.setdefault(gain, gain) for gain in np.round(1000 * np.log10(powers)).astype(np.int64).tolist()]

@@ -22,8 +22,6 @@ from math import exp, sqrt
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.integrate import quad
-from scipy.special import erf, erfc
 
 from mobilenet.network.radio.survival import HIGHEST_CDB, LOWEST_CDB, NAT
 
@@ -68,6 +66,8 @@ def _nats(wrong: Floats) -> list[int]:
 
 def _coded(points: int, code: Code, snr: Floats) -> Floats:
     """The probability of an error at a bit behind the decoder: a union bound, which may be above 1."""
+    from scipy.special import erfc  # imported here, as quad below: no run by the unit disk needs scipy's functions
+
     if points == 2:
         uncoded = 0.5 * erfc(np.sqrt(snr))
     elif points == 4:
@@ -82,6 +82,9 @@ def _coded(points: int, code: Code, snr: Floats) -> Floats:
 
 def _wrong_symbols(alphabet: int, snr: Floats) -> Floats:
     """Biorthogonal symbols, coherent: interpolated between whole tenths of a dB, where the integral is taken."""
+    from scipy.integrate import quad
+    from scipy.special import erf
+
     coarse = slice(None, None, 10)
 
     def wrong(energy: float) -> float:
