@@ -385,7 +385,7 @@ def test_docs(arguments):
     tool("python", "-m", "tests.long_docs", *arguments)
 
 
-def sdist(arguments):
+def dist(arguments):
     """a source archive, and a wheel made from it, into dist/ or the folder named; compiled where there is a compiler"""
     setup()
     folder = os.path.abspath(arguments[0] if arguments else os.path.join(HERE, "dist"))
@@ -455,7 +455,7 @@ COMMANDS = {
     "validate-radio": validate_radio,
     "validate-statistics": validate_statistics,
     "test-docs": test_docs,
-    "sdist": sdist,
+    "dist": dist,
     "cluster": cluster,
     "clean": clean,
     "help": usage,

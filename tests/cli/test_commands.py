@@ -9,7 +9,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from mobilenet import api, judgement
+from mobilenet import __version__, api, judgement
 from mobilenet.cli import console, progress
 from mobilenet.cli.console import Exit
 from mobilenet.cli.main import app
@@ -147,7 +147,7 @@ def test_swarm(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[st
 def test_help_and_version(place: Path) -> None:
     done = mobilenet(place=place)
     assert done.returncode == 0 and "Commands:" in done.stdout and done.stdout.splitlines()[-1].startswith("Next: ")
-    assert mobilenet("--version", place=place).stdout == "mobilenet 0.1.0\n"
+    assert mobilenet("--version", place=place).stdout == f"mobilenet {__version__}\n"
 
 
 def test_progress_without_a_terminal(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
