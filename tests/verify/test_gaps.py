@@ -147,28 +147,24 @@ def test_nothing_is_noted_where_nobody_is_given_up(tmp_path: Path) -> None:
     assert not set(run.events.event) & {"expire", "gap"} and run.verdict == "valid"
 
 
-def first(copy: Copy, event: str) -> int:
-    return copy.rows(event)[0]
+def expire(copy: Copy) -> int:
+    return copy.rows("expire")[0]
 
 
-def silence_of(copy: Copy, change: Callable[[dict[str, Any]], object]) -> None:
-    row = first(copy, "expire")
-    detail = json.loads(copy.events["detail"][row])
-    change(detail)
-    copy.events["detail"][row] = json.dumps(detail)
+def shorter_silence(copy: Copy) -> None:
+    row = expire(copy)
+    copy.events.say(row, silent_s=copy.events.said(row)["silent_s"] - 0.5)
 
 
 def another_gap(copy: Copy) -> None:
     row = copy.rows("deliver", "h4")[-1]
-    copy.insert(row, node="h4", event="gap", session=copy.events["session"][row], station="s0")
+    copy.insert(row, node="h4", event="gap", session=copy.events.session[row], station="s0")
 
 
 DAMAGES: dict[str, Damage] = {
-    "nobody gave it up": lambda copy: copy.remove(first(copy, "expire")),
-    "somebody else was given up": lambda copy: silence_of(copy, lambda detail: detail.update(host="h4")),
-    "it was silent for less": lambda copy: silence_of(
-        copy, lambda detail: detail.update(silent_s=detail["silent_s"] - 0.5)
-    ),
+    "nobody gave it up": lambda copy: copy.remove(expire(copy)),
+    "somebody else was given up": lambda copy: copy.events.say(expire(copy), host="h4"),
+    "it was silent for less": shorter_silence,
     "a host that nobody gave up": another_gap,
 }
 

@@ -7,7 +7,8 @@ Source    ours: docs/guide/programs.md, docs/verdicts-and-metrics.md
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +20,7 @@ from mobilenet.rundir.reader import RunError, read_json
 from mobilenet.verify import verify_run
 from mobilenet.verify.judge import overall
 
-from .damage import Copy, Damage, verdicts_after
+from .damage import Copy, Edits, verdicts_after
 
 SCENARIOS = Path(mobilenet.__file__).parents[1] / "scenarios" / "programs"
 FLAT = ["record.programs=true"]
@@ -40,58 +41,38 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
 
 
 def test_as_they_were_recorded_none_has_an_edited_record(runs: dict[str, Path]) -> None:
-    assert (
-        overall(verify_run(runs["flood"]))
-        == overall(verify_run(runs["told"]))
-        == overall(verify_run(runs["nodes"]))
-        == "valid"
-    )
+    assert {overall(verify_run(runs[name])) for name in ("flood", "told", "nodes")} == {"valid"}
     assert [check for check, told in verify_run(runs["bug"]).items() if told.answer == "violated"] == ["fifo_order"]
 
 
-EDITS: dict[tuple[str, str], tuple[str, Damage]] = {}
+edit = Edits()
 
 
-def edit(words: str, *names: str) -> Callable[[Damage], Damage]:
-    def register(function: Damage) -> Damage:
-        for name in names:
-            EDITS[function.__name__, name] = words, function
-        return function
-
-    return register
-
-
-@pytest.mark.parametrize(("how", "name"), EDITS)
+@pytest.mark.parametrize(("how", "name"), edit.all)
 def test_an_edit_is_caught(how: str, name: str, runs: dict[str, Path], tmp_path: Path) -> None:
-    words, function = EDITS[how, name]
+    words, function = edit.all[how, name]
     verdict = verdicts_after(runs[name], tmp_path / "edited", function)["record"]
     assert verdict.answer == "violated" and words in verdict.explanation
 
 
-def lines(copy: Copy) -> dict[str, list[Any]]:
-    return copy.optional["lines"]
-
-
-def kept(copy: Copy, wanted: Callable[[bool, dict[str, Any]], bool]) -> None:
-    """Only the lines with that origin and object."""
-    table = lines(copy)
-    rows = [row for row, line in enumerate(table["line"]) if wanted(table["said"][row], json.loads(line))]
-    copy.optional["lines"] = {name: [column[row] for row in rows] for name, column in table.items()}
-    copy.counters["rows"]["lines"] = len(rows)
-
-
-def changed(copy: Copy, key: str, kind: str, change: Callable[[dict[str, Any]], None]) -> None:
-    """All lines that do, or tell of, that."""
-    for row, line in enumerate(lines(copy)["line"]):
+def lines_with(copy: Copy, key: str, kind: str) -> Iterator[tuple[int, dict[str, Any]]]:
+    """All lines that do, or tell of, that: their rows, and what they say."""
+    for row, line in enumerate(copy.lines.line):
         told = json.loads(line)
         if told.get(key) == kind:
-            change(told)
-            lines(copy)["line"][row] = json.dumps(told)
+            yield row, told
 
 
-def becomes(line: dict[str, Any], **values: Any) -> None:
-    line.clear()
-    line.update(values)
+def changed(copy: Copy, key: str, kind: str, **values: Any) -> None:
+    """These lines say this as well, or instead of what they say under the same keys."""
+    for row, told in lines_with(copy, key, kind):
+        copy.lines.line[row] = json.dumps(told | values)
+
+
+def replaced(copy: Copy, key: str, kind: str, **values: Any) -> None:
+    """These lines say nothing but this, and when."""
+    for row, told in lines_with(copy, key, kind):
+        copy.lines.line[row] = json.dumps(values | ({"t": told["t"]} if "t" in told else {}))
 
 
 @edit("of deliver", "bug")
@@ -99,66 +80,61 @@ def deliveries_name_the_messages_that_the_order_wants(copy: Copy) -> None:
     """The lines still show the mistake."""
     due: dict[tuple[str, str], list[int]] = {}
     for row in copy.rows("deliver"):
-        due.setdefault((copy.events["node"][row], copy.events["message"][row].split(":")[0]), []).append(row)
+        due.setdefault((copy.events.node[row], copy.events.message[row].split(":")[0]), []).append(row)
     for rows in due.values():
-        names = sorted((copy.events["message"][row] for row in rows), key=lambda name: int(name.split(":")[1]))
+        names = sorted((copy.events.message[row] for row in rows), key=lambda name: int(name.split(":")[1]))
         for row, name in zip(rows, names, strict=True):
-            copy.events["message"][row] = name
+            copy.events.message[row] = name
 
 
 @edit("of deliver", "flood", "nodes")
 def programs_said_other_messages(copy: Copy) -> None:
-    changed(copy, "do", "deliver", lambda line: line.update(id=[9, 99]))
+    changed(copy, "do", "deliver", id=[9, 99])
 
 
 @edit("of broadcast", "flood", "nodes")
 def programs_were_told_of_other_broadcasts(copy: Copy) -> None:
-    changed(copy, "ev", "broadcast", lambda line: line.update(id=[0, 500]))
+    changed(copy, "ev", "broadcast", id=[0, 500])
 
 
 @edit("of join", "flood")
 def programs_joined_in_another_session(copy: Copy) -> None:
-    changed(copy, "do", "joined", lambda line: line.update(session=7))
+    changed(copy, "do", "joined", session=7)
 
 
 @edit("up to `done`", "flood", "nodes")
 def programs_were_told_nothing(copy: Copy) -> None:
-    kept(copy, lambda said, line: said)
+    copy.lines.remove(copy.lines.where(said=False))
 
 
 @edit("up to `done`", "flood", "nodes")
 def programs_said_nothing_but_deliver(copy: Copy) -> None:
-    kept(copy, lambda said, line: not said or line["do"] == "deliver")
+    said = copy.lines.where(said=True)
+    copy.lines.remove(row for row in said if json.loads(copy.lines.line[row])["do"] != "deliver")
 
 
 @edit("begins 0 lives", "flood")
 def a_station_has_no_lines(copy: Copy) -> None:
-    table = lines(copy)
-    rows = [row for row, node in enumerate(table["node"]) if node != "s1"]
-    copy.optional["lines"] = {name: [column[row] for row in rows] for name, column in table.items()}
-    copy.counters["rows"]["lines"] = len(rows)
+    copy.lines.remove(copy.lines.where(node="s1"))
 
 
 @edit("in life 77", "flood", "nodes")
 def all_live_for_the_77th_time(copy: Copy) -> None:
-    lines(copy)["life"] = [77] * len(lines(copy)["life"])
+    copy.lines.life = [77] * len(copy.lines.life)
 
 
 @edit("crashed at", "flood")
 def a_program_that_is_down_is_told_something(copy: Copy) -> None:
     row = copy.rows("crash")[0]
-    now_ns, node = copy.events["time_ns"][row] + 1000, copy.events["node"][row]
-    place = next(row for row, time in enumerate(lines(copy)["time_ns"]) if time > now_ns)
+    now_ns, node = copy.events.time_ns[row] + 1000, copy.events.node[row]
+    place = next(row for row, time in enumerate(copy.lines.time_ns) if time > now_ns)
     for said, line in ((True, '{"do": "done"}'), (False, '{"ev": "timer", "t": 1, "name": "tick"}')):
-        values = {"time_ns": now_ns, "node": node, "life": 1, "said": said, "line": line}
-        for name, value in values.items():
-            lines(copy)[name].insert(place, value)
-    copy.counters["rows"]["lines"] += 2
+        copy.lines.insert(place, time_ns=now_ns, node=node, life=1, said=said, line=line)
 
 
 @edit("of recover", "flood")
 def a_recovery_is_not_told(copy: Copy) -> None:
-    changed(copy, "ev", "recover", lambda line: line.update(ev="timer", name="tick"))
+    changed(copy, "ev", "recover", ev="timer", name="tick")
 
 
 @edit("messages sent, or that never left", "nodes")
@@ -178,80 +154,74 @@ def bytes_that_nobody_sent(copy: Copy) -> None:
 @edit("bytes", "flood")
 def frames_of_another_size_than_programs_say(copy: Copy) -> None:
     for action in ("send", "broadcast"):
-        changed(copy, "do", action, lambda line: line.update(bytes=7, payload_bytes=0))
+        changed(copy, "do", action, bytes=7, payload_bytes=0)
 
 
 @edit("frames", "flood")
 def frames_that_no_program_asked_for(copy: Copy) -> None:
     for action in ("send", "broadcast"):
-        changed(copy, "do", action, lambda line: becomes(line, do="log", text=""))
+        replaced(copy, "do", action, do="log", text="")
 
 
 @edit("frames are told of", "flood")
 def frames_that_no_program_was_told_of(copy: Copy) -> None:
-    changed(copy, "ev", "receive", lambda line: becomes(line, ev="timer", t=line["t"], name="tick"))
+    replaced(copy, "ev", "receive", ev="timer", name="tick")
 
 
 @edit("messages from other stations are told of", "flood")
 def messages_over_wires_that_no_station_was_told_of(copy: Copy) -> None:
-    changed(copy, "ev", "wire", lambda line: becomes(line, ev="timer", t=line["t"], name="tick"))
+    replaced(copy, "ev", "wire", ev="timer", name="tick")
 
 
 @edit("expected an event of programs", "flood", "nodes")
 def programs_were_told_something_that_is_no_event(copy: Copy) -> None:
-    changed(copy, "ev", "receive", lambda line: line.update(ev="thunder"))
+    changed(copy, "ev", "receive", ev="thunder")
 
 
 @edit("expected an event of programs", "flood")
 def an_event_has_a_key_that_no_event_has(copy: Copy) -> None:
-    changed(copy, "ev", "timer", lambda line: line.update(weather="fair"))
+    changed(copy, "ev", "timer", weather="fair")
 
 
 @edit("expected an action of programs", "flood", "nodes")
 def programs_did_something_that_is_no_action(copy: Copy) -> None:
-    changed(copy, "do", "broadcast" if "s0" in lines(copy)["node"] else "send", lambda line: line.update(do="dance"))
+    changed(copy, "do", "broadcast" if "s0" in copy.lines.node else "send", do="dance")
 
 
 @edit("a timer that runs", "flood")
 def a_timer_of_another_name_was_told(copy: Copy) -> None:
-    changed(copy, "ev", "timer", lambda line: line.update(name="tock"))
+    changed(copy, "ev", "timer", name="tock")
 
 
 @edit("a timer that runs", "flood")
 def nobody_had_set_a_timer(copy: Copy) -> None:
-    changed(copy, "do", "timer", lambda line: becomes(line, do="log", text=""))
+    replaced(copy, "do", "timer", do="log", text="")
 
 
 @edit("a timer due at this time", "flood")
 def timers_come_before_they_are_due(copy: Copy) -> None:
-    changed(copy, "do", "timer", lambda line: line.update(between_ns=[10**9, 10**9]))
+    changed(copy, "do", "timer", between_ns=[10**9, 10**9])
 
 
 @edit("due at", "flood")
 def timers_were_due_long_before(copy: Copy) -> None:
-    changed(copy, "do", "timer", lambda line: line.update(between_ns=[1, 2]))
+    changed(copy, "do", "timer", between_ns=[1, 2])
 
 
 def one_timer_more(copy: Copy, place: int) -> None:
     """The program whose answer ends there sets it, to be told 1 us later."""
-    for column in lines(copy).values():
-        column.insert(place, column[place])
-    lines(copy)["line"][place] = '{"do": "timer", "name": "tock", "after_ns": 1000}'
-    copy.counters["rows"]["lines"] += 1
+    timer = '{"do": "timer", "name": "tock", "after_ns": 1000}'
+    copy.lines.insert(place, **copy.lines.row(place) | {"line": timer})
 
 
 @edit("expected timer tock, due at", "flood", "nodes")
 def a_timer_that_was_due_is_not_told(copy: Copy) -> None:
-    one_timer_more(copy, [json.loads(line).get("do") for line in lines(copy)["line"]].index("done"))
+    one_timer_more(copy, [json.loads(line).get("do") for line in copy.lines.line].index("done"))
 
 
 @edit("is never told of timer tock", "flood", "nodes")
 def the_last_timer_is_not_told(copy: Copy) -> None:
-    one_timer_more(copy, max(row for row, node in enumerate(lines(copy)["node"]) if node in ("s0", "p0")))
-
-
-def all_told(copy: Copy, kind: str, **values: Any) -> None:
-    changed(copy, "ev", kind, lambda line: line.update(values))
+    one_timer_more(copy, max(row for row, node in enumerate(copy.lines.node) if node in ("s0", "p0")))
 
 
 for words, names, how in (
@@ -267,13 +237,13 @@ for words, names, how in (
     ("that message is", ("flood",), {"kind": "wire", "message": ["nothing at all"]}),
     ("that message is", ("nodes",), {"kind": "receive", "from": 77}),
 ):
-    for name in names:
-        EDITS[f"told {how}", name] = words, lambda copy, how=how: all_told(copy, **how)
+    edit.all |= {(f"told {how}", name): (words, partial(changed, key="ev", **how)) for name in names}
 
 
 @edit("that message is", "flood", "nodes")
 def programs_sent_to_another_node(copy: Copy) -> None:
-    changed(copy, "do", "send", lambda line: line.update(to=(line["to"] + 1) % 3))
+    for row, told in lines_with(copy, "do", "send"):
+        retold(copy, row, to=(told["to"] + 1) % 3)
 
 
 FAILS = """
@@ -300,32 +270,31 @@ def test_what_an_error_left_half_done_is_no_contradiction(tmp_path: Path) -> Non
 
 def of_event(copy: Copy, event: str, role: str) -> list[int]:
     """What programs of this role are told of that, and answer only with `done`."""
-    table = lines(copy)
-    rows = [row for row, said in enumerate(table["said"]) if not said and table["node"][row][0] == role]
-    alone = [row for row in rows if json.loads(table["line"][row + 1]) == {"do": "done"}]
-    return [row for row in alone if json.loads(table["line"][row])["ev"] == event]
+    table = copy.lines
+    rows = [row for row in table.where(said=False) if table.node[row][0] == role]
+    alone = [row for row in rows if json.loads(table.line[row + 1]) == {"do": "done"}]
+    return [row for row in alone if json.loads(table.line[row])["ev"] == event]
 
 
 def retold(copy: Copy, row: int, **values: Any) -> None:
-    lines(copy)["line"][row] = json.dumps(json.loads(lines(copy)["line"][row]) | values)
+    copy.lines.line[row] = json.dumps(json.loads(copy.lines.line[row]) | values)
 
 
 @edit("no such message arrives there then", "told")
 def a_program_is_told_of_a_frame_later(copy: Copy) -> None:
-    table, row = lines(copy), of_event(copy, "receive", "h")[5]
+    table, row = copy.lines, of_event(copy, "receive", "h")[5]
     for at in (row, row + 1):
-        table["time_ns"][at] += 3_000
-    retold(copy, row, t=table["time_ns"][row])
-    order = sorted(range(len(table["node"])), key=lambda at: table["time_ns"][at])
-    copy.optional["lines"] = {name: [column[at] for at in order] for name, column in table.items()}
+        table.time_ns[at] += 3_000
+    retold(copy, row, t=table.time_ns[row])
+    table.sort("time_ns")
 
 
 @edit("no such message arrives there then", "told")
 def a_program_is_told_of_an_earlier_message(copy: Copy) -> None:
     last: dict[tuple[str, int], Any] = {}
     for row in of_event(copy, "receive", "h"):
-        told = json.loads(lines(copy)["line"][row])
-        key = lines(copy)["node"][row], told["from"]
+        told = json.loads(copy.lines.line[row])
+        key = copy.lines.node[row], told["from"]
         if last.setdefault(key, told["message"]) != told["message"]:
             return retold(copy, row, message=last[key])
     raise AssertionError("all are the same")
@@ -334,15 +303,14 @@ def a_program_is_told_of_an_earlier_message(copy: Copy) -> None:
 @edit("its sender has not said that by then", "told")
 def a_frame_has_words_of_nobody(copy: Copy) -> None:
     table = copy.messages
-    lost = [row for row, fate in enumerate(table["fate"]) if fate == "random" and "have" in table["detail"][row]]
-    says = json.loads(table["detail"][lost[3]])["says"]
-    table["detail"][lost[3]] = json.dumps({"says": [*says, [99, 99]]})
+    row = [row for row in table.where(fate="random") if "have" in table.detail[row]][3]
+    table.say(row, says=[*table.said(row)["says"], [99, 99]])
 
 
 @edit("and its words make it", "told")
 def a_class_of_another_name(copy: Copy) -> None:
     for table in (copy.messages, copy.frames):
-        table["kind"] = ["heard" if kind == "told" else kind for kind in table["kind"]]
+        table.kind = ["heard" if kind == "told" else kind for kind in table.kind]
     for side in copy.counters["by_message_type"].values():
         if "told" in side:
             side["heard"] = side.pop("told")
