@@ -84,6 +84,12 @@ class Node:
         frame = Frame(self.transceiver, target, message, psdu, duration, air.rate_mbps, self, acknowledged)
         return self.mac.enqueue(frame)
 
+    def send_at_ns(self, time_ns: int, *frame: Any, **named: Any) -> None:
+        self.air.at_ns(time_ns, self.send, *frame, **named)
+
+    def send_at_us(self, time_us: float, *frame: Any, **named: Any) -> None:
+        self.air.at_us(time_us, self.send, *frame, **named)
+
 
 class Air:
     """One medium with everything observed."""
@@ -200,3 +206,15 @@ class AckingAir(Air):
 
     def size_and_airtime(self, size_bytes: int, acknowledged: bool) -> tuple[int, int]:
         return self.framing.segment(size_bytes) if acknowledged else self.framing.datagram(size_bytes)
+
+
+def listening_air(*places_m: float, **air: Any) -> list[Any]:
+    """Some air, and at each of these places a node that draws no back-off."""
+    made = Air(**air)
+    return [made, *(made.node(x_m) for x_m in places_m)]
+
+
+def acking_air(*places_m: float, **air: Any) -> list[Any]:
+    """Some air, and at each of these places a node that listens to nobody."""
+    made = AckingAir(**air)
+    return [made, *(made.acking(x_m) for x_m in places_m)]
