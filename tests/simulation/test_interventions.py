@@ -162,7 +162,7 @@ ANY = st.one_of(
 )
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(
     st.lists(ANY, max_size=12, unique_by=lambda one: (whom(one), one["at_s"])),
     st.sampled_from(["null", "{schedule: random, rate_per_host_per_min: 6, mean_duration_s: 1}"]),

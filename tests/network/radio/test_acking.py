@@ -557,7 +557,7 @@ def test_an_acknowledgement_from_before_the_crash_is_not_for_what_follows() -> N
 # --- whatever happens
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(
     seed=st.integers(0, 10**6),
     nodes=st.integers(2, 8),
@@ -647,7 +647,7 @@ def test_random_sends(
                 assert outcome == HALF_DUPLEX
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(
     seed=st.integers(0, 10**6),
     frames=st.integers(1, 40),

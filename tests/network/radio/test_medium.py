@@ -119,7 +119,7 @@ def test_random_loss_is_applied_at_its_rate() -> None:
     assert abs(lost / 4000 - 0.3) < 4 * math.sqrt(0.3 * 0.7 / 4000)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(seed=st.integers(0, 10**6), nodes=st.integers(2, 12), frames=st.integers(2, 30))
 def test_what_the_medium_calls_clean_overlapped_with_nothing(seed: int, nodes: int, frames: int) -> None:
     """An independent look at all arrivals: received if and only if alone, and receiver silent and not locked before."""
@@ -160,7 +160,7 @@ def test_what_the_medium_calls_clean_overlapped_with_nothing(seed: int, nodes: i
     assert total == len(air.log) == air.medium.pairs[0] + sum(air.medium.pairs[1:])
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(seed=st.integers(0, 10**6), count=st.integers(2, 60), speed=st.sampled_from([0.0, 1.4, 30.0]))
 def test_the_index_never_forgets_a_neighbour(seed: int, count: int, speed: float) -> None:
     """Nodes wander with re-binning on a tick; the candidates always contain everyone in range."""
