@@ -194,11 +194,17 @@ class Edits:
     def __init__(self) -> None:
         self.all: dict[tuple[str, str], tuple[Any, Damage]] = {}
 
-    def __call__(self, caught_by: Any, *names: str) -> Callable[[Damage], Damage]:
-        """Of the runs with these names; `caught_by`: the property, or the words of its explanation, or both."""
+    def __call__(self, caught_by: Any, names: str) -> Callable[[Damage], Damage]:
+        """Of the runs with these names, with blanks between.
+
+        `caught_by`: the property that has to be violated, or words of its explanation, or both.
+        """
 
         def register(function: Damage) -> Damage:
-            self.all |= {(function.__name__, name): (caught_by, function) for name in names}
+            self.add(function.__name__, caught_by, names, function)
             return function
 
         return register
+
+    def add(self, how: str, caught_by: Any, names: str, damage: Damage) -> None:
+        self.all |= {(how, name): (caught_by, damage) for name in names.split()}

@@ -87,12 +87,12 @@ def deliveries_name_the_messages_that_the_order_wants(copy: Copy) -> None:
             copy.events.message[row] = name
 
 
-@edit("of deliver", "flood", "nodes")
+@edit("of deliver", "flood nodes")
 def programs_said_other_messages(copy: Copy) -> None:
     changed(copy, "do", "deliver", id=[9, 99])
 
 
-@edit("of broadcast", "flood", "nodes")
+@edit("of broadcast", "flood nodes")
 def programs_were_told_of_other_broadcasts(copy: Copy) -> None:
     changed(copy, "ev", "broadcast", id=[0, 500])
 
@@ -102,12 +102,12 @@ def programs_joined_in_another_session(copy: Copy) -> None:
     changed(copy, "do", "joined", session=7)
 
 
-@edit("up to `done`", "flood", "nodes")
+@edit("up to `done`", "flood nodes")
 def programs_were_told_nothing(copy: Copy) -> None:
     copy.lines.remove(copy.lines.where(said=False))
 
 
-@edit("up to `done`", "flood", "nodes")
+@edit("up to `done`", "flood nodes")
 def programs_said_nothing_but_deliver(copy: Copy) -> None:
     said = copy.lines.where(said=True)
     copy.lines.remove(row for row in said if json.loads(copy.lines.line[row])["do"] != "deliver")
@@ -118,7 +118,7 @@ def a_station_has_no_lines(copy: Copy) -> None:
     copy.lines.remove(copy.lines.where(node="s1"))
 
 
-@edit("in life 77", "flood", "nodes")
+@edit("in life 77", "flood nodes")
 def all_live_for_the_77th_time(copy: Copy) -> None:
     copy.lines.life = [77] * len(copy.lines.life)
 
@@ -173,7 +173,7 @@ def messages_over_wires_that_no_station_was_told_of(copy: Copy) -> None:
     replaced(copy, "ev", "wire", ev="timer", name="tick")
 
 
-@edit("expected an event of programs", "flood", "nodes")
+@edit("expected an event of programs", "flood nodes")
 def programs_were_told_something_that_is_no_event(copy: Copy) -> None:
     changed(copy, "ev", "receive", ev="thunder")
 
@@ -183,7 +183,7 @@ def an_event_has_a_key_that_no_event_has(copy: Copy) -> None:
     changed(copy, "ev", "timer", weather="fair")
 
 
-@edit("expected an action of programs", "flood", "nodes")
+@edit("expected an action of programs", "flood nodes")
 def programs_did_something_that_is_no_action(copy: Copy) -> None:
     changed(copy, "do", "broadcast" if "s0" in copy.lines.node else "send", do="dance")
 
@@ -214,33 +214,33 @@ def one_timer_more(copy: Copy, place: int) -> None:
     copy.lines.insert(place, **copy.lines.row(place) | {"line": timer})
 
 
-@edit("expected timer tock, due at", "flood", "nodes")
+@edit("expected timer tock, due at", "flood nodes")
 def a_timer_that_was_due_is_not_told(copy: Copy) -> None:
     one_timer_more(copy, [json.loads(line).get("do") for line in copy.lines.line].index("done"))
 
 
-@edit("is never told of timer tock", "flood", "nodes")
+@edit("is never told of timer tock", "flood nodes")
 def the_last_timer_is_not_told(copy: Copy) -> None:
     one_timer_more(copy, max(row for row, node in enumerate(copy.lines.node) if node in ("s0", "p0")))
 
 
 for words, names, how in (
-    ("that t is 5", ("flood", "nodes"), {"kind": "receive", "t": 5}),
-    ("that me is 17", ("flood", "nodes"), {"kind": "start", "me": 17}),
-    ("that n is 40", ("nodes",), {"kind": "start", "n": 40}),
-    ("that stations is 40", ("flood",), {"kind": "start", "stations": 40}),
-    ("that role is", ("flood", "nodes"), {"kind": "start", "role": "judge"}),
-    ("that stable is", ("flood",), {"kind": "start", "stable": {"member": False}}),
-    ("that payload_bytes is 7", ("flood", "nodes"), {"kind": "broadcast", "payload_bytes": 7}),
-    ("that station is null", ("flood",), {"kind": "cell", "station": None}),
-    ("that message is", ("flood", "nodes"), {"kind": "receive", "message": ["nothing at all"]}),
-    ("that message is", ("flood",), {"kind": "wire", "message": ["nothing at all"]}),
-    ("that message is", ("nodes",), {"kind": "receive", "from": 77}),
+    ("that t is 5", "flood nodes", {"kind": "receive", "t": 5}),
+    ("that me is 17", "flood nodes", {"kind": "start", "me": 17}),
+    ("that n is 40", "nodes", {"kind": "start", "n": 40}),
+    ("that stations is 40", "flood", {"kind": "start", "stations": 40}),
+    ("that role is", "flood nodes", {"kind": "start", "role": "judge"}),
+    ("that stable is", "flood", {"kind": "start", "stable": {"member": False}}),
+    ("that payload_bytes is 7", "flood nodes", {"kind": "broadcast", "payload_bytes": 7}),
+    ("that station is null", "flood", {"kind": "cell", "station": None}),
+    ("that message is", "flood nodes", {"kind": "receive", "message": ["nothing at all"]}),
+    ("that message is", "flood", {"kind": "wire", "message": ["nothing at all"]}),
+    ("that message is", "nodes", {"kind": "receive", "from": 77}),
 ):
-    edit.all |= {(f"told {how}", name): (words, partial(changed, key="ev", **how)) for name in names}
+    edit.add(f"told {how}", words, names, partial(changed, key="ev", **how))
 
 
-@edit("that message is", "flood", "nodes")
+@edit("that message is", "flood nodes")
 def programs_sent_to_another_node(copy: Copy) -> None:
     for row, told in lines_with(copy, "do", "send"):
         retold(copy, row, to=(told["to"] + 1) % 3)

@@ -5,13 +5,12 @@ Source    ours: docs/verdicts-and-metrics.md
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from .damage import Copy, Damage, verdicts_after
+from .damage import Copy, Edits, verdicts_after
 from .on_air_worlds import TWO_CELLS, WORLDS, accused
 from .test_recorded_frames import renew
 
@@ -29,6 +28,16 @@ RUNS = {
     "tcp_messages": WORLDS["tcp"] | {"record": {"messages": True}},
     "tcp_frames": WORLDS["tcp"] | {"record": {"frames": True}},
 }
+
+
+edit = Edits()
+
+
+@pytest.mark.parametrize(("how", "name"), edit.all)
+def test_an_edit_is_caught(how: str, name: str, runs: dict[str, Path], tmp_path: Path) -> None:
+    check, function = edit.all[how, name]
+    verdicts = verdicts_after(runs[name], tmp_path / "edited", function)
+    assert verdicts[check].answer == "violated", accused(verdicts)
 
 
 def of_kind(copy: Copy, *kinds: str, medium: str = "radio") -> list[int]:
@@ -58,43 +67,52 @@ def lose(copy: Copy, rows: list[int]) -> None:
         told["lost"]["random"] += len(keys)
 
 
+@edit("record", "disk only_messages")
 def a_wire_carries_what_is_broadcast_later(copy: Copy) -> None:
     copy.messages.message[of_kind(copy, "App", medium="wired")[0]] = last_name(copy)
 
 
+@edit("record", "disk only_messages vcube")
 def a_station_radios_what_is_broadcast_later(copy: Copy) -> None:
     first_ns = copy.messages.send_ns[of_kind(copy, "AppSh")[0]]
     for row in copy.messages.where(kind="AppSh", medium="radio", send_ns=first_ns):
         copy.messages.message[row] = last_name(copy)
 
 
+@edit("record", "disk only_messages vcube")
 def a_host_sends_a_message_of_another(copy: Copy) -> None:
     row = of_kind(copy, "AppHs")[-1]
     names = [copy.events.message[each] for each in copy.rows("broadcast")]
     copy.messages.message[row] = next(name for name in names if not name.startswith(copy.messages.host[row]))
 
 
+@edit("record", "disk only_messages vcube")
 def a_station_speaks_of_another_host(copy: Copy) -> None:
     row = of_kind(copy, "LeaveAck", "InitAck")[0]
     copy.messages.host[row] = "h1" if copy.messages.receiver[row] == "h0" else "h0"
 
 
+@edit("record", "disk only_messages vcube")
 def no_message_has_a_name(copy: Copy) -> None:
     for row in of_kind(copy, "AppHs"):
         copy.messages.message[row] = None
 
 
+@edit("record", "disk")
+@edit("conservation", "only_messages")
 def a_message_never_came_up(copy: Copy) -> None:
     name = copy.events.message[copy.rows("broadcast")[5]]
     lose(copy, copy.messages.where(kind="AppHs", medium="radio", message=name))
 
 
+@edit("record", "disk only_messages")
 def a_message_never_crossed_the_wire(copy: Copy) -> None:
     """The wire carries another one that has crossed it already."""
     rows = of_kind(copy, "App", medium="wired")
     copy.messages.message[rows[9]] = copy.messages.message[rows[8]]
 
 
+@edit("record", "lonely")
 def a_message_crosses_a_wire_twice(copy: Copy) -> None:
     """Instead of one that nobody in the cell beyond needs."""
     table, rows = copy.messages, of_kind(copy, "App", medium="wired")
@@ -125,50 +143,62 @@ def late(copy: Copy, kind: str) -> None:
             column[place] = value
 
 
+@edit("record", "disk only_messages")
 def a_message_waits_in_a_station(copy: Copy) -> None:
     late(copy, "App")
 
 
+@edit("record", "leaving")
 def a_leave_waits_in_a_station(copy: Copy) -> None:
     late(copy, "Delete")
 
 
+@edit("record", "disk only_messages vcube")
 def a_host_names_a_session_that_never_was(copy: Copy) -> None:
     asked = [row for row in of_kind(copy, "Req1", medium="wired") if not copy.messages.said(row)["join"]]
     for row in of_kind(copy, "Init") + asked:
         copy.messages.say(row, lc=0, nxt=0)
 
 
+@edit("record", "disk")
+@edit("conservation", "only_messages vcube")
 def nobody_asked_to_join(copy: Copy) -> None:
     lose(copy, of_kind(copy, "Join"))
 
 
+@edit("record", "disk")
+@edit("conservation", "only_messages vcube")
 def nobody_asked_for_a_handoff(copy: Copy) -> None:
     lose(copy, of_kind(copy, "Init"))
 
 
+@edit("record", "disk only_messages")
 def an_answer_of_another_session(copy: Copy) -> None:
     for row in of_kind(copy, "Req1", medium="wired"):
         copy.messages.session[row] += 100
 
 
+@edit("record", "disk only_messages")
 def other_stations_answered_for_another_host(copy: Copy) -> None:
     for row in of_kind(copy, "Nothing", medium="wired"):
         copy.messages.host[row] = "h4" if copy.messages.host[row] != "h4" else "h3"
 
 
+@edit("record", "disk only_messages")
 def listed_before_its_broadcast(copy: Copy) -> None:
     rows = of_kind(copy, "Rsp1", medium="wired")
     row, names = next((row, names) for row in rows if (names := copy.messages.said(row)["undelivered"]))
     copy.messages.say(row, undelivered=[last_name(copy), *names[1:]])
 
 
+@edit("record", "slow")
 def recovered_from_nowhere(copy: Copy) -> None:
     name = copy.events.message[copy.rows("broadcast")[0]]
     for row in of_kind(copy, "Rsp2", medium="wired"):
         copy.messages.say(row, bodies=[name] * len(copy.messages.said(row)["bodies"]))
 
 
+@edit("record", "disk only_messages vcube")
 def acknowledged_before_its_broadcast(copy: Copy) -> None:
     for row in of_kind(copy, "AckC"):
         told = copy.messages.said(row)["seq_h"]
@@ -193,6 +223,7 @@ def last_of(copy: Copy, row: int) -> int:
     return int(copy.events.time_ns[rows[-1]]) if rows else 0
 
 
+@edit("record", "disk only_messages frames_alone")
 def a_host_joins_with_a_challenge(copy: Copy) -> None:
     for row in copy.rows("join"):
         host, station, now_ns = copy.events.at(row, "node", "station", "time_ns")
@@ -202,6 +233,7 @@ def a_host_joins_with_a_challenge(copy: Copy) -> None:
     raise AssertionError
 
 
+@edit("record", "frames_alone")
 def a_delivery_with_an_acknowledgement(copy: Copy) -> None:
     for row in reversed(copy.rows("deliver")):
         host, station, now_ns = copy.events.at(row, "node", "station", "time_ns")
@@ -224,42 +256,11 @@ def halfway(copy: Copy, event: str) -> None:
     raise AssertionError
 
 
+@edit("record", "tcp tcp_messages tcp_frames")
 def a_delivery_before_its_data(copy: Copy) -> None:
     halfway(copy, "deliver")
 
 
+@edit("record", "tcp tcp_messages tcp_frames")
 def a_handoff_without_data(copy: Copy) -> None:
     halfway(copy, "handoff_end")
-
-
-EVERYWHERE = ("disk", "only_messages", "vcube")
-TREES = ("disk", "only_messages")
-EDITS: dict[Damage, tuple[str, ...]] = {
-    a_wire_carries_what_is_broadcast_later: TREES,
-    a_station_radios_what_is_broadcast_later: EVERYWHERE,
-    a_host_sends_a_message_of_another: EVERYWHERE,
-    a_station_speaks_of_another_host: EVERYWHERE,
-    no_message_has_a_name: EVERYWHERE,
-    a_message_never_came_up: TREES,
-    a_message_never_crossed_the_wire: TREES,
-    a_message_crosses_a_wire_twice: ("lonely",),
-    a_message_waits_in_a_station: TREES,
-    a_leave_waits_in_a_station: ("leaving",),
-    a_host_names_a_session_that_never_was: EVERYWHERE,
-    nobody_asked_to_join: EVERYWHERE,
-    nobody_asked_for_a_handoff: EVERYWHERE,
-    an_answer_of_another_session: TREES,
-    other_stations_answered_for_another_host: TREES,
-    listed_before_its_broadcast: TREES,
-    recovered_from_nowhere: ("slow",),
-    acknowledged_before_its_broadcast: EVERYWHERE,
-    a_host_joins_with_a_challenge: ("disk", "only_messages", "frames_alone"),
-    a_delivery_with_an_acknowledgement: ("frames_alone",),
-    a_delivery_before_its_data: ("tcp", "tcp_messages", "tcp_frames"),
-    a_handoff_without_data: ("tcp", "tcp_messages", "tcp_frames"),
-}
-
-
-@pytest.mark.parametrize(("how", "name"), [(how, name) for how, names in EDITS.items() for name in names])
-def test_an_edit_is_caught(how: Callable[[Copy], None], name: str, runs: dict[str, Path], tmp_path: Path) -> None:
-    assert accused(verdicts_after(runs[name], tmp_path / "edited", how))

@@ -161,7 +161,7 @@ def a_sender_of_another_run(copy: Copy) -> None:
     copy.frames.sender[10] = "s99"
 
 
-@edit("record", "disk", "power", "full_duplex")
+@edit("record", "disk power full_duplex")
 @edit("conservation", "tcp")
 def every_fate_is_collision(copy: Copy) -> None:
     for row in with_fate(copy, "received"):
@@ -169,19 +169,19 @@ def every_fate_is_collision(copy: Copy) -> None:
     renew(copy)
 
 
-@edit("conservation", "disk", "power")
+@edit("conservation", "disk power")
 def every_fate_is_collision_and_the_counters_stay(copy: Copy) -> None:
     copy.frames.fate = ["collision"] * len(copy.frames.fate)
 
 
-@edit("record", "disk", "town")
+@edit("record", "disk town")
 def nothing_arrived(copy: Copy) -> None:
     for row in with_fate(copy, "received"):
         refate(copy, row, "random")
     renew(copy)
 
 
-@edit("record", "power", "town")
+@edit("record", "power town")
 def thirty_dbm_more(copy: Copy) -> None:
     links = copy.links
     links.power_dbm = [power + 30 for power in links.power_dbm]
@@ -220,7 +220,7 @@ def half_duplex_of_a_full_duplex_radio(copy: Copy) -> None:
     renew(copy)
 
 
-@edit("record", "disk", "full_duplex")
+@edit("record", "disk full_duplex")
 def two_frames_of_a_sender_at_a_time(copy: Copy) -> None:
     frames = copy.frames
     first, sender = frames.start_ns[200], frames.sender[200]
@@ -249,7 +249,7 @@ def a_frame_removed(copy: Copy) -> None:
     copy.frames.remove(of_one_frame(copy, 20))
 
 
-@edit("record", "disk", "power")
+@edit("record", "disk power")
 def a_near_receiver_removed(copy: Copy) -> None:
     frames = copy.frames
     places = {(node, time): (x, y) for time, node, x, y in copy.positions.each("time_ns", "node", "x_m", "y_m")}
@@ -267,7 +267,7 @@ def a_near_receiver_removed(copy: Copy) -> None:
     renew(copy)
 
 
-@edit("record", "disk", "power")
+@edit("record", "disk power")
 def a_far_receiver(copy: Copy) -> None:
     """A frame between the two stations, which are 130 m apart."""
     row = next(row for row in with_fate(copy, "received") if copy.frames.sender[row] == "s0")
@@ -279,19 +279,19 @@ def a_far_receiver(copy: Copy) -> None:
     renew(copy)
 
 
-@edit("record", "disk", "power", "town")
+@edit("record", "disk power town")
 def received_by_a_host_that_is_down(copy: Copy) -> None:
     refate(copy, with_fate(copy, "receiver_down")[3], "received")
     renew(copy)
 
 
-@edit("record", "disk", "power")
+@edit("record", "disk power")
 def down_for_no_reason(copy: Copy) -> None:
     refate(copy, with_fate(copy, "received")[3], "receiver_down")
     renew(copy)
 
 
-@edit("record", "disk", "power")
+@edit("record", "disk power")
 def a_host_that_is_down_sends(copy: Copy) -> None:
     crash, recover = copy.rows("crash", "h1")[0], copy.rows("recover", "h1")[0]
     middle_ns = (copy.events.time_ns[crash] + copy.events.time_ns[recover]) // 2
@@ -307,37 +307,37 @@ def lost_at_random_where_nothing_is(copy: Copy) -> None:
     renew(copy)
 
 
-@edit("record", "disk", "power")
+@edit("record", "disk power")
 def half_duplex_while_it_sends_nothing(copy: Copy) -> None:
     refate(copy, lonely(copy), "half_duplex")
     renew(copy)
 
 
-@edit("record", "disk", "power")
+@edit("record", "disk power")
 def received_while_it_sends(copy: Copy) -> None:
     refate(copy, with_fate(copy, "half_duplex")[0], "received")
     renew(copy)
 
 
-@edit("record", "disk", "full_duplex")
+@edit("record", "disk full_duplex")
 def received_although_another_one_arrives(copy: Copy) -> None:
     refate(copy, with_fate(copy, "collision")[0], "received")
     renew(copy)
 
 
-@edit("record", "disk", "power")
+@edit("record", "disk power")
 def never_attempted_while_nothing_else_arrives(copy: Copy) -> None:
     refate(copy, lonely(copy), "never_attempted")
     renew(copy)
 
 
-@edit("record", "disk", "full_duplex")
+@edit("record", "disk full_duplex")
 def a_collision_with_nothing(copy: Copy) -> None:
     refate(copy, lonely(copy), "collision")
     renew(copy)
 
 
-@edit("conservation", "disk", "power")
+@edit("conservation", "disk power")
 def totals_of_another_second(copy: Copy) -> None:
     """Of two samples of one total the earlier one gets what the later one has."""
     rows = [row for row, quantity in enumerate(copy.samples.quantity) if quantity == "pairs_received"]
@@ -347,31 +347,31 @@ def totals_of_another_second(copy: Copy) -> None:
 # --- links
 
 
-@edit("record", "power", "town")
+@edit("record", "power town")
 def an_sinr_above_the_noise(copy: Copy) -> None:
     links = copy.links
     row = next(row for row, sinr in enumerate(links.sinr_db) if sinr == sinr)
     links.sinr_db[row] = links.power_dbm[row] + 120
 
 
-@edit("record", "power", "town")
+@edit("record", "power town")
 def an_sinr_as_if_something_disturbed_it(copy: Copy) -> None:
     for row, end_ns in enumerate(copy.frames.end_ns):
         if row > 100 and end_ns < 11e9:
             copy.links.sinr_db[row] -= 3
 
 
-@edit("record", "power", "town")
+@edit("record", "power town")
 def no_sinr_of_what_was_received(copy: Copy) -> None:
     copy.links.sinr_db[with_fate(copy, "received")[5]] = float("nan")
 
 
-@edit("record", "power", "town")
+@edit("record", "power town")
 def an_sinr_of_what_was_not_received(copy: Copy) -> None:
     copy.links.sinr_db[with_fate(copy, "receiver_down")[0]] = 10.0
 
 
-@edit("record", "power", "town")
+@edit("record", "power town")
 def too_weak_to_be_detected(copy: Copy) -> None:
     copy.links.power_dbm[5] = -100.0
 
@@ -405,7 +405,7 @@ def wired(copy: Copy) -> list[int]:
     return copy.messages.where(medium="wired")
 
 
-@edit("record", "only_messages", "disk")
+@edit("record", "only_messages disk")
 def a_message_of_a_stranger(copy: Copy) -> None:
     copy.messages.sender[10] = "h99"
 
@@ -422,13 +422,13 @@ def a_message_of_another_kind_than_its_frame(copy: Copy) -> None:
     copy.messages.kind[row] = "AppCo"
 
 
-@edit("record", "only_messages", "disk")
+@edit("record", "only_messages disk")
 def a_message_that_arrives_at_once(copy: Copy) -> None:
     row = copy.messages.where(medium="radio", fate="received")[0]
     copy.messages.receive_ns[row] = copy.messages.send_ns[row] + 1000
 
 
-@edit("record", "only_messages", "cut")
+@edit("record", "only_messages cut")
 def no_time_of_arrival(copy: Copy) -> None:
     copy.messages.receive_ns[copy.messages.where(fate="received")[0]] = None
 
@@ -440,13 +440,13 @@ def a_mended_wire_is_slow(copy: Copy) -> None:
     copy.messages.receive_ns[row] += 100_000
 
 
-@edit("record", "only_messages", "tcp", "cut")
+@edit("record", "only_messages tcp cut")
 def a_wire_that_is_too_fast(copy: Copy) -> None:
     row = next(row for row in wired(copy)[10:] if copy.messages.fate[row] == "received")
     copy.messages.receive_ns[row] -= 1_000_000
 
 
-@edit("record", "only_messages", "disk", "tcp")
+@edit("record", "only_messages disk tcp")
 def a_wire_that_is_slow(copy: Copy) -> None:
     copy.messages.receive_ns[wired(copy)[10]] += 1
 
@@ -461,7 +461,7 @@ def a_host_with_a_wire(copy: Copy) -> None:
     copy.messages.sender[wired(copy)[0]] = "h0"
 
 
-@edit("conservation", "only_messages", "disk")
+@edit("conservation", "only_messages disk")
 def a_message_on_a_wire_removed(copy: Copy) -> None:
     copy.messages.remove(wired(copy)[-1:])
 
@@ -475,7 +475,7 @@ def messages_that_were_never_sent(copy: Copy) -> None:
             messages.change(row, kind="AckC", detail=said, message=None)
 
 
-@edit("record", "only_messages", "disk")
+@edit("record", "only_messages disk")
 def a_message_with_another_name(copy: Copy) -> None:
     """What a host delivers never reached it."""
     delivered = [copy.events.message[row] for row in copy.rows("deliver", "h0")]
@@ -487,7 +487,7 @@ def a_message_with_another_name(copy: Copy) -> None:
 # --- events
 
 
-@edit("record", "disk", "only_messages", "town")
+@edit("record", "disk only_messages town")
 def a_delivery_while_nothing_arrives(copy: Copy) -> None:
     times = copy.events.time_ns
     row = next(row for row in copy.rows("deliver")[40:] if times[row] - times[row - 1] > 2_000_000)
@@ -533,7 +533,7 @@ def expire_after(copy: Copy, add_s: float) -> None:
     copy.events.say(row, silent_s=copy.events.said(row)["silent_s"] + add_s)
 
 
-@edit("gaps", "disk", "power", "town", "only_messages")
+@edit("gaps", "disk power town only_messages")
 def a_longer_silence(copy: Copy) -> None:
     expire_after(copy, 0.25)
 
@@ -541,7 +541,7 @@ def a_longer_silence(copy: Copy) -> None:
 # --- tables
 
 
-@edit("record", "disk", "only_messages")
+@edit("record", "disk only_messages")
 def messages_are_missing(copy: Copy) -> None:
     del copy.optional["messages"]
     del copy.counters["rows"]["messages"]
@@ -671,27 +671,27 @@ def of_the_end(copy: Copy, since_s: int, *quantities: str) -> None:
             samples.value[row] = last[quantity]
 
 
-@edit("conservation", "only_messages", "disk", "cut", "tcp")
+@edit("conservation", "only_messages disk cut tcp")
 def wires_that_carry_everything_early(copy: Copy) -> None:
     of_the_end(copy, 10, "wired_messages", "wired_bytes")
 
 
-@edit("conservation", "disk", "power", "full_duplex", "tcp", "frames_alone")
+@edit("conservation", "disk power full_duplex tcp frames_alone")
 def more_bytes_at_one_moment(copy: Copy) -> None:
     add(copy, 7, radio_bytes=300, radio_control_bytes=300)
 
 
-@edit("conservation", "disk", "power", "full_duplex", "tcp", "frames_alone")
+@edit("conservation", "disk power full_duplex tcp frames_alone")
 def fewer_bytes_at_one_moment(copy: Copy) -> None:
     add(copy, 7, radio_bytes=-300, radio_control_bytes=-300)
 
 
-@edit("conservation", "disk", "tcp", "only_messages")
+@edit("conservation", "disk tcp only_messages")
 def payload_that_is_control_at_one_moment(copy: Copy) -> None:
     add(copy, 7, radio_payload_bytes=-100, radio_control_bytes=100)
 
 
-@edit("conservation", "disk", "tcp", "only_messages")
+@edit("conservation", "disk tcp only_messages")
 def an_acknowledgement_less_at_one_moment(copy: Copy) -> None:
     add(copy, 7, radio_acknowledgements=-1)
 
@@ -704,7 +704,7 @@ def retries_that_were_early(copy: Copy) -> None:
 # --- on which frame a receiver is locked
 
 
-@edit("record", "disk", "no_loss", "tcp", "frames_alone")
+@edit("record", "disk no_loss tcp frames_alone")
 def locked_on_the_second_of_two(copy: Copy) -> None:
     frames = copy.frames
     for second in with_fate(copy, "never_attempted"):
@@ -718,14 +718,14 @@ def locked_on_the_second_of_two(copy: Copy) -> None:
     raise AssertionError
 
 
-@edit("record", "disk", "no_loss", "frames_alone")
+@edit("record", "disk no_loss frames_alone")
 def locked_on_two_frames_at_once(copy: Copy) -> None:
     for row in with_fate(copy, "never_attempted"):
         refate(copy, row, "collision")
     renew(copy)
 
 
-@edit("record", "disk", "no_loss", "tcp", "frames_alone")
+@edit("record", "disk no_loss tcp frames_alone")
 def locked_on_none_of_two(copy: Copy) -> None:
     for row in with_fate(copy, "collision"):
         refate(copy, row, "never_attempted")
@@ -761,7 +761,7 @@ def an_sinr_of_silence_beside_another_frame(copy: Copy) -> None:
     links.sinr_db[row] = links.power_dbm[row] + silence_db(copy)
 
 
-@edit("record", "crowd", "town")
+@edit("record", "crowd town")
 def broken_by_interference_in_silence(copy: Copy) -> None:
     links = copy.links
     row = next(row for row in with_fate(copy, "collision") if links.sinr_db[row] == links.sinr_db[row])

@@ -80,7 +80,7 @@ def of_one_frame(copy: Copy, row: int) -> list[int]:
 # --- positions
 
 
-@edit("by what its station sends that one is", "disk", "power", "vcube")
+@edit("by what its station sends that one is", "disk power vcube")
 def a_session_begins_elsewhere(copy: Copy) -> None:
     """The host and its stations agree on it."""
     first = of_kind(copy, "InitAck")[3]
@@ -93,13 +93,13 @@ def a_session_begins_elsewhere(copy: Copy) -> None:
             copy.messages.say(row, nxt=copy.messages.said(row)["nxt"] + 3)
 
 
-@edit("by what its station sends that one is", "disk", "fast", "vcube")
+@edit("by what its station sends that one is", "disk fast vcube")
 def recovery_messages_have_other_numbers(copy: Copy) -> None:
     for row in of_kind(copy, "AppCo"):
         copy.messages.say(row, number=copy.messages.said(row)["number"] + 100)
 
 
-@edit("which it has had since", "disk", "power", "vcube")
+@edit("which it has had since", "disk power vcube")
 def a_delivery_waits_for_the_next_frame(copy: Copy) -> None:
     events, table = copy.events, copy.messages
     for row in copy.rows("deliver")[100:]:
@@ -117,14 +117,14 @@ def a_delivery_waits_for_the_next_frame(copy: Copy) -> None:
     raise AssertionError("none can wait")
 
 
-@edit("and are still to wait", "disk", "power", "vcube")
+@edit("and are still to wait", "disk power vcube")
 def hosts_hold_nothing_back(copy: Copy) -> None:
     for row in copy.samples.where(quantity="rbuffer"):
         if copy.samples.node[row][0] == "h":
             copy.samples.value[row] = 0.0
 
 
-@edit("and nothing arrives there", "disk", "power")
+@edit("and nothing arrives there", "disk power")
 def a_host_holds_something_early(copy: Copy) -> None:
     rows = [row for host in range(6) for row in copy.samples.where(node=f"h{host}", quantity="rbuffer")]
     row = next(row for row in rows if copy.samples.value[row] == 1 and copy.samples.time_ns[row] > 3_000_000_000)
@@ -135,13 +135,13 @@ def a_host_holds_something_early(copy: Copy) -> None:
 # --- acknowledgements
 
 
-@edit("it was told that they got through", "disk", "power", "vcube")
+@edit("it was told that they got through", "disk power vcube")
 def stations_acknowledge_nothing(copy: Copy) -> None:
     for row in of_kind(copy, "AckC"):
         copy.messages.say(row, seq_h=dict.fromkeys(copy.messages.said(row)["seq_h"], 0))
 
 
-@edit("stations have received", "disk", "vcube")
+@edit("stations have received", "disk vcube")
 def a_station_acknowledges_what_has_not_come(copy: Copy) -> None:
     """It was broadcast by then."""
     table = copy.messages
@@ -159,7 +159,7 @@ def a_station_acknowledges_what_has_not_come(copy: Copy) -> None:
     raise AssertionError("all that was broadcast has come")
 
 
-@edit("has acknowledged", "disk", "power", "vcube")
+@edit("has acknowledged", "disk power vcube")
 def an_acknowledgement_takes_back(copy: Copy) -> None:
     rows = of_kind(copy, "AckC")
     row = next(row for row in rows[20:] if copy.messages.fate[row] != "received")
@@ -167,7 +167,7 @@ def an_acknowledgement_takes_back(copy: Copy) -> None:
         copy.messages.say(other, seq_h=dict.fromkeys(copy.messages.said(other)["seq_h"], 0))
 
 
-@edit("it was told that they got through", "disk", "power", "vcube")
+@edit("it was told that they got through", "disk power vcube")
 def an_sbuffer_shrinks_later(copy: Copy) -> None:
     samples = copy.samples
     rows = samples.where(node="h0", quantity="sbuffer")
@@ -179,7 +179,7 @@ def an_sbuffer_shrinks_later(copy: Copy) -> None:
     raise AssertionError("none shrinks")
 
 
-@edit("knew by", "disk", "fast")
+@edit("knew by", "disk fast")
 def a_copy_of_an_old_message(copy: Copy) -> None:
     rows, seen = of_kind(copy, "AppHs"), set()
     for row in rows:
@@ -191,13 +191,13 @@ def a_copy_of_an_old_message(copy: Copy) -> None:
             seen.add(name)
 
 
-@edit("first_seq is", "disk", "power", "vcube")
+@edit("first_seq is", "disk power vcube")
 def a_join_counts_from_another_number(copy: Copy) -> None:
     for row in of_kind(copy, "Join"):
         copy.messages.say(row, first_seq=copy.messages.said(row)["first_seq"] + 4)
 
 
-@edit("the next position is", "disk", "power", "vcube")
+@edit("the next position is", "disk power vcube")
 def a_host_acknowledges_less(copy: Copy) -> None:
     rows = copy.messages.where(kind="AckH", host="h0")
     copy.messages.say(rows[30], nxt=copy.messages.said(rows[5])["nxt"] - 1)
@@ -206,14 +206,14 @@ def a_host_acknowledges_less(copy: Copy) -> None:
 # --- what comes in at stations
 
 
-@edit("begins with number", "disk", "power")
+@edit("begins with number", "disk power")
 def hosts_acknowledge_the_start(copy: Copy) -> None:
     starts: dict[tuple[Any, Any], int] = {}
     for row in of_kind(copy, "AckH"):
         copy.messages.say(row, nxt=starts.setdefault(about(copy, row), copy.messages.said(row)["nxt"]))
 
 
-@edit("comes in there as number", "disk", "power")
+@edit("comes in there as number", "disk power")
 def a_cell_has_other_numbers(copy: Copy) -> None:
     """Two messages that came over the wires right after each other, as far as no delivery tells them apart."""
     for row in of_kind(copy, "AppSh", "AppCo"):
@@ -228,7 +228,7 @@ def a_cell_has_other_numbers(copy: Copy) -> None:
             copy.messages.say(row, nxt=copy.messages.said(row)["nxt"] + 1)
 
 
-@edit("begins with message number", "disk", "power")
+@edit("begins with message number", "disk power")
 def a_station_remembers_what_it_forgot(copy: Copy) -> None:
     rows = copy.samples.where(node="s2", quantity="sbuffer")
     row = next(row for row in rows[40:] if copy.samples.value[row] > 2)
@@ -266,27 +266,27 @@ def on_wires(copy: Copy, kind: str) -> list[int]:
     return of_kind(copy, kind, medium="wired")
 
 
-@edit("and its host was given none such", "disk", "power", "vcube")
+@edit("and its host was given none such", "disk power vcube")
 def a_cookie_of_nobody(copy: Copy) -> None:
     for row in of_kind(copy, "Join"):
         if "cookie" in copy.messages.said(row):
             copy.messages.say(row, cookie=copy.messages.said(row)["cookie"] + 50)
 
 
-@edit("was given to somebody else", "disk", "power", "vcube")
+@edit("was given to somebody else", "disk power vcube")
 def all_cookies_are_one(copy: Copy) -> None:
     for row in of_kind(copy, "Join", "Chal"):
         if "cookie" in copy.messages.said(row):
             copy.messages.say(row, cookie=1)
 
 
-@edit("no host asks that station for such a session", "disk", "fast")
+@edit("no host asks that station for such a session", "disk fast")
 def requests_of_another_station(copy: Copy) -> None:
     for row in on_wires(copy, "Req1"):
         copy.messages.say(row, source=(copy.messages.said(row)["source"] + 1) % 3)
 
 
-@edit("no host asks that station for such a session", "disk", "fast")
+@edit("no host asks that station for such a session", "disk fast")
 def requests_that_are_joins(copy: Copy) -> None:
     for row in on_wires(copy, "Req1"):
         copy.messages.say(row, join=True)
@@ -298,7 +298,7 @@ def a_station_says_that_it_gave_up_early(copy: Copy) -> None:
         copy.messages.say(row, expired=True)
 
 
-@edit("and its station was told", "disk", "fast")
+@edit("and its station was told", "disk fast")
 def a_station_is_told_of_other_numbers(copy: Copy) -> None:
     for row in on_wires(copy, "Rsp1"):
         copy.messages.say(row, seq_h=max(0, copy.messages.said(row)["seq_h"] - 5))
@@ -310,7 +310,7 @@ def turn_round(copy: Copy, kind: str, key: str) -> None:
         copy.messages.say(row, **{key: copy.messages.said(row)[key][::-1]})
 
 
-@edit("have not come in at its sender in this order", "disk", "fast")
+@edit("have not come in at its sender in this order", "disk fast")
 def a_list_is_the_other_way_round(copy: Copy) -> None:
     for kind, key in (("Rsp1", "undelivered"), ("Req2", "wanted"), ("Rsp2", "bodies")):
         turn_round(copy, kind, key)
@@ -332,7 +332,7 @@ def bodies_in_another_order(copy: Copy) -> None:
 # --- lists
 
 
-@edit("is left for that", "disk", "power", "vcube")
+@edit("is left for that", "disk power vcube")
 def lists_are_measured_later(copy: Copy) -> None:
     for row in copy.samples.where(quantity="md"):
         if copy.samples.time_ns[row] < 12_000_000_000:
@@ -348,12 +348,12 @@ def exchange_lengths(copy: Copy, *quantities: str) -> None:
     values[one], values[other] = values[other], values[one]
 
 
-@edit("is left for that", "disk", "power", "vcube")
+@edit("is left for that", "disk power vcube")
 def lengths_exchanged(copy: Copy) -> None:
     exchange_lengths(copy, "acks")
 
 
-@edit("with as many leaves it then", "disk", "fast")
+@edit("with as many leaves it then", "disk fast")
 def lengths_on_wires_exchanged(copy: Copy) -> None:
     exchange_lengths(copy, "undelivered", "wanted", "new_ids")
 
@@ -375,13 +375,13 @@ def a_message_names_a_host_that_lacks_it(copy: Copy) -> None:
 # --- without messages
 
 
-@edit("when it is not asked to and its sbuffer does not empty", "disk", "bare")
+@edit("when it is not asked to and its sbuffer does not empty", "disk bare")
 def a_host_leaves_later(copy: Copy) -> None:
     row = copy.rows("leave")[0]
     copy.events.time_ns[row] += 50_000 if "messages" in copy.optional else 100_000
 
 
-@edit("reinit", "disk", "bare")
+@edit("reinit", "disk bare")
 def a_cell_change_is_said_to_be_a_reinit(copy: Copy) -> None:
     row = next(row for row in copy.rows("handoff_start") if '"cell"' in copy.events.detail[row])
     copy.events.detail[row] = '{"cause": "reinit"}'

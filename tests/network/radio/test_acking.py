@@ -126,24 +126,20 @@ def test_a_busy_medium_keeps_nobody_from_sending() -> None:
     assert {node.transceiver.busy_until for node in air.nodes} == {NEVER}  # nothing was sensed
 
 
-def test_full_duplex_nodes_that_send_at_the_same_time_receive_each_other() -> None:
-    air, a, b = acking_air(0, 100, full_duplex=True)
+@pytest.mark.parametrize(
+    ("full_duplex", "outcome", "heard"),
+    [(True, "received", [(5 + FRAME + HOP, "A"), (5 + FRAME + HOP, "B")]), (False, "half_duplex", [])],
+)
+def test_only_full_duplex_nodes_that_send_at_the_same_time_receive_each_other(
+    full_duplex: bool, outcome: str, heard: list[tuple[int, str]]
+) -> None:
+    air, a, b = acking_air(0, 100, full_duplex=full_duplex)
     a.send_at_ns(5, "A")
     b.send_at_ns(5, "B")
     air.run_ns(SECOND)
     assert air.starts_ns == {"A": 5, "B": 5}
-    assert air.outcomes("A") == {"n1": "received"} and air.outcomes("B") == {"n0": "received"}
-    assert a.heard == [(5 + FRAME + HOP, "B")] and b.heard == [(5 + FRAME + HOP, "A")]
-
-
-def test_half_duplex_nodes_that_send_at_the_same_time_receive_nothing() -> None:
-    air, a, b = acking_air(0, 100, full_duplex=False)
-    a.send_at_ns(5, "A")
-    b.send_at_ns(5, "B")
-    air.run_ns(SECOND)
-    assert air.starts_ns == {"A": 5, "B": 5}
-    assert air.outcomes("A") == {"n1": "half_duplex"} and air.outcomes("B") == {"n0": "half_duplex"}
-    assert a.heard == b.heard == []
+    assert air.outcomes("A") == {"n1": outcome} and air.outcomes("B") == {"n0": outcome}
+    assert b.heard + a.heard == heard
     assert a.told == [(5 + FRAME, "sent", "A")] and b.told == [(5 + FRAME, "sent", "B")]
 
 
@@ -200,7 +196,7 @@ def test_two_frames_collide_at_one_who_sends_as_well() -> None:
 
 def test_the_acknowledgement_comes_when_the_last_bit_arrives() -> None:
     air, a, b = acking_air(0, 100)
-    a.send_at_ns(3, "A", to=b, acknowledged=True)
+    a.unicast_at_ns(3, "A", b)
     air.run_ns(SECOND)
     assert a.told == [(3 + SEGMENT + HOP, "sent", "A")]
     assert b.heard == [(3 + SEGMENT + HOP, "A")]
@@ -210,7 +206,7 @@ def test_the_acknowledgement_comes_when_the_last_bit_arrives() -> None:
 def test_it_is_not_waited_for_who_overhears_the_frame_later() -> None:
     """The addressee is 100 ns away, somebody else 400."""
     air, a, b, c = acking_air(0, 30, 120)
-    a.send_at_ns(0, "A", to=b, acknowledged=True)
+    a.unicast_at_ns(0, "A", b)
     a.send_at_ns(0, "B")
     air.run_ns(SECOND)
     assert a.told == [(SEGMENT + 100, "sent", "A"), (SEGMENT + 100 + FRAME, "sent", "B")]
@@ -221,8 +217,8 @@ def test_it_is_not_waited_for_who_overhears_the_frame_later() -> None:
 
 def test_what_waits_behind_an_acknowledged_frame_waits_for_its_acknowledgement() -> None:
     air, a, b = acking_air(0, 100)
-    a.send_at_ns(0, "A", to=b, acknowledged=True)
-    a.send_at_ns(1, "B", to=b, acknowledged=True)
+    a.unicast_at_ns(0, "A", b)
+    a.unicast_at_ns(1, "B", b)
     a.send_at_ns(SEGMENT + 1, "C")  # A has left, and has not arrived
     air.run_ns(SECOND)
     assert air.starts_ns == {"A": 0, "B": SEGMENT + HOP, "C": 2 * (SEGMENT + HOP)}
@@ -231,7 +227,7 @@ def test_what_waits_behind_an_acknowledged_frame_waits_for_its_acknowledgement()
 def test_the_acknowledgement_cannot_be_lost() -> None:
     """The sender receives something else, and the addressee sends, when it comes."""
     air, a, b, jammer = acking_air(0, 100, -100, full_duplex=False)
-    a.send_at_ns(0, "A", to=b, acknowledged=True)
+    a.unicast_at_ns(0, "A", b)
     jammer.send_at_ns(SEGMENT, "J")
     b.send_at_ns(SEGMENT + HOP, "B")
     air.run_ns(SECOND)
@@ -249,7 +245,7 @@ def given_up_once(air: AckingAir, a: Node, starts_ns: int = 0) -> None:
 
 def test_out_of_range_it_is_given_up_at_the_timeout() -> None:
     air, a, b, c = acking_air(0, 121, 100)
-    a.send_at_ns(9, "A", to=b, acknowledged=True)
+    a.unicast_at_ns(9, "A", b)
     a.send_at_ns(9, "B")
     air.run_ns(SECOND)
     given_up_once(air, a, 9)
@@ -257,45 +253,32 @@ def test_out_of_range_it_is_given_up_at_the_timeout() -> None:
     assert [name for _, name in c.heard] == ["B"]
 
 
-@pytest.mark.parametrize(("at_ns", "outcome"), [(0, "collision"), (SEGMENT - 1, "collision"), (SEGMENT, "received")])
-def test_collided_it_is_given_up_at_the_timeout(at_ns: int, outcome: str) -> None:
-    """Somebody out of range of the sender, as far from the addressee. Frames that only touch do not collide."""
-    air, a, b, hidden = acking_air(0, 100, 200)
-    a.send_at_ns(0, "A", to=b, acknowledged=True)
-    a.send_at_ns(0, "B")
-    hidden.send_at_ns(at_ns, "X")
-    air.run_ns(SECOND)
-    assert air.outcomes("A") == {"n1": outcome}
-    if outcome == "received":
-        assert a.told[0] == (SEGMENT + HOP, "sent", "A") and air.medium.given_up == 0
-    else:
-        given_up_once(air, a)
-
-
-def test_never_attempted_it_is_given_up_at_the_timeout() -> None:
-    air, a, b, hidden = acking_air(0, 100, 200)
-    hidden.send_at_ns(0, "X")
-    a.send_at_ns(2, "A", to=b, acknowledged=True)
-    a.send_at_ns(2, "B")
-    air.run_ns(SECOND)
-    assert air.outcomes("A") == {"n1": "never_attempted"}
-    given_up_once(air, a, 2)
-
-
 @pytest.mark.parametrize(
-    ("at_ns", "outcome"), [(0, "half_duplex"), (SEGMENT + HOP - 1, "half_duplex"), (SEGMENT + HOP, "received")]
+    ("disturber", "a_ns", "x_ns", "outcome"),
+    [
+        ("hidden", 0, 0, "collision"),
+        ("hidden", 0, SEGMENT - 1, "collision"),
+        ("hidden", 0, SEGMENT, "received"),
+        ("hidden", 2, 0, "never_attempted"),
+        ("addressee", 0, 0, "half_duplex"),
+        ("addressee", 0, SEGMENT + HOP - 1, "half_duplex"),
+        ("addressee", 0, SEGMENT + HOP, "received"),
+    ],
 )
-def test_to_a_half_duplex_node_that_sends_it_is_given_up_at_the_timeout(at_ns: int, outcome: str) -> None:
-    air, a, b = acking_air(0, 100, full_duplex=False)
-    a.send_at_ns(0, "A", to=b, acknowledged=True)
-    a.send_at_ns(0, "B")
-    b.send_at_ns(at_ns, "X")
+def test_disturbed_it_is_given_up_at_the_timeout(disturber: str, a_ns: int, x_ns: int, outcome: str) -> None:
+    """By the addressee, or by somebody out of range of the sender, as far from the addressee. Frames that only touch
+    do not collide.
+    """
+    air, a, b, hidden = acking_air(0, 100, 200, full_duplex=disturber == "hidden")
+    a.unicast_at_ns(a_ns, "A", b)
+    a.send_at_ns(a_ns, "B")
+    (hidden if disturber == "hidden" else b).send_at_ns(x_ns, "X")
     air.run_ns(SECOND)
     assert air.outcomes("A") == {"n1": outcome}
     if outcome == "received":
         assert a.told[0] == (SEGMENT + HOP, "sent", "A") and air.medium.given_up == 0
     else:
-        given_up_once(air, a)
+        given_up_once(air, a, a_ns)
 
 
 @pytest.mark.parametrize(
@@ -305,7 +288,7 @@ def test_to_a_node_that_is_down_it_is_given_up_at_the_timeout(down_ns: int, up_n
     air, a, b = acking_air(0, 100)
     air.at_ns(down_ns, air.medium.drop_out, b.transceiver)
     air.at_ns(up_ns, setattr, b.transceiver, "up", True)
-    a.send_at_ns(0, "A", to=b, acknowledged=True)
+    a.unicast_at_ns(0, "A", b)
     a.send_at_ns(0, "B")
     air.run_ns(SECOND)
     assert air.outcomes("A") == {"n1": "receiver_down"} and air.outcomes("B") == {"n1": "received"}
@@ -315,7 +298,7 @@ def test_to_a_node_that_is_down_it_is_given_up_at_the_timeout(down_ns: int, up_n
 def test_lost_at_random_it_is_given_up_at_the_timeout() -> None:
     air = AckingAir(loss=0.5)
     a, b = air.acking(0), air.acking(100, loss=Scripted(0.4, 0.6))
-    a.send_at_ns(0, "A", to=b, acknowledged=True)
+    a.unicast_at_ns(0, "A", b)
     a.send_at_ns(0, "B")
     air.run_ns(SECOND)
     assert air.outcomes("A") == {"n1": "random"} and air.outcomes("B") == {"n1": "received"}
@@ -325,8 +308,8 @@ def test_lost_at_random_it_is_given_up_at_the_timeout() -> None:
 def test_one_after_the_other_is_given_up() -> None:
     air, a, b, c = acking_air(0, 500, 100)
     for name in "ABC":
-        a.send_at_ns(0, name, to=b, acknowledged=True)
-    a.send_at_ns(0, "D", to=c, acknowledged=True)
+        a.unicast_at_ns(0, name, b)
+    a.unicast_at_ns(0, "D", c)
     air.run_ns(SECOND)
     assert a.told == [
         (TIMEOUT, "dropped", "A"),
@@ -341,7 +324,7 @@ def test_one_after_the_other_is_given_up() -> None:
 def test_a_timeout_shorter_than_the_frame_ends_when_it_has_left(timeout_ns: int) -> None:
     air = AckingAir()
     a, b = air.acking(0, timeout_ns=timeout_ns), air.acking(500)
-    a.send_at_ns(0, "A", to=b, acknowledged=True)
+    a.unicast_at_ns(0, "A", b)
     a.send_at_ns(0, "B")
     air.run_ns(SECOND)
     assert a.told == [(SEGMENT, "dropped", "A"), (SEGMENT + FRAME, "sent", "B")]
@@ -353,7 +336,7 @@ def test_nothing_is_given_up_before_its_addressee_could_have_all_of_it(timeout_n
     for lost in (False, True):
         air = AckingAir()
         a, b, hidden = air.acking(0, timeout_ns=timeout_ns), air.acking(100), air.acking(200)
-        a.send_at_ns(0, "A", to=b, acknowledged=True)
+        a.unicast_at_ns(0, "A", b)
         a.send_at_ns(0, "B")
         if lost:
             hidden.send_at_ns(0, "X")
@@ -365,7 +348,7 @@ def test_nothing_is_given_up_before_its_addressee_could_have_all_of_it(timeout_n
 def test_a_timeout_a_nanosecond_after_the_arrival() -> None:
     air = AckingAir()
     a, b, hidden = air.acking(0, timeout_ns=SEGMENT + HOP + 1), air.acking(100), air.acking(200)
-    a.send_at_ns(0, "A", to=b, acknowledged=True)
+    a.unicast_at_ns(0, "A", b)
     hidden.send_at_ns(0, "X")
     air.run_ns(SECOND)
     assert a.told == [(SEGMENT + HOP + 1, "dropped", "A")]
@@ -383,7 +366,7 @@ def test_random_loss_is_drawn_once_for_each_receiver(near_m: float, far_m: float
     air = AckingAir(loss=0.5)
     near, far = Scripted(number), Scripted(number)
     a, b, c = air.acking(0), air.acking(near_m, loss=near), air.acking(-far_m, loss=far)
-    a.send_at_ns(0, "A", to=c if to_far else b, acknowledged=True)
+    a.unicast_at_ns(0, "A", c if to_far else b)
     air.run_ns(SECOND)
     assert near.thrown == far.thrown == 1
     assert set(air.outcomes("A").values()) == {"random" if lost else "received"}
@@ -394,7 +377,7 @@ def test_random_loss_is_drawn_once_also_when_the_sender_crashes() -> None:
     air = AckingAir(loss=0.5)
     near, far = Scripted(0.6), Scripted(0.4)
     a, b, c = air.acking(0), air.acking(30, loss=near), air.acking(120, loss=far)
-    a.send_at_ns(0, "A", to=b, acknowledged=True)
+    a.unicast_at_ns(0, "A", b)
     air.at_ns(500_000, a.mac.reset)
     air.run_ns(SECOND)
     assert (near.thrown, far.thrown) == (1, 1)
@@ -406,7 +389,7 @@ def test_what_is_lost_already_is_not_lost_at_random() -> None:
     air = AckingAir(loss=0.5)
     stream = Scripted()
     a, b, hidden = air.acking(0), air.acking(100, loss=stream), air.acking(200)
-    a.send_at_ns(0, "A", to=b, acknowledged=True)
+    a.unicast_at_ns(0, "A", b)
     hidden.send_at_ns(0, "X")
     air.run_ns(SECOND)
     assert stream.thrown == 0 and [what for _, what, _ in a.told] == ["dropped"]
@@ -431,7 +414,7 @@ def test_a_full_queue_drops_the_newest_at_once() -> None:
 def test_whoever_waits_for_an_acknowledgement_holds_its_place() -> None:
     air = AckingAir()
     a, b = air.acking(0, queue_frames=1), air.acking(500)
-    a.send_at_ns(0, "A", to=b, acknowledged=True)
+    a.unicast_at_ns(0, "A", b)
     a.send_at_ns(TIMEOUT - 1, "B")
     a.send_at_ns(TIMEOUT + 1, "C")
     air.run_ns(SECOND)
@@ -444,8 +427,8 @@ def test_whoever_waits_for_an_acknowledgement_holds_its_place() -> None:
 def test_what_is_handed_over_in_a_callback_leaves_in_that_nanosecond() -> None:
     air, a, b, nobody = acking_air(0, 100, 500)
     a.then = {
-        "A": lambda: a.send("B", to=b, acknowledged=True),
-        "B": lambda: a.send("C", to=nobody, acknowledged=True),
+        "A": lambda: a.unicast("B", b),
+        "B": lambda: a.unicast("C", nobody),
         "C": lambda: a.send("D"),
     }
     a.send_at_ns(0, "A")
@@ -519,7 +502,7 @@ def test_who_is_back_sends_when_its_frame_has_left_and_not_before(back_ns: int) 
 
 def test_two_crashes_while_one_frame_is_in_the_air() -> None:
     air, a, b = acking_air(0, 100)
-    a.send_at_ns(0, "A", to=b, acknowledged=True)
+    a.unicast_at_ns(0, "A", b)
     air.at_ns(300_000, a.mac.reset)
     a.send_at_ns(400_000, "B")
     air.at_ns(500_000, a.mac.reset)
@@ -533,9 +516,9 @@ def test_two_crashes_while_one_frame_is_in_the_air() -> None:
 @pytest.mark.parametrize("again_ns", [2_000_000, 3_000_000])
 def test_who_crashes_while_it_waits_for_an_acknowledgement_is_told_nothing_and_owes_nothing(again_ns: int) -> None:
     air, a, b = acking_air(0, 500)
-    a.send_at_ns(0, "A", to=b, acknowledged=True)
+    a.unicast_at_ns(0, "A", b)
     air.at_ns(2_000_000, a.mac.reset)
-    a.send_at_ns(again_ns, "B", to=b, acknowledged=True)
+    a.unicast_at_ns(again_ns, "B", b)
     air.run_ns(SECOND)
     assert air.starts_ns == {"A": 0, "B": again_ns}
     assert a.told == [(again_ns + TIMEOUT, "dropped", "B")]
@@ -545,9 +528,9 @@ def test_who_crashes_while_it_waits_for_an_acknowledgement_is_told_nothing_and_o
 def test_an_acknowledgement_from_before_the_crash_is_not_for_what_follows() -> None:
     """It would come when the next frame is in the air."""
     air, a, b, nobody = acking_air(0, 100, 500)
-    a.send_at_ns(0, "A", to=b, acknowledged=True)
+    a.unicast_at_ns(0, "A", b)
     air.at_ns(SEGMENT, a.mac.reset)
-    a.send_at_ns(SEGMENT, "B", to=nobody, acknowledged=True)
+    a.unicast_at_ns(SEGMENT, "B", nobody)
     air.run_ns(SECOND)
     assert air.starts_ns == {"A": 0, "B": SEGMENT}
     assert a.told == [(SEGMENT + TIMEOUT, "dropped", "B")]

@@ -7,6 +7,7 @@
 from __future__ import annotations
 
 import itertools
+from functools import partial
 from typing import Any
 
 import pytest
@@ -17,11 +18,11 @@ from .air import Air, Datagram, Node, listening_air
 
 FRAME = 1504.0
 HOP = 0.334  # 100 m, rounded to a nanosecond
+exactly = partial(pytest.approx, abs=1e-9)  # but for the rounding of sums
 
 
 def test_after_a_long_silence_a_frame_leaves_at_once() -> None:
-    air = Air()
-    a = air.node(0, 31)
+    air, a = listening_air((0, 31))
     a.send_at_us(1000, "A")
     air.run_us(9000)
     assert air.starts == [(1000.0, "A")]
@@ -29,8 +30,7 @@ def test_after_a_long_silence_a_frame_leaves_at_once() -> None:
 
 
 def test_idle_time_before_the_frame_is_credited_in_part() -> None:
-    air = Air()
-    a, b = air.node(0), air.node(0, 10)
+    air, a, b = listening_air(0, (0, 10))
     a.send_at_us(0, "A")
     b.send_at_us(FRAME + 60, "B")  # idle for 60 us of the 50 + 200 it must wait
     air.run_us(9000)
@@ -38,8 +38,7 @@ def test_idle_time_before_the_frame_is_credited_in_part() -> None:
 
 
 def test_slots_are_frozen_while_the_medium_is_busy() -> None:
-    air = Air()
-    a, b, c = air.node(0), air.node(0, 5), air.node(0, 9)
+    air, a, b, c = listening_air(0, (0, 5), (0, 9))
     a.send_at_us(1000, "A")
     b.send_at_us(1500, "B")
     c.send_at_us(1500, "C")
@@ -49,8 +48,7 @@ def test_slots_are_frozen_while_the_medium_is_busy() -> None:
 
 
 def test_a_slot_that_was_begun_is_counted_again() -> None:
-    air = Air()
-    a, c, d = air.node(0), air.node(0, 9), air.node(0)
+    air, a, c, d = listening_air(0, (0, 9), 0)
     a.send_at_us(1000, "A")
     c.send_at_us(1500, "C")  # due at 2504 + 50 + 180 = 2734
     d.send_at_us(2641, "D")  # its DIFS is over: at once, 93 us before that
@@ -61,8 +59,7 @@ def test_a_slot_that_was_begun_is_counted_again() -> None:
 
 def test_difs_is_no_slot() -> None:
     """Interrupted while DIFS still runs, a node keeps all its slots."""
-    air = Air()
-    a, c, d = air.node(0), air.node(0, 9), air.node(0)
+    air, a, c, d = listening_air(0, (0, 9), 0)
     a.send_at_us(1000, "A")
     c.send_at_us(1500, "C")
     d.send_at_us(1500, "D")  # 2504 + 50: in the instant in which C begins to count
@@ -71,14 +68,13 @@ def test_difs_is_no_slot() -> None:
 
 
 def test_timers_that_expire_together_both_send() -> None:
-    air = Air()
-    a, b, c, d = air.node(0), air.node(0, 3), air.node(100, 3), air.node(50)
+    air, a, b, c, d = listening_air(0, (0, 3), (100, 3), 50)
     a.send_at_us(0, "A")
     b.send_at_us(700, "B")
     c.send_at_us(700, "C")
     air.run_us(9000)
     assert air.start_us("B") == FRAME + 110
-    assert air.start_us("C") == pytest.approx(FRAME + 110 + HOP, abs=1e-9)  # A's end came to it later
+    assert air.start_us("C") == exactly(FRAME + 110 + HOP)  # A's end came to it later
     assert air.outcomes("B") == {"n0": "collision", "n2": "half_duplex", "n3": "collision"}
     assert air.outcomes("C") == {"n0": "never_attempted", "n1": "half_duplex", "n3": "never_attempted"}
     assert d.received == [(pytest.approx(FRAME + HOP), "A")]
@@ -95,18 +91,16 @@ def test_who_is_less_than_the_propagation_delay_behind_cannot_sense() -> None:
 
 
 def test_who_is_just_more_than_the_propagation_delay_behind_defers() -> None:
-    air = Air()
-    a, b = air.node(0), air.node(100, 2)
+    air, a, b = listening_air(0, (100, 2))
     a.send_at_us(1000, "A")
     b.send_at_us(1000.4, "B")
     air.run_us(9000)
-    assert air.start_us("B") == pytest.approx(1000 + HOP + FRAME + 50 + 40, abs=1e-9)
+    assert air.start_us("B") == exactly(1000 + HOP + FRAME + 50 + 40)
 
 
 def contender_after_a_collision(eifs: bool, ask_us: float) -> float:
     """C hears A and B, who do not hear each other and overlap; when does C send?"""
-    air = Air(eifs=eifs)
-    a, b, c = air.node(0), air.node(200), air.node(100, 2)
+    air, a, b, c = listening_air(0, 200, (100, 2), eifs=eifs)
     a.send_at_us(0, "A")
     b.send_at_us(10, "B")
     c.send_at_us(ask_us, "C")
@@ -117,15 +111,15 @@ def contender_after_a_collision(eifs: bool, ask_us: float) -> float:
 
 
 def test_eifs_after_a_broken_frame() -> None:
-    assert contender_after_a_collision(True, 700) == pytest.approx(FRAME + HOP + 364 + 40, abs=1e-9)
+    assert contender_after_a_collision(True, 700) == exactly(FRAME + HOP + 364 + 40)
 
 
 def test_eifs_can_be_switched_off() -> None:
-    assert contender_after_a_collision(False, 700) == pytest.approx(FRAME + 10 + HOP + 50 + 40, abs=1e-9)
+    assert contender_after_a_collision(False, 700) == exactly(FRAME + 10 + HOP + 50 + 40)
 
 
 def test_eifs_concerns_only_who_contends_already() -> None:
-    assert contender_after_a_collision(True, FRAME + 20) == pytest.approx(FRAME + 10 + HOP + 50 + 40, abs=1e-9)
+    assert contender_after_a_collision(True, FRAME + 20) == exactly(FRAME + 10 + HOP + 50 + 40)
 
 
 def test_a_frame_received_well_ends_eifs() -> None:
@@ -137,7 +131,7 @@ def test_a_frame_received_well_ends_eifs() -> None:
     d.send_at_us(150, "D")  # does not contend when the broken frame ends, so it owes DIFS only
     air.run_us(9000)
     assert air.start_us("D") == 150.0
-    assert air.start_us("C") == pytest.approx(150 + 82 + 50 + 5 * 20, abs=1e-9)
+    assert air.start_us("C") == exactly(150 + 82 + 50 + 5 * 20)
 
 
 def test_hidden_terminals_collide_at_the_receiver_between() -> None:
@@ -183,8 +177,7 @@ def test_who_sent_later_from_nearer_is_locked_first() -> None:
 
 def test_slots_end_at_the_nearer_of_two_senders() -> None:
     """Both arrivals stop the count; the one that came first, though sent later, decides at which slot."""
-    air = Air(eifs=False)
-    first, listener, far, near = air.node(110), air.node(110, 9), air.node(0), air.node(115)
+    air, first, listener, far, near = listening_air(110, (110, 9), 0, 115, eifs=False)
     first.send_at_us(0, "first")
     listener.send_at_us(700, "L")  # due at 1504 + 50 + 180 = 1734
     # A slot of L ends at 1654. far's energy arrives at 1654.1 (0.367 us away), near's at 1653.9 (0.017 us away).
@@ -194,7 +187,7 @@ def test_slots_end_at_the_nearer_of_two_senders() -> None:
     end = max(1653.733 + 0.367, 1653.883 + 0.017) + FRAME
     assert air.start_us("far") == 1653.733 and air.start_us("near") == 1653.883
     # From 1653.9 on 80.1 us are left: five slots, not four.
-    assert air.start_us("L") == pytest.approx(end + 50 + 5 * 20, abs=1e-9)
+    assert air.start_us("L") == exactly(end + 50 + 5 * 20)
 
 
 def _bare(node: Node, name: str) -> Any:
@@ -243,12 +236,11 @@ def test_a_lost_ack_makes_a_duplicate_that_is_not_handed_up() -> None:
 
 
 def test_overheard_unicast_reserves_the_air_for_its_ack() -> None:
-    air = Air()
-    a, b, c = air.node(0), air.node(100), air.node(-100, 0)  # C hears A, not B's ACK
+    air, a, b, c = listening_air(0, 100, (-100, 0))  # C hears A, not B's ACK
     a.send_at_us(0, "A", to=b, acknowledged=True)
     c.send_at_us(700, "C")
     air.run_us(9000)
-    assert air.start_us("C") == pytest.approx(FRAME + HOP + 10 + 304 + 50, abs=1e-9)
+    assert air.start_us("C") == exactly(FRAME + HOP + 10 + 304 + 50)
 
 
 def test_a_full_queue_drops_the_newest() -> None:
@@ -263,8 +255,7 @@ def test_a_full_queue_drops_the_newest() -> None:
 
 
 def test_a_crash_empties_the_queue_and_a_stopped_timer_never_fires() -> None:
-    air = Air()
-    a, b, c = air.node(0), air.node(0, 5), air.node(0)
+    air, a, b, c = listening_air(0, (0, 5), 0)
     a.send_at_us(0, "A")
     b.send_at_us(100, "B")
     air.at_us(1530, b.mac.reset)
@@ -275,8 +266,7 @@ def test_a_crash_empties_the_queue_and_a_stopped_timer_never_fires() -> None:
 
 
 def test_the_air_was_silent_before_the_beginning() -> None:
-    air = Air()
-    a = air.node(0, 31)
+    air, a = listening_air((0, 31))
     a.send("A")
     air.run_us(9000)
     assert air.starts == [(0.0, "A")]
