@@ -297,7 +297,7 @@ def test_effective_text_names_every_default() -> None:
         assert key in text
 
 
-@settings(deadline=None, max_examples=50)
+@settings(max_examples=50)
 @given(
     seed=st.integers(0, 2**63 - 1),
     name=st.none() | st.text(min_size=1, max_size=30),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 from collections.abc import Callable
+from functools import partial
 from itertools import combinations
 from pathlib import Path
 from typing import Any
@@ -297,27 +298,36 @@ def a_buffer_left_full(copy: Copy) -> None:
     copy.samples.value[copy.samples.where(node="s0", quantity="sbuffer")[-1]] = 3.0
 
 
-def counter(*path: str, change: int = 1) -> Damage:
-    def function(copy: Copy) -> None:
-        group = copy.counters
-        for key in path[:-1]:
-            group = group[key]
-        group[path[-1]] += change
-
-    function.__name__ = ".".join(path) + f"{change:+}"
-    return function
+def counted(copy: Copy, path: str, change: int) -> None:
+    *groups, name = path.split(".")
+    group = copy.counters
+    for key in groups:
+        group = group[key]
+    group[name] += change
 
 
 for _path in (
-    ("radio", "frames"), ("radio", "bytes"), ("radio", "pairs_in_range"), ("radio", "received"),
-    ("radio", "lost", "collision"),
-    ("radio", "lost", "random"), ("radio", "addressed", "received"), ("radio", "addressed", "lost", "half_duplex"),
-    ("radio", "mac_acks"), ("wired", "sent"), ("wired", "delivered"), ("wired", "bytes"), ("wired", "in_flight"),
-    ("by_message_type", "host", "AckH", "count"), ("by_message_type", "station", "AppSh", "bytes"),
-    ("by_message_type", "station", "AppSh", "control_bytes"), ("by_message_type", "wired", "App", "count"),
-):  # fmt: skip
+    "radio.frames",
+    "radio.bytes",
+    "radio.pairs_in_range",
+    "radio.received",
+    "radio.lost.collision",
+    "radio.lost.random",
+    "radio.addressed.received",
+    "radio.addressed.lost.half_duplex",
+    "radio.mac_acks",
+    "wired.sent",
+    "wired.delivered",
+    "wired.bytes",
+    "wired.in_flight",
+    "by_message_type.host.AckH.count",
+    "by_message_type.station.AppSh.bytes",
+    "by_message_type.station.AppSh.control_bytes",
+    "by_message_type.wired.App.count",
+):
     for _change in (1, -1):
-        damage("conservation")(counter(*_path, change=_change))
+        how = f"{_path}{_change:+}"
+        damages.add(how, "conservation", "whole", partial(counted, path=_path, change=_change))
 
 
 @damage("conservation")
@@ -422,11 +432,21 @@ def test_an_adversary_that_never_comes_to_rest_violates_its_promise(adversary: P
 # --- directories that cannot be read
 
 
-def rewrite(path: Path, name: str, change: Callable[[dict[str, Any]], None]) -> None:
+def rewrite(path: Path, name: str, change: Callable[[dict[str, Any]], object]) -> None:
     file = path / f"{name}.json"
     value = json.loads(file.read_text())
     change(value)
     file.write_text(json.dumps(value))
+
+
+def manifest(**values: Any) -> Callable[[Path], None]:
+    """The manifest says that."""
+    return lambda path: rewrite(path, "manifest", lambda document: document.update(values))
+
+
+def contents(name: str, data: bytes) -> Callable[[Path], object]:
+    """The file has these bytes."""
+    return lambda path: (path / name).write_bytes(data)
 
 
 def without_column(path: Path, table: str, column: str) -> None:
@@ -457,20 +477,20 @@ UNREADABLE: dict[str, Callable[[Path], object]] = {
     **{f"{name} truncated": lambda path, name=name: truncated(path, name) for name in FILES},
     "a table that was not counted": lambda path: shutil.copy(path / "positions.parquet", path / "frames.parquet"),
     "a table missing": lambda path: rewrite(path, "counters", lambda c: c["rows"].update(messages=3)),
-    "a table that is none": lambda path: (path / "messages.parquet").write_text("send_ns\n"),
-    "events empty": lambda path: (path / "events.parquet").write_bytes(b""),
-    "events are text": lambda path: (path / "events.parquet").write_text("time_ns,node\n"),
+    "a table that is none": contents("messages.parquet", b"send_ns\n"),
+    "events empty": contents("events.parquet", b""),
+    "events are text": contents("events.parquet", b"time_ns,node\n"),
     "events without node": lambda path: without_column(path, "events", "node"),
     "samples without value": lambda path: without_column(path, "samples", "value"),
     "times as text": lambda path: as_text(path, "events", "time_ns"),
     "values as text": lambda path: as_text(path, "samples", "value"),
-    "counters a list": lambda path: (path / "counters.json").write_text("[]"),
-    "manifest not UTF-8": lambda path: (path / "manifest.json").write_bytes(b"\xff\xfe"),
-    "another format": lambda path: rewrite(path, "manifest", lambda m: m.update(format_version=99)),
+    "counters a list": contents("counters.json", b"[]"),
+    "manifest not UTF-8": contents("manifest.json", b"\xff\xfe"),
+    "another format": manifest(format_version=99),
     "no promises": lambda path: rewrite(path, "manifest", lambda m: m.pop("promises")),
-    "quiescent as text": lambda path: rewrite(path, "manifest", lambda m: m.update(quiescent="yes")),
-    "simulated time as text": lambda path: rewrite(path, "manifest", lambda m: m.update(simulated_s="20")),
-    "simulated time not finite": lambda path: rewrite(path, "manifest", lambda m: m.update(simulated_s=float("inf"))),
+    "quiescent as text": manifest(quiescent="yes"),
+    "simulated time as text": manifest(simulated_s="20"),
+    "simulated time not finite": manifest(simulated_s=float("inf")),
     "promise of a wrong type": lambda path: rewrite(
         path, "manifest", lambda m: m["promises"].update(heard_every_s=None)
     ),
@@ -505,36 +525,44 @@ def nested(times: int) -> str:
     return '{"a":' * times + "1" + "}" * times
 
 
-def an_action(copy: Copy, **values: Any) -> None:
+def action(**values: Any) -> Damage:
     """The first frame that a program sends says this as well."""
-    texts = copy.lines.line
-    row = next(row for row, text in enumerate(texts) if json.loads(text).get("do") in ("send", "broadcast"))
-    texts[row] = json.dumps(json.loads(texts[row]) | values)
+
+    def change(copy: Copy) -> None:
+        texts = copy.lines.line
+        row = next(row for row, text in enumerate(texts) if json.loads(text).get("do") in ("send", "broadcast"))
+        texts[row] = json.dumps(json.loads(texts[row]) | values)
+
+    return change
 
 
-def a_cell(copy: Copy, table: str, column: str, value: Any) -> None:
+def cell(table: str, column: str, value: Any) -> Damage:
     """Of the last row."""
-    {"events": copy.events, "positions": copy.positions, **copy.optional}[table][column][-1] = value
+
+    def change(copy: Copy) -> None:
+        {"events": copy.events, "positions": copy.positions, **copy.optional}[table][column][-1] = value
+
+    return change
 
 
 BEYOND: dict[str, tuple[str, Damage]] = {  # which run, and what is done to it
-    "events nested": ("radio", lambda copy: a_cell(copy, "events", "detail", nested(3000))),
-    "messages nested": ("radio", lambda copy: a_cell(copy, "messages", "detail", nested(3000))),
-    "lines nested": ("programs", lambda copy: a_cell(copy, "lines", "line", nested(3000))),
+    "events nested": ("radio", cell("events", "detail", nested(3000))),
+    "messages nested": ("radio", cell("messages", "detail", nested(3000))),
+    "lines nested": ("programs", cell("lines", "line", nested(3000))),
     "no detector": ("processes", lambda copy: copy.counters.pop("detector")),
     "simulated_s": ("radio", lambda copy: copy.manifest.update(simulated_s=10**400)),
     "frames": ("radio", lambda copy: copy.counters["radio"].update(frames=10**400)),
     "sent": ("processes", lambda copy: copy.counters["messages"].update(sent=10**400)),
-    "bytes": ("programs", lambda copy: an_action(copy, bytes="x")),
-    "payload_bytes": ("programs", lambda copy: an_action(copy, payload_bytes=None)),
-    "do": ("programs", lambda copy: an_action(copy, do=["a"])),
+    "bytes": ("programs", action(bytes="x")),
+    "payload_bytes": ("programs", action(payload_bytes=None)),
+    "do": ("programs", action(do=["a"])),
     "wired": ("programs", lambda copy: copy.counters.update(wired="x")),
     "station": ("programs", lambda copy: copy.counters["by_message_type"].update(station=1.5)),
-    "size_bytes": ("radio", lambda copy: a_cell(copy, "messages", "size_bytes", 1 << 62)),
-    "positions.time_ns": ("radio", lambda copy: a_cell(copy, "positions", "time_ns", 1 << 62)),
-    "position later": ("radio", lambda copy: a_cell(copy, "positions", "time_ns", 1 << 60)),
-    "power_dbm": ("radio", lambda copy: a_cell(copy, "links", "power_dbm", 1e308)),
-    "a long text": ("radio", lambda copy: a_cell(copy, "events", "detail", "x\n" * 20_000)),
+    "size_bytes": ("radio", cell("messages", "size_bytes", 1 << 62)),
+    "positions.time_ns": ("radio", cell("positions", "time_ns", 1 << 62)),
+    "position later": ("radio", cell("positions", "time_ns", 1 << 60)),
+    "power_dbm": ("radio", cell("links", "power_dbm", 1e308)),
+    "a long text": ("radio", cell("events", "detail", "x\n" * 20_000)),
     "a long promise": ("radio", lambda copy: copy.manifest.update(promises="x" * 50_000)),
 }
 
@@ -553,7 +581,7 @@ def test_what_cannot_be_computed_with_is_refused_or_violated(name: str, small: d
 
 
 def test_nesting_that_a_program_may_send_is_read(small: dict[str, Path], tmp_path: Path) -> None:
-    verdicts_after(small["programs"], tmp_path / "deep", lambda copy: a_cell(copy, "lines", "line", nested(880)))
+    verdicts_after(small["programs"], tmp_path / "deep", cell("lines", "line", nested(880)))
 
 
 # --- datagrams of programs

@@ -153,10 +153,10 @@ def move(copy: Copy, row: int, start_ns: int) -> None:
             table[name] = [column[other] for other in order]
 
 
-RADIOS = ("disk", "power", "full_duplex", "tcp")
+RADIOS = "disk power full_duplex tcp"
 
 
-@edit("record", *RADIOS)
+@edit("record", RADIOS)
 def a_sender_of_another_run(copy: Copy) -> None:
     copy.frames.sender[10] = "s99"
 
@@ -187,7 +187,7 @@ def thirty_dbm_more(copy: Copy) -> None:
     links.power_dbm = [power + 30 for power in links.power_dbm]
 
 
-@edit("record", *RADIOS)
+@edit("record", RADIOS)
 def a_frame_that_lasts_longer(copy: Copy) -> None:
     for row in of_one_frame(copy, 20):
         copy.frames.end_ns[row] += 1

@@ -233,7 +233,6 @@ rows = st.lists(
 )  # fmt: skip
 
 
-@settings(deadline=None)
 @given(rows)
 def test_a_table_has_what_its_lists_have(tmp_path_factory: pytest.TempPathFactory, found: list[Any]) -> None:
     from mobilenet.rundir.reader import read_coded

@@ -9,7 +9,7 @@ import pytest
 from mobilenet.network.radio.transceiver import NEVER
 from mobilenet.propagation.walls import Walls
 from tests.network.radio.air import Script
-from tests.network.radio.sinr_air import NOISE_MW, SinrAir, milliwatts, received_dbm
+from tests.network.radio.sinr_air import NOISE_MW, SinrAir, milliwatts, received_dbm, sinr_air
 
 LIGHT_M_PER_NS = 0.299792458
 BUSY_FROM_PREAMBLE_NS = 4_000
@@ -20,8 +20,7 @@ def delay_ns(distance_m: float) -> int:
 
 
 def reaches(distance_m: float, **wireless: object) -> bool:
-    air = SinrAir(**wireless)
-    a, b = air.node(0), air.node(distance_m)
+    air, a, b = sinr_air(0, distance_m, **wireless)
     a.send_at_us(1000, "A")
     air.run_us(5000)
     return [name for _, name in b.received] == ["A"]
@@ -37,8 +36,7 @@ def test_reception_switches_where_the_formula_says() -> None:
 
 
 def test_what_is_not_detected_is_no_pair() -> None:
-    air = SinrAir()
-    a, b = air.node(0), air.node(130)
+    air, a, b = sinr_air(0, 130)
     a.send_at_us(1000, "A")
     air.run_us(5000)
     assert air.frames["A"].receivers == [] and b.transceiver.lock_until == NEVER and b.transceiver.busy_until == NEVER
@@ -46,8 +44,7 @@ def test_what_is_not_detected_is_no_pair() -> None:
 
 def test_a_hidden_terminal_to_the_nanosecond_and_the_hundredth_of_a_decibel() -> None:
     """A sends to B over 60 m; C, 150 m on the other side, cannot know, and begins while A's payload is in the air."""
-    air = SinrAir()
-    a, b, c = air.node(-60), air.node(0), air.node(150)
+    air, a, b, c = sinr_air(-60, 0, 150)
     a.send_at_us(1000, "A")
     c.send_at_ns(1_100_000, "C")
     seen: list[tuple[int, int]] = []
@@ -73,8 +70,7 @@ def test_a_hidden_terminal_to_the_nanosecond_and_the_hundredth_of_a_decibel() ->
 
 def test_a_frame_that_is_sent_again_disturbs_once() -> None:
     """A repeats a frame that nobody acknowledges; B receives from C while the third attempt is in the air."""
-    air = SinrAir()
-    a, b, c, gone = air.node(-150), air.node(0), air.node(60), air.node(-1000)
+    air, a, b, c, gone = sinr_air(-150, 0, 60, -1000)
     a.send_at_us(1000, "A", 100, gone, True)
     seen: list[tuple[int, int]] = []
 
@@ -99,8 +95,7 @@ def test_a_frame_that_is_sent_again_disturbs_once() -> None:
 
 
 def test_a_hidden_terminal_from_nearer_destroys() -> None:
-    air = SinrAir()
-    a, b, c = air.node(-100), air.node(0), air.node(100)
+    air, a, b, c = sinr_air(-100, 0, 100)
     a.send_at_us(1000, "A")
     c.send_at_us(1100, "C")
     air.run_us(5000)
@@ -133,8 +128,7 @@ def test_a_preamble_that_does_not_stand_out_is_missed_and_the_node_listens_on() 
 
 
 def test_of_two_within_four_microseconds_the_stronger_is_received() -> None:
-    air = SinrAir()
-    far, _, near = air.node(-100), air.node(0), air.node(30)
+    air, far, _, near = sinr_air(-100, 0, 30)
     far.send_at_ns(1_000_000, "far")
     near.send_at_ns(1_002_000, "near")
     air.run_us(5000)
@@ -144,8 +138,7 @@ def test_of_two_within_four_microseconds_the_stronger_is_received() -> None:
 @pytest.mark.parametrize(("later_ns", "outcome"), [(3_000, "received"), (4_500, "never_attempted")])
 def test_after_four_microseconds_only_capture_helps_the_stronger(later_ns: int, outcome: str) -> None:
     for capture_db, expected in ((None, outcome), (10, "received"), (30, outcome)):
-        air = SinrAir(capture_db=capture_db)
-        far, _, near = air.node(-100), air.node(0), air.node(30)
+        air, far, _, near = sinr_air(-100, 0, 30, capture_db=capture_db)
         far.send_at_ns(1_000_000, "far")
         near.send_at_ns(1_000_000 + later_ns, "near")
         air.run_us(5000)
@@ -155,8 +148,7 @@ def test_after_four_microseconds_only_capture_helps_the_stronger(later_ns: int, 
 
 
 def test_a_node_is_busy_from_the_preamble_to_the_end() -> None:
-    air = SinrAir()
-    a, b = air.node(0), air.node(90)
+    air, a, b = sinr_air(0, 90)
     a.send_at_us(1000, "A")
     air.run_us(1010)
     transceiver = b.transceiver
@@ -169,8 +161,7 @@ def test_energy_without_a_preamble_makes_a_node_defer() -> None:
     60 m.
     """
     for distance_m, defers in ((20, True), (60, False)):
-        air = SinrAir()
-        a, b = air.node(distance_m), air.node(0)
+        air, a, b = sinr_air(distance_m, 0)
         b.send_at_us(1000, "first", 20)
         airtime = air.size_and_airtime(20, False)[1]
         a.send_at_ns(1_000_000, "A", 1500)  # in the same instant: neither can know of the other
@@ -183,8 +174,7 @@ def test_energy_without_a_preamble_makes_a_node_defer() -> None:
 
 def test_a_preamble_without_energy_makes_a_node_defer() -> None:
     """60 m: far below the energy threshold, and yet received."""
-    air = SinrAir()
-    a, b = air.node(0), air.node(60)
+    air, a, b = sinr_air(0, 60)
     assert received_dbm(60) < -62
     a.send_at_us(1000, "A", 1500)
     b.send_at_us(1100, "B", 20)
@@ -229,8 +219,7 @@ def test_a_wall_costs_what_it_should() -> None:
 
 
 def test_sending_aborts_receiving_and_a_crash_does() -> None:
-    air = SinrAir()
-    a, b, c = air.node(0), air.node(60), air.node(-60)
+    air, a, b, c = sinr_air(0, 60, -60)
     a.send_at_us(1000, "A", 1500)
     air.at_us(1001, c.transceiver.mac.reset)
     air.at_us(1100, air.medium.drop_out, c.transceiver)
@@ -254,8 +243,7 @@ def test_fading_is_the_frames_and_the_nodes_own() -> None:
     """Who else is there, and in which order they are asked, changes nobody's draw."""
 
     def powers(others: int) -> list[float]:
-        air = SinrAir(fading={"model": "nakagami"}, preamble_rssi_dbm=-120, ed_threshold_dbm=-30)
-        a, b = air.node(0), air.node(50)
+        air, a, b = sinr_air(0, 50, fading={"model": "nakagami"}, preamble_rssi_dbm=-120, ed_threshold_dbm=-30)
         for k in range(others):
             air.node(10 + k, y_m=30)
         for k in range(20):
